@@ -11,11 +11,11 @@
  *  samples/join_arrow.c and samples/join_arrays.c are whole programs.
  *
  *  Layers, indexes and objects made from them may be freed in any order: each
- * keeps what it needs.  Functions that free accept NULL.  Several threads may
- * join with one index at once: on the CPU they run concurrently; if a device
- * may be used, they take turns.  Functions that can fail return enum
- * ogrjoin_status and write one line of text to *err, unless err is NULL; their
- * outputs are then unchanged.
+ *  holds references to the others that it uses.  Functions that free accept
+ *  NULL.  Several threads may join with one index at once: on the CPU they run
+ *  concurrently; if a device may be used, they take turns.  A function that can
+ *  fail returns enum ogrjoin_status.  On failure it writes one line of text to
+ *  *err, unless err is NULL, and leaves its outputs unchanged.
  *
  *  Within a major version, functions are added, but never changed or removed.
  *  Structs that callers fill begin with their size, so that they can grow.
@@ -50,8 +50,8 @@ enum ogrjoin_status
     OGRJOIN_ERR_LIMIT = 3,       /**< a documented size limit was exceeded */
     OGRJOIN_ERR_DATA = 4,        /**< invalid WKB, arrays or streams */
     OGRJOIN_ERR_IO = 5,          /**< a stream could not be read */
-    OGRJOIN_ERR_UNSUPPORTED = 6, /**< valid, but no backend that may be used
-                                      answers it */
+    OGRJOIN_ERR_UNSUPPORTED = 6, /**< valid, but not supported by any backend
+                                      that may be used */
     OGRJOIN_ERR_NO_DEVICE = 7,   /**< the backend has no device on this
                                       machine */
     OGRJOIN_ERR_CANCELLED = 8,   /**< the cancel flag was set */
@@ -81,7 +81,7 @@ struct ogrjoin_settings;
 OGRJOIN_API struct ogrjoin_settings *ogrjoin_settings_new(void);
 OGRJOIN_API void ogrjoin_settings_free(struct ogrjoin_settings *settings);
 
-/** Sets a setting to a text: see ogrjoin_setting_help(). */
+/** Sets a setting to a text; ogrjoin_setting_help() describes its values. */
 OGRJOIN_MUST_USE OGRJOIN_API int
 ogrjoin_set_text(struct ogrjoin_settings *settings, const char *name,
                  const char *value, struct ogrjoin_error *err);
@@ -91,8 +91,9 @@ OGRJOIN_MUST_USE OGRJOIN_API int
 ogrjoin_set_number(struct ogrjoin_settings *settings, const char *name,
                    double value, struct ogrjoin_error *err);
 
-/** The flag is polled while an index is made and used; nonzero ends the call
- * with OGRJOIN_ERR_CANCELLED. It must outlive the index. NULL: none. */
+/** Sets a cancel flag, which is polled while an index is made and used: when it
+ *  is nonzero, the call ends with OGRJOIN_ERR_CANCELLED.  The flag must outlive
+ *  the index.  NULL: no flag. */
 OGRJOIN_API void ogrjoin_settings_cancel(struct ogrjoin_settings *settings,
                                          const int *flag);
 
@@ -111,7 +112,7 @@ OGRJOIN_API const char *ogrjoin_backend_help(int i);
 
 /* --- layers --------------------------------------------------------------- */
 
-/** A layer of features: at most 2^31 - 1, numbered from 0. */
+/** A layer of features, numbered from 0; at most 2^31 - 1 of them. */
 struct ogrjoin_layer;
 
 enum ogrjoin_part
@@ -145,13 +146,14 @@ struct ogrjoin_arrays
     const int64_t *ring_offset;   /**< [n_parts + 1] or NULL */
     const int64_t *vertex_offset; /**< [n_rings + 1] or NULL */
     const double *x, *y;          /**< [n_vertices] */
-    const int64_t *id; /**< [n_features] ids, or NULL: feature numbers.
+    const int64_t *id; /**< [n_features] ids; NULL: the feature numbers.
                             Equally near pairs are sorted by id; exclude_self
                             and unordered compare ids */
 };
 
 /** Makes a layer of arrays, which are borrowed: they must outlive the layer and
- *  objects made from it, and must not change.  They are checked, O(vertices).
+ *  objects made from it, and must not change.  Their contents are checked.
+ *  O(vertices).
  *  Errors  OGRJOIN_ERR_ARG, OGRJOIN_ERR_NOMEM */
 OGRJOIN_MUST_USE OGRJOIN_API int
 ogrjoin_layer_from_arrays(const struct ogrjoin_arrays *arrays,
@@ -165,16 +167,18 @@ ogrjoin_layer_from_arrays(const struct ogrjoin_arrays *arrays,
  *  formats   WKB in binary, large binary and binary view; geoarrow.point to
  *            geoarrow.multipolygon, separated and interleaved, XY to XYZM; Z
  *            and M are ignored.  A feature that is NULL has no pairs
- *  settings  for threads and cancel; NULL: all threads.  With side left or
- *            right, the columns named in similar and vector are read, too:
- *            texts (utf8, large, views, integers), numbers, lists of numbers;
- *            op similar without max_distance then needs no geometries
- *  array     moved: released by the library and marked as released, also after
- *            an error.  schema stays the caller's
+ *  settings  give the number of threads and the cancel flag; NULL: all threads.
+ *            If the setting side is left or right, the columns named in similar
+ *            and vector are read, too: texts (utf8, large, views, integers),
+ *            numbers, lists of numbers; op similar without max_distance then
+ *            needs no geometries
+ *  array     moved: the library releases it and marks it as released, also
+ *            after an error.  The caller keeps schema and releases it
  *
  *  Separated coordinates without NULLs, empty or open rings are used without a
- *  copy; all else is copied, on all threads.  The bytes of WKB and all offsets
- *  are checked; lengths of buffers cannot be, since Arrow does not store them.
+ *  copy; other geometries are copied, on all threads.  The bytes of WKB and all
+ *  offsets are checked, but not the lengths of buffers, which Arrow does not
+ *  store.
  *  Errors  OGRJOIN_ERR_DATA, OGRJOIN_ERR_UNSUPPORTED (curves, other formats),
  *          OGRJOIN_ERR_LIMIT, OGRJOIN_ERR_NOMEM */
 OGRJOIN_MUST_USE OGRJOIN_API int
@@ -191,22 +195,22 @@ ogrjoin_layer_from_stream(struct ArrowArrayStream *stream, const char *column,
                           struct ogrjoin_layer **out,
                           struct ogrjoin_error *err);
 
-/** Columns beside the geometry: arrays of the caller with an entry per feature,
- * or NULL. */
+/** Columns of a layer besides the geometry: arrays of the caller with an entry
+ *  per feature; NULL: no such column. */
 struct ogrjoin_columns
 {
     size_t size;       /**< sizeof(struct ogrjoin_columns) */
     const int64_t *id; /**< as in struct ogrjoin_arrays; NULL: unchanged */
-    const double *max_distance; /**< dwithin: own distance of each feature
-                                     instead of the setting; NaN or below 0:
-                                     the feature has no pairs. For one side
-                                     only */
+    const double *max_distance; /**< for dwithin: maximum distance of each
+                                     feature, in place of the setting; NaN or
+                                     below 0: the feature has no pairs. Only
+                                     one of the two sides may have it */
     const int32_t *on_class;    /**< only features of equal class are pairs;
-                                     below 0: the feature has no pairs. For both
-                                     sides or none */
-    const int64_t *score; /**< join side: pick score takes the pair with the
-                               greatest score; INT64_MIN: smaller than all
-                               others */
+                                     below 0: the feature has no pairs. Both
+                                     sides must have it, or neither */
+    const int64_t *score; /**< join side: `pick score` keeps the pair of each
+                               row whose join feature has the maximum score;
+                               INT64_MIN ranks last */
 };
 
 /** Sets columns of a layer, before it is indexed or joined. The arrays are
@@ -218,26 +222,28 @@ ogrjoin_layer_set_columns(struct ogrjoin_layer *layer,
                           const struct ogrjoin_columns *columns,
                           struct ogrjoin_error *err);
 
-/** The values of a column of the join side in classes of equal ones, as the
- *  setting on compares columns: what on_class of struct ogrjoin_columns is made
- *  of. */
+/** The distinct values of a column of the join side, numbered from 0.  These
+ *  numbers (classes) are meant for on_class of struct ogrjoin_columns: values
+ *  are compared as by the setting on. */
 struct ogrjoin_classes;
 
-/** values   an Arrow array of any type but unions, with an entry for each
- *           feature; moved, in any case
+/** Makes classes of the values of a column of the join side.
+ *  values   an Arrow array of any type but unions, with an entry for each
+ *           feature; moved, also on failure
  *  Errors   OGRJOIN_ERR_DATA, OGRJOIN_ERR_UNSUPPORTED, OGRJOIN_ERR_NOMEM */
 OGRJOIN_MUST_USE OGRJOIN_API int
 ogrjoin_classes_new(const struct ArrowSchema *schema, struct ArrowArray *values,
                     struct ogrjoin_classes **out, struct ogrjoin_error *err);
 
-/** The classes of an input's values.  Numbers of both sides are compared as
- *  numbers, all else as texts; NULL and NaN equal nothing.
- *  values      moved, in any case
- *  class_of    [length of values] set: the class of each, or -1
- *  join_class  set to those of the join side, valid as long as classes is; it
- *              is one array for inputs of numbers and another for all others,
- *              where the join side has numbers
- *  Several threads may call it at once.
+/** Finds the classes of the values of an input.  Values are compared as numbers
+ *  if both sides have numbers, otherwise as texts; NULL and NaN equal nothing.
+ *  values      moved, also on failure
+ *  class_of    output [length of values]: the class of each value; -1: the join
+ *              side has no equal value
+ *  join_class  output: the classes of the join side's values, valid as long as
+ *              `classes`.  If the join side has numbers, inputs of numbers get
+ *              another array than inputs of texts
+ *  Several threads may call this function at once.
  *  Errors      as above; OGRJOIN_ERR_LIMIT: more than 2^31 - 2 classes */
 OGRJOIN_MUST_USE OGRJOIN_API int
 ogrjoin_classes_find(struct ogrjoin_classes *classes,
@@ -246,20 +252,24 @@ ogrjoin_classes_find(struct ogrjoin_classes *classes,
                      const int32_t **join_class, struct ogrjoin_error *err);
 OGRJOIN_API void ogrjoin_classes_free(struct ogrjoin_classes *classes);
 
-/** A column of UTF-8 texts, that of the next condition of the setting similar:
- *  text i is bytes[offset[i]] to bytes[offset[i + 1] - 1], offset having an
- *  entry more than the layer has features; an empty one joins nothing.  Both
- * are borrowed as above, and before the layer is indexed or joined. Errors
- * OGRJOIN_ERR_ARG, OGRJOIN_ERR_LIMIT: more than 8 */
+/** Adds a column of UTF-8 texts, for the next condition of the setting similar.
+ *  Must be called before the layer is indexed or joined.
+ *  offset  [features + 1] text i is bytes[offset[i]] to bytes[offset[i + 1] -
+ *          1]; an empty text has no pairs.  Borrowed like bytes: both must
+ *          outlive the layer and objects made from it
+ *  Errors  OGRJOIN_ERR_ARG; OGRJOIN_ERR_LIMIT: more than 8 columns of texts */
 OGRJOIN_MUST_USE OGRJOIN_API int
 ogrjoin_layer_add_text(struct ogrjoin_layer *layer, const int64_t *offset,
                        const char *bytes, struct ogrjoin_error *err);
 
-/** Sets the numbers for the setting vector, instead of Arrow columns: those of
- *  feature i are number[offset[i]] to number[offset[i + 1] - 1], one for each
- *  name of the setting, or a list if it has one name.  The first list of the
- *  join side gives the number of dimensions; a feature with another count has
- *  no pairs.  Borrowed as above; before the layer is indexed or joined.
+/** Sets the numbers for the setting vector, instead of Arrow columns.  Must be
+ *  called before the layer is indexed or joined.
+ *  offset  [features + 1] feature i has number[offset[i]] to
+ *          number[offset[i + 1] - 1]: a number for each name of the setting, or
+ *          a list if the setting has one name.  The first list of the join side
+ *          sets the number of dimensions; a feature with another number of
+ *          values has no pairs.  Borrowed like number: both must outlive the
+ *          layer and objects made from it
  *  Errors  OGRJOIN_ERR_ARG */
 OGRJOIN_MUST_USE OGRJOIN_API int
 ogrjoin_layer_set_vectors(struct ogrjoin_layer *layer, const int64_t *offset,
@@ -288,18 +298,19 @@ OGRJOIN_API void ogrjoin_index_free(struct ogrjoin_index *index);
  * first join. */
 OGRJOIN_API const char *ogrjoin_index_backend(struct ogrjoin_index *index);
 
-/** Frees working memory that joins with index have kept for later ones; after a
- * large join it is as large as the layer. */
+/** Frees the working memory that joins with index keep for later joins.  After
+ *  a large join it is as large as the layer. */
 OGRJOIN_API void ogrjoin_index_trim(struct ogrjoin_index *index);
 
-/** Pairs of features, sorted by left; the pairs of a left feature are sorted as
- * by the command: nearest first, or else by the ids of the join side. */
+/** Pairs of features, sorted by the number of the input feature (left).  The
+ *  pairs of an input feature are sorted as the command does: nearest first, or
+ *  by the ids of the join side if the join has no measure. */
 struct ogrjoin_pairs;
 
 /** Finds all pairs of a layer with the join side. The answer does not depend on
  *  threads, on the backend, or on how features are split into layers.
- *  Errors  as above; OGRJOIN_ERR_UNSUPPORTED: the backend cannot join such
- *          features; OGRJOIN_ERR_TOO_MANY */
+ *  Errors  those of ogrjoin_index_new(); OGRJOIN_ERR_UNSUPPORTED: the backend
+ *          cannot join such features; OGRJOIN_ERR_TOO_MANY */
 OGRJOIN_MUST_USE OGRJOIN_API int ogrjoin_join(struct ogrjoin_index *index,
                                               struct ogrjoin_layer *input,
                                               struct ogrjoin_pairs **out,
@@ -312,9 +323,10 @@ ogrjoin_pairs_left(const struct ogrjoin_pairs *pairs);
 /** [count] numbers of the features of the join side. */
 OGRJOIN_API const int64_t *
 ogrjoin_pairs_right(const struct ogrjoin_pairs *pairs);
-/** [count] distances, in units of the coordinates, on the globe in metres; for
- * op similar, similarities, or differences if no texts are compared; NaN for
- * joins without a measure. */
+/** [count] measures of the pairs: distances in units of the coordinates, or in
+ *  metres if the metric is sphere or ellipsoid; for op similar, similarities of
+ *  texts, or differences of vectors if no texts are compared; NaN for joins
+ *  without a measure. */
 OGRJOIN_API const double *
 ogrjoin_pairs_measure(const struct ogrjoin_pairs *pairs);
 /** [count] values that a setting requested, NaN if undefined: overlap_area,
@@ -325,7 +337,8 @@ ogrjoin_pairs_measure(const struct ogrjoin_pairs *pairs);
 OGRJOIN_API const double *ogrjoin_pairs_value(const struct ogrjoin_pairs *pairs,
                                               const char *name);
 /** The word for a value of line_side, matrix or relation: "left", "212101212",
- * "touches"; valid for ever. NULL: NaN, no such value, or another name. */
+ *  "touches".  A static string; NULL if value is NaN or has no word, or if name
+ *  is none of the three. */
 OGRJOIN_API const char *ogrjoin_pairs_word(const char *name, double value);
 /** The intersection of each pair as ISO WKB, little-endian: bytes (*offset)[i]
  * to (*offset)[i + 1] - 1; empty if GEOS could not compute it.  NULL: not
@@ -333,7 +346,8 @@ OGRJOIN_API const char *ogrjoin_pairs_word(const char *name, double value);
 OGRJOIN_API const uint8_t *
 ogrjoin_pairs_intersection(const struct ogrjoin_pairs *pairs,
                            const int64_t **offset);
-/** Number of pairs, or rows, that GEOS could not decide; they are left out. */
+/** Number of pairs (or rows) that are missing from the answer, because GEOS
+ *  could not decide them. */
 OGRJOIN_API int64_t ogrjoin_pairs_undecided(const struct ogrjoin_pairs *pairs);
 /** Number of groups of more than 1,000,000 connected pairs, whose pairs were
  * chosen greedily, best first, although one_to_one is best. */
@@ -341,40 +355,40 @@ OGRJOIN_API int64_t
 ogrjoin_pairs_large_groups(const struct ogrjoin_pairs *pairs);
 OGRJOIN_API void ogrjoin_pairs_free(struct ogrjoin_pairs *pairs);
 
-/** A value for each feature of the join side, in one of three forms. */
+/** A value for each feature of the join side: integers, reals or texts.  The
+ *  arrays of the other two forms are NULL. */
 struct ogrjoin_values
 {
-    size_t size; /**< sizeof(struct ogrjoin_values) */
-    const int64_t *integer;
-    const double *real;
+    size_t size;            /**< sizeof(struct ogrjoin_values) */
+    const int64_t *integer; /**< [features] */
+    const double *real;     /**< [features] */
     const int64_t *offset;  /**< [features + 1] offsets of texts in bytes */
     const char *bytes;      /**< the bytes of the texts */
-    const uint8_t *is_null; /**< [features] 1: the value is NULL; or NULL:
-                                 none is */
+    const uint8_t *is_null; /**< [features] 1: the value is NULL. is_null NULL:
+                                 no value is NULL */
 };
 
-/** A result for each left row, in one of the forms above. The caller frees it.
- */
+/** A result for each input row: integers, reals or texts as in struct
+ *  ogrjoin_values.  ogrjoin_results_free() frees the arrays. */
 struct ogrjoin_results
 {
-    size_t size; /**< sizeof(struct ogrjoin_results), set by the library */
-    int64_t n;   /**< rows of the layer that was joined */
-    int64_t *integer;
-    double *real;
-    int64_t *offset;
-    char *bytes;
-    uint8_t *is_null; /**< [n] */
+    size_t size;      /**< sizeof(struct ogrjoin_results), set by the library */
+    int64_t n;        /**< rows of the layer that was joined */
+    int64_t *integer; /**< [n] */
+    double *real;     /**< [n] */
+    int64_t *offset;  /**< [n + 1] offsets of texts in bytes */
+    char *bytes;      /**< the bytes of the texts */
+    uint8_t *is_null; /**< [n] 1: the result is NULL */
 };
 
-/** Aggregates values of the right features over the pairs of each left row,
- *  like -agg of the command: sums are exact, and functions that depend on an
- *  order define it.
+/** Aggregates the values of join features over the pairs of each input row,
+ *  like -agg of the command.  Sums are exact.
  *  function   count, sum, mean, min, max, range, median, percentile, q1, q3,
  *             stddev, variance, first, last, mode, minority, unique, concat
  *             (texts), weighted_sum and weighted_mean (need the setting share)
- *  separator  for concat; for percentile its number from 0 to 100, as "90";
- *             otherwise ignored
- *  values     NULL: for count of pairs
+ *  separator  text between the values of concat; for percentile the percentage,
+ *             from 0 to 100, as "90"; otherwise ignored
+ *  values     NULL only for count, which then counts pairs
  *  Errors     OGRJOIN_ERR_ARG; OGRJOIN_ERR_LIMIT: a sum of integers beyond 64
  *             bits; OGRJOIN_ERR_NOMEM */
 OGRJOIN_MUST_USE OGRJOIN_API int
@@ -384,22 +398,25 @@ ogrjoin_pairs_aggregate(const struct ogrjoin_pairs *pairs, const char *function,
                         struct ogrjoin_results *out, struct ogrjoin_error *err);
 OGRJOIN_API void ogrjoin_results_free(struct ogrjoin_results *results);
 
-/** The comparison of two backends' answers, as by -validate of the command. */
+/** Result of comparing the answers of two backends, like -validate of the
+ *  command. */
 struct ogrjoin_validation
 {
     size_t size; /**< sizeof(struct ogrjoin_validation), set by the caller */
-    int64_t n_rows, n_pairs;   /**< compared */
+    int64_t n_rows, n_pairs;   /**< rows and pairs that were compared */
     int64_t n_differences;     /**< 0: the answers agree */
-    int64_t n_rows_proved;     /**< rows that differ, but exact arithmetic
-                                    confirms the index, its distances up to
-                                    the rounding of their formula; not
-                                    counted as differences */
-    int64_t n_rows_undecided;  /**< rows left out because neither could be
-                                    decided exactly */
-    int64_t n_pairs_undecided; /**< pairs left out likewise */
-    int64_t left, right; /**< of the first difference, or -1; right: from the
-                              index, or else from the reference */
-    const char *kind;    /**< missing, extra, distance or order; NULL: none */
+    int64_t n_rows_proved;     /**< rows for which the reference is wrong: exact
+                                    arithmetic confirms the answer of the index
+                                    (distances up to rounding). Not counted as
+                                    differences */
+    int64_t n_rows_undecided;  /**< rows that are not compared, because neither
+                                    answer could be decided exactly */
+    int64_t n_pairs_undecided; /**< pairs that are not compared, likewise */
+    int64_t left, right; /**< pair of the first difference, -1: none. right: the
+                              feature that the index found, otherwise the one
+                              that the reference found */
+    const char *kind;    /**< kind of the first difference: missing, extra,
+                              distance or order; NULL: none */
 };
 
 /** Joins input twice, with the index and with a reference, and compares the
@@ -421,11 +438,14 @@ OGRJOIN_MUST_USE OGRJOIN_API int
 ogrjoin_pairs_to_arrow(struct ogrjoin_pairs *pairs, struct ArrowSchema *schema,
                        struct ArrowArray *array, struct ogrjoin_error *err);
 
-/** A stream of such record batches, one for each array of input, which is read
- *  when the next batch is requested; left counts on from array to array.  input
- *  is moved, and released with *out; the columns named in the settings similar
- *  and vector are read from it.  Errors in later arrays are returned by the
- *  stream. column: as in ogrjoin_layer_from_array(). */
+/** Makes a stream of record batches as of ogrjoin_pairs_to_arrow(), one for
+ *  each array of input.  An array is read when its batch is requested; left
+ *  numbers the rows of all arrays consecutively.
+ *  input   moved, and released with *out.  The columns named in the settings
+ *          similar and vector are read from it
+ *  column  as in ogrjoin_layer_from_array()
+ *  Errors  those of the first array; the stream returns errors of later
+ *          arrays */
 OGRJOIN_MUST_USE OGRJOIN_API int
 ogrjoin_join_stream(struct ogrjoin_index *index, struct ArrowArrayStream *input,
                     const char *column, struct ArrowArrayStream *out,
@@ -434,16 +454,16 @@ ogrjoin_join_stream(struct ogrjoin_index *index, struct ArrowArrayStream *input,
 /* --- pairs as lists, and streams read layer by layer -----------------------
  */
 
-/** Like ogrjoin_join(), with at most half of the memory and usually without a
- *  copy of the answer: lists instead of columns.
+/** Like ogrjoin_join(), but returns the pairs as one list per input feature.
+ *  This takes at most half of the memory, usually without a copy.
  *
  *  input feature   0   1   2         (1 has no pair)
  *  offset         [0   2   2     5]
  *  right32        [5 8     1 2 9]
  *  measure        [.. .    . . .]    or NULL: the join has none
  *
- *  ogrjoin_pairs_left() and ogrjoin_pairs_right() return NULL, and
- *  ogrjoin_pairs_to_arrow() fails; all else works as before. */
+ *  For such pairs, ogrjoin_pairs_left() and ogrjoin_pairs_right() return NULL,
+ *  and ogrjoin_pairs_to_arrow() fails; all other functions work. */
 OGRJOIN_MUST_USE OGRJOIN_API int ogrjoin_join_lists(struct ogrjoin_index *index,
                                                     struct ogrjoin_layer *input,
                                                     struct ogrjoin_pairs **out,
@@ -451,37 +471,41 @@ OGRJOIN_MUST_USE OGRJOIN_API int ogrjoin_join_lists(struct ogrjoin_index *index,
 
 /** Number of rows that were joined. */
 OGRJOIN_API int64_t ogrjoin_pairs_rows(const struct ogrjoin_pairs *pairs);
-/** [rows + 1] first pair of each row, for lists; else NULL. */
+/** [rows + 1] index of the first pair of each row; NULL unless pairs are lists.
+ */
 OGRJOIN_API const int64_t *
 ogrjoin_pairs_offset(const struct ogrjoin_pairs *pairs);
-/** [count] numbers of features of the join side, for lists; else NULL. */
+/** [count] numbers of the features of the join side; NULL unless pairs are
+ *  lists. */
 OGRJOIN_API const int32_t *
 ogrjoin_pairs_right32(const struct ogrjoin_pairs *pairs);
 
 /** A stream of features that is read step by step. */
 struct ogrjoin_source;
 
-/** Opens a source. stream is moved: released with *out, after an error at once;
- *  column and settings are as in ogrjoin_layer_from_stream(); the settings may
- *  be freed afterwards.  One thread at a time may use a source. */
+/** Opens a source.  Only one thread at a time may use it.
+ *  stream            moved: released with *out; after an error at once
+ *  column, settings  as in ogrjoin_layer_from_stream(); the settings may be
+ *                    freed afterwards */
 OGRJOIN_MUST_USE OGRJOIN_API int
 ogrjoin_source_open(struct ArrowArrayStream *stream, const char *column,
                     const struct ogrjoin_settings *settings,
                     struct ogrjoin_source **out, struct ogrjoin_error *err);
 
-/** The next n_rows features, or the remaining ones, as a layer; *out is NULL
- *  after the last.  Arrays are split and joined as needed; a stream without
- *  features gives one empty layer.  Features are numbered across layers: these
- *  numbers are the left of pairs, and the ids that exclude_self and unordered
- *  compare if none were given. */
+/** Reads the next n_rows features, or those that remain, as a layer; *out is
+ *  NULL after the last feature.  Arrays of the stream are split and
+ *  concatenated as needed; a stream without features gives one empty layer.
+ *  Features are numbered consecutively across layers.  Pairs have these numbers
+ *  as left; without ids, exclude_self and unordered compare them. */
 OGRJOIN_MUST_USE OGRJOIN_API int
 ogrjoin_source_next(struct ogrjoin_source *source, int64_t n_rows,
                     struct ogrjoin_layer **out, struct ogrjoin_error *err);
 OGRJOIN_API void ogrjoin_source_free(struct ogrjoin_source *source);
 
-/** Finds the pairs of all remaining features of source, as lists like those of
- *  ogrjoin_join_lists().  On the CPU, only a part of the features is in memory.
- *  n_rows  their expected number; 0: unknown */
+/** Finds the pairs of all remaining features of source, as lists
+ *  (ogrjoin_join_lists()).  On the CPU, only some of the features are in memory
+ *  at a time.
+ *  n_rows  expected number of features; 0: unknown */
 OGRJOIN_MUST_USE OGRJOIN_API int
 ogrjoin_join_source(struct ogrjoin_index *index, struct ogrjoin_source *source,
                     int64_t n_rows, struct ogrjoin_pairs **out,
@@ -500,26 +524,27 @@ ogrjoin_join_source(struct ogrjoin_index *index, struct ogrjoin_source *source,
  *  of the row in the join side) and other requested columns; the columns of the
  *  join side without its geometry, with the prefix join_ if a name is in use.
  *  Columns keep their Arrow types; only unions are refused.  With how right and
- *  full, the geometries of join rows that match nothing are written to the
- *  geometry column of the input, in its type: WKB in binary or large binary, or
- *  the common type of both sides.  A join is described by settings, which have
- *  the names and values of the command's options: ogrjoin_setting_help().
+ *  full, the geometries of join rows without a pair are written to the geometry
+ *  column of the input, in its type: WKB in binary or large binary, or the
+ *  common type of both sides.  A join is described by settings, which have the
+ *  names and values of the command's options: ogrjoin_setting_help().
  *
- *  A side has its features in one of these:
- *  - a column of geometries, as in ogrjoin_layer_from_array(): named by
- *    left_column or right_column, else the only one marked as geoarrow, or else
- *    the only one of bytes
- *  - two columns of numbers, which are points: left_x and left_y, right_x and
- *    right_y
+ *  A side has its features in one of these forms:
+ *  - a column of geometries, as in ogrjoin_layer_from_array(): the column named
+ *    by the setting left_column or right_column, otherwise the only one marked
+ *    as geoarrow, otherwise the only one of bytes
+ *  - points, as two columns of numbers that the settings left_x and left_y, or
+ *    right_x and right_y, name
  *  - none, if only texts or vectors are compared
  *
- *  The CRS of a side is the setting left_crs or right_crs, or else the crs in
- *  ARROW:extension:metadata: PROJJSON, WKT, or authority:code.  Two different
- *  CRS are an error; so are a distance with a unit without a CRS, and a plain
- *  distance in degrees.  With crs "ignore", coordinates are taken as they are.
- *  A side without a CRS is assumed to have that of the other side. */
+ *  The CRS of a side is the setting left_crs or right_crs, otherwise the crs in
+ *  ARROW:extension:metadata: PROJJSON, WKT, or authority:code.  A side without
+ *  a CRS is assumed to have that of the other side.  Errors are: two different
+ *  CRS; a distance with a unit if there is no CRS; a distance without a unit if
+ *  the CRS is in degrees.  With the setting crs "ignore", coordinates are used
+ *  as they are. */
 
-/** A join side with all its columns: read once, held once, joined with any
+/** A join side with all its columns, in memory.  It can be joined with any
  *  number of inputs, by several threads at once. */
 struct ogrjoin_rows;
 
@@ -531,9 +556,9 @@ struct ogrjoin_rows;
  *  Cost       that of ogrjoin_layer_from_stream(); the first join makes the
  *             index, which is kept for joins with equal settings
  *  Errors     OGRJOIN_ERR_ARG: settings that clash, or have no effect on such a
- *             join; OGRJOIN_ERR_DATA, OGRJOIN_ERR_UNSUPPORTED (the column of
- *             geometries), OGRJOIN_ERR_IO, OGRJOIN_ERR_LIMIT,
- *             OGRJOIN_ERR_CANCELLED, OGRJOIN_ERR_NOMEM */
+ *             join; OGRJOIN_ERR_DATA or OGRJOIN_ERR_UNSUPPORTED: the column of
+ *             geometries is invalid or not supported; OGRJOIN_ERR_IO,
+ *             OGRJOIN_ERR_LIMIT, OGRJOIN_ERR_CANCELLED, OGRJOIN_ERR_NOMEM */
 OGRJOIN_MUST_USE OGRJOIN_API int
 ogrjoin_rows_open(struct ArrowArrayStream *join_side,
                   const struct ogrjoin_settings *settings,
@@ -544,28 +569,30 @@ ogrjoin_rows_open(struct ArrowArrayStream *join_side,
  *            while rows are taken from *out: batch_rows rows at a time; with
  *            one_to_one all of them at the first call.  Its arrays are kept as
  *            long as rows of *out that need no copy point into them
- *  settings  what is asked of this join, in place of the settings of
- *            ogrjoin_rows_open(); NULL: those
+ *  settings  settings of this join, in place of those of ogrjoin_rows_open();
+ *            NULL: the settings of ogrjoin_rows_open()
  *  out       record batches of at most some 256 MB and 65,536 rows, none of
- *            them empty.  get_next() gives an errno and get_last_error() a line
- *            of text; after an error the stream only can be released.  The
- *            cancel flag of the settings ends it with ECANCELED.  The schema is
- *            complete at once; one thread at a time uses *out, and any thread
- *            may release it.  It keeps what it needs of rows
- *  Errors    those that need no row of input, as of ogrjoin_rows_open() and
- *            ogrjoin_index_new() */
+ *            them empty.  get_schema() works before any row is read.
+ *            get_next() returns an errno and get_last_error() a line of text;
+ *            after an error the stream can only be released.  The cancel flag
+ *            of the settings ends it with ECANCELED.  Only one thread at a time
+ *            may use *out; any thread may release it.  rows may be freed before
+ *            *out
+ *  Errors    those of ogrjoin_rows_open() and ogrjoin_index_new() that can be
+ *            found before a row of input is read */
 OGRJOIN_MUST_USE OGRJOIN_API int
 ogrjoin_rows_join(struct ogrjoin_rows *rows, struct ArrowArrayStream *input,
                   const struct ogrjoin_settings *settings,
                   struct ArrowArrayStream *out, struct ogrjoin_error *err);
 
-/** Streams that are still in use keep what they need. */
+/** Frees a join side; streams made from it stay valid. */
 OGRJOIN_API void ogrjoin_rows_free(struct ogrjoin_rows *rows);
 
-/** ogrjoin_rows_join() with an index that exists already. Its layer must hold
- *  the features of the join side in their order, as ogrjoin_layer_from_stream()
- *  reads them. If the index does not find the pairs that the settings ask for,
- *  another one is made.  index NULL: as ogrjoin_rows_join() */
+/** Like ogrjoin_rows_join(), but uses an existing index.
+ *  index  its layer must hold the features of the join side in their order, as
+ *         ogrjoin_layer_from_stream() reads them.  If it was made for settings
+ *         that find other pairs, it is not used, and another index is made.
+ *         NULL: none */
 OGRJOIN_MUST_USE OGRJOIN_API int ogrjoin_rows_join_index(
     struct ogrjoin_rows *rows, struct ogrjoin_index *index,
     struct ArrowArrayStream *input, const struct ogrjoin_settings *settings,
@@ -574,57 +601,58 @@ OGRJOIN_MUST_USE OGRJOIN_API int ogrjoin_rows_join_index(
 /** Number of rows of the join side. */
 OGRJOIN_API int64_t ogrjoin_rows_count(const struct ogrjoin_rows *rows);
 
-/** ogrjoin_rows_open() and ogrjoin_rows_join() of one input. Both streams are
- *  moved, in any case. */
+/** Joins two streams: ogrjoin_rows_open() and ogrjoin_rows_join() in one call.
+ *  Both streams are moved, also on failure. */
 OGRJOIN_MUST_USE OGRJOIN_API int
 ogrjoin_join_rows(struct ArrowArrayStream *input,
                   struct ArrowArrayStream *join_side,
                   const struct ogrjoin_settings *settings,
                   struct ArrowArrayStream *out, struct ogrjoin_error *err);
 
-/** Index of the geometry column in a stream of ogrjoin_rows_join(); -1 if it
- * has none, or if this is another stream. */
+/** Index of the geometry column in a stream that ogrjoin_rows_join() made; -1
+ *  if it has no geometry column, or for any other stream. */
 OGRJOIN_API int64_t
 ogrjoin_rows_geometry(const struct ArrowArrayStream *stream);
 
-/** Sets a progress function. The thread that takes rows calls it after each
- * part of the input: `rows` of n_rows are joined; n_rows is the setting
- * input_rows, or -1 if unknown.  A nonzero return value ends the join with
- *  OGRJOIN_ERR_CANCELLED.  report and user must outlive the streams.  NULL:
- *  none. */
+/** Sets a progress function, which the thread that takes rows calls after each
+ *  part of the input.
+ *  report  gets the number of input rows joined so far, and n_rows, the setting
+ *          input_rows, or -1 if unknown.  Returns nonzero to end the join with
+ *          OGRJOIN_ERR_CANCELLED.  NULL: no progress function
+ *  user    first argument of report.  Both must outlive the streams */
 OGRJOIN_API void ogrjoin_settings_progress(
     struct ogrjoin_settings *settings,
     int (*report)(void *user, int64_t rows, int64_t n_rows), void *user);
 
-/** Sets a function for notices: lines of text that are no errors, for example
- * if one side has no CRS, or if GEOS cannot compute overlaps.  Called by the
- *  thread that calls the library; notice and user must outlive the streams.
- *  NULL: none. */
+/** Sets a function that receives notices: lines of text that are not errors,
+ *  for example if one side has no CRS, or if GEOS cannot compute overlaps.
+ *  notice  called by the thread that calls the library.  NULL: notices are
+ *          dropped
+ *  user    first argument of notice.  Both must outlive the streams */
 OGRJOIN_API void ogrjoin_settings_notices(struct ogrjoin_settings *settings,
                                           void (*notice)(void *user,
                                                          const char *message),
                                           void *user);
 
-/** Sets callbacks for facts about CRS that the library does not have; either
- * may be NULL. expand   writes the PROJJSON or WKT of a CRS that is given by
- * its code alone
+/** Sets functions of the caller that supply definitions of CRS, since the
+ * library has no database of them.  Either may be NULL.  The thread that opens
+ * the rows calls them; they must stay valid until then. expand   writes the
+ * PROJJSON or WKT of a CRS that is given by its code alone
  *           ("EPSG:2263") into text, zero-terminated, like snprintf(): returns
  *           the length without the zero; if that is size or more, it is called
  *           again with a larger buffer; 0 or less: unknown.  Not called for
  *           EPSG:4326, OGC:CRS84 and OGC:CRS84h
  *  compare  returns 1 if a and b, the texts as given, are one CRS, 0 if they
  *           differ, below 0 if unknown.  Called if the texts alone do not
- * decide The thread that opens the rows calls both; they must stay valid until
- * then.
- */
+ *           decide */
 OGRJOIN_API void ogrjoin_settings_crs(
     struct ogrjoin_settings *settings,
     int (*expand)(void *user, const char *crs, char *text, size_t size),
     int (*compare)(void *user, const char *a, const char *b), void *user);
 
-/** For joins of layers, which have no CRS: converts the distances of settings,
- *  which may have a unit ("100ft"), to the unit of the CRS of the join, as
- *  ogrjoin_rows_join() does for its sides.
+/** Converts distances with units in the settings ("100ft") to the unit of the
+ *  CRS of the join.  For joins of layers, which have no CRS;
+ *  ogrjoin_rows_join() does this itself.
  *  left, right  CRS of the sides, as in the setting left_crs; NULL: none
  *  Errors       OGRJOIN_ERR_ARG: the CRS of the sides differ, or a distance
  *               makes no sense in it; OGRJOIN_ERR_DATA: a text is no CRS */
@@ -632,19 +660,19 @@ OGRJOIN_MUST_USE OGRJOIN_API int
 ogrjoin_settings_use_crs(struct ogrjoin_settings *settings, const char *left,
                          const char *right, struct ogrjoin_error *err);
 
-/** Whether settings make sense for ogrjoin_index_new() and the pairs that are
- *  joined with it; that takes those without effect, too.
- *  Errors  OGRJOIN_ERR_ARG: one has no effect on such pairs, or two do not go
- *          together; the line of text says what to write */
+/** Checks that all settings have an effect on ogrjoin_index_new() and
+ *  ogrjoin_join(), which ignore those without effect.
+ *  Errors  OGRJOIN_ERR_ARG: a setting has no effect on such pairs, or two
+ *          settings clash; the message names what to write */
 OGRJOIN_MUST_USE OGRJOIN_API int
 ogrjoin_settings_check_pairs(const struct ogrjoin_settings *settings,
                              struct ogrjoin_error *err);
 
 /* --- events of a stream of reports ----------------------------------------
  *
- *  A report says where something is: a feature of a layer, with a key (of a
- *  vehicle).  Its pairs with the join side are compared with those of the last
- *  report of its key:
+ *  A report is a feature of a layer with a key: the position of a vehicle, for
+ *  example, and its number.  Its pairs with the join side are compared with
+ *  those of the last report of its key:
  *
  *   features of the key before   3 5 8
  *   pairs of the report          3     9
@@ -658,15 +686,17 @@ enum ogrjoin_event
     OGRJOIN_ENTER = 0,
     OGRJOIN_EXIT = 1,
     OGRJOIN_STAY = 2,
-    OGRJOIN_CHANGE = 3 /**< of op nearest: another feature, or none any more */
+    OGRJOIN_CHANGE = 3 /**< op nearest: the nearest feature is another one, or
+                            there is none any more */
 };
 
-/** The features of all keys. One thread at a time uses it. */
+/** For each key the features that its last report is paired with.  Only one
+ *  thread at a time may use it. */
 struct ogrjoin_events;
 
-/** Without keys.
- *  index  op nearest has k 1 and ties first, and no setting leaves pairs out
- *  which  NULL or "changes"; "all": a feature that a key keeps is an event, too
+/** Makes an empty state, without keys.
+ *  index      for op nearest with k 1 and ties first; no setting may drop pairs
+ *  which      NULL or "changes": enter, exit and change; "all": also stay
  *  has_texts  1: keys are texts; 0: integers
  *  Errors  OGRJOIN_ERR_ARG; OGRJOIN_ERR_NOMEM */
 OGRJOIN_MUST_USE OGRJOIN_API int ogrjoin_events_new(struct ogrjoin_index *index,
@@ -675,58 +705,60 @@ OGRJOIN_MUST_USE OGRJOIN_API int ogrjoin_events_new(struct ogrjoin_index *index,
                                                     struct ogrjoin_events **out,
                                                     struct ogrjoin_error *err);
 
-/** The keys of the features of a layer, in one of two forms. */
+/** The keys of the features of a layer: integers or texts. */
 struct ogrjoin_event_keys
 {
     size_t size;            /**< sizeof(struct ogrjoin_event_keys) */
-    const int64_t *integer; /**< [n] or NULL */
-    const int64_t *offset;  /**< [n + 1] into bytes, of texts, or NULL; an
-                                 empty text is no key */
+    const int64_t *integer; /**< [n] keys; NULL if keys are texts */
+    const int64_t *offset;  /**< [n + 1] offsets of texts in bytes, NULL if keys
+                                 are integers; an empty text is no key */
     const char *bytes;
-    const uint8_t *is_null; /**< [n] nonzero: no key; NULL: all have one */
+    const uint8_t *is_null; /**< [n] nonzero: the feature has no key. NULL: all
+                                 have a key */
 };
 
-/** Events in the order of the reports; those of a report as exits, enters,
- *  stays, each by the ids of the join side.  The library's memory, until the
- *  next batch or the end. */
+/** Events, sorted by report; those of a report in the order exits, enters,
+ *  stays, and each of these by the ids of the join side.  The library owns the
+ *  arrays; they are valid until the next call with these events. */
 struct ogrjoin_event_rows
 {
     size_t size; /**< sizeof(struct ogrjoin_event_rows), set by the caller */
     int64_t n;
     const int64_t *report;  /**< [n] numbers of reports */
     const int64_t *feature; /**< [n] numbers of features of the join side; -1:
-                                 none is the nearest any more */
+                                 op nearest has no feature any more */
     const uint8_t *kind;    /**< [n] enum ogrjoin_event */
-    const double *measure;  /**< [n] of the pair; NaN: of no pair, or the join
-                                 has none */
+    const double *measure;  /**< [n] measure of the pair; NaN: the event has no
+                                 pair, or the join has no measure */
 };
 
-/** The events of a batch of reports, which come one after another.  A report
- *  without a key or a geometry gives none and changes nothing.  After an error
- *  nothing has changed.
- *  Cost    that of ogrjoin_join(), and some 50 ns a report; memory 32 bytes a
- *          key that has features, and 4 a feature where it has more than two
- *  Errors  as of ogrjoin_join(); OGRJOIN_ERR_ARG: keys of another form */
+/** Joins a batch of reports, in their order, and returns their events.  A
+ *  report without a key or a geometry has no events and changes nothing.  After
+ *  an error the state is unchanged.
+ *  Cost    that of ogrjoin_join(), and some 50 ns per report; memory: 32 bytes
+ *          per key with features, and 4 per feature of keys with more than two
+ *  Errors  those of ogrjoin_join(); OGRJOIN_ERR_ARG: keys have another form
+ *          than in ogrjoin_events_new() */
 OGRJOIN_MUST_USE OGRJOIN_API int
 ogrjoin_events_add(struct ogrjoin_events *events, struct ogrjoin_layer *reports,
                    const struct ogrjoin_event_keys *keys,
                    struct ogrjoin_event_rows *out, struct ogrjoin_error *err);
 
-/** Number of keys that have features now. */
+/** Number of keys that are paired with at least one feature. */
 OGRJOIN_API int64_t ogrjoin_events_inside(const struct ogrjoin_events *events);
 
-/** Writes the features of all keys, by the ids of the join side, to a file that
- *  is as it was before or complete, whenever the process ends.
- *  Errors  OGRJOIN_ERR_IO; OGRJOIN_ERR_ARG: ids repeat */
+/** Writes the state to a file: the keys and the ids of their features.  The
+ *  file is replaced atomically, even if the process is killed meanwhile.
+ *  Errors  OGRJOIN_ERR_IO; OGRJOIN_ERR_ARG: ids of the join side repeat */
 OGRJOIN_MUST_USE OGRJOIN_API int
 ogrjoin_events_save(const struct ogrjoin_events *events, const char *path,
                     struct ogrjoin_error *err);
 
-/** Replaces the features of all keys by those of a file that was written with
- *  equal join features (ids and geometries), settings and keys.  After an error
- *  nothing has changed.
- *  Errors  OGRJOIN_ERR_IO: no such file; OGRJOIN_ERR_DATA: it is broken;
- *          OGRJOIN_ERR_ARG: it belongs to others */
+/** Replaces the state by that of a file, which must have been written with
+ *  equal join features (ids and geometries), settings and form of keys.  After
+ *  an error the state is unchanged.
+ *  Errors  OGRJOIN_ERR_IO: no such file; OGRJOIN_ERR_DATA: the file is invalid;
+ *          OGRJOIN_ERR_ARG: it was written by another join */
 OGRJOIN_MUST_USE OGRJOIN_API int
 ogrjoin_events_load(struct ogrjoin_events *events, const char *path,
                     struct ogrjoin_error *err);
@@ -736,55 +768,58 @@ OGRJOIN_API void ogrjoin_events_free(struct ogrjoin_events *events);
 /* --- a kept index of points ------------------------------------------------
  *
  *  ogrjoin_live_new(settings, &live, &err);
- *  ogrjoin_live_apply(live, n, id, x, y, &err);       every second, say
+ *  ogrjoin_live_apply(live, n, id, x, y, &err);       for example every second
  *  ogrjoin_live_join(live, settings, fences, &pairs, &err);
  *
- *  Points that move: vehicles, vessels, phones.  They lie in pages of at most
- *  256 under a tree, which batches of changes alter where they must; joins see
- *  the points as they were when they began.  An id is any 64-bit number.
+ *  Points that move: vehicles, vessels, phones.  They are stored in pages of at
+ *  most 256 points at the leaves of a tree.  A batch of changes only rewrites
+ *  the pages that it must.  A join uses the points as they were when it began.
+ *  An id is any 64-bit integer.
  *
- *  A join while a batch is applied begins with the state before, as long as
- *  another join has that state, too; else it waits for the batch, which then
- *  changes pages in place.  A batch never waits for joins.  Pages that joins
- *  still read are copied where a batch changes them, and used again when those
- *  joins have ended.
+ *  A join that begins while a batch is applied uses the state before the batch
+ *  if another join still uses that state; otherwise it waits for the batch,
+ *  which then changes pages in place.  A batch never waits for joins.  If joins
+ *  still read a page, a batch changes a copy of it; the page is reused when
+ *  these joins have ended.
  *
  *  With backend cuda the pages are in the memory of GPUs, which apply batches
- *  and answer some joins (ogrjoin_live_join()); for all else the points are
- *  copied to host memory, once after a batch.  Batches and joins on GPUs wait
- *  for one another. */
+ *  and support some joins (ogrjoin_live_join()); for other joins the points are
+ *  copied to host memory, at most once after each batch.  Batches and joins on
+ *  GPUs wait for one another. */
 
-/** Points with ids, to be joined with and changed by any threads. */
+/** Moving points with ids.  Any thread may change them or join with them. */
 struct ogrjoin_live;
 
-/** Without points.
- *  settings  tree: quadtree cuts squares in the middle, kdtree at medians, auto
- *            takes a quadtree, and a k-d tree where that would reach its depth
- *            of 24 or leave pages badly filled; threads; backend: cpu or auto,
- *            or cuda: on the devices of gpus, which share the points by their
- *            ids, with gpu_memory bytes of each; the tree is a quadtree whose
- *            leaves lie in Morton order.  NULL: the defaults; others are not
- *            read
+/** Makes a kept index without points.
+ *  settings  tree: quadtree divides squares in the middle, kdtree at medians;
+ *            auto: a quadtree, or a k-d tree if the quadtree would reach its
+ *            maximum depth of 24 or have badly filled pages.  threads.
+ *            backend: cpu or auto; cuda: the points are divided by their ids
+ *            between the devices of the setting gpus, with gpu_memory bytes of
+ *            each, and the tree is a quadtree whose leaves are in Morton order.
+ *            Other settings are ignored.  NULL: the defaults
  *  Errors    OGRJOIN_ERR_ARG, OGRJOIN_ERR_UNSUPPORTED: another backend, or a
  *            k-d tree on a GPU; OGRJOIN_ERR_NO_DEVICE; OGRJOIN_ERR_NOMEM */
 OGRJOIN_MUST_USE OGRJOIN_API int
 ogrjoin_live_new(const struct ogrjoin_settings *settings,
                  struct ogrjoin_live **out, struct ogrjoin_error *err);
 
-/** Waits for nothing: no join with live is at work. */
+/** Frees a kept index.  Precondition: no join with it is running. */
 OGRJOIN_API void ogrjoin_live_free(struct ogrjoin_live *live);
 
-/** Puts, moves and removes points: n changes that count as one instant.
- *  id        [n] a new one is put, one that is there moves; of several changes
- *            of an id the last one holds
- *  x, y      [n] x NaN: the id is removed.  So it is where a coordinate is
- *            none that joins take (NaN, infinite, beyond 1e150), which is
- *            counted; so is the removal of an id that is not there
+/** Inserts, moves and removes points by n changes, which become visible at
+ *  once.
+ *  id        [n] a new id is inserted, an existing one is moved; if an id has
+ *            several changes, the last one is valid
+ *  x, y      [n] coordinates; x NaN: the id is removed.  An id is also removed,
+ *            and counted, if joins do not accept a coordinate (NaN, infinite,
+ *            beyond 1e150).  Removals of unknown ids are counted
  *  Cost      O(n): a point that stays in its page is overwritten there, others
  *            are sorted by page, and a page is cut or rewritten at most once.
  *            Where more than three quarters of the points (on a GPU two
  *            fifths) change pages, all is built anew.  Pages without points are
- *            used again, so that memory does not grow from batch to batch
+ *            used again, so that memory does not grow from batch to batch.  A
+ *            thread of live takes part for each 8,192 changes
  *  Errors    all changes are applied or, after an error, none.
  *            OGRJOIN_ERR_NOMEM; OGRJOIN_ERR_LIMIT: more than 2^30 ids, new ones
  *            of the batch with them, or changes.  One batch at a time: other
@@ -793,93 +828,97 @@ OGRJOIN_MUST_USE OGRJOIN_API int
 ogrjoin_live_apply(struct ogrjoin_live *live, int64_t n, const int64_t *id,
                    const double *x, const double *y, struct ogrjoin_error *err);
 
-/** How many points there are. */
+/** Number of points. */
 OGRJOIN_API int64_t ogrjoin_live_count(struct ogrjoin_live *live);
 
-/** What has happened since ogrjoin_live_new(), and what there is. */
+/** Counts of changes since ogrjoin_live_new(), and of the present contents. */
 struct ogrjoin_live_counts
 {
     size_t size;          /**< sizeof(struct ogrjoin_live_counts) */
-    int64_t n;            /**< points now */
+    int64_t n;            /**< number of points */
     int64_t n_batches;    /**< batches that were applied */
-    int64_t n_put;        /**< changes that put a new id */
-    int64_t n_moved;      /**< changes of ids that were there */
-    int64_t n_removed;    /**< removals of ids that were there */
-    int64_t n_unknown;    /**< removals of ids that were not there */
-    int64_t n_unjoinable; /**< changes to a place that joins nothing, x being
-                               a number */
-    int64_t n_superseded; /**< changes of an id before its last in a batch */
-    int64_t n_rebuilt;    /**< batches after which all was built anew */
+    int64_t n_put;        /**< changes that inserted a new id */
+    int64_t n_moved;      /**< changes that moved an existing id */
+    int64_t n_removed;    /**< removals of existing ids */
+    int64_t n_unknown;    /**< removals of unknown ids */
+    int64_t n_unjoinable; /**< changes to coordinates that joins do not
+                               accept; x is not NaN */
+    int64_t n_superseded; /**< changes of an id before its last one */
+    int64_t n_rebuilt;    /**< batches after which the index was rebuilt */
     int64_t n_pages;      /**< pages in use */
-    int64_t n_bytes;      /**< bytes of memory, indexes for joins aside */
-    char tree[200];       /**< which tree there is, and why */
+    int64_t n_bytes;      /**< bytes of memory without indexes for joins */
+    char tree[200];       /**< kind of the tree, and why it was chosen */
 };
 
-/** Errors  OGRJOIN_ERR_ARG: size */
+/** Fills *out.
+ *  Errors  OGRJOIN_ERR_ARG: out->size is not set */
 OGRJOIN_MUST_USE OGRJOIN_API int
 ogrjoin_live_counts(struct ogrjoin_live *live, struct ogrjoin_live_counts *out,
                     struct ogrjoin_error *err);
 
-/** The pairs that ogrjoin_join() would give with a fresh ogrjoin_index_new() of
- *  the kept points whose ids are their ids: in its order, and bit for bit.
- *  ogrjoin_pairs_right() are ids, not numbers of rows.
- *  settings  as of ogrjoin_index_new(); NULL: the defaults.  Their cancel flag
- *            outlives live
+/** Finds the pairs of input with the kept points.  They equal, in order and bit
+ *  for bit, those of ogrjoin_join() with a new index of these points, but
+ *  ogrjoin_pairs_right() are ids of points, not row numbers.
+ *  ogrjoin_pairs_aggregate() does not support such pairs.
+ *  settings  as for ogrjoin_index_new(); NULL: the defaults.  Their cancel flag
+ *            must outlive live
  *  input     features of any kinds
- *  Cost      nearest and dwithin of points, in the plane: of each point, the
- *            pages in reach.  Predicates, dwithin and nearest of lines and
- *            polygons, and where more is measured of pairs: the pages in reach,
- *            and an index of the points in reach.  Inputs of more than an
- *            eighth as many rows as there are points, joins on the sphere, by
- *            shape, disjoint, and backends other than cpu: an index of all
- *            points, which is kept for joins with equal settings until the next
- *            batch.  Of points on GPUs these answer, with backend auto or cuda:
- *            dwithin and nearest with k up to 32 of points, and predicates of
- *            points with points, in the plane, and bbox of any features
- *  Errors    as of ogrjoin_settings_check_pairs(), ogrjoin_index_new() and
- *            ogrjoin_join(); ogrjoin_pairs_aggregate() is not possible with
- *            such pairs */
+ *  Cost      nearest and dwithin of points, in the plane: for each point, a
+ *            search of the pages in reach.  Predicates, dwithin and nearest of
+ *            lines and polygons, and joins with values of pairs: a search of
+ *            the pages in reach, and an index of the points found.  Inputs with
+ *            more than an eighth as many rows as there are points, joins on the
+ *            sphere, by shape, disjoint, and backends other than cpu: an index
+ *            of all points, which is kept for joins with equal settings until
+ *            the next batch.  If the points are on GPUs and backend is auto or
+ *            cuda, GPUs answer dwithin and nearest (k up to 32) of points,
+ *            predicates of points with points, in the plane, and bbox of any
+ *            features
+ *  Errors    those of ogrjoin_settings_check_pairs(), ogrjoin_index_new() and
+ *            ogrjoin_join() */
 OGRJOIN_MUST_USE OGRJOIN_API int
 ogrjoin_live_join(struct ogrjoin_live *live,
                   const struct ogrjoin_settings *settings,
                   struct ogrjoin_layer *input, struct ogrjoin_pairs **out,
                   struct ogrjoin_error *err);
 
-/** All pairs of kept points within max_distance of one another, each once, the
- *  smaller id on the left; sorted by ids.
- *  settings  as of ogrjoin_live_join(), op being dwithin.  changes 1: only what
- *            has changed since the last call with changes 1; a value "change"
- *            of each pair is 1: it came, or -1: it is gone, its measure being
- *            NaN; other values of pairs do not go with it
- *  Cost      an index of all points, kept as above, and the pairs
- *  Errors    as of ogrjoin_live_join() */
+/** Finds all pairs of kept points within max_distance of one another, each
+ *  once, with the smaller id on the left; sorted by ids.
+ *  settings  as for ogrjoin_live_join(); op is dwithin.  changes 1: returns
+ *            only pairs that have changed since the last call with changes 1;
+ *            their value "change" is 1 for a new pair, or -1 for a pair that no
+ *            longer exists, whose measure is NaN.  Other values of pairs are
+ *            then not possible
+ *  Cost      an index of all points, which is kept as above, and the pairs
+ *  Errors    those of ogrjoin_live_join() */
 OGRJOIN_MUST_USE OGRJOIN_API int
 ogrjoin_live_near_pairs(struct ogrjoin_live *live,
                         const struct ogrjoin_settings *settings,
                         struct ogrjoin_pairs **out, struct ogrjoin_error *err);
 
-/** All points as a layer, by ascending ids, which does not change any more.
- *  O(n). */
+/** Copies all points to a layer, sorted by ids.  Later batches do not change
+ *  it. O(n). */
 OGRJOIN_MUST_USE OGRJOIN_API int ogrjoin_live_layer(struct ogrjoin_live *live,
                                                     struct ogrjoin_layer **out,
                                                     struct ogrjoin_error *err);
 
-/** And as one record batch of id (int64), x and y (float64). */
+/** Copies all points to a record batch of id (int64), x and y (float64), sorted
+ *  by ids. */
 OGRJOIN_MUST_USE OGRJOIN_API int
 ogrjoin_live_to_arrow(struct ogrjoin_live *live, struct ArrowSchema *schema,
                       struct ArrowArray *array, struct ogrjoin_error *err);
 
-/** Writes all points into a file, which has its name when all of it is on the
- *  disk: one that was there stays until then.
+/** Writes all points to a file.  An existing file is replaced only when the new
+ *  one is complete on disk.
  *  Errors  OGRJOIN_ERR_IO, OGRJOIN_ERR_NOMEM */
 OGRJOIN_MUST_USE OGRJOIN_API int ogrjoin_live_save(struct ogrjoin_live *live,
                                                    const char *path,
                                                    struct ogrjoin_error *err);
 
-/** A kept index of the points of such a file.
- *  settings  as of ogrjoin_live_new()
- *  Errors    OGRJOIN_ERR_IO; OGRJOIN_ERR_DATA: it is no such file, or it was
- *            cut off or changed */
+/** Makes a kept index of the points in a file that ogrjoin_live_save() wrote.
+ *  settings  as for ogrjoin_live_new()
+ *  Errors    OGRJOIN_ERR_IO; OGRJOIN_ERR_DATA: not such a file, or the file is
+ *            truncated or damaged */
 OGRJOIN_MUST_USE OGRJOIN_API int
 ogrjoin_live_load(const char *path, const struct ogrjoin_settings *settings,
                   struct ogrjoin_live **out, struct ogrjoin_error *err);
@@ -887,10 +926,10 @@ ogrjoin_live_load(const char *path, const struct ogrjoin_settings *settings,
 /* --- exact sums of groups --------------------------------------------------
  */
 
-/** Exact sums of numbers, one for each group.  Parts of the numbers may be
- *  summed in several processes: as words their sums are sent to one, which
- *  merges them.  Results equal those of one process, bit for bit, in whatever
- *  order numbers are added and sums merged.
+/** Exact sums of numbers, one for each group.  Several processes may each sum
+ *  a part of the numbers and export their sums as words; one process merges
+ *  these.  Results equal those of one process, bit for bit, in whatever order
+ *  numbers are added and sums merged.
  *
  *  process 1   add, add, ...  ->  words \
  *  process 2   add, add, ...  ->  words  ->  merge, merge  ->  values
@@ -899,50 +938,53 @@ ogrjoin_live_load(const char *path, const struct ogrjoin_settings *settings,
  *  do. */
 struct ogrjoin_sums;
 
-/** Makes n sums of nothing.  32 bytes a group and up to 560 more for a group
- *  whose numbers are some twelve orders of magnitude apart.
+/** Makes n sums without addends.  Memory: 32 bytes per group, and up to 560
+ *  more for a group whose numbers differ by some twelve orders of magnitude.
  *  Errors  OGRJOIN_ERR_ARG: n < 0; OGRJOIN_ERR_NOMEM */
 OGRJOIN_MUST_USE OGRJOIN_API int ogrjoin_sums_new(int64_t n,
                                                   struct ogrjoin_sums **out,
                                                   struct ogrjoin_error *err);
 
 /** Adds value[i] to the sum of group[i], for n numbers.  A NaN, or infinities
- * of both signs, make the sum NaN; one infinity makes it that infinity. group
- * [n] in [0, number of sums) Errors  OGRJOIN_ERR_ARG: group, and nothing was
- * added; OGRJOIN_ERR_NOMEM: a part was added */
+ *  of both signs, make the sum NaN; infinities of one sign make it infinite.
+ *  group   [n] in [0, number of sums)
+ *  Errors  OGRJOIN_ERR_ARG: a group is out of range, nothing was added;
+ *          OGRJOIN_ERR_NOMEM: a part of the numbers was added */
 OGRJOIN_MUST_USE OGRJOIN_API int
 ogrjoin_sums_add(struct ogrjoin_sums *sums, int64_t n, const int64_t *group,
                  const double *value, struct ogrjoin_error *err);
 
-/** Likewise for integers, without rounding them to doubles. */
+/** Like ogrjoin_sums_add(), for integers, which are not rounded to doubles. */
 OGRJOIN_MUST_USE OGRJOIN_API int
 ogrjoin_sums_add_integers(struct ogrjoin_sums *sums, int64_t n,
                           const int64_t *group, const int64_t *value,
                           struct ogrjoin_error *err);
 
-/** Writes the sums as words, which their exact values determine.
- *  offset  [number of sums + 1] of the words of each sum.  Most sums have up to
- *          four words, none more than 71; a sum of zeros has none
- *  word    [offset of the last], or NULL: only offset is filled */
+/** Writes the sums as words.  Equal sums have equal words.
+ *  offset  output [number of sums + 1]: index of the first word of each sum.
+ *          Most sums have up to four words, none more than 71; a sum of zeros
+ *          has none
+ *  word    output [last entry of offset]; NULL: only offset is filled */
 OGRJOIN_API void ogrjoin_sums_words(const struct ogrjoin_sums *sums,
                                     int64_t *offset, uint64_t *word);
 
 /** Adds n sums, given as words of ogrjoin_sums_words() of this version or
  *  another, to the sums of their groups.
  *  offset  [n + 1] ascending
- *  Errors  as of ogrjoin_sums_add(); OGRJOIN_ERR_DATA: words that are not those
- *          of a sum, and the sums before them were added */
+ *  Errors  those of ogrjoin_sums_add(); OGRJOIN_ERR_DATA: words are not those
+ *          of a sum; the sums before them were added */
 OGRJOIN_MUST_USE OGRJOIN_API int
 ogrjoin_sums_merge(struct ogrjoin_sums *sums, int64_t n, const int64_t *group,
                    const int64_t *offset, const uint64_t *word,
                    struct ogrjoin_error *err);
 
-/** value[i]: sum i rounded to the nearest double; +0 for sums of nothing. */
+/** Sets value[i] to sum i, rounded to the nearest double; +0 without addends.
+ */
 OGRJOIN_API void ogrjoin_sums_values(const struct ogrjoin_sums *sums,
                                      double *value);
 
-/** value[i]: sum i, exact.
- *  Errors  OGRJOIN_ERR_LIMIT: a sum is no integer of 64 bits */
+/** Sets value[i] to sum i, exactly.
+ *  Errors  OGRJOIN_ERR_LIMIT: a sum is not a 64-bit integer */
 OGRJOIN_MUST_USE OGRJOIN_API int
 ogrjoin_sums_integers(const struct ogrjoin_sums *sums, int64_t *value,
                       struct ogrjoin_error *err);
@@ -966,12 +1008,13 @@ struct ogrjoin_device_points
                               the legacy default stream */
 };
 
-/** Their pairs, in memory of the same device, in one of two forms.
+/** The pairs of device points, in memory of that device, in one of two forms.
  *
- *  one for each point (nearest with k 1 and the first of ties, ..)
- *      right   [5 -1 7]              n_pairs is n, -1: none
- *  lists
- *      offset  [0   2 2     5]       of the pairs of each point
+ *  one pair per point, if the join has at most one (for example nearest with k
+ *  1 and ties first)
+ *      right   [5 -1 7]              n_pairs is n_points; -1: no pair
+ *  a list of pairs per point
+ *      offset  [0   2 2     5]       index of the first pair of each point
  *      right   [5 8   1 2 9]
  */
 struct ogrjoin_device_pairs
@@ -986,10 +1029,11 @@ struct ogrjoin_device_pairs
     void *owner;           /**< owned by the library */
 };
 
-/** Like ogrjoin_join(), for points in device memory: after the first join with
- * a device has copied the join side there, only the number of pairs of lists is
- *  transferred.  Returns when all work is queued on the stream, for lists when
- *  their number is known; several threads take turns.
+/** Like ogrjoin_join(), for points in device memory.  The first join on a
+ *  device copies the join side to it; later joins transfer nothing but the
+ *  number of pairs, and this only if pairs are lists.  Returns when all work is
+ *  queued on the stream (for lists, when the number of pairs is known).
+ *  Several threads take turns.
  *  Errors  OGRJOIN_ERR_NO_DEVICE; OGRJOIN_ERR_ARG: x is not in device memory,
  *          or backend is neither auto nor cuda; OGRJOIN_ERR_UNSUPPORTED: joins
  *          without a kernel, and values other than the measure;
@@ -998,13 +1042,15 @@ OGRJOIN_MUST_USE OGRJOIN_API int ogrjoin_join_device(
     struct ogrjoin_index *index, const struct ogrjoin_device_points *points,
     struct ogrjoin_device_pairs *out, struct ogrjoin_error *err);
 
-/** Makes work that is put on a stream later wait until the pairs are complete.
- *  stream  of the device that has the pairs */
+/** Makes work that is queued on a stream later wait until the pairs are
+ *  complete.
+ *  stream  a stream of the device that has the pairs */
 OGRJOIN_MUST_USE OGRJOIN_API int
 ogrjoin_device_pairs_wait(const struct ogrjoin_device_pairs *pairs,
                           void *stream, struct ogrjoin_error *err);
 
-/** Waits for the whole device first. Accepts a zeroed struct. */
+/** Frees the pairs, after waiting for all work of the device.  *pairs may be
+ *  zeroed. */
 OGRJOIN_API void ogrjoin_device_pairs_free(struct ogrjoin_device_pairs *pairs);
 
 #ifdef __cplusplus

@@ -82,8 +82,9 @@ static double area_of(const struct plan_ring *ring)
 
 /* Clips a convex ring to the part at least CITY_DIAGONAL_HALF from the centre
  * line of the diagonal, on the side given by sign. */
-static struct plan_ring cut(const struct city *city,
-                            const struct plan_ring *ring, double sign)
+static struct plan_ring clip_beside_diagonal(const struct city *city,
+                                             const struct plan_ring *ring,
+                                             double sign)
 {
     struct plan_ring out = {0, {0}, {0}};
     for (int i = 0; i < ring->n; i++)
@@ -152,7 +153,7 @@ static void add_lot(struct builder *b, double u0, double v0, double u1,
         for (int side = 0; side < 2; side++)
         {
             const struct plan_ring piece =
-                cut(b->city, &shell, side ? -1.0 : 1.0);
+                clip_beside_diagonal(b->city, &shell, side ? -1.0 : 1.0);
             if (piece.n < 3 || area_of(&piece) < MIN_AREA)
                 continue;
             begin_lot(b);

@@ -1,4 +1,5 @@
-/* Shops and other places, as two mappings of the city have them. */
+/* Shops and other places of the city, as two independent mappings record them.
+ */
 #include "city.h"
 
 #include <ctype.h>
@@ -46,7 +47,7 @@ static const char *const last_syllables[] = {
     "ton", "ara",  "berg", "oux", "ley", "edo", "ner",  "ano"};
 
 /* Draws a number below n from the hash, and changes the hash. */
-static size_t draw(uint64_t *hash, size_t n)
+static size_t draw_number(uint64_t *hash, size_t n)
 {
     const size_t drawn = (size_t)(*hash % n);
     *hash /= n;
@@ -57,16 +58,17 @@ static void name_of(const struct city *city, uint64_t place,
                     char name[CITY_NAME_SIZE])
 {
     uint64_t h = city_hash(city, STREAM_NAME, place);
-    const size_t kind = draw(&h, 16);
-    const char *adjective = adjectives[draw(&h, N_OF(adjectives))];
-    const char *noun = nouns[draw(&h, N_OF(nouns))];
-    const char *category = categories[draw(&h, N_OF(categories))];
+    const size_t kind = draw_number(&h, 16);
+    const char *adjective = adjectives[draw_number(&h, N_OF(adjectives))];
+    const char *noun = nouns[draw_number(&h, N_OF(nouns))];
+    const char *category = categories[draw_number(&h, N_OF(categories))];
     char family[16];
     snprintf(family, sizeof family, "%s%s",
-             first_syllables[draw(&h, N_OF(first_syllables))],
-             last_syllables[draw(&h, N_OF(last_syllables))]);
+             first_syllables[draw_number(&h, N_OF(first_syllables))],
+             last_syllables[draw_number(&h, N_OF(last_syllables))]);
     if (kind == 0) /* a shop of a chain */
-        snprintf(name, CITY_NAME_SIZE, "%s", chains[draw(&h, N_OF(chains))]);
+        snprintf(name, CITY_NAME_SIZE, "%s",
+                 chains[draw_number(&h, N_OF(chains))]);
     else if (kind <= 6)
         snprintf(name, CITY_NAME_SIZE, "%s's %s", family, category);
     else if (kind <= 10)
@@ -83,11 +85,12 @@ static void name_of(const struct city *city, uint64_t place,
 /* Replaces, drops or doubles a letter. */
 static void mistype(char *name, uint64_t *hash)
 {
-    const size_t n = strlen(name), at = draw(hash, n), kind = draw(hash, 3);
+    const size_t n = strlen(name), at = draw_number(hash, n),
+                 kind = draw_number(hash, 3);
     if (!isalpha((unsigned char)name[at]))
         return;
     if (kind == 0)
-        name[at] = (char)('a' + draw(hash, 26));
+        name[at] = (char)('a' + draw_number(hash, 26));
     else if (kind == 1)
         memmove(name + at, name + at + 1, n - at);
     else if (n + 2 <= CITY_NAME_SIZE)
@@ -107,14 +110,14 @@ static void rewrite(const struct city *city, uint64_t place,
         for (char *c = name; *c != '\0'; c++) /* in capitals */
             *c = (char)toupper((unsigned char)*c);
     else if (change >= 0.5 && change < 0.75)
-        for (size_t i = draw(&h, 2) + 1; i > 0; i--)
+        for (size_t i = draw_number(&h, 2) + 1; i > 0; i--)
             mistype(name, &h);
     else if (change >= 0.75 && change < 0.82)
         snprintf(name + strlen(name), CITY_NAME_SIZE - strlen(name), " %s",
-                 draw(&h, 2) ? "Inc" : "Shop");
+                 draw_number(&h, 2) ? "Inc" : "Shop");
     else if (change >= 0.9 && space != NULL)
     {
-        char turned[2 * CITY_NAME_SIZE]; /* equal in length to the name */
+        char turned[2 * CITY_NAME_SIZE]; /* as long as the name */
         snprintf(turned, sizeof turned, "%s %.*s", space + 1,
                  (int)(space - name), name);
         memcpy(name, turned, strlen(turned) + 1);

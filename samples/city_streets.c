@@ -37,8 +37,9 @@ static const char *ordinal(int n)
     return n % 10 == 1 ? "st" : n % 10 == 2 ? "nd" : n % 10 == 3 ? "rd" : "th";
 }
 
-/* Streets exist beside existing blocks; the diagonal stays inland. None crosses
- * the park. kind, i, j: as in each_piece(). */
+/* 1 if the piece is a street: it lies beside existing blocks and does not cross
+ * the park; the diagonal also stays away from the shore. kind, i, j: as in
+ * each_piece(). */
 static int is_street(const struct city *city, const struct piece *p, int kind,
                      int i, int j)
 {

@@ -17,7 +17,8 @@ SHOPS is what -one_to_one -geometry connection wrote of places_a and places_b, w
 what neither matched as layers a_only and b_only. The window is WIDTH_FT (1,500).
 
 FOLDER is that of samples/fleet.c: fences.csv, reports.csv and events.csv. The window
-of WIDTH_FT (11,000) is around the fences.
+of WIDTH_FT (11,000) is around the fences. The way of the vehicle with the most events
+is drawn in its own colour.
 
 Python with GDAL and Qt is needed (Debian: python3-gdal, python3-pyqt5).
 """
@@ -435,6 +436,7 @@ def draw_shops(out, shops, lots, streets, land, width_ft="1500"):
 
 FLEET_WIDTH, FLEET_HEIGHT = 1100, 1000
 FENCE, TRACK, ENTER, EXIT = "#3a6ea5", "#3d3a52", "#1d8a4a", "#d3122f"
+ONE = "#c45a00"  # the way of one vehicle
 
 
 def rows_of(folder, name):
@@ -446,7 +448,10 @@ def draw_fences(picture, fences):
     for name, shape in fences:
         path = picture.path(shape)
         picture.painter.fillPath(path, shade(FENCE, 0.16))
-        picture.outline(path, 2.2, FENCE)
+        picture.outline(path, 2.6, FENCE)
+
+
+def draw_fence_names(picture, fences):
     for name, shape in fences:
         centre = shape.Centroid()
         at = picture.at(centre.GetX(), centre.GetY())
@@ -454,18 +459,33 @@ def draw_fences(picture, fences):
         picture.text(at.x(), at.y() + 5, 14, name, PAPER, True, 0.5)
 
 
-def draw_tracks(picture, reports):
+def draw_track(picture, track, width, colour):
+    path = QPainterPath(picture.at(*track[0]))
+    for place in track[1:]:
+        path.lineTo(picture.at(*place))
+    picture.painter.setBrush(Qt.NoBrush)
+    picture.painter.setPen(QPen(colour, width, cap=Qt.RoundCap, join=Qt.RoundJoin))
+    picture.painter.drawPath(path)
+
+
+def draw_tracks(picture, reports, one):
+    """The ways of all vehicles, that of one on top."""
     tracks = {}
     for row in reports:
         tracks.setdefault(row["vehicle"], []).append((float(row["x"]), float(row["y"])))
-    picture.painter.setBrush(Qt.NoBrush)
-    picture.painter.setPen(QPen(shade(TRACK, 0.55), 1.9, cap=Qt.RoundCap, join=Qt.RoundJoin))
     for track in tracks.values():
-        path = QPainterPath(picture.at(*track[0]))
-        for place in track[1:]:
-            path.lineTo(picture.at(*place))
-        picture.painter.drawPath(path)
+        draw_track(picture, track, 1.4, shade(TRACK, 0.3))
+    if one in tracks:
+        draw_track(picture, tracks[one], 7, shade(PAPER, 0.9))
+        draw_track(picture, tracks[one], 4, QColor(ONE))
     return len(tracks)
+
+
+def busiest_vehicle(events):
+    counts = {}
+    for row in events:
+        counts[row["vehicle"]] = counts.get(row["vehicle"], 0) + 1
+    return max(counts, key=lambda vehicle: (counts[vehicle], -int(vehicle)), default=None)
 
 
 def draw_event(picture, at, kind):
@@ -475,21 +495,25 @@ def draw_event(picture, at, kind):
     picture.painter.drawEllipse(at, 4.2, 4.2)
 
 
-def draw_fleet_legend(picture, n_vehicles, n_reports, events):
+def draw_fleet_legend(picture, n_vehicles, n_reports, events, one):
     picture.box_of(0, 0, FLEET_WIDTH, HEAD, PAPER)
-    picture.text(24, 36, 24, f"{n_vehicles} vehicles, {n_reports:,} reports", bold=True)
+    picture.text(24, 36, 24, f"{n_vehicles} vehicles, {n_reports:,} reports, one of each every ten seconds", bold=True)
     x = 24
-    picture.box_of(x, 65, 24, 2, TRACK)
-    picture.text(x + 32, 71, 14, "the way of a vehicle")
-    x += 200
-    for kind, words in (("enter", "enters"), ("exit", "leaves")):
+    picture.box_of(x, 65, 24, 2, shade(TRACK, 0.5))
+    picture.text(x + 32, 71, 14, "way of a vehicle")
+    x += 170
+    if one is not None:
+        picture.box_of(x, 64, 24, 4, ONE)
+        picture.text(x + 32, 71, 14, f"way of vehicle {one}")
+        x += 190
+    for kind, words in (("enter", "first report inside"), ("exit", "first report outside again")):
         draw_event(picture, QPointF(x + 6, 66), kind)
         n = sum(row["event"] == kind for row in events)
-        picture.text(x + 20, 71, 14, f"{words} a fence: {n} times")
-        x += 210
+        picture.text(x + 20, 71, 14, f"{words}: {n}")
+        x += 200
     notes = ("ogrjoin -events -key vehicle -op within", "events.csv reports.csv fences.csv")
     for i, words in enumerate(notes):
-        picture.text(FLEET_WIDTH - 24, 28 + 18 * i, 13, words, FAINT, align=1)
+        picture.text(FLEET_WIDTH - 24, 20 + 17 * i, 13, words, FAINT, align=1)
 
 
 def draw_fleet(out, folder, lots, streets, land, width_ft="11000"):
@@ -503,12 +527,15 @@ def draw_fleet(out, folder, lots, streets, land, width_ft="11000"):
     picture = Picture(FLEET_WIDTH, FLEET_HEIGHT)
     picture.show((middle[0], middle[1] + HEAD / 2 * feet), feet, FLEET_WIDTH)
     draw_city(picture, lots, streets, land)
-    n_vehicles = draw_tracks(picture, reports)
+    picture.box_of(0, 0, FLEET_WIDTH, FLEET_HEIGHT, shade(PAPER, 0.55))
+    one = busiest_vehicle(events)
     draw_fences(picture, fences)
+    n_vehicles = draw_tracks(picture, reports, one)
+    draw_fence_names(picture, fences)
     for row in events:
         draw_event(picture, picture.at(float(row["x"]), float(row["y"])), row["event"])
     draw_scale(picture, 36, FLEET_HEIGHT - 30)
-    draw_fleet_legend(picture, n_vehicles, len(reports), events)
+    draw_fleet_legend(picture, n_vehicles, len(reports), events, one)
     picture.save(out)
 
 

@@ -1,5 +1,6 @@
-/* A fleet that drives over the sample city, and its events: which vehicle has
- * entered or left which of four places, found as the positions are made.
+/* A fleet that drives over the sample city.  While it drives, events are found:
+ * which vehicle has entered or left which of four places.  A kept index of all
+ * vehicles answers which three of them are nearest to each place.
  *
  *   fleet [-vehicles 60] [-steps 240] [-avenues 15] [-streets 84] [FOLDER]
  *
@@ -7,9 +8,11 @@
  *   fences.csv   name, WKT
  *   reports.csv  step, vehicle, x, y              in the order of reading
  *   events.csv   step, vehicle, event, name, x, y
- * in the city's coordinates (EPSG:2263), without FOLDER nothing is written: a
- * million vehicles and any number of steps take no more memory than one step.
- * samples/draw_city.py draws the first of them. */
+ *   nearest.csv  step, name, vehicle, distance    in feet, nearest first
+ * in the city's coordinates (EPSG:2263), without FOLDER nothing is written. The
+ * last line has the greatest memory until step 100 and until the end: a million
+ * vehicles and any number of steps take no more than 100 steps.
+ * samples/draw_city.py draws the first three. */
 #include "city.h"
 
 #include <ogrjoin.h>
@@ -23,17 +26,20 @@
 enum
 {
     N_FENCES = 4,
-    N_CORNERS = 40
+    N_CORNERS = 40,
+    N_NEAREST = 3,
+    WARM_STEPS = 100 /* steps after which memory must not grow */
 };
 
 static const char *const names[N_FENCES] = {"depot", "station", "market",
                                             "hospital"};
 static const char *const kinds[] = {"enter", "exit", "stay", "change"};
 
-/* On its way from the crossing of an avenue and a street to the next one. */
+/* A vehicle on its way from one crossing of an avenue and a street to the next.
+ */
 struct vehicle
 {
-    int avenue, street; /* where it comes from */
+    int avenue, street; /* crossing that it comes from */
     int to_avenue, to_street;
     double done;  /* feet of the way */
     double speed; /* feet a step */
@@ -50,8 +56,9 @@ struct fleet
     double *x, *y; /* [n] */
     int64_t *key;  /* [n] number of the vehicle */
 
-    /* The fences: one part and one ring each. */
+    /* The fences; each has one part with one ring. */
     double fence_x[N_FENCES * N_CORNERS], fence_y[N_FENCES * N_CORNERS];
+    double centre_x[N_FENCES], centre_y[N_FENCES];
     int64_t one[N_FENCES + 1], corner[N_FENCES + 1];
     uint8_t kind[N_FENCES];
 };
@@ -62,7 +69,7 @@ static void stop(const char *why)
     exit(1);
 }
 
-static void need(int status, const struct ogrjoin_error *err)
+static void check_status(int status, const struct ogrjoin_error *err)
 {
     if (status != OGRJOIN_OK)
         stop(err->message);
@@ -92,7 +99,8 @@ static int is_crossing(const struct city *city, int avenue, int street)
            !city_in_park(city, u, v);
 }
 
-/* Straight on as a rule, else to the left, the right or back. */
+/* Chooses the next direction: mostly straight on, otherwise left, right or
+ * back. */
 static void choose_way(struct fleet *fleet, struct vehicle *vehicle)
 {
     const int da = vehicle->to_avenue - vehicle->avenue;
@@ -106,7 +114,7 @@ static void choose_way(struct fleet *fleet, struct vehicle *vehicle)
     vehicle->street = vehicle->to_street;
     for (int i = 0; i < 4; i++)
     {
-        /* A quarter turn more each time. */
+        /* quarter turns for each choice */
         static const int turn[4][4] = {
             {1, 0, 0, 1}, {0, -1, 1, 0}, {-1, 0, 0, -1}, {0, 1, -1, 0}};
         const int *t = turn[(first + i) % 4];
@@ -171,7 +179,7 @@ static void make_step(struct fleet *fleet)
 /* ---- the fences ------------------------------------------------------------
  */
 
-/* Octagons with cut corners, in the plan of the city and then on the map. */
+/* Makes the fences: octagons in the plan of the city, which are then mapped. */
 static void make_fences(struct fleet *fleet)
 {
     static const double place[N_FENCES][2] = {
@@ -183,6 +191,8 @@ static void make_fences(struct fleet *fleet)
         const double u = place[f][0] * fleet->city.width;
         const double v = place[f][1] * fleet->city.height;
         int64_t at = fleet->corner[f];
+        city_to_map(&fleet->city, u, v, &fleet->centre_x[f],
+                    &fleet->centre_y[f]);
         for (int i = 0; i < 8; i++)
         {
             const int sign = i < 4 ? 1 : -1;
@@ -199,7 +209,7 @@ static void make_fences(struct fleet *fleet)
     }
 }
 
-/* The index of the fences, and the events of all vehicles from now on. */
+/* Makes the index of the fences, and the state of events without vehicles. */
 static struct ogrjoin_events *open_events(const struct fleet *fleet)
 {
     struct ogrjoin_arrays arrays = {.size = sizeof arrays,
@@ -220,14 +230,65 @@ static struct ogrjoin_events *open_events(const struct fleet *fleet)
     struct ogrjoin_error err;
     if (settings == NULL)
         stop("out of memory");
-    need(ogrjoin_set_text(settings, "op", "within", &err), &err);
-    need(ogrjoin_layer_from_arrays(&arrays, &fences, &err), &err);
-    need(ogrjoin_index_new(fences, settings, &index, &err), &err);
-    need(ogrjoin_events_new(index, "changes", 0, &events, &err), &err);
-    ogrjoin_index_free(index); /* events keeps what it needs */
+    check_status(ogrjoin_set_text(settings, "op", "within", &err), &err);
+    check_status(ogrjoin_layer_from_arrays(&arrays, &fences, &err), &err);
+    check_status(ogrjoin_index_new(fences, settings, &index, &err), &err);
+    check_status(ogrjoin_events_new(index, "changes", 0, &events, &err), &err);
+    ogrjoin_index_free(index); /* the events hold a reference to it */
     ogrjoin_layer_free(fences);
     ogrjoin_settings_free(settings);
     return events;
+}
+
+/* ---- the nearest vehicles --------------------------------------------------
+ */
+
+/* All vehicles, and what is asked of them. */
+struct nearest
+{
+    struct ogrjoin_live *live;
+    struct ogrjoin_settings *settings;
+    struct ogrjoin_layer *places;
+};
+
+static struct nearest open_nearest(const struct fleet *fleet)
+{
+    struct ogrjoin_arrays arrays = {.size = sizeof arrays,
+                                    .n_features = N_FENCES,
+                                    .n_vertices = N_FENCES,
+                                    .x = fleet->centre_x,
+                                    .y = fleet->centre_y};
+    struct nearest nearest = {.settings = ogrjoin_settings_new()};
+    struct ogrjoin_error err;
+    if (nearest.settings == NULL)
+        stop("out of memory");
+    need(ogrjoin_set_text(nearest.settings, "op", "nearest", &err), &err);
+    need(ogrjoin_set_number(nearest.settings, "k", N_NEAREST, &err), &err);
+    need(ogrjoin_layer_from_arrays(&arrays, &nearest.places, &err), &err);
+    need(ogrjoin_live_new(NULL, &nearest.live, &err), &err);
+    return nearest;
+}
+
+static void close_nearest(struct nearest *nearest)
+{
+    ogrjoin_live_free(nearest->live);
+    ogrjoin_layer_free(nearest->places);
+    ogrjoin_settings_free(nearest->settings);
+}
+
+/* Moves all vehicles in one batch, then joins the places with them. */
+static struct ogrjoin_pairs *find_nearest(const struct fleet *fleet,
+                                          const struct nearest *nearest)
+{
+    struct ogrjoin_pairs *pairs = NULL;
+    struct ogrjoin_error err;
+    need(ogrjoin_live_apply(nearest->live, fleet->n, fleet->key, fleet->x,
+                            fleet->y, &err),
+         &err);
+    need(ogrjoin_live_join(nearest->live, nearest->settings, nearest->places,
+                           &pairs, &err),
+         &err);
+    return pairs;
 }
 
 /* ---- files -----------------------------------------------------------------
@@ -289,10 +350,19 @@ static void write_events(const struct fleet *fleet, int64_t step,
     }
 }
 
+static void write_nearest(int64_t step, const struct ogrjoin_pairs *pairs,
+                          FILE *file)
+{
+    for (int64_t i = 0; i < ogrjoin_pairs_count(pairs) && file != NULL; i++)
+        fprintf(file, "%" PRId64 ",%s,%" PRId64 ",%.17g\n", step,
+                names[ogrjoin_pairs_left(pairs)[i]],
+                ogrjoin_pairs_right(pairs)[i], ogrjoin_pairs_measure(pairs)[i]);
+}
+
 /* ---- all of it -------------------------------------------------------------
  */
 
-/* The events of one step. */
+/* Finds and writes the events of one step. */
 static void add_step(const struct fleet *fleet, struct ogrjoin_events *events,
                      struct ogrjoin_event_rows *rows)
 {
@@ -305,35 +375,54 @@ static void add_step(const struct fleet *fleet, struct ogrjoin_events *events,
                                             .integer = fleet->key};
     struct ogrjoin_layer *reports = NULL;
     struct ogrjoin_error err;
-    need(ogrjoin_layer_from_arrays(&arrays, &reports, &err), &err);
-    need(ogrjoin_events_add(events, reports, &keys, rows, &err), &err);
+    check_status(ogrjoin_layer_from_arrays(&arrays, &reports, &err), &err);
+    check_status(ogrjoin_events_add(events, reports, &keys, rows, &err), &err);
     ogrjoin_layer_free(reports);
+}
+
+/* Greatest memory of the process until now. */
+static long greatest_megabytes(void)
+{
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    return usage.ru_maxrss / 1024;
 }
 
 static void run(struct fleet *fleet, int64_t n_steps, const char *folder)
 {
     struct ogrjoin_events *events = open_events(fleet);
+    struct nearest nearest = open_nearest(fleet);
     FILE *reports = create(folder, "reports.csv", "step,vehicle,x,y");
     FILE *found = create(folder, "events.csv", "step,vehicle,event,name,x,y");
-    struct rusage usage;
+    FILE *near = create(folder, "nearest.csv", "step,name,vehicle,distance");
     int64_t n_events = 0;
+    long warm = 0;
     write_fences(fleet, folder);
     for (int64_t step = 0; step < n_steps; step++)
     {
         struct ogrjoin_event_rows rows = {.size = sizeof rows};
+        struct ogrjoin_pairs *pairs;
         make_step(fleet);
         add_step(fleet, events, &rows);
+        pairs = find_nearest(fleet, &nearest);
         write_reports(fleet, step, reports);
         write_events(fleet, step, &rows, found);
+        write_nearest(step, pairs, near);
+        ogrjoin_pairs_free(pairs);
         n_events += rows.n;
+        if (step < WARM_STEPS)
+            warm = greatest_megabytes();
     }
     finish(reports);
     finish(found);
-    getrusage(RUSAGE_SELF, &usage);
+    finish(near);
     printf("%" PRId64 " reports of %" PRId64 " vehicles, %" PRId64
-           " events, %" PRId64 " vehicles inside, %ld MB\n",
+           " events, %" PRId64
+           " vehicles inside, %ld MB until step %d, %ld MB until the end\n",
            fleet->n * n_steps, fleet->n, n_events,
-           ogrjoin_events_inside(events), usage.ru_maxrss / 1024);
+           ogrjoin_events_inside(events), warm, WARM_STEPS,
+           greatest_megabytes());
+    close_nearest(&nearest);
     ogrjoin_events_free(events);
 }
 

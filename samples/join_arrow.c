@@ -32,7 +32,8 @@ static void print_pairs(const struct ArrowArray *batch)
                distance[i]);
 }
 
-/* Prints batch by batch: memory depends on the join side and one batch. */
+/* Prints batch by batch, so that only the join side and one batch are in
+ * memory. */
 static int print_stream(struct ArrowArrayStream *pairs,
                         struct ogrjoin_error *err)
 {

@@ -21,7 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The rows have no column for FIDs. */
+/* Opens a stream of a layer without a column of FIDs. */
 static int open_stream(GDALDatasetH dataset, struct ArrowArrayStream *stream)
 {
     static const char *const options[] = {"INCLUDE_FID=NO", NULL};
@@ -132,7 +132,8 @@ static void print_names(const struct ArrowSchema *schema)
     printf("\n");
 }
 
-/* Prints batch by batch: memory depends on the join side and one batch. */
+/* Prints batch by batch, so that only the join side and one batch are in
+ * memory. */
 static int print_rows(struct ArrowArrayStream *rows)
 {
     struct ArrowSchema schema;

@@ -195,7 +195,8 @@ static int write_pickups(const struct request *request, const struct city *city,
     return failed;
 }
 
-/* Side 1 is written in another order. */
+/* Writes one of the two layers of places; side 1 is written in another order.
+ */
 static int write_places(const struct request *request, const struct city *city,
                         int side, struct output *out)
 {

@@ -1,451 +1,41 @@
-/* Applies a batch of changes.
+/* Applies a batch of changes, on several threads.
  *
- *  1 find       finds the entry of every id and adds entries for new ids; of
- *               several changes of an id the last one counts
- *  2 classify   in place: the point stays in its page; mover: it goes to
- *               another page, or is new; leaver: it is removed
- *  3 decide     if the share of movers is large, rebuilds all (live_build.c)
- *  4 reserve    allocates all memory that steps 5 to 7 cannot do without
- *  5 leave      makes holes where movers and leavers were
- *  6 arrive     adds movers, sorted by page; a page that overflows is split
- *  7 tidy       removes pages without points, unites small siblings
+ *  1 find      (live_classify.c) the entry of every id; adds entries of new
+ * ids; of several changes of an id the last one counts 2 classify  in place:
+ * the point stays in its page; mover: it goes to another page, or is new;
+ * leaver: it leaves its page 3 decide    (live_gather.c) if the share of movers
+ * is large, rebuilds all 4 deal      (live_deal.c) locates the pages of movers;
+ * deals movers and leavers to buckets, which are ranges of pages 5 reserve
+ * allocates all memory that steps 6 to 9 cannot do without 6 in place
+ * overwrites the points that stay in their pages 7 move      makes holes where
+ * leavers were and adds movers 8 split     (live_reshape.c) splits pages that
+ * overflow 9 tidy      removes pages without points, unites small siblings
  *
- * Up to step 4 anything may fail, and readers and later batches see no change.
+ * Threads take slices of rows in steps 1, 2, 4 and 6, and buckets in steps 4, 7
+ * and 9, so that one thread at a time changes a page. Slices and buckets depend
+ * on the batch and on the number of pages, and pages get their numbers on one
+ * thread: the state does not depend on the number of threads.
+ *
+ * Up to step 5 anything may fail, and readers and later batches see no change.
  * Splitting and uniting pages need more memory; without it they are left out,
  * which costs later searches time. */
-#include "oj_live.h"
+#include "live_batch.h"
+#include "live_reshape.h"
 
 #include "../../flatten/base/oj_alloc.h"
-#include "../../flatten/base/oj_parallel.h"
-#include "../foundations/base/oj_radix.h"
 
 #include <math.h>
 #include <string.h>
 
-/* Value of live_batch.entry: a later row of the batch has the id of this
- * row. */
-#define SUPERSEDED UINT32_MAX
-
-/* Value of live_batch.place: the point does not stay in its page. */
-#define NOT_IN_PLACE UINT64_MAX
-
-/* The number of a slot among the slots of all pages. */
-#define PLACE_OF(page, slot) ((uint64_t)(page)*LIVE_PAGE_POINTS + (slot))
-
-/* Distance in rows between prefetch and use. */
-#define AHEAD 24
-
 /* Maximum number of points in sibling leaves that are united into one page. */
 #define MOST_TO_UNITE (LIVE_PAGE_POINTS / 8 * 7)
 
-/* If more than this percentage of the points change pages, the tree is rebuilt:
- * moving a point to another page costs 1.2 to 1.4 times what building it into a
- * new tree does (oj_bench_live). */
-#define MOST_PERCENT_MOVED 75
+/* A batch is applied by one thread for each so many rows, at most by those of
+ * the index. */
+#define ROWS_OF_THREAD 8192
 
-struct live_batch
-{
-    struct oj_live *live;
-    int64_t n;
-    const int64_t *id;
-    const double *x, *y;
-    uint32_t *entry; /* [n] entry of the id; or SUPERSEDED */
-    uint64_t *place; /* [n] PLACE_OF() if it stays, or NOT_IN_PLACE */
-    int has_repeats;
-
-    struct oj_keyed *mover;  /* [n_movers] key: target; value: row */
-    struct oj_keyed *sorted; /* mover, sorted by target */
-    int64_t n_movers, cap_movers;
-    uint32_t *leaver; /* [n_leavers] rows that remove a point */
-    int64_t n_leavers, cap_leavers;
-    uint32_t *left; /* distinct pages that points leave */
-    int64_t n_left, cap_left;
-    struct oj_live_counts counts; /* counts of this batch */
-    int64_t n_in_place;
-    int64_t n_promised; /* upper bound of new pages for arriving points if no
-                           page is split */
-
-    struct live_state *state; /* state that is changed */
-    struct live_point *point; /* points of the leaf that is split */
-    int64_t cap_points, cap_node_of;
-    int32_t *node_of;
-    struct live_subtree subtree;
-};
-
-static int is_joinable(double x, double y)
-{
-    return fabs(x) <= OJ_FLAT_MOST && fabs(y) <= OJ_FLAT_MOST;
-}
-
-/* --- 1 find ----------------------------------------------------------------
+/* --- 5 reserve -------------------------------------------------------------
  */
-
-/* Marks the entry. If it has the mark already, an earlier row of the batch has
- * the id. */
-static void mark_entry(struct live_batch *b, int64_t entry, uint16_t mark)
-{
-    struct live_entry *e = &b->live->ids.entry[entry];
-    b->has_repeats |= e->mark == mark;
-    e->mark = mark;
-}
-
-/* Finds the entries of all rows.  Rows with unknown ids get SUPERSEDED; returns
- * their number. */
-static int64_t find_entries(struct live_batch *b, uint16_t mark)
-{
-    struct live_ids *ids = &b->live->ids;
-    int64_t n_new = 0;
-    for (int64_t i = 0; ids->size > 0 && i < b->n && i < AHEAD; i++)
-        live_ids_prefetch(ids, b->id[i]);
-    for (int64_t i = 0; i < b->n; i++)
-    {
-        int64_t entry;
-        if (ids->size > 0 && i + AHEAD < b->n)
-            live_ids_prefetch(ids, b->id[i + AHEAD]);
-        entry = live_ids_find(ids, b->id[i]);
-        b->entry[i] = entry < 0 ? SUPERSEDED : (uint32_t)entry;
-        if (entry < 0)
-            n_new++;
-        else
-            mark_entry(b, entry, mark);
-    }
-    return n_new;
-}
-
-/* Finds or makes the entries of all rows; a new entry has the page
- * LIVE_NOWHERE. */
-static void put_entries(struct live_batch *b, uint16_t mark)
-{
-    struct live_ids *ids = &b->live->ids;
-    for (int64_t i = 0; i < b->n && i < AHEAD; i++)
-        live_ids_prefetch(ids, b->id[i]);
-    for (int64_t i = 0; i < b->n; i++)
-    {
-        if (i + AHEAD < b->n)
-            live_ids_prefetch(ids, b->id[i + AHEAD]);
-        b->entry[i] = (uint32_t)live_ids_put(ids, b->id[i]);
-        mark_entry(b, b->entry[i], mark);
-    }
-}
-
-/* Makes entries for the n_new rows whose ids have none. */
-static oj_status add_entries(struct live_batch *b, int64_t n_new,
-                             struct oj_error *err)
-{
-    struct live_ids *ids = &b->live->ids;
-    OJ_TRY(live_ids_reserve(ids, ids->n + n_new, err));
-    b->has_repeats = 0;
-    put_entries(b, live_ids_next_mark(ids));
-    return OJ_OK;
-}
-
-/* If an id has several rows, all but the last become SUPERSEDED. */
-static void drop_superseded(struct live_batch *b)
-{
-    struct live_ids *ids = &b->live->ids;
-    uint16_t mark = live_ids_next_mark(ids);
-    for (int64_t i = b->n; i-- > 0;)
-    {
-        struct live_entry *e = &ids->entry[b->entry[i]];
-        if (e->mark == mark)
-        {
-            b->entry[i] = SUPERSEDED;
-            b->counts.n_superseded++;
-        }
-        e->mark = mark;
-    }
-}
-
-/* Removes the ids without a page: after a failure the new ids of the batch,
- * otherwise unknown ids that the batch removes. */
-static void remove_ids_without_place(struct live_batch *b)
-{
-    struct live_ids *ids = &b->live->ids;
-    for (int64_t i = 0; i < b->n; i++)
-    {
-        int64_t entry = live_ids_find(ids, b->id[i]);
-        if (entry >= 0 && ids->entry[entry].page == LIVE_NOWHERE)
-            live_ids_remove(ids, entry);
-    }
-}
-
-/* --- 2 classify ------------------------------------------------------------
- */
-
-static oj_status count_leaving(struct live_batch *b, uint32_t page,
-                               struct oj_error *err)
-{
-    struct oj_live *live = b->live;
-    if (live->leaving[page] == 0)
-    {
-        OJ_ROOM(b->left, b->n_left, b->n_left + 1, b->cap_left, err);
-        b->left[b->n_left++] = page;
-    }
-    live->leaving[page]++;
-    return OJ_OK;
-}
-
-/* The key of a target is its page. If the target child has no page, it is
- * KEY_OF_NONE + 4 * node + child. */
-#define KEY_OF_NONE (UINT64_C(1) << 32)
-
-static oj_status classify_row(struct live_batch *b, int64_t i,
-                              struct oj_error *err)
-{
-    struct oj_live *live = b->live;
-    const struct live_state *state = live->state;
-    const struct live_entry *e;
-    double x = b->x[i], y = b->y[i];
-    b->place[i] = NOT_IN_PLACE;
-    if (b->entry[i] == SUPERSEDED)
-        return OJ_OK;
-    e = &live->ids.entry[b->entry[i]];
-    if (!is_joinable(x, y))
-    {
-        b->counts.n_unjoinable += x == x;
-        b->counts.n_unknown += e->page == LIVE_NOWHERE;
-        OJ_ROOM(b->leaver, b->n_leavers, b->n_leavers + 1, b->cap_leavers, err);
-        b->leaver[b->n_leavers++] = (uint32_t)i;
-        if (e->page == LIVE_NOWHERE)
-            return OJ_OK;
-        b->counts.n_removed++;
-        return count_leaving(b, e->page, err);
-    }
-    if (e->page == LIVE_NOWHERE)
-        b->counts.n_put++;
-    else
-    {
-        b->counts.n_moved++;
-        if (live_page_keeps(&state->page[e->page], x, y))
-        {
-            b->place[i] = PLACE_OF(e->page, e->slot);
-            b->n_in_place++;
-            return OJ_OK;
-        }
-        OJ_TRY(count_leaving(b, e->page, err));
-    }
-    OJ_ROOM(b->mover, b->n_movers, b->n_movers + 1, b->cap_movers, err);
-    b->mover[b->n_movers++].value = i;
-    return OJ_OK;
-}
-
-/* Movers per task of a thread. */
-#define MOVERS_AT_ONCE 8192
-
-static void locate_movers_of_slice(int64_t first, int64_t end, void *user)
-{
-    struct live_batch *b = user;
-    struct live_located place[LIVE_LOCATED_AT_ONCE];
-    for (; first < end; first += LIVE_LOCATED_AT_ONCE)
-    {
-        struct oj_keyed *mover = b->mover + first;
-        int n = end - first < LIVE_LOCATED_AT_ONCE ? (int)(end - first)
-                                                   : LIVE_LOCATED_AT_ONCE;
-        for (int i = 0; i < n; i++)
-        {
-            place[i].x = b->x[mover[i].value];
-            place[i].y = b->y[mover[i].value];
-        }
-        live_state_locate(b->live->state, n, place);
-        for (int i = 0; i < n; i++)
-            mover[i].key = place[i].child == LIVE_NO_CHILD
-                               ? KEY_OF_NONE + place[i].parent
-                               : live_page_of_child(place[i].child);
-    }
-}
-
-/* Finds the target page of every mover. */
-static void locate_movers(struct live_batch *b)
-{
-    oj_parallel_slices(b->live->n_threads, b->n_movers, MOVERS_AT_ONCE,
-                       locate_movers_of_slice, b);
-}
-
-static oj_status reserve_classes(struct live_batch *b, struct oj_error *err)
-{
-    struct oj_live *live = b->live;
-    int64_t before = live->cap_leaving;
-    OJ_ROOM(live->leaving, before, live->state->n_pages, live->cap_leaving,
-            err);
-    if (live->cap_leaving > before)
-        memset(live->leaving + before, 0,
-               (size_t)(live->cap_leaving - before) * sizeof *live->leaving);
-    OJ_NEW(b->place, b->n, err);
-    return OJ_OK;
-}
-
-static oj_status classify(struct live_batch *b, struct oj_error *err)
-{
-    OJ_TRY(reserve_classes(b, err));
-    for (int64_t i = 0; i < b->n; i++)
-    {
-        if (i + AHEAD < b->n && b->entry[i + AHEAD] != SUPERSEDED)
-            __builtin_prefetch(&b->live->ids.entry[b->entry[i + AHEAD]]);
-        OJ_TRY(classify_row(b, i, err));
-    }
-    return OJ_OK;
-}
-
-static void clear_leaving(struct live_batch *b)
-{
-    for (int64_t i = 0; i < b->n_left; i++)
-        b->live->leaving[b->left[i]] = 0;
-    b->n_left = 0;
-}
-
-/* Steps 1 and 2. */
-static oj_status find_and_classify(struct live_batch *b, struct oj_error *err)
-{
-    struct live_ids *ids = &b->live->ids;
-    int64_t n_new = b->n;
-    OJ_NEW(b->entry, b->n, err);
-    if (ids->n > 0)
-        n_new = find_entries(b, live_ids_next_mark(ids));
-    if (n_new > 0)
-        OJ_TRY(add_entries(b, n_new, err));
-    if (b->has_repeats)
-        drop_superseded(b);
-    return classify(b, err);
-}
-
-/* --- 3 all anew ------------------------------------------------------------
- */
-
-static int is_cheaper_anew(const struct live_batch *b)
-{
-    int64_t n = b->live->state->n_points + b->counts.n_put;
-    return b->n_movers * 100 > n * MOST_PERCENT_MOVED;
-}
-
-/* Makes a bitmap of the places whose points the batch changes. */
-static oj_status mark_changed_places(const struct live_batch *b, uint64_t **out,
-                                     struct oj_error *err)
-{
-    const struct live_ids *ids = &b->live->ids;
-    uint64_t *bits;
-    OJ_NEW_ZEROED(bits, b->live->state->n_pages * LIVE_PAGE_POINTS / 64 + 1,
-                  err);
-    for (int64_t i = 0; i < b->n; i++)
-    {
-        const struct live_entry *e;
-        uint64_t place;
-        if (b->entry[i] == SUPERSEDED)
-            continue;
-        e = &ids->entry[b->entry[i]];
-        if (e->page == LIVE_NOWHERE)
-            continue;
-        place = PLACE_OF(e->page, e->slot);
-        bits[place / 64] |= UINT64_C(1) << (place % 64);
-    }
-    *out = bits;
-    return OJ_OK;
-}
-
-static int64_t add_points_of_batch(const struct live_batch *b,
-                                   struct live_point *point)
-{
-    int64_t n = 0;
-    for (int64_t i = 0; i < b->n; i++)
-    {
-        if (b->entry[i] != SUPERSEDED && is_joinable(b->x[i], b->y[i]))
-            point[n++] =
-                (struct live_point){b->x[i], b->y[i], b->id[i], b->entry[i]};
-    }
-    return n;
-}
-
-/* Adds the points that the batch does not change; returns their number. */
-static int64_t add_points_of_state(const struct live_state *state,
-                                   const uint64_t *changed,
-                                   struct live_point *point)
-{
-    int64_t n = 0;
-    for (int64_t p = 0; p < state->n_pages; p++)
-    {
-        const struct live_page *page = &state->page[p];
-        const struct live_block *block = page->block;
-        for (int slot = 0; block != NULL && slot < page->n; slot++)
-        {
-            uint64_t place = PLACE_OF(p, (uint64_t)slot);
-            if (block->x[slot] == block->x[slot] &&
-                !(changed[place / 64] >> (place % 64) & 1))
-                point[n++] = (struct live_point){block->x[slot], block->y[slot],
-                                                 block->id[slot], -1};
-        }
-    }
-    return n;
-}
-
-static oj_status build_anew(struct live_batch *b, struct oj_error *err)
-{
-    struct oj_live *live = b->live;
-    int64_t all = live->state->n_points + b->counts.n_put - b->counts.n_removed;
-    struct live_point *point = oj_malloc(2 * all, sizeof *point);
-    uint64_t *changed = NULL;
-    oj_status status = point != NULL
-                           ? mark_changed_places(b, &changed, err)
-                           : oj_fail_nomem(err, 2 * all, sizeof *point);
-    if (status == OJ_OK)
-    {
-        int64_t n = add_points_of_batch(b, point);
-        n += add_points_of_state(live->state, changed, point + n);
-        status = live_rebuild(live, n, point, point + n, err);
-    }
-    oj_free(point);
-    oj_free(changed);
-    if (status == OJ_OK)
-        b->counts.n_rebuilt = 1;
-    return status;
-}
-
-/* --- 4 reserve -------------------------------------------------------------
- */
-
-/* Returns the end of the run of movers that have the target of the first. */
-static int64_t end_of_group(const struct live_batch *b, int64_t first)
-{
-    int64_t end = first + 1;
-    while (end < b->n_movers && b->sorted[end].key == b->sorted[first].key)
-        end++;
-    return end;
-}
-
-/* Returns how many pages the chain of a leaf lacks for `more` points, after the
- * points that leave are gone. */
-static int64_t count_missing_pages(const struct live_batch *b, uint32_t page,
-                                   int64_t more)
-{
-    const struct live_page *pages = b->live->state->page;
-    int64_t room = 0;
-    for (; page != LIVE_NONE; page = pages[page].next)
-        room +=
-            LIVE_PAGE_POINTS - pages[page].n_points + b->live->leaving[page];
-    return more > room ? live_pages_of(more - room) : 0;
-}
-
-static int64_t count_new_pages(const struct live_batch *b)
-{
-    int64_t n = 0, end;
-    for (int64_t i = 0; i < b->n_movers; i = end)
-    {
-        uint64_t key = b->sorted[i].key;
-        end = end_of_group(b, i);
-        n += key >= KEY_OF_NONE
-                 ? live_pages_of(end - i)
-                 : count_missing_pages(b, (uint32_t)key, end - i);
-    }
-    return n;
-}
-
-/* Returns an upper bound of the pages that need a new block, because readers
- * use the old one. */
-static int64_t count_blocks_to_copy(const struct live_batch *b)
-{
-    int64_t n = b->n_in_place + b->n_left + b->n_movers;
-    if (b->live->newest_read < 0)
-        return 0;
-    return n < b->live->state->n_leaves ? n : b->live->state->n_leaves;
-}
 
 /* From here on a state with readers is not changed. If the current state has no
  * readers, new readers wait until the change is complete. */
@@ -472,217 +62,328 @@ static void end_change_without_effect(struct oj_live *live)
     live_publish(live, live->state);
 }
 
-static oj_status reserve(struct live_batch *b, struct oj_error *err)
+static void touch_page(struct live_batch *b, uint32_t page)
+{
+    __atomic_store_n(&b->touched[page], 1, __ATOMIC_RELAXED);
+}
+
+static void touch_pages_of_slice(int64_t first, int64_t end, void *user)
+{
+    struct live_batch *b = user;
+    for (int64_t i = first; i < end; i++)
+    {
+        if (b->place[i] < LIVE_NO_PLACE)
+            touch_page(b, live_batch_page_of_place(b->place[i]));
+    }
+}
+
+static void touch_pages_of_bucket(int64_t bucket, int thread, void *user)
+{
+    struct live_batch *b = user;
+    const uint32_t *left = b->left + b->first_leaver[bucket];
+    int64_t end = b->first_mover[bucket + 1], next;
+    (void)thread;
+    for (int64_t i = 0; i < b->bucket[bucket].n_left; i++)
+        touch_page(b, left[i]);
+    for (int64_t i = b->first_mover[bucket]; i < end; i = next)
+    {
+        uint64_t key = b->sorted[i].key;
+        uint32_t page = key >= LIVE_KEY_OF_NONE ? LIVE_NONE : (uint32_t)key;
+        next = live_batch_end_of_group(b, i, end);
+        for (; page != LIVE_NONE; page = b->live->state->page[page].next)
+            touch_page(b, page);
+    }
+}
+
+/* Marks the pages whose blocks the batch changes while readers use them;
+ * returns their number. */
+static int64_t touch_pages(struct live_batch *b)
+{
+    const struct live_state *state = b->live->state;
+    int64_t n = 0;
+    live_batch_run_on_slices(b, touch_pages_of_slice);
+    live_batch_run_on_buckets(b, touch_pages_of_bucket);
+    for (int64_t p = 0; p < state->n_pages; p++)
+    {
+        b->touched[p] &= state->page[p].birth <= b->live->newest_read;
+        n += b->touched[p];
+    }
+    return n;
+}
+
+/* The copy of a block that readers use. */
+struct live_copy
+{
+    const struct live_block *from;
+    struct live_block *to;
+};
+
+/* Blocks per task of a thread. */
+#define BLOCKS_AT_ONCE 16
+
+static void copy_blocks(int64_t first, int64_t end, void *user)
+{
+    const struct live_copy *copy = user;
+    for (int64_t i = first; i < end; i++)
+        memcpy(copy[i].to, copy[i].from, sizeof *copy[i].to);
+}
+
+/* Gives the touched pages blocks of their own. */
+static void copy_touched_pages(struct live_batch *b, struct live_copy *copy)
+{
+    int64_t n = 0, n_pages = b->live->state->n_pages;
+    for (int64_t p = 0; p < n_pages; p++)
+    {
+        struct live_page *page = &b->state->page[p];
+        if (!b->touched[p])
+            continue;
+        copy[n].from = page->block;
+        copy[n].to = live_blocks_take(&b->live->blocks);
+        live_drop_block(b->live, page);
+        page->block = copy[n++].to;
+        page->birth = b->state->number;
+    }
+    oj_parallel_slices(b->n_threads, n, BLOCKS_AT_ONCE, copy_blocks, copy);
+}
+
+static oj_status reserve_state(struct live_batch *b, int64_t n_copies,
+                               struct oj_error *err)
 {
     struct oj_live *live = b->live;
-    int64_t n_pages = b->n_promised = count_new_pages(b);
-    OJ_TRY(live_blocks_reserve(&live->blocks, n_pages + count_blocks_to_copy(b),
-                               err));
+    OJ_TRY(live_blocks_reserve(&live->blocks, b->n_promised + n_copies, err));
     if (!live->is_changing)
     {
-        OJ_TRY(live_state_copy(live->state, n_pages, &b->state, err));
+        OJ_TRY(live_state_copy(live->state, b->n_promised, &b->state, err));
         b->state->number++;
         return OJ_OK;
     }
     b->state = live->state;
-    return live_state_reserve_pages(b->state, n_pages, err);
+    return live_state_reserve_pages(b->state, b->n_promised, err);
 }
 
-/* --- 5 in place, and leaving -----------------------------------------------
+static oj_status reserve(struct live_batch *b, struct oj_error *err)
+{
+    struct live_copy *copy;
+    oj_status status;
+    int64_t n;
+    if (b->live->newest_read < 0)
+        return reserve_state(b, 0, err);
+    OJ_NEW_ZEROED(b->touched, b->live->state->n_pages, err);
+    n = touch_pages(b);
+    OJ_NEW(copy, n, err);
+    status = reserve_state(b, n, err);
+    if (status == OJ_OK)
+        copy_touched_pages(b, copy);
+    oj_free(copy);
+    return status;
+}
+
+/* --- 6 in place ------------------------------------------------------------
  */
 
-/* Returns the page for changing. If readers may use its block, the block is
- * copied first. */
-static struct live_page *change_page(struct live_batch *b, uint32_t number)
+static void prefetch_slot(const struct live_batch *b, uint64_t place)
 {
-    struct oj_live *live = b->live;
-    struct live_page *page = &b->state->page[number];
-    struct live_block *block;
-    if (page->birth > live->newest_read)
-        return page;
-    block = live_blocks_take(&live->blocks);
-    memcpy(block, page->block, sizeof *block);
-    live_drop_block(live, page);
-    page->block = block;
-    page->birth = b->state->number;
-    return page;
-}
-
-static void prefetch_place(const struct live_batch *b, uint64_t place)
-{
-    const struct live_page *page;
+    const struct live_block *block;
     int slot = (int)(place % LIVE_PAGE_POINTS);
-    if (place == NOT_IN_PLACE)
+    if (place >= LIVE_NO_PLACE)
         return;
-    page = &b->state->page[place / LIVE_PAGE_POINTS];
-    __builtin_prefetch(&page->block->x[slot], 1);
-    __builtin_prefetch(&page->block->y[slot], 1);
+    block = b->state->page[place / LIVE_PAGE_POINTS].block;
+    __builtin_prefetch(&block->x[slot], 1);
+    __builtin_prefetch(&block->y[slot], 1);
 }
 
-static void move_in_place(struct live_batch *b)
+static void prefetch_page(const struct live_batch *b, uint64_t place)
 {
-    for (int64_t i = 0; b->n_in_place > 0 && i < b->n; i++)
-    {
-        uint64_t place = b->place[i];
-        struct live_page *page;
-        int slot = (int)(place % LIVE_PAGE_POINTS);
-        if (i + AHEAD < b->n)
-            prefetch_place(b, b->place[i + AHEAD]);
-        if (place == NOT_IN_PLACE)
-            continue;
-        page = change_page(b, (uint32_t)(place / LIVE_PAGE_POINTS));
-        page->block->x[slot] = b->x[i];
-        page->block->y[slot] = b->y[i];
-        if (oj_box_contains_point(&page->box, b->x[i], b->y[i]))
-            continue;
-        oj_box_add_point(&page->box, b->x[i], b->y[i]);
-        if (!oj_box_contains_point(&page->cell, b->x[i], b->y[i]))
-            live_state_cover(b->state, page->parent, &page->box);
-    }
+    if (place < LIVE_NO_PLACE)
+        __builtin_prefetch(&b->state->page[place / LIVE_PAGE_POINTS].block);
 }
 
-static void leave_page(struct live_batch *b, int64_t row)
+/* Extends the box of a page to include a point, and the covers of the nodes
+ * above if the point has left the cell. Threads may do so at once. */
+static void extend_page(struct live_state *state, struct live_page *page,
+                        double x, double y)
 {
-    const struct live_entry *e = &b->live->ids.entry[b->entry[row]];
-    if (e->page == LIVE_NOWHERE)
+    struct oj_box at = {x, y, x, y};
+    live_box_extend(&page->box, &at);
+    if (!oj_box_contains_point(&page->cell, x, y))
+        live_state_cover(state, page->parent, &at);
+}
+
+static void move_in_place(int64_t first, int64_t end, void *user)
+{
+    struct live_batch *b = user;
+    if (b->rows[first / b->rows_of_slice].n_in_place == 0)
         return;
-    live_page_remove(change_page(b, e->page), e->slot);
-    b->state->n_points--;
-}
-
-static void prefetch_leaving(const struct live_batch *b, int64_t row)
-{
-    const struct live_entry *e = &b->live->ids.entry[b->entry[row]];
-    if (e->page == LIVE_NOWHERE)
-        return;
-    __builtin_prefetch(&b->state->page[e->page].block->x[e->slot], 1);
-    __builtin_prefetch(&b->state->page[e->page].block->id[e->slot], 1);
-}
-
-static void leave_pages(struct live_batch *b)
-{
-    for (int64_t i = 0; i < b->n_movers; i++)
-    {
-        if (i + AHEAD < b->n_movers)
-            prefetch_leaving(b, b->mover[i + AHEAD].value);
-        leave_page(b, b->mover[i].value);
-    }
-    for (int64_t i = 0; i < b->n_leavers; i++)
-        leave_page(b, b->leaver[i]);
-}
-
-/* --- 6 arriving ------------------------------------------------------------
- */
-
-static void set_place(struct live_batch *b, int64_t row, uint32_t page,
-                      int slot)
-{
-    struct live_entry *e = &b->live->ids.entry[b->entry[row]];
-    e->page = page;
-    e->slot = (uint16_t)slot;
-}
-
-static void free_page(struct live_batch *b, uint32_t page)
-{
-    live_drop_block(b->live, &b->state->page[page]);
-    live_state_free_page(b->state, page);
-}
-
-/* Frees all pages of the chain of a leaf. */
-static void free_chain(struct live_batch *b, uint32_t page)
-{
-    while (page != LIVE_NONE)
-    {
-        uint32_t next = b->state->page[page].next;
-        free_page(b, page);
-        page = next;
-    }
-}
-
-static int64_t count_points_of_leaf(const struct live_state *state,
-                                    uint32_t page)
-{
-    int64_t n = 0;
-    for (; page != LIVE_NONE; page = state->page[page].next)
-        n += state->page[page].n_points;
-    return n;
-}
-
-/* Appends the points of a leaf to b->point, which must have room. */
-static int64_t gather_leaf(struct live_batch *b, uint32_t page, int64_t n)
-{
-    for (; page != LIVE_NONE; page = b->state->page[page].next)
-    {
-        const struct live_page *from = &b->state->page[page];
-        const struct live_block *block = from->block;
-        for (int slot = 0; slot < from->n; slot++)
-        {
-            if (block->x[slot] == block->x[slot])
-                b->point[n++] = (struct live_point){
-                    block->x[slot], block->y[slot], block->id[slot], -1};
-        }
-    }
-    return n;
-}
-
-/* Makes room to split n points. Returns 0 if memory is missing: the page is
- * then not split. */
-static int has_room_to_cut(struct live_batch *b, int64_t n)
-{
-    return oj_reserve(&b->point, 0, 2 * n, &b->cap_points, sizeof *b->point,
-                      NULL) == OJ_OK;
-}
-
-/* Splits b->point[0 .. n) into a subtree and makes room for its pages and
- * nodes. Returns 0 if that is not possible. */
-static int prepare_subtree(struct live_batch *b, int64_t n,
-                           const struct oj_box *cell, int depth)
-{
-    struct oj_live *live = b->live;
-    struct live_split split = {live->rule, live->frame, LIVE_PAGE_POINTS, 0};
-    struct live_leaf whole = {0, n, *cell, LIVE_NONE, depth};
-    int64_t n_pages = 0;
-    b->subtree.n_nodes = b->subtree.n_leaves = 0;
-    if (live_split_points(&split, b->point, b->point + n, &whole, &b->subtree,
-                          NULL) != OJ_OK)
-        return 0;
-    for (int64_t i = 0; i < b->subtree.n_leaves; i++)
-        n_pages += live_pages_of(b->subtree.leaf[i].n);
-    n_pages += b->n_promised;
-    return live_state_reserve_pages(b->state, n_pages, NULL) == OJ_OK &&
-           live_state_reserve_nodes(b->state, b->subtree.n_nodes, NULL) ==
-               OJ_OK &&
-           live_blocks_reserve(&live->blocks, n_pages + count_blocks_to_copy(b),
-                               NULL) == OJ_OK &&
-           oj_reserve(&b->node_of, 0, b->subtree.n_nodes, &b->cap_node_of,
-                      sizeof *b->node_of, NULL) == OJ_OK;
-}
-
-/* Replaces a leaf by a subtree that holds its points and the movers first to
- * end - 1. Returns 0, with nothing changed, if memory is missing. */
-static int cut_leaf(struct live_batch *b, uint32_t page, int64_t first,
-                    int64_t end)
-{
-    const struct live_page *head = &b->state->page[page];
-    struct oj_box cell = head->cell;
-    uint32_t parent = head->parent;
-    int depth = head->depth;
-    int64_t n = count_points_of_leaf(b->state, page) + end - first;
-    if (!has_room_to_cut(b, n))
-        return 0;
-    n = gather_leaf(b, page, 0);
     for (int64_t i = first; i < end; i++)
     {
-        int64_t row = b->sorted[i].value;
-        b->point[n++] = (struct live_point){b->x[row], b->y[row], b->id[row],
-                                            b->entry[row]};
+        uint64_t place = b->place[i];
+        double x = b->x[i], y = b->y[i];
+        struct live_page *page;
+        int slot = (int)(place % LIVE_PAGE_POINTS);
+        if (i + LIVE_AHEAD < end)
+            prefetch_page(b, b->place[i + LIVE_AHEAD]);
+        if (i + LIVE_AHEAD / 2 < end)
+            prefetch_slot(b, b->place[i + LIVE_AHEAD / 2]);
+        if (place >= LIVE_NO_PLACE)
+            continue;
+        page = &b->state->page[place / LIVE_PAGE_POINTS];
+        page->block->x[slot] = x;
+        page->block->y[slot] = y;
+        if (!live_box_contains(&page->box, x, y))
+            extend_page(b->state, page, x, y);
     }
-    if (!prepare_subtree(b, n, &cell, depth))
-        return 0;
-    free_chain(b, page);
-    live_place_subtree(b->live, b->state, &b->subtree, b->point, parent,
-                       b->node_of);
-    return 1;
+}
+
+/* --- 7 leaving and arriving ------------------------------------------------
+ */
+
+static void prefetch_leaver(const struct live_batch *b, uint64_t place)
+{
+    const struct live_block *block =
+        b->state->page[place / LIVE_PAGE_POINTS].block;
+    __builtin_prefetch(&block->x[place % LIVE_PAGE_POINTS], 1);
+    __builtin_prefetch(&block->id[place % LIVE_PAGE_POINTS], 1);
+}
+
+static void leave_pages(struct live_batch *b, int64_t bucket)
+{
+    int64_t end = b->first_leaver[bucket + 1];
+    for (int64_t i = b->first_leaver[bucket]; i < end; i++)
+    {
+        uint64_t place = b->leaver[i];
+        if (i + LIVE_AHEAD < end)
+            prefetch_leaver(b, b->leaver[i + LIVE_AHEAD]);
+        live_page_remove(&b->state->page[place / LIVE_PAGE_POINTS],
+                         (int)(place % LIVE_PAGE_POINTS));
+    }
+}
+
+/* Adds the point of a row to a page with room. */
+static void add_row(struct live_batch *b, uint32_t page, int64_t row)
+{
+    int slot =
+        live_page_add(&b->state->page[page], b->x[row], b->y[row], b->id[row]);
+    live_entry_set_place(&b->live->ids.entry[b->entry[row]], page, slot);
+}
+
+static void prefetch_arriving(const struct live_batch *b, int64_t at)
+{
+    const struct live_page *page;
+    int64_t row = b->sorted[at].value;
+    __builtin_prefetch(&b->live->ids.entry[b->entry[row]], 1);
+    if (b->sorted[at].key >= LIVE_KEY_OF_NONE)
+        return;
+    page = &b->state->page[b->sorted[at].key];
+    __builtin_prefetch(&page->block->x[page->first_hole & 255], 1);
+    __builtin_prefetch(&page->block->y[page->first_hole & 255], 1);
+    __builtin_prefetch(&page->block->id[page->first_hole & 255], 1);
+}
+
+static void prefetch_row(const struct live_batch *b, int64_t at)
+{
+    int64_t row = b->sorted[at].value;
+    __builtin_prefetch(&b->entry[row]);
+    __builtin_prefetch(&b->x[row]);
+    __builtin_prefetch(&b->y[row]);
+    __builtin_prefetch(&b->id[row]);
+}
+
+/* Adds the points that arrive in pages with room for them. Lists the first
+ * movers of other groups in b->mover. */
+static void arrive_in_pages(struct live_batch *b, int64_t bucket)
+{
+    int64_t first = b->first_mover[bucket], end = b->first_mover[bucket + 1];
+    int64_t n = 0, next;
+    struct oj_keyed *group = b->mover + first;
+    for (int64_t i = first; i < end && i < first + LIVE_AHEAD; i++)
+        prefetch_row(b, i);
+    for (int64_t i = first; i < end; i = next)
+    {
+        uint64_t key = b->sorted[i].key;
+        next = live_batch_end_of_group(b, i, end);
+        for (int64_t k = i; k < next; k++)
+        {
+            if (k + LIVE_AHEAD < end)
+                prefetch_row(b, k + LIVE_AHEAD);
+            if (k + LIVE_AHEAD / 2 < end)
+                prefetch_arriving(b, k + LIVE_AHEAD / 2);
+        }
+        if (key >= LIVE_KEY_OF_NONE || b->state->page[key].next != LIVE_NONE ||
+            b->state->page[key].n_points + next - i > LIVE_PAGE_POINTS)
+        {
+            group[n].key = (uint64_t)next;
+            group[n++].value = i;
+            continue;
+        }
+        for (int64_t k = i; k < next; k++)
+            add_row(b, (uint32_t)key, b->sorted[k].value);
+    }
+    b->bucket[bucket].n_groups = n;
+}
+
+static void move_between_pages(int64_t bucket, int thread, void *user)
+{
+    struct live_batch *b = user;
+    (void)thread;
+    live_batch_clear_leaving(b, bucket);
+    leave_pages(b, bucket);
+    arrive_in_pages(b, bucket);
+}
+
+/* --- 8 splitting -----------------------------------------------------------
+ */
+
+static struct live_arrivals arrivals_of(const struct live_batch *b)
+{
+    return (struct live_arrivals){b->id, b->x, b->y, b->entry, b->sorted};
+}
+
+/* Sets the cell, parent and depth of the page of a child that has none. */
+static void place_child(const struct live_state *state, uint32_t parent,
+                        struct live_reshape *task)
+{
+    task->cell = (struct oj_box){-INFINITY, -INFINITY, INFINITY, INFINITY};
+    task->parent = parent;
+    task->depth = 0;
+    if (parent != LIVE_NONE)
+    {
+        const struct live_node *node = &state->node[parent / 4];
+        task->cell = live_node_child_cell(node, (int)(parent % 4));
+        task->depth = node->depth + 1;
+    }
+}
+
+static struct live_reshape task_of_group(const struct live_batch *b,
+                                         const struct oj_keyed *group)
+{
+    uint64_t key = b->sorted[group->value].key;
+    struct live_reshape task = {
+        .node = -1, .first = group->value, .end = (int64_t)group->key};
+    task.n = task.end - task.first;
+    if (key >= LIVE_KEY_OF_NONE)
+        place_child(b->state, (uint32_t)key, &task);
+    else
+    {
+        const struct live_page *page = &b->state->page[key];
+        task.leaf[task.n_leaves++] = (uint32_t)key;
+        task.cell = page->cell;
+        task.parent = page->parent;
+        task.depth = page->depth;
+        task.n += live_count_points(b->state, (uint32_t)key);
+    }
+    return task;
+}
+
+/* Makes a page for a child that has none. */
+static uint32_t make_leaf(struct live_batch *b, uint32_t parent)
+{
+    struct live_reshape child = {0};
+    uint32_t page;
+    place_child(b->state, parent, &child);
+    page = live_state_new_page(b->state, live_blocks_take(&b->live->blocks),
+                               &child.cell, parent, child.depth);
+    live_state_set_child(b->state, parent, live_child_of_page(page));
+    return page;
 }
 
 /* Returns a page with room in the chain of a leaf, from `page` on; appends a
@@ -704,71 +405,53 @@ static uint32_t find_page_with_room(struct live_batch *b, uint32_t page)
     return more;
 }
 
-static void add_to_leaf(struct live_batch *b, uint32_t page, int64_t first,
-                        int64_t end)
+/* Adds a group of movers to the chain of its leaf, without splitting it: the
+ * pages for this are reserved. */
+static void add_group_to_chain(struct live_batch *b,
+                               const struct oj_keyed *group)
 {
-    for (int64_t i = first; i < end; i++)
+    uint64_t key = b->sorted[group->value].key;
+    uint32_t page =
+        key >= LIVE_KEY_OF_NONE ? make_leaf(b, (uint32_t)key) : (uint32_t)key;
+    for (int64_t i = group->value; i < (int64_t)group->key; i++)
     {
-        int64_t row = b->sorted[i].value;
         page = find_page_with_room(b, page);
-        set_place(b, row, page,
-                  live_page_add(change_page(b, page), b->x[row], b->y[row],
-                                b->id[row]));
+        add_row(b, page, b->sorted[i].value);
     }
 }
 
-/* Makes a page for a child that has none. */
-static uint32_t make_leaf(struct live_batch *b, uint32_t parent)
+/* Splits the pages that overflow, and makes those of children without. */
+static void split_pages(struct live_batch *b)
 {
-    struct live_state *state = b->state;
-    struct oj_box cell = {-INFINITY, -INFINITY, INFINITY, INFINITY};
-    int depth = 0;
-    uint32_t page;
-    if (parent != LIVE_NONE)
-    {
-        const struct live_node *node = &state->node[parent / 4];
-        cell = live_node_child_cell(node, (int)(parent % 4));
-        depth = node->depth + 1;
-    }
-    page = live_state_new_page(state, live_blocks_take(&b->live->blocks), &cell,
-                               parent, depth);
-    live_state_set_child(state, parent, live_child_of_page(page));
-    return page;
-}
-
-static void prefetch_arriving(const struct live_batch *b, int64_t at)
-{
-    const struct live_page *page;
-    if (at >= b->n_movers || b->sorted[at].key >= KEY_OF_NONE)
+    struct live_arrivals arrivals = arrivals_of(b);
+    struct live_reshape *task;
+    int64_t n = 0, at = 0;
+    for (int64_t k = 0; k < b->n_buckets; k++)
+        n += b->bucket[k].n_groups;
+    if (n == 0)
         return;
-    page = &b->state->page[b->sorted[at].key];
-    if (page->block == NULL)
-        return;
-    __builtin_prefetch(&page->block->x[page->first_hole & 255], 1);
-    __builtin_prefetch(&page->block->y[page->first_hole & 255], 1);
-    __builtin_prefetch(&page->block->id[page->first_hole & 255], 1);
-    __builtin_prefetch(&b->live->ids.entry[b->entry[b->sorted[at].value]], 1);
-}
-
-static void arrive(struct live_batch *b)
-{
-    int64_t end;
-    for (int64_t first = 0; first < b->n_movers; first = end)
+    task = oj_malloc(n, sizeof *task);
+    for (int64_t k = 0; task != NULL && k < b->n_buckets; k++)
     {
-        uint64_t key = b->sorted[first].key;
-        uint32_t page;
-        end = end_of_group(b, first);
-        prefetch_arriving(b, end + AHEAD / 2);
-        page = key >= KEY_OF_NONE ? make_leaf(b, (uint32_t)key) : (uint32_t)key;
-        if (count_points_of_leaf(b->state, page) + end - first <=
-                LIVE_PAGE_POINTS ||
-            !cut_leaf(b, page, first, end))
-            add_to_leaf(b, page, first, end);
+        for (int64_t i = 0; i < b->bucket[k].n_groups; i++)
+            task[at++] = task_of_group(b, &b->mover[b->first_mover[k] + i]);
     }
-    b->state->n_points += b->n_movers;
+    if (task != NULL)
+        live_reshape(b->live, b->state, b->n_threads, &arrivals, b->n_promised,
+                     n, task);
+    at = 0;
+    for (int64_t k = 0; k < b->n_buckets; k++)
+    {
+        for (int64_t i = 0; i < b->bucket[k].n_groups; i++, at++)
+        {
+            if (task == NULL || !task[at].is_done)
+                add_group_to_chain(b, &b->mover[b->first_mover[k] + i]);
+        }
+    }
+    oj_free(task);
 }
 
-/* --- 7 tidying up ----------------------------------------------------------
+/* --- 9 tidying up ----------------------------------------------------------
  */
 
 /* Removes a child of a node, and then every ancestor that has no child left. */
@@ -790,10 +473,10 @@ static void remove_child(struct live_state *state, uint32_t parent)
     }
 }
 
-/* Returns the number of points of a node whose children are all leaves; -1:
- * some child is a node. */
-static int64_t count_points_of_leaves(const struct live_state *state,
-                                      const struct live_node *node)
+/* Returns the number of points of a node whose children are all leaves and hold
+ * few enough points to be united; otherwise -1. */
+static int64_t count_points_to_unite(const struct live_state *state,
+                                     const struct live_node *node)
 {
     int64_t n = 0;
     for (int c = 0; c < 4; c++)
@@ -801,51 +484,38 @@ static int64_t count_points_of_leaves(const struct live_state *state,
         if (node->child[c] >= 0)
             return -1;
         if (node->child[c] != LIVE_NO_CHILD)
-            n +=
-                count_points_of_leaf(state, live_page_of_child(node->child[c]));
+            n += live_count_points(state, live_page_of_child(node->child[c]));
+        if (n > MOST_TO_UNITE)
+            return -1;
     }
     return n;
 }
 
-/* Replaces a node by one page with the points of its leaves. Returns 0 if
- * memory is missing. */
-static int unite_leaves(struct live_batch *b, int32_t at, int64_t n)
+static int is_untidy(const struct live_state *state, uint32_t number)
 {
-    struct live_node node = b->state->node[at];
-    if (!has_room_to_cut(b, n))
+    const struct live_page *page = &state->page[number];
+    if (page->block == NULL || page->n_points > MOST_TO_UNITE)
         return 0;
-    n = 0;
-    for (int c = 0; c < 4; c++)
-    {
-        if (node.child[c] != LIVE_NO_CHILD)
-            n = gather_leaf(b, live_page_of_child(node.child[c]), n);
-    }
-    if (!prepare_subtree(b, n, &node.cell, node.depth))
-        return 0;
-    for (int c = 0; c < 4; c++)
-    {
-        if (node.child[c] != LIVE_NO_CHILD)
-            free_chain(b, live_page_of_child(node.child[c]));
-    }
-    live_state_free_node(b->state, at);
-    live_place_subtree(b->live, b->state, &b->subtree, b->point, node.parent,
-                       b->node_of);
-    return 1;
+    return page->n_points == 0 ||
+           (page->parent != LIVE_NONE &&
+            count_points_to_unite(state, &state->node[page->parent / 4]) >= 0);
 }
 
-/* Unites the leaves of a parent if they are small, then those of its parent,
- * and so on. */
-static void unite_upwards(struct live_batch *b, uint32_t parent)
+/* Lists the pages of a bucket that are empty now, or have few siblings. A page
+ * number may have been freed and used again since points left the page; tidying
+ * the new page does no harm. */
+static void find_untidy_pages(int64_t bucket, int thread, void *user)
 {
-    while (parent != LIVE_NONE)
+    struct live_batch *b = user;
+    uint32_t *left = b->left + b->first_leaver[bucket];
+    int64_t n = 0;
+    (void)thread;
+    for (int64_t i = 0; i < b->bucket[bucket].n_left; i++)
     {
-        int32_t at = (int32_t)(parent / 4);
-        const struct live_node *node = &b->state->node[at];
-        int64_t n = count_points_of_leaves(b->state, node);
-        parent = node->parent;
-        if (n < 0 || n > MOST_TO_UNITE || !unite_leaves(b, at, n))
-            return;
+        if (is_untidy(b->state, left[i]))
+            left[n++] = left[i];
     }
+    b->bucket[bucket].n_untidy = n;
 }
 
 /* Removes pages without points from the chain of a leaf. Returns the first page
@@ -858,7 +528,7 @@ static uint32_t shorten_chain(struct live_batch *b, uint32_t head)
         next = b->state->page[page].next;
         if (b->state->page[page].n_points == 0)
         {
-            free_page(b, page);
+            live_free_page(b->live, b->state, page);
             continue;
         }
         *to = page;
@@ -868,7 +538,8 @@ static uint32_t shorten_chain(struct live_batch *b, uint32_t head)
     return first;
 }
 
-static void tidy_leaf(struct live_batch *b, uint32_t page)
+/* Removes the empty pages of the leaf that a page belongs to. */
+static void shorten_leaf(struct live_batch *b, uint32_t page)
 {
     struct live_state *state = b->state;
     uint32_t parent = state->page[page].parent, first;
@@ -880,20 +551,99 @@ static void tidy_leaf(struct live_batch *b, uint32_t page)
         remove_child(state, parent);
     else
         live_state_set_child(state, parent, live_child_of_page(first));
-    if (parent != LIVE_NONE && first != LIVE_NONE)
-        unite_upwards(b, parent);
 }
 
-/* Tidies all pages that points left. A page number may have been freed and
- * reused since; tidying the new page does no harm. */
+/* Removes empty pages; lists the parents of the other untidy pages in node,
+ * which may be NULL, and returns their number. */
+static int64_t remove_empty_pages(struct live_batch *b, struct oj_keyed *node)
+{
+    int64_t n = 0;
+    for (int64_t k = 0; k < b->n_buckets; k++)
+    {
+        const uint32_t *untidy = b->left + b->first_leaver[k];
+        for (int64_t i = 0; i < b->bucket[k].n_untidy; i++)
+        {
+            const struct live_page *page = &b->state->page[untidy[i]];
+            if (page->block != NULL && page->n_points == 0)
+                shorten_leaf(b, untidy[i]);
+        }
+    }
+    for (int64_t k = 0; node != NULL && k < b->n_buckets; k++)
+    {
+        const uint32_t *untidy = b->left + b->first_leaver[k];
+        for (int64_t i = 0; i < b->bucket[k].n_untidy; i++)
+        {
+            const struct live_page *page = &b->state->page[untidy[i]];
+            if (page->block != NULL && page->parent != LIVE_NONE)
+                node[n++].key = page->parent / 4;
+        }
+    }
+    return n;
+}
+
+static struct live_reshape task_of_node(const struct live_state *state,
+                                        int32_t number, int64_t n)
+{
+    const struct live_node *node = &state->node[number];
+    struct live_reshape task = {.node = number,
+                                .n = n,
+                                .cell = node->cell,
+                                .parent = node->parent,
+                                .depth = node->depth};
+    for (int c = 0; c < 4; c++)
+    {
+        if (node->child[c] != LIVE_NO_CHILD)
+            task.leaf[task.n_leaves++] = live_page_of_child(node->child[c]);
+    }
+    return task;
+}
+
+/* Unites the leaves of nodes. Replaces the list by that of the nodes above, and
+ * returns their number. scratch: room for n nodes; task: for n tasks. */
+static int64_t unite_leaves(struct live_batch *b, int64_t n,
+                            struct oj_keyed *node, struct oj_keyed *scratch,
+                            struct live_reshape *task)
+{
+    struct live_arrivals arrivals = arrivals_of(b);
+    const struct oj_keyed *sorted = oj_radix_sort(node, scratch, n);
+    int64_t n_tasks = 0, n_above = 0;
+    for (int64_t i = 0; i < n; i++)
+    {
+        int32_t number = (int32_t)sorted[i].key;
+        int64_t n_points;
+        if (i > 0 && sorted[i].key == sorted[i - 1].key)
+            continue;
+        n_points = count_points_to_unite(b->state, &b->state->node[number]);
+        if (n_points >= 0)
+            task[n_tasks++] = task_of_node(b->state, number, n_points);
+    }
+    live_reshape(b->live, b->state, b->n_threads, &arrivals, 0, n_tasks, task);
+    for (int64_t i = 0; i < n_tasks; i++)
+    {
+        if (task[i].is_done && task[i].parent != LIVE_NONE)
+            node[n_above++].key = task[i].parent / 4;
+    }
+    return n_above;
+}
+
+/* Tidies the pages that points left. Nodes are united level by level. */
 static void tidy_pages(struct live_batch *b)
 {
-    for (int64_t i = 0; i < b->n_left; i++)
-    {
-        uint32_t page = b->left[i];
-        if (page < b->state->n_pages && b->state->page[page].block != NULL)
-            tidy_leaf(b, page);
-    }
+    struct live_reshape *task;
+    struct oj_keyed *node;
+    int64_t n = 0;
+    live_batch_run_on_buckets(b, find_untidy_pages);
+    for (int64_t k = 0; k < b->n_buckets; k++)
+        n += b->bucket[k].n_untidy;
+    if (n == 0)
+        return;
+    node = oj_malloc(2 * n, sizeof *node);
+    task = oj_malloc(n, sizeof *task);
+    n = remove_empty_pages(b, node);
+    while (n > 0 && task != NULL)
+        n = unite_leaves(b, n, node, node + n, task);
+    oj_free(node);
+    oj_free(task);
 }
 
 /* --- a batch ---------------------------------------------------------------
@@ -901,78 +651,88 @@ static void tidy_pages(struct live_batch *b)
 
 static oj_status change_pages(struct live_batch *b, struct oj_error *err)
 {
-    struct oj_keyed *scratch;
     oj_status status;
-    locate_movers(b);
-    OJ_NEW(scratch, 2 * b->n_movers, err);
-    for (int64_t i = 0; i < b->n_movers; i++)
-        scratch[i] = b->mover[i];
-    b->sorted = oj_radix_sort(scratch, scratch + b->n_movers, b->n_movers);
+    OJ_TRY(live_batch_deal(b, err));
     begin_change(b->live);
     status = reserve(b, err);
     if (status != OJ_OK)
     {
+        for (int64_t k = 0; k < b->n_buckets; k++)
+            live_batch_clear_leaving(b, k);
         end_change_without_effect(b->live);
-        oj_free(scratch);
         return status;
     }
-    move_in_place(b);
-    leave_pages(b);
-    arrive(b);
-    tidy_pages(b);
+    if (b->all.n_in_place > 0)
+        live_batch_run_on_slices(b, move_in_place);
+    if (b->all.n_arriving + b->all.n_leaving > 0)
+    {
+        live_batch_run_on_buckets(b, move_between_pages);
+        split_pages(b);
+        tidy_pages(b);
+    }
+    b->state->n_points += b->all.n_arriving - b->all.n_leaving;
     b->state->edition++;
     live_publish(b->live, b->state);
-    oj_free(scratch);
     return OJ_OK;
 }
 
+/* Removes the ids of removed points and unknown ids that the batch removes. */
 static void remove_leavers_from_ids(struct live_batch *b)
 {
     struct live_ids *ids = &b->live->ids;
-    for (int64_t i = 0; i < b->n_leavers; i++)
+    if (b->all.counts.n_removed + b->all.counts.n_unknown == 0)
+        return;
+    for (int64_t i = 0; i < b->n; i++)
     {
-        int64_t entry = live_ids_find(ids, b->id[b->leaver[i]]);
-        if (entry >= 0)
-            live_ids_remove(ids, entry);
+        if (b->entry[i] != LIVE_SUPERSEDED &&
+            !live_batch_joins(b->x[i], b->y[i]))
+        {
+            int64_t entry = live_ids_find(ids, b->id[i]);
+            if (entry >= 0)
+                live_ids_remove(ids, entry);
+        }
     }
-}
-
-static void add_counts(struct oj_live_counts *to,
-                       const struct oj_live_counts *of)
-{
-    to->n_batches++;
-    to->n_put += of->n_put;
-    to->n_moved += of->n_moved;
-    to->n_removed += of->n_removed;
-    to->n_unknown += of->n_unknown;
-    to->n_unjoinable += of->n_unjoinable;
-    to->n_superseded += of->n_superseded;
-    to->n_rebuilt += of->n_rebuilt;
 }
 
 static oj_status run_batch(struct live_batch *b, struct oj_error *err)
 {
     struct oj_live *live = b->live;
-    oj_status status;
-    status = find_and_classify(b, err);
-    if (status == OJ_OK && is_cheaper_anew(b))
+    oj_status status = live_batch_classify(b, err);
+    if (status == OJ_OK && live_batch_is_cheaper_anew(b))
     {
         begin_change(live);
-        status = build_anew(b, err);
+        status = live_batch_rebuild(b, err);
         if (status != OJ_OK)
             end_change_without_effect(live);
     }
     else if (status == OJ_OK)
         status = change_pages(b, err);
-    clear_leaving(b);
     if (status != OJ_OK)
     {
-        remove_ids_without_place(b);
+        live_batch_remove_ids(b);
         return status;
     }
     remove_leavers_from_ids(b);
-    add_counts(&live->counts, &b->counts);
+    live->counts.n_batches++;
+    live_counts_add(&live->counts, &b->all.counts);
     return OJ_OK;
+}
+
+static void free_batch(struct live_batch *b)
+{
+    live_ids_parts_free(&b->parts);
+    oj_free(b->entry);
+    oj_free(b->place);
+    oj_free(b->rows);
+    oj_free(b->bucket);
+    oj_free(b->start);
+    oj_free(b->first_mover);
+    oj_free(b->first_leaver);
+    oj_free(b->mover);
+    oj_free(b->sorted);
+    oj_free(b->leaver);
+    oj_free(b->left);
+    oj_free(b->touched);
 }
 
 oj_status oj_live_apply(struct oj_live *live, int64_t n, const int64_t *id,
@@ -980,21 +740,17 @@ oj_status oj_live_apply(struct oj_live *live, int64_t n, const int64_t *id,
 {
     struct live_batch b = {.live = live, .n = n, .id = id, .x = x, .y = y};
     struct oj_error why = {OJ_OK, ""};
+    int64_t n_threads = n / ROWS_OF_THREAD + 1;
     oj_status status;
     if (n < 0 || n > LIVE_MOST_IDS)
         return oj_fail(err, OJ_ERR_LIMIT,
                        "a batch has 0 to %d changes, not %lld", LIVE_MOST_IDS,
                        (long long)n);
+    b.n_threads =
+        n_threads < live->n_threads ? (int)n_threads : live->n_threads;
     pthread_mutex_lock(&live->writer);
     status = run_batch(&b, &why);
     pthread_mutex_unlock(&live->writer);
-    oj_free(b.entry);
-    oj_free(b.place);
-    oj_free(b.mover);
-    oj_free(b.leaver);
-    oj_free(b.left);
-    oj_free(b.point);
-    oj_free(b.node_of);
-    live_subtree_free(&b.subtree);
+    free_batch(&b);
     return status == OJ_OK ? OJ_OK : oj_fail(err, status, "%s", why.message);
 }

@@ -11,6 +11,7 @@
 #include "../../flatten/base/oj_parallel.h"
 #include "../foundations/base/cpu_spatial_order.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -33,6 +34,9 @@ struct build
     int64_t *offset;   /* [leaves + 1] first point of each cell */
     int64_t n_slices;
     struct live_subtree *part; /* [leaves] subtree of each cell */
+    int stops_at_depth; /* 1: the tree is not wanted if it has a leaf that
+                           cannot be split, although it has too many points */
+    atomic_int has_reached_depth; /* such a leaf was found */
 };
 
 /* --- the skeleton ----------------------------------------------------------
@@ -132,6 +136,17 @@ static oj_status deal_points(struct build *b, struct oj_error *err)
 /* --- cells to subtrees -----------------------------------------------------
  */
 
+/* Returns 1 if a leaf has more points than a page. */
+static int has_crowded_leaf(const struct live_subtree *s)
+{
+    for (int64_t i = 0; i < s->n_leaves; i++)
+    {
+        if (s->leaf[i].n > LIVE_PAGE_POINTS)
+            return 1;
+    }
+    return 0;
+}
+
 static oj_status split_cell(int64_t i, int thread, void *user,
                             struct oj_error *err)
 {
@@ -141,10 +156,13 @@ static oj_status split_cell(int64_t i, int thread, void *user,
     whole.first = b->offset[i];
     whole.n = b->offset[i + 1] - whole.first;
     whole.parent = LIVE_NONE;
-    if (whole.n == 0)
+    if (whole.n == 0 || atomic_load(&b->has_reached_depth))
         return OJ_OK;
-    return live_split_points(&b->split, b->point, b->scratch, &whole,
-                             &b->part[i], err);
+    OJ_TRY(live_split_points(&b->split, b->point, b->scratch, &whole,
+                             &b->part[i], err));
+    if (b->stops_at_depth && has_crowded_leaf(&b->part[i]))
+        atomic_store(&b->has_reached_depth, 1);
+    return OJ_OK;
 }
 
 /* Appends the subtree of a leaf of the skeleton. */
@@ -201,6 +219,8 @@ static oj_status split_by_skeleton(struct build *b, struct live_subtree *all,
     OJ_NEW_ZEROED(b->part, b->skeleton.n_leaves, err);
     OJ_TRY(oj_parallel_try(b->n_threads, b->skeleton.n_leaves, 1, split_cell, b,
                            err));
+    if (atomic_load(&b->has_reached_depth))
+        return OJ_OK;
     return join_parts(b, all, err);
 }
 
@@ -254,11 +274,8 @@ static int64_t pages_of_subtree(const struct live_subtree *s)
 static const char *find_fault(const struct build *b,
                               const struct live_subtree *s)
 {
-    for (int64_t i = 0; i < s->n_leaves; i++)
-    {
-        if (s->leaf[i].n > LIVE_PAGE_POINTS)
-            return "the quadtree would reach its depth";
-    }
+    if (atomic_load(&b->has_reached_depth) || has_crowded_leaf(s))
+        return "the quadtree would reach its depth";
     if (b->n > 16 * LIVE_PAGE_POINTS &&
         (double)b->n < LEAST_FILL * LIVE_PAGE_POINTS * (double)s->n_leaves)
         return "the quadtree's pages would be badly filled";
@@ -285,6 +302,7 @@ static oj_status choose_and_split(struct oj_live *live, struct build *b,
                                   struct oj_error *err)
 {
     *fault = NULL;
+    b->stops_at_depth = live->tree == OJ_LIVE_AUTO;
     if (live->tree == OJ_LIVE_AUTO)
         b->split.rule = live_split_rule_at(LIVE_QUADTREE);
     OJ_TRY(split_all(b, all, err));
@@ -295,9 +313,11 @@ static oj_status choose_and_split(struct oj_live *live, struct build *b,
         return OJ_OK;
     live_subtree_free(all);
     free_build(b);
-    *b = (struct build){b->split,   b->n_threads, b->n, b->point,
-                        b->scratch, {0},          NULL, NULL,
-                        NULL,       NULL,         0,    NULL};
+    *b = (struct build){.split = b->split,
+                        .n_threads = b->n_threads,
+                        .n = b->n,
+                        .point = b->point,
+                        .scratch = b->scratch};
     b->split.rule = live_split_rule_at(LIVE_KDTREE);
     return split_all(b, all, err);
 }
@@ -340,8 +360,22 @@ static void fill_page(struct live_ids *ids, struct live_page *page,
             ask_for_entry(ids, &point[i + AHEAD]);
         entry =
             &ids->entry[p->entry >= 0 ? p->entry : live_ids_find(ids, p->id)];
-        entry->page = number;
-        entry->slot = (uint16_t)live_page_add(page, p->x, p->y, p->id);
+        live_entry_set_place(entry, number,
+                             live_page_add(page, p->x, p->y, p->id));
+    }
+}
+
+void live_fill_leaf(struct oj_live *live, struct live_state *state,
+                    const struct live_leaf *leaf,
+                    const struct live_point *point, uint32_t page)
+{
+    for (int64_t at = 0; at < leaf->n; at += LIVE_PAGE_POINTS)
+    {
+        int64_t n = leaf->n - at;
+        fill_page(&live->ids, &state->page[page], page,
+                  n < LIVE_PAGE_POINTS ? n : LIVE_PAGE_POINTS,
+                  point + leaf->first + at);
+        page = state->page[page].next;
     }
 }
 
@@ -349,18 +383,8 @@ static void fill_leaves(int64_t first, int64_t end, void *user)
 {
     const struct filling *f = user;
     for (int64_t i = first; i < end; i++)
-    {
-        const struct live_leaf *leaf = &f->subtree->leaf[i];
-        uint32_t page = f->page[i];
-        for (int64_t at = 0; at < leaf->n; at += LIVE_PAGE_POINTS)
-        {
-            int64_t n = leaf->n - at;
-            fill_page(&f->live->ids, &f->state->page[page], page,
-                      n < LIVE_PAGE_POINTS ? n : LIVE_PAGE_POINTS,
-                      f->point + leaf->first + at);
-            page = f->state->page[page].next;
-        }
-    }
+        live_fill_leaf(f->live, f->state, &f->subtree->leaf[i], f->point,
+                       f->page[i]);
 }
 
 /* Makes the pages of a leaf as a chain. */
@@ -419,25 +443,15 @@ static uint32_t parent_of_leaf(const struct live_leaf *leaf, uint32_t parent,
 }
 
 void live_place_subtree(struct oj_live *live, struct live_state *state,
-                        const struct live_subtree *subtree,
-                        const struct live_point *point, uint32_t parent,
-                        int32_t *node_of)
+                        const struct live_subtree *subtree, uint32_t parent,
+                        int32_t *node_of, uint32_t *page)
 {
-    struct filling f = {live, state, subtree, point, NULL};
     make_nodes(state, subtree, parent, node_of);
     for (int64_t i = 0; i < subtree->n_leaves; i++)
     {
         const struct live_leaf *leaf = &subtree->leaf[i];
-        uint32_t page = make_pages_of_leaf(
-            live, state, leaf, parent_of_leaf(leaf, parent, node_of));
-        struct live_leaf one = *leaf;
-        struct live_subtree only = {.n_leaves = 1, .leaf = &one};
-        f.subtree = &only;
-        f.page = &page;
-        fill_leaves(0, 1, &f);
-        for (; page != LIVE_NONE; page = state->page[page].next)
-            live_state_cover(state, state->page[page].parent,
-                             &state->page[page].box);
+        page[i] = make_pages_of_leaf(live, state, leaf,
+                                     parent_of_leaf(leaf, parent, node_of));
     }
 }
 
@@ -455,11 +469,7 @@ static void fill_state(struct oj_live *live, struct live_state *state,
                        uint32_t *page)
 {
     struct filling f = {live, state, all, point, page};
-    make_nodes(state, all, LIVE_NONE, node_of);
-    for (int64_t i = 0; i < all->n_leaves; i++)
-        page[i] = make_pages_of_leaf(
-            live, state, &all->leaf[i],
-            parent_of_leaf(&all->leaf[i], LIVE_NONE, node_of));
+    live_place_subtree(live, state, all, LIVE_NONE, node_of, page);
     oj_parallel_slices(live->n_threads, all->n_leaves, LEAVES_AT_ONCE,
                        fill_leaves, &f);
 }
@@ -528,13 +538,33 @@ static oj_status build_state(struct oj_live *live, struct build *b,
     return status;
 }
 
-/* Returns the square around all points. */
-static struct oj_box frame_of(int64_t n, const struct live_point *point)
+/* Points per task of a thread. */
+#define POINTS_AT_ONCE 65536
+
+struct framing
 {
+    const struct live_point *point;
+    struct oj_box box;
+};
+
+static void add_points_to_frame(int64_t first, int64_t end, void *user)
+{
+    struct framing *f = user;
     struct oj_box box = oj_box_empty();
+    for (int64_t i = first; i < end; i++)
+        oj_box_add_point(&box, f->point[i].x, f->point[i].y);
+    live_box_extend(&f->box, &box);
+}
+
+/* Returns the square around all points. */
+static struct oj_box frame_of(int n_threads, int64_t n,
+                              const struct live_point *point)
+{
+    struct framing f = {point, oj_box_empty()};
+    struct oj_box box;
     double side;
-    for (int64_t i = 0; i < n; i++)
-        oj_box_add_point(&box, point[i].x, point[i].y);
+    oj_parallel_slices(n_threads, n, POINTS_AT_ONCE, add_points_to_frame, &f);
+    box = f.box;
     side = oj_larger(box.x1 - box.x0, box.y1 - box.y0);
     if (n > 0 && side < INFINITY)
     {
@@ -555,8 +585,8 @@ oj_status live_rebuild(struct oj_live *live, int64_t n,
     struct live_subtree all = {0};
     struct live_state *state = NULL;
     oj_status status;
-    b.split = (struct live_split){live->rule, frame_of(n, point),
-                                  LIVE_PAGE_POINTS, 0};
+    b.split = (struct live_split){
+        live->rule, frame_of(live->n_threads, n, point), LIVE_PAGE_POINTS, 0};
     status = build_state(live, &b, &all, &state, err);
     free_build(&b);
     live_subtree_free(&all);

@@ -1,6 +1,8 @@
 #include "live_ids.h"
 
 #include "../../flatten/base/oj_alloc.h"
+#include "../../flatten/base/oj_parallel.h"
+#include "../foundations/base/cpu_spatial_order.h"
 
 #include <string.h>
 
@@ -27,7 +29,17 @@ static void put_moved_entry(struct live_ids *ids,
     ids->entry[i] = *entry;
 }
 
-oj_status live_ids_reserve(struct live_ids *ids, int64_t n,
+/* Entries per task of a thread. */
+#define ENTRIES_AT_ONCE 65536
+
+static void clear_entries(int64_t first, int64_t end, void *user)
+{
+    struct live_entry *entry = user;
+    for (int64_t i = first; i < end; i++)
+        entry[i] = (struct live_entry){0, LIVE_NO_ENTRY, 0, 0};
+}
+
+oj_status live_ids_reserve(struct live_ids *ids, int n_threads, int64_t n,
                            struct oj_error *err)
 {
     struct live_ids grown = *ids;
@@ -45,10 +57,8 @@ oj_status live_ids_reserve(struct live_ids *ids, int64_t n,
     grown.size = INT64_C(1) << bits;
     grown.shift = 64 - bits;
     OJ_NEW(grown.entry, grown.size, err);
-    /* sets page to LIVE_NO_ENTRY */
-    memset(grown.entry, 0xff, (size_t)grown.size * sizeof *grown.entry);
-    for (int64_t i = 0; i < grown.size; i++)
-        grown.entry[i].mark = 0;
+    oj_parallel_slices(n_threads, grown.size, ENTRIES_AT_ONCE, clear_entries,
+                       grown.entry);
     for (int64_t i = 0; i < ids->size; i++)
     {
         if (ids->entry[i].page != LIVE_NO_ENTRY)
@@ -70,19 +80,189 @@ uint16_t live_ids_next_mark(struct live_ids *ids)
     return ++ids->mark;
 }
 
-int64_t live_ids_put(struct live_ids *ids, int64_t id)
+/* --- inserting -------------------------------------------------------------
+ */
+
+/* PART_BITS: logarithm of the number of parts; LEAST_FOR_PARTS: fewer rows are
+ * one part; ROWS_OF_SLICE: rows per task. */
+#define PART_BITS 8
+#define LEAST_FOR_PARTS 16384
+#define ROWS_OF_SLICE 16384
+
+struct live_dealing
 {
-    int64_t mask = ids->size - 1, i = live_ids_home(ids, id);
-    while (ids->entry[i].page != LIVE_NO_ENTRY)
-    {
-        if (ids->entry[i].id == id)
-            return i;
-        i = (i + 1) & mask;
-    }
-    ids->entry[i] = (struct live_entry){id, LIVE_NOWHERE, 0, 0};
-    ids->n++;
-    return i;
+    const struct live_ids *ids;
+    struct live_ids_parts parts;
+    const int64_t *id;
+    int64_t *start; /* [n_slices][parts] next place for a row */
+};
+
+static int64_t part_of_row(const struct live_dealing *d, int64_t row)
+{
+    return live_ids_home(d->ids, d->id[row]) >> d->parts.shift;
 }
+
+static void count_rows_of_slice(int64_t first, int64_t end, void *user)
+{
+    const struct live_dealing *d = user;
+    int64_t *count = d->start + first / ROWS_OF_SLICE * d->parts.n;
+    for (int64_t i = first; i < end; i++)
+        count[part_of_row(d, i)]++;
+}
+
+static void deal_rows_of_slice(int64_t first, int64_t end, void *user)
+{
+    const struct live_dealing *d = user;
+    int64_t *next = d->start + first / ROWS_OF_SLICE * d->parts.n;
+    for (int64_t i = first; i < end; i++)
+        d->parts.row[next[part_of_row(d, i)]++] = (uint32_t)i;
+}
+
+oj_status live_ids_deal(const struct live_ids *ids, int n_threads, int64_t n,
+                        const int64_t *id, struct live_ids_parts *out,
+                        struct oj_error *err)
+{
+    int64_t n_slices = (n + ROWS_OF_SLICE - 1) / ROWS_OF_SLICE;
+    int bits = 64 - ids->shift;
+    int part_bits = n < LEAST_FOR_PARTS ? 0
+                    : PART_BITS < bits  ? PART_BITS
+                                        : bits;
+    struct live_dealing d = {.ids = ids, .id = id};
+    d.parts.n = INT64_C(1) << part_bits;
+    d.parts.shift = bits - part_bits;
+    d.parts.offset = oj_malloc(d.parts.n + 1, sizeof *d.parts.offset);
+    d.parts.row = oj_malloc(n, sizeof *d.parts.row);
+    d.start = oj_calloc(n_slices * d.parts.n, sizeof *d.start);
+    if (d.parts.offset == NULL || d.parts.row == NULL || d.start == NULL)
+    {
+        live_ids_parts_free(&d.parts);
+        oj_free(d.start);
+        return oj_fail_nomem(err, n, sizeof *d.parts.row);
+    }
+    oj_parallel_slices(n_threads, n, ROWS_OF_SLICE, count_rows_of_slice, &d);
+    oj_order_slices_to_positions(n_slices, d.parts.n, d.start, d.parts.offset);
+    oj_parallel_slices(n_threads, n, ROWS_OF_SLICE, deal_rows_of_slice, &d);
+    oj_free(d.start);
+    *out = d.parts;
+    return OJ_OK;
+}
+
+struct live_putting
+{
+    struct live_ids *ids;
+    const struct live_ids_parts *parts;
+    const int64_t *id;
+    uint16_t mark;
+    uint32_t *entry;
+    uint32_t *late;  /* [rows] rows that are put afterwards, from the first row
+                        of each part on */
+    int64_t *n_late; /* [parts] */
+    int has_repeats;
+};
+
+/* Returns the first entry from `from` on, before end, that has the id or is
+ * free, or end. */
+static int64_t find_room(const struct live_ids *ids, int64_t id, int64_t from,
+                         int64_t end)
+{
+    while (from < end && ids->entry[from].page != LIVE_NO_ENTRY &&
+           ids->entry[from].id != id)
+        from++;
+    return from;
+}
+
+/* Sets the entry of a row. Returns the number of new ids, 0 or 1. */
+static int take_entry(const struct live_putting *p, int64_t row, int64_t at,
+                      int *has_repeats)
+{
+    struct live_entry *e = &p->ids->entry[at];
+    int is_new = e->page == LIVE_NO_ENTRY;
+    if (is_new)
+        *e = (struct live_entry){p->id[row], LIVE_NOWHERE, 0, 0};
+    *has_repeats |= e->mark == p->mark;
+    e->mark = p->mark;
+    p->entry[row] = (uint32_t)at;
+    return is_new;
+}
+
+/* Distance in rows between prefetch and use. */
+#define AHEAD 24
+
+/* Puts the rows of a part, except for those whose search goes on past the end
+ * of the part. */
+static void put_part(int64_t part, int thread, void *user)
+{
+    struct live_putting *p = user;
+    int64_t first = p->parts->offset[part], end = p->parts->offset[part + 1];
+    int64_t end_entry = (part + 1) << p->parts->shift, n_new = 0, n_late = 0;
+    const uint32_t *row = p->parts->row;
+    int has_repeats = 0;
+    (void)thread;
+    for (int64_t i = first; i < end; i++)
+    {
+        int64_t id = p->id[row[i]], at;
+        if (i + 2 * AHEAD < end)
+            __builtin_prefetch(&p->id[row[i + 2 * AHEAD]]);
+        if (i + AHEAD < end)
+            live_ids_prefetch(p->ids, p->id[row[i + AHEAD]]);
+        at = find_room(p->ids, id, live_ids_home(p->ids, id), end_entry);
+        if (at < end_entry)
+            n_new += take_entry(p, row[i], at, &has_repeats);
+        else
+            p->late[first + n_late++] = row[i];
+    }
+    p->n_late[part] = n_late;
+    __atomic_fetch_add(&p->ids->n, n_new, __ATOMIC_RELAXED);
+    __atomic_fetch_or(&p->has_repeats, has_repeats, __ATOMIC_RELAXED);
+}
+
+static void put_late_row(struct live_putting *p, int64_t row)
+{
+    struct live_ids *ids = p->ids;
+    int64_t id = p->id[row], home = live_ids_home(ids, id);
+    int64_t at = find_room(ids, id, home, ids->size);
+    if (at == ids->size)
+        at = find_room(ids, id, 0, home);
+    ids->n += take_entry(p, row, at, &p->has_repeats);
+}
+
+oj_status live_ids_put(struct live_ids *ids, int n_threads,
+                       const struct live_ids_parts *parts, const int64_t *id,
+                       uint16_t mark, uint32_t *entry, int *has_repeats,
+                       struct oj_error *err)
+{
+    struct live_putting p = {
+        .ids = ids, .parts = parts, .id = id, .mark = mark, .entry = entry};
+    int64_t n = parts->offset[parts->n];
+    p.late = oj_malloc(n, sizeof *p.late);
+    p.n_late = oj_malloc(parts->n, sizeof *p.n_late);
+    if (p.late == NULL || p.n_late == NULL)
+    {
+        oj_free(p.late);
+        oj_free(p.n_late);
+        return oj_fail_nomem(err, n, sizeof *p.late);
+    }
+    oj_parallel_for(n_threads, parts->n, put_part, &p);
+    for (int64_t part = 0; part < parts->n; part++)
+    {
+        for (int64_t i = 0; i < p.n_late[part]; i++)
+            put_late_row(&p, p.late[parts->offset[part] + i]);
+    }
+    oj_free(p.late);
+    oj_free(p.n_late);
+    *has_repeats = p.has_repeats;
+    return OJ_OK;
+}
+
+void live_ids_parts_free(struct live_ids_parts *parts)
+{
+    oj_free(parts->offset);
+    oj_free(parts->row);
+    memset(parts, 0, sizeof *parts);
+}
+
+/* --- removing --------------------------------------------------------------
+ */
 
 void live_ids_remove(struct live_ids *ids, int64_t entry)
 {

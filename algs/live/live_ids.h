@@ -5,8 +5,12 @@
  *
  *  An id is inserted at the first free entry from its hash on (linear probing);
  *  at most five of eight entries are in use.  A removal moves later entries of
- *  the run back, so deleted entries need no mark.  One thread at a time inserts
- *  and removes; readers of the index never use the table. */
+ *  the run back, so deleted entries need no mark.  Readers of the index never
+ *  use the table.
+ *
+ *  The threads of a batch find ids and set places at once.  They insert ids by
+ *  parts: a part is a range of the entries, and of the ids whose hash leads to
+ *  it. */
 #ifndef LIVE_IDS_H
 #define LIVE_IDS_H
 
@@ -42,14 +46,22 @@ struct live_ids
     uint16_t mark; /**< number of the current batch */
 };
 
+/** Sets where the point of an entry is, while other threads find ids. */
+static inline void live_entry_set_place(struct live_entry *entry, uint32_t page,
+                                        int slot)
+{
+    __atomic_store_n(&entry->page, page, __ATOMIC_RELAXED);
+    entry->slot = (uint16_t)slot;
+}
+
 /** Bytes of the table. */
 int64_t live_ids_bytes(const struct live_ids *ids);
 
 /** Makes room for n ids in total; entries may move. After an error the table is
  *  unchanged.
  *  Errors  OJ_ERR_LIMIT: more than LIVE_MOST_IDS; OJ_ERR_NOMEM */
-OJ_MUST_USE oj_status live_ids_reserve(struct live_ids *ids, int64_t n,
-                                       struct oj_error *err);
+OJ_MUST_USE oj_status live_ids_reserve(struct live_ids *ids, int n_threads,
+                                       int64_t n, struct oj_error *err);
 
 /** Returns the mark of a new batch, a number that no entry has. */
 uint16_t live_ids_next_mark(struct live_ids *ids);
@@ -67,16 +79,41 @@ static inline int64_t live_ids_find(const struct live_ids *ids, int64_t id)
         return -1;
     for (int64_t i = live_ids_home(ids, id);; i = (i + 1) & mask)
     {
-        if (ids->entry[i].page == LIVE_NO_ENTRY)
+        if (__atomic_load_n(&ids->entry[i].page, __ATOMIC_RELAXED) ==
+            LIVE_NO_ENTRY)
             return -1;
         if (ids->entry[i].id == id)
             return i;
     }
 }
 
-/** Returns the entry of id. A new id is inserted with page LIVE_NOWHERE; the
- *  table must have room. */
-int64_t live_ids_put(struct live_ids *ids, int64_t id);
+/** Rows dealt to the parts of a table by their ids. Owner. */
+struct live_ids_parts
+{
+    int64_t n;       /**< parts */
+    int shift;       /**< part of an id: its home >> shift */
+    int64_t *offset; /**< [n + 1] first row of each part */
+    uint32_t *row;   /**< rows of each part, ascending */
+};
+
+/** Deals n rows to parts. The table must have room for the new ids among
+ *  them. */
+OJ_MUST_USE oj_status live_ids_deal(const struct live_ids *ids, int n_threads,
+                                    int64_t n, const int64_t *id,
+                                    struct live_ids_parts *out,
+                                    struct oj_error *err);
+
+/** Finds or inserts the ids of all rows and marks their entries. A new id has
+ *  the page LIVE_NOWHERE.
+ *  entry       [rows] entry of each row's id
+ *  has_repeats 1: some id has several rows */
+OJ_MUST_USE oj_status live_ids_put(struct live_ids *ids, int n_threads,
+                                   const struct live_ids_parts *parts,
+                                   const int64_t *id, uint16_t mark,
+                                   uint32_t *entry, int *has_repeats,
+                                   struct oj_error *err);
+
+void live_ids_parts_free(struct live_ids_parts *parts);
 
 /** Prefetches the cache lines where the search for id begins. */
 static inline void live_ids_prefetch(const struct live_ids *ids, int64_t id)

@@ -138,15 +138,51 @@ static double slack_of_cell(const struct oj_box *cell)
     return least < INFINITY ? 0.125 * least : 0.0;
 }
 
+static double load_side(const double *side)
+{
+    double v;
+    __atomic_load(side, &v, __ATOMIC_RELAXED);
+    return v;
+}
+
+static void lower_side(double *side, double v)
+{
+    double old = load_side(side);
+    while (v < old &&
+           !__atomic_compare_exchange(side, &old, &v, 1, __ATOMIC_RELAXED,
+                                      __ATOMIC_RELAXED))
+    {
+    }
+}
+
+static void raise_side(double *side, double v)
+{
+    double old = load_side(side);
+    while (v > old &&
+           !__atomic_compare_exchange(side, &old, &v, 1, __ATOMIC_RELAXED,
+                                      __ATOMIC_RELAXED))
+    {
+    }
+}
+
+void live_box_extend(struct oj_box *box, const struct oj_box *by)
+{
+    lower_side(&box->x0, by->x0);
+    lower_side(&box->y0, by->y0);
+    raise_side(&box->x1, by->x1);
+    raise_side(&box->y1, by->y1);
+}
+
 void live_state_cover(struct live_state *state, uint32_t parent,
                       const struct oj_box *box)
 {
     for (; parent != LIVE_NONE; parent = state->node[parent / 4].parent)
     {
         struct oj_box *cover = &state->node[parent / 4].cover;
-        if (oj_box_covers(cover, box))
+        if (live_box_contains(cover, box->x0, box->y0) &&
+            live_box_contains(cover, box->x1, box->y1))
             return;
-        oj_box_add_box(cover, box);
+        live_box_extend(cover, box);
     }
 }
 

@@ -48,19 +48,22 @@ struct live_point
     int64_t entry; /**< entry of its id (live_ids.h); -1: not looked up */
 };
 
+/** A page. A cache line has what decides whether a moving point stays, the next
+ *  one has what changes with the points: a step reads one line of each. */
 struct live_page
 {
-    struct live_block *block;
-    struct oj_box cell; /**< x0 <= x < x1, y0 <= y < y1 */
-    struct oj_box box;  /**< covers its points; may be larger */
+    _Alignas(64) struct oj_box cell; /**< x0 <= x < x1, y0 <= y < y1 */
     double slack;    /**< distance by which a moving point may leave the cell */
     uint32_t parent; /**< 4 * node + child, or LIVE_NONE: the root */
-    uint32_t next;   /**< page in the chain or free list, or LIVE_NONE */
-    int32_t birth;   /**< number of the state for which its block was made */
-    uint16_t n;      /**< slots in use, including holes */
+    uint16_t depth;  /**< number of nodes above it */
+
+    _Alignas(64) struct live_block *block;
+    struct oj_box box; /**< covers its points; may be larger */
+    uint32_t next;     /**< page in the chain or free list, or LIVE_NONE */
+    int32_t birth;     /**< number of the state for which its block was made */
+    uint16_t n;        /**< slots in use, including holes */
     uint16_t n_points;
     uint16_t first_hole; /**< first hole, or LIVE_NO_HOLE */
-    uint16_t depth;      /**< number of nodes above it */
 };
 
 /** A child: >= 0 a node; LIVE_NO_CHILD; or < LIVE_NO_CHILD a page. */
@@ -173,9 +176,25 @@ void live_state_free(struct live_state *state);
 /** Puts a point into a page, which must have room; returns the slot. */
 int live_page_add(struct live_page *page, double x, double y, int64_t id);
 
+/** Extends a box to include `by`. Threads may extend a box at once; the result
+ *  does not depend on their order. */
+void live_box_extend(struct oj_box *box, const struct oj_box *by);
+
+/** Returns 1 if the box, which other threads may extend, contains a point. */
+static inline int live_box_contains(const struct oj_box *box, double x,
+                                    double y)
+{
+    struct oj_box now;
+    __atomic_load(&box->x0, &now.x0, __ATOMIC_RELAXED);
+    __atomic_load(&box->y0, &now.y0, __ATOMIC_RELAXED);
+    __atomic_load(&box->x1, &now.x1, __ATOMIC_RELAXED);
+    __atomic_load(&box->y1, &now.y1, __ATOMIC_RELAXED);
+    return oj_box_contains_point(&now, x, y);
+}
+
 /** Extends the cover of node parent / 4 and of the nodes above it so that they
  *  include box: the box of a page with points outside of its cell, or the cell
- *  of a new node. */
+ *  of a new node. Threads may do so at once. */
 void live_state_cover(struct live_state *state, uint32_t parent,
                       const struct oj_box *box);
 

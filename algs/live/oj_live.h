@@ -134,13 +134,19 @@ OJ_MUST_USE oj_status live_rebuild(struct oj_live *live, int64_t n,
                                    struct live_point *scratch,
                                    struct oj_error *err);
 
-/** Puts the points of a subtree into new pages below parent. The state must
- *  have room for all of them.  node_of: [nodes of the subtree] set to the
- *  number of each node in the state */
+/** Makes the nodes and pages of a subtree below parent; live_fill_leaf() puts
+ *  the points into the pages. The state must have room for all of them.
+ *  node_of  [nodes of the subtree] set to the number of each node in the state
+ *  page     [leaves] set to the first page of each leaf */
 void live_place_subtree(struct oj_live *live, struct live_state *state,
-                        const struct live_subtree *subtree,
-                        const struct live_point *point, uint32_t parent,
-                        int32_t *node_of);
+                        const struct live_subtree *subtree, uint32_t parent,
+                        int32_t *node_of, uint32_t *page);
+
+/** Puts the points of a leaf into its pages, the chain from `page` on, and sets
+ *  the entries of their ids. Threads may fill different leaves at once. */
+void live_fill_leaf(struct oj_live *live, struct live_state *state,
+                    const struct live_leaf *leaf,
+                    const struct live_point *point, uint32_t page);
 
 /** Number of pages of a leaf with n points. */
 static inline int64_t live_pages_of(int64_t n)

@@ -92,9 +92,12 @@ struct part_batch
 {
     int has_work;
     alignas(struct oj_cuda_work) char work[sizeof(struct oj_cuda_work)];
-    struct oj_error err;                 /* of the work */
-    struct oj_cuda_live_changes changes; /* of several parts */
+    struct oj_error err; /* of the work */
+    struct oj_cuda_live_region place;
     struct oj_cuda_live_plan plan;
+    /* Of the first of several parts: ids whose last change is a removal, and
+     * those with coordinates that no join takes. */
+    int64_t n_removals, n_beyond;
 };
 
 static struct oj_cuda_work *work_of(struct part_batch *batch)
@@ -107,36 +110,28 @@ static oj_status prepare_part(struct oj_gpu_live *live, int number,
                               struct part_batch *batch, struct oj_error *err)
 {
     struct oj_cuda_live_part *part = &live->part[number];
-    struct oj_cuda_live_changes *c = &batch->changes;
+    struct oj_cuda_live_changes c = {from->n, NULL, NULL, NULL};
     struct oj_cuda_work *work;
     OJ_TRY(oj_cuda_live_use(part, err));
     work = new (batch->work) oj_cuda_work(&part->device, part->device.stream,
                                           "changing a kept index", &batch->err);
     batch->has_work = 1;
-    c->n = from->n;
     if (from->here != NULL)
-        *c = from->here[number];
+        c = from->here[number];
     else
     {
-        OJ_TRY(oj_cuda_put(work, from->id, c->n, &c->id));
-        OJ_TRY(oj_cuda_put(work, from->x, c->n, &c->x));
-        OJ_TRY(oj_cuda_put(work, from->y, c->n, &c->y));
+        OJ_TRY(oj_cuda_put(work, from->id, c.n, &c.id));
+        OJ_TRY(oj_cuda_put(work, from->x, c.n, &c.x));
+        OJ_TRY(oj_cuda_put(work, from->y, c.n, &c.y));
     }
-    if (live->n_parts > 1)
-    {
-        const struct oj_cuda_live_changes all = *c;
-        OJ_TRY(oj_cuda_live_changes_of(part, work, &live->regions, number,
-                                       all.n, all.id, all.x, all.y, c));
-        if (from->here == NULL)
-        {
-            work->drop(all.id);
-            work->drop(all.x);
-            work->drop(all.y);
-        }
-    }
-    OJ_TRY(oj_cuda_live_prepare(part, work, c->n, c->id, c->x, c->y,
+    batch->place = {number, live->regions};
+    OJ_TRY(oj_cuda_live_prepare(part, work, &batch->place, c.n, c.id, c.x, c.y,
                                 &batch->plan));
-    return work->wait();
+    if (number == 0 && live->n_parts > 1 &&
+        batch->plan.count.n[OJ_LIVE_ANY_REMOVAL] > 0)
+        return oj_cuda_live_count_removals(work, &c, &batch->n_removals,
+                                           &batch->n_beyond);
+    return OJ_OK;
 }
 
 /* Makes the changes of a part, or forgets them; frees the work. */
@@ -154,6 +149,8 @@ static oj_status finish_part(struct oj_cuda_live_part *part,
     oj_cuda_live_abandon(part, work, &batch->plan);
     if (status == OJ_OK)
         status = work->wait();
+    else /* copies from the caller's arrays may still be running */
+        (void)cudaStreamSynchronize(work->stream);
     work->~oj_cuda_work();
     return status == OJ_OK ? OJ_OK
                            : oj_fail(err, status, "%s", batch->err.message);
@@ -169,36 +166,40 @@ static int64_t count_both(const struct oj_cuda_live_histogram *count, int kind)
     return (int64_t)count->n[kind] + count->n[kind + 1];
 }
 
-/* Of several parts, a point that goes from one to another is removed by one and
- * put by the other. */
-static void add_counts(struct oj_gpu_live *live, const struct part_batch *batch)
+/* Counts what n changes have done. Of several parts, a point that goes from one
+ * to another is removed by one and put by the other. */
+static void add_counts(struct oj_gpu_live *live, int64_t n,
+                       const struct part_batch *batch)
 {
     struct oj_gpu_live_counts *to = &live->counts;
-    const struct oj_cuda_live_changes *all = &batch[0].changes;
-    int64_t n_removed = 0;
+    const struct oj_cuda_live_histogram *first = &batch[0].plan.count;
+    int64_t n_placed = 0, n_removed = 0, n_removals = batch[0].n_removals;
+    int64_t n_beyond = batch[0].n_beyond;
     int is_anew = 0;
     for (int i = 0; i < live->n_parts; i++)
     {
         const struct oj_cuda_live_histogram *c = &batch[i].plan.count;
-        int64_t n_left = batch[i].changes.n_left;
-        to->n_put += count_kinds(c, OJ_LIVE_PUT) - n_left;
-        to->n_moved += count_kinds(c, OJ_LIVE_STAYS) +
-                       count_kinds(c, OJ_LIVE_MOVES) + n_left;
-        n_removed += count_both(c, OJ_LIVE_REMOVED) - n_left;
-        to->n_unknown += count_both(c, OJ_LIVE_UNKNOWN);
-        to->n_superseded += c->n[OJ_LIVE_SUPERSEDED];
-        if (live->n_parts == 1)
-            to->n_unjoinable += (int64_t)c->n[OJ_LIVE_UNKNOWN_BEYOND] +
-                                c->n[OJ_LIVE_REMOVED_BEYOND];
+        int64_t n_put = count_kinds(c, OJ_LIVE_PUT);
+        int64_t n_here =
+            count_kinds(c, OJ_LIVE_STAYS) + count_kinds(c, OJ_LIVE_MOVES);
+        int64_t n_left = c->n[OJ_LIVE_LEAVES];
+        to->n_put += n_put - n_left;
+        to->n_moved += n_here + n_left;
+        n_placed += n_put + n_here;
+        n_removed += count_both(c, OJ_LIVE_REMOVED);
         is_anew |= batch[i].plan.is_anew;
     }
-    to->n_removed += n_removed;
-    to->n_rebuilt += is_anew;
     if (live->n_parts == 1)
-        return;
-    to->n_unknown += all->n_removals - n_removed;
-    to->n_unjoinable += all->n_beyond;
-    to->n_superseded += all->n_superseded;
+    {
+        n_removals = n_removed + count_both(first, OJ_LIVE_UNKNOWN);
+        n_beyond = (int64_t)first->n[OJ_LIVE_UNKNOWN_BEYOND] +
+                   first->n[OJ_LIVE_REMOVED_BEYOND];
+    }
+    to->n_removed += n_removed;
+    to->n_unknown += n_removals - n_removed;
+    to->n_unjoinable += n_beyond;
+    to->n_superseded += n - n_placed - n_removals;
+    to->n_rebuilt += is_anew;
 }
 
 /* A part makes its changes once all parts are ready to. */
@@ -221,17 +222,11 @@ static oj_status apply_to_parts(struct oj_gpu_live *live,
                                 const struct oj_cuda_live_given *from,
                                 struct part_batch *batch, struct oj_error *err)
 {
-    oj_status status = OJ_OK;
-    oj_cuda_thread_aside(
-        [&]()
-        {
-            status = oj_cuda_try_peers(
-                &live->peers, live->n_parts,
-                [&](int i, struct oj_error *why)
-                { return apply_to_part(live, i, from, &batch[i], why); },
-                err);
-        });
-    return status;
+    return oj_cuda_try_peers_aside(
+        &live->peers, live->n_parts,
+        [&](int i, struct oj_error *why)
+        { return apply_to_part(live, i, from, &batch[i], why); },
+        err);
 }
 
 static int64_t count_points(const struct oj_gpu_live *live)
@@ -253,7 +248,7 @@ static oj_status apply_batch(struct oj_gpu_live *live,
         return oj_fail_nomem(err, live->n_parts, sizeof *batch);
     status = apply_to_parts(live, from, batch, err);
     if (status == OJ_OK && counts)
-        add_counts(live, batch);
+        add_counts(live, from->n, batch);
     oj_free(batch);
     return status;
 }

@@ -19,6 +19,13 @@ struct oj_cuda_live_regions
     uint64_t first_code[OJ_GPU_MAX_DEVICES];
 };
 
+/** A device among all: its region. Passed by value. */
+struct oj_cuda_live_region
+{
+    int number;
+    struct oj_cuda_live_regions regions;
+};
+
 /** The index that the module returns. Of several devices each has the points of
  *  its region, so that a row asks few of them; where points come to be in few
  *  regions these are chosen anew. */
@@ -39,8 +46,9 @@ OJ_MUST_USE oj_status oj_cuda_live_use(const struct oj_cuda_live_part *part,
 
 /* --- batches of changes --------------------------------------------------- */
 
-/** What a change does. OJ_LIVE_OUTSIDE is added where a point comes to a place
- *  out of the frame. */
+/** What a change does on a device. OJ_LIVE_OUTSIDE is added where a point comes
+ *  to a place out of the frame. Of several devices each has the points of its
+ *  region. */
 enum oj_live_change
 {
     OJ_LIVE_SUPERSEDED = 0, /**< nothing: a later one of the batch holds */
@@ -53,6 +61,13 @@ enum oj_live_change
     OJ_LIVE_MOVES, /**< moves it to another page */
     OJ_LIVE_OUTSIDE = 8,
     OJ_LIVE_MISSING = 8, /**< not found out yet: the id needs an entry */
+    /** Nothing: another device's region, and this one has no point of the id.
+     */
+    OJ_LIVE_ELSEWHERE = OJ_LIVE_OUTSIDE + OJ_LIVE_UNKNOWN,
+    /** Removes a point that goes to another device. */
+    OJ_LIVE_LEAVES = OJ_LIVE_OUTSIDE + OJ_LIVE_REMOVED,
+    /** No kind of a change; counts the changes that are removals. */
+    OJ_LIVE_ANY_REMOVAL = OJ_LIVE_OUTSIDE + OJ_LIVE_UNKNOWN_BEYOND,
     OJ_LIVE_N_CHANGES = 16
 };
 
@@ -84,7 +99,9 @@ struct oj_cuda_live_kept
 struct oj_cuda_live_plan
 {
     struct oj_cuda_live_batch batch;
+    const struct oj_cuda_live_region *place; /**< borrowed */
     struct oj_cuda_live_histogram count;
+    int is_idle; /**< 1: no change is one of this device's points */
     int is_anew;
     int is_marked; /**< 1: oj_cuda_live_ids.last is set for its entries */
     int64_t n_after;
@@ -113,12 +130,13 @@ struct oj_cuda_live_plan
     uint64_t code_mask; /**< bits of the codes by which it is sorted */
 };
 
-/** Finds out what n changes do, and allocates all that this needs. On failure
- *  the points are unchanged. */
+/** Finds out what n changes, those of a whole batch, do on this device, and
+ *  allocates all that this needs. On failure the points are unchanged. */
 OJ_MUST_USE oj_status oj_cuda_live_prepare(struct oj_cuda_live_part *part,
-                                           struct oj_cuda_work *work, int64_t n,
-                                           const int64_t *id, const double *x,
-                                           const double *y,
+                                           struct oj_cuda_work *work,
+                                           const struct oj_cuda_live_region *at,
+                                           int64_t n, const int64_t *id,
+                                           const double *x, const double *y,
                                            struct oj_cuda_live_plan *plan);
 
 /** Makes the changes. After a failure, which only a broken device causes, the
@@ -178,21 +196,26 @@ OJ_FN int oj_live_region(const struct oj_cuda_live_regions &regions, double x,
     return of;
 }
 
+/** 1: a point there is one of this device's. */
+OJ_FN int oj_live_is_here(const struct oj_cuda_live_region &place, double x,
+                          double y)
+{
+    return place.regions.n < 2 ||
+           oj_live_region(place.regions, x, y) == place.number;
+}
+
 /** Chooses regions of about equally many of n points in host memory; of none,
  *  the first region is everywhere. */
 OJ_MUST_USE oj_status oj_cuda_live_choose_regions(
     int n_regions, int64_t n, const double *x, const double *y,
     struct oj_cuda_live_regions *out, struct oj_error *err);
 
-/** What a batch is for a device: device memory that belongs to a work. */
+/** Changes in the memory of a device. */
 struct oj_cuda_live_changes
 {
-    int64_t n; /**< changes of its points, one of an id */
+    int64_t n;
     const int64_t *id;
     const double *x, *y;
-
-    int64_t n_superseded, n_removals, n_beyond; /**< of the whole batch */
-    int64_t n_left; /**< among n: points that go to other devices */
 };
 
 /** A batch in host memory. */
@@ -210,12 +233,11 @@ OJ_MUST_USE oj_status oj_cuda_live_apply_given(
     struct oj_gpu_live *live, const struct oj_cuda_live_given *given,
     struct oj_error *err);
 
-/** Finds the changes of a batch that are those of a device. */
-OJ_MUST_USE oj_status oj_cuda_live_changes_of(
-    const struct oj_cuda_live_part *part, struct oj_cuda_work *work,
-    const struct oj_cuda_live_regions *regions, int number, int64_t n,
-    const int64_t *id, const double *x, const double *y,
-    struct oj_cuda_live_changes *out);
+/** Counts the ids whose last change of a batch is a removal, and those of them
+ *  whose coordinates no join takes. */
+OJ_MUST_USE oj_status oj_cuda_live_count_removals(
+    struct oj_cuda_work *work, const struct oj_cuda_live_changes *changes,
+    int64_t *n_removals, int64_t *n_beyond);
 
 /** The pairs of some rows in device memory. */
 struct oj_cuda_live_answer

@@ -1,9 +1,10 @@
-/* Batches of changes to the pages of a kept index on one device.
+/* Batches of changes to the pages of a kept index on one device. Of several
+ * devices each gets the whole batch, and makes the changes of its own points.
  *
  *  1 find     the entry of each id; new ones are added
  *  2 mark     of several changes of an id the last one, by the greatest number
- *  3 classify in its page, to another page, new, removed; the pages that points
- *             leave and come to are counted
+ *  3 classify in its page, to another page or device, new, removed; the pages
+ *             that points leave and come to are counted
  *  4 decide   above a share of points that change pages, or where pages are
  *             badly filled, all pages are built anew
  *  5 plan     arrivals are sorted by page; pages that overflow are cut apart
@@ -225,7 +226,8 @@ static oj_status forget_unused_entries(struct oj_cuda_live_part *part,
     return fill_table(&own, ids);
 }
 
-/* Entries of ids that are not there yet; marks the last change of each. */
+/* Adds entries of ids that are not there yet, for the changes i with
+ * number[i + 1] > number[i]; marks the last change of each. */
 static oj_status add_entries(struct oj_cuda_live_part *part,
                              struct oj_cuda_work *work,
                              const struct oj_cuda_live_batch &batch,
@@ -239,7 +241,7 @@ static oj_status add_entries(struct oj_cuda_live_part *part,
                       [=] __device__(int64_t i)
                       {
                           int64_t at = n_before + number[i];
-                          if (b.entry[i] != OJ_LIVE_NOWHERE)
+                          if (number[i + 1] == number[i])
                               return;
                           ids.id[at] = b.id[i];
                           ids.slot[at] = OJ_LIVE_NOWHERE;
@@ -250,7 +252,7 @@ static oj_status add_entries(struct oj_cuda_live_part *part,
                       [=] __device__(int64_t i)
                       {
                           uint32_t mine = (uint32_t)(n_before + number[i]);
-                          if (b.entry[i] != OJ_LIVE_NOWHERE)
+                          if (number[i + 1] == number[i])
                               return;
                           b.entry[i] = put_entry(ids, mine);
                           if (b.entry[i] != mine)
@@ -259,26 +261,58 @@ static oj_status add_entries(struct oj_cuda_live_part *part,
                       });
 }
 
-/* Adds entries for the ids of changes without one, and marks the last change of
- * each. */
-static oj_status add_missing_entries(struct oj_cuda_live_part *part,
-                                     struct oj_cuda_work *work,
-                                     const struct oj_cuda_live_batch &batch)
+/* Finds the entries that other changes of the batch have added, and marks the
+ * last change of each. */
+static oj_status find_added_entries(const struct oj_cuda_live_part *part,
+                                    struct oj_cuda_work *work,
+                                    const struct oj_cuda_live_batch &batch)
 {
     const struct oj_cuda_live_batch b = batch;
+    const struct oj_cuda_live_ids ids = part->ids;
+    return work->each(b.n,
+                      [=] __device__(int64_t i)
+                      {
+                          uint32_t entry = b.entry[i];
+                          if (entry != OJ_LIVE_NOWHERE)
+                              return;
+                          entry = oj_cuda_live_find_entry(ids, b.id[i]);
+                          b.entry[i] = entry;
+                          if (entry != OJ_LIVE_NOWHERE)
+                              atomicMax(&ids.last[entry], (uint32_t)i + 1);
+                      });
+}
+
+/* Adds entries for the ids of changes without one, and marks the last change of
+ * each. Of several devices, the one to whose region a change puts a point has
+ * an entry of it. */
+static oj_status add_missing_entries(struct oj_cuda_live_part *part,
+                                     struct oj_cuda_work *work,
+                                     const struct oj_cuda_live_plan *plan)
+{
+    const struct oj_cuda_live_batch b = plan->batch;
+    const struct oj_cuda_live_region place = *plan->place;
     struct oj_cuda_work own(work);
     uint32_t *number, n_new;
     OJ_TRY(own.scan_computed(
         b.n,
         [=] __device__(ptrdiff_t i)
-        { return i < b.n ? (uint32_t)(b.entry[i] == OJ_LIVE_NOWHERE) : 0u; },
+        {
+            if (i == b.n || b.entry[i] != OJ_LIVE_NOWHERE)
+                return 0u;
+            return (uint32_t)(place.regions.n < 2 ||
+                              (oj_live_is_joinable(b.x[i], b.y[i]) &&
+                               oj_live_is_here(place, b.x[i], b.y[i])));
+        },
         &number, &n_new));
+    if (n_new == 0)
+        return OJ_OK;
     if (part->ids.n + n_new > INT32_MAX)
         return oj_fail(work->err, OJ_ERR_LIMIT,
                        "a kept index has at most %d points on a GPU; this "
                        "batch would make them more",
                        INT32_MAX);
-    return add_entries(part, &own, b, number, n_new);
+    OJ_TRY(add_entries(part, &own, b, number, n_new));
+    return place.regions.n < 2 ? OJ_OK : find_added_entries(part, &own, b);
 }
 
 /* --- 2, 3 what changes do ------------------------------------------------- */
@@ -342,17 +376,29 @@ struct place_counts
     uint8_t *moves_within;
 };
 
+/* What the kernel below reads and counts. */
+struct change_classifier
+{
+    struct oj_cuda_live_pages pages;
+    struct oj_cuda_live_ids ids;
+    struct oj_cuda_live_batch batch;
+    struct oj_cuda_live_region place;
+    struct place_counts counts;
+    struct oj_cuda_live_histogram *histogram;
+};
+
 /* Returns the kind of a change. */
 static __device__ __forceinline__ int
-classify_change(const struct oj_cuda_live_pages &pages,
-                const struct oj_cuda_live_ids &ids,
-                const struct oj_cuda_live_batch &b,
-                const struct place_counts &counts, int64_t i)
+classify_change(const struct change_classifier &c, int64_t i)
 {
+    const struct oj_cuda_live_pages &pages = c.pages;
+    const struct oj_cuda_live_ids &ids = c.ids;
+    const struct oj_cuda_live_batch &b = c.batch;
+    const struct place_counts &counts = c.counts;
     uint32_t entry = b.entry[i], slot, from = 0, to;
     double x = b.x[i], y = b.y[i];
     if (entry == OJ_LIVE_NOWHERE)
-        return OJ_LIVE_MISSING;
+        return c.place.regions.n < 2 ? OJ_LIVE_MISSING : OJ_LIVE_ELSEWHERE;
     if (ids.last[entry] != (uint32_t)i + 1)
         return OJ_LIVE_SUPERSEDED;
     slot = ids.slot[entry];
@@ -364,6 +410,13 @@ classify_change(const struct oj_cuda_live_pages &pages,
         if (slot != OJ_LIVE_NOWHERE)
             atomicAdd(&counts.n_leaving[from], 1);
         return kind + (x == x);
+    }
+    if (!oj_live_is_here(c.place, x, y))
+    {
+        if (slot == OJ_LIVE_NOWHERE)
+            return OJ_LIVE_ELSEWHERE;
+        atomicAdd(&counts.n_leaving[from], 1);
+        return OJ_LIVE_LEAVES;
     }
     if (pages.n == 0)
         return OJ_LIVE_PUT;
@@ -382,26 +435,25 @@ classify_change(const struct oj_cuda_live_pages &pages,
 }
 
 static __global__ void __launch_bounds__(OJ_CUDA_EACH_BLOCK)
-    classify_and_count(const __grid_constant__ struct oj_cuda_live_pages pages,
-                       const __grid_constant__ struct oj_cuda_live_ids ids,
-                       const __grid_constant__ struct oj_cuda_live_batch b,
-                       const __grid_constant__ struct place_counts counts,
-                       struct oj_cuda_live_histogram *histogram)
+    classify_and_count(const __grid_constant__ struct change_classifier c)
 {
     __shared__ uint32_t n_of_block[OJ_LIVE_N_CHANGES];
+    const struct oj_cuda_live_batch &b = c.batch;
     int64_t i = (int64_t)blockIdx.x * OJ_CUDA_EACH_BLOCK + threadIdx.x;
     if (threadIdx.x < OJ_LIVE_N_CHANGES)
         n_of_block[threadIdx.x] = 0;
     __syncthreads();
     if (i < b.n)
     {
-        int kind = classify_change(pages, ids, b, counts, i);
+        int kind = classify_change(c, i);
         b.kind[i] = (uint8_t)kind;
         atomicAdd(&n_of_block[kind], 1u);
+        if (!oj_live_is_joinable(b.x[i], b.y[i]))
+            atomicAdd(&n_of_block[OJ_LIVE_ANY_REMOVAL], 1u);
     }
     __syncthreads();
     if (threadIdx.x < OJ_LIVE_N_CHANGES && n_of_block[threadIdx.x] > 0)
-        atomicAdd(&histogram->n[threadIdx.x], n_of_block[threadIdx.x]);
+        atomicAdd(&c.histogram->n[threadIdx.x], n_of_block[threadIdx.x]);
 }
 
 /* Words of the counts by place, and of the histogram. */
@@ -418,32 +470,36 @@ static oj_status classify_changes(const struct oj_cuda_live_part *part,
     uint32_t *words = plan->first_arrival;
     struct oj_cuda_live_histogram *histogram =
         (struct oj_cuda_live_histogram *)(words + 3 * n);
-    struct place_counts counts = {words, (int32_t *)(words + n),
-                                  (uint8_t *)(words + 2 * n)};
-    plan->n_leaving = counts.n_leaving;
-    plan->moves_within = counts.moves_within;
+    const struct change_classifier c = {
+        part->pages,
+        part->ids,
+        plan->batch,
+        *plan->place,
+        {words, (int32_t *)(words + n), (uint8_t *)(words + 2 * n)},
+        histogram};
+    plan->n_leaving = c.counts.n_leaving;
+    plan->moves_within = c.counts.moves_within;
     OJ_TRY(work->clear(words, words_of_counts(part)));
-    OJ_TRY(work->run<OJ_CUDA_EACH_BLOCK>(plan->batch.n, classify_and_count,
-                                         part->pages, part->ids, plan->batch,
-                                         counts, histogram));
+    OJ_TRY(work->run<OJ_CUDA_EACH_BLOCK>(plan->batch.n, classify_and_count, c));
     return work->read(histogram, &plan->count);
 }
 
-/* Finds out what all changes do. Most batches have no new ids, so that they are
- * counted only when they have been met. */
+/* Finds out what all changes do. On one device most batches have no new ids, so
+ * that they are counted only when they have been met; of several devices each
+ * gets points of others by most batches. */
 static oj_status sort_out_changes(struct oj_cuda_live_part *part,
                                   struct oj_cuda_work *work,
                                   struct oj_cuda_live_plan *plan)
 {
     OJ_TRY(work->make(words_of_counts(part), &plan->first_arrival));
     OJ_TRY(find_and_mark_entries(part, work, plan));
-    if (part->ids.n > 0)
+    if (part->ids.n > 0 && plan->place->regions.n < 2)
     {
         OJ_TRY(classify_changes(part, work, plan));
         if (plan->count.n[OJ_LIVE_MISSING] == 0)
             return OJ_OK;
     }
-    OJ_TRY(add_missing_entries(part, work, plan->batch));
+    OJ_TRY(add_missing_entries(part, work, plan));
     return classify_changes(part, work, plan);
 }
 
@@ -462,7 +518,8 @@ static int64_t count_kind(const struct oj_cuda_live_plan *plan, int kind)
 static int64_t count_removed(const struct oj_cuda_live_plan *plan)
 {
     return (int64_t)plan->count.n[OJ_LIVE_REMOVED] +
-           plan->count.n[OJ_LIVE_REMOVED_BEYOND];
+           plan->count.n[OJ_LIVE_REMOVED_BEYOND] +
+           plan->count.n[OJ_LIVE_LEAVES];
 }
 
 static int64_t count_outside(const struct oj_cuda_live_plan *plan)
@@ -1013,10 +1070,12 @@ static oj_status change_slots(const struct oj_cuda_live_part *part,
                       [=] __device__(int64_t i)
                       {
                           int kind = b.kind[i] % OJ_LIVE_OUTSIDE;
-                          uint32_t slot = ids.slot[b.entry[i]];
+                          uint32_t slot;
                           struct oj_cuda_live_page *page;
-                          if (kind == OJ_LIVE_SUPERSEDED ||
-                              slot == OJ_LIVE_NOWHERE)
+                          if (kind < OJ_LIVE_REMOVED) /* does nothing */
+                              return;
+                          slot = ids.slot[b.entry[i]];
+                          if (slot == OJ_LIVE_NOWHERE)
                               return;
                           page = &pages.page[slot / OJ_LIVE_SLOTS];
                           if (kind == OJ_LIVE_STAYS)
@@ -1202,12 +1261,21 @@ static oj_status check_number_of_points(struct oj_cuda_work *work, int64_t n)
     return OJ_OK;
 }
 
+/* 1: no change is one of this device's points. */
+static int are_all_elsewhere(const struct oj_cuda_live_plan *plan)
+{
+    return plan->n_arrivals == 0 && count_kind(plan, OJ_LIVE_STAYS) == 0 &&
+           count_removed(plan) == 0;
+}
+
 oj_status oj_cuda_live_prepare(struct oj_cuda_live_part *part,
-                               struct oj_cuda_work *work, int64_t n,
+                               struct oj_cuda_work *work,
+                               const struct oj_cuda_live_region *at, int64_t n,
                                const int64_t *id, const double *x,
                                const double *y, struct oj_cuda_live_plan *plan)
 {
     *plan = {};
+    plan->place = at;
     plan->n_after = part->n_points;
     if (n == 0)
         return OJ_OK;
@@ -1224,6 +1292,9 @@ oj_status oj_cuda_live_prepare(struct oj_cuda_live_part *part,
         count_kind(plan, OJ_LIVE_PUT) + count_kind(plan, OJ_LIVE_MOVES);
     plan->n_after += count_kind(plan, OJ_LIVE_PUT) - count_removed(plan);
     OJ_TRY(check_number_of_points(work, plan->n_after));
+    plan->is_idle = are_all_elsewhere(plan);
+    if (plan->is_idle)
+        return OJ_OK;
     plan->is_anew = is_cheaper_anew(part, plan);
     return plan->is_anew ? plan_all_anew(part, work, plan)
                          : plan_pages(part, work, plan);
@@ -1235,6 +1306,8 @@ oj_status oj_cuda_live_commit(struct oj_cuda_live_part *part,
 {
     if (plan->batch.n == 0)
         return OJ_OK;
+    if (plan->is_idle)
+        return forget_marks(part, work, plan);
     OJ_TRY(plan->is_anew ? commit_all_anew(part, work, plan)
                          : commit_pages(part, work, plan));
     part->n_points = plan->n_after;

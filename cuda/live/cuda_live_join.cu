@@ -63,27 +63,22 @@ static oj_status run_on_parts(struct oj_gpu_live *live,
                               struct oj_cuda_live_part_join *join, Body body,
                               struct oj_error *err)
 {
-    oj_status status = OJ_OK;
-    oj_cuda_thread_aside(
-        [&]()
+    return oj_cuda_try_peers_aside(
+        &live->peers, live->n_parts,
+        [&](int i, struct oj_error *why)
         {
-            status = oj_cuda_try_peers(
-                &live->peers, live->n_parts,
-                [&](int i, struct oj_error *why)
-                {
-                    OJ_TRY(oj_cuda_live_use(&live->part[i], why));
-                    oj_status of_part = body(i, work_of(&join[i]));
-                    return of_part == OJ_OK ? OJ_OK
-                                            : oj_fail(why, of_part, "%s",
-                                                      join[i].err.message);
-                },
-                err);
-        });
-    return status;
+            OJ_TRY(oj_cuda_live_use(&live->part[i], why));
+            oj_status of_part = body(i, work_of(&join[i]));
+            return of_part == OJ_OK
+                       ? OJ_OK
+                       : oj_fail(why, of_part, "%s", join[i].err.message);
+        },
+        err);
 }
 
+/* asks: other devices need the boxes at the top of this one's tree. */
 static oj_status answer_first(struct oj_gpu_live *live, int number,
-                              const struct oj_relation *relation,
+                              const struct oj_relation *relation, int asks,
                               struct oj_cuda_live_part_join *join,
                               struct oj_cuda_work *work)
 {
@@ -99,6 +94,9 @@ static oj_status answer_first(struct oj_gpu_live *live, int number,
                                         &answer->row));
         OJ_TRY(oj_cuda_live_take_rows(work, &join->rows, n, answer->row,
                                       &answer->rows));
+    }
+    if (asks)
+    {
         join->n_top = oj_cuda_live_top(part, &top);
         if (join->n_top > 0)
             OJ_TRY(oj_cuda_copy_out(work->device, work->stream, join->top, top,
@@ -254,7 +252,7 @@ oj_status oj_cuda_live_answer_rows(struct oj_gpu_live *live,
         live, join,
         [&](int i, struct oj_cuda_work *work)
         {
-            OJ_TRY(answer_first(live, i, relation, &join[i], work));
+            OJ_TRY(answer_first(live, i, relation, asks, &join[i], work));
             return asks ? ask_and_answer(live, i, relation, join, work) : OJ_OK;
         },
         err);
@@ -347,24 +345,17 @@ static oj_status put_rows_everywhere(struct oj_gpu_live *live,
                                      int64_t first, int64_t n,
                                      struct oj_error *err)
 {
-    oj_status status = OJ_OK;
-    oj_cuda_thread_aside(
-        [&]()
+    return oj_cuda_try_peers_aside(
+        &live->peers, live->n_parts,
+        [&](int i, struct oj_error *why)
         {
-            status = oj_cuda_try_peers(
-                &live->peers, live->n_parts,
-                [&](int i, struct oj_error *why)
-                {
-                    OJ_TRY(oj_cuda_live_begin_join(live, i, &join[i], why));
-                    oj_status put = put_rows(rows, first, n, work_of(&join[i]),
-                                             &join[i].rows);
-                    return put == OJ_OK
-                               ? OJ_OK
-                               : oj_fail(why, put, "%s", join[i].err.message);
-                },
-                err);
-        });
-    return status;
+            OJ_TRY(oj_cuda_live_begin_join(live, i, &join[i], why));
+            oj_status put =
+                put_rows(rows, first, n, work_of(&join[i]), &join[i].rows);
+            return put == OJ_OK ? OJ_OK
+                                : oj_fail(why, put, "%s", join[i].err.message);
+        },
+        err);
 }
 
 /* --- merging -------------------------------------------------------------- */

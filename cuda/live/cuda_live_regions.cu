@@ -1,8 +1,7 @@
 /* A kept index on several devices: which changes and which rows are a device's.
  *
- *   changes   every device gets the whole batch. It leaves out all changes of
- *             an id but the last one, keeps those that put points into its
- *             region, and removes its points that go elsewhere
+ *   changes   every device gets the whole batch, puts the points of its region,
+ *             and removes its points that go elsewhere (cuda_live_apply.cu)
  *   rows      every device gets all rows, and answers those that reach one of
  *             the boxes at the top of its tree; nearest: those whose points are
  *             in its region, and then those of other devices whose k-th is so
@@ -17,8 +16,9 @@
 
 #include <stdlib.h>
 
-/* Points by which the regions are chosen. */
-#define MOST_SAMPLES 65536
+/* Points by which the regions are chosen: enough for halves that differ by some
+ * thousandths. */
+#define MOST_SAMPLES 16384
 
 /* --- regions -------------------------------------------------------------- */
 
@@ -68,15 +68,6 @@ oj_status oj_cuda_live_choose_regions(int n_regions, int64_t n, const double *x,
 
 /* --- changes -------------------------------------------------------------- */
 
-/* What a device does with a change. */
-enum region_change
-{
-    REGION_NONE = 0,
-    REGION_PUTS,   /* a point of its region */
-    REGION_LEAVES, /* a point of its own goes to another region */
-    REGION_REMOVES /* a point of its own */
-};
-
 /* The last change of each id: open addressing by id. */
 struct last_changes
 {
@@ -113,138 +104,50 @@ struct last_changes
     }
 };
 
-struct region_counts
+struct removal_counts
 {
-    uint32_t n_last, n_removals, n_beyond, n_left;
+    uint32_t n_removals, n_beyond;
 };
 
-struct add_region_counts
+struct add_removal_counts
 {
-    __device__ region_counts operator()(region_counts a,
-                                        const region_counts &b) const
+    __device__ removal_counts operator()(removal_counts a,
+                                         const removal_counts &b) const
     {
-        a.n_last += b.n_last;
         a.n_removals += b.n_removals;
         a.n_beyond += b.n_beyond;
-        a.n_left += b.n_left;
         return a;
     }
 };
 
-/* A batch as a device sees it. */
-struct region_batch
+oj_status
+oj_cuda_live_count_removals(struct oj_cuda_work *work,
+                            const struct oj_cuda_live_changes *changes,
+                            int64_t *n_removals, int64_t *n_beyond)
 {
-    int64_t n;
-    const int64_t *id;
-    const double *x, *y;
-    uint8_t *what; /* [n] enum region_change */
-    uint8_t *is_last;
-};
-
-static oj_status find_last_changes(struct oj_cuda_work *work,
-                                   const struct region_batch &of)
-{
-    const struct region_batch b = of;
+    const struct oj_cuda_live_changes c = *changes;
     struct oj_cuda_work own(work);
-    struct last_changes last = {b.id, NULL, 1023};
-    while ((int64_t)last.mask < 2 * b.n)
-        last.mask = 2 * last.mask + 1;
-    OJ_TRY(own.make_zeros((int64_t)last.mask + 1, &last.table));
-    OJ_TRY(own.each(b.n, [=] __device__(int64_t i) { last.add(i); }));
-    return own.each(b.n, [=] __device__(int64_t i)
-                    { b.is_last[i] = (uint8_t)last.has(i); });
-}
-
-static oj_status sort_out_changes(const struct oj_cuda_live_part *part,
-                                  struct oj_cuda_work *work,
-                                  const struct oj_cuda_live_regions &of,
-                                  int number, const struct region_batch &batch,
-                                  struct region_counts *count)
-{
-    const struct oj_cuda_live_regions regions = of;
-    const struct oj_cuda_live_ids ids = part->ids;
-    const struct region_batch b = batch;
-    OJ_TRY(work->each(b.n,
-                      [=] __device__(int64_t i)
-                      {
-                          int puts = oj_live_is_joinable(b.x[i], b.y[i]),
-                              entry_has;
-                          int what = REGION_NONE;
-                          if (b.is_last[i] && puts &&
-                              oj_live_region(regions, b.x[i], b.y[i]) == number)
-                              what = REGION_PUTS;
-                          else if (b.is_last[i])
-                          {
-                              uint32_t entry =
-                                  oj_cuda_live_find_entry(ids, b.id[i]);
-                              entry_has = entry != OJ_LIVE_NOWHERE &&
-                                          oj_live_has_point(ids.slot[entry]);
-                              if (entry_has)
-                                  what = puts ? REGION_LEAVES : REGION_REMOVES;
-                          }
-                          b.what[i] = (uint8_t)what;
-                      }));
-    *count = {};
-    return oj_cuda_reduce(
-        work, b.n,
+    struct last_changes all = {c.id, NULL, 1023};
+    struct removal_counts count = {0, 0};
+    while ((int64_t)all.mask < 2 * c.n)
+        all.mask = 2 * all.mask + 1;
+    OJ_TRY(own.make_zeros((int64_t)all.mask + 1, &all.table));
+    const struct last_changes last = all;
+    OJ_TRY(own.each(c.n, [=] __device__(int64_t i) { last.add(i); }));
+    OJ_TRY(oj_cuda_reduce(
+        &own, c.n,
         [=] __device__(ptrdiff_t i)
         {
-            struct region_counts one = {};
-            int removes = b.is_last[i] && !oj_live_is_joinable(b.x[i], b.y[i]);
-            one.n_last = b.is_last[i];
-            one.n_removals = (uint32_t)removes;
-            one.n_beyond = (uint32_t)(removes && b.x[i] == b.x[i]);
-            one.n_left = b.what[i] == REGION_LEAVES;
+            struct removal_counts one = {0, 0};
+            if (oj_live_is_joinable(c.x[i], c.y[i]) || !last.has(i))
+                return one;
+            one.n_removals = 1;
+            one.n_beyond = c.x[i] == c.x[i];
             return one;
         },
-        add_region_counts(), count);
-}
-
-oj_status oj_cuda_live_changes_of(const struct oj_cuda_live_part *part,
-                                  struct oj_cuda_work *work,
-                                  const struct oj_cuda_live_regions *regions,
-                                  int number, int64_t n, const int64_t *id,
-                                  const double *x, const double *y,
-                                  struct oj_cuda_live_changes *out)
-{
-    struct oj_cuda_work own(work);
-    struct region_batch b = {n, id, x, y, NULL, NULL};
-    struct region_counts count;
-    uint32_t *at, n_kept;
-    int64_t *kept_id;
-    double *kept_x, *kept_y;
-    *out = {};
-    if (n == 0)
-        return OJ_OK;
-    OJ_TRY(own.make(n, &b.what, &b.is_last));
-    OJ_TRY(find_last_changes(&own, b));
-    OJ_TRY(sort_out_changes(part, &own, *regions, number, b, &count));
-    const struct region_batch all = b;
-    OJ_TRY(own.scan_computed(
-        n,
-        [=] __device__(ptrdiff_t i)
-        { return i < all.n ? (uint32_t)(all.what[i] != REGION_NONE) : 0u; },
-        &at, &n_kept));
-    OJ_TRY(work->make(n_kept, &kept_id));
-    OJ_TRY(work->make(n_kept, &kept_x, &kept_y));
-    OJ_TRY(own.each(n,
-                    [=] __device__(int64_t i)
-                    {
-                        int leaves = all.what[i] == REGION_LEAVES;
-                        if (all.what[i] == REGION_NONE)
-                            return;
-                        kept_id[at[i]] = all.id[i];
-                        kept_x[at[i]] = leaves ? NAN : all.x[i];
-                        kept_y[at[i]] = all.y[i];
-                    }));
-    *out = {n_kept,
-            kept_id,
-            kept_x,
-            kept_y,
-            n - (int64_t)count.n_last,
-            count.n_removals,
-            count.n_beyond,
-            count.n_left};
+        add_removal_counts(), &count));
+    *n_removals = count.n_removals;
+    *n_beyond = count.n_beyond;
     return OJ_OK;
 }
 

@@ -323,7 +323,9 @@ static const void *borrow_buffer(struct layer_handle *self, PyObject *buffer,
     Py_buffer *view = &self->view[self->n_views];
     /* checked before the multiplication, because the product could overflow */
     if (n < 0 || n > INT64_MAX / (int64_t)size)
-        PyErr_SetString(PyExc_ValueError, "a layer cannot have so many rows");
+        PyErr_SetString(
+            PyExc_ValueError,
+            "the number of rows must be 0 or more and fit into memory");
     else if (self->n_views == MOST_VIEWS)
         PyErr_SetString(PyExc_ValueError,
                         "too many columns were set on this layer");
@@ -357,7 +359,9 @@ static PyObject *layer_from_arrays(PyObject *module, PyObject *args)
         return NULL;
     if (n < 0 || n == PY_SSIZE_T_MAX)
     {
-        PyErr_SetString(PyExc_ValueError, "a layer cannot have so many rows");
+        PyErr_SetString(
+            PyExc_ValueError,
+            "the number of rows must be 0 or more and fit into memory");
         return make_layer_capsule(self);
     }
     all.n_features = all.n_vertices = n;

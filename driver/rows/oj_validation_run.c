@@ -434,6 +434,10 @@ static void describe_proved_or_rounding(const struct oj_validation *v,
             "rounding of chords, 0.1 micrometres, more near the opposite point "
             "of the Earth",
             oj_counted(v->n_within_ulps, "distance is", "distances are"));
+    else if (v->n_within_ulps > 0 && v->relation->metric == OJ_METRIC_ELLIPSOID)
+        oj_message_append(
+            text, size, "; %s from lines or polygons equal up to a millimetre",
+            oj_counted(v->n_within_ulps, "distance is", "distances are"));
     else if (v->n_within_ulps > 0)
         oj_message_append(text, size,
                           "; %s between lines or polygons equal up to %d ulps",

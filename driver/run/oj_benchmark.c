@@ -29,7 +29,7 @@ static const struct method methods[] = {
     {"the same on the GPU", "cuda_quadrant", 1, 0},
     {"GEOS STRtree, sorted", "geos_sorted", 0, 0},
     {"great circles, every edge in reach", "sphere", 0, 0},
-    {"geodesics to all points in reach", "ellipsoid", 0, 0},
+    {"geodesics to all that is in reach", "ellipsoid", 0, 0},
     {"inverted lists of all tokens", "lists", 0, 0},
     {"boxes, cut points, all vertices", "cut_points", 0, 0},
     {"the same on the GPU", "cuda_cut_points", 1, 0},
@@ -175,7 +175,7 @@ static double compute_speedup(const struct method_row *first,
 static void print_table(const struct method_row *rows, int n)
 {
     int has_sample = 0, has_apart = 0, has_undecided = 0, has_ulps = 0;
-    int has_chords = 0, has_moves = 0;
+    int has_chords = 0, has_millimetres = 0, has_moves = 0;
     for (int i = 0; i < n; i++)
         has_moves = has_moves || rows[i].n_moves > 0;
     printf("%-42s %3s %10s %9s %9s %9s %9s %11s %11s %9s", "method", "thr",
@@ -199,6 +199,8 @@ static void print_table(const struct method_row *rows, int n)
         has_chords =
             has_chords || (row->n_within_ulps > 0 &&
                            strcmp(row->method->backend, "sphere") == 0);
+        has_millimetres =
+            has_millimetres || strcmp(row->method->backend, "ellipsoid") == 0;
         printf("%-42s %3d %10s %9.3f %9.3f %9.3f %9.3f %10.3f%s %11.0f %9.1f",
                row->method->name, row->n_threads, rows_run, row->index_s,
                row->filter_s, row->refine_s, row->total_s, row->all_s,
@@ -225,6 +227,9 @@ static void print_table(const struct method_row *rows, int n)
     if (has_chords)
         printf("within ulps: distances on the sphere that are equal up to the "
                "rounding of chords; no difference\n");
+    else if (has_ulps && has_millimetres)
+        printf("within ulps: distances on the ellipsoid that are equal up to a "
+               "millimetre; no difference\n");
     else if (has_ulps)
         printf("within ulps: distances between lines or polygons that are "
                "equal up to %d ulps; no difference\n",

@@ -95,9 +95,9 @@ static const char points_of_sphere[] =
     "-metric sphere measures from points and multipoints of the input layer; "
     "-centroid_of input or -point_on_surface_of input makes points of others";
 static const char points_of_ellipsoid[] =
-    "-metric ellipsoid measures between points and multipoints; -metric sphere "
-    "takes lines and polygons as the join layer, -centroid_of or "
-    "-point_on_surface_of makes points of them";
+    "-metric ellipsoid measures between points or multipoints and features of "
+    "any type, so one of the layers must be of points; -centroid_of or "
+    "-point_on_surface_of makes points of others";
 static const char points_of_heading[] =
     "-heading is that of points and multipoints of the input layer; "
     "-centroid_of input or -point_on_surface_of input makes points of others";
@@ -110,14 +110,45 @@ int oj_reshape_makes_points(const struct oj_reshape *reshape)
            reshape->shape == OJ_SHAPE_POINT_ON_SURFACE;
 }
 
+static int can_side_hold_points(const struct oj_sides *sides,
+                                struct oj_source *const source[2], int side)
+{
+    return oj_reshape_makes_points(&sides->reshape[side]) ||
+           oj_source_can_hold_points(source[side]);
+}
+
+/* 1 if the type of the layer is that of points. */
+static int holds_points_only(const struct oj_sides *sides,
+                             struct oj_source *const source[2], int side)
+{
+    OGRwkbGeometryType type = OGR_GT_Flatten(source[side]->type);
+    return oj_reshape_makes_points(&sides->reshape[side]) || type == wkbPoint ||
+           type == wkbMultiPoint;
+}
+
+/* Of two layers at least one must be of points. If both types leave it open,
+ * the join decides by the features. */
+static void find_point_side_on_ellipsoid(struct oj_sides *sides,
+                                         struct oj_source *const source[2])
+{
+    int join_can = can_side_hold_points(sides, source, 1);
+    sides->points_only = points_of_ellipsoid;
+    if (holds_points_only(sides, source, 0) ||
+        holds_points_only(sides, source, 1))
+        return;
+    sides->is_of_points[1] =
+        join_can && !can_side_hold_points(sides, source, 0);
+    sides->is_of_points[0] = !join_can;
+}
+
 static oj_status check_layers_hold_points(const struct oj_sides *sides,
                                           struct oj_source *const source[2],
                                           struct oj_error *err)
 {
-    for (int side = 0; side < sides->n_point_sides; side++)
+    for (int side = 0; side < 2; side++)
     {
-        if (oj_reshape_makes_points(&sides->reshape[side]) ||
-            oj_source_can_hold_points(source[side]))
+        if (!sides->is_of_points[side] ||
+            can_side_hold_points(sides, source, side))
             continue;
         return oj_fail(err, OJ_ERR_DATA, "%s layer '%s' holds %s features; %s",
                        side_roles[side], source[side]->name,
@@ -131,7 +162,7 @@ static oj_status check_rows_are_points(const struct oj_sides *sides, int side,
                                        const struct oj_flat *flat,
                                        struct oj_error *err)
 {
-    if (side >= sides->n_point_sides || oj_flat_is_points(flat) ||
+    if (!sides->is_of_points[side] || oj_flat_is_points(flat) ||
         (flat->part_kinds & ~(unsigned)OJ_PART_POINT) == 0)
         return OJ_OK;
     for (int64_t i = 0; i < flat->n_features; i++)
@@ -547,24 +578,22 @@ static oj_status reshape_features(struct oj_reshape *reshape,
 
 /* Sets which sides must consist of points. */
 static void find_point_sides(const struct oj_command *command,
+                             struct oj_source *const source[2],
                              struct oj_sides *sides)
 {
     const struct oj_relation *relation = &command->relation;
     int is_least = !oj_relation_compares_shapes(relation);
     sides->is_on_globe = is_least && oj_relation_is_on_globe(relation);
     if (is_least && relation->metric == OJ_METRIC_ELLIPSOID)
-    {
-        sides->n_point_sides = 2;
-        sides->points_only = points_of_ellipsoid;
-    }
+        find_point_side_on_ellipsoid(sides, source);
     else if (sides->is_on_globe)
     {
-        sides->n_point_sides = 1;
+        sides->is_of_points[0] = 1;
         sides->points_only = points_of_sphere;
     }
     else if (command->heading != NULL)
     {
-        sides->n_point_sides = 1;
+        sides->is_of_points[0] = 1;
         sides->points_only = points_of_heading;
     }
 }
@@ -577,7 +606,7 @@ oj_status oj_sides_open(const struct oj_command *command,
     struct oj_source *const source[2] = {input, join};
     sides->reshape[0] = reshaping_of_side(command, 0, input->name);
     sides->reshape[1] = reshaping_of_side(command, 1, join->name);
-    find_point_sides(command, sides);
+    find_point_sides(command, source, sides);
     OJ_TRY(check_layers_hold_points(sides, source, err));
     OJ_TRY(check_self_join(command, input, join, sides, relation, err));
     return open_compared_columns(command, source, crs, &sides->columns, err);

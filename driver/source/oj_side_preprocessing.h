@@ -73,10 +73,10 @@ struct oj_sides
     struct oj_reshape reshape[2];
     struct oj_side_columns columns;
     int is_self_join; /**< both sides are one layer */
-    /** number of sides, from the input side on, that must consist of points: 1
-     *  with -metric sphere and -heading, 2 with -metric ellipsoid, otherwise 0
-     */
-    int n_point_sides;
+    /** 1: the side must consist of points: the input side with -metric sphere
+     *  and -heading; with -metric ellipsoid the side that may consist of them,
+     *  if the type of the other layer is not that of points */
+    int is_of_points[2];
     /** why only points are accepted, and what to write instead; for messages */
     const char *points_only;
     /** 1: distances are measured on the sphere or the ellipsoid */

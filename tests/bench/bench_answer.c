@@ -9,7 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Neumaier's sum: what rounding loses is kept beside it. */
+/* Adds to a compensated sum (Neumaier): what rounding loses is kept in `lost`.
+ */
 static void add_distance(struct bench_answer *answer, double d)
 {
     const double sum = answer->sum_distance + d;
@@ -79,7 +80,7 @@ void bench_answer_print(const struct bench_answer *answer)
            answer->checksum, answer->distances);
 }
 
-/* Row i of the sample among all rows. */
+/* Returns the row of the input that is row i of the sample. */
 static int64_t sample_row(const struct bench_sample *sample, int64_t i)
 {
     const double step = (double)sample->n / (double)sample->n_rows;
@@ -125,7 +126,7 @@ oj_status bench_sample_take(struct bench_sample *sample,
     return OJ_OK;
 }
 
-/* The sampled rows as a layer. */
+/* Copies the sampled rows to a layer. */
 static oj_status copy_rows(const struct bench_sample *sample,
                            const struct oj_flat *input, struct oj_flat_buf *out,
                            struct oj_error *err)
@@ -139,7 +140,7 @@ static oj_status copy_rows(const struct bench_sample *sample,
     return OJ_OK;
 }
 
-/* One pair of a difference: "joined=12 distance=3.5". */
+/* Prints one pair of a difference: "joined=12 distance=3.5". */
 static void print_pair(const char *prefix, int32_t join_row, double distance)
 {
     if (join_row < 0)
@@ -172,11 +173,12 @@ static void print_differences(const struct bench_sample *sample,
            v->n_rows_proved + v->n_rows_rounding, v->n_within_ulps);
 }
 
-static oj_status check(const struct bench_sample *sample,
-                       const struct oj_flat *rows,
-                       const struct oj_flat *join_side,
-                       const struct oj_relation *relation, struct oj_join *join,
-                       int64_t *n_different, struct oj_error *err)
+static oj_status compare_sample(const struct bench_sample *sample,
+                                const struct oj_flat *rows,
+                                const struct oj_flat *join_side,
+                                const struct oj_relation *relation,
+                                struct oj_join *join, int64_t *n_different,
+                                struct oj_error *err)
 {
     const struct oj_matches ours = {.n_rows = sample->n_rows,
                                     .n_entries = sample->n_pairs,
@@ -212,8 +214,8 @@ oj_status bench_sample_check(const struct bench_sample *sample,
     if (status == OJ_OK)
     {
         const struct oj_flat view = oj_flat_buf_view(&rows);
-        status =
-            check(sample, &view, join_side, relation, join, n_different, err);
+        status = compare_sample(sample, &view, join_side, relation, join,
+                                n_different, err);
     }
     oj_join_close(join);
     oj_flat_buf_free(&rows);

@@ -1,5 +1,5 @@
-/** What a join answered, in sums that do not depend on order, and a sample of
- *  its rows for comparison with the reference. */
+/** The answer of a join as sums that do not depend on the order of pairs, and a
+ * sample of its rows, to be compared with the reference. */
 #ifndef BENCH_ANSWER_H
 #define BENCH_ANSWER_H
 
@@ -7,15 +7,16 @@
 
 struct bench_answer
 {
-    int64_t n_matched;   /**< input rows with a pair */
+    int64_t n_matched;   /**< number of input rows with a pair */
     int64_t n_pairs;     /**< */
-    uint64_t sum_id;     /**< of the joined ids, mod 2^64 */
-    uint64_t sum_ids;    /**< of the ids of both sides, mod 2^64 */
-    double sum_distance; /**< CRS units, compensated sum in row order */
-    double lost;         /**< its compensation */
-    int64_t sum_q1024;   /**< of round(distance * 1024) */
-    uint64_t checksum;   /**< of splitmix64(row * 2^32 + ordinal), mod 2^64 */
-    uint64_t distances;  /**< of splitmix64(bits of the distance + row) */
+    uint64_t sum_id;     /**< sum of the joined ids, mod 2^64 */
+    uint64_t sum_ids;    /**< sum of the ids of both sides, mod 2^64 */
+    double sum_distance; /**< sum of distances in CRS units, compensated, in row
+                              order */
+    double lost;         /**< compensation of sum_distance */
+    int64_t sum_q1024;   /**< sum of round(distance * 1024) */
+    uint64_t checksum; /**< sum of splitmix64(row * 2^32 + ordinal), mod 2^64 */
+    uint64_t distances; /**< sum of splitmix64(bits of the distance + row) */
 };
 
 /** Adds the pairs of a batch whose first row is first_row of input. */
@@ -24,14 +25,15 @@ void bench_answer_add(struct bench_answer *answer,
                       const struct oj_flat *input,
                       const struct oj_flat *join_side);
 
-/** 1 when both say the same, to the last pair. */
+/** 1 if both answers have equal pairs. */
 int bench_answer_equal(const struct bench_answer *a,
                        const struct bench_answer *b);
 
-/** Prints the line "ANSWER ...". Distances are 0 where the join has none. */
+/** Prints the line "ANSWER ...". Distances are 0 if the join measures none. */
 void bench_answer_print(const struct bench_answer *answer);
 
-/** Pairs of evenly spaced rows: row i of the sample is row i * n / n_rows. */
+/** The pairs of evenly spaced rows: row i of the sample is row i * n / n_rows.
+ */
 struct bench_sample
 {
     int64_t n;      /**< rows of the whole input */
@@ -43,15 +45,15 @@ struct bench_sample
     double *measure;   /**< [n_pairs] */
 };
 
-/** Takes the sample's rows from a batch; batches come in order. */
+/** Copies the sample's rows from a batch. Batches must come in order. */
 OJ_MUST_USE oj_status bench_sample_take(struct bench_sample *sample,
                                         const struct oj_matches *matches,
                                         int64_t first_row,
                                         struct oj_error *err);
 
 /** Joins the sample's rows again with the backend "geos", compares every pair
- *  and distance (oj_validation.h) and prints the line "CHECK ..." and the first
- *  few differences. *n_different: rows. */
+ * and distance (oj_validation.h), and prints the line "CHECK ..." and the first
+ * differences. *n_different: number of rows that differ. */
 OJ_MUST_USE oj_status bench_sample_check(const struct bench_sample *sample,
                                          const struct oj_flat *input,
                                          const struct oj_flat *join_side,

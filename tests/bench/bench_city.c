@@ -9,7 +9,7 @@
 #define FEET_PER_UNIT (1.0 / NYC_ONE)
 #define MAX_THREADS 256
 
-/* Streets and lots as made, without their city. */
+/* Loads streets or lots from the generated arrays, without the city. */
 static oj_status load_shapes(const struct nyc_shapes *shapes, int64_t n,
                              enum oj_part_kind kind,
                              struct oj_flat_buf *join_side,
@@ -35,7 +35,7 @@ static oj_status load_shapes(const struct nyc_shapes *shapes, int64_t n,
     return OJ_OK;
 }
 
-/* The city and its land. */
+/* The city and its blocks on land. */
 struct land
 {
     struct nyc_city city;
@@ -99,8 +99,8 @@ static void *make_points(void *argument)
     return NULL;
 }
 
-/* Each thread makes a run of points; a thread that cannot be started leaves
- * its run to the caller's. */
+/* Each thread makes consecutive points; the calling thread takes over the
+ * points of threads that cannot be started. */
 static void load_points(const struct bench_data_options *options,
                         const struct land *land, struct bench_points *points)
 {

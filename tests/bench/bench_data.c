@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* What --far adds: so many points and join features, copied this far off. */
+/* Number of points and join features that --far copies to a far place. */
 #define N_FAR 1000
 #define VERTICES_OF_ZONE 200
 #define FAR_FEET 3280840.0 /* 1,000 km */
@@ -30,8 +30,8 @@ static struct bench_box box_of(const struct oj_flat *flat)
     return box;
 }
 
-/* A star-shaped ring over the whole box: once around the box's own border in
- * equal steps, each vertex drawn in by up to 5 % of its way to the middle. */
+/* Adds a star-shaped ring over the whole box: vertices at equal steps along its
+ * border, each moved by up to 5 % towards the centre. */
 static oj_status add_star(struct oj_flat_buf *buf, struct bench_box box,
                           int64_t n, struct oj_error *err)
 {
@@ -96,7 +96,7 @@ oj_status bench_copy_feature(struct oj_flat_buf *buf,
     return oj_flat_buf_end(buf, err);
 }
 
-/* Stars in rows and columns, twice as wide and high as these. */
+/* Adds stars in rows and columns, twice as wide and high as their distance. */
 static oj_status add_zones(struct oj_flat_buf *buf, struct bench_box box,
                            int64_t n, struct oj_error *err)
 {
@@ -115,7 +115,7 @@ static oj_status add_zones(struct oj_flat_buf *buf, struct bench_box box,
     return OJ_OK;
 }
 
-/* Point i once more, moved. */
+/* Adds a moved copy of point i. */
 static void add_point(struct bench_points *points, int64_t i, double shift)
 {
     points->x[points->n] = points->x[i] + shift;
@@ -125,8 +125,8 @@ static void add_point(struct bench_points *points, int64_t i, double shift)
     points->n++;
 }
 
-/* The first join features once more, moved: by way of copies, as buf moves
- * while it grows. */
+/* Adds moved copies of the first join features. They are copied first, because
+ * buf is reallocated while it grows. */
 static oj_status add_far_features(struct oj_flat_buf *buf, struct oj_error *err)
 {
     const int64_t n = buf->n_features < N_FAR ? buf->n_features : N_FAR;

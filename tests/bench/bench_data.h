@@ -13,47 +13,48 @@
 
 #include "../../algs/api/engine/oj_join.h"
 
-/** What is asked of the data. */
+/** Options for the data. */
 struct bench_data_options
 {
     const char *data;  /**< "nycgen" or a folder */
-    const char *input; /**< input layer: points, lots, streets, zones */
-    const char *layer; /**< join layer: lots, streets, zones, points */
-    int64_t n, m;  /**< input and join features; 0: all, or 170M x 735,488 */
-    int skew;      /**< of nycgen */
+    const char *input; /**< input layer: points, lots, streets or zones */
+    const char *layer; /**< join layer: lots, streets, zones or points */
+    int64_t n, m; /**< number of input and join features; 0: all (nycgen: 170M x
+                       735,488) */
+    int skew;     /**< of nycgen */
     uint64_t seed; /**< of nycgen */
-    int n_threads; /**< to generate with; 0: all */
-    int64_t zones; /**< polygons that overlap, side by side over everything;
+    int n_threads; /**< number of threads that generate; 0: all */
+    int64_t zones; /**< number of overlapping polygons in rows over everything;
                         0: none */
-    int64_t
-        add_polygon;   /**< vertices of one polygon over everything; 0: none */
-    int64_t identical; /**< points added, all at one place */
-    int far;           /**< 1: points and join features 1,000 km off */
+    int64_t add_polygon; /**< number of vertices of one polygon over everything;
+                            0: none */
+    int64_t identical;   /**< number of additional points, all in one place */
+    int far;             /**< 1: adds points and join features 1,000 km away */
 };
 
-/** Single points. Owned; those of many need no more than their arrays. */
+/** Single points. Owner; has only these arrays, to save memory. */
 struct bench_points
 {
     int64_t n;
     double *x, *y;
-    int64_t *id; /**< [n] or NULL: ordinals */
+    int64_t *id; /**< [n] ids; NULL: ordinals */
 };
 
-/** Both sides. Owned; zeroed memory is a valid empty one. */
+/** Both sides. Owner; zeroed memory is a valid empty value. */
 struct bench_layers
 {
-    struct bench_points points; /**< the input, where it is points */
-    struct oj_flat_buf shapes;  /**< the input, where it is not */
+    struct bench_points points; /**< input, if it is points */
+    struct oj_flat_buf shapes;  /**< input, if it is not points */
     struct oj_flat_buf join_side;
 };
 
-/** Reads or makes both layers. FIDs are the ids of the raw arrays, or ordinals.
- *  Free them, also after an error. */
+/** Reads or generates both layers. FIDs are the ids of the raw arrays, or
+ * ordinals. The caller frees *out, also after an error. */
 OJ_MUST_USE oj_status bench_data_load(const struct bench_data_options *options,
                                       struct bench_layers *layers,
                                       struct oj_error *err);
 
-/** The input side; valid until layers change. */
+/** The input side; valid until layers are changed. */
 struct oj_flat bench_input(const struct bench_layers *layers);
 
 /** Adds feature i of flat to buf as fid, moved by shift in x and y. */
@@ -66,13 +67,15 @@ void bench_layers_free(struct bench_layers *layers);
 
 /* Stages of bench_data_load(), each in a file of its own. */
 
-/** bench_raw.c. n_extra more points are allocated than are filled. */
+/** Reads raw arrays (bench_raw.c). n_extra more points are allocated than
+ * filled. */
 OJ_MUST_USE oj_status bench_raw_load(const struct bench_data_options *options,
                                      int64_t n_extra,
                                      struct bench_layers *layers,
                                      struct oj_error *err);
 
-/** bench_city.c. The same from nycgen, whose input is points without ids. */
+/** Generates the layers with nycgen (bench_city.c); the input is points without
+ * ids. */
 OJ_MUST_USE oj_status bench_city_load(const struct bench_data_options *options,
                                       int64_t n_extra,
                                       struct bench_layers *layers,

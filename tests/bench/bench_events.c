@@ -1,16 +1,18 @@
-/* bench_events: reports of a fleet that moves at random, and the events of its
- * fences: through the library, on one thread, beside the join alone.
+/* bench_events: events of a fleet that moves at random among fences, through
+ * the library, on one thread, compared with the join alone.
  *
  *   bench_events [--keys 100000] [--fences 10000] [--vertices 50]
  *                [--reports 20000000] [--batch 262144] [--threads 1]
  *                [--texts] [--op within] [--cover 1] [--write FOLDER]
  *
- * Fences are round and cover the square --cover times on the average; a vehicle
- * that reports has moved by up to a thousandth of its side.  Prints DATA
- * keys=.. fences=.. vertices=.. reports=.. RESULT join_s=.. reports_per_s=..
+ * Fences are round and cover each place of the square --cover times on average;
+ * between two reports a vehicle moves by up to a thousandth of the square's
+ * side. Prints, with processor seconds:
+ *   DATA keys=.. fences=.. vertices=.. reports=..
+ *   RESULT join_s=.. reports_per_s=..
  *   RESULT events_s=.. reports_per_s=.. events=.. inside=.. checksum=..
- * with processor seconds.  --write makes reports.csv (id, vehicle, x, y) and
- * fences.csv (fence, WKT) for the command instead. */
+ * --write makes reports.csv (id, vehicle, x, y) and fences.csv (fence, WKT) for
+ * the command instead. */
 #include "../../algs/ogrjoin.h"
 
 #include <inttypes.h>
@@ -97,7 +99,7 @@ static struct moving_fleet make_fleet(const struct event_run *a)
     return fleet;
 }
 
-static double move(double at, uint64_t *random)
+static double move_coordinate(double at, uint64_t *random)
 {
     at += (next_random(random) - 0.5) * 0.002 * side;
     return at < 0 ? -at : at > side ? 2 * side - at : at;
@@ -107,12 +109,12 @@ static int64_t next_report(const struct event_run *a,
                            struct moving_fleet *fleet)
 {
     int64_t i = (int64_t)(next_random(&fleet->random) * (double)a->keys);
-    fleet->x[i] = move(fleet->x[i], &fleet->random);
-    fleet->y[i] = move(fleet->y[i], &fleet->random);
+    fleet->x[i] = move_coordinate(fleet->x[i], &fleet->random);
+    fleet->y[i] = move_coordinate(fleet->y[i], &fleet->random);
     return i;
 }
 
-/* x y x y of the ring of a fence. */
+/* Writes the ring of a fence as x y x y. */
 static void make_ring(const struct event_run *a, uint64_t *random, double *x,
                       double *y)
 {
@@ -170,7 +172,7 @@ static struct ogrjoin_index *make_index(const struct event_run *a)
     require(ogrjoin_index_new(layer, settings, &index, &err), &err);
     ogrjoin_layer_free(layer);
     ogrjoin_settings_free(settings);
-    return index; /* the arrays stay until the end of the process */
+    return index; /* the arrays remain until the process ends */
 }
 
 static struct reports make_room(const struct event_run *a)
@@ -220,10 +222,11 @@ static uint64_t add_to_checksum(uint64_t sum,
     return sum;
 }
 
-/* Processor seconds of all reports. events NULL: the pairs alone. */
-static double run(const struct event_run *a, struct ogrjoin_index *index,
-                  struct ogrjoin_events *events, int64_t *n_events,
-                  uint64_t *checksum)
+/* Returns the processor seconds for all reports. events NULL: only joins. */
+static double measure_reports(const struct event_run *a,
+                              struct ogrjoin_index *index,
+                              struct ogrjoin_events *events, int64_t *n_events,
+                              uint64_t *checksum)
 {
     struct moving_fleet fleet = make_fleet(a);
     struct reports r = make_room(a);
@@ -274,12 +277,12 @@ static void time_library(const struct event_run *a)
            " reports=%" PRId64 " batch=%" PRId64 " threads=%d op=%s\n",
            a->keys, a->fences, a->vertices, a->reports, a->batch, a->threads,
            a->op);
-    s = run(a, index, NULL, &n_pairs, &sum);
+    s = measure_reports(a, index, NULL, &n_pairs, &sum);
     printf("RESULT join_s=%.3f reports_per_s=%.0f pairs=%" PRId64 "\n", s,
            (double)a->reports / s, n_pairs);
     sum = 0;
     require(ogrjoin_events_new(index, NULL, a->texts, &events, &err), &err);
-    s = run(a, index, events, &n_events, &sum);
+    s = measure_reports(a, index, events, &n_events, &sum);
     printf("RESULT events_s=%.3f reports_per_s=%.0f events=%" PRId64
            " inside=%" PRId64 " checksum=%016" PRIx64 "\n",
            s, (double)a->reports / s, n_events, ogrjoin_events_inside(events),
@@ -291,7 +294,7 @@ static void time_library(const struct event_run *a)
 /* ---- for the command ------------------------------------------------------
  */
 
-static FILE *create(const char *folder, const char *name)
+static FILE *create_file(const char *folder, const char *name)
 {
     char path[4096];
     FILE *file;
@@ -307,7 +310,7 @@ static void write_files(const struct event_run *a)
     struct moving_fleet fleet = make_fleet(a);
     double *x = allocate(2 * a->vertices, sizeof *x), *y = x + a->vertices;
     uint64_t random = 2;
-    FILE *file = create(a->folder, "fences.csv");
+    FILE *file = create_file(a->folder, "fences.csv");
     fprintf(file, "fence,WKT\n");
     for (int64_t i = 0; i < a->fences; i++)
     {
@@ -318,7 +321,7 @@ static void write_files(const struct event_run *a)
         fprintf(file, "))\"\n");
     }
     fclose(file);
-    file = create(a->folder, "reports.csv");
+    file = create_file(a->folder, "reports.csv");
     fprintf(file, "id,vehicle,x,y\n");
     for (int64_t i = 0; i < a->reports; i++)
     {

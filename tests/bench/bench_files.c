@@ -1,18 +1,18 @@
-/* bench_files: processor time of the lanes, one thread.
+/* bench_files: processor time of the lanes, on one thread.
  *
  *   bench_files file [output.fgb|output.gpkg]
  *   DECODE lane=.. rows=.. cpu_s=.. rows_per_s=.. file_mb_per_s=..
  *   READ lane=.. ..
  *   WRITE rows=.. cpu_s=.. rows_per_s=..
- * DECODE is from the file to columns, READ to flat arrays, too, WRITE from
- * these to the output; none counts the others.
+ * DECODE: file to columns; READ: file to columns and flat arrays; WRITE: these
+ * to the output. Each time excludes the other steps.
  *
  *   bench_files JOIN:...
  *   STREAM rows=.. open_cpu_s=.. rows_cpu_s=..
- * A virtual dataset through its Arrow stream, all threads together.
+ * Reads a virtual dataset by its Arrow stream; seconds are those of all
+ * threads.
  *
- * Exit code: 0, 1 on an error.
- */
+ * Exit code: 0, or 1 on an error. */
 #include "../../flatten/arrays/oj_matches.h"
 #include "../../flatten/flatgeobuf/oj_flatgeobuf_read.h"
 #include "../../flatten/geopackage/oj_geopackage_read.h"
@@ -74,7 +74,7 @@ struct copy
 {
     OGRLayerH from, to;
     GDALDatasetH dataset; /* of to */
-    char *rows;           /* where rows of FlatGeobuf go */
+    char *rows;           /* memory for rows of FlatGeobuf */
     struct oj_column *column;
     struct oj_layer_writer *writer;
     double reading, writing;

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Everything on the device. */
+/* Arrays on the device, for a measurement. */
 struct resident
 {
     const struct oj_gpu_module *module;
@@ -20,7 +20,7 @@ struct resident
     int64_t n, n_join;
     void *x, *y, *fid, *row, *measure, *count;
     void *words, *value[BENCH_VALUE_COLUMNS], *is_null[BENCH_VALUE_COLUMNS];
-    int sums;        /* 1: values are summed, too */
+    int sums;        /* 1: also sums values */
     double *seconds; /* [n_repeats] */
     int64_t n_repeats;
 };
@@ -65,7 +65,7 @@ static struct oj_gpu_points points_of(const struct resident *r)
     return (struct oj_gpu_points){r->n, r->x, r->y, r->fid, 1};
 }
 
-/* The sum of both parts, and the first alone. */
+/* Sets the seconds of the whole preparation, and of its first part. */
 static oj_status run_index(struct resident *r, struct oj_error *err)
 {
     double order_s = 0.0;
@@ -81,7 +81,7 @@ static oj_status run_index(struct resident *r, struct oj_error *err)
     return OJ_OK;
 }
 
-/* One answer for each point. */
+/* Joins with one answer per point. */
 static oj_status run_one(struct resident *r, struct oj_matches *matches,
                          struct oj_error *err)
 {
@@ -113,8 +113,7 @@ static oj_status run_lists(struct resident *r, struct oj_error *err)
     return OJ_OK;
 }
 
-/* Counts of each run are added to those of the run before: so they start at
- * zero again. */
+/* Sets the counts to zero before each run, because a run adds to them. */
 static oj_status run_counts(struct resident *r, struct oj_error *err)
 {
     const struct oj_gpu_points points = points_of(r);
@@ -152,7 +151,8 @@ static oj_status run_counts(struct resident *r, struct oj_error *err)
     return status;
 }
 
-/* Columns of values beside the points, and the words of their sums. */
+/* Copies columns of values to the device, and allocates the words of their
+ * sums. */
 static oj_status load_values(struct resident *r, struct oj_sum_request *request,
                              struct oj_error *err)
 {

@@ -1,15 +1,15 @@
-/** What oj_bench measures on a GPU beyond the joins of struct oj_join: points
- *  and answers that stay on the device, and memory that is pinned. */
+/** Measurements of oj_bench on a GPU that struct oj_join does not offer: points
+ * and answers that stay on the device, and pinned memory. */
 #ifndef BENCH_GPU_H
 #define BENCH_GPU_H
 
 #include "bench_answer.h"
 
-/** The device's clock for index and query, least and middle of n_repeats, as
- *  lines "RESIDENT phase=.. least_ms=.. middle_ms=.."; then the answers, which
- *  are copied back into *answer where rows have one each, or the number of
- *  pairs; then pairs counted by join feature, where the join has that, and with
- * sums values summed. */
+/** Measures index and query by the device's clock and prints minimum and median
+ * of n_repeats as lines "RESIDENT phase=.. least_ms=.. middle_ms=.."; then the
+ * answers (copied to *answer if rows have one each, otherwise the number of
+ * pairs); then pairs counted by join feature if the join supports it, and with
+ * `sums` also summed values. */
 OJ_MUST_USE oj_status bench_resident(const struct oj_flat *input,
                                      const struct oj_flat *join_side,
                                      const struct oj_relation *relation,
@@ -18,18 +18,18 @@ OJ_MUST_USE oj_status bench_resident(const struct oj_flat *input,
                                      struct bench_answer *answer,
                                      struct oj_error *err);
 
-/** Pins one array; NULL: nothing. It stays pinned until the program ends. */
+/** Pins an array until the program ends; NULL is ignored. */
 OJ_MUST_USE oj_status bench_pin_array(const void *array, int64_t n, size_t size,
                                       struct oj_error *err);
 
-/** Pins the arrays of both sides and of matches, which has room for all rows.
- *  They stay pinned until the program ends. */
+/** Pins the arrays of both sides and of matches, allocated for all rows, until
+ * the program ends. */
 OJ_MUST_USE oj_status bench_pin(const struct oj_flat *input,
                                 const struct oj_flat *join_side,
                                 const struct oj_matches *matches,
                                 struct oj_error *err);
 
-/** "all", "0", "0,2": bits of struct oj_options.gpus. */
+/** Parses "all", "0" or "0,2" to the bits of struct oj_options.gpus. */
 uint64_t bench_gpu_list(const char *text);
 
 #endif

@@ -28,8 +28,8 @@ static oj_status open_array(const char *folder, const char *layer,
     return OJ_OK;
 }
 
-/* Reads the first *n elements (all when *n is 0 or too great) and sets *n;
- * n_extra more are allocated. */
+/* Reads the first *n elements (all if *n is 0 or too large) and sets *n;
+ * allocates n_extra more. */
 static oj_status read_array(const char *folder, const char *layer,
                             const char *suffix, size_t size, int64_t n_extra,
                             void **out, int64_t *n, struct oj_error *err)
@@ -60,8 +60,8 @@ static oj_status read_array(const char *folder, const char *layer,
     return OJ_OK;
 }
 
-/* A layer of shapes as it lies in the files. Arrays that a layer does not have
- * stay NULL. */
+/* A layer of shapes as stored in the files. Arrays that it does not have are
+ * NULL. */
 struct raw_shapes
 {
     int64_t n, n_parts, n_rings, n_vertices;
@@ -152,7 +152,7 @@ static oj_status add_feature(struct oj_flat_buf *buf,
     return oj_flat_buf_end(buf, err);
 }
 
-/* Lines or polygons. n: at most so many, 0: all. */
+/* Reads lines or polygons. n: maximum number, 0: all. */
 static oj_status load_shapes(const char *folder, const char *layer, int64_t n,
                              struct oj_flat_buf *out, struct oj_error *err)
 {
@@ -165,7 +165,7 @@ static oj_status load_shapes(const char *folder, const char *layer, int64_t n,
     return status;
 }
 
-/* n: at most so many, 0: all. */
+/* Reads points. n: maximum number, 0: all. */
 static oj_status load_points(const char *folder, int64_t n, int64_t n_extra,
                              struct bench_points *points, struct oj_error *err)
 {
@@ -183,7 +183,7 @@ static oj_status load_points(const char *folder, int64_t n, int64_t n_extra,
     return OJ_OK;
 }
 
-/* Points as the join side. */
+/* Reads points for the join side. */
 static oj_status load_sites(const char *folder, int64_t n,
                             struct oj_flat_buf *out, struct oj_error *err)
 {

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-/* Pairs that are added at a time. */
+/* Number of pairs that are added at a time. */
 #define BLOCK_PAIRS 4096
 
 static const struct oj_aggregate aggregates_asked[] = {
@@ -118,7 +118,7 @@ struct summing
     int64_t n_unmade;
 };
 
-/* The values of rows first, first + 1, ... */
+/* Makes the columns of values for the rows from `first` on. */
 static void columns_from(const struct bench_values *values, int64_t first,
                          struct oj_aggregate_column *column)
 {
@@ -182,8 +182,8 @@ static oj_status sum_batch(struct summing *s, const struct oj_flat *rows,
     return OJ_OK;
 }
 
-static oj_status run(struct summing *s, const struct oj_flat *input,
-                     struct oj_error *err)
+static oj_status measure_run(struct summing *s, const struct oj_flat *input,
+                             struct oj_error *err)
 {
     const struct bench_sums_options *how = s->how;
     const int64_t n = s->join_side->n_features;
@@ -218,7 +218,7 @@ static oj_status run(struct summing *s, const struct oj_flat *input,
     return OJ_OK;
 }
 
-static void end(struct summing *s)
+static void free_run(struct summing *s)
 {
     oj_aggregates_close(s->sums);
     oj_aggregates_close(s->aggregates);
@@ -238,7 +238,7 @@ static oj_status run_all(const struct bench_sums_options *options,
     {
         struct summing s = {
             .how = options, .join_side = join_side, .values = values};
-        oj_status status = run(&s, input, err);
+        oj_status status = measure_run(&s, input, err);
         const double total = s.index_s + s.join_s + s.add_s;
         if (i == 0 || total < least[3])
         {
@@ -257,7 +257,7 @@ static oj_status run_all(const struct bench_sums_options *options,
                    1e3 * least[2], 1e3 * least[3]);
             status = bench_sums_print(s.aggregates, join_side->n_features, err);
         }
-        end(&s);
+        free_run(&s);
         OJ_TRY(status);
     }
     return OJ_OK;
@@ -279,7 +279,7 @@ oj_status bench_sums(const struct bench_sums_options *options,
             bench_pin_array(input->y, input->n_features, sizeof *input->y, err);
     if (status == OJ_OK)
         status = run_all(options, input, join_side, &values, err);
-    if (!options->pinned) /* else they stay pinned until the program ends */
+    if (!options->pinned) /* pinned ones remain until the program ends */
         bench_values_free(&values);
     return status;
 }

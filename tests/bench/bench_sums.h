@@ -1,6 +1,5 @@
-/** What oj_bench measures of sums by join feature: values of the points, some
- *  of them NULL, as -agg "count,sum(a),mean(a),sum(b)" has them.
- */
+/** Measures sums by join feature in oj_bench: values of the points, some NULL,
+ * as for -agg "count,sum(a),mean(a),sum(b)". */
 #ifndef BENCH_SUMS_H
 #define BENCH_SUMS_H
 
@@ -14,7 +13,7 @@ enum
     BENCH_VALUE_COLUMNS = 2
 };
 
-/** Owner; zeroed memory is a valid empty one. */
+/** Owner; zeroed memory is a valid empty value. */
 struct bench_values
 {
     double *real;     /**< [n] money */
@@ -27,12 +26,13 @@ OJ_MUST_USE oj_status bench_values_make(int64_t n, struct bench_values *values,
                                         struct oj_error *err);
 void bench_values_free(struct bench_values *values);
 
-/** Aggregates of n_rows join features, with nothing in them. */
+/** Opens empty aggregates for n_rows join features. */
 OJ_MUST_USE oj_status bench_sums_open(int64_t n_rows,
                                       struct oj_aggregates **out,
                                       struct oj_error *err);
 
-/** The line "ANSWER pairs=.. checksum=..", of every bit of every result. */
+/** Prints the line "ANSWER pairs=.. checksum=.."; the checksum covers every bit
+ * of the results. */
 OJ_MUST_USE oj_status bench_sums_print(struct oj_aggregates *aggregates,
                                        int64_t n_rows, struct oj_error *err);
 
@@ -42,12 +42,13 @@ struct bench_sums_options
     const struct oj_options *options;
     const struct oj_relation *relation;
     int64_t batch, n_repeats;
-    int only_pairs; /**< 1: also where the backend can do without */
-    int pinned;     /**< 1: points and values */
+    int only_pairs; /**< 1: adds pairs even if the backend can sum them itself
+                     */
+    int pinned;     /**< 1: points and values are pinned */
 };
 
-/** Lines "SUMS way=.." with the wall seconds of the repeat that took least,
- *  index, join and the adding of pairs on one thread, and the answer. */
+/** Prints lines "SUMS way=.." with the wall-clock seconds of the fastest repeat
+ * (index, join, and adding of pairs on one thread), and the answer. */
 OJ_MUST_USE oj_status bench_sums(const struct bench_sums_options *options,
                                  const struct oj_flat *input,
                                  const struct oj_flat *join_side,

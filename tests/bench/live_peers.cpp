@@ -1,10 +1,10 @@
-/* What peers of the kept index cost, with the points of oj_bench_live: the
- * R*-tree of Boost and the R-tree of libspatialindex.
+/* Measures other libraries with the points of oj_bench_live, to compare with
+ * the kept index: the R*-tree of Boost and the R-tree of libspatialindex.
  *
  *   live_peers [N [MOVES]]     (1,000,000 points, 100,000 moves)
  *
- * Prints a line "PEER .." each: processor seconds of building and of moves that
- * jump anywhere, a removal and an insertion each. */
+ * Prints a line "PEER .." for each: processor seconds of building and of moves
+ * to anywhere, each a removal and an insertion. */
 #include "nycgen.h"
 
 #include <boost/geometry.hpp>
@@ -27,7 +27,8 @@ using Value = std::pair<Point, std::int64_t>;
 struct Data
 {
     std::int64_t n, n_moves;
-    std::vector<double> x, y; /* the places of moves follow those of points */
+    std::vector<double> x, y; /* positions of the points, then those of the
+                                 moves */
 };
 
 static double ProcessorSeconds()
@@ -56,7 +57,8 @@ static Data MakeData(std::int64_t n, std::int64_t n_moves)
     return data;
 }
 
-/* The point that move i moves: each once, in no order. */
+/* Returns the point that move i moves: each point once, in a pseudo-random
+ * order. */
 static std::int64_t Moved(const Data &data, std::int64_t i)
 {
     return static_cast<std::int64_t>(

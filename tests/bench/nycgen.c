@@ -3,16 +3,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Streams of random numbers, one for each thing decided. */
+/* Streams of random numbers, one per decision. */
 enum
 {
     STREAM_SINGLE = 40,
     STREAM_WEIGHT = 41,
     STREAM_STEPS = 42,
     STREAM_INWARD = 43,
-    STREAM_COLUMN = 44, /* and 45 for the second row */
+    STREAM_COLUMN = 44, /* and 45, for the second row */
     STREAM_NOTCH = 46,
-    STREAM_BEND = 50 /* and 51 for the left side */
+    STREAM_BEND = 50 /* and 51, for the left side */
 };
 
 #define MAX_BLOCK_RING                                                         \
@@ -38,8 +38,8 @@ struct nyc_city nyc_city(uint64_t seed)
     return city;
 }
 
-/* u, v and the ellipse in thousandths of the domain; c, s: its direction in
- * thousandths. */
+/* 1 if (u, v) is in the ellipse; both in thousandths of the domain. c, s:
+ * cosine and sine of its direction, in thousandths. */
 static int in_ellipse(int64_t u, int64_t v, int64_t cu, int64_t cv, int64_t a,
                       int64_t b, int64_t c, int64_t s)
 {
@@ -83,7 +83,7 @@ void nyc_free_shapes(struct nyc_shapes *shapes)
     memset(shapes, 0, sizeof *shapes);
 }
 
-/* The inside of a block: its corners at (s, t) = 00, 10, 11, 01. */
+/* The interior of a block: its corners at (s, t) = 00, 10, 11, 01. */
 struct city_block
 {
     int64_t x[4], y[4];
@@ -153,9 +153,9 @@ static void close_ring(struct rings *rings)
     out->offset[++out->n] = (uint32_t)out->n_vertices;
 }
 
-/* A lot from (s0, t0) to (s1, t1). h decides its form: plain, with a vertex
- * pushed in at the front, or with one or two notches at the rear (the side of
- * t1 in the first row, of t0 in the second). */
+/* Adds a lot from (s0, t0) to (s1, t1). h selects its form: a rectangle, with a
+ * vertex indented at the front, or with one or two notches at the rear (the
+ * side of t1 in the first row, of t0 in the second). */
 static void add_lot(struct rings *rings, int64_t s0, int64_t t0, int64_t s1,
                     int64_t t1, int rear_is_high, uint64_t h)
 {
@@ -218,8 +218,8 @@ static void add_lot(struct rings *rings, int64_t s0, int64_t t0, int64_t s1,
     close_ring(rings);
 }
 
-/* A block that is one lot: its sides in steps, each vertex but the corners
- * moved inwards by up to 6 %. */
+/* Adds a block that is one lot: its sides are divided, and each vertex except
+ * the corners is moved inwards by up to 6 %. */
 static void add_block(struct rings *rings, const struct nyc_city *city,
                       int32_t id)
 {
@@ -254,7 +254,7 @@ static int64_t column_width(const struct nyc_city *city, int32_t id, int row,
                    6);
 }
 
-/* n lots in two rows of columns of various widths. */
+/* Adds n lots in two rows, with columns of different widths. */
 static int add_rows(struct rings *rings, const struct nyc_city *city,
                     int32_t id, int64_t n)
 {
@@ -287,7 +287,7 @@ static int is_single(const struct nyc_city *city, int32_t id)
                100) < 3;
 }
 
-/* Blocks get lots in proportion to this. */
+/* Weight of a block; lots are distributed in proportion to it. */
 static int64_t block_weight(const struct nyc_city *city, int32_t id)
 {
     return 8 +
@@ -304,7 +304,8 @@ int nyc_make_lots(const struct nyc_city *city, const int32_t *blocks,
     memset(out, 0, sizeof *out);
     for (int32_t b = 0; b < n_blocks; b++)
         n_single += is_single(city, blocks[b]);
-    singles = n_lots > 4 * n_single; /* else there are too few lots for it */
+    singles = n_lots > 4 * n_single; /* otherwise there are too few lots for it
+                                      */
     n_rest = singles ? n_lots - n_single : n_lots;
     for (int32_t b = 0; b < n_blocks; b++)
         if (!(singles && is_single(city, blocks[b])))

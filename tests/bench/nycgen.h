@@ -29,14 +29,16 @@ extern "C" {
 struct nyc_city
 {
     uint64_t seed;
-    int32_t width, height;            /**< domain, ft */
-    int32_t block_x, block_y;         /**< from corner to corner, ft */
-    int32_t n_x, n_y;                 /**< blocks along each axis */
-    int32_t jitter_x, jitter_y;       /**< of a corner, ft, to each side */
+    int32_t width, height;      /**< domain, ft */
+    int32_t block_x, block_y;   /**< distance of corners, in feet */
+    int32_t n_x, n_y;           /**< blocks along each axis */
+    int32_t jitter_x, jitter_y; /**< maximum displacement of a corner to either
+                                     side, in feet */
     int32_t half_avenue, half_street; /**< ft */
-    int32_t sigma;                    /**< of points at a corner, ft */
-    uint32_t uniform;                 /**< share of points, of 2^32 */
-    int32_t skew; /**< 0: corners alike; k: the lower the row, the fuller */
+    int32_t sigma;    /**< standard deviation of points at a corner, in feet */
+    uint32_t uniform; /**< share of uniform points, times 2^32 */
+    int32_t skew; /**< 0: all corners are equally frequent; k: lower rows have
+                       more points */
 };
 
 /** Rings or lines: geometry g has vertices offset[g] .. offset[g + 1]. */
@@ -50,15 +52,17 @@ struct nyc_shapes
 
 struct nyc_city nyc_city(uint64_t seed);
 
-/** The blocks on land, row by row. Returns their number, -1 when out of
- *  memory. *out is freed by the caller with free(). */
+/** Makes the list of blocks on land, row by row. Returns their number; -1: out
+ * of memory. The caller frees *out with free(). */
 int32_t nyc_land_blocks(const struct nyc_city *city, int32_t **out);
 
-/** n_lots closed rings, counter-clockwise. 0, or -1 when out of memory. */
+/** Makes n_lots closed rings, counter-clockwise. Returns 0, or -1: out of
+ * memory. */
 int nyc_make_lots(const struct nyc_city *city, const int32_t *blocks,
                   int32_t n_blocks, int64_t n_lots, struct nyc_shapes *out);
 
-/** Two lines of three vertices for each block. 0, or -1. */
+/** Makes two lines of three vertices per block. Returns 0, or -1: out of
+ * memory. */
 int nyc_make_streets(const struct nyc_city *city, const int32_t *blocks,
                      int32_t n_blocks, struct nyc_shapes *out);
 
@@ -79,13 +83,13 @@ NYC_INLINE uint64_t nyc_hash(uint64_t seed, uint64_t stream, uint64_t i)
                    (i * 0x2545F4914F6CDD1Du));
 }
 
-/** floor(u * n / 2^32): a number below n. */
+/** Returns floor(u * n / 2^32), a number below n. */
 NYC_INLINE uint32_t nyc_below(uint32_t u, uint32_t n)
 {
     return (uint32_t)(((uint64_t)u * n) >> 32);
 }
 
-/** Corner (i, j), 0 <= i <= n_x, 0 <= j <= n_y. */
+/** Computes corner (i, j), 0 <= i <= n_x, 0 <= j <= n_y. */
 NYC_INLINE void nyc_corner(const struct nyc_city *city, int32_t i, int32_t j,
                            int32_t *x, int32_t *y)
 {
@@ -98,7 +102,8 @@ NYC_INLINE void nyc_corner(const struct nyc_city *city, int32_t i, int32_t j,
          (int32_t)nyc_below((uint32_t)(h >> 32), 2u * (uint32_t)jy);
 }
 
-/** About normal (a sum of 12 uniform numbers), deviation sigma feet. */
+/** Returns an approximately normal number (sum of 12 uniform numbers) with
+ * deviation sigma, in feet. */
 NYC_INLINE int32_t nyc_gauss(uint64_t seed, uint64_t stream, uint64_t i,
                              int32_t sigma)
 {
@@ -147,7 +152,7 @@ NYC_INLINE void nyc_point(const struct nyc_city *city, const int32_t *blocks,
     }
 }
 
-/** Terms of sums that do not depend on order. */
+/** Returns the term of a vertex in a sum that does not depend on the order. */
 NYC_INLINE uint64_t nyc_sum_vertex(uint64_t i, int32_t x, int32_t y)
 {
     return nyc_mix(nyc_mix(i) ^ (((uint64_t)(uint32_t)x << 32) | (uint32_t)y));

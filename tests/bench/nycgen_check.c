@@ -1,5 +1,5 @@
-/* Proves that this machine makes the same city as every other: the checksums
- * of seed 1. */
+/* Checks by the checksums of seed 1 that this machine generates exactly the
+ * city of every other machine. */
 #include "nycgen.h"
 
 #include <inttypes.h>
@@ -17,7 +17,7 @@ static uint64_t sum_of_shapes(const struct nyc_shapes *shapes)
     return sum;
 }
 
-static int differs(const char *what, uint64_t sum, uint64_t expected)
+static int check_sum_differs(const char *what, uint64_t sum, uint64_t expected)
 {
     printf("%s %016" PRIx64 " expected %016" PRIx64 "\n", what, sum, expected);
     return sum != expected;
@@ -35,11 +35,13 @@ int main(void)
         return 1;
     if (nyc_make_lots(&city, blocks, n_blocks, 735488, &shapes) != 0)
         return 1;
-    n_wrong += differs("lots", sum_of_shapes(&shapes), 0x5de47abc37facadau);
+    n_wrong +=
+        check_sum_differs("lots", sum_of_shapes(&shapes), 0x5de47abc37facadau);
     nyc_free_shapes(&shapes);
     if (nyc_make_streets(&city, blocks, n_blocks, &shapes) != 0)
         return 1;
-    n_wrong += differs("streets", sum_of_shapes(&shapes), 0x9870b315d1b91639u);
+    n_wrong += check_sum_differs("streets", sum_of_shapes(&shapes),
+                                 0x9870b315d1b91639u);
     nyc_free_shapes(&shapes);
     for (uint64_t i = 0; i < 10000000; i++)
     {
@@ -47,7 +49,7 @@ int main(void)
         nyc_point(&city, blocks, n_blocks, i, &x, &y);
         sum += nyc_sum_vertex(i, x, y);
     }
-    n_wrong += differs("points", sum, 0x81f558cb77c688cfu);
+    n_wrong += check_sum_differs("points", sum, 0x81f558cb77c688cfu);
     free(blocks);
     return n_wrong != 0;
 }

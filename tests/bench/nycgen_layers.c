@@ -1,8 +1,9 @@
 /* nycgen_layers [-points N] [-lots M] [-seed S] PREFIX
  *
- * Writes the city of nycgen.h as two FlatGeobuf layers without index, so that
- * row order is point order: PREFIX_points.fgb (id) and PREFIX_lots.fgb (lot_id,
- * landuse). For runs from OGR layer to OGR layer at the paper's size. */
+ * Writes the city of nycgen.h as two FlatGeobuf layers without an index, so
+ * that rows are in the order of points: PREFIX_points.fgb (id) and
+ * PREFIX_lots.fgb (lot_id, landuse). For joins from OGR layers to OGR layers at
+ * the size of the paper. */
 #include "nycgen.h"
 
 #include <cpl_conv.h>

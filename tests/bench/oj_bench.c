@@ -31,15 +31,15 @@ struct arguments
     struct oj_options options;
     const char *backend;
     int64_t n_repeats, batch, n_check;
-    int pinned, resident;    /* on a GPU */
-    int sums;                /* 1: values are summed; 2: by way of pairs */
-    int64_t n_on, n_exclude; /* classes of features; 0: none */
-    double window, period;   /* seconds; window < 0: times are not compared */
+    int pinned, resident; /* on a GPU */
+    int sums; /* 1: values are summed; 2: summed from stored pairs */
+    int64_t n_on, n_exclude; /* number of classes of features; 0: no classes */
+    double window, period; /* in seconds; window < 0: times are not compared */
 };
 
-/* Seconds spent in one run. The processor time of sorting is its share of wall
- * time in that of sorting and joining together: the library reports wall time
- * alone, and both keep all threads busy. */
+/* Seconds spent in one run. The library reports only wall-clock time for
+ * sorting; its processor time is estimated as a share of that of sorting and
+ * joining, since both use all threads. */
 struct times
 {
     double wall[4], cpu[4]; /* index, sort, join, total */
@@ -128,7 +128,7 @@ static double to_real(const char *name, const char *text)
     return value;
 }
 
-/* One of two words: 0 or 1. */
+/* Returns 0 or 1 for one of two words. */
 static int to_choice(const char *name, const char *text, const char *first,
                      const char *second)
 {
@@ -267,9 +267,9 @@ static void parse(struct arguments *a, int argc, char **argv)
     }
 }
 
-/* Indexes, and joins all batches. Only the two calls of the library are
- * timed. sample may be NULL.  The memory of matches is used again by the next
- * repeat, as a run of many batches uses it. */
+/* Indexes, and joins all batches. Only these two library calls are timed.
+ * sample may be NULL. The next repeat reuses the memory of matches, as a run of
+ * many batches does. */
 static oj_status run(const struct arguments *a, const struct oj_flat *input,
                      const struct oj_flat *join_side,
                      struct oj_matches *matches, struct times *times,
@@ -367,7 +367,7 @@ static oj_status bench_summing(const struct arguments *a,
     return bench_sums(&options, input, join_side, err);
 }
 
-/* All repeats, the answer and the check. */
+/* Runs all repeats, and prints the answer and the check. */
 static oj_status bench(const struct arguments *a, const struct oj_flat *input,
                        const struct oj_flat *join_side, int *different,
                        struct oj_error *err)
@@ -430,8 +430,8 @@ static oj_status bench(const struct arguments *a, const struct oj_flat *input,
     return status;
 }
 
-/* Of points: both sides are then the same arrays, as they are for a caller who
- * has the layer once. */
+/* 1 for a self join of points: both sides are then one set of arrays, as for a
+ * caller that has the layer once. */
 static int is_self_join(const struct arguments *a,
                         const struct oj_flat *join_side)
 {
@@ -440,8 +440,8 @@ static int is_self_join(const struct arguments *a,
            !a->data.far;
 }
 
-/* A class of n for each feature, by its place: the lower the class, the more
- * features it has.  The caller frees it; *out stays NULL where n is 0. */
+/* Makes a class for each feature, by its position; lower classes have more
+ * features. The caller frees *out; NULL if n is 0. */
 static oj_status make_classes(int64_t n_features, int64_t n, int32_t **out,
                               struct oj_error *err)
 {
@@ -460,14 +460,15 @@ static oj_status make_classes(int64_t n_features, int64_t n, int32_t **out,
     return OJ_OK;
 }
 
-/* The classes and times of both sides, on which pairs depend. */
+/* Classes and times of both sides, as conditions on pairs. */
 struct bench_classes
 {
     int32_t *on[2], *exclude[2];
     int64_t *from[2], *until[2];
 };
 
-/* Times in the period by a feature's place, and windows of the input. */
+/* Makes times within the period by the position of a feature, and windows for
+ * the input. */
 static oj_status make_times(const struct arguments *a, int is_input,
                             struct oj_flat *side, int64_t **from,
                             int64_t **until, struct oj_error *err)
@@ -558,7 +559,8 @@ int main(int argc, char **argv)
         a.options.input_kinds = oj_flat_is_points(&input)
                                     ? (unsigned)OJ_PART_POINT
                                     : (unsigned)input.part_kinds;
-        a.options.n_expected = input.n_features; /* as the command knows */
+        /* as in the command, which has the number in advance */
+        a.options.n_expected = input.n_features;
         status = set_classes(&a, &input, &join_side, &classes, &err);
         if (status != OJ_OK)
             ; /* reported below */

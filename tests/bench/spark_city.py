@@ -9,11 +9,12 @@ FOLDER   points_sorted, lots_sorted, streets_sorted: folders of GeoParquet; --ma
 PART     ways     nearest lot within 100 ft, GeoParquet to GeoParquet: join().to_parquet()
                   in one process with two threads, join_files(), and Spark's ways; wall
                   and processor seconds, Spark's start apart, and what they are of the first
+         files, broadcast, shuffle   one process and this way of Spark's only
          workers  the files way with one and with two workers
          peers    points in lots: join_files() in two processes, and dask-geopandas'
                   sjoin() on two workers
-         nearest  the nearest lot: join(), and Spark's nearestByJoin() of the first 1,000
-                  points and 1,000 lots (it makes their product)
+         nearest  the nearest lot of 1,000 points (--near): join(), and Spark's
+                  nearestByJoin(), which makes the product of both sides
          memory   the largest resident memory of a Python worker, by broadcast, shuffle
                   and files
          skew     three tenths of the points at one place: the slowest task beside the
@@ -21,10 +22,12 @@ PART     ways     nearest lot within 100 ft, GeoParquet to GeoParquet: join().to
          plan     join_files()'s plan of 10,000 row groups beside 10,000
          rates    rows and bytes that a core reads, joins, writes and shuffles in a second
          zones    sums of fares in 2,000 squares: by shuffle and by partial sums
---master of Spark (local[2]); --tiles (32); --turns (3): medians of runs in turn
+--master of Spark (local[2]); --tiles (the default of join_files(); of a shuffle 32);
+--turns (3): medians and least times of runs in turn
 
-Processor seconds are those of this process and all that it has started; beside them stands
-the load of the machine.  On a machine that does other work they are what to compare.
+Processor seconds are those of this process and all that it has started, beside them those
+of the JVM and of Spark's Python workers, and the load of the machine.  On a machine that
+does other work they are what to compare.
 
 Without the packages a part needs it is skipped with a line; without any: exit code 77.
 Needs the environment of ogrjoin[spark] with geopandas.
@@ -156,7 +159,7 @@ class Ticks:
     second: what ended processes have used is kept, which /proc does not."""
 
     def __init__(self):
-        self._used, self._lock = {}, threading.Lock()
+        self._used, self._kinds, self._lock = {}, {}, threading.Lock()
         threading.Thread(target=self._watch, daemon=True).start()
 
     def _watch(self):
@@ -164,11 +167,28 @@ class Ticks:
             self.seconds()
             time.sleep(1)
 
+    def _kind(self, pid):
+        """0: this process or one of its own, 1: a JVM, 2: a Python worker"""
+        try:
+            with open(f"/proc/{pid}/cmdline") as line:
+                words = line.read()
+        except OSError:
+            return 0
+        return 2 if "pyspark" in words and "java" not in words else int("java" in words)
+
     def seconds(self):
+        """[all, JVM, workers]"""
         with self._lock:
             for pid, words in processes().items():
-                self._used[pid, words[19]] = int(words[11]) + int(words[12])
-            return sum(self._used.values()) / os.sysconf("SC_CLK_TCK")
+                key = pid, words[19]
+                self._used[key] = int(words[11]) + int(words[12])
+                if self._kinds.get(key, 0) == 0:  # a worker is a fork that gets its name late
+                    self._kinds[key] = 0 if pid == os.getpid() else self._kind(pid)
+            made = np.zeros(3)
+            for key, used in self._used.items():
+                made[self._kinds[key]] += used
+            made[0] = made.sum()
+            return made / os.sysconf("SC_CLK_TCK")
 
 
 def python_workers():
@@ -212,7 +232,7 @@ class Resident:
 class Bench:
     def __init__(self, asked):
         self.folder, self.tiles, self.turns = asked.folder, asked.tiles, asked.turns
-        self.master = asked.master
+        self.master, self.near = asked.master, asked.near
         self.left, self.right = (f"{self.folder}/{n}_sorted" for n in ("points", "lots"))
         self.out = f"{self.folder}/joined"
         self._session, self._ticks = None, Ticks()
@@ -229,7 +249,8 @@ class Bench:
             self._session = None
 
     def spent(self, calls, turns=None):
-        """Runs the calls in turn; {name: (wall seconds, processor seconds)}, medians."""
+        """Runs the calls in turn; {name: (wall seconds, processor seconds, least wall
+        seconds)}, the first two medians."""
         made = {name: [] for name in calls}
         for _ in range(turns or self.turns):
             for name, call in calls.items():
@@ -238,12 +259,17 @@ class Bench:
                 start, cpu = time.perf_counter(), self._ticks.seconds()
                 call()
                 wall = time.perf_counter() - start
-                made[name].append((wall, self._ticks.seconds() - cpu))
+                made[name].append((wall, *(self._ticks.seconds() - cpu)))
         load = os.getloadavg()[0]
-        medians = {name: tuple(np.median(turn, axis=0)) for name, turn in made.items()}
-        for name, (wall, cpu) in medians.items():
-            print(f"  {name:44} {wall:8.2f} s {cpu:8.2f} CPU s (load {load:.0f})", flush=True)
-        return medians
+        found = {}
+        for name, turn in made.items():
+            wall, cpu, jvm, workers = np.median(turn, axis=0)
+            least = min(one[0] for one in turn)
+            found[name] = wall, cpu, least
+            parts = f", JVM {jvm:.1f}, workers {workers:.1f}" if jvm else ""
+            print(f"  {name:44} {wall:8.2f} s, least {least:.2f}, {cpu:8.2f} CPU s{parts} "
+                  f"(load {load:.0f})", flush=True)  # fmt: skip
+        return found
 
     def seconds(self, name, call, turns=None):
         return self.spent({name: call}, turns)[name][0]
@@ -254,11 +280,11 @@ class Bench:
 
     def by_frames(self, way, sides=None, **options):
         rows = oj.join(
-            *self.frames(sides), way=way, tiles=self.tiles, **CRS, **(options or OPTIONS)
+            *self.frames(sides), way=way, tiles=self.tiles or 32, **CRS, **(options or OPTIONS)
         )
         oj.write(rows, self.out, overwrite=True)
 
-    def ways(self):
+    def _beside_one_process(self, *names):
         def package():
             ogrjoin.join(self.left, self.right, threads=2, **OPTIONS).to_parquet(
                 f"{self.out}.one.parquet"
@@ -267,36 +293,48 @@ class Bench:
         def by_files():
             oj.join_files(self.left, self.right, self.out, session=self.session, **options)
 
-        print(f"  {explain_files(self.left, self.right, tiles=self.tiles, **OPTIONS)}")
         options = {"tiles": self.tiles, "overwrite": True, **OPTIONS}
-        self.session  # its start is not counted
-        made = self.spent({
-            "one process, two threads": package,
+        calls = {
             "files, no Spark": lambda: join_files(self.left, self.right, self.out, **options),
             "files, Spark (bar 1.3)": by_files,
             "broadcast, Spark (bar 2)": lambda: self.by_frames("broadcast"),
             "shuffle, Spark (bar 4)": lambda: self.by_frames("shuffle"),
-        })  # fmt: skip
-        one = made.pop("one process, two threads")
+        }
+        print(f"  {explain_files(self.left, self.right, tiles=self.tiles, **OPTIONS)}")
+        self.session  # its start is not counted
+        one = "one process, two threads"
+        made = self.spent({one: package, **{n: calls[n] for n in calls if n.startswith(names)}})
+        one = made.pop(one)
         for name, spent in made.items():
-            wall, cpu = (a / b for a, b in zip(spent, one))
-            print(f"  {name:44} {wall:8.2f} times, {cpu:.2f} of CPU")
+            wall, cpu, least = (a / b for a, b in zip(spent, one))
+            print(f"  {name:44} {wall:8.2f} times, of least times {least:.2f}, of CPU {cpu:.2f}")
+
+    def ways(self):
+        self._beside_one_process("files", "broadcast", "shuffle")
+
+    def files(self):
+        self._beside_one_process("files, Spark")
+
+    def broadcast(self):
+        self._beside_one_process("broadcast")
+
+    def shuffle(self):
+        self._beside_one_process("shuffle")
 
     def workers(self):
-        made = []
-        for _ in range(self.turns):
-            for n in (1, 2):
-                self.stop()
-                self._session = start_spark(f"local[{n}]")
-                calls = {f"files, {n} workers": lambda: oj.join_files(
-                    self.left, self.right, self.out, session=self.session, tiles=self.tiles,
-                    overwrite=True, **OPTIONS)}  # fmt: skip
-                self.spent(calls, turns=1)  # its workers start, and the JVM compiles
-                made.append(self.spent(calls, turns=1).popitem()[1])
+        made = {}
+        for n in (1, 2):  # a session each: its first run starts workers, and the JVM compiles
+            self.stop()
+            self._session = start_spark(f"local[{n}]")
+            calls = {f"files, {n} workers": lambda: oj.join_files(
+                self.left, self.right, self.out, session=self.session, tiles=self.tiles,
+                overwrite=True, **OPTIONS)}  # fmt: skip
+            self.spent(calls, turns=1)
+            made[n] = self.spent(calls).popitem()[1]
         self.stop()
-        one, two = (np.median(made[n::2], axis=0) for n in (0, 1))
-        print(f"  {'two workers (bar 1.7)':44} {one[0] / two[0]:8.2f} times; "
-              f"of CPU {two[1] / one[1]:.2f}")  # fmt: skip
+        wall, cpu, least = (a / b for a, b in zip(made[1], made[2]))
+        print(f"  {'two workers (bar 1.7)':44} {wall:8.2f} times, of least times {least:.2f}; "
+              f"of CPU {1 / cpu:.2f}")  # fmt: skip
 
     def peers(self):
         import dask
@@ -333,33 +371,32 @@ class Bench:
     def nearest(self):
         from pyspark.sql import functions as F
 
-        n = 1_000
-        few = {}
-        for name, path in (("points", self.left), ("lots", self.right)):
-            frame = geopandas.read_parquet(f"{path}/0.parquet").iloc[:n]
-            frame.to_parquet(f"{self.folder}/few_{name}.parquet")
+        # Spark has no distance to a polygon: a lot is its centre there.
+        points, lots = (geopandas.read_parquet(path) for path in (self.left, self.right))
+        n_points, n = len(points), min(self.near, len(points))
+        points = points.iloc[np.arange(n) * n_points // n]
+        points.to_parquet(f"{self.folder}/few_points.parquet")
+        few = []
+        for frame in (points, lots):
             at = frame.geometry.centroid
-            few[name] = self.session.createDataFrame(
-                list(zip(range(len(at)), at.x.tolist(), at.y.tolist())), "id int, x double, y double"
-            ).cache()
-            few[name].count()
-        points, lots = few["points"], few["lots"]
-        away = F.pow(points.x - lots.x, 2) + F.pow(points.y - lots.y, 2)
-        # Of points alone: Spark has no distance to a polygon.
-        theirs = self.seconds(f"nearestByJoin(), {n} x {n} points", lambda: points.nearestByJoin(
-            lots, away, 1, "exact", "distance").toArrow())  # fmt: skip
-        paths = [f"{self.folder}/few_{name}.parquet" for name in ("points", "lots")]
-        ours = self.seconds(f"join(), broadcast, {n} points x {n} lots", lambda: oj.join(
-            *self.frames(paths), way="broadcast",
-            op="nearest", **CRS).toArrow())  # fmt: skip
-        whole = self.seconds("join(), broadcast, the whole city", lambda: oj.join(
-            *self.frames(), way="broadcast", op="nearest", **CRS).write.format("noop").mode(
-            "overwrite").save(), turns=1)  # fmt: skip
-        pairs = [sum(explain_files(self.left, self.right, op="nearest").rows[i:i + 1])
-                 for i in (0, 1)]  # fmt: skip
-        print(f"  {f'ours, {n} x {n}':44} {theirs / ours:8.1f} times")
-        rate = theirs / n**2 * pairs[0] * pairs[1] / whole
-        print(f"  {'ours, the whole city, by pairs (bar 100)':44} {rate:8.0f} times")
+            rows = list(zip(range(len(at)), at.x.tolist(), at.y.tolist()))
+            few.append(self.session.createDataFrame(rows, "id int, x double, y double").cache())
+            few[-1].count()
+        away = F.pow(few[0].x - few[1].x, 2) + F.pow(few[0].y - few[1].y, 2)
+        theirs = self.seconds(f"nearestByJoin(), {n} x {len(lots)}", lambda: few[0].nearestByJoin(
+            few[1], away, 1, "exact", "distance").write.format("noop").mode("overwrite").save(),
+            turns=1)  # fmt: skip
+
+        def ours(name, left):
+            return self.seconds(name, lambda: oj.join(
+                *self.frames((left, self.right)), way="broadcast", op="nearest", **CRS
+            ).write.format("noop").mode("overwrite").save())  # fmt: skip
+
+        same = ours(f"join(), broadcast, {n} x {len(lots)}", f"{self.folder}/few_points.parquet")
+        whole = ours(f"join(), broadcast, {n_points} x {len(lots)}", self.left)
+        print(f"  {f'ours, {n} points':44} {theirs / same:8.1f} times")
+        rate = theirs / n * n_points / whole
+        print(f"  {f'ours, {n_points} points, theirs by points (bar 100)':44} {rate:8.0f} times")
 
     def memory(self):
         for name, call in (
@@ -423,7 +460,7 @@ class Bench:
         made = []
         for way in ("shuffle", "sums"):
             sides = [self.session.read.parquet(f) for f in (path, self.left)]
-            rows = oj.join(*sides, way=way, tiles=self.tiles, **CRS, **options)
+            rows = oj.join(*sides, way=way, tiles=self.tiles or 32, **CRS, **options)
             self.seconds(f"{way}, sums of {len(x)} squares", lambda: made.append(rows.toArrow()))
         one = ogrjoin.join(path, self.left, **{k: v for k, v in options.items() if k != "order"})
         one = one.read_all()
@@ -495,10 +532,10 @@ class Bench:
 
         def shuffle():
             left = self.frames(sides)[0]
-            left.repartition(self.tiles, "id").write.format("noop").mode("overwrite").save()
+            left.repartition(self.tiles or 32, "id").write.format("noop").mode("overwrite").save()
 
         def of(name, call, n, n_bytes):
-            _, cpu = self.spent({name: call}, turns=1)[name]
+            _, cpu, _ = self.spent({name: call}, turns=1)[name]
             print(f"    {n / cpu / 1e6:10.2f} M rows and {n_bytes() / cpu / 1e6:.0f} MB a second and core")
 
         def left():
@@ -520,8 +557,9 @@ class Bench:
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--master", default="local[2]")
-    parser.add_argument("--tiles", type=int, default=32)
+    parser.add_argument("--tiles", type=int)
     parser.add_argument("--turns", type=int, default=3)
+    parser.add_argument("--near", type=int, default=1_000)
     parser.add_argument("--make", type=int, nargs=2, metavar=("POINTS", "LOTS"))
     parser.add_argument("folder")
     parser.add_argument("part", nargs="*")

@@ -243,7 +243,8 @@ static inline void __threadfence(void)
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
-/* For the types that CUDA's atomics have, and no others. */
+/* Defines the atomic functions of a type; only the types of CUDA's atomics have
+ * them. */
 #define OJ_HOST_ATOMICS(T)                                                     \
     static inline T atomicAdd(T *at, T value)                                  \
     {                                                                          \

@@ -555,9 +555,9 @@ def check_names_of_pairs():
     same(Layer("out.gpkg").column("mean_d"), [5.0])
     true("hides" not in r.err, r)
     for given, says in (
-        (["-name_distance", "d", "-agg", "max(v)"], "no aggregate names 'd'"),
+        (["-name_distance", "d", "-agg", "max(v)"], "no aggregate uses 'd'"),
         (["-name_distance", "V", "-agg", "max(v)"], "already"),
-        (["-name_fid", "", "-agg", "count"], "no such column to leave out"),
+        (["-name_fid", "", "-agg", "count"], "no such column"),
         (["-agg", "max(join_rank)"], ["no field 'join_rank'", "pairs have: join_fid, join_distance, overlap_area"]),
         (["-agg", "stdev(v)"], "write stddev"),
         (["-agg", "count(distinct v)"], "unique(v)"),
@@ -637,19 +637,19 @@ def check_bad_words():
         ("", "function is missing"),
         ("summ(f)", ["no function 'summ'", "weighted_sum"]),
         ("sum", "needs a field"),
-        ("sum()", "names no field"),
+        ("sum()", "needs the name of a field"),
         ("sum(nothing)", ["nothing", "odd"]),
         ("sum(s)", ["needs numbers", "String"]),
         ("median(d)", "needs numbers"),
         ("count,", "function is missing"),
-        ("count sum(f)", "comma is missing"),
+        ("count sum(f)", "write a comma between aggregates"),
         ("sum(f", "not closed"),
         ("sum(f,i)", "one field"),
         ("concat(s, ;)", "quotes"),
         ("concat(s, ';)", "not closed"),
         ("sum(f), SUM(f)", "two columns"),
         ("count as name", "another name"),
-        ("count as", "missing"),
+        ("count as", "write a comma"),
     ):
         fails("-op", "contains", "-agg", words, *files, says=says, op=False)
     for given, says in (

@@ -20,6 +20,8 @@ MORE = """
 -op nearest -distance_to boundary points.gpkg zones.gpkg
 -op nearest -centroid_of join points.gpkg zones.gpkg
 -op nearest -k 2 -metric ellipsoid -bearing_field -t_srs EPSG:4326 -centroid_of join points.gpkg zones.gpkg
+-op nearest -k 3 -metric ellipsoid -bearing_field -t_srs EPSG:4326 -nearest_point_fields points.gpkg zones.gpkg
+-op dwithin -max_distance 200m -metric ellipsoid -t_srs EPSG:4326 -nearest_point_fields lines.gpkg points.gpkg
 -op nearest -point_on_surface_of join points.gpkg zones.gpkg
 -op disjoint -limit 9 points.gpkg zones.gpkg
 -op bbox lines.gpkg zones.gpkg

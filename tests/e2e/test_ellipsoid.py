@@ -110,6 +110,74 @@ def apart(p, q):
     return math.degrees(2 * math.asin(min(1.0, math.sqrt(h))))
 
 
+SHAPES = [
+    "POLYGON ((170 10, -170 10, -170 30, 170 30, 170 10))",  # across the antimeridian
+    "POLYGON ((0 70, 90 70, 180 70, -90 70, 0 70))",  # around the pole
+    "POLYGON ((0 0, 8 0, 8 8, 0 8, 0 0), (2 2, 6 2, 6 6, 2 6, 2 2))",
+    "LINESTRING (-60 -40, 20 -35)",  # over an ocean
+    "LINESTRING (10 0, 100 0)",
+    "LINESTRING (30 -80, 210 -80)",  # over the other pole
+    "LINESTRING (5 5, 5 5)",
+    "LINESTRING (0 1, 179.5 -1.2)",
+    "MULTIPOLYGON (((100 50, 101 50, 101 51, 100 50)), ((102 50, 103 50, 103 51, 102 50)))",
+    "MULTIPOINT ((-100 40), (-101 41))",
+    "GEOMETRYCOLLECTION (POINT (-30 -30), LINESTRING (-30 -31, -28 -31))",
+]
+
+
+def shapes(path):
+    make(path, [(wkt, {"jid": i}) for i, wkt in enumerate(SHAPES)], JOINED, kind=ogr.wkbUnknown, srs="EPSG:4326")
+
+
+def check_lines_and_polygons():
+    """From points and to points, against the reference; insides; nearest points and courses."""
+    need_geodesics()
+    some = [(180, 20), (45, 89), (4, 4), (1, 1), (0, 0), (5, 5), (55, 0), (0, 90), (30, -85)]
+    a = places("a.gpkg", somewhere(150, 7, some))
+    shapes("s.gpkg")
+    for words in (("-op", "nearest"), ("-k", 4, "-ties", "all"), ("-k", 3, "-min_distance", "200km"),
+                  ("-op", "dwithin", "-max_distance", "2000km"), ("-op", "nearest", "-max_distance", "500km")):
+        for sides in (("a.gpkg", "s.gpkg"), ("s.gpkg", "a.gpkg")):
+            r = succeeds(*words, "-metric", "ellipsoid", "-validate", "-overwrite", "o.gpkg", *sides)
+            true("validated: cpu against ellipsoid" in r.err and "no difference" in r.err, f"{words} {sides}: {r}")
+    run("-op", "dwithin", "-max_distance", "4000km", "-metric", "ellipsoid", "-nearest_point_fields",
+        "-bearing_field", "near.gpkg", "a.gpkg", "s.gpkg")
+    rows = [v for _, _, v in Layer("near.gpkg").rows if v["jid"] is not None]
+    true(len(rows) > 200, f"{len(rows)} pairs")
+    inside = {(tuple(a[v["id"]]), v["jid"]) for v in rows if v["join_distance"] == 0}
+    for pair in (((180, 20), 0), ((45, 89), 1), ((1, 1), 2), ((0, 0), 2), ((5, 5), 6), ((0, 90), 1)):
+        true(pair in inside, f"{pair} {inside}")
+    true(((4, 4), 2) not in inside, "the hole is no inside")
+    for v in rows:
+        p, q = a[v["id"]], (v["nearest_x"], v["nearest_y"])
+        if v["join_distance"] == 0:
+            true(v["join_bearing"] is None, f"{v}")
+            continue
+        metres, course = vincenty(p, q)
+        near(v["join_distance"], metres, 1e-3, f"{p} {q}")
+        near((v["join_bearing"] - course + 180) % 360 - 180, 0, 1e-5, f"{p} {q}")
+
+
+def check_foot_is_not_that_of_the_sphere():
+    """The point of the geodesic between two places on one parallel that is nearest to a place on
+    their middle meridian is on this meridian; on the sphere the arc runs elsewhere."""
+    need_geodesics()
+    places("a.gpkg", [(30, 20)])
+    make("line.gpkg", [("LINESTRING (0 40, 60 40)", {"jid": 1})], JOINED, kind=ogr.wkbLineString, srs="EPSG:4326")
+    found = {}
+    for metric in ("ellipsoid", "sphere"):
+        run("-op", "nearest", "-metric", metric, "-nearest_point_fields", "-overwrite", "o.gpkg", "a.gpkg", "line.gpkg")
+        found[metric] = Layer("o.gpkg").rows[0][2]
+    v = found["ellipsoid"]
+    near(v["nearest_x"], 30, 1e-9)
+    near(v["join_distance"], vincenty((30, 20), (30, v["nearest_y"]))[0], 1e-4)
+    # The middle of the geodesic, by its course at the start (Vincenty's direct problem is avoided:
+    # both halves are equally long, and the course at the middle is due east).
+    near(vincenty((30, v["nearest_y"]), (0, 40))[0], vincenty((0, 40), (60, 40))[0] / 2, 1e-3)
+    near(vincenty((30, v["nearest_y"]), (60, 40))[1], 90, 1e-6)
+    true(abs(found["sphere"]["nearest_y"] - v["nearest_y"]) > 1e-3, f"{found}")
+
+
 def check_nearest_differs_from_the_sphere():
     """A degree of latitude is 110.6 km at the equator and 111.7 km at the poles, one of
     longitude 111.3 km at the equator; on the sphere both are 111.2 km."""
@@ -144,12 +212,23 @@ def check_ways_agree():
     need_geodesics()
     places("a.gpkg", somewhere(400, 5))
     places("b.gpkg", somewhere(20000, 6), JOINED)
+    r = random.Random(8)
+    make("lots.gpkg", [(f"POLYGON (({x} {y}, {x + .2} {y}, {x + .2} {y + .2}, {x} {y + .2}, {x} {y}))", {"jid": i})
+                       for i, (x, y) in enumerate((r.randrange(-900, 900) / 5, r.randrange(-400, 400) / 5)
+                                                  for _ in range(6000))],
+         JOINED, kind=ogr.wkbPolygon, srs="EPSG:4326")
     words = (*WORDS, "-k", 3, "-ties", "all", "-bearing_field")
-    run(*words, "-threads", 1, "whole.gpkg", "a.gpkg", "b.gpkg")
-    for more in (("-threads", 3), ("-batch", 7), ("-memory", "500K")):
-        r = run(*words, *more, "-overwrite", "other.gpkg", "a.gpkg", "b.gpkg")
-        true("-memory" not in more or "tiles" in r.err, f"{r}")
-        same(dump("other.gpkg").replace("other", "whole"), dump("whole.gpkg"), f"{more}")
+    for sides in (("a.gpkg", "b.gpkg"), ("a.gpkg", "lots.gpkg"), ("lots.gpkg", "a.gpkg")):
+        for name in ("whole.gpkg", "other.gpkg"):
+            if os.path.exists(name):
+                os.remove(name)
+        run(*words, "-threads", 1, "whole.gpkg", *sides)
+        for more in (("-threads", 3), ("-batch", 7), ("-memory", "500K")):
+            if sides[0] == "lots.gpkg" and "-memory" in more:
+                continue  # the join side is too small for tiles
+            r = run(*words, *more, "-overwrite", "other.gpkg", *sides)
+            true("-memory" not in more or "tiles" in r.err, f"{r}")
+            same(dump("other.gpkg").replace("other", "whole"), dump("whole.gpkg"), f"{sides} {more}")
 
 
 def check_errors():
@@ -162,9 +241,15 @@ def check_errors():
     make("bare.geojson", [("POINT (0 0)", {"jid": 1})], JOINED)
     nearest = WORDS
     fails(*nearest, "o.gpkg", "flat.gpkg", "a.gpkg", op=False, says=["EPSG:2263", "-t_srs EPSG:4326"])
-    fails(*nearest, "o.gpkg", "a.gpkg", "line.gpkg", op=False, says=["'line'", "Line String", "-metric sphere"])
-    fails(*nearest, "o.gpkg", "line.gpkg", "a.gpkg", op=False, says=["'line'", "between points"])
-    fails(*nearest, "o.gpkg", "a.gpkg", "mixed.gpkg", op=False, says=["feature 2", "is not a point"])
+    fails(*nearest, "o.gpkg", "line.gpkg", "line.gpkg", op=False,
+          says=["'line'", "Line String", "one of the layers must be of points"])
+    fails(*nearest, "o.gpkg", "line.gpkg", "mixed.gpkg", op=False, says=["feature 2", "is not a point"])
+    fails(*nearest, "o.gpkg", "mixed.gpkg", "line.gpkg", op=False, says=["feature 2", "is not a point"])
+    fails(*nearest, "-sql", "SELECT * FROM mixed", "-dialect", "OGRSQL", "o.gpkg", "mixed.gpkg", "mixed.gpkg",
+          op=False, says=["one of the sides must be of points"])
+    fails(*nearest, "-along_field", "m", "o.gpkg", "a.gpkg", "line.gpkg", op=False, says=["-metric sphere"])
+    for sides in (("a.gpkg", "line.gpkg"), ("line.gpkg", "a.gpkg"), ("a.gpkg", "mixed.gpkg"), ("mixed.gpkg", "a.gpkg")):
+        succeeds(*nearest, "-overwrite", "o.gpkg", *sides)
     fails(*nearest, "-max_distance", "1deg", "o.gpkg", "a.gpkg", "a.gpkg", op=False, says=["-metric ellipsoid", "lengths"])
     fails(*nearest, "-distance", "hausdorff", "o.gpkg", "a.gpkg", "a.gpkg", op=False, says=["-distance hausdorff"])
     fails(*nearest, "-distance_to", "boundary", "o.gpkg", "a.gpkg", "a.gpkg", op=False, says=["planar"])
@@ -181,7 +266,7 @@ def check_errors():
     fails(*nearest, "-s_srs", saturn, "-join_srs", saturn, "o.gpkg", "a.gpkg", "a.gpkg", op=False,
           says=["flattening", "-metric sphere"])
     # Points that are made of them are points.
-    succeeds(*nearest, "-centroid_of", "join", "o.gpkg", "a.gpkg", "line.gpkg")
+    succeeds(*nearest, "-centroid_of", "join", "-overwrite", "o.gpkg", "line.gpkg", "line.gpkg")
 
 
 def check_without_geodesics():

@@ -408,7 +408,7 @@ def check_points_of_both_kinds():
     near(Layer("o.gpkg").rows[0][2]["join_distance"], shape.Centroid().Distance(shape.PointOnSurface()), 1e-12)
     for words in (("input", "both"), ("join", "join"), ("both", "both")):
         fails("-centroid_of", words[0], "-point_on_surface_of", words[1], "p.gpkg", "u.gpkg", "v.gpkg",
-              op=False, says=["both say what the"])
+              op=False, says=["both replace the features of the"])
 
 
 @once

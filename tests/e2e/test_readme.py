@@ -110,8 +110,6 @@ def run_tables(path, headings):
                 if "sphere" in words or "ellipsoid" in words:
                     words += ["-t_srs", "EPSG:4326"]
                     sides[0] = "pickups.gpkg"
-                if "ellipsoid" in words:
-                    sides[1] = "places_b.gpkg"
                 if "-unordered_pairs" in words:
                     sides[1] = sides[0]
                 words += ["out.gpkg", *sides]

@@ -336,9 +336,9 @@ def check_places_on_lines():
     fails("-op", "intersects", "-along_field", "a", "x.gpkg", "p.gpkg", "l.gpkg", op=False, says="nearest or dwithin")
     fails("-op", "nearest", "-along_field", "name", "x.gpkg", "p.gpkg", "l.gpkg", op=False, says="name")
     fails("-op", "nearest", "-distance", "hausdorff", "-along_field", "a", "x.gpkg", "p.gpkg", "l.gpkg", op=False,
-          says="least distance")
+          says="-distance least")
     fails("-op", "nearest", "-agg", "count", "-side_field", "a", "x.gpkg", "p.gpkg", "l.gpkg", op=False,
-          says="no aggregate names 'a'")
+          says="no aggregate uses 'a'")
 
 
 def check_relations_of_pairs():

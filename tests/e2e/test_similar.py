@@ -348,7 +348,7 @@ def check_around_texts_alone():
     for given in (("-overlap", "area"), ("-pick", "nearest"), ("-geometry", "connection"), ("-centroid_of", "input")):
         fails(*base, *given, "u.csv", two.a, two.b, says="no geometry", op=False)
     fails("-op", "similar", "u.csv", two.a, two.b, says="-similar", op=False)
-    fails(*base, "-ties", "all", "u.csv", two.a, two.b, says="-ties goes with -k", op=False)
+    fails(*base, "-ties", "all", "u.csv", two.a, two.b, says="-ties needs -k", op=False)
     fails(*base, "-max_distance", 5, "u.csv", two.a, two.b, says="no geometry", op=False)
     fails(*base, "-metric", "sphere", "u.csv", two.a, two.b, says="-max_distance", op=False)
     fails(*base, "-name_distance", "d", "u.csv", two.a, two.b, says="no distance", op=False)
@@ -416,7 +416,7 @@ def check_wrong_words():
         (("-measure", "dice"), "needs -similar"),
         (("-min_similarity", "0.5"), "needs -similar"),
         (("-pick", "most_similar"), "needs -similar"),
-        (("-similar", "name:0.6", "-agg", "count", "-name_similarity", "s"), "no aggregate names 's'"),
+        (("-similar", "name:0.6", "-agg", "count", "-name_similarity", "s"), "no aggregate uses 's'"),
     ):
         wrong(*near_, *given, says=says)
     with open("bad.csv", "w", encoding="utf-8") as file:

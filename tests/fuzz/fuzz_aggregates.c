@@ -1,8 +1,8 @@
-/* Any bytes as the words of -agg, over fields of all kinds with odd names: they
- * are refused with one line that says why, or make columns with names, as many
- * as there are functions. With clang: -fsanitize=fuzzer,address,undefined. With
- * OJ_FUZZ_MAIN: fuzz_aggregates [ITERATIONS], words made from the grammar and
- * mutated, from a fixed start. */
+/* Any bytes as the text of -agg, for fields of all kinds with odd names: it is
+ * refused with one line of error, or gives as many named columns as it has
+ * functions. With clang: -fsanitize=fuzzer,address,undefined. With
+ * OJ_FUZZ_MAIN: fuzz_aggregates [ITERATIONS], texts generated from the grammar
+ * and mutated, from a fixed seed. */
 #include "../../algs/api/rows/oj_row_columns.h"
 #include "../../driver/base/oj_message.h"
 #include "../../flatten/base/oj_alloc.h"

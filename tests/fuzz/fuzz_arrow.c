@@ -1,7 +1,8 @@
-/* Arrow arrays of every format with broken bytes, offsets, views and structs
- * into the library: they are refused, or make a layer that passes
- * oj_flat_check(). Lengths of buffers, which Arrow does not tell, stay true.
- * fuzz_arrow [ITERATIONS]: mutations of random arrays from a fixed start. */
+/* Arrow arrays of every format with changed bytes, offsets, views and structs
+ * are given to the library: it refuses them, or makes a layer that passes
+ * oj_flat_check(). Lengths of buffers stay right, because Arrow does not store
+ * them. fuzz_arrow [ITERATIONS]: mutations of random arrays from a fixed seed.
+ */
 #include "../../algs/api/library/arrow_features.h"
 #include "fuzz_bytes.h"
 
@@ -22,7 +23,8 @@ static void *buffer_of(const struct ArrowArray *array, int i)
     return (void *)(uintptr_t)array->buffers[i];
 }
 
-/* Offsets of lists can be anything: the length of what they hold is told. */
+/* Changes offsets of lists to any value; the length of the child stays right.
+ */
 static void spoil_lists(struct ArrowArray *array, int levels, int is_large)
 {
     int64_t width = is_large ? 8 : 4;
@@ -51,7 +53,7 @@ static void spoil_wkb(struct ArrowArray *array, enum arrow_form form,
         spoil_bytes(buffer_of(array, 1), 16 * n_rows);
 }
 
-/* Fewer elements than there are, or counts that make no sense. */
+/* Reduces the number of elements, or sets senseless counts. */
 static void spoil_struct(struct ArrowArray *array)
 {
     switch (pick(8))
@@ -98,7 +100,7 @@ static void spoil(const struct arrow_rows *rows,
         spoil_struct(array);
 }
 
-/* Read and released as they were: what the arrays' owner frees stays true. */
+/* Reads a changed array and restores it, since its owner must free it. */
 static void read_spoiled(const struct arrow_rows *rows,
                          const struct arrow_options *options)
 {

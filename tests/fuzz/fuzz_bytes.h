@@ -1,4 +1,4 @@
-/** What fuzzers ask for, and bytes that are changed at random. Include once. */
+/** Assertions of fuzzers, and random changes of bytes. Include once. */
 #ifndef FUZZ_BYTES_H
 #define FUZZ_BYTES_H
 
@@ -15,8 +15,9 @@ static inline void require(int holds, const char *what)
     }
 }
 
-/* Changes n bytes, n > 0, of an array of size: bits, values that hit borders,
- * cuts, gaps and repetitions. Returns how many there are then. */
+/* Changes the n bytes of an array, n > 0, which has room for size: flips bits,
+ * writes extreme values, cuts, removes and repeats. Returns the new number of
+ * bytes. */
 static inline size_t mutate(void *array, size_t n, size_t size,
                             const void *values, int n_values)
 {

@@ -1,9 +1,9 @@
-/* Any words as a command, and as the words of a dataset: they are refused with
- * one line that says why, or make a command whose parts are within their
- * bounds; nothing is read beyond them. With clang:
- * -fsanitize=fuzzer,address,undefined; lines of the input are the words. With
- * OJ_FUZZ_MAIN: fuzz_command [ITERATIONS], lines made from the table of options
- * and mutated, from a fixed start. */
+/* Any words as a command line, and as the words of a dataset: they are refused
+ * with one line of error, or give a command whose members are within their
+ * limits; nothing is read beyond the words. With clang:
+ * -fsanitize=fuzzer,address,undefined; the lines of the input are the words.
+ * With OJ_FUZZ_MAIN: fuzz_command [ITERATIONS], lines made from the table of
+ * options and mutated, from a fixed seed. */
 #include "../../driver/base/oj_message.h"
 #include "../../driver/base/oj_shell_words.h"
 #include "../../driver/command/oj_option_table.h"
@@ -31,7 +31,8 @@ static void check_error(struct oj_error *err)
         require((unsigned char)*c >= 0x20, "an error of several lines");
 }
 
-/* Of one that was taken, unless it asks for nothing but words of its own. */
+/* Checks a command that was accepted, unless it only prints help and the like.
+ */
 static void check_command(const struct oj_command *command)
 {
     const struct oj_relation *r = &command->relation;
@@ -48,7 +49,7 @@ static void check_command(const struct oj_command *command)
     require(command->vector_fields.n >= 0, "a number of fields below 0");
 }
 
-/* Words that are refused leave nothing behind. */
+/* Refused words must leave an empty command. */
 static void try_words(int n, const char *const *words)
 {
     struct oj_error err = {OJ_OK, ""};
@@ -65,7 +66,8 @@ static void try_words(int n, const char *const *words)
     }
 }
 
-/* A command of a dataset means the same when its words are written anew. */
+/* The words of a dataset, written anew from its command, give an equal command.
+ */
 static void try_line(const char *line)
 {
     struct oj_error err = {OJ_OK, ""};
@@ -164,7 +166,7 @@ static const char *const values[] = {"0",
                                      "dwithin",
                                      "similar"};
 
-/* To *line, and a letter behind it that parts words. */
+/* Appends an option, or a word, and a separator to the line. */
 static size_t add_word(char *line, size_t n, const char *dash, const char *word,
                        char end)
 {
@@ -177,7 +179,8 @@ static const char *any_value(void)
     return values[pick(sizeof values / sizeof *values)];
 }
 
-/* Options of the table with values that may suit them, and datasets. */
+/* Makes a line of options from the table, with values that may fit, and
+ * datasets. */
 static size_t make_line(char *line, char end)
 {
     size_t n = 0;

@@ -1,8 +1,8 @@
-/* Any bytes as a CRS, and as the metadata of a column of GeoArrow: they are
- * refused with one line that says why, or are a CRS whose unit is above 0 and
- * which is one with itself. With clang: -fsanitize=fuzzer,address,undefined.
- * With OJ_FUZZ_MAIN: fuzz_crs_text [ITERATIONS], texts of all kinds, mutated,
- * from a fixed start. */
+/* Any bytes as a CRS, and as the metadata of a GeoArrow column: they are
+ * refused with one line of error, or give a CRS whose unit is above 0 and which
+ * equals itself. With clang: -fsanitize=fuzzer,address,undefined. With
+ * OJ_FUZZ_MAIN: fuzz_crs_text [ITERATIONS], texts of all kinds, mutated, from a
+ * fixed seed. */
 #include "../../algs/api/rows/oj_crs_text.h"
 #include "../../driver/base/oj_message.h"
 #include "../../flatten/base/oj_alloc.h"

@@ -1,8 +1,8 @@
-/* Any bytes as the state of events: they are refused with one line that says
- * why, or read into keys that can be saved and read again.  With clang:
- * -fsanitize=fuzzer,address,undefined.  With OJ_FUZZ_MAIN: fuzz_event_state
- * [ITERATIONS], states mutated from a fixed start, most of them with a hash
- * that fits. */
+/* Any bytes as the state of events: they are refused with one line of error, or
+ * give keys that can be saved and read again. With clang:
+ * -fsanitize=fuzzer,address,undefined. With OJ_FUZZ_MAIN: fuzz_event_state
+ * [ITERATIONS], states mutated from a fixed seed, most of them with a matching
+ * hash. */
 #include "../../algs/pairs/events/oj_event_state.h"
 #include "../../flatten/base/oj_alloc.h"
 #include "../../flatten/base/oj_hash_mix.h"
@@ -31,7 +31,7 @@ static struct oj_flat make_join(void)
     return join;
 }
 
-/* The order of the FIDs. */
+/* tie ranks, which follow the FIDs */
 static const int32_t tie_rank[N_FEATURES] = {0, 2, 3, 4, 5, 6, 7, 8, 1};
 
 static struct oj_events *make_events(int has_texts, int is_nearest)
@@ -64,7 +64,7 @@ static oj_status read_state(const void *bytes, size_t n,
     return oj_event_state_read(bytes, (int64_t)n, "FILE", &state, events, err);
 }
 
-/* What was read is written, and read once more. */
+/* Writes the state that was read, and reads it again. */
 static void check_state(const struct oj_events *events, int has_texts,
                         int is_nearest)
 {
@@ -141,7 +141,7 @@ static size_t make_state(uint8_t *to)
     return n;
 }
 
-/* So that more than the hash is looked at. */
+/* Corrects the hash, so that the bytes behind it are read. */
 static void mend_hash(uint8_t *bytes, size_t n)
 {
     uint64_t hash = UINT64_C(0x13198A2E03707344);

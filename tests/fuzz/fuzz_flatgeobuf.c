@@ -1,9 +1,9 @@
-/* Files of FlatGeobuf with broken bytes, sizes that lie, and ends that come too
- * early, read by the lane: they are refused, left to GDAL from some row on, or
- * make a layer that passes oj_flat_check(). With clang:
- * -fsanitize=fuzzer,address,undefined; the bytes are those of the file behind
- * its header. With OJ_FUZZ_MAIN: fuzz_flatgeobuf [ITERATIONS], mutations of
- * files of every kind of geometry from a fixed start. */
+/* FlatGeobuf files with changed bytes, wrong sizes and early ends, read by the
+ * lane: they are refused, left to GDAL from some row on, or give a layer that
+ * passes oj_flat_check(). With clang: -fsanitize=fuzzer,address,undefined; the
+ * input replaces the file after its header. With OJ_FUZZ_MAIN: fuzz_flatgeobuf
+ * [ITERATIONS], mutations of files with every kind of geometry from a fixed
+ * seed. */
 #include "../../flatten/flatgeobuf/oj_flatgeobuf_read.h"
 #include "../../flatten/read/oj_attribute_table.h"
 #include "../../flatten/read/oj_layer_geometry.h"
@@ -29,7 +29,8 @@ enum
     N_ROWS = 40
 };
 
-static uint32_t sum; /* so that nothing that is read is left out */
+static uint32_t sum; /* sum of all values, so that the compiler reads each of
+                        them */
 
 static void look_at(const struct oj_chunk *chunk, int64_t row)
 {
@@ -65,7 +66,7 @@ static void add_rows(struct oj_flat_buf *flat, struct oj_slice *slice)
             sum += ((const uint8_t *)points->values)[16 * i + 15];
         else
             wkb = oj_slice_wkb(slice, i, &n);
-        /* What comes out is WKB, whatever the numbers in it are. */
+        /* the result must be WKB, with any coordinates */
         if (wkb != NULL)
             require(oj_layer_geometry_add_wkb(&work, flat, i, wkb, n, &err) ==
                         OJ_OK,
@@ -75,8 +76,8 @@ static void add_rows(struct oj_flat_buf *flat, struct oj_slice *slice)
 }
 
 /* Some rows. */
-static oj_status meets(void *user, const uint8_t *wkb, size_t n, int *is_met,
-                       struct oj_error *err)
+static oj_status read_and_filter(void *user, const uint8_t *wkb, size_t n,
+                                 int *is_met, struct oj_error *err)
 {
     (void)user;
     (void)err;
@@ -100,7 +101,7 @@ static void read_file(OGRLayerH layer, int n_threads, int are_points,
                                             .batch_rows = 32,
                                             .n_threads = n_threads,
                                             .box = has_filter ? box : NULL,
-                                            .meets = meets};
+                                            .meets = read_and_filter};
     void *reader = NULL;
     struct oj_flat_buf flat = {0};
     struct oj_error err;
@@ -190,7 +191,8 @@ static void add_row(OGRLayerH layer, const char *wkt, int i, size_t n_text)
     CPLFree(words);
 }
 
-/* A layer of one type, or of any; long texts, so that threads get pieces. */
+/* Makes a file with one type of geometry, or with any; texts are long, so that
+ * each thread gets rows. */
 static void make_file(int kind)
 {
     const char *wkt = shapes[kind % N_SHAPES];
@@ -215,7 +217,7 @@ static void make_file(int kind)
     GDALClose(dataset);
 }
 
-/* The whole file's layer, which no spoiled byte has touched. */
+/* Opens the original file, without changed bytes. */
 static OGRLayerH open_whole(GDALDatasetH *dataset)
 {
     *dataset = GDALOpenEx(WHOLE, GDAL_OF_VECTOR, NULL, NULL, NULL);
@@ -238,7 +240,7 @@ static void read_bytes(OGRLayerH layer, const GByte *bytes, size_t n,
     VSIUnlink(SPOILED);
 }
 
-/* data: a kind of file, and what stands behind its header. */
+/* data: kind of file, then the bytes after its header. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     GDALDatasetH dataset;
@@ -267,7 +269,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 #ifdef OJ_FUZZ_MAIN
 
-/* Bytes changed anywhere, most of them where features begin, or cut off. */
+/* Changes bytes anywhere, mostly where features begin, or truncates the file.
+ */
 static void spoil(GByte *bytes, size_t *n)
 {
     static const GByte values[] = {0, 1, 2, 4, 8, 0x7F, 0x80, 0xFF};

@@ -1,10 +1,10 @@
-/* Tables of GeoPackage with broken pages, read by the lane and by SQLite: rows
- * of the lane are the first ones of SQLite's, value by value, and all of them
- * where the lane comes to the end, which it does not where SQLite calls the
- * file malformed. With clang: -fsanitize=fuzzer,address,undefined; the bytes
- * are those of the file's end. With OJ_FUZZ_MAIN: fuzz_geopackage [ITERATIONS],
- * mutations of pages of several sizes, trees of several levels and long rows
- * from a fixed start. */
+/* GeoPackage tables with damaged pages, read by the lane and by SQLite: the
+ * rows of the lane equal the first rows of SQLite, value by value, and all rows
+ * if the lane reaches the end, which it must not if SQLite calls the file
+ * malformed. With clang: -fsanitize=fuzzer,address,undefined; the input
+ * replaces the end of the file. With OJ_FUZZ_MAIN: fuzz_geopackage
+ * [ITERATIONS], mutations of pages of several sizes, trees of several levels
+ * and long rows, from a fixed seed. */
 #include "../../flatten/geopackage/oj_gdal_sqlite.h"
 #include "../../flatten/geopackage/oj_geopackage_read.h"
 #include "../../flatten/read/oj_attribute_table.h"
@@ -34,8 +34,8 @@ enum
 
 #define FORMATS "lgUiZFFiU"
 
-/* Files that the lane read to their end, left to GDAL at some row, called
- * malformed; and those that SQLite calls so. */
+/* Numbers of files that the lane read completely, left to GDAL at some row, or
+ * called malformed; and number of files that SQLite called malformed. */
 static int64_t n_whole, n_left, n_malformed, n_refused;
 
 /* ---- files ----------------------------------------------------------------
@@ -50,8 +50,9 @@ static void run_sql(GDALDatasetH dataset, const char *sql)
     GDALDatasetReleaseResultSet(dataset, result);
 }
 
-/* Rows, every n-th of which has a text of n_text bytes more; the last column
- * was added later and every k-th row has it. */
+/* SQL that makes the rows of a kind of file: every n-th row has n_text more
+ * bytes of text; the last column was added later, and only every k-th row has
+ * it. */
 static const char *rows_of_kind(int kind)
 {
     static const int n_rows[] = {3, 60, 400}, n_text[] = {20, 900, 30000};
@@ -80,7 +81,7 @@ static int count_pages(GDALDatasetH dataset)
     return n;
 }
 
-/* Returns how many pages stand before those of the table. */
+/* Makes a file; returns the number of pages before those of the table. */
 static int make_file(int kind)
 {
     int n_before;
@@ -88,7 +89,7 @@ static int make_file(int kind)
     GDALDatasetH dataset = GDALCreate(GDALGetDriverByName("GPKG"), WHOLE, 0, 0,
                                       0, GDT_Unknown, NULL);
     require(dataset != NULL, "no dataset");
-    /* one layer, or GDAL gives no features tables */
+    /* without a layer GDAL makes no features table */
     require(GDALDatasetCreateLayer(dataset, "other", NULL, wkbPoint, NULL) !=
                 NULL,
             "no layer");
@@ -196,7 +197,8 @@ static void compare_value(const struct oj_column_view *column, int64_t i,
         compare_number(column, i, row, c);
 }
 
-/* The WKB of a blob stands behind its header; of a point there may be more. */
+/* Compares the WKB after the header of a blob. The blob of a point may have
+ * more bytes. */
 static void compare_geometry(const struct oj_slice *slice, int64_t i,
                              sqlite3_stmt *row)
 {
@@ -231,7 +233,7 @@ static void compare_rows(const struct oj_slice *slice, sqlite3_stmt *row)
 /* ---- one file -------------------------------------------------------------
  */
 
-/* A schema that is broken, too, may give the layer other columns. */
+/* 1 if the layer has all columns: a damaged schema may give it others. */
 static int has_all_columns(OGRLayerH layer)
 {
     static const char names[] = "abcdefghj";
@@ -266,7 +268,7 @@ static oj_status read_by_lane(void *reader, sqlite3_stmt *row)
     }
 }
 
-/* What comes behind the lane's rows. */
+/* 1 if SQLite calls the file malformed after the rows of the lane. */
 static int does_sqlite_refuse(sqlite3_stmt *row)
 {
     int code;
@@ -334,7 +336,7 @@ static void read_bytes(const GByte *bytes, size_t n, int n_threads)
     VSIUnlink(SPOILED);
 }
 
-/* data: a kind of file, and its last bytes. */
+/* data: kind of file, then its last bytes. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     vsi_l_offset n = 0;
@@ -373,7 +375,7 @@ static GByte *page_of(const struct pages *of, int number)
     return of->bytes + (size_t)(number - 1) * of->size;
 }
 
-/* One of the table's pages that are no overflow ones, most often. */
+/* Returns a page, mostly of the table and not an overflow page. */
 static GByte *pick_page(const struct pages *of)
 {
     int n = (int)(of->n / of->size), before = one_in(20) ? 1 : of->n_before;
@@ -387,7 +389,7 @@ static GByte *pick_page(const struct pages *of)
     return page;
 }
 
-/* Where a cell begins, with some bytes behind it in the page. */
+/* Returns the start of a cell that has some bytes after it in the page. */
 static GByte *pick_cell(const struct pages *of, GByte *page)
 {
     int head = page[0] == 5 ? 12 : 8, n = page[3] << 8 | page[4], at;
@@ -418,7 +420,7 @@ static void spoil_byte(GByte *at)
     }
 }
 
-/* Puts a number of a page, most often one that is there. */
+/* Writes a page number, mostly that of an existing page. */
 static void put_page_number(const struct pages *of, GByte *at)
 {
     int n = (int)(of->n / of->size), number = pick(n + 2);
@@ -485,7 +487,7 @@ static void read_kind(int kind, long n)
         struct pages of = {CPLMalloc((size_t)size), (size_t)size,
                            (size_t)(whole[16] << 8 | whole[17]), n_before};
         memcpy(of.bytes, whole, (size_t)size);
-        if (n > 1) /* the last one of a kind is sound */
+        if (n > 1) /* the last file of each kind is undamaged */
             spoil(&of);
         n_bytes_seen += (double)of.n;
         read_bytes(of.bytes, of.n, kind & 32 ? 3 : 1);

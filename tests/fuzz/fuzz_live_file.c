@@ -1,7 +1,7 @@
 /* Any bytes as the file of a kept index: it is refused, or gives points that
  * can be saved and read again. With clang: -fsanitize=fuzzer,address,undefined.
  * With OJ_FUZZ_MAIN: fuzz_live_file [ITERATIONS], mutations of saved files from
- * a fixed start. */
+ * a fixed seed. */
 #include "../../algs/live/live_file.h"
 #include "../../flatten/base/oj_hash_mix.h"
 
@@ -65,7 +65,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 }
 
 #ifdef OJ_FUZZ_MAIN
-/* A saved file of n points, whose checksum is right as a rule. */
+/* Makes a file of n points; its checksum is mostly right. */
 static size_t make_file(uint8_t *bytes, int n)
 {
     static int64_t id[32];
@@ -81,7 +81,7 @@ static size_t make_file(uint8_t *bytes, int n)
     return read_bytes(copy, bytes, MOST_BYTES);
 }
 
-/* Makes the checksum right again, so that what is behind it is looked at. */
+/* Corrects the checksum, so that the bytes behind it are read. */
 static void mend_checksum(uint8_t *bytes, size_t size)
 {
     int64_t n, number;

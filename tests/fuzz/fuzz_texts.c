@@ -1,8 +1,8 @@
-/* Any bytes as texts, as a word map, as -similar and -vector and as lists of
- * numbers: folding twice is folding once, sets are what they say and the same
- * in pieces, words are refused with one line. With clang:
- * -fsanitize=fuzzer,address,undefined. With OJ_FUZZ_MAIN: fuzz_texts
- * [ITERATIONS], mutations of the seeds from a fixed start. */
+/* Any bytes as texts, as a word map, as -similar and -vector, and as lists of
+ * numbers: folding twice equals folding once; token sets are consistent, and
+ * equal if texts arrive in pieces; invalid words are refused with one line.
+ * With clang: -fsanitize=fuzzer,address,undefined. With OJ_FUZZ_MAIN:
+ * fuzz_texts [ITERATIONS], mutations of the seeds from a fixed random seed. */
 #include "../../algs/foundations/relation/oj_compared_fields.h"
 #include "../../driver/source/oj_side_compared_columns.h"
 #include "../../flatten/base/oj_alloc.h"
@@ -23,7 +23,7 @@
 enum
 {
     MOST_TEXTS = 32,
-    N_TOKENS = 10 /* names in OJ_TOKEN_NAMES */
+    N_TOKENS = 10 /* number of names in OJ_TOKEN_NAMES */
 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -107,7 +107,7 @@ static void check_same(const struct oj_token_sets *a,
             what);
 }
 
-/* Text by text, and numbered when the last has come. */
+/* Adds text by text, and numbers the tokens after the last one. */
 static void try_pieces(const struct oj_texts *texts,
                        const struct oj_token_rules *rules,
                        const struct oj_token_sets *whole)

@@ -1,7 +1,7 @@
-/* Any bytes into the WKB reader: it refuses them or makes a layer that passes
+/* Any bytes as WKB: the reader refuses them or makes a layer that passes
  * oj_flat_check(). With clang: -fsanitize=fuzzer,address,undefined. With
  * OJ_FUZZ_MAIN: fuzz_wkb [ITERATIONS], mutations of the seeds from a fixed
- * start. */
+ * random seed. */
 #include "../../flatten/arrays/oj_wkb.h"
 #include "../../flatten/base/oj_alloc.h"
 
@@ -13,7 +13,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Once as the first feature (short form possible), once after a polygon. */
+/* Reads the bytes as the first feature (short form possible), and after a
+ * polygon. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct oj_flat_buf buf = {0};
@@ -53,7 +54,8 @@ int main(int argc, char **argv)
         wkb_seed(&w, pick(WKB_SEEDS), wkb_flags(pick(WKB_FLAGS)), pick(2));
         for (int m = pick(4); m > 0; m--)
             w.n = mutate(w.bytes, w.n, sizeof w.bytes, values, sizeof values);
-        exact = malloc(w.n); /* so that a sanitizer sees its end */
+        exact = malloc(w.n); /* exact size, so that a sanitizer reports reads
+                                beyond it */
         if (exact == NULL)
             return 1;
         memcpy(exact, w.bytes, w.n);

@@ -7,7 +7,7 @@
 #include "../../cuda/live/cuda_live.cuh"
 #include "../../flatten/base/oj_alloc.h"
 
-/* A device's time between two points of a stream. */
+/* Measures time on a device between two points of a stream. */
 struct stopwatch
 {
     cudaEvent_t begin = NULL, end = NULL;
@@ -77,8 +77,8 @@ static oj_status copy(struct oj_gpu_index *index, void *to, const void *from,
     return OJ_OK;
 }
 
-/* Without its layer an index has no answers: no family is asked any more.
- * *seconds: from the flat arrays on the device. */
+/* Prepares the join side again. Until this succeeds the index has no family and
+ * answers nothing. *seconds: time from the flat arrays on the device. */
 static oj_status make_layer_again(struct oj_gpu_index *index, double *seconds,
                                   struct oj_error *err)
 {
@@ -118,6 +118,7 @@ static oj_status rebuild(struct oj_gpu_index *index, double seconds[2],
     oj_cuda_family_free(place->of[number]);
     place->of[number] = NULL;
     seconds[0] = seconds[1] = 0.0;
+    place->device.peers = NULL; /* the other devices do not build theirs */
     OJ_TRY(make_layer_again(index, &seconds[0], err));
     OJ_CUDA_TRY(cudaDeviceSynchronize(), "waiting", err);
     OJ_TRY(watch.start(place->device.stream, err));
@@ -127,8 +128,8 @@ static oj_status rebuild(struct oj_gpu_index *index, double seconds[2],
     return watch.stop(place->device.stream, &seconds[1], err);
 }
 
-/* Takes the time of ask(of, &work, &points) of points on the device; of: the
- * family's index. Waits for it, also after an error. */
+/* Measures ask(of, &work, &points) for points on the device. of: index of the
+ * family. Waits for its end, also after an error. */
 template <typename Ask>
 static oj_status measure(struct oj_gpu_index *index,
                          const struct oj_gpu_points *points, double *seconds,
@@ -188,8 +189,8 @@ static oj_status pairs(struct oj_gpu_index *index,
     return status;
 }
 
-/* Copies of the words are made, folded and given back as for a batch; what is
- * only counted is added in place. */
+/* Makes copies of the words, sums them and frees them, as for a batch; pure
+ * counts are added in place. */
 static oj_status sum(struct oj_gpu_index *index,
                      const struct oj_gpu_points *points,
                      const struct oj_sum_request *request, int64_t *d_words,
@@ -227,7 +228,7 @@ static oj_status pin(const void *memory, int64_t bytes, struct oj_error *err)
 
 /* --- a kept index --------------------------------------------------------- */
 
-/* Copies of arrays of the first device in the memory of others. */
+/* Copies of arrays of the first device in the memory of other devices. */
 struct copies
 {
     int n = 0;
@@ -255,7 +256,7 @@ struct copies
         OJ_CUDA_TRY(cudaMemcpy(at[n++], from, (size_t)count * sizeof(T),
                                cudaMemcpyDefault),
                     "copying", err);
-        /* copies between devices may still be at work */
+        /* copies between devices may still be running */
         OJ_CUDA_TRY(cudaDeviceSynchronize(), "copying", err);
         return OJ_OK;
     }
@@ -288,7 +289,7 @@ static oj_status apply_copies(struct oj_gpu_live *live,
     return OJ_OK;
 }
 
-/* Of several devices, seconds are those of the wall. */
+/* Applies a batch on several devices; seconds are wall-clock seconds. */
 static oj_status apply_on_several(struct oj_gpu_live *live, int64_t n,
                                   const int64_t *id, const double *x,
                                   const double *y, double *seconds,
@@ -318,6 +319,7 @@ static oj_status live_apply(struct oj_gpu_live *live, int64_t n,
 {
     struct oj_cuda_live_part *part = &live->part[0];
     struct oj_cuda_live_plan plan = {};
+    struct oj_cuda_live_region place = {0, live->regions};
     struct stopwatch watch;
     oj_status status;
     OJ_TRY(oj_cuda_live_use(part, err));
@@ -327,7 +329,7 @@ static oj_status live_apply(struct oj_gpu_live *live, int64_t n,
                              "changing a kept index", err);
     *seconds = 0.0;
     OJ_TRY(watch.start(work.stream, err));
-    status = oj_cuda_live_prepare(part, &work, n, id, x, y, &plan);
+    status = oj_cuda_live_prepare(part, &work, &place, n, id, x, y, &plan);
     if (status == OJ_OK)
         status = oj_cuda_live_commit(part, &work, &plan);
     oj_cuda_live_abandon(part, &work, &plan);

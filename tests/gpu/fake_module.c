@@ -1,11 +1,11 @@
-/* A module that stands for ogrjoin_cuda.so in tests: two devices that are none,
- * and plain loops for the nearest of points, for pairs of equal points and for
- * boxes of lines and polygons that meet.
- * FAKE_GPU in the environment says how it fails: abi, none, full (no memory for
- * an index), held (not even for opening it), refuse (the join side), second
- * (the better method refuses it), crowded (no memory for a batch), lost, broken
- * or stopped (every join), mute (pairs are only counted or summed), plain (they
- * are neither). */
+/* A module that replaces ogrjoin_cuda.so in tests: two fake devices, and plain
+ * loops for nearest points, equal points, and intersecting boxes of lines and
+ * polygons. FAKE_GPU in the environment selects how it fails: abi; none (no
+ * device); full (no memory for an index); held (no memory even to open one);
+ * refuse (refuses the join side); second (its better method refuses it);
+ * crowded (no memory for a batch); lost, broken or stopped (every join fails);
+ * mute (pairs can only be counted or summed); plain (pairs can be neither
+ * counted nor summed). */
 #include "../../algs/foundations/kernels/oj_pair_verdict.h"
 #include "../../algs/foundations/relation/oj_gpu.h"
 #include "../../flatten/base/oj_alloc.h"
@@ -146,7 +146,7 @@ static int is_equal(const struct fake_index *index, const struct oj_flat *input,
            input->y[row] == index->join_side->y[feature];
 }
 
-/* Without FIDs, so that the order is that of the ordinals. */
+/* Finds equal points; without FIDs, in the order of ordinals. */
 static oj_status join_equal(const struct fake_index *index,
                             const struct oj_flat *input, struct oj_matches *out,
                             struct oj_error *err)

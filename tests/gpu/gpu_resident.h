@@ -1,6 +1,6 @@
 /** Points and answers that stay on a device, for measurements and tests: a
- *  table that the CUDA module of a build with tests shows beside its own
- *  (cuda_resident_points.cu). */
+ * table of functions that the CUDA module exports in builds with tests
+ * (cuda_resident_points.cu). */
 #ifndef GPU_RESIDENT_H
 #define GPU_RESIDENT_H
 
@@ -10,41 +10,40 @@
 extern "C" {
 #endif
 
-/** All on the index's first device. */
+/** Functions for an index's first device. */
 struct gpu_resident
 {
-    /** Device memory; free with release. */
+    /** Allocates device memory; free it with release. */
     oj_status (*allocate)(struct oj_gpu_index *index, int64_t bytes, void **out,
                           struct oj_error *err);
     void (*release)(struct oj_gpu_index *index, void *memory);
-    /** Copies between host and device memory, done on return. */
+    /** Copies between host and device memory; complete on return. */
     oj_status (*copy)(struct oj_gpu_index *index, void *to, const void *from,
                       int64_t bytes, struct oj_error *err);
 
-    /** Prepares the join side once more, as index() did. By the device's clock:
-     *  seconds[0] from the flat arrays on the device to segments in tie order
-     *  (FIDs and classes, where the join asks for them, are copied within it),
-     *  seconds[1] to the index. After an error the index may be good for
-     *  nothing but to be freed. */
+    /** Prepares the join side again, like index(). Seconds by the device's
+     * clock: seconds[0] from the flat arrays on the device to segments in tie
+     * order (includes copying FIDs and classes if the join needs them),
+     * seconds[1] until the index is complete. After an error the index can only
+     * be freed. */
     oj_status (*rebuild)(struct oj_gpu_index *index, double seconds[2],
                          struct oj_error *err);
 
-    /** One-to-one joins: fills d_row and d_measure [n] (device memory,
-     *  d_measure may be NULL) as struct oj_matches has them. *seconds: by the
-     *  device's clock, here and below. */
+    /** One-to-one joins: fills d_row and d_measure [n] in device memory
+     * (d_measure may be NULL) like struct oj_matches. *seconds: by the device's
+     * clock, as below. */
     oj_status (*join)(struct oj_gpu_index *index,
                       const struct oj_gpu_points *points, int32_t *d_row,
                       double *d_measure, double *seconds, struct oj_error *err);
 
-    /** Joins that give lists: makes them on the device, as for a batch of all
-     *  points, and drops them. */
+    /** Joins with lists: makes the lists of all points on the device, as for
+     * one batch, and discards them. */
     oj_status (*pairs)(struct oj_gpu_index *index,
                        const struct oj_gpu_points *points, int64_t *n_pairs,
                        double *seconds, struct oj_error *err);
 
-    /** Adds to d_words [join features * words of request] (device memory) what
-     *  the module's sum_pairs adds; the columns of request are device memory.
-     */
+    /** Adds to d_words [join features * words of request] in device memory what
+     * the module's sum_pairs adds; columns of request are in device memory. */
     oj_status (*sum)(struct oj_gpu_index *index,
                      const struct oj_gpu_points *points,
                      const struct oj_sum_request *request, int64_t *d_words,
@@ -53,16 +52,17 @@ struct gpu_resident
     /** Pins host memory for fast copies; slow (some seconds for many GB). */
     oj_status (*pin)(const void *memory, int64_t bytes, struct oj_error *err);
 
-    /** The module's live_apply(), of changes in memory of the first device; of
-     * an index on one device, its counts leave such batches out. On several
-     *  devices each gets the changes first, and seconds are those of the wall,
-     *  as below. */
+    /** The module's live_apply(), with changes in memory of the first device.
+     * On a single device its counts do not include such batches. With several
+     * devices the changes are copied to each first, and seconds are wall-clock
+     * seconds, as below. */
     oj_status (*live_apply)(struct oj_gpu_live *live, int64_t n,
                             const int64_t *id, const double *x, const double *y,
                             double *seconds, struct oj_error *err);
-    /** Its live_join(), of rows in memory of the first device; the pairs are
-     *  made on the devices, and dropped. Of several devices, *n_pairs counts
-     * the nearest that more than one has found for a row. */
+    /** The module's live_join(), with rows in memory of the first device; pairs
+     * are made on the devices and discarded. With several devices, *n_pairs
+     * counts nearest points more than once if several devices find one for a
+     * row. */
     oj_status (*live_join)(struct oj_gpu_live *live,
                            const struct oj_relation *relation,
                            const struct oj_gpu_live_rows *rows,
@@ -72,7 +72,7 @@ struct gpu_resident
 
 #define GPU_RESIDENT_SYMBOL "oj_gpu_resident"
 
-/** The table of the module that is loaded. OJ_ERR_NO_DEVICE: it has none. */
+/** Returns the table of the loaded module. OJ_ERR_NO_DEVICE: it has none. */
 OJ_MUST_USE oj_status gpu_resident_find(const struct gpu_resident **out,
                                         struct oj_error *err);
 

@@ -1,4 +1,4 @@
-/** One value added to the words of a join feature, as a device does it. */
+/** Adds one value to the words of a join feature, like a device does. */
 #ifndef PLAIN_SUMS_H
 #define PLAIN_SUMS_H
 

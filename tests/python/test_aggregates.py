@@ -168,7 +168,7 @@ def test_names_of_other_programs():
 def test_a_column_hides_that_of_the_pairs():
     zones, points = make_layers(2)
     right = points.append_column("join_distance", pa.array(np.full(len(points), 7.5)))
-    with pytest.warns(UserWarning, match="hides that of the pairs"):
+    with pytest.warns(UserWarning, match="not from that of the pairs"):
         got = ogrjoin.join(zones, right, "nearest", agg="max(join_distance)").read_all()
     assert set(got["max_join_distance"].to_pylist()) == {7.5}
     got = ogrjoin.join(zones, right, "nearest", agg="max(d)", name_distance="d").read_all()

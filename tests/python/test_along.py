@@ -459,7 +459,7 @@ def test_aggregates_of_relations():
 
 def test_a_named_column_is_used():
     points, lines = many_lines(3)
-    with pytest.raises(ogrjoin.Error, match="no aggregate names 'a'"):
+    with pytest.raises(ogrjoin.Error, match="no aggregate uses 'a'"):
         ogrjoin.join(points, lines, "nearest", agg="count", along_field="a").read_all()
 
 

@@ -339,11 +339,11 @@ def test_empty_sides():
     "options, error, text",
     [
         ({"similar": "nam:0.5"}, ogrjoin.InvalidError, 'no column "nam"'),
-        ({"similar": "name"}, ogrjoin.InvalidError, "how similar"),
+        ({"similar": "name"}, ogrjoin.InvalidError, "similar needs a threshold"),
         ({"similar": "name:2"}, ogrjoin.InvalidError, "above 0 and at most 1"),
         ({"similar": "price:0.5"}, ogrjoin.UnsupportedError, "no texts"),
         ({"similar": "list:0.5"}, ogrjoin.UnsupportedError, "no texts"),
-        ({"vector": "price"}, ogrjoin.InvalidError, "how different"),
+        ({"vector": "price"}, ogrjoin.InvalidError, "vector needs a maximum difference"),
         ({"vector": "price+list", "k": 1}, ogrjoin.UnsupportedError, "no numbers"),
         ({"vector": "price=p", "k": 1}, ogrjoin.InvalidError, 'no column "p"'),
         ({"vector": "a:x", "k": 1}, ogrjoin.InvalidError, "vector takes"),
@@ -361,5 +361,5 @@ def test_other_columns_of_texts():
     a = frame(20, 5)
     with pytest.raises(ogrjoin.InvalidError, match="it has 0, not 1"):
         ogrjoin.Index(a).pairs(a, "dwithin", max_distance=3, similar="name:0.5")
-    with pytest.raises(ogrjoin.InvalidError, match="no vectors"):
+    with pytest.raises(ogrjoin.InvalidError, match="needs numbers in both layers"):
         ogrjoin.Index(a).pairs(a, "similar", vector="price", k=1)

@@ -223,11 +223,11 @@ def test_what_is_wrong_is_said_by_the_call():
         index.pairs_batches(XY, batch_size=0)
     with pytest.raises(ogrjoin.UnsupportedError, match="one_to_one"):
         index.pairs_batches(XY, "nearest", one_to_one=True)
-    with pytest.raises(ogrjoin.Error, match="no join"):
+    with pytest.raises(ogrjoin.Error, match="no op"):
         index.pairs_batches(XY, "nearly")
     with pytest.raises(ogrjoin.InvalidError, match="both sides"):
         index.pairs_batches(XY, "nearest", on=np.zeros(N))
-    with pytest.raises(TypeError, match="int is no layer"):
+    with pytest.raises(TypeError, match="int cannot be joined"):
         list(index.pairs_batches(iter([3]), "nearest"))
     with pytest.raises(ValueError, match="max_distance has 210 values"):
         few = {"max_distance": np.ones(N - 1), "batch_size": 50}

@@ -107,8 +107,116 @@ def test_errors(geod):
         ogrjoin.pairs(series(a), series(b), "dwithin", max_distance="1deg", metric="ellipsoid")
     lines = series(b).copy()
     lines[3] = shapely.LineString([(0, 0), (1, 1)])
-    with pytest.raises(ogrjoin.Error, match="between points"):
-        ogrjoin.pairs(series(a), lines, "nearest", metric="ellipsoid")
+    with pytest.raises(ogrjoin.Error, match="one of the sides must be of points"):
+        ogrjoin.pairs(lines, lines, "nearest", metric="ellipsoid")
+
+
+def least(geod, p, line):
+    """Metres from a point to a line, by golden sections along each of its geodesics."""
+    best = np.inf
+    for (x0, y0), (x1, y1) in zip(line[:-1], line[1:]):
+        course, _, length = geod.inv(x0, y0, x1, y1)
+
+        def far(t):
+            n = len(t)
+            x, y, _ = geod.fwd([x0] * n, [y0] * n, [course] * n, t)
+            return np.asarray(geod.inv([p[0]] * n, [p[1]] * n, x, y)[2])
+
+        low, high = 0.0, length
+        for _ in range(10):
+            t = np.linspace(low, high, 60)
+            d = far(t)
+            i = int(d.argmin())
+            best = min(best, d[i])
+            low, high = t[max(i - 1, 0)], t[min(i + 1, 59)]
+    return best
+
+
+def lines(n, seed):
+    """Short and long, across the antimeridian, at poles, nearly around half the Earth."""
+    r = np.random.default_rng(seed)
+    found = []
+    for i in range(n):
+        x, y = r.uniform(-180, 180), np.degrees(np.arcsin(r.uniform(-1, 1)))
+        step = 10.0 ** r.uniform(-4, 1.8)
+        line = [(x, y)]
+        for _ in range(1 + int(r.integers(3))):
+            x, y = line[-1]
+            line.append((x + r.uniform(-step, step), float(np.clip(y + r.uniform(-step, step), -90, 90))))
+        found.append(line)
+    found += [
+        [(0, 0), (170, 0)],
+        [(12, -60), (12, 60)],
+        [(20, 80), (200, 80)],
+        [(10, 20), (189.6, -20.3)],
+        [(7, 7), (7, 7)],
+        [(170, 10), (-170, -10)],
+    ]
+    return found
+
+
+@pytest.mark.parametrize("turn", [False, True])
+def test_lines(geod, turn):
+    """Nearest and dwithin, points on either side, against a search along every edge."""
+    shapely = pytest.importorskip("shapely")
+    geopandas = pytest.importorskip("geopandas")
+    wgs84 = geod(ellps="WGS84")
+    a, b = points(25, 11), lines(25, 12)
+    a[0][10:14], a[1][10:14] = [b[0][0][0], b[1][1][0], 12, 30], [b[0][0][1], b[1][1][1], 5, 0]
+    shapes = geopandas.GeoSeries([shapely.LineString(line) for line in b], crs="EPSG:4326")
+    d = np.array([[least(wgs84, (a[0][i], a[1][i]), line) for line in b] for i in range(len(a[0]))])
+    sides = (shapes, series(a)) if turn else (series(a), shapes)
+    d = d.T if turn else d
+    found = ogrjoin.pairs(*sides, "nearest", k=4, metric="ellipsoid")
+    left, right = np.asarray(found.left), np.asarray(found.right)
+    np.testing.assert_allclose(np.asarray(found.distance), d[left, right], rtol=0, atol=1e-3)
+    near = d[left, right] < 9e6
+    np.testing.assert_allclose(np.asarray(found.distance)[near], d[left, right][near], rtol=0, atol=2e-6)
+    np.testing.assert_allclose(
+        d[left, right].reshape(-1, 4), np.sort(d, axis=1)[:, :4], rtol=0, atol=1e-3
+    )
+    found = ogrjoin.pairs(*sides, "dwithin", max_distance="3000km", metric="ellipsoid")
+    got = set(zip(np.asarray(found.left).tolist(), np.asarray(found.right).tolist()))
+    assert len(got) > 50
+    assert got == set(map(tuple, np.argwhere(d <= 3e6).tolist()))
+
+
+def test_polygons(geod):
+    """Inside: distance 0; outside: that of the ring. Decided by a ring with a vertex every km."""
+    shapely = pytest.importorskip("shapely")
+    geopandas = pytest.importorskip("geopandas")
+    wgs84 = geod(ellps="WGS84")
+    r = np.random.default_rng(13)
+    rings = []
+    for i in range(12):
+        x, y, step = r.uniform(-150, 150), r.uniform(-60, 60), 10.0 ** r.uniform(-2, 1)
+        turns = np.sort(r.uniform(0, 2 * np.pi, 7))
+        rings.append([(x + step * np.cos(t), y + step * np.sin(t)) for t in turns])
+    dense = []
+    for ring in rings:
+        at = []
+        for (x0, y0), (x1, y1) in zip(ring, ring[1:] + ring[:1]):
+            n = max(int(wgs84.inv(x0, y0, x1, y1)[2] / 1000), 1)
+            at += [(x0, y0)] + wgs84.npts(x0, y0, x1, y1, n)
+        dense.append(shapely.Polygon(at))
+    x, y = (
+        np.concatenate([r.uniform(min(p[i] for p in ring), max(p[i] for p in ring), 30) for ring in rings])
+        for i in (0, 1)
+    )
+    found = ogrjoin.pairs(
+        series((x, y)),
+        geopandas.GeoSeries([shapely.Polygon(ring) for ring in rings], crs="EPSG:4326"),
+        "dwithin",
+        max_distance="1000km",
+        metric="ellipsoid",
+    )
+    n_inside = 0
+    for i, j, metres in zip(np.asarray(found.left), np.asarray(found.right), np.asarray(found.distance)):
+        outline = least(wgs84, (x[i], y[i]), rings[j] + rings[j][:1])
+        inside = dense[j].contains(shapely.Point(x[i], y[i]))
+        assert abs(metres - (0 if inside else outline)) < 2e-6 or outline < 1
+        n_inside += metres == 0
+    assert n_inside > 50
 
 
 def test_frames_on_the_sphere():

@@ -101,7 +101,7 @@ def test_cut_and_continued(tmp_path):
     for a, b in zip(cuts, cuts[1:]):
         part = REPORTS.iloc[a:b].reset_index(drop=True)
         if a == 0:
-            with pytest.warns(UserWarning, match="not there yet"):
+            with pytest.warns(UserWarning, match="does not exist yet"):
                 events = ogrjoin.events(part, FENCES, "vehicle", state=state, fid=(None, "fid"))
         else:
             events = ogrjoin.events(part, FENCES, "vehicle", state=state, fid=(None, "fid"))

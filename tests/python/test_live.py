@@ -118,11 +118,11 @@ def test_what_apply_takes():
     }
     with pytest.raises(ogrjoin.InvalidError, match="x has 1 values, and ids has 2"):
         live.apply([1, 2], [1], [1])
-    with pytest.raises(ogrjoin.InvalidError, match="x is no column of 2 values"):
+    with pytest.raises(ogrjoin.InvalidError, match="x must be a column"):
         live.apply([1, 2], [[1, 1], [2, 2]], [1, 2])
-    with pytest.raises(ogrjoin.InvalidError, match="ids: whole numbers"):
+    with pytest.raises(ogrjoin.InvalidError, match="ids must be whole numbers"):
         live.apply(["a"], [1], [1])
-    with pytest.raises(ogrjoin.InvalidError, match="y: numbers are needed"):
+    with pytest.raises(ogrjoin.InvalidError, match="y must be numbers"):
         live.apply([5], [1], ["north"])
     counts = live.counts
     assert (counts["n"], counts["n_batches"], counts["n_unknown"]) == (4, 3, 1)
@@ -207,16 +207,16 @@ def boxes_and_points():
 @pytest.mark.parametrize(
     "settings, what",
     [
-        ({"within_time": "t=nope:0"}, "within_time has no effect on pairs: leave it out"),
-        ({"during": "a..b"}, "during has no effect on pairs: leave it out"),
-        ({"exclude": "self"}, "exclude has no effect on pairs: leave it out"),
-        ({"how": "inner"}, "how has no effect on pairs: leave it out"),
-        ({"agg": "count"}, "agg has no effect on pairs: leave it out"),
-        ({"overlap": "area"}, "overlap has no effect on pairs: leave it out"),
-        ({"along_field": "m"}, "along_field has no effect on pairs: leave it out"),
-        ({"relation_field": "r"}, "relation_field has no effect on pairs: leave it out"),
-        ({"events": "all"}, "events has no effect on pairs: leave it out"),
-        ({"state": "file"}, "state has no effect on pairs: leave it out"),
+        ({"within_time": "t=nope:0"}, "within_time has no effect on pairs, only on rows: leave it out"),
+        ({"during": "a..b"}, "during has no effect on pairs, only on rows: leave it out"),
+        ({"exclude": "self"}, "exclude has no effect on pairs, only on rows: leave it out"),
+        ({"how": "inner"}, "how has no effect on pairs, only on rows: leave it out"),
+        ({"agg": "count"}, "agg has no effect on pairs, only on rows: leave it out"),
+        ({"overlap": "area"}, "overlap has no effect on pairs, only on rows: leave it out"),
+        ({"along_field": "m"}, "along_field has no effect on pairs, only on rows: leave it out"),
+        ({"relation_field": "r"}, "relation_field has no effect on pairs, only on rows: leave it out"),
+        ({"events": "all"}, "events has no effect on pairs, only on rows: leave it out"),
+        ({"state": "file"}, "state has no effect on pairs, only on rows: leave it out"),
         ({"on": "a=b"}, "on has no effect on pairs of kept points"),
         ({"on": ([1, 2], [1, 2, 3])}, "on has no effect on pairs of kept points"),
         ({"id": ([1, 2], [1, 2, 3])}, "id has no effect on pairs of kept points"),

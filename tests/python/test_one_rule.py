@@ -84,13 +84,13 @@ def test_an_index_serves_numbers_and_texts():
         ("nearest", {"agg": "count"}, "agg has no effect on pairs"),
         ("nearest", {"prefix": "x"}, "prefix has no effect on pairs"),
         ("nearest", {"overlap": "area"}, "overlap has no effect on pairs"),
-        ("intersects", {"k": 2}, "k has no effect on op intersects: it goes with op nearest"),
+        ("intersects", {"k": 2}, "k has no effect on op intersects, only on op nearest"),
         ("within", {"max_distance": 3}, "max_distance has no effect on op within"),
         ("within", {"metric": "sphere"}, "metric has no effect on op within"),
         ("nearest", {"tokens": "words"}, "tokens has no effect without similar: leave it out"),
         ("nearest", {"norm": "l1"}, "norm has no effect without vector"),
         ("nearest", {"pick": "first", "one_to_one": True}, "do not go together"),
-        ("nearest", {"unordered": True, "unordered_pairs": True}, "they are one setting"),
+        ("nearest", {"unordered": True, "unordered_pairs": True}, "they are two names of one setting"),
     ],
 )
 def test_settings_without_effect(op, settings, what):

@@ -281,7 +281,7 @@ def test_errors_of_data():
     for bytes_ in (b"", b"\1", b"\1\1\0\0\0", b"\1\3\0\0\0\xff\xff\xff\xff"):
         with pytest.raises(ogrjoin.InvalidError):
             ogrjoin.pairs((X, Y), pa.array([bytes_]))
-    with pytest.raises(TypeError, match="is no layer"):
+    with pytest.raises(TypeError, match="cannot be joined"):
         ogrjoin.pairs((X, Y), 7)
     with pytest.raises(ValueError):
         ogrjoin.pairs((X, Y[1:]), CENTRE)

@@ -16,7 +16,7 @@ import ogrjoin
 pa = pytest.importorskip("pyarrow")
 shapely = pytest.importorskip("shapely")
 
-from ogrjoin.scale import boxes as scale_boxes
+from ogrjoin.scale import blocks, boxes as scale_boxes
 from ogrjoin.scale.copies import meeting, tiles_of_rows
 from ogrjoin.scale.parts import MEMORY_OF_BYTES, SideRows, cut_tile
 from ogrjoin.scale.sums import ZoneSums
@@ -386,6 +386,61 @@ def test_rows_that_no_disk_has_room_for():
             rows.extend(side.to_batches(max_chunksize=500))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def deal(r, sides, tiles, n_tasks, is_shuffled):
+    """Pieces of the rows of both sides, as tasks make them and an engine sorts them.
+    is_shuffled: the rows came to the tasks in any order."""
+    made, block = [], iter(range(10**6))
+    for side, (rows, of) in enumerate(zip(sides, tiles)):
+        order = r.permutation(len(rows)) if is_shuffled else np.arange(len(rows))
+        for part in np.array_split(order, n_tasks):
+            for few in np.array_split(part, 2):
+                at = np.flatnonzero(np.isin(of[0], few))
+                place = {row: i for i, row in enumerate(few.tolist())}
+                row = np.array([place[i] for i in of[0][at].tolist()], np.int64)
+                made += blocks.pieces(take(rows, few), row, of[1][at], side, ROW, block)
+    by = [(name, "ascending") for name in blocks.ORDER]
+    made = pa.Table.from_batches(made, schema=blocks.SCHEMA).sort_by(by).combine_chunks()
+    cuts = np.sort(r.integers(0, len(made) + 1, r.integers(0, 9)))
+    for a, b in zip([0, *cuts.tolist()], [*cuts.tolist(), len(made)]):
+        yield from made.slice(a, b - a).to_batches()
+
+
+@pytest.mark.parametrize("is_shuffled", (False, True))
+@pytest.mark.parametrize("seed", range(SEED, SEED + max(8, ROUNDS // 3)))
+def test_blocks_bring_the_rows_of_each_tile(seed, is_shuffled):
+    r = np.random.default_rng([26, seed])
+    n_tiles = int(r.integers(1, 6))
+    sides, tiles = [], []
+    for kind, n in (("boxes", 300), ("points", 500)):
+        rows = numbered(layer(r, kind, n)).drop_columns(["reach"])  # has NaN
+        rows = rows.append_column("long", pa.array(["x" * (i * 37 % 5000) for i in range(n)]))
+        lists = [None if i % 3 else [{"a": i}] * (i % 4) for i in range(n)]
+        sides.append(rows.append_column("lists", pa.array(lists)))
+        n_copies = r.integers(0, 3, n) if kind == "boxes" else np.ones(n, np.int64)
+        row = np.repeat(np.arange(n), n_copies)
+        tile = (np.arange(len(row)) * 7 + row) % n_tiles  # two copies of a row: other tiles
+        key = np.unique(row * n_tiles + tile)
+        tiles.append(np.divmod(key, n_tiles))
+    limit = float(r.choice([1e3, 1e5, np.inf]))
+    schemas = tuple(side.schema for side in sides)
+    found = blocks.blocks(deal(r, sides, tiles, int(r.integers(1, 4)), is_shuffled), schemas)
+    met = {}
+    for block in found:
+        assert met == {} or (block.tile, block.side) >= max(met)  # tile after tile
+        assert block.first == block.rows.column(ROW)[0].as_py()
+        met.setdefault((block.tile, block.side), []).append(block)
+    for tile in range(n_tiles):
+        for side in (0, 1):
+            mine = take(sides[side], tiles[side][0][tiles[side][1] == tile])
+            ordered = blocks.in_order(
+                met.get((tile, side), []), ROW, schemas[side], limit, tile
+            )
+            assert pa.Table.from_batches(ordered, schema=schemas[side]).equals(mine)
+            rows = SideRows(schemas[side], limit, tile)
+            rows.extend(block.rows for block in met.get((tile, side), []))
+            assert rows.ascending(ROW).table().equals(mine)
 
 
 @pytest.mark.parametrize("n_tiles", (1, 7, 64))

@@ -482,8 +482,8 @@ def test_errors_name_what_to_write(named, text):
         ({"on_attribute": "v"}, '"on_attribute"; did you mean "on"?'),
         ({"max_dist": 5}, '"max_dist"; did you mean "max_distance"?'),
         ({"where": "v > 1"}, '"where": filter the side before the join'),
-        ({"k": 0}, "k is a whole number from 1 to 2147483647, not 0"),
-        ({"max_pairs": -1}, "max_pairs is a whole number from 0 to 9007199254740992, not -1"),
+        ({"k": 0}, "k must be a whole number from 1 to 2147483647, not 0"),
+        ({"max_pairs": -1}, "max_pairs must be a whole number from 0 to 9007199254740992, not -1"),
     ],
 )
 def test_errors_of_words_of_other_libraries(named, text):
@@ -507,7 +507,7 @@ def test_the_side_that_is_no_layer_is_named():
     texts, places = ["POINT (1 1)"], [shapely.Point(1, 1), None]
     for join in (ogrjoin.join, ogrjoin.pairs):
         for left, right, side in (
-            (texts, places, "left side: row 0 is a str, no geometry .*from_wkt"),
+            (texts, places, "left side: row 0 is a str, not a geometry .*from_wkt"),
             (places, texts, "right side: row 0 is a str"),
             (places, np.array([None, 5], object), "right side: row 1 is a int"),
             (5, places, "left side"),
@@ -526,11 +526,11 @@ def test_files_that_cannot_be_read(tmp_path):
     for name in ("broken.gpkg", "broken.parquet"):
         (tmp_path / name).write_text("hello")
     for layer in ("three", 7):
-        with pytest.raises(ogrjoin.InvalidError, match=f"no layer {layer!r}: layer= is .* one, two"):
+        with pytest.raises(ogrjoin.InvalidError, match=f"no layer {layer!r}: give layer= one of .*one, two"):
             ogrjoin.scan(path, layer)
-    with pytest.raises(ogrjoin.InvalidError, match="right_layer= is one of one, two"):
+    with pytest.raises(ogrjoin.InvalidError, match="give right_layer= one of one, two"):
         ogrjoin.join(frame, path, right_layer="three")
-    with pytest.raises(ogrjoin.InvalidError, match="has no layers: leave layer= out"):
+    with pytest.raises(ogrjoin.InvalidError, match="which has no layers: leave layer= out"):
         ogrjoin.scan(tmp_path / "g.parquet", "one")
     for name in ("none.gpkg", "none.parquet", "broken.gpkg", "broken.parquet"):
         with pytest.raises(ogrjoin.InputError, match=name):

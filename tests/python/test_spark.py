@@ -363,6 +363,44 @@ def test_write(session, folders, tmp_path):
     assert os.listdir(tmp_path) == ["out"]
 
 
+@pytest.mark.parametrize("way", ("shuffle",) if IS_QUICK else ("broadcast", "shuffle"))
+def test_tasks_of_a_join_write_its_rows(session, folders, tmp_path, way):
+    left, right = (f.repartition(3) for f in frames(session, folders))
+    options = {"op": "nearest", "max_distance": 3, "k": 2, "fid": "n"}
+    options |= {"left_crs": "EPSG:2263", "right_crs": "EPSG:2263"}
+    rows = oj.join(left, right, way=way, tiles=5, **options)
+    out, again = str(tmp_path / "out"), str(tmp_path / "again")
+    n = oj.write(rows, out)
+    made = ogrjoin.scan(out).reader().read_all()
+    assert n == len(made) > 500
+    geometry = made.schema.field("geometry")
+    assert b"2263" in geometry.metadata[b"ARROW:extension:metadata"]
+    same_tables(made.drop_columns(["bbox"]), rows.toArrow())
+    if way == "shuffle":  # rows that come in another order make the same files
+        other = left.sortWithinPartitions("v")
+        assert oj.write(oj.join(other, right, way=way, tiles=5, **options), again) == n
+        assert content(again) == content(out)
+    with pytest.raises(ogrjoin.InvalidError, match="overwrite"):
+        oj.write(rows, out)
+    kept = rows.persist()
+    assert oj.write(kept, out, overwrite=True) == n  # by the data source
+    kept.unpersist()
+    same_tables(ogrjoin.scan(out).reader().read_all().drop_columns(["bbox"]), rows.toArrow())
+    assert set(os.listdir(tmp_path)) <= {"out", "again"}
+
+
+def test_a_join_that_fails_while_it_writes_leaves_the_former_output(session, folders, tmp_path):
+    left, right = frames(session, folders)
+    out = str(tmp_path / "out")
+    oj.write(oj.join(left, right, op="within", way="shuffle", tiles=3), out)
+    before = content(out)
+    failing = oj.join(left, right, op="nearest", way="shuffle", tiles=1, task_memory=200)
+    for path in (out, str(tmp_path / "new")):
+        with pytest.raises(Exception, match="set task_memory="):
+            oj.write(failing, path, overwrite=True)
+    assert content(out) == before and os.listdir(tmp_path) == ["out"]
+
+
 def test_a_task_that_fails_each_time_leaves_the_former_output(session, folders, tmp_path):
     rows, _ = joined_in_order(session, folders)
     out = str(tmp_path / "out")
@@ -393,6 +431,29 @@ def test_killed_while_it_writes(session, folders, tmp_path, what):
     flag, out, undisturbed = (str(tmp_path / name) for name in ("flag", "out", "undisturbed"))
     oj.write(rows, undisturbed)
     slow = rows.mapInArrow(Slowly(flag), rows.schema)
+    thread, killed = kill_when(flag, what)
+    oj.write(slow, out)
+    thread.join()
+    assert killed
+    assert content(out) == content(undisturbed)
+    assert sorted(os.listdir(tmp_path)) == ["flag", "out", "undisturbed"]
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc"), reason="no /proc")
+@pytest.mark.parametrize("what", (workers, executors))
+def test_killed_while_it_joins_and_writes(session, folders, tmp_path, what):
+    if what is executors and not MASTER.startswith("local-cluster"):
+        pytest.skip("executors are processes with OGRJOIN_SPARK_MASTER=local-cluster[2,1,1024]")
+    import pyspark.cloudpickle
+
+    pyspark.cloudpickle.register_pickle_by_value(sys.modules[__name__])
+    options = {"op": "nearest", "max_distance": 3, "fid": "n", "way": "shuffle", "tiles": 4}
+    left, right = frames(session, folders)
+    flag, out, undisturbed = (str(tmp_path / name) for name in ("flag", "out", "undisturbed"))
+    oj.write(oj.join(left, right, **options), undisturbed)
+    open(flag, "w").close()  # planning is not slowed
+    slow = oj.join(left.mapInArrow(Slowly(flag), left.schema), right, **options)
+    os.remove(flag)
     thread, killed = kill_when(flag, what)
     oj.write(slow, out)
     thread.join()

@@ -82,6 +82,35 @@ cut -d, -f1-4 "$dir/driven/events.csv" | sed 1d >"$dir/driven/library"
 cmp "$dir/driven/library" "$dir/driven/command" ||
     fail "the library and the command found other events"
 
+# The three nearest vehicles of each place in the last step: the first of them by
+# all distances from the middle of its eight corners.
+tr -d '"' <"$dir/driven/fences.csv" | awk -F, -v folder="$dir/driven" '
+NR > 1 {
+    gsub(/POLYGON|[()]/, "")
+    x = y = 0
+    for (i = 2; i <= 9; i++) {
+        split($i, at, " ")
+        x += at[1] / 8
+        y += at[2] / 8
+    }
+    least = -1
+    reports = folder "/reports.csv"
+    while ((getline line <reports) > 0) {
+        split(line, r, ",")
+        d = (r[3] - x) ^ 2 + (r[4] - y) ^ 2
+        if (r[1] == "59" && (least < 0 || d < least)) {
+            least = d
+            vehicle = r[2]
+        }
+    }
+    close(reports)
+    print "59," $1 "," vehicle
+}' >"$dir/driven/first"
+[ "$(grep -c '^59,' "$dir/driven/nearest.csv")" -eq 12 ] ||
+    fail "not three nearest vehicles of each place"
+grep '^59,' "$dir/driven/nearest.csv" | awk 'NR % 3 == 1' | cut -d, -f1-3 |
+    cmp - "$dir/driven/first" || fail "another vehicle is the nearest"
+
 # The joins one by one. Their summary lines have the pairs and the rows.
 mkdir "$dir/bin"
 ln -s "$(realpath "$ogrjoin")" "$dir/bin/ogrjoin"

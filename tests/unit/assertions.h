@@ -1,7 +1,7 @@
-/** Check's assertions without its marks: after each assertion that holds Check
- *  writes and flushes the line it stands in, one call of the system each, which
- *  was two thirds of the time of the tests that look at every row. Where a test
- *  crashed a debugger says. */
+/** Check's assertions without its marks. After each successful assertion Check
+ * writes and flushes its line number, a system call each, which took two thirds
+ * of the time of tests that assert for every row. A debugger shows where a test
+ * crashed. */
 #ifndef ASSERTIONS_H
 #define ASSERTIONS_H
 

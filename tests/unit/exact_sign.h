@@ -1,5 +1,5 @@
-/** The truth for orientation signs: whole numbers of any size. Slow and plain.
- *  Include once, in a test program. */
+/** Reference for orientation signs by integers of any size; slow and plain.
+ * Include once, in a test program. */
 #ifndef EXACT_SIGN_H
 #define EXACT_SIGN_H
 
@@ -7,7 +7,7 @@
 
 #include <limits.h>
 
-/* On which side of a -> b c lies: 1 left, -1 right, 0 on the line. */
+/* Side of a -> b on which c lies: 1 left, -1 right, 0 on the line. */
 static inline int exact_orientation(double ax, double ay, double bx, double by,
                                     double cx, double cy)
 {

@@ -1,5 +1,5 @@
-/** The exact word on two features, in one call each, for tests of what is
- *  faster.  Include once, in a test program. */
+/** The exact reference for two features, one call per question, to test faster
+ * code. Include once, in a test program. */
 #ifndef EXACT_TRUTH_H
 #define EXACT_TRUTH_H
 
@@ -17,7 +17,7 @@ static inline void exact_must(oj_status status, const struct oj_error *err)
     exit(1);
 }
 
-/* The matrix of feature i of a and feature j of b. */
+/* Returns the matrix of feature i of a and feature j of b. */
 static inline struct oj_matrix exact_matrix(const struct oj_flat *a, int64_t i,
                                             const struct oj_flat *b, int64_t j)
 {
@@ -27,7 +27,8 @@ static inline struct oj_matrix exact_matrix(const struct oj_flat *a, int64_t i,
     return matrix;
 }
 
-/* Where x, y is in feature f, whose lines and points are inside. */
+/* Returns the location of (x, y) in feature f; points and lines count as
+ * interior. */
 static inline enum oj_location exact_location(const struct oj_flat *flat,
                                               int64_t f, double x, double y)
 {
@@ -44,7 +45,7 @@ static inline enum oj_location exact_location(const struct oj_flat *flat,
                                  : OJ_OUTSIDE;
 }
 
-/* Whether the join by predicate or bbox holds for them. */
+/* 1 if the join (by predicate or bbox) holds for the two features. */
 static inline int exact_holds(const struct oj_relation *relation,
                               const struct oj_flat *a, int64_t i,
                               const struct oj_flat *b, int64_t j)
@@ -55,7 +56,8 @@ static inline int exact_holds(const struct oj_relation *relation,
     return holds;
 }
 
-/* -1, 0, 1: their distance is less than, equal to, greater than limit. */
+/* Returns -1, 0 or 1 if their distance is less than, equal to or greater than
+ * limit. */
 static inline int exact_order(const struct oj_flat *a, int64_t i,
                               const struct oj_flat *b, int64_t j,
                               enum oj_distance_to distance_to, double limit)
@@ -68,7 +70,7 @@ static inline int exact_order(const struct oj_flat *a, int64_t i,
     return order;
 }
 
-/* Whether one distance is as near to theirs as other, or nearer. */
+/* 1 if `one` is at least as near to their distance as `other`. */
 static inline int exact_is_nearer(const struct oj_flat *a, int64_t i,
                                   const struct oj_flat *b, int64_t j,
                                   enum oj_distance_to distance_to, double one,
@@ -82,7 +84,7 @@ static inline int exact_is_nearer(const struct oj_flat *a, int64_t i,
     return is_nearer;
 }
 
-/* The matrix with the sides exchanged. */
+/* Returns the matrix of the exchanged features. */
 static inline struct oj_matrix transposed_matrix(const struct oj_matrix *matrix)
 {
     struct oj_matrix out = *matrix;

@@ -1,14 +1,15 @@
-/** Points about which GEOS's distance has another definition of the area of a
- *  polygon.  Include once, after references.h. */
+/** Finds points for which GEOS's distance uses another definition of the area
+ * of a polygon. Include once, after references.h. */
 #ifndef GEOS_AREA_H
 #define GEOS_AREA_H
 
 #include "../../algs/foundations/kernels/oj_ring.h"
 #include "references.h"
 
-/* Of a polygon part GEOS takes the shell less the first hole around the point:
- * not what its rings enclose by even-odd when a hole reaches beyond its shell
- * or over another hole. */
+/* 1 if the definitions differ for a point in this part: GEOS takes the shell
+ * without the first hole that contains the point. This differs from the
+ * even-odd rule over all rings if a hole extends beyond its shell or overlaps
+ * another hole. */
 static inline int part_is_disputed(const struct oj_flat *flat, int64_t part,
                                    double x, double y)
 {
@@ -56,8 +57,8 @@ static inline int row_is_disputed(const struct oj_flat *join,
     return 0;
 }
 
-/* The input without the points about which GEOS has another definition, which
- * are counted. */
+/* Copies the input without the points for which the definitions differ; returns
+ * the number of these. */
 static inline int64_t copy_undisputed(const struct oj_flat *join,
                                       const struct oj_flat *input,
                                       struct oj_flat_buf *out)

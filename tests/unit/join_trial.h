@@ -1,6 +1,5 @@
-/** A join of two layers that are made for it, asked of backends, and the
- *  comparison of answers, to the last bit.  Include once, after references.h.
- */
+/** Two layers made for a join, joins of them by backends, and the comparison of
+ * answers, bit for bit. Include once, after references.h. */
 #ifndef JOIN_TRIAL_H
 #define JOIN_TRIAL_H
 
@@ -10,7 +9,8 @@
 
 #include <stdio.h>
 
-/** Owner of two layers and their columns; zeroed is empty. */
+/** Two layers and their columns. Owner; zeroed memory is a valid empty value.
+ */
 struct join_trial
 {
     struct oj_flat_buf join_buf, input_buf;
@@ -29,15 +29,15 @@ static inline void trial_free(struct join_trial *t)
     memset(t, 0, sizeof *t);
 }
 
-/** Views of what has been added. */
+/** Makes the views of all features added so far. */
 static inline void trial_view(struct join_trial *t)
 {
     t->join = oj_flat_buf_view(&t->join_buf);
     t->input = oj_flat_buf_view(&t->input_buf);
 }
 
-/** A view of the trial with its join layer, in the very arrays, as both sides.
- */
+/** Returns a view of the trial in which the arrays of the join layer are both
+ * sides. */
 static inline struct join_trial trial_with_itself(const struct join_trial *t)
 {
     struct join_trial alone = *t;
@@ -45,8 +45,9 @@ static inline struct join_trial trial_with_itself(const struct join_trial *t)
     return alone;
 }
 
-/** n_join features of kinds, or a few hundred more, FIDs in any order, and
- *  n_input points: the layers of a random scene, which is returned. */
+/** Makes the layers of a random scene, and returns the scene: n_join features
+ * of some kinds, or a few hundred more, with FIDs in any order; and n_input
+ * points. */
 static inline struct scene trial_make(struct join_trial *t, int n_join,
                                       unsigned kinds, int with_too_few,
                                       int n_input)
@@ -73,7 +74,7 @@ static inline struct oj_join *trial_open(const struct join_trial *t,
     return join;
 }
 
-/** Opens, asks and closes; how: the method, or NULL. */
+/** Opens a join, joins and closes it. how: receives the method, unless NULL. */
 static inline oj_status trial_ask(const struct join_trial *t,
                                   const char *backend,
                                   const struct oj_options *options,
@@ -103,7 +104,8 @@ static inline void trial_truth(const struct join_trial *t,
     trial_answer(t, "cpu", 2, out);
 }
 
-/** What an answer by distance promises of itself. */
+/** Asserts the properties of every answer of a join by distance: form, order,
+ * distances and counts. */
 static inline void trial_check_form(const struct join_trial *t,
                                     const struct oj_matches *m)
 {
@@ -138,7 +140,8 @@ static inline void trial_check_form(const struct join_trial *t,
                                                      : m->n_rows);
 }
 
-/** Distances of one times scale. */
+/** 1 if the distances are equal bit for bit, the first after multiplication by
+ * scale. */
 static inline int same_measure(const struct oj_matches *one, int64_t i,
                                const struct oj_matches *other, int64_t j,
                                double scale)
@@ -148,8 +151,9 @@ static inline int same_measure(const struct oj_matches *one, int64_t i,
            (isnan(one->measure[i]) && isnan(other->measure[j]));
 }
 
-/** The pairs of row a of one answer and row b of another are the same: features
- *  of one through places (NULL: as they are), distances times scale. */
+/** Asserts that row a of one answer and row b of another have equal pairs.
+ * places: maps the features of `one`, NULL: unchanged; scale: factor for its
+ * distances. */
 static inline void same_row(const char *what, const struct oj_matches *one,
                             int64_t a, const struct oj_matches *other,
                             int64_t b, const int32_t *places, double scale)
@@ -177,7 +181,7 @@ static inline void same_row(const char *what, const struct oj_matches *one,
     }
 }
 
-/** All rows of ours against rows first .. of truth. */
+/** Asserts that all rows of ours equal the rows of truth from `first` on. */
 static inline void same_rows(const char *what, const struct oj_matches *ours,
                              const struct oj_matches *truth, int64_t first)
 {
@@ -197,7 +201,8 @@ static inline void same_matches(const char *what, const struct oj_matches *ours,
     same_rows(what, ours, truth, 0);
 }
 
-/** Batches of size rows, most of them at most, have the rows of truth. */
+/** Asserts that batches of random sizes, at most `most` rows each, have the
+ * rows of truth. */
 static inline void trial_check_batches(const struct join_trial *t,
                                        const char *backend,
                                        const struct oj_options *options,
@@ -221,8 +226,8 @@ static inline void trial_check_batches(const struct join_trial *t,
     oj_flat_slice_free(&batch);
 }
 
-/** The answers of cpu and of the other are the same; returns the number of
- *  pairs. */
+/** Asserts that the backend cpu and the other one have equal answers; returns
+ * the number of pairs. */
 static inline int64_t trial_compare(const struct join_trial *t,
                                     const char *backend,
                                     const struct oj_options *options)

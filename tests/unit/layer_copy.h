@@ -1,4 +1,4 @@
-/** Layers through the layer reader and the layer writer. */
+/** Reads layers with the layer reader and writes them with the layer writer. */
 #ifndef OJ_TEST_LAYER_COPY_H
 #define OJ_TEST_LAYER_COPY_H
 
@@ -26,7 +26,8 @@ static inline struct oj_read_options reading(OGRLayerH layer, int use_lanes,
     return options;
 }
 
-/* All columns of an input layer to an output layer with the same fields. */
+/* Options that write all columns of an input layer to an output layer with
+ * these fields. */
 static inline struct oj_write_options writing(OGRLayerH layer,
                                               struct oj_column *columns)
 {
@@ -53,8 +54,9 @@ static inline void no_matches(struct oj_matches *matches, int64_t n)
     }
 }
 
-/* A whole layer without geometries: the same arrays by a lane as by features.
- * name: of the lane that has all rows; NULL: there is none. */
+/* Reads a layer without OGR geometries by a lane and by features, and asserts
+ * that the arrays are equal. name: lane that must read all rows; NULL: no lane
+ * may. */
 static inline void compare_arrays(OGRLayerH layer,
                                   const struct oj_read_options *by_lane,
                                   const char *name)
@@ -95,7 +97,8 @@ static inline void compare_arrays(OGRLayerH layer,
     }
 }
 
-/* Returns the status that ended it; rows are written as they are. */
+/* Copies all rows without pairs, so that they stay unchanged. Returns the
+ * status of the first failure; rows read before it are written. */
 static inline oj_status copy_layer(OGRLayerH from, OGRLayerH to,
                                    const struct oj_read_options *options,
                                    struct oj_read_counts *counts,

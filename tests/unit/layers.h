@@ -1,6 +1,5 @@
-/** Layers for the tests of what knows OGR: every field type, every shape, made
- *  through a real driver, and comparisons of whole layers.
- */
+/** Layers for tests of code that uses OGR: every field type and every shape,
+ * made by a real driver; and comparisons of whole layers. */
 #ifndef OJ_TEST_LAYERS_H
 #define OJ_TEST_LAYERS_H
 
@@ -24,7 +23,7 @@ struct test_field
     OGRFieldSubType subtype;
 };
 
-/* The first ones are those that a stream carries. */
+/* Field types; a stream can carry the first ones. */
 enum
 {
     FIELD_I32 = 1,
@@ -78,7 +77,7 @@ static const char *const test_shapes[] = {
     "((0 0 0,0 1 0,0 1 1,0 0 1,0 0 0)))",
     "GEOMETRYCOLLECTION (POINT (3 3),GEOMETRYCOLLECTION (TIN Z "
     "(((0 0 0,0 0 1,0 1 0,0 0 0)))))",
-    "CURVEPOLYGON ((0 0,4 0,4 4,0 4))", /* not closed */
+    "CURVEPOLYGON ((0 0,4 0,4 4,0 4))", /* a ring that is not closed */
     "MULTISURFACE (((0 0,4 0,4 4,0 0)),CURVEPOLYGON ((0 0,4 0,4 4,0 4)))"};
 
 enum
@@ -87,7 +86,8 @@ enum
     FIRST_CURVE = 15
 };
 
-/* A dataset with one layer "things" of the first n_fields fields. */
+/* Makes a dataset with one layer "things" that has the first n_fields fields.
+ */
 static inline GDALDatasetH make_layer(const char *driver, const char *path,
                                       int n_fields, OGRwkbGeometryType type,
                                       const char *const *options)
@@ -127,7 +127,7 @@ static inline void set_list(OGRFeatureH feature, int field, OGRFieldType type,
         OGR_F_SetFieldStringList(feature, field, words);
 }
 
-/* A value that depends on the row; some are NULL, some unset. */
+/* Sets a value that depends on the row number; some are NULL, some unset. */
 static inline void set_value(OGRFeatureH feature, int field, int i)
 {
     OGRFieldDefnH defn = OGR_F_GetFieldDefnRef(feature, field);
@@ -152,7 +152,7 @@ static inline void set_value(OGRFeatureH feature, int field, int i)
                                                     : (double)i / 3.0);
     else if (type == OFTString)
     {
-        /* never cut within the two bytes of the first letter */
+        /* never truncate within the two bytes of the first letter */
         CPLsnprintf(text, sizeof text, "%.*s%d", 2 + i % 48,
                     "\xC3\xBC some text with\nlines and more and more of it",
                     i);
@@ -177,7 +177,7 @@ static inline void set_value(OGRFeatureH feature, int field, int i)
         set_list(feature, field, type, i);
 }
 
-/* Row i with FID i + 1; wkt may be NULL. */
+/* Adds row i with the FID i + 1; wkt may be NULL. */
 static inline void add_row(OGRLayerH layer, int i, const char *wkt)
 {
     OGRFeatureH feature = OGR_F_Create(OGR_L_GetLayerDefn(layer));
@@ -198,7 +198,7 @@ static inline void add_row(OGRLayerH layer, int i, const char *wkt)
     OGR_F_Destroy(feature);
 }
 
-/* n points, every tenth without geometry when with_null. */
+/* Adds n points; if with_null is 1, every tenth has no geometry. */
 static inline void add_points(OGRLayerH layer, int n, int with_null)
 {
     for (int i = 0; i < n; i++)
@@ -230,8 +230,8 @@ static inline OGRLayerH first_layer(GDALDatasetH dataset)
     return GDALDatasetGetLayer(dataset, 0);
 }
 
-/* Both feature's field number f as OGR holds it. unset_is_null: what a driver
- * makes of it. */
+/* Asserts that both features have the value of field f, as stored by OGR.
+ * unset_is_null: the driver stores unset values as NULL. */
 static inline void same_value(OGRFeatureH a, OGRFeatureH b, int f,
                               int unset_is_null)
 {
@@ -284,7 +284,7 @@ static inline void same_geometry(OGRGeometryH a, OGRGeometryH b)
     CPLFree(y);
 }
 
-/* Layers of the same rows in the same order. */
+/* Asserts that both layers have equal rows in equal order. */
 static inline void same_layers(OGRLayerH a, OGRLayerH b, int with_fids,
                                int unset_is_null)
 {

@@ -1,5 +1,5 @@
-/** Tables with names in the first line, as of the answers of GEOS's and JTS's
- *  test suites.  Include once, in a test program. */
+/** Reads tables with names in the first line, such as the answers of the test
+ * suites of GEOS and JTS. Include once, in a test program. */
 #ifndef ORACLE_TABLE_H
 #define ORACLE_TABLE_H
 
@@ -13,7 +13,8 @@
 
 #define MOST_FIELDS 8
 
-/* A table with a line of names first; fields may be in quotes. */
+/* A table whose first line has the names of columns; fields may be in quotes.
+ */
 struct oracle_table
 {
     char *text;
@@ -42,7 +43,8 @@ static inline char *read_file(const char *name)
     return text;
 }
 
-/* Cuts the next field out of the text in place; *end_of_row tells. */
+/* Terminates the next field in place, returns it and advances *text;
+ * *end_of_row is 1 if it is the last of its row. */
 static inline char *next_field(char **text, int *end_of_row)
 {
     char *from = *text, *to = *text, *field = *text;
@@ -100,7 +102,7 @@ static inline int read_table(const char *name, struct oracle_table *table)
     return 1;
 }
 
-/* Field of a row, by its column's name. */
+/* Returns the field of a row by the name of its column. */
 static inline const char *get(const struct oracle_table *table, int row,
                               const char *column)
 {
@@ -122,7 +124,7 @@ static inline void free_table(struct oracle_table *table)
 static inline int find_case(const struct oracle_table *cases,
                             const char *case_id)
 {
-    static int last = 1; /* tests of a case follow each other */
+    static int last = 1; /* the tests of a case are consecutive */
     for (int i = 0; i < cases->n_rows; i++)
     {
         int row = (last + i) % cases->n_rows;

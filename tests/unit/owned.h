@@ -1,4 +1,5 @@
-/** Layers and answers that are freed where their block ends. */
+/** Layers and answers that are freed automatically at the end of their block.
+ */
 #ifndef OWNED_H
 #define OWNED_H
 

@@ -1,7 +1,7 @@
-/** Pairs by distance the plain way: every input feature against every join
- *  feature, all pairs of segments, exact crossings, all vertices in all
- *  polygons; and the comparison of an answer with that.  Include once, after
- *  random_layers.h. */
+/** A plain computation of pairs by distance: every input feature with every
+ * join feature, all pairs of segments, exact crossings, all vertices in all
+ * polygons; and a comparison of answers with it. Include once, after
+ * random_layers.h. */
 #ifndef PLAIN_PAIRS_H
 #define PLAIN_PAIRS_H
 
@@ -11,7 +11,7 @@
 #include "../../algs/foundations/kernels/oj_segment.h"
 #include "../../algs/pairs/selection/oj_pair_filter.h"
 
-/* A side: where its parts, rings and vertices are, in either form. */
+/* Positions of the parts, rings and vertices of a side, in either form. */
 static inline int64_t part_begin(const struct oj_flat *flat, int64_t feature)
 {
     if (!oj_flat_is_points(flat))
@@ -43,7 +43,7 @@ static inline int plain_between(double u, double a, double b)
     return (a <= u && u <= b) || (b <= u && u <= a);
 }
 
-/* c on the segment a -> b */
+/* 1 if c is on the segment a -> b. */
 static inline int plain_on(const double *a, const double *b, const double *c)
 {
     return plain_between(c[0], a[0], b[0]) && plain_between(c[1], a[1], b[1]) &&
@@ -54,7 +54,7 @@ static inline int plain_meet(const double *a, const double *b, const double *c,
                              const double *d)
 {
     int abc, abd, cda, cdb;
-    /* most are far apart */
+    /* most segments are far apart */
     if (fmax(a[0], b[0]) < fmin(c[0], d[0]) ||
         fmax(c[0], d[0]) < fmin(a[0], b[0]) ||
         fmax(a[1], b[1]) < fmin(c[1], d[1]) ||
@@ -70,7 +70,7 @@ static inline int plain_meet(const double *a, const double *b, const double *c,
 
 static inline double plain_least(double a, double b)
 {
-    return b < a ? b : a; /* NaN never is */
+    return b < a ? b : a; /* NaN is never the minimum */
 }
 
 static inline double plain_segments(const double *a, const double *b,
@@ -115,7 +115,8 @@ static inline double plain_rings(const struct oj_flat *f, int64_t r,
     return least;
 }
 
-/* 1 inside, 2 on the ring, 0 outside, by counting crossings. */
+/* Locates a point in a ring by counting crossings: 1 inside, 2 on the ring, 0
+ * outside. */
 static inline int plain_locate(const struct oj_flat *flat, int64_t ring,
                                const double *p)
 {
@@ -136,7 +137,8 @@ static inline int plain_locate(const struct oj_flat *flat, int64_t ring,
     return odd;
 }
 
-/* On a ring of the polygon part, or inside an odd number of them. */
+/* 1 if a point is on a ring of the polygon part, or inside an odd number of its
+ * rings. */
 static inline int plain_holds(const struct oj_flat *flat, int64_t part,
                               const double *p)
 {
@@ -152,7 +154,7 @@ static inline int plain_holds(const struct oj_flat *flat, int64_t part,
     return odd;
 }
 
-/* A vertex of part q of g in the polygon part p of f. */
+/* 1 if a vertex of part q of g is in the polygon part p of f. */
 static inline int plain_contains(const struct oj_flat *f, int64_t p,
                                  const struct oj_flat *g, int64_t q)
 {
@@ -213,7 +215,8 @@ static inline int plain_by_rank(const void *left, const void *right)
     return a->rank - b->rank;
 }
 
-/* The place of each join feature in tie order: by FID where they differ. */
+/* Position of a join feature in tie order: by FID, or by ordinal if FIDs are
+ * missing or repeated. */
 static inline int32_t plain_rank(const struct oj_flat *flat, int64_t feature)
 {
     int32_t rank = 0;
@@ -240,7 +243,7 @@ static inline int plain_similar(const struct oj_text_condition *condition,
     return o > 0 && oj_text_is_similar(condition, o, s->size[a], t->size[b]);
 }
 
-/* Whether one vector is a multiple of the other, exactly. */
+/* 1 if one vector is an exact multiple of the other. */
 static inline int plain_parallel(const double *a, const double *b, int64_t n)
 {
     int64_t j = 0;
@@ -287,8 +290,9 @@ static inline int plain_near(const struct oj_relation *relation,
                relation->vector.max_difference;
 }
 
-/* Allen's relation of two spans by its definition; spans without duration, too:
- * to touch is to meet where both begins and both ends differ in order. */
+/* 1 if an Allen relation of two spans holds by its definition, also for spans
+ * without duration: "meets" requires that both the begins and the ends are in
+ * order. */
 static inline int plain_span_relation_holds(int relation, int64_t a0,
                                             int64_t a1, int64_t b0, int64_t b1)
 {
@@ -388,7 +392,7 @@ static inline double plain_limit(const struct oj_relation *relation,
     return limit >= 0.0 ? limit : -1.0;
 }
 
-/* The pairs of row a, in order. Returns how many. */
+/* Computes the pairs of row a, in order; returns their number. */
 static inline int64_t plain_row(const struct oj_relation *relation,
                                 const struct oj_flat *f, int64_t a,
                                 const struct oj_flat *g, const int32_t *rank,
@@ -419,7 +423,7 @@ static inline int64_t plain_row(const struct oj_relation *relation,
     return kept;
 }
 
-/* Any join by distance in a scene; k: most of its nearest. */
+/* Sets a random join by distance in a scene. k: maximum number of nearest. */
 static inline void plain_ask(struct oj_relation *r, const struct scene *s,
                              int k)
 {
@@ -443,7 +447,7 @@ static inline unsigned plain_kinds(void)
     return kinds[pick(5)];
 }
 
-/* All distances between two sides: [f features][g features]. */
+/* Computes all distances between two sides: [f features][g features]. */
 static inline double *plain_matrix(const struct oj_flat *f,
                                    const struct oj_flat *g,
                                    enum oj_distance_to to)

@@ -1,4 +1,4 @@
-/** Columns for the two sides of a join, and conditions that look at them. */
+/** Random columns for the two sides of a join, and conditions that use them. */
 #ifndef RANDOM_COLUMNS_H
 #define RANDOM_COLUMNS_H
 
@@ -7,8 +7,7 @@
 #include "random_numbers.h"
 #include "references.h"
 
-/* Owner of what pick_columns() puts into the views of the join and the input
- * side. */
+/* Owns the columns that pick_columns() puts into the views of both sides. */
 struct columns
 {
     int32_t *on_class[2], *exclude_class[2];
@@ -20,7 +19,7 @@ struct columns
     int64_t *from[2][OJ_MOST_SPANS], *until[2][OJ_MOST_SPANS];
 };
 
-/* Sets of some of 12 tokens, some of them empty. */
+/* Makes sets of some of 12 tokens; some sets are empty. */
 static inline void pick_token_sets(int64_t n, struct oj_token_sets_buf *out)
 {
     out->n_rows = n;
@@ -41,12 +40,13 @@ static inline void pick_token_sets(int64_t n, struct oj_token_sets_buf *out)
             out->bits[i].word[t % 2] ^= UINT64_C(1) << t / 4;
         }
         out->size[i] = (int32_t)(at - out->offset[i]);
-        out->size[i] += out->size[i] > 0 ? pick(2) : 0; /* not in common */
+        /* tokens that no other set has */
+        out->size[i] += out->size[i] > 0 ? pick(2) : 0;
         out->offset[i + 1] = at;
     }
 }
 
-/* Once more, after pick_columns(): conditions on texts. */
+/* Adds conditions on texts, after pick_columns(). */
 static inline void pick_texts(struct columns *c, struct oj_flat *join,
                               struct oj_flat *input, struct oj_relation *r)
 {
@@ -67,8 +67,8 @@ static inline void pick_texts(struct columns *c, struct oj_flat *join,
     }
 }
 
-/* Small whole numbers, so that many differences are alike and some are just the
- * limit; some rows have none. */
+/* Makes small integers, so that many differences are equal and some are exactly
+ * the limit; some rows have no vector. */
 static inline double *pick_numbers(int64_t n, int64_t n_dimensions)
 {
     double *number = oj_malloc(n * n_dimensions + 1, sizeof *number);
@@ -83,7 +83,7 @@ static inline double *pick_numbers(int64_t n, int64_t n_dimensions)
     return number;
 }
 
-/* The same: a condition on vectors. */
+/* Adds a condition on vectors, after pick_columns(). */
 static inline void pick_vectors(struct columns *c, struct oj_flat *join,
                                 struct oj_flat *input, struct oj_relation *r)
 {
@@ -100,7 +100,7 @@ static inline void pick_vectors(struct columns *c, struct oj_flat *join,
     }
 }
 
-/* Short spans between few instants, so that their ends are often equal; some
+/* Makes a short span between few instants, so that ends are often equal; some
  * are open, some instants, and some rows have none. */
 static inline void pick_span(int instants, int64_t *from, int64_t *until)
 {
@@ -117,7 +117,7 @@ static inline void pick_span(int instants, int64_t *from, int64_t *until)
     }
 }
 
-/* Once more: conditions on spans. */
+/* Adds conditions on spans, after pick_columns(). */
 static inline void pick_spans(struct columns *c, struct oj_flat *join,
                               struct oj_flat *input, struct oj_relation *r)
 {
@@ -146,7 +146,7 @@ static inline void pick_spans(struct columns *c, struct oj_flat *join,
     }
 }
 
-/* Headings of the input, some of them none. */
+/* Makes headings of the input; some are missing. */
 static inline void pick_headings(struct columns *c, struct oj_flat *input)
 {
     const int64_t n = input->n_features;
@@ -157,16 +157,17 @@ static inline void pick_headings(struct columns *c, struct oj_flat *input)
     input->heading = c->heading;
 }
 
-static inline int32_t *pick_column(int64_t n)
+/* Classes of n features: n_classes of them, or none. */
+static inline int32_t *pick_column(int64_t n, int n_classes)
 {
     int32_t *column = oj_malloc(n > 0 ? n : 1, sizeof *column);
     ck_assert_ptr_nonnull(column);
     for (int64_t i = 0; i < n; i++)
-        column[i] = pick(4) - 1;
+        column[i] = pick(n_classes + 1) - 1;
     return column;
 }
 
-/* Distances of features, some of which are none. */
+/* Makes maximum distances of features; some are missing. */
 static inline double *pick_distances(int64_t n, double scale)
 {
     double *column = oj_malloc(n > 0 ? n : 1, sizeof *column);
@@ -178,7 +179,7 @@ static inline double *pick_distances(int64_t n, double scale)
     return column;
 }
 
-/* Each condition comes up once in n times. */
+/* Adds each condition with a probability of 1 / n. */
 static inline void pick_columns(struct columns *c, struct oj_flat *join,
                                 struct oj_flat *input, struct oj_relation *r,
                                 double scale, int n)
@@ -190,15 +191,17 @@ static inline void pick_columns(struct columns *c, struct oj_flat *join,
     r->exclude_same_geometry = one_in(n);
     if (one_in(n))
     {
-        join->on_class = c->on_class[0] = pick_column(join->n_features);
-        input->on_class = c->on_class[1] = pick_column(input->n_features);
+        /* few classes, or classes of one or two features */
+        int n_on = join->n_features % 2 ? 3 : 3 + (int)join->n_features;
+        join->on_class = c->on_class[0] = pick_column(join->n_features, n_on);
+        input->on_class = c->on_class[1] = pick_column(input->n_features, n_on);
     }
     if (one_in(n))
     {
         join->exclude_class = c->exclude_class[0] =
-            pick_column(join->n_features);
+            pick_column(join->n_features, 3);
         input->exclude_class = c->exclude_class[1] =
-            pick_column(input->n_features);
+            pick_column(input->n_features, 3);
     }
     if (r->op == OJ_OP_DWITHIN && one_in(n))
     {

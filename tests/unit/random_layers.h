@@ -1,6 +1,6 @@
-/** Random layers for tests of the engine: full of ties, points on vertices and
- *  edges, shared borders, broken polygons, slivers, outliers, copies and rings
- *  large enough for grids.  Include once, after references.h. */
+/** Random layers for tests of engines: many ties, points on vertices and edges,
+ * shared borders, invalid polygons, slivers, outliers, copies, and rings large
+ * enough for grids. Include once, after references.h. */
 #ifndef RANDOM_LAYERS_H
 #define RANDOM_LAYERS_H
 
@@ -8,13 +8,15 @@
 #include "random_rings.h"
 #include "references.h"
 
-/* Where the coordinates of a round lie. Positions are in steps. */
+/* The coordinates of a round: their origin, scale and extent. Positions are in
+ * steps. */
 struct scene
 {
-    double origin_x, origin_y, scale; /* of a step, CRS units */
+    double origin_x, origin_y, scale; /* position of step 0; size of a step in
+                                         CRS units */
     int extent;                       /* steps */
-    int on_lattice;                   /* 0: anywhere between, too */
-    double outlier;                   /* steps: where a few features are */
+    int on_lattice;                   /* 0: also coordinates between steps */
+    double outlier; /* distance of a few outlying features, in steps */
 };
 
 static inline struct scene pick_scene(void)
@@ -42,7 +44,7 @@ static inline double place_y(const struct scene *s, double steps)
     return s->origin_y + s->scale * steps;
 }
 
-/* A step near middle. */
+/* Returns a step near middle. */
 static inline double near_step(const struct scene *s, double middle, int reach)
 {
     double v = middle + pick(2 * reach + 1) - reach;
@@ -89,7 +91,8 @@ static inline void add_box(struct oj_flat_buf *buf, const struct scene *s,
     add_ring(buf, 5, xy);
 }
 
-/* Any vertices: bow ties, repeated vertices, no area. */
+/* Adds a ring of any vertices: self-crossing, with repeated vertices, or
+ * without area. */
 static inline void add_wild(struct oj_flat_buf *buf, const struct scene *s,
                             const double *m, int reach)
 {
@@ -102,7 +105,7 @@ static inline void add_wild(struct oj_flat_buf *buf, const struct scene *s,
     add_ring(buf, n + 1, xy);
 }
 
-/* Enough vertices for a grid. */
+/* Adds a ring with enough vertices for a grid. */
 static inline void add_large(struct oj_flat_buf *buf, const struct scene *s,
                              const double *m, double reach)
 {
@@ -171,11 +174,11 @@ static inline void add_some_polygon(struct oj_flat_buf *buf,
     add_some_ring(buf, s, m, reach);
     for (int n = pick(3) ? 0 : 1 + pick(3); n > 0; n--)
     {
-        if (one_in(4)) /* crosses the shell, or lies outside */
+        if (one_in(4)) /* crosses the shell, or lies outside of it */
             hole[0] += pick(2 * reach + 1) - reach;
         add_some_ring(buf, s, hole, 1 + pick(reach));
     }
-    if (one_in(6)) /* an island in the hole: a part of its own */
+    if (one_in(6)) /* an island in the hole, as a part of its own */
     {
         add_part(buf, OJ_PART_POLYGON);
         add_box(buf, s, m, 1.0, 1.0);
@@ -188,7 +191,7 @@ static inline void add_some_line(struct oj_flat_buf *buf, const struct scene *s,
     double xy[2 * 20], x = m[0], y = m[1];
     int n = 2 + pick(10), reach = 1 + pick(4);
     add_part(buf, OJ_PART_LINE);
-    if (one_in(8)) /* long and diagonal, through everything */
+    if (one_in(8)) /* long and diagonal, across all other features */
     {
         put(s, xy, 0, near_step(s, 0, 3), near_step(s, 0, s->extent));
         put(s, xy, 1, near_step(s, s->extent, 3), near_step(s, 0, s->extent));
@@ -198,7 +201,7 @@ static inline void add_some_line(struct oj_flat_buf *buf, const struct scene *s,
     for (int i = 0; i < n; i++)
     {
         put(s, xy, i, x, y);
-        if (one_in(6)) /* the next is the same vertex */
+        if (one_in(6)) /* the next vertex repeats this one */
             continue;
         x = near_step(s, x, pick(3) ? reach : 0);
         y = near_step(s, y, pick(3) ? reach : 0);
@@ -234,7 +237,8 @@ static inline unsigned pick_kind(unsigned kinds)
     return kind;
 }
 
-/* Less vertices than GEOS takes: a ring of three, a line of one. */
+/* Adds a part with fewer vertices than GEOS accepts: a ring of three, a line of
+ * one. */
 static inline void add_too_few(struct oj_flat_buf *buf, const struct scene *s,
                                const double *m, unsigned kinds)
 {
@@ -246,8 +250,8 @@ static inline void add_too_few(struct oj_flat_buf *buf, const struct scene *s,
     add_ring(buf, kinds & OJ_PART_POLYGON ? 3 : 1, xy);
 }
 
-/* n features of kinds (enum oj_part_kind or'ed), points now and then in the
- * short form; FIDs are the ordinals. */
+/* Adds n features of some kinds (combination of enum oj_part_kind), points
+ * sometimes in the short form; FIDs are ordinals. */
 static inline void add_join_features(struct oj_flat_buf *buf,
                                      const struct scene *s, int n,
                                      unsigned kinds, int with_too_few)
@@ -281,7 +285,7 @@ static inline void add_join_features(struct oj_flat_buf *buf,
             continue;
         }
         begin(buf);
-        if (i >= n) /* identical points, or pieces around one place */
+        if (i >= n) /* identical points, or parts around one place */
             add_some_part(buf, s, same, pick_kind(kinds));
         else
         {
@@ -299,7 +303,7 @@ static inline void add_join_features(struct oj_flat_buf *buf,
     }
 }
 
-/* A place on, at or beside the join layer's vertices and edges. */
+/* Returns a place on, at or beside the vertices and edges of the join layer. */
 static inline void pick_beside(const struct oj_flat *join, double *x, double *y)
 {
     int n = (int)join->n_vertices;
@@ -336,7 +340,7 @@ static inline void pick_input_place(const struct scene *s,
     *y = place_y(s, v);
 }
 
-/* n features, points or multipoints; FIDs are the ordinals. */
+/* Adds n points or multipoints; FIDs are ordinals. */
 static inline void add_input_points(struct oj_flat_buf *buf,
                                     const struct scene *s,
                                     const struct oj_flat *join, int n,
@@ -370,7 +374,8 @@ static inline void add_input_points(struct oj_flat_buf *buf,
     }
 }
 
-/* FIDs in place of the ordinals: descending, shuffled, repeated or none. */
+/* Makes FIDs that replace the ordinals: descending, shuffled, repeated, or
+ * NULL. */
 static inline int64_t *pick_fids(int64_t n)
 {
     int64_t *fid = oj_malloc(n, sizeof *fid);

@@ -1,5 +1,5 @@
-/** Random numbers for tests: the same on every machine, from a seed that is
- *  printed when a test fails.  Include once, in a test program. */
+/** Random numbers for tests, equal on every machine. They depend on a seed that
+ * is printed when a test fails. Include once, in a test program. */
 #ifndef RANDOM_NUMBERS_H
 #define RANDOM_NUMBERS_H
 
@@ -42,15 +42,16 @@ static inline double between(double low, double high)
     return low + (high - low) * unit();
 }
 
-/* A number whose size is anything from 2^low to 2^high, either sign. */
+/* A random number of either sign whose magnitude is between 2^low and 2^high.
+ */
 static inline double any_size(int low, int high)
 {
     double v = ldexp(1.0 + unit(), low + pick(high - low));
     return pick(2) ? v : -v;
 }
 
-/* v moved by up to steps representable numbers, either way; 0 stays, since its
- * neighbours are smaller than anything in use. */
+/* Returns v moved by up to `steps` doubles in either direction. 0 is returned
+ * unchanged, because its neighbours are too small. */
 static inline double nudge(double v, int steps)
 {
     int n = v == 0.0 ? 0 : pick(2 * steps + 1) - steps;
@@ -69,7 +70,7 @@ static inline uint64_t bits_of(double v)
 }
 
 /* ck_assert_msg() for inner loops: Check writes a note of every assertion to a
- * file, which costs more than what is tested here. */
+ * file, which takes longer than the tested code. */
 #define expect(condition, ...)                                                 \
     do                                                                         \
     {                                                                          \
@@ -83,8 +84,8 @@ static inline int is_switched_on(const char *name)
     return text != NULL && strcmp(text, "1") == 0;
 }
 
-/* Rounds of a test: OGRJOIN_TEST_LONG=1 makes them fifty times as many,
- * OGRJOIN_TEST_SHORT=1 a third of ten or more, OGRJOIN_TEST_ROUNDS=n sets
+/* Number of rounds of a test: OGRJOIN_TEST_LONG=1 multiplies them by fifty,
+ * OGRJOIN_TEST_SHORT=1 divides ten or more by three, OGRJOIN_TEST_ROUNDS=n sets
  * them. */
 static inline int64_t rounds(int64_t usual)
 {
@@ -104,7 +105,7 @@ static inline uint64_t first_seed(void)
     return text != NULL ? strtoull(text, NULL, 10) : 1;
 }
 
-/* Of the round at work, or of all of them. */
+/* seed of the current round, or of all rounds */
 static uint64_t seed __attribute__((unused));
 
 static inline int64_t first_round(int64_t usual)
@@ -119,8 +120,8 @@ static inline int64_t next_round(int64_t n_left)
     return n_left - 1;
 }
 
-/* The rounds of a test, each with random numbers of its own; a block
- * follows. */
+/* Runs the block that follows once per round, each with its own random numbers.
+ */
 #define EACH_ROUND(usual)                                                      \
     for (int64_t n_left = first_round(usual); n_left > 0;                      \
          n_left = next_round(n_left))

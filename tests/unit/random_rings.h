@@ -1,5 +1,5 @@
-/** Rings of every nasty kind, for tests.  Include once, after
- *  random_numbers.h. */
+/** Rings of every difficult kind, for tests. Include once, after
+ * random_numbers.h. */
 #ifndef RANDOM_RINGS_H
 #define RANDOM_RINGS_H
 
@@ -7,7 +7,7 @@
 
 #define RING_CAPACITY 12000
 
-/* A closed ring: vertex n - 1 is vertex 0. */
+/* A closed ring: vertex n - 1 equals vertex 0. */
 struct test_ring
 {
     int64_t n;
@@ -17,19 +17,19 @@ struct test_ring
 enum ring_kind
 {
     RING_STAR,       /* in order of angle, jagged */
-    RING_SPIRAL,     /* out on one arm, back on another */
+    RING_SPIRAL,     /* spiral outwards on one arm, back on another */
     RING_WILD,       /* crosses itself everywhere */
     RING_COMB,       /* long thin teeth */
-    RING_STAIRS,     /* axis-parallel steps on whole numbers */
+    RING_STAIRS,     /* axis-parallel steps between integers */
     RING_REPEATED,   /* most vertices several times */
-    RING_THERE_BACK, /* a path and the same path back: no area */
+    RING_THERE_BACK, /* a path and back along it: no area */
     RING_COLLINEAR,  /* all vertices on one line */
-    RING_LATTICE,    /* random vertices among few whole numbers */
-    RING_WALK,       /* many short steps and one long edge */
-    RING_FLAT,       /* a million times as wide as high */
+    RING_LATTICE,    /* random vertices among few integers */
+    RING_WALK,       /* many short edges and one long edge */
+    RING_FLAT,       /* a million times wider than high */
     RING_SPIKE,      /* one vertex far away */
-    RING_ONE_POINT,  /* all vertices the same */
-    RING_GRID,       /* every cell of a lattice walked around, edges shared */
+    RING_ONE_POINT,  /* all vertices are equal */
+    RING_GRID, /* the boundary of every cell of a lattice; edges are shared */
     RING_N_KINDS
 };
 
@@ -132,7 +132,7 @@ static inline void ring_add_walk(struct test_ring *ring, int64_t n)
     }
 }
 
-/* Up and down the squares of a lattice, so that most edges occur twice. */
+/* Adds the squares of a lattice, so that most edges occur twice. */
 static inline void ring_add_grid(struct test_ring *ring, int64_t n)
 {
     int64_t side = (int64_t)sqrt((double)n / 5.0) + 1;
@@ -201,13 +201,13 @@ static inline void ring_add_kind(struct test_ring *ring, enum ring_kind kind,
     }
 }
 
-/* Makes a ring of about n >= 3 vertices. */
+/* Makes a ring of about n vertices, n >= 3. */
 static inline void ring_make(struct test_ring *ring, enum ring_kind kind,
                              int64_t n)
 {
     ring->n = 0;
     ring_add_kind(ring, kind, n);
-    while (ring->n < 3) /* GEOS wants four with the closing one */
+    while (ring->n < 3) /* GEOS needs four vertices with the closing one */
         ring_add(ring, ring->x[0], ring->y[0]);
     if (one_in(4)) /* the other direction */
     {
@@ -224,7 +224,7 @@ static inline void ring_make(struct test_ring *ring, enum ring_kind kind,
     ring->y[ring->n++] = ring->y[0];
 }
 
-/* v * scale + offset for every coordinate. */
+/* Replaces each coordinate v by v * scale + offset. */
 static inline void ring_move(struct test_ring *ring, double scale,
                              double offset_x, double offset_y)
 {

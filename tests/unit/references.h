@@ -1,4 +1,4 @@
-/** Layers built in place, for tests of joins. Include once, in a test program.
+/** Layers made in memory, for tests of joins. Include once, in a test program.
  */
 #ifndef REFERENCES_H
 #define REFERENCES_H
@@ -50,7 +50,7 @@ static inline void end(struct oj_flat_buf *buf)
     must(oj_flat_buf_end(buf, &error));
 }
 
-/** A feature of one part with one ring. */
+/** Adds a feature of one part with one ring. */
 static inline void add_simple(struct oj_flat_buf *buf, enum oj_part_kind kind,
                               int64_t n, const double *xy)
 {
@@ -60,7 +60,8 @@ static inline void add_simple(struct oj_flat_buf *buf, enum oj_part_kind kind,
     end(buf);
 }
 
-/** A ring of n edges around x, y: every other vertex on either circle. */
+/** Adds a ring of n edges around (x, y) whose vertices lie alternately on two
+ * circles. */
 static inline void add_round_ring(struct oj_flat_buf *buf, int64_t n, double x,
                                   double y, double even, double odd)
 {
@@ -76,7 +77,7 @@ static inline void add_round_ring(struct oj_flat_buf *buf, int64_t n, double x,
     }
 }
 
-/** A feature of that ring alone. */
+/** Adds a polygon of this ring. */
 static inline void add_disc(struct oj_flat_buf *buf, int64_t n, double x,
                             double y, double even, double odd)
 {
@@ -98,7 +99,7 @@ static inline void add_point(struct oj_flat_buf *buf, double x, double y)
     must(oj_flat_buf_add_point(buf, buf->n_features, x, y, &error));
 }
 
-/** n features without geometry, which other columns join. */
+/** Adds n features without geometry, for joins by other columns. */
 static inline void add_nulls(struct oj_flat_buf *buf, int64_t n)
 {
     for (int64_t i = 0; i < n; i++)

@@ -1,7 +1,6 @@
-/** Answers made by hand for the tests of rows: two layers of every field type
- *  and shape, pairs that depend on nothing but row numbers, and a layer in
- *  memory that has the columns they are written to.
- */
+/** Hand-made answers for the tests of rows: two layers with every field type
+ * and shape, pairs that depend on row numbers only, and a layer in memory that
+ * has the columns of the rows. */
 #ifndef OJ_TEST_ROW_TRIAL_H
 #define OJ_TEST_ROW_TRIAL_H
 
@@ -22,13 +21,13 @@ static inline void trial_ok(oj_status status)
         ck_abort_msg("%s: %s", oj_status_name(status), trial_error.message);
 }
 
-/* How answers look. */
+/* Forms of answers. */
 enum trial_form
 {
     FORM_ONE,       /* one-to-one */
-    FORM_LISTS,     /* up to 3 pairs a row */
-    FORM_SCATTERED, /* the same, anywhere in the arrays */
-    FORM_PICKED     /* lists, of which one pair is picked */
+    FORM_LISTS,     /* up to 3 pairs per row */
+    FORM_SCATTERED, /* like FORM_LISTS, in any order of the arrays */
+    FORM_PICKED     /* lists of which one pair is picked */
 };
 
 enum
@@ -64,14 +63,14 @@ struct row_trial
     struct oj_column columns[TRIAL_COLUMNS];
     struct oj_write_options options;
     enum trial_form form;
-    int with_join_rows; /* after the answers */
+    int with_join_rows; /* 1: join rows without pairs follow the answers */
     struct trial_answer answer[MOST_ANSWERS];
-    int n_answers, at; /* the next one */
+    int n_answers, at; /* number of answers; the next to return */
 };
 
 /* ---- layers ------------------------------------------------------------- */
 
-/* An aggregate of any row: text, and none in every third. */
+/* The aggregate of a row: a text, NULL in every third row. */
 static inline oj_status trial_aggregate(void *user, int source, int64_t row,
                                         struct oj_value *value,
                                         struct oj_error *err)
@@ -106,7 +105,8 @@ static inline void trial_field(struct row_trial *t, const char *name,
         column->type = OFTString;
 }
 
-/* Both sides' fields, ours, and some whose type is not that of the values. */
+/* Adds the fields of both sides, our computed columns, and some columns whose
+ * type differs from that of their values. */
 static inline void trial_fields(struct row_trial *t)
 {
     char name[50];
@@ -148,13 +148,14 @@ static inline struct oj_read_options trial_reading(const struct row_trial *t,
     return options;
 }
 
-/* The first n fields are those that a stream carries; drivers lack others. */
+/* Opens an input layer with the first n fields, which a stream can carry; some
+ * drivers lack the other types. */
 static inline void trial_open_input(struct row_trial *t, const char *driver,
                                     int n_points)
 {
     const char *path = EQUAL(driver, "GPKG") ? "/vsimem/row_trial.gpkg"
                                              : "/vsimem/row_trial.fgb";
-    /* without which FlatGeobuf takes rows that have no geometry */
+    /* without it FlatGeobuf refuses rows without geometry */
     const char *const options[] = {"SPATIAL_INDEX=NO", NULL};
     int in_memory = EQUAL(driver, "Memory");
     t->in = make_layer(driver, in_memory ? "" : path,
@@ -172,7 +173,8 @@ static inline void trial_open_input(struct row_trial *t, const char *driver,
     }
 }
 
-/* n_points: rows of the input layer; < 0: one of every shape */
+/* Opens a trial. n_points: number of rows of the input layer; < 0: one row of
+ * every shape. */
 static inline void trial_open(struct row_trial *t, const char *driver,
                               int n_points, enum oj_how how,
                               enum trial_form form, int64_t batch_rows)
@@ -212,7 +214,8 @@ static inline void trial_open(struct row_trial *t, const char *driver,
     ck_assert_int_lt(t->n_batches, MOST_BATCHES);
     for (int c = 0; c < TRIAL_COLUMNS; c++)
     {
-        /* those that the driver does not have come from one that it has */
+        /* fields that the driver does not support are read from one that it
+         * supports */
         if (t->columns[c].origin == OJ_COLUMN_INPUT)
             t->columns[c].source %= n_fields;
     }
@@ -247,8 +250,8 @@ static inline void trial_close(struct row_trial *t)
     VSIUnlink("/vsimem/row_trial.fgb");
 }
 
-/* A join whose rows are those of the only layer of in, which is taken: nothing
- * matches. */
+/* Opens a join without pairs whose rows are those of the only layer of in,
+ * which is moved. */
 static inline void trial_open_alone(struct row_trial *t, GDALDatasetH in,
                                     OGRwkbGeometryType type)
 {
@@ -350,7 +353,7 @@ static inline void trial_fill_lists(struct oj_matches *m, int64_t first,
         m->n_entries = at;
 }
 
-/* Values beside entries, and a shape for each: the join feature's. */
+/* Fills the values of pairs, and a shape for each: that of the join feature. */
 static inline void trial_fill_values(struct row_trial *t,
                                      struct trial_answer *a)
 {
@@ -403,7 +406,7 @@ static inline void trial_add_answer(struct row_trial *t, int batch,
     trial_fill_values(t, a);
 }
 
-/* Two answers to each batch, the first of them to a third of its rows. */
+/* Makes two answers per batch; the first has a third of its rows. */
 static inline void trial_make_answers(struct row_trial *t)
 {
     if (t->n_answers > 0)
@@ -416,13 +419,12 @@ static inline void trial_make_answers(struct row_trial *t)
     }
 }
 
-/* The next answer, as a stream asks for it; user: struct row_trial and cursor.
- */
+/* State of a stream that asks for the answers one by one. */
 struct trial_stream
 {
     struct row_trial *trial;
     struct oj_row_cursor *cursor;
-    GDALDatasetH generic; /* of Arrow streams; or NULL */
+    GDALDatasetH generic; /* GDAL's stream for the schema; or NULL */
     int n_closed;
 };
 
@@ -442,7 +444,7 @@ static inline oj_status trial_advance(void *user, int *there,
                                &a->matches, &a->values, err);
 }
 
-/* All rows to the output layer. */
+/* Writes all rows to the output layer. */
 static inline void trial_write(struct row_trial *t)
 {
     struct oj_layer_writer *writer;

@@ -1,5 +1,5 @@
-/** The frame of a test program that needs a GPU, or the emulated device: it is
- *  skipped, with a count, where the module finds none.  Include once. */
+/** Frame of a test program that needs a GPU or the emulated device: it is
+ * skipped, with a count, if the module finds none. Include once. */
 #ifndef RUN_DEVICE_TESTS_H
 #define RUN_DEVICE_TESTS_H
 
@@ -8,12 +8,12 @@
 
 #include <stdio.h>
 
-/** What main() returns where there is no device; ctest knows it. */
+/** Exit code of main() without a device; ctest counts the test as skipped. */
 #define DEVICE_TESTS_SKIPPED 77
 
 static const struct oj_gpu_module *module;
 
-/** 0: there is no device, and the line that says so is printed. */
+/** Returns 0 if there is no device, after printing a line about it. */
 static inline int device_tests_open(const char *name)
 {
     struct oj_gpu_device device = {0};
@@ -28,7 +28,7 @@ static inline int device_tests_open(const char *name)
                device.why_not[0] != '\0' ? device.why_not : why.message);
         return 0;
     }
-    setenv("CK_FORK", "no", 1); /* a device does not survive a fork */
+    setenv("CK_FORK", "no", 1); /* a device does not work after a fork */
     tests_open(name);
     return 1;
 }

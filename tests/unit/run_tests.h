@@ -1,6 +1,6 @@
-/** The frame of a test program. What TEST() and TEST_LOOP() define is run, in
- *  the order of the file: one test case, without a time limit of its own.
- *  Include once. */
+/** Frame of a test program. The tests that TEST() and TEST_LOOP() define run in
+ * the order of the file, in one test case without a time limit of its own.
+ * Include once. */
 #ifndef RUN_TESTS_H
 #define RUN_TESTS_H
 
@@ -28,7 +28,7 @@ static inline void tests_add(const TTest *test, int first, int end)
     listed_tests.end[listed_tests.n++] = end;
 }
 
-/** A test that is run with _i = first ... end - 1; its body follows. */
+/** A test that is run for _i = first ... end - 1; its body follows. */
 #define TEST_LOOP(name, first, end)                                            \
     static void name##_test(int _i);                                           \
     __attribute__((constructor)) static void name##_add(void)                  \
@@ -41,7 +41,7 @@ static inline void tests_add(const TTest *test, int first, int end)
 /** A test; its body follows. */
 #define TEST(name) TEST_LOOP(name, 0, 1)
 
-/** The case of all tests, for what else it needs. */
+/** The test case of all tests, to which fixtures can be added. */
 static inline TCase *tests_open(const char *name)
 {
     TCase *tcase = tcase_create(name);
@@ -54,7 +54,7 @@ static inline TCase *tests_open(const char *name)
     return tcase;
 }
 
-/* What main() returns. */
+/* Runs all tests; returns the exit code of main(). */
 static inline int tests_run(void)
 {
     SRunner *runner = srunner_create(listed_tests.suite);

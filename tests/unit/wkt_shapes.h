@@ -1,5 +1,5 @@
-/** Features from well-known text, read by GEOS: wkt_open(), add_shape(),
- *  wkt_close().  Include once, in a test program. */
+/** Features from WKT, read by GEOS: wkt_open(), add_shape(), wkt_close().
+ * Include once, in a test program. */
 #ifndef WKT_SHAPES_H
 #define WKT_SHAPES_H
 

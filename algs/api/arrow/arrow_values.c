@@ -4,22 +4,24 @@
 
 oj_status arrow_fail_mismatch(struct oj_error *err)
 {
-    return oj_fail(err, OJ_ERR_DATA,
-                   "an Arrow array does not match its schema: a buffer, a "
-                   "child or elements are missing");
+    return oj_fail(
+        err, OJ_ERR_DATA,
+        "an Arrow array does not match its schema, because a buffer, a child "
+        "or elements are missing: export the array together with its schema");
 }
 
 oj_status arrow_fail_offsets(struct oj_error *err)
 {
     return oj_fail(err, OJ_ERR_DATA,
-                   "the offsets of an Arrow array are negative, decrease or "
-                   "exceed its data");
+                   "the offsets of an Arrow array are invalid: they must be 0 "
+                   "or more, must not decrease and must not exceed its data");
 }
 
 oj_status arrow_fail_limit(struct oj_error *err)
 {
     return oj_fail(err, OJ_ERR_LIMIT,
-                   "a row is too large for an Arrow array with 32-bit offsets");
+                   "a row is too large for an Arrow array with 32-bit offsets: "
+                   "use large_binary, large_utf8 or large_list");
 }
 
 int64_t arrow_integer_at(char format, const void *integers, int64_t i)

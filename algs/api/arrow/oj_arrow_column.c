@@ -38,11 +38,10 @@ static oj_status open_column(const struct ArrowSchema *schema,
 {
     if (!oj_arrow_type_read(schema->format, &out->type) ||
         !can_be_built(schema, &out->type))
-        return oj_fail(
-            err, OJ_ERR_UNSUPPORTED,
-            "columns of the Arrow format \"%.40s\" are not supported "
-            "in the output",
-            schema->format);
+        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                       "columns of the Arrow format \"%.40s\" cannot be "
+                       "written: leave such columns out, or convert them",
+                       schema->format);
     out->is_nullable = (schema->flags & ARROW_FLAG_NULLABLE) != 0;
     out->limit = out->type.size == 4 ? INT32_MAX : INT64_MAX;
     out->n_expected = n_expected;

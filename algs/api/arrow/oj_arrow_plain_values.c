@@ -402,8 +402,8 @@ oj_status oj_arrow_microseconds(const struct ArrowSchema *schema,
     in_a_unit = per_second == 0 ? OJ_MICROSECONDS_PER_DAY : most / per_second;
     if (__builtin_mul_overflow(out->integer, in_a_unit, &out->integer))
         return oj_fail(err, OJ_ERR_DATA,
-                       "a time is too far from 1970 for microseconds of 64 "
-                       "bits");
+                       "a time is more than 292,000 years away from 1970 and "
+                       "cannot be compared in microseconds: remove the row");
     return OJ_OK;
 }
 

@@ -1,9 +1,10 @@
 /** The engines of the backends "live_quadtree" and "live_kdtree": the kept
  * index of points (algs/live) as a backend of joins, so that it can be compared
- * with the others on the user's layers. The join side is put into an empty
+ * with the others on the user's layers. The join side is inserted into an empty
  * index in one batch; points that move are applied in a batch.
  *
- *  Ids are first_id + tie rank, so that the order of ids is that of ties. */
+ *  The id of a point is first_id plus its tie rank, so that sorting by id sorts
+ * in tie order. */
 #include "../../../flatten/base/oj_alloc.h"
 #include "../../../flatten/base/oj_clock.h"
 #include "../../foundations/relation/oj_index.h"
@@ -18,8 +19,8 @@ struct live_backend_index
     struct oj_index_args args;
     struct oj_live *live;
     int64_t first_id;
-    int32_t *feature; /* [features] feature of each tie rank; NULL: its ordinal
-                       */
+    int32_t *feature; /* [features] feature of each tie rank; NULL: tie ranks
+                         equal ordinals */
 };
 
 static void free_side(struct oj_index *wrapped)
@@ -98,11 +99,10 @@ static oj_status build(struct oj_index *wrapped,
     if (are_fids_consecutive(side))
         self->first_id = side->fid[0];
     else if (args->relation.exclude_self || args->relation.unordered_pairs != 0)
-        return oj_fail(
-            err, OJ_ERR_UNSUPPORTED,
-            "the backend \"%s\" needs FIDs without gaps for the pairs "
-            "of a layer with itself",
-            args->engine->name);
+        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                       "the backend \"%s\" can join a layer with itself only "
+                       "if its FIDs have no gaps: use the backend cpu",
+                       args->engine->name);
     if (args->tie_rank != NULL)
     {
         OJ_NEW(self->feature, side->n_features, err);
@@ -167,14 +167,7 @@ static oj_status join_with_points(const struct live_backend_index *self,
                                   const struct live_points *points,
                                   struct oj_matches *out, struct oj_error *err)
 {
-    struct oj_flat flat = {.n_features = points->n,
-                           .n_parts = points->n,
-                           .n_rings = points->n,
-                           .n_vertices = points->n,
-                           .part_kinds = OJ_PART_POINT,
-                           .fid = points->id,
-                           .x = points->x,
-                           .y = points->y};
+    struct oj_flat flat = live_points_layer(points);
     struct oj_relation relation = *query->relation;
     struct oj_join *join;
     oj_status status;

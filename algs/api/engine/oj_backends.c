@@ -8,6 +8,7 @@
 static const struct oj_engine *const on_cpu[] = {&oj_span_slices,
                                                  &oj_cpu_nearest_by_heading,
                                                  &oj_cpu_similar_shapes,
+                                                 &oj_cpu_distance_of_class,
                                                  &oj_cpu_nearest_points,
                                                  &oj_cpu_points_in_polygons,
                                                  &oj_cpu_points_in_envelopes,
@@ -56,7 +57,7 @@ static const struct oj_backend backends[] = {
     {"geos_sorted",
      "the same with the input in Morton order and prepared geometries", 1, 1, 0,
      OJ_NO_DEVICE, ONLY(oj_geos_sorted_engine)},
-#ifdef OJ_SPATIALINDEX /* libogrjoin is built without it */
+#ifdef OJ_SPATIALINDEX /* libogrjoin does not have this library */
     {"spatialindex",
      "reference: libspatialindex R-tree and GEOS predicates, one thread", 1, 1,
      0, OJ_NO_DEVICE, ONLY(oj_spatialindex_engine)},
@@ -88,8 +89,8 @@ static const struct oj_backend backends[] = {
      "every feature in reach, one thread",
      1, 0, 0, OJ_NO_DEVICE, ONLY(oj_sphere_engine)},
     {"ellipsoid",
-     "reference for -metric ellipsoid: the geodesics to all points in reach, "
-     "one thread",
+     "reference for -metric ellipsoid: geodesics to every point and edge in "
+     "reach, one thread",
      1, 0, 0, OJ_NO_DEVICE, ONLY(oj_ellipsoid_engine)},
     {"cuda_lists",
      "the papers' method for similar texts on an NVIDIA GPU: inverted lists, "

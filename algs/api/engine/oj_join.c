@@ -11,6 +11,7 @@
 #include "../../foundations/relation/oj_is_points_in_polygons.h"
 #include "../../geometry/relate/oj_self_overlap.h"
 #include "../../joins/similar_shapes/oj_densify.h"
+#include "../../pairs/selection/oj_class_features.h"
 #include "../../pairs/selection/oj_pair_filter.h"
 #include "../../pairs/selection/oj_ranking.h"
 #include "oj_points_in_overlapping_parts.h"
@@ -79,11 +80,13 @@ struct oj_join
     int has_overlaps;          /* 1: `overlaps` was computed, so features with
                                   overlapping parts are joined separately */
     struct oj_overlapping_points *overlapping; /* NULL: not needed yet */
+    int has_small_classes; /* 1: all -on classes of the join side are
+                              small */
     int32_t *tie_rank; /* [features] rank of each join feature in the order that
                           decides ties; NULL: its ordinal */
     struct oj_stats stats;
 
-    int is_ranked; /* 1: args.relation only finds candidates for `ranked` */
+    int is_ranked; /* 1: joins by args.relation, then ranks by `ranked` */
     struct oj_relation ranked; /* if is_ranked: the relation of the user, which
                                   ranks pairs by similarity */
     struct oj_matches found;   /* if is_ranked: pairs before the ranking */
@@ -194,7 +197,8 @@ static int choose_engine(const struct oj_join *join,
     const struct oj_engine *engine;
     for (int i = 0; (engine = join->backend->engines[i]) != NULL; i++)
     {
-        if (oj_engine_takes(engine, &join->args.relation, &join->join_side,
+        if ((join->has_small_classes || !engine->needs_small_classes) &&
+            oj_engine_takes(engine, &join->args.relation, &join->join_side,
                             input))
             return i;
     }
@@ -349,17 +353,18 @@ static oj_status join_on_cpu(struct oj_join *join, const struct oj_flat *input,
     OJ_TRY(build_cpu_index_if_needed(join, err));
     if (i < 0 && join->args.relation.heading.is_asked)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                       "a heading is one of points, by the backends auto, cpu, "
-                       "cuda, geos and spatialindex: join lines and polygons "
-                       "by their centroids (centroid_of input)");
+                       "heading needs points as input and one of the backends "
+                       "auto, cpu, cuda, geos and spatialindex: join lines and "
+                       "polygons by their centroids (centroid_of input)");
     if (i < 0 && join->args.relation.metric == OJ_METRIC_ELLIPSOID)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                       "metric ellipsoid measures between points and "
-                       "multipoints: use metric sphere for lines and polygons");
+                       "metric ellipsoid measures between points or "
+                       "multipoints and features of any type: one of the sides "
+                       "must be of points");
     if (i < 0)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "-op %s is not possible between these kinds of features "
-                       "by the backend %s",
+                       "with the backend %s: use the backend auto",
                        oj_op_get(join->args.relation.op)->name,
                        join->backend->name);
     OJ_TRY(ensure_engine_index(join, i, err));
@@ -397,7 +402,7 @@ static int ranks_within_distance(const struct oj_relation *relation)
            relation->max_distance < INFINITY;
 }
 
-/* 1 for conditions that no kernel asks. */
+/* 1 if the join has conditions that no kernel tests. */
 static int has_conditions_for_cpu_only(const struct oj_relation *relation)
 {
     return relation->n_spans > 0 || relation->heading.is_asked;
@@ -826,6 +831,8 @@ static oj_status prepare_and_index_join_side(struct oj_join *join,
 {
     OJ_TRY(densify(join, join_side, &join->dense[0], &join->join_side, err));
     join->join_side.overlaps = NULL;
+    OJ_TRY(oj_class_features_are_small(&join->join_side,
+                                       &join->has_small_classes, err));
     if (may_input_have_points(join))
         OJ_TRY(mark_overlapping_parts(join, err));
     OJ_TRY(make_tie_rank(join_side, &join->tie_rank, err));
@@ -863,8 +870,8 @@ oj_status oj_join_open(const struct oj_flat *join_side,
                            &found, err));
     if (join_side->n_features > INT32_MAX)
         return oj_fail(err, OJ_ERR_LIMIT,
-                       "the join layer has %lld features; at most %d are "
-                       "possible",
+                       "the join layer has %lld features, but at most %d are "
+                       "possible: filter it before the join",
                        (long long)join_side->n_features, INT32_MAX);
     OJ_NEW_ZEROED(join, 1, err);
     join->backend = found;
@@ -872,7 +879,9 @@ oj_status oj_join_open(const struct oj_flat *join_side,
     if (!oj_timed_wait_init(&join->was_given_back))
     {
         oj_free(join);
-        return oj_fail(err, OJ_ERR_NOMEM, "could not make a lock");
+        return oj_fail(err, OJ_ERR_NOMEM,
+                       "the system could not create a lock: it is out of "
+                       "memory or resources");
     }
     pthread_mutex_init(&join->lock, NULL);
     split_similar_into_dwithin_and_rank(join, relation);
@@ -1104,16 +1113,16 @@ static oj_status check_max_distances_are_given(const struct oj_join *join,
 {
     const struct oj_relation *relation = &join->args.relation;
     if (input->max_distance != NULL && join->join_side.max_distance != NULL)
-        return oj_fail(
-            err, OJ_ERR_ARG,
-            "both sides have a column of maximum distances; only one "
-            "side may have it");
+        return oj_fail(err, OJ_ERR_ARG,
+                       "both sides have a column of maximum distances: leave "
+                       "out one of the two");
     if (oj_relation_is_dwithin(relation) &&
         !(relation->max_distance < INFINITY) && input->max_distance == NULL &&
         join->join_side.max_distance == NULL && input->n_features > 0 &&
         join->join_side.n_features > 0)
         return oj_fail(err, OJ_ERR_ARG,
-                       "-op dwithin needs the setting max_distance");
+                       "-op dwithin needs a maximum distance: set "
+                       "max_distance, for example to 100");
     return OJ_OK;
 }
 
@@ -1136,7 +1145,8 @@ static oj_status check_batch_and_mark_overlaps(struct oj_join *join,
 {
     if (input->n_features > INT32_MAX)
         return oj_fail(err, OJ_ERR_LIMIT,
-                       "a batch of %lld features; at most %d are possible",
+                       "a batch has %lld features, but at most %d are "
+                       "possible: use smaller batches",
                        (long long)input->n_features, INT32_MAX);
     OJ_TRY(check_max_distances_are_given(join, input, err));
     return !join->has_overlaps && oj_flat_is_points(input)
@@ -1232,8 +1242,8 @@ oj_status oj_join_move(struct oj_join *join, const struct oj_flat *join_side,
     if (engine == NULL || engine->move == NULL || join->of[i] == NULL ||
         !oj_flat_is_points(&join->join_side))
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                       "the backend %s builds its index anew when features of "
-                       "the join side move",
+                       "the backend %s cannot move features in its index: open "
+                       "a new join after features have moved",
                        join->backend->name);
     join->join_side.x = join_side->x;
     join->join_side.y = join_side->y;
@@ -1257,7 +1267,8 @@ static oj_status fail_sums(const struct oj_join *join, int is_sum,
                            struct oj_error *err)
 {
     return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                   "the pairs of such a batch are not %s by the backend %s",
+                   "the pairs of such a batch cannot be %s by the backend %s: "
+                   "join it with oj_join_batch()",
                    is_sum ? "summed" : "counted", join->backend->name);
 }
 

@@ -78,8 +78,8 @@ OJ_MUST_USE oj_status oj_join_batch(struct oj_join *join,
  *  feature    [n] these features, each once
  *  Errors     OJ_ERR_UNSUPPORTED: the backend would build its index anew, the
  *             join is unchanged; OJ_ERR_NOMEM, OJ_ERR_LIMIT, OJ_ERR_INTERNAL:
- * it can only be closed Not thread-safe; the join may have no copies
- * (oj_join_acquire()). */
+ *           the join can then only be closed
+ * Not thread-safe; the join must have no copies (oj_join_acquire()). */
 OJ_MUST_USE oj_status oj_join_move(struct oj_join *join,
                                    const struct oj_flat *join_side, int64_t n,
                                    const int32_t *feature,

@@ -317,8 +317,8 @@ oj_status oj_pipeline_next(struct oj_pipeline *p,
     OJ_TRY(oj_check_cancel(p->work.cancel, err));
     if (most > 0 && p->counts.n_pairs + answer->matches.n_pairs > most)
         return oj_fail(err, OJ_ERR_LIMIT,
-                       "there are more than %lld pairs, the most that "
-                       "-max_pairs allows",
+                       "there are more than %lld pairs, the limit set by "
+                       "-max_pairs: raise it, or restrict the join",
                        (long long)most);
     *part = &answer->part;
     *matches = &answer->matches;
@@ -374,7 +374,9 @@ oj_status oj_pipeline_open(const struct oj_pipeline_work *work,
     if (!init_locks(p))
     {
         oj_free(p);
-        return oj_fail(err, OJ_ERR_NOMEM, "could not make a lock");
+        return oj_fail(err, OJ_ERR_NOMEM,
+                       "the system could not create a lock: it is out of "
+                       "memory or resources");
     }
     status = start_threads(p, err);
     if (status == OJ_OK)

@@ -12,33 +12,34 @@
 #include <stdatomic.h>
 #include <string.h>
 
-/* Levels of 4, 16, 64, 256 and 1024 slices. */
+/* Number of levels: divisions of the join side into about 4, 16, 64, 256 and
+ * 1024 slices. */
 #define N_LEVELS 5
 
-#define LEAST_FEATURES 256 /* of a slice, on average */
-#define LEAST_ROWS 64      /* of a slice in a batch, on average */
-#define ROWS_PER_TASK 8192 /* of one slice */
-#define N_SAMPLES 1024     /* rows whose spans are measured */
-#define MOST_VISITS 6      /* slices of a row, on average */
+#define LEAST_FEATURES 256 /* minimum average features of a slice */
+#define LEAST_ROWS 64      /* minimum average rows of a batch per slice */
+#define ROWS_PER_TASK 8192 /* maximum rows of a task; all join one slice */
+#define N_SAMPLES 1024     /* approximate sample of rows for span lengths */
+#define MOST_VISITS 6      /* maximum slices of a row, on average */
 
-/* A span is long if it is as long as so many slices. */
+/* A span is long if it lasts longer than this number of slices, on average. */
 #define LONG_SPAN 4
 
-/* ---- features by number -------------------------------------------------- */
+/* ---- copies of chosen features ------------------------------------------- */
 
-/* Copies of some values of a column. */
+/* Array with copies of chosen values of a column. */
 struct gathered_column
 {
     void *value;
     int64_t capacity;
 };
 
-/* Copies of some features, with their columns. Owner; zeroed memory is a valid
- * empty one. */
+/* Copies of chosen features, with their columns. Owner; zeroed memory is a
+ * valid empty value. */
 struct gathered
 {
     struct oj_flat flat;
-    struct oj_flat_buf buf; /* of features that are not all points */
+    struct oj_flat_buf buf; /* holds the geometries unless all are points */
     struct gathered_column x, y, fid, max_distance, heading, on_class,
         exclude_class;
     struct gathered_column from[OJ_MOST_SPANS], until[OJ_MOST_SPANS];
@@ -62,8 +63,8 @@ static void gathered_free(struct gathered *g)
     memset(g, 0, sizeof *g);
 }
 
-/* Copies which[0 .. n) of a column, whose values have `size` bytes, 4 or 8;
- * nothing if the column is NULL. */
+/* Copies the values of the n features `which` of a column. A value has `size`
+ * bytes, 4 or 8. Does nothing if the column is NULL. */
 static oj_status gather_column(const void *column, size_t size,
                                const int32_t *which, int64_t n,
                                struct gathered_column *to, struct oj_error *err)
@@ -145,37 +146,39 @@ static oj_status gather_features(const struct oj_flat *flat,
 
 struct slice
 {
-    int64_t first, n;    /* features of the level */
-    int64_t from, until; /* the first begin and the last end of their spans */
+    int64_t first, n; /* first position in feature_of, and number of features */
+    int64_t from, until; /* minimum begin and maximum end of the spans */
     struct oj_flat_slice flat;
-    struct oj_index *of[OJ_MOST_ENGINES]; /* NULL: not used yet */
+    struct oj_index *of[OJ_MOST_ENGINES]; /* by engine; NULL: not built */
 };
 
-/* The join side in slices: n_short by begin, then those of long spans. */
+/* The join side divided into slices: first n_short slices of features with
+ * short spans, ascending by begin, then slices of features with long spans. */
 struct slice_level
 {
-    atomic_int is_made; /* read without the lock */
+    atomic_int is_made; /* 1: complete; also read without the lock */
     int64_t n, n_short;
     struct slice *slice;       /* [n] */
-    int64_t *last;             /* [n_short] last end up to this slice */
-    int32_t *feature_of;       /* [features] ordinals in the join side */
-    struct gathered join_side; /* in this order */
+    int64_t *last;             /* [n_short] latest end in slices 0 .. s */
+    int32_t *feature_of;       /* [features] ordinals, slice by slice */
+    struct gathered join_side; /* copies of the features in this order */
 };
 
-/* What copies of the index share. */
+/* Data that all copies of an index share. */
 struct shared_slices
 {
-    pthread_mutex_t lock; /* held while levels and indexes are made */
+    pthread_mutex_t lock; /* held while levels and indexes are built */
     struct slice_level level[N_LEVELS];
     int64_t n_begins;
-    int64_t *begin; /* [n_begins] of all spans, ascending */
-    struct oj_index *whole[OJ_MOST_ENGINES]; /* of the whole join side */
+    int64_t *begin; /* [n_begins] begins of all spans, ascending */
+    /* Indexes of the undivided join side, by engine; NULL: not built. */
+    struct oj_index *whole[OJ_MOST_ENGINES];
 };
 
 struct span_slices_index
 {
     struct oj_index_args args;
-    int span; /* number of the condition by which slices are made */
+    int span; /* index of the span condition that defines the slices */
     struct shared_slices *shared;
 };
 
@@ -184,7 +187,8 @@ static const struct oj_engine *const *engines_of_cpu(void)
     return oj_backend_find("cpu")->engines;
 }
 
-/* The engine that answers the join without slices; -1: none. */
+/* Index, in the list of the backend cpu, of the engine that joins without
+ * slices; -1 if none does. */
 static int choose_inner_engine(const struct oj_relation *relation,
                                const struct oj_flat *join_side,
                                const struct oj_flat *input)
@@ -209,8 +213,9 @@ static int choose_span_for_slices(const struct oj_relation *relation,
     return i < relation->n_spans && i < join_side->n_spans ? i : -1;
 }
 
-/* Points within a distance of points have spans in their cells, and texts and
- * vectors are not copied. */
+/* Not for points within a distance of points, whose engine tests spans per
+ * cell, and not for texts and vectors, because struct gathered has no copies of
+ * them. */
 static int takes_span_slices(const struct oj_relation *relation,
                              const struct oj_flat *join_side,
                              const struct oj_flat *input)
@@ -224,25 +229,25 @@ static int takes_span_slices(const struct oj_relation *relation,
            !oj_engine_takes(&oj_cpu_near_points, relation, join_side, input);
 }
 
-static int64_t duration(int64_t from, int64_t until)
+static int64_t span_duration(int64_t from, int64_t until)
 {
     int64_t difference;
     return __builtin_sub_overflow(until, from, &difference) ? INT64_MAX
                                                             : difference;
 }
 
-/* The part of the features, sorted by begin, that have neither of the extreme
- * twentieths has this duration, 20 / 18 of it. */
-static int64_t duration_of_begins(const struct shared_slices *shared)
+/* Time between the 5th and the 95th percentile of all begins. Outliers would
+ * make slices too long. */
+static int64_t middle_duration_of_begins(const struct shared_slices *shared)
 {
     int64_t n = shared->n_begins;
-    return n > 0
-               ? duration(shared->begin[n / 20], shared->begin[n - 1 - n / 20])
-               : 0;
+    return n > 0 ? span_duration(shared->begin[n / 20],
+                                 shared->begin[n - 1 - n / 20])
+                 : 0;
 }
 
-/* Order of the features: short spans by begin, then long ones by begin. Returns
- * how many have a span. */
+/* Sorts the features: those with short spans by begin, then those with long
+ * spans by begin. Returns how many features have a span. */
 static int64_t order_features_by_span(const struct span_slices_index *self,
                                       int64_t n_slices, int32_t *feature_of,
                                       int64_t *n_short, struct oj_error *err,
@@ -250,7 +255,7 @@ static int64_t order_features_by_span(const struct span_slices_index *self,
 {
     const struct oj_flat *flat = self->args.join_side;
     const struct oj_spans *spans = &flat->spans[self->span];
-    int64_t most = duration_of_begins(self->shared) / n_slices;
+    int64_t most = middle_duration_of_begins(self->shared) / n_slices;
     int64_t n = 0, n_long = 0, n_all = flat->n_features;
     struct oj_keyed *keyed = oj_malloc(2 * n_all, sizeof *keyed), *sorted;
     most = most > INT64_MAX / LONG_SPAN ? INT64_MAX : LONG_SPAN * most;
@@ -270,9 +275,9 @@ static int64_t order_features_by_span(const struct span_slices_index *self,
     for (int64_t i = 0; i < n; i++)
     {
         int64_t f = sorted[i].value;
-        if (duration(spans->from[f], spans->until[f]) <= most)
+        if (span_duration(spans->from[f], spans->until[f]) <= most)
             feature_of[(*n_short)++] = (int32_t)f;
-        else /* the long ones at the other end, backwards */
+        else /* long ones from the other end, reversed below */
             feature_of[n - ++n_long] = (int32_t)f;
     }
     for (int64_t i = 0; i < n_long / 2; i++)
@@ -286,8 +291,8 @@ static int64_t order_features_by_span(const struct span_slices_index *self,
     return n;
 }
 
-static void cut_slices(struct slice_level *level, int64_t first, int64_t end,
-                       int64_t at_once)
+static void divide_into_slices(struct slice_level *level, int64_t first,
+                               int64_t end, int64_t at_once)
 {
     for (; first < end; first += at_once)
     {
@@ -297,11 +302,11 @@ static void cut_slices(struct slice_level *level, int64_t first, int64_t end,
     }
 }
 
-/* Puts the features of a slice in tie order, so that their numbers are their
- * ranks, and notes the ends of their spans. */
-static oj_status finish_slice(const struct span_slices_index *self,
-                              struct slice_level *level, struct slice *slice,
-                              struct oj_error *err)
+/* Sorts the features of a slice in tie order, so that their positions are their
+ * tie ranks. Sets from and until of the slice. */
+static oj_status sort_slice_by_tie(const struct span_slices_index *self,
+                                   struct slice_level *level,
+                                   struct slice *slice, struct oj_error *err)
 {
     const struct oj_spans *spans = &self->args.join_side->spans[self->span];
     int32_t *feature = level->feature_of + slice->first;
@@ -338,12 +343,12 @@ static oj_status fill_level(const struct span_slices_index *self,
     OJ_TRY(status);
     at_once = n / n_slices + 1;
     OJ_NEW_ZEROED(level->slice, n / at_once + 2, err);
-    cut_slices(level, 0, n_short, at_once);
+    divide_into_slices(level, 0, n_short, at_once);
     level->n_short = level->n;
-    cut_slices(level, n_short, n, at_once);
+    divide_into_slices(level, n_short, n, at_once);
     OJ_NEW(level->last, level->n_short + 1, err);
     for (int64_t s = 0; s < level->n; s++)
-        OJ_TRY(finish_slice(self, level, &level->slice[s], err));
+        OJ_TRY(sort_slice_by_tie(self, level, &level->slice[s], err));
     for (int64_t s = 0; s < level->n_short; s++)
     {
         int64_t until = level->slice[s].until;
@@ -398,7 +403,7 @@ static void free_side(struct oj_index *wrapped)
     oj_free(shared);
 }
 
-/* All state of a batch is the batch's own. */
+/* Does nothing: an index keeps no state of its batches. */
 static void free_batches(struct oj_index *index)
 {
     (void)index;
@@ -450,7 +455,7 @@ static void set_options(struct oj_index *wrapped,
 
 /* ---- a batch ------------------------------------------------------------- */
 
-/* Some rows that are joined with a slice. */
+/* Rows that are joined with one slice: a unit of work of a thread. */
 struct slice_task
 {
     int64_t slice, first, n; /* of rows in visit */
@@ -470,8 +475,8 @@ struct slices_batch
     const struct oj_flat *input;
     struct slice_level *level;
     int engine;
-    int64_t *first; /* [level->n + 1] of the rows of a slice in visit */
-    int32_t *visit; /* [first[level->n]] rows, slice by slice */
+    int64_t *first; /* [level->n + 1] position in visit of a slice's rows */
+    int32_t *visit; /* [first[level->n]] rows to join, slice by slice */
     int64_t n_tasks;
     struct slice_task *task;
     struct slices_worker *worker; /* [n_threads] */
@@ -494,8 +499,9 @@ static int64_t count_begins_up_to(const struct shared_slices *shared,
     return low;
 }
 
-/* The share of the join side that a row's span has, on average. */
-static double share_of_a_row(const struct slices_batch *b)
+/* Estimated fraction of the join side whose spans begin within the span of a
+ * row: the mean over a sample of rows. */
+static double estimate_share_of_row(const struct slices_batch *b)
 {
     const struct shared_slices *shared = b->self->shared;
     const struct oj_spans *spans = &b->input->spans[b->self->span];
@@ -521,10 +527,11 @@ static int64_t slices_of_level(int i)
     return INT64_C(4) << 2 * i;
 }
 
-/* The level for a batch; -1: none, the whole join side. */
+/* Chooses the level with the most slices that suits the batch; -1 to join with
+ * the undivided join side. */
 static int choose_level(const struct slices_batch *b)
 {
-    double share = share_of_a_row(b);
+    double share = estimate_share_of_row(b);
     int found = -1;
     for (int i = 0; i < N_LEVELS; i++)
     {
@@ -538,8 +545,9 @@ static int choose_level(const struct slices_batch *b)
     return found;
 }
 
-/* Visits the slices whose spans can meet that of a row: counts them in count,
- * or writes the row to visit, at count. */
+/* Finds the slices with spans that can overlap the span of a row, and
+ * increments count[s] for each. Unless visit is NULL, the row is first stored
+ * at visit[count[s]]. */
 static void visit_slices_of_row(const struct slices_batch *b, int64_t row,
                                 int64_t *count, int32_t *visit)
 {
@@ -576,7 +584,8 @@ static void visit_slices_of_row(const struct slices_batch *b, int64_t row,
     }
 }
 
-/* Lists the rows of each slice. */
+/* Lists for each slice the rows that must be joined with it: counts, prefix
+ * sums, then filling. */
 static oj_status list_rows_of_slices(struct slices_batch *b,
                                      struct oj_error *err)
 {
@@ -638,7 +647,8 @@ static oj_status make_index_of_slice(int64_t i, int thread, void *user,
                          &slice->of[b->engine], &b->worker[thread].stats, err);
 }
 
-/* Adds the pairs of row i of the task to the answers. */
+/* Adds the pairs of row i of a task to the answers of the thread, ranked if the
+ * join ranks its pairs. */
 static oj_status add_pairs_of_row(const struct slices_batch *b, int thread,
                                   const struct slice_task *task, int64_t i,
                                   struct oj_error *err)
@@ -748,8 +758,9 @@ static int has_few_visits(const struct slices_batch *b)
     return b->first[b->level->n] <= MOST_VISITS * b->input->n_features;
 }
 
-/* Makes the level and the indexes that the batch needs, and lists its rows;
- * *is_worth_it 0: the whole join side is faster. */
+/* Builds the level and the indexes that the batch needs, and lists the rows of
+ * each slice. *is_worth_it is 0 if rows have so many slices that the undivided
+ * join side is faster; indexes are then not built. */
 static oj_status prepare_slices(struct slices_batch *b, int level,
                                 int *is_worth_it, struct oj_error *err)
 {
@@ -779,7 +790,7 @@ static oj_status join_with_slices(struct slices_batch *b,
                                  &args->relation, args->tie_rank, out, err);
 }
 
-/* Joins the batch with the whole join side. */
+/* Joins the batch with the undivided join side. */
 static oj_status join_with_whole(const struct span_slices_index *self,
                                  int engine_number, const struct oj_flat *input,
                                  struct oj_matches *out, struct oj_stats *stats,

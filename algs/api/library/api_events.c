@@ -67,18 +67,19 @@ static oj_status check_join(const struct ogrjoin_index *index,
     const struct oj_relation *relation = &index->settings.relation;
     const struct api_pair_settings *pairs = &index->settings.pairs;
     if (oj_relation_compares_attributes(relation))
-        return oj_fail(err, OJ_ERR_ARG,
-                       "events compare places: leave similar and vector out");
+        return oj_fail(
+            err, OJ_ERR_ARG,
+            "events need a join of geometries: leave similar and vector out");
     if (oj_relation_sorts_by_measure(relation) &&
         (relation->k != 1 || relation->ties != OJ_TIES_FIRST))
         return oj_fail(err, OJ_ERR_ARG,
-                       "events of op nearest have one feature: write k 1 and "
-                       "ties first");
+                       "events of op nearest follow one feature: set k to 1 "
+                       "and ties to first");
     if (pairs->pick != OJ_PICK_ALL || pairs->one_to_one ||
         relation->unordered_pairs)
         return oj_fail(err, OJ_ERR_ARG,
-                       "events need all pairs: leave pick, one_to_one and "
-                       "unordered out");
+                       "events need all pairs of a row: leave pick, one_to_one "
+                       "and unordered out");
     return OJ_OK;
 }
 
@@ -124,7 +125,9 @@ oj_status api_events_load(struct ogrjoin_events *e, const char *path,
                          oj_join_tie_rank(e->index->join), &loaded, err));
     status = oj_event_state_load(path, &state, loaded, &found, err);
     if (status == OJ_OK && !found && is_there == NULL)
-        status = oj_fail(err, OJ_ERR_IO, "there is no state file %s", path);
+        status = oj_fail(
+            err, OJ_ERR_IO,
+            "there is no state file %s: save the events to it first", path);
     if (status != OJ_OK)
     {
         oj_events_free(loaded);
@@ -145,8 +148,8 @@ oj_status api_events_save(const struct ogrjoin_events *e, const char *path,
     OJ_TRY(oj_event_state_check(&state, err));
     if (oj_new_file_write(path, oj_event_state_write, &written) == 0)
         return OJ_OK;
-    return oj_fail(err, OJ_ERR_IO, "the state %s cannot be written: %s", path,
-                   strerror(errno));
+    return oj_fail(err, OJ_ERR_IO, "the state file %s cannot be written: %s",
+                   path, strerror(errno));
 }
 
 /* ---- reports ------------------------------------------------------------- */
@@ -208,10 +211,12 @@ static oj_status add_reports(struct ogrjoin_events *e,
     memset(&sets, 0, sizeof sets);
     if (keys->size < sizeof *keys || out->size < sizeof *out)
         return oj_fail(err, OJ_ERR_ARG,
-                       "size must be sizeof the struct of ogrjoin.h");
+                       "the member size of keys and events must be set to "
+                       "sizeof their struct in ogrjoin.h");
     if ((keys->integer != NULL) == (keys->offset != NULL))
         return oj_fail(err, OJ_ERR_ARG,
-                       "keys are integers, or texts with offset and bytes");
+                       "keys must be integers, or texts with offset and bytes, "
+                       "as given to ogrjoin_events_new()");
     status = api_index_view_input(e->index, reports, &sets, &flat, err);
     if (status == OJ_OK)
         status = join_reports(e, &flat, err);

@@ -16,17 +16,16 @@ oj_status api_join_crs_choose(const struct ogrjoin_settings *s,
         !right->has_shapes || has->words == NULL)
         return OJ_OK;
     if (has->crs.kind == OJ_CRS_KIND_GEOCENTRIC)
-        return oj_fail(err, OJ_ERR_ARG,
-                       "%s is a geocentric CRS, whose X and Y are no plane: "
-                       "bring both sides into EPSG:4979, or write crs=ignore",
-                       has->crs.name);
+        return oj_fail(
+            err, OJ_ERR_ARG,
+            "%s is a geocentric CRS, whose X and Y are not coordinates of a "
+            "plane: reproject both sides to EPSG:4979, or write crs=ignore",
+            has->crs.name);
     if (lacks->words == NULL)
     {
-        api_settings_notify(s,
-                            "the %s side has no CRS: it is taken to be %s, "
-                            "that of the %s side",
-                            side_names[!is_right], has->crs.name,
-                            side_names[is_right]);
+        api_settings_notify(
+            s, "the %s side has no CRS; %s is assumed, the CRS of the %s side",
+            side_names[!is_right], has->crs.name, side_names[is_right]);
         return OJ_OK;
     }
     OJ_TRY(oj_crs_text_compare(left->words, right->words,
@@ -36,11 +35,12 @@ oj_status api_join_crs_choose(const struct ogrjoin_settings *s,
     return oj_fail(
         err, OJ_ERR_ARG,
         equality == OJ_CRS_DIFFERENT
-            ? "the sides have two CRS, left %s and right %s: bring one to the "
-              "other's, or write crs=ignore to take coordinates as they are"
-            : "whether left %s and right %s are one CRS is not known: give "
-              "both in one form with left_crs and right_crs, or write "
-              "crs=ignore to take coordinates as they are",
+            ? "the sides have two CRS, left %s and right %s: reproject "
+              "one side to the CRS of the other, or write crs=ignore to take "
+              "coordinates as they are"
+            : "it is not known whether the CRS of the sides, left %s and right "
+              "%s, are equal: give both in one form with left_crs and "
+              "right_crs, or write crs=ignore to take coordinates as they are",
         left->crs.name, right->crs.name);
 }
 

@@ -17,7 +17,8 @@ oj_status api_check_max_pairs(oj_status status, int64_t most, int64_t n_before,
     if (status == OJ_ERR_TOO_MANY_PAIRS ||
         (status == OJ_OK && most > 0 && n > most - n_before))
         return oj_fail(err, OJ_ERR_TOO_MANY_PAIRS,
-                       "the join has more pairs than max_pairs allows");
+                       "the join has more pairs than the setting max_pairs "
+                       "allows: raise it, or restrict the join");
     return status;
 }
 
@@ -36,7 +37,8 @@ static oj_status check_settings(const struct api_pair_settings *s,
     unsigned takes = oj_op_get(relation->op)->takes;
     if (s->one_to_one && s->pick != OJ_PICK_ALL)
         return oj_fail(err, OJ_ERR_ARG,
-                       "one_to_one chooses the pairs: leave pick out");
+                       "pick has no effect with one_to_one, which itself "
+                       "chooses the pairs: leave pick out");
     if (s->pick == OJ_PICK_MOST_SIMILAR &&
         !oj_relation_compares_attributes(relation))
         return oj_fail(err, OJ_ERR_ARG,
@@ -45,12 +47,14 @@ static oj_status check_settings(const struct api_pair_settings *s,
         return oj_fail(err, OJ_ERR_ARG,
                        "pick nearest needs op nearest or dwithin");
     if (s->pick == OJ_PICK_SCORE && score == NULL)
-        return oj_fail(err, OJ_ERR_ARG,
-                       "pick score needs a column of scores: "
-                       "ogrjoin_layer_set_columns(), in Python Index(score=)");
+        return oj_fail(
+            err, OJ_ERR_ARG,
+            "pick score needs a column of scores: give it with "
+            "ogrjoin_layer_set_columns(), in Python with Index(score=)");
     if (oj_relation_is_on_globe(relation) && wants_overlap(s))
         return oj_fail(err, OJ_ERR_ARG,
-                       "overlaps are measured with metric planar only");
+                       "overlaps are measured in the plane: leave them out, or "
+                       "set metric to planar");
     return OJ_OK;
 }
 
@@ -758,12 +762,15 @@ check_aggregate_values(const struct ogrjoin_pairs *pairs,
 {
     if (values->size < sizeof *values)
         return oj_fail(err, OJ_ERR_ARG,
-                       "size must be sizeof(struct ogrjoin_values)");
+                       "the member size of the values must be set to "
+                       "sizeof(struct ogrjoin_values)");
     if ((function->kind == OJ_AGG_WEIGHTED_SUM ||
          function->kind == OJ_AGG_WEIGHTED_MEAN) &&
         pairs->share == NULL)
-        return oj_fail(err, OJ_ERR_ARG, "%s needs the setting share",
-                       function->name);
+        return oj_fail(
+            err, OJ_ERR_ARG,
+            "%s needs the setting share: set it to 1 before the join",
+            function->name);
     *type = values->real != NULL      ? OJ_AGG_REAL
             : values->integer != NULL ? OJ_AGG_INTEGER
                                       : OJ_AGG_BYTES;
@@ -771,7 +778,9 @@ check_aggregate_values(const struct ogrjoin_pairs *pairs,
         return oj_fail(err, OJ_ERR_ARG, "%s needs a column of values",
                        function->name);
     if (*type != OJ_AGG_BYTES && function->takes == OJ_AGG_TAKES_WRITTEN)
-        return oj_fail(err, OJ_ERR_ARG, "%s takes texts", function->name);
+        return oj_fail(err, OJ_ERR_ARG,
+                       "%s takes a column of texts, not of numbers",
+                       function->name);
     return OJ_OK;
 }
 
@@ -789,7 +798,8 @@ static oj_status read_percent(const struct oj_aggregate_function *function,
     if (*percent >= 0.0 && *percent <= 100.0)
         return OJ_OK;
     return oj_fail(err, OJ_ERR_ARG,
-                   "percentile needs a number from 0 to 100 as separator");
+                   "percentile needs a number from 0 to 100 in the argument "
+                   "separator, as \"90\"");
 }
 
 static oj_status aggregate_pairs(const struct ogrjoin_pairs *pairs,
@@ -816,13 +826,14 @@ static oj_status aggregate_pairs(const struct ogrjoin_pairs *pairs,
     if (pairs->are_ids)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "pairs with a kept index have ids instead of rows of a "
-                       "join side: %s cannot be computed from them",
+                       "join side, so %s cannot be computed: aggregate the "
+                       "values by these ids yourself",
                        name);
     OJ_TRY(oj_aggregate_find("", name, &function, err));
     what.kind = function->kind;
     if (what.kind == OJ_AGG_COVERED)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                       "%s is an aggregate of rows: the setting agg of "
+                       "%s is only possible for rows: use the setting agg with "
                        "ogrjoin_rows_join()",
                        function->name);
     OJ_TRY(read_percent(function, separator, &what.percent, err));

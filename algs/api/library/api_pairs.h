@@ -77,7 +77,7 @@ struct ogrjoin_pairs
     int64_t n, n_rows, first; /**< number of pairs; number of input rows;
                                    ordinal of the first of these rows */
     int64_t n_undecided;
-    int64_t n_large_groups; /**< of one_to_one best */
+    int64_t n_large_groups; /**< groups too large for one_to_one best */
     int has_measure, n_similar;
     int is_lists; /**< 1: pairs are lists, in offset and right32 instead of left
                        and right */
@@ -107,10 +107,9 @@ struct ogrjoin_pairs
 /** Appends the pairs of the next rows of the input.  Before the first call,
  * *pairs must be zeroed except first, is_lists and n_expected. After an error,
  * ogrjoin_pairs_free() frees it.
- * is_all   1: input is the whole side; then the arrays of *matches may be
- * taken
- *          over, which leaves it empty.  Required for one_to_one and for values
- *          of pairs */
+ * is_all   1: input is the whole side. The arrays of *matches may then be
+ *          moved, which leaves it empty. Required for one_to_one and for
+ *          values of pairs */
 OJ_MUST_USE oj_status api_pairs_add(struct api_pair_maker *maker,
                                     const struct oj_flat *input, int is_all,
                                     struct oj_matches *matches,

@@ -31,7 +31,8 @@ static const struct oj_parameter own_settings[] = {
     {"exclude_same_geometry", .help = "1: no pairs of equal vertices (0)",
      VALUE(INT, relation.exclude_same_geometry), .most = 1},
     {"backend",
-     .help = "auto (default), cpu, cuda, or another: ogrjoin_backend_name()",
+     .help = "auto (default), cpu, cuda, or another name that "
+             "ogrjoin_backend_name() lists",
      VALUE(BACKEND, backend)},
     {"threads", .help = "threads to use; 0: all (default)",
      VALUE(INT, options.n_threads), .most = 4096},
@@ -44,24 +45,22 @@ static const struct oj_parameter own_settings[] = {
     {"max_pairs", .help = "a join with more pairs fails; 0: no bound (0)",
      VALUE(COUNT, options.max_batch_pairs), .most = MOST_WHOLE},
     {"pick", API_PICK_NAMES,
-     .help =
-         "one pair of each row: first, nearest, "
-         "largest_overlap, smallest_area, largest_area, most_similar, "
-         "score (of "
-         "struct ogrjoin_columns), of rows max:COLUMN and min:COLUMN of the "
-         "join side, or all (default)",
+     .help = "one pair of each row: first, nearest, largest_overlap, "
+             "smallest_area, largest_area, most_similar, score (of struct "
+             "ogrjoin_columns), for rows also max:COLUMN and min:COLUMN of the "
+             "join side, or all (default)",
      VALUE(CHOICE, pairs.pick)},
     {"one_to_one", "none|" OJ_ONE_TO_ONE_WORDS,
-     .help = "1 or greedy: each feature in one pair at most, best pairs first, "
-             "by similarity, then distance, then the order of the sides; 2 or "
-             "best: as many pairs as there can be and, of these, those of the "
-             "least sum (0)",
+     .help = "1 or greedy: each feature in one pair at most; pairs are taken "
+             "in the order of similarity, distance, and features; 2 or best: "
+             "the maximum number of pairs, with the least sum of measures (0)",
      VALUE(INT, pairs.one_to_one), .most = OJ_ONE_TO_ONE_BEST},
     {"overlap_area", .help = "1: area of the intersection (0)",
      VALUE(INT, pairs.overlap_area), .most = 1},
     {"overlap_length", .help = "1: length of the intersection's lines (0)",
      VALUE(INT, pairs.overlap_length), .most = 1},
-    {"overlap_percent", .help = "1: overlap, of the left feature (0)",
+    {"overlap_percent",
+     .help = "1: part of the left feature that overlaps, in percent (0)",
      VALUE(INT, pairs.overlap_percent), .most = 1},
     {"nearest_point",
      .help = "1: nearest_x and nearest_y, the point of the right feature that "
@@ -74,31 +73,33 @@ static const struct oj_parameter own_settings[] = {
     {"intersection", .help = "1: what both features have in common, as WKB (0)",
      VALUE(INT, pairs.intersection), .most = 1},
     {"bearing",
-     .help = "1: direction to that point, degrees clockwise from north (0)",
+     .help = "1: direction from the left feature to the nearest point of the "
+             "right one, degrees clockwise from north (0)",
      VALUE(INT, pairs.bearing), .most = 1},
     {"line_along",
      .help = "1: measure along the right feature, a line or rings, from its "
              "start to the place nearest to the left one (0)",
      VALUE(INT, pairs.named[OJ_PAIR_ALONG - OJ_FIRST_NAMED_PAIR_VALUE]),
      .most = 1, .ops = OJ_LINE_OPS},
-    {"line_along_percent",
-     .help = "1: that measure, in percent of the length (0)",
+    {"line_along_percent", .help = "1: line_along in percent of the length (0)",
      VALUE(INT, pairs.named[OJ_PAIR_ALONG_PERCENT - OJ_FIRST_NAMED_PAIR_VALUE]),
      .most = 1, .ops = OJ_LINE_OPS},
     {"line_offset",
-     .help = "1: distance from that place, above 0 on the left of the line, "
-             "below 0 on the right (0)",
+     .help = "1: distance from the line, above 0 on its left, below 0 on its "
+             "right (0)",
      VALUE(INT, pairs.named[OJ_PAIR_OFFSET - OJ_FIRST_NAMED_PAIR_VALUE]),
      .most = 1, .ops = OJ_LINE_OPS},
-    {"line_side", .help = "1: that side: 1 left, -1 right, 0 on the line (0)",
+    {"line_side",
+     .help = "1: side of the line: 1 left, -1 right, 0 on the line (0)",
      VALUE(INT, pairs.named[OJ_PAIR_SIDE - OJ_FIRST_NAMED_PAIR_VALUE]),
      .most = 1, .ops = OJ_LINE_OPS},
     {"line_segment",
-     .help = "1: number of the segment with that place, from 1 on (0)",
+     .help = "1: number of the nearest segment of the line, from 1 on (0)",
      VALUE(INT, pairs.named[OJ_PAIR_SEGMENT - OJ_FIRST_NAMED_PAIR_VALUE]),
      .most = 1, .ops = OJ_LINE_OPS},
     {"line_bearing",
-     .help = "1: direction of that segment, degrees clockwise from north (0)",
+     .help = "1: direction of the nearest segment of the line, degrees "
+             "clockwise from north (0)",
      VALUE(INT, pairs.named[OJ_PAIR_LINE_BEARING - OJ_FIRST_NAMED_PAIR_VALUE]),
      .most = 1, .ops = OJ_LINE_OPS},
     {"matrix",
@@ -108,48 +109,51 @@ static const struct oj_parameter own_settings[] = {
      .most = 1},
     {"relation",
      .help = "1: the first of equals, contains, within, touches, crosses, "
-             "overlaps, intersects, disjoint that holds, as such a number (0)",
+             "overlaps, intersects, disjoint that holds, as a number for "
+             "ogrjoin_pairs_word() (0)",
      VALUE(INT, pairs.named[OJ_PAIR_RELATION - OJ_FIRST_NAMED_PAIR_VALUE]),
      .most = 1},
     {"share",
-     .help = "1: weighted_sum is to be asked of the pairs, which needs their "
-             "overlaps (0)",
+     .help = "1: compute the overlaps that the aggregates weighted_sum and "
+             "weighted_mean need (0)",
      VALUE(INT, pairs.share), .most = 1},
     {"similar",
-     .help = "only pairs with similar texts: the least similarity of each "
+     .help = "only pairs with similar texts: the minimum similarity of each "
              "column of texts, as 0.6 or 3/4,0.5, or with the names of columns "
              "LEFT[=RIGHT][:T], as name=NAME:0.6,street+town:0.5",
      VALUE(THRESHOLDS, similar)},
-    {"min_similarity", .help = "the T of each LEFT[=RIGHT] that has none",
+    {"min_similarity",
+     .help = "minimum similarity of the columns in similar that are written "
+             "without one",
      VALUE(THRESHOLD, min_similarity)},
     {"vector",
-     .help = "only pairs with like numbers: columns with weights, "
-             "F[:WEIGHT]+..[=..], as price:0.001+area, or one of lists",
+     .help = "only pairs with similar numbers: columns with weights, "
+             "F[:WEIGHT]+..[=..], as price:0.001+area, or one column of lists",
      VALUE(VECTOR, vector)},
     {"max_difference",
-     .help = "the greatest difference of vectors; default: any, with k",
+     .help = "maximum difference of vectors; without it k is needed",
      VALUE(DISTANCE, relation.vector.max_difference), .most = INFINITY},
     {"norm", OJ_NORM_NAMES,
-     .help = "difference of two vectors: l2 (default), l1, linf, or 1 less "
-             "their cosine",
+     .help = "difference of two vectors: l2 (default), l1, linf, or cosine: 1 "
+             "minus their cosine",
      VALUE(CHOICE, relation.vector.norm)},
     {"side", "none|left|right",
-     .help = "which side a layer that is read from Arrow is: the columns that "
-             "similar and vector name are read with it (none)",
+     .help = "side of the join for which layers are read from Arrow: left and "
+             "right read the columns named in similar and vector, too (none)",
      VALUE(CHOICE, side)},
     {"measure", OJ_TEXT_MEASURE_NAMES,
      .help = "how similar two sets of tokens are: jaccard (default), dice, "
              "cosine, overlap",
      VALUE(CHOICE, measure)},
     {"tokens", OJ_TOKEN_NAMES,
-     .help = "what a text is cut into: trgm (default), words, 1grams to 8grams",
+     .help = "how a text is split into tokens: trgm (default), words, 1grams "
+             "to 8grams",
      VALUE(CHOICE, rules.tokens)},
     {"fold", OJ_FOLD_NAMES,
      .help = "which texts count as equal: full (default), case, none",
      VALUE(CHOICE, rules.fold)},
     {"word_map",
-     .help =
-         "words that stand for others in texts: lines of two, \"st,street\"",
+     .help = "words to replace in texts: lines of two words, as \"st,street\"",
      VALUE(TEXT, word_map)},
     {"tree", OJ_LIVE_TREE_WORDS,
      .help = "of a kept index: quadtree, kdtree (not on GPUs), or auto "
@@ -167,14 +171,16 @@ static const struct oj_parameter own_settings[] = {
  * known. */
 static const struct oj_parameter row_settings[] = {
     {"how", OJ_HOW_WORDS,
-     .help = "rows: left (default), every input row; inner, one for each pair; "
-             "semi, anti, input rows that match, or do not, once each; right, "
-             "full, inner or left and then every join row that matches nothing",
+     .help = "rows: left (default): one for each pair, and input rows without "
+             "a pair; inner: one for each pair; semi, anti: each input row "
+             "with, or without, a pair once; right, full: like inner, left, "
+             "and then join rows without a pair",
      VALUE(CHOICE, rows.how)},
     {"agg",
-     .help = "rows: one for each input row, with aggregates of its pairs, of "
-             "their join rows' columns or their own, as \"count, mean(fare), "
-             "concat(name, '; ') as names, mean(join_distance)\"",
+     .help =
+         "rows: one for each input row, with aggregates over its pairs, as "
+         "\"count, mean(fare), concat(name, '; ') as names, "
+         "mean(join_distance)\": of columns of the join side or of the pairs",
      .kind = OJ_PARAMETER_KEPT},
     {"on",
      .help = "rows: LEFT=RIGHT,..., only pairs with equal values in these "
@@ -225,19 +231,19 @@ static const struct oj_parameter row_settings[] = {
      .help = "rows: as along_field, in percent of the length",
      .kind = OJ_PARAMETER_KEPT, .ops = OJ_LINE_OPS},
     {"offset_field",
-     .help = "rows: name of a column with the distance from that place, above "
-             "0 on the left of the line, below 0 on the right",
+     .help = "rows: name of a column with the distance from the line, above 0 "
+             "on its left, below 0 on its right",
      .kind = OJ_PARAMETER_KEPT, .ops = OJ_LINE_OPS},
     {"side_field",
      .help = "rows: name of a column with left, right or on (the line)",
      .kind = OJ_PARAMETER_KEPT, .ops = OJ_LINE_OPS},
     {"segment_field",
-     .help = "rows: name of a column with the number of the segment with that "
-             "place, from 1 on",
+     .help = "rows: name of a column with the number of the nearest segment of "
+             "the line, from 1 on",
      .kind = OJ_PARAMETER_KEPT, .ops = OJ_LINE_OPS},
     {"line_bearing_field",
-     .help = "rows: name of a column with the direction of that segment, "
-             "degrees clockwise from north",
+     .help = "rows: name of a column with the direction of the nearest segment "
+             "of the line, degrees clockwise from north",
      .kind = OJ_PARAMETER_KEPT, .ops = OJ_LINE_OPS},
     {"matrix_field",
      .help = "rows: name of a column with the DE-9IM matrix of the features",
@@ -248,16 +254,18 @@ static const struct oj_parameter row_settings[] = {
              "holds",
      .kind = OJ_PARAMETER_KEPT},
     {"geometry", API_GEOMETRY_WORDS,
-     .help = "rows: the geometry of a row: that of the input (default), of the "
-             "join side, its nearest point, the line to that, what both have "
-             "in common, or none",
+     .help = "rows: geometry of a row: input (default), join, nearest_point of "
+             "the join feature, connection (the line to it), intersection of "
+             "both features, or none",
      VALUE(CHOICE, rows.geometry)},
     {"nlt", "AS_IS|" OJ_ROW_PART_WORDS,
-     .help = "rows: of geometry intersection only the polygons, lines or "
-             "points, as multi-geometries; pairs without are dropped",
+     .help = "rows: keep only the polygons, lines or points of geometry "
+             "intersection, as multi-geometries; pairs without such parts are "
+             "dropped",
      VALUE(CHOICE, rows.parts)},
     {"prefix",
-     .help = "rows: put before names of the join side that are taken (join_)",
+     .help = "rows: prefix of columns of the join side whose names are in use "
+             "(join_)",
      .kind = OJ_PARAMETER_KEPT},
     {"name_fid",
      .help = "rows: name of the column join_fid; \"\": no such column",
@@ -275,13 +283,16 @@ static const struct oj_parameter row_settings[] = {
      .kind = OJ_PARAMETER_KEPT},
     {"left_column", .help = "rows: the column of geometries of the input",
      .kind = OJ_PARAMETER_KEPT},
-    {"right_column", .help = "rows: that of the join side",
+    {"right_column", .help = "rows: the column of geometries of the join side",
      .kind = OJ_PARAMETER_KEPT},
     {"left_x",
-     .help = "rows: the input is points, and this their column of x; with "
-             "left_y",
+     .help =
+         "rows: column of x of the input, which is then points; needs left_y",
      .kind = OJ_PARAMETER_KEPT},
-    {"left_y", .help = "rows: and this that of y", .kind = OJ_PARAMETER_KEPT},
+    {"left_y",
+     .help =
+         "rows: column of y of the input, which is then points; needs left_x",
+     .kind = OJ_PARAMETER_KEPT},
     {"right_x", .help = "rows: as left_x, of the join side",
      .kind = OJ_PARAMETER_KEPT},
     {"right_y", .help = "rows: as left_y, of the join side",
@@ -290,44 +301,47 @@ static const struct oj_parameter row_settings[] = {
      .help = "rows: the columns of the input that rows have, with commas "
              "between them; \"\": none; default: all",
      .kind = OJ_PARAMETER_KEPT},
-    {"right_select", .help = "rows: those of the join side",
+    {"right_select",
+     .help =
+         "rows: the columns of the join side that rows have, as left_select",
      .kind = OJ_PARAMETER_KEPT},
     {"left_fid",
      .help = "rows: a column of whole numbers that are the input's FIDs, for "
              "exclude self and unordered_pairs",
      .kind = OJ_PARAMETER_KEPT},
     {"right_fid",
-     .help = "rows: that of the join side, which becomes join_fid; ties are in "
-             "its order",
+     .help = "rows: as left_fid, of the join side; it becomes join_fid and "
+             "decides ties",
      .kind = OJ_PARAMETER_KEPT},
     {"left_crs",
      .help = "rows: the CRS of the input: PROJJSON, WKT or authority:code; "
              "default: that of its column of geometries",
      .kind = OJ_PARAMETER_KEPT},
-    {"right_crs", .help = "rows: that of the join side",
+    {"right_crs", .help = "rows: the CRS of the join side, as left_crs",
      .kind = OJ_PARAMETER_KEPT},
     {"crs", "check|ignore",
      .help = "rows: check (default): two CRS are an error, and so are plain "
              "distances in degrees; ignore: coordinates are taken as they are",
      VALUE(CHOICE, rows.crs)},
     {"max_distance_field",
-     .help = "rows: op dwithin: the column of the input that holds each row's "
-             "distance, F or F:km",
+     .help = "rows: op dwithin: the column of the input with the maximum "
+             "distance of each row, F or F:km",
      .kind = OJ_PARAMETER_KEPT},
-    {"join_max_distance_field", .help = "rows: that of the join side",
+    {"join_max_distance_field",
+     .help = "rows: as max_distance_field, of the join side",
      .kind = OJ_PARAMETER_KEPT},
     {"events",
-     .help = "rows: changes, or all: a row for each right feature that a key "
-             "of the input has come to or left since its last row, with a "
-             "column event (enter, exit; of nearest change; all: stay, too)",
+     .help = "rows: changes: a row for each right feature that a key of the "
+             "input has entered or left since its last row, with a column "
+             "event: enter, exit, or change with op nearest; all: also stay",
      .kind = OJ_PARAMETER_KEPT},
     {"key",
-     .help = "rows: with events: the column of the input that names what moves",
+     .help = "rows: with events: the column of the input that identifies what "
+             "moves",
      .kind = OJ_PARAMETER_KEPT},
     {"state",
-     .help = "rows: with events: a file; the first row follows on the last one "
-             "of the stream that wrote it, and it is written behind the last "
-             "row",
+     .help = "rows: with events: a file that keeps the features of each key: "
+             "read before the first row and written after the last",
      .kind = OJ_PARAMETER_KEPT},
     {"batch_rows",
      .help = "rows: rows of the input that are read and joined at once; 0: up "
@@ -353,7 +367,8 @@ static const struct oj_parameter *setting_at(int i)
                               : oj_parameter_at(i - n_own - n_rows);
 }
 
-/* Words of other libraries for a setting, whose names are not spelled alike. */
+/* Parameters of other libraries and our setting that corresponds, whose
+ * spelling is too different for closest_setting(). */
 static const struct
 {
     const char *word, *setting;
@@ -371,7 +386,8 @@ static const struct
     {"n_neighbors", "k"},
 };
 
-/* Words of other libraries that no setting stands for, and what to do. */
+/* Parameters of other libraries without a corresponding setting, and what to do
+ * instead. */
 static const struct
 {
     const char *word, *instead;
@@ -381,7 +397,7 @@ static const struct
     {"lsuffix", "columns of the left side keep their names"},
 };
 
-static const char *find_instead(const char *name)
+static const char *advice_for_missing_setting(const char *name)
 {
     for (size_t i = 0; i < sizeof without_setting / sizeof *without_setting;
          i++)
@@ -392,8 +408,9 @@ static const char *find_instead(const char *name)
     return NULL;
 }
 
-/* Name of the setting that a wrong name stands for elsewhere or, without one,
- * the most similar name, the shortest of several; NULL: there is none. */
+/* Suggests a setting for a wrong name: the synonym of another library,
+ * otherwise the most similar name (the shortest if several are equally
+ * similar). NULL if no name is similar. */
 static const char *closest_setting(const char *name)
 {
     const struct oj_parameter *setting;
@@ -428,7 +445,7 @@ static oj_status find_setting(const char *name, int *out, struct oj_error *err)
         if (strcmp(setting->name, name) == 0)
             return OJ_OK;
     }
-    instead = find_instead(name);
+    instead = advice_for_missing_setting(name);
     if (instead != NULL)
         return oj_fail(err, OJ_ERR_ARG, "there is no setting \"%.40s\": %s",
                        name, instead);
@@ -525,7 +542,7 @@ static oj_status set_op(struct ogrjoin_settings *s, const char *value,
     oj_op_names(", ", names, sizeof names);
     if (op < 0)
         return oj_fail(err, OJ_ERR_ARG,
-                       "there is no join \"%.40s\": op is one of %s", value,
+                       "there is no op \"%.40s\": write one of %s", value,
                        names);
     s->relation.op = (enum oj_op)op;
     return OJ_OK;
@@ -662,9 +679,11 @@ static struct oj_distance *distance_of_setting(struct ogrjoin_settings *s,
                : NULL;
 }
 
-static oj_status fail_word(const char *name, struct oj_error *err)
+static oj_status fail_not_a_number(const char *name, struct oj_error *err)
 {
-    return oj_fail(err, OJ_ERR_ARG, "%s is a number, not a word", name);
+    return oj_fail(err, OJ_ERR_ARG,
+                   "the value of the setting %s must be a number, not a word",
+                   name);
 }
 
 /* Sets a distance such as "100ft". A number with a unit is converted later,
@@ -675,7 +694,7 @@ static oj_status set_distance(struct ogrjoin_settings *settings,
 {
     struct oj_distance *to = distance_of_setting(settings, setting), read;
     if (to == NULL)
-        return fail_word(setting->name, err);
+        return fail_not_a_number(setting->name, err);
     OJ_TRY(oj_distance_parse("", setting->name, value, &read, err));
     *to = read;
     *(double *)(void *)((char *)settings + setting->offset) = read.value;
@@ -746,7 +765,7 @@ static oj_status set_text(struct ogrjoin_settings *settings, const char *name,
             break;
         case OJ_PARAMETER_INT: /* of some numbers there are words */
             if (setting->arguments == NULL)
-                return fail_word(name, err);
+                return fail_not_a_number(name, err);
             OJ_TRY(set_choice(settings, setting, value, err));
             break;
         case OJ_PARAMETER_PATTERN: /* a pattern also sets the op that uses it */
@@ -754,7 +773,7 @@ static oj_status set_text(struct ogrjoin_settings *settings, const char *name,
             OJ_TRY(set_op(settings, setting->ops, err));
             break;
         default:
-            return fail_word(name, err);
+            return fail_not_a_number(name, err);
     }
     return duplicate_text(&settings->given[place], value, err);
 }
@@ -768,7 +787,7 @@ static oj_status set_threshold(const char *name, double value, int64_t *to,
     double n = nearbyint(value * (double)most);
     if (!(value > 0.0 && value <= 1.0) || n / (double)most != value)
         return oj_fail(err, OJ_ERR_ARG,
-                       "%s is above 0 and at most 1, a number of up to 9 "
+                       "%s must be above 0 and at most 1, a number of up to 9 "
                        "digits or a text as 2/3, not %.17g",
                        name, value);
     to[0] = (int64_t)n;
@@ -788,13 +807,15 @@ static oj_status set_number_of(struct ogrjoin_settings *settings,
     if (setting->kind == OJ_PARAMETER_THRESHOLD)
         return set_threshold(name, value, at, err);
     if (!is_whole && setting->kind != OJ_PARAMETER_DISTANCE)
-        return oj_fail(err, OJ_ERR_ARG, "%s is a word, not a number", name);
+        return oj_fail(
+            err, OJ_ERR_ARG,
+            "the value of the setting %s must be a word, not a number", name);
     if (!(value >= setting->least && value <= setting->most) ||
         (is_whole && value != floor(value)))
         return oj_fail(err, OJ_ERR_ARG,
-                       "%s is a %snumber from %.16g to %.16g, not %.15g", name,
-                       is_whole ? "whole " : "", setting->least, setting->most,
-                       value);
+                       "%s must be a %snumber from %.16g to %.16g, not %.15g",
+                       name, is_whole ? "whole " : "", setting->least,
+                       setting->most, value);
     settings->has_k |= at == (void *)&settings->relation.k;
     if (setting->kind == OJ_PARAMETER_INT)
         *(int *)at = (int)value;
@@ -992,8 +1013,8 @@ oj_status api_settings_check_units(const struct ogrjoin_settings *settings,
     {
         if (distances[i]->unit != OJ_UNIT_CRS)
             return oj_fail(err, OJ_ERR_ARG,
-                           "%s %s: a layer has no CRS that says how long a "
-                           "unit is: write a number in units of the "
+                           "%s %s: layers have no CRS, so a unit cannot be "
+                           "converted: write a number in units of the "
                            "coordinates, or join rows (ogrjoin_rows_open)",
                            names[i], api_setting_given(settings, names[i]));
     }
@@ -1049,7 +1070,7 @@ static int is_switched_off(const struct ogrjoin_settings *settings, int place)
 }
 
 /* The value of an option as text; NULL if it was not set, or was set to 0. */
-static const char *word_given(const void *user, const char *option)
+static const char *value_of_option(const void *user, const char *option)
 {
     const struct ogrjoin_settings *settings = user;
     int place = find_given(settings, settings_of_option(option));
@@ -1075,9 +1096,11 @@ static const struct
                                            no effect unless one of `others`
                                            is set */
 } beside[] = {
-    {"unordered", "unordered_pairs", "they are one setting"},
-    {"left_column", "left_x|left_y", "both say where the input is"},
-    {"right_column", "right_x|right_y", "both say where the join side is"},
+    {"unordered", "unordered_pairs", "they are two names of one setting"},
+    {"left_column", "left_x|left_y",
+     "both name the columns with the geometries of the input"},
+    {"right_column", "right_x|right_y",
+     "both name the columns with the geometries of the join side"},
     {"min_similarity", "similar", NULL},
     {"measure", "similar", NULL},
     {"tokens", "similar", NULL},
@@ -1096,8 +1119,8 @@ static const struct
     {"right_y", "right_x", NULL},
 };
 
-static oj_status check_beside_each_other(const struct ogrjoin_settings *s,
-                                         struct oj_error *err)
+static oj_status check_combinations(const struct ogrjoin_settings *s,
+                                    struct oj_error *err)
 {
     for (size_t i = 0; i < sizeof beside / sizeof *beside; i++)
     {
@@ -1105,18 +1128,21 @@ static oj_status check_beside_each_other(const struct ogrjoin_settings *s,
         if (find_given(s, beside[i].setting) < 0)
             continue;
         if (beside[i].why == NULL && other < 0)
-            return oj_fail(err, OJ_ERR_ARG,
-                           "%s has no effect without %s: leave it out",
-                           beside[i].setting, beside[i].others);
+            return oj_fail(
+                err, OJ_ERR_ARG,
+                "%s has no effect without %s: leave it out, or set both",
+                beside[i].setting, beside[i].others);
         if (beside[i].why != NULL && other >= 0)
-            return oj_fail(err, OJ_ERR_ARG, "%s and %s do not go together: %s",
-                           beside[i].setting, setting_at(other)->name,
-                           beside[i].why);
+            return oj_fail(
+                err, OJ_ERR_ARG,
+                "%s and %s do not go together: leave one out, because %s",
+                beside[i].setting, setting_at(other)->name, beside[i].why);
     }
     return OJ_OK;
 }
 
-/* Settings that only kept indexes have; list: those without effect here. */
+/* Fails if a setting of `list` was set: these settings of kept indexes have no
+ * effect here. what: the kind of join, for the message. */
 static oj_status check_settings_of_kept_index(const struct ogrjoin_settings *s,
                                               const char *list,
                                               const char *what,
@@ -1127,7 +1153,8 @@ static oj_status check_settings_of_kept_index(const struct ogrjoin_settings *s,
     if (place >= 0 && !is_switched_off(s, place))
         return oj_fail(
             err, OJ_ERR_ARG,
-            "%s has no effect on %s: it goes with %s a kept index", name, what,
+            "%s has no effect on %s, only on %s a kept index: leave it out",
+            name, what,
             strcmp(name, "tree") == 0 ? "the points of" : "the near pairs of");
     return OJ_OK;
 }
@@ -1141,9 +1168,10 @@ static oj_status check_settings_fit_op(const struct ogrjoin_settings *s,
     {
         if (s->given[i] != NULL && !is_switched_off(s, i) &&
             setting->ops != NULL && oj_words_find(setting->ops, op->name) < 0)
-            return oj_fail(err, OJ_ERR_ARG,
-                           "%s has no effect on op %s: it goes with op %s",
-                           setting->name, op->name, setting->ops);
+            return oj_fail(
+                err, OJ_ERR_ARG,
+                "%s has no effect on op %s, only on op %s: leave it out",
+                setting->name, op->name, setting->ops);
     }
     return OJ_OK;
 }
@@ -1155,13 +1183,14 @@ static oj_status check_distances_of_rows(const struct ogrjoin_settings *s,
         find_given(s, "max_distance_field|join_max_distance_field") >= 0;
     if (has_field && !oj_relation_is_dwithin(&s->relation))
         return oj_fail(err, OJ_ERR_ARG,
-                       "columns of distances have no effect on op %s: they go "
-                       "with op dwithin",
+                       "columns of distances have no effect on op %s, only on "
+                       "op dwithin: leave them out",
                        oj_op_get(s->relation.op)->name);
     if (oj_relation_is_dwithin(&s->relation) && !has_field &&
         isinf(s->rows.max_distance.value))
         return oj_fail(err, OJ_ERR_ARG,
-                       "op dwithin takes a max_distance, as 100 or \"100ft\"");
+                       "op dwithin needs a maximum distance: set max_distance, "
+                       "as 100 or \"100ft\"");
     return OJ_OK;
 }
 
@@ -1176,8 +1205,9 @@ static oj_status check_option_clashes(const struct ogrjoin_settings *s,
                                       struct oj_error *err)
 {
     struct oj_relation relation = s->relation;
-    const struct oj_given_options given = {
-        &relation, oj_op_get(relation.op)->name, word_given, spell_setting, s};
+    const struct oj_given_options given = {&relation,
+                                           oj_op_get(relation.op)->name,
+                                           value_of_option, spell_setting, s};
     api_settings_set_default_k(s, &relation);
     return oj_option_clash_check(&given, err);
 }
@@ -1187,7 +1217,7 @@ oj_status api_settings_check_rows(const struct ogrjoin_settings *settings,
 {
     OJ_TRY(check_settings_of_kept_index(settings, "tree|changes", "rows", err));
     OJ_TRY(check_settings_fit_op(settings, err));
-    OJ_TRY(check_beside_each_other(settings, err));
+    OJ_TRY(check_combinations(settings, err));
     OJ_TRY(check_distances_of_rows(settings, err));
     return check_option_clashes(settings, err);
 }
@@ -1209,22 +1239,23 @@ static oj_status check_no_settings_of_rows(const struct ogrjoin_settings *s,
         if (s->given[n_own + i] != NULL &&
             oj_words_find(of_pairs_too, name) < 0)
             return oj_fail(err, OJ_ERR_ARG,
-                           "%s has no effect on pairs: leave it out, or join "
-                           "rows, which have it",
+                           "%s has no effect on pairs, only on rows: leave it "
+                           "out, or join rows (ogrjoin_rows_open)",
                            name);
     }
     return OJ_OK;
 }
 
-/* Values of pairs that have gone are not known. */
+/* Fails if `changes` and a value of pairs are both set: values of removed pairs
+ * are not available. */
 static oj_status check_values_of_changes(const struct ogrjoin_settings *s,
                                          struct oj_error *err)
 {
     int value = s->changes ? find_given(s, VALUE_SETTINGS) : -1;
     if (value >= 0 && !is_switched_off(s, value))
         return oj_fail(err, OJ_ERR_ARG,
-                       "%s and changes do not go together: pairs that have "
-                       "gone have no values",
+                       "%s and changes do not go together, because pairs that "
+                       "have gone have no values: leave out one of them",
                        setting_at(value)->name);
     return OJ_OK;
 }
@@ -1239,7 +1270,7 @@ oj_status api_settings_check_pairs(const struct ogrjoin_settings *s,
         err));
     OJ_TRY(check_values_of_changes(s, err));
     OJ_TRY(check_settings_fit_op(s, err));
-    OJ_TRY(check_beside_each_other(s, err));
+    OJ_TRY(check_combinations(s, err));
     return check_option_clashes(s, err);
 }
 

@@ -40,7 +40,8 @@ static oj_status check_no_nulls_inside_geometry(const struct ArrowArray *array,
     {
         if (!arrow_bit(valid, array->offset + i))
             return oj_fail(err, OJ_ERR_DATA,
-                           "a part of a geometry is NULL in an Arrow array");
+                           "a part, ring or vertex of a geometry is NULL in an "
+                           "Arrow array: only whole geometries may be NULL");
     }
     return OJ_OK;
 }

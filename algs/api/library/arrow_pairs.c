@@ -57,8 +57,8 @@ oj_status arrow_pairs_take(struct ogrjoin_pairs *pairs, struct ArrowArray *out,
     oj_status status;
     if (pairs->is_lists)
         return oj_fail(err, OJ_ERR_ARG,
-                       "these pairs are lists, not columns: a record batch "
-                       "takes those of ogrjoin_join()");
+                       "pairs of ogrjoin_join_lists() cannot become a record "
+                       "batch: join with ogrjoin_join()");
     status = make_columns(pairs, out, err);
     if (status != OJ_OK)
     {

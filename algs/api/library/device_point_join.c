@@ -21,8 +21,8 @@ static oj_status check_device_points(const struct ogrjoin_device_points *points,
 {
     if (points->size < sizeof *points || out->size < sizeof *out)
         return oj_fail(err, OJ_ERR_ARG,
-                       "size must be sizeof the struct of ogrjoin.h, for "
-                       "points and for pairs");
+                       "the member size of points and of pairs must be set to "
+                       "sizeof their struct in ogrjoin.h");
     if (points->n < 0 || points->n > INT32_MAX || points->stride < 1)
         return oj_fail(
             err, OJ_ERR_ARG,
@@ -44,9 +44,10 @@ find_device_of_points(const struct oj_gpu_module *module,
         return OJ_OK;
     OJ_TRY(module->device_of(points->x, ordinal, err));
     OJ_TRY(module->device_of(points->y, &other, err));
-    return other == *ordinal
-               ? OJ_OK
-               : oj_fail(err, OJ_ERR_ARG, "x and y are on different devices");
+    return other == *ordinal ? OJ_OK
+                             : oj_fail(err, OJ_ERR_ARG,
+                                       "x and y are in the memory of different "
+                                       "devices: copy both to one device");
 }
 
 /* Returns the index on a device, built on first use. Precondition: the calling

@@ -26,8 +26,8 @@ oj_status live_device_new(const struct ogrjoin_settings *settings,
     oj_status status;
     if (settings->tree == OJ_LIVE_KDTREE)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                       "backend=cuda has no kdtree: write tree quadtree or "
-                       "auto");
+                       "tree kdtree is not available with backend cuda: set "
+                       "tree to quadtree or auto");
     OJ_NEW_ZEROED(device, 1, err);
     pthread_mutex_init(&device->lock, NULL);
     device->host = host;

@@ -221,14 +221,7 @@ static oj_status make_layer(struct live_points *points,
     layer->own_x = points->x;
     layer->own_y = points->y;
     layer->own_id = points->id;
-    layer->flat = (struct oj_flat){.n_features = points->n,
-                                   .n_parts = points->n,
-                                   .n_rings = points->n,
-                                   .n_vertices = points->n,
-                                   .part_kinds = OJ_PART_POINT,
-                                   .fid = points->id,
-                                   .x = points->x,
-                                   .y = points->y};
+    layer->flat = live_points_layer(points);
     memset(points, 0, sizeof *points);
     *out = layer;
     return OJ_OK;

@@ -114,7 +114,8 @@ int ogrjoin_layer_set_columns(struct ogrjoin_layer *layer,
     oj_status status = OJ_OK;
     if (columns->size < offsetof(struct ogrjoin_columns, score))
         status = oj_fail(&why, OJ_ERR_ARG,
-                         "size must be sizeof(struct ogrjoin_columns)");
+                         "the member size of the columns must be set to "
+                         "sizeof(struct ogrjoin_columns)");
     if (columns->size >= sizeof *columns && columns->score != NULL)
         layer->score = columns->score;
     if (status == OJ_OK && columns->id != NULL)
@@ -193,7 +194,8 @@ static oj_status view_and_check_flat_arrays(const struct ogrjoin_arrays *arrays,
     struct oj_flat flat;
     if (arrays->size < sizeof *arrays)
         return oj_fail(err, OJ_ERR_ARG,
-                       "size must be sizeof(struct ogrjoin_arrays)");
+                       "the member size of the arrays must be set to "
+                       "sizeof(struct ogrjoin_arrays)");
     memset(&flat, 0, sizeof flat);
     flat.n_features = arrays->n_features;
     flat.n_parts = arrays->n_parts;
@@ -207,7 +209,9 @@ static oj_status view_and_check_flat_arrays(const struct ogrjoin_arrays *arrays,
     flat.x = arrays->x;
     flat.y = arrays->y;
     if (!oj_flat_is_points(&flat) && flat.part_kind == NULL)
-        return oj_fail(err, OJ_ERR_ARG, "part_offset without part_kind");
+        return oj_fail(err, OJ_ERR_ARG,
+                       "part_kind is missing: arrays with part_offset need the "
+                       "kind of each part");
     flat.part_kinds = collect_part_kinds(&flat);
     OJ_TRY(oj_flat_check(&flat, err));
     *out = flat;
@@ -371,7 +375,9 @@ oj_status api_stream_schema(struct ArrowArrayStream *stream,
     int code;
     memset(schema, 0, sizeof *schema);
     if (stream->release == NULL)
-        return oj_fail(err, OJ_ERR_ARG, "the Arrow stream is released");
+        return oj_fail(err, OJ_ERR_ARG,
+                       "the Arrow stream has been released or moved: export it "
+                       "anew for each call");
     code = stream->get_schema(stream, schema);
     return code == 0 ? OJ_OK : fail_stream(stream, code, err);
 }
@@ -502,7 +508,8 @@ static oj_status find_number_of_dimensions(struct ogrjoin_index *index,
     index->n_dimensions = n > 0 ? n : 1;
     if (index->compared.vector.n > 1 && n > 0 && n != index->compared.vector.n)
         return oj_fail(err, OJ_ERR_ARG,
-                       "vector names %d columns, but rows have %lld numbers",
+                       "the setting vector names %d columns, but rows have "
+                       "%lld numbers: give as many numbers as names",
                        index->compared.vector.n, (long long)n);
     return OJ_OK;
 }
@@ -541,7 +548,10 @@ static oj_status make_vectors(struct ogrjoin_index *index,
 {
     struct vector_rows rows = {index, layer, NULL};
     if (layer->number_offset == NULL)
-        return oj_fail(err, OJ_ERR_ARG, "a layer has no vectors to compare");
+        return oj_fail(err, OJ_ERR_ARG,
+                       "the setting vector needs numbers in both layers: read "
+                       "the layers from Arrow with the setting side, or call "
+                       "ogrjoin_layer_set_vectors()");
     if (index->n_dimensions == 0)
         OJ_TRY(find_number_of_dimensions(index, layer, err));
     OJ_NEW(sets->vector, flat->n_features * index->n_dimensions, err);
@@ -621,17 +631,16 @@ static oj_status complete_ranking_conditions(struct ogrjoin_settings *s,
         }
         if (condition->denominator == 0 && !s->has_k)
             return oj_fail(err, OJ_ERR_ARG,
-                           "similar does not say how similar: write name:0.6 "
-                           "(names: 0.6 to begin with), a min_similarity, or "
-                           "a k");
+                           "similar needs a threshold: write name:0.6 (names: "
+                           "0.6 to begin with), or set min_similarity or k");
         if (condition->denominator == 0)
             condition->denominator = 1;
     }
     if (relation->vector.is_asked && isinf(relation->vector.max_difference) &&
         !s->has_k)
-        return oj_fail(err, OJ_ERR_ARG,
-                       "vector does not say how different vectors may be: give "
-                       "a max_difference, or a k");
+        return oj_fail(
+            err, OJ_ERR_ARG,
+            "vector needs a maximum difference: set max_difference or k");
     return OJ_OK;
 }
 
@@ -939,16 +948,16 @@ static oj_status join_device(struct ogrjoin_index *index,
                                     &settings->relation, &settings->options};
     if (strcasecmp(settings->backend, oj_auto_backend.name) != 0 &&
         strcasecmp(settings->backend, "cuda") != 0)
-        return oj_fail(err, OJ_ERR_ARG,
-                       "points on a device are joined by backend cuda or auto, "
-                       "not %s",
-                       settings->backend);
+        return oj_fail(
+            err, OJ_ERR_ARG,
+            "points in device memory need backend cuda or auto, not %s",
+            settings->backend);
     if (index->maker.stage != NULL || settings->pairs.one_to_one ||
         oj_relation_compares_attributes(&settings->relation))
-        return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                       "joins of points on a device give pairs and distances "
-                       "only: leave out one_to_one, similar, vector, pick and "
-                       "values of pairs");
+        return oj_fail(
+            err, OJ_ERR_UNSUPPORTED,
+            "joins of points in device memory give pairs and distances only: "
+            "leave out one_to_one, similar, vector, pick and values of pairs");
     OJ_TRY(device_join(&index->devices, &side, index, points, out, err));
     atomic_fetch_add(&index->n_users, 1);
     return OJ_OK;
@@ -1008,7 +1017,8 @@ static oj_status validate_layer(struct ogrjoin_index *index,
     options.max_batch_pairs = 0;
     if (out->size < sizeof *out)
         return oj_fail(err, OJ_ERR_ARG,
-                       "size must be sizeof(struct ogrjoin_validation)");
+                       "the member size of the validation must be set to "
+                       "sizeof(struct ogrjoin_validation)");
     if (reference == NULL)
         reference = oj_relation_reference(relation);
     status = api_index_view_input(index, input, &sets, &flat, err);
@@ -1373,12 +1383,12 @@ static oj_status join_stream(struct ogrjoin_index *index,
     oj_status status;
     if (index->settings.pairs.one_to_one)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                       "a stream is joined array by array: one_to_one needs "
-                       "all rows");
+                       "one_to_one needs all rows at once, and a stream is "
+                       "joined array by array: read the stream as one layer");
     if (relation->n_similar > 0 && compared->similar[0].fields[0] == NULL)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                       "a stream is joined array by array: similar needs the "
-                       "names of the columns of texts");
+                       "similar needs the names of the columns of texts when a "
+                       "stream is joined: write them as name:0.6");
     status = api_stream_schema(&source->stream, &schema, err);
     if (status == OJ_OK)
         status =

@@ -143,8 +143,10 @@ static oj_status read_arguments(struct aggregate_scanner *s,
                        s->dash, function, s->words);
     s->at++;
     if (**field == '\0')
-        return oj_fail(err, OJ_ERR_ARG, "%sagg: %s() names no field", s->dash,
-                       function);
+        return oj_fail(
+            err, OJ_ERR_ARG,
+            "%sagg: %s() needs the name of a field between its brackets",
+            s->dash, function);
     return OJ_OK;
 }
 
@@ -215,8 +217,8 @@ static oj_status parse_aggregate(struct aggregate_scanner *s,
         s->at++;
         if (what->kind == OJ_AGG_COVERED)
             return oj_fail(err, OJ_ERR_ARG,
-                           "%sagg: %s takes no field: it is of the input "
-                           "feature",
+                           "%sagg: %s takes no field, because it measures the "
+                           "input feature: write it without brackets",
                            s->dash, name);
         OJ_TRY(read_arguments(s, word, what, &percent, &n_percent, err));
     }
@@ -235,9 +237,10 @@ static oj_status parse_aggregate(struct aggregate_scanner *s,
     OJ_TRY(read_column_name(s, word, percent, n_percent, err));
     skip_spaces(s);
     if (*s->at != ',' && *s->at != '\0')
-        return oj_fail(err, OJ_ERR_ARG,
-                       "%sagg: a comma is missing before \"%.60s\"", s->dash,
-                       s->at);
+        return oj_fail(
+            err, OJ_ERR_ARG,
+            "%sagg: write a comma between aggregates, before \"%.60s\"",
+            s->dash, s->at);
     return OJ_OK;
 }
 

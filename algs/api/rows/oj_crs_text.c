@@ -801,8 +801,9 @@ static int is_definition_of_wgs84(const struct crs_definition *d,
            are_close(text->unit, oj_units[OJ_UNIT_DEG].size);
 }
 
-/* Of a rotated pole the ellipsoid stays unstated: its coordinates are no
- * longitudes and latitudes of the ellipsoid. */
+/* Sets the ellipsoid of a geographic CRS. A derived CRS (rotated pole) gets
+ * none, because its coordinates are not longitudes and latitudes on the
+ * ellipsoid. */
 static void describe_ellipsoid(const struct crs_definition *definition,
                                struct oj_crs_text *text)
 {
@@ -880,8 +881,9 @@ static oj_status read_json_string(const struct oj_crs_tree *tree,
     oj_status status;
     OJ_TRY(copy_content(tree, 0, &content, err));
     if (content[strspn(content, " \t\r\n")] == '"')
-        status = oj_fail(err, OJ_ERR_DATA,
-                         "%s is a text in quotes within quotes", whose);
+        status = oj_fail(
+            err, OJ_ERR_DATA,
+            "%s is in quotes twice: write it with one pair of quotes", whose);
     else
         status = read_text(content, whose, callbacks, out, err);
     oj_free(content);
@@ -1146,7 +1148,8 @@ static oj_status compare_texts(const char *a, const char *b,
 
 /* Replaces *text, if it is a JSON string, by its content, and NULL by "". The
  * caller frees *owned. */
-static oj_status unquote(const char **text, char **owned, struct oj_error *err)
+static oj_status unquote_json_text(const char **text, char **owned,
+                                   struct oj_error *err)
 {
     struct oj_crs_tree tree;
     oj_status status;
@@ -1167,9 +1170,9 @@ oj_status oj_crs_text_compare(const char *a, const char *b,
                               enum oj_crs_equality *out, struct oj_error *err)
 {
     char *owned[2] = {NULL, NULL};
-    oj_status status = unquote(&a, &owned[0], err);
+    oj_status status = unquote_json_text(&a, &owned[0], err);
     if (status == OJ_OK)
-        status = unquote(&b, &owned[1], err);
+        status = unquote_json_text(&b, &owned[1], err);
     if (status == OJ_OK)
         status = compare_texts(a, b, callbacks, out, err);
     oj_free(owned[0]);

@@ -304,8 +304,8 @@ oj_status oj_distances_convert(const struct oj_distance_frame *frame,
                                 &relation->densify, err));
     if (!(relation->min_distance <= relation->max_distance))
         return oj_fail(err, OJ_ERR_ARG,
-                       "%smin_distance is greater than %smax_distance: nothing "
-                       "could match",
+                       "%smin_distance must not be greater than "
+                       "%smax_distance: no feature would match",
                        frame->dash, frame->dash);
     if (isinf(relation->min_distance))
         return oj_fail(err, OJ_ERR_ARG, "%smin_distance must be a number",

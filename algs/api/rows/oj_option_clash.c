@@ -120,12 +120,14 @@ static const struct clash clashes[] = {
     /* distances and measures */
     {"metric", "sphere|ellipsoid", .without = "max_distance",
      .when = takes_attributes,
-     .text = "{metric *} with {op *} needs {max_distance}"},
+     .text = "{metric *} with {op *} needs {max_distance}, because distances "
+             "only restrict the pairs of {op *}"},
     {"metric", "ellipsoid", .when = compares_shapes,
-     .text = "{metric ellipsoid} measures between points: {distance *} is "
+     .text = "{metric ellipsoid} measures from points: {distance *} is "
              "possible with {metric sphere} and planar"},
     {"metric", "ellipsoid", ROW_COLUMNS_OF_LINES,
-     .why = "distances on the ellipsoid are of points: write {metric sphere}"},
+     .why = "lines are not measured along on the ellipsoid: write {metric "
+            "sphere}"},
     {"metric", "ellipsoid", "validate", "!ellipsoid",
      .text = "{validate *}: this reference does not measure on the ellipsoid; "
              "that of {metric ellipsoid} is {validate ellipsoid}"},
@@ -133,8 +135,8 @@ static const struct clash clashes[] = {
      .text = "{validate ellipsoid}: this reference is for {metric ellipsoid}; "
              "that of {metric sphere} is {validate sphere}"},
     {"ties", .without = "k", .when = takes_every_pair,
-     .text = "{ties} goes with {k} here: without it all pairs that are near "
-             "enough are written"},
+     .text = "{ties} needs {k} here: without {k} all pairs within the limit "
+             "are written, so there are no ties"},
     {"metric", "sphere", "validate", "!sphere",
      .text = "{validate *}: this reference measures in the plane, as GEOS "
              "does; that of {metric sphere} is {validate sphere}"},
@@ -147,15 +149,16 @@ static const struct clash clashes[] = {
     {"metric", "sphere|ellipsoid", "distance_to", "boundary",
      .text = "{distance_to boundary} is possible with {metric planar} only"},
     {"metric", "sphere|ellipsoid", "matrix_field|relation_field",
-     .why = "matrices are of features in the plane"},
+     .why = "DE-9IM matrices are computed in the plane only"},
     {"heading", .when = is_not_planar_or_least,
-     .text = "{heading} goes with {metric planar} and {distance least}: join "
-             "in a projected CRS"},
+     .text = "{heading} needs {metric planar} and {distance least}: write "
+             "these, and join in a projected CRS"},
     {"heading", NULL, "min_distance",
-     .why = "the nearest segment that fits decides how far a line is"},
+     .why = "with a heading the distance of a line is that of its nearest "
+            "segment in this direction"},
     {"geometry", "nearest_point|connection", .when = compares_shapes,
-     .text = "{geometry nearest_point} and connection go with "
-             "{distance least} only: nearest points are those of it"},
+     .text = "{geometry *} needs {distance least}, because other distances "
+             "have no nearest point"},
 
     /* reading and writing */
     {"overwrite", NULL, "append",
@@ -165,52 +168,55 @@ static const struct clash clashes[] = {
     {"q", NULL, "progress",
      .why = "one hides the progress, the other shows it"},
     {"max_distance", NULL, "max_distance_field|join_max_distance_field",
-     .why = "both say how far"},
+     .why = "both set the maximum distance"},
     {"max_distance_field", NULL, "join_max_distance_field",
-     .why = "both say how far"},
+     .why = "both set the maximum distance"},
 
     /* selection of pairs of an input row */
     {"pick", NULL, "agg|one_to_one",
-     .why = "each makes one row of an input row's pairs"},
-    {"agg", NULL, "one_to_one", .why = "there is one pair at most to add up"},
+     .why = "each reduces the pairs of an input row to one row"},
+    {"agg", NULL, "one_to_one",
+     .why = "a row has at most one pair then, and nothing to aggregate"},
     {"agg", NULL, "overlap|nearest_point_fields|bearing_field",
-     .why = "aggregates name such columns themselves, as in "
-            "max(overlap_area)"},
+     .why =
+         "aggregates compute such values without it, as in max(overlap_area)"},
     {"agg", NULL, "geometry",
-     .why = "a row of aggregates stands for several join features"},
+     .why = "a row of aggregates belongs to several join features"},
     {"agg", NULL, "join_select",
-     .why = "the aggregates name the join side's fields"},
+     .why = "{agg} itself names the fields of the join side that it needs"},
     {"distance", "!least",
      "nearest_point_fields|bearing_field|" ROW_COLUMNS_OF_LINES,
-     .why = "nearest points are those of the least distance"},
+     .why = "only {distance least} has nearest points"},
     {"window", NULL,
      "join_layer|join_geometry|join_where|join_sql|join_select|join_srs|joo|on|"
      "exclude|unordered_pairs|similar|vector|within_time|during|heading",
-     .why = "the boxes are the join side"},
+     .why = "the box of {window} is the join side, which is no layer then"},
     {"explain", NULL, "benchmark|validate|json_summary|q|progress",
-     .why = "{explain} only says what would be done"},
-    {"in_place", NULL, "geometry", .why = "the layer keeps its geometries"},
+     .why = "{explain} only shows the plan, and nothing is joined"},
+    {"in_place", NULL, "geometry",
+     .why =
+         "{in_place} only adds columns and keeps the geometries of the layer"},
     {"in_place", NULL, "unmatched_layer|unmatched_join_layer|" NEW_DATASET,
-     .why = "nothing is written to another dataset"},
+     .why = "{in_place} writes to the input layer and not to another dataset"},
     {"in_place", NULL, "sql", .why = "the rows of a SELECT cannot be updated"},
-    {"in_place", NULL, "select", .why = "all fields of the layer stay"},
+    {"in_place", NULL, "select",
+     .why = "{in_place} keeps all fields of the layer"},
     {"benchmark", NULL,
      NEW_DATASET "|in_place|unmatched_layer|unmatched_join_layer|geometry",
      .why = "the benchmark writes no layer"},
     {"benchmark", NULL,
      "how|pick|agg|one_to_one|prefix|" ROW_COLUMNS "|select|join_select",
-     .why = "the benchmark times the finding of pairs, and makes no rows of "
-            "them"},
+     .why = "the benchmark only finds pairs and makes no rows of them"},
     {"benchmark", NULL, "memory|max_pairs|batch",
      .why = "the benchmark holds all rows and pairs in memory at once"},
     {"benchmark", NULL, "backend",
-     .why = "the benchmark goes through the backends"},
+     .why = "the benchmark runs one backend after the other"},
     {"benchmark", NULL, "validate",
-     .why = "the benchmark compares its rows itself"},
+     .why = "the benchmark itself compares the answers of the backends"},
     {"benchmark", NULL, "json_summary",
-     .why = "its table can be had by {benchmark_csv}"},
+     .why = "the results of the benchmark are written by {benchmark_csv}"},
     {"benchmark", NULL, "progress",
-     .why = "the benchmark names each method as it begins"},
+     .why = "the benchmark prints the name of each method when it starts"},
     {"how", "semi|anti",
      ROW_COLUMNS "|geometry|pick|agg|prefix|join_select|unmatched_join_layer",
      .why = "only the input layer's geometry and fields are written"},
@@ -219,76 +225,84 @@ static const struct clash clashes[] = {
      .text = "{nlt *} keeps parts of intersections: it needs "
              "{geometry intersection}"},
     {"pick", "!all", "nlt", OJ_ROW_PART_WORDS,
-     .text = "{nlt *} drops pairs, and {pick *} chooses before it does"},
+     .text = "{pick *} would choose a pair before {nlt *} drops pairs: leave "
+             "one of them out"},
     {"one_to_one", NULL, "nlt", OJ_ROW_PART_WORDS,
-     .text = "{nlt *} drops pairs, and {one_to_one} chooses before it does"},
+     .text = "{one_to_one} would choose pairs before {nlt *} drops pairs: "
+             "leave one of them out"},
     {"nlt", OJ_ROW_PART_WORDS, .without = "geometry",
      .text = "{nlt *} keeps parts of intersections: it needs "
              "{geometry intersection}"},
 
     /* representation of a side by points */
     {"centroid_of", "input|both", "point_on_surface_of", "input|both",
-     .text = "{centroid_of} and {point_on_surface_of} both say what the input "
-             "side is joined by: leave it out of one of them"},
+     .text =
+         "{centroid_of} and {point_on_surface_of} both replace the features of "
+         "the input side by points: name this side in one of them only"},
     {"op", "window", "centroid_of|point_on_surface_of", "join|both",
-     .text = "with {op window} {centroid_of} and {point_on_surface_of} can "
-             "only be input: the join side are boxes"},
+     .text =
+         "with {op window}, write {centroid_of input} or {point_on_surface_of "
+         "input}: the join side is joined by its boxes"},
     {"centroid_of", "join|both", "point_on_surface_of", "join|both",
-     .text = "{centroid_of} and {point_on_surface_of} both say what the join "
-             "side is joined by: leave it out of one of them"},
+     .text =
+         "{centroid_of} and {point_on_surface_of} both replace the features of "
+         "the join side by points: name this side in one of them only"},
 
     /* in place: the layer's rows get one set of new columns */
     {"in_place", NULL, "how", "!left",
-     .text = "{in_place} keeps every row of the layer: {how} can only be "
-             "left"},
+     .text = "{in_place} keeps every row of the layer: write {how left}, or "
+             "leave {how} out"},
     {"in_place", .when = finds_several,
      .text = "{in_place} has room for one join feature per row, and {op *} can "
              "find several: choose one with {pick}, for example {pick first}, "
              "or with {one_to_one}, or add them up with {agg}"},
     {"in_place", .when = gives_k_rows,
-     .text = "{in_place} has room for one join feature per row: {k} can only "
-             "be 1, unless {pick}, {one_to_one} or {agg} makes one of them"},
+     .text = "{in_place} has room for one join feature per row: write {k 1}, "
+             "or reduce several to one with {pick}, {one_to_one} or {agg}"},
     {"in_place", .when = gives_ties,
-     .text = "{in_place} has room for one join feature per row: {ties} can "
-             "only be first, unless {pick}, {one_to_one} or {agg} makes one of "
-             "them"},
+     .text =
+         "{in_place} has room for one join feature per row: write {ties "
+         "first}, or reduce several to one with {pick}, {one_to_one} or {agg}"},
 
     /* columns that the join does not have */
     {"name_distance", .when = has_no_distance,
-     .text = "{name_distance}: {op *} has no distance"},
+     .text =
+         "{name_distance}: {op *} measures no distance; leave the option out"},
     {"pick", "most_similar", .without = "similar|vector",
      .text = "{pick most_similar} needs {similar} or {vector}"},
     {"name_rank", .when = has_no_rank,
-     .text = "{name_rank}: there is a rank only with {op nearest} or similar, "
-             "and several join features to an input row ({k}, {ties all}), of "
-             "which none is picked"},
+     .text = "{name_rank} needs several pairs per input row that are ordered "
+             "by distance or similarity: {op nearest} or similar with {k} "
+             "above 1 or {ties all}, and without {pick}"},
     {"agg", NULL, "how", "!left|inner",
-     .text = "{agg} gives one row for each input row: {how} can be left, or "
-             "inner for those with pairs only"},
+     .text = "{agg} gives one row for each input row: write {how left}, or "
+             "{how inner} for the rows with pairs only"},
     /* rows that are events */
     {"events", NULL, "in_place|benchmark|explain|write_spec",
-     .why = "events are written by a run of their own"},
+     .why = "{events} only writes events"},
     {"events", .without = "key",
-     .text = "{events} needs {key}, the field that names what moves: {key "
-             "vehicle}"},
+     .text = "{events} needs {key}, the field that identifies what moves, as "
+             "{key vehicle}"},
     {"events", .when = takes_attributes,
-     .text = "{events} are of places: {op *} compares attributes"},
+     .text = "{events} needs a join of geometries, and {op *} compares "
+             "attributes: use another {op}"},
     {"events", NULL, "how",
-     .why = "a row is written for each change, and for no other report"},
+     .why = "{events} writes a row for each change and no others"},
     {"events", NULL, "k|ties",
-     .why = "an event is a change of the one nearest feature"},
+     .why = "{events} follows the one nearest feature"},
     {"events", NULL, "pick|agg|one_to_one|similar|vector|" ROW_COLUMNS_OF_PAIRS,
-     .why = "an event may be of a feature that was left, which is no pair"},
+     .why = "an exit event has no pair, and so no such value"},
     {"geometry", "nearest_point|connection|intersection", "events",
-     .why = "an event may be of a feature that was left, which is no pair"},
+     .why = "an exit event has no pair, and so no such value"},
     {"events", NULL, "unmatched_layer|unmatched_join_layer",
-     .why = "events are all that is written"},
+     .why = "{events} writes no other rows"},
     {"events", NULL, "unordered_pairs",
-     .why = "the features of a key are compared, whatever their FIDs"},
-    {"events", NULL, "memory", .why = "the join side is held in memory"},
+     .why = "events do not depend on the order of FIDs"},
+    {"events", NULL, "memory",
+     .why = "{events} needs the whole join side in memory"},
     {"agg", NULL, "name_count",
-     .text = "{agg} names its columns itself: write \"count as "
-             "{* name_count}\""},
+     .text = "{agg} names its own columns: leave {name_count} out and write "
+             "\"count as {* name_count}\" in {agg}"},
 };
 
 /* ---- messages ------------------------------------------------------------ */
@@ -383,7 +397,7 @@ static oj_status fail_clash(const struct clash *clash,
             add_option(&m, given, clash->option, word_of(given, clash->option));
         else
             add_option(&m, given, other, NULL);
-        add_text(&m, " do not go together: ", 21);
+        add_text(&m, " do not go together: leave one out, because ", 44);
         add_with_braces(&m, given, clash->why);
     }
     return oj_fail(err, OJ_ERR_ARG, "%s", m.text);

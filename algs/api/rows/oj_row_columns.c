@@ -237,7 +237,7 @@ static oj_status fail_operand(const struct pair_columns *p, const char *name,
     size_t n = 0;
     if (strncasecmp(name, "distinct ", 9) == 0)
         return oj_fail(err, OJ_ERR_ARG,
-                       "%sagg: different values are counted by unique(%.100s)",
+                       "%sagg: write unique(%.100s) to count different values",
                        p->words->dash, name + 9);
     for (int i = 0; i < p->columns.n && n + 1 < sizeof names; i++)
         n += (size_t)snprintf(names + n, sizeof names - n, "%s%s",
@@ -295,18 +295,19 @@ static oj_status check_given_names_are_used(const struct pair_columns *p,
     {
         if (given[i][1] != NULL && given[i][1][0] == '\0')
             return oj_fail(err, OJ_ERR_ARG,
-                           "%s%s: aggregates have no such column to leave out",
+                           "%s%s: rows of aggregates have no such column; "
+                           "leave the option out",
                            words->dash, given[i][0]);
     }
     for (int i = 0; i < p->columns.n; i++)
     {
         const struct oj_computed_column *column = &p->columns.column[i];
         if (column->option != NULL && !p->is_named[i])
-            return oj_fail(err, OJ_ERR_ARG,
-                           "%s%s: no aggregate names '%s', as in "
-                           "\"mean(%s)\"",
-                           p->words->dash, column->option, column->name,
-                           column->name);
+            return oj_fail(
+                err, OJ_ERR_ARG,
+                "%s%s has no effect, because no aggregate uses '%s': write for "
+                "example \"mean(%s)\", or leave the option out",
+                p->words->dash, column->option, column->name, column->name);
     }
     return OJ_OK;
 }

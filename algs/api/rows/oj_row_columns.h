@@ -4,8 +4,8 @@
  *   input         computed                              join
  *   fid  name  |  join_fid  join_distance  join_rank |  id  join_name
  *
- *  There are two steps, because the names of the output's FID and geometry
- *  column are only known once the output exists:
+ *  There are two steps, because the output must exist before the names of its
+ *  FID and geometry column are known:
  *
  *   struct oj_row_column_words --choose--> struct oj_computed_columns
  *     what is asked                          what the join computes

@@ -36,7 +36,8 @@
  * first. */
 #define OJ_ONE_TO_ONE_WORDS "greedy|best"
 
-/** Joins by distance: only their pairs have a place on a line. */
+/** Joins by distance. Only their pairs have a place on a line (-along_field and
+ * others). */
 #define OJ_LINE_OPS "nearest|dwithin"
 
 /** Words of pick; max: and min: are followed by the name of a field. */

@@ -38,27 +38,33 @@ static oj_status append_text(struct oj_value_key *key, const char *text,
     return append_bytes(key, text, n, err);
 }
 
+/* Returns 1 if a number is a whole one of 64 bits, and sets *whole to it. */
+static int is_whole_number(const struct oj_plain_value *value, int64_t *whole)
+{
+    const double two_to_63 = 9223372036854775808.0;
+    double real = value->real;
+    if (value->form == OJ_PLAIN_INTEGER)
+    {
+        *whole = value->integer;
+        return 1;
+    }
+    if (!(real == floor(real) && real >= -two_to_63 && real < two_to_63))
+        return 0;
+    *whole = (int64_t)real;
+    return 1;
+}
+
 /* Appends a number to the key. A whole number is appended as an integer, any
  * other as the bits of the double; a first byte distinguishes the two. */
 static oj_status append_number(struct oj_value_key *key,
                                const struct oj_plain_value *value,
                                struct oj_error *err)
 {
-    const double two_to_63 = 9223372036854775808.0;
     unsigned char bytes[9] = {0};
     int64_t whole = 0;
-    if (value->form == OJ_PLAIN_INTEGER)
-        whole = value->integer;
-    else
-    {
-        double real = value->real;
-        bytes[0] =
-            !(real == floor(real) && real >= -two_to_63 && real < two_to_63);
-        if (bytes[0])
-            memcpy(&whole, &real, sizeof whole);
-        else
-            whole = (int64_t)real;
-    }
+    bytes[0] = !is_whole_number(value, &whole);
+    if (bytes[0])
+        memcpy(&whole, &value->real, sizeof whole);
     memcpy(bytes + 1, &whole, sizeof whole);
     return append_bytes(key, bytes, sizeof bytes, err);
 }
@@ -109,7 +115,91 @@ void oj_value_key_free(struct oj_value_key *key)
     memset(key, 0, sizeof *key);
 }
 
-/* ---- classes ------------------------------------------------------------- */
+/* ---- classes of any values ----------------------------------------------- */
+
+static oj_status check_class_number(int64_t number, struct oj_error *err)
+{
+    if (number >= INT32_MAX - 1)
+        return oj_fail(err, OJ_ERR_LIMIT,
+                       "the compared fields have more than %d different "
+                       "values, the most that are possible: leave a field out",
+                       INT32_MAX);
+    return OJ_OK;
+}
+
+/* Finds the class of a token. A new token gets a new class if insert is 1,
+ * otherwise -1. */
+static oj_status find_token(struct oj_token_table *table,
+                            const struct oj_token *token, int insert,
+                            int32_t *out, struct oj_error *err)
+{
+    int64_t number;
+    if (insert)
+        OJ_TRY(oj_token_table_put(table, token, &number, err));
+    else
+        number = oj_token_table_find(table, token);
+    OJ_TRY(check_class_number(number, err));
+    *out = (int32_t)number;
+    return OJ_OK;
+}
+
+/* Inserts all whole numbers again, as tokens of the form any. Classes keep
+ * their numbers. */
+static oj_status fill_table_of_any(const struct oj_value_classes *classes,
+                                   struct oj_token_table *table,
+                                   struct oj_error *err)
+{
+    int is_ascending = classes->form == OJ_CLASSES_ASCENDING;
+    int64_t n = is_ascending ? classes->n_whole : classes->table.n;
+    struct oj_value_key key;
+    oj_status status = OJ_OK;
+    memset(&key, 0, sizeof key);
+    for (int64_t i = 0; i < n && status == OJ_OK; i++)
+    {
+        const struct oj_plain_value value = oj_plain_integer(
+            is_ascending ? classes->whole[i] : (int64_t)classes->table.key[i]);
+        int32_t number;
+        key.n = 0;
+        status = append_number(&key, &value, err);
+        if (status == OJ_OK)
+        {
+            const struct oj_token token = oj_token_of_codes(key.code, key.n);
+            status = find_token(table, &token, 1, &number, err);
+        }
+    }
+    oj_value_key_free(&key);
+    return status;
+}
+
+/* Replaces the values of a form by those of a later one. On failure the classes
+ * are unchanged. */
+static oj_status change_form(struct oj_value_classes *classes,
+                             enum oj_value_classes_form form,
+                             struct oj_error *err)
+{
+    struct oj_token_table table;
+    oj_status status = OJ_OK;
+    memset(&table, 0, sizeof table);
+    if (form == OJ_CLASSES_ANY)
+        status = fill_table_of_any(classes, &table, err);
+    for (int64_t i = 0;
+         form == OJ_CLASSES_WHOLE && i < classes->n_whole && status == OJ_OK;
+         i++)
+    {
+        const struct oj_token token = {(uint64_t)classes->whole[i], NULL, 0};
+        int32_t number;
+        status = find_token(&table, &token, 1, &number, err);
+    }
+    if (status != OJ_OK)
+    {
+        oj_token_table_free(&table);
+        return status;
+    }
+    oj_value_classes_free(classes);
+    classes->table = table;
+    classes->form = form;
+    return OJ_OK;
+}
 
 /* Finds the class of a key. A new key gets a new class if insert is 1,
  * otherwise -1. */
@@ -118,16 +208,113 @@ static oj_status find_class(struct oj_value_classes *classes,
                             int32_t *out, struct oj_error *err)
 {
     const struct oj_token token = oj_token_of_codes(key->code, key->n);
-    int64_t number;
-    if (insert)
-        OJ_TRY(oj_token_table_put(&classes->table, &token, &number, err));
-    else
-        number = oj_token_table_find(&classes->table, &token);
-    if (number >= INT32_MAX - 1)
-        return oj_fail(err, OJ_ERR_LIMIT,
-                       "more than %d different values to compare", INT32_MAX);
-    *out = (int32_t)number;
+    *out = -1;
+    if (classes->form != OJ_CLASSES_ANY)
+    {
+        if (!insert) /* only whole numbers have classes */
+            return OJ_OK;
+        OJ_TRY(change_form(classes, OJ_CLASSES_ANY, err));
+    }
+    return find_token(&classes->table, &token, insert, out, err);
+}
+
+/* ---- classes of whole numbers -------------------------------------------- */
+
+/* Returns the position of a number in the form ascending; -1 if it is not
+ * there. */
+static int64_t find_ascending(const struct oj_value_classes *classes,
+                              const struct oj_value_key *key, int64_t number)
+{
+    const int64_t *whole = classes->whole;
+    int64_t low = 0, high = classes->n_whole - 1;
+    uint64_t guess;
+    if (key->next <= high && whole[key->next] == number)
+        return key->next;
+    if (high < 0 || number < whole[0] || number > whole[high])
+        return -1;
+    guess = (uint64_t)number - (uint64_t)whole[0];
+    if (guess <= (uint64_t)high && whole[guess] == number)
+        return (int64_t)guess;
+    while (low < high)
+    {
+        int64_t middle = low + (high - low) / 2;
+        if (whole[middle] < number)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return whole[low] == number ? low : -1;
+}
+
+/* Finds the class of a number in the form ascending. A new number that does not
+ * ascend changes the form; *out is then -1. */
+static oj_status find_or_append(struct oj_value_classes *classes,
+                                struct oj_value_key *key, int64_t number,
+                                int insert, int32_t *out, struct oj_error *err)
+{
+    int64_t n = classes->n_whole, at = find_ascending(classes, key, number);
+    *out = (int32_t)at;
+    if (at >= 0)
+        key->next = at + 1;
+    if (at >= 0 || !insert)
+        return OJ_OK;
+    if (n > 0 && number < classes->whole[n - 1])
+        return change_form(classes, OJ_CLASSES_WHOLE, err);
+    OJ_TRY(check_class_number(n, err));
+    OJ_ROOM(classes->whole, n, n + 1, classes->cap_whole, err);
+    classes->whole[n] = number;
+    classes->n_whole++;
+    *out = (int32_t)n;
     return OJ_OK;
+}
+
+static oj_status find_class_of_whole_number(struct oj_value_classes *classes,
+                                            struct oj_value_key *key,
+                                            int64_t number, int insert,
+                                            int32_t *out, struct oj_error *err)
+{
+    const struct oj_token token = {(uint64_t)number, NULL, 0};
+    if (classes->form == OJ_CLASSES_ASCENDING)
+        OJ_TRY(find_or_append(classes, key, number, insert, out, err));
+    return classes->form == OJ_CLASSES_WHOLE
+               ? find_token(&classes->table, &token, insert, out, err)
+               : OJ_OK;
+}
+
+/* Finds the class of a row with a single number. */
+static oj_status find_class_of_number(struct oj_value_classes *classes,
+                                      struct oj_value_key *key,
+                                      const struct oj_plain_reader *rows,
+                                      int64_t row, int insert, int32_t *out,
+                                      struct oj_error *err)
+{
+    struct oj_plain_value value;
+    int64_t number;
+    *out = -1;
+    value.form = OJ_PLAIN_NULL;
+    OJ_TRY(rows->read(rows->user, 0, row, &value, err));
+    if (value_is_missing(&value))
+        return OJ_OK;
+    if (classes->form != OJ_CLASSES_ANY && is_whole_number(&value, &number))
+        return find_class_of_whole_number(classes, key, number, insert, out,
+                                          err);
+    key->n = 0;
+    OJ_TRY(append_number(key, &value, err));
+    return find_class(classes, key, insert, out, err);
+}
+
+/* ---- classes of rows ----------------------------------------------------- */
+
+static oj_status
+find_class_of_row(struct oj_value_classes *classes, struct oj_value_key *key,
+                  const enum oj_value_comparison *comparison, int n_fields,
+                  const struct oj_plain_reader *rows, int64_t row, int insert,
+                  int32_t *out, struct oj_error *err)
+{
+    int is_missing;
+    *out = -1;
+    OJ_TRY(make_key(key, comparison, n_fields, rows, row, &is_missing, err));
+    return is_missing ? OJ_OK : find_class(classes, key, insert, out, err);
 }
 
 oj_status oj_value_classes_find(struct oj_value_classes *classes,
@@ -138,24 +325,28 @@ oj_status oj_value_classes_find(struct oj_value_classes *classes,
                                 int64_t n_rows, int insert, int32_t *class_of,
                                 struct oj_error *err)
 {
+    int is_number = n_fields == 1 && comparison[0] == OJ_COMPARE_NUMBERS;
     for (int64_t row = 0; row < n_rows; row++)
     {
-        int is_missing;
-        class_of[row] = -1;
-        OJ_TRY(
-            make_key(key, comparison, n_fields, rows, row, &is_missing, err));
-        if (!is_missing)
-            OJ_TRY(find_class(classes, key, insert, &class_of[row], err));
+        if (is_number)
+            OJ_TRY(find_class_of_number(classes, key, rows, row, insert,
+                                        &class_of[row], err));
+        else
+            OJ_TRY(find_class_of_row(classes, key, comparison, n_fields, rows,
+                                     row, insert, &class_of[row], err));
     }
     return OJ_OK;
 }
 
 int64_t oj_value_classes_bytes(const struct oj_value_classes *classes)
 {
-    return oj_token_table_bytes(&classes->table);
+    return oj_token_table_bytes(&classes->table) +
+           classes->cap_whole * (int64_t)sizeof *classes->whole;
 }
 
 void oj_value_classes_free(struct oj_value_classes *classes)
 {
     oj_token_table_free(&classes->table);
+    oj_free(classes->whole);
+    memset(classes, 0, sizeof *classes);
 }

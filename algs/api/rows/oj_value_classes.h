@@ -12,7 +12,14 @@
  *  texts, byte by byte, a number as OGR writes it. Rows are equal when all of
  *  their fields are; NULL and NaN equal nothing.
  *
- *  Cost per row: a hash of its bytes and a look-up in a table.
+ *  Cost per row: a hash of its bytes and a look-up in a table. Whole numbers in
+ *  one field have two cheaper forms, which end when a value does not fit:
+ *
+ *   ascending   whole = [ 3 7 8 20 .. ]   the class is the position: usually
+ *                                         that after the last one, or the
+ *                                         number minus the first
+ *   whole       short tokens, whose key is the number
+ *   any         long tokens: the bytes of the values
  */
 #ifndef OJ_VALUE_CLASSES_H
 #define OJ_VALUE_CLASSES_H
@@ -25,7 +32,16 @@
  * insertion, several threads may look up at once, each with its own key. */
 struct oj_value_classes
 {
-    struct oj_token_table table; /* keys as tokens of several 32-bit codes */
+    enum oj_value_classes_form
+    {
+        OJ_CLASSES_ASCENDING = 0,
+        OJ_CLASSES_WHOLE,
+        OJ_CLASSES_ANY
+    } form;
+    int64_t *whole; /* [n_whole] values of the form ascending */
+    int64_t n_whole, cap_whole;
+    struct oj_token_table table; /* values of the other forms; those of the form
+                                    any as tokens of several 32-bit codes */
 };
 
 /** How a field of the input and a field of the join side are compared. */
@@ -46,6 +62,8 @@ struct oj_value_key
 {
     uint32_t *code; /* [n] the values, each padded with zeros */
     int64_t n, capacity;
+    int64_t next; /* class after the last one that was found in the form
+                     ascending */
 };
 
 void oj_value_key_free(struct oj_value_key *key);

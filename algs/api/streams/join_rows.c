@@ -588,10 +588,11 @@ static oj_status open_aggregates(struct rows_stream *s, const char *agg,
     OJ_TRY(rows_aggregates_open(agg, &names, &s->join, &s->rows->chunks,
                                 request->want, &hidden, out, err));
     if (hidden != NULL)
-        api_settings_notify(s->settings,
-                            "agg: %s is the column of the right side, which "
-                            "hides that of the pairs",
-                            hidden);
+        api_settings_notify(
+            s->settings,
+            "agg: %s is read from the column of the right side, not from that "
+            "of the pairs; rename one of them if you want the other",
+            hidden);
     return OJ_OK;
 }
 
@@ -656,7 +657,9 @@ static oj_status write_conditions(const struct ogrjoin_settings *settings,
         n += (size_t)snprintf(text + n, size - n, "%s%s %s", n > 0 ? " " : "",
                               names[i], word);
         if (n >= size)
-            return oj_fail(err, OJ_ERR_LIMIT, "the value of %s is too long",
+            return oj_fail(err, OJ_ERR_LIMIT,
+                           "the text of the setting %s is too long for events: "
+                           "write fewer conditions",
                            names[i]);
     }
     return OJ_OK;
@@ -681,8 +684,8 @@ static oj_status open_events(struct rows_stream *s, struct oj_error *err)
     OJ_TRY(api_events_load(s->events, state, &is_there, err));
     if (!is_there)
         api_settings_notify(s->settings,
-                            "the state %.400s is not there yet: the stream "
-                            "begins without one",
+                            "the state file %.400s does not exist yet: the "
+                            "events begin without earlier rows",
                             state);
     return OJ_OK;
 }
@@ -722,7 +725,8 @@ static oj_status read_keys(struct rows_stream *s, int64_t first, int64_t n,
             OJ_TRY(add_key_text(s, i, &value, err));
         else if (value.form == OJ_PLAIN_REAL)
             return oj_fail(err, OJ_ERR_DATA,
-                           "a key does not fit into a signed 64-bit integer");
+                           "a key of the setting key does not fit into a "
+                           "signed 64-bit integer: convert the column to text");
         else
             s->key_number[i] = value.integer;
     }
@@ -1159,7 +1163,7 @@ static oj_status find_places(struct rows_stream *s, struct oj_error *err)
 }
 
 /* Advances the state machine until there are rows to output, or to the end. */
-static oj_status advance(struct rows_stream *s, struct oj_error *err)
+static oj_status advance_stream(struct rows_stream *s, struct oj_error *err)
 {
     while (s->n_places == 0 && s->state != STREAM_ENDED)
     {
@@ -1195,7 +1199,7 @@ static oj_status next_rows(struct rows_stream *s, struct ArrowArray *out,
 {
     int64_t n;
     OJ_TRY(oj_check_cancel(s->settings->options.cancel, err));
-    OJ_TRY(advance(s, err));
+    OJ_TRY(advance_stream(s, err));
     if (s->state == STREAM_ENDED)
         return OJ_OK;
     n = s->n_places;

@@ -389,14 +389,14 @@ static oj_status check_geometry(struct rows_output *o, struct oj_error *err)
     const struct ArrowSchema *mine, *other;
     if (o->geometry != OJ_WRITE_INPUT && o->geometry != API_GEOMETRY_NONE &&
         (!rows_side_has_shapes(o->input) || !rows_side_has_shapes(o->join)))
+        return oj_fail(err, OJ_ERR_ARG,
+                       "geometry: both sides need geometries for it, and one "
+                       "has none: write geometry=input or none");
+    if (o->geometry == OJ_WRITE_JOIN && o->join->geometry < 0)
         return oj_fail(
             err, OJ_ERR_ARG,
-            "geometry: it is computed from the geometries of both sides, "
-            "but a side has none");
-    if (o->geometry == OJ_WRITE_JOIN && o->join->geometry < 0)
-        return oj_fail(err, OJ_ERR_ARG,
-                       "geometry=join: the right side has no column of "
-                       "geometries");
+            "geometry=join: the right side has no column of geometries: name "
+            "it with right_column, or write geometry=input");
     if (!oj_how_has_join_rows(o->how) || o->geometry != OJ_WRITE_INPUT ||
         o->input->geometry < 0 || o->join->geometry < 0)
         return OJ_OK;
@@ -571,7 +571,7 @@ static int side_of_geometry(const struct batch *b)
 
 /* 1 if the geometries to write are of the output column's type, so that they
  * are copied without conversion. */
-static int is_geometry_taken(const struct batch *b)
+static int is_geometry_copied(const struct batch *b)
 {
     const struct rows_output *o = b->output;
     return !o->is_in_wkb &&
@@ -845,8 +845,8 @@ static oj_status make_column(const struct batch *b, int64_t i,
         return build_column(b, i, out, err);
     if (o->input_column[source] != o->input->geometry)
         return take_column(b, 0, o->input_column[source], out, err);
-    return is_geometry_taken(b) ? take_geometry(b, out, err)
-                                : build_column(b, i, out, err);
+    return is_geometry_copied(b) ? take_geometry(b, out, err)
+                                 : build_column(b, i, out, err);
 }
 
 static oj_status make_aggregates(const struct batch *b, struct ArrowArray *out,

@@ -291,8 +291,8 @@ static oj_status find_excluded(struct rows_side *side, const char *list,
             size_t n = (size_t)(end - list) - 6;
             if (side->n_compared[ROWS_EXCLUDE] > 0)
                 return oj_fail(err, OJ_ERR_ARG,
-                               "exclude field= is written once, as "
-                               "field=a=b,c");
+                               "exclude: write field= once, for all columns, "
+                               "as field=a=b,c");
             OJ_NEW(word, (int64_t)n + 1, err);
             memcpy(word, list + 6, n);
             word[n] = '\0';
@@ -492,7 +492,8 @@ static oj_status read_side(struct rows_side *side,
     oj_status status;
     if (side->schema.format == NULL || strcmp(side->schema.format, "+s") != 0)
         return oj_fail(err, OJ_ERR_ARG,
-                       "the %s side is no stream of record batches",
+                       "the %s side must be a stream of record batches: its "
+                       "schema is no struct",
                        rows_side_name(side));
     status = api_settings_compared(settings, &compared, err);
     if (status == OJ_OK)
@@ -571,7 +572,8 @@ oj_status rows_chunks_add(struct rows_chunks *chunks,
     oj_status status = check_record(side, array, err);
     if (status == OJ_OK && n_rows > INT32_MAX - array->length)
         status = oj_fail(err, OJ_ERR_LIMIT,
-                         "a side of more than %d rows at once is not possible",
+                         "a side can have at most %d rows: split it, or set a "
+                         "smaller batch_rows for the input",
                          INT32_MAX);
     if (status == OJ_OK)
         status = oj_reserve(&chunks->shared, n, n + 1, &chunks->cap_shared,
@@ -690,8 +692,8 @@ static oj_status read_fids(const struct rows_side *side,
             OJ_TRY(oj_arrow_plain_value(schema, array, at, &room, &value, err));
         if (value.form != OJ_PLAIN_INTEGER)
             return oj_fail(err, OJ_ERR_DATA,
-                           "%s_fid: row %lld has no number in the column "
-                           "\"%.100s\"",
+                           "%s_fid: row %lld is NULL in the column \"%.100s\", "
+                           "but every row needs a number",
                            rows_side_name(side), (long long)row,
                            column_name(side, side->fid));
         (*out)[row] = value.integer;

@@ -1,9 +1,9 @@
 /** One side of a join of rows: the roles of its columns, its arrays, and the
  *  layer made from them.
  *
- *   schema --open--> struct rows_side: geometry, x and y, FIDs, columns
- * compared arrays --add---> struct rows_chunks, kept as they are both --make-->
- * struct ogrjoin_layer, with classes of equal values
+ *   schema --open--> struct rows_side: the column of each role
+ *   arrays --add---> struct rows_chunks, which keeps them without a copy
+ *   both   --make--> struct ogrjoin_layer, with classes of equal values
  */
 #ifndef ROWS_SIDE_H
 #define ROWS_SIDE_H
@@ -13,8 +13,8 @@
 #include "../library/api_index.h"
 #include "../rows/oj_value_classes.h"
 
-/** Groups of columns that are compared for equality: of the setting on, and of
- * exclude field=. */
+/** Groups of columns that are compared for equality: those named by the setting
+ * on, and those named by exclude field=. */
 enum rows_classes
 {
     ROWS_ON = 0,

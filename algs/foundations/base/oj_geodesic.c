@@ -55,6 +55,44 @@ double oj_geodesic_bearing(const struct oj_geodesic *geodesic,
     return degrees < 360.0 ? fabs(degrees) : 0.0;
 }
 
+double oj_geodesic_courses(const struct oj_geodesic *geodesic,
+                           double longitude1, double latitude1,
+                           double longitude2, double latitude2,
+                           double course[2])
+{
+    double metres;
+    geod_inverse(&geodesic->series, latitude1, longitude1, latitude2,
+                 longitude2, &metres, &course[0], &course[1]);
+    return metres;
+}
+
+_Static_assert(sizeof(struct geod_geodesicline) <=
+                   sizeof((struct oj_geodesic_line *)0)->series,
+               "struct oj_geodesic_line has no room for the line of PROJ");
+
+void oj_geodesic_line_make(const struct oj_geodesic *geodesic,
+                           double longitude1, double latitude1,
+                           double longitude2, double latitude2,
+                           struct oj_geodesic_line *line)
+{
+    struct geod_geodesicline *series = (void *)line->series;
+    line->metres = oj_geodesic_courses(geodesic, longitude1, latitude1,
+                                       longitude2, latitude2, line->course);
+    geod_lineinit(series, &geodesic->series, latitude1, longitude1,
+                  line->course[0],
+                  (unsigned)GEOD_LATITUDE | (unsigned)GEOD_LONGITUDE |
+                      (unsigned)GEOD_AZIMUTH | (unsigned)GEOD_DISTANCE_IN);
+}
+
+struct oj_geodesic_point
+oj_geodesic_line_at(const struct oj_geodesic_line *line, double metres)
+{
+    struct oj_geodesic_point point;
+    geod_position((const void *)line->series, metres, &point.latitude,
+                  &point.longitude, &point.course);
+    return point;
+}
+
 #else
 
 int oj_geodesic_is_built(void)
@@ -91,6 +129,33 @@ double oj_geodesic_bearing(const struct oj_geodesic *geodesic,
 {
     return oj_geodesic_metres(geodesic, longitude1, latitude1, longitude2,
                               latitude2);
+}
+
+double oj_geodesic_courses(const struct oj_geodesic *geodesic,
+                           double longitude1, double latitude1,
+                           double longitude2, double latitude2,
+                           double course[2])
+{
+    course[0] = course[1] = (double)NAN;
+    return oj_geodesic_metres(geodesic, longitude1, latitude1, longitude2,
+                              latitude2);
+}
+
+void oj_geodesic_line_make(const struct oj_geodesic *geodesic,
+                           double longitude1, double latitude1,
+                           double longitude2, double latitude2,
+                           struct oj_geodesic_line *line)
+{
+    line->metres = oj_geodesic_courses(geodesic, longitude1, latitude1,
+                                       longitude2, latitude2, line->course);
+}
+
+struct oj_geodesic_point
+oj_geodesic_line_at(const struct oj_geodesic_line *line, double metres)
+{
+    (void)line;
+    (void)metres;
+    return (struct oj_geodesic_point){(double)NAN, (double)NAN, (double)NAN};
 }
 
 #endif

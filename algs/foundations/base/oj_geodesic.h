@@ -43,4 +43,35 @@ double oj_geodesic_bearing(const struct oj_geodesic *geodesic,
                            double longitude1, double latitude1,
                            double longitude2, double latitude2);
 
+/** Length in metres of the shortest line from point 1 to point 2, and its
+ *  direction at both, in degrees clockwise from north, from -180 to 180. If the
+ *  points are equal, the directions have no meaning. */
+double oj_geodesic_courses(const struct oj_geodesic *geodesic,
+                           double longitude1, double latitude1,
+                           double longitude2, double latitude2,
+                           double course[2]);
+
+/** The shortest line between two points, to find points on it. Plain data. */
+struct oj_geodesic_line
+{
+    double metres;     /**< its length */
+    double course[2];  /**< its directions at its ends, in degrees */
+    double series[80]; /**< of PROJ */
+};
+
+void oj_geodesic_line_make(const struct oj_geodesic *geodesic,
+                           double longitude1, double latitude1,
+                           double longitude2, double latitude2,
+                           struct oj_geodesic_line *line);
+
+/** A point of a line, and the line's direction there, in degrees. */
+struct oj_geodesic_point
+{
+    double longitude, latitude, course; /**< from -180 to 180 */
+};
+
+/** The point at this length from the start of the line. */
+struct oj_geodesic_point
+oj_geodesic_line_at(const struct oj_geodesic_line *line, double metres);
+
 #endif

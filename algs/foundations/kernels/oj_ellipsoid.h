@@ -1,5 +1,5 @@
 /** Points of an ellipsoid of revolution as vectors, and bounds of geodesic
- *  distances by chords.
+ *  distances, and of the place of geodesic edges, by chords.
  *
  *  Unit of length: the semi-major axis a.  b: the semi-minor axis.
  *
@@ -24,6 +24,29 @@
  *  excludes s > pi r: the first part of such a geodesic, of length pi r, has a
  *  chord of at least 2 r.  The rest, of length at most pi R - pi r, shortens
  *  the chord by at most its own length, so c >= 2 r - pi (R - r).
+ *
+ *  Edges of lines and polygons are shortest lines, here of a length of at most
+ *  OJ_ELLIPSOID_LONGEST_EDGE (1/32; longer ones are cut).  S is the length of
+ * an edge, C its chord, and
+ *
+ *   h = S^2 / 8 r <= .126 C^2 / r
+ *
+ *  bounds the distance of its points from the chord, a straight line.  Proof.
+ *  Let g(t) be the point of the edge at the length t, minus the point of the
+ *  chord at t / S of its length.  g is 0 at both ends, and its second
+ *  derivative is that of the edge, whose curvature is at most 1 / r; so for
+ *  every unit vector u, u.g(t) <= t (S - t) / 2 r <= S^2 / 8 r.  And S <= 2 r
+ *  asin(C / 2 r) <= C / sqrt(1 - C^2 / 4 r^2), since asin x <= tan asin x.
+ *
+ *  The section of the ellipsoid by the plane through the ends and the centre is
+ *  an ellipse with axes between a and b, so its curvature is at most 1 / r, and
+ *  all of this holds for its arc between the ends, too.  The arc and the edge
+ *  enclose a lens.  A point of the lens is nowhere farther than 3 h from the
+ *  chord: the plane through it that is perpendicular to the chord cuts the lens
+ *  in an arc of an ellipse with ends on the lens's two sides; these are within
+ *  h of the chord, hence within 2 h of one another; the arc, less than half of
+ *  the ellipse, is at most pi / 2 times as long as its own chord, pi h, so none
+ *  of its points is farther than h + pi h / 2 from the edge's chord.
  *
  *  Source: ours; Schur's and Myers' theorems: do Carmo, Differential geometry
  * of curves and surfaces, sections 5.4 and 5.7.
@@ -51,6 +74,9 @@ struct oj_ellipsoid
  * use the third bound instead: asin() would magnify their rounding beyond the
  * margin. */
 #define OJ_ELLIPSOID_OPPOSITE 1e-5
+
+/** Greatest length of an edge: on the Earth 199 km. */
+#define OJ_ELLIPSOID_LONGEST_EDGE 0.03125
 
 /** 1 if geodesics can be computed on it. */
 OJ_FN int oj_ellipsoid_is_usable(const struct oj_ellipsoid *e)
@@ -82,20 +108,48 @@ OJ_FN double oj_ellipsoid_least_distance(double chord2)
     return least > 0.0 ? least : 0.0;
 }
 
+/** Least radius of curvature: r above. */
+OJ_FN double oj_ellipsoid_least_radius(const struct oj_ellipsoid *e)
+{
+    double b = 1.0 - e->flattening;
+    return b < 1.0 ? b * b : 1.0 / b;
+}
+
+/** Greatest radius of curvature: R above. */
+OJ_FN double oj_ellipsoid_most_radius(const struct oj_ellipsoid *e)
+{
+    double b = 1.0 - e->flattening;
+    return b < 1.0 ? 1.0 / b : b * b;
+}
+
 /** A number that no distance of two points with this squared chord is greater
  *  than. */
 OJ_FN double oj_ellipsoid_most_distance(const struct oj_ellipsoid *e,
                                         double chord2)
 {
     const double pi = 3.14159265358979323846;
-    double b = 1.0 - e->flattening, chord = sqrt(chord2);
-    double least_radius = b < 1.0 ? b * b : 1.0 / b; /* r above */
-    double most_radius = b < 1.0 ? 1.0 / b : b * b;  /* R above */
+    double chord = sqrt(chord2);
+    double least_radius = oj_ellipsoid_least_radius(e);
+    double most_radius = oj_ellipsoid_most_radius(e);
     double most = pi * most_radius;
     if (chord < (2.0 - OJ_ELLIPSOID_OPPOSITE) * least_radius -
                     pi * (most_radius - least_radius))
         most = 2.0 * least_radius * asin(chord / (2.0 * least_radius));
     return most * (1.0 + OJ_ELLIPSOID_SLACK) + OJ_ELLIPSOID_SLACK;
+}
+
+/** A number whose product with the squared chord of an edge is at least h
+ *  above. */
+OJ_FN double oj_ellipsoid_bulge_of_unit(const struct oj_ellipsoid *e)
+{
+    return 0.126 / oj_ellipsoid_least_radius(e);
+}
+
+/** h above, of an edge with this squared chord. */
+OJ_FN double oj_ellipsoid_edge_bulge(const struct oj_ellipsoid *e,
+                                     double chord2)
+{
+    return oj_ellipsoid_bulge_of_unit(e) * chord2 + OJ_ELLIPSOID_SLACK;
 }
 
 /** A number that the squared chord of no two points within this distance

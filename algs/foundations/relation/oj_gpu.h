@@ -165,9 +165,9 @@ struct oj_gpu_module
     const char *(*why_refused)(const struct oj_gpu_index *index);
 
     /* The screen (oj_screen.h): finds the pairs whose boxes pass, with a
-     * verdict on each, on the first device of options. It takes features of any
-     * kinds, except points with points. OJ_ERR_TOO_MANY_PAIRS: more than `most`
-     * pairs (if most > 0). */
+     * verdict on each; the devices of options share the rows. It takes features
+     * of any kinds, except points with points. OJ_ERR_TOO_MANY_PAIRS: more than
+     * `most` pairs (if most > 0). */
     oj_status (*screen_index)(const struct oj_flat *join_side,
                               const struct oj_screen_rule *rule,
                               const struct oj_options *options,
@@ -225,7 +225,7 @@ struct oj_gpu_module
                                struct oj_error *err);
 
     /* Makes a live index of points. Points are distributed to the devices of
-     * options by id. Thread-safe: all functions of a live index lock it. */
+     * options by place. Thread-safe: all functions of a live index lock it. */
     oj_status (*live_new)(const struct oj_options *options,
                           struct oj_gpu_live **out, struct oj_error *err);
     /** Applies n changes atomically, as oj_live_apply() does. */

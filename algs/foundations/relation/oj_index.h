@@ -117,6 +117,10 @@ struct oj_engine
      * are never given such a relation. */
     int takes_headings;
 
+    /** 1: the engine visits all features of a row's -on class, and is only used
+     * if all classes of the join side are small (oj_class_features.h). */
+    int needs_small_classes;
+
     /** Selects the variant, if several engines share one build function. */
     int variant;
 };
@@ -154,6 +158,9 @@ void oj_index_copy_free(const struct oj_engine *engine, struct oj_index *copy);
 /** nearest and dwithin by Hausdorff and Frechet distances. It precedes
  * oj_cpu_distance, which computes minimum distances only. */
 extern const struct oj_engine oj_cpu_similar_shapes;
+/** nearest and dwithin with small classes of -on, whose features are measured
+ * one by one. */
+extern const struct oj_engine oj_cpu_distance_of_class;
 /** Nearest features of points, for any k (cpu_nearest_search.h). */
 extern const struct oj_engine oj_cpu_nearest_points;
 /** Nearest and dwithin of points among segments whose direction fits a
@@ -168,7 +175,7 @@ extern const struct oj_engine oj_cpu_near_points;
 /** nearest and dwithin between features of any kinds. */
 extern const struct oj_engine oj_cpu_distance;
 /** nearest and dwithin by great-circle distance, with points as input, and
- * between points on an ellipsoid. */
+ * on an ellipsoid, with points on one side at least. */
 extern const struct oj_engine oj_cpu_sphere;
 /** Points with equal coordinates. */
 extern const struct oj_engine oj_cpu_equal_points;

@@ -118,8 +118,8 @@ static const struct oj_parameter parameters[] = {
     {"metric", "planar|sphere|ellipsoid", "nearest|dwithin|similar",
      "distances in the plane of the CRS (default); where the CRS of the join "
      "is "
-     "in degrees also in metres: along great circles of a sphere, or between "
-     "points along geodesics of its ellipsoid",
+     "in degrees also in metres: along great circles of a sphere, or along "
+     "geodesics of its ellipsoid",
      VALUE(CHOICE, metric)},
     {"k", "K", "nearest|similar", "the K nearest, or most similar",
      "the K nearest instead of one, or the K most similar instead of all; adds "

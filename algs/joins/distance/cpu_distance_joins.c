@@ -1,12 +1,19 @@
-/* Engine for distances between features of any kinds. The features of the join
- * side are entries of one tree, which is searched best-first for every input
- * feature; cpu_pair_distance.h measures the pairs.
+/* Engines for distances between features of any kinds; cpu_pair_distance.h
+ * measures the pairs. The features of the join side are entries of one tree,
+ * which is searched best-first for every input feature; or, if all classes of
+ * -on are small, they are listed class by class, and every input feature is
+ * measured to those of its class, without a tree and in the order of the rows.
+ *
+ * The tree:
  *
  *  entry          0   1     2  ...   features in Morton order of their centres
  *  feature      [ 7   3 5   9  ...   ordinals
  *  x, y         [                    coordinates; layers of single points only
  *
- * Features of equal geometry are one entry (oj_equal_groups.h).
+ * Features of equal geometry are one entry (oj_equal_groups.h). With classes,
+ * entries are the positions in struct oj_class_features. (6 million points and
+ * as many keys: a seventh of the time of a search among the segments of each
+ * class, cpu_nearest_for_points.c.)
  *
  * If pairs are ranked by texts or vectors (-op similar within a distance), the
  * features in reach are visited in any order; a feature that can no longer be
@@ -17,6 +24,7 @@
 #include "../../../flatten/base/oj_alloc.h"
 #include "../../foundations/base/cpu_tree_walk.h"
 #include "../../foundations/kernels/oj_segment.h"
+#include "../../pairs/selection/oj_class_features.h"
 #include "../../pairs/selection/oj_equal_groups.h"
 #include "../../pairs/selection/oj_similarity_bound.h"
 #include "../../pairs/selection/oj_tie_rank_sort.h"
@@ -24,14 +32,23 @@
 
 #include <string.h>
 
+/* Values of `variant` in struct oj_engine. */
+enum
+{
+    BY_TREE = 0,
+    BY_CLASS
+};
+
 struct distance_index
 {
     struct oj_row_index shared;
     struct oj_features features; /* the join side */
     struct oj_tree tree;
-    struct oj_equal_groups groups; /* entries of the tree */
-    double *x, *y;                 /* [entries] coordinates of points; NULL:
-                                      features are not all points */
+    struct oj_equal_groups groups;    /* entries of the tree */
+    struct oj_class_features classes; /* entries of the variant BY_CLASS, which
+                                         has neither tree nor groups */
+    double *x, *y;                    /* [entries] coordinates of points; NULL:
+                                         features are not all points */
 
     /* [n_nodes * OJ_FANOUT] for each child, the maximum of the own maximum
      * distances of the features below it, squared, in tree coordinates; NULL:
@@ -69,11 +86,38 @@ static int takes_planar_distances(const struct oj_relation *relation,
            relation->metric == OJ_METRIC_PLANAR;
 }
 
+/* Mean number of vertices of a join feature up to which points are measured to
+ * all segments of their class. Beyond, the segments of a class are searched
+ * (cpu_nearest_for_points.c). */
+#define FEW_VERTICES 16
+
+static int has_few_vertices(const struct oj_flat *flat)
+{
+    return oj_flat_is_points(flat) ||
+           flat->n_vertices <= FEW_VERTICES * flat->n_features;
+}
+
+static int has_only_points(const struct oj_flat *input)
+{
+    return input == NULL || (input->part_kinds & ~(unsigned)OJ_PART_POINT) == 0;
+}
+
+static int takes_distances_of_class(const struct oj_relation *relation,
+                                    const struct oj_flat *join_side,
+                                    const struct oj_flat *input)
+{
+    return join_side->on_class != NULL &&
+           oj_relation_is_by_distance(relation) &&
+           relation->metric == OJ_METRIC_PLANAR &&
+           (has_few_vertices(join_side) || !has_only_points(input));
+}
+
 static void free_distance_index(struct oj_index *wrapped)
 {
     struct distance_index *self = (void *)wrapped;
     oj_tree_free(&self->tree);
     oj_equal_groups_free(&self->groups);
+    oj_class_features_free(&self->classes);
     oj_free(self->x);
     oj_free(self->y);
     oj_free(self->reach2);
@@ -198,17 +242,49 @@ static oj_status build_tree(struct distance_index *self, struct oj_error *err)
     return status == OJ_OK ? fill_limits(self, err) : status;
 }
 
-static int64_t tree_bytes(const struct distance_index *self)
+/* --- classes -------------------------------------------------------------- */
+
+static int may_feature_pair(const void *side, int64_t feature)
+{
+    double x, y;
+    return centre_of_feature(side, feature, &x, &y);
+}
+
+static oj_status list_features_by_class(struct distance_index *self,
+                                        struct oj_error *err)
+{
+    const struct oj_flat *flat = self->features.flat;
+    struct oj_class_features *classes = &self->classes;
+    int64_t n;
+    OJ_TRY(oj_class_features_make(classes, flat, self->shared.args.tie_rank,
+                                  may_feature_pair, &self->features, err));
+    if (!oj_flat_is_points(flat))
+        return OJ_OK;
+    n = classes->first[classes->n_classes];
+    OJ_NEW(self->x, n, err);
+    OJ_NEW(self->y, n, err);
+    for (int64_t i = 0; i < n; i++)
+    {
+        self->x[i] = flat->x[classes->feature[i]];
+        self->y[i] = flat->y[classes->feature[i]];
+    }
+    return OJ_OK;
+}
+
+static int64_t entries_bytes(const struct distance_index *self)
 {
     int64_t a_child = (int64_t)sizeof *self->first_rank;
+    int64_t n = self->groups.n;
+    if (self->classes.first != NULL)
+        n = self->classes.first[self->classes.n_classes];
     if (self->reach2 != NULL)
         a_child += (int64_t)sizeof *self->reach2;
     if (self->last_rank != NULL)
         a_child += (int64_t)sizeof *self->last_rank;
     return oj_tree_bytes(&self->tree) + oj_equal_groups_bytes(&self->groups) +
+           oj_class_features_bytes(&self->classes) +
            self->tree.n_nodes * OJ_FANOUT * a_child +
-           (self->x != NULL ? self->groups.n * 2 * (int64_t)sizeof *self->x
-                            : 0);
+           (self->x != NULL ? n * 2 * (int64_t)sizeof *self->x : 0);
 }
 
 static oj_status build_features(const struct oj_row_index *index,
@@ -274,7 +350,7 @@ static void narrow_search(struct distance_row_search *s)
     const struct distance_index *self = s->self;
     const struct oj_relation *relation = &self->shared.args.relation;
     const struct oj_ranking *ranking = &s->worker->shared.ranking;
-    if (!oj_relation_is_nearest(relation))
+    if (!oj_relation_is_nearest(relation) || self->classes.first != NULL)
         return;
     s->reach2 = oj_tree_reach2(&self->tree, ranking->bound);
     if (ranking->bound == 0.0 && relation->k == 1 &&
@@ -307,6 +383,63 @@ measure_feature_and_add_to_ranking(struct distance_row_search *s, int64_t entry,
     narrow_search(s);
     return OJ_OK;
 }
+
+/* --- one row, among the features of its class ----------------------------- */
+
+/* A row's class is fetched twice this many rows ahead of its search, and the
+ * first entry of the class this many. */
+#define ROWS_AHEAD 8
+
+static void fetch_classes_ahead(const struct distance_index *self, int64_t row)
+{
+    const struct oj_flat *input = self->shared.input;
+    const struct oj_class_features *classes = &self->classes;
+    int64_t first, end;
+    if (row + 2 * ROWS_AHEAD >= input->n_features)
+        return;
+    first = input->on_class[row + 2 * ROWS_AHEAD];
+    if (first >= 0 && first < classes->n_classes)
+        __builtin_prefetch(&classes->first[first]);
+    oj_class_features_find(classes, input->on_class[row + ROWS_AHEAD], &first,
+                           &end);
+    if (first >= end)
+        return;
+    __builtin_prefetch(&classes->feature[first]);
+    if (self->x == NULL)
+        return;
+    __builtin_prefetch(&self->x[first]);
+    __builtin_prefetch(&self->y[first]);
+}
+
+static oj_status search_class_of_row(struct oj_row_index *shared,
+                                     struct oj_row_worker *of_row, int64_t row,
+                                     struct oj_error *err)
+{
+    struct distance_index *self = (void *)shared;
+    struct distance_worker *worker = (void *)of_row;
+    struct distance_row_search s = {.self = self, .worker = worker, .row = row};
+    struct oj_box box;
+    int64_t first, end;
+    fetch_classes_ahead(self, row);
+    oj_class_features_find(&self->classes, shared->input->on_class[row], &first,
+                           &end);
+    if (first >= end)
+        return OJ_OK;
+    box = oj_distance_features_box(&self->input, row);
+    if (oj_box_is_empty(&box) || !oj_feature_may_pair(shared->input, row))
+        return OJ_OK;
+    s.x = box.x0;
+    s.y = box.y0;
+    worker->scratch.cancel = shared->args.options.cancel;
+    worker->scratch.listed = worker->scratch.n_refined = 0;
+    for (int64_t i = first; i < end; i++)
+        OJ_TRY(measure_feature_and_add_to_ranking(
+            &s, i, self->classes.feature[i], err));
+    of_row->n_candidates += worker->scratch.n_refined;
+    return OJ_OK;
+}
+
+/* --- one row, with the tree ----------------------------------------------- */
 
 /* Measures one of several equal features and adds all of them that can be
  * pairs. */
@@ -532,17 +665,34 @@ static const struct oj_row_method plane = {.worker_size =
                                            .search = search_row,
                                            .end = end_batch};
 
+static oj_status start_batch_by_class(struct oj_row_index *shared,
+                                      struct oj_error *err)
+{
+    return build_features(shared, shared->input,
+                          &((struct distance_index *)(void *)shared)->input,
+                          err);
+}
+
+static const struct oj_row_method by_class = {
+    .worker_size = sizeof(struct distance_worker),
+    .start = start_batch_by_class,
+    .search = search_class_of_row,
+    .end = end_batch};
+
 static oj_status build_distance_index(struct oj_index *wrapped,
                                       const struct oj_index_args *args,
                                       struct oj_stats *stats,
                                       struct oj_error *err)
 {
-    struct distance_index *self = oj_row_index_begin(wrapped, &plane, args);
+    int is_by_class = args->engine->variant == BY_CLASS;
+    struct distance_index *self =
+        oj_row_index_begin(wrapped, is_by_class ? &by_class : &plane, args);
     OJ_TRY(
         build_features(&self->shared, args->join_side, &self->features, err));
-    OJ_TRY(build_tree(self, err));
+    OJ_TRY(is_by_class ? list_features_by_class(self, err)
+                       : build_tree(self, err));
     stats->index_bytes +=
-        oj_distance_features_bytes(&self->features) + tree_bytes(self);
+        oj_distance_features_bytes(&self->features) + entries_bytes(self);
     return OJ_OK;
 }
 
@@ -558,4 +708,21 @@ const struct oj_engine oj_cpu_distance = {.name = "distances between features",
                                           .free_side = free_distance_index,
                                           .free_batches = oj_row_batches_free,
                                           .set_options = oj_row_set_options,
-                                          .points_cost = &points_cost};
+                                          .points_cost = &points_cost,
+                                          .variant = BY_TREE};
+
+static const struct oj_engine_cost cost_by_class = {
+    .vertex_s = 20e-9, .row_s = 60e-9, .place_s = 30e-9};
+
+const struct oj_engine oj_cpu_distance_of_class = {
+    .name = "distances to the features of a class",
+    .takes = takes_distances_of_class,
+    .index_size = sizeof(struct distance_index),
+    .build = build_distance_index,
+    .join = oj_row_join,
+    .free_side = free_distance_index,
+    .free_batches = oj_row_batches_free,
+    .set_options = oj_row_set_options,
+    .points_cost = &cost_by_class,
+    .needs_small_classes = 1,
+    .variant = BY_CLASS};

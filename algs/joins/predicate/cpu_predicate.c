@@ -389,7 +389,7 @@ decide_predicate_without_matrix(const struct oj_relation *relation,
 /* Rows per task if a GPU screen supplies the candidates: SCREENED_PER_TASK for
  * all rows, OPEN_PER_TASK for rows with undecided pairs, which are few and take
  * long. */
-#define SCREENED_PER_TASK 1024
+#define SCREENED_PER_TASK 256
 #define OPEN_PER_TASK 16
 
 /* Cached topological validity of a shape: results of oj_shape_is_valid() and
@@ -1002,6 +1002,19 @@ static int needs_decision_after_gpu_screen(const struct predicate_index *index,
     return said != OJ_VERDICT_DISJOINT;
 }
 
+/* 0 if a feature has one ring, or is known to be topologically valid: then its
+ * vertices need not be read. */
+static int may_feature_be_invalid(const struct predicate_index *index,
+                                  int32_t feature)
+{
+    const struct oj_flat *flat = index->shared.args.join_side;
+    int64_t first = flat->part_offset[feature];
+    int64_t end = flat->part_offset[feature + 1];
+    return flat->ring_offset[end] - flat->ring_offset[first] > 1 &&
+           atomic_load_explicit(&index->validity[feature],
+                                memory_order_relaxed) != OJ_VALID;
+}
+
 /* Decides a pair whose verdict is only right if the polygons are topologically
  * valid: tests that and, if they are not, computes the DE-9IM matrix. meets:
  * the verdict. */
@@ -1011,16 +1024,24 @@ static oj_status decide_gpu_screened_if_valid(struct predicate_index *index,
                                               int32_t feature, int meets,
                                               int *holds, struct oj_error *err)
 {
-    struct oj_shape other = oj_shape_of(index->shared.args.join_side, feature);
+    const struct oj_flat *join_side = index->shared.args.join_side;
+    struct oj_shape other;
     int is_sure = 1;
-    if (oj_shape_is_many_rings(&other))
-        OJ_TRY(is_feature_topologically_valid(
-            w, &other, &index->validity[feature], &is_sure, err));
+    if (may_feature_be_invalid(index, feature))
+    {
+        other = oj_shape_of(join_side, feature);
+        if (oj_shape_is_many_rings(&other))
+            OJ_TRY(is_feature_topologically_valid(
+                w, &other, &index->validity[feature], &is_sure, err));
+    }
     if (is_sure && oj_shape_is_many_rings(shape))
         OJ_TRY(is_feature_topologically_valid(w, shape, w->row_validity,
                                               &is_sure, err));
     if (!is_sure)
+    {
+        other = oj_shape_of(join_side, feature);
         return decide_by_matrix(index, w, shape, feature, &other, holds, err);
+    }
     *holds = meets == (relation_of_index(index)->op != OJ_OP_DISJOINT);
     return OJ_OK;
 }
@@ -1041,8 +1062,8 @@ needs_join_shape_after_gpu_screen(const struct predicate_index *index,
 /* --- a batch of pairs found by a screen ----------------------------------- */
 
 /* State of a batch whose candidates a screen has found. They are decided in
- * place, counted and then copied once into the result: there may be millions,
- * most of them already decided by the screen. */
+ * place and counted, and then copied once into the result: there may be
+ * millions, most of them already decided by the screen. */
 struct screened_batch
 {
     struct predicate_index *index;
@@ -1051,7 +1072,6 @@ struct screened_batch
     int64_t *count;             /* [tasks] number of pairs, later their prefix
                                    sums */
     int64_t *n_matched;         /* [tasks] rows with at least one pair */
-    atomic_int has_open;        /* 1: there are undecided pairs */
     atomic_int asks_shapes;     /* 1: some undecided pairs need the prepared
                                    join side */
     struct oj_row_order *order; /* [threads] scratch for sorting a row's
@@ -1070,31 +1090,6 @@ static int64_t end_row_of_task(const struct screened_batch *b, int64_t task)
 {
     int64_t end = (task + 1) * SCREENED_PER_TASK;
     return end < b->pairs->n_rows ? end : b->pairs->n_rows;
-}
-
-/* Sets the verdict of pairs that the pair filter rejects to disjoint. Sets
- * has_open and asks_shapes. */
-static void filter_gpu_screened_rows(int64_t first, int64_t end, void *user)
-{
-    struct screened_batch *b = user;
-    const struct predicate_index *index = b->index;
-    const struct oj_pair_filter *filter = &b->index->shared.filter;
-    const struct oj_screen_pairs *pairs = b->pairs;
-    int open = 0, shapes = 0;
-    for (int64_t row = first; row < end; row++)
-    {
-        for (int64_t i = pairs->offset[row]; i < pairs->offset[row + 1]; i++)
-        {
-            if (!oj_pair_filter_accepts(filter, row, pairs->feature[i]))
-                pairs->said[i] = OJ_VERDICT_DISJOINT;
-            open |= needs_decision_after_gpu_screen(index, pairs->said[i]);
-            shapes |= needs_join_shape_after_gpu_screen(index, pairs->said[i]);
-        }
-    }
-    if (shapes)
-        atomic_store_explicit(&b->asks_shapes, 1, memory_order_relaxed);
-    if (open)
-        atomic_store_explicit(&b->has_open, 1, memory_order_relaxed);
 }
 
 /* Decides the pairs of a row that the screen left undecided. Afterwards the
@@ -1221,6 +1216,61 @@ static void count_gpu_screened_pairs_of_task(int64_t task, int thread,
     b->n_matched[task] = n_matched;
 }
 
+/* Sets the verdict of pairs of a row that the pair filter rejects to disjoint.
+ * *is_open: there are undecided pairs; *asks_shapes: some of them need the
+ * prepared side. */
+static void filter_gpu_screened_row(const struct screened_batch *b, int64_t row,
+                                    int *is_open, int *asks_shapes)
+{
+    const struct predicate_index *index = b->index;
+    const struct oj_screen_pairs *pairs = b->pairs;
+    *is_open = *asks_shapes = 0;
+    for (int64_t i = pairs->offset[row]; i < pairs->offset[row + 1]; i++)
+    {
+        if (!oj_pair_filter_accepts(&index->shared.filter, row,
+                                    pairs->feature[i]))
+            pairs->said[i] = OJ_VERDICT_DISJOINT;
+        *is_open |= needs_decision_after_gpu_screen(index, pairs->said[i]);
+        *asks_shapes |=
+            needs_join_shape_after_gpu_screen(index, pairs->said[i]);
+    }
+}
+
+/* Decides the rows of a task that do not need the prepared side, and counts
+ * their pairs. */
+static oj_status decide_and_count_task(int64_t task, int thread, void *user,
+                                       struct oj_error *err)
+{
+    struct screened_batch *b = user;
+    int n_asking = 0;
+    for (int64_t row = task * SCREENED_PER_TASK; row < end_row_of_task(b, task);
+         row++)
+    {
+        int is_open, asks_shapes;
+        filter_gpu_screened_row(b, row, &is_open, &asks_shapes);
+        n_asking += asks_shapes;
+        if (is_open && !asks_shapes)
+            OJ_TRY(decide_gpu_screened_row(row, thread, b, err));
+    }
+    if (n_asking > 0)
+        atomic_store_explicit(&b->asks_shapes, 1, memory_order_relaxed);
+    else
+        count_gpu_screened_pairs_of_task(task, thread, b);
+    return OJ_OK;
+}
+
+/* Decides the rows that need the prepared side, and counts all pairs again. */
+static oj_status decide_rows_by_shapes(struct screened_batch *b,
+                                       int64_t n_tasks, struct oj_error *err)
+{
+    int n_threads = b->index->shared.args.options.n_threads;
+    OJ_TRY(map_features_to_places(b->index, err));
+    OJ_TRY(oj_parallel_try(n_threads, b->pairs->n_rows, OPEN_PER_TASK,
+                           decide_gpu_screened_row, b, err));
+    oj_parallel_for(n_threads, n_tasks, count_gpu_screened_pairs_of_task, b);
+    return OJ_OK;
+}
+
 static oj_status write_gpu_screened_pairs_of_task(int64_t task, int thread,
                                                   void *user,
                                                   struct oj_error *err)
@@ -1258,7 +1308,6 @@ static oj_status write_all_gpu_screened_pairs(struct screened_batch *b,
     const struct predicate_index *index = b->index;
     int n_threads = index->shared.args.options.n_threads;
     int64_t n_rows = b->pairs->n_rows, n = 0, n_matched = 0;
-    oj_parallel_for(n_threads, n_tasks, count_gpu_screened_pairs_of_task, b);
     for (int64_t task = 0; task < n_tasks; task++)
     {
         int64_t count = b->count[task];
@@ -1285,13 +1334,10 @@ static oj_status join_gpu_screened_rows(struct screened_batch *b,
     OJ_NEW(b->count, n_tasks, err);
     OJ_NEW(b->n_matched, n_tasks, err);
     OJ_NEW_ZEROED(b->order, n_threads, err);
-    oj_parallel_slices(n_threads, n_rows, SCREENED_PER_TASK,
-                       filter_gpu_screened_rows, b);
+    OJ_TRY(
+        oj_parallel_try(n_threads, n_tasks, 1, decide_and_count_task, b, err));
     if (atomic_load(&b->asks_shapes))
-        OJ_TRY(map_features_to_places(index, err));
-    if (atomic_load(&b->has_open))
-        OJ_TRY(oj_parallel_try(n_threads, n_rows, OPEN_PER_TASK,
-                               decide_gpu_screened_row, b, err));
+        OJ_TRY(decide_rows_by_shapes(b, n_tasks, err));
     return write_all_gpu_screened_pairs(b, n_tasks, err);
 }
 

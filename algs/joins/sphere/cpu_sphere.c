@@ -1,5 +1,5 @@
 /* The engine for nearest and dwithin on the sphere, with points as input, and
- *  on an ellipsoid, between points.
+ *  on an ellipsoid, with points on one side at least.
  *
  *  The join side's features are entries of a tree of 3D boxes, which is
  *  searched best-first for each input feature.
@@ -21,6 +21,7 @@
  */
 #include "../../../flatten/base/oj_alloc.h"
 #include "../../pairs/selection/oj_equal_groups.h"
+#include "ellipsoid_edge_distance.h"
 #include "ellipsoid_pair_distance.h"
 
 #include <string.h>
@@ -40,14 +41,10 @@ struct sphere_index
     struct oj_geodesic *geodesic; /* NULL: on the sphere */
     struct oj_ellipsoid ellipsoid;
     double max_metres, min_metres; /* of the relation */
+    int has_edges; /* 1: the join side or the batch has lines or polygons */
 };
 
 /* --- index ---------------------------------------------------------------- */
-
-static int has_points_only(const struct oj_flat *flat)
-{
-    return (flat->part_kinds & ~(unsigned)OJ_PART_POINT) == 0;
-}
 
 static int takes_sphere(const struct oj_relation *relation,
                         const struct oj_flat *join_side,
@@ -55,9 +52,9 @@ static int takes_sphere(const struct oj_relation *relation,
 {
     return oj_relation_is_by_distance(relation) &&
            oj_relation_is_on_globe(relation) &&
-           (relation->metric == OJ_METRIC_SPHERE ||
-            has_points_only(join_side)) &&
-           (input == NULL || has_points_only(input));
+           (input == NULL || oj_flat_has_points_only(input) ||
+            (relation->metric == OJ_METRIC_ELLIPSOID &&
+             oj_flat_has_points_only(join_side)));
 }
 
 static void free_side(struct oj_index *wrapped)
@@ -179,7 +176,7 @@ static struct oj_equal_run features_of_entry(const struct sphere_row_search *s,
         is_left_out = run.first < run.end &&
                       shared->args.relation.exclude_same_geometry &&
                       oj_flat_same_geometry(shared->input, s->row,
-                                            self->side.flat, feature);
+                                            shared->args.join_side, feature);
     }
     if (is_left_out)
         run.end = run.first;
@@ -226,6 +223,22 @@ static oj_status measure_entry_and_add_to_ranking(struct sphere_row_search *s,
 
 /* --- one row on an ellipsoid ---------------------------------------------- */
 
+static struct oj_ellipsoid_sides sides_of(const struct sphere_index *self)
+{
+    struct oj_ellipsoid_sides sides = {&self->ellipsoid, self->geodesic,
+                                       &self->input, &self->side};
+    return sides;
+}
+
+/* A number that no distance with this squared chord, as it is measured, is
+ * greater than, in semi-major axes. */
+static double most_distance_of_chord2(const struct sphere_index *self,
+                                      double chord2)
+{
+    return oj_ellipsoid_most_distance(&self->ellipsoid, chord2) +
+           (self->has_edges ? OJ_EDGE_FAR_ERROR : 0.0);
+}
+
 static double most_metres_of_feature(const struct sphere_row_search *s,
                                      int32_t feature)
 {
@@ -244,27 +257,28 @@ static double most_chord2_of_metres(const struct sphere_index *self,
 
 /* 1 if bounds of the distance show that it is within those of the join. */
 static int is_surely_within(const struct sphere_row_search *s, int32_t feature,
-                            double chord2)
+                            const struct oj_chord2_range *chord)
 {
     const struct sphere_index *self = s->self;
     double most = most_metres_of_feature(s, feature);
     double unit = self->ellipsoid.semi_major;
     return (self->min_metres <= 0.0 ||
-            oj_ellipsoid_least_distance(chord2) * unit >= self->min_metres) &&
+            oj_ellipsoid_least_distance(chord->least2) * unit >=
+                self->min_metres) &&
            (most == INFINITY ||
-            oj_ellipsoid_most_distance(&self->ellipsoid, chord2) * unit <=
-                most);
+            most_distance_of_chord2(self, chord->most2) * unit <= most);
 }
 
-/* First walk: adds the chord of an entry to the ranking. */
+/* First walk: adds the greatest chord of an entry to the ranking. */
 static oj_status rank_chord_of_entry(struct sphere_row_search *s, int64_t entry,
-                                     struct oj_equal_run run, double chord2,
+                                     struct oj_equal_run run,
+                                     const struct oj_chord2_range *chord,
                                      struct oj_error *err)
 {
     int32_t feature = oj_equal_groups_first_feature(&s->self->groups, entry);
-    if (!is_surely_within(s, feature, chord2))
+    if (!(chord->most2 < INFINITY) || !is_surely_within(s, feature, chord))
         return OJ_OK;
-    OJ_TRY(put_features_of_entry(s, entry, run, chord2, err));
+    OJ_TRY(put_features_of_entry(s, entry, run, chord->most2, err));
     narrow_search(s);
     return OJ_OK;
 }
@@ -274,15 +288,14 @@ static oj_status rank_chord_of_entry(struct sphere_row_search *s, int64_t entry,
 static oj_status measure_entry_by_geodesics(struct sphere_row_search *s,
                                             int64_t entry,
                                             struct oj_equal_run run,
-                                            struct oj_error *err)
+                                            double most2, struct oj_error *err)
 {
     const struct sphere_index *self = s->self;
+    const struct oj_ellipsoid_sides sides = sides_of(self);
     int32_t feature = oj_equal_groups_first_feature(&self->groups, entry);
     double limit2;
-    double metres = oj_ellipsoid_nearest_points(
-                        &self->ellipsoid, self->geodesic, self->shared.input,
-                        s->row, &self->side, feature)
-                        .metres;
+    double metres =
+        oj_ellipsoid_points_find(&sides, s->row, feature, most2).distance;
     if (!(metres <= most_metres_of_feature(s, feature)) ||
         metres < self->min_metres)
         return OJ_OK;
@@ -300,17 +313,24 @@ static oj_status measure_entry_on_ellipsoid(struct sphere_row_search *s,
     const struct sphere_index *self = s->self;
     int32_t feature = oj_equal_groups_first_feature(&self->groups, entry);
     struct oj_equal_run run;
-    double chord2;
+    struct oj_chord2_range chord;
     OJ_TRY(oj_row_poll_cancel(&self->shared, s->worker, err));
     s->worker->n_candidates += s->by_geodesics;
     run = features_of_entry(s, entry);
     if (run.first >= run.end)
         return OJ_OK;
-    chord2 = measure_feature(s, feature, s->limit2);
-    if (!(chord2 <= s->limit2))
+    if (self->has_edges)
+    {
+        const struct oj_ellipsoid_sides sides = sides_of(self);
+        chord = oj_ellipsoid_chord_range(&sides, s->row, feature, s->limit2);
+    }
+    else
+        chord.least2 = chord.most2 = measure_feature(s, feature, s->limit2);
+    if (!(chord.least2 <= s->limit2))
         return OJ_OK;
-    return s->by_geodesics ? measure_entry_by_geodesics(s, entry, run, err)
-                           : rank_chord_of_entry(s, entry, run, chord2, err);
+    return s->by_geodesics
+               ? measure_entry_by_geodesics(s, entry, run, chord.most2, err)
+               : rank_chord_of_entry(s, entry, run, &chord, err);
 }
 
 /* Empties the ranking of chords for that of distances, and limits the search by
@@ -323,10 +343,10 @@ static void limit_search_by_kth_chord(struct sphere_row_search *s)
     double kth2, limit2 = most_chord2_of_metres(self, s->metres);
     oj_ranking_finish(ranking);
     kth2 = oj_ranking_kth_distance(ranking);
-    s->limit2 = kth2 < INFINITY
-                    ? oj_ellipsoid_most_chord2(
-                          oj_ellipsoid_most_distance(&self->ellipsoid, kth2))
-                    : limit2;
+    s->limit2 =
+        kth2 < INFINITY
+            ? oj_ellipsoid_most_chord2(most_distance_of_chord2(self, kth2))
+            : limit2;
     s->limit2 = limit2 < s->limit2 ? limit2 : s->limit2;
     s->by_geodesics = 1;
     ranking->keep_ties = self->shared.args.relation.ties == OJ_TIES_ALL;
@@ -413,9 +433,14 @@ static oj_status search_row_on_ellipsoid(struct oj_row_index *shared,
 static oj_status start_batch(struct oj_row_index *shared, struct oj_error *err)
 {
     struct sphere_index *self = (void *)shared;
-    OJ_TRY(oj_sphere_side_build(&self->input, shared->input,
-                                oj_relation_ellipsoid(&shared->args.relation),
-                                0, 0, shared->n_threads, err));
+    const struct oj_relation *relation = &shared->args.relation;
+    int is_of_points = oj_flat_has_points_only(shared->input);
+    self->has_edges =
+        !is_of_points || !oj_flat_has_points_only(shared->args.join_side);
+    OJ_TRY(oj_sphere_side_build(
+        &self->input, shared->input, oj_relation_ellipsoid(relation),
+        self->geodesic, !is_of_points, relation->distance_to == OJ_TO_INTERIOR,
+        shared->n_threads, err));
     return oj_row_sort_input(shared, &self->input, first_vertex_in_degrees,
                              err);
 }
@@ -467,7 +492,7 @@ static oj_status build_sphere_index(struct oj_index *wrapped,
         OJ_TRY(prepare_ellipsoid(self, err));
     else
         oj_sphere_relation_to_chords(&self->shared.args.relation);
-    OJ_TRY(oj_sphere_side_build(&self->side, flat, of, 1,
+    OJ_TRY(oj_sphere_side_build(&self->side, flat, of, self->geodesic, 1,
                                 args->relation.distance_to == OJ_TO_INTERIOR,
                                 args->options.n_threads, err));
     if (flat->max_distance != NULL && of == NULL)

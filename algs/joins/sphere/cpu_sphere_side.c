@@ -17,6 +17,12 @@
  * is treated as a hemisphere. */
 #define WIDE_CAP 1.99
 
+/* A ring on an ellipsoid whose cap has a radius beyond this is treated as a
+ * hemisphere. It is less than the chord between a point and another one that is
+ * perpendicular to it (1.385 a at a flattening of .02), by more than the width
+ * of a lens, and less than pi r / 2 (1.508 a). */
+#define WIDE_CAP_ON_ELLIPSOID 1.3
+
 /* maximum rounding error in the test of a box against a plane */
 #define PLANE_SLACK 1e-14
 
@@ -27,6 +33,7 @@
 struct sphere_side_build
 {
     struct oj_sphere_side *side;
+    const struct oj_flat *given; /* before edges were cut */
     const struct oj_ellipsoid *ellipsoid;
     int with_edges;
 };
@@ -101,22 +108,27 @@ static int64_t first_vertex(const struct oj_flat *flat, int64_t ring)
     return oj_flat_is_points(flat) ? ring : flat->vertex_offset[ring];
 }
 
-/* 3D box of the arc a -> b. */
-static struct oj_box3 box_of_arc(struct oj_vec3 a, struct oj_vec3 b)
+/* 3D box of the arc a -> b. On an ellipsoid, of all that is within 3 h. */
+static struct oj_box3 box_of_arc(const struct oj_ellipsoid *ellipsoid,
+                                 struct oj_vec3 a, struct oj_vec3 b)
 {
     struct oj_box3 box = oj_sphere_box3_of(a), other = oj_sphere_box3_of(b);
+    double chord2 = oj_sphere_chord2(a, b);
     oj_sphere_box3_add(&box, &other);
-    oj_sphere_box3_grow(&box, oj_sphere_arc_bulge(oj_sphere_chord2(a, b)));
+    oj_sphere_box3_grow(&box, ellipsoid != NULL ? 3.0 * oj_ellipsoid_edge_bulge(
+                                                            ellipsoid, chord2)
+                                                : oj_sphere_arc_bulge(chord2));
     return box;
 }
 
-static struct oj_box3 box_of_edges(const struct oj_sphere_side *side,
+static struct oj_box3 box_of_edges(const struct sphere_side_build *b,
                                    int64_t first, int64_t last)
 {
-    struct oj_box3 box = box_of_arc(side->at[first], side->at[first]);
+    const struct oj_vec3 *at = b->side->at;
+    struct oj_box3 box = box_of_arc(b->ellipsoid, at[first], at[first]);
     for (int64_t v = first; v < last; v++)
     {
-        struct oj_box3 arc = box_of_arc(side->at[v], side->at[v + 1]);
+        struct oj_box3 arc = box_of_arc(b->ellipsoid, at[v], at[v + 1]);
         oj_sphere_box3_add(&box, &arc);
     }
     return box;
@@ -146,34 +158,62 @@ static struct oj_vec3 perpendicular_to(struct oj_vec3 v)
     return scale_vec3(w, 1.0 / sqrt(oj_sphere_vec3_dot(w, w)));
 }
 
-/* The cap around the mean of the vertices (the last vertex repeats the first).
- * A cap smaller than a hemisphere is convex, so it contains all edges, and
- * points perpendicular to its centre are outside of the ring. */
-static struct oj_cap cap_of(const struct oj_sphere_side *side, int64_t first,
-                            int64_t last)
+/* The direction of the mean of the vertices of a ring (the last one repeats the
+ * first); the north pole if it has none. Points of cut edges do not count. */
+static struct oj_vec3 mean_direction(const struct sphere_side_build *b,
+                                     int64_t ring)
 {
-    struct oj_cap cap = {{0.0, 0.0, 0.0}, 0.0, {0.0, 0.0, 0.0}};
+    const struct oj_flat *given = b->given;
+    int64_t first = given->vertex_offset[ring];
+    int64_t last = given->vertex_offset[ring + 1] - 1;
+    struct oj_vec3 sum = {0.0, 0.0, 0.0};
     double length;
     for (int64_t v = first; v < last; v++)
     {
-        cap.centre.x += side->at[v].x;
-        cap.centre.y += side->at[v].y;
-        cap.centre.z += side->at[v].z;
+        struct oj_vec3 at =
+            b->side->cut == NULL
+                ? b->side->at[v]
+                : oj_sphere_side_vector(b->ellipsoid, given->x[v], given->y[v]);
+        sum.x += at.x;
+        sum.y += at.y;
+        sum.z += at.z;
     }
-    length = sqrt(oj_sphere_vec3_dot(cap.centre, cap.centre));
+    length = sqrt(oj_sphere_vec3_dot(sum, sum));
     if (!(length > 1e-9 * (double)(last - first)))
+        return (struct oj_vec3){0.0, 0.0, 1.0};
+    return scale_vec3(sum, 1.0 / length);
+}
+
+/* The cap around the mean of the vertices first .. last - 1. A cap smaller than
+ * a hemisphere is convex, so it contains all edges, and points perpendicular to
+ * its centre are outside of the ring. */
+static struct oj_cap cap_of(const struct sphere_side_build *b, int64_t ring,
+                            int64_t first, int64_t last)
+{
+    struct oj_cap cap = {mean_direction(b, ring), 0.0, {0.0, 0.0, 0.0}};
+    int is_wide;
+    if (b->ellipsoid != NULL)
     {
-        /* the mean of the vertices has no direction: use the north pole */
-        cap.centre = (struct oj_vec3){0.0, 0.0, 1.0};
-        length = 1.0;
+        double minor = 1.0 - b->ellipsoid->flattening;
+        struct oj_vec3 of_sphere = cap.centre;
+        of_sphere.z /= minor;
+        cap.centre = scale_vec3(
+            cap.centre, 1.0 / sqrt(oj_sphere_vec3_dot(of_sphere, of_sphere)));
     }
-    cap.centre = scale_vec3(cap.centre, 1.0 / length);
     for (int64_t v = first; v < last; v++)
     {
-        double chord2 = oj_sphere_chord2(cap.centre, side->at[v]);
+        double chord2 = oj_sphere_chord2(cap.centre, b->side->at[v]);
         cap.chord2 = chord2 > cap.chord2 ? chord2 : cap.chord2;
     }
-    if (cap.chord2 < WIDE_CAP)
+    if (b->ellipsoid != NULL)
+    {
+        double d = oj_ellipsoid_most_distance(b->ellipsoid, cap.chord2);
+        cap.chord2 = d * d;
+        is_wide = d > WIDE_CAP_ON_ELLIPSOID;
+    }
+    else
+        is_wide = !(cap.chord2 < WIDE_CAP);
+    if (!is_wide)
     {
         cap.reference = perpendicular_to(cap.centre);
         cap.chord2 += SLACK;
@@ -186,10 +226,11 @@ static struct oj_cap cap_of(const struct oj_sphere_side *side, int64_t first,
     return cap;
 }
 
-static oj_status build_ring_tree(const struct oj_sphere_side *side,
+static oj_status build_ring_tree(const struct sphere_side_build *b,
                                  int64_t ring, struct oj_tree3 *tree,
                                  struct oj_error *err)
 {
+    const struct oj_sphere_side *side = b->side;
     int64_t first = side->flat->vertex_offset[ring];
     int64_t last = side->flat->vertex_offset[ring + 1] - 1;
     int64_t n = (last - first + OJ_BOX_FANOUT - 1) / OJ_BOX_FANOUT;
@@ -198,7 +239,7 @@ static oj_status build_ring_tree(const struct oj_sphere_side *side,
     {
         int64_t v = first + i * OJ_BOX_FANOUT;
         int64_t end = v + OJ_BOX_FANOUT;
-        tree->node[i] = box_of_edges(side, v, end < last ? end : last);
+        tree->node[i] = box_of_edges(b, v, end < last ? end : last);
     }
     oj_sphere_tree3_fill(tree);
     return OJ_OK;
@@ -213,7 +254,7 @@ static oj_status build_ring(struct sphere_side_build *b, int64_t ring,
     struct oj_sphere_side *side = b->side;
     int64_t first = side->flat->vertex_offset[ring];
     int64_t last = side->flat->vertex_offset[ring + 1] - 1;
-    struct oj_box3 around = box_of_edges(side, first, last);
+    struct oj_box3 around = box_of_edges(b, first, last);
     oj_sphere_box3_add(box, &around);
     if (!b->with_edges)
         return OJ_OK;
@@ -221,7 +262,7 @@ static oj_status build_ring(struct sphere_side_build *b, int64_t ring,
     if (side->cap != NULL && is_polygon)
     {
         const struct oj_cap *cap = &side->cap[ring];
-        side->cap[ring] = cap_of(side, first, last);
+        side->cap[ring] = cap_of(b, ring, first, last);
         around = oj_sphere_box3_of(cap->centre);
         oj_sphere_box3_grow(
             &around, cap->chord2 < 4.0 ? sqrt(cap->chord2) + SLACK : 3.0);
@@ -229,7 +270,7 @@ static oj_status build_ring(struct sphere_side_build *b, int64_t ring,
     }
     if (side->tree_of[ring] < 0)
         return OJ_OK;
-    return build_ring_tree(side, ring, &side->tree[side->tree_of[ring]], err);
+    return build_ring_tree(b, ring, &side->tree[side->tree_of[ring]], err);
 }
 
 static oj_status build_feature(int64_t feature, int thread, void *user,
@@ -251,7 +292,7 @@ static oj_status build_feature(int64_t feature, int thread, void *user,
             oj_sphere_side_vector(b->ellipsoid, flat->x[v], flat->y[v]);
     }
     if (oj_flat_is_points(flat))
-        box = box_of_arc(side->at[feature], side->at[feature]);
+        box = box_of_arc(b->ellipsoid, side->at[feature], side->at[feature]);
     else
     {
         for (int64_t p = flat->part_offset[feature];
@@ -284,26 +325,38 @@ static oj_status reserve_rings(struct oj_sphere_side *side, int with_interiors,
     return OJ_OK;
 }
 
+static oj_status build_side(struct sphere_side_build *b, int with_interiors,
+                            int n_threads, struct oj_error *err)
+{
+    struct oj_sphere_side *side = b->side;
+    const struct oj_flat *flat = side->flat;
+    OJ_NEW(side->at, flat->n_vertices, err);
+    OJ_NEW(side->box, flat->n_features, err);
+    if (b->with_edges && !oj_flat_is_points(flat))
+        OJ_TRY(reserve_rings(side, with_interiors, err));
+    return oj_parallel_try(n_threads, flat->n_features, FEATURES_AT_ONCE,
+                           build_feature, b, err);
+}
+
 oj_status oj_sphere_side_build(struct oj_sphere_side *side,
                                const struct oj_flat *flat,
                                const struct oj_ellipsoid *ellipsoid,
+                               const struct oj_geodesic *geodesic,
                                int with_edges, int with_interiors,
                                int n_threads, struct oj_error *err)
 {
-    struct sphere_side_build b = {side, ellipsoid, with_edges};
-    int64_t n = flat->n_features;
+    struct sphere_side_build b = {side, flat, ellipsoid, with_edges};
     oj_status status = OJ_OK;
     memset(side, 0, sizeof *side);
     side->flat = flat;
-    side->at = oj_malloc(flat->n_vertices, sizeof *side->at);
-    side->box = oj_malloc(n, sizeof *side->box);
-    if (side->at == NULL || side->box == NULL)
-        status = oj_fail_nomem(err, flat->n_vertices, sizeof *side->at);
-    else if (with_edges && !oj_flat_is_points(flat))
-        status = reserve_rings(side, with_interiors, err);
+    if (with_edges && ellipsoid != NULL && !oj_flat_is_points(flat) &&
+        (flat->part_kinds & ~(unsigned)OJ_PART_POINT) != 0)
+        status = oj_cut_edges_make(geodesic, ellipsoid, flat, n_threads,
+                                   &side->cut, err);
+    if (side->cut != NULL)
+        side->flat = &side->cut->flat;
     if (status == OJ_OK)
-        status = oj_parallel_try(n_threads, n, FEATURES_AT_ONCE, build_feature,
-                                 &b, err);
+        status = build_side(&b, with_interiors, n_threads, err);
     if (status != OJ_OK)
         oj_sphere_side_free(side);
     return status;
@@ -319,6 +372,7 @@ void oj_sphere_side_free(struct oj_sphere_side *side)
     oj_free(side->ring_box);
     oj_free(side->box);
     oj_free(side->at);
+    oj_cut_edges_free(side->cut);
     memset(side, 0, sizeof *side);
 }
 
@@ -327,6 +381,8 @@ int64_t oj_sphere_side_bytes(const struct oj_sphere_side *side)
     const struct oj_flat *flat = side->flat;
     int64_t bytes = flat->n_vertices * (int64_t)sizeof *side->at +
                     flat->n_features * (int64_t)sizeof *side->box;
+    if (side->cut != NULL)
+        bytes += flat->n_vertices * 16 + flat->n_rings * 8;
     if (side->ring_box != NULL)
         bytes += flat->n_rings * (int64_t)(sizeof *side->ring_box + 4);
     if (side->cap != NULL)
@@ -349,21 +405,31 @@ static void replace_if_nearer_edge(double chord2, int64_t vertex,
     best->vertex = vertex;
 }
 
-static void find_nearest_edge(const struct oj_sphere_side *side, int64_t first,
-                              int64_t last, struct oj_vec3 p,
-                              struct oj_sphere_place *best)
+struct nearest_edge_search
 {
-    for (int64_t v = first; v < last; v++)
-        replace_if_nearer_edge(
-            oj_sphere_arc_chord2(p, side->at[v], side->at[v + 1]), v, best);
+    const struct oj_sphere_side *side;
+    struct oj_vec3 p;
+    struct oj_sphere_place *best;
+};
+
+static void find_nearest_edge(void *user, int64_t first, int64_t end,
+                              double *limit2)
+{
+    const struct nearest_edge_search *s = user;
+    const struct oj_vec3 *at = s->side->at;
+    (void)limit2; /* that of best */
+    for (int64_t v = first; v < end; v++)
+        replace_if_nearer_edge(oj_sphere_arc_chord2(s->p, at[v], at[v + 1]), v,
+                               s->best);
 }
 
-static void find_nearest_in_ring_tree(const struct oj_sphere_side *side,
-                                      const struct oj_tree3 *tree,
-                                      int64_t first, int64_t last,
-                                      struct oj_vec3 p,
-                                      struct oj_sphere_place *best)
+static void visit_edges_of_tree(const struct oj_sphere_side *side, int64_t ring,
+                                struct oj_vec3 p, double *limit2,
+                                oj_sphere_edges_visit *visit, void *user)
 {
+    const struct oj_tree3 *tree = &side->tree[side->tree_of[ring]];
+    int64_t first = side->flat->vertex_offset[ring];
+    int64_t last = side->flat->vertex_offset[ring + 1] - 1;
     struct oj_box3 box = oj_sphere_box3_of(p);
     struct oj_box_child stack[OJ_BOX_STACK];
     int depth = 0;
@@ -373,14 +439,27 @@ static void find_nearest_in_ring_tree(const struct oj_sphere_side *side,
         struct oj_box_child at = stack[--depth];
         int64_t v = first + at.node * OJ_BOX_FANOUT;
         int64_t end = v + OJ_BOX_FANOUT;
-        if (at.d2 > best->chord2)
+        if (at.d2 > *limit2)
             continue;
         if (at.level > 0)
-            depth = oj_sphere_tree3_push(tree, at, &box, best->chord2, stack,
-                                         depth);
+            depth = oj_sphere_tree3_push(tree, at, &box, *limit2, stack, depth);
         else
-            find_nearest_edge(side, v, end < last ? end : last, p, best);
+            visit(user, v, end < last ? end : last, limit2);
     }
+}
+
+void oj_sphere_visit_edges(const struct oj_sphere_side *side, int64_t ring,
+                           struct oj_vec3 p, double *limit2,
+                           oj_sphere_edges_visit *visit, void *user)
+{
+    struct oj_box3 box = oj_sphere_box3_of(p);
+    if (oj_sphere_box3_distance2(&box, &side->ring_box[ring]) > *limit2)
+        return;
+    if (side->tree_of[ring] < 0)
+        visit(user, side->flat->vertex_offset[ring],
+              side->flat->vertex_offset[ring + 1] - 1, limit2);
+    else
+        visit_edges_of_tree(side, ring, p, limit2, visit, user);
 }
 
 static void find_nearest_in_ring(const struct oj_sphere_side *side,
@@ -389,18 +468,13 @@ static void find_nearest_in_ring(const struct oj_sphere_side *side,
 {
     int64_t first = side->flat->vertex_offset[ring];
     int64_t last = side->flat->vertex_offset[ring + 1] - 1;
-    struct oj_box3 box = oj_sphere_box3_of(p);
+    struct nearest_edge_search search = {side, p, best};
     if (first == last) /* a point, or a line of a single vertex */
         replace_if_nearer_edge(oj_sphere_chord2(p, side->at[first]), first,
                                best);
-    else if (oj_sphere_box3_distance2(&box, &side->ring_box[ring]) >
-             best->chord2)
-        return;
-    else if (side->tree_of[ring] < 0)
-        find_nearest_edge(side, first, last, p, best);
     else
-        find_nearest_in_ring_tree(side, &side->tree[side->tree_of[ring]], first,
-                                  last, p, best);
+        oj_sphere_visit_edges(side, ring, p, &best->chord2, find_nearest_edge,
+                              &search);
 }
 
 /* --- point in ring -------------------------------------------------------- */
@@ -490,32 +564,57 @@ static struct oj_vec3 point_beside(struct oj_vec3 p)
     return w;
 }
 
-/* 1 if p is inside of the ring: the arc from p to a point outside crosses the
- * ring an odd number of times. */
-static int ring_holds(const struct oj_sphere_side *side, int64_t ring,
-                      struct oj_vec3 p)
+/* Finds a third point for the way from p to the reference point of a cap;
+ * returns 0 if the arc between both is the way. If they are antipodal, this arc
+ * is undefined. */
+static int find_third_point(const struct oj_cap *cap, struct oj_vec3 p,
+                            struct oj_vec3 *by)
+{
+    if (cap->chord2 < 4.0 || oj_sphere_chord2(p, cap->centre) > NO_DIRECTION)
+        return 0;
+    *by = point_beside(p);
+    return 1;
+}
+
+int oj_sphere_ring_holds(const struct oj_sphere_side *side, int64_t ring,
+                         struct oj_vec3 p, int *is_beyond)
 {
     const struct oj_cap *cap = &side->cap[ring];
     struct oj_vec3 by;
-    if (oj_sphere_chord2(p, cap->centre) > cap->chord2)
+    *is_beyond = oj_sphere_chord2(p, cap->centre) > cap->chord2;
+    if (*is_beyond)
         return 0;
-    if (cap->chord2 < 4.0 || oj_sphere_chord2(p, cap->centre) > NO_DIRECTION)
+    if (!find_third_point(cap, p, &by))
         return does_arc_cross_ring_oddly(side, ring, p, cap->reference);
-    /* p is antipodal to the reference point, so the arc is undefined: use two
-     * arcs by way of a third point */
-    by = point_beside(p);
     return does_arc_cross_ring_oddly(side, ring, p, by) ^
            does_arc_cross_ring_oddly(side, ring, by, cap->reference);
+}
+
+static int do_arcs_cross(struct oj_vec3 p, struct oj_vec3 r, struct oj_vec3 a,
+                         struct oj_vec3 b)
+{
+    return oj_sphere_arcs_cross(p, r, oj_sphere_vec3_cross(p, r), a, b);
+}
+
+int oj_sphere_way_out_crosses(const struct oj_sphere_side *side, int64_t ring,
+                              struct oj_vec3 p, struct oj_vec3 a,
+                              struct oj_vec3 b)
+{
+    const struct oj_cap *cap = &side->cap[ring];
+    struct oj_vec3 by;
+    if (!find_third_point(cap, p, &by))
+        return do_arcs_cross(p, cap->reference, a, b);
+    return do_arcs_cross(p, by, a, b) ^ do_arcs_cross(by, cap->reference, a, b);
 }
 
 static int part_holds(const struct oj_sphere_side *side, int64_t part,
                       struct oj_vec3 p)
 {
     const struct oj_flat *flat = side->flat;
-    int odd = 0;
+    int odd = 0, is_beyond;
     for (int64_t ring = flat->ring_offset[part];
          ring < flat->ring_offset[part + 1]; ring++)
-        odd ^= ring_holds(side, ring, p);
+        odd ^= oj_sphere_ring_holds(side, ring, p, &is_beyond);
     return odd;
 }
 

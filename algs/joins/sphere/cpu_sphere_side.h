@@ -1,6 +1,6 @@
 /** One side of a join on the sphere: unit vectors of all vertices, and trees of
  *  3D boxes over the edges.  Or one side of a join on an ellipsoid: vectors of
- *  points (oj_ellipsoid.h).
+ *  its points (oj_ellipsoid.h), and such trees.
  *
  *  Coordinates: x is longitude, y latitude, in degrees. Longitudes are taken
  *  modulo 360. A feature with a latitude beyond 90 has no pairs. Edges are the
@@ -10,6 +10,19 @@
  *  contain the antipode of the mean of its vertices: for rings within a
  *  hemisphere, the smaller side. A polygon contains a point that is inside an
  *  odd number of its rings, as in the plane.
+ *
+ *  On an ellipsoid edges are geodesics, long ones cut into pieces
+ *  (ellipsoid_cut_edges.h). Their boxes contain all points within 3 h of their
+ *  chords. A ring is first taken as one of plane sections, which is right but
+ *  for points in the lenses between these and the geodesics; a search of the
+ *  boxes around the point finds the edges whose lens may contain it. The cap
+ *  of a ring is the disc of all points within the greatest distance d of its
+ *  vertices from a centre.  If d is less than pi r / 2, the disc is convex
+ *  (Cheeger and Ebin, Comparison theorems, 5.14; the Gaussian curvature is
+ *  at most 1 / r^2, so the injectivity radius is at least pi r), which makes it
+ *  contain the edges, and the inside of the ring, too.
+ *  The antipode of the mean, of a ring with a greater d, is compared with plane
+ *  sections only: it must not lie in a lens, which is at most 3 m wide.
  */
 #ifndef CPU_SPHERE_SIDE_H
 #define CPU_SPHERE_SIDE_H
@@ -18,6 +31,7 @@
 #include "../../foundations/base/cpu_box_tree.h"
 #include "../../foundations/kernels/oj_ellipsoid.h"
 #include "../../foundations/relation/oj_relation.h"
+#include "ellipsoid_cut_edges.h"
 
 struct oj_box3
 {
@@ -46,7 +60,9 @@ struct oj_cap
 /** Owner; zeroed memory is a valid empty value. */
 struct oj_sphere_side
 {
-    const struct oj_flat *flat; /**< must outlive the side */
+    const struct oj_flat *flat; /**< must outlive the side; on an ellipsoid
+                                     possibly with edges that were cut */
+    struct oj_cut_edges *cut;   /**< owner of flat if edges were cut, or NULL */
     struct oj_vec3 *at;         /**< [n_vertices] unit vectors, or vectors of
                                      the ellipsoid */
     struct oj_box3 *box;        /**< [n_features] boxes that contain the
@@ -64,12 +80,14 @@ struct oj_sphere_side
                                 ring's vertex 8 i on */
 };
 
-/** Prepares a side. ellipsoid NULL: on the unit sphere; otherwise all features
- * must be points. with_edges 0: only vertices, for input points.
- * with_interiors 0: polygons are only their rings. */
+/** Prepares a side. ellipsoid NULL: on the unit sphere. geodesic: that of the
+ * ellipsoid, which cuts edges; NULL if all features are points. with_edges 0:
+ * only vertices, for input points. with_interiors 0: polygons are only their
+ * rings. */
 OJ_MUST_USE oj_status oj_sphere_side_build(struct oj_sphere_side *side,
                                            const struct oj_flat *flat,
                                            const struct oj_ellipsoid *ellipsoid,
+                                           const struct oj_geodesic *geodesic,
                                            int with_edges, int with_interiors,
                                            int n_threads, struct oj_error *err);
 
@@ -91,6 +109,29 @@ struct oj_sphere_place
 struct oj_sphere_place oj_sphere_nearest_edge(const struct oj_sphere_side *side,
                                               int64_t feature, struct oj_vec3 p,
                                               double limit2);
+
+/** Looks at edges first .. end - 1 (named by their first vertices) of a ring;
+ * may reduce *limit2. */
+typedef void oj_sphere_edges_visit(void *user, int64_t first, int64_t end,
+                                   double *limit2);
+
+/** Visits all edges of a ring of at least two vertices whose boxes are within
+ * *limit2, a squared chord, of p; and others. */
+void oj_sphere_visit_edges(const struct oj_sphere_side *side, int64_t ring,
+                           struct oj_vec3 p, double *limit2,
+                           oj_sphere_edges_visit *visit, void *user);
+
+/** 1 if p is inside of the ring; on an ellipsoid, of the ring of plane
+ * sections. *is_beyond: 1 if p is not even in its cap. */
+int oj_sphere_ring_holds(const struct oj_sphere_side *side, int64_t ring,
+                         struct oj_vec3 p, int *is_beyond);
+
+/** 1 if the way from p to the outside of the ring, whose crossings
+ * oj_sphere_ring_holds() counts, crosses the arc a -> b an odd number of times.
+ */
+int oj_sphere_way_out_crosses(const struct oj_sphere_side *side, int64_t ring,
+                              struct oj_vec3 p, struct oj_vec3 a,
+                              struct oj_vec3 b);
 
 static inline double
 oj_sphere_chord2_to_feature(const struct oj_sphere_side *side, int64_t feature,
@@ -133,6 +174,16 @@ oj_sphere_side_vector(const struct oj_ellipsoid *ellipsoid, double longitude,
 {
     struct oj_vec3 up = oj_sphere_vector(longitude, latitude);
     return ellipsoid != NULL ? oj_ellipsoid_point(ellipsoid, up) : up;
+}
+
+/** Adds a multiple of 360 to x, a longitude in -180 .. 180 of a point of an
+ * edge, if the edge has longitudes beyond 180, to bring it between those of the
+ * edge. */
+static inline double oj_sphere_longitude_at_edge(double x, double x0, double x1)
+{
+    if (fabs(x0) <= 180.0 && fabs(x1) <= 180.0)
+        return x;
+    return x + 360.0 * round((x0 - x) / 360.0);
 }
 
 /** Allocates a tree over n boxes. The caller then writes the boxes, in spatial

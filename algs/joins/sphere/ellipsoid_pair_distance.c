@@ -1,35 +1,399 @@
 #include "ellipsoid_pair_distance.h"
 
-struct oj_ellipsoid_pair
-oj_ellipsoid_nearest_points(const struct oj_ellipsoid *ellipsoid,
-                            const struct oj_geodesic *geodesic,
-                            const struct oj_flat *flat, int64_t a,
-                            const struct oj_sphere_side *side, int64_t b)
+#include "ellipsoid_edge_distance.h"
+
+int oj_flat_has_points_only(const struct oj_flat *flat)
 {
-    const struct oj_flat *other = side->flat;
-    struct oj_ellipsoid_pair best = {INFINITY, -1, -1};
-    int64_t first, end, first_b, end_b;
-    oj_flat_vertices(flat, a, &first, &end);
-    oj_flat_vertices(other, b, &first_b, &end_b);
+    return (flat->part_kinds & ~(unsigned)OJ_PART_POINT) == 0;
+}
+
+/* --- roles ---------------------------------------------------------------- */
+
+/* A feature of points, and one of any type. */
+struct point_and_shape
+{
+    const struct oj_sphere_side *points, *shapes;
+    int64_t of_points, of_shapes;
+    int is_turned; /* 1: the points are the join feature */
+};
+
+static int has_edges(const struct oj_sphere_side *side, int64_t feature)
+{
+    return (oj_flat_kinds(side->flat, feature) & ~(unsigned)OJ_PART_POINT) != 0;
+}
+
+static struct point_and_shape
+roles_of_features(const struct oj_ellipsoid_sides *sides, int64_t a, int64_t b)
+{
+    struct point_and_shape roles = {sides->input, sides->join, a, b, 0};
+    if (has_edges(sides->input, a))
+        roles = (struct point_and_shape){sides->join, sides->input, b, a, 1};
+    return roles;
+}
+
+/* --- bounds by chords ----------------------------------------------------- */
+
+/* Squared distance of p from a straight line. */
+static double squared_distance_from_chord(struct oj_vec3 p, struct oj_vec3 a,
+                                          struct oj_vec3 b, double chord2)
+{
+    struct oj_vec3 to_p = oj_sphere_vec3_sub(p, a);
+    struct oj_vec3 chord = oj_sphere_vec3_sub(b, a);
+    double along = oj_sphere_vec3_dot(to_p, chord);
+    if (!(along > 0.0))
+        return oj_sphere_vec3_dot(to_p, to_p);
+    if (along >= chord2)
+        return oj_sphere_chord2(p, b);
+    along /= chord2;
+    to_p.x -= along * chord.x;
+    to_p.y -= along * chord.y;
+    to_p.z -= along * chord.z;
+    return oj_sphere_vec3_dot(to_p, to_p);
+}
+
+/* Bounds of the chord to the nearest point of a feature. */
+struct chord_bounds_search
+{
+    const struct oj_sphere_side *side;
+    double bulge; /* h of a chord of length 1 */
+    struct oj_vec3 p;
+    double least, most;
+    int is_in_lens; /* 1: p may be between an edge and its plane section */
+};
+
+static void bound_edges(void *user, int64_t first, int64_t end, double *limit2)
+{
+    struct chord_bounds_search *s = user;
+    const struct oj_vec3 *at = s->side->at;
     for (int64_t v = first; v < end; v++)
     {
-        const int is_one = end - first == 1 && end_b - first_b == 1;
-        struct oj_vec3 p = {0.0, 0.0, 0.0};
-        if (!is_one)
-            p = oj_sphere_side_vector(ellipsoid, flat->x[v], flat->y[v]);
+        double chord2 = oj_sphere_chord2(at[v], at[v + 1]);
+        double h = s->bulge * chord2 + OJ_ELLIPSOID_SLACK;
+        double d2 = squared_distance_from_chord(s->p, at[v], at[v + 1], chord2);
+        double d;
+        if (d2 > (s->most + h) * (s->most + h) && d2 > 9.0 * h * h)
+            continue;
+        d = sqrt(d2);
+        if (d <= 3.0 * h)
+        {
+            s->is_in_lens = 1;
+            s->least = 0.0;
+        }
+        else if (d - h < s->least)
+            s->least = d - h;
+        if (d + h < s->most)
+            s->most = d + h;
+        if (s->most * s->most < *limit2)
+            *limit2 = s->most * s->most;
+    }
+}
+
+static void bound_point(struct chord_bounds_search *s, struct oj_vec3 at)
+{
+    double d = sqrt(oj_sphere_chord2(s->p, at));
+    s->least = d < s->least ? d : s->least;
+    s->most = d < s->most ? d : s->most;
+}
+
+/* 1 if p is inside of the polygon part; 0: it is outside, or in a lens. */
+static int does_part_surely_hold(struct chord_bounds_search *s, int64_t part)
+{
+    const struct oj_flat *flat = s->side->flat;
+    int odd = 0, is_beyond;
+    for (int64_t r = flat->ring_offset[part]; r < flat->ring_offset[part + 1];
+         r++)
+        odd ^= oj_sphere_ring_holds(s->side, r, s->p, &is_beyond);
+    for (int64_t r = flat->ring_offset[part];
+         odd && r < flat->ring_offset[part + 1]; r++)
+    {
+        struct chord_bounds_search lenses = {s->side,  s->bulge, s->p,
+                                             INFINITY, INFINITY, 0};
+        double none = 0.0;
+        oj_sphere_visit_edges(s->side, r, s->p, &none, bound_edges, &lenses);
+        odd = !lenses.is_in_lens;
+    }
+    return odd;
+}
+
+/* Bounds of the chord from s->p to a feature with edges. */
+static void bound_feature(struct chord_bounds_search *s, int64_t feature,
+                          double limit2)
+{
+    const struct oj_sphere_side *side = s->side;
+    const struct oj_flat *flat = side->flat;
+    for (int64_t part = flat->part_offset[feature];
+         part < flat->part_offset[feature + 1]; part++)
+    {
+        if (side->cap != NULL && flat->part_kind[part] == OJ_PART_POLYGON &&
+            does_part_surely_hold(s, part))
+        {
+            s->least = s->most = 0.0;
+            return;
+        }
+        for (int64_t r = flat->ring_offset[part];
+             r < flat->ring_offset[part + 1]; r++)
+        {
+            int64_t first = flat->vertex_offset[r];
+            if (first + 1 == flat->vertex_offset[r + 1])
+                bound_point(s, side->at[first]);
+            else
+                oj_sphere_visit_edges(side, r, s->p, &limit2, bound_edges, s);
+        }
+    }
+}
+
+struct oj_chord2_range
+oj_ellipsoid_chord_range(const struct oj_ellipsoid_sides *sides, int64_t a,
+                         int64_t b, double limit2)
+{
+    const struct point_and_shape roles = roles_of_features(sides, a, b);
+    struct chord_bounds_search s = {
+        .side = roles.shapes,
+        .bulge = oj_ellipsoid_bulge_of_unit(sides->ellipsoid),
+        .least = INFINITY,
+        .most = INFINITY};
+    int64_t v, end;
+    oj_flat_vertices(roles.points->flat, roles.of_points, &v, &end);
+    for (; v < end && s.most > 0.0; v++)
+    {
+        s.p = roles.points->at[v];
+        if (oj_flat_is_points(roles.shapes->flat))
+            bound_point(&s, roles.shapes->at[roles.of_shapes]);
+        else
+            bound_feature(&s, roles.of_shapes, limit2);
+    }
+    return (struct oj_chord2_range){s.least * s.least, s.most * s.most};
+}
+
+/* --- distances ------------------------------------------------------------ */
+
+/* The nearest place of a feature to p. */
+struct nearest_place_search
+{
+    const struct oj_ellipsoid_sides *sides;
+    const struct oj_sphere_side *side; /* of the feature */
+    double bulge;
+    struct oj_ellipsoid_vertex p;
+    double metres, x, y;
+    int64_t vertex; /* first vertex of the edge */
+};
+
+static struct oj_ellipsoid_vertex vertex_of(const struct oj_sphere_side *side,
+                                            int64_t v)
+{
+    struct oj_ellipsoid_vertex vertex = {side->flat->x[v], side->flat->y[v],
+                                         side->at[v]};
+    return vertex;
+}
+
+static void measure_edges(void *user, int64_t first, int64_t end,
+                          double *limit2)
+{
+    struct nearest_place_search *s = user;
+    const struct oj_vec3 *at = s->side->at;
+    for (int64_t v = first; v < end; v++)
+    {
+        double chord2 = oj_sphere_chord2(at[v], at[v + 1]);
+        double most = sqrt(*limit2) + s->bulge * chord2 + OJ_ELLIPSOID_SLACK;
+        struct oj_ellipsoid_vertex a, b;
+        struct oj_edge_foot foot;
+        if (squared_distance_from_chord(s->p.at, at[v], at[v + 1], chord2) >
+            most * most)
+            continue;
+        a = vertex_of(s->side, v);
+        b = vertex_of(s->side, v + 1);
+        foot = oj_edge_foot_find(s->sides->ellipsoid, s->sides->geodesic, &s->p,
+                                 &a, &b);
+        if (foot.metres > s->metres ||
+            (foot.metres == s->metres && v >= s->vertex))
+            continue;
+        s->metres = foot.metres;
+        s->vertex = v;
+        s->x = foot.is_vertex ? foot.x
+                              : oj_sphere_longitude_at_edge(foot.x, a.x, b.x);
+        s->y = foot.y;
+        chord2 = oj_ellipsoid_most_chord2(foot.metres /
+                                          s->sides->ellipsoid->semi_major);
+        *limit2 = chord2 < *limit2 ? chord2 : *limit2;
+    }
+}
+
+static void measure_point(struct nearest_place_search *s, int64_t v)
+{
+    const struct oj_flat *flat = s->side->flat;
+    double metres = oj_geodesic_metres(s->sides->geodesic, s->p.x, s->p.y,
+                                       flat->x[v], flat->y[v]);
+    if (metres > s->metres || (metres == s->metres && v >= s->vertex))
+        return;
+    s->metres = metres;
+    s->vertex = v;
+    s->x = flat->x[v];
+    s->y = flat->y[v];
+}
+
+/* A ring and a point of which a lens may contain the point. */
+struct lens_search
+{
+    struct nearest_place_search *place;
+    int64_t ring;
+    int is_odd; /* 1: the geodesic edges that were seen are crossed an odd
+                   number of times more, or less, than their plane sections */
+};
+
+/* Replaces the plane section of each edge whose lens may contain p by two arcs,
+ * from its ends to a point that is on the other side of the edge than p. No
+ * point between these and the edge is p, so that p is in the ring of edges if
+ * it is in the ring that is made in this way. */
+static void count_crossings_of_lenses(void *user, int64_t first, int64_t end,
+                                      double *limit2)
+{
+    struct lens_search *l = user;
+    struct nearest_place_search *s = l->place;
+    const struct oj_vec3 *at = s->side->at;
+    (void)limit2;
+    for (int64_t v = first; v < end; v++)
+    {
+        double chord2 = oj_sphere_chord2(at[v], at[v + 1]);
+        double h = s->bulge * chord2 + OJ_ELLIPSOID_SLACK;
+        struct oj_ellipsoid_vertex a = vertex_of(s->side, v);
+        struct oj_ellipsoid_vertex b = vertex_of(s->side, v + 1);
+        struct oj_edge_foot foot;
+        struct oj_vec3 left, q;
+        double by;
+        if (squared_distance_from_chord(s->p.at, a.at, b.at, chord2) >
+            9.0 * h * h)
+            continue;
+        left = oj_sphere_vec3_cross(a.at, oj_sphere_vec3_sub(b.at, a.at));
+        by = oj_sphere_vec3_dot(left, left);
+        if (!(by > 0.0))
+            continue; /* no edge */
+        foot = oj_edge_foot_find(s->sides->ellipsoid, s->sides->geodesic, &s->p,
+                                 &a, &b);
+        by = (foot.is_right ? 0.5 : -0.5) * sqrt(chord2 / by);
+        q.x = 0.5 * (a.at.x + b.at.x) + by * left.x;
+        q.y = 0.5 * (a.at.y + b.at.y) + by * left.y;
+        q.z = 0.5 * (a.at.z + b.at.z) + by * left.z;
+        l->is_odd ^=
+            oj_sphere_way_out_crosses(s->side, l->ring, s->p.at, a.at, b.at) ^
+            oj_sphere_way_out_crosses(s->side, l->ring, s->p.at, a.at, q) ^
+            oj_sphere_way_out_crosses(s->side, l->ring, s->p.at, q, b.at);
+    }
+}
+
+static int does_part_hold(struct nearest_place_search *s, int64_t part)
+{
+    const struct oj_flat *flat = s->side->flat;
+    int odd = 0;
+    for (int64_t r = flat->ring_offset[part]; r < flat->ring_offset[part + 1];
+         r++)
+    {
+        int is_beyond;
+        double none = 0.0;
+        struct lens_search lenses = {s, r, 0};
+        odd ^= oj_sphere_ring_holds(s->side, r, s->p.at, &is_beyond);
+        if (is_beyond)
+            continue;
+        oj_sphere_visit_edges(s->side, r, s->p.at, &none,
+                              count_crossings_of_lenses, &lenses);
+        odd ^= lenses.is_odd;
+    }
+    return odd;
+}
+
+/* Finds the nearest place of a feature with edges within limit2, a squared
+ * chord. */
+static void find_nearest_place(struct nearest_place_search *s, int64_t feature,
+                               double limit2)
+{
+    const struct oj_sphere_side *side = s->side;
+    const struct oj_flat *flat = side->flat;
+    for (int64_t part = flat->part_offset[feature];
+         part < flat->part_offset[feature + 1]; part++)
+    {
+        if (side->cap != NULL && flat->part_kind[part] == OJ_PART_POLYGON &&
+            does_part_hold(s, part))
+        {
+            s->metres = 0.0;
+            s->vertex = -1;
+            s->x = s->p.x;
+            s->y = s->p.y;
+            return;
+        }
+        for (int64_t r = flat->ring_offset[part];
+             r < flat->ring_offset[part + 1]; r++)
+        {
+            int64_t first = flat->vertex_offset[r];
+            if (first + 1 == flat->vertex_offset[r + 1])
+                measure_point(s, first);
+            else
+                oj_sphere_visit_edges(side, r, s->p.at, &limit2, measure_edges,
+                                      s);
+        }
+    }
+}
+
+/* Two features of points. */
+static struct oj_nearest_points
+find_between_points(const struct oj_ellipsoid_sides *sides, int64_t a,
+                    int64_t b)
+{
+    const struct oj_flat *from = sides->input->flat, *to = sides->join->flat;
+    struct oj_nearest_points best = {INFINITY, NAN, NAN, NAN, NAN};
+    double unit = sides->ellipsoid->semi_major;
+    int64_t v, end, first_b, end_b;
+    oj_flat_vertices(from, a, &v, &end);
+    oj_flat_vertices(to, b, &first_b, &end_b);
+    for (; v < end; v++)
+    {
         for (int64_t w = first_b; w < end_b; w++)
         {
             double metres;
-            if (!is_one &&
-                oj_ellipsoid_least_distance(oj_sphere_chord2(p, side->at[w])) *
-                        ellipsoid->semi_major >
-                    best.metres)
+            if (best.distance < INFINITY &&
+                oj_ellipsoid_least_distance(
+                    oj_sphere_chord2(sides->input->at[v], sides->join->at[w])) *
+                        unit >
+                    best.distance)
                 continue;
-            metres = oj_geodesic_metres(geodesic, flat->x[v], flat->y[v],
-                                        other->x[w], other->y[w]);
-            if (metres < best.metres)
-                best = (struct oj_ellipsoid_pair){metres, v, w};
+            metres = oj_geodesic_metres(sides->geodesic, from->x[v], from->y[v],
+                                        to->x[w], to->y[w]);
+            if (metres < best.distance)
+                best = (struct oj_nearest_points){
+                    metres, from->x[v], from->y[v], to->x[w], to->y[w]};
         }
+    }
+    return best;
+}
+
+struct oj_nearest_points
+oj_ellipsoid_points_find(const struct oj_ellipsoid_sides *sides, int64_t a,
+                         int64_t b, double most2)
+{
+    const struct point_and_shape roles = roles_of_features(sides, a, b);
+    const struct oj_ellipsoid *ellipsoid = sides->ellipsoid;
+    struct nearest_place_search s = {.sides = sides,
+                                     .side = roles.shapes,
+                                     .bulge =
+                                         oj_ellipsoid_bulge_of_unit(ellipsoid)};
+    struct oj_nearest_points best = {INFINITY, NAN, NAN, NAN, NAN};
+    double limit2 = oj_ellipsoid_most_chord2(
+        oj_ellipsoid_most_distance(ellipsoid, most2) + OJ_EDGE_FAR_ERROR);
+    int64_t v, end;
+    if (!has_edges(roles.shapes, roles.of_shapes))
+        return find_between_points(sides, a, b);
+    oj_flat_vertices(roles.points->flat, roles.of_points, &v, &end);
+    for (; v < end; v++)
+    {
+        s.p = vertex_of(roles.points, v);
+        s.metres = INFINITY;
+        s.vertex = INT64_MAX;
+        find_nearest_place(&s, roles.of_shapes, limit2);
+        if (!(s.metres < best.distance))
+            continue;
+        best = (struct oj_nearest_points){s.metres, s.p.x, s.p.y, s.x, s.y};
+        if (roles.is_turned)
+            best = (struct oj_nearest_points){s.metres, s.x, s.y, s.p.x, s.p.y};
+        most2 = oj_ellipsoid_most_chord2(s.metres / ellipsoid->semi_major);
+        limit2 = most2 < limit2 ? most2 : limit2;
     }
     return best;
 }

@@ -1,25 +1,48 @@
-/** Distances between points and multipoints on an ellipsoid, by geodesics. */
+/** Distances on an ellipsoid between points and features of any type, by
+ *  geodesics, and their bounds by chords. */
 #ifndef ELLIPSOID_PAIR_DISTANCE_H
 #define ELLIPSOID_PAIR_DISTANCE_H
 
 #include "../../foundations/base/oj_geodesic.h"
+#include "../../pairs/selection/oj_nearest_points.h"
 #include "cpu_sphere_side.h"
 
-/** The nearest two points of two features. */
-struct oj_ellipsoid_pair
+/** Both sides of a join on an ellipsoid. Of two features at least one consists
+ *  of points. A side with other features was built with edges. */
+struct oj_ellipsoid_sides
 {
-    double metres;    /**< INFINITY: a feature has no points */
-    int64_t from, to; /**< their vertices; of equally near ones the first of
-                           `from`, then of `to` */
+    const struct oj_ellipsoid *ellipsoid;
+    const struct oj_geodesic *geodesic;
+    const struct oj_sphere_side *input, *join;
 };
 
-/** Finds the nearest points of feature a of a layer of points and feature b of
- *  a side on the ellipsoid.  O(1) for single points, otherwise the product of
- *  the numbers of points, of which few are measured by a geodesic. */
-struct oj_ellipsoid_pair
-oj_ellipsoid_nearest_points(const struct oj_ellipsoid *ellipsoid,
-                            const struct oj_geodesic *geodesic,
-                            const struct oj_flat *flat, int64_t a,
-                            const struct oj_sphere_side *side, int64_t b);
+/** 1 if all features of a layer are points or multipoints. */
+int oj_flat_has_points_only(const struct oj_flat *flat);
+
+/** Bounds of the squared chord between the nearest points of two features, in
+ *  units of the semi-major axis. */
+struct oj_chord2_range
+{
+    double least2, most2; /**< INFINITY: least2 is beyond the limit, or a
+                               feature has no points */
+};
+
+/** Finds bounds; both are 0 where a point is surely inside of a polygon. Takes
+ *  no geodesics. Bounds beyond limit2 may be INFINITY. */
+struct oj_chord2_range
+oj_ellipsoid_chord_range(const struct oj_ellipsoid_sides *sides, int64_t a,
+                         int64_t b, double limit2);
+
+/** Finds the nearest points of feature a of the input side and feature b of the
+ *  join side; the distance is in metres. most2: that of their chord range. Both
+ * are the point if it is inside of a polygon.  Of equally near ones the first
+ * point of the input feature counts, then the first of the join feature.
+ * Between points this is the geodesic from the input's point to the join's;
+ * with edges ellipsoid_edge_distance.h.  O(1) for single points, otherwise the
+ * product of the numbers of points or edges, of which few are measured by
+ * geodesics. */
+struct oj_nearest_points
+oj_ellipsoid_points_find(const struct oj_ellipsoid_sides *sides, int64_t a,
+                         int64_t b, double most2);
 
 #endif

@@ -4,15 +4,6 @@
 
 #define DEGREES (180.0 / 3.14159265358979323846)
 
-/* Adds a multiple of 360 to x, if the edge has longitudes beyond 180, to bring
- * x between those of the edge. */
-static double unwrap_longitude_to_edge(double x, double x0, double x1)
-{
-    if (fabs(x0) <= 180.0 && fabs(x1) <= 180.0)
-        return x;
-    return x + 360.0 * round((x0 - x) / 360.0);
-}
-
 /* The point nearest to p on the edge of feature `feature` that starts at
  * `vertex`. */
 static void nearest_point_in_degrees(const struct oj_sphere_side *b,
@@ -36,8 +27,8 @@ static void nearest_point_in_degrees(const struct oj_sphere_side *b,
     *y = flat->y[v];
     if (end > 0)
         return;
-    *x = unwrap_longitude_to_edge(atan2(foot.y, foot.x) * DEGREES, flat->x[v],
-                                  flat->x[v + 1]);
+    *x = oj_sphere_longitude_at_edge(atan2(foot.y, foot.x) * DEGREES,
+                                     flat->x[v], flat->x[v + 1]);
     /* not hypot(), whose last bit depends on the version of the C library */
     *y = atan2(foot.z, sqrt(foot.x * foot.x + foot.y * foot.y)) * DEGREES;
 }
@@ -70,25 +61,6 @@ struct oj_nearest_points oj_sphere_points_find(const struct oj_flat *flat,
         nearest_point_in_degrees(b, feature, best.vertex,
                                  oj_sphere_vector(out.ax, out.ay), &out.bx,
                                  &out.by);
-    return out;
-}
-
-struct oj_nearest_points
-oj_ellipsoid_points_find(const struct oj_ellipsoid *ellipsoid,
-                         const struct oj_geodesic *geodesic,
-                         const struct oj_flat *flat, int64_t a,
-                         const struct oj_sphere_side *b, int64_t feature)
-{
-    struct oj_nearest_points out = {INFINITY, NAN, NAN, NAN, NAN};
-    struct oj_ellipsoid_pair best =
-        oj_ellipsoid_nearest_points(ellipsoid, geodesic, flat, a, b, feature);
-    if (best.from < 0)
-        return out;
-    out.distance = best.metres;
-    out.ax = flat->x[best.from];
-    out.ay = flat->y[best.from];
-    out.bx = b->flat->x[best.to];
-    out.by = b->flat->y[best.to];
     return out;
 }
 

@@ -148,6 +148,16 @@ oj_status oj_row_batch_open(struct oj_row_index *index,
     return OJ_OK;
 }
 
+/* Stores the only pair of a row. */
+static void put_pair_of_row(struct oj_matches *out, int64_t row,
+                            const struct oj_ranking *ranking)
+{
+    if (ranking->n == 0)
+        return;
+    out->join_row[row] = ranking->list[0].feature;
+    out->measure[row] = ranking->list[0].distance;
+}
+
 static oj_status search_row(int64_t i, int thread, void *user,
                             struct oj_error *err)
 {
@@ -163,6 +173,11 @@ static oj_status search_row(int64_t i, int thread, void *user,
     oj_ranking_start(&worker->ranking);
     OJ_TRY(method->search(index, worker, row, err));
     oj_ranking_finish(&worker->ranking);
+    if (index->one_per_row != NULL)
+    {
+        put_pair_of_row(index->one_per_row, row, &worker->ranking);
+        return OJ_OK;
+    }
     return oj_answers_add(worker->answers, row, &worker->ranking, err);
 }
 
@@ -199,17 +214,50 @@ static oj_status search_rows(struct oj_row_index *index, struct oj_stats *stats,
     return status;
 }
 
+/* Prepares out for pairs that are stored as they are found. */
+static oj_status start_one_per_row(struct oj_row_index *index,
+                                   struct oj_matches *out, struct oj_error *err)
+{
+    int64_t n = index->input->n_features;
+    index->one_per_row = NULL;
+    if (index->method->answer != NULL ||
+        oj_relation_allows_many_pairs(&index->args.relation))
+        return OJ_OK;
+    OJ_TRY(oj_matches_reserve(out, n, n, 0, err));
+    for (int64_t row = 0; row < n; row++)
+    {
+        out->join_row[row] = -1;
+        out->measure[row] = NAN;
+    }
+    index->one_per_row = out;
+    return OJ_OK;
+}
+
+static oj_status finish_matches(struct oj_row_index *index,
+                                struct oj_matches *out, struct oj_error *err)
+{
+    if (index->one_per_row == NULL)
+        return oj_answers_to_matches(
+            index->answers, index->n_threads, index->input->n_features,
+            &index->args.relation, index->args.tie_rank, out, err);
+    for (int64_t row = 0; row < out->n_rows; row++)
+        out->n_matched += out->join_row[row] >= 0;
+    out->n_pairs = out->n_matched;
+    return oj_answers_gather_undecided(index->answers, index->n_threads, out,
+                                       err);
+}
+
 oj_status oj_row_batch_join(struct oj_row_index *index, struct oj_matches *out,
                             struct oj_stats *stats, struct oj_error *err)
 {
     const struct oj_row_method *method = index->method;
-    oj_status status = search_rows(index, stats, err);
+    oj_status status = start_one_per_row(index, out, err);
+    if (status == OJ_OK)
+        status = search_rows(index, stats, err);
     if (method->end != NULL)
         method->end(index);
     OJ_TRY(status);
-    OJ_TRY(oj_answers_to_matches(
-        index->answers, index->n_threads, index->input->n_features,
-        &index->args.relation, index->args.tie_rank, out, err));
+    OJ_TRY(finish_matches(index, out, err));
     for (int64_t i = 0; method->measure_of != NULL && i < out->n_entries; i++)
         out->measure[i] = method->measure_of(out->measure[i]);
     return OJ_OK;

@@ -54,6 +54,9 @@ struct oj_row_index
                                 set by start() */
     int64_t n_rows;        /**< rows (or groups) to search; start() may
                                 change it */
+    struct oj_matches *one_per_row; /**< destination of the pairs of method
+                                         search() if a row has at most one and
+                                         they are ranked; NULL: answers */
 };
 
 struct oj_row_method

@@ -240,11 +240,9 @@ static oj_status check_total_of_answers(const struct oj_answers *answers,
     return oj_pairs_fit(most, n, err);
 }
 
-/* Collects the undecided pairs of all collections, sorted and without
- * duplicates. */
-static oj_status gather_undecided(const struct oj_answers *answers,
-                                  int64_t n_answers, struct oj_matches *out,
-                                  struct oj_error *err)
+oj_status oj_answers_gather_undecided(const struct oj_answers *answers,
+                                      int64_t n_answers, struct oj_matches *out,
+                                      struct oj_error *err)
 {
     int64_t n = 0, n_unique = 0;
     for (int64_t a = 0; a < n_answers; a++)
@@ -453,7 +451,7 @@ oj_status oj_answers_to_matches(const struct oj_answers *answers,
     {
         OJ_TRY(oj_matches_reserve(out, n_rows, n_rows, 0, err));
         fill_matches_of_one_per_row(answers, n_answers, tie_rank, out);
-        return gather_undecided(answers, n_answers, out, err);
+        return oj_answers_gather_undecided(answers, n_answers, out, err);
     }
     OJ_TRY(group_entries_by_row(NULL, answers, n_answers, n_rows, 0, out, err));
     if (oj_relation_sorts_by_measure(relation))
@@ -469,5 +467,5 @@ oj_status oj_answers_to_matches(const struct oj_answers *answers,
         if (!relation->any_order)
             OJ_TRY(sort_each_row_by_tie_rank(out, tie_rank, err));
     }
-    return gather_undecided(answers, n_answers, out, err);
+    return oj_answers_gather_undecided(answers, n_answers, out, err);
 }

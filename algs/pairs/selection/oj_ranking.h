@@ -140,6 +140,12 @@ OJ_MUST_USE oj_status oj_answers_to_matches(const struct oj_answers *answers,
                                             struct oj_matches *out,
                                             struct oj_error *err);
 
+/** Sets the undecided pairs of out to those of all collections, sorted and
+ * without duplicates. oj_answers_to_matches() does so itself. */
+OJ_MUST_USE oj_status
+oj_answers_gather_undecided(const struct oj_answers *answers, int64_t n_answers,
+                            struct oj_matches *out, struct oj_error *err);
+
 /** Value in oj_ones.feature of a row with several pairs, which are in struct
  * oj_answers. */
 #define OJ_ONE_OF_MANY (-2)

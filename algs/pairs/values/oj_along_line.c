@@ -102,8 +102,8 @@ static oj_status fill_side(struct oj_along_side *side, int n_threads,
     OJ_NEW(side->vertex, flat->n_vertices + 1, err);
     OJ_NEW_ZEROED(side->line, flat->n_features + 1, err);
     if (side->is_on_sphere)
-        OJ_TRY(oj_sphere_side_build(&side->sphere, flat, NULL, 1, 0, n_threads,
-                                    err));
+        OJ_TRY(oj_sphere_side_build(&side->sphere, flat, NULL, NULL, 1, 0,
+                                    n_threads, err));
     else
     {
         OJ_NEW(side->box, n_boxes, err);

@@ -3,6 +3,7 @@
 #include "../../../flatten/base/oj_alloc.h"
 #include "../../../flatten/base/oj_parallel.h"
 #include "../../geometry/relate/oj_self_overlap.h"
+#include "../../joins/sphere/ellipsoid_pair_distance.h"
 #include "../../joins/sphere/sphere_pair_closest_points.h"
 #include "../../references/geos/geos_pairs.h"
 #include "../selection/oj_feature_area_length.h"
@@ -45,11 +46,12 @@ struct oj_pair_stage
 {
     struct oj_pair_request request;
     struct oj_pair_side join_side;
-    struct oj_sphere_side sphere; /* used if nearest points on the globe are
-                                     requested */
+    struct oj_sphere_side sphere; /* join side on the globe; used if nearest
+                                     points there are requested */
     struct oj_geodesic *geodesic; /* used if those are on an ellipsoid */
-    struct oj_along_side along;   /* used if values along lines are requested */
-    unsigned along_wants;         /* enum oj_along_want */
+    struct oj_sphere_side sphere_input; /* likewise: input of the current run */
+    struct oj_along_side along; /* used if values along lines are requested */
+    unsigned along_wants;       /* enum oj_along_want */
     struct oj_pair_matrix_side matrices; /* used if matrices are requested */
     int n_workers;
     struct pair_stage_worker *worker;
@@ -231,13 +233,14 @@ oj_status oj_pair_stage_set_join_side(struct oj_pair_stage *stage,
     if (is_on_globe(stage) && wants_nearest_points(&stage->request))
     {
         oj_sphere_side_free(&stage->sphere);
-        OJ_TRY(oj_sphere_side_build(
-            &stage->sphere, side->joined, ellipsoid_of_stage(stage), 1,
-            stage->request.relation.distance_to == OJ_TO_INTERIOR,
-            stage->n_workers, err));
         if (ellipsoid_of_stage(stage) != NULL && stage->geodesic == NULL)
             OJ_TRY(oj_geodesic_open(ellipsoid_of_stage(stage), &stage->geodesic,
                                     err));
+        OJ_TRY(oj_sphere_side_build(
+            &stage->sphere, side->joined, ellipsoid_of_stage(stage),
+            stage->geodesic, 1,
+            stage->request.relation.distance_to == OJ_TO_INTERIOR,
+            stage->n_workers, err));
     }
     if (stage->request.pick == OJ_PICK_SMALLEST_AREA ||
         stage->request.pick == OJ_PICK_LARGEST_AREA)
@@ -284,6 +287,7 @@ void oj_pair_stage_close(struct oj_pair_stage *stage)
         oj_pair_matrix_work_free(&stage->worker[i].matrix);
     }
     oj_sphere_side_free(&stage->sphere);
+    oj_sphere_side_free(&stage->sphere_input);
     oj_geodesic_close(stage->geodesic);
     oj_along_side_free(&stage->along);
     oj_pair_matrix_side_free(&stage->matrices);
@@ -702,6 +706,19 @@ static void find_points_by_heading(const struct pair_stage_worker *worker,
     }
 }
 
+static struct oj_nearest_points
+find_points_on_ellipsoid(const struct pair_stage_worker *worker)
+{
+    const struct oj_pair_stage *stage = worker->stage;
+    const struct oj_ellipsoid_sides sides = {
+        ellipsoid_of_stage(stage), stage->geodesic, &stage->sphere_input,
+        &stage->sphere};
+    struct oj_chord2_range range = oj_ellipsoid_chord_range(
+        &sides, worker->row, worker->feature, (double)INFINITY);
+    return oj_ellipsoid_points_find(&sides, worker->row, worker->feature,
+                                    range.most2);
+}
+
 static oj_status find_closest_points(struct pair_stage_worker *worker,
                                      struct oj_nearest_points *points,
                                      struct oj_error *err)
@@ -716,9 +733,7 @@ static oj_status find_closest_points(struct pair_stage_worker *worker,
     }
     if (ellipsoid_of_stage(stage) != NULL)
     {
-        *points = oj_ellipsoid_points_find(
-            ellipsoid_of_stage(stage), stage->geodesic, stage->input.joined,
-            worker->row, &stage->sphere, worker->feature);
+        *points = find_points_on_ellipsoid(worker);
         return OJ_OK;
     }
     if (is_on_globe(stage))
@@ -1142,6 +1157,15 @@ oj_status oj_pair_stage_run(struct oj_pair_stage *stage,
     {
         stage->worker[i].has_input = 0;
         oj_pair_matrix_forget(&stage->worker[i].matrix);
+    }
+    if (stage->geodesic != NULL)
+    {
+        oj_sphere_side_free(&stage->sphere_input);
+        OJ_TRY(oj_sphere_side_build(
+            &stage->sphere_input, input->joined, ellipsoid_of_stage(stage),
+            stage->geodesic, !oj_flat_has_points_only(input->joined),
+            stage->request.relation.distance_to == OJ_TO_INTERIOR,
+            stage->n_workers, err));
     }
     OJ_TRY(pick_one_per_row(stage, matches, values, err));
     return fill_values(stage, oj_pair_values_matches(values, matches), err);

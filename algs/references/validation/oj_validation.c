@@ -59,6 +59,15 @@ static int equals_on_sphere(double a, double b)
     return fabs(a - b) <= OJ_SPHERE_RADIUS * OJ_VALIDATION_CHORD / flatness;
 }
 
+/* Returns 1 if distances are along geodesics, also of lines or polygons. */
+static int has_geodesic_edges(const struct oj_validation *v)
+{
+    return has_layers_and_relation(v) &&
+           v->relation->metric == OJ_METRIC_ELLIPSOID &&
+           ((v->input->part_kinds | v->join_side->part_kinds) &
+            ~(unsigned)OJ_PART_POINT) != 0;
+}
+
 /* Returns 1 if two distances are equal up to the rounding that is allowed for
  * this join. */
 static int equals_within_rounding(const struct oj_validation *v, double a,
@@ -69,6 +78,9 @@ static int equals_within_rounding(const struct oj_validation *v, double a,
         return 0;
     if (is_on_sphere(v))
         return equals_on_sphere(a, b);
+    if (has_geodesic_edges(v))
+        return fabs(a - b) <=
+               OJ_VALIDATION_EDGE * v->relation->ellipsoid.semi_major;
     memcpy(&bits_a, &a, sizeof bits_a);
     memcpy(&bits_b, &b, sizeof bits_b);
     return llabs(bits_a - bits_b) <= OJ_VALIDATION_ULPS;
@@ -83,11 +95,12 @@ static int has_points_only(const struct oj_flat *flat, int64_t feature)
 static int may_be_off_by_rounding(const struct oj_validation *v,
                                   int64_t feature)
 {
-    return is_on_sphere(v) || (has_layers_and_relation(v) &&
-                               !oj_relation_is_on_globe(v->relation) &&
-                               !oj_relation_compares_shapes(v->relation) &&
-                               !has_points_only(v->input, v->reference.row) &&
-                               !has_points_only(v->join_side, feature));
+    return is_on_sphere(v) || has_geodesic_edges(v) ||
+           (has_layers_and_relation(v) &&
+            !oj_relation_is_on_globe(v->relation) &&
+            !oj_relation_compares_shapes(v->relation) &&
+            !has_points_only(v->input, v->reference.row) &&
+            !has_points_only(v->join_side, feature));
 }
 
 static oj_status add_difference(struct oj_validation *v,

@@ -20,7 +20,9 @@
  *  layers; without them every pair that differs is a difference.
  *
  *  On the sphere distances may differ by the rounding of unit vectors
- *  (OJ_VALIDATION_CHORD); such pairs are counted like those within two ulps.
+ *  (OJ_VALIDATION_CHORD), on an ellipsoid those of lines and polygons by a
+ *  millimetre (OJ_VALIDATION_EDGE); such pairs are counted like those within
+ *  two ulps.
  *
  *  Batches are compared one by one. Every difference is passed to the report
  *  function, and the first few are stored. */
@@ -77,6 +79,12 @@
 /** Allowed difference of chords between points of the unit sphere; 0.06
  * micrometres on the Earth (more near antipodal points). */
 #define OJ_VALIDATION_CHORD 1e-14
+
+/** Allowed difference of distances from geodesic edges, in semi-major axes: 1
+ * mm on the Earth. Engine and reference search for the nearest point by
+ * different methods, up to .7 mm beyond 9900 km; and the reference locates
+ * points in rings up to .6 mm. */
+#define OJ_VALIDATION_EDGE 1.6e-10
 
 enum oj_difference_kind
 {

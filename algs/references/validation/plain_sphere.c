@@ -117,17 +117,21 @@ static struct wide3 mean_direction(const struct wide3 *at, int64_t first,
     return scale_wide3(sum, 1 / length_of_wide3(sum));
 }
 
+/* The angle of an arc a -> b around the axis through p. */
+static long double turn_around_point(struct wide3 p, struct wide3 a,
+                                     struct wide3 b)
+{
+    return atan2l(dot_wide3(p, cross_wide3(a, b)),
+                  dot_wide3(a, b) - dot_wide3(p, a) * dot_wide3(p, b));
+}
+
 /* Winding number of the ring around the axis through p. */
 static long winding_number_around_point(const struct wide3 *at, int64_t first,
                                         int64_t last, struct wide3 p)
 {
     long double sum = 0;
     for (int64_t v = first; v < last; v++)
-    {
-        struct wide3 a = at[v], b = at[v + 1];
-        sum += atan2l(dot_wide3(p, cross_wide3(a, b)),
-                      dot_wide3(a, b) - dot_wide3(p, a) * dot_wide3(p, b));
-    }
+        sum += turn_around_point(p, at[v], at[v + 1]);
     return lroundl(sum / (2 * PI));
 }
 
@@ -204,6 +208,229 @@ static int part_holds(const struct oj_plain_sphere *side, int64_t part,
     return odd;
 }
 
+/* --- edges on an ellipsoid -------------------------------------------------
+ */
+
+/* Length of the pieces between which a ring is taken as one of plane sections.
+ */
+#define RING_PIECE 0.0005
+
+/* Length of the pieces on which golden sections search. */
+#define PIECE (1.0 / 64)
+
+/* Beyond the first distance (9885 km on the Earth) a piece may have several
+ * nearest points: its points every FAR_PIECE are measured instead. Beyond the
+ * second, more than a quarter of the circle with the greatest radius of
+ * curvature, distances along a piece are concave: its ends are nearest. */
+#define FAR 1.55
+#define CONCAVE 1.61
+#define FAR_PIECE (1.0 / 6400)
+
+#define GOLDEN 0.6180339887498949
+
+static void make_line(const struct oj_plain_sphere *side, int64_t v,
+                      struct oj_geodesic_line *line)
+{
+    const struct oj_flat *f = side->flat;
+    oj_geodesic_line_make(side->geodesic, f->x[v], f->y[v], f->x[v + 1],
+                          f->y[v + 1], line);
+}
+
+static struct wide3 unit_vector(struct wide3 v)
+{
+    return scale_wide3(v, 1 / length_of_wide3(v));
+}
+
+/* A ring as pieces that are passed one by one. */
+struct ring_walk
+{
+    struct wide3 p, q, r; /* p; arcs p -> q -> r to count crossings with */
+    long double turn;     /* around p */
+    int n_crossed;
+};
+
+static void walk_piece(struct ring_walk *walk, struct wide3 a, struct wide3 b)
+{
+    walk->turn += turn_around_point(walk->p, a, b);
+    walk->n_crossed +=
+        arcs_cross(walk->p, walk->q, a, b) + arcs_cross(walk->q, walk->r, a, b);
+}
+
+static void walk_ring(const struct oj_plain_sphere *side, int64_t first,
+                      int64_t last, struct ring_walk *walk)
+{
+    double unit = side->ellipsoid.semi_major;
+    struct wide3 a = unit_vector(side->at[first]);
+    for (int64_t v = first; v < last; v++)
+    {
+        struct oj_geodesic_line line;
+        double n;
+        make_line(side, v, &line);
+        n = ceil(line.metres / (RING_PIECE * unit));
+        for (double i = 1.0; i < n; i++)
+        {
+            struct oj_geodesic_point at =
+                oj_geodesic_line_at(&line, line.metres * (i / n));
+            struct wide3 b = unit_vector(vector_of(at.longitude, at.latitude,
+                                                   side->ellipsoid.flattening));
+            walk_piece(walk, a, b);
+            a = b;
+        }
+        walk_piece(walk, a, unit_vector(side->at[v + 1]));
+        a = unit_vector(side->at[v + 1]);
+    }
+}
+
+static int ring_of_geodesics_holds(const struct oj_plain_sphere *side,
+                                   int64_t ring, struct wide3 at)
+{
+    int64_t first = side->flat->vertex_offset[ring];
+    int64_t last = side->flat->vertex_offset[ring + 1] - 1;
+    struct wide3 middle = mean_direction(side->at, first, last);
+    struct ring_walk walk = {.p = unit_vector(at)};
+    long double farthest = 0;
+    int is_wide;
+    for (int64_t v = first; v < last; v++)
+        farthest =
+            fmaxl(farthest, plain_chord(unit_vector(side->at[v]), middle));
+    is_wide = farthest * farthest >= WIDE;
+    /* edges leave the circle of the vertices by much less than this */
+    if (!is_wide && plain_chord(walk.p, middle) > 1.1L * farthest)
+        return 0;
+    walk.q = walk.r = scale_wide3(middle, -1);
+    if (plain_chord(walk.p, middle) < 1e-6L)
+        walk.q = point_beside(middle);
+    walk_ring(side, first, last, &walk);
+    return is_wide ? walk.n_crossed % 2 != 0
+                   : lroundl(walk.turn / (2 * PI)) % 2 != 0;
+}
+
+static int part_of_geodesics_holds(const struct oj_plain_sphere *side,
+                                   int64_t part, struct wide3 p)
+{
+    int odd = 0;
+    if (side->flat->part_kind[part] != OJ_PART_POLYGON)
+        return 0;
+    for (int64_t ring = side->flat->ring_offset[part];
+         ring < side->flat->ring_offset[part + 1]; ring++)
+        odd ^= ring_of_geodesics_holds(side, ring, p);
+    return odd;
+}
+
+/* A point and the edge from which its distance is measured. */
+struct edge_measure
+{
+    const struct oj_geodesic *geodesic;
+    double x, y, unit;
+    struct oj_geodesic_line line;
+};
+
+static double metres_at(const struct edge_measure *e, double t)
+{
+    struct oj_geodesic_point at = oj_geodesic_line_at(&e->line, t);
+    return oj_geodesic_metres(e->geodesic, e->x, e->y, at.longitude,
+                              at.latitude);
+}
+
+/* The least distance between low and high, by golden sections. */
+static double least_by_golden_sections(const struct edge_measure *e, double low,
+                                       double high)
+{
+    double s = high - GOLDEN * (high - low), t = low + GOLDEN * (high - low);
+    double of_s = metres_at(e, s), of_t = metres_at(e, t), least;
+    least = fmin(of_s, of_t);
+    while (high - low > 1e-14 * e->unit)
+    {
+        if (of_s <= of_t)
+        {
+            high = t;
+            t = s;
+            of_t = of_s;
+            s = high - GOLDEN * (high - low);
+            of_s = metres_at(e, s);
+        }
+        else
+        {
+            low = s;
+            s = t;
+            of_s = of_t;
+            t = low + GOLDEN * (high - low);
+            of_t = metres_at(e, t);
+        }
+        least = fmin(least, fmin(of_s, of_t));
+    }
+    return least;
+}
+
+/* The least distance on a piece between low and high, if it is less than best.
+ */
+static double least_on_piece(const struct edge_measure *e, double low,
+                             double high, double best)
+{
+    double of_low = metres_at(e, low), of_high = metres_at(e, high);
+    double length = high - low;
+    best = fmin(best, fmin(of_low, of_high));
+    if (0.5 * (of_low + of_high - length) > best)
+        return best; /* by the inequality of the triangle */
+    if (fmax(of_low, of_high) < FAR * e->unit)
+        return fmin(best, least_by_golden_sections(e, low, high));
+    if (fmin(of_low, of_high) - length > CONCAVE * e->unit)
+        return best;
+    for (double t = low; t < high; t += FAR_PIECE * e->unit)
+        best = fmin(best, metres_at(e, t));
+    return best;
+}
+
+/* The least distance from p to the edge of side that starts at vertex v, if it
+ * is less than best. */
+static double least_on_edge(const struct oj_plain_sphere *side, int64_t v,
+                            double x, double y, double best)
+{
+    struct edge_measure e = {.geodesic = side->geodesic,
+                             .x = x,
+                             .y = y,
+                             .unit = side->ellipsoid.semi_major};
+    double n;
+    make_line(side, v, &e.line);
+    n = fmax(ceil(e.line.metres / (PIECE * e.unit)), 1.0);
+    for (double i = 0.0; i < n; i++)
+        best = least_on_piece(&e, e.line.metres * (i / n),
+                              e.line.metres * ((i + 1.0) / n), best);
+    return best;
+}
+
+/* Metres from vertex p of points to a feature with edges; with to_interior, 0
+ * inside of a polygon. */
+static double metres_to_geodesics(const struct oj_plain_sphere *points,
+                                  int64_t p, const struct oj_plain_sphere *side,
+                                  int64_t feature, int to_interior)
+{
+    const struct oj_flat *flat = side->flat;
+    double x = points->flat->x[p], y = points->flat->y[p], best = INFINITY;
+    for (int64_t part = flat->part_offset[feature];
+         part < flat->part_offset[feature + 1]; part++)
+    {
+        if (to_interior && part_of_geodesics_holds(side, part, points->at[p]))
+            return 0.0;
+        for (int64_t r = flat->ring_offset[part];
+             r < flat->ring_offset[part + 1]; r++)
+        {
+            int64_t v = flat->vertex_offset[r];
+            int64_t last = flat->vertex_offset[r + 1] - 1;
+            best = fmin(best, oj_geodesic_metres(side->geodesic, x, y,
+                                                 flat->x[v], flat->y[v]));
+            for (; v < last; v++)
+            {
+                best = fmin(best,
+                            oj_geodesic_metres(side->geodesic, x, y,
+                                               flat->x[v + 1], flat->y[v + 1]));
+                best = least_on_edge(side, v, x, y, best);
+            }
+        }
+    }
+    return best;
+}
+
 /* --- features ------------------------------------------------------------- */
 
 /* Metres from p to the nearest point of a feature; with to_interior, 0 inside
@@ -251,6 +478,12 @@ static long double ball_around(const struct oj_plain_sphere *side,
     oj_flat_vertices(flat, feature, &first, &end);
     *centre = end - first == 1 ? side->at[first]
                                : mean_direction(side->at, first, end);
+    if (side->geodesic != NULL && end - first > 1)
+    {
+        struct wide3 of_sphere = *centre;
+        of_sphere.z /= 1 - (long double)side->ellipsoid.flattening;
+        *centre = scale_wide3(*centre, 1 / length_of_wide3(of_sphere));
+    }
     for (int64_t v = first; v < end; v++)
     {
         if (!(fabs(flat->y[v]) <= 90.0))
@@ -314,18 +547,30 @@ double oj_plain_sphere_chord(const struct oj_plain_sphere *side, double metres)
     return (double)(half < PI / 2 ? 2 * sinl(half) : 2) + SLACK;
 }
 
-/* Metres along geodesics between the nearest points of two features of points.
- */
+static int has_edges(const struct oj_flat *flat, int64_t feature)
+{
+    return (oj_flat_kinds(flat, feature) & ~(unsigned)OJ_PART_POINT) != 0;
+}
+
+/* Metres along geodesics between the nearest points of two features, of which
+ * one consists of points. */
 static double metres_by_geodesics(const struct oj_plain_sphere *points,
                                   int64_t row,
                                   const struct oj_plain_sphere *side,
-                                  int64_t feature)
+                                  int64_t feature, int to_interior)
 {
     const struct oj_flat *a = points->flat, *b = side->flat;
     double least = INFINITY;
     int64_t first, end, first_b, end_b;
+    if (has_edges(a, row))
+        return metres_by_geodesics(side, feature, points, row, to_interior);
     oj_flat_vertices(a, row, &first, &end);
     oj_flat_vertices(b, feature, &first_b, &end_b);
+    for (int64_t v = first; v < end && has_edges(b, feature); v++)
+        least = fmin(
+            least, metres_to_geodesics(points, v, side, feature, to_interior));
+    if (has_edges(b, feature))
+        return least;
     for (int64_t v = first; v < end; v++)
     {
         for (int64_t w = first_b; w < end_b; w++)
@@ -342,7 +587,7 @@ double oj_plain_sphere_metres(const struct oj_plain_sphere *points, int64_t row,
     double least = INFINITY;
     int64_t first, end;
     if (side->geodesic != NULL)
-        return metres_by_geodesics(points, row, side, feature);
+        return metres_by_geodesics(points, row, side, feature, to_interior);
     oj_flat_vertices(points->flat, row, &first, &end);
     for (int64_t v = first; v < end; v++)
         least = fmin(least, metres_to_feature(side, feature, to_interior,

@@ -865,10 +865,14 @@ static oj_status join_by_tree(struct oj_index *wrapped,
     run.of_points = oj_flat_is_points(input) ||
                     (input->part_kinds & ~(unsigned)OJ_PART_POINT) == 0;
     if (index->visit == VISIT_GLOBE && !run.of_points &&
-        !oj_relation_compares_shapes(&index->args.relation))
-        return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                       "metric %s needs points as the input side",
-                       index->args.engine->name);
+        !oj_relation_compares_shapes(&index->args.relation) &&
+        (index->args.relation.metric != OJ_METRIC_ELLIPSOID ||
+         (index->args.join_side->part_kinds & ~(unsigned)OJ_PART_POINT) != 0))
+        return oj_fail(err, OJ_ERR_UNSUPPORTED, "metric %s needs points as %s",
+                       index->args.engine->name,
+                       index->args.relation.metric == OJ_METRIC_ELLIPSOID
+                           ? "one of the sides"
+                           : "the input side");
     OJ_TRY(oj_pair_filter_make(&index->args.relation, input,
                                index->args.join_side, &run.filter, err));
     run.ranking = oj_ranking_make(&index->args.relation, index->args.tie_rank);
@@ -1019,10 +1023,6 @@ static oj_status check_metric(const struct tree_method *method,
     if (!oj_relation_is_on_globe(relation) || strcmp(reference, name) != 0)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "the backend \"%s\" needs metric %s", name, name);
-    if (relation->metric == OJ_METRIC_ELLIPSOID &&
-        (args->join_side->part_kinds & ~(unsigned)OJ_PART_POINT) != 0)
-        return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                       "metric ellipsoid needs points as the join side");
     return OJ_OK;
 }
 

@@ -6,10 +6,13 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Arrays with fewer bytes are copied by a single call of CUDA. */
-static const int64_t least_bytes = 4 << 20;
+/* Arrays with fewer bytes are copied by a single call of CUDA, which reads
+ * memory of the host faster than it writes new one. */
+static const int64_t least_bytes_in = 2 << 20, least_bytes_out = 1 << 20;
 
-static const int64_t piece_bytes = 1 << 20;
+/* Pieces of small arrays are smaller, so that there are some for each thread:
+ * the page faults of new memory cost more than the copies. */
+static const int64_t least_piece = 128 << 10, most_piece = 1 << 20;
 
 enum
 {
@@ -29,7 +32,8 @@ struct copying
     const char *from;
     int64_t bytes;
     int is_out;
-    int64_t next; /* offset of the next piece; changed atomically */
+    int64_t piece; /* bytes of a piece */
+    int64_t next;  /* offset of the next piece; changed atomically */
 };
 
 /* A piece that is being copied, and its stage; n == 0: the stage is free. */
@@ -80,9 +84,8 @@ static oj_status copy_pieces_by_turns(struct copying *c,
     {
         OJ_CUDA_TRY(wait_for_piece_and_unstage(c, &piece[i]), "copying arrays",
                     err);
-        int64_t at =
-            __atomic_fetch_add(&c->next, piece_bytes, __ATOMIC_RELAXED);
-        int64_t n = c->bytes - at < piece_bytes ? c->bytes - at : piece_bytes;
+        int64_t at = __atomic_fetch_add(&c->next, c->piece, __ATOMIC_RELAXED);
+        int64_t n = c->bytes - at < c->piece ? c->bytes - at : c->piece;
         if (n <= 0)
             break;
         piece[i].at = at;
@@ -102,12 +105,12 @@ static oj_status copy_pieces_of_thread(struct copying *c, struct oj_error *err)
     struct copied_piece piece[STAGES] = {};
     oj_status status;
     OJ_CUDA_TRY(cudaSetDevice(c->device->ordinal), "copying arrays", err);
-    status = oj_cuda_stage_reserve(&stage, STAGES * piece_bytes, err);
+    status = oj_cuda_stage_reserve(&stage, STAGES * most_piece, err);
     for (int i = 0; i < STAGES && status == OJ_OK; i++)
     {
         cudaError_t error =
             cudaEventCreateWithFlags(&piece[i].done, cudaEventDisableTiming);
-        piece[i].stage = stage.data + i * piece_bytes;
+        piece[i].stage = stage.data + i * most_piece;
         if (error != cudaSuccess)
             status = oj_cuda_fail(err, error, "copying arrays");
     }
@@ -131,9 +134,18 @@ static int count_threads(const struct copying *c)
         n = sysconf(_SC_NPROCESSORS_ONLN);
     if (n > MOST_THREADS)
         n = MOST_THREADS;
-    if (n > c->bytes / (2 * piece_bytes))
-        n = c->bytes / (2 * piece_bytes);
+    if (n > c->bytes / (2 * least_piece))
+        n = c->bytes / (2 * least_piece);
     return (int)n;
+}
+
+/* Two pieces for each of n threads, within the limits; whole pages. */
+static int64_t choose_piece(int64_t bytes, int n)
+{
+    int64_t piece = (n > 0 ? bytes / (2 * n) : bytes) / 4096 * 4096 + 4096;
+    if (piece > most_piece)
+        return most_piece;
+    return piece < least_piece ? least_piece : piece;
 }
 
 /* Copies from or to pageable memory by one call of CUDA, which uses its own
@@ -158,10 +170,11 @@ static oj_status copy_by_staging_threads_if_large(
     void *to, const void *from, int64_t bytes, struct oj_error *err)
 {
     struct copying c = {device, stream, (char *)to, (const char *)from,
-                        bytes,  is_out, 0};
+                        bytes,  is_out, 0,          0};
     int n = count_threads(&c);
     oj_status status;
-    if (bytes < least_bytes || n < 2 ||
+    c.piece = choose_piece(bytes, n);
+    if (bytes < (is_out ? least_bytes_out : least_bytes_in) || n < 2 ||
         oj_cuda_is_pinned(is_out ? to : from, bytes))
         return copy_by_plain_cuda_memcpy(&c, err);
     status = oj_cuda_threads_try_side_by_side(

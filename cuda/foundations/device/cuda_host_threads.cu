@@ -5,20 +5,26 @@
 #include <pthread.h>
 #include <unistd.h>
 
+/* How long an idle thread polls for its next body before it sleeps, and the
+ * caller for the end of the bodies, whose kernels often take milliseconds. */
+static const double most_idle_s = 200e-6, most_waiting_s = 5e-3;
+
 struct bodies
 {
     void (*body)(int i, void *user);
     void *user;
-    int n_left; /* number of bodies on other threads that are still running */
+    int n_left; /* number of bodies on other threads that are still running;
+                   changed under the lock, atomically */
     pthread_cond_t ended;
 };
 
-/* A thread and the body that it runs. Idle threads sleep and are reused,
- * because starting one takes as long as copying some 10 MB. */
+/* A thread and the body that it runs. Idle threads are reused, because starting
+ * one takes as long as copying some 10 MB. */
 struct host_thread
 {
     pthread_cond_t wakes;
-    struct bodies *of; /* NULL: the thread is idle */
+    struct bodies *of; /* NULL: the thread is idle; changed under the lock,
+                          atomically */
     int i;
     struct host_thread *next; /* next thread in the list of idle ones */
 };
@@ -38,11 +44,16 @@ static void *run_bodies_that_come(void *user)
         (void)cudaGetLastError(); /* clears CUDA's error, so that the next body
                                      does not see it */
         pthread_mutex_lock(&lock);
-        if (--of->n_left == 0)
+        if (__atomic_sub_fetch(&of->n_left, 1, __ATOMIC_RELAXED) == 0)
             pthread_cond_signal(&of->ended);
-        thread->of = NULL;
+        __atomic_store_n(&thread->of, NULL, __ATOMIC_RELAXED);
         thread->next = idle;
         idle = thread;
+        pthread_mutex_unlock(&lock);
+        oj_cuda_poll(
+            most_idle_s, [=]()
+            { return __atomic_load_n(&thread->of, __ATOMIC_RELAXED) != NULL; });
+        pthread_mutex_lock(&lock);
         while (thread->of == NULL)
             pthread_cond_wait(&thread->wakes, &lock);
         pthread_mutex_unlock(&lock);
@@ -81,25 +92,25 @@ static int run_body_on_thread(struct bodies *of, int i)
         idle = NULL;
     owner = getpid();
     thread = idle;
-    of->n_left++;
+    (void)__atomic_add_fetch(&of->n_left, 1, __ATOMIC_RELAXED);
     if (thread != NULL)
     {
         idle = thread->next;
-        thread->of = of;
         thread->i = i;
+        __atomic_store_n(&thread->of, of, __ATOMIC_RELAXED);
         pthread_cond_signal(&thread->wakes);
     }
     pthread_mutex_unlock(&lock);
     if (thread != NULL || start_thread(of, i))
         return 1;
     pthread_mutex_lock(&lock);
-    of->n_left--;
+    (void)__atomic_sub_fetch(&of->n_left, 1, __ATOMIC_RELAXED);
     pthread_mutex_unlock(&lock);
     return 0;
 }
 
-static void run_bodies_on_threads(int n, void (*body)(int i, void *user),
-                                  void *user)
+void oj_cuda_threads_run_aside(int n, void (*body)(int i, void *user),
+                               void *user)
 {
     struct bodies of = {body, user, 0, PTHREAD_COND_INITIALIZER};
     int is_on_thread[OJ_CUDA_MOST_THREADS];
@@ -110,15 +121,14 @@ static void run_bodies_on_threads(int n, void (*body)(int i, void *user),
         if (!is_on_thread[i])
             body(i, user);
     }
-    pthread_mutex_lock(&lock);
+    oj_cuda_poll(
+        most_waiting_s,
+        [&]() { return __atomic_load_n(&of.n_left, __ATOMIC_RELAXED) == 0; });
+    pthread_mutex_lock(&lock); /* the last thread may still be about to signal
+                                  of.ended */
     while (of.n_left > 0)
         pthread_cond_wait(&of.ended, &lock);
     pthread_mutex_unlock(&lock);
-}
-
-void oj_cuda_thread_run_aside(void (*body)(int none, void *user), void *user)
-{
-    run_bodies_on_threads(1, body, user);
 }
 
 void oj_cuda_threads_side_by_side(int n, void (*body)(int i, void *user),
@@ -127,7 +137,7 @@ void oj_cuda_threads_side_by_side(int n, void (*body)(int i, void *user),
     if (n == 1)
         body(0, user);
     else
-        run_bodies_on_threads(n, body, user);
+        oj_cuda_threads_run_aside(n, body, user);
 }
 
 /* Builds a part of an index: part 0 on the device's own stream, other parts on

@@ -6,33 +6,51 @@
 
 #include "oj_cuda.h"
 
+#include <sched.h>
+
+/** Returns once is_over() returns 1, or most_s seconds have passed. The thread
+ *  polls and yields its processor, because waking a thread that sleeps takes 50
+ *  to 100 microseconds, as long as many kernels. */
+template <typename IsOver> void oj_cuda_poll(double most_s, IsOver is_over)
+{
+    double end = oj_clock_seconds() + most_s;
+    while (!is_over() && oj_clock_seconds() < end)
+        (void)sched_yield();
+}
+
 enum
 {
     OJ_CUDA_MOST_THREADS = OJ_GPU_MAX_DEVICES /**< maximum number of threads at
                                                    a time */
 };
 
-void oj_cuda_thread_run_aside(void (*body)(int none, void *user), void *user);
+/** Runs body for 0 .. n - 1, n <= OJ_CUDA_MOST_THREADS, each on a thread of the
+ *  module, and waits for all. If no thread can be started for a body, it runs
+ * on the calling thread and may change its current device. */
+void oj_cuda_threads_run_aside(int n, void (*body)(int i, void *user),
+                               void *user);
 
 /** Runs body() on another thread and waits for it: the caller's current device
  *  stays current, and CUDA initialises no device that body does not use. */
 template <typename Body> void oj_cuda_thread_aside(Body body)
 {
-    oj_cuda_thread_run_aside([](int, void *user) { (*(Body *)user)(); }, &body);
+    oj_cuda_threads_run_aside(
+        1, [](int, void *user) { (*(Body *)user)(); }, &body);
 }
 
-/** Runs body for 0 .. n - 1, n <= OJ_CUDA_MOST_THREADS, each on its own thread,
- *  and waits for all. If no thread can be started for a body, or n == 1, it
- *  runs on the calling thread and may change its current device; so the caller
- *  must be a thread of the module. */
+/** Like oj_cuda_threads_run_aside(), but the calling thread, which must be one
+ *  of the module, runs a single body itself. */
 void oj_cuda_threads_side_by_side(int n, void (*body)(int i, void *user),
                                   void *user);
 
-/** Runs body(i, err) for i = 0 .. n - 1 as oj_cuda_threads_side_by_side() does.
- *  Returns the status, and the message, of the smallest i that failed. */
+typedef void oj_cuda_threads_runner(int n, void (*body)(int i, void *user),
+                                    void *user);
+
+/** Runs body(i, err) for i = 0 .. n - 1 as run() does. Returns the status, and
+ *  the message, of the smallest i that failed. */
 template <typename Body>
-OJ_MUST_USE oj_status oj_cuda_threads_try_side_by_side(int n, Body body,
-                                                       struct oj_error *err)
+OJ_MUST_USE oj_status oj_cuda_threads_try(oj_cuda_threads_runner *run, int n,
+                                          Body body, struct oj_error *err)
 {
     struct all_of_them
     {
@@ -41,7 +59,7 @@ OJ_MUST_USE oj_status oj_cuda_threads_try_side_by_side(int n, Body body,
         struct oj_error error[OJ_CUDA_MOST_THREADS];
     } all;
     all.body = &body;
-    oj_cuda_threads_side_by_side(
+    run(
         n,
         [](int i, void *user)
         {
@@ -57,17 +75,22 @@ OJ_MUST_USE oj_status oj_cuda_threads_try_side_by_side(int n, Body body,
     return OJ_OK;
 }
 
+/** Runs body(i, err) for i = 0 .. n - 1 as oj_cuda_threads_side_by_side() does.
+ */
+template <typename Body>
+OJ_MUST_USE oj_status oj_cuda_threads_try_side_by_side(int n, Body body,
+                                                       struct oj_error *err)
+{
+    return oj_cuda_threads_try(oj_cuda_threads_side_by_side, n, body, err);
+}
+
 /** Runs body(i, err) for 0 <= i < n in parallel on threads of the module, while
- *  the calling thread waits. Returns the status, and the message, of the
- *  smallest i that failed. */
+ *  the calling thread waits. */
 template <typename Body>
 OJ_MUST_USE oj_status oj_cuda_threads_try_all(int n, Body body,
                                               struct oj_error *err)
 {
-    oj_status status = OJ_OK;
-    oj_cuda_thread_aside(
-        [&]() { status = oj_cuda_threads_try_side_by_side(n, body, err); });
-    return status;
+    return oj_cuda_threads_try(oj_cuda_threads_run_aside, n, body, err);
 }
 
 /** Builds one part of an index on device->stream. */

@@ -1,6 +1,6 @@
 #include "cuda_box_reduce.cuh"
-#include "cuda_copy.h"
 #include "cuda_offset_search.cuh"
+#include "cuda_peers.h"
 #include "cuda_reduce.cuh"
 
 #include <math.h>
@@ -75,8 +75,8 @@ static oj_status upload_array(struct oj_cuda_work *work, const T *host,
         return OJ_OK;
     OJ_TRY(work->make(n, &to));
     *out = to;
-    return oj_cuda_copy_in(work->device, work->stream, to, host,
-                           n * (int64_t)sizeof(T), work->err);
+    return oj_cuda_copy_to_all(work->device, work->stream, to, host,
+                               n * (int64_t)sizeof(T), work->err);
 }
 
 static oj_status upload_flat_arrays(struct layer_build *m,

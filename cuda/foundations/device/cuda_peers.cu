@@ -2,6 +2,9 @@
 
 #include "cuda_copy.h"
 
+/* How long a device polls for the others before its thread sleeps. */
+static const double most_polling_s = 5e-3;
+
 /* Arrays with fewer bytes are copied from the host by each device itself. */
 static const int64_t least_bytes = 1 << 20;
 
@@ -21,6 +24,7 @@ void oj_cuda_peers_begin(struct oj_cuda_peers *peers, int n)
 {
     peers->n = n;
     peers->n_waiting = 0;
+    peers->has_failed = 0;
     peers->why.status = OJ_OK;
     peers->begun_by = pthread_self();
 }
@@ -30,6 +34,7 @@ void oj_cuda_peers_fail(struct oj_cuda_peers *peers, const struct oj_error *why)
     pthread_mutex_lock(&peers->lock);
     if (peers->why.status == OJ_OK)
         peers->why = *why;
+    __atomic_store_n(&peers->has_failed, 1, __ATOMIC_RELAXED);
     pthread_cond_broadcast(&peers->changed);
     pthread_mutex_unlock(&peers->lock);
 }
@@ -53,9 +58,18 @@ oj_status oj_cuda_peers_wait_for_all(struct oj_cuda_peers *peers,
     if (++peers->n_waiting == peers->n)
     {
         peers->n_waiting = 0;
-        peers->turn++;
+        __atomic_store_n(&peers->turn, turn + 1, __ATOMIC_RELAXED);
         pthread_cond_broadcast(&peers->changed);
     }
+    pthread_mutex_unlock(&peers->lock);
+    oj_cuda_poll(
+        most_polling_s,
+        [=]()
+        {
+            return __atomic_load_n(&peers->turn, __ATOMIC_RELAXED) != turn ||
+                   __atomic_load_n(&peers->has_failed, __ATOMIC_RELAXED);
+        });
+    pthread_mutex_lock(&peers->lock);
     while (peers->turn == turn && peers->why.status == OJ_OK)
         pthread_cond_wait(&peers->changed, &peers->lock);
     status = peers->why.status;
@@ -65,62 +79,85 @@ oj_status oj_cuda_peers_wait_for_all(struct oj_cuda_peers *peers,
     return status;
 }
 
-/* Copies from the other devices the parts of an array that they have copied
- * from the host. */
+/* Copies the parts of the other devices from their memory. */
 static oj_status copy_from_peers(const struct oj_cuda_device *device,
-                                 cudaStream_t stream, char *to, int64_t bytes,
-                                 struct oj_error *err)
+                                 cudaStream_t stream, char *array,
+                                 const int64_t *first, struct oj_error *err)
 {
     const struct oj_cuda_peers *peers = device->peers;
     for (int i = 0; i < peers->n; i++)
     {
-        int64_t from = bytes * i / peers->n, end = bytes * (i + 1) / peers->n;
-        if (i != device->number)
-            OJ_CUDA_TRY(cudaMemcpyPeerAsync(to + from, device->ordinal,
-                                            peers->of[i].array + from,
-                                            peers->of[i].ordinal,
-                                            (size_t)(end - from), stream),
+        int64_t bytes = first[i + 1] - first[i];
+        if (i != device->number && bytes > 0)
+            OJ_CUDA_TRY(cudaMemcpyPeerAsync(array + first[i], device->ordinal,
+                                            peers->of[i].array + first[i],
+                                            peers->of[i].ordinal, (size_t)bytes,
+                                            stream),
                         "copying arrays", err);
     }
     OJ_CUDA_TRY(cudaStreamSynchronize(stream), "copying arrays", err);
     return OJ_OK;
 }
 
+oj_status oj_cuda_peers_exchange(const struct oj_cuda_device *device,
+                                 cudaStream_t stream, void *array,
+                                 const int64_t *first, struct oj_error *err)
+{
+    struct oj_cuda_peers *peers = device->peers;
+    OJ_CUDA_TRY(cudaStreamSynchronize(stream), "copying arrays", err);
+    peers->of[device->number] = {(const char *)array, device->ordinal};
+    OJ_TRY(oj_cuda_peers_wait_for_all(peers, err));
+    OJ_TRY(copy_from_peers(device, stream, (char *)array, first, err));
+    return oj_cuda_peers_wait_for_all(peers, err);
+}
+
 oj_status oj_cuda_copy_to_all(const struct oj_cuda_device *device,
                               cudaStream_t stream, void *to, const void *from,
                               int64_t bytes, struct oj_error *err)
 {
-    struct oj_cuda_peers *peers = device->peers;
-    int i = device->number;
-    int64_t first, end;
+    const struct oj_cuda_peers *peers = device->peers;
+    int64_t first[OJ_GPU_MAX_DEVICES + 1], at;
     if (peers == NULL || peers->n < 2 || bytes < least_bytes)
         return oj_cuda_copy_in(device, stream, to, from, bytes, err);
-    first = bytes * i / peers->n;
-    end = bytes * (i + 1) / peers->n;
-    OJ_TRY(oj_cuda_copy_in(device, stream, (char *)to + first,
-                           (const char *)from + first, end - first, err));
-    OJ_CUDA_TRY(cudaStreamSynchronize(stream), "copying arrays", err);
-    peers->of[i] = {(const char *)to, device->ordinal};
-    OJ_TRY(oj_cuda_peers_wait_for_all(peers, err));
-    OJ_TRY(copy_from_peers(device, stream, (char *)to, bytes, err));
-    return oj_cuda_peers_wait_for_all(peers, err);
+    for (int i = 0; i <= peers->n; i++)
+        first[i] = bytes * i / peers->n;
+    at = first[device->number];
+    OJ_TRY(oj_cuda_copy_in(device, stream, (char *)to + at,
+                           (const char *)from + at,
+                           first[device->number + 1] - at, err));
+    return oj_cuda_peers_exchange(device, stream, to, first, err);
+}
+
+/* Devices that may read the memory of the pool of a device, which the process
+ * keeps: letting them takes the longer, the more memory the pool has. */
+static pthread_mutex_t link_lock = PTHREAD_MUTEX_INITIALIZER;
+static uint64_t readers_of[OJ_GPU_MAX_DEVICES];
+
+static void let_device_read_pool(const struct oj_cuda_device *device,
+                                 int reader)
+{
+    struct cudaMemAccessDesc access = {};
+    int can = 0;
+    access.location.type = cudaMemLocationTypeDevice;
+    access.location.id = reader;
+    access.flags = cudaMemAccessFlagsProtReadWrite;
+    if (cudaDeviceCanAccessPeer(&can, reader, device->ordinal) == cudaSuccess &&
+        can)
+        (void)cudaMemPoolSetAccess(device->pool, &access, 1);
+    (void)cudaGetLastError();
 }
 
 void oj_cuda_peers_link(const struct oj_cuda_device *device, const int *ordinal,
                         int n)
 {
+    uint64_t *readers = &readers_of[device->ordinal];
+    pthread_mutex_lock(&link_lock);
     for (int i = 0; i < n && device->pool != NULL; i++)
     {
-        struct cudaMemAccessDesc access = {};
-        int can = 0;
-        access.location.type = cudaMemLocationTypeDevice;
-        access.location.id = ordinal[i];
-        access.flags = cudaMemAccessFlagsProtReadWrite;
-        if (ordinal[i] != device->ordinal &&
-            cudaDeviceCanAccessPeer(&can, ordinal[i], device->ordinal) ==
-                cudaSuccess &&
-            can)
-            (void)cudaMemPoolSetAccess(device->pool, &access, 1);
-        (void)cudaGetLastError();
+        uint64_t bit = (uint64_t)1 << ordinal[i];
+        if (ordinal[i] != device->ordinal && (*readers & bit) == 0)
+            let_device_read_pool(device, ordinal[i]);
+        *readers |= bit;
     }
+    pthread_mutex_unlock(&link_lock);
 }

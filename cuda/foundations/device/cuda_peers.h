@@ -20,8 +20,10 @@ struct oj_cuda_peers
     pthread_mutex_t lock;
     pthread_cond_t changed;
     int n, n_waiting;
-    /** Number of times that all devices have reached the barrier. */
+    /** Number of times that all devices have reached the barrier; changed
+     *  atomically. */
     unsigned turn;
+    int has_failed;      /**< changed atomically */
     struct oj_error why; /**< error of the first device that failed */
     pthread_t begun_by;
     /** For each device, the copy that it is making now. */
@@ -53,6 +55,13 @@ OJ_MUST_USE oj_status oj_cuda_peers_check(const struct oj_cuda_peers *peers,
 OJ_MUST_USE oj_status oj_cuda_peers_wait_for_all(struct oj_cuda_peers *peers,
                                                  struct oj_error *err);
 
+/** Copies the bytes first[i] .. first[i + 1] - 1 of array, which device i of
+ *  device->peers has written, to all others; first [devices + 1]. All devices
+ *  call this in one order, and wait for the stream. */
+OJ_MUST_USE oj_status
+oj_cuda_peers_exchange(const struct oj_cuda_device *device, cudaStream_t stream,
+                       void *array, const int64_t *first, struct oj_error *err);
+
 /** Like oj_cuda_copy_in(), for arrays that all devices of device->peers copy in
  *  one order. Waits for the stream if there are several devices and the array
  *  is not small. */
@@ -67,16 +76,16 @@ OJ_MUST_USE oj_status oj_cuda_copy_to_all(const struct oj_cuda_device *device,
 void oj_cuda_peers_link(const struct oj_cuda_device *device, const int *ordinal,
                         int n);
 
-/** Runs body(i, err) for each of n devices in parallel; body may call
- *  oj_cuda_copy_to_all(). If one fails, all fail. The caller must be a thread
- *  of the module (oj_cuda_thread_aside()). */
+/** Runs body(i, err) for each of n devices in parallel, as run() does; body may
+ *  call oj_cuda_copy_to_all(). If one fails, all fail. */
 template <typename Body>
-OJ_MUST_USE oj_status oj_cuda_try_peers(struct oj_cuda_peers *peers, int n,
-                                        Body body, struct oj_error *err)
+OJ_MUST_USE oj_status oj_cuda_try_peers_by(oj_cuda_threads_runner *run,
+                                           struct oj_cuda_peers *peers, int n,
+                                           Body body, struct oj_error *err)
 {
     oj_cuda_peers_begin(peers, n);
-    return oj_cuda_threads_try_side_by_side(
-        n,
+    return oj_cuda_threads_try(
+        run, n,
         [&](int i, struct oj_error *error)
         {
             oj_status status = oj_cuda_peers_check(peers, error);
@@ -87,6 +96,25 @@ OJ_MUST_USE oj_status oj_cuda_try_peers(struct oj_cuda_peers *peers, int n,
             return status;
         },
         err);
+}
+
+/** Like oj_cuda_try_peers_by(); the caller must be a thread of the module. */
+template <typename Body>
+OJ_MUST_USE oj_status oj_cuda_try_peers(struct oj_cuda_peers *peers, int n,
+                                        Body body, struct oj_error *err)
+{
+    return oj_cuda_try_peers_by(oj_cuda_threads_side_by_side, peers, n, body,
+                                err);
+}
+
+/** Like oj_cuda_try_peers_by(), on threads of the module, while the calling
+ *  thread waits. */
+template <typename Body>
+OJ_MUST_USE oj_status oj_cuda_try_peers_aside(struct oj_cuda_peers *peers,
+                                              int n, Body body,
+                                              struct oj_error *err)
+{
+    return oj_cuda_try_peers_by(oj_cuda_threads_run_aside, peers, n, body, err);
 }
 
 #endif

@@ -27,7 +27,8 @@ struct oj_cuda_device
     /** Number of threads that copy a layer; 0: one per processor, at most 16.
      */
     int n_threads;
-    /** All devices of the join; NULL: the join uses only this one. */
+    /** All devices of the join, which copy equal arrays in equal order
+     *  (oj_cuda_copy_to_all()); NULL: this one copies all of what it needs. */
     struct oj_cuda_peers *peers;
     int number; /**< index of this device in *peers */
     /** Event that is recorded when the flat arrays of a layer are on the

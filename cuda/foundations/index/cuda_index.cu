@@ -123,8 +123,8 @@ static oj_status open_all_index_devices(struct oj_gpu_index *index,
         index->n_places = 0;
         return oj_fail_nomem(err, n, sizeof *index->place);
     }
-    return oj_cuda_threads_try_all(
-        index->n_places,
+    return oj_cuda_try_peers_aside(
+        &index->peers, index->n_places,
         [&](int i, struct oj_error *error)
         { return open_index_device(index, i, ordinal, error); },
         err);
@@ -168,18 +168,14 @@ oj_status oj_cuda_family_for(struct oj_gpu_index *index,
         oj_status status;
         if (index->place[0].of[*number] != NULL)
             return OJ_OK;
-        oj_cuda_thread_aside(
-            [&]()
+        status = oj_cuda_try_peers_aside(
+            &index->peers, index->n_places,
+            [&](int i, struct oj_error *error)
             {
-                status = oj_cuda_try_peers(
-                    &index->peers, index->n_places,
-                    [&](int i, struct oj_error *error)
-                    {
-                        return build_engine_index_on_device(
-                            index, &index->place[i], *number, error);
-                    },
-                    &why);
-            });
+                return build_engine_index_on_device(index, &index->place[i],
+                                                    *number, error);
+            },
+            &why);
         if (status == OJ_OK)
         {
             stats->index_s += oj_clock_seconds() - start;

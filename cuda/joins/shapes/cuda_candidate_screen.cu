@@ -1,13 +1,13 @@
-/** The GPU screen: candidates of a batch, on the first device of the options
- *  (two devices were not faster: BENCHMARKS.md, "On a GPU").
+/** The GPU screen: candidates of a batch. Each device has the join side, and
+ *  screens consecutive rows.
  *
  *    rows of the caller -> layer in device memory -> pairs whose boxes
  *    intersect (packed tree) -> verdicts (oj_meet.h) -> pairs that are not
- *    surely disjoint
+ *    surely disjoint -> behind those of the rows before
  */
 #include "../../../flatten/base/oj_alloc.h"
 #include "../../foundations/device/cuda_copy.h"
-#include "../../foundations/device/cuda_host_threads.h"
+#include "../../foundations/device/cuda_peers.h"
 #include "../../foundations/device/cuda_stream_work.cuh"
 #include "../../foundations/index/cuda_index.h"
 #include "cuda_intersects.h"
@@ -40,7 +40,9 @@ struct oj_gpu_screen
 {
     struct oj_screen_rule rule;
     struct oj_options options;
-    struct screen_place place;
+    struct oj_cuda_peers peers;
+    int n_places;
+    struct screen_place *place; /* [n_places] */
 };
 
 /* Maximum number of pairs in device memory at a time. If rows have more, or
@@ -214,20 +216,13 @@ static oj_status build_tree(struct screen_place *place,
     return oj_cuda_tree_build(keep, &place->layer, n, box, &place->tree);
 }
 
-static oj_status
-upload_join_side_and_build_tree(struct oj_gpu_screen *screen,
-                                const struct oj_flat *join_side,
-                                struct oj_error *err)
+static oj_status index_join_side(const struct oj_gpu_screen *screen,
+                                 const struct oj_flat *join_side,
+                                 struct screen_place *place,
+                                 struct oj_error *err)
 {
-    const struct oj_options *options = &screen->options;
-    struct screen_place *place = &screen->place;
     struct oj_cuda_device *device = &place->device;
     const struct oj_device_tree *tree = &place->tree.tree;
-    int ordinal[OJ_GPU_MAX_DEVICES];
-    (void)oj_cuda_index_list_devices(options->gpus, ordinal);
-    OJ_TRY(oj_cuda_open(ordinal[0], options->gpu_memory, options->cancel,
-                        device, err));
-    device->n_threads = options->n_threads;
     struct oj_cuda_work layer(device, device->stream, "indexing boxes", err);
     struct oj_cuda_work work(&layer);
     OJ_TRY(upload_layer_for_intersection(&layer, join_side, &place->layer,
@@ -245,21 +240,62 @@ upload_join_side_and_build_tree(struct oj_gpu_screen *screen,
     return OJ_OK;
 }
 
-static void free_screen_device(struct oj_gpu_screen *screen)
+static oj_status open_screen_device(struct oj_gpu_screen *screen, int number,
+                                    const int *ordinal,
+                                    const struct oj_flat *join_side,
+                                    struct oj_error *err)
 {
-    if (screen->place.device.stream == NULL)
-        return;
-    (void)cudaSetDevice(screen->place.device.ordinal);
-    oj_cuda_release(&screen->place.device, screen->place.device.stream,
-                    &screen->place.memory);
-    oj_cuda_close(&screen->place.device);
+    const struct oj_options *options = &screen->options;
+    struct oj_cuda_device *device = &screen->place[number].device;
+    oj_status status;
+    OJ_TRY(oj_cuda_open(ordinal[number], options->gpu_memory, options->cancel,
+                        device, err));
+    device->n_threads = options->n_threads;
+    device->peers = &screen->peers;
+    device->number = number;
+    oj_cuda_peers_link(device, ordinal, screen->n_places);
+    status = index_join_side(screen, join_side, &screen->place[number], err);
+    device->peers = NULL; /* the rows of a device are its own */
+    return status;
+}
+
+static oj_status open_all_screen_devices(struct oj_gpu_screen *screen,
+                                         const struct oj_flat *join_side,
+                                         struct oj_error *err)
+{
+    int ordinal[OJ_GPU_MAX_DEVICES];
+    int n = oj_cuda_index_list_devices(screen->options.gpus, ordinal);
+    screen->place = (struct screen_place *)oj_calloc(n, sizeof *screen->place);
+    if (screen->place == NULL)
+        return oj_fail_nomem(err, n, sizeof *screen->place);
+    screen->n_places = n;
+    return oj_cuda_try_peers_aside(
+        &screen->peers, n,
+        [=](int i, struct oj_error *error)
+        { return open_screen_device(screen, i, ordinal, join_side, error); },
+        err);
+}
+
+static void free_screen_devices(const struct oj_gpu_screen *screen)
+{
+    for (int i = 0; i < screen->n_places; i++)
+    {
+        struct screen_place *place = &screen->place[i];
+        if (place->device.stream == NULL)
+            continue;
+        (void)cudaSetDevice(place->device.ordinal);
+        oj_cuda_release(&place->device, place->device.stream, &place->memory);
+        oj_cuda_close(&place->device);
+    }
 }
 
 void oj_cuda_screen_free(struct oj_gpu_screen *screen)
 {
     if (screen == NULL)
         return;
-    oj_cuda_thread_aside([=]() { free_screen_device(screen); });
+    oj_cuda_thread_aside([=]() { free_screen_devices(screen); });
+    oj_cuda_peers_destroy(&screen->peers);
+    oj_free(screen->place);
     oj_free(screen);
 }
 
@@ -277,29 +313,32 @@ oj_status oj_cuda_screen_index(const struct oj_flat *join_side,
         return oj_fail_nomem(err, 1, sizeof *screen);
     screen->rule = *rule;
     screen->options = *options;
-    status = oj_cuda_threads_try_all(
-        1,
-        [&](int, struct oj_error *error)
-        { return upload_join_side_and_build_tree(screen, join_side, error); },
-        err);
+    oj_cuda_peers_init(&screen->peers);
+    status = open_all_screen_devices(screen, join_side, err);
     if (status != OJ_OK)
     {
         oj_cuda_screen_free(screen);
         return status;
     }
     stats->index_s += oj_clock_seconds() - start;
-    stats->index_bytes += screen->place.index_bytes;
+    for (int i = 0; i < screen->n_places; i++)
+        stats->index_bytes += screen->place[i].index_bytes;
     *out = screen;
     return OJ_OK;
 }
 
-/* --- batches -------------------------------------------------------------- */
+/* --- chunks of a batch ---------------------------------------------------- */
 
 /* Maximum vertices of a chunk of rows (which has at least one row). A chunk
  * costs 0.2 ms of calls, so chunks are large, and the lots of a city are one
- * chunk: with 735,488 lots in 3, 12, 25 and 49 chunks, on two threads, the
- * search took 19.8, 22.3, 24.9 and 37.7 ms. */
+ * chunk on one device: with 735,488 lots in 3, 12, 25 and 49 chunks, on two
+ * threads, the search took 19.8, 22.3, 24.9 and 37.7 ms. */
 static const int64_t most_chunk = 8 << 20;
+
+/* Several devices share a batch in equal chunks, unless these have fewer
+ * vertices: calls and waiting for one another would take longer than the
+ * search. */
+static const int64_t least_chunk = 256 << 10;
 
 /* A row counts as this many vertices in addition to its own. */
 #define ROW_WEIGHT 4
@@ -310,6 +349,17 @@ struct cuda_screen_batch
     const struct oj_flat *input;
     int64_t most;
     struct oj_screen_pairs *out;
+    int64_t n_found[OJ_GPU_MAX_DEVICES]; /* pairs of the chunk of each device */
+};
+
+/* Consecutive rows, and their pairs. */
+struct screen_chunk
+{
+    int64_t first, n;
+    struct screen_found found; /* on the device */
+    /* In host memory, if the device has too little for all rows at a time;
+     * offset [n_rows] is the end of each row. Owner. */
+    struct oj_screen_pairs host;
 };
 
 static int64_t cumulative_row_weight(const struct oj_flat *input, int64_t row)
@@ -318,15 +368,14 @@ static int64_t cumulative_row_weight(const struct oj_flat *input, int64_t row)
            ROW_WEIGHT * row;
 }
 
-/* Returns the end of the chunk that begins with row first. */
-static int64_t end_row_of_chunk(const struct cuda_screen_batch *b,
-                                int64_t first)
+/* Returns the end of the rows from first on that weigh at most `most`, at least
+ * one if any is left. */
+static int64_t end_row_within_weight(const struct oj_flat *input, int64_t first,
+                                     int64_t most)
 {
-    const struct oj_flat *input = b->input;
-    int64_t low = first + 1, high = input->n_features;
-    int64_t most = cumulative_row_weight(input, first) + most_chunk;
-    if (b->screen->options.gpu_batch > 0)
-        return oj_min_int64(first + b->screen->options.gpu_batch, high);
+    int64_t low = oj_min_int64(first + 1, input->n_features);
+    int64_t high = input->n_features;
+    most += cumulative_row_weight(input, first);
     while (low < high)
     {
         int64_t middle = low + (high - low + 1) / 2;
@@ -338,45 +387,70 @@ static int64_t end_row_of_chunk(const struct cuda_screen_batch *b,
     return low;
 }
 
-/* Appends the pairs of n rows, from row first on, to those of the rows before.
- */
-static oj_status copy_pairs_to_host(const struct cuda_screen_batch *b,
-                                    int64_t first, int64_t n_rows,
-                                    const struct screen_found *found,
-                                    struct oj_error *err)
+/* Of the chunks that the devices screen side by side, those before and up to
+ * that of device `number`; the first one begins with row first. Returns the end
+ * of the chunks of all devices. */
+static int64_t choose_chunk_of_device(const struct cuda_screen_batch *b,
+                                      int64_t first, int number,
+                                      struct screen_chunk *chunk)
 {
-    const struct oj_screen_rule *rule = &b->screen->rule;
-    const struct oj_cuda_device *device = &b->screen->place.device;
-    struct oj_screen_pairs *out = b->out;
-    int64_t *end = out->offset + first + 1, n = found->n_pairs;
-    int64_t before = out->n_pairs, all = before + n;
-    OJ_TRY(oj_pairs_fit(b->most, all, err));
-    OJ_ROOM(out->feature, before, all, out->cap_feature, err);
-    OJ_ROOM(out->said, before, all, out->cap_said, err);
-    OJ_TRY(oj_cuda_copy_out(device, device->stream, end, found->end,
-                            n_rows * (int64_t)sizeof *end, err));
-    for (int64_t i = 0; before > 0 && i < n_rows; i++)
+    const struct oj_flat *input = b->input;
+    int64_t n_rows = input->n_features, n = b->screen->n_places;
+    int64_t left = cumulative_row_weight(input, n_rows) -
+                   cumulative_row_weight(input, first);
+    int64_t weight = oj_max_int64((left + n - 1) / n, least_chunk);
+    weight = oj_min_int64(weight, most_chunk);
+    for (int i = 0; i < n; i++)
+    {
+        int64_t end =
+            b->screen->options.gpu_batch > 0
+                ? oj_min_int64(first + b->screen->options.gpu_batch, n_rows)
+                : end_row_within_weight(input, first, weight);
+        if (i == number)
+        {
+            chunk->first = first;
+            chunk->n = end - first;
+        }
+        first = end;
+    }
+    return first;
+}
+
+/* --- pairs that memory of the device does not suffice for ------------------
+ */
+
+static oj_status append_pairs_in_host_memory(struct oj_cuda_work *work,
+                                             int64_t n_rows,
+                                             const struct screen_found *found,
+                                             struct oj_screen_pairs *host)
+{
+    int64_t rows = host->n_rows, before = host->n_pairs;
+    int64_t all = before + found->n_pairs, *end;
+    OJ_ROOM(host->offset, rows, rows + n_rows, host->cap_offset, work->err);
+    OJ_ROOM(host->feature, before, all, host->cap_feature, work->err);
+    OJ_ROOM(host->said, before, all, host->cap_said, work->err);
+    end = host->offset + rows;
+    OJ_TRY(oj_cuda_copy_out(work->device, work->stream, end, found->end,
+                            n_rows * (int64_t)sizeof *end, work->err));
+    for (int64_t i = 0; i < n_rows; i++)
         end[i] += before;
-    OJ_TRY(oj_cuda_copy_out(device, device->stream, out->feature + before,
-                            found->feature, n * (int64_t)sizeof *out->feature,
-                            err));
+    OJ_TRY(oj_cuda_copy_out(
+        work->device, work->stream, host->feature + before, found->feature,
+        found->n_pairs * (int64_t)sizeof *host->feature, work->err));
     if (found->said != NULL)
-        OJ_TRY(oj_cuda_copy_out(device, device->stream, out->said + before,
-                                found->said, n, err));
-    else if (n > 0)
-        memset(out->said + before,
-               rule->is_enough ? OJ_VERDICT_INTERSECTS : OJ_VERDICT_OPEN,
-               (size_t)n);
-    out->n_pairs = all;
+        OJ_TRY(oj_cuda_copy_out(work->device, work->stream, host->said + before,
+                                found->said, found->n_pairs, work->err));
+    host->n_rows += n_rows;
+    host->n_pairs = all;
     return OJ_OK;
 }
 
 /* Screens n rows; if memory is missing, one half after the other. */
-static oj_status screen_row_range(const struct cuda_screen_batch *b,
-                                  int64_t first, int64_t n,
-                                  struct oj_error *err)
+static oj_status screen_rows_to_host(const struct cuda_screen_batch *b,
+                                     struct screen_place *place, int64_t first,
+                                     int64_t n, struct oj_screen_pairs *host,
+                                     struct oj_error *err)
 {
-    struct screen_place *place = &b->screen->place;
     oj_status status;
     OJ_TRY(oj_check_cancel(b->screen->options.cancel, err));
     {
@@ -387,31 +461,156 @@ static oj_status screen_row_range(const struct cuda_screen_batch *b,
         status = find_and_classify_candidates(place, &b->screen->rule, &rows,
                                               &work, &found);
         if (status == OJ_OK)
-            return copy_pairs_to_host(b, first, n, &found, err);
+            return append_pairs_in_host_memory(&work, n, &found, host);
     }
     if (status != OJ_ERR_NOMEM || n < 2)
         return status;
-    OJ_TRY(screen_row_range(b, first, n / 2, err));
-    return screen_row_range(b, first + n / 2, n - n / 2, err);
+    OJ_TRY(screen_rows_to_host(b, place, first, n / 2, host, err));
+    return screen_rows_to_host(b, place, first + n / 2, n - n / 2, host, err);
 }
 
-static oj_status find_candidates_of_batch(const struct cuda_screen_batch *b,
+/* --- batches -------------------------------------------------------------- */
+
+/* Screens the rows of a chunk; *work owns the pairs that are on the device. */
+static oj_status screen_chunk_rows(const struct cuda_screen_batch *b,
+                                   struct screen_place *place,
+                                   struct oj_cuda_work *work,
+                                   struct screen_chunk *chunk)
+{
+    struct oj_flat rows = view_rows_as_layer(b->input, chunk->first, chunk->n);
+    oj_status status;
+    int64_t half = chunk->n / 2;
+    if (chunk->n == 0)
+        return OJ_OK;
+    OJ_TRY(oj_check_cancel(b->screen->options.cancel, work->err));
+    status = find_and_classify_candidates(place, &b->screen->rule, &rows, work,
+                                          &chunk->found);
+    if (status != OJ_ERR_NOMEM || half == 0)
+        return status;
+    work->release();
+    chunk->found = {};
+    OJ_TRY(screen_rows_to_host(b, place, chunk->first, half, &chunk->host,
+                               work->err));
+    return screen_rows_to_host(b, place, chunk->first + half, chunk->n - half,
+                               &chunk->host, work->err);
+}
+
+/* Copies the pairs of a chunk from device or host memory into the result, where
+ * n_before pairs are those of the rows before. */
+static oj_status copy_chunk_to_result(const struct cuda_screen_batch *b,
+                                      struct oj_cuda_work *work,
+                                      const struct screen_chunk *chunk,
+                                      int64_t n_before)
+{
+    const struct oj_screen_pairs *host = &chunk->host;
+    const struct oj_screen_rule *rule = &b->screen->rule;
+    struct oj_screen_pairs *out = b->out;
+    int64_t n_rows = chunk->n, n = chunk->found.n_pairs + host->n_pairs;
+    int64_t *to = out->offset + chunk->first + 1, *end = chunk->found.end;
+    uint8_t *said = out->said + n_before;
+    if (!rule->asks_meeting && n > 0)
+        memset(said, rule->is_enough ? OJ_VERDICT_INTERSECTS : OJ_VERDICT_OPEN,
+               (size_t)n);
+    if (host->n_rows > 0)
+    {
+        for (int64_t i = 0; i < n_rows; i++)
+            to[i] = host->offset[i] + n_before;
+        if (n > 0)
+            memcpy(out->feature + n_before, host->feature,
+                   (size_t)n * sizeof *out->feature);
+        if (rule->asks_meeting && n > 0)
+            memcpy(said, host->said, (size_t)n);
+        return OJ_OK;
+    }
+    if (n_before > 0)
+        OJ_TRY(work->each(n_rows,
+                          [=] __device__(int64_t i) { end[i] += n_before; }));
+    OJ_TRY(oj_cuda_copy_out(work->device, work->stream, to, end,
+                            n_rows * (int64_t)sizeof *to, work->err));
+    OJ_TRY(oj_cuda_copy_out(work->device, work->stream, out->feature + n_before,
+                            chunk->found.feature,
+                            n * (int64_t)sizeof *out->feature, work->err));
+    return chunk->found.said == NULL
+               ? OJ_OK
+               : oj_cuda_copy_out(work->device, work->stream, said,
+                                  chunk->found.said, n, work->err);
+}
+
+/* Makes room for the pairs of the chunks of all devices, n in all. */
+static oj_status make_room_for_pairs(const struct cuda_screen_batch *b,
+                                     int64_t n, struct oj_error *err)
+{
+    struct oj_screen_pairs *out = b->out;
+    int64_t before = out->n_pairs, all = before + n;
+    OJ_TRY(oj_pairs_fit(b->most, all, err));
+    OJ_ROOM(out->feature, before, all, out->cap_feature, err);
+    OJ_ROOM(out->said, before, all, out->cap_said, err);
+    out->n_pairs = all;
+    return OJ_OK;
+}
+
+/* Screens a chunk, and places its pairs as soon as those of the chunks before
+ * are counted: devices wait for one another, and the first one makes room for
+ * all. *n_before: pairs of the chunks of all devices before and, on return,
+ * with those of these chunks. */
+static oj_status screen_and_place_chunk(struct cuda_screen_batch *b, int number,
+                                        struct screen_chunk *chunk,
+                                        int64_t *n_before, struct oj_error *err)
+{
+    struct oj_gpu_screen *screen = b->screen;
+    struct screen_place *place = &screen->place[number];
+    struct oj_cuda_work work(&place->device, place->device.stream,
+                             "finding candidates", err);
+    int64_t n = 0, n_of_others = 0;
+    OJ_TRY(screen_chunk_rows(b, place, &work, chunk));
+    b->n_found[number] = chunk->found.n_pairs + chunk->host.n_pairs;
+    OJ_TRY(oj_cuda_peers_wait_for_all(&screen->peers, err));
+    for (int i = 0; i < screen->n_places; i++)
+    {
+        n += b->n_found[i];
+        n_of_others += i < number ? b->n_found[i] : 0;
+    }
+    if (number == 0)
+        OJ_TRY(make_room_for_pairs(b, n, err));
+    OJ_TRY(oj_cuda_peers_wait_for_all(&screen->peers, err));
+    OJ_TRY(copy_chunk_to_result(b, &work, chunk, *n_before + n_of_others));
+    *n_before += n;
+    return OJ_OK;
+}
+
+static oj_status screen_rows_of_device(struct cuda_screen_batch *b, int number,
+                                       struct oj_error *err)
+{
+    int64_t end = 0, n_before = 0;
+    oj_status status = OJ_OK;
+    OJ_CUDA_TRY(cudaSetDevice(b->screen->place[number].device.ordinal),
+                "choosing a device", err);
+    while (status == OJ_OK && end < b->input->n_features)
+    {
+        struct screen_chunk chunk = {};
+        end = choose_chunk_of_device(b, end, number, &chunk);
+        status = screen_and_place_chunk(b, number, &chunk, &n_before, err);
+        oj_free(chunk.host.offset);
+        oj_free(chunk.host.feature);
+        oj_free(chunk.host.said);
+    }
+    return status;
+}
+
+static oj_status find_candidates_of_batch(struct cuda_screen_batch *b,
                                           struct oj_error *err)
 {
     struct oj_screen_pairs *out = b->out;
     int64_t n = b->input->n_features;
-    OJ_CUDA_TRY(cudaSetDevice(b->screen->place.device.ordinal),
-                "choosing a device", err);
     OJ_ROOM(out->offset, 0, n + 1, out->cap_offset, err);
     out->n_rows = n;
     out->n_pairs = 0;
     out->offset[0] = 0;
-    for (int64_t first = 0, end; first < n; first = end)
-    {
-        end = end_row_of_chunk(b, first);
-        OJ_TRY(screen_row_range(b, first, end - first, err));
-    }
-    return OJ_OK;
+    return oj_cuda_try_peers_aside(
+        &b->screen->peers, b->screen->n_places,
+        [=](int i, struct oj_error *error)
+        { return screen_rows_of_device(b, i, error); },
+        err);
 }
 
 oj_status oj_cuda_screen_find(struct oj_gpu_screen *screen,
@@ -420,12 +619,8 @@ oj_status oj_cuda_screen_find(struct oj_gpu_screen *screen,
                               struct oj_stats *stats, struct oj_error *err)
 {
     double start = oj_clock_seconds();
-    const struct cuda_screen_batch b = {screen, input, most, out};
-    oj_status status = oj_cuda_threads_try_all(
-        1,
-        [&](int, struct oj_error *error)
-        { return find_candidates_of_batch(&b, error); },
-        err);
+    struct cuda_screen_batch b = {screen, input, most, out, {}};
+    oj_status status = find_candidates_of_batch(&b, err);
     stats->filter_s += oj_clock_seconds() - start;
     return status;
 }

@@ -1,6 +1,7 @@
 #include "cuda_vector_side.cuh"
 
 #include "../../foundations/device/cuda_copy.h"
+#include "../../foundations/device/cuda_peers.h"
 
 #include "../../../flatten/base/oj_alloc.h"
 
@@ -11,7 +12,10 @@ enum
     WARP = 32,
     MOST_SPREADING = 1024, /* maximum number of blocks that compute spreads */
     /* Positions along a box are sort keys of two bytes. */
-    SPLIT_KEYS = 65535
+    SPLIT_KEYS = 65535,
+    /* Trees with fewer levels, of some thousands of vectors, are sorted faster
+     * by each device than shared. */
+    LEAST_DEALT_LEVELS = 7
 };
 
 /* Vectors with fewer dimensions are compared by differences: they take few
@@ -355,6 +359,88 @@ static oj_status sort_rows_within_nodes(struct oj_cuda_work *work,
         order, NULL);
 }
 
+/* Places first .. end - 1 of the nodes of a level, of which there are more than
+ * one for each device: those of a device. */
+struct cuda_vector_places
+{
+    int64_t first, end;
+};
+
+static struct cuda_vector_places
+places_of_device(const struct cuda_vector_level *level, int number, int n)
+{
+    int64_t n_nodes = ((level->n - 1) >> level->shift) + 1;
+    int64_t first = n_nodes * number / n << level->shift;
+    int64_t end = n_nodes * (number + 1) / n << level->shift;
+    return {first, end < level->n ? end : level->n};
+}
+
+/* Sorts places by the levels `from` to n_levels - 1 of the tree. of: the level
+ * above, of these places. */
+static oj_status sort_rows_by_levels(struct oj_cuda_work *work,
+                                     const struct cuda_vector_level *of,
+                                     int from, int n_levels, int32_t **order)
+{
+    struct cuda_vector_level level = *of;
+    for (int i = from; i < n_levels && level.n > 0; i++)
+    {
+        level.shift = of->shift - (i - from);
+        level.order = *order;
+        OJ_TRY(sort_rows_within_nodes(work, (level.n + TILE - 1) / TILE, &level,
+                                      i, order));
+    }
+    return OJ_OK;
+}
+
+/* Sorts by the levels below those that all devices have sorted by: each device
+ * sorts the places of some nodes, and copies the others. */
+static oj_status sort_nodes_of_devices(struct oj_cuda_work *work,
+                                       const struct cuda_vector_level *of,
+                                       int from, int n_levels, int32_t *order)
+{
+    const struct oj_cuda_device *device = work->device;
+    const struct oj_cuda_peers *peers = device->peers;
+    struct cuda_vector_places mine =
+        places_of_device(of, device->number, peers->n);
+    struct cuda_vector_level level = *of;
+    struct oj_cuda_work own(work);
+    int64_t first[OJ_GPU_MAX_DEVICES + 1], bytes;
+    int32_t *part;
+    level.n = mine.end - mine.first;
+    bytes = level.n * (int64_t)sizeof *part;
+    OJ_TRY(own.make(level.n, &part));
+    if (level.n > 0)
+        OJ_TRY(
+            own.check(cudaMemcpyAsync(part, order + mine.first, (size_t)bytes,
+                                      cudaMemcpyDeviceToDevice, own.stream)));
+    OJ_TRY(sort_rows_by_levels(&own, &level, from, n_levels, &part));
+    if (level.n > 0)
+        OJ_TRY(
+            own.check(cudaMemcpyAsync(order + mine.first, part, (size_t)bytes,
+                                      cudaMemcpyDeviceToDevice, own.stream)));
+    for (int i = 0; i < peers->n; i++)
+    {
+        struct cuda_vector_places places = places_of_device(of, i, peers->n);
+        first[i] = places.first * (int64_t)sizeof *part;
+        first[i + 1] = places.end * (int64_t)sizeof *part;
+    }
+    return oj_cuda_peers_exchange(device, own.stream, order, first, own.err);
+}
+
+/* The first levels of the tree, by which each device sorts all rows: the next
+ * one has a node for each device. */
+static int count_levels_of_all_devices(const struct oj_cuda_device *device,
+                                       int n_levels)
+{
+    int n_shared = 0;
+    if (device->peers == NULL || device->peers->n < 2 ||
+        n_levels < LEAST_DEALT_LEVELS)
+        return n_levels;
+    while (device->peers->n > 1 << n_shared)
+        n_shared++;
+    return n_shared;
+}
+
 static oj_status order_vectors_by_tree(struct oj_cuda_work *work,
                                        const struct oj_cuda_vector_frame *frame,
                                        int32_t *order,
@@ -364,7 +450,7 @@ static oj_status order_vectors_by_tree(struct oj_cuda_work *work,
     const struct oj_cuda_vector_frame f = *frame;
     const struct oj_cuda_vector_side s = *side;
     struct cuda_vector_level level = {};
-    int levels = 0;
+    int levels = 0, n_shared;
     float *at, *box;
     OJ_TRY(own.make(s.n_rows * BOX, &at));
     OJ_TRY(own.each(s.n * BOX,
@@ -380,12 +466,12 @@ static oj_status order_vectors_by_tree(struct oj_cuda_work *work,
     level.n = s.n;
     while (s.n_tiles > (int64_t)1 << levels)
         levels++;
-    for (int i = 0; i < levels; i++)
-    {
-        level.shift = 7 + levels - i;
-        level.order = order;
-        OJ_TRY(sort_rows_within_nodes(work, s.n_tiles, &level, i, &order));
-    }
+    level.shift = 7 + levels;
+    n_shared = count_levels_of_all_devices(work->device, levels);
+    OJ_TRY(sort_rows_by_levels(work, &level, 0, n_shared, &order));
+    level.shift = 7 + levels - n_shared;
+    if (n_shared < levels)
+        OJ_TRY(sort_nodes_of_devices(work, &level, n_shared, levels, order));
     side->order = order;
     level.order = order;
     level.shift = 7;

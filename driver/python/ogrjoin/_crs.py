@@ -1,6 +1,6 @@
 """Coordinate reference systems as texts for the C library, which decides whether two
-are one.  pyproj, where it is installed, makes PROJJSON of other forms, compares what
-the texts leave open, and transforms coordinates."""
+are equal.  pyproj, if it is installed, converts other forms to PROJJSON, compares CRS
+whose texts do not decide, and transforms coordinates."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def of_field(field: Any) -> str | None:
 
 
 def of_side(side: Any) -> str | None:
-    """Returns the CRS of a layer: its attribute crs, or else the CRS of the first
-    column that has one; None: neither."""
+    """Returns the CRS of a layer: its attribute crs, otherwise the CRS of the first
+    column that has one, otherwise None."""
     if getattr(side, "crs", None) is not None:
         return text(side.crs)
     schema = getattr(side, "schema", None)
@@ -73,8 +73,8 @@ def expand(crs: str | None) -> str | None:
 
 
 def compare(one: str, other: str) -> int:
-    """Returns 1 if two texts are one CRS, 0 if not, -1 if it is not known. The C library
-    asks it where the texts do not decide."""
+    """Returns 1 if two texts are one CRS, 0 if not, -1 if it is not known.  The C library
+    calls this function if the texts alone do not decide."""
     a, b = _proj(one), _proj(other)
     return -1 if a is None or b is None else int(a.equals(b, ignore_axis_order=True))
 
@@ -86,7 +86,8 @@ def projjson(crs: str | None) -> Any:
     known = _proj(crs)
     if known is None:
         raise InvalidError(
-            f'GeoParquet needs PROJJSON, which pyproj would make of "{crs}": install it'
+            f'GeoParquet needs the CRS "{crs}" as PROJJSON: install pyproj to convert it, '
+            "or give PROJJSON"
         )
     return known.to_json_dict()
 
@@ -103,7 +104,8 @@ def transformer(source: str | None, target: str | None) -> Any:
     known = _proj(str(source)), _proj(str(target))
     if None in known:
         raise InvalidError(
-            f'crs="reproject" needs pyproj, and CRS that it knows: {source}, {target}'
+            f'crs="reproject": pyproj is not installed, or cannot read {source} or '
+            f"{target}: install it, or give the CRS as PROJJSON or WKT"
         )
     import pyproj
 

@@ -43,7 +43,7 @@ def is_device(array: Any) -> bool:
 def _of_interface(array: Any, told: dict[str, Any]) -> _Column:
     shape, strides = tuple(told["shape"]), told.get("strides")
     if told["typestr"] != "<f8" or told.get("mask") is not None:
-        raise InvalidError("points on a device are float64: .astype('float64')")
+        raise InvalidError("points on a device must be float64: use .astype('float64')")
     if not 1 <= len(shape) <= 2:
         raise InvalidError("an array of points on a device must have 1 or 2 dimensions")
     if strides is None:
@@ -60,7 +60,7 @@ def _of_dlpack(array: Any) -> _Column:
     capsule = array.__dlpack__(stream=_LEGACY)
     address, shape, strides, code, bits, _, _ = _core.from_dlpack(capsule)
     if (code, bits) != (2, 64):
-        raise InvalidError("points on a device are float64: .double()")
+        raise InvalidError("points on a device must be float64: use .double()")
     return _Column(address, shape[0], shape[1], strides, _LEGACY, capsule)
 
 
@@ -129,11 +129,12 @@ class DeviceArray:
 
 
 class DevicePairs(Pairs):
-    """Pairs of points, in device memory.  They are ready for work on the points' stream.
+    """Pairs of points, in device memory.  They are complete for all work that is queued
+    on the stream of the points afterwards.
 
-    right     int32.  offsets None: the right row of each point, or -1; else the
-              rows of point i are right[offsets[i]:offsets[i + 1]]
-    distance  float64, NaN without a pair, or None where op measures nothing
+    right     int32.  offsets None: the right row of each point, -1: no pair.
+              Otherwise the rows of point i are right[offsets[i]:offsets[i + 1]]
+    distance  float64, NaN without a pair; None if op measures no distance
     left      None
     """
 
@@ -161,12 +162,12 @@ def join(index: Any, side: Any) -> DevicePairs:
     x, y = columns[0], columns[-1]
     if len(columns) == 1:
         if x.width != 2:
-            raise InvalidError("an array of points on a device has two columns")
+            raise InvalidError("an array of points on a device must have two columns, x and y")
         y = x._replace(address=x.address + _ITEM * x.strides[1])
     elif (x.n, x.width, x.strides[0]) != (y.n, y.width, y.strides[0]) or x.width != 1:
-        raise InvalidError("x and y are not two columns of the same length and strides")
+        raise InvalidError("x and y must be two columns of equal length and strides")
     if x.stream != y.stream:
-        raise UnsupportedError("x and y must be of one CUDA stream")
+        raise UnsupportedError("x and y are of two CUDA streams: make both on one stream")
     stride = x.strides[0] if x.n > 1 else 1
     owner, device, n_pairs, offset, right, distance = _core.join_device(
         index, [c.owner for c in columns], x.n, x.address, y.address, stride, x.stream

@@ -28,7 +28,7 @@ class Error(Exception):
 
 
 class InvalidError(Error, ValueError):
-    """An argument is invalid, or the data are broken or too large."""
+    """An argument is invalid, or the data are invalid or too large."""
 
 
 class UnsupportedError(Error, NotImplementedError):
@@ -60,8 +60,8 @@ def make(status: int, message: str) -> Error:
     if status == Status.NO_DEVICE and "no CUDA module" in message:
         message += "; install the wheel ogrjoin-cuda"
     message = message.replace(
-        "bring one to the other's, or",
-        "bring one to the other's (crs=\"reproject\" of join() does it), or",
+        "reproject one side to the CRS of the other, or",
+        "reproject one side to the CRS of the other (crs=\"reproject\" of join() does it), or",
     )
     error = _CLASSES.get(Status(status), Error)(message)
     error.status = Status(status)

@@ -18,12 +18,12 @@ Geometry = Literal[
 
 
 class _Text(str):
-    """Returns the content of a word_map argument: word pairs, not the name of their
-    file."""
+    """Content of a word_map argument: pairs of words, not the name of their file."""
 
 
 def _words(settings: dict[str, Any]) -> dict[str, Any]:
-    """Prepares settings for the C library: lists become texts, and False is left out."""
+    """Prepares settings for the C library: lists become texts; None and False are left
+    out."""
     for name, value in settings.items():
         if isinstance(value, (list, tuple)):
             settings[name] = ",".join(str(word) for word in value)
@@ -41,9 +41,12 @@ def _set_crs(left: TableSide, right_crs: str | None, settings: dict[str, Any]) -
 
 
 def join_index(index: Any, left: Any, op: str, **settings: Any) -> Joined:
-    """Implements join() for a right side that has an index already."""
+    """join() for a right side that already has an index."""
     if settings.get("crs") == "reproject":
-        raise UnsupportedError('crs="reproject" needs ogrjoin.join(): an Index has one CRS')
+        raise UnsupportedError(
+            'crs="reproject" is not possible with an Index, which has one CRS: '
+            "use ogrjoin.join()"
+        )
     settings = {**index._compared, **index._settings, **settings, "op": op}
     settings["left_x"] = settings.pop("x", settings.get("left_x"))
     settings["left_y"] = settings.pop("y", settings.get("left_y"))
@@ -92,7 +95,7 @@ def join(
     progress: Callable[[int, int], object] | None = None,
     **settings: Any,
 ) -> Joined:
-    """The rows of left, in their order, each with the rows of right that it meets.
+    """The rows of left, in their order, each with the matching rows of right.
 
     left, right   Arrow tables and streams (of pyarrow, Polars, DuckDB ...),
                   GeoDataFrames, paths of files (left_layer, right_layer: the
@@ -109,13 +112,13 @@ def join(
                   row for each row of left, with aggregates over its pairs: of
                   columns of right, or of columns of the pair, as in
                   "mean(join_distance), weighted_mean(price, overlap_area)";
-                  covered_area, covered_percent and covered_length are of the row
-                  of left, by all its rows of right together
+                  covered_area, covered_percent and covered_length measure the part
+                  of the row of left that its rows of right cover together
     overlap       "area,length,percent,iou,input_area,join_area": columns with the
                   size of the intersection and of both geometries
     similar       "LEFT=RIGHT:0.6", or a list: only pairs with similar texts; + joins
                   two columns into one text.  With op="similar", without
-                  max_distance, place does not matter: geometries are not needed
+                  max_distance, geometries are not needed
     within_time   "seen=departed:30min": only pairs whose times in these columns are
                   at most that far apart (ms, s, min, h, d, w; of numbers a number)
     during        "came..left=opened..closed:overlaps": only pairs whose spans of time

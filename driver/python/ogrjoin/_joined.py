@@ -44,7 +44,7 @@ class Joined:
         self._rows, self._left, self._settings = rows, left, settings
         self._index = index  # index of _core that an Index has, or None
         self._progress: Progress | None = progress
-        self._next: Any = None  # batch that is made and not read yet
+        self._next: Any = None  # stream that was started and not read yet
         self._next, self.schema, self._geometry = self._start(4)
 
     def _start(self, stacklevel: int) -> Any:
@@ -108,7 +108,7 @@ class Joined:
         return f"<p>ogrjoin.Joined, the first rows:</p>{rows.to_html(max_cols=20)}"
 
     def __reduce__(self) -> Any:
-        raise TypeError("a Joined is a join that is not yet made: pickle read_all()")
+        raise TypeError("the rows of a Joined are made while they are read: pickle read_all()")
 
     def to_parquet(self, path: str | os.PathLike[str]) -> None:
         """Writes GeoParquet 1.1. The file gets its name only when it is complete."""
@@ -151,8 +151,8 @@ def geo_metadata(schema: Any, geometry: str | None) -> dict[str, Any]:
             continue
         if encoding != "wkb" and not _is_separated(field.type):
             raise UnsupportedError(
-                f"{field.name} is {encoding} of interleaved coordinates, which "
-                "GeoParquet has no encoding for"
+                f"{field.name} is {encoding} with interleaved coordinates, which "
+                "GeoParquet cannot store: convert it to WKB or separated coordinates"
             )
         columns[field.name] = {
             "encoding": "WKB" if encoding == "wkb" else encoding,

@@ -24,7 +24,7 @@ class Pairs:
     offsets      int64, [n_left + 1]: the pairs of left row first + i are
                  offsets[i] to offsets[i + 1] - 1
     right32      right as int32
-    distance     float64, or None where op measures nothing
+    distance     float64; None if op measures no distance
     first        number of the first left row: 0, except in batches
     n_left       number of left rows
     values       {name: float64} of the requested values: overlap_area,
@@ -98,7 +98,7 @@ class Pairs:
 
     @property
     def backend(self) -> str:
-        """The name of the backend that found the pairs: cpu, cuda or another."""
+        """Name of the backend that found the pairs, for example cpu or cuda."""
         return _core.backend(self._index)
 
     def of_rows(self, first: int, n: int) -> Pairs:
@@ -179,7 +179,7 @@ def warn_of_pairs(n_undecided: int, n_large: int, stacklevel: int) -> None:
     """Warns of pairs that the C library left out or chose greedily."""
     if n_undecided:
         warnings.warn(
-            f"{n_undecided} pairs could not be decided and are left out",
+            f"{n_undecided} pairs could not be decided by GEOS and are missing",
             RuntimeWarning,
             stacklevel=stacklevel + 1,
         )
@@ -259,7 +259,7 @@ _OF_COLUMNS = (
     "similar", "vector", "within_time", "during", "heading", "heading_both_ways",
 )  # fmt: skip
 
-# Settings that do not affect the index: they only concern the values and rows of pairs.
+# Settings that do not affect the index, but only values and rows of pairs.
 _NOT_OF_INDEX = {
     name
     for name, help in _core.settings().items()
@@ -279,8 +279,8 @@ Progress = Callable[[int, int], object]
 
 
 def count_threads(threads: int | None) -> int:
-    """Returns threads; if None, OGRJOIN_NUM_THREADS; without that 0, all processors of
-    the process."""
+    """Returns threads, or if that is None the value of OGRJOIN_NUM_THREADS; if that is
+    not set, 0: all processors of the process."""
     if threads is None:
         threads = int(os.environ.get("OGRJOIN_NUM_THREADS") or 0)
     return threads
@@ -299,7 +299,7 @@ def _column_of(values: Any) -> tuple[object, object]:
         return schema, array
     values = np.asarray(_sides.without_extension(values))
     if values.ndim != 1:
-        raise InvalidError(f"on takes columns, not values of {values.ndim} dimensions")
+        raise InvalidError(f"on needs a column, not an array of {values.ndim} dimensions")
     missing = _is_missing(values)
     bits = np.packbits(~missing, bitorder="little") if missing.any() else None
     kind = values.dtype.kind
@@ -564,7 +564,8 @@ class Index:
             if len({array.shape[1:] for array in both}) > 1:
                 left, right = (a.shape[1] if a.ndim > 1 else 1 for a in both)
                 raise InvalidError(
-                    f"the vectors of left have {left} numbers, those of right {right}"
+                    f"the vectors of left have {left} numbers, those of right {right}: "
+                    "give vectors of equal length"
                 )
             return _of_values(_values(side))
         return _sides.make_layer(side, self._reading(which, settings), column, which)
@@ -632,7 +633,7 @@ class Index:
         return f"<ogrjoin.Index of {len(self)} rows>"
 
     def __reduce__(self) -> Any:
-        raise TypeError("an Index is memory of this process: pickle the right side")
+        raise TypeError("an Index cannot be pickled: pickle the right side and index it again")
 
     def pairs(
         self,
@@ -657,7 +658,10 @@ class Index:
 
             if _device.is_device(left):
                 if plan.has_columns or on is not None or progress is not None:
-                    raise UnsupportedError("points on a device take no columns and no progress")
+                    raise UnsupportedError(
+                        "points on a device are joined without columns (id, on, texts, "
+                        "max_distance of each row) and progress: leave them out"
+                    )
                 return _device.join(plan.index, left)
         is_whole = plan.settings.get("one_to_one") or "side" in plan.reading
         if progress is None and not is_whole and not plan.has_columns:
@@ -724,7 +728,7 @@ class Index:
             from . import _device
 
             if _device.is_device(left):
-                raise UnsupportedError("points on a device need pairs(), not pairs_batches()")
+                raise UnsupportedError("points on a device are joined at once: use pairs()")
         return self._batches(plan, left, batch_size)
 
     def _batches(self, plan: _Plan, left: Any, batch_size: int) -> Iterator[Pairs]:
@@ -842,11 +846,15 @@ class Index:
     def query(
         self, geometry: Any, predicate: str | None = None, distance: Any = None
     ) -> npt.NDArray[np.int64]:
-        """As shapely.STRtree.query(): sorted row numbers of this side; for an array of
-        geometries, two arrays: numbers of geometries, and row numbers of this side."""
+        """Like shapely.STRtree.query(): returns sorted row numbers of this side; for an
+        array of geometries two arrays: numbers of geometries, and row numbers of this
+        side."""
         op = PREDICATES.get(predicate)
         if op is None:
-            raise InvalidError(f'there is no predicate "{predicate}"')
+            raise InvalidError(
+                f'there is no predicate "{predicate}": use one of '
+                f"{', '.join(filter(None, PREDICATES))}"
+            )
         rows: npt.NDArray[np.int64] = self._query(geometry, op, max_distance=distance)[0]
         return rows
 
@@ -892,7 +900,8 @@ class Index:
 
 
 def _compared(settings: dict[str, Any]) -> dict[str, Any]:
-    """The arguments similar, vector and op of an Index for joins with these settings."""
+    """Returns the arguments similar, vector and op of an Index for joins with these
+    settings."""
     near = settings.get("max_distance") is not None
     return {
         "similar": settings.get("similar"),
@@ -907,8 +916,8 @@ class Validation(NamedTuple):
     n_rows: int
     n_pairs: int
     n_differences: int
-    n_rows_proved: int  # rows that differ, but exact arithmetic confirms ours
-    n_rows_undecided: int  # rows left out: not even exact arithmetic decides them
+    n_rows_proved: int  # rows that differ; exact arithmetic confirms the first backend
+    n_rows_undecided: int  # rows not compared: exact arithmetic cannot decide them
     n_pairs_undecided: int
     left: int
     right: int
@@ -928,8 +937,8 @@ def validate(
     backend: str | None = None,
     **settings: Any,
 ) -> Validation:
-    """Joins as ogrjoin.pairs(), and again with a reference backend (None: GEOS) on one
-    thread; compares the sets of pairs and their distances."""
+    """Joins like ogrjoin.pairs(), and again with a reference backend (None: GEOS) on one
+    thread, and compares the sets of pairs and their distances."""
     settings.update(op=op)
     index = Index(
         right,

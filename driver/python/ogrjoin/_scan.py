@@ -85,7 +85,7 @@ def _read_layer(path: str, layer: str | int | None, option: str) -> tuple[Any, A
             raise InputError(f"{path}: {why}") from None
         names = ", ".join(str(name) for name, _ in list_layers(path))
         raise InvalidError(
-            f"{path} has no layer {layer!r}: {option}= is one of {names}"
+            f"{path} has no layer {layer!r}: give {option}= one of {names}"
         ) from None
     return meta, table
 
@@ -99,7 +99,7 @@ def _open_parquet(path: str) -> Any:
     except FileNotFoundError:
         raise InputError(f"{path}: there is no such file or folder") from None
     except (OSError, pa.ArrowException) as why:
-        raise InputError(f"{path} is no Parquet that pyarrow reads: {why}") from None
+        raise InputError(f"{path} cannot be read as Parquet: {why}") from None
 
 
 class Scan:
@@ -113,7 +113,7 @@ class Scan:
         self._path = path
         if os.path.isdir(path) or path.endswith((".parquet", ".geoparquet", ".pq")):
             if layer is not None:
-                raise InvalidError(f"{path} has no layers: leave {option}= out")
+                raise InvalidError(f"{path} is Parquet, which has no layers: leave {option}= out")
             self._dataset = _open_parquet(path)
             self.schema, self.geometry = mark_geometries(self._dataset.schema)
             return
@@ -154,6 +154,7 @@ class Scan:
 
 
 def scan(path: str | os.PathLike[str], layer: str | int | None = None) -> Scan:
-    """GeoParquet (a file or a folder of files) by pyarrow, every other format by
-    pyogrio, CSV with detected types; layer: name or number, if the file has several."""
+    """Opens a file to be read as an Arrow stream: GeoParquet (a file or a folder of files)
+    by pyarrow, every other format by pyogrio, CSV with detected types.  layer: name or
+    number of a layer, if the file has several."""
     return Scan(os.fspath(path), layer)

@@ -65,13 +65,13 @@ def as_column(values: Any, dtype: Any, n: int, name: str, of: str) -> Any:
     check_length(values, n, name, of)
     array = np.asarray(values)
     if array.shape != (n,):
-        raise InvalidError(f"{name} is no column of {n} values, one for each of {of}")
+        raise InvalidError(f"{name} must be a column with a value for each of {of}: {n} values")
     if dtype is np.int64:
         return _as_int64(array, name)
     try:
         return np.ascontiguousarray(array, dtype=dtype)
     except (TypeError, ValueError):
-        raise InvalidError(f"{name}: numbers are needed, not {array.dtype}") from None
+        raise InvalidError(f"{name} must be numbers, not {array.dtype}") from None
 
 
 def _as_int64(array: Any, name: str) -> Any:
@@ -79,13 +79,13 @@ def _as_int64(array: Any, name: str) -> Any:
         least, most = min(array, default=0), max(array, default=0)
         array = array.astype(np.int64) if -(2**63) <= least <= most < 2**63 else array
     if len(array) and array.dtype.kind not in "iuf":
-        raise InvalidError(f"{name}: whole numbers of 64 bits are needed, not {array.dtype}")
+        raise InvalidError(f"{name} must be whole numbers of 64 bits, not {array.dtype}")
     with np.errstate(invalid="ignore"):
         exact = np.ascontiguousarray(array, dtype=np.int64)
     if array.dtype.kind in "uf" and (exact != array).any():
         row = int(np.argmax(exact != array))
         raise InvalidError(
-            f"{name}: whole numbers of 64 bits are needed, and row {row} has {array[row]}"
+            f"{name} must be whole numbers of 64 bits, but row {row} has {array[row]}"
         )
     return exact
 
@@ -96,7 +96,7 @@ def _points(x: Any, y: Any) -> Any:
     x = np.ascontiguousarray(x, dtype=np.float64)
     y = np.ascontiguousarray(y, dtype=np.float64)
     if x.ndim != 1 or x.shape != y.shape:
-        raise InvalidError("x and y are not two columns of the same length")
+        raise InvalidError("x and y must be two columns of equal length")
     for values in (x, y):  # false for NaN, too
         if len(values) and not (values.min() >= -_MOST and values.max() <= _MOST):
             is_point = (np.abs(x) <= _MOST) & (np.abs(y) <= _MOST)
@@ -175,8 +175,8 @@ def _of_shapely(array: Any, settings: dict[str, Any]) -> Any:
 
 
 def no_geometry(array: Any, which: str) -> TypeError | None:
-    """Returns the error for an array that shapely refuses, with its first row that is no
-    geometry; None: all are geometries or None.  which: left or right."""
+    """Returns the error for an array that shapely refuses, which names the first row
+    without a geometry; None: all rows are geometries or None.  which: left or right."""
     import shapely
 
     rows = np.flatnonzero(~(shapely.is_geometry(array) | shapely.is_missing(array)))
@@ -185,7 +185,7 @@ def no_geometry(array: Any, which: str) -> TypeError | None:
     value = array[rows[0]]
     hint = "; shapely.from_wkt() makes geometries of texts" if isinstance(value, str) else ""
     return TypeError(
-        f"the {which} side: row {rows[0]} is a {type(value).__name__}, no geometry of "
+        f"the {which} side: row {rows[0]} is a {type(value).__name__}, not a geometry of "
         f"shapely{hint}"
     )
 
@@ -263,7 +263,7 @@ class pieces_of:
         self._raised: BaseException | None = None
 
     def _batches(self, side: Any) -> Any:
-        """The record batches of side and of all sides after it."""
+        """Yields the record batches of side and of all sides after it."""
         try:
             while True:
                 yield from side.to_batches() if hasattr(side, "to_batches") else [side]
@@ -321,9 +321,10 @@ def _of_geo_interface(side: Any, settings: dict[str, Any]) -> Any:
 def make_layer(
     side: Any, settings: dict[str, Any], column: str | None, which: str
 ) -> Any:
-    """A capsule of a layer.  which: left or right, for errors.  settings: threads; if it has "side" ("left" or "right"),
-    also the columns of similar and vector for this side.  column: the geometry column
-    of an Arrow side."""
+    """Returns a capsule of the layer of a side.
+    which: left or right, for errors.  settings: threads; with "side" ("left" or
+    "right") also similar and vector, whose columns of this side are then read.  column:
+    the geometry column of an Arrow side."""
     if "side" in settings and is_geodataframe(side):
         side = side.to_arrow(index=False)
     array = shapely_array(side)
@@ -345,6 +346,6 @@ def make_layer(
         array[:] = side
         return _of_geometries(array, settings, which)
     raise TypeError(
-        f"the {which} side: {type(side).__name__} is no layer: give a GeoDataFrame, a GeoSeries, "
-        "geometries of shapely, an Arrow table or stream, or (x, y)"
+        f"the {which} side: a {type(side).__name__} cannot be joined: give a GeoDataFrame, a "
+        "GeoSeries, geometries of shapely, an Arrow table or stream, or (x, y)"
     )

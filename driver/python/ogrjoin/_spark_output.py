@@ -1,26 +1,25 @@
-"""Outputs of Spark jobs by Spark's commit protocol, as data sources in Python.
+"""Outputs of Spark jobs: each attempt of a task writes a file of its own, and the files of
+the attempts that count become the output.
 
-    ogrjoin        rows of a DataFrame -> a folder of GeoParquet
-    ogrjoin_files  tiles of a join of files -> the folder that their tasks write
+    written()  tasks of a job of ours -> names of files, collected, and the output made
+    "ogrjoin"  rows of any DataFrame -> a folder of GeoParquet, by a data source of Spark's
 
-Each attempt of a task writes a file of its own, and its message names the file.  Spark
-passes the messages of the attempts that count to commit(), and calls abort() if the
-job fails.  Both run in a Python process of the driver.
+Spark gives one result of each partition to the driver, whatever was repeated; of a data
+source it passes them to commit() in a Python process beside the driver.  A job that fails
+has its files removed.
 """
 
 from __future__ import annotations
 
-import base64
 import json
-import pickle
-from typing import Any, Iterator
+from typing import Any, Callable, Iterator
 
 import numpy as np
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceArrowWriter, WriterCommitMessage
 
 from ._errors import InvalidError
-from .scale.files import FilesPlan, finish_files, run_task
+from .scale.files import FilesPlan, run_task
 from .scale.parquet_out import ParquetOutput
 
 FIELD = "ogrjoin"  # key in the metadata of Spark's fields, see marked()
@@ -46,15 +45,95 @@ def arrow_schema(struct: Any) -> tuple[Any, str | None]:
     return schema, primary
 
 
+def _part() -> int:
+    """The number of the partition that this task makes."""
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    return 0 if context is None else int(context.partitionId())
+
+
+# ---- jobs whose tasks write --------------------------------------------------------
+
+_WRITTEN = pa.schema(
+    [
+        pa.field("name", pa.string()),
+        pa.field("rows", pa.int64()),
+        pa.field("numbers", pa.binary()),  # of join rows with pairs, int64
+    ]
+)
+
+
+def _message(name: str, n_rows: int, numbers: Any) -> Any:
+    content = None if numbers is None else numbers.tobytes()
+    row = {"name": name, "rows": n_rows, "numbers": content}
+    return pa.RecordBatch.from_pylist([row], schema=_WRITTEN)
+
+
+def written(
+    df: Any, task: Any, output: ParquetOutput, finish: Callable[[list[tuple[str, int, Any]]], int]
+) -> int:
+    """Runs tasks that write files of an output, then finish() with what they have made:
+    (file name, rows, numbers of join rows with pairs).  Returns the number of rows."""
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    try:
+        found = df.mapInArrow(task, from_arrow_schema(_WRITTEN)).toArrow().to_pylist()
+        made = []
+        for row in found:
+            numbers = row["numbers"]
+            if numbers is not None:
+                numbers = np.frombuffer(numbers, np.int64)
+            made.append((row["name"], row["rows"], numbers))
+        return finish(made)
+    except BaseException:
+        output.abort()
+        raise
+
+
+class FilesTask:
+    """Numbers of tiles of a join of files -> what was written."""
+
+    def __init__(self, plan: FilesPlan, output: ParquetOutput) -> None:
+        self._plan, self._output = plan, output
+
+    def __call__(self, batches: Any) -> Iterator[Any]:
+        for batch in batches:
+            for tile in np.asarray(batch.column(0)).tolist():
+                yield _message(*run_task(self._plan, self._output, False, tile))
+
+
+class _RowsTask:
+    """What a task joins -> what was written of its rows."""
+
+    def __init__(self, task: Any, output: ParquetOutput) -> None:
+        self._task, self._output = task, output
+
+    def __call__(self, batches: Any) -> Iterator[Any]:
+        yield _message(*self._output.write(_part(), self._task(batches)), None)
+
+
+def write_rows(df: Any, task: Any, struct: Any, path: str, overwrite: bool) -> int:
+    """Writes the rows of df.mapInArrow(task, struct) in the tasks that make them."""
+    arrow, primary = arrow_schema(struct)
+    output = ParquetOutput(path, arrow, primary, overwrite=overwrite)
+    output.begin()
+
+    def finish(made: list[tuple[str, int, Any]]) -> int:
+        output.commit([name for name, *_ in made])
+        return sum(n for _, n, _ in made)
+
+    return written(df, _RowsTask(task, output), output, finish)
+
+
+# ---- any DataFrame -----------------------------------------------------------------
+
+
 class _Written(WriterCommitMessage):  # type: ignore[misc, unused-ignore]
-    """What a task has written: (file name, rows, numbers of join rows with pairs)."""
+    """What a task has written."""
 
-    def __init__(self, made: list[tuple[str, int, Any]]) -> None:
-        self.made = made
-
-
-def _made(messages: Any) -> list[tuple[str, int, Any]]:
-    return [made for message in messages if message is not None for made in message.made]
+    def __init__(self, name: str) -> None:
+        self.name = name
 
 
 class GeoParquetSource(DataSource):  # type: ignore[misc, unused-ignore]
@@ -80,10 +159,6 @@ class _RowsWriter(DataSourceArrowWriter):  # type: ignore[misc, unused-ignore]
         self._output = output
 
     def write(self, iterator: Iterator[Any]) -> WriterCommitMessage:
-        from pyspark import TaskContext
-
-        context = TaskContext.get()
-        part = 0 if context is None else context.partitionId()
         schema = self._output.schema
 
         def batches() -> Iterator[Any]:
@@ -91,44 +166,10 @@ class _RowsWriter(DataSourceArrowWriter):  # type: ignore[misc, unused-ignore]
                 columns = [c.cast(f.type) for c, f in zip(batch.columns, schema)]
                 yield pa.RecordBatch.from_arrays(columns, schema=schema)
 
-        name, n_rows = self._output.write(part, batches())
-        return _Written([(name, n_rows, None)])
+        return _Written(self._output.write(_part(), batches())[0])
 
     def commit(self, messages: Any) -> None:
-        self._output.commit([made[0] for made in _made(messages)])
-
-    def abort(self, messages: Any) -> None:
-        self._output.abort()
-
-
-class FilesSource(DataSource):  # type: ignore[misc, unused-ignore]
-    """Rows with the number of a tile; the task that gets one joins and writes the tile."""
-
-    @classmethod
-    def name(cls) -> str:
-        return "ogrjoin_files"
-
-    @staticmethod
-    def options_of(plan: FilesPlan, output: ParquetOutput) -> dict[str, str]:
-        return {"job": base64.b64encode(pickle.dumps((plan, output))).decode()}
-
-    def writer(self, schema: Any, overwrite: bool) -> DataSourceArrowWriter:
-        return _FilesWriter(*pickle.loads(base64.b64decode(self.options["job"])))
-
-
-class _FilesWriter(DataSourceArrowWriter):  # type: ignore[misc, unused-ignore]
-    def __init__(self, plan: FilesPlan, output: ParquetOutput) -> None:
-        self._plan, self._output = plan, output
-
-    def write(self, iterator: Iterator[Any]) -> WriterCommitMessage:
-        made = []
-        for batch in iterator:
-            for tile in np.asarray(batch.column(0)).tolist():
-                made.append(run_task(self._plan, self._output, False, tile))
-        return _Written(made)
-
-    def commit(self, messages: Any) -> None:
-        finish_files(self._plan, self._output, _made(messages))
+        self._output.commit([message.name for message in messages if message is not None])
 
     def abort(self, messages: Any) -> None:
         self._output.abort()

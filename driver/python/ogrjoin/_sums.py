@@ -1,4 +1,4 @@
-"""Sums: exact sums of numbers by group, parts of which several processes may make."""
+"""Sums: exact sums of numbers by group, which several processes can compute together."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from . import _core, _sides
 
 
 def _present(values: Any) -> tuple[Any, Any]:
-    """Returns (the values that are not missing, which these are).  None instead of the
-    latter: all."""
+    """Returns (values without the missing ones, mask of the values kept).  A mask of None
+    means that no value is missing."""
     if isinstance(values, np.ma.MaskedArray):
         has_value = ~np.ma.getmaskarray(values)
         return values.data[has_value], has_value
@@ -29,9 +29,9 @@ def _present(values: Any) -> tuple[Any, Any]:
 class Sums:
     """Exact sums of numbers, one for each of n groups.
 
-    Results equal those of one process, bit for bit, whatever the order in which
-    numbers are added and sums merged: a sum rounds once, when it is read, as the
-    aggregates sum and mean of join() do.
+    Several processes can each sum a part of the numbers.  The merged sums equal those
+    of one process, bit for bit, in whatever order numbers are added and sums merged:
+    a sum is rounded once, when it is read, like the aggregates sum and mean of join().
 
         parts = [Sums(n) for _ in files]                  # in several processes
         parts[0].add(group, values)
@@ -61,7 +61,7 @@ class Sums:
         _core.sums_add(self._sums, len(group), group, values, is_integer)
 
     def words(self) -> tuple[Any, Any]:
-        """(offsets, words): the sums as words, which their exact values determine.  The
+        """Returns (offsets, words): the sums as words; equal sums have equal words.  The
         words of group i are words[offsets[i]:offsets[i + 1]]; a sum of zeros has none."""
         offsets, words = _core.sums_words(self._sums)
         return np.frombuffer(offsets, np.int64), np.frombuffer(words, np.uint64)
@@ -76,9 +76,11 @@ class Sums:
         _core.sums_merge(self._sums, len(group), group, offsets, len(words), words)
 
     def values(self) -> Any:
-        """float64: the sums, each rounded to the nearest number; 0 for sums of nothing."""
+        """Returns the sums as float64, each rounded to the nearest number; 0 if no number was
+        added."""
         return np.frombuffer(_core.sums_values(self._sums, False), np.float64)
 
     def integers(self) -> Any:
-        """int64: the sums, exact; an error if one is no integer of 64 bits."""
+        """Returns the sums as int64, exactly; an error if a sum is not an integer of 64
+        bits."""
         return np.frombuffer(_core.sums_values(self._sums, True), np.int64)

@@ -15,7 +15,7 @@ from ._scan import Scan, extension_of, mark_geometries, wkb_metadata
 
 
 def _table_of_shapes(array: Any, crs: str | None, which: str) -> Any:
-    """Returns a table of geometries of shapely.  which: left or right, for errors."""
+    """Makes a table of geometries of shapely.  which: left or right, for errors."""
     import shapely
 
     field = pa.field("geometry", pa.binary(), metadata=wkb_metadata(crs))
@@ -39,8 +39,9 @@ def _shapes_of(table: Any) -> Any:
 
 
 def _wkb_of_texts(texts: Any, name: str, first: int) -> Any:
-    """WKB of an array of WKT, or of WKB in hexadecimal digits; empty: NULL.  name: of the
-    column; first: number of the row of its first text, for errors."""
+    """Converts a column of WKT, or of WKB in hexadecimal digits, to WKB; an empty text
+    becomes NULL.  name: name of the column; first: row number of its first text; both
+    for errors."""
     schema, array = texts.__arrow_c_array__()
     made = _core.wkb_of_texts(schema, array, name, first)
     return pa.Array._import_from_c_capsule(pa.binary().__arrow_c_schema__(), made)
@@ -54,7 +55,10 @@ class TableSide:
         if isinstance(side, (str, os.PathLike)):
             side = Scan(os.fspath(side), layer, f"{which}_layer")
         elif layer is not None:
-            raise InvalidError(f"{which}_layer is for a side that is the path of a file")
+            raise InvalidError(
+                f"{which}_layer has no effect, because the {which} side is not the path of a "
+                "file: leave it out"
+            )
         self.index: list[str] = []  # columns that were the index of pandas
         geometry: Any = getattr(side, "geometry", None)
         if _sides.is_geodataframe(side):
@@ -80,9 +84,9 @@ class TableSide:
             side = side.to_reader()
         if not hasattr(side, "__arrow_c_stream__"):
             raise TypeError(
-                f"the {which} side is a {type(side).__name__}: join() takes tables and "
-                "streams of Arrow, GeoDataFrames, paths, geometries of shapely, and "
-                "(x, y)"
+                f"the {which} side is a {type(side).__name__}, which cannot be joined: give a "
+                "table or stream of Arrow, a GeoDataFrame, a path, geometries of shapely, "
+                "or (x, y)"
             )
         self._side = side
         # An object without a length that is not a query may be a stream: readable once.
@@ -104,8 +108,8 @@ class TableSide:
         settings[f"{which}_crs"] = crs
 
     def _mark_texts(self) -> int:
-        """The index of the column of geometries if it holds texts, which becomes one of
-        WKB; or -1."""
+        """If the column of geometries holds texts, declares it as WKB in the schema and
+        returns its index; otherwise -1."""
         i = self._schema.get_field_index(self.geometry) if self.geometry else -1
         if i < 0 or not (
             pa.types.is_string(self._schema.field(i).type)
@@ -117,7 +121,7 @@ class TableSide:
         return i
 
     def crs(self, given: str | None) -> str | None:
-        """Returns given, or else the CRS in the metadata of the geometry column."""
+        """Returns given, otherwise the CRS in the metadata of the geometry column."""
         fields = [f for f in self._schema if self.geometry in (None, f.name)]
         return given or next((c for f in fields if (c := _crs.of_field(f))), None)
 
@@ -146,7 +150,8 @@ class TableSide:
         return pa.RecordBatchReader.from_batches(self._schema, self._marked(reader))
 
     def _marked(self, reader: Any) -> Iterator[Any]:
-        """The batches with the metadata of mark_geometries(), and geometries of texts."""
+        """Yields the batches with the metadata of mark_geometries(), and with geometries made
+        from texts."""
         first = 0
         for batch in reader:
             columns = batch.columns
@@ -170,7 +175,10 @@ class TableSide:
             return table
         i = self.field_of_geometry()
         if i < 0:
-            raise InvalidError('crs="reproject": name the geometries, right_column=')
+            raise InvalidError(
+                'crs="reproject": name the column of geometries of the right side with '
+                "right_column="
+            )
         import shapely
 
         shapes = shapely.transform(

@@ -1,9 +1,9 @@
 """GeoPandas' spatial joins with the pairs of this package: sjoin(),
 sjoin_nearest(), enable().
 
-Checks, warnings, errors and the assembly of the frame are GeoPandas' own functions;
+Checks, warnings, errors and the assembly of the frame are functions of GeoPandas;
 only the pairs come from this package instead of shapely's tree.  exclusive=True for
-geometries other than points is not built here: GeoPandas does the whole join.
+geometries other than points is left to GeoPandas entirely.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _their_adjust = _frames._adjust_indexers
 
 
 def _with_crs(frame: Any) -> Any:
-    """Returns the active geometries; their CRS gives the length of a unit."""
+    """Returns the active geometries with their CRS, which is needed to convert units."""
     return frame.geometry
 
 
@@ -102,7 +102,8 @@ def _nearest(
     if exclusive and not (is_points(sides[0]) and is_points(sides[1])):
         if (k, ties) != (1, "all") or has_unit:
             raise UnsupportedError(
-                "exclusive with k, ties or a unit of max_distance takes points only"
+                "exclusive=True with k, ties or a unit in max_distance is possible for "
+                "points only: leave one of them out"
             )
         is_theirs = True
     needs_crs = has_unit or options.get("metric", "planar") != "planar"
@@ -184,7 +185,7 @@ def sjoin(
     backend: str | None = None,
     progress: Progress | None = None,
 ) -> GeoDataFrame:
-    """geopandas.sjoin(), with its arguments and its result, and
+    """geopandas.sjoin(), with its arguments and its result. Additional arguments:
 
     distance  maximum distance of dwithin, also with a unit: "100ft"
     threads, backend, progress: as in ogrjoin.pairs()
@@ -233,13 +234,13 @@ def sjoin_nearest(
     backend: str | None = None,
     progress: Progress | None = None,
 ) -> GeoDataFrame:
-    """geopandas.sjoin_nearest(), with its arguments and its result, and
+    """geopandas.sjoin_nearest(), with its arguments and its result. Additional arguments:
 
     max_distance  also with a unit, as in ogrjoin.join(): "100ft", "1.5km"
     k             number of nearest rows
     ties          equal distances: "all", or "first": the lowest row numbers
     metric        "sphere": longitude and latitude in, metres out; "ellipsoid": likewise,
-                  between points, on the ellipsoid of the CRS
+                  on the ellipsoid of the CRS; one of the frames must be of points
     threads, backend, progress: as in ogrjoin.pairs()
     """
     _frames._basic_checks(left_df, right_df, how, lsuffix, rsuffix)
@@ -279,8 +280,8 @@ class _Enabled:
 
 
 def enable() -> _Enabled:
-    """Makes geopandas.sjoin(), sjoin_nearest() and the methods of these names use
-    this package, in all threads, until disable() or the end of a block:
+    """Makes geopandas.sjoin(), sjoin_nearest() and the methods with these names use this
+    package, in all threads, until disable() is called or the block ends:
     with ogrjoin.geopandas.enable(): ..."""
     _frames._geom_predicate_query = _query
     _frames._nearest_query = _nearest

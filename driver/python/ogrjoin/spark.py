@@ -9,13 +9,14 @@ each tile in one call (ogrjoin.scale).  A task depends on nothing but its input.
 
     broadcast  every executor gets the whole join side; no shuffle
     files      tasks read row groups of both sides from files; no shuffle
-    shuffle    rows of both sides are sent to tiles; a task joins tile after tile
+    shuffle    rows of both sides are sent to tiles, as blocks; a task joins tile after tile
     sums       every executor gets the input (zones); the join side is summed where it is
 """
 
 from __future__ import annotations
 
 import hashlib
+import itertools
 from typing import Any, Iterator, Literal, NamedTuple
 
 import numpy as np
@@ -25,6 +26,7 @@ from . import _crs
 from ._errors import InvalidError, UnsupportedError
 from ._pairs import Validation
 from ._scan import extension_of, wkb_metadata
+from .scale import blocks as _blocks
 from .scale.copies import tiles_of_rows
 from .scale.files import Explanation, explain_files, finish_files, prepare_files
 from .scale.footers import count_rows
@@ -38,13 +40,14 @@ __all__ = ["Explanation", "explain", "join", "join_files", "validate", "write"]
 Way = Literal["broadcast", "shuffle", "sums"]
 
 JOIN_MEMORY = 512 << 20
-_TILE = "ogrjoin_tile"
-_SIDE = "ogrjoin_side"
+_TILE = _blocks.TILE
 _PLACE = "ogrjoin_place"
+_JOIN = "_ogrjoin_join"  # attribute of the DataFrames of join(): their _Join
 _TILE_ROWS = 1_000_000
 _SAMPLE = 20_000  # input rows in the sample that tiles are made from
 _NEAR_SAMPLE = 20_000  # join rows in the sample that bounds nearest without max_distance
 _BATCH_ROWS = 1 << 17  # input rows that a task joins in one call
+_BATCH_BYTES = 64 << 20  # bytes of rows that a task deals to tiles together
 
 
 # ---- sides ---------------------------------------------------------------------
@@ -138,44 +141,57 @@ def _check_fid(frame: _Frame, which: str) -> None:
         raise InvalidError(f"fid={frame.number} cannot number the {which} rows: {value}")
 
 
-def _numbered(frame: _Frame, which: str, checks: bool) -> Any:
-    """The DataFrame with the column ROW: the FID, or the number of the row in the
-    Parquet files, in the order of their paths."""
+class _Numbered(NamedTuple):
+    """The DataFrame of a side with the column ROW."""
+
+    df: Any
+    n_rows: int | None  # None: the rows were not counted
+
+    def counted(self) -> int:
+        return int(self.df.count()) if self.n_rows is None else self.n_rows
+
+
+def _numbered(frame: _Frame, which: str, checks: bool) -> _Numbered:
+    """ROW is the FID, or the number of the row in the Parquet files, in the order of their
+    paths."""
     from pyspark.errors import AnalysisException
     from pyspark.sql import functions as F
 
     if frame.number is not None:
         if checks:
             _check_fid(frame, which)
-        return frame.df.withColumn(ROW, F.expr(f"cast(`{frame.number}` as bigint)"))
+        df = frame.df.withColumn(ROW, F.expr(f"cast(`{frame.number}` as bigint)"))
+        return _Numbered(df, None)
     try:
         df = frame.df.select(
             "*",
             F.col("_metadata.file_path").alias("_path"),
             F.col("_metadata.row_index").alias("_index"),
         )
-        last = df.groupBy("_path").agg(F.max("_index").alias("last")).collect()
+        last = df.groupBy("_path").agg(F.max("_index").alias("last"), F.count("*").alias("n"))
+        last = last.collect()
     except AnalysisException:
         raise InvalidError(
             f"rows of the {which} side need a number that stays, for order and retries: "
             "name a column of whole numbers, fid=, or read the frame from Parquet"
         ) from None
     last.sort(key=lambda row: row["_path"])
+    n_rows = sum(row["n"] for row in last)
     first, firsts = 0, []
     for row in last:
         firsts.append((row["_path"], first))
         first += row["last"] + 1
     if len(firsts) < 2:
-        return df.withColumn(ROW, F.col("_index")).drop("_path", "_index")
+        return _Numbered(df.withColumn(ROW, F.col("_index")).drop("_path", "_index"), n_rows)
     known = frame.df.sparkSession.createDataFrame(firsts, "_path string, _first bigint")
     df = df.join(F.broadcast(known), "_path").withColumn(ROW, F.expr("_first + _index"))
-    return df.drop("_path", "_index", "_first")
+    return _Numbered(df.drop("_path", "_index", "_first"), n_rows)
 
 
-def _right_rows(frame: _Frame, job: TileJoin, checks: bool) -> Any:
+def _right_rows(frame: _Frame, job: TileJoin, checks: bool) -> _Numbered:
     """The numbered join side, with the columns of job.right_rows."""
-    df = _numbered(frame, "right", checks)
-    return df.drop(ROW) if job.right_fid is not None else df
+    df, n_rows = _numbered(frame, "right", checks)
+    return _Numbered(df.drop(ROW) if job.right_fid is not None else df, n_rows)
 
 
 def _fitted(batch: Any, schema: Any) -> Any:
@@ -343,61 +359,59 @@ def _gathered(batches: Any, schema: Any) -> Iterator[Any]:
     """Batches -> tables of about _BATCH_ROWS rows, with the columns of the schema that
     the batches have."""
     kept: list[Any] = []
-    n = 0
+    n, n_bytes = 0, 0
     for batch in batches:
         if not kept:
             schema = pa.schema([field for field in schema if field.name in batch.schema.names])
         kept.append(_fitted(batch, schema))
         n += len(batch)
-        if n >= _BATCH_ROWS:
+        n_bytes += batch.nbytes
+        if n >= _BATCH_ROWS or n_bytes >= _BATCH_BYTES:
             yield pa.Table.from_batches(kept, schema=schema)
-            kept, n = [], 0
+            kept, n, n_bytes = [], 0, 0
     if kept:
         yield pa.Table.from_batches(kept, schema=schema)
 
 
+def _block_numbers() -> Iterator[int]:
+    """Numbers of the blocks that this task makes."""
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    return itertools.count((0 if context is None else context.partitionId()) << 32)
+
+
 class _OwnerTask:
-    """Input rows -> input rows with the column of their tile."""
+    """Input rows -> pieces of blocks of the tiles that own them."""
 
     def __init__(self, reach: _ReachTask, place: Any) -> None:
         self._reach, self._place = reach, place
 
     def __call__(self, batches: Any) -> Iterator[Any]:
+        block = _block_numbers()
         for table in _gathered(batches, self._reach.job.left_rows):
             tile = self._place[self._reach.assign(table)[0]]
-            table = table.append_column(_TILE, pa.array(tile.astype(np.int32)))
-            yield from table.replace_schema_metadata(None).to_batches()
+            yield from _blocks.pieces(table, np.arange(len(table)), tile, 1, ROW, block)
 
 
 class _CopyTask:
-    """Join rows -> a copy of each row for every tile whose reach meets its box."""
+    """Join rows -> pieces of blocks: of every tile whose reach meets a row's box."""
 
     def __init__(self, job: TileJoin, reach: Any) -> None:
         self._job, self._reach = job, reach
 
     def __call__(self, batches: Any) -> Iterator[Any]:
+        block = _block_numbers()
         for table in _gathered(batches, self._job.right_rows):
-            row, tile = tiles_of_rows(
-                self._job.right_boxes(table), self._reach, self._job.metric, 1
-            )
-            table = table.take(pa.array(row))
-            table = table.append_column(_TILE, pa.array(tile.astype(np.int32)))
-            yield from table.replace_schema_metadata(None).to_batches()
-
-
-def _runs(batches: Any) -> Iterator[tuple[int, int, Any]]:
-    """Batches sorted by tile and side -> (tile, side, rows)."""
-    for batch in batches:
-        key = np.asarray(batch.column(_TILE)).astype(np.int64) * 2 + np.asarray(batch.column(_SIDE))
-        cuts = np.flatnonzero(key[1:] != key[:-1]) + 1
-        for a, b in zip([0, *cuts.tolist()], [*cuts.tolist(), len(key)]):
-            if b > a:
-                yield int(key[a] // 2), int(key[a] % 2), batch.slice(a, b - a)
+            boxes = self._job.right_boxes(table)
+            row, tile = tiles_of_rows(boxes, self._reach, self._job.metric, 1)
+            yield from _blocks.pieces(table, row, tile, 0, self._job.right_number, block)
 
 
 class _TileTask:
-    """Joins tile after tile.  Input: of each tile the join rows, then the input rows.  A
-    tile whose join rows exceed task_memory is joined in parts."""
+    """Joins tile after tile.  Input: pieces of blocks, of each tile those of the join rows,
+    then those of the input rows.  A tile whose join rows exceed task_memory is joined in
+    parts."""
 
     def __init__(
         self, job: TileJoin, schema: Any, ordered: bool, validates: bool, task_memory: int
@@ -405,37 +419,34 @@ class _TileTask:
         self._job, self._schema, self._ordered = job, schema, ordered
         self._validates, self._task_memory = validates, task_memory
 
-    def _side(self, rows: Any, name: str, schema: Any) -> Any:
-        struct = rows.column(name)
-        columns = [struct.field(i) for i in range(struct.type.num_fields)]
-        return _fitted(pa.RecordBatch.from_arrays(columns, names=schema.names), schema)
-
     def __call__(self, batches: Any) -> Iterator[Any]:
-        runs = _runs(batches)
-        ahead = next(runs, None)
+        job = self._job
+        found = _blocks.blocks(batches, (job.right_rows, job.left_rows))
+        ahead = next(found, None)
         limit = np.inf if self._validates else self._task_memory / MEMORY_OF_BYTES
         while ahead is not None:
-            tile = ahead[0]
-            right = SideRows(self._job.right_rows, limit, tile)
-            while ahead is not None and ahead[0] == tile and ahead[1] == 0:
-                right.add(self._side(ahead[2], "right", self._job.right_rows))
-                ahead = next(runs, None)
+            tile = ahead.tile
+            right = SideRows(job.right_rows, limit, tile)
+            while ahead is not None and ahead.tile == tile and ahead.side == 0:
+                right.add(ahead.rows)
+                ahead = next(found, None)
+            right = right.ascending(job.right_number)
 
             def left() -> Iterator[Any]:
                 nonlocal ahead
-                while ahead is not None and ahead[0] == tile:
-                    rows = self._side(ahead[2], "left", self._job.left_rows)
-                    ahead = next(runs, None)
-                    yield rows
+                while ahead is not None and ahead.tile == tile:
+                    block, ahead = ahead, next(found, None)
+                    yield block
 
+            rows = _blocks.in_order(left(), ROW, job.left_rows, limit, tile)
             if not right.is_on_disk:
                 table = right.table()
                 right.close()
-                yield from self._joined(left(), table)
+                yield from self._joined(rows, table)
                 continue
-            mine = SideRows(self._job.left_rows, limit, tile).extend(left())
+            mine = SideRows(job.left_rows, limit, tile).extend(rows)
             for part, table in cut_tile(
-                self._job, mine, right, self._task_memory, tile, is_ordered=False
+                job, mine, right, self._task_memory, tile, is_ordered=False
             ):
                 yield from self._joined(iter(part.to_batches()), table)
                 del part, table
@@ -539,9 +550,10 @@ class _Tiled(NamedTuple):
 
 
 def _plan_tiles(
-    left: Any, right: Any, job: TileJoin, n_left: int, n_right: int | None, n_tiles: int | None
+    lefts: _Numbered, rights: _Numbered, job: TileJoin, n_tiles: int | None
 ) -> _Tiled:
-    """Plans the tiles of a shuffle.  n_right: number of join rows; None: not counted."""
+    """Plans the tiles of a shuffle."""
+    left, right, n_left = lefts.df, rights.df, lefts.counted()
     session = left.sparkSession
     if n_tiles is None:
         cores = int(session.conf.get("spark.sql.shuffle.partitions", "8"))
@@ -552,8 +564,7 @@ def _plan_tiles(
     tree = Tiles(job.left_boxes(_table(sample.to_batches(), places)), n_tiles, job.metric)
     near = None
     if job.is_unbounded:
-        n = right.count() if n_right is None else n_right
-        near = _collected(_sampled(right, _NEAR_SAMPLE, n), job.right_rows)
+        near = _collected(_sampled(right, _NEAR_SAMPLE, rights.counted()), job.right_rows)
     task = _ReachTask(job, tree, near)
     needed = left if job.is_unbounded else left.select(*_quoted([*job.reach_columns, ROW]))
     parts = needed.mapInArrow(task, _ReachTask.schema).toArrow()
@@ -572,42 +583,38 @@ def _quoted(names: Any) -> list[str]:
 
 
 def _shuffled(left: Any, right: Any, job: TileJoin, tiled: _Tiled) -> Any:
-    """The rows of both sides, partitioned by tile; in a partition sorted by tile, join
-    rows before input rows."""
+    """The rows of both sides as pieces of blocks, partitioned by tile and sorted: of each
+    tile the join rows, then the input rows."""
     from pyspark.sql import functions as F
-    from pyspark.sql.types import IntegerType, StructType
+    from pyspark.sql.pandas.types import from_arrow_schema
 
-    def tagged(df: Any, task: Any) -> Any:
-        return df.mapInArrow(task, StructType([*df.schema.fields]).add(_TILE, IntegerType()))
-
-    left_names, right_names = _quoted(job.left_rows.names), _quoted(job.right_rows.names)
-    left, right = left.select(*left_names), right.select(*right_names)
-    mine = tagged(left, _OwnerTask(tiled.reach_task, tiled.place)).select(
-        _TILE,
-        F.lit(1).alias(_SIDE),
-        F.col(ROW).alias(_PLACE),
-        F.struct(*left_names).alias("left"),
-        F.lit(None).cast(right.schema).alias("right"),
-    )
-    theirs = tagged(right, _CopyTask(job, tiled.reach)).select(
-        _TILE,
-        F.lit(0).alias(_SIDE),
-        F.expr(f"cast({_quoted([job.right_number])[0]} as bigint)").alias(_PLACE),
-        F.lit(None).cast(left.schema).alias("left"),
-        F.struct(*right_names).alias("right"),
-    )
+    struct = from_arrow_schema(_blocks.SCHEMA)
+    owners, copies = _OwnerTask(tiled.reach_task, tiled.place), _CopyTask(job, tiled.reach)
+    mine = left.select(*_quoted(job.left_rows.names)).mapInArrow(owners, struct)
+    theirs = right.select(*_quoted(job.right_rows.names)).mapInArrow(copies, struct)
     both, n = theirs.unionByName(mine), max(1, len(tiled.reach))
     if hasattr(both, "repartitionById"):
         both = both.repartitionById(n, F.col(_TILE))
     else:
         both = both.repartition(n, _TILE)
-    return both.sortWithinPartitions(_TILE, _SIDE, _PLACE)
+    return both.sortWithinPartitions(*_blocks.ORDER)
 
 
-def _broadcast_way(left: Any, right: Any, job: TileJoin, result: _Result) -> Any:
+class _Join(NamedTuple):
+    """A join as the last task of a job: its rows are df.mapInArrow(task, struct)."""
+
+    df: Any
+    task: Any
+    struct: Any
+
+    def rows(self) -> Any:
+        return self.df.mapInArrow(self.task, self.struct)
+
+
+def _broadcast_way(left: Any, right: Any, job: TileJoin, result: _Result) -> _Join:
     digest, sent = _send(right, job)
     task = _BroadcastTask(job, digest, sent, result.schema, result.is_ordered)
-    return left.mapInArrow(task, result.struct)
+    return _Join(left, task, result.struct)
 
 
 def _send(right: Any, job: TileJoin) -> tuple[str, Any]:
@@ -623,7 +630,7 @@ def _send(right: Any, job: TileJoin) -> tuple[str, Any]:
     return digest, _broadcast(right.sparkSession, content)
 
 
-def _sums_way(left: Any, right: Any, sums: ZoneSums, result: _Result) -> Any:
+def _sums_way(left: Any, right: Any, sums: ZoneSums, result: _Result) -> _Join:
     from pyspark.sql.pandas.types import from_arrow_schema
 
     struct = from_arrow_schema(sums.schema)
@@ -632,15 +639,15 @@ def _sums_way(left: Any, right: Any, sums: ZoneSums, result: _Result) -> Any:
     )
     merged = partial.repartition(ZONE).mapInArrow(_MergeTask(sums), struct)
     beside = left.join(merged, left[ROW] == merged[ZONE], "left")
-    return beside.mapInArrow(_ZoneTask(sums, result.schema, result.is_ordered), result.struct)
+    return _Join(beside, _ZoneTask(sums, result.schema, result.is_ordered), result.struct)
 
 
 def _shuffle_way(
     left: Any, right: Any, job: TileJoin, result: _Result, tiled: _Tiled, task_memory: int
-) -> Any:
+) -> _Join:
     rows = _shuffled(left, right, job, tiled)
     task = _TileTask(job, result.schema, result.is_ordered, False, task_memory)
-    return rows.mapInArrow(task, result.struct)
+    return _Join(rows, task, result.struct)
 
 
 def _bytes_of(df: Any, schema: Any, n: int) -> int:
@@ -653,7 +660,6 @@ def _bytes_of(df: Any, schema: Any, n: int) -> int:
 
 class _Chosen(NamedTuple):
     way: Way
-    n_right: int | None  # number of join rows; None: they were not counted
     sums: ZoneSums | None  # of way sums
 
 
@@ -672,19 +678,23 @@ def _check_way(way: Way | None, job: TileJoin) -> ZoneSums | None:
 
 
 def _choose(
-    way: Way | None, sums: ZoneSums | None, left: Any, right: Any, job: TileJoin, join_memory: int
+    way: Way | None,
+    sums: ZoneSums | None,
+    left: Any,
+    rights: _Numbered,
+    job: TileJoin,
+    join_memory: int,
 ) -> _Chosen:
     """The way of a join; sums: of _check_way().  Rows are counted only to choose one."""
     if way is not None:
-        return _Chosen(way, None, sums)
+        return _Chosen(way, sums)
 
-    n = right.count()
-    n_bytes = _bytes_of(right, job.right_rows, n) * MEMORY_OF_BYTES
+    n_bytes = _bytes_of(rights.df, job.right_rows, rights.counted()) * MEMORY_OF_BYTES
     if sums is not None:  # the smaller side is sent
         n_zones = _bytes_of(left, job.left, left.count()) * MEMORY_OF_BYTES
         if n_zones <= min(n_bytes, join_memory):
-            return _Chosen("sums", n, sums)
-    return _Chosen("broadcast" if n_bytes <= join_memory else "shuffle", n, None)
+            return _Chosen("sums", sums)
+    return _Chosen("broadcast" if n_bytes <= join_memory else "shuffle", None)
 
 
 def join(
@@ -737,29 +747,32 @@ def join(
     sums = _check_way(way, job)
     rights = _right_rows(theirs, job, check_fid)
     chosen = _choose(way, sums, mine.df, rights, job, join_memory)
-    lefts = mine.df
+    lefts = _Numbered(mine.df, None)
     if chosen.way != "broadcast" or is_ordered or _needs_left_numbers(options):
         lefts = _numbered(mine, "left", check_fid)
     tiled: _Tiled | None = None
     if chosen.way == "shuffle":
-        tiled = _plan_tiles(lefts, rights, job, lefts.count(), chosen.n_right, tiles)
+        tiled = _plan_tiles(lefts, rights, job, tiles)
 
-    def joined(job: TileJoin, result: _Result) -> Any:
+    def joined(job: TileJoin, result: _Result) -> _Join:
         if chosen.sums is not None:
-            return _sums_way(lefts, rights, chosen.sums, result)
+            return _sums_way(lefts.df, rights.df, chosen.sums, result)
         if tiled is None:
-            return _broadcast_way(lefts, rights, job, result)
-        return _shuffle_way(lefts, rights, job, result, tiled, task_memory)
+            return _broadcast_way(lefts.df, rights.df, job, result)
+        return _shuffle_way(lefts.df, rights.df, job, result, tiled, task_memory)
 
-    rows = joined(job, result)
+    made = joined(job, result)
+    rows = made.rows()
     if job.how in ("right", "full"):
         pairs = job.of_pairs()
-        numbers = joined(pairs, _result(pairs, False)).select(pairs.fid_name).distinct()
+        numbers = joined(pairs, _result(pairs, False)).rows().select(pairs.fid_name).distinct()
         number = _quoted([job.right_number])[0]
-        rest = rights.join(
-            numbers, rights[number] == numbers[pairs.fid_name], "left_anti"
+        rest = rights.df.join(
+            numbers, rights.df[number] == numbers[pairs.fid_name], "left_anti"
         ).mapInArrow(_UnmatchedTask(job, result.schema, is_ordered), result.struct)
         rows = rows.unionByName(rest)
+    elif not is_ordered:
+        vars(rows)[_JOIN] = made
     if is_ordered:
         from pyspark.sql import functions as F
 
@@ -786,16 +799,16 @@ def explain(
     sums = _check_way(way, job)
     rights = _right_rows(theirs, job, False)
     chosen = _choose(way, sums, mine.df, rights, job, join_memory).way
-    n_left, n_right = mine.df.count(), rights.count()
-    n_bytes = _bytes_of(rights, job.right_rows, n_right)
+    n_left, n_right = mine.df.count(), rights.counted()
+    n_bytes = _bytes_of(rights.df, job.right_rows, n_right)
     rows = (n_left, n_right)
     if chosen == "sums":
         n_bytes = _bytes_of(mine.df, job.left, n_left)
         return Explanation("sums", 1, rows, 1.0, n_bytes * MEMORY_OF_BYTES, (0, 0))
     if chosen == "broadcast":
         return Explanation("broadcast", 1, rows, 1.0, n_bytes * MEMORY_OF_BYTES, (0, 0))
-    tiled = _plan_tiles(_numbered(mine, "left", False), rights, job, n_left, n_right, tiles)
-    some = _table(_sampled(rights, _SAMPLE, n_right).toArrow().to_batches(), job.right_rows)
+    tiled = _plan_tiles(_numbered(mine, "left", False), rights, job, tiles)
+    some = _table(_sampled(rights.df, _SAMPLE, n_right).toArrow().to_batches(), job.right_rows)
     _, tile = tiles_of_rows(job.right_boxes(some), tiled.reach, job.metric)
     share = np.bincount(tile, minlength=len(tiled.reach)) / max(1, len(some))
     most = int(share.max(initial=0) * n_bytes) * MEMORY_OF_BYTES
@@ -819,21 +832,22 @@ def validate(
     mine, theirs, job = _sides(left, right, options)
     rights = _right_rows(theirs, job, False)
     lefts = _numbered(mine, "left", False)
-    n_left = lefts.count()
+    n_left = lefts.counted()
     if tiles is None:
         tiles = max(1, min(int(2 / max(sample, 1e-9)), n_left // 100))
-    tiled = _plan_tiles(lefts, rights, job, n_left, None, tiles)
+    tiled = _plan_tiles(lefts, rights, job, tiles)
     order = np.random.Generator(np.random.PCG64(seed)).permutation(len(tiled.n_rows))
     enough = np.searchsorted(np.cumsum(tiled.n_rows[order]), sample * n_left) + 1
     chosen = [int(t) for t in order[:enough]]
     from pyspark.sql import functions as F
 
-    rows = _shuffled(lefts, rights, job, tiled).where(F.col(_TILE).isin(chosen))
+    rows = _shuffled(lefts.df, rights.df, job, tiled).where(F.col(_TILE).isin(chosen))
     numbers = [name for name in Validation._fields if name != "kind"]
     fields = [pa.field(name, pa.int64()) for name in numbers]
     schema = pa.schema([*fields, pa.field("kind", pa.string())])
     text = ", ".join(f"`{name}` bigint" for name in numbers) + ", kind string"
-    found = rows.mapInArrow(_TileTask(job, schema, False, True, TASK_MEMORY), text).toArrow().to_pylist()
+    task = _TileTask(job, schema, False, True, TASK_MEMORY)
+    found = rows.mapInArrow(task, text).toArrow().to_pylist()
     sums = [sum(part[name] for part in found) for name in numbers[:6]]
     first = next((part for part in found if part["kind"]), None)
     at = (first["left"], first["right"], first["kind"]) if first else (-1, -1, None)
@@ -865,19 +879,13 @@ def join_files(
     plan, output = prepare_files(
         left, right, out, options, tiles=tiles, overwrite=overwrite, task_memory=task_memory
     )
-    from ._spark_output import FilesSource
+    from ._spark_output import FilesTask, written
 
-    try:
-        if plan.n_tiles == 0:
-            return finish_files(plan, output, [])
-        session.dataSource.register(FilesSource)
-        ids = session.range(0, plan.n_tiles, 1, plan.n_tiles)
-        job = FilesSource.options_of(plan, output)
-        ids.write.format(FilesSource.name()).options(**job).mode("append").save()
-    except BaseException:
-        output.abort()
-        raise
-    return count_rows(out)
+    def finish(made: list[Any]) -> int:
+        return finish_files(plan, output, made)
+
+    ids = session.range(0, plan.n_tiles, 1, max(1, plan.n_tiles))
+    return written(ids, FilesTask(plan, output), output, finish)
 
 
 def write(rows: Any, out: str, *, overwrite: bool = False) -> int:
@@ -885,15 +893,21 @@ def write(rows: Any, out: str, *, overwrite: bool = False) -> int:
     GeoParquet 1.1; returns the number of rows.
 
     Geometry columns of join() bring their CRS along; of a DataFrame without one this is
-    plain Parquet.  The files are in the order of the partitions.  Tasks write under
+    plain Parquet.  The tasks of a join write its rows themselves, unless they are sorted
+    (order="input") or kept (cache()): Spark does not get them.  The files are in the order
+    of the partitions.  Tasks write under
     temporary names, and the folder appears when the job has succeeded: a job that fails
     leaves the former output.  The path must be valid on all executors.
 
     overwrite    True: replaces out if it exists
     """
-    from ._spark_output import GeoParquetSource
+    from . import _spark_output
 
-    rows.sparkSession.dataSource.register(GeoParquetSource)
+    made: _Join | None = vars(rows).get(_JOIN)
+    level = rows.storageLevel
+    if made is not None and not (level.useDisk or level.useMemory):
+        return _spark_output.write_rows(made.df, made.task, made.struct, out, overwrite)
+    rows.sparkSession.dataSource.register(_spark_output.GeoParquetSource)
     mode = "overwrite" if overwrite else "append"
-    rows.write.format(GeoParquetSource.name()).mode(mode).save(out)
+    rows.write.format(_spark_output.GeoParquetSource.name()).mode(mode).save(out)
     return count_rows(out)

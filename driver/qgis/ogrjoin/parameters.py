@@ -102,7 +102,7 @@ METRICS = (
     ("In the plane of the CRS, in its units", "planar"),
     ("On the globe, in metres (layers in degrees)", "sphere"),
     ("In degrees, as if they were a plane", "degrees"),
-    ("On the ellipsoid, between points, in metres (layers in degrees)", "ellipsoid"),
+    ("On the ellipsoid, from or to points, in metres (layers in degrees)", "ellipsoid"),
 )
 
 SHAPE_DISTANCES = (

@@ -1,5 +1,5 @@
-/* Random pairs of rows with features, and their aggregates computed in a plain
- * way: pairs sorted, one aggregate after the other. */
+/* Random pairs of rows with features, and a plain computation of their
+ * aggregates: pairs are sorted, and aggregates computed one after the other. */
 #ifndef PLAIN_AGGREGATES_H
 #define PLAIN_AGGREGATES_H
 
@@ -18,7 +18,8 @@ enum
 {
     ROWS = 9,
     MOST_PAIRS = 4000,
-    COLUMNS = 4 /* an integer, a real, a text, a real of pairs */
+    COLUMNS = 4 /* an integer, a real and a text column, and a real column of
+                   pairs */
 };
 
 static const enum oj_aggregate_type types[COLUMNS] = {
@@ -132,7 +133,7 @@ static void make_pairs(void)
     {
         struct aggregated_pair *p = &pairs[i];
         memset(p, 0, sizeof *p);
-        p->row = pick(ROWS - 1); /* the last has none */
+        p->row = pick(ROWS - 1); /* the last row has no pairs */
         p->fid = pick(50);
         p->place = i;
         p->share = one_in(2) ? 1.0 : unit();
@@ -152,8 +153,8 @@ static void make_pairs(void)
     }
 }
 
-/* Adds pairs first to first + n - 1, whose features are somewhere else in the
- * columns. */
+/* Adds pairs first .. first + n - 1 from columns in which the features have
+ * been moved to other places. */
 static oj_status add_pairs(struct oj_aggregates *a, int first, int n,
                            struct oj_error *err)
 {
@@ -193,7 +194,7 @@ static oj_status add_pairs(struct oj_aggregates *a, int first, int n,
     return oj_aggregates_add(a, &block, err);
 }
 
-/* All pairs, in blocks of any length. */
+/* Adds all pairs, in blocks of random length. */
 static oj_status add_all_pairs(struct oj_aggregates *a, struct oj_error *err)
 {
     for (int first = 0; first < n_pairs;)
@@ -291,7 +292,8 @@ static double add_up(int c, int n, int what)
     return what == OJ_AGG_MEAN ? result / n : result;
 }
 
-/* is_minority: the rarest value instead. */
+/* Computes the most frequent value, or the least frequent if is_minority is 1.
+ */
 static struct oj_aggregate_value mode_of(int c, int n, int is_minority,
                                          int64_t *n_unique)
 {
@@ -331,8 +333,8 @@ static double percentile_of(int c, int n, double percent)
     return rest < 0.5 ? u + step * rest : v - step * (1.0 - rest);
 }
 
-static struct oj_exact_factor factor(int c,
-                                     const struct oj_aggregate_value *value)
+static struct oj_exact_factor
+factor_of_value(int c, const struct oj_aggregate_value *value)
 {
     return (struct oj_exact_factor){value->real, value->integer, c == 0};
 }
@@ -347,10 +349,11 @@ static struct oj_aggregate_value weighted_mean_of(int c, int w, int n)
         const struct oj_aggregate_value *weight = &mine[i]->value[w];
         if (weight->is_null)
             continue;
-        must(oj_exact_sum_add_product(&products, factor(c, &mine[i]->value[c]),
-                                      factor(w, weight), NULL));
-        must(oj_exact_sum_add_product(&weights, factor(0, &one),
-                                      factor(w, weight), NULL));
+        must(oj_exact_sum_add_product(&products,
+                                      factor_of_value(c, &mine[i]->value[c]),
+                                      factor_of_value(w, weight), NULL));
+        must(oj_exact_sum_add_product(&weights, factor_of_value(0, &one),
+                                      factor_of_value(w, weight), NULL));
     }
     result.is_null = oj_exact_sum_value(&weights) == 0.0;
     result.real = oj_exact_sum_ratio(&products, &weights);
@@ -371,8 +374,8 @@ static double median_of(int c, int n)
                                     : (u->real + v->real) / 2;
 }
 
-static struct oj_aggregate_value plain(const struct oj_aggregate *what,
-                                       int64_t row)
+static struct oj_aggregate_value
+plain_aggregate(const struct oj_aggregate *what, int64_t row)
 {
     struct oj_aggregate_value result = {0}, mode;
     int c = what->column, n = 0;

@@ -1,6 +1,6 @@
-/* Kind: unit, property, memory. Aggregates against a plain computation over
- * sorted pairs, with values held in memory and in runs; every allocation
- * failing. */
+/* Aggregates are compared with a plain computation over sorted pairs, with
+ * values in memory and in files. Every allocation fails in turn.
+ * Kind: unit, property, memory. */
 #include "plain_aggregates.h"
 
 #include "../../../flatten/base/oj_alloc.h"
@@ -14,7 +14,7 @@ static struct oj_aggregate_plan make_plan(int64_t memory)
     return plan;
 }
 
-static void shuffle(void)
+static void shuffle_pairs(void)
 {
     for (int i = n_pairs - 1; i > 0; i--)
     {
@@ -32,7 +32,8 @@ static void check_some(struct oj_aggregates *a, const struct oj_aggregate *some,
     {
         for (int i = 0; i < n_some; i++)
         {
-            struct oj_aggregate_value got, expected = plain(&some[i], row);
+            struct oj_aggregate_value got,
+                expected = plain_aggregate(&some[i], row);
             struct oj_error error;
             enum oj_aggregate_type type =
                 oj_aggregate_type(some[i].kind, types[some[i].column]);
@@ -69,7 +70,7 @@ TEST(property_all_aggregates)
                        "spills");
                 must(oj_aggregates_rewind(a, NULL));
                 check_some(a, all, N_ALL);
-                shuffle();
+                shuffle_pairs();
             }
         }
         oj_aggregates_close(a);
@@ -78,7 +79,7 @@ TEST(property_all_aggregates)
 
 /* ---- some aggregates, and rows put together ------------------------------ */
 
-/* Takes those of all that take(kind, column) is for. */
+/* Selects those of all aggregates for which take(kind, column) is true. */
 static int select_aggregates(struct oj_aggregate *some,
                              int (*take)(const struct oj_aggregate *what))
 {
@@ -101,7 +102,8 @@ static int is_a_sum(const struct oj_aggregate *what)
     return what->kind <= OJ_AGG_MEAN || what->kind == OJ_AGG_STDDEV;
 }
 
-/* Some pairs are added to other aggregates, which are merged. */
+/* A part of the pairs is added to a second set of aggregates, which is then
+ * merged into the first. */
 TEST(property_merged_rows)
 {
     struct oj_aggregate some[N_ALL];
@@ -132,8 +134,8 @@ static int by_row(const void *a, const void *b)
     return (u->row > v->row) - (u->row < v->row);
 }
 
-/* Plans without single values go the short way, which adds runs of pairs of one
- * row together. */
+/* Plans that hold no single values use the fast path, which sums runs of pairs
+ * of one row together. */
 TEST(property_sums)
 {
     struct oj_aggregate some[N_ALL];

@@ -1,5 +1,6 @@
-/* Kind: unit, large, degenerate. Values held for aggregates come back sorted,
- * from memory and from any number of runs. */
+/* Values held for aggregates are returned sorted, from memory and from any
+ * number of sorted runs in files.
+ * Kind: unit, large, degenerate. */
 #include "../../../algs/foundations/aggregate/oj_value_external_sort.h"
 
 #include <stdio.h>
@@ -29,7 +30,7 @@ static void must(oj_status status)
     ck_assert_int_eq(status, OJ_OK);
 }
 
-/* Very many runs, in one file. */
+/* Very many sorted runs in one file. */
 TEST(large_many_runs)
 {
     struct oj_value_sort *held;
@@ -73,7 +74,7 @@ TEST(large_many_runs)
     oj_value_sort_close(held);
 }
 
-/* A value longer than any buffer. */
+/* A value is longer than every buffer. */
 TEST(large_values)
 {
     static char text[300000];
@@ -99,7 +100,7 @@ TEST(large_values)
     oj_value_sort_close(held);
 }
 
-/* Values that quicksort does not like. */
+/* Orders of values for which quicksort is slow. */
 TEST(degenerate_orders)
 {
     for (int kind = 0; kind < 4; kind++)

@@ -1,6 +1,6 @@
-/* Kind: unit, property, memory. Sums by limbs, as devices make them, against
- * exact sums of the same values and against pairs added one by one: to the last
- * bit. */
+/* Sums by limbs, as devices compute them, equal exact sums of the values and
+ * sums of pairs added one by one, bit for bit.
+ * Kind: unit, property, memory. */
 #include "../../../algs/foundations/aggregate/oj_aggregate.h"
 #include "../../../algs/foundations/aggregate/oj_sum_request.h"
 #include "../../../algs/foundations/base/oj_exact_sum.h"
@@ -31,7 +31,7 @@ static void must(oj_status status)
 
 /* --- values --------------------------------------------------------------- */
 
-/* Kinds of columns: what all values of one have in common. */
+/* Returns a random real of one kind. The values of a column are of one kind. */
 static double real_of_kind(int kind)
 {
     static const double odd[] = {(double)NAN, (double)INFINITY,
@@ -58,9 +58,9 @@ static double real_of_kind(int kind)
             return special[pick((int)(sizeof special / sizeof *special))];
         case 7:
             return one_in(50) ? odd[pick(3)] : value;
-        case 8: /* nothing but one of them */
+        case 8: /* only one special value */
             return one_in(20) ? odd[1] : pick(2) ? 0.0 : -0.0;
-        case 9: /* much goes away again */
+        case 9: /* large values that cancel each other */
             return pick(2) ? 1e300 : -1e300;
         default:
             return pick(2) ? 0.0 : -0.0;
@@ -86,7 +86,8 @@ static int64_t integer_of_kind(int kind)
     }
 }
 
-/* One batch: its columns, and the features that each row is paired with. */
+/* A batch of rows: its columns, and the features that each row is paired with.
+ */
 struct summed_rows
 {
     double real[COLUMNS][ROWS];
@@ -111,7 +112,7 @@ static void make_rows(struct summed_rows *rows)
             rows->real[c][i] = real_of_kind(kind);
             rows->integer[c][i] = integer_of_kind(kind);
             rows->is_null[c][i] = nulls == 2 && pick(3) == 0;
-            if (rows->is_null[c][i]) /* what is there counts for nothing */
+            if (rows->is_null[c][i]) /* the value of a NULL must be ignored */
                 rows->real[c][i] = (double)NAN;
         }
         rows->column[c].real = rows->real[c];
@@ -122,14 +123,15 @@ static void make_rows(struct summed_rows *rows)
     {
         for (int k = pick(MOST_PAIRS + 1); k > 0; k--)
         {
-            /* one feature has none, and one has most */
+            /* the last feature has no pairs, and feature 0 about half of them
+             */
             rows->feature[rows->n_pairs] = pick(2) ? 0 : 1 + pick(FEATURES - 2);
             rows->at[rows->n_pairs++] = (int32_t)i;
         }
     }
 }
 
-/* What a backend does, pairs in any order. */
+/* Sums a batch as a backend does, with the pairs in random order. */
 static void sum_rows(struct summed_rows *rows, struct oj_aggregates *sums,
                      int n_threads)
 {
@@ -208,7 +210,7 @@ TEST(property_sums_of_pairs)
             make_rows(&rows);
             pairs.n = rows.n_pairs;
             must(oj_aggregates_add(by_pairs, &pairs, NULL));
-            if (one_in(4)) /* some batches go as pairs */
+            if (one_in(4)) /* some batches are added as pairs */
                 must(oj_aggregates_add(by_sums, &pairs, NULL));
             else
                 sum_rows(&rows, by_sums, 1 + pick(2));
@@ -239,7 +241,7 @@ TEST(unit_plans_that_are_not_summed)
     }
 }
 
-/* Aggregates of the sum of one column. */
+/* Opens aggregates that only sum one column. */
 static struct oj_aggregates *open_sum(const enum oj_aggregate_type *type,
                                       int64_t n_rows)
 {
@@ -251,7 +253,7 @@ static struct oj_aggregates *open_sum(const enum oj_aggregate_type *type,
     return sums;
 }
 
-/* Points joined with a layer without features; kind: degenerate. */
+/* Points are joined with a layer without features (degenerate). */
 TEST(unit_no_features)
 {
     static const enum oj_aggregate_type type = OJ_AGG_INTEGER;
@@ -267,7 +269,7 @@ TEST(unit_no_features)
 
 /* --- limbs ---------------------------------------------------------------- */
 
-/* Many rows: several tasks, and the widest window. */
+/* Enough rows for several tasks and the largest window of limbs. */
 TEST(unit_large_column)
 {
     static const enum oj_aggregate_type type = OJ_AGG_REAL;
@@ -306,8 +308,8 @@ TEST(unit_large_column)
     oj_free(value);
 }
 
-/* As full as limbs can be, in both directions, against halves of them added as
- * doubles. */
+/* Limbs that are as full as possible, positive and negative, are compared with
+ * sums of halves of the values, added as doubles. */
 TEST(unit_full_limbs)
 {
     const int64_t full = INT64_C(0x7fffffff) * INT64_C(0xffffffff);
@@ -347,7 +349,7 @@ TEST(unit_full_limbs)
     }
 }
 
-/* The n-th allocation fails: an error, and nothing is lost. */
+/* The n-th allocation fails: the sums return an error, and nothing is lost. */
 TEST(memory_for_sums)
 {
     static const enum oj_aggregate_type type = OJ_AGG_REAL;

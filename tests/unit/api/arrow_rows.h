@@ -1,5 +1,4 @@
-/* Random geometries as Arrow arrays of every format, and as a flat layer.
- */
+/* Random geometries, as Arrow arrays of every format and as a flat layer. */
 #ifndef ARROW_ROWS_H
 #define ARROW_ROWS_H
 
@@ -26,8 +25,8 @@ enum
     MOST_VERTICES = 8 * MOST_RINGS
 };
 
-/* Rows of one type. Points have parts of one ring of one vertex, as in a flat
- * layer. */
+/* Rows of one geometry type. A point is a part with one ring of one vertex, as
+ * in a flat layer. */
 struct arrow_rows
 {
     enum oj_part_kind kind;
@@ -52,8 +51,9 @@ struct arrow_options
     enum arrow_form form;
     int n_ordinates; /* 2 to 4 */
     int is_large;    /* lists */
-    int skip;        /* rows before the first, by the array's offset */
-    int is_column;   /* of a struct, beside another column */
+    int skip; /* number of elements before row 0, given as the array's offset */
+    int is_column; /* 1: the geometries are a column of a struct, beside another
+                      column */
     int has_nulls;
 };
 
@@ -81,7 +81,8 @@ static inline void add_random_ring(struct arrow_rows *rows, int64_t *n_rings,
     rows->vertex[++*n_rings] = n;
 }
 
-/* clean: as a layer can take them where they are. */
+/* Makes random rows. clean: a layer can use their coordinates in place,
+ * without a copy. */
 static inline void make_rows(struct arrow_rows *rows, enum oj_part_kind kind,
                              int is_multi, int n_rows, int is_clean)
 {
@@ -184,7 +185,7 @@ static inline void make_coordinates(const struct arrow_rows *rows,
     }
 }
 
-/* The levels of lists of a type, outermost first. */
+/* Sets the formats of the nested lists of a type, outermost first. */
 static inline int list_levels(const struct arrow_rows *rows,
                               const int64_t *offset[3], int64_t n[3])
 {
@@ -225,7 +226,7 @@ static inline void make_native(const struct arrow_rows *rows,
     make_coordinates(rows, options, rows->vertex[n_rings], out);
 }
 
-/* Row of rows as a feature of buf. */
+/* Appends a row to buf as a feature. */
 static inline void flatten_row(const struct arrow_rows *rows, int row,
                                int64_t fid, struct oj_flat_buf *buf)
 {
@@ -270,8 +271,8 @@ static inline void put_view(uint8_t *view, const uint8_t *bytes, int32_t n,
     }
 }
 
-/* The WKB of each row as a layer has it; of views those of odd rows are in a
- * second block. */
+/* Writes the WKB of each row as a flat layer has it. With views, odd rows are
+ * in a second data block. */
 static inline void make_wkb(const struct arrow_rows *rows,
                             const struct arrow_options *options,
                             struct ArrowArray *out)
@@ -323,7 +324,7 @@ static inline void make_wkb(const struct arrow_rows *rows,
     oj_flat_buf_free(&buf);
 }
 
-/* Rows without parts have no WKB of their own: they are NULL there. */
+/* 1 if the row is NULL in WKB: a row without parts has no WKB. */
 static inline int is_null_row(const struct arrow_rows *rows,
                               const struct arrow_options *options, int row)
 {
@@ -341,7 +342,7 @@ static inline void set_nulls(const struct arrow_rows *rows,
             valid[row / 8] |= (uint8_t)(1 << row % 8);
     }
     array->buffers[0] = valid;
-    array->null_count = -1; /* not counted */
+    array->null_count = -1; /* -1: not computed, as Arrow allows */
 }
 
 static inline void make_array(const struct arrow_rows *rows,
@@ -368,7 +369,7 @@ static inline void make_array(const struct arrow_rows *rows,
 /* --- schemas ---------------------------------------------------------------
  */
 
-/* All of one schema, which owns nothing else. */
+/* A schema with all its memory; it owns nothing else. */
 struct arrow_schema
 {
     struct ArrowSchema node[12];
@@ -394,7 +395,7 @@ static inline struct ArrowSchema *add_node(struct arrow_schema *s,
     return node;
 }
 
-/* Nodes that follow, one after the other. */
+/* Makes the next nodes of the schema children of a node. */
 static inline void give_children(struct arrow_schema *s,
                                  struct ArrowSchema *node, int n)
 {
@@ -481,19 +482,22 @@ static inline void make_schema(const struct arrow_rows *rows,
 
 enum
 {
-    CHILD = sizeof(struct ArrowArray), /* number at is NULL */
-    BUFFER,                            /* number at is NULL */
-    NULL_BIT,                          /* of element at; -1: of none */
-    NUMBER,                            /* at of buffer 1, int32, is value */
-    BYTE                               /* at of buffer 2 */
+    CHILD = sizeof(struct ArrowArray), /* pointer `at` of children becomes NULL
+                                        */
+    BUFFER,   /* pointer `at` of buffers becomes NULL */
+    NULL_BIT, /* bit of element `at` is cleared; -1: no bit */
+    NUMBER,   /* element `at` of buffer 1 (int32) becomes value */
+    BYTE      /* byte `at` of buffer 2 becomes value */
 };
 
-/* What becomes of one field of an array: of a count, value; of a pointer, NULL
- * or with a value the array itself. */
+/* A change to one field of an array: a count becomes `value`; a pointer becomes
+ * NULL, or the array itself if value is set. */
 struct array_spoil
 {
-    const char *path; /* "10d": dictionary of child 0 of child 1; NULL: none */
-    size_t field;     /* its offset, or what is above */
+    const char *path; /* path of the array to change, as "10d": the dictionary
+                         of child 0 of child 1; NULL: none */
+    size_t field; /* offset of the field in its struct, or one of the enum above
+                   */
     int64_t at, value;
 };
 
@@ -502,7 +506,7 @@ struct array_spoil
         path, offsetof(struct ArrowArray, field), 0, value                     \
     }
 
-/* What release() gives back. */
+/* Memory that release() frees. */
 static struct
 {
     struct ArrowArray *node, was, top, *child[8];
@@ -569,12 +573,12 @@ static inline void spoil_array(struct ArrowArray *array,
     }
 }
 
-/* What becomes of one field of a schema: a pointer, or of n_children an
- * intptr_t. */
+/* A change to one field of a schema: a pointer, or n_children as an intptr_t.
+ */
 struct schema_spoil
 {
-    int number;   /* of a node, from 1 on; 0: none */
-    size_t field; /* its offset */
+    int number;   /* number of the node, from 1 on; 0: none */
+    size_t field; /* offset of the field in struct ArrowSchema */
     const void *value;
 };
 

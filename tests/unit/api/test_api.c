@@ -1,6 +1,6 @@
-/* The library as other programs see it: Arrow in every format gives the layer
- * that its rows are, pairs are those of the engine, and what is broken is said.
- */
+/* The library as other programs use it: Arrow arrays of every format give the
+ * layer of their rows, pairs equal those of the engine, and invalid input gives
+ * an error. */
 #include "../../../algs/api/engine/oj_join.h"
 #include "../../../algs/api/library/arrow_features.h"
 #include "../../../algs/ogrjoin.h"
@@ -59,11 +59,11 @@ static void same_feature(const struct oj_flat *a, int64_t row,
     oj_flat_vertices(a, row, &v, &v_end);
     oj_flat_vertices(b, other, &w, &w_end);
     ck_assert_int_eq(v_end - v, w_end - w);
-    ck_assert_int_eq(v_end - v, n); /* a point, or nothing */
+    ck_assert_int_eq(v_end - v, n); /* the feature is one point, or empty */
     same_vertices(a, v, b, w, n);
 }
 
-/* WKB has no bytes for rows without parts: they are NULL there. */
+/* Makes a flat layer of the rows. A row without parts is NULL in WKB. */
 static void flatten_rows(struct arrow_rows *rows,
                          const struct arrow_options *options,
                          struct oj_flat_buf *buf)
@@ -161,7 +161,7 @@ TEST_LOOP(formats, 0, 5)
     }
 }
 
-/* Clean coordinates stay where they are. */
+/* Clean coordinates are used in place, without a copy. */
 TEST(in_place)
 {
     for (int trial = 0; trial < 200; trial++)
@@ -184,24 +184,27 @@ TEST(in_place)
 /* --- joins ------------------------------------------------------------------
  */
 
-/* What goes wrong in a stream of two arrays. */
+/* An error of a stream of two arrays. */
 struct bad_stream
 {
     enum arrow_form form;
-    int schema_code, code; /* what it returns; code: after the first */
+    int schema_code, code; /* what get_schema() and get_next() return; code
+                              counts from the second array on */
     const char *says;
-    struct array_spoil array; /* of the second */
-    int cancels;              /* when the second is asked for */
-    int status, error;        /* of a layer; what a stream of pairs returns */
+    struct array_spoil array; /* change to the second array */
+    int cancels;       /* 1: cancelled when the second array is requested */
+    int status, error; /* expected status of a layer; expected errno of a stream
+                          of pairs */
     const char *text;
 };
 
 static int cancel_flag;
 
-/* Some rows as a stream of arrays, each of all of them. */
+/* A stream that returns the same rows several times. */
 struct arrow_rows_stream
 {
-    const struct arrow_rows *rows, *first; /* first: of the first, or NULL */
+    const struct arrow_rows *rows, *first; /* rows of all arrays; rows of the
+                                              first, NULL: like the others */
     struct arrow_options options;
     int n;
     const struct bad_stream *bad; /* or NULL */
@@ -291,7 +294,8 @@ static struct ogrjoin_settings *settings_of(const char *op, double distance)
     return settings;
 }
 
-/* Row by row what the engine gives for the flat layers. */
+/* The pairs must equal those that the engine finds for the flat layers, row by
+ * row. */
 static void same_pairs(const struct ogrjoin_pairs *pairs,
                        struct arrow_rows *left, struct arrow_rows *right,
                        enum oj_op op, double distance)
@@ -363,7 +367,7 @@ TEST_LOOP(pairs, 0, 4)
         options.form = FORM_INTERLEAVED;
         join_side = layer_of(&right, &options);
         must(ogrjoin_index_new(join_side, settings, &index, &err));
-        ogrjoin_layer_free(join_side); /* the index has it */
+        ogrjoin_layer_free(join_side); /* the index holds a reference to it */
         ogrjoin_settings_free(settings);
         ck_assert_str_eq(ogrjoin_index_backend(index), "cpu");
         must(ogrjoin_join(index, input, &found, &err));
@@ -387,7 +391,7 @@ static int64_t count_batch(const struct ArrowArray *batch, int64_t first_row,
     return batch->length;
 }
 
-/* All batches of a stream; columns are taken out of the first. */
+/* Reads all batches of a stream. Columns are moved out of the first batch. */
 static int64_t read_pairs(struct ArrowArrayStream *stream, int n_arrays,
                           int64_t n_rows, int has_measure)
 {
@@ -461,8 +465,8 @@ TEST_LOOP(streams, 0, 4)
     }
 }
 
-/* The pairs of rows first and following, as lists, are those of whole, as
- * columns. */
+/* The lists of the rows from `first` on must equal the pairs of `whole`, which
+ * are columns. */
 static int64_t same_lists(const struct ogrjoin_pairs *whole,
                           const struct ogrjoin_pairs *lists, int64_t first,
                           int64_t n_before)
@@ -489,7 +493,7 @@ static int64_t same_lists(const struct ogrjoin_pairs *whole,
     return n;
 }
 
-/* Layer by layer, and all that is left after so many rows. */
+/* Joins a source layer by layer, and then all remaining rows at once. */
 static void join_source_in_parts(struct ogrjoin_index *index,
                                  const struct ogrjoin_settings *settings,
                                  struct arrow_rows_stream *rows,
@@ -528,8 +532,8 @@ static void join_source_in_parts(struct ogrjoin_index *index,
     ogrjoin_pairs_free(found);
 }
 
-/* A stream that is cut into layers of any size has the pairs of the whole; ids
- * are compared by the numbers of the whole stream. */
+/* A stream that is read in layers of any size has the pairs of the whole
+ * stream. Ids are row numbers of the whole stream. */
 TEST_LOOP(sources, 0, 4)
 {
     for (int trial = 0; trial < 20; trial++)
@@ -584,7 +588,8 @@ TEST_LOOP(sources, 0, 4)
     }
 }
 
-/* One layer without features, and then none; lists are no record batch. */
+/* A source without rows gives one empty layer and then none. Its lists cannot
+ * become a record batch. */
 TEST(source_without_rows)
 {
     struct arrow_rows rows;
@@ -628,7 +633,7 @@ TEST(source_without_rows)
     ogrjoin_settings_free(settings);
 }
 
-/* Rows are numbers of the whole stream where ids are compared. */
+/* A self join compares row numbers of the whole stream. */
 TEST(self_join)
 {
     struct arrow_rows rows;
@@ -655,7 +660,8 @@ TEST(self_join)
 /* --- several threads --------------------------------------------------------
  */
 
-/* Points, and stars of many corners in rows, of which neighbours overlap. */
+/* Test layers: points, and rows of stars with many corners, of which neighbours
+ * overlap. */
 #define STARS 24
 #define CORNERS 120
 #define SPRINKLED 10000
@@ -713,8 +719,8 @@ static void make_sides(struct shared_sides *s)
     must(ogrjoin_layer_from_arrays(&points, &s->points, &err));
 }
 
-/* What is asked of one index: the points' pairs and, where it takes them, the
- * stars', in turns. */
+/* Settings for one index: it is joined with points and, if it takes them, with
+ * stars, alternately. */
 static const struct
 {
     const char *op, *metric;
@@ -740,7 +746,8 @@ struct sharing
 {
     struct ogrjoin_index *index;
     struct ogrjoin_layer *input[2];
-    struct ogrjoin_pairs *expected[2]; /* by one thread, of another index */
+    struct ogrjoin_pairs *expected[2]; /* expected pairs, found with one thread
+                                          and another index */
     int starts;
 };
 
@@ -771,7 +778,7 @@ static void *join_often(void *user)
     return NULL;
 }
 
-/* Pairs of each input by one thread, each of an index of its own. */
+/* Joins each input with one thread and an index of its own. */
 static void join_alone(const struct ogrjoin_settings *settings,
                        struct ogrjoin_layer *join_side, struct sharing *s)
 {
@@ -837,19 +844,20 @@ static void fails(int status, int expected, const char *text)
 
 static const struct
 {
-    const char *name, *text; /* text NULL: a number */
+    const char *name, *text; /* setting and its text; text NULL: set as a number
+                              */
     double number;
     const char *message;
 } bad_settings[] = {
     {"colour", "red", 0, "no setting \"colour\""},
     {"colour", NULL, 1, "no setting \"colour\""},
-    {"k", "3", 0, "k is a number"},
-    {"op", NULL, 3, "op is a word"},
+    {"k", "3", 0, "setting k must be a number"},
+    {"op", NULL, 3, "setting op must be a word"},
     {"k", NULL, 1.5, "whole number"},
     {"k", NULL, NAN, "whole number"},
     {"threads", NULL, 5000, "from 0 to 4096, not 5000"},
     {"max_distance", NULL, -1, "from 0 to inf"},
-    {"op", "nearby", 0, "no join \"nearby\""},
+    {"op", "nearby", 0, "no op \"nearby\""},
     {"ties", "some", 0, "one of first|all"},
     {"relate", "T", 0, "nine"},
     {"backend", "abacus", 0, "no such backend"},
@@ -960,7 +968,7 @@ static void ends_as(const struct bad_stream *bad, int status,
                   "\"%s\": %d %s", bad->text, status, message);
 }
 
-/* The first array is a layer by itself; the second is at fault. */
+/* The first array is valid and makes a layer; the second is invalid. */
 static void fails_in_source(const struct bad_stream *bad,
                             struct arrow_rows_stream *rows,
                             const struct ogrjoin_settings *settings,
@@ -991,7 +999,8 @@ static void fails_in_source(const struct bad_stream *bad,
     ck_assert_int_eq(rows->n_released, 1);
     cancel_flag = 0;
     if (bad->schema_code != 0 || bad->array.value > INT32_MAX)
-        return; /* one row less than the most is no mistake that shows */
+        return; /* this error cannot occur: one row less than the limit is read
+                 */
     stream = open_rows(rows);
     must(ogrjoin_source_open(&stream, NULL, settings, &source, &err));
     err.message[0] = '\0';
@@ -1030,7 +1039,7 @@ TEST_LOOP(bad_streams, 0, sizeof bad_streams / sizeof *bad_streams)
     ends_as(bad, status, err.message);
     ogrjoin_layer_free(layer);
     fails(ogrjoin_layer_from_stream(&stream, NULL, NULL, &layer, &err),
-          OGRJOIN_ERR_ARG, "the Arrow stream is released");
+          OGRJOIN_ERR_ARG, "the Arrow stream has been released");
     cancel_flag = 0;
     layer = points_at(lines.x, lines.y, 3);
     must(ogrjoin_index_new(layer, settings, &index, &err));
@@ -1083,13 +1092,13 @@ TEST(arrays)
           "must be 0 or more");
     a.part_kind = NULL;
     fails(ogrjoin_layer_from_arrays(&a, &layer, &err), OGRJOIN_ERR_ARG,
-          "without part_kind");
+          "part_kind is missing");
     a.size = 8;
     fails(ogrjoin_layer_from_arrays(&a, &layer, &err), OGRJOIN_ERR_ARG, "size");
 }
 
-/* The pairs of a layer with columns: as many as expected, the first with right
- * as expected. */
+/* Joins a layer that has columns: the number of pairs, and the right feature of
+ * the first pair, must be as expected. */
 static void joins_with(const struct ogrjoin_settings *settings,
                        const struct ogrjoin_columns *left,
                        const struct ogrjoin_columns *right, int64_t n,
@@ -1154,9 +1163,9 @@ TEST(columns_of_features)
 /* --- large sides ------------------------------------------------------------
  */
 
-/* More points than are joined at once: as columns, as lists and in three layers
- * the pairs are those; ids are compared by the numbers of all; and so are they
- * counted. */
+/* The input has more points than are joined at once. The pairs are equal as
+ * columns, as lists and in three layers; ids are row numbers of the whole
+ * input. */
 TEST(large_side_in_pieces)
 {
     enum
@@ -1183,8 +1192,8 @@ TEST(large_side_in_pieces)
     must(ogrjoin_index_new(few, settings, &index, &err));
     must(ogrjoin_join(index, all, &whole, &err));
     must(ogrjoin_join_lists(index, all, &lists, &err));
-    /* neighbours in two rows of 1500 points, and between three rows and these
-     */
+    /* neighbours along 2 rows of 1500 points, and between 3 ordered pairs of
+     * rows */
     ck_assert_int_eq(ogrjoin_pairs_count(whole),
                      2 * (2 * 1499) + 3 * (1500 + 2 * 1499));
     ck_assert_int_eq(same_lists(whole, lists, 0, 0),
@@ -1227,7 +1236,7 @@ TEST(large_side_in_pieces)
 /* --- memory -----------------------------------------------------------------
  */
 
-/* All pairs of a stream; a status in place of its number of an error. */
+/* Counts the pairs of a stream; on an error of the stream returns a status. */
 static int count_streamed(struct ArrowArrayStream *stream, int64_t *n)
 {
     struct ArrowArray batch;
@@ -1243,7 +1252,8 @@ static int count_streamed(struct ArrowArrayStream *stream, int64_t *n)
     }
 }
 
-/* Three rows, and then the others; *n pairs. */
+/* Joins a layer of three rows, then the remaining rows; *n is the number of
+ * pairs. */
 static int join_source_after_layer(struct ogrjoin_index *index,
                                    const struct ogrjoin_settings *settings,
                                    struct ArrowArrayStream *stream, int64_t *n)
@@ -1272,7 +1282,8 @@ static int join_source_after_layer(struct ogrjoin_index *index,
     return status;
 }
 
-/* From streams to Arrow again, at once and array by array; *n pairs. */
+/* Joins a stream with itself, at once and array by array, and exports the pairs
+ * to Arrow; *n is the number of pairs. */
 static int join_stream_with_itself(const struct arrow_rows_stream *rows,
                                    int64_t fails_at, int64_t *n)
 {

@@ -1,7 +1,7 @@
-/* Kinds: unit, degenerate, memory. Texts and vectors out of Arrow columns of
- * every format, alone and in streams, are those of plain arrays; what is broken
- * is said, of columns of geometries, too, whatever bytes lie in offsets, views,
- * places and counts. */
+/* Texts and vectors in Arrow columns of every format, alone and in streams,
+ * give the pairs of plain arrays. Invalid columns, also of geometries, give an
+ * error, whatever bytes are in offsets, views, indices and counts.
+ * Kinds: unit, degenerate, memory. */
 #include "../../../algs/ogrjoin.h"
 
 #include "../../../flatten/base/oj_alloc.h"
@@ -14,7 +14,7 @@
 enum
 {
     N = 6,  /* rows of a side */
-    G = 10, /* rows of geometries */
+    G = 10, /* rows with geometries */
     D = 2,
     N_COLUMNS = 8
 };
@@ -75,7 +75,7 @@ static void put_views(struct ArrowArray *out)
     out->buffers[1] = copy_bytes(views, sizeof views);
 }
 
-/* Places in the texts themselves, backwards. */
+/* Makes dictionary indices that refer to the texts in reverse order. */
 static void put_places(struct ArrowArray *out)
 {
     int8_t places[N];
@@ -164,7 +164,8 @@ static struct ogrjoin_settings *settings_of(const char *setting,
     return s;
 }
 
-static const struct schema_spoil *schema_spoil; /* of each schema, or NULL */
+/* change of each schema, or NULL */
+static const struct schema_spoil *schema_spoil;
 
 static int layer_of(const char *setting, const char *words, const char *side,
                     struct ArrowArray *batch, struct ogrjoin_layer **out)
@@ -182,7 +183,7 @@ static int layer_of(const char *setting, const char *words, const char *side,
     return status;
 }
 
-/* Joins, and gives the right features of all pairs as digits. */
+/* Joins and writes the right features of all pairs as digits. */
 static int join_layers(const char *setting, const char *words,
                        struct ogrjoin_layer *left, struct ogrjoin_layer *right,
                        char digits[100])
@@ -203,7 +204,7 @@ static int join_layers(const char *setting, const char *words,
     return status;
 }
 
-/* Points, to which texts or vectors are given. */
+/* Makes points, to which texts or vectors can be added. */
 static struct ogrjoin_layer *plain_layer(void)
 {
     static const double zero[N] = {0};
@@ -222,7 +223,8 @@ static struct ogrjoin_layer *plain_layer(void)
 static const struct compared
 {
     const char *setting, *words;
-    int column[2]; /* of texts or numbers put together; -1: one */
+    int column[2]; /* columns of texts or numbers that are concatenated; -1: one
+                      column */
 } compared[] = {
     {"similar", "u:0.3", {0, -1}},
     {"similar", "U:0.3", {0, -1}},
@@ -313,7 +315,7 @@ static int get_schema(struct ArrowArrayStream *stream, struct ArrowSchema *out)
     return 0;
 }
 
-/* Each batch without its first row. */
+/* Returns each batch without its first row. */
 static int get_next(struct ArrowArrayStream *stream, struct ArrowArray *out)
 {
     struct batch_stream *self = stream->private_data;
@@ -338,8 +340,8 @@ static void release_stream(struct ArrowArrayStream *stream)
     stream->release = NULL;
 }
 
-/* Two batches as one layer, and each joined by itself: left goes on counting.
- */
+/* Two batches give equal pairs as one layer and one by one; left is numbered
+ * across batches. */
 TEST_LOOP(unit_streams, 0, sizeof compared / sizeof *compared)
 {
     const struct compared *c = &compared[_i];
@@ -396,18 +398,22 @@ static struct ArrowSchema whole = {.format = "i"}, no_format, *no_children[1];
 #define OFFSETS OGRJOIN_ERR_DATA, "offsets"
 #define READ(pairs) OGRJOIN_OK, pairs
 
-/* Pairs of equal numbers 1 2 3 4 5 6 that are taken for shorter ones. */
+/* Expected pairs if the 32-bit integers 1 to 6 are read as bytes, or as 16-bit
+ * integers. */
 #define BYTES "00 11 12 13 15 21 22 23 25 31 32 33 35 44 51 52 53 55 "
 #define SHORTS "00 11 13 15 22 31 33 35 44 51 53 55 "
 
-/* Nodes of the schema: 1 to 8 the columns, 9 and 10 what lists hold. */
+/* Invalid columns. Nodes of the schema: 1 to 8 are columns, 9 and 10 values of
+ * lists. */
 static const struct bad_columns
 {
-    const char *words; /* with a similarity: of similar; else of vector */
+    const char *words; /* text of the setting: similar if it has a similarity,
+                          otherwise vector */
     struct schema_spoil schema;
     struct array_spoil array;
     int status;
-    const char *text; /* of the error, or the pairs with itself */
+    const char *text; /* a part of the error message, or the pairs of the self
+                         join */
 } bad_columns[] = {
     {"x:1", {0}, {0}, OGRJOIN_ERR_ARG, "no column \"x\""},
     {"vu:1", SCHEMA(1, name, NULL), {0}, READ("00 22 44 55 ")},
@@ -481,7 +487,8 @@ TEST_LOOP(unit_refused, 0, sizeof bad_columns / sizeof *bad_columns)
     ogrjoin_layer_free(layer);
 }
 
-/* A layer's own texts and vectors; and streams that cannot be joined. */
+/* Texts and vectors that the caller adds to a layer, and streams that cannot be
+ * joined. */
 TEST(unit_given_columns)
 {
     static const int64_t down[N + 1] = {0, 3, 2, 4, 5, 6, 7},
@@ -499,7 +506,7 @@ TEST(unit_given_columns)
                                   release_stream, &batches};
     struct ArrowArrayStream out;
     fails(join_layers("vector", "u", layer, layer, NULL), OGRJOIN_ERR_ARG,
-          "no vectors");
+          "needs numbers in both layers");
     fails(ogrjoin_layer_set_vectors(layer, down, numbers, &err),
           OGRJOIN_ERR_ARG,
           "offsets of vectors must be 0 or more and never decrease");
@@ -541,7 +548,8 @@ TEST(unit_given_columns)
     ogrjoin_settings_free(s);
 }
 
-/* Rows with a geometry: each is nearest to itself, or to an equal one. */
+/* Counts rows with a geometry: each is nearest to itself or to an equal
+ * geometry. */
 static int64_t count_geometries(struct ogrjoin_layer *layer)
 {
     struct ogrjoin_settings *settings = ogrjoin_settings_new();
@@ -564,16 +572,16 @@ static int64_t count_geometries(struct ogrjoin_layer *layer)
 
 struct bad_arrow
 {
-    int line; /* of this file */
+    int line; /* line number in this file */
     enum arrow_form form;
     enum oj_part_kind kind;
-    const char *traits; /* m: multi, c: a column of a struct, c?: which is not
-                           named, u: without a name */
+    const char *traits; /* m: multi, c: column of a struct, c?: unnamed column,
+                           u: without a name */
     struct schema_spoil schema;
     struct array_spoil array;
     int status;
-    const char *text; /* a part of the message */
-    int64_t n;        /* OGRJOIN_OK: rows with geometries */
+    const char *text; /* expected part of the message */
+    int64_t n;        /* if OGRJOIN_OK: number of rows with geometries */
 };
 
 static int read_bad_arrow(const struct bad_arrow *bad,
@@ -624,21 +632,23 @@ static int read_bad_arrow(const struct bad_arrow *bad,
 #define BAD_VIEW                                                               \
     OGRJOIN_ERR_DATA,                                                          \
         "a view of an Arrow array lies outside of its data buffers", 0
-#define NULL_PART OGRJOIN_ERR_DATA, "a part of a geometry is NULL", 0
+#define NULL_PART OGRJOIN_ERR_DATA, "of a geometry is NULL", 0
 #define ROW_0 OGRJOIN_ERR_DATA, "row 0: broken WKB", 0
 #define MORE_BYTES OGRJOIN_ERR_DATA, "bytes follow after its end", 0
 #define NOT_READ OGRJOIN_ERR_DATA, "row 0: ", 0
 #define NO_COLUMN OGRJOIN_ERR_ARG, "no column \"shape\"", 0
 #define NO_NAME OGRJOIN_ERR_UNSUPPORTED, "column geometry:", 0
 
-/* Metadata: a key with the value of the column, and before it others. */
+/* Arrow metadata: the key of the extension name, which follows after other
+ * keys. */
 #define KEY "\24\0\0\0ARROW:extension:name"
 #define OTHER_KEY "\24\0\0\0ARROW:extension:nome\1\0\0\0x"
 #define TWO_PAIRS "\2\0\0\0" OTHER_KEY KEY "\16\0\0\0geoarrow.point"
 #define META(text) SCHEMA(0, metadata, text)
 
-/* Nodes of a schema: lists, the struct or the pairs of coordinates, x, y; of a
- * column 0 the struct around, 1 the number before it. */
+/* Invalid arrays. Nodes of a schema: lists, then the struct or list of
+ * coordinates, then x and y. For a column, node 0 is the struct around it and
+ * node 1 another column. */
 static const struct bad_arrow bad_arrows[] = {
     {LINES, SCHEMA(0, release, NULL), {0}, SCHEMA_IS_BROKEN},
     {LINES, SCHEMA(0, format, NULL), {0}, SCHEMA_IS_BROKEN},
@@ -762,7 +772,7 @@ TEST_LOOP(bad_arrow, 0, sizeof bad_arrows / sizeof *bad_arrows)
     ogrjoin_layer_free(layer);
 }
 
-/* Points in several pieces, and what is no schema. */
+/* Points in several slices, and structures that are no schema. */
 TEST(many_rows)
 {
     static const struct arrow_rows points = {.kind = OJ_PART_POINT};
@@ -789,8 +799,9 @@ TEST(many_rows)
 /* --- random ones -----------------------------------------------------------
  */
 
-/* Counts, offsets of lists, views and places with wrong bytes; what Arrow does
- * not tell, how long buffers are, stays true. */
+/* Overwrites random bytes of counts, offsets, views and indices. The lengths of
+ * buffers stay right, because Arrow does not store them and the reader cannot
+ * check them. */
 static void spoil_counts(struct ArrowArray *array)
 {
     static const int64_t lengths[] = {-1, 0, 1, N - 1},

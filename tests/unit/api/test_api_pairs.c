@@ -1,6 +1,6 @@
-/* Kinds: unit, memory. What is made of pairs: values, picks, intersections and
- * aggregates; settings that clash; and points on a device where there is none.
- */
+/* Values, picks, intersections and aggregates of pairs; settings that clash;
+ * and points in device memory on a machine without a device.
+ * Kinds: unit, memory. */
 #include "../../../algs/ogrjoin.h"
 
 #include "../../../flatten/base/oj_alloc.h"
@@ -32,7 +32,7 @@ static struct ogrjoin_layer *points_at(const double *x, int64_t n)
     return layer;
 }
 
-/* words: "op=intersects k=2". */
+/* Makes settings from words such as "op=intersects k=2". */
 static struct ogrjoin_settings *settings_of(const char *words)
 {
     struct ogrjoin_settings *settings = ogrjoin_settings_new();
@@ -55,7 +55,7 @@ static struct ogrjoin_settings *settings_of(const char *words)
 static const double three[] = {0, 1, 2};
 static const int64_t text_offset[] = {0, 2, 4, 6};
 
-/* Joins with three settings, and concatenates the texts. */
+/* Joins with three settings and writes the results as one text. */
 static int make_of_pairs(const char *words, int as_lists, int64_t fails_at,
                          struct ogrjoin_pairs **pairs,
                          struct ogrjoin_results *results)
@@ -100,7 +100,7 @@ static const struct made
             {DWITHIN "pick=score", "ababcd", 3, {0, 0, 2}},
             {DWITHIN "pick=most_similar", "ababcd", 3, {0, 0, 2}}};
 
-/* As columns, and as lists. */
+/* Pairs as columns, and as lists. */
 TEST_LOOP(made_of_pairs, 0, 10)
 {
     const struct made *want = &made[_i / 2];
@@ -121,7 +121,8 @@ TEST_LOOP(made_of_pairs, 0, 10)
     ck_assert(ogrjoin_pairs_value(pairs, "overlap_area") == NULL);
     ck_assert(ogrjoin_pairs_value(pairs, "similarity_2") == NULL);
     ck_assert(ogrjoin_pairs_undecided(pairs) == 0);
-    if (_i / 2 == 0) /* from 0 to 1 and back; NaN where they are one point */
+    if (_i / 2 == 0) /* bearing from 0 to 1 and back; NaN for coincident points
+                      */
     {
         const double *bearing = ogrjoin_pairs_value(pairs, "bearing");
         ck_assert(isnan(bearing[0]) && bearing[1] == 45 && bearing[2] == 225);
@@ -140,7 +141,7 @@ TEST_LOOP(made_of_pairs, 0, 10)
         pairs = NULL;
         status = make_of_pairs(want->words, as_lists, i, &pairs, &results);
         (void)oj_alloc_fail_at(0);
-        if (status == OGRJOIN_OK) /* what failed was not needed */
+        if (status == OGRJOIN_OK) /* the failed allocation was not needed */
             ogrjoin_results_free(&results);
         else
             ck_assert_int_eq(status, OGRJOIN_ERR_NOMEM);
@@ -191,7 +192,8 @@ static int join_shapes(const char *words, int64_t fails_at,
     return status;
 }
 
-/* "intersection": the type and the bytes of each WKB. */
+/* Writes a value of all pairs. For "intersection": the type and number of bytes
+ * of each WKB. */
 static void write_values(const struct ogrjoin_pairs *pairs, const char *name,
                          char *out)
 {
@@ -216,7 +218,8 @@ static void write_values(const struct ogrjoin_pairs *pairs, const char *name,
 
 static const struct measured
 {
-    const char *words, *pairs, *name, *values; /* name NULL: no values */
+    /* name NULL: no values are compared */
+    const char *words, *pairs, *name, *values;
 } measured[] = {
     {"op=intersects overlap_area=1", ALL, "overlap_area", "4 0 0 2 2 0 "},
     {"op=intersects overlap_length=1", ALL, "overlap_length", "0 2 0 0 0 1 "},
@@ -273,16 +276,18 @@ static const struct
      OGRJOIN_ERR_ARG},
     {"op=intersects pick=nearest", "needs op nearest or", OGRJOIN_ERR_ARG},
     {"op=intersects pick=score", "a column of scores", OGRJOIN_ERR_ARG},
-    {"op=dwithin max_distance=1 metric=sphere overlap_area=1", "metric planar",
-     OGRJOIN_ERR_ARG},
+    {"op=dwithin max_distance=1 metric=sphere overlap_area=1",
+     "metric to planar", OGRJOIN_ERR_ARG},
     {"op=intersects similar=0.5", "it has 0, not 1", OGRJOIN_ERR_ARG},
-    {"op=similar similar=a", "does not say how similar", OGRJOIN_ERR_ARG},
-    {"op=similar vector=a", "does not say how different", OGRJOIN_ERR_ARG},
-    {"op=similar vector=a max_difference=1", "no vectors", OGRJOIN_ERR_ARG},
+    {"op=similar similar=a", "similar needs a threshold", OGRJOIN_ERR_ARG},
+    {"op=similar vector=a", "vector needs a maximum difference",
+     OGRJOIN_ERR_ARG},
+    {"op=similar vector=a max_difference=1", "needs numbers in both layers",
+     OGRJOIN_ERR_ARG},
     {"op=intersects word_map=st", "word", OGRJOIN_ERR_DATA},
-    {"op=intersects max_pairs=5", "than max_pairs allows",
+    {"op=intersects max_pairs=5", "than the setting max_pairs allows",
      OGRJOIN_ERR_TOO_MANY},
-    {"op=intersects max_pairs=1 threads=1", "than max_pairs allows",
+    {"op=intersects max_pairs=1 threads=1", "than the setting max_pairs allows",
      OGRJOIN_ERR_TOO_MANY},
 };
 
@@ -294,7 +299,7 @@ TEST_LOOP(conflicts, 0, sizeof conflicts / sizeof *conflicts)
     ck_assert_ptr_null(pairs);
 }
 
-/* Values of the right features, of which number 1 has none. */
+/* Values of the right features; feature 1 has none. */
 static const int64_t integers[] = {160, 16, 4, 1},
                      huge[] = {INT64_MAX, 0, 1, 1},
                      byte_offset[] = {0, 1, 3, 3, 4};
@@ -312,7 +317,8 @@ static const struct aggregated
 {
     const char *share, *function;
     const struct ogrjoin_values *values;
-    const char *results; /* -: NULL; or a part of the message */
+    const char *results; /* expected results, - for NULL; or a part of the error
+                            message */
     int status;
 } aggregated[] = {
     {"0", "count", NULL, "3 3 0 ", 0},
@@ -330,7 +336,7 @@ static const struct aggregated
     {"0", "sum", &of[4], "needs a column", OGRJOIN_ERR_ARG},
     {"0", "sum", &of[5], "size", OGRJOIN_ERR_ARG},
     {"0", "sum", &of[2], "numbers", OGRJOIN_ERR_ARG},
-    {"0", "concat", &of[0], "takes texts", OGRJOIN_ERR_ARG},
+    {"0", "concat", &of[0], "takes a column of texts", OGRJOIN_ERR_ARG},
     {"0", "total", &of[0], "total", OGRJOIN_ERR_ARG},
     {"0", "sum", &of[3], "64 bits", OGRJOIN_ERR_LIMIT},
 };
@@ -399,12 +405,13 @@ TEST(device_points)
         size_t size;
         int64_t n, stride;
         const char *message;
-        int status; /* 0: no device, or x is not there */
+        int status; /* expected status; 0: no device, or x is not in device
+                       memory */
     } bad[] = {
         {"backend=cpu", 0, 1, 1, "auto, not cpu", OGRJOIN_ERR_ARG},
         {"pick=first", 0, 1, 1, "distances only", OGRJOIN_ERR_UNSUPPORTED},
         {"one_to_one=1", 0, 1, 1, "distances only", OGRJOIN_ERR_UNSUPPORTED},
-        {"k=1", 8, 1, 1, "size must be", OGRJOIN_ERR_ARG},
+        {"k=1", 8, 1, 1, "the member size of", OGRJOIN_ERR_ARG},
         {"k=1", 0, -1, 1, "not -1 and 1", OGRJOIN_ERR_ARG},
         {"k=1", 0, INT64_C(1) << 31, 1, "not 2147483648", OGRJOIN_ERR_ARG},
         {"k=1", 0, 1, 0, "not 1 and 0", OGRJOIN_ERR_ARG},

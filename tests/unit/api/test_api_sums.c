@@ -1,5 +1,5 @@
-/* Kinds: unit, memory. Exact sums of groups: parts as words, errors, failing
- * allocations. */
+/* Exact sums of groups: export as words, errors, and failing allocations.
+ * Kinds: unit, memory. */
 #include "../../../algs/ogrjoin.h"
 
 #include "../../../flatten/base/oj_alloc.h"
@@ -40,7 +40,8 @@ static int make_parts(double *out)
     {
         ogrjoin_sums_words(part, offset, NULL);
         ck_assert_int_gt(offset[3], offset[2] + 1);
-        ck_assert_int_eq(offset[2], offset[1]); /* a sum of nothing */
+        /* a sum without addends has no words */
+        ck_assert_int_eq(offset[2], offset[1]);
         ogrjoin_sums_words(part, offset, word);
         status = ogrjoin_sums_merge(whole, 3, at, offset, word, &err);
     }
@@ -101,7 +102,7 @@ TEST(unit_errors)
           OGRJOIN_ERR_DATA, "99999");
     fails(ogrjoin_sums_merge(sums, 1, group, back, word, &err),
           OGRJOIN_ERR_DATA, "offset[1]");
-    ogrjoin_sums_values(sums, out); /* nothing was added */
+    ogrjoin_sums_values(sums, out); /* the failed call has added nothing */
     ck_assert(out[0] == 0.0 && out[1] == 0.0 && out[2] == 0.0);
     must(ogrjoin_sums_add_integers(sums, 2, group, integer, &err));
     must(ogrjoin_sums_integers(sums, whole, &err));

@@ -1,7 +1,8 @@
-/* Kinds: unit, degenerate, memory. Two Arrow streams joined into one of rows:
- * the rows of every how, however the input is cut; aggregates; settings that
- * make no sense; cancel, progress, errors of streams; an index that is there;
- * several threads; classes of values; failing allocations. */
+/* Two Arrow streams are joined into a stream of rows: the rows of every value
+ * of how, for any size of the input arrays; aggregates; invalid settings;
+ * cancelling, progress and errors of streams; an existing index; several
+ * threads; classes of values; failing allocations.
+ * Kinds: unit, degenerate, memory. */
 #include "../../../algs/ogrjoin.h"
 
 #include "../../../algs/api/arrow/oj_arrow_column.h"
@@ -16,18 +17,18 @@
 enum
 {
     MOST_ROWS = 8,
-    N_COLUMNS = 4, /* id x y name */
+    N_COLUMNS = 4, /* columns id, x, y, name */
     TEXT = 2000
 };
 
-/* Points on a line, with a name or without. */
+/* A side of points on a line, with or without names. */
 struct point_side
 {
     int n;
     double x[MOST_ROWS];
     const char *name[MOST_ROWS];
-    int at_once;  /* rows of an array; 0: all */
-    int fails_at; /* array that cannot be read; 0: none */
+    int at_once;  /* rows per array; 0: all rows */
+    int fails_at; /* number of the array that fails; 0: none */
 };
 
 static const struct point_side left = {
@@ -176,7 +177,7 @@ static void put_value(const struct ArrowSchema *schema,
                  (long long)((const int64_t *)values)[at]);
 }
 
-/* 1: name is one of the words of a list. */
+/* 1 if name is an element of the list. */
 static int is_named(const char *list, const char *name)
 {
     size_t n = strlen(name);
@@ -188,7 +189,7 @@ static int is_named(const char *list, const char *name)
     return 0;
 }
 
-/* Columns of these names, | between rows. */
+/* Writes the values of the named columns; rows are separated by |. */
 static int read_rows(struct ArrowArrayStream *rows, const char *columns,
                      char *text)
 {
@@ -317,7 +318,7 @@ static const struct
      "x |x |y |- |- |z |"},
 };
 
-/* However the input and its rows are cut. */
+/* The rows do not depend on the sizes of arrays and batches. */
 TEST_LOOP(rows_of_every_kind, 0, (int)(sizeof cases / sizeof *cases))
 {
     struct ogrjoin_settings *settings = settings_of(cases[_i].words);
@@ -352,7 +353,7 @@ TEST(one_to_one_takes_all_rows)
     ogrjoin_settings_free(settings);
 }
 
-/* Without rows there are columns. */
+/* A join of empty sides still has columns. */
 TEST(sides_without_rows)
 {
     static const char *const words[] = {"op", "nearest", "how", "full", NULL};
@@ -368,7 +369,8 @@ TEST(sides_without_rows)
     ogrjoin_settings_free(settings);
 }
 
-/* One join side, several inputs, in any order of freeing. */
+/* One join side is joined with several inputs; everything is freed in any
+ * order. */
 TEST(rows_are_kept)
 {
     static const char *const words[] = {"op", "nearest", NULL};
@@ -421,7 +423,7 @@ static const struct
     {{"op", "nearest", "pick", "max:name", NULL}, "max and min"},
     {{"op", "nearest", "geometry", "join", NULL}, "no column of geometries"},
     {{"op", "nearest", "exclude", "me", NULL}, "exclude is"},
-    {{"op", "dwithin", NULL}, "takes a max_distance"},
+    {{"op", "dwithin", NULL}, "needs a maximum distance"},
     {{"op", "nearest", "left_fid", "name", NULL}, "must be an integer"},
     {{"op", "nearest", "name_fid", "id", NULL}, "another name"},
 };
@@ -466,7 +468,7 @@ TEST(cancel_ends_a_stream)
     cancel = 1;
     ck_assert_int_eq(rows.get_next(&rows, &array), ECANCELED);
     ck_assert_ptr_nonnull(rows.get_last_error(&rows));
-    cancel = 0; /* an answer without some rows is none */
+    cancel = 0; /* no record batch may be incomplete */
     ck_assert_int_eq(rows.get_next(&rows, &array), ECANCELED);
     rows.release(&rows);
 }
@@ -523,7 +525,8 @@ TEST(errors_of_sides)
 /* --- an index that is there, and several threads -----------------------------
  */
 
-/* Of the right side's points, as settings ask; NULL: they make none. */
+/* Makes an index of the right side's points for the settings; NULL if they are
+ * invalid. */
 static struct ogrjoin_index *
 index_right(const struct ogrjoin_settings *settings)
 {
@@ -582,7 +585,7 @@ TEST_LOOP(an_index_that_is_there, 0, N_CASES)
     ogrjoin_rows_free(rows);
 }
 
-/* Allocations of the first join of a side. */
+/* Counts the allocations of the first join with a side. */
 static int64_t count_allocations(struct ogrjoin_index *index,
                                  const struct ogrjoin_settings *settings)
 {
@@ -597,7 +600,7 @@ static int64_t count_allocations(struct ogrjoin_index *index,
     return n;
 }
 
-/* A join that takes the index reads no features and makes none. */
+/* A join that gets an index neither reads features nor builds an index. */
 TEST(no_second_index)
 {
     static const char *const words[] = {"op", "nearest", "ties", "all", NULL};
@@ -630,7 +633,7 @@ static void *join_all_cases(void *user)
     return NULL;
 }
 
-/* Each asks for something else, so that the kept index changes all the time. */
+/* Each thread uses other settings, so the kept index is replaced constantly. */
 TEST(threads_join_one_side)
 {
     struct ogrjoin_rows *rows = open_right();
@@ -651,7 +654,7 @@ TEST(threads_join_one_side)
  * --------------------------------------------------------
  */
 
-/* A column of the left or right side. */
+/* Finds the classes of a column of the left or right side. */
 static void classes_of(struct ogrjoin_classes *classes, int column,
                        const char *expected)
 {
@@ -698,8 +701,8 @@ static struct ogrjoin_classes *classes_of_right(int column)
     return classes;
 }
 
-/* id: 10 .. 14, 10 .. 13; px: 0 1 5 20 9, 0.5 5 6 100; name: a b - d e, x y - z
- */
+/* Values of the sides. id: 10 .. 14 and 10 .. 13; px: 0 1 5 20 9 and 0.5 5 6
+ * 100; name: a b - d e and x y - z. */
 TEST(classes_of_values)
 {
     struct ogrjoin_classes *ids = classes_of_right(0);
@@ -742,8 +745,8 @@ TEST_LOOP(memory, 0, (int)(sizeof cases / sizeof *cases))
     ogrjoin_settings_free(settings);
 }
 
-/* Classes of the right side's names, found among themselves; the at-th
- * allocation fails. */
+/* Finds classes of the right side's names among themselves; allocation number
+ * `at` fails. */
 static int find_in_classes(int64_t at)
 {
     struct ArrowArrayStream stream = open_side(&right);

@@ -1,5 +1,6 @@
-/* Kinds: unit, degenerate, property (random against a plain model), memory. The
- * builder of flat layers and the check of them. */
+/* The builder of flat layers, and the function that checks them.
+ * Kinds: unit, degenerate, property (random, compared with a plain model),
+ * memory. */
 #include "../run_tests.h"
 
 #include "../../../flatten/arrays/oj_flat.h"
@@ -9,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Part after part, ring after ring: kinds are given as letters p l a, rings as
- * numbers of vertices, vertex number v of all is (v, v * v). */
+/* Adds rings and parts one after another. Kinds are letters (p l a), rings are
+ * numbers of vertices; vertex number v of a feature is (v, v * v). */
 static void add_ring(struct oj_flat_buf *buf, int64_t n, double start)
 {
     double *x, *y;
@@ -160,7 +161,7 @@ TEST(degenerate_empty_members_and_open_rings)
     add_ring(&buf, 1, 5); /* one vertex: closed */
     add_ring(&buf, 2, 7); /* open */
     part(&buf, OJ_PART_POLYGON);
-    add_ring(&buf, 0, 1); /* an empty shell takes its hole with it */
+    add_ring(&buf, 0, 1); /* an empty shell also removes its hole */
     add_ring(&buf, 4, 1);
     part(&buf, OJ_PART_LINE);
     add_ring(&buf, 0, 1);
@@ -169,7 +170,7 @@ TEST(degenerate_empty_members_and_open_rings)
     ck_assert_int_eq(oj_flat_buf_vertices(&buf, 1, &x, &y, NULL), OJ_OK);
     *x = *y = NAN;
     part(&buf, OJ_PART_LINE);
-    add_ring(&buf, 2, 30); /* a line is never closed */
+    add_ring(&buf, 2, 30); /* lines are not closed */
     end(&buf);
     flat = oj_flat_buf_view(&buf);
     ck_assert_int_eq(flat.n_parts, 2);
@@ -184,7 +185,7 @@ TEST(degenerate_empty_members_and_open_rings)
     ck_assert_int_eq(buf.counts.n_rings_closed, 2);
     ck_assert_int_eq(buf.counts.n_empty, 0);
 
-    begin(&buf, 2); /* nothing but empty members: an empty feature */
+    begin(&buf, 2); /* a feature of empty members only is empty */
     part(&buf, OJ_PART_LINE);
     part(&buf, OJ_PART_POLYGON);
     add_ring(&buf, 0, 1);
@@ -223,7 +224,8 @@ TEST(degenerate_not_finite_takes_the_feature)
     ck_assert_int_eq(buf.part_kinds, 0);
 }
 
-/* In both forms: 1e150 itself joins, the next number does not. */
+/* In both forms, the coordinate 1e150 is accepted and the next larger number is
+ * not. */
 TEST(degenerate_points_beyond_most)
 {
     static const double ends[] = {1e150, -1e150};
@@ -264,7 +266,7 @@ TEST(unit_drop_not_finite)
     for (int i = 0; i < 4; i++)
         point(&buf, i, i, i);
     ck_assert_int_eq(oj_flat_buf_add_null(&buf, 4, NULL), OJ_OK);
-    buf.x[0] = INFINITY; /* before first: not looked at */
+    buf.x[0] = INFINITY; /* vertices before first are not checked */
     buf.y[2] = NAN;
     buf.y[1] = -1e151;
     ck_assert_int_eq(oj_flat_buf_drop_not_finite(&buf, 1, &n, NULL), OJ_OK);
@@ -307,7 +309,8 @@ TEST(unit_drop_not_finite)
     ck_assert_double_eq(flat.x[3 + 19], 8);
 }
 
-/* A model that never moves anything: it knows beforehand what stays. */
+/* The plain model decides in advance which vertices remain, so it never has to
+ * move any. */
 TEST_LOOP(property_random_features_like_a_plain_model, 0, 20)
 {
     LAYER buf = {0};
@@ -419,11 +422,11 @@ TEST(unit_check_finds_what_is_wrong)
     ck_assert_int_eq(oj_flat_check(&bad, NULL), OJ_ERR_ARG);
     y[2] = 1e151;
     ck_assert_int_eq(oj_flat_check(&bad, NULL), OJ_ERR_ARG);
-    x[2] = NAN; /* no geometry */
+    x[2] = NAN; /* NaN: no geometry */
     ck_assert_int_eq(oj_flat_check(&bad, NULL), OJ_OK);
 }
 
-static oj_status build(struct oj_flat_buf *buf, struct oj_error *err)
+static oj_status build_features(struct oj_flat_buf *buf, struct oj_error *err)
 {
     double *x, *y;
     for (int i = 0; i < 40; i++)
@@ -453,7 +456,7 @@ TEST(memory_every_allocation_may_fail)
         struct oj_flat flat;
         oj_status status;
         oj_alloc_fail_at(n);
-        status = build(&buf, NULL);
+        status = build_features(&buf, NULL);
         oj_alloc_fail_at(0);
         if (status != OJ_OK)
         {
@@ -462,7 +465,7 @@ TEST(memory_every_allocation_may_fail)
         }
         flat = oj_flat_buf_view(&buf);
         ck_assert_int_eq(oj_flat_check(&flat, NULL), OJ_OK);
-        /* and it goes on as if nothing had happened */
+        /* the builder can be used as if the failed call had not happened */
         point(&buf, 99, 5, 5);
         flat = oj_flat_buf_view(&buf);
         ck_assert_int_eq(oj_flat_check(&flat, NULL), OJ_OK);
@@ -475,14 +478,14 @@ TEST(memory_every_allocation_may_fail)
     }
 }
 
-/* Every run of features, as a layer of its own, has their parts, rings and
- * vertices, and those alone. */
+/* Every slice of features has their parts, rings and vertices, and no others.
+ */
 TEST(unit_slices)
 {
     LAYER buf = {0};
     struct oj_flat_slice slice = {0};
     struct oj_flat flat;
-    ck_assert_int_eq(build(&buf, NULL), OJ_OK);
+    ck_assert_int_eq(build_features(&buf, NULL), OJ_OK);
     flat = oj_flat_buf_view(&buf);
     for (int64_t first = 0; first < flat.n_features; first++)
     {

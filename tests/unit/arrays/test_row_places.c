@@ -1,5 +1,6 @@
-/* Kinds: truth cases, property. Which rows an answer gives, for every way of
- * keeping rows and every form of answer, and their FIDs. */
+/* The rows that an answer gives, and their FIDs, for every value of -how and
+ * every form of answer.
+ * Kinds: truth cases, property. */
 #include "../run_tests.h"
 
 #include "../../../flatten/arrays/oj_row_places.h"
@@ -23,7 +24,7 @@ enum form
     N_FORMS
 };
 
-/* Pairs of rows, in the plainest form. */
+/* Pairs of rows in the simplest form. */
 struct plain
 {
     int n[N_ROWS];
@@ -58,7 +59,7 @@ static void make_lists(const struct plain *plain, int scattered,
         OJ_OK);
     for (int i = 0; i < N_ROWS; i++)
     {
-        /* scattered: the last row first, with gaps */
+        /* scattered: rows are stored in reverse order, with gaps */
         int row = scattered ? N_ROWS - 1 - i : i;
         m->offset[row << scattered] = entry;
         for (int p = 0; p < plain->n[row]; p++)
@@ -105,7 +106,8 @@ static void make_matches(const struct plain *plain, enum form form,
         make_one_to_one(plain, form == FORM_TIED, m);
 }
 
-/* Takes all places, some at a time, and asserts their number beforehand. */
+/* Takes all places, at most at_once at a time; their number was computed
+ * before. */
 static int64_t take_all(struct oj_row_places *places, int64_t at_once,
                         struct oj_row_place *out)
 {
@@ -120,7 +122,7 @@ static int64_t take_all(struct oj_row_places *places, int64_t at_once,
     return n;
 }
 
-/* The place of a pair, of a row without one (pair -1). */
+/* Checks the place of a pair, or of a row without a pair (pair -1). */
 static void check_place(const struct plain *plain, int row, int pair,
                         int64_t first_row, const struct oj_matches *m,
                         const struct oj_row_place *place)
@@ -137,7 +139,7 @@ static void check_place(const struct plain *plain, int row, int pair,
     ck_assert_int_eq(place->fid, OJ_NO_FID);
 }
 
-/* Every form by every way of keeping rows, of the answers of one row. */
+/* The rows of random answers in every form, with every value of -how. */
 TEST_LOOP(property_rows_of_answers, 0, N_FORMS * 4)
 {
     enum form form = (enum form)(_i / 4);
@@ -167,7 +169,7 @@ TEST_LOOP(property_rows_of_answers, 0, N_FORMS * 4)
     oj_matches_free(&m);
 }
 
-/* Of rows of which one pair was picked, all are counted. */
+/* If one pair of a row was picked, the count still includes all its pairs. */
 TEST(truth_picked_rows_count_all_pairs)
 {
     struct oj_row_places places = oj_row_places_make(OJ_HOW_LEFT);
@@ -210,7 +212,7 @@ TEST(truth_unmatched_join_rows)
     ck_assert_int_eq(oj_row_places_next(&places, out, 6), 0);
 }
 
-/* Right and full joins: of input rows as inner and left. */
+/* Right and full joins treat input rows like inner and left joins. */
 TEST(truth_how_of_input_rows)
 {
     static const enum oj_how of[] = {OJ_HOW_LEFT, OJ_HOW_INNER, OJ_HOW_SEMI,
@@ -225,7 +227,7 @@ TEST(truth_how_of_input_rows)
     }
 }
 
-/* One input feature with three pairs, at each of these FIDs. */
+/* One input feature with several FIDs has three pairs at each of these FIDs. */
 TEST(truth_spread_fids)
 {
     static const int64_t fids[] = {0, 7, -1, -8, INT64_MAX / 3 + 1, INT64_MIN};
@@ -260,14 +262,16 @@ TEST(truth_spread_fids)
     oj_matches_free(&m);
 }
 
-/* FIDs below 0 and at the ends: rows in range have one, others none. */
+/* FIDs that are negative or at the limits of int64_t: rows in range keep an
+ * FID, others get none. */
 TEST(truth_spread_fids_at_the_ends)
 {
     static const int64_t least = INT64_MIN / 3; /* rounded towards 0 */
     struct oj_row_places places = oj_row_places_make(OJ_HOW_INNER);
     struct oj_row_place out[3];
     struct oj_matches m = {0};
-    int64_t fid = least - 1; /* its rows: INT64_MIN - 1, INT64_MIN, ... */
+    int64_t fid = least - 1; /* its rows would be INT64_MIN - 1, INT64_MIN, ...
+                              */
     ck_assert_int_eq(oj_matches_reserve(&m, 1, 3, 1, NULL), OJ_OK);
     m.offset[0] = 0;
     m.offset[1] = 3;

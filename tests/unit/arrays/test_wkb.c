@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The bytes in memory of exactly their size, so that a sanitizer sees a read
- * past their end. */
+/* Copies the bytes to memory of exactly their size, so that a sanitizer reports
+ * a read beyond the end. */
 static oj_status add(struct oj_flat_buf *buf, const struct wkb *w, size_t n,
                      struct oj_error *err)
 {
@@ -83,7 +83,7 @@ TEST_LOOP(unit_coordinates_are_those_of_the_bytes, 0, 2)
         ck_assert_double_eq(flat.x[5 + i], 0.1 + 0.25 + i);
     ck_assert_double_eq(flat.x[8], 0.1 + 0.25);
     oj_flat_buf_clear(&buf);
-    w.n = 0; /* a sign is a sign, of zero too */
+    w.n = 0; /* the sign matters, also of zero */
     wkb_point(&w, 0, -0.0, 5e-324);
     ck_assert_int_eq(add(&buf, &w, w.n, NULL), OJ_OK);
     ck_assert(signbit(buf.x[0]));
@@ -134,7 +134,7 @@ TEST_LOOP(degenerate_every_cut_is_refused, 0, WKB_SEEDS)
             ck_assert_int_eq(buf.n_vertices, n_vertices);
             ck_assert_int_eq(buf.n_features, 1);
         }
-        wkb_byte(&w, 0); /* and so is a byte too many */
+        wkb_byte(&w, 0); /* one byte too many is refused, too */
         ck_assert_int_eq(add(&buf, &w, w.n, &err), OJ_ERR_DATA);
         ck_assert_int_eq(buf.n_features, 1);
     }

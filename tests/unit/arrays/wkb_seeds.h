@@ -1,6 +1,6 @@
-/** Geometries as WKB, made byte by byte: every type, dimension, byte order and
- *  way of marking them. For the tests and the fuzzer of the reader.
- */
+/** Geometries as WKB, written byte by byte: every type, dimension, byte order
+ * and way of marking dimensions. For the tests and the fuzzer of the WKB
+ * reader. */
 #ifndef OJ_WKB_SEEDS_H
 #define OJ_WKB_SEEDS_H
 
@@ -49,7 +49,7 @@ static inline void wkb_header_count(struct wkb *w, uint32_t type, uint32_t n)
     wkb_u32(w, n);
 }
 
-/* How many ordinates a vertex of this type has. */
+/* Number of ordinates of a vertex of this type. */
 static inline int wkb_ordinates(uint32_t type)
 {
     uint32_t thousands = (type & 0x1FFFFFFFu) / 1000;
@@ -71,7 +71,7 @@ static inline void wkb_point(struct wkb *w, uint32_t flags, double x, double y)
     wkb_vertex(w, flags, x, y);
 }
 
-/* n vertices (x + i, y + i * i), and the first again when closed. */
+/* Writes n vertices (x + i, y + i * i), and the first again if closed. */
 static inline void wkb_vertices(struct wkb *w, uint32_t flags, uint32_t n,
                                 int closed, double x, double y)
 {
@@ -89,7 +89,7 @@ static inline void wkb_line(struct wkb *w, uint32_t flags, uint32_t n, double x,
     wkb_vertices(w, flags, n, 0, x, y);
 }
 
-/* A shell of four vertices and a hole of three. */
+/* Writes a polygon with a shell of four vertices and a hole of three. */
 static inline void wkb_polygon(struct wkb *w, uint32_t flags, int closed,
                                double x, double y)
 {
@@ -103,8 +103,8 @@ enum
     WKB_SEEDS = 22
 };
 
-/* Seed number 0 <= i < WKB_SEEDS with the type's flags and byte order. Returns
- * the number of parts that it has, or -1 when the reader has to refuse it. */
+/* Writes seed i, 0 <= i < WKB_SEEDS, with the flags of its type and its byte
+ * order. Returns its number of parts, or -1 if the reader must refuse it. */
 static inline int wkb_seed(struct wkb *w, int i, uint32_t flags, int big_endian)
 {
     const double none = (double)__builtin_nanf("");
@@ -134,11 +134,11 @@ static inline int wkb_seed(struct wkb *w, int i, uint32_t flags, int big_endian)
         case 6:
             wkb_header_count(w, flags + 3, 0);
             return 0;
-        case 7: /* one point: the short form will do */
+        case 7: /* a single point: may be stored in the short form */
             wkb_header_count(w, flags + 4, 1);
             wkb_point(w, flags, 7, 8);
             return 1;
-        case 8: /* members in both byte orders, one of them empty */
+        case 8: /* members in both byte orders; one is empty */
             wkb_header_count(w, flags + 4, 3);
             wkb_point(w, flags, 7, 8);
             w->big_endian = !big_endian;
@@ -161,7 +161,7 @@ static inline int wkb_seed(struct wkb *w, int i, uint32_t flags, int big_endian)
         case 11:
             wkb_header_count(w, flags + 7, 0);
             return 0;
-        case 12: /* a collection in a collection, an empty one in it */
+        case 12: /* a collection that contains an empty collection */
             wkb_header_count(w, flags + 7, 4);
             wkb_point(w, flags, 1, 1);
             wkb_header_count(w, flags + 7, 2);
@@ -188,7 +188,7 @@ static inline int wkb_seed(struct wkb *w, int i, uint32_t flags, int big_endian)
         case 16:
             wkb_point(w, flags, 1, none);
             return 0;
-        case 17: /* a member that does not belong */
+        case 17: /* a member of a wrong type */
             wkb_header_count(w, flags + 4, 2);
             wkb_point(w, flags, 1, 1);
             wkb_line(w, flags, 2, 1, 1);
@@ -206,7 +206,7 @@ static inline int wkb_seed(struct wkb *w, int i, uint32_t flags, int big_endian)
             wkb_u32(w, 0xFFFFFFFFu);
             wkb_double(w, 1);
             return -1;
-        default: /* one vertex in a line, one in a ring */
+        default: /* a line with one vertex, a ring with one vertex */
             wkb_header_count(w, flags + 7, 2);
             wkb_line(w, flags, 1, 1, 1);
             wkb_header_count(w, flags + 3, 1);

@@ -1,6 +1,7 @@
-/* Kinds: unit, property, memory. Columns of every type that is built, filled
- * with random values, read as what was put; rows that are given up and put
- * again; limits; types that are not built; failing allocations. */
+/* Columns of every supported type are filled with random values and read back;
+ * rows are discarded and written again; limits, unsupported types, and failing
+ * allocations.
+ * Kinds: unit, property, memory. */
 #include "../../../algs/api/arrow/oj_arrow_column.h"
 #include "../../../flatten/base/oj_alloc.h"
 #include "../random_numbers.h"
@@ -24,14 +25,14 @@ static void must(oj_status status)
 static const struct
 {
     const char *format;
-    int size; /* bytes of a value; 0: bits; -4, -8: of an offset */
+    int size; /* bytes of a value; 0: bits; -4, -8: bytes of an offset */
 } cases[] = {{"b", 0},    {"c", 1},  {"S", 2},  {"s", 2},      {"i", 4},
              {"l", 8},    {"f", 4},  {"g", 8},  {"tdD", 4},    {"ttm", 4},
              {"tsm:", 8}, {"u", -4}, {"Z", -8}, {"tsm:UTC", 8}};
 
 #define N_CASES (int)(sizeof cases / sizeof *cases)
 
-/* What a row was filled with. */
+/* The value that was stored in a row. */
 struct row_value
 {
     int is_null;
@@ -117,8 +118,8 @@ static void expect_value(const struct ArrowArray *array, int i, int64_t row,
     ck_assert_int_eq(read_integer(array, i, row), integer);
 }
 
-/* Fills a column, gives up some rows and puts them again, and takes it twice.
- */
+/* Fills a column, discards some rows and writes them again; makes an array of
+ * it twice. */
 static void fill_and_read(int i, int is_nullable, int nulls, int n_expected)
 {
     const struct ArrowSchema schema = {
@@ -135,7 +136,7 @@ static void fill_and_read(int i, int is_nullable, int nulls, int n_expected)
         {
             values[row] = make_value(nulls);
             put_value(&column, i, row, &values[row]);
-            if (pick(20) == 0) /* up to eight rows are given up */
+            if (pick(20) == 0) /* discards up to eight rows */
                 row -= pick(row < 8 ? row + 1 : 8);
         }
         must(oj_arrow_column_finish(&column, n, &array, &err));
@@ -160,7 +161,8 @@ TEST_LOOP(values, 0, N_CASES)
         fill_and_read(_i, pick(4) > 0, pick(3) * 30, pick(2) * pick(400));
 }
 
-/* Lists of texts: the rows of the item column are the values. */
+/* A list of texts: the rows of the item column are the elements of the lists.
+ */
 TEST(lists)
 {
     struct ArrowSchema schema;
@@ -198,7 +200,7 @@ TEST(lists)
     ck_assert_int_eq(array.children[0]->null_count, 0);
     ck_assert_int_eq(memcmp(array.children[0]->buffers[2], "aababcd", 3), 0);
     oj_arrow_array_release(&array);
-    must(oj_arrow_column_put_null(&column, 0, &err)); /* no values at all */
+    must(oj_arrow_column_put_null(&column, 0, &err)); /* only NULLs */
     must(oj_arrow_column_finish(&column, 1, &array, &err));
     ck_assert_int_eq(array.children[0]->length, 0);
     ck_assert_ptr_nonnull(array.children[0]->buffers[1]);
@@ -208,7 +210,7 @@ TEST(lists)
     oj_arrow_schema_release(&schema);
 }
 
-/* A value beyond the limit is not stored, and a shorter one can follow. */
+/* A value beyond the limit is not stored; a shorter one can still be stored. */
 TEST(limits)
 {
     struct oj_arrow_column column;

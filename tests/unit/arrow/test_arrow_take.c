@@ -1,6 +1,6 @@
-/* Kinds: property, degenerate, memory. Rows taken of random arrays of every
- * type, nested in each other, in several chunks, read as the rows that they
- * came from. */
+/* Rows are taken from random arrays of every type, nested and in several
+ * chunks, and compared with the original rows.
+ * Kinds: property, degenerate, memory. */
 #include "../../../algs/api/arrow/oj_arrow_plain_values.h"
 #include "../../../algs/api/arrow/oj_arrow_take.h"
 #include "../../../flatten/base/oj_alloc.h"
@@ -101,7 +101,7 @@ static void *random_bytes(int64_t n)
     return bytes;
 }
 
-/* Offsets of n elements, of which the first does not begin at 0. */
+/* Makes offsets of n elements; the first offset is not 0. */
 static void *random_offsets(int64_t n, int is_large, int64_t *end)
 {
     int64_t at = pick(3);
@@ -183,7 +183,7 @@ static int n_buffers_of(const char *format)
                                                                         : 2;
 }
 
-/* Elements 0 to n - 1 of the buffers. */
+/* Fills the buffers of elements 0 to n - 1. */
 static void fill_array(const struct ArrowSchema *schema, int64_t n,
                        struct ArrowArray *out)
 {
@@ -250,7 +250,7 @@ static void make_array(const struct ArrowSchema *schema, int64_t length,
 /* --- rows as texts: the plain way -------------------------------------------
  */
 
-static void put(char *text, const char *format, ...)
+static void append_format(char *text, const char *format, ...)
 {
     size_t n = strlen(text);
     va_list arguments;
@@ -262,7 +262,7 @@ static void put(char *text, const char *format, ...)
 static void put_hex(char *text, const void *bytes, int64_t n)
 {
     for (int64_t i = 0; i < n; i++)
-        put(text, "%02x", ((const uint8_t *)bytes)[i]);
+        append_format(text, "%02x", ((const uint8_t *)bytes)[i]);
 }
 
 static int64_t int_at(const void *values, size_t size, int64_t i)
@@ -280,10 +280,10 @@ static void put_range(const struct ArrowSchema *schema,
                       const struct ArrowArray *array, int64_t first, int64_t n,
                       char *text)
 {
-    put(text, "[");
+    append_format(text, "[");
     for (int64_t i = 0; i < n; i++)
         put_row(schema->children[0], array->children[0], first + i, text);
-    put(text, "]");
+    append_format(text, "]");
 }
 
 static void put_view(const struct ArrowArray *array, int64_t at, char *text)
@@ -313,7 +313,8 @@ static void put_value(const struct ArrowSchema *schema,
         put_row(schema->dictionary, array->dictionary,
                 int_at(values, size_of(format), at), text);
     else if (format[0] == 'b')
-        put(text, "%d", ((const uint8_t *)values)[at / 8] >> at % 8 & 1);
+        append_format(text, "%d",
+                      ((const uint8_t *)values)[at / 8] >> at % 8 & 1);
     else if (format[0] == 'v')
         put_view(array, at, text);
     else if (strcmp(format, "+s") == 0)
@@ -358,10 +359,10 @@ static void put_row(const struct ArrowSchema *schema,
     }
     if (schema->format[0] == 'n' ||
         (valid != NULL && (valid[at / 8] >> at % 8 & 1) == 0))
-        put(text, "NULL ");
+        append_format(text, "NULL ");
     else
         put_value(schema, array, at, text);
-    put(text, ";");
+    append_format(text, ";");
 }
 
 /* --- trials ------------------------------------------------------------------
@@ -429,13 +430,13 @@ static void check_taken(const struct take_trial *t,
         if (t->row[i] >= 0)
             put_row(&t->schema, t->array[t->chunk[i]], t->row[i], was);
         if (t->row[i] < 0 && !is_runs)
-            put(was, "NULL ;");
+            append_format(was, "NULL ;");
         if (t->row[i] >= 0 || !is_runs)
             ck_assert_str_eq(is, was);
     }
 }
 
-/* fails_at 0: no allocation fails. */
+/* Takes random rows. fails_at 0: no allocation fails. */
 static void take_random_rows(int keeps, int64_t fails_at, oj_status *status)
 {
     struct take_trial t;
@@ -466,7 +467,7 @@ TEST_LOOP(random_types, 0, 4)
     {
         random_state = (unsigned)(_i * 1000 + i + 1);
         take_random_rows(_i % 2, 0, &status);
-        /* places of several dictionaries may be too many for one */
+        /* dictionaries of several chunks may have too many values together */
         ck_assert(status == OJ_OK || status == OJ_ERR_LIMIT);
         n_taken += status == OJ_OK;
     }
@@ -508,7 +509,8 @@ TEST(no_chunks)
     }
 }
 
-/* A view outlives the array that it is a part of, and each child its parent. */
+/* A view stays valid after its array was released, and a child after its
+ * parent. */
 TEST(views_keep_what_they_show)
 {
     struct ArrowSchema schema;
@@ -553,7 +555,7 @@ TEST(unions_and_broken_schemas)
     }
 }
 
-/* Offsets and views that point outside. */
+/* Offsets and views that lie outside of the data are refused. */
 TEST(broken_arrays)
 {
     static const char *const formats[] = {"u", "vu", "+l"};

@@ -1,4 +1,4 @@
-/* Arrays, matches and errors: what everything else allocates and fails with.
+/* Growing arrays, matches and errors.
  * Kind: unit, memory. */
 #include "../run_tests.h"
 
@@ -89,7 +89,8 @@ TEST(the_nth_allocation_fails)
     oj_free(arrays[1]);
 }
 
-/* Another's arrays are written while they are large enough, and never freed. */
+/* Arrays lent by a caller are used while they are large enough, and are never
+ * freed. */
 TEST(matches_in_lent_arrays)
 {
     struct oj_error err = {OJ_OK, ""};
@@ -150,7 +151,7 @@ TEST(matches_in_both_forms)
     ck_assert_int_eq(
         oj_matches_end(&matches, 1) - oj_matches_first(&matches, 1), 3);
     oj_matches_free(&matches);
-    oj_matches_free(&matches); /* a freed one is an empty one */
+    oj_matches_free(&matches); /* freed matches are valid and empty */
     for (int64_t n = 1; n < 8; n++)
     {
         oj_status status;

@@ -1,4 +1,5 @@
-/* What is UTF-8, by blocks of bytes, against one code point after the other.
+/* The check for valid UTF-8 that reads blocks of bytes is compared with one
+ * that reads one code point at a time.
  * Kind: truth cases, random against the reference. */
 #include "../random_numbers.h"
 #include "../run_tests.h"
@@ -9,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The reference. */
+/* Reference: decodes one code point after the other. */
 static int is_valid_plainly(const unsigned char *s, int64_t n)
 {
     int64_t at = 0;
@@ -24,7 +25,8 @@ static int is_valid_plainly(const unsigned char *s, int64_t n)
     return 1;
 }
 
-/* In memory of just that size, where sanitizers see what lies beyond. */
+/* Copies the bytes to memory of exactly their size, so that sanitizers report
+ * reads beyond it. */
 static void same_as_plain(const void *bytes, int64_t n)
 {
     char *copy = malloc(n > 0 ? (size_t)n : 1);
@@ -50,14 +52,14 @@ TEST(truth_code_points)
                  {"\x7F", 1},
                  {"\x80", 0},
                  {"\xC2\x80", 1},
-                 {"\xC1\xBF", 0}, /* longer than needed */
+                 {"\xC1\xBF", 0}, /* overlong encodings */
                  {"\xC3", 0},
                  {"Z\xFCrich", 0}, /* Latin-1 */
                  {"Z\xC3\xBCrich", 1},
                  {"\xE0\xA0\x80", 1},
                  {"\xE0\x9F\xBF", 0},
                  {"\xED\x9F\xBF", 1},
-                 {"\xED\xA0\x80", 0}, /* half of a pair */
+                 {"\xED\xA0\x80", 0}, /* one half of a surrogate pair */
                  {"\xEF\xBF\xBF", 1},
                  {"\xF0\x90\x80\x80", 1},
                  {"\xF0\x8F\xBF\xBF", 0},
@@ -78,7 +80,8 @@ TEST(truth_code_points)
     }
 }
 
-/* Any three bytes, wherever blocks end. */
+/* Tests all triples of bytes at all positions relative to the end of a block.
+ */
 TEST(truth_three_bytes_at_the_ends_of_blocks)
 {
     static const unsigned char some[] = {

@@ -1,5 +1,6 @@
-/* Kind: unit, property. Exact sums against fractions (tests/cases), in every
- * order, and against sums of integers of 128 bits. */
+/* Exact sums are compared with fractions (tests/cases), in every order, and
+ * with sums of 128-bit integers.
+ * Kind: unit, property. */
 #include "../../../algs/foundations/base/oj_exact_sum.h"
 
 #include "../../../flatten/base/oj_alloc.h"
@@ -43,8 +44,8 @@ static void add_quickly(struct oj_exact_sum *sum, double x)
     must(oj_exact_sum_add(sum, x, NULL));
 }
 
-/* The same by the short way where there is one, and in two sums put together.
- */
+/* Computes the sum again by the fast path if possible, and as two sums that are
+ * merged. */
 static double sum_otherwise(const double *value, int n)
 {
     struct oj_exact_sum part[2];
@@ -130,7 +131,7 @@ TEST(unit_sums_of_fractions)
     ck_assert_int_ge(n_cases, 250);
 }
 
-/* A random factor m * 2^-30 with its m, as a double or (times 2^30) as an
+/* Returns a random factor m * 2^-30 and its m: as a double, or times 2^30 as an
  * integer. */
 static struct oj_exact_factor random_factor(int is_integer, int bits,
                                             int64_t *m)
@@ -143,8 +144,8 @@ static struct oj_exact_factor random_factor(int is_integer, int bits,
                                     .is_integer = is_integer};
 }
 
-/* Products against integers of 128 bits, and ratios of sums; integers have more
- * bits than doubles. */
+/* Sums of products, and ratios of sums, are compared with 128-bit integers.
+ * Integer factors have more bits than a double. */
 TEST(property_products_and_ratios)
 {
     for (int trial = 0; trial < 400; trial++)
@@ -195,7 +196,7 @@ static double ratio_of(double value, double weight, int n)
     return ratio;
 }
 
-/* Neither sum is a double, but the ratio is. */
+/* The two sums are not representable as doubles, but their ratio is. */
 TEST(truth_ratios_of_any_size)
 {
     ck_assert(fabs(ratio_of(1e300, 1e300, 3) - 1e300) <= ulp(1e300));
@@ -209,7 +210,7 @@ TEST(truth_ratios_of_any_size)
         same_bits(ratio_of(-(double)INFINITY, 2.0, 1), -(double)INFINITY));
 }
 
-/* The variance is the square of the deviation, but for rounding. */
+/* The variance equals the square of the standard deviation, up to rounding. */
 TEST(property_variance)
 {
     for (int trial = 0; trial < 200; trial++)
@@ -233,8 +234,8 @@ TEST(property_variance)
     }
 }
 
-/* Whole numbers times 2^-30: their sum fits into 128 bits, and so does that of
- * their squares. */
+/* The values are integers times 2^-30 whose sum, and the sum of their squares,
+ * fits into 128 bits. */
 TEST(property_against_integers)
 {
     for (int trial = 0; trial < 300; trial++)
@@ -297,7 +298,7 @@ TEST(degenerate_deviations)
         must(oj_exact_sum_add_square(&squares, 0.1, NULL));
     }
     ck_assert(oj_exact_sum_deviation(&sum, &squares, 1000) == 0.0);
-    for (int i = 0; i < 1000; i++) /* the largest there is */
+    for (int i = 0; i < 1000; i++) /* the maximum double */
     {
         must(oj_exact_sum_add(
             &sum, i % 2 ? 0x1.fffffffffffffp1023 : -0x1.fffffffffffffp1023,
@@ -328,7 +329,8 @@ TEST(memory_for_a_wide_sum)
 /* --- words -----------------------------------------------------------------
  */
 
-/* A value of any size, or of one size, or now and then none. */
+/* Returns a random value; `spread` limits its exponent, and a few values are 0.
+ */
 static double random_value(int spread)
 {
     double x = ldexp((double)(random_bits() >> 11),
@@ -347,8 +349,8 @@ static int same_words(const struct oj_exact_sum *a,
     return n == m && memcmp(one, other, (size_t)n * sizeof *one) == 0;
 }
 
-/* Parts of the values as words, put together in any order, are the words and
- * the value of the whole. */
+/* Partial sums, exported as words and merged in any order, have the words and
+ * the value of the whole sum. */
 TEST(property_words_put_together)
 {
     static const int spreads[] = {0, 10, 60, 900};
@@ -366,7 +368,8 @@ TEST(property_words_put_together)
             int k = pick(3);
             must(oj_exact_sum_add(&whole, x, NULL));
             must(oj_exact_sum_add(&part[k], x, NULL));
-            if (pick(3) == 0) /* what is taken away again leaves nothing */
+            if (pick(3) == 0) /* adding a number and then its negative changes
+                                 nothing */
             {
                 must(oj_exact_sum_add(&part[k], 0x1p400, NULL));
                 must(oj_exact_sum_add(&part[k], -0x1p400, NULL));
@@ -427,7 +430,7 @@ TEST(degenerate_words)
     must(oj_exact_sum_add(&sum, (double)INFINITY, NULL));
     ck_assert_int_eq(oj_exact_sum_write_words(&sum, word), 1);
     ck_assert_int_eq((int)word[0], 1 << 8);
-    /* Words that are those of no sum add nothing. */
+    /* invalid words add nothing */
     word[0] = 8 << 8;
     ck_assert_int_eq(oj_exact_sum_add_words(&sum, word, 2, &error),
                      OJ_ERR_DATA);

@@ -1,5 +1,6 @@
-/* Kind: unit. What is said on a thread goes to the sink of that thread, sinks
- * nest, and so do flags that stop it; texts become one line of UTF-8. */
+/* Messages of a thread are sent to the sink of that thread. Sinks can be
+ * nested, and so can cancel flags. Texts become one line of UTF-8.
+ * Kind: unit. */
 #include "../run_tests.h"
 
 #include "../../../driver/base/oj_cancel.h"
@@ -11,7 +12,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* "n:..|w:..|", in the order of what was said. */
+/* Checks the messages in their order; expected is written as "n:..|w:..|"
+ * (notice, warning). */
 static void check_heard(const struct oj_message_list *list,
                         const char *expected)
 {
@@ -47,7 +49,7 @@ TEST(sinks_nest_like_brackets)
     oj_message_end_list();
     check_heard(&outer, "n:one 1|w:two|n:seven|");
     check_heard(&inner, "w:four|");
-    /* The host's handler has the word again. */
+    /* GDAL's own error handler is active again */
     CPLPushErrorHandler(CPLQuietErrorHandler);
     CPLError(CE_Warning, CPLE_AppDefined, "to nobody");
     CPLPopErrorHandler();

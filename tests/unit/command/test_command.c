@@ -1,5 +1,6 @@
-/* Kind: unit. The parser of the command: a truth table of words and what they
- * mean, the errors and their texts, and which options go together. */
+/* The parser of the command: a table of command lines and their meaning, errors
+ * and their texts, and combinations of options.
+ * Kind: unit. */
 #include "../run_tests.h"
 
 #include "../../../algs/api/rows/oj_option_clash.h"
@@ -17,7 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The words of line are parted as in a shell. */
+/* Splits the line into words as a shell does, and parses them. */
 static oj_status parse(const char *line, struct oj_command *command,
                        struct oj_error *err)
 {
@@ -39,7 +40,7 @@ static struct oj_command must_parse(const char *line)
     return command;
 }
 
-/* A choice as its word. */
+/* Returns the word of a choice. */
 static const char *choice_text(const struct oj_option *option, int value)
 {
     const char *choice = oj_option_choices(option);
@@ -62,8 +63,8 @@ static void put_numbers(char *out, size_t size, const double *number, int64_t n)
         oj_message_append(out, size, "%s%g", i > 0 ? " " : "", number[i]);
 }
 
-/* What the command has for an option, or for dst, input and join, as a text;
- * "-" for NULL. */
+/* Writes the value of an option, or of dst, input and join, as a text; "-" for
+ * NULL. */
 static void put_value(const struct oj_command *c, const char *name, char *out,
                       size_t size)
 {
@@ -112,7 +113,7 @@ static void put_value(const struct oj_command *c, const char *name, char *out,
     snprintf(out, size, "%s", text != NULL ? text : "-");
 }
 
-/* Lines, and what they make of some options. */
+/* Command lines, and the resulting values of some options. */
 TEST(words_and_what_they_mean)
 {
     static const char *const cases[][2] = {
@@ -142,7 +143,7 @@ TEST(words_and_what_they_mean)
          "-explain a b c",
          "exclude=self,field=a=b;on=x=y,z;invalid=fix;centroid_of=both;"
          "min_distance=3m;max_pairs=9;explain=1"},
-        /* Each side has its own kind of point; flags and lists may come again.
+        /* each side has its own kind of point; flags and lists may be repeated
          */
         {"-centroid_of input -point_on_surface_of join -q -q -exclude self "
          "-exclude field=f -lco A=1 -lco B=2 a b c",
@@ -175,7 +176,7 @@ TEST(words_and_what_they_mean)
         {"-memory 7b a b c", "memory=7"},
         {"-memory 64\\ M a b c", "memory=67108864"},
 
-        /* Which join the options mean, where -op does not say it. */
+        /* the join that follows from the options if -op is missing */
         {"a b c", "op=intersects;how=left"},
         {"-relate T*F**F*** a b c", "op=relate;how=left"},
         {"-k 3 a b c", "op=nearest;how=left"},
@@ -204,7 +205,8 @@ TEST(words_and_what_they_mean)
          "validate=spatialindex;dst=a"},
         {"a b c -op nearest -validate", "validate=geos"},
 
-        /* Options of some backends: of the one that joins, or joins again. */
+        /* options of some backends, given for the joining or the validating
+         * backend */
         {"-gpu 1 a b c", ""},
         {"-backend CUDA -gpu_memory 1G a b c", "gpu_memory=1073741824"},
         {"-backend cpu -validate cuda -gpu_batch 5 a b c", "gpu_batch=5"},
@@ -263,7 +265,7 @@ TEST(a_condition_can_come_from_a_file)
     unlink(name);
 }
 
-/* Words that must fail, and what the text must name. */
+/* Lines that must fail, and a part of the expected message. */
 TEST(errors_say_what_is_wrong)
 {
     static const struct
@@ -325,7 +327,7 @@ TEST(errors_say_what_is_wrong)
         {"-window 0 0 1 1 a b c", "3 datasets given, 2 needed"},
         {"-window 0 0 1 a b", "four numbers, XMIN YMIN XMAX YMAX, not 'a'"},
         {"-window 5 0 1 1 a b", "is empty"},
-        {"-op window -centroid_of both a b c", "can only be input"},
+        {"-op window -centroid_of both a b c", "write -centroid_of input"},
         {"-window 0 0 1 1 -join_layer x a b", "do not go together"},
         {"-window 0 0 1 1 -on x a b", "do not go together"},
         {"-memory 0 a b c", "number of bytes"},
@@ -339,30 +341,31 @@ TEST(errors_say_what_is_wrong)
         {"-centroid_of both -point_on_surface_of input a b c",
          "the input side"},
         {"-pick first -agg count a b c", "do not go together"},
-        {"-agg count -name_rank x a b c", "there is a rank only with"},
+        {"-agg count -name_rank x a b c", "needs several pairs per input row"},
         {"-agg count -overlap area a b c", "max(overlap_area)"},
         {"-how semi -pick first a b c", "only the input layer's"},
         {"-how anti -name_count n a b c", "only the input layer's"},
         {"-how semi -geometry connection a b c", "only the input layer's"},
-        {"-name_distance d a b c", "-op intersects has no distance"},
+        {"-name_distance d a b c", "-op intersects measures no distance"},
         {"-in_place a b", "choose one with -pick"},
         {"-in_place -pick all a b", "choose one with -pick"},
-        {"-agg count -how right a b c", "-how can be left, or inner"},
+        {"-agg count -how right a b c", "write -how left, or -how inner"},
         {"-agg count -name_count n a b c", "write \"count as n\""},
         {"-pick most_similar a b c", "needs -similar or -vector"},
-        {"-op nearest -name_rank r a b c", "there is a rank only with"},
-        {"-in_place -pick first -how right a b", "-how can only be left"},
+        {"-op nearest -name_rank r a b c", "needs several pairs per input row"},
+        {"-in_place -pick first -how right a b", "write -how left"},
         {"-in_place -pick first -geometry join a b", "do not go together"},
         {"-in_place -pick first -unmatched_layer x a b", "do not go together"},
         {"-explain -validate a b c", "do not go together"},
         {"-explain -q a b c", "do not go together"},
-        {"-explain -progress a b c", "only says what would be done"},
+        {"-explain -progress a b c", "only shows the plan"},
         {"-benchmark -pick first a b", "do not go together"},
         {"-benchmark -f CSV a b",
-         "-benchmark and -f do not go together: the benchmark writes no layer"},
+         "-benchmark and -f do not go together: leave one out, because the "
+         "benchmark writes no layer"},
         {"-benchmark -max_pairs 5 a b",
          "holds all rows and pairs in memory at once"},
-        {"-benchmark -backend geos a b", "goes through the backends"},
+        {"-benchmark -backend geos a b", "runs one backend after the other"},
         {"-how semi -prefix x a b c", "only the input layer's"},
         {"-how anti -join_select x a b c", "only the input layer's"},
         {"-how anti -unmatched_join_layer x a b c", "only the input layer's"},
@@ -425,9 +428,9 @@ TEST(errors_say_what_is_wrong)
         {"-op nearest -overwrite -append a b c", "do not go together"},
         {"-op nearest -q -progress a b c", "do not go together"},
         {"-op nearest -in_place a b c", "3 datasets given, 2 needed"},
-        {"-op nearest -in_place -k 2 a b", "-k can only be 1"},
-        {"-op nearest -in_place -ties all a b", "-ties can only be first"},
-        {"-op nearest -in_place -how inner a b", "-how can only be left"},
+        {"-op nearest -in_place -k 2 a b", "write -k 1"},
+        {"-op nearest -in_place -ties all a b", "write -ties first"},
+        {"-op nearest -in_place -how inner a b", "write -how left"},
         {"-op nearest -in_place -nln x a b", "do not go together"},
         {"-op nearest -in_place_unsafe a b c", "needs -in_place"},
         {"-op nearest -benchmark -overwrite a b", "do not go together"},
@@ -469,7 +472,8 @@ TEST(names_are_unique)
     }
 }
 
-/* Words that make the shortest command with option; the value need not fit. */
+/* Writes the shortest command line with this option; the value may be invalid.
+ */
 static void write_option(const struct oj_option *option, char *line,
                          size_t size)
 {
@@ -503,9 +507,9 @@ static int is_word_of(const char *list, const char *name)
     return 0;
 }
 
-/* Every option is either read in such a run or an error: none is without
- * effect. Parameters of joins are read in both; any other new option has to be
- * put into one of the two lists. */
+/* In each of the two kinds of run an option is either read or refused: none is
+ * ignored. Parameters of joins are read in both; any new option must be added
+ * to one of the two lists. */
 TEST(no_option_is_without_effect)
 {
     static const struct
@@ -569,7 +573,7 @@ TEST(no_option_is_without_effect)
     }
 }
 
-/* What clashes is written in the names of the table of options. */
+/* The table of clashes only uses names from the table of options. */
 TEST(clashes_name_options)
 {
     const char *names, *at;

@@ -1,5 +1,5 @@
-/** Sums of values by a backend, against sums of its pairs. Include once, after
- *  references.h. */
+/** Sums of values by a backend are compared with sums over its pairs. Include
+ * once, after references.h. */
 #ifndef PAIR_SUMS_TRIAL_H
 #define PAIR_SUMS_TRIAL_H
 
@@ -8,7 +8,7 @@
 
 #include "../join_trial.h"
 
-/* Values of every size, some NULL. */
+/* Values of every size; some are NULL. */
 enum
 {
     N_COLUMNS = 3
@@ -57,7 +57,7 @@ static void free_columns(struct value_columns *columns)
     oj_free(columns->is_null);
 }
 
-/* The pairs of truth, n times. */
+/* Adds the pairs of truth n times. */
 static void add_pairs(const struct oj_matches *truth,
                       const struct value_columns *columns, int n,
                       struct oj_aggregates *to)
@@ -112,7 +112,8 @@ static void same_sums(struct oj_aggregates *ours, struct oj_aggregates *truth,
     }
 }
 
-/* truth: the pairs of input. The number of batches that the backend summed. */
+/* Compares the sums of a backend with those over the pairs `truth` of input.
+ * Returns the number of batches that the backend summed. */
 static int try_sums(struct oj_join *join, const struct oj_flat *input,
                     int64_t n, const struct oj_matches *truth)
 {

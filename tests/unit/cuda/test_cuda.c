@@ -1,7 +1,8 @@
-/* The backend cuda gives the answers of cpu, to the last bit: random layers,
- * batches of every size, two threads at once, little memory, points that stay
- * on the device, cancelling.  Skipped where no GPU can be used.
- * Kind: property, degenerate, memory.  OGRJOIN_TEST_ROUNDS=n for more. */
+/* The backend cuda has the answers of the backend cpu, bit for bit: random
+ * layers, batches of every size, two threads at once, little memory, points
+ * that stay on the device, cancelling. Skipped if no GPU can be used.
+ * Kind: property, degenerate, memory. OGRJOIN_TEST_ROUNDS=n runs more rounds.
+ */
 #include "../references.h"
 
 #include "../../gpu/gpu_resident.h"
@@ -59,14 +60,14 @@ static void make_job(struct join_trial *job, int most_join, int most_input)
                  scene.scale, 8);
 }
 
-/* Points, and conditions on FIDs only: such data may stay on the device. */
+/* 1 if data may stay on the device: points, with conditions on FIDs only. */
 static int may_stay(const struct join_trial *job)
 {
     return job->input.on_class == NULL && job->input.exclude_class == NULL &&
            job->input.max_distance == NULL;
 }
 
-/* Pairs of a row may come in any order where that was allowed. */
+/* Compares the pairs of each row, in any order if the relation allows it. */
 static void compare_all(struct join_trial *job,
                         const struct oj_options *options)
 {
@@ -74,7 +75,8 @@ static void compare_all(struct join_trial *job,
     trial_compare(job, "cuda", options);
 }
 
-/* The pairs of each join feature, counted by the backend, twice. */
+/* Compares the number of pairs of each join feature, which the backend counts
+ * twice. */
 static void compare_counts(struct join_trial *job,
                            const struct oj_options *options)
 {
@@ -109,7 +111,7 @@ static void compare_counts(struct join_trial *job,
     oj_free(count);
 }
 
-/* Values of the points, summed by the backend. */
+/* Compares sums of values of the points, which the backend sums. */
 static void compare_sums(struct join_trial *job,
                          const struct oj_options *options)
 {
@@ -149,13 +151,13 @@ TEST(random_layers)
         trial_free(&job);
     }
     printf("%lld pairs of random features\n", (long long)n_compared);
-    if (rounds(150) < 10) /* there need not be such */
+    if (rounds(150) < 10) /* short runs may lack such cases */
         return;
     ck_assert_int_gt(n_counted, 0);
     ck_assert_int_gt(n_summed, 0);
 }
 
-/* Lists of every length, and more pairs than are allowed. */
+/* Lists of pairs of every length, and more pairs than are allowed. */
 TEST(long_lists)
 {
     static const double reaches[] = {0.0, 1.0, 30.0, 3000.0};
@@ -188,7 +190,8 @@ TEST(long_lists)
     trial_free(&job);
 }
 
-/* All ties of a batch: few, too many for one list, and of many features. */
+/* All ties of a batch: few ties, too many for one list, and ties of many
+ * features. */
 TEST(all_ties)
 {
     static const int n_tied[] = {300, 20000, 300}, n_lines[] = {2, 2, 12};
@@ -212,7 +215,7 @@ TEST(all_ties)
     }
 }
 
-/* A point in many envelopes, one in none; features without parts. */
+/* A point in many envelopes and a point in none; features without parts. */
 TEST(envelopes)
 {
     const struct oj_options options = {.n_threads = 2};
@@ -255,7 +258,7 @@ TEST(batches_of_any_size)
     }
 }
 
-/* A join that runs beside others. */
+/* A join that runs on another thread at the same time. */
 struct beside
 {
     const struct join_trial *job;
@@ -309,8 +312,8 @@ TEST(threads_at_once)
     }
 }
 
-/* With too little memory on the device there is the same answer, if need be of
- * the CPU. */
+/* With too little device memory the answer is the same; the CPU gives it if
+ * necessary. */
 TEST(little_memory)
 {
     EACH_ROUND(4)
@@ -440,7 +443,7 @@ TEST(resident)
         make_job(&job, 300, 3000);
         job.relation.any_order = 0;
         for (int64_t i = 0; job.fid != NULL && i < job.join.n_features; i++)
-            job.fid[i] = i; /* the order of ties */
+            job.fid[i] = i; /* FIDs give the order of ties */
         n = job.input.n_features;
         if (!may_stay(&job) ||
             !module->takes(&job.relation, &job.join, &job.input) || n == 0 ||
@@ -452,7 +455,7 @@ TEST(resident)
         trial_truth(&job, &truth);
         status = module->index(&job.join, NULL, &job.relation, &options, &index,
                                &stats, &error);
-        if (status == OJ_ERR_UNSUPPORTED) /* the CPU's */
+        if (status == OJ_ERR_UNSUPPORTED) /* the CPU joins */
         {
             oj_matches_free(&truth);
             trial_free(&job);

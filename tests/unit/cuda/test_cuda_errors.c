@@ -1,9 +1,9 @@
-/* The backend cuda when things go wrong: joins that are cancelled end within a
- * second, however long they would take; an error that sticks to the device
- * leaves the CPU's backends as they were, and auto goes on with them.  The last
- * test leaves a device that is good for nothing.  Skipped where no GPU can be
- * used.  OGRJOIN_TEST_PATIENCE=s: a device that is only emulated may take so
- * many seconds.  Kind: degenerate, large. */
+/* The backend cuda after failures. Cancelled joins end within a second, however
+ * long they would take. After an error that persists on the device, backends of
+ * the CPU still work, and auto continues with them. The last test leaves an
+ * unusable device. Skipped if no GPU can be used.
+ * OGRJOIN_TEST_PATIENCE=s: an emulated device may take this number of seconds.
+ * Kind: degenerate, large. */
 #include "../references.h"
 
 #include "../../../flatten/base/oj_alloc.h"
@@ -70,8 +70,8 @@ static void sleep_s(double seconds)
     nanosleep(&t, NULL);
 }
 
-/* Seconds that a join may go on. */
-static double patience(void)
+/* Maximum seconds that a join may run after it was cancelled. */
+static double allowed_seconds(void)
 {
     const char *text = getenv("OGRJOIN_TEST_PATIENCE");
     return text != NULL ? atof(text) : 1.0;
@@ -80,7 +80,7 @@ static double patience(void)
 struct stopper
 {
     int cancel;
-    double at; /* when the flag was raised */
+    double at; /* time at which the flag was set */
     pthread_t thread;
 };
 
@@ -93,7 +93,7 @@ static void *stop_later(void *user)
     return NULL;
 }
 
-/* Joins, or counts pairs, and raises the flag meanwhile. */
+/* Joins, or counts pairs, and sets the cancel flag meanwhile. */
 static void stop_in_time(const char *what, struct failing_join *s, int counts)
 {
     struct stopper stopper = {0, 0.0, 0};
@@ -117,9 +117,9 @@ static void stop_in_time(const char *what, struct failing_join *s, int counts)
     printf("%s: %s %.2f s after the flag\n", what, oj_status_name(status),
            end - stopper.at);
     ck_assert_msg(status == OJ_ERR_CANCELLED ||
-                      (status == OJ_OK && end < stopper.at + patience()),
+                      (status == OJ_OK && end < stopper.at + allowed_seconds()),
                   "%s: %s", oj_status_name(status), error.message);
-    ck_assert_msg(end - stopper.at < patience(), "%s: %.2f s", what,
+    ck_assert_msg(end - stopper.at < allowed_seconds(), "%s: %.2f s", what,
                   end - stopper.at);
     oj_join_close(join);
     oj_free(count);
@@ -136,7 +136,7 @@ TEST(no_such_device)
     ck_assert_int_eq(module->describe(-1, &device, &error), OJ_ERR_NO_DEVICE);
 }
 
-/* Every point counts with every other: minutes of work. */
+/* Every point is paired with every other point, which would take minutes. */
 TEST(cancelled_counts)
 {
     struct failing_join s;
@@ -147,7 +147,7 @@ TEST(cancelled_counts)
     free_sides(&s);
 }
 
-/* All are equally far, and only the rank decides. */
+/* All features are equally near, so the rank decides every comparison. */
 TEST(cancelled_nearest)
 {
     struct failing_join s;
@@ -166,8 +166,8 @@ TEST(cancelled_nearest)
     free_sides(&s);
 }
 
-/* Features of many long parts between one another's: every box meets every
- * other, and no edges do. */
+/* Adds features of many long parts that interleave: all boxes intersect, but no
+ * edges do. */
 static void add_stripes(struct oj_flat_buf *buf, double shift)
 {
     begin(buf);
@@ -198,8 +198,9 @@ TEST(cancelled_lines)
 
 /* --- an error that stays -------------------------------------------------- */
 
-static oj_status answer(const char *backend, const struct failing_join *s,
-                        char reason[256], struct oj_matches *out)
+static oj_status open_and_join(const char *backend,
+                               const struct failing_join *s, char reason[256],
+                               struct oj_matches *out)
 {
     const struct oj_options options = {.n_threads = 2,
                                        .n_expected = 1000000000};
@@ -215,7 +216,8 @@ static oj_status answer(const char *backend, const struct failing_join *s,
     return status;
 }
 
-static void same(const struct oj_matches *a, const struct oj_matches *b)
+static void assert_equal_answers(const struct oj_matches *a,
+                                 const struct oj_matches *b)
 {
     ck_assert_int_eq(a->n_rows, b->n_rows);
     for (int64_t i = 0; i < a->n_rows; i++)
@@ -223,8 +225,8 @@ static void same(const struct oj_matches *a, const struct oj_matches *b)
                   (a->measure[i] == b->measure[i] || a->join_row[i] < 0));
 }
 
-/* A join of points at an address that is none: the device is lost to this
- * process from then on. */
+/* Joins points at an invalid device address. The device is then unusable for
+ * this process. */
 static void lose_device(const struct failing_join *s)
 {
     const struct oj_options options = {.n_threads = 1};
@@ -253,18 +255,18 @@ TEST(lost_device)
     char reason[256];
     make_sides(&s, 500, 3000, 100);
     s.relation.max_distance = 10.0;
-    must(answer("cpu", &s, reason, &truth));
-    must(answer("cuda", &s, reason, &ours));
-    same(&ours, &truth);
+    must(open_and_join("cpu", &s, reason, &truth));
+    must(open_and_join("cuda", &s, reason, &ours));
+    assert_equal_answers(&ours, &truth);
     lose_device(&s);
     for (int i = 0; i < 3; i++)
     {
-        ck_assert_int_ne(answer("cuda", &s, reason, &ours), OJ_OK);
+        ck_assert_int_ne(open_and_join("cuda", &s, reason, &ours), OJ_OK);
         ck_assert_ptr_nonnull(strstr(error.message, "CUDA"));
-        must(answer("cpu", &s, reason, &ours));
-        same(&ours, &truth);
-        must(answer("auto", &s, reason, &ours));
-        same(&ours, &truth);
+        must(open_and_join("cpu", &s, reason, &ours));
+        assert_equal_answers(&ours, &truth);
+        must(open_and_join("auto", &s, reason, &ours));
+        assert_equal_answers(&ours, &truth);
         printf("%s\n", reason);
         ck_assert_ptr_nonnull(strstr(reason, "cpu: no GPU: "));
     }

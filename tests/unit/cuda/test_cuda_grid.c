@@ -1,8 +1,8 @@
-/* The backend cuda on layers whose coordinates are on a coarse grid, so that
- * cells begin where features do and distances are equal: points, lines and
- * polygons at the same places, of no length, far away, thousands of them.  All
- * answers are those of cpu, to the last bit.  Skipped where no GPU can be used.
- * Kind: property, degenerate.  OGRJOIN_TEST_ROUNDS=n for more. */
+/* The backend cuda with coordinates on a coarse grid, so that cells begin where
+ * features do and distances are equal: points, lines and polygons at equal
+ * places, without length, far away, thousands of them. All answers equal those
+ * of the backend cpu, bit for bit. Skipped if no GPU can be used.
+ * Kind: property, degenerate. OGRJOIN_TEST_ROUNDS=n runs more rounds. */
 #include "../references.h"
 
 #include "../join_trial.h"
@@ -38,14 +38,14 @@ static double y_of(const struct grid *g, int i)
     return g->y0 + g->step * i;
 }
 
-/* To another place, most often near. */
-static int near_by(const struct grid *g, int i)
+/* Returns a grid index, mostly near i. */
+static int pick_near_index(const struct grid *g, int i)
 {
     return one_in(40) ? pick(g->width) : i + pick(5) - 2;
 }
 
-/* A ring around (i, j): a rectangle, a triangle, or a thin one; a hole that
- * touches it or is it. */
+/* Adds a polygon around (i, j): a rectangle, a triangle or a thin one; some
+ * have a hole that touches the shell or equals it. */
 static void add_polygon(struct oj_flat_buf *buf, const struct grid *g, int i,
                         int j)
 {
@@ -85,14 +85,15 @@ static void add_feature(struct oj_flat_buf *buf, const struct grid *g,
     else if (kind == OJ_PART_POINT)
         add_point(buf, x_of(g, i), y_of(g, j));
     else if (kind == OJ_PART_LINE)
-        add_line(buf, x_of(g, i), y_of(g, j), x_of(g, near_by(g, i)),
-                 y_of(g, near_by(g, j)));
+        add_line(buf, x_of(g, i), y_of(g, j), x_of(g, pick_near_index(g, i)),
+                 y_of(g, pick_near_index(g, j)));
     else
         add_polygon(buf, g, i, j);
 }
 
-/* On the grid, between its lines, beside them, and far away. */
-static void add_asking(struct oj_flat_buf *buf, const struct grid *g)
+/* Adds input points on grid lines, between them, just beside them, and far
+ * away. */
+static void add_input_point(struct oj_flat_buf *buf, const struct grid *g)
 {
     double x = x_of(g, pick(g->width + 4) - 2);
     double y = y_of(g, pick(g->width + 4) - 2);
@@ -127,7 +128,7 @@ static struct grid make_layers(struct join_trial *t)
         if (one_in(4) || asking != OJ_PART_POINT)
             add_feature(&t->input_buf, &grid, asking);
         else
-            add_asking(&t->input_buf, &grid);
+            add_input_point(&t->input_buf, &grid);
     }
     trial_view(t);
     if (one_in(5))
@@ -161,8 +162,8 @@ static struct oj_relation pick_relation(const struct grid *grid)
     return r;
 }
 
-/* The answers of both, 0 when there are too many pairs: what counts as a pair
- * before it is known to be one is each one's own. */
+/* Compares the answers of both backends. Returns 0 if there are too many pairs:
+ * backends may differ in this, because each counts its own candidates. */
 static int compare(const struct join_trial *t)
 {
     const struct oj_options options = {.n_threads = 2,

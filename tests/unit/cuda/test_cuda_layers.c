@@ -1,9 +1,9 @@
-/* The backend cuda on the layers that its structures find hard - packed trees
- * of segments and points, cells of points, of segments and of rings: rings of
- * all lengths, copies, ties under any order of FIDs, conditions, the ends of
- * the numbers that join, one place that is crowded.  All answers are those of
- * cpu, to the last bit.  Skipped where no GPU can be used.
- * Kind: property, degenerate, large.  OGRJOIN_TEST_ROUNDS=n for more. */
+/* The backend cuda with layers that are hard for its structures (packed trees
+ * of segments and points; cells of points, segments and rings): rings of all
+ * lengths, copies, ties under any order of FIDs, conditions, minimum and
+ * maximum coordinates, one crowded place. All answers equal those of the
+ * backend cpu, bit for bit. Skipped if no GPU can be used.
+ * Kind: property, degenerate, large. OGRJOIN_TEST_ROUNDS=n runs more rounds. */
 #include "../references.h"
 
 #include "../../../algs/foundations/kernels/oj_segment.h"
@@ -19,7 +19,7 @@ static int64_t compare(const struct join_trial *t)
 
 /* --- random joins --------------------------------------------------------- */
 
-/* A reach from none to no limit. */
+/* Returns a maximum distance, from 0 to infinity. */
 static double pick_reach(const struct scene *s)
 {
     const double reaches[] = {0.0, INFINITY, INFINITY, s->extent * 3.0,
@@ -28,7 +28,8 @@ static double pick_reach(const struct scene *s)
     return reach < INFINITY ? s->scale * reach : reach;
 }
 
-/* k nearest and within, of anything. */
+/* Sets a random join by distance (nearest with any k, or dwithin) between any
+ * kinds of features. */
 static void ask_trees(struct oj_relation *r, const struct scene *s,
                       const struct oj_flat *join)
 {
@@ -63,7 +64,7 @@ static void ask_point_pairs(struct oj_relation *r, const struct scene *s,
         r->min_distance = r->max_distance / 2;
 }
 
-/* One nearest point, with conditions on pairs. */
+/* Sets the join with the one nearest point, with conditions on pairs. */
 static void ask_near_other(struct oj_relation *r, const struct scene *s,
                            const struct oj_flat *join)
 {
@@ -90,7 +91,8 @@ static void ask_rings(struct oj_relation *r, const struct scene *s,
                                      OJ_OP_NEAREST};
     (void)join;
     r->op = ops[pick(5)];
-    if (r->op == OJ_OP_NEAREST) /* the first of the polygons around */
+    if (r->op == OJ_OP_NEAREST) /* the first of several polygons that contain
+                                   the point */
         r->max_distance = s->scale * pick(6);
 }
 
@@ -120,8 +122,9 @@ static const struct
     void (*ask)(struct oj_relation *, const struct scene *,
                 const struct oj_flat *);
     unsigned (*kinds)(void);
-    int n_few, n_many; /* features, now and then many */
-    int conditions;    /* each once in so many times; 0: none */
+    int n_few, n_many; /* usual and large numbers of features */
+    int conditions;    /* each condition occurs once in this number of joins; 0:
+                          never */
     int64_t n_rounds;
 } kinds[] = {
     {"trees", ask_trees, any_kinds, 40, 400, 6, 40},
@@ -154,8 +157,8 @@ TEST_LOOP(random_joins, 0, N_KINDS)
     ck_assert_int_gt(n_pairs, 0);
 }
 
-/* Points in polygons at very large and very small coordinates, as far as signs
- * are exact; and so far from the origin that numbers are few. */
+/* Points in polygons at very large and very small coordinates for which signs
+ * are exact, and so far from the origin that few numbers are representable. */
 TEST(sizes_of_rings)
 {
     static const double scales[] = {1e-120, 1e-30, 1e30, 1e120, 1.0};
@@ -181,8 +184,8 @@ TEST(sizes_of_rings)
 
 /* --- points --------------------------------------------------------------- */
 
-/* The sides are one; points coincide, or differ by the last bit, or by so
- * little that their distance is 0. */
+/* Both sides are equal; points coincide, or differ in the last bit, or are so
+ * close that their distance rounds to 0. */
 TEST(self_joins)
 {
     struct join_trial t = {.relation = oj_relation_default()};
@@ -209,7 +212,7 @@ TEST(self_joins)
     trial_free(&t);
 }
 
-/* The ends of the numbers that join. */
+/* The minimum and maximum coordinates that joins accept. */
 TEST(extremes)
 {
     static const double values[] = {0.0,    -0.0,  5e-324, 1e-160, 1.0,
@@ -241,7 +244,7 @@ TEST(extremes)
     trial_free(&t);
 }
 
-/* Many points at few places, more of them than are asked for. */
+/* Many points at few places, more at each place than k. */
 TEST(coincident)
 {
     struct join_trial t = {.relation = oj_relation_default()};
@@ -263,7 +266,8 @@ TEST(coincident)
     trial_free(&t);
 }
 
-/* Each finds the first of the others without looking at all. */
+/* Each point finds the first other point of its place without testing all of
+ * them. */
 TEST_LOOP(coinciding_with_itself, 0, 2)
 {
     struct join_trial t = {.relation = oj_relation_default()};
@@ -278,7 +282,7 @@ TEST_LOOP(coinciding_with_itself, 0, 2)
 
 /* --- segments ------------------------------------------------------------- */
 
-/* A star of n corners, some of them as deep as the middle. */
+/* Adds a star of n corners; some inner corners are at its centre. */
 static void add_long_ring(struct oj_flat_buf *buf, int n, double x, double y,
                           double size)
 {
@@ -296,8 +300,8 @@ static void add_long_ring(struct oj_flat_buf *buf, int n, double x, double y,
     py[n] = py[0];
 }
 
-/* Rings of as many edges as all levels of chains need, points on their corners
- * and beside them, far outside too. */
+/* Rings with enough edges for all levels of chains; points on their corners,
+ * beside them and far outside. */
 TEST(long_rings)
 {
     static const int corners[] = {40, 1000, 70000};
@@ -336,7 +340,8 @@ TEST(long_rings)
     trial_free(&t);
 }
 
-/* Blocks of two rows of lots that share borders, corners a little moved. */
+/* Adds blocks of two rows of lots that share borders; corners are displaced
+ * slightly. */
 static void add_lots(struct oj_flat_buf *buf, int n_blocks, double x0,
                      double y0)
 {
@@ -352,7 +357,8 @@ static void add_lots(struct oj_flat_buf *buf, int n_blocks, double x0,
     }
 }
 
-/* Lines of all lengths from one vertex, and copies of some, either way. */
+/* Adds lines of all lengths from one vertex, and copies of some of them in
+ * either direction. */
 static void add_hub(struct oj_flat_buf *buf, double x, double y)
 {
     for (int i = 0; i < 300; i++)
@@ -377,12 +383,12 @@ static void add_others(struct oj_flat_buf *buf, int kind, double x, double y)
         case 1:
             add_hub(buf, x, y);
             break;
-        case 2: /* long and short, side by side */
+        case 2: /* long and short segments side by side */
             for (int i = 0; i < 400; i++)
                 add_line(buf, x, y + i * 1e-3, x + (i % 7 ? 30.0 : 1e5),
                          y + i * 1e-3 + pick(2));
             break;
-        case 3: /* the same place again and again, and one far away */
+        case 3: /* one place many times, and one point far away */
             for (int i = 0; i < 6000; i++)
                 add_point(buf, x + (i % 3), y);
             add_point(buf, x + 1e6, y);
@@ -391,7 +397,7 @@ static void add_others(struct oj_flat_buf *buf, int kind, double x, double y)
             for (int i = 0; i < 500; i++)
                 add_line(buf, x + pick(100), y, x + pick(100), y);
             break;
-        default: /* hardly apart */
+        default: /* nearly in one place */
             for (int i = 0; i < 500; i++)
                 add_point(buf, nudge(x, 1000), nudge(y, 1000));
             break;
@@ -429,8 +435,8 @@ TEST(near_segments_of_other_layers)
 
 /* --- rings ---------------------------------------------------------------- */
 
-/* Points anywhere in the box of the join layer, and beside its edges, by all
- * that cells of rings answer. */
+/* Compares all joins that cells of rings support, for points in the box of the
+ * join layer and beside its edges. */
 static void compare_in_box(struct join_trial *t, int n)
 {
     static const enum oj_op ops[] = {OJ_OP_INTERSECTS, OJ_OP_WITHIN,
@@ -461,7 +467,7 @@ static void compare_in_box(struct join_trial *t, int n)
     trial_free(t);
 }
 
-/* A ring of very many vertices, and a square inside of it. */
+/* A ring of very many vertices that contains a square. */
 TEST(one_polygon)
 {
     struct join_trial t = {.relation = oj_relation_default()};
@@ -486,8 +492,8 @@ TEST(one_polygon)
     compare_in_box(&t, 2000);
 }
 
-/* Lots that share their borders, in blocks between streets, and districts over
- * all of them. */
+/* Blocks of lots that share borders, between streets, and districts that cover
+ * all blocks. */
 TEST(city)
 {
     struct join_trial t = {.relation = oj_relation_default()};
@@ -509,7 +515,7 @@ TEST(city)
     compare_in_box(&t, 10000);
 }
 
-/* Few polygons with long edges that they share, and slivers among them. */
+/* Few polygons with long shared edges, and slivers between them. */
 TEST(countries)
 {
     struct join_trial t = {.relation = oj_relation_default()};
@@ -546,8 +552,8 @@ TEST(countries)
     compare_in_box(&t, 10000);
 }
 
-/* Many copies of one polygon, and many edges that meet in one vertex: cells
- * stop being split though they stay crowded. */
+/* Many copies of one polygon, and many edges that meet in one vertex: splitting
+ * of cells must stop although they remain crowded. */
 TEST(crowds)
 {
     struct join_trial t = {.relation = oj_relation_default()};

@@ -1,8 +1,9 @@
-/* Nothing of a device is left behind, whatever failed: each taking of device
- * memory, pinned memory, streams and events, and each allocation of the
- * module's own, fails in its turn.  The join then ends with "out of memory" or
- * has the answer of cpu, and when it is closed nothing is held.  Needs the
- * emulated device; skipped on others.  Kind: memory. */
+/* No memory of a device leaks, whatever fails: each allocation of device memory
+ * and pinned memory, each creation of a stream or event, and each allocation in
+ * the module fails in turn. The join then ends with "out of memory" or has the
+ * answer of the backend cpu; after it was closed, nothing is allocated. Needs
+ * the emulated device; skipped on others.
+ * Kind: memory. */
 #include "../references.h"
 
 #include "../../cuda_host/host_held.h"
@@ -22,9 +23,10 @@ static void (*fail_at)(int64_t, int64_t);
 static int64_t (*takings)(void);
 static int64_t (*pinned)(void);
 static int64_t (*held)(char[OJ_HOST_HELD_TEXT]);
-static int64_t (*module_fail_at)(int64_t); /* allocations of the module's */
+static int64_t (*module_fail_at)(int64_t); /* makes an allocation in the module
+                                              fail */
 
-/* 0 where the module is for real devices. */
+/* 0 if the module is for real devices. */
 static int find_emulator(void)
 {
     void *library = dlopen(getenv("OGRJOIN_CUDA_MODULE"), RTLD_NOW);
@@ -77,7 +79,7 @@ struct memory_trial
     double reach;
     int64_t k;
     enum oj_distance_to distance_to;
-    int counts; /* 1: pairs are counted and not made */
+    int counts; /* 1: pairs are counted, not stored */
 };
 
 static const struct memory_trial trials[] = {
@@ -112,7 +114,7 @@ static const struct memory_trial trials[] = {
 struct memory_answer
 {
     struct oj_matches matches;
-    int64_t *count, n_pairs; /* where pairs are counted */
+    int64_t *count, n_pairs; /* for counted pairs: count of each feature */
     int is_there;
 };
 
@@ -133,8 +135,8 @@ static void count_pairs(const struct oj_matches *m, struct memory_answer *out)
     }
 }
 
-static oj_status ask(const struct memory_trial *t, struct oj_join *join,
-                     struct memory_answer *out)
+static oj_status join_or_count(const struct memory_trial *t,
+                               struct oj_join *join, struct memory_answer *out)
 {
     const struct oj_flat input = oj_flat_buf_view(&layers[t->input]);
     const int64_t n = layers[t->join].n_features;
@@ -149,13 +151,15 @@ static oj_status ask(const struct memory_trial *t, struct oj_join *join,
                                     &error);
     if (status != OJ_ERR_UNSUPPORTED)
         return status;
-    status = oj_join_batch(join, &input, &out->matches, &error); /* the CPU's */
+    /* the CPU joins */
+    status = oj_join_batch(join, &input, &out->matches, &error);
     if (status == OJ_OK)
         count_pairs(&out->matches, out);
     return status;
 }
 
-/* Opens, asks and closes once. What failed is asked again, with memory. */
+/* Opens a join, joins and closes it. A batch that failed is joined again, with
+ * enough memory. */
 static oj_status run_once(const struct memory_trial *t, const char *backend,
                           struct memory_answer *out)
 {
@@ -170,12 +174,12 @@ static oj_status run_once(const struct memory_trial *t, const char *backend,
     relation.distance_to = t->distance_to;
     status = oj_join_open(&side, &relation, backend, &options, &join, &error);
     if (status == OJ_OK)
-        status = ask(t, join, out);
+        status = join_or_count(t, join, out);
     if (join != NULL && status != OJ_OK)
     {
         fail_at(1, 0);
         module_fail_at(0);
-        must(ask(t, join, out));
+        must(join_or_count(t, join, out));
         out->is_there = 1;
     }
     else
@@ -184,8 +188,9 @@ static oj_status run_once(const struct memory_trial *t, const char *backend,
     return status;
 }
 
-static void same(const struct memory_trial *t, const struct memory_answer *a,
-                 const struct memory_answer *b)
+static void assert_equal_answers(const struct memory_trial *t,
+                                 const struct memory_answer *a,
+                                 const struct memory_answer *b)
 {
     const struct oj_matches *m = &a->matches, *truth = &b->matches;
     if (t->counts)
@@ -216,15 +221,16 @@ static void must_hold_nothing(const struct memory_trial *t, const char *what,
 
 enum way
 {
-    ONCE, /* a taking and the next: the module asks again when one fails */
-    ON,   /* a taking and all that follow */
-    OWN   /* an allocation of the module's */
+    ONCE, /* one allocation and the next one fail: the module tries again after
+             a failure */
+    ON,   /* one allocation and all later ones fail */
+    OWN   /* one allocation in the module's code fails */
 };
 
 static const char *const ways[] = {"takings at", "all takings from",
                                    "allocation"};
 
-/* The number of failures; 0: no join got so far. */
+/* Returns the number of failures; 0 if no join had this many allocations. */
 static int64_t fail_in_turn(const struct memory_trial *t, enum way way,
                             const struct memory_answer *truth)
 {
@@ -247,7 +253,7 @@ static int64_t fail_in_turn(const struct memory_trial *t, enum way way,
                       "%s, %s %lld: %s", t->name, ways[way], (long long)n,
                       error.message);
         if (out.is_there)
-            same(t, &out, truth);
+            assert_equal_answers(t, &out, truth);
         n_failed += status != OJ_OK;
         must_hold_nothing(t, ways[way], n);
         free_answer(&out);
@@ -255,7 +261,7 @@ static int64_t fail_in_turn(const struct memory_trial *t, enum way way,
     return n_failed;
 }
 
-/* What is kept of pinned memory after a join is enough for the next. */
+/* Pinned memory that is kept after a join is sufficient for the next join. */
 static void try_all(const struct memory_trial *t)
 {
     struct memory_answer truth = {0}, ours = {0};
@@ -264,7 +270,7 @@ static void try_all(const struct memory_trial *t)
     fail_at(1, 0);
     must(run_once(t, t->backend, &ours));
     n_takings = takings();
-    same(t, &ours, &truth);
+    assert_equal_answers(t, &ours, &truth);
     n_pinned = pinned();
     printf("%s: %d takings", t->name, (int)n_takings);
     for (enum way way = ONCE; way <= OWN; way++)
@@ -285,8 +291,7 @@ TEST(nothing_is_left)
         oj_flat_buf_free(&layers[i]);
 }
 
-/* A join side that cannot be prepared once more has no answers, and none that
- * are wrong. */
+/* A join side that cannot be rebuilt gives an error and no wrong answers. */
 TEST(rebuilt_in_part)
 {
     const struct oj_options options = {.n_threads = 1};
@@ -334,14 +339,15 @@ static void make_halves(struct oj_flat_buf *join, struct oj_flat_buf *input)
     random_state = 11;
     for (int i = 0; i < 600; i++)
         add_point(join, pick(300), pick(300));
-    for (int i = 0; i < 8500; i++) /* a little more than what is halved */
+    for (int i = 0; i < 8500; i++) /* slightly more points than are split into
+                                      halves */
         add_point(input, pick(300), pick(300));
 }
 
-/* Points with every column, by the module alone: the first batch goes in
- * pieces, since its pace is not known; then a taking and the next fail, and
- * what there is no memory for is joined by halves. As many pairs are allowed as
- * there are. */
+/* The module joins points with every column. The first batch is joined in
+ * pieces, because its speed is not known; then an allocation and the next one
+ * fail, and batches without enough memory are joined in halves. The limit of
+ * pairs equals their number. */
 TEST(pieces_and_halves)
 {
     const struct memory_trial t = {.name = "pieces and halves"};
@@ -370,7 +376,7 @@ TEST(pieces_and_halves)
     {
         fail_at(n, n > 0 ? 2 : 0);
         must(module->join(index, &input, &ours.matches, &stats, &error));
-        same(&t, &ours, &truth);
+        assert_equal_answers(&t, &ours, &truth);
         n++;
     } while (n == 1 || takings() >= n - 1);
     fail_at(1, 0);

@@ -1,5 +1,4 @@
-/** Arrow streams as text, one line a row, so that two can be compared.
- */
+/** Arrow streams as text, one line per row, for comparison. */
 #ifndef OJ_TEST_ARROW_TEXT_H
 #define OJ_TEST_ARROW_TEXT_H
 
@@ -133,7 +132,7 @@ static inline void say_value(struct arrow_text *text,
     }
 }
 
-/* What every array must hold. */
+/* Checks the properties of every array. */
 static inline void check_array(const struct ArrowSchema *s,
                                const struct ArrowArray *a, int64_t length)
 {
@@ -153,11 +152,11 @@ static inline void check_array(const struct ArrowSchema *s,
                     ((const int32_t *)a->buffers[1])[length]);
 }
 
-/* Batches of the latest stream. */
+/* number of batches of the latest stream */
 static int n_batches_said;
 
-/* Rows of the stream, and its schema before them. All batches but the last have
- * batch_rows rows, unless that is 0. */
+/* Writes the schema and the rows of a stream. All batches except the last must
+ * have batch_rows rows, unless that is 0. */
 static inline int64_t say_stream(struct arrow_text *text,
                                  struct ArrowArrayStream *stream,
                                  int64_t batch_rows)
@@ -203,7 +202,7 @@ static inline int64_t say_stream(struct arrow_text *text,
 
 /* ---- comparison --------------------------------------------------------- */
 
-/* Names the first line that differs. */
+/* Fails with the first line that differs. */
 static inline void same_text(const char *a, const char *b)
 {
     int line = 1;
@@ -228,8 +227,9 @@ static inline void same_text(const char *a, const char *b)
 
 /* ---- schemas of definitions ---------------------------------------------- */
 
-/* GDAL's generic stream of an empty layer in memory with the fields and the
- * geometry that are not ignored in defn. Returns the layer's dataset. */
+/* Opens GDAL's generic stream of an empty layer in memory that has the fields
+ * and the geometry of defn, except those that are ignored. Returns the dataset
+ * of the layer. */
 static inline GDALDatasetH open_generic(OGRFeatureDefnH defn, char **options,
                                         struct ArrowArrayStream *stream)
 {

@@ -1,7 +1,7 @@
-/* Kind: unit. Names of joins as datasets: words quoted as in a shell, paths in
- * them. Which words are none of a dataset is asserted end to end by
- * dataset_names, and that joined words are split into the same by
- * fuzz_dataset_name. */
+/* Names of joins as datasets: words quoted as in a shell, and paths in them.
+ * End to end, dataset_names asserts which words a dataset refuses;
+ * fuzz_dataset_name asserts that joined words are split into the original ones.
+ * Kind: unit. */
 #include "../run_tests.h"
 
 #include "../../../driver/base/oj_shell_words.h"
@@ -19,8 +19,9 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The words of text with a | behind each, or "!" where they are refused. */
-static const char *split(const char *text, char *out)
+/* Writes the words of a text, each followed by |, or "!" if the text is
+ * refused. */
+static const char *split_words(const char *text, char *out)
 {
     struct oj_error err = {OJ_OK, ""};
     char **words = NULL;
@@ -72,7 +73,7 @@ TEST(words_are_split_as_a_shell_splits_them)
     };
     char out[256];
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        ck_assert_str_eq(split(cases[i][0], out), cases[i][1]);
+        ck_assert_str_eq(split_words(cases[i][0], out), cases[i][1]);
 }
 
 static void check_resolved(const char *folder, const char *name,
@@ -104,7 +105,7 @@ TEST(plain_paths_alone_are_relative)
     check_resolved("/vsimem/d", "a.gpkg", "/vsimem/d/a.gpkg");
 }
 
-/* What is written in a file in a folder leads to the same place from there. */
+/* A path written in a file in a folder leads to its target from that folder. */
 TEST(paths_seen_from_a_folder_lead_back)
 {
     char base[] = "/tmp/oj_names_XXXXXX", here[4096], path[4200];

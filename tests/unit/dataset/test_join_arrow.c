@@ -1,8 +1,8 @@
-/* The native Arrow stream of a join against GDAL's generic stream of the
- * features of the same rows: every type and shape, every way of
- * keeping rows, sizes of batches; its ends: limits of batches, errors, early
- * release, allocations that fail; and bytes of geometries that are passed on as
- * they are. Kind: truth cases, memory, random. */
+/* The native Arrow stream of a join equals GDAL's generic stream of these rows:
+ * every type and shape, every value of -how, several batch sizes; also limits
+ * of batches, errors, early release, failing allocations, and geometries whose
+ * bytes are passed on unchanged.
+ * Kind: truth cases, memory, random. */
 #include "../../../flatten/arrays/oj_wkb.h"
 #include "../../../flatten/read/oj_layer_arrow.h"
 
@@ -23,7 +23,7 @@ static void count_closed(void *user)
     ((struct trial_stream *)user)->n_closed++;
 }
 
-/* What a stream of t is made from, and GDAL's for its schema. */
+/* Opens what a stream of t is made from, and GDAL's stream for its schema. */
 static void open_source(struct row_trial *t, struct trial_stream *source,
                         char **options, struct ArrowArrayStream *stream)
 {
@@ -43,7 +43,7 @@ static void close_source(struct trial_stream *source)
     GDALClose(source->generic);
 }
 
-/* NULL where the stream is left to GDAL. */
+/* Opens a native stream of t; NULL if the stream is left to GDAL. */
 static struct oj_join_arrow *try_stream(struct row_trial *t,
                                         struct trial_stream *source,
                                         char **options,
@@ -72,8 +72,8 @@ static void close_stream(struct trial_stream *source,
     close_source(source);
 }
 
-/* The schema and rows of GDAL's stream of the layer written. Batches of one row
- * are not asked of it. */
+/* Compares with the schema and rows of GDAL's stream of the written layer. GDAL
+ * is not tested with batches of one row. */
 static void same_as_generic(struct row_trial *t, const struct arrow_text *ours,
                             char **options)
 {
@@ -150,7 +150,7 @@ TEST(truth_every_geometry)
     }
 }
 
-/* More rows than a block, from answers larger than a block and smaller. */
+/* More rows than a block has, from answers larger and smaller than a block. */
 TEST(truth_batches)
 {
     static const char *const most[] = {"1",    "7",  "1000", "1024",
@@ -184,7 +184,7 @@ TEST(truth_fids)
     }
 }
 
-/* It outlives the stream. */
+/* The schema outlives the stream. */
 TEST(truth_schema)
 {
     struct row_trial t;
@@ -261,7 +261,7 @@ static void add_feature(OGRLayerH layer, OGRFeatureH feature)
     OGR_F_Destroy(feature);
 }
 
-/* What the common layers do not have. */
+/* Field types that the common layers do not have. */
 TEST(truth_rare_types)
 {
     static const int bits[] = {1, 0, 1, 1}, shorts[] = {-32768, 32767, 0};
@@ -300,7 +300,8 @@ TEST(truth_rare_types)
     trial_close(&t);
 }
 
-/* Rows without a value in fields that must have one, as GDAL has them. */
+/* A field that must not be NULL has no value in some rows: they are written
+ * like GDAL does. */
 TEST(truth_broken_promises)
 {
     GDALDatasetH in = make_memory(wkbNone);
@@ -325,7 +326,7 @@ TEST(truth_broken_promises)
     trial_close(&t);
 }
 
-/* Days since 1970 of a date, by counting years. */
+/* Days from 1970 to a date, by counting years. */
 static long long days_to(int year, int month, int day)
 {
     static const int before[] = {0,   31,  59,  90,  120, 151,
@@ -340,9 +341,10 @@ static long long days_to(int year, int month, int day)
     return days;
 }
 
-/* Days before 1970 and seconds that round to the next minute are where the
- * generic stream of GDAL 3.6 is wrong; all zones. Zones of GDAL's are quarters
- * of an hour from 100, 0 and 1 are unknown ones. */
+/* Times for which the generic stream of GDAL 3.6 is wrong: days before 1970,
+ * and seconds that round to the next minute; all time zones. In GDAL, a zone of
+ * 100 is UTC and 1 more is a quarter of an hour; 0 and 1 mean unknown and
+ * local. */
 TEST(truth_times)
 {
     static const int zones[] = {0, 1, 100, 101, 148, 52, 122};
@@ -409,7 +411,7 @@ TEST(truth_left_to_gdal)
     trial_close(&t);
 }
 
-/* Definitions that hardly a layer has. */
+/* Definitions of layers that hardly occur. */
 TEST(truth_definitions_left_to_gdal)
 {
     const struct oj_write_options options = {0};
@@ -449,7 +451,7 @@ TEST(truth_definitions_left_to_gdal)
 
 /* ---- limits, ends and errors -------------------------------------------- */
 
-/* The rows are the same however few bytes a batch may have. */
+/* The rows do not depend on the maximum number of bytes of a batch. */
 TEST(truth_limit_of_bytes)
 {
     struct arrow_text all = {0};
@@ -541,8 +543,8 @@ TEST(truth_error_between_answers)
     trial_close(&t);
 }
 
-/* Never read, read in part, arrays that outlive the stream, and children that
- * somebody has taken. */
+/* A stream is released unread or read in part; arrays outlive it; a consumer
+ * has moved children out of an array. */
 TEST(truth_released_early)
 {
     struct row_trial t;
@@ -567,7 +569,7 @@ TEST(truth_released_early)
     trial_close(&t);
 }
 
-/* The rows end before the stream. */
+/* The rows are freed before the stream. */
 TEST(truth_detached)
 {
     struct row_trial t;
@@ -607,8 +609,8 @@ TEST(truth_detached)
 
 /* ---- memory ------------------------------------------------------------- */
 
-/* Allocations fail one after the other: either all is left to GDAL, or an array
- * is missing, and nothing is leaked. */
+/* Allocations fail in turn: either the stream is left to GDAL or an array is
+ * missing, and nothing leaks. */
 TEST(memory_each_allocation_fails)
 {
     struct row_trial t;
@@ -644,7 +646,8 @@ TEST(memory_each_allocation_fails)
 
 /* ---- bytes of geometries ------------------------------------------------ */
 
-/* What is taken as it is, OGR would write again. */
+/* 1 if the WKB is passed on unchanged, which requires that OGR would write
+ * these bytes, too. */
 static int check_bytes(const unsigned char *wkb, int n)
 {
     OGRGeometryH geometry = NULL;
@@ -716,12 +719,13 @@ int main(void)
 {
     tests_open("join as an Arrow stream");
     GDALAllRegister();
-    CPLSetErrorHandler(CPLQuietErrorHandler); /* conversions lose something */
+    CPLSetErrorHandler(CPLQuietErrorHandler); /* conversions that lose digits
+                                                 warn */
     return tests_run();
 }
 #else
 int main(void)
 {
-    return 77; /* GDAL has no Arrow streams */
+    return 77; /* this GDAL has no Arrow streams: skipped */
 }
 #endif

@@ -1,7 +1,7 @@
-/* A join as a layer, inside the process of the test, where sanitizers see it:
- * asked for its rows in every way, left at any point, with broken files and
- * files that change.  Which rows it has is compared with the command by
- * e2e/test_dataset_*.py, allocations fail in test_command_memory.
+/* A join as a layer inside the process of the test, so that sanitizers see it:
+ * its rows are requested in every way, reading is abandoned at any point, files
+ * are broken or change. e2e/test_dataset_*.py compare the rows with those of
+ * the command; test_command_memory makes allocations fail.
  * Kind: degenerate. */
 #include "../../../flatten/read/oj_layer_arrow.h"
 
@@ -12,7 +12,7 @@
 #include <ogr_recordbatch.h>
 #endif
 
-void RegisterOGRJOIN(void); /* of the driver, which the test links */
+void RegisterOGRJOIN(void); /* defined in the driver, which the test links */
 
 static struct
 {
@@ -30,7 +30,7 @@ static void CPL_STDCALL take_message(CPLErr level, CPLErrorNum number,
     snprintf(said.error, sizeof said.error, "%s", text);
 }
 
-/* with NULL: none; else one, in one line, that holds these words. */
+/* Expects one error with these words, in one line; NULL: no error. */
 static void expect_error(const char *with)
 {
     ck_assert_msg(said.n_errors == (with != NULL), "%d errors: %s",
@@ -41,7 +41,7 @@ static void expect_error(const char *with)
     memset(&said, 0, sizeof said);
 }
 
-/* Joins name files of the current folder. */
+/* Joins refer to files in the current folder. */
 static void make_layers(void)
 {
     GDALAllRegister();
@@ -66,7 +66,7 @@ static OGRLayerH open_layer(const char *words, GDALDatasetH *join)
     return GDALDatasetGetLayer(*join, 0);
 }
 
-/* The next rows, at most so many. */
+/* Reads at most `most` rows; returns their number. */
 static int read_rows(OGRLayerH layer, int most)
 {
     OGRFeatureH f;
@@ -159,8 +159,8 @@ TEST(left_at_any_point)
     expect_error(NULL);
 }
 
-/* The first share of a file. */
-static void cut(const char *name, const char *to, double share)
+/* Copies the first part of a file. */
+static void copy_first_part(const char *name, const char *to, double share)
 {
     VSILFILE *file = VSIFOpenL(to, "wb");
     vsi_l_offset size;
@@ -171,8 +171,8 @@ static void cut(const char *name, const char *to, double share)
     VSIFree(bytes);
 }
 
-/* In the midst of reading, or before the first row: told once, and again from
- * the start. */
+/* An error while reading, or before the first row, is reported once, and again
+ * after reading was restarted. */
 TEST_LOOP(errors, 0, 3)
 {
     static const struct
@@ -187,7 +187,7 @@ TEST_LOOP(errors, 0, 3)
          "things cannot be read", 20}};
     GDALDatasetH join;
     OGRLayerH layer;
-    cut("zones.fgb", "cut_zones.fgb", 0.7);
+    copy_first_part("zones.fgb", "cut_zones.fgb", 0.7);
     layer = open_layer(cases[_i].words, &join);
     for (int i = 0; i < 2; i++)
     {
@@ -205,7 +205,7 @@ TEST_LOOP(errors, 0, 3)
     expect_error(NULL);
 }
 
-/* Each reading from the start is of the files as they are. */
+/* Each reading from the start sees the files in their current state. */
 TEST(files_that_change)
 {
     GDALDatasetH join;
@@ -238,7 +238,7 @@ static void open_stream(OGRLayerH layer, struct ArrowArrayStream *stream)
     expect_error(NULL);
 }
 
-/* Rows of the next batches, at most so many batches. */
+/* Reads at most `most` batches; returns the number of their rows. */
 static int64_t read_batches(struct ArrowArrayStream *stream, int most)
 {
     struct ArrowArray array;
@@ -254,8 +254,8 @@ static int64_t read_batches(struct ArrowArrayStream *stream, int most)
     return n;
 }
 
-/* A stream outlives its layer: GDAL allows it to be released, and its functions
- * answer with an error. batches: read before; native 0: GDAL's own stream. */
+/* A stream outlives its layer: GDAL allows to release it, and its functions
+ * return an error. batches: number read before; native 0: GDAL's own stream. */
 static void outlive_layer(int batches, int native)
 {
     struct ArrowArrayStream stream;
@@ -300,14 +300,14 @@ TEST(stream_outlives_its_layer)
     }
 }
 
-/* One that failed keeps its error. */
+/* A stream that has failed keeps its error after its layer was freed. */
 TEST(stream_that_failed_outlives_its_layer)
 {
     struct ArrowArrayStream stream;
     struct ArrowArray array;
     GDALDatasetH join;
     OGRLayerH layer;
-    cut("zones.fgb", "cut_zones.fgb", 0.7);
+    copy_first_part("zones.fgb", "cut_zones.fgb", 0.7);
     layer = open_layer("-op nearest points.gpkg cut_zones.fgb", &join);
     open_stream(layer, &stream);
     ck_assert_int_eq(stream.get_next(&stream, &array), EIO);
@@ -319,8 +319,8 @@ TEST(stream_that_failed_outlives_its_layer)
     stream.release(&stream);
 }
 
-/* While a stream is open there are no features to be read, which is an error
- * and not the end of the layer. */
+/* While a stream is open, reading a feature is an error, not the end of the
+ * layer. */
 TEST(features_while_a_stream_is_open)
 {
     struct ArrowArrayStream stream, second;
@@ -330,7 +330,7 @@ TEST(features_while_a_stream_is_open)
     int n = read_all(layer);
     int64_t n_streamed;
     OGR_L_ResetReading(layer);
-    ck_assert_int_eq(read_rows(layer, 50), 50); /* a stream begins anew */
+    ck_assert_int_eq(read_rows(layer, 50), 50); /* reading restarts */
     open_stream(layer, &stream);
     n_streamed = read_batches(&stream, 2);
     ck_assert_ptr_null(OGR_L_GetNextFeature(layer));
@@ -339,7 +339,7 @@ TEST(features_while_a_stream_is_open)
     expect_error("an Arrow stream of layer");
     ck_assert(!OGR_L_GetArrowStream(layer, &second, NULL));
     expect_error("rrow");
-    /* What does not need the next rows is answered meanwhile. */
+    /* functions that need no further rows work meanwhile */
     OGR_L_ResetReading(layer);
     ck_assert_int_eq(OGR_L_GetFeatureCount(layer, 1), n);
     ck_assert_int_eq(OGR_L_GetExtent(layer, &extent, 1), OGRERR_NONE);
@@ -359,8 +359,8 @@ TEST(features_while_a_stream_is_open)
     GDALClose(join);
 }
 
-/* Files that change under an open stream: its rows are of one state, and
- * questions that are asked meanwhile leave its cursor in place. */
+/* Files change while a stream is open: its rows are of one state, and other
+ * calls meanwhile do not move its cursor. */
 TEST(files_that_change_under_a_stream)
 {
     for (int batches = 0; batches < 40; batches += 13)

@@ -23,7 +23,7 @@ static void ask_backend(const struct oj_relation *relation,
 
 #define PI 3.141592653589793
 
-/* A ring of n edges around x, y; wavy when wave > 0. */
+/* Adds a ring of n edges around (x, y); wavy if wave > 0. */
 static void add_round(struct oj_flat_buf *buf, double x, double y,
                       double radius, double wave, int64_t n)
 {
@@ -42,7 +42,8 @@ static void add_round(struct oj_flat_buf *buf, double x, double y,
     end(buf);
 }
 
-/* Pairs of polygons of 100,000 vertices: apart, crossing, nested, equal. */
+/* Pairs of polygons with 100,000 vertices: disjoint, crossing, nested, equal.
+ */
 TEST(very_large)
 {
     LAYER a = {0}, b = {0};
@@ -51,7 +52,7 @@ TEST(very_large)
     struct oj_flat va, vb;
     struct timespec start, now;
     add_round(&a, 0, 0, 10, 0.25, 100000);
-    add_round(&b, 30, 0, 10, 0.25, 100000); /* 9.5 apart, or a little more */
+    add_round(&b, 30, 0, 10, 0.25, 100000); /* about 9.5 apart */
     add_round(&b, 15, 0, 10, 0.25, 100000);
     add_round(&b, 0, 0, 5, 0.25, 100000);
     add_round(&b, 0, 0, 10, 0.25, 100000);
@@ -81,8 +82,8 @@ TEST(very_large)
 /* --- batches ---------------------------------------------------------------
  */
 
-/* Very many features in one place: each finds the first of the others without
- * looking at all. */
+/* Very many features in one place: each point finds the first other feature
+ * without testing all of them. */
 TEST_LOOP(one_place, 0, 2)
 {
     LAYER points = {0};

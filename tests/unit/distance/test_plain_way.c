@@ -1,11 +1,10 @@
-/* nearest and dwithin between features of all kinds, with everything that a
- * join by distance can ask for, against the plain way: by the engine that is
- * made for them and by every backend.  Polygons whose holes lie outside of
- * their shells, cross them, equal them, touch them or lie over each other have
- * distance 0 where the features have a point in common by even-odd over all
- * rings of a part, exactly; and for points in polygons of one part that is what
- * intersects says.
- * Kind: property.  OGRJOIN_TEST_LONG=1 runs fifty times as long;
+/* nearest and dwithin between features of all kinds, with every option of joins
+ * by distance, equal a plain computation: by the engine for these joins, and by
+ * every backend. Polygons may have holes that lie outside of their shells or
+ * cross, equal, touch or overlap them. Then the distance is 0 if the features
+ * have a common point by the even-odd rule over all rings of a part, exactly;
+ * for points and polygons of one part, intersects agrees.
+ * Kind: property. OGRJOIN_TEST_LONG=1 runs fifty times as long;
  * OGRJOIN_TEST_SEED=n begins with the round that failed. */
 #include "../references.h"
 
@@ -26,8 +25,9 @@ static void make_anything(struct join_trial *t, struct scene *s)
     add_join_features(&t->join_buf, s, 1 + pick(25), plain_kinds(), 0);
 }
 
-/* Squares of distances are numbers with few digits, and distances are right to
- * eight of them, or ten: boxes must not tell more than segments. */
+/* Makes coordinates so small that their squares are denormal: squared distances
+ * have few digits, and distances are right to eight or ten digits. Bounds by
+ * boxes must not be more precise than segments. */
 static void make_tiny(struct join_trial *t, struct scene *s)
 {
     *s = (struct scene){0.0, 0.0, 0.0, 12, 1, 0.0};
@@ -36,7 +36,8 @@ static void make_tiny(struct join_trial *t, struct scene *s)
     add_join_features(&t->join_buf, s, 1 + pick(25), plain_kinds(), 0);
 }
 
-/* Points of a scene; a third of them, in some rounds, in a few places. */
+/* Adds points of a scene; in some rounds a third of them are in a few places.
+ */
 static void add_points(struct oj_flat_buf *buf, const struct scene *s, int n)
 {
     int n_places = one_in(3) ? 1 + pick(3) : 0;
@@ -65,7 +66,7 @@ static void make_points(struct join_trial *t, struct scene *s)
 {
     *s = pick_scene();
     add_points(&t->join_buf, s, 1 + pick(150));
-    if (pick(2)) /* else: the sides are one */
+    if (pick(2)) /* otherwise one layer is both sides */
         add_points(&t->input_buf, s, 1 + pick(150));
 }
 
@@ -73,13 +74,14 @@ static void make_points(struct join_trial *t, struct scene *s)
 
 static double lattice_step, lattice_origin;
 
-static double at(double steps)
+static double lattice_coordinate(double steps)
 {
     return lattice_origin + lattice_step * steps;
 }
 
-/* n sides; a box, the other way round one time in two, or what is left of one
- * without a corner. Long sides are cut so that large rings have cells. */
+/* Adds a ring of n sides: a box, in reverse order in half of the cases, or a
+ * box without a corner. Long sides are divided so that large rings have cells.
+ */
 static void add_box_ring(struct oj_flat_buf *buf, const double *box, int is_cut,
                          int n)
 {
@@ -93,11 +95,13 @@ static void add_box_ring(struct oj_flat_buf *buf, const double *box, int is_cut,
         const double *c = corner[(first + i * step) % n_corners];
         for (int j = n; i > 0 && j > 1; j--, v++)
         {
-            xy[2 * v] = xy[2 * v - 2] + (at(c[0]) - xy[2 * v - 2]) / j;
-            xy[2 * v + 1] = xy[2 * v - 1] + (at(c[1]) - xy[2 * v - 1]) / j;
+            xy[2 * v] =
+                xy[2 * v - 2] + (lattice_coordinate(c[0]) - xy[2 * v - 2]) / j;
+            xy[2 * v + 1] =
+                xy[2 * v - 1] + (lattice_coordinate(c[1]) - xy[2 * v - 1]) / j;
         }
-        xy[2 * v] = at(c[0]);
-        xy[2 * v + 1] = at(c[1]);
+        xy[2 * v] = lattice_coordinate(c[0]);
+        xy[2 * v + 1] = lattice_coordinate(c[1]);
         v++;
     }
     add_ring(buf, v, xy);
@@ -123,7 +127,7 @@ static void add_polygon(struct oj_flat_buf *buf, int n_parts)
         pick_box(box);
         for (int ring = 0; ring < n_rings; ring++)
         {
-            /* a copy of the one before, or a part of it, or anywhere */
+            /* a copy of the previous ring, a part of it, or a ring anywhere */
             if (ring > 0 && one_in(3))
                 box[pick(2)] += 1 - 2 * pick(2);
             else if (ring > 0 && pick(5))
@@ -137,8 +141,8 @@ static void add_polygon(struct oj_flat_buf *buf, int n_parts)
     end(buf);
 }
 
-/* The polygon added from that state of the random numbers, so often that the
- * index keeps but the first of its copies. */
+/* Adds copies of the polygon that this state of the random numbers gives, so
+ * many that the index keeps only the first of them. */
 static void add_copies(struct oj_flat_buf *buf, int n_parts, uint64_t state)
 {
     for (int i = 0; i < 36; i++)
@@ -154,7 +158,7 @@ static void add_line_of(struct oj_flat_buf *buf)
     begin(buf);
     add_part(buf, OJ_PART_LINE);
     for (int i = 0; i < 6; i++)
-        xy[i] = at(0.5 * pick(2 * SIDE));
+        xy[i] = lattice_coordinate(0.5 * pick(2 * SIDE));
     add_ring(buf, 2 + pick(2), xy);
     end(buf);
 }
@@ -166,8 +170,8 @@ static void add_layer(struct oj_flat_buf *buf, int n, unsigned kinds,
     {
         unsigned kind = pick_kind(kinds);
         if (kind == OJ_PART_POINT)
-            add_point(buf, at(0.25 * pick(4 * SIDE)),
-                      at(0.25 * pick(4 * SIDE)));
+            add_point(buf, lattice_coordinate(0.25 * pick(4 * SIDE)),
+                      lattice_coordinate(0.25 * pick(4 * SIDE)));
         else if (kind == OJ_PART_LINE)
             add_line_of(buf);
         else
@@ -207,7 +211,7 @@ static void make_holes(struct join_trial *t, struct scene *s)
     add_layer(&t->join_buf, 1 + pick(12), OJ_PART_POLYGON, most_parts);
 }
 
-/* Points and up to some hundred features, many of them as near as others. */
+/* Makes points and up to some hundred features, many of them equally near. */
 static void make_points_among_many(struct join_trial *t, struct scene *s)
 {
     make_lattice(s);
@@ -218,14 +222,14 @@ static void make_points_among_many(struct join_trial *t, struct scene *s)
 
 /* --- joins ---------------------------------------------------------------- */
 
-static void ask_anything(struct oj_relation *r, const struct scene *s, int i)
+static void pick_any_join(struct oj_relation *r, const struct scene *s, int i)
 {
     (void)i;
     plain_ask(r, s, 7);
     r->distance_to = one_in(3) ? OJ_TO_BOUNDARY : OJ_TO_INTERIOR;
 }
 
-static void ask_pairs_of_points(struct oj_relation *r, const struct scene *s,
+static void pick_join_of_points(struct oj_relation *r, const struct scene *s,
                                 int i)
 {
     (void)i;
@@ -235,7 +239,8 @@ static void ask_pairs_of_points(struct oj_relation *r, const struct scene *s,
         r->min_distance = fmin(r->max_distance, s->scale * pick(3));
 }
 
-static void ask_zero(struct oj_relation *r, const struct scene *s, int i)
+static void pick_join_by_contact(struct oj_relation *r, const struct scene *s,
+                                 int i)
 {
     r->op = i < 2 ? OJ_OP_DWITHIN : OJ_OP_NEAREST;
     if (i == 3)
@@ -248,10 +253,10 @@ static void ask_zero(struct oj_relation *r, const struct scene *s, int i)
                                        : INFINITY;
 }
 
-/* What points are asked by groups: any k, some of them more than a group sorts
- * at once, and all within a reach. */
-static void ask_many_nearest(struct oj_relation *r, const struct scene *s,
-                             int i)
+/* Sets a join that groups of points answer: any k, sometimes more than a group
+ * can sort at once, or dwithin. */
+static void pick_join_of_groups(struct oj_relation *r, const struct scene *s,
+                                int i)
 {
     static const int most[] = {7, 7, 40, 150};
     r->op = one_in(4) ? OJ_OP_DWITHIN : OJ_OP_NEAREST;
@@ -273,26 +278,28 @@ static const struct
 {
     void (*make)(struct join_trial *, struct scene *);
     void (*ask)(struct oj_relation *, const struct scene *, int i);
-    const struct oj_engine *engine; /* asked by itself as well; or NULL */
-    int n_joins, conditions;        /* each once in so many times; 0: none */
-    int n_backends;                 /* cpu, quadrant, cuda */
+    const struct oj_engine *engine; /* engine that is also tested by itself;
+                                       NULL: none */
+    int n_joins, conditions; /* each condition occurs once in so many joins; 0:
+                                never */
+    int n_backends;          /* number of backends: cpu, quadrant, cuda */
     int64_t n_rounds;
 } kinds[] = {
-    {make_anything, ask_anything, &oj_cpu_distance, 8, 4, 2, 80},
-    {make_tiny, ask_anything, &oj_cpu_distance, 8, 4, 2, 20},
-    {make_points, ask_pairs_of_points, &oj_cpu_near_points, 6, 4, 3, 150},
-    {make_points_on_holes, ask_zero, NULL, 5, 0, 3, 150},
-    {make_points_among_many, ask_many_nearest, &oj_cpu_nearest_points, 8, 0, 3,
-     100},
-    {make_holes, ask_zero, NULL, 5, 0, 3, 150},
+    {make_anything, pick_any_join, &oj_cpu_distance, 8, 4, 2, 80},
+    {make_tiny, pick_any_join, &oj_cpu_distance, 8, 4, 2, 20},
+    {make_points, pick_join_of_points, &oj_cpu_near_points, 6, 4, 3, 150},
+    {make_points_on_holes, pick_join_by_contact, NULL, 5, 0, 3, 150},
+    {make_points_among_many, pick_join_of_groups, &oj_cpu_nearest_points, 8, 0,
+     3, 100},
+    {make_holes, pick_join_by_contact, NULL, 5, 0, 3, 150},
 };
 
 #define N_KINDS ((int)(sizeof kinds / sizeof *kinds))
 
-/* By one engine; tie ranks as oj_join_open() makes them. */
-static void ask_engine(const struct oj_engine *engine,
-                       const struct join_trial *t, int n_threads,
-                       struct oj_matches *out)
+/* Joins with one engine; tie ranks are computed as in oj_join_open(). */
+static void join_with_engine(const struct oj_engine *engine,
+                             const struct join_trial *t, int n_threads,
+                             struct oj_matches *out)
 {
     struct oj_options options = {.n_threads = n_threads};
     struct oj_stats stats = {0};
@@ -312,7 +319,7 @@ static void ask_engine(const struct oj_engine *engine,
     oj_free(rank);
 }
 
-/* Every backend that takes the join; all but cpu are for points. */
+/* Tests every backend that supports the join. All but cpu are for points. */
 static void check_backends(const struct join_trial *t, int n_backends,
                            const double *matrix)
 {
@@ -336,7 +343,7 @@ static void check_backends(const struct join_trial *t, int n_backends,
     }
 }
 
-/* Points in polygons of one part: intersects is dwithin 0. */
+/* For points and polygons of one part, intersects equals dwithin 0. */
 static void check_intersects(const struct oj_flat *input,
                              const struct oj_flat *join, const double *matrix)
 {
@@ -382,13 +389,13 @@ static void check_nearest_points(const struct oj_flat *a,
     oj_nearest_work_free(&work);
 }
 
-/* Some joins of two random layers. */
+/* Tests some joins of two random layers. */
 static void check_layers(int kind)
 {
     struct join_trial t = {0};
     struct scene scene;
     struct oj_flat plain[2];
-    double *matrix[2] = {NULL, NULL}; /* by enum oj_distance_to */
+    double *matrix[2] = {NULL, NULL}; /* distances, by enum oj_distance_to */
     int64_t *fid;
     MATCHES m = {0};
     kinds[kind].make(&t, &scene);
@@ -425,7 +432,7 @@ static void check_layers(int kind)
             kinds[kind].engine->takes(&t.relation, &t.join, &t.input))
         {
             n_of_engine++;
-            ask_engine(kinds[kind].engine, &t, 1 + pick(3), &m);
+            join_with_engine(kinds[kind].engine, &t, 1 + pick(3), &m);
             check_answer("engine", &t.relation, &t.input, &t.join, *d, &m);
         }
         check_backends(&t, kinds[kind].n_backends, *d);
@@ -461,7 +468,7 @@ TEST_LOOP(as_the_plain_way, 0, N_KINDS)
 
 int main(void)
 {
-    setenv("CK_FORK", "no", 1); /* a device does not survive a fork */
+    setenv("CK_FORK", "no", 1); /* a device does not work after a fork */
     tests_open("plain way");
     return tests_run();
 }

@@ -1,5 +1,6 @@
-/* Kind: unit, memory. Places of lists noted in any order of the rows, by some
- * threads: every row has its own, rows that were left out have none. */
+/* Positions of lists are recorded by several threads in any order of the rows:
+ * every row has its own list, and rows that were left out have none.
+ * Kind: unit, memory. */
 #include "../../../algs/joins/dwithin/cpu_scattered_list_offsets.h"
 
 #include "../../../flatten/base/oj_alloc.h"
@@ -11,9 +12,10 @@
 
 static struct oj_error error;
 
-/* One row in left_out has no list; n_threads take turns at random. */
-static void note(struct oj_list_places *places, int64_t *offset, int64_t n_rows,
-                 int n_threads, int left_out)
+/* Records the lists of all rows but left_out, in random order of n_threads
+ * threads. */
+static void record_lists(struct oj_list_places *places, int64_t *offset,
+                         int64_t n_rows, int n_threads, int left_out)
 {
     int64_t stride = 7919, at = 0;
     while (n_rows > 0 && n_rows % stride == 0)
@@ -30,7 +32,7 @@ static void note(struct oj_list_places *places, int64_t *offset, int64_t n_rows,
     oj_list_places_end(places);
 }
 
-static void check(const int64_t *offset, int64_t n_rows, int left_out)
+static void check_lists(const int64_t *offset, int64_t n_rows, int left_out)
 {
     for (int64_t row = 0; row < n_rows; row++)
     {
@@ -56,8 +58,8 @@ TEST_LOOP(unit_every_row, 0, 3)
         int64_t *offset = oj_malloc(2 * n + 1, sizeof *offset);
         ck_assert_ptr_nonnull(offset);
         memset(offset, 0x55, (size_t)(2 * n + 1) * sizeof *offset);
-        note(&places, offset, n, n_threads, left_out);
-        check(offset, n, left_out);
+        record_lists(&places, offset, n, n_threads, left_out);
+        check_lists(offset, n, left_out);
         ck_assert_int_eq(offset[2 * n], 0x5555555555555555);
         oj_free(offset);
     }
@@ -75,8 +77,8 @@ TEST(memory)
         status = oj_list_places_begin(&places, offset, 100, 2, &error);
         oj_alloc_fail_at(0);
         ck_assert(status == OJ_OK || status == OJ_ERR_NOMEM);
-        if (status != OJ_OK && n % 2 == 0) /* it works again */
-            note(&places, offset, 99, 2, 0);
+        if (status != OJ_OK && n % 2 == 0) /* works after a failure */
+            record_lists(&places, offset, 99, 2, 0);
     }
     oj_list_places_free(&places);
 }

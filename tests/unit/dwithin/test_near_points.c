@@ -1,5 +1,5 @@
 /* Pairs of points within a distance: scattered lists, threads and batches; data
- * that cells serve badly; counts that do not fit; parts.
+ * for which cells are inefficient; counts beyond the limit; parts.
  * Kind: property, degenerate. */
 #include "../references.h"
 
@@ -11,9 +11,10 @@
 #include "../../../algs/joins/dwithin/cpu_near_grid.h"
 #include "../../../algs/pairs/selection/oj_tie_rank_sort.h"
 
-static void ask(const struct oj_relation *relation, const struct oj_flat *input,
-                const struct oj_flat *join, int n_threads,
-                struct oj_matches *out)
+static void join_near_points(const struct oj_relation *relation,
+                             const struct oj_flat *input,
+                             const struct oj_flat *join, int n_threads,
+                             struct oj_matches *out)
 {
     const struct join_trial t = {
         .join = *join, .input = *input, .relation = *relation};
@@ -36,7 +37,8 @@ static int compare_entries(const void *left, const void *right)
     return (a->feature > b->feature) - (a->feature < b->feature);
 }
 
-/* Into list, which grows: the pairs of a row by feature. Returns how many. */
+/* Writes the pairs of a row, sorted by feature, to list, which grows. Returns
+ * their number. */
 static int64_t sort_row(const struct oj_matches *m, int64_t row,
                         struct pair_entry **list, int64_t *capacity)
 {
@@ -51,7 +53,7 @@ static int64_t sort_row(const struct oj_matches *m, int64_t row,
     return n;
 }
 
-/* The same pairs in each row, whatever their order. */
+/* Checks that each row has equal pairs, in any order. */
 static void check_same_sets(const struct oj_matches *one,
                             const struct oj_matches *any)
 {
@@ -74,8 +76,9 @@ static void check_same_sets(const struct oj_matches *one,
     oj_free(b);
 }
 
-/* Spread evenly (the estimate holds), or the pairs in one place (it does not);
- * with FIDs in order or not; with a filter or without. */
+/* Points that are evenly distributed (the estimate of pairs is right), or in
+ * one place (it is wrong); with FIDs in order or not; with a filter or without.
+ */
 TEST_LOOP(scattered, 0, 8)
 {
     LAYER a = {0}, b = {0};
@@ -89,7 +92,7 @@ TEST_LOOP(scattered, 0, 8)
     {
         double spread = i < n_dense ? 1.0 : 1000.0;
         double x = 500 + spread * (unit() - 0.5);
-        /* some rows without a point */
+        /* some rows have no geometry */
         add_point(&a, i % 997 == 5 ? NAN : x, 500 + spread * (unit() - 0.5));
     }
     for (int i = 0; i < 3000; i++)
@@ -106,20 +109,20 @@ TEST_LOOP(scattered, 0, 8)
     r.max_distance = in_one_place ? 1.0 : 12.5;
     r.exclude_self = 1;
     r.exclude_same_geometry = with_filter != 0;
-    ask(&r, &va, &vb, 2, &ordered);
+    join_near_points(&r, &va, &vb, 2, &ordered);
     ck_assert_int_eq(ordered.scattered, 0);
     ck_assert_int_gt(ordered.n_pairs, 100000);
     r.any_order = 1;
     for (int n_threads = 1; n_threads <= 3; n_threads++)
     {
-        ask(&r, &va, &vb, n_threads, &any);
+        join_near_points(&r, &va, &vb, n_threads, &any);
         ck_assert_int_eq(any.scattered, !in_one_place && !with_filter);
         check_same_sets(&ordered, &any);
     }
 }
 
-/* A layer with itself: the very same arrays, copies of them, and batches give
- * the same. */
+/* A layer is joined with itself: the same arrays, copies of them, and batches
+ * give equal pairs. */
 TEST_LOOP(self_join, 0, 2)
 {
     LAYER a = {0}, copy = {0};
@@ -143,8 +146,8 @@ TEST_LOOP(self_join, 0, 2)
     r.max_distance = 0.75;
     r.unordered_pairs = 1;
     r.any_order = _i;
-    ask(&r, &view, &view, 2, &whole);
-    ask(&r, &copied, &view, 1, &other);
+    join_near_points(&r, &view, &view, 2, &whole);
+    join_near_points(&r, &copied, &view, 1, &other);
     ck_assert_int_eq(whole.n_pairs, other.n_pairs);
     if (_i == 0)
         ck_assert_mem_eq(whole.join_row, other.join_row,
@@ -171,14 +174,15 @@ TEST_LOOP(self_join, 0, 2)
 /* --- odd data --------------------------------------------------------------
  */
 
-static void count_is(const struct oj_flat *flat, double d, int64_t n_pairs)
+static void assert_n_pairs(const struct oj_flat *flat, double d,
+                           int64_t n_pairs)
 {
     struct oj_relation r = oj_relation_default();
     MATCHES m = {0};
     r.op = OJ_OP_DWITHIN;
     r.max_distance = d;
     r.unordered_pairs = 1;
-    ask(&r, flat, flat, 2, &m);
+    join_near_points(&r, flat, flat, 2, &m);
     expect(m.n_pairs == n_pairs, "%g: %lld pairs, not %lld", d,
            (long long)m.n_pairs, (long long)n_pairs);
 }
@@ -191,35 +195,37 @@ TEST(odd_data)
     for (int i = 0; i < 2000; i++)
         add_point(&same, 5.0, 5.0);
     view = oj_flat_buf_view(&same);
-    count_is(&view, 0.0, 2000 * 1999 / 2);
-    count_is(&view, 1e-300, 2000 * 1999 / 2);
-    count_is(&view, 1e300, 2000 * 1999 / 2);
+    assert_n_pairs(&view, 0.0, 2000 * 1999 / 2);
+    assert_n_pairs(&view, 1e-300, 2000 * 1999 / 2);
+    assert_n_pairs(&view, 1e300, 2000 * 1999 / 2);
     for (int i = 0; i < 2000; i++) /* one step apart on a line */
         add_point(&row, 1e9 + i, -1e9);
     view = oj_flat_buf_view(&row);
-    count_is(&view, 0.0, 0);
-    count_is(&view, 1.0, 1999);
-    count_is(&view, nextafter(1.0, 0.0), 0);
-    count_is(&view, 1999.0, 2000 * 1999 / 2);
-    count_is(&view, 1e200, 2000 * 1999 / 2);
-    for (int i = 0; i < 2000; i++) /* the ends of the numbers that join */
+    assert_n_pairs(&view, 0.0, 0);
+    assert_n_pairs(&view, 1.0, 1999);
+    assert_n_pairs(&view, nextafter(1.0, 0.0), 0);
+    assert_n_pairs(&view, 1999.0, 2000 * 1999 / 2);
+    assert_n_pairs(&view, 1e200, 2000 * 1999 / 2);
+    for (int i = 0; i < 2000; i++) /* minimum and maximum coordinates that joins
+                                      accept */
         add_point(&far, i % 2 ? 1e150 : -1e150, i % 4 < 2 ? 1e150 : -1e150);
     view = oj_flat_buf_view(&far);
-    count_is(&view, 1.0, 4 * (500 * 499 / 2));
-    count_is(&view, 1e149, 4 * (500 * 499 / 2));
-    /* half of them dense, half of them far away and dense, too */
+    assert_n_pairs(&view, 1.0, 4 * (500 * 499 / 2));
+    assert_n_pairs(&view, 1e149, 4 * (500 * 499 / 2));
+    /* one half dense, the other half far away and also dense */
     for (int i = 0; i < 20000; i++)
         add_point(&uneven, (i % 2 ? 1e12 : 0.0) + i, 0.0);
     view = oj_flat_buf_view(&uneven);
     n = 19998;
-    count_is(&view, 2.5, n);
+    assert_n_pairs(&view, 2.5, n);
     add_point(&uneven, -1e15, 7.0);
     add_point(&uneven, NAN, NAN);
     view = oj_flat_buf_view(&uneven);
-    count_is(&view, 2.5, n);
+    assert_n_pairs(&view, 2.5, n);
 }
 
-/* A million points in one place have 10^12 pairs: found out soon. */
+/* A million points in one place have 10^12 pairs: the error is returned early.
+ */
 TEST_LOOP(too_many, 0, 2)
 {
     LAYER same = {0};
@@ -247,7 +253,7 @@ TEST_LOOP(too_many, 0, 2)
 /* --- parts -----------------------------------------------------------------
  */
 
-/* Squares decide as roots do. */
+/* Squared distances decide like distances. */
 TEST(squares)
 {
     random_state = 3;
@@ -265,7 +271,7 @@ TEST(squares)
     }
 }
 
-/* Both kernels find the same. */
+/* Both kernels find equal pairs. */
 TEST(kernels)
 {
     enum
@@ -323,7 +329,8 @@ TEST(row_order)
         int n = pick(one_in(3) ? MOST : 60), step = 1 + pick(100);
         for (int i = 0; i < n; i++)
             feature[i] = 3 * i;
-        for (int i = n - 1; i > 0; i -= step) /* in runs, or in no order */
+        for (int i = n - 1; i > 0; i -= step) /* FIDs in descending runs, or
+                                                 shuffled */
         {
             int j = pick(i + 1);
             int32_t moved = feature[i];

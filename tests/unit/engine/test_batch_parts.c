@@ -1,6 +1,7 @@
-/* Kind: unit, property. Parts of batches: every row is joined once, in its
- * order, no part has more pairs than allowed, and where the density varies
- * strongly along the rows little is joined in vain. */
+/* Batches are split into parts: every row is joined once, in order; no part has
+ * more pairs than allowed; and few pairs are computed in vain if the density
+ * varies strongly along the rows.
+ * Kind: unit, property. */
 #include "../run_tests.h"
 
 #include "../../../algs/api/engine/oj_batch_parts.h"
@@ -14,14 +15,13 @@
 #define N_ROWS 100000
 #define MAX_PAIRS 400000
 
-/* A join whose rows have as many pairs as their number says: x is the number
- * of the row. */
+/* A join whose row number x has as many pairs as a table gives for it. */
 struct counted_join
 {
     int64_t n_rows;
     int64_t *n_pairs; /* [n_rows] */
     int64_t max_pairs;
-    int64_t most_per_row; /* 0: not known */
+    int64_t most_per_row; /* maximum pairs of a row; 0: not known */
     int has_sample;
     double *x, *y;
 
@@ -95,8 +95,8 @@ static void free_join(struct counted_join *join)
     oj_free(join->y);
 }
 
-/* Joins all rows in batches of batch rows; returns the pairs that were found in
- * vain. */
+/* Joins all rows in batches of `batch` rows; returns the number of pairs that
+ * were computed in vain. */
 static int64_t join_all(struct counted_join *join, int64_t batch)
 {
     struct oj_batch_parts parts = {.max_pairs = join->max_pairs,
@@ -134,7 +134,7 @@ static int64_t join_all(struct counted_join *join, int64_t batch)
     return parts.n_pairs_again;
 }
 
-/* Densities along the rows, in pairs per row. */
+/* Sets the number of pairs of each row, for one kind of distribution. */
 static void fill_density(struct counted_join *join, int kind)
 {
     for (int64_t i = 0; i < join->n_rows; i++)
@@ -147,25 +147,25 @@ static void fill_density(struct counted_join *join, int kind)
             case 0: /* even */
                 rate = 100.0;
                 break;
-            case 1: /* a dense centre in the middle of sparse rows */
+            case 1: /* a dense centre between sparse rows */
                 rate = centre < 0.05 ? 4000.0 : 1.0;
                 break;
-            case 2: /* a small one */
+            case 2: /* a small dense centre */
                 rate = centre < 0.01 ? 5000.0 : 1.0;
                 break;
-            case 3: /* one that thins out */
+            case 3: /* a density that decreases */
                 rate = 1.0 + 20000.0 * exp(-40.0 * centre);
                 break;
-            case 4: /* dense rows among sparse ones, in any order */
+            case 4: /* dense and sparse rows in random order */
                 rate = one_in(50) ? 3000.0 : 1.0;
                 break;
-            case 5: /* ever denser */
+            case 5: /* a density that increases */
                 rate = exp(9.0 * at);
                 break;
-            case 6: /* dense at the very end */
+            case 6: /* dense only at the end */
                 rate = at > 0.9 ? 3000.0 : 2.0;
                 break;
-            case 7: /* large rows alone */
+            case 7: /* only single rows with many pairs */
                 rate = 150000.0;
                 break;
             default: /* towns */
@@ -176,8 +176,8 @@ static void fill_density(struct counted_join *join, int kind)
     }
 }
 
-/* Below 3 % of all pairs, over joins of several batch sizes and numbers; nor
- * are parts much smaller than need be. */
+/* Fewer than 3 % of all pairs are computed in vain, for several batch sizes and
+ * limits; and parts are not much smaller than necessary. */
 TEST_LOOP(little_is_joined_in_vain, 0, 9)
 {
     static const int64_t batches[] = {N_ROWS, N_ROWS / 3, 8192};
@@ -200,8 +200,8 @@ TEST_LOOP(little_is_joined_in_vain, 0, 9)
     ck_assert_double_lt(n_again, 0.03 * n_useful);
 }
 
-/* Without samples, too, all rows are joined, and rows with more pairs than
- * allowed one by one. */
+/* Without samples all rows are joined, too; rows with more pairs than allowed
+ * one by one. */
 TEST_LOOP(all_rows_are_joined, 0, 9)
 {
     for (int has_sample = 0; has_sample < 2; has_sample++)
@@ -214,7 +214,8 @@ TEST_LOOP(all_rows_are_joined, 0, 9)
     }
 }
 
-/* Nothing is joined in vain, batches stay whole, and samples are small. */
+/* Sparse rows: no pairs are computed in vain, batches are not split, and
+ * samples are small. */
 TEST(sparse_rows_are_joined_at_once)
 {
     struct counted_join join = make_join(N_ROWS, 1);
@@ -227,8 +228,9 @@ TEST(sparse_rows_are_joined_at_once)
     free_join(&join);
 }
 
-/* Rows of at most k pairs: as few parts as that allows, of equal size and
- * without a sample where it is one, and no more where most rows have none. */
+/* Rows with at most k pairs: there are as few parts as the limit allows,
+ * equally large and without a sample if each row has one pair; not more parts
+ * if most rows have no pairs. */
 TEST(known_bound_of_a_row)
 {
     static const struct
@@ -252,7 +254,8 @@ TEST(known_bound_of_a_row)
     }
 }
 
-/* A bound that does not hold, as of multipoints: parts get smaller. */
+/* Rows have more pairs than the stated maximum, as multipoints may: parts get
+ * smaller. */
 TEST(broken_bound_of_a_row)
 {
     struct counted_join join = make_join(N_ROWS, 0);

@@ -1,7 +1,7 @@
-/* What every backend keeps to, however it finds its pairs: a batch of more
- * pairs than max_batch_pairs is refused, one of as many is not, whatever the
- * number of threads; a single row never is; a raised cancel
- * flag ends a batch, also one that has no candidates at all or a single pair.
+/* Rules for every backend: a batch with more than max_batch_pairs pairs is
+ * refused, one with exactly as many is not, for any number of threads; a batch
+ * of one row is never refused; a cancel flag ends a batch, even without
+ * candidates or within one pair.
  * Kind: unit, degenerate. */
 #include "../references.h"
 
@@ -24,7 +24,7 @@ struct bounded_join
     struct oj_options options;
 };
 
-/* Squares of a tenth or of their whole size, on one meridian. */
+/* Makes squares on one meridian, of their full size or a tenth of it. */
 static struct oj_flat make_squares(struct oj_flat_buf *buf, int n, double x,
                                    double size)
 {
@@ -43,9 +43,9 @@ static struct oj_flat make_points(struct oj_flat_buf *buf, int n)
     return oj_flat_buf_view(buf);
 }
 
-/* Opens the join and asks for the first n_rows rows. */
-static oj_status ask_rows(const struct bounded_join *q, int64_t n_rows,
-                          struct oj_matches *out)
+/* Opens the join and joins the first n_rows rows. */
+static oj_status join_first_rows(const struct bounded_join *q, int64_t n_rows,
+                                 struct oj_matches *out)
 {
     struct oj_flat_slice batch = {0};
     struct oj_join *join;
@@ -60,10 +60,10 @@ static oj_status ask_rows(const struct bounded_join *q, int64_t n_rows,
     return status;
 }
 
-static struct bounded_join make_question(const struct oj_backend *backend,
-                                         enum oj_op op,
-                                         const struct oj_flat *join,
-                                         const struct oj_flat *input)
+static struct bounded_join make_bounded_join(const struct oj_backend *backend,
+                                             enum oj_op op,
+                                             const struct oj_flat *join,
+                                             const struct oj_flat *input)
 {
     struct bounded_join q = {
         .backend = backend, .join = *join, .input = *input};
@@ -76,8 +76,8 @@ static struct bounded_join make_question(const struct oj_backend *backend,
     return q;
 }
 
-/* Asks test of each backend that needs no device and is there for op; returns
- * how many there were. */
+/* Calls test for each backend that needs no device and supports op; returns the
+ * number of backends. */
 static int for_all_backends(enum oj_op op, const struct oj_flat *join,
                             const struct oj_flat *input,
                             void (*test)(struct bounded_join *))
@@ -86,12 +86,12 @@ static int for_all_backends(enum oj_op op, const struct oj_flat *join,
     int n_asked = 0;
     for (int i = 0; (backend = oj_backend_at(i)) != NULL; i++)
     {
-        struct bounded_join q = make_question(backend, op, join, input);
+        struct bounded_join q = make_bounded_join(backend, op, join, input);
         MATCHES out = {0};
         oj_status status;
         if (strncmp(backend->name, "cuda", 4) == 0)
             continue;
-        status = ask_rows(&q, 1, &out);
+        status = join_first_rows(&q, 1, &out);
         if (status == OJ_ERR_UNSUPPORTED)
             continue;
         must(status);
@@ -101,7 +101,7 @@ static int for_all_backends(enum oj_op op, const struct oj_flat *join,
     return n_asked;
 }
 
-static void keeps_to_bound(struct bounded_join *q)
+static void check_pair_limit(struct bounded_join *q)
 {
     static const int threads[] = {1, 2, 7};
     MATCHES out = {0};
@@ -114,13 +114,13 @@ static void keeps_to_bound(struct bounded_join *q)
         oj_status status;
         q->options.n_threads = threads[i];
         q->options.max_batch_pairs = 60;
-        status = ask_rows(q, 40, &out);
+        status = join_first_rows(q, 40, &out);
         ck_assert_msg(status == OJ_ERR_TOO_MANY_PAIRS,
                       "%s, -op %s, %d threads: %s", q->backend->name,
                       oj_op_get(q->relation.op)->name, threads[i],
                       oj_status_name(status));
         q->options.max_batch_pairs = 3;
-        must(ask_rows(q, 1, &out));
+        must(join_first_rows(q, 1, &out));
         ck_assert_int_gt(out.n_pairs, 3);
     }
 }
@@ -133,18 +133,18 @@ TEST_LOOP(bounds, 0, 3)
     struct oj_flat squares = make_squares(&square_buf, 40, 0.5, 1.0);
     if (ops[_i] != OJ_OP_INTERSECTS)
         ck_assert_int_ge(
-            for_all_backends(ops[_i], &points, &points, keeps_to_bound), 4);
-    ck_assert_int_ge(for_all_backends(ops[_i], &join, &points, keeps_to_bound),
-                     4);
-    ck_assert_int_ge(for_all_backends(ops[_i], &join, &squares, keeps_to_bound),
-                     4);
+            for_all_backends(ops[_i], &points, &points, check_pair_limit), 4);
+    ck_assert_int_ge(
+        for_all_backends(ops[_i], &join, &points, check_pair_limit), 4);
+    ck_assert_int_ge(
+        for_all_backends(ops[_i], &join, &squares, check_pair_limit), 4);
 }
 
 static int n_copies;
 
-/* A copy keeps to the bound that it is taken with, and the next one that is
- * taken has none again. */
-static void copies_keep_to_bound(struct bounded_join *q)
+/* A copy of a join has the limit that it was acquired with; the next copy has
+ * no limit again. */
+static void check_limit_of_copies(struct bounded_join *q)
 {
     struct oj_join *join, *taken;
     struct oj_flat_slice row = {0};
@@ -185,15 +185,15 @@ TEST_LOOP(bounds_of_copies, 0, 3)
     struct oj_flat squares = make_squares(&square_buf, 40, 0.5, 1.0);
     n_copies = 0;
     if (ops[_i] != OJ_OP_INTERSECTS)
-        for_all_backends(ops[_i], &points, &points, copies_keep_to_bound);
-    for_all_backends(ops[_i], &join, &points, copies_keep_to_bound);
-    for_all_backends(ops[_i], &join, &squares, copies_keep_to_bound);
+        for_all_backends(ops[_i], &points, &points, check_limit_of_copies);
+    for_all_backends(ops[_i], &join, &points, check_limit_of_copies);
+    for_all_backends(ops[_i], &join, &squares, check_limit_of_copies);
     ck_assert_int_ge(n_copies, ops[_i] == OJ_OP_INTERSECTS ? 6 : 9);
 }
 
-/* The bound is one on the pairs of all threads together: a few rows that have
- * nearly all pairs are found by few of many threads. */
-static void counts_all_threads_together(struct bounded_join *q)
+/* The limit is for the pairs of all threads together: here few rows, joined by
+ * few of the threads, have nearly all pairs. */
+static void check_limit_of_all_threads(struct bounded_join *q)
 {
     static const int threads[] = {1, 2, 7, 16, 128};
     MATCHES out = {0};
@@ -202,20 +202,20 @@ static void counts_all_threads_together(struct bounded_join *q)
     q->relation.max_distance = q->backend == oj_backend_find("sphere")
                                    ? 1e6
                                    : q->relation.max_distance;
-    must(ask_rows(q, 3, &out));
+    must(join_first_rows(q, 3, &out));
     n_pairs = out.n_pairs;
     for (int i = 0; i < 5; i++)
     {
         oj_status status;
         q->options.n_threads = threads[i];
         q->options.max_batch_pairs = n_pairs;
-        status = ask_rows(q, 3, &out);
+        status = join_first_rows(q, 3, &out);
         ck_assert_msg(status == OJ_OK, "%s, -op %s, %d threads, %d pairs: %s",
                       q->backend->name, oj_op_get(q->relation.op)->name,
                       threads[i], (int)n_pairs, oj_status_name(status));
         ck_assert_int_eq(out.n_pairs, n_pairs);
         q->options.max_batch_pairs = n_pairs - 1;
-        status = ask_rows(q, 3, &out);
+        status = join_first_rows(q, 3, &out);
         ck_assert_msg(status == OJ_ERR_TOO_MANY_PAIRS,
                       "%s, -op %s, %d threads, %d of %d pairs: %s",
                       q->backend->name, oj_op_get(q->relation.op)->name,
@@ -232,17 +232,17 @@ TEST_LOOP(bound_of_all_threads, 0, 3)
     struct oj_flat squares = make_squares(&square_buf, 40, 0.5, 1.0);
     if (ops[_i] != OJ_OP_INTERSECTS)
         ck_assert_int_ge(for_all_backends(ops[_i], &points, &points,
-                                          counts_all_threads_together),
+                                          check_limit_of_all_threads),
                          4);
     ck_assert_int_ge(
-        for_all_backends(ops[_i], &join, &points, counts_all_threads_together),
+        for_all_backends(ops[_i], &join, &points, check_limit_of_all_threads),
         4);
     ck_assert_int_ge(
-        for_all_backends(ops[_i], &join, &squares, counts_all_threads_together),
+        for_all_backends(ops[_i], &join, &squares, check_limit_of_all_threads),
         4);
 }
 
-static void hears_the_flag(struct bounded_join *q)
+static void check_cancel_flag(struct bounded_join *q)
 {
     static const int raised = 1;
     MATCHES out = {0};
@@ -250,7 +250,7 @@ static void hears_the_flag(struct bounded_join *q)
     q->relation.max_distance = 1.0;
     q->options.n_threads = 2;
     q->options.cancel = &raised;
-    status = ask_rows(q, q->input.n_features, &out);
+    status = join_first_rows(q, q->input.n_features, &out);
     ck_assert_msg(status == OJ_ERR_CANCELLED, "%s, -op %s: %s",
                   q->backend->name, oj_op_get(q->relation.op)->name,
                   oj_status_name(status));
@@ -264,11 +264,11 @@ TEST_LOOP(cancelled, 0, 3)
     struct oj_flat points = make_points(&point_buf, N_INPUT);
     struct oj_flat squares = make_squares(&square_buf, N_INPUT, 0.5, 0.1);
     ck_assert_int_ge(
-        for_all_backends(ops[_i], &points, &points, hears_the_flag), 4);
-    ck_assert_int_ge(for_all_backends(ops[_i], &join, &points, hears_the_flag),
-                     4);
-    ck_assert_int_ge(for_all_backends(ops[_i], &join, &squares, hears_the_flag),
-                     4);
+        for_all_backends(ops[_i], &points, &points, check_cancel_flag), 4);
+    ck_assert_int_ge(
+        for_all_backends(ops[_i], &join, &points, check_cancel_flag), 4);
+    ck_assert_int_ge(
+        for_all_backends(ops[_i], &join, &squares, check_cancel_flag), 4);
 }
 
 /* --- in the middle of a pair ----------------------------------------------
@@ -292,15 +292,15 @@ static void sleep_s(double s)
     nanosleep(&t, NULL);
 }
 
-static void *raise_late(void *seconds)
+static void *set_flag_later(void *seconds)
 {
     sleep_s(*(double *)seconds);
     __atomic_store_n(&flag, 1, __ATOMIC_RELAXED);
     return NULL;
 }
 
-/* However late the flag goes up, the answer is whole or there is none: circles
- * in one another are the pair that takes longest. */
+/* Whenever the flag is set, the answer is complete or there is none. Circles
+ * inside one another are the pair that takes longest. */
 TEST(cancelled_in_a_pair)
 {
     LAYER join_buf = {0}, input_buf = {0};
@@ -314,9 +314,9 @@ TEST(cancelled_in_a_pair)
     add_circle(&input_buf, 101.0);
     join = oj_flat_buf_view(&join_buf);
     input = oj_flat_buf_view(&input_buf);
-    q = make_question(oj_backend_find("cpu"), OJ_OP_NEAREST, &join, &input);
+    q = make_bounded_join(oj_backend_find("cpu"), OJ_OP_NEAREST, &join, &input);
     clock_gettime(CLOCK_MONOTONIC, &start);
-    must(ask_rows(&q, 1, &out));
+    must(join_first_rows(&q, 1, &out));
     clock_gettime(CLOCK_MONOTONIC, &now);
     whole_s = (double)(now.tv_sec - start.tv_sec) +
               1e-9 * (double)(now.tv_nsec - start.tv_nsec);
@@ -328,8 +328,9 @@ TEST(cancelled_in_a_pair)
         pthread_t thread;
         oj_status status;
         flag = 0;
-        ck_assert_int_eq(pthread_create(&thread, NULL, raise_late, &late_s), 0);
-        status = ask_rows(&q, 1, &out);
+        ck_assert_int_eq(pthread_create(&thread, NULL, set_flag_later, &late_s),
+                         0);
+        status = join_first_rows(&q, 1, &out);
         pthread_join(thread, NULL);
         if (status == OJ_ERR_CANCELLED)
         {

@@ -1,5 +1,5 @@
-/* Truth cases from tests/cases, on every backend; and again mirrored, turned,
- * moved and scaled where that is exact, which must change no answer.
+/* Truth cases from tests/cases on every backend, and again mirrored, rotated,
+ * translated and scaled if that is exact: answers must not change.
  * Kind: unit, degenerate. */
 #include "../references.h"
 #include "../run_tests.h"
@@ -18,7 +18,7 @@ struct expected_pair
 {
     int32_t feature;
     double distance;
-    int ulps; /* that may be off */
+    int ulps; /* allowed error of the distance */
 };
 
 struct truth_case
@@ -35,8 +35,8 @@ struct truth_case
 /* --- reading ---------------------------------------------------------------
  */
 
-/* Cuts text at the next separator, drops blanks around what is before it, and
- * moves *text on; NULL at the end. */
+/* Returns the text before the next separator without surrounding blanks, and
+ * advances *text beyond it; NULL at the end. */
 static char *next_field(char **text, char separator)
 {
     char *field = *text, *end;
@@ -125,7 +125,7 @@ static void read_expected(struct truth_case *c, char *list)
     }
 }
 
-/* The case of a line of the file; 0 for lines without one. */
+/* Reads the case in a line of the file; returns 0 for lines without a case. */
 static int read_case(char *line, int number, struct truth_case *c)
 {
     char *options, *input, *join, *expected, *shape;
@@ -154,7 +154,8 @@ static int read_case(char *line, int number, struct truth_case *c)
 /* --- running ---------------------------------------------------------------
  */
 
-/* x' = xx x + xy y + dx, y' = yx x + yy y + dy; distances grow by scale. */
+/* x' = xx x + xy y + dx, y' = yx x + yy y + dy; distances are multiplied by
+ * scale. */
 struct affine_motion
 {
     const char *name;
@@ -172,7 +173,7 @@ static const struct affine_motion motions[] = {
     {"moved far", 1, 0, 0, 1, 0x1p33, 0x1p34, 1},
 };
 
-/* Whether moving changes no bit of a difference: few bits in all. */
+/* 1 if coordinates have so few bits that translation changes no difference. */
 static int can_move(const struct oj_flat_buf *buf)
 {
     for (int64_t i = 0; i < buf->n_vertices; i++)
@@ -187,8 +188,8 @@ static int can_move(const struct oj_flat_buf *buf)
     return 1;
 }
 
-static void move(const struct affine_motion *m, const struct oj_flat_buf *from,
-                 struct oj_flat *to)
+static void transform_layer(const struct affine_motion *m,
+                            const struct oj_flat_buf *from, struct oj_flat *to)
 {
     double *x = oj_malloc(from->n_vertices, sizeof *x);
     double *y = oj_malloc(from->n_vertices, sizeof *y);
@@ -243,8 +244,8 @@ static void run_case(const struct truth_case *c, const struct affine_motion *m)
     struct oj_relation relation = c->relation;
     const struct oj_backend *backend;
     struct oj_flat join_side, input;
-    move(m, &c->join, &join_side);
-    move(m, &c->input, &input);
+    transform_layer(m, &c->join, &join_side);
+    transform_layer(m, &c->input, &input);
     relation.max_distance *= m->scale;
     if (!c->has_fids)
         join_side.fid = NULL;
@@ -257,7 +258,8 @@ static void run_case(const struct truth_case *c, const struct affine_motion *m)
         MATCHES out = {0};
         struct oj_join *join;
         oj_status status;
-        /* another metric, few joins only, texts */
+        /* skip backends with another metric, backends for few joins, and those
+         * for texts */
         if (oj_words_find(
                 "sphere|ellipsoid|cuda_quadrant|lists|cuda_lists|cut_points|"
                 "cuda_size_blocks|zlists|cuda_zlists|cuda_cut_points|"

@@ -1,7 +1,7 @@
-/* Every allocation of opening and joining fails in its turn: always "out of
- * memory" and a message, nothing kept, and what was opened answers afterwards
- * as if nothing had been.  A leak checker also shows that nothing leaks.  All
- * engines of the CPU, in one table.
+/* Every allocation of opening a join and joining fails in turn: the error is
+ * always "out of memory" with a message, no memory is kept, and an opened join
+ * answers afterwards as if nothing had failed. A leak checker confirms that
+ * nothing leaks. One table has all engines of the CPU.
  * Kind: memory. */
 #include "../references.h"
 
@@ -13,20 +13,21 @@
 
 enum side
 {
-    ANYTHING, /* every stage of the nearest engines has something to do */
+    ANYTHING, /* features that use every stage of the engines for nearest */
     MIXED,
-    SHAPES,   /* which touch and share edges */
-    POLYGONS, /* and a crowd of them far away */
-    MULTI,    /* points and multipoints on and beside the other side */
-    POINTS,   /* the same without multipoints */
+    SHAPES,   /* shapes that touch and share edges */
+    POLYGONS, /* polygons, and many more far away */
+    MULTI,    /* points and multipoints on and beside the features of the other
+                 side */
+    POINTS,   /* like MULTI, without multipoints */
     PLACES    /* points on a lattice */
 };
 
-/* Small and large rings, holes, lines, points, copies. */
+/* Adds small and large rings, holes, lines, points and copies. */
 static void add_anything(struct oj_flat_buf *buf, const struct scene *scene)
 {
     add_join_features(buf, scene, 120, 7, 0);
-    for (int i = 0; i < 60; i++) /* repetitions, to be dropped */
+    for (int i = 0; i < 60; i++) /* repeated shapes, which indexes drop */
     {
         double at[2] = {7.0, 7.0};
         begin(buf);
@@ -35,7 +36,7 @@ static void add_anything(struct oj_flat_buf *buf, const struct scene *scene)
         add_ring(buf, 1, at);
         end(buf);
     }
-    for (int i = 0; i < 3; i++) /* rings with grids */
+    for (int i = 0; i < 3; i++) /* rings large enough for grids */
     {
         double middle[2] = {20.0 * i, 30.0};
         begin(buf);
@@ -64,7 +65,7 @@ static void add_side(enum side side, const struct oj_flat *other,
     for (int i = 0; side == PLACES && i < 300; i++)
         add_point(buf, pick(30), pick(30));
     ck_assert_int_eq(buf->long_form, side < POINTS);
-    /* descending FIDs: tie ranks have to be made */
+    /* descending FIDs, so that tie ranks must be computed */
     for (int64_t i = 0; i < buf->n_features; i++)
         buf->fid[i] = side == ANYTHING || side == PLACES ? 5000 - i : i;
 }
@@ -75,13 +76,13 @@ enum each
 {
     ONE,
     COLUMNS,  /* with conditions on all columns */
-    OPS,      /* all but similar, one by one */
-    DISTANCES /* of shapes, one by one */
+    OPS,      /* all joins but similar, one by one */
+    DISTANCES /* distances of shapes, one by one */
 };
 
 #define TREES "geos", "spatialindex_collective"
 #define ALL "cpu", "quadrant", "geos_sorted", "spatialindex", TREES
-/* The first n; nearest, where no other .op is given. */
+/* Options of a join by the n nearest, unless another .op is given. */
 #define FIRST(n) .k = (n), .max_distance = INFINITY
 #define DWITHIN(d) .k = 1, .max_distance = (d), .op = OJ_OP_DWITHIN
 #define TIES .ties = OJ_TIES_ALL
@@ -142,8 +143,8 @@ static const struct sweep
      {.op = OJ_OP_ATTRIBUTES, .k = 1, .max_distance = INFINITY}},
 };
 
-/* After 100 failures only every 17th allocation fails, since arrays grow in
- * steps. */
+/* Makes allocations fail in turn; after 100 failures only every 17th, because
+ * arrays grow in steps. */
 static void fail_in_turn(const struct join_trial *t, const char *backend,
                          int n_threads)
 {
@@ -176,7 +177,7 @@ static void fail_in_turn(const struct join_trial *t, const char *backend,
             same_matches(backend, &out, &truth);
         oj_join_close(join);
     }
-    /* a table of hashes alone takes few allocations */
+    /* an engine with only a hash table makes few allocations */
     ck_assert_int_ge(n_failed,
                      oj_relation_is_of_equal_attributes(&t->relation) ? 5 : 20);
 }
@@ -209,7 +210,7 @@ static void run_sweep(const struct sweep *s, int i)
     for (int b = 0; s->backends[b] != NULL; b++)
     {
         fail_in_turn(&t, s->backends[b], 1);
-        if (b == 0) /* cpu or cut_points; the others have one thread */
+        if (b == 0) /* only cpu and cut_points have several threads */
             fail_in_turn(&t, s->backends[b], 2);
     }
     trial_free(&t);

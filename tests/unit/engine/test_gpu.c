@@ -1,6 +1,6 @@
-/* The backends cuda and auto with a module that is missing, broken, or fake:
- * what they say, who answers, and which joins of lines and polygons with one
- * another go to a GPU. Each test is a process of its own, since a module is
+/* The backends cuda and auto with a module that is missing, broken or fake:
+ * their messages, the backend that answers, and which joins between lines and
+ * polygons use a GPU. Each test is a process of its own, because a module is
  * loaded once. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* dladdr() */
@@ -27,8 +27,8 @@
 #define SHAPES (OJ_PART_LINE | OJ_PART_POLYGON)
 #define ON_GPU "boxes and edges on the GPU, what they leave open on the CPU"
 
-static struct oj_flat_buf join_side, points, lines; /* for the nearest */
-static struct oj_flat_buf zones, streets, places;   /* for predicates */
+static struct oj_flat_buf join_side, points, lines; /* layers for nearest */
+static struct oj_flat_buf zones, streets, places;   /* layers for predicates */
 
 static void make_layers(void)
 {
@@ -62,13 +62,13 @@ static void free_layers(void)
     oj_flat_buf_free(&places);
 }
 
-/* The join that was opened last. */
+/* the join that was opened last */
 static struct join_trial asked;
 
-static struct oj_join *open_asked(const struct oj_flat_buf *side, enum oj_op op,
-                                  const char *backend,
-                                  const struct oj_options *options,
-                                  oj_status expected)
+static struct oj_join *open_expecting(const struct oj_flat_buf *side,
+                                      enum oj_op op, const char *backend,
+                                      const struct oj_options *options,
+                                      oj_status expected)
 {
     struct oj_join *join = NULL;
     oj_status status;
@@ -89,7 +89,8 @@ static struct oj_join *open_join(const char *backend, int64_t n_expected,
 {
     const struct oj_options options = {
         .n_threads = 1, .n_expected = n_expected, .gpus = gpus};
-    return open_asked(&join_side, OJ_OP_NEAREST, backend, &options, expected);
+    return open_expecting(&join_side, OJ_OP_NEAREST, backend, &options,
+                          expected);
 }
 
 static struct oj_join *open_shapes(const char *backend, enum oj_op op,
@@ -97,17 +98,17 @@ static struct oj_join *open_shapes(const char *backend, enum oj_op op,
 {
     const struct oj_options options = {
         .n_threads = 2, .input_kinds = kinds, .n_expected = n_expected};
-    return open_asked(&zones, op, backend, &options, OJ_OK);
+    return open_expecting(&zones, op, backend, &options, OJ_OK);
 }
 
-static void says(const char *text)
+static void assert_error_has(const char *text)
 {
     ck_assert_msg(strstr(error.message, text) != NULL, "\"%s\" has no \"%s\"",
                   error.message, text);
 }
 
-/* The answers of join, opened last, for a layer are those of the backend cpu.
- */
+/* Asserts that join, the one opened last, has the answers of the backend cpu
+ * for a layer. */
 static void same_as_cpu(struct oj_join *join, const struct oj_flat_buf *layer)
 {
     MATCHES a = {0}, b = {0};
@@ -120,39 +121,40 @@ static void same_as_cpu(struct oj_join *join, const struct oj_flat_buf *layer)
 
 static char last_reason[512];
 
-static void reason_has(const struct oj_join *join, const char *text)
+static void assert_reason_has(const struct oj_join *join, const char *text)
 {
     snprintf(last_reason, sizeof last_reason, "%s", oj_join_reason(join));
     ck_assert_msg(strstr(last_reason, text) != NULL, "\"%s\" has no \"%s\"",
                   last_reason, text);
 }
 
-static void is_on(const struct oj_join *join, const char *backend,
-                  const char *why)
+static void assert_backend(const struct oj_join *join, const char *backend,
+                           const char *why)
 {
     ck_assert_str_eq(oj_join_backend(join)->name, backend);
-    reason_has(join, why);
+    assert_reason_has(join, why);
 }
 
-static void set(const char *module, const char *how)
+static void set_fake_module(const char *module, const char *how)
 {
     setenv("OGRJOIN_CUDA_MODULE", module, 1);
     setenv("FAKE_GPU", how, 1);
 }
 
-/* cuda says why it cannot, and auto does without, saying the same. */
-static void refuses(const char *text)
+/* Asserts that cuda is refused with this message, and that auto uses the CPU
+ * and gives the message as its reason. */
+static void assert_cuda_refused(const char *text)
 {
     struct oj_join *join;
     open_join("cuda", 0, 0, OJ_ERR_NO_DEVICE);
-    says(text);
+    assert_error_has(text);
     join = open_join("auto", MANY_ROWS, 0, OJ_OK);
-    is_on(join, "cpu", text);
+    assert_backend(join, "cpu", text);
     same_as_cpu(join, &points);
     oj_join_close(join);
 }
 
-/* A folder of this user for a copy of the module. */
+/* Paths of a folder of this user and of a copy of the module in it. */
 static char place[40], copy[60];
 
 static void make_place(void)
@@ -168,7 +170,7 @@ static void remove_place(void)
     ck_assert_int_eq(rmdir(place), 0);
 }
 
-/* The first n bytes of the module; -1: all. */
+/* Copies the first n bytes of the module; -1: all. */
 static void copy_module(long n)
 {
     char command[4096];
@@ -182,21 +184,21 @@ static void copy_module(long n)
     ck_assert_int_eq(chmod(copy, 0644), 0);
 }
 
-/* A module of which a part is missing: one line, wherever it ends. */
+/* A truncated module gives one line of error, wherever it was cut. */
 TEST_LOOP(truncated, 0, 33)
 {
     struct stat info;
     ck_assert_int_eq(stat(OJ_TEST_FAKE_MODULE, &info), 0);
     make_place();
     copy_module(_i < 8 ? 16 * _i : info.st_size * (_i - 7) / 25 - (_i == 32));
-    set(copy, "");
-    refuses("is truncated or no module; build or install it again");
+    set_fake_module(copy, "");
+    assert_cuda_refused("is truncated or no module; build or install it again");
     remove_place();
 }
 
-/* A module runs in this process: it is taken only from where no other user
- * could have put it. The private group of a user is no other one, so only root
- * sees its group refused for certain. */
+/* A module runs in this process, so it is only loaded if no other user can have
+ * written it. The private group of a user counts as this user; therefore only
+ * root is certain to have its group refused. */
 TEST_LOOP(writable_by_others, 0, 9)
 {
     static const struct
@@ -215,15 +217,15 @@ TEST_LOOP(writable_by_others, 0, 9)
     copy_module(-1);
     ck_assert_int_eq(chmod(copy, cases[_i].file), 0);
     ck_assert_int_eq(chmod(place, cases[_i].folder), 0);
-    set(copy, "");
+    set_fake_module(copy, "");
     if (cases[_i].is_taken)
         oj_join_close(open_join("cuda", 0, 1, OJ_OK));
     else
-        refuses("other users may write to");
+        assert_cuda_refused("other users may write to");
     remove_place();
 }
 
-/* Of the file, and of its folder. */
+/* The file, or its folder, belongs to another user. */
 TEST_LOOP(of_another_user, 0, 2)
 {
     if (geteuid() != 0)
@@ -234,12 +236,12 @@ TEST_LOOP(of_another_user, 0, 2)
     make_place();
     copy_module(-1);
     ck_assert_int_eq(chown(_i == 0 ? copy : place, 65534, 65534), 0);
-    set(copy, "");
-    refuses("belongs to another user, who could change it");
+    set_fake_module(copy, "");
+    assert_cuda_refused("belongs to another user, who could change it");
     remove_place();
 }
 
-/* The folder of a link decides, too, where it leads. */
+/* If the module is a link, the folder that it points to is checked, too. */
 TEST_LOOP(links, 0, 2)
 {
     char target[4096];
@@ -247,15 +249,15 @@ TEST_LOOP(links, 0, 2)
     ck_assert_ptr_nonnull(realpath(OJ_TEST_FAKE_MODULE, target));
     ck_assert_int_eq(symlink(target, copy), 0);
     ck_assert_int_eq(chmod(place, _i == 0 ? 0755 : 01777), 0);
-    set(copy, "");
+    set_fake_module(copy, "");
     if (_i == 0)
         oj_join_close(open_join("cuda", 0, 1, OJ_OK));
     else
-        refuses("other users may write to");
+        assert_cuda_refused("other users may write to");
     remove_place();
 }
 
-/* No file, and none that is waited for. */
+/* A missing file, and a file whose opening would block (a FIFO). */
 TEST_LOOP(no_file, 0, 2)
 {
     make_place();
@@ -263,9 +265,10 @@ TEST_LOOP(no_file, 0, 2)
         ck_assert_int_eq(mkfifo(copy, 0600), 0);
     else
         ck_assert_int_eq(symlink("/dev/zero", copy), 0);
-    set(copy, "");
-    alarm(60); /* ends what hangs */
-    refuses(_i == 0 ? "is truncated or no module" : "cannot be loaded");
+    set_fake_module(copy, "");
+    alarm(60); /* ends a test that hangs */
+    assert_cuda_refused(_i == 0 ? "is truncated or no module"
+                                : "cannot be loaded");
     remove_place();
 }
 
@@ -274,27 +277,29 @@ TEST_LOOP(no_module_or_device, 0, 5)
     static const char *const cases[][3] = {
         {"/nowhere/module.so", "", "no CUDA module /nowhere/module.so"},
         {OJ_TEST_CASES "/nearest.txt", "", "cannot be loaded"},
-        {NULL, "", "is no CUDA module of ogrjoin"}, /* the C library */
+        /* a library that is no module (libc) */
+        {NULL, "", "is no CUDA module of ogrjoin"},
         {OJ_TEST_FAKE_MODULE, "abi", "another version"},
         {OJ_TEST_FAKE_MODULE, "none", "no fake device either"}};
     Dl_info info;
     ck_assert_int_ne(dladdr(dlsym(RTLD_DEFAULT, "malloc"), &info), 0);
-    set(cases[_i][0] != NULL ? cases[_i][0] : info.dli_fname, cases[_i][1]);
-    refuses(cases[_i][2]);
+    set_fake_module(cases[_i][0] != NULL ? cases[_i][0] : info.dli_fname,
+                    cases[_i][1]);
+    assert_cuda_refused(cases[_i][2]);
 }
 
 TEST(answers)
 {
     struct oj_join *join;
     struct oj_flat view;
-    set(OJ_TEST_FAKE_MODULE, "");
+    set_fake_module(OJ_TEST_FAKE_MODULE, "");
     join = open_join("cuda", 0, 1, OJ_OK);
     view = oj_flat_buf_view(&points);
     ck_assert_str_eq(oj_join_backend(join)->name, "cuda");
     ck_assert_str_eq(oj_join_method(join, NULL), "fake loops");
     ck_assert_str_eq(oj_join_method(join, &view), "fake loops");
     same_as_cpu(join, &points);
-    /* what the module does not take goes to the CPU */
+    /* if the module refuses the input, the CPU joins */
     view = oj_flat_buf_view(&lines);
     ck_assert_str_ne(oj_join_method(join, &view), "fake loops");
     same_as_cpu(join, &lines);
@@ -304,22 +309,23 @@ TEST(answers)
 
 TEST(no_such_device)
 {
-    set(OJ_TEST_FAKE_MODULE, "");
+    set_fake_module(OJ_TEST_FAKE_MODULE, "");
     open_join("cuda", 0, 1 | 1 << 5, OJ_ERR_NO_DEVICE);
-    says("no GPU 5");
+    assert_error_has("no GPU 5");
 }
 
 TEST(all_devices)
 {
     struct oj_join *join;
-    set(OJ_TEST_FAKE_MODULE, "");
+    set_fake_module(OJ_TEST_FAKE_MODULE, "");
     join = open_join("cuda", 0, OJ_ALL_GPUS, OJ_OK);
     same_as_cpu(join, &points);
     oj_join_close(join);
 }
 
-/* The CPU answers, and why is said; at_once: before the first batch. */
-static void left_to_cpu(const char *why, int at_once)
+/* Asserts that the CPU answers and that the reason is reported. at_once: the
+ * CPU is chosen before the first batch. */
+static void assert_cpu_joins(const char *why, int at_once)
 {
     struct oj_join *join = open_join("cuda", 0, 0, OJ_OK);
     if (at_once)
@@ -327,15 +333,15 @@ static void left_to_cpu(const char *why, int at_once)
     same_as_cpu(join, &points);
     ck_assert_str_ne(oj_join_method(join, NULL), "fake loops");
     ck_assert_str_eq(oj_join_backend(join)->name, "cuda");
-    reason_has(join, why);
-    reason_has(join, "ran on the CPU, since ");
+    assert_reason_has(join, why);
+    assert_reason_has(join, "ran on the CPU, since ");
     same_as_cpu(join, &lines);
     oj_join_close(join);
     join = open_join("auto", MANY_ROWS, 0, OJ_OK);
     same_as_cpu(join, &points);
     ck_assert_str_eq(oj_join_backend(join)->name, "cpu");
-    reason_has(join, why);
-    reason_has(join, "no GPU: ");
+    assert_reason_has(join, why);
+    assert_reason_has(join, "no GPU: ");
     same_as_cpu(join, &lines);
     oj_join_close(join);
 }
@@ -351,23 +357,24 @@ TEST_LOOP(left_to_the_cpu, 0, 4)
                  {"crowded",
                   "fake device is crowded; a smaller -gpu_batch needs less", 0},
                  {"held", "others hold it; end one of them", 1}};
-    set(OJ_TEST_FAKE_MODULE, cases[_i].how);
-    left_to_cpu(cases[_i].why, cases[_i].at_once);
-    /* One advice is enough: tiles need no less when others have the memory. */
+    set_fake_module(OJ_TEST_FAKE_MODULE, cases[_i].how);
+    assert_cpu_joins(cases[_i].why, cases[_i].at_once);
+    /* -memory is not suggested: if others use the memory, tiles need no less */
     ck_assert(_i != 3 || strstr(last_reason, "-memory") == NULL);
 }
 
-/* The module has another method: the answers are a GPU's, and why it is that
- * one can be asked. */
+/* The module uses a slower method: a GPU answers, and the reason for the method
+ * is available. */
 TEST(second_method)
 {
     struct oj_join *join;
-    set(OJ_TEST_FAKE_MODULE, "second");
+    set_fake_module(OJ_TEST_FAKE_MODULE, "second");
     join = open_join("cuda", 0, 0, OJ_OK);
     same_as_cpu(join, &points);
     ck_assert_str_eq(oj_join_method(join, NULL), "slower fake loops");
-    reason_has(join, "took a slower method on the GPU, since the better fake "
-                     "method is full");
+    assert_reason_has(join,
+                      "took a slower method on the GPU, since the better fake "
+                      "method is full");
     oj_join_close(join);
     join = open_join("auto", MANY_ROWS, 0, OJ_OK);
     same_as_cpu(join, &points);
@@ -380,10 +387,10 @@ TEST(second_method)
 static struct oj_join *open_equals(const char *backend)
 {
     const struct oj_options options = {.n_threads = 1, .n_expected = MANY_ROWS};
-    return open_asked(&join_side, OJ_OP_EQUALS, backend, &options, OJ_OK);
+    return open_expecting(&join_side, OJ_OP_EQUALS, backend, &options, OJ_OK);
 }
 
-/* count holds n times the pairs of each join feature. */
+/* Asserts that count holds n times the number of pairs of each join feature. */
 static void check_counts(struct oj_join *join, const struct oj_flat *input,
                          const int64_t *count, int64_t n)
 {
@@ -401,7 +408,7 @@ TEST(counts)
 {
     static const char *const backends[] = {"cuda", "auto"};
     const struct oj_flat input = oj_flat_buf_view(&join_side);
-    set(OJ_TEST_FAKE_MODULE, "");
+    set_fake_module(OJ_TEST_FAKE_MODULE, "");
     for (int i = 0; i < 2; i++)
     {
         struct oj_join *join = open_equals(backends[i]);
@@ -415,14 +422,15 @@ TEST(counts)
     }
 }
 
-/* What cannot be counted leaves the counts alone, and join() has an answer. */
+/* If pairs cannot be counted, the counts are unchanged, and oj_join_batch()
+ * gives the answer. */
 TEST(no_counts)
 {
     static const char *const hows[] = {"crowded", "full", "lost"};
     const struct oj_flat input = oj_flat_buf_view(&join_side);
     struct oj_join *join;
     int64_t count[40] = {0}, n_pairs = 0;
-    set(OJ_TEST_FAKE_MODULE, "");
+    set_fake_module(OJ_TEST_FAKE_MODULE, "");
     join = open_join("cuda", 0, 0, OJ_OK); /* nearest */
     ck_assert_int_eq(
         count_pairs_by_feature(join, &input, 40, count, &n_pairs, &error),
@@ -436,7 +444,7 @@ TEST(no_counts)
     oj_join_close(join);
     for (int i = 0; i < 3; i++)
     {
-        set(OJ_TEST_FAKE_MODULE, hows[i]);
+        set_fake_module(OJ_TEST_FAKE_MODULE, hows[i]);
         join = open_equals("auto");
         ck_assert_int_eq(
             count_pairs_by_feature(join, &input, 40, count, &n_pairs, &error),
@@ -454,8 +462,8 @@ enum
     MANY = 400
 };
 
-/* Rows at the places of the join side, with a column of reals with NULLs and
- * one of integers. */
+/* Rows at the places of the join side, with a column of reals that has NULLs
+ * and a column of integers. */
 static struct oj_flat_buf rows;
 static double reals[MANY];
 static int64_t integers[MANY];
@@ -484,7 +492,8 @@ static struct oj_aggregates *open_sums(void)
     return sums;
 }
 
-/* sums holds n times what the pairs of each join feature have. */
+/* Asserts that sums holds n times the sums over the pairs of each join feature.
+ */
 static void check_sums(struct oj_join *join, const struct oj_flat *input,
                        struct oj_aggregates *sums, int n)
 {
@@ -525,7 +534,7 @@ TEST(sums_of_pairs)
     static const char *const backends[] = {"cuda", "auto"};
     const struct oj_aggregate_column columns[] = {
         {.real = reals, .is_null = nulls}, {.integer = integers}};
-    set(OJ_TEST_FAKE_MODULE, "");
+    set_fake_module(OJ_TEST_FAKE_MODULE, "");
     for (int i = 0; i < 2; i++)
     {
         struct oj_join *join = open_equals(backends[i]);
@@ -545,7 +554,8 @@ TEST(sums_of_pairs)
     }
 }
 
-/* What cannot be summed leaves the sums alone, and join() has an answer. */
+/* If pairs cannot be summed, the sums are unchanged, and oj_join_batch() gives
+ * the answer. */
 TEST(no_sums)
 {
     static const char *const hows[] = {"plain", "crowded", "full", "lost"};
@@ -556,10 +566,10 @@ TEST(no_sums)
     const struct oj_flat input = oj_flat_buf_view(&rows);
     for (int i = 0; i < 4; i++)
     {
-        set(OJ_TEST_FAKE_MODULE, hows[i]);
+        set_fake_module(OJ_TEST_FAKE_MODULE, hows[i]);
         for (int b = 0; b < 3; b++)
         {
-            int fails = b == 1 && i == 3; /* cuda, lost */
+            int fails = b == 1 && i == 3; /* cuda with a lost device */
             struct oj_join *join = open_equals(backends[b]);
             int64_t n_pairs = 0;
             ck_assert_int_eq(oj_join_sum_pairs(join, &input, columns, sums,
@@ -576,14 +586,15 @@ TEST(no_sums)
     oj_flat_buf_free(&rows);
 }
 
-/* How the module's joins end: cuda says so, and auto goes on without it. */
+/* Joins of the module fail: cuda returns the error, and auto continues on the
+ * CPU. */
 TEST_LOOP(failing_joins, 0, 2)
 {
     const char *how = _i == 0 ? "lost" : "broken";
     const struct oj_flat view = oj_flat_buf_view(&points);
     struct oj_join *join;
     MATCHES out = {0};
-    set(OJ_TEST_FAKE_MODULE, how);
+    set_fake_module(OJ_TEST_FAKE_MODULE, how);
     join = open_join("cuda", 0, 0, OJ_OK);
     ck_assert_int_eq(oj_join_batch(join, &view, &out, &error),
                      _i == 0 ? OJ_ERR_NO_DEVICE : OJ_ERR_INTERNAL);
@@ -591,16 +602,16 @@ TEST_LOOP(failing_joins, 0, 2)
     join = open_join("auto", MANY_ROWS, 0, OJ_OK);
     ck_assert_str_eq(oj_join_backend(join)->name, "cuda");
     same_as_cpu(join, &points);
-    is_on(join, "cpu", how);
+    assert_backend(join, "cpu", how);
     oj_join_close(join);
 }
 
-/* Nobody goes on with a join that is cancelled. */
+/* After a cancelled join neither backend continues. */
 TEST(stopped_device)
 {
     static const char *const backends[] = {"cuda", "auto"};
     const struct oj_flat view = oj_flat_buf_view(&points);
-    set(OJ_TEST_FAKE_MODULE, "stopped");
+    set_fake_module(OJ_TEST_FAKE_MODULE, "stopped");
     for (int i = 0; i < 2; i++)
     {
         struct oj_join *join = open_join(backends[i], MANY_ROWS, 0, OJ_OK);
@@ -614,7 +625,7 @@ TEST(stopped_device)
 TEST(small_jobs)
 {
     struct oj_join *join;
-    set(OJ_TEST_FAKE_MODULE, "");
+    set_fake_module(OJ_TEST_FAKE_MODULE, "");
     join = open_join(NULL, 1000, 0, OJ_OK);
     ck_assert_str_eq(oj_join_backend(join)->name, "cpu");
     same_as_cpu(join, &points);
@@ -636,7 +647,7 @@ TEST(devices)
     const struct oj_gpu_module *module;
     struct oj_gpu_device device;
     int n = 0;
-    set(OJ_TEST_FAKE_MODULE, "");
+    set_fake_module(OJ_TEST_FAKE_MODULE, "");
     must(oj_gpu_load(&module, &error));
     must(module->count(&n, &error));
     ck_assert_int_eq(n, 2);
@@ -646,18 +657,18 @@ TEST(devices)
 
 /* --- shapes --------------------------------------------------------------- */
 
-/* The device decides nearly all of these. */
+/* Joins in which the device decides nearly all pairs use the GPU. */
 TEST(shapes_taken)
 {
     static const enum oj_op ops[] = {OJ_OP_INTERSECTS, OJ_OP_DISJOINT,
                                      OJ_OP_BBOX};
     const struct oj_flat input = oj_flat_buf_view(&streets);
-    set(OJ_TEST_FAKE_MODULE, "");
+    set_fake_module(OJ_TEST_FAKE_MODULE, "");
     for (int i = 0; i < 3; i++)
     {
         struct oj_join *join = open_shapes("auto", ops[i], SHAPES, MANY_ROWS);
-        is_on(join, "cuda", " vertices: ");
-        is_on(join, "cuda", " s on a GPU");
+        assert_backend(join, "cuda", " vertices: ");
+        assert_backend(join, "cuda", " s on a GPU");
         ck_assert_str_eq(oj_join_method(join, &input),
                          ops[i] == OJ_OP_BBOX ? "boxes on the GPU" : ON_GPU);
         same_as_cpu(join, &streets);
@@ -666,19 +677,20 @@ TEST(shapes_taken)
     }
 }
 
-/* The CPU decides what a device finds: nothing is gained. */
+/* Joins in which the CPU must decide the device's candidates do not use the
+ * GPU. */
 TEST(shapes_left)
 {
     static const enum oj_op ops[] = {OJ_OP_TOUCHES, OJ_OP_WITHIN,
                                      OJ_OP_OVERLAPS, OJ_OP_CROSSES};
-    set(OJ_TEST_FAKE_MODULE, "");
+    set_fake_module(OJ_TEST_FAKE_MODULE, "");
     for (int i = 0; i < 4; i++)
     {
         struct oj_join *join = open_shapes("auto", ops[i], SHAPES, MANY_ROWS);
         char why[80];
         snprintf(why, sizeof why, "-op %s is decided on the CPU",
                  oj_op_get(ops[i])->name);
-        is_on(join, "cpu", why);
+        assert_backend(join, "cpu", why);
         oj_join_close(join);
     }
 }
@@ -686,56 +698,56 @@ TEST(shapes_left)
 TEST(few_shapes)
 {
     struct oj_join *join;
-    set(OJ_TEST_FAKE_MODULE, "");
+    set_fake_module(OJ_TEST_FAKE_MODULE, "");
     join = open_shapes("auto", OJ_OP_INTERSECTS, SHAPES, 90);
-    is_on(join, "cpu", "90 rows, ");
+    assert_backend(join, "cpu", "90 rows, ");
     same_as_cpu(join, &streets);
-    is_on(join, "cpu", "90 rows, 480 vertices: ");
+    assert_backend(join, "cpu", "90 rows, 480 vertices: ");
     oj_join_close(join);
     join = open_shapes("auto", OJ_OP_INTERSECTS, SHAPES, 0);
     same_as_cpu(join, &streets);
-    is_on(join, "cpu", "90 rows, 480 vertices: ");
+    assert_backend(join, "cpu", "90 rows, 480 vertices: ");
     oj_join_close(join);
 }
 
-/* How many vertices rows have is known with the first of them. */
+/* The number of vertices per row is not known before the first batch. */
 TEST(known_by_batch)
 {
     LAYER large = {0};
     struct oj_join *join;
     add_disc(&large, 20000, 20, 9, 8, 8);
-    set(OJ_TEST_FAKE_MODULE, "");
+    set_fake_module(OJ_TEST_FAKE_MODULE, "");
     join = open_shapes("auto", OJ_OP_INTERSECTS, SHAPES, 2000);
-    is_on(join, "cpu", "2000 rows, ");
+    assert_backend(join, "cpu", "2000 rows, ");
     same_as_cpu(join, &large);
-    is_on(join, "cuda", "2000 rows, 4000");
+    assert_backend(join, "cuda", "2000 rows, 4000");
     oj_join_close(join);
 }
 
-/* Kinds are not known, or both come. */
+/* The kinds of input are not known, or both occur. */
 TEST(any_kinds)
 {
     struct oj_join *join;
-    set(OJ_TEST_FAKE_MODULE, "");
+    set_fake_module(OJ_TEST_FAKE_MODULE, "");
     join = open_shapes("auto", OJ_OP_INTERSECTS, 0, MANY_ROWS);
     same_as_cpu(join, &streets);
-    is_on(join, "cuda", " s on a GPU");
+    assert_backend(join, "cuda", " s on a GPU");
     same_as_cpu(join, &places);
     same_as_cpu(join, &zones);
-    is_on(join, "cuda", " s on a GPU");
+    assert_backend(join, "cuda", " s on a GPU");
     oj_join_close(join);
 }
 
-/* A process that has used a device does not start it again. */
+/* A process that has used a device need not start CUDA again. */
 TEST(started_device)
 {
     static const char estimate[] = "1000000 rows, ";
     struct oj_join *join;
     double before, after;
     const char *at;
-    set(OJ_TEST_FAKE_MODULE, "");
+    set_fake_module(OJ_TEST_FAKE_MODULE, "");
     join = open_shapes("auto", OJ_OP_INTERSECTS, SHAPES, 1000000);
-    is_on(join, "cpu", estimate);
+    assert_backend(join, "cpu", estimate);
     at = strstr(oj_join_reason(join), "threads, ");
     ck_assert_ptr_nonnull(at);
     before = atof(at + strlen("threads, "));
@@ -744,7 +756,7 @@ TEST(started_device)
     same_as_cpu(join, &streets);
     oj_join_close(join);
     join = open_shapes("auto", OJ_OP_INTERSECTS, SHAPES, 1000000);
-    is_on(join, "cuda", estimate);
+    assert_backend(join, "cuda", estimate);
     at = strstr(oj_join_reason(join), "threads, ");
     ck_assert_ptr_nonnull(at);
     after = atof(at + strlen("threads, "));
@@ -752,7 +764,7 @@ TEST(started_device)
     oj_join_close(join);
 }
 
-/* A device that cannot be used, or no more. */
+/* The device fails at once, or later. */
 TEST(shapes_of_a_failing_device)
 {
     static const char *const hows[] = {"none", "refuse", "full", "lost"};
@@ -762,31 +774,31 @@ TEST(shapes_of_a_failing_device)
     for (int i = 0; i < 4; i++)
     {
         struct oj_join *join;
-        set(OJ_TEST_FAKE_MODULE, hows[i]);
+        set_fake_module(OJ_TEST_FAKE_MODULE, hows[i]);
         join = open_shapes("auto", OJ_OP_INTERSECTS, SHAPES, MANY_ROWS);
         same_as_cpu(join, &streets);
-        is_on(join, "cpu", "no GPU: ");
-        is_on(join, "cpu", whys[i]);
+        assert_backend(join, "cpu", "no GPU: ");
+        assert_backend(join, "cpu", whys[i]);
         same_as_cpu(join, &zones);
         oj_join_close(join);
     }
 }
 
-/* Memory may be enough for the next batch. */
+/* The device lacks memory for one batch, but may have enough for the next. */
 TEST(shapes_of_a_crowded_device)
 {
     struct oj_join *join;
-    set(OJ_TEST_FAKE_MODULE, "crowded");
+    set_fake_module(OJ_TEST_FAKE_MODULE, "crowded");
     join = open_shapes("auto", OJ_OP_INTERSECTS, SHAPES, MANY_ROWS);
     same_as_cpu(join, &streets);
-    is_on(join, "cuda", "fake device is crowded");
+    assert_backend(join, "cuda", "fake device is crowded");
     same_as_cpu(join, &streets);
     oj_join_close(join);
 }
 
 int main(void)
 {
-    unsetenv("CK_FORK"); /* a test may kill its process */
+    unsetenv("CK_FORK"); /* Check must fork: a test may kill its process */
     tcase_add_checked_fixture(tests_open("gpu"), make_layers, free_layers);
     return tests_run();
 }

@@ -1,5 +1,6 @@
-/* Kind: unit. A join that several threads take: copies, whose batches look at
- * flags of their own, or turns, in the order of those who ask. */
+/* Several threads use one join: by copies, whose batches have their own cancel
+ * flags, or by taking turns in the order of their calls.
+ * Kind: unit. */
 #include "../references.h"
 
 #include "../run_tests.h"
@@ -51,7 +52,7 @@ TEST(copies_look_at_their_own_flags)
         }
         n_pairs = out.n_pairs;
         oj_join_release(first);
-        /* the copy that is taken again forgets the flag */
+        /* a copy that is acquired again does not keep its former flag */
         must(oj_join_acquire(join, NULL, &again, &error));
         ck_assert_ptr_eq(again, first);
         must(oj_join_batch(again, &points, &out, &error));
@@ -96,7 +97,7 @@ static void rest_ms(int ms)
     nanosleep(&t, NULL);
 }
 
-/* Of a reference there are no copies. */
+/* Reference backends have no copies, so threads take turns. */
 TEST(turns_in_the_order_of_asking)
 {
     LAYER point_buf = {0};
@@ -120,7 +121,7 @@ TEST(turns_in_the_order_of_asking)
         ck_assert_int_eq(pthread_create(&takers[i].thread, NULL,
                                         take_and_give_back, &takers[i]),
                          0);
-        rest_ms(60); /* until it waits */
+        rest_ms(60); /* until the other thread waits */
     }
     __atomic_store_n(&takers[1].cancel, 1, __ATOMIC_RELAXED);
     pthread_join(takers[1].thread, NULL);

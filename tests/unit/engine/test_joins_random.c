@@ -1,10 +1,10 @@
-/* Every join between features of any kinds, on every backend that takes it:
- * the same pairs as when GEOS is asked about all pairs, one by one, plain and
- * prepared.  Invalid features are as good as others: where GEOS has a word, it
- * is the answer.  More points, full of ties, with anything: the same as the
- * plain reference, and as GEOS where that has the area of a polygon in mind
- * that its rings enclose.
- * Kind: property, degenerate.  OGRJOIN_TEST_LONG=1 runs fifty times as long;
+/* Every join between features of any kinds, on every backend that supports it,
+ * has the pairs that GEOS finds by testing all pairs one by one, plain and
+ * prepared. Invalid features are included; where GEOS decides them, its result
+ * counts. Larger sets of points with many ties are joined with any features,
+ * and compared with the plain reference, and with GEOS where both define the
+ * area of a polygon alike.
+ * Kind: property, degenerate. OGRJOIN_TEST_LONG=1 runs fifty times as long;
  * OGRJOIN_TEST_SEED=n begins with the round that failed. */
 #include "../references.h"
 
@@ -60,7 +60,7 @@ static void make_trial(struct join_trial *t)
 {
     struct scene s;
     memset(t, 0, sizeof *t);
-    do /* all pairs take GEOS seconds where there are more */
+    do /* GEOS takes seconds for more pairs */
     {
         trial_free(t);
         s = pick_scene();
@@ -68,7 +68,7 @@ static void make_trial(struct join_trial *t)
         add_features(&t->join_buf, &s, NULL, pick(60));
         t->join = oj_flat_buf_view(&t->join_buf);
         add_features(&t->input_buf, &s, &t->join, pick(60));
-        if (one_in(3)) /* the same features on both sides */
+        if (one_in(3)) /* both sides have equal features */
             t->input = t->join;
         else
             t->input = oj_flat_buf_view(&t->input_buf);
@@ -90,7 +90,7 @@ static int has_distance(const struct oj_relation *r)
     return r->op == OJ_OP_NEAREST || r->op == OJ_OP_DWITHIN;
 }
 
-/* Patterns that hold for features apart. */
+/* 1 if the pattern can hold for disjoint features. */
 static int may_be_apart(const struct oj_relation *r)
 {
     return r->op == OJ_OP_RELATE && strchr("F*f", r->mask[0]) &&
@@ -98,10 +98,13 @@ static int may_be_apart(const struct oj_relation *r)
            strchr("F*f", r->mask[4]);
 }
 
-/* by_even_odd: a hole beyond its shell is area, though not to GEOS. */
-static enum oj_geos_verdict ask(struct oj_geos_pairs *pairs,
-                                const struct join_trial *t, int by_even_odd,
-                                int64_t row, int64_t feature, double *distance)
+/* Decides a pair by GEOS. by_even_odd 1: part of a hole outside of its shell is
+ * area, unlike in GEOS. */
+static enum oj_geos_verdict decide_pair_by_geos(struct oj_geos_pairs *pairs,
+                                                const struct join_trial *t,
+                                                int by_even_odd, int64_t row,
+                                                int64_t feature,
+                                                double *distance)
 {
     const struct oj_relation *r = &t->relation;
     struct oj_box a = oj_box_of_feature(&t->input, row);
@@ -151,7 +154,8 @@ static void join_row(struct oj_geos_pairs *pairs, const struct join_trial *t,
         enum oj_geos_verdict verdict;
         if (!oj_pair_filter_accepts(filter, row, feature))
             continue;
-        verdict = ask(pairs, t, by_even_odd, row, feature, &distance);
+        verdict =
+            decide_pair_by_geos(pairs, t, by_even_odd, row, feature, &distance);
         ck_assert_int_ne(verdict, OJ_GEOS_OUT_OF_MEMORY);
         if (verdict == OJ_GEOS_CANNOT_SAY && has_distance(&t->relation))
             refused_at = fmin(refused_at, distance);
@@ -207,7 +211,7 @@ static struct
     int64_t n_undecided, n_undecided_proved;
 } counts;
 
-/* What a comparison found, and who asks. */
+/* The join and the backend of a comparison, for messages. */
 struct finding
 {
     const struct join_trial *t;
@@ -294,7 +298,8 @@ TEST(as_all_pairs)
         }
         try_backend(&t, "geos", 1, &expected);
         try_backend(&t, "spatialindex", 1, &expected);
-        if (is_distance) /* of predicates it asks prepared ones */
+        if (is_distance) /* for predicates this backend uses prepared geometries
+                          */
             try_backend(&t, "geos_sorted", 1, &expected);
         try_backend(&t, "spatialindex_collective", 1, &expected);
         trial_free(&t);
@@ -312,7 +317,7 @@ static int pick_count(int usual, int large)
     return one_in(15) ? pick(large) : 1 + pick(usual);
 }
 
-/* The engine says what the plain reference says, and GEOS. */
+/* Compares the engine with the plain reference and with GEOS. */
 static void check_nearest(const struct scene *s, int with_too_few)
 {
     static const double steps[] = {0.0, 1e-9, 1.0, 2.5, 10.0, 300.0, 1e9};
@@ -348,7 +353,7 @@ static void check_nearest(const struct scene *s, int with_too_few)
         trial_answer(&t, i == 0 ? "quadrant" : "geos", n_threads, &theirs);
         trial_check_form(&t, &ours);
         try_answer(&t, i == 0 ? "quadrant" : "geos", &ours, &theirs);
-        /* batches change nothing, whatever the number of threads */
+        /* answers must not depend on batches and threads */
         if (i == 0 && one_in(4))
             trial_check_batches(&t, "cpu", &batched,
                                 one_in(3) ? 1 : 1 + pick(1000), 100, &ours);
@@ -372,7 +377,7 @@ TEST(nearest_of_many)
     ck_assert(counts.n_rounding * 1000 <= counts.n_rows);
 }
 
-/* Coordinates whose squares leave the range of single precision. */
+/* The squares of coordinates exceed the range of single precision. */
 TEST(extreme_scales)
 {
     static const double scales[] = {1e-12, 1e-16,  1e-18,  1e-20, 1e-30,
@@ -397,7 +402,7 @@ static void add_huge(struct oj_flat_buf *buf, int64_t fid)
     int kind = pick(3);
     double xy[8];
     for (int i = 0; i < 8; i++)
-        xy[i] = 0x1p490 * values[pick(12)]; /* up to 0.998e150 */
+        xy[i] = 0x1p490 * values[pick(12)]; /* coordinates up to 0.998e150 */
     must(oj_flat_buf_begin(buf, fid, &error));
     add_part(buf, kind == 0   ? OJ_PART_POINT
                   : kind == 1 ? OJ_PART_LINE
@@ -411,8 +416,8 @@ static void add_huge(struct oj_flat_buf *buf, int64_t fid)
     end(buf);
 }
 
-/* The largest coordinates that join, whose squares are near the largest
- * numbers. */
+/* The maximum coordinates that joins accept, whose squares are near the maximum
+ * double. */
 TEST(huge_coordinates)
 {
     static const double reaches[] = {0.0,   1e10,    1e154,   2e154,
@@ -459,7 +464,8 @@ TEST(huge_coordinates)
 
 /* --- indexes ------------------------------------------------------------- */
 
-/* The index that a batch of this input needs, in bytes, and its pairs. */
+/* Returns the size of the index for a batch of this input, in bytes, and its
+ * number of pairs. */
 static int64_t index_bytes(const struct oj_flat *join,
                            const struct oj_flat *input, unsigned input_kinds,
                            int64_t *n_found)
@@ -478,8 +484,8 @@ static int64_t index_bytes(const struct oj_flat *join,
     return bytes;
 }
 
-/* Cells for points are made only where points may come; and whatever was
- * expected, all input is answered. */
+/* Cells for points are only built if points are expected; input of any kind is
+ * joined, whatever was expected. */
 TEST(indexed_for_what_comes)
 {
     const unsigned shapes = OJ_PART_LINE | OJ_PART_POLYGON;

@@ -1,7 +1,7 @@
-/* The answers of the test suites of GEOS and JTS, by the exact reference and on
- * the backends in both argument orders: 561 pairs of geometries, 5,159
- * questions about them. Kind: unit, degenerate. Needs oracle_cases.csv and
- * oracle_tests.csv. */
+/* The answers of the test suites of GEOS and JTS are compared with the exact
+ * reference and with all backends in both argument orders: 561 pairs of
+ * geometries, 5,159 questions. Needs oracle_cases.csv and oracle_tests.csv.
+ * Kind: unit, degenerate. */
 #include "../../../algs/api/engine/oj_join.h"
 
 #include <math.h>
@@ -14,7 +14,7 @@
 
 static struct oj_error error;
 
-/* Whether GEOS is the version of the column geos3111. */
+/* 1 if GEOS has the version of the column geos3111 */
 static int is_geos_311;
 
 static void must(oj_status status)
@@ -31,31 +31,32 @@ static void must(oj_status status)
 
 /* --- exceptions ----------------------------------------------------------- */
 
-/* What is not equal, one by one, and why. An exception holds for every backend
- * and both orders; with GEOS 3.11 each must be needed. */
+/* Expected differences from the suites, with their reasons. An exception is
+ * valid for every backend and both orders; with GEOS 3.11 each exception must
+ * occur. */
 
-/* In 3.11 relate of collections is undefined where members touch or overlap:
- * it raises, or takes shared borders for boundaries. The patterns expected are
- * those of the relate that GEOS has since 3.13. */
+/* GEOS 3.11 does not define relate of collections whose members touch or
+ * overlap: it raises an error or takes shared borders for boundaries. The
+ * expected patterns are those of GEOS since 3.13. */
 #define COLLECTION "relate of collections before GEOS 3.13"
 
-/* The crossing of the lines is rounded and then lies beside the node. */
+/* The crossing of the lines is rounded and then does not lie on the node. */
 #define NODE "GEOS before 3.13 misses a node"
 
-/* Two polygons of a multipolygon with an edge in common: invalid. */
+/* Two polygons of a multipolygon share an edge, which is invalid. */
 #define COMMON_EDGE "an invalid multipolygon, for relate before GEOS 3.13"
 
-/* The file means decimal fractions; the doubles nearest to them lie otherwise,
- * as GEOS says, too. */
+/* The suite means decimal fractions; for the nearest doubles the answer
+ * differs, also in GEOS. */
 #define DECIMALS "meant for decimal fractions"
 
-/* A point, and a line of no length there: equal in the copy that GEOS has. */
+/* A point and a line without length at this point: equal in GEOS's copy. */
 #define POINT_LINE "the suites contradict each other"
 
 static const struct oracle_exception
 {
     const char *case_id, *op, *reason;
-    int is_of_geos; /* and not of exact arithmetic */
+    int is_of_geos; /* 1: only GEOS differs, not exact arithmetic */
 } exceptions_list[] = {
     {"geos/general/TestRelateGC.xml#3", "relate", COLLECTION, 1},
     {"geos/general/TestRelateGC.xml#4", "relate", COLLECTION, 1},
@@ -88,19 +89,19 @@ static int is_exception(const char *case_id, const char *op, int exactly)
 
 /* --- asking --------------------------------------------------------------- */
 
-/* One question: does op hold between a and b? */
+/* A question: does op hold between a and b? */
 struct oracle_case
 {
     const char *case_id, *op;
     struct oj_relation relation;
     struct oj_flat a, b;
-    int is_empty;     /* one of them */
-    int has_empty;    /* or a member of one of them */
-    int raises;       /* GEOS raises */
-    int expected;     /* by the suites; 1: a pair */
-    int said;         /* by GEOS 3.11 */
+    int is_empty;     /* 1: one of the geometries is empty */
+    int has_empty;    /* 1: one has an empty member */
+    int raises;       /* 1: GEOS raises an error */
+    int expected;     /* answer of the suites; 1: a pair */
+    int said;         /* answer of GEOS 3.11 */
     double distance;  /* NaN: any */
-    const char *text; /* of the answer expected */
+    const char *text; /* text of the expected answer */
 };
 
 enum oracle_answer
@@ -110,10 +111,11 @@ enum oracle_answer
     UNDECIDED = 2
 };
 
-static enum oracle_answer ask(const char *backend,
-                              const struct oj_relation *relation,
-                              const struct oj_flat *input,
-                              const struct oj_flat *join_side, double *distance)
+static enum oracle_answer join_two_features(const char *backend,
+                                            const struct oj_relation *relation,
+                                            const struct oj_flat *input,
+                                            const struct oj_flat *join_side,
+                                            double *distance)
 {
     struct oj_options options;
     struct oj_matches matches;
@@ -145,8 +147,8 @@ static const char *name_of(enum oracle_answer answer)
     return names[answer];
 }
 
-/* What is ours has to answer as the suites expect; of a reference GEOS's own
- * answer is as good. */
+/* 1 if an answer is right: our backends must answer as the suite expects; a
+ * reference may also give GEOS's own answer. */
 static int is_right(const struct oracle_case *q, int is_ours,
                     enum oracle_answer answer, double distance)
 {
@@ -170,16 +172,16 @@ static int is_right(const struct oracle_case *q, int is_ours,
     return 1;
 }
 
-static void compare(const struct oracle_case *q, const char *backend,
-                    int transposed)
+static void compare_answer(const struct oracle_case *q, const char *backend,
+                           int transposed)
 {
     struct oj_relation relation = q->relation;
     double distance;
     enum oracle_answer answer;
     if (transposed)
         relation = oj_relation_transpose(&q->relation);
-    answer = ask(backend, &relation, transposed ? &q->b : &q->a,
-                 transposed ? &q->a : &q->b, &distance);
+    answer = join_two_features(backend, &relation, transposed ? &q->b : &q->a,
+                               transposed ? &q->a : &q->b, &distance);
     counts.n_asked++;
     if (is_right(q, strcmp(backend, "cpu") == 0, answer, distance))
         return;
@@ -187,7 +189,8 @@ static void compare(const struct oracle_case *q, const char *backend,
     {
         double other;
         counts.n_empty_members++;
-        if (ask("geos", &q->relation, &q->a, &q->b, &other) == answer)
+        if (join_two_features("geos", &q->relation, &q->a, &q->b, &other) ==
+            answer)
             return;
     }
     if (is_exception(q->case_id, q->op, 0))
@@ -229,7 +232,7 @@ static int is_beyond(const struct oracle_case *q, double limit)
     return exact_order(&q->a, 0, &q->b, 0, OJ_TO_INTERIOR, limit) > 0;
 }
 
-/* What the exact reference has to say; distances expected are rounded. */
+/* Compares the exact reference with the suite, whose distances are rounded. */
 static void compare_exact(const struct oracle_case *q, int both_empty)
 {
     struct oj_matrix matrix = exact_matrix(&q->a, 0, &q->b, 0);
@@ -241,7 +244,8 @@ static void compare_exact(const struct oracle_case *q, int both_empty)
     else if (q->relation.op == OJ_OP_DWITHIN)
         is_right = q->is_empty ||
                    is_beyond(q, q->relation.max_distance) != q->expected;
-    else /* two empty ones are equal for the suites, and no pair of a join */
+    else /* two empty geometries are equal in the suites, but not a pair of a
+            join */
         is_right = (q->relation.op == OJ_OP_EQUALS && both_empty) ||
                    oj_matrix_decides_pair(&matrix, &q->relation) == q->expected;
     counts.n_asked++;
@@ -257,8 +261,8 @@ static void compare_exact(const struct oracle_case *q, int both_empty)
     }
 }
 
-static void ask_all(const struct oracle_table *cases,
-                    const struct oracle_table *tests, int row)
+static void compare_all_backends(const struct oracle_table *cases,
+                                 const struct oracle_table *tests, int row)
 {
     static const char *const backends[] = {"cpu", "geos", "spatialindex"};
     int at = find_case(cases, get(tests, row, "case_id"));
@@ -289,15 +293,15 @@ static void ask_all(const struct oracle_table *cases,
     compare_exact(&q, a.counts.n_empty + b.counts.n_empty == 2);
     for (int i = 0; i < 3; i++)
     {
-        compare(&q, backends[i], 0);
+        compare_answer(&q, backends[i], 0);
         if (q.relation.op != OJ_OP_NEAREST)
-            compare(&q, backends[i], 1);
+            compare_answer(&q, backends[i], 1);
         else
         {
             struct oracle_case other = q;
             other.a = q.b;
             other.b = q.a;
-            compare(&other, backends[i], 0);
+            compare_answer(&other, backends[i], 0);
         }
     }
     oj_flat_buf_free(&a);
@@ -316,7 +320,7 @@ int main(void)
     wkt_open();
     is_geos_311 = strncmp(GEOSversion(), "3.11.", 5) == 0;
     for (int row = 1; row < tests.n_rows; row++)
-        ask_all(&cases, &tests, row);
+        compare_all_backends(&cases, &tests, row);
     for (int i = 0; i < N_EXCEPTIONS; i++)
     {
         if (n_needed[i] > 0 || !is_geos_311)

@@ -1,5 +1,6 @@
-/* Kind: unit. The pipeline with a fake source, joiner and sink: order, errors
- * in every stage, cancel, empty input, no thread left behind. */
+/* The pipeline with a fake reader, joiner and writer: order, errors in every
+ * stage, cancelling, empty input, and no thread left over.
+ * Kind: unit. */
 #include "../run_tests.h"
 
 #include "../../../algs/api/engine/oj_pipeline.h"
@@ -12,31 +13,36 @@
 
 enum
 {
-    ROWS = 7 /* per batch */
+    ROWS = 7 /* rows per batch */
 };
 
 struct fake
 {
-    int64_t n_batches; /* that the source has */
+    int64_t n_batches; /* batches that the reader returns */
     int64_t fail_read, fail_join, fail_write, cancel_at, stop_at; /* or -1 */
     int slow; /* 1: the reader is slow, 2: the joiner, 3: the writer */
     int cancel;
-    int64_t max_pairs;    /* of the run; 0: any */
-    int64_t most_rows;    /* of a part; more have too many pairs. 0: any */
-    int64_t any_after;    /* > 0: no longer so after so many parts */
-    int hangs, hangs_end; /* 1: the joiner does not end before that */
+    int64_t max_pairs; /* of the run; 0: any */
+    int64_t most_rows; /* maximum rows of a part, more have too many pairs; 0:
+                          no limit */
+    int64_t any_after; /* > 0: most_rows has no effect after this number of
+                          parts */
+    int hangs, hangs_end; /* hangs 1: the joiner does not return before
+                             hangs_end is set */
     int late_join;        /* 1: the joiner waits until others have failed */
-    int n_slots;          /* as the first read() sets it */
-    int most_slots;       /* what it sets */
+    int n_slots;          /* number of slots, set by the first read() */
+    int most_slots;       /* value to which read() sets n_slots */
 
-    int64_t n_read, n_joined, n_written; /* batches, or parts of them */
+    int64_t n_read, n_joined, n_written; /* numbers of batches, or of their
+                                            parts */
     int64_t n_rows_written;
-    int64_t number[OJ_PIPELINE_SLOTS]; /* which batch a slot holds */
+    int64_t number[OJ_PIPELINE_SLOTS]; /* batch in each slot */
     double x[OJ_PIPELINE_SLOTS][ROWS];
     double y[ROWS];
     pthread_t caller;
-    int n_threads;  /* that have ended */
-    int most_ahead; /* batches read and not written, at most */
+    int n_threads;  /* threads that have ended */
+    int most_ahead; /* maximum number of batches that were read but not written
+                     */
 };
 
 static void sleep_ms(long ms)
@@ -62,7 +68,7 @@ static oj_status fake_read(void *user, int slot, struct oj_flat *flat,
     if (fake->n_read == 0)
         fake->n_slots = fake->most_slots;
     if (fake->late_join && fake->n_read == fake->fail_read)
-        sleep_ms(60); /* the joiner has begun */
+        sleep_ms(60); /* wait until the joiner has begun */
     if (fake->n_read == fake->fail_read)
         return oj_fail(err, OJ_ERR_DATA, "read %lld", (long long)fake->n_read);
     memset(flat, 0, sizeof *flat);
@@ -81,7 +87,7 @@ static oj_status fake_read(void *user, int slot, struct oj_flat *flat,
     return OJ_OK;
 }
 
-/* Even rows match the join row of their number. */
+/* Joins even rows with the join row of their own number. */
 static oj_status fake_join(void *user, const struct oj_pipeline_part *part,
                            struct oj_matches *out, struct oj_error *err)
 {
@@ -175,8 +181,9 @@ static struct oj_pipeline_work make_work(struct fake *fake)
     return work;
 }
 
-static oj_status run(struct fake *fake, struct oj_pipeline_counts *counts,
-                     struct oj_error *err)
+static oj_status run_pipeline(struct fake *fake,
+                              struct oj_pipeline_counts *counts,
+                              struct oj_error *err)
 {
     const struct oj_pipeline_work work = make_work(fake);
     const struct oj_pipeline_counts no_counts = {0};
@@ -204,7 +211,7 @@ TEST_LOOP(all_batches_arrive_in_order, 0, 4)
         struct oj_pipeline_counts counts;
         struct oj_error err;
         fake.slow = numbers[i] <= 100 ? _i : 0;
-        ck_assert_int_eq(run(&fake, &counts, &err), OJ_OK);
+        ck_assert_int_eq(run_pipeline(&fake, &counts, &err), OJ_OK);
         ck_assert_int_eq(counts.n_parts, numbers[i]);
         ck_assert_int_eq(counts.n_rows, numbers[i] * ROWS);
         ck_assert_int_eq(counts.n_matched, (numbers[i] * ROWS + 1) / 2);
@@ -213,7 +220,7 @@ TEST_LOOP(all_batches_arrive_in_order, 0, 4)
     }
 }
 
-/* Nothing is read before the batch before is written. */
+/* With one slot, a batch is only read after the previous one was written. */
 TEST_LOOP(one_batch_at_a_time, 0, 4)
 {
     struct fake fake = make_fake(50);
@@ -222,14 +229,14 @@ TEST_LOOP(one_batch_at_a_time, 0, 4)
     fake.slow = _i;
     fake.most_slots = 1;
     fake.most_rows = 3;
-    ck_assert_int_eq(run(&fake, &counts, &err), OJ_OK);
+    ck_assert_int_eq(run_pipeline(&fake, &counts, &err), OJ_OK);
     ck_assert_int_eq(counts.n_rows, 50 * ROWS);
     ck_assert_int_eq(fake.n_rows_written, 50 * ROWS);
     ck_assert_int_le(fake.most_ahead, 1);
 }
 
-/* What does not fit one answer comes in parts, in order, and nothing is read
- * over before its last part is written. */
+/* A batch with too many pairs for one answer is returned in parts, in order,
+ * and its slot is not overwritten before its last part was written. */
 TEST(too_many_pairs_come_in_parts)
 {
     for (int64_t most = 1; most <= ROWS; most++)
@@ -241,7 +248,7 @@ TEST(too_many_pairs_come_in_parts)
             struct oj_error err = {OJ_OK, ""};
             fake.most_rows = most;
             fake.slow = slow;
-            ck_assert_msg(run(&fake, &counts, &err) == OJ_OK, "%s",
+            ck_assert_msg(run_pipeline(&fake, &counts, &err) == OJ_OK, "%s",
                           err.message);
             ck_assert_int_eq(counts.n_rows, 20 * ROWS);
             ck_assert_int_eq(fake.n_rows_written, 20 * ROWS);
@@ -256,11 +263,11 @@ TEST(a_bound_of_pairs_ends_the_run)
     struct oj_pipeline_counts counts;
     struct oj_error err = {OJ_OK, ""};
     fake.max_pairs = 10 * ROWS / 2 - 1;
-    ck_assert_int_eq(run(&fake, &counts, &err), OJ_ERR_LIMIT);
+    ck_assert_int_eq(run_pipeline(&fake, &counts, &err), OJ_ERR_LIMIT);
     ck_assert_ptr_nonnull(strstr(err.message, "pairs"));
     fake = make_fake(10);
     fake.max_pairs = 10 * ROWS / 2;
-    ck_assert_int_eq(run(&fake, &counts, &err), OJ_OK);
+    ck_assert_int_eq(run_pipeline(&fake, &counts, &err), OJ_OK);
 }
 
 TEST(empty_input)
@@ -268,12 +275,12 @@ TEST(empty_input)
     struct fake fake = make_fake(0);
     struct oj_pipeline_counts counts;
     struct oj_error err;
-    ck_assert_int_eq(run(&fake, &counts, &err), OJ_OK);
+    ck_assert_int_eq(run_pipeline(&fake, &counts, &err), OJ_OK);
     ck_assert_int_eq(counts.n_parts, 0);
     ck_assert_int_eq(counts.n_rows, 0);
 }
 
-/* An error at batch n in each stage, whichever stage is slow. */
+/* Batch n fails in each stage, for each stage being slow. */
 TEST_LOOP(errors_end_the_run, 0, 4)
 {
     static const oj_status expected[] = {OJ_ERR_DATA, OJ_ERR_NOMEM, OJ_ERR_IO};
@@ -293,7 +300,8 @@ TEST_LOOP(errors_end_the_run, 0, 4)
                 fake.fail_join = n;
             else
                 fake.fail_write = n;
-            ck_assert_int_eq(run(&fake, &counts, &err), expected[stage]);
+            ck_assert_int_eq(run_pipeline(&fake, &counts, &err),
+                             expected[stage]);
             snprintf(message, sizeof message, "%s %lld", words[stage],
                      (long long)n);
             ck_assert_str_eq(err.message, message);
@@ -304,7 +312,7 @@ TEST_LOOP(errors_end_the_run, 0, 4)
     }
 }
 
-/* What fails later fails because of it, or would have. */
+/* The first error is returned: later ones may be its consequences. */
 TEST(the_first_error_is_told)
 {
     struct fake fake = make_fake(20);
@@ -313,11 +321,11 @@ TEST(the_first_error_is_told)
     fake.fail_read = 1;
     fake.fail_join = 0;
     fake.late_join = 1;
-    ck_assert_int_eq(run(&fake, &counts, &err), OJ_ERR_DATA);
+    ck_assert_int_eq(run_pipeline(&fake, &counts, &err), OJ_ERR_DATA);
     ck_assert_str_eq(err.message, "read 1");
 }
 
-/* A few rows of very many pairs do not make all later parts small. */
+/* A few rows with very many pairs do not make all later parts small. */
 TEST(parts_grow_again)
 {
     struct fake fake = make_fake(40);
@@ -325,7 +333,7 @@ TEST(parts_grow_again)
     struct oj_error err = {OJ_OK, ""};
     fake.most_rows = 1;
     fake.any_after = 5;
-    ck_assert_int_eq(run(&fake, &counts, &err), OJ_OK);
+    ck_assert_int_eq(run_pipeline(&fake, &counts, &err), OJ_OK);
     ck_assert_int_eq(counts.n_rows, 40 * ROWS);
     ck_assert_int_lt(counts.n_parts, 80);
 }
@@ -335,7 +343,7 @@ TEST(error_text_may_be_unwanted)
     struct fake fake = make_fake(20);
     struct oj_pipeline_counts counts;
     fake.fail_join = 2;
-    ck_assert_int_eq(run(&fake, &counts, NULL), OJ_ERR_NOMEM);
+    ck_assert_int_eq(run_pipeline(&fake, &counts, NULL), OJ_ERR_NOMEM);
 }
 
 TEST_LOOP(cancel_flag_ends_the_run, 0, 4)
@@ -347,7 +355,7 @@ TEST_LOOP(cancel_flag_ends_the_run, 0, 4)
         struct oj_error err = {OJ_OK, ""};
         fake.slow = _i;
         fake.cancel_at = n;
-        ck_assert_int_eq(run(&fake, &counts, &err), OJ_ERR_CANCELLED);
+        ck_assert_int_eq(run_pipeline(&fake, &counts, &err), OJ_ERR_CANCELLED);
         ck_assert_int_le(counts.n_parts, n + OJ_PIPELINE_SLOTS);
     }
 }
@@ -358,7 +366,7 @@ TEST(cancel_before_the_start)
     struct oj_pipeline_counts counts;
     struct oj_error err = {OJ_OK, ""};
     fake.cancel = 1;
-    ck_assert_int_eq(run(&fake, &counts, &err), OJ_ERR_CANCELLED);
+    ck_assert_int_eq(run_pipeline(&fake, &counts, &err), OJ_ERR_CANCELLED);
     ck_assert_int_eq(counts.n_parts, 0);
     ck_assert_int_eq(fake.n_read, 0);
 }
@@ -369,7 +377,7 @@ TEST(progress_can_stop_the_run)
     struct oj_pipeline_counts counts;
     struct oj_error err = {OJ_OK, ""};
     fake.stop_at = 5;
-    ck_assert_int_eq(run(&fake, &counts, &err), OJ_ERR_CANCELLED);
+    ck_assert_int_eq(run_pipeline(&fake, &counts, &err), OJ_ERR_CANCELLED);
     ck_assert_int_eq(counts.n_parts, 5);
 }
 
@@ -409,8 +417,8 @@ TEST(answers_are_asked_for)
     ck_assert_int_eq(fake.n_threads, 2);
 }
 
-/* No more is read than fits the slots, and what was not let go does not count.
- */
+/* The reader stops when all slots are full. Answers that were not released are
+ * not counted. */
 TEST(answers_need_not_be_taken)
 {
     for (int n = 0; n < 6; n++)
@@ -434,8 +442,8 @@ TEST(answers_need_not_be_taken)
     }
 }
 
-/* An error comes in its place, again if asked again, and is what close gives.
- */
+/* An error is returned in its place in the order of answers, again by each
+ * further call, and by the function that closes the pipeline. */
 TEST(an_error_is_asked_for)
 {
     struct fake fake = make_fake(20);
@@ -458,14 +466,14 @@ TEST(an_error_is_asked_for)
     ck_assert_int_eq(oj_pipeline_close(NULL, OJ_ERR_IO, NULL, &err), OJ_ERR_IO);
 }
 
-static void *raise_soon(void *user)
+static void *set_flag_later(void *user)
 {
     sleep_ms(50);
     __atomic_store_n((int *)user, 1, __ATOMIC_RELAXED);
     return NULL;
 }
 
-/* Whoever waits stops, whatever the stages are at. */
+/* A waiting caller can be cancelled in any state of the stages. */
 TEST(waiting_is_cancelled)
 {
     struct fake fake = make_fake(20);
@@ -476,8 +484,8 @@ TEST(waiting_is_cancelled)
     pthread_t thread;
     fake.hangs = 1;
     p = open_pipeline(&fake);
-    ck_assert_int_eq(pthread_create(&thread, NULL, raise_soon, &fake.cancel),
-                     0);
+    ck_assert_int_eq(
+        pthread_create(&thread, NULL, set_flag_later, &fake.cancel), 0);
     ck_assert_int_eq(oj_pipeline_next(p, &part, &matches, &err),
                      OJ_ERR_CANCELLED);
     __atomic_store_n(&fake.hangs_end, 1, __ATOMIC_RELAXED);
@@ -501,6 +509,6 @@ TEST(without_memory)
 int main(void)
 {
     tests_open("pipeline");
-    /* The loop variable says which stage is slow; 0: none. */
+    /* the loop variable selects the slow stage; 0: none */
     return tests_run();
 }

@@ -1,8 +1,8 @@
-/* Slices of time: the pairs of the join without conditions on spans, made by
- * other engines, that fulfil them by the definition of Allen's relations, and
- * of a nearest join the first k of these.  Many equal begins, open and long
- * spans, rows and features without one; small batches after a large one.
- * Kind: property, degenerate.  OGRJOIN_TEST_LONG=1 runs fifty times as long;
+/* Slices of time: the pairs equal those that other engines find without
+ * conditions on spans, filtered by the definitions of Allen's relations; for
+ * nearest, the first k of these. Many equal begins, open and long spans, rows
+ * and features without a span; small batches after a large one.
+ * Kind: property, degenerate. OGRJOIN_TEST_LONG=1 runs fifty times as long;
  * OGRJOIN_TEST_SEED=n begins with the round that failed. */
 #include "../references.h"
 
@@ -12,7 +12,7 @@
 
 #define N_ROUNDS 24
 
-/* Distances that are at most so large are found for every pair. */
+/* Maximum distance up to which all pairs are found. */
 #define REACH 9.0
 
 static int64_t n_pairs_seen, n_of_slices;
@@ -47,7 +47,8 @@ static void add_side(struct oj_flat_buf *buf, unsigned kind, int64_t n)
         add_feature(buf, kind, one_in(2) ? i : 5 * n - i);
 }
 
-/* Instants, windows around few instants, or spans that are seldom long. */
+/* Makes random spans: instants, windows around few instants, or mostly short
+ * spans. */
 static void pick_times(int64_t n, int how, struct oj_spans *out, int64_t **from,
                        int64_t **until)
 {
@@ -73,7 +74,7 @@ static void pick_times(int64_t n, int how, struct oj_spans *out, int64_t **from,
     *out = (struct oj_spans){*from, how == 0 ? *from : *until};
 }
 
-/* Row a of the answer without conditions, filtered. */
+/* Compares row a with the filtered pairs of the answer without conditions. */
 static void check_row(const struct join_trial *t, const struct oj_matches *all,
                       const struct oj_matches *got, int64_t a)
 {
@@ -196,7 +197,7 @@ TEST_LOOP(as_filtered, 0, N_JOINS)
     ck_assert(joins[_i].op == OJ_OP_DWITHIN || n_of_slices > 0);
 }
 
-/* Too many pairs, and a join that is cancelled. */
+/* A batch with too many pairs, and a cancelled join. */
 TEST(bounds)
 {
     struct join_trial t = {0};

@@ -1,7 +1,7 @@
-/* Layers that are special as a whole: empty ones, one place again and again,
- * one huge feature among many small ones, questions that make no sense.  That
- * batches, threads, the order of the input and FIDs change no answer, at any
- * size of coordinates, is asserted by test_joins_random.
+/* Special layers: empty ones, many features in one place, one huge feature
+ * among many small ones, joins without sense. test_joins_random asserts that
+ * batches, threads, the order of the input and FIDs change no answer, for
+ * coordinates of any size.
  * Kind: degenerate, large. */
 #include "../references.h"
 
@@ -50,7 +50,8 @@ TEST(empty_sides)
     oj_flat_buf_free(&join);
 }
 
-/* Thousands of points at one place on both sides: no quadratic work. */
+/* Thousands of points in one place on both sides must not need quadratic work.
+ */
 TEST(identical_points)
 {
     LAYER join = {0}, input = {0};
@@ -87,9 +88,9 @@ TEST(all_ties_of_a_heap)
                i);
 }
 
-/* A self join of thousands of points in one place, and a few beside them: each
- * row has the first others in tie order, of all or of those that are not in its
- * place.  No quadratic work. */
+/* A self join of thousands of points in one place and a few beside them: each
+ * row has the first others in tie order, of all points or only of points
+ * elsewhere. It must not need quadratic work. */
 TEST(nearest_of_a_heap)
 {
     enum
@@ -126,7 +127,7 @@ TEST(nearest_of_a_heap)
     }
 }
 
-/* Many small squares, one huge polygon around, diagonals through all. */
+/* Many small squares, a huge polygon around them, and diagonals through all. */
 TEST(large_among_small)
 {
     LAYER join = {0}, input = {0};
@@ -164,7 +165,7 @@ TEST(large_among_small)
     }
 }
 
-/* A line reaches into the square; the quadrants group points only. */
+/* A line reaches into the square, but the quadrants only group points. */
 TEST(questions_that_make_no_sense)
 {
     LAYER join = {0}, input = {0};

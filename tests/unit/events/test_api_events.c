@@ -1,5 +1,6 @@
-/* Kind: unit, memory. The public functions for events: batches, states in
- * files, errors, and the n-th allocation that fails. */
+/* The public functions for events: batches, states in files, errors, and
+ * failing allocations.
+ * Kind: unit, memory. */
 #include "../../../algs/ogrjoin.h"
 
 #include "../../../flatten/base/oj_alloc.h"
@@ -18,7 +19,8 @@ static void must(int status)
     ck_assert_msg(status == OGRJOIN_OK, "%s", error.message);
 }
 
-/* Unit squares from (0, 0) and from (0.5, 0), with the ids 20 and 10. */
+/* Makes an index of two unit squares, from (0, 0) and (0.5, 0), with the ids 20
+ * and 10. */
 static struct ogrjoin_index *make_index(const char *op, const char *name,
                                         double value)
 {
@@ -52,9 +54,9 @@ static struct ogrjoin_index *make_index(const char *op, const char *name,
     return index;
 }
 
-/* Reports of one key at these places of y 0.5; NaN: none. */
-static int add(struct ogrjoin_events *events, const double *x, int64_t n,
-               struct ogrjoin_event_rows *rows)
+/* Adds reports of one key at x[i], y = 0.5; x[i] NaN: no geometry. */
+static int add_reports(struct ogrjoin_events *events, const double *x,
+                       int64_t n, struct ogrjoin_event_rows *rows)
 {
     static const double y[] = {0.5, 0.5, 0.5, 0.5, 0.5, 0.5};
     static const int64_t key[] = {7, 7, 7, 7, 7, 7};
@@ -74,8 +76,10 @@ static int add(struct ogrjoin_events *events, const double *x, int64_t n,
     return status;
 }
 
-/* "0+1 1-0": report 0 enters feature 1, report 1 leaves feature 0. */
-static void expect(const struct ogrjoin_event_rows *rows, const char *words)
+/* Checks events; "0+1 1-0": report 0 enters feature 1, report 1 leaves feature
+ * 0. */
+static void expect_events(const struct ogrjoin_event_rows *rows,
+                          const char *words)
 {
     static const char signs[] = "+-=~";
     char text[400] = "";
@@ -88,26 +92,26 @@ static void expect(const struct ogrjoin_event_rows *rows, const char *words)
 
 static const double way[] = {-1, 0.25, 0.75, (double)NAN, 1.25, 2};
 
-/* Of one report features come in the order of their ids. */
+/* Events of one report are sorted by the ids of their features. */
 TEST(events_of_a_way)
 {
     struct ogrjoin_index *index = make_index("within", NULL, 0);
     struct ogrjoin_events *events = NULL;
     struct ogrjoin_event_rows rows;
     must(ogrjoin_events_new(index, NULL, 0, &events, &error));
-    must(add(events, way, 6, &rows));
-    expect(&rows, "1+0 2+1 4-0 5-1");
+    must(add_reports(events, way, 6, &rows));
+    expect_events(&rows, "1+0 2+1 4-0 5-1");
     ck_assert_int_eq(ogrjoin_events_inside(events), 0);
-    must(add(events, way + 2, 1, &rows));
-    expect(&rows, "0+1 0+0");
+    must(add_reports(events, way + 2, 1, &rows));
+    expect_events(&rows, "0+1 0+0");
     ck_assert_int_eq(ogrjoin_events_inside(events), 1);
-    must(add(events, way + 3, 1, &rows));
-    expect(&rows, "");
+    must(add_reports(events, way + 3, 1, &rows));
+    expect_events(&rows, "");
     ogrjoin_events_free(events);
     must(ogrjoin_events_new(index, "all", 0, &events, &error));
-    ogrjoin_index_free(index); /* events keeps it */
-    must(add(events, way, 6, &rows));
-    expect(&rows, "1+0 2+1 2=0 4-0 4=1 5-1");
+    ogrjoin_index_free(index); /* events hold a reference to it */
+    must(add_reports(events, way, 6, &rows));
+    expect_events(&rows, "1+0 2+1 2=0 4-0 4=1 5-1");
     ogrjoin_events_free(events);
 }
 
@@ -117,11 +121,12 @@ TEST(changes_of_the_nearest)
     struct ogrjoin_events *events = NULL;
     struct ogrjoin_event_rows rows;
     must(ogrjoin_events_new(index, NULL, 0, &events, &error));
-    must(add(events, way, 6, &rows));
-    expect(&rows, "1~0 2~1"); /* at 2 it is as near as it may be */
+    must(add_reports(events, way, 6, &rows));
+    expect_events(&rows,
+                  "1~0 2~1"); /* at x 2 it is exactly at the maximum distance */
     ck_assert(rows.measure[0] == 0);
-    must(add(events, way, 1, &rows));
-    expect(&rows, "0~-1");
+    must(add_reports(events, way, 1, &rows));
+    expect_events(&rows, "0~-1");
     ck_assert(isnan(rows.measure[0]));
     ogrjoin_events_free(events);
     ogrjoin_index_free(index);
@@ -140,22 +145,22 @@ TEST(states)
     must(ogrjoin_events_new(index, NULL, 0, &events, &error));
     must(ogrjoin_events_new(index, NULL, 0, &later, &error));
     ck_assert_int_eq(ogrjoin_events_load(later, path, &error),
-                     OGRJOIN_ERR_DATA); /* it is empty */
-    must(add(events, way + 2, 1, &rows));
+                     OGRJOIN_ERR_DATA); /* an empty file */
+    must(add_reports(events, way + 2, 1, &rows));
     must(ogrjoin_events_save(events, path, &error));
     must(ogrjoin_events_load(later, path, &error));
-    must(add(later, way + 4, 2, &rows));
-    expect(&rows, "0-0 1-1");
+    must(add_reports(later, way + 4, 2, &rows));
+    expect_events(&rows, "0-0 1-1");
     must(ogrjoin_events_load(later, path, &error));
     ck_assert_int_eq(ogrjoin_events_inside(later), 1);
     ogrjoin_events_free(later);
-    /* Another join, other keys, no file. */
+    /* a state of another join, of other keys, and a missing file */
     must(ogrjoin_events_new(other, NULL, 0, &later, &error));
     ck_assert_int_eq(ogrjoin_events_load(later, path, &error), OGRJOIN_ERR_ARG);
     ogrjoin_events_free(later);
     must(ogrjoin_events_new(index, NULL, 1, &later, &error));
     ck_assert_int_eq(ogrjoin_events_load(later, path, &error), OGRJOIN_ERR_ARG);
-    ck_assert_int_eq(add(later, way, 1, &rows), OGRJOIN_ERR_ARG);
+    ck_assert_int_eq(add_reports(later, way, 1, &rows), OGRJOIN_ERR_ARG);
     unlink(path);
     ck_assert_int_eq(ogrjoin_events_load(later, path, &error), OGRJOIN_ERR_IO);
     ck_assert_int_eq(ogrjoin_events_save(later, "/nowhere/state", &error),
@@ -185,7 +190,8 @@ TEST(what_makes_no_sense)
     ogrjoin_events_free(NULL);
 }
 
-/* What has failed can be done once more, with the answer of the first time. */
+/* A call that failed can be repeated and gives the answer of an undisturbed
+ * call. */
 TEST(no_memory)
 {
     struct ogrjoin_index *index = make_index("within", NULL, 0);
@@ -197,15 +203,15 @@ TEST(no_memory)
         oj_alloc_fail_at(n);
         status = ogrjoin_events_new(index, NULL, 0, &events, &error);
         if (status == OGRJOIN_OK)
-            status = add(events, way, 6, &rows);
+            status = add_reports(events, way, 6, &rows);
         oj_alloc_fail_at(0);
         ck_assert(status == OGRJOIN_OK || status == OGRJOIN_ERR_NOMEM);
         n_failed += status != OGRJOIN_OK;
         if (events != NULL)
         {
             if (status != OGRJOIN_OK)
-                must(add(events, way, 6, &rows));
-            expect(&rows, "1+0 2+1 4-0 5-1");
+                must(add_reports(events, way, 6, &rows));
+            expect_events(&rows, "1+0 2+1 4-0 5-1");
         }
         ogrjoin_events_free(events);
         ogrjoin_index_trim(index);

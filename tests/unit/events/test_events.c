@@ -1,5 +1,6 @@
-/* Kind: property, unit, memory. Events are those of a plain sequential program
- * over the pairs, and their state is the same after a file. */
+/* Events equal those of a plain sequential program over the pairs, and their
+ * state is unchanged by writing it to a file and reading it.
+ * Kind: property, unit, memory. */
 #include "../../../algs/pairs/events/oj_event_state.h"
 
 #include "../../../flatten/base/oj_alloc.h"
@@ -39,7 +40,7 @@ struct event_trial
     uint8_t is_null[MOST_ROWS];
     double x[MOST_ROWS], y[MOST_ROWS];
 
-    /* The plain program: which features each key has. */
+    /* state of the plain program: the features of each key */
     uint8_t has[N_KEYS][N_FEATURES];
     int64_t n_events;
     int64_t row[MOST_EVENTS];
@@ -81,7 +82,7 @@ static void make_pairs(struct event_trial *t, int64_t n)
     must(oj_matches_reserve(&t->pairs, n, n * MOST_PAIRS, 1, &error));
     for (int64_t i = 0; i < n; i++)
     {
-        /* Some rows have more than a key holds without memory of its own. */
+        /* more features than a key can store without memory of its own */
         const int most = t->rules.is_nearest ? 1 : one_in(4) ? MOST_PAIRS : 2;
         int32_t rank = pick(5);
         t->pairs.offset[i] = at;
@@ -110,7 +111,7 @@ static void make_reports(struct event_trial *t, int64_t n)
         if (t->rules.has_texts && one_in(30))
         {
             t->offset[i + 1] = t->offset[i];
-            t->is_null[i] = 2; /* not NULL, but an empty text */
+            t->is_null[i] = 2; /* an empty text, which is no key either */
         }
         t->x[i] = one_in(25) ? (double)NAN : unit();
         t->y[i] = unit();
@@ -125,7 +126,7 @@ static void put_truth(struct event_trial *t, int64_t row, int kind,
     t->kind[t->n_events++] = (uint8_t)kind;
 }
 
-/* One report, feature by feature. */
+/* Adds one report to the expected events, feature by feature. */
 static void add_truth_of_row(struct event_trial *t, int64_t row)
 {
     uint8_t *has = t->has[t->key[row]], now[N_FEATURES] = {0};
@@ -180,8 +181,8 @@ static oj_status add_batch(struct event_trial *t, int64_t n,
     return oj_events_add(events, &keys, &reports, &t->pairs, out, &error);
 }
 
-static void compare(const struct event_trial *t,
-                    const struct oj_event_rows *out)
+static void compare_events(const struct event_trial *t,
+                           const struct oj_event_rows *out)
 {
     int64_t at = 0;
     ck_assert_int_eq(out->rows.n_entries, t->n_events);
@@ -218,7 +219,7 @@ static struct oj_flat join_of(const struct event_trial *t)
     return join;
 }
 
-/* Through a file in memory. */
+/* Saves and loads the state by a file in memory. */
 static void save_and_load(const struct event_trial *t,
                           struct oj_events **events)
 {
@@ -240,7 +241,8 @@ static void save_and_load(const struct event_trial *t,
     *events = loaded;
 }
 
-/* 8: all rules. Every third batch the state goes through a file. */
+/* The 8 rounds are all combinations of rules. After every third batch the state
+ * is written to a file and read again. */
 TEST_LOOP(random_batches, 0, 8)
 {
     static struct event_trial t;
@@ -256,7 +258,7 @@ TEST_LOOP(random_batches, 0, 8)
         make_reports(&t, n);
         make_truth(&t, n);
         must(add_batch(&t, n, events, &out));
-        compare(&t, &out);
+        compare_events(&t, &out);
         oj_events_count(events, &counts);
         ck_assert_int_eq(counts.n_inside, count_inside(&t));
         n_all += t.n_events;
@@ -269,7 +271,7 @@ TEST_LOOP(random_batches, 0, 8)
     oj_events_free(events);
 }
 
-/* After the n-th allocation has failed, the batch can be added once more. */
+/* After an allocation has failed, the batch can be added again. */
 TEST_LOOP(no_memory, 0, 8)
 {
     static struct event_trial t;
@@ -300,7 +302,7 @@ TEST_LOOP(no_memory, 0, 8)
                 status = here;
                 must(add_batch(&t, MOST_ROWS, events, &out));
             }
-            compare(&t, &out);
+            compare_events(&t, &out);
         }
         n_failed += status != OJ_OK;
         oj_event_rows_free(&out);
@@ -310,8 +312,8 @@ TEST_LOOP(no_memory, 0, 8)
     ck_assert_int_gt(n_failed, 5);
 }
 
-/* Keys that come, and go for ever, cost no memory: what is allocated for a
- * million of them is what is allocated for some thousands. */
+/* Keys that disappear for good need no memory: a million of them need no more
+ * allocations than some thousands. */
 TEST_LOOP(keys_that_have_gone_are_forgotten, 0, 2)
 {
     const struct oj_event_rules rules = {0, 0, _i};
@@ -323,7 +325,7 @@ TEST_LOOP(keys_that_have_gone_are_forgotten, 0, 2)
     must(oj_events_new(&rules, N_FEATURES, NULL, &events, &error));
     for (int batch = 0; batch < 20000; batch++)
     {
-        /* 50 keys enter, and leave. */
+        /* 50 keys enter a feature, and leave it */
         must(oj_matches_reserve(&t.pairs, 100, 50, 1, &error));
         for (int i = 0; i < 100; i++)
         {
@@ -348,7 +350,7 @@ TEST_LOOP(keys_that_have_gone_are_forgotten, 0, 2)
         ck_assert_int_eq(out.rows.n_entries, 100);
     }
     n_late = oj_alloc_fail_at(0);
-    /* Slots are made anew now and then; nothing grows. */
+    /* slots are reused, so the number of allocations does not grow */
     ck_assert_int_lt(n_late, 10000);
     oj_event_rows_free(&out);
     oj_matches_free(&t.pairs);
@@ -356,7 +358,7 @@ TEST_LOOP(keys_that_have_gone_are_forgotten, 0, 2)
     memset(&t, 0, sizeof t);
 }
 
-/* Keys in bytes that only look like a state. */
+/* Keys that are bytes resembling a state file. */
 TEST(states_that_do_not_fit)
 {
     static struct event_trial t;

@@ -1,7 +1,7 @@
-/* Kind: unit, property, degenerate, memory. The exact reference: matrices
- * derived by hand (tests/cases/matrices.txt), in both orders and with every
- * change of the input that must not change them; distances against fractions of
- * small whole numbers; failures of memory. */
+/* The exact reference: matrices derived by hand (tests/cases/matrices.txt), in
+ * both orders and with every change of the input that must not change them;
+ * distances compared with fractions of small integers; failing allocations.
+ * Kind: unit, property, degenerate, memory. */
 #include "../../../flatten/base/oj_alloc.h"
 
 #include "../random_numbers.h"
@@ -11,16 +11,16 @@
 #include "../exact_truth.h"
 #include "../wkt_shapes.h"
 
-/* --- the same shape in other words ---------------------------------------- */
+/* --- equal shapes in other representations -------------------------------- */
 
 struct change
 {
-    int exponent;      /* coordinates times 2^exponent */
-    double by_x, by_y; /* added before */
+    int exponent;      /* coordinates are multiplied by 2^exponent */
+    double by_x, by_y; /* added to coordinates before */
     int turn;          /* 1: x and y exchanged */
-    int reverse;       /* vertices in the other direction */
-    int rotate;        /* rings begin elsewhere */
-    int repeat;        /* vertices twice and more */
+    int reverse;       /* 1: vertices in reverse order */
+    int rotate;        /* rings begin at another vertex */
+    int repeat;        /* vertices occur twice or more */
 };
 
 static void add_changed_vertex(struct oj_flat_buf *buf, double x, double y,
@@ -99,8 +99,8 @@ static void check_matrix(const struct oj_flat *a, const struct oj_flat *b,
                   expected);
 }
 
-/* What the change does to the exactness of coordinates: all of the file's are
- * small multiples of 1/4, but for two pairs. */
+/* 1 if the coordinates remain exact under a change. Those of the file are small
+ * multiples of 1/4, except in two pairs. */
 static int stays_exact(const char *text)
 {
     return strstr(text, "1e-300") == NULL && strstr(text, "0.1 ") == NULL &&
@@ -174,7 +174,8 @@ static void check_memory(const struct oj_flat *a, const struct oj_flat *b,
     }
 }
 
-/* The distance is 0 where something but the exteriors is common. */
+/* The distance is 0 exactly if something other than the exteriors intersects.
+ */
 static void check_contact(const struct oj_flat *a, const struct oj_flat *b,
                           const char *matrix, const char *text)
 {
@@ -253,7 +254,7 @@ TEST(predicates_of_a_pair)
     ck_assert_int_eq(exact_holds(&relation, &view_b, 0, &view_b, 1), 0);
     relation.op = OJ_OP_DISJOINT;
     ck_assert_int_eq(exact_holds(&relation, &view_b, 0, &view_b, 1), 1);
-    /* what has no geometry joins nothing */
+    /* a feature without geometry has no pairs */
     ck_assert_int_eq(exact_holds(&relation, &view_a, 1, &view_b, 1), 0);
     for (int i = 0; i < OJ_N_OPS; i++)
     {
@@ -277,7 +278,8 @@ static int is_less(struct small_fraction a, struct small_fraction b)
     return a.above * b.below < b.above * a.below;
 }
 
-/* The distance squared of p and the segment a b; whole numbers below 2^9. */
+/* Returns the squared distance of p and the segment a b; coordinates are
+ * integers below 2^9. */
 static struct small_fraction point_to_segment(const int *p, const int *a,
                                               const int *b)
 {
@@ -333,7 +335,7 @@ static void add_lattice_line(struct oj_flat_buf *buf, const int (*at)[2], int n,
     add_simple(buf, OJ_PART_LINE, n, xy);
 }
 
-/* The order of a number and the distance: limit * limit * below with above. */
+/* Compares a number with the distance: limit * limit * below with above. */
 static int order_of(struct small_fraction squared, int64_t limit)
 {
     int64_t right = limit * limit * squared.below;
@@ -372,7 +374,7 @@ TEST(distances_of_lines)
                                     (double)limit * step);
             expect(order == order_of(least, limit), "round %lld: limit %d",
                    (long long)round, (int)limit);
-            /* nearer to limit than to limit + 2: not beyond limit + 1 */
+            /* nearer to limit than to limit + 2, so not beyond limit + 1 */
             expect(exact_is_nearer(&view_b, 0, &view_a, 0, OJ_TO_BOUNDARY,
                                    (double)limit * step,
                                    (double)(limit + 2) * step) ==
@@ -404,13 +406,13 @@ TEST(distances_by_hand)
     add_shape(&b, "LINESTRING (-1e150 0, -1e150 5)");
     view_a = oj_flat_buf_view(&a);
     view_b = oj_flat_buf_view(&b);
-    /* inside, and from the ring */
+    /* from inside, and from the ring */
     ck_assert_int_eq(exact_order(&view_a, 0, &view_b, 0, OJ_TO_INTERIOR, 0), 0);
     ck_assert_int_eq(exact_order(&view_a, 0, &view_b, 0, OJ_TO_BOUNDARY, 2), 0);
     ck_assert_int_eq(exact_order(&view_b, 0, &view_a, 0, OJ_TO_BOUNDARY, 2), 0);
-    /* in a hole */
+    /* from a point in a hole */
     ck_assert_int_eq(exact_order(&view_a, 0, &view_b, 2, OJ_TO_INTERIOR, 1), 0);
-    /* 3, 4, 5; and numbers beside 5 and sqrt(2) */
+    /* a right triangle 3, 4, 5; and the doubles next to 5 and sqrt(2) */
     ck_assert_int_eq(exact_order(&view_a, 1, &view_b, 1, OJ_TO_INTERIOR, 5), 0);
     ck_assert_int_eq(exact_order(&view_a, 1, &view_b, 1, OJ_TO_INTERIOR,
                                  nextafter(5.0, 0.0)),
@@ -431,7 +433,7 @@ TEST(distances_by_hand)
     ck_assert_int_eq(exact_is_nearer(&view_a, 2, &view_b, 1, OJ_TO_INTERIOR,
                                      1.4142135623730951, 1.4142135623730951),
                      1);
-    /* as far as coordinates go; less than most */
+    /* a distance near the maximum, and the smallest double above 0 */
     ck_assert_int_eq(
         exact_order(&view_a, 3, &view_b, 3, OJ_TO_INTERIOR, 1.7e150), 1);
     ck_assert_int_eq(exact_order(&view_a, 4, &view_b, 1, OJ_TO_INTERIOR, 0), 1);

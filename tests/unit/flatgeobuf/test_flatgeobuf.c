@@ -1,5 +1,5 @@
-/* Kinds: unit, property (GDAL's own reading of the same file), memory. Files of
- * FlatGeobuf as a lane. */
+/* The lane of FlatGeobuf: reading and writing its files.
+ * Kinds: unit, property (compared with GDAL's reading of the file), memory. */
 #include "../layer_copy.h"
 
 #include "../../../flatten/base/oj_alloc.h"
@@ -13,13 +13,13 @@
 
 enum
 {
-    N_FGB_FIELDS = 11 /* of the test fields, those that the driver takes */
+    N_FGB_FIELDS = 11 /* number of test fields that the driver supports */
 };
 
 static const char *const index_options[][2] = {{"SPATIAL_INDEX=NO", NULL},
                                                {"SPATIAL_INDEX=YES", NULL}};
 
-/* n rows of the shape. */
+/* Makes a file with n rows of a shape. */
 static GDALDatasetH make_file(const char *wkt, OGRwkbGeometryType type,
                               int has_index, int n)
 {
@@ -33,8 +33,8 @@ static GDALDatasetH make_file(const char *wkt, OGRwkbGeometryType type,
 
 static int n_read_threads = 1;
 
-/* Rows by the lane, or by the feature loop; *by_lane is 1 when all came by the
- * lane. */
+/* Reads rows by the lane or by OGR features; *by_lane is 1 if the lane has read
+ * all of them. */
 static oj_status read_rows(OGRLayerH layer, int use_lane, int64_t batch_rows,
                            GDALDatasetH *out, int *by_lane,
                            struct oj_error *err)
@@ -50,8 +50,9 @@ static oj_status read_rows(OGRLayerH layer, int use_lane, int64_t batch_rows,
     return status;
 }
 
-/* The same rows both ways. */
-static void compare(OGRLayerH layer, int64_t batch_rows, int expect_lane)
+/* Asserts that both ways read equal rows. */
+static void compare_lane_with_gdal(OGRLayerH layer, int64_t batch_rows,
+                                   int expect_lane)
 {
     GDALDatasetH out[2];
     int by_lane;
@@ -68,8 +69,8 @@ static void compare(OGRLayerH layer, int64_t batch_rows, int expect_lane)
     GDALClose(out[1]);
 }
 
-/* Every shape, in a layer of its type and of any type, with and without an
- * index. Curves, surfaces and what is empty are left to GDAL. */
+/* Every shape, in a layer of its type and in one of any type, with and without
+ * an index. Curves, surfaces and empty geometries are left to GDAL. */
 TEST_LOOP(property_every_shape_and_field, 0, 4 * N_SHAPES)
 {
     const char *wkt = test_shapes[_i / 4];
@@ -82,14 +83,14 @@ TEST_LOOP(property_every_shape_and_field, 0, 4 * N_SHAPES)
     type = OGR_G_GetGeometryType(geometry);
     is_plain = _i / 4 < FIRST_CURVE;
     CPLPushErrorHandler(CPLQuietErrorHandler);
-    if (_i % 4 < 2) /* Z and M are of the layer */
+    if (_i % 4 < 2) /* the layer has Z and M */
         type = OGR_GT_SetModifier(wkbUnknown, OGR_GT_HasZ(type),
                                   OGR_GT_HasM(type));
     if (!OGR_G_IsEmpty(geometry)) /* the driver does not write such rows */
     {
         file = make_file(wkt, type, _i % 2, 60 + _i);
         for (int64_t batch = 1; batch <= 1000; batch *= 10)
-            compare(first_layer(file), batch, is_plain);
+            compare_lane_with_gdal(first_layer(file), batch, is_plain);
         GDALClose(file);
     }
     CPLPopErrorHandler();
@@ -98,7 +99,8 @@ TEST_LOOP(property_every_shape_and_field, 0, 4 * N_SHAPES)
     CPLFree(text);
 }
 
-/* Points without their geometries, one of which joins do not take. */
+/* Points without OGR geometries; one of them has coordinates that joins do not
+ * accept. */
 TEST_LOOP(property_points_alone, 0, 4)
 {
     GDALDatasetH file = make_layer("FlatGeobuf", FILE_NAME, N_FGB_FIELDS,
@@ -116,8 +118,8 @@ TEST_LOOP(property_points_alone, 0, 4)
     VSIUnlink(FILE_NAME);
 }
 
-/* Blocks of the file are cut into pieces, for one thread each; the last file
- * has a row among them that is left to GDAL. */
+/* Blocks of the file are divided between threads; the last file has a row that
+ * is left to GDAL. */
 TEST_LOOP(property_large_files_on_threads, 0, 4)
 {
     static const char *const wkt[] = {
@@ -130,7 +132,7 @@ TEST_LOOP(property_large_files_on_threads, 0, 4)
         add_row(first_layer(file), i, wkt[i == 11111 ? _i : i % 3]);
     file = reopen(file, FILE_NAME);
     n_read_threads = 3;
-    compare(first_layer(file), 6007, _i < 3);
+    compare_lane_with_gdal(first_layer(file), 6007, _i < 3);
     n_read_threads = 1;
     GDALClose(file);
     VSIUnlink(FILE_NAME);
@@ -146,12 +148,12 @@ TEST(unit_rows_from_a_curve_on_are_left_to_gdal)
     for (int i = 0; i < 400; i++)
         add_row(first_layer(file), i, wkt[i < 100 ? i % 2 : i % 4]);
     file = reopen(file, FILE_NAME);
-    compare(first_layer(file), 64, 0);
+    compare_lane_with_gdal(first_layer(file), 64, 0);
     GDALClose(file);
     VSIUnlink(FILE_NAME);
 }
 
-/* Fewer fields, in any order, and some that nobody looks at. */
+/* Fewer fields, in any order, some of which are not read. */
 TEST(unit_wanted_fields)
 {
     static const int wanted[] = {10, 5, 0};
@@ -207,9 +209,8 @@ TEST(unit_wanted_fields)
 
 /* ---- bytes that are not trusted ------------------------------------------ */
 
-/* Both ways of whatever the bytes of the file are now: they give rows, which
- * are equal, where GDAL does, whose verifier looks at more than what is read.
- */
+/* Reads the current bytes by both ways. If GDAL reads them, the rows must be
+ * equal. GDAL's verifier also checks bytes that are not read. */
 static void compare_bytes(int *n_read)
 {
     GDALDatasetH file, out[2];
@@ -253,8 +254,8 @@ enum
     N_BROKEN = sizeof broken_shapes / sizeof broken_shapes[0]
 };
 
-/* Every length of a file, and bytes of it changed, one or four at a time; in
- * layers of any type and of the shape's own. */
+/* The file is cut at every length, and single or groups of four bytes are
+ * changed; in layers of any type and of the shape's own type. */
 TEST_LOOP(property_broken_bytes, 0, 2 * N_BROKEN)
 {
     const char *wkt = broken_shapes[_i % N_BROKEN];
@@ -302,8 +303,8 @@ TEST_LOOP(property_broken_bytes, 0, 2 * N_BROKEN)
 
 #define OUT_FOLDER "test_flatgeobuf_out"
 
-/* The layer to a file, by GDAL or by rows of our own; opened again. NULL where
- * the driver refuses a row, or the file cannot be opened. */
+/* Writes the layer to a file, by GDAL or by our lane, and opens it. NULL if the
+ * driver refuses a row, or if the file cannot be opened. */
 static GDALDatasetH write_file(OGRLayerH from, OGRwkbGeometryType type,
                                int has_index, int by_rows, oj_status *status)
 {
@@ -348,7 +349,7 @@ static GDALDatasetH write_file(OGRLayerH from, OGRwkbGeometryType type,
     return GDALOpenEx(path[by_rows], GDAL_OF_VECTOR, NULL, NULL, NULL);
 }
 
-/* Rows that meet a box, and a sum over them. */
+/* Counts the rows that intersect a box, and adds up a field over them. */
 static int count_in_box(OGRLayerH layer, double x0, double y0, double x1,
                         double y1, GIntBig *sum)
 {
@@ -367,8 +368,8 @@ static int count_in_box(OGRLayerH layer, double x0, double y0, double x1,
     return n;
 }
 
-/* The files say the same: rows in the same order where nothing sorts them, and
- * the same rows in every box. */
+/* Both files must have equal contents: rows in equal order if they are not
+ * sorted, and equal rows in every box. */
 static void same_files(OGRLayerH gdal, OGRLayerH ours, int has_index)
 {
     OGREnvelope a, b;
@@ -393,8 +394,8 @@ static void same_files(OGRLayerH gdal, OGRLayerH ours, int has_index)
         same_layers(gdal, ours, 1, 1);
 }
 
-/* Moved, so that rows lie at places of their own, if the type is plain. */
-static OGRGeometryH shifted(const char *wkt, int i)
+/* Moves a geometry of a simple type, so that rows lie in different places. */
+static OGRGeometryH make_shifted(const char *wkt, int i)
 {
     char *text = CPLStrdup(wkt), *at = text;
     OGRGeometryH geometry;
@@ -411,13 +412,13 @@ static OGRGeometryH shifted(const char *wkt, int i)
     return geometry;
 }
 
-/* Every shape in a layer of its type and of any type, some rows without
- * geometry: the file of rows of our own and GDAL's say the same, and both
+/* Every shape, in a layer of its type and in one of any type, some rows without
+ * geometry: the files of GDAL and of our lane have equal contents, and both
  * refuse the same layers. */
 TEST_LOOP(property_written_as_gdal_does, 0, 4 * N_SHAPES)
 {
     const char *wkt = test_shapes[_i / 4];
-    OGRGeometryH geometry = shifted(wkt, 0);
+    OGRGeometryH geometry = make_shifted(wkt, 0);
     OGRwkbGeometryType type = OGR_G_GetGeometryType(geometry);
     int has_index = _i % 2;
     GDALDatasetH in = make_layer("Memory", "", N_FGB_FIELDS, type, NULL),
@@ -432,20 +433,20 @@ TEST_LOOP(property_written_as_gdal_does, 0, 4 * N_SHAPES)
         for (int f = 0; f < OGR_F_GetFieldCount(feature); f++)
             set_value(feature, f, i);
         if (has_index || i % 9 != 4)
-            OGR_F_SetGeometryDirectly(feature, shifted(wkt, i));
+            OGR_F_SetGeometryDirectly(feature, make_shifted(wkt, i));
         ck_assert_int_eq(OGR_L_CreateFeature(first_layer(in), feature),
                          OGRERR_NONE);
         OGR_F_Destroy(feature);
     }
     CPLPushErrorHandler(CPLQuietErrorHandler);
-    VSIRmdirRecursive(OUT_FOLDER); /* of a test that failed */
+    VSIRmdirRecursive(OUT_FOLDER); /* files left by a failed test */
     VSIMkdir(OUT_FOLDER, 0755);
     for (int by_rows = 0; by_rows < 2; by_rows++)
         out[by_rows] = write_file(first_layer(in), type, has_index, by_rows,
                                   &status[by_rows]);
     ck_assert_int_eq(status[0], status[1]);
-    /* Empty geometries alone: GDAL 3.6 writes none, 3.10 a file whose extent is
-     * (0 0, 0 0). */
+    /* with only empty geometries GDAL 3.6 writes no file, and 3.10 one with the
+     * extent (0 0, 0 0) */
     if (!OGR_G_IsEmpty(geometry))
         ck_assert_int_eq(status[0] == OJ_OK,
                          out[1] != NULL || _i / 4 >= FIRST_CURVE);
@@ -465,8 +466,8 @@ TEST_LOOP(property_written_as_gdal_does, 0, 4 * N_SHAPES)
 /* ---- order -----------------------------------------------------------------
  */
 
-/* More rows than a block has, of sizes of their own, every third with a head;
- * some at one place, or all at one. */
+/* Adds more rows than a block has, of different sizes, every third with a
+ * header; some of them, or all, in one place. */
 static void add_rows(struct oj_flatgeobuf_unsorted *rows, int crowd, int64_t n)
 {
     uint8_t *bytes = calloc(1000, 200);
@@ -503,8 +504,8 @@ static void add_rows(struct oj_flatgeobuf_unsorted *rows, int crowd, int64_t n)
     free(bytes);
 }
 
-/* Where GDAL would put it. */
-static uint32_t hilbert(uint32_t n, uint32_t x, uint32_t y)
+/* Hilbert code as GDAL computes it. */
+static uint32_t hilbert_code(uint32_t n, uint32_t x, uint32_t y)
 {
     uint32_t code = 0;
     for (uint32_t s = n / 2; s > 0; s /= 2)
@@ -521,7 +522,7 @@ static uint32_t hilbert(uint32_t n, uint32_t x, uint32_t y)
     return code;
 }
 
-static uint32_t code_of(const double *all, const double *box)
+static uint32_t code_of_box(const double *all, const double *box)
 {
     uint32_t cell[2];
     for (int i = 0; i < 2; i++)
@@ -533,10 +534,10 @@ static uint32_t code_of(const double *all, const double *box)
                              size)
                 : 0;
     }
-    return hilbert(65536, cell[0], cell[1]);
+    return hilbert_code(65536, cell[0], cell[1]);
 }
 
-/* In a temporary file, there after some are in memory, in memory. */
+/* Rows are kept in a temporary file, in both memory and file, or in memory. */
 TEST_LOOP(large_rows_in_the_order_of_the_curve, 0, 15)
 {
     static const int64_t most_kept[] = {0, 4 << 20, 32 << 20};
@@ -576,7 +577,7 @@ TEST_LOOP(large_rows_in_the_order_of_the_curve, 0, 15)
         ck_assert_int_eq(size_of_row, n_head + 12 + row % 13 * 8);
         if (n_head > 0)
             ck_assert_mem_eq(at + n_head - 16, node.box, 16);
-        code = code_of(rows.box, node.box);
+        code = code_of_box(rows.box, node.box);
         ck_assert(code < last_code || (code == last_code && row > last_row));
         last_code = code;
         last_row = row;

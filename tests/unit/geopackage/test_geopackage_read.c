@@ -1,5 +1,5 @@
-/* Kinds: unit, property (GDAL's own reading of the same table), memory. Tables
- * of GeoPackage as a lane. */
+/* The lane of GeoPackage reads its tables.
+ * Kinds: unit, property (compared with GDAL's reading of the table), memory. */
 #include "../layer_copy.h"
 #include "../random_numbers.h"
 
@@ -14,11 +14,11 @@
 
 enum
 {
-    N_GPKG_FIELDS = 11, /* of the test fields, those that are no lists */
-    N_WAYS = 3          /* GDAL's, the lane on one thread, on four */
+    N_GPKG_FIELDS = 11, /* number of test fields that are not lists */
+    N_WAYS = 3 /* GDAL; the lane on one thread; the lane on four threads */
 };
 
-/* Every test runs in a process of its own. */
+/* Every test runs in a process of its own, which names its file. */
 static const char *file_name(void)
 {
     static char name[100];
@@ -64,9 +64,9 @@ struct row_text
     int64_t n, cap;
 };
 
-static void add(struct row_text *to, const char *format, ...)
+static void append_format(struct row_text *to, const char *format, ...)
     CPL_PRINT_FUNC_FORMAT(2, 3);
-static void add(struct row_text *to, const char *format, ...)
+static void append_format(struct row_text *to, const char *format, ...)
 {
     va_list list;
     ck_assert_int_eq(
@@ -95,23 +95,24 @@ static void add_value(struct row_text *to, const struct oj_value *value,
     const OGRField *raw = &value->raw;
     int64_t n;
     if (!oj_value_is_there(value))
-        add(to, " -");
+        append_format(to, " -");
     else if (type == OFTInteger)
-        add(to, " %d", raw->Integer);
+        append_format(to, " %d", raw->Integer);
     else if (type == OFTInteger64)
-        add(to, " %lld", (long long)raw->Integer64);
+        append_format(to, " %lld", (long long)raw->Integer64);
     else if (type == OFTReal)
-        add(to, " %a", raw->Real);
+        append_format(to, " %a", raw->Real);
     else if (type == OFTString || type == OFTBinary)
     {
         const void *bytes = oj_value_bytes(value, type, &n);
-        add(to, " '");
+        append_format(to, " '");
         add_bytes(to, bytes, n);
     }
     else
-        add(to, " %d-%d-%d %d:%d:%a %d", raw->Date.Year, raw->Date.Month,
-            raw->Date.Day, raw->Date.Hour, raw->Date.Minute,
-            (double)raw->Date.Second, raw->Date.TZFlag);
+        append_format(to, " %d-%d-%d %d:%d:%a %d", raw->Date.Year,
+                      raw->Date.Month, raw->Date.Day, raw->Date.Hour,
+                      raw->Date.Minute, (double)raw->Date.Second,
+                      raw->Date.TZFlag);
 }
 
 static void add_geometry(struct row_text *to, const struct oj_attributes *rows,
@@ -140,7 +141,7 @@ static void add_batch(struct row_text *to, const struct oj_batch *batch,
     struct oj_value value;
     for (int64_t i = 0; i < batch->n_rows; i++)
     {
-        add(to, "\n%lld ", (long long)batch->flat.fid[i]);
+        append_format(to, "\n%lld ", (long long)batch->flat.fid[i]);
         add_geometry(to, batch->attributes, i);
         for (int f = 0; f < OGR_FD_GetFieldCount(defn); f++)
         {
@@ -176,7 +177,7 @@ static oj_status read_layer(GDALDatasetH file, OGRLayerH layer, int way,
     return status;
 }
 
-/* The first line that differs is shown. */
+/* Fails with the first line that differs. */
 static void same_text(const struct row_text *a, const struct row_text *b)
 {
     int64_t i = 0, line = 0;
@@ -187,9 +188,9 @@ static void same_text(const struct row_text *a, const struct row_text *b)
                   line < b->n ? b->bytes + line : "(nothing)");
 }
 
-/* The same rows all ways. */
-static void compare(GDALDatasetH file, OGRLayerH layer, int64_t batch_rows,
-                    int expect_lane)
+/* Asserts that all ways read equal rows. */
+static void compare_lane_with_gdal(GDALDatasetH file, OGRLayerH layer,
+                                   int64_t batch_rows, int expect_lane)
 {
     struct row_text out[N_WAYS];
     struct oj_read_counts counts[N_WAYS];
@@ -208,7 +209,7 @@ static void compare(GDALDatasetH file, OGRLayerH layer, int64_t batch_rows,
         oj_free(out[way].bytes);
 }
 
-/* Rows far apart. */
+/* Makes a file with rows that are far apart. */
 static GDALDatasetH make_file(const char *wkt, OGRwkbGeometryType type, int n)
 {
     GDALDatasetH dataset;
@@ -232,8 +233,8 @@ TEST(unit_gdal_runs_our_sqlite)
     remove_file();
 }
 
-/* Every shape, in a layer of its type and of any type, with rows without
- * geometry between. */
+/* Every shape, in a layer of its type and in one of any type, with rows without
+ * geometry among them. */
 TEST_LOOP(property_every_shape_and_field, 0, 2 * N_SHAPES)
 {
     const char *wkt = test_shapes[_i / 2];
@@ -247,8 +248,9 @@ TEST_LOOP(property_every_shape_and_field, 0, 2 * N_SHAPES)
         type = OGR_G_GetGeometryType(geometry);
     file = make_file(wkt, type, 60 + _i);
     for (int64_t batch = 1; batch <= 1000; batch *= 10)
-        compare(file, first_layer(file), batch,
-                strcmp(wkt, "POINT EMPTY") != 0 && _i / 2 <= FIRST_CURVE);
+        compare_lane_with_gdal(file, first_layer(file), batch,
+                               strcmp(wkt, "POINT EMPTY") != 0 &&
+                                   _i / 2 <= FIRST_CURVE);
     GDALClose(file);
     CPLPopErrorHandler();
     remove_file();
@@ -256,8 +258,8 @@ TEST_LOOP(property_every_shape_and_field, 0, 2 * N_SHAPES)
     CPLFree(text);
 }
 
-/* Points without their geometries, one of which joins do not take; the last
- * layer has a line among them, from which on rows are GDAL's. */
+/* Points without OGR geometries; one has coordinates that joins do not accept.
+ * The last layer has a line, from which on GDAL reads the rows. */
 TEST_LOOP(property_points_alone, 0, 6)
 {
     static const char *const odd[] = {
@@ -286,8 +288,8 @@ TEST_LOOP(property_points_alone, 0, 6)
 
 /* ---- tables of all kinds ------------------------------------------------- */
 
-/* A file with a table of GeoPackage, beside "things" which has no rows. Each
- * of sql ends with NULL. */
+/* Makes a GeoPackage with this table and an empty table "things". sql:
+ * statements, ending with NULL. */
 static GDALDatasetH make_table(const char *table, const char *const *sql)
 {
     char *text, *name = CPLEscapeString(table, -1, CPLES_SQL);
@@ -313,8 +315,9 @@ static GDALDatasetH make_table(const char *table, const char *const *sql)
 }
 
 #define FOUR_KINDS "a INTEGER, b DOUBLE, c TEXT, d MEDIUMINT"
-/* A statement that fills t; fid: of row i. */
-static const char *rows(int n, const char *fid)
+/* Returns a statement that inserts n rows into t; fid: expression for the FID
+ * of row i. */
+static const char *sql_of_rows(int n, const char *fid)
 {
     static char sql[1000];
     CPLsnprintf(
@@ -335,7 +338,7 @@ static void compare_table(const char *table, const char *const *sql,
     OGRLayerH layer = GDALDatasetGetLayerByName(file, table);
     ck_assert_ptr_nonnull(layer);
     for (int64_t batch = 7; batch <= 700; batch *= 100)
-        compare(file, layer, batch, expect_lane);
+        compare_lane_with_gdal(file, layer, batch, expect_lane);
     GDALClose(file);
     remove_file();
 }
@@ -359,24 +362,25 @@ static const struct
     {"i * 100000", 1, 7},
     {"i * 100000", 0, 7}};
 
-/* FIDs with holes, negative ones, the least and the greatest. */
+/* FIDs with gaps, negative FIDs, and the minimum and maximum. */
 TEST_LOOP(property_numbers_of_rows, 0,
           (int)(sizeof numberings / sizeof *numberings))
 {
     const char *sql[] = {
         "CREATE TABLE t(fid INTEGER PRIMARY KEY, geom BLOB, " FOUR_KINDS ")",
-        rows(numberings[_i].n, numberings[_i].fid), NULL};
+        sql_of_rows(numberings[_i].n, numberings[_i].fid), NULL};
     GDALDatasetH file;
     if (numberings[_i].n == 0)
         sql[1] = NULL;
     file = make_table("t", sql);
-    compare(file, GDALDatasetGetLayerByName(file, "t"), numberings[_i].batch,
-            1);
+    compare_lane_with_gdal(file, GDALDatasetGetLayerByName(file, "t"),
+                           numberings[_i].batch, 1);
     GDALClose(file);
     remove_file();
 }
 
-/* Only that: GDAL's own ways differ where FIDs are no numbers. */
+/* Asserts only that the lane does not read the table: GDAL's own ways differ if
+ * FIDs are not numbers. */
 static void is_not_by_lane(const char *table, const char *const *sql)
 {
     GDALDatasetH file = make_table(table, sql);
@@ -395,17 +399,17 @@ TEST(unit_what_is_no_plain_table)
 {
     const char *view[] = {
         "CREATE TABLE t(fid INTEGER PRIMARY KEY, geom BLOB, " FOUR_KINDS ")",
-        rows(50, "i * 9999"),
+        sql_of_rows(50, "i * 9999"),
         "CREATE VIEW v AS SELECT fid, geom, a FROM t WHERE a > 5", NULL};
     const char *text_key[] = {
         "CREATE TABLE t(fid TEXT PRIMARY KEY, geom BLOB, " FOUR_KINDS ")",
-        rows(50, "i"), NULL};
+        sql_of_rows(50, "i"), NULL};
     const char *no_rowid[] = {"CREATE TABLE t(fid INTEGER PRIMARY KEY, geom "
                               "BLOB, " FOUR_KINDS ") WITHOUT ROWID",
-                              rows(50, "i"), NULL};
+                              sql_of_rows(50, "i"), NULL};
     const char *descending[] = {"CREATE TABLE t(fid INTEGER PRIMARY KEY DESC, "
                                 "geom BLOB, " FOUR_KINDS ")",
-                                rows(50, "i"), NULL};
+                                sql_of_rows(50, "i"), NULL};
     CPLPushErrorHandler(CPLQuietErrorHandler);
     compare_table("v", view, 0);
     is_not_by_lane("t", text_key);
@@ -414,9 +418,8 @@ TEST(unit_what_is_no_plain_table)
     CPLPopErrorHandler();
 }
 
-/* Columns that were added later, whose rows end before; long rows in pages of
- * their own; pages of other sizes; trees of several levels; rows that were
- * deleted. */
+/* Columns that were added later and that old rows lack; long rows on overflow
+ * pages; other page sizes; trees of several levels; deleted rows. */
 TEST_LOOP(property_pages, 0, 5)
 {
     static const char *const sizes[] = {"512", "1024", "4096", "65536", "4096"};
@@ -425,7 +428,7 @@ TEST_LOOP(property_pages, 0, 5)
         page,
         "VACUUM",
         "CREATE TABLE t(fid INTEGER PRIMARY KEY, geom BLOB, " FOUR_KINDS ")",
-        rows(3000, "i * 3"),
+        sql_of_rows(3000, "i * 3"),
         "UPDATE t SET c = substr(hex(zeroblob(3000)), 1, fid % 6000) || fid "
         "WHERE fid % 7 = 0",
         "UPDATE t SET c = hex(zeroblob(200000)) WHERE fid = 3000",
@@ -445,7 +448,8 @@ TEST_LOOP(property_pages, 0, 5)
     ck_assert_int_eq((head[16] << 8 | head[17]) % 65535,
                      atoi(sizes[_i]) % 65535);
     for (int64_t batch = 7; batch <= 700; batch *= 100)
-        compare(file, GDALDatasetGetLayerByName(file, "t"), batch, _i < 4);
+        compare_lane_with_gdal(file, GDALDatasetGetLayerByName(file, "t"),
+                               batch, _i < 4);
     GDALClose(file);
     remove_file();
 }
@@ -462,14 +466,15 @@ TEST(unit_odd_names)
     compare_table("a \"b\" 'c' \xC3\xBC;", sql, 1);
 }
 
-/* The least number that a row can have, in a row that is left to GDAL and in
- * one that is not; and the greatest. */
+/* The minimum FID, in a row that is left to GDAL and in one that is not; and
+ * the maximum FID. */
 TEST_LOOP(unit_least_and_greatest_fid, 0, 2)
 {
     const char *const sql[] = {
         "CREATE TABLE t(fid INTEGER PRIMARY KEY, geom BLOB, " FOUR_KINDS ")",
-        rows(100, "CASE i WHEN 1 THEN -9223372036854775807 - 1 WHEN 2 THEN "
-                  "9223372036854775807 ELSE i END"),
+        sql_of_rows(100,
+                    "CASE i WHEN 1 THEN -9223372036854775807 - 1 WHEN 2 THEN "
+                    "9223372036854775807 ELSE i END"),
         _i == 0 ? "UPDATE t SET d = 1.5 WHERE fid = (SELECT min(fid) FROM t)"
                 : NULL,
         NULL};
@@ -536,7 +541,7 @@ static const struct
     {"DATETIME", "12345678", 0},
 };
 
-/* The value in one row of a hundred. */
+/* One row in a hundred has the value. */
 TEST_LOOP(property_odd_values, 0, (int)(sizeof odd_values / sizeof *odd_values))
 {
     char table[200], value[200];
@@ -561,18 +566,18 @@ static const struct
     const char *blob;
     int is_read, expect_lane;
 } odd_blobs[] = {
-    /* big-endian WKB; the header's order is another matter */
+    /* WKB is big-endian, independent of the byte order of the header */
     {"X'4750000000000000003FF0000000000000'", 0, 0},
     {"X'475000010000000000000000013FF00000000000003FF0000000000000'", 1, 0},
     {"X'47500000000000000101000000000000000000F03F000000000000F03F'", 1, 1},
-    /* a version that is not known, an extended type, a reserved bit */
+    /* an unknown version, an extended type, a reserved bit */
     {"X'47500101000000000101000000000000000000F03F000000000000F03F'", 0, 0},
     {"X'47500021000000000101000000000000000000F03F000000000000F03F'", 1, 0},
     {"X'47500041000000000101000000000000000000F03F000000000000F03F'", 1, 0},
-    /* bytes behind the point; one ordinate that is no number */
+    /* bytes after the point; an ordinate that is NaN */
     {"X'47500001000000000101000000000000000000F03F000000000000F03F0000'", 1, 0},
     {"X'47500001000000000101000000000000000000F87F000000000000F03F'", 1, 0},
-    /* cut off, no blob, an envelope that is not there */
+    /* truncated, not a blob, a missing envelope */
     {"X'4750000100000000010100000000000000'", 0, 0},
     {"X''", 0, 0},
     {"'text'", 0, 0},
@@ -586,7 +591,7 @@ TEST_LOOP(property_odd_geometries, 0,
     char value[200];
     const char *sql[] = {
         "CREATE TABLE t(fid INTEGER PRIMARY KEY, geom BLOB, " FOUR_KINDS ")",
-        rows(100, "i * 7777"), value, NULL};
+        sql_of_rows(100, "i * 7777"), value, NULL};
     struct oj_error err[N_WAYS];
     CPLsnprintf(value, sizeof value,
                 "UPDATE t SET geom = %s WHERE fid = 60 * 7777",
@@ -617,7 +622,8 @@ TEST_LOOP(property_odd_geometries, 0,
 /* ---- under a box ---------------------------------------------------------
  */
 
-/* The layer then counts as one without a filter: what the file says. */
+/* After a read with a box, the layer has no spatial filter: its feature count
+ * is that of the file. */
 TEST(unit_no_filter_stays_behind_a_read)
 {
     GDALDatasetH file = make_file("POINT (1 2)", wkbPoint, 20);
@@ -654,14 +660,15 @@ TEST(unit_not_where_the_dataset_writes)
     GDALDatasetH file;
     GDALClose(make_file("POINT (1 2)", wkbPoint, 50));
     file = open_file(GDAL_OF_UPDATE);
-    compare(file, first_layer(file), 10, 0);
+    compare_lane_with_gdal(file, first_layer(file), 10, 0);
     GDALClose(file);
     remove_file();
 }
 
-/* Rows of one state, though another connection deletes most of them meanwhile
- * (in WAL mode it can): also those that are left to GDAL. A log that is not
- * empty has pages that the file does not have: that is no lane's. */
+/* All rows are of one state, also those that are left to GDAL, although another
+ * connection deletes most of them meanwhile (possible in WAL mode). If the log
+ * is not empty, it has pages that the file lacks, so the lane does not read the
+ * table. */
 TEST_LOOP(unit_one_state_of_the_file, 0, 6)
 {
     const int n_threads = _i % 2 ? 4 : 1, is_left = _i / 2 == 1,
@@ -721,7 +728,7 @@ TEST_LOOP(unit_one_state_of_the_file, 0, 6)
 
 /* ---- bytes that are not trusted ------------------------------------------ */
 
-/* All ways of whatever the bytes are now: none reads what SQLite calls
+/* Reads the current bytes in all ways: none may read a file that SQLite calls
  * malformed. *n_read counts the files that GDAL reads, *n_more those that only
  * GDAL reads. */
 static void compare_bytes(int *n_read, int *n_more)
@@ -765,7 +772,7 @@ static void write_bytes(const GByte *bytes, size_t n)
     VSIFCloseL(file);
 }
 
-/* The page of a table where its tree begins, and the file's bytes a page. */
+/* Returns the root page of a table, and the page size in bytes. */
 static int64_t root_page(const char *table, int *page_bytes)
 {
     GDALDatasetH file = open_file(GDAL_OF_READONLY);
@@ -783,9 +790,9 @@ static int64_t root_page(const char *table, int *page_bytes)
     return root;
 }
 
-/* Each byte of the heads of the tree's first pages, and of what the first cells
- * begin with, set to values that cut off, repeat or lead out. The children of
- * the root are named by its cells. */
+/* Each byte in the headers of the tree's first pages, and at the start of their
+ * first cells, is set to values that truncate, repeat or point outside. The
+ * children of the root are found by its cells. */
 TEST_LOOP(property_broken_tree, 0, 3)
 {
     static const GByte values[] = {0, 1, 2, 5, 10, 13, 0x7F, 0x80, 0xFF};
@@ -798,7 +805,8 @@ TEST_LOOP(property_broken_tree, 0, 3)
     ck_assert(VSIIngestFile(NULL, file_name(), &whole, &n, -1));
     page = whole + (at - 1) * page_bytes;
     ck_assert_int_eq(page[0], 5);
-    if (_i > 0) /* a leaf: the root's last one, or that of its first cell */
+    if (_i > 0) /* a leaf: the last child of the root, or the child of its first
+                   cell */
     {
         const GByte *child =
             _i == 1 ? page + 8 : page + (page[12] << 8) + page[13];
@@ -825,7 +833,7 @@ TEST_LOOP(property_broken_tree, 0, 3)
     remove_file();
 }
 
-/* SQLite has no NaN, but a file may: it reads as NULL. */
+/* SQLite cannot store NaN, but a file may contain it: it is read as NULL. */
 TEST(unit_nan_cells_are_null)
 {
     static const char *const sql[] = {
@@ -852,7 +860,7 @@ TEST(unit_nan_cells_are_null)
     CPLFree(bytes);
     ck_assert_int_eq(n_changed, 100);
     file = open_file(GDAL_OF_READONLY);
-    compare(file, GDALDatasetGetLayerByName(file, "t"), 70, 1);
+    compare_lane_with_gdal(file, GDALDatasetGetLayerByName(file, "t"), 70, 1);
     ck_assert_int_eq(read_layer(file, GDALDatasetGetLayerByName(file, "t"), 1,
                                 70, &text, &counts, &err),
                      OJ_OK);
@@ -863,8 +871,9 @@ TEST(unit_nan_cells_are_null)
     remove_file();
 }
 
-/* Where a page of the table has its head, a cell or the middle of one, most
- * often; pages of other tables stand before. */
+/* Returns a random byte of a page, mostly in the header of one of the table's
+ * pages, in a cell pointer or in the middle of a cell; pages of other tables
+ * come first. */
 static GByte *pick_byte(GByte *bytes, size_t n, size_t page_bytes)
 {
     GByte *page = bytes;
@@ -889,8 +898,8 @@ static GByte *pick_byte(GByte *bytes, size_t n, size_t page_bytes)
     }
 }
 
-/* Bytes changed, one to four in a file, or the file cut off; every shape, 12
- * files of each. OGRJOIN_TEST_ROUNDS=400 for more. */
+/* One to four bytes of a file are changed, or the file is truncated; 12 files
+ * for every shape. OGRJOIN_TEST_ROUNDS=400 runs more. */
 TEST_LOOP(property_broken_bytes, 0, N_SHAPES)
 {
     static const GByte values[] = {0, 1, 5, 7, 13, 0x7F, 0x80, 0xFF};

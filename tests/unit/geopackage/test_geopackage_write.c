@@ -1,5 +1,5 @@
-/* Kinds: unit, property (GDAL's own writing of the same rows), large.
- * Rows of a GeoPackage past OGR's features. */
+/* The lane of GeoPackage writes rows without OGR features.
+ * Kinds: unit, property (compared with GDAL's writing of the rows), large. */
 #include "../layer_copy.h"
 
 #include <sqlite3.h>
@@ -12,7 +12,7 @@
 
 enum
 {
-    N_GPKG_FIELDS = 11, /* of the test fields; GDAL makes a text of a time */
+    N_GPKG_FIELDS = 11, /* number of test fields; GDAL writes a time as text */
     GDAL_WRITES = 0,
     LANE_WRITES = 1
 };
@@ -23,7 +23,7 @@ static const char *const without_index[] = {"SPATIAL_INDEX=NO", NULL};
 static const char *const odd_names[] = {"FID=f\"i'd", "GEOMETRY_NAME=g\"e'o",
                                         NULL};
 
-static void clean(void)
+static void remove_files(void)
 {
     VSIRmdirRecursive(FOLDER);
     ck_assert_int_eq(mkdir(FOLDER, 0755), 0);
@@ -49,7 +49,8 @@ static void add(struct dumped *text, const char *bytes, size_t n)
     text->at[text->n] = '\0';
 }
 
-/* All rows, each value by its kind and its bytes in hexadecimal digits. */
+/* Writes all rows of a query, each value by its type and its bytes as
+ * hexadecimal digits. */
 static void add_rows(struct dumped *text, sqlite3 *db, const char *query)
 {
     sqlite3_stmt *statement = NULL;
@@ -87,8 +88,9 @@ static void add_rows(struct dumped *text, sqlite3 *db, const char *query)
     add(text, "\n", 1);
 }
 
-/* Everything in the file but times and how the index is built. */
-static char *dump(const char *path, const char *layer)
+/* Writes the whole contents of the file, except times and the structure of the
+ * spatial index. */
+static char *dump_file(const char *path, const char *layer)
 {
     static const char *const queries[] = {
         "SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY 1, 2",
@@ -136,8 +138,8 @@ static char *dump(const char *path, const char *layer)
 
 static void same_files(const char *layer)
 {
-    char *a = dump(paths[GDAL_WRITES], layer);
-    char *b = dump(paths[LANE_WRITES], layer);
+    char *a = dump_file(paths[GDAL_WRITES], layer);
+    char *b = dump_file(paths[LANE_WRITES], layer);
     size_t i = 0;
     while (a[i] != '\0' && a[i] == b[i])
         i++;
@@ -149,7 +151,7 @@ static void same_files(const char *layer)
 
 /* ---- writing ------------------------------------------------------------- */
 
-/* An empty layer with the fields of another one, in a transaction. */
+/* Makes an empty layer with the fields of another, in a transaction. */
 static GDALDatasetH make_output(const char *path, OGRLayerH like,
                                 OGRwkbGeometryType type,
                                 const char *const *options)
@@ -169,7 +171,7 @@ static GDALDatasetH make_output(const char *path, OGRLayerH like,
     return dataset;
 }
 
-/* All rows to the layer, which is completed. */
+/* Copies all rows to the layer and completes it. */
 static oj_status copy_rows(OGRLayerH from, GDALDatasetH to, int by_lane,
                            struct oj_error *err)
 {
@@ -228,14 +230,14 @@ static oj_status write_file(OGRLayerH from, OGRwkbGeometryType type,
     return status;
 }
 
-/* Both ways: they end alike, and so do the files. An extent that is not finite
- * has another message: GDAL's is SQLite's. */
-static void compare(OGRLayerH from, OGRwkbGeometryType type,
-                    const char *const *options)
+/* Writes by both ways: status and files must be equal. If the extent is not
+ * finite the messages differ, because GDAL's is that of SQLite. */
+static void compare_writers(OGRLayerH from, OGRwkbGeometryType type,
+                            const char *const *options)
 {
     struct oj_error errors[2];
     oj_status status[2];
-    clean();
+    remove_files();
     CPLPushErrorHandler(CPLQuietErrorHandler);
     for (int lane = 0; lane < 2; lane++)
         status[lane] = write_file(from, type, options, lane, &errors[lane]);
@@ -249,8 +251,8 @@ static void compare(OGRLayerH from, OGRwkbGeometryType type,
     VSIRmdirRecursive(FOLDER);
 }
 
-/* A layer in memory of n rows: wkt, and now and then no geometry or one of
- * another shape. */
+/* Makes a layer in memory of n rows with the geometry wkt; a few have no
+ * geometry, or one of another type. */
 static GDALDatasetH make_input(const char *wkt, OGRwkbGeometryType type, int n)
 {
     GDALDatasetH in = make_layer("Memory", "", N_GPKG_FIELDS, type, NULL);
@@ -274,18 +276,18 @@ static OGRwkbGeometryType type_of(const char *wkt)
     return type;
 }
 
-/* Every shape, in a layer of its type and of any type, with and without
- * index. */
+/* Every shape, in a layer of its type and in one of any type, with and without
+ * a spatial index. */
 TEST_LOOP(property_every_shape_and_field, 0, 4 * N_SHAPES)
 {
     const char *wkt = test_shapes[_i / 4];
     OGRwkbGeometryType type = _i % 4 < 2 ? wkbUnknown : type_of(wkt);
     GDALDatasetH in = make_input(wkt, wkbUnknown, 900);
-    compare(first_layer(in), type, _i % 2 ? usual : without_index);
+    compare_writers(first_layer(in), type, _i % 2 ? usual : without_index);
     GDALClose(in);
 }
 
-/* 777 becomes NaN, 888 infinite. */
+/* Geometries in which 777 is replaced by NaN and 888 by infinity. */
 static const char *const odd_shapes[] = {
     "POINT (777 1)",
     "POINT (888 1)",
@@ -313,7 +315,7 @@ enum
     N_ODD = (int)(sizeof odd_shapes / sizeof odd_shapes[0])
 };
 
-static double odd(double value)
+static double odd_coordinate(double value)
 {
     return value == 777.0   ? (double)NAN
            : value == 888.0 ? (double)INFINITY
@@ -331,10 +333,12 @@ static void make_odd(OGRLayerH layer)
         {
             double x, y, z;
             OGR_G_GetPoint(geometry, i, &x, &y, &z);
-            if (OGR_G_Is3D(geometry) && !isfinite(odd(z)))
-                OGR_G_SetPoint(geometry, i, x, y, odd(z));
-            else if (!isfinite(odd(x)) || !isfinite(odd(y)))
-                OGR_G_SetPoint_2D(geometry, i, odd(x), odd(y));
+            if (OGR_G_Is3D(geometry) && !isfinite(odd_coordinate(z)))
+                OGR_G_SetPoint(geometry, i, x, y, odd_coordinate(z));
+            else if (!isfinite(odd_coordinate(x)) ||
+                     !isfinite(odd_coordinate(y)))
+                OGR_G_SetPoint_2D(geometry, i, odd_coordinate(x),
+                                  odd_coordinate(y));
         }
         ck_assert_int_eq(OGR_L_SetFeature(layer, feature), OGRERR_NONE);
         OGR_F_Destroy(feature);
@@ -348,15 +352,16 @@ TEST_LOOP(property_odd_shapes, 0, 2 * N_ODD)
         add_row(first_layer(in), i,
                 i % 3 > 0 ? "POINT (1 2)" : odd_shapes[_i / 2]);
     make_odd(first_layer(in));
-    compare(first_layer(in), wkbUnknown, _i % 2 ? usual : without_index);
+    compare_writers(first_layer(in), wkbUnknown,
+                    _i % 2 ? usual : without_index);
     GDALClose(in);
 }
 
-/* No rows, and one. */
+/* Layers without rows, and with one row. */
 TEST_LOOP(unit_few_rows, 0, 4)
 {
     GDALDatasetH in = make_input("POINT (3 4)", wkbPoint, _i / 2);
-    compare(first_layer(in), wkbPoint, _i % 2 ? usual : without_index);
+    compare_writers(first_layer(in), wkbPoint, _i % 2 ? usual : without_index);
     GDALClose(in);
 }
 
@@ -427,11 +432,11 @@ TEST_LOOP(property_names_texts_and_times, 0, 2)
         OGR_F_SetFieldDouble(feature, 5, reals[i % 6]);
         add_point(layer, feature, i);
     }
-    compare(layer, wkbPoint, _i ? odd_names : usual);
+    compare_writers(layer, wkbPoint, _i ? odd_names : usual);
     GDALClose(in);
 }
 
-/* A row that the table refuses is refused alike. */
+/* If the table refuses a row, both ways return an error. */
 TEST_LOOP(unit_refused_rows, 0, 2)
 {
     GDALDatasetH in = make_named("things");
@@ -443,7 +448,7 @@ TEST_LOOP(unit_refused_rows, 0, 2)
         OGR_F_SetFieldInteger(feature, 0, _i == 1 && i == 150 ? 20 : i);
         add_point(layer, feature, i);
     }
-    compare(layer, wkbPoint, usual);
+    compare_writers(layer, wkbPoint, usual);
     GDALClose(in);
 }
 
@@ -464,7 +469,7 @@ static GDALDatasetH make_scattered(int n)
                           (double)((state * 7u) >> 8) / 777.0);
         OGR_F_SetGeometryDirectly(feature, point);
         OGR_F_SetFieldInteger(feature, 0, i);
-        /* upwards, downwards, and all over */
+        /* ascending, descending, and random */
         OGR_F_SetFID(feature, n % 3 == 0   ? i
                               : n % 3 == 1 ? n - i
                                            : (long long)i * 7919 % n);
@@ -474,7 +479,7 @@ static GDALDatasetH make_scattered(int n)
     return in;
 }
 
-static int64_t ask(sqlite3 *db, const char *query)
+static int64_t query_integer(sqlite3 *db, const char *query)
 {
     sqlite3_stmt *statement;
     int64_t value;
@@ -486,16 +491,17 @@ static int64_t ask(sqlite3 *db, const char *query)
     return value;
 }
 
-/* Searches find what a look at all entries finds. */
+/* Searches by the index must find what a scan of all entries finds. */
 static void check_searches(const char *path)
 {
     sqlite3 *db;
     ck_assert_int_eq(sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL),
                      SQLITE_OK);
-    ck_assert_int_eq(ask(db, "SELECT rtreecheck('rtree_things_geom') = 'ok'"),
-                     1);
     ck_assert_int_eq(
-        ask(db, "SELECT count(*) FROM things t LEFT JOIN rtree_things_geom r "
+        query_integer(db, "SELECT rtreecheck('rtree_things_geom') = 'ok'"), 1);
+    ck_assert_int_eq(
+        query_integer(
+            db, "SELECT count(*) FROM things t LEFT JOIN rtree_things_geom r "
                 "ON r.id = t.fid WHERE r.id IS NULL"),
         0);
     for (int i = 0; i < 100; i++)
@@ -509,14 +515,15 @@ static void check_searches(const char *path)
             "SELECT total(id) + count(*) FROM rtree_things_geom WHERE +maxx >= "
             "%f AND +minx <= %f AND +maxy >= %f AND +miny <= %f",
             x, x + w, y, y + w);
-        ck_assert_int_eq(ask(db, by_index), ask(db, by_all));
+        ck_assert_int_eq(query_integer(db, by_index),
+                         query_integer(db, by_all));
         sqlite3_free(by_index);
         sqlite3_free(by_all);
     }
     sqlite3_close(db);
 }
 
-static void execute(GDALDatasetH dataset, const char *statement)
+static void execute_sql(GDALDatasetH dataset, const char *statement)
 {
     OGRLayerH result;
     CPLErrorReset();
@@ -526,7 +533,7 @@ static void execute(GDALDatasetH dataset, const char *statement)
     GDALDatasetReleaseResultSet(dataset, result);
 }
 
-/* So many nodes has an index whose nodes are all full. */
+/* Number of nodes of an index in which all nodes are full. */
 static int64_t count_nodes(int64_t n)
 {
     int64_t n_nodes = 0;
@@ -536,25 +543,27 @@ static int64_t count_nodes(int64_t n)
     return n_nodes;
 }
 
-/* Its rows came by the lane. */
+/* Asserts that the lane has written the rows. */
 static void check_packed(const char *path, int64_t n)
 {
     sqlite3 *db;
     ck_assert_int_eq(sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL),
                      SQLITE_OK);
-    ck_assert_int_eq(ask(db, "SELECT count(*) FROM rtree_things_geom_node"),
-                     count_nodes(n));
+    ck_assert_int_eq(
+        query_integer(db, "SELECT count(*) FROM rtree_things_geom_node"),
+        count_nodes(n));
     sqlite3_close(db);
 }
 
-/* GDAL changes a file of ours: rows come, go and move. */
+/* GDAL changes a file that the lane has written: it adds, deletes and moves
+ * rows. */
 TEST_LOOP(large_gdal_goes_on_with_the_file, 0, 7)
 {
     static const int sizes[] = {50, 51, 52, 2601, 2602, 20000, 20002};
     GDALDatasetH in = make_scattered(sizes[_i]), file;
     struct oj_error err;
     int n = sizes[_i];
-    clean();
+    remove_files();
     ck_assert_int_eq(
         write_file(first_layer(in), wkbPoint, usual, LANE_WRITES, &err), OJ_OK);
     check_searches(paths[LANE_WRITES]);
@@ -568,10 +577,11 @@ TEST_LOOP(large_gdal_goes_on_with_the_file, 0, 7)
             OGR_F_Create(OGR_L_GetLayerDefn(first_layer(file)));
         add_point(first_layer(file), feature, i);
     }
-    execute(file, "DELETE FROM things WHERE a % 3 = 1");
-    execute(file, "UPDATE things SET geom = (SELECT geom FROM things LIMIT 1) "
-                  "WHERE a % 5 = 2");
-    execute(file, "UPDATE things SET fid = -fid - 10 WHERE a % 7 = 3");
+    execute_sql(file, "DELETE FROM things WHERE a % 3 = 1");
+    execute_sql(file,
+                "UPDATE things SET geom = (SELECT geom FROM things LIMIT 1) "
+                "WHERE a % 5 = 2");
+    execute_sql(file, "UPDATE things SET fid = -fid - 10 WHERE a % 7 = 3");
     ck_assert_int_eq(OGR_L_GetFeatureCount(first_layer(file), 1),
                      n + 500 - (n + 1) / 3);
     file = reopen(file, paths[LANE_WRITES]);
@@ -579,7 +589,7 @@ TEST_LOOP(large_gdal_goes_on_with_the_file, 0, 7)
                      n + 500 - (n + 1) / 3);
     GDALClose(file);
     check_searches(paths[LANE_WRITES]);
-    compare(first_layer(in), wkbPoint, usual);
+    compare_writers(first_layer(in), wkbPoint, usual);
     GDALClose(in);
 }
 
@@ -593,7 +603,7 @@ TEST_LOOP(unit_a_full_file, 0, 2)
     {
         GDALDatasetH to;
         char pragma[64];
-        clean();
+        remove_files();
         to = make_output(paths[_i], first_layer(in), wkbPoint, usual);
         snprintf(pragma, sizeof pragma, "PRAGMA max_page_count = %d", pages);
         CPLPushErrorHandler(CPLQuietErrorHandler);
@@ -615,7 +625,8 @@ TEST_LOOP(unit_a_full_file, 0, 2)
 int main(void)
 {
     tests_open("geopackage_write");
-    CPLSetConfigOption("OGR_SQLITE_SYNCHRONOUS", "OFF"); /* no crash here */
+    /* a crash need not be survived here */
+    CPLSetConfigOption("OGR_SQLITE_SYNCHRONOUS", "OFF");
     GDALAllRegister();
     return tests_run();
 }

@@ -1,5 +1,6 @@
-/* Kind: unit. GDAL's connection to a database: what a guard lets it commit, and
- * what a reading sees while others write. */
+/* GDAL's connection to a database: which commits a guard allows, and which
+ * state a reader sees while others write.
+ * Kind: unit. */
 #include "../layer_copy.h"
 
 #include "../../../flatten/geopackage/oj_sqlite_connection.h"
@@ -15,7 +16,8 @@ static const char *file_name(const char *end)
     return name;
 }
 
-/* Three rows, without a spatial index, whose triggers would count, too. */
+/* Makes a database with three rows, without a spatial index, because its
+ * triggers would count as statements, too. */
 static GDALDatasetH make_database(const char *driver, const char *end)
 {
     GDALDatasetH dataset;
@@ -66,7 +68,7 @@ TEST_LOOP(unit_guard_refuses_commits, 0, 2)
     ck_assert(oj_sqlite_connection_in_transaction(connection));
     ck_assert(oj_sqlite_connection_run(connection, delete_one));
 
-    /* What SQLite does after a failed write, and GDAL after that. */
+    /* the rollback that SQLite makes after a failed write, and GDAL after it */
     ck_assert(oj_sqlite_connection_run(connection, "ROLLBACK"));
     ck_assert_int_eq(guard.is_undone, 1);
     ck_assert(!oj_sqlite_connection_run(connection, delete_one));
@@ -77,7 +79,7 @@ TEST_LOOP(unit_guard_refuses_commits, 0, 2)
     ck_assert(!oj_sqlite_connection_run(connection, "COMMIT"));
     ck_assert_int_eq(count_rows(end), 3);
 
-    /* Not after an error of GDAL's, nor without leave. */
+    /* no commit after an error of GDAL, and none without permission */
     guard.is_undone = 0;
     CPLPushErrorHandler(CPLQuietErrorHandler);
     CPLError(CE_Failure, CPLE_AppDefined, "a failure");

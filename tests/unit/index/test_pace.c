@@ -1,16 +1,17 @@
-/* Pieces of rows that go to a device, against jobs whose times are known: they
- * are short enough to be cancelled, and few.
+/* The size of the pieces of rows sent to a device is tested with simulated
+ * joins whose times are known: pieces are short enough to be cancelled, and
+ * few.
  * Kind: property. */
 #include "../../../cuda/foundations/index/cuda_pace.h"
 #include "../run_tests.h"
 
 #include <math.h>
 
-/* Rows that a device has under way side by side. */
+/* Number of rows that the device processes at the same time. */
 #define ABREAST 50000
 
-/* A row alone takes alone_s; beside so many others that the device is full it
- * adds row_s. */
+/* Times of a simulated join: one row alone takes alone_s seconds; when the
+ * device is fully used, each row adds row_s seconds. */
 struct simulated_join
 {
     double alone_s, row_s;
@@ -19,10 +20,11 @@ struct simulated_join
 struct simulated_run
 {
     int64_t n_pieces;
-    double all_s, longest_s; /* the longest but the first */
+    double all_s, longest_s; /* maximum time of a piece but the first */
 };
 
-static struct simulated_run run(struct simulated_join job, int64_t n_rows)
+static struct simulated_run simulate_pieces(struct simulated_join job,
+                                            int64_t n_rows)
 {
     struct oj_cuda_pace pace = {0, 0.0};
     struct simulated_run r = {0, 0.0, 0.0};
@@ -46,37 +48,37 @@ static struct simulated_run run(struct simulated_join job, int64_t n_rows)
 TEST(short_jobs_are_two_pieces)
 {
     struct simulated_join job = {0.0, 1e-7};
-    ck_assert_int_eq(run(job, 500000).n_pieces, 2);
-    ck_assert_int_eq(run(job, 1000).n_pieces, 1);
+    ck_assert_int_eq(simulate_pieces(job, 500000).n_pieces, 2);
+    ck_assert_int_eq(simulate_pieces(job, 1000).n_pieces, 1);
 }
 
-/* A row may take 1 us to 10 ms of the whole device. */
+/* A row takes 1 us to 10 ms of the whole device. */
 TEST(pieces_of_slow_rows_are_short)
 {
     for (double row_s = 1e-6; row_s < 0.011; row_s *= 1.5)
     {
         struct simulated_join job = {0.0, row_s};
         int64_t n_rows = (int64_t)(20.0 / row_s);
-        struct simulated_run r = run(job, n_rows);
+        struct simulated_run r = simulate_pieces(job, n_rows);
         ck_assert_double_lt(r.longest_s, 1.0);
         ck_assert_int_le(r.n_pieces, 400);
     }
 }
 
-/* Where the walk of one row is what takes long, rows go side by side. */
+/* If the time of a row is mostly latency, many rows run at the same time. */
 TEST(pieces_of_long_walks_are_large)
 {
     for (double alone_s = 0.001; alone_s < 0.25; alone_s *= 1.5)
     {
         struct simulated_join job = {alone_s, 1e-8};
-        struct simulated_run r = run(job, 1000000);
+        struct simulated_run r = simulate_pieces(job, 1000000);
         double floor_s = alone_s * 1000000 / ABREAST;
         ck_assert_double_lt(r.longest_s, 1.0);
         ck_assert_double_lt(r.all_s, 2.0 * floor_s + 12.0 * alone_s + 0.1);
     }
 }
 
-/* A few rows that take very long do not slow what follows for good. */
+/* A few very slow rows do not make later pieces small for good. */
 TEST(pace_recovers)
 {
     struct oj_cuda_pace pace = {0, 0.0};

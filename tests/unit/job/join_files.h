@@ -1,4 +1,4 @@
-/** Files to join, in a folder of their own.  Include once. */
+/** Files to join, in a temporary folder. Include once. */
 #ifndef JOIN_FILES_H
 #define JOIN_FILES_H
 
@@ -27,7 +27,7 @@ enum
 
 static char folder[64];
 
-/* Good for a few calls more. */
+/* Path of a file; valid for a few further calls. */
 static inline const char *path_of(const char *name)
 {
     static _Thread_local char paths[8][128];
@@ -37,7 +37,7 @@ static inline const char *path_of(const char *name)
     return path;
 }
 
-/* Long enough for the times of files to tell a change. */
+/* Waits until a change of a file is visible in its modification time. */
 static inline void settle(void)
 {
     const struct timespec t = {0, 80000000};
@@ -59,7 +59,7 @@ static inline OGRGeometryH make_point(double x, double y)
     return point;
 }
 
-/* A box; a crossed one is not valid. */
+/* Makes a box; if crossed is 1, its ring crosses itself (invalid). */
 static inline OGRGeometryH make_box(double x, double y, int crossed)
 {
     OGRGeometryH ring = OGR_G_CreateGeometry(wkbLinearRing);
@@ -88,8 +88,8 @@ static inline void add_row(OGRLayerH layer, int i, int seed, int boxes)
     OGR_F_Destroy(feature);
 }
 
-/* A layer "things" of the fields n, t (the same as text) and r; code: of its
- * CRS, or 0. */
+/* Makes a layer "things" with the fields n, t (n as text) and r. code: EPSG
+ * code of its CRS; 0: none. */
 static inline void make_file(const char *driver, const char *name, int boxes,
                              int n, int seed, int code)
 {

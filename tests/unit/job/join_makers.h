@@ -1,4 +1,5 @@
-/** Join sides that tests make by hand and take from the cache. Include once. */
+/** Join sides that tests make themselves and get from the cache. Include once.
+ */
 #ifndef JOIN_MAKERS_H
 #define JOIN_MAKERS_H
 
@@ -17,7 +18,7 @@
 
 enum
 {
-    N_POINTS = 2000, /* of a join side */
+    N_POINTS = 2000, /* points of a join side */
     N_INPUT = 300,
     N_THREADS = 8,
     N_KEYS = 4
@@ -38,15 +39,16 @@ static inline double now_s(void)
 
 /* ---- sides -------------------------------------------------------------- */
 
-/* How a side is made, and what was seen of it. */
+/* Describes how a side is made, and counts what happened to it. */
 struct maker
 {
     int seed;
-    int n_points; /* 0: N_POINTS */
-    int ms;       /* that it takes */
-    int keep;     /* 0: nobody else may have it; -1 stands for that */
+    int n_points; /* number of points; 0: N_POINTS */
+    int ms;       /* milliseconds that making takes */
+    int keep;     /* 0: the side may not be shared; stored as -1 */
     oj_status failure;
-    const int *cancel; /* of the one who makes it; may be NULL */
+    const int *cancel; /* cancel flag of the thread that makes it; may be NULL
+                        */
     int n_calls;       /* counted atomically */
 };
 
@@ -100,7 +102,7 @@ static inline oj_status make_side(void *user, struct oj_join_side *side,
                         err);
 }
 
-/* Key i, in a state of its files. */
+/* Makes the key of side i, with a given state of its files. */
 static inline struct oj_join_key make_key(int i, int state)
 {
     struct oj_join_key key;
@@ -120,7 +122,7 @@ static inline oj_status take(int key_number, int state, struct maker *maker,
     return status;
 }
 
-/* 1 when it had to be made. */
+/* Returns 1 if the side had to be made. */
 static inline int take_and_end(int key_number, int state)
 {
     struct maker maker = {.seed = key_number};
@@ -134,7 +136,7 @@ static inline int take_and_end(int key_number, int state)
     return is_mine;
 }
 
-/* An empty cache; max may be NULL. */
+/* Starts with an empty cache. max: its maximum size as text; NULL: default. */
 static inline void start(const char *max)
 {
     CPLSetConfigOption("OGRJOIN_CACHE_MAX", max);

@@ -1,5 +1,5 @@
-/** Random geometries as WKT: every type that OGR knows, valid and invalid, on
- *  lattices where points, edges and whole parts often meet.  Include once. */
+/** Random geometries as WKT: every type of OGR, valid and invalid, on lattices
+ * on which points, edges and whole parts often intersect. Include once. */
 #ifndef RANDOM_WKT_H
 #define RANDOM_WKT_H
 
@@ -58,12 +58,14 @@ struct wkt_lattice
     int size; /* points are 0 .. size */
     double step, x, y;
     double cosine, sine;
-    int is_tenths; /* i / 10, which is not i * 0.1 */
-    int nudges;    /* some coordinates are a representable number beside */
-    int is_odd;  /* some coordinates are no numbers, or none that joins take */
-    double flat; /* a step in y, of one in x */
-    int is_near; /* some vertices lie on a segment between two others, but for
-                    the rounding of that, and a representable number more */
+    int is_tenths; /* coordinates are i / 10 (not i * 0.1) */
+    int nudges;    /* 1: some coordinates are a neighbouring double of a lattice
+                      value */
+    int is_odd;  /* 1: some coordinates are NaN, infinite or beyond the limit of
+                    joins */
+    double flat; /* size of a step in y; in x it is 1 */
+    int is_near; /* 1: some vertices lie on a segment between two others, up to
+                    rounding, or a neighbouring double beside it */
 };
 
 static inline struct wkt_lattice pick_lattice(void)
@@ -89,7 +91,7 @@ static inline struct wkt_lattice pick_lattice(void)
             l.y = origins[pick(5)];
             l.step = pick(2) ? 1.0 / 3.0 : 0.001;
             break;
-        case 4: /* both at once */
+        case 4: /* translated and rotated */
             l.x = between(-1e6, 1e6);
             l.y = between(-1e6, 1e6);
             l.step = between(0.1, 3.0);
@@ -107,8 +109,9 @@ static inline struct wkt_lattice pick_lattice(void)
     return l;
 }
 
-/* Where shapes nearly meet: few places, vertices beside edges, flat ones, and
- * numbers whose products or squares under- or nearly overflow. */
+/* Makes a lattice on which shapes nearly touch: few places, vertices beside
+ * edges, flat shapes, and numbers whose products or squares nearly under- or
+ * overflow. */
 static inline struct wkt_lattice pick_near_lattice(void)
 {
     static const double steps[] = {1e-130, 1e-140, 1e-150, 1e-154,    1e-158,
@@ -204,7 +207,7 @@ enum
     WKT_MOST_TEXT = 1 << 18
 };
 
-/* What a geometry is written with. */
+/* State of the writer of a geometry. */
 struct pen
 {
     struct wkt_lattice lattice;
@@ -224,7 +227,7 @@ put(struct pen *pen, const char *format, ...)
     ck_assert_uint_lt(pen->used, sizeof pen->text);
 }
 
-/* As OGR reads it: nan and inf without a sign are no numbers to it. */
+/* Writes a number as OGR reads it: OGR needs a sign before nan and inf. */
 static inline void put_number(struct pen *pen, double v)
 {
     if (isnan(v))
@@ -313,8 +316,8 @@ static inline void add_any(struct wkt_ring *ring, const struct wkt_lattice *l,
         add_vertex(ring, any_vertex(l));
 }
 
-/* Around the middle of the frame, so that the ring does not cross itself but
- * where the lattice is coarse. */
+/* Adds a star around the middle of the frame; its ring crosses itself only if
+ * the lattice is coarse. */
 static inline void add_star(struct wkt_ring *ring, const struct wkt_lattice *l,
                             const struct lattice_box *f)
 {
@@ -353,7 +356,7 @@ static inline void make_ring(struct wkt_ring *ring, const struct wkt_lattice *l,
             if (ring->n == 3)
                 add_vertex(ring, ring->v[1]);
             break;
-        case 3: /* one point */
+        case 3: /* all vertices in one point */
             add_any(ring, l, 1);
             for (int n = pick(4); n > 0; n--)
                 add_vertex(ring, ring->v[0]);
@@ -385,11 +388,12 @@ static inline void make_ring(struct wkt_ring *ring, const struct wkt_lattice *l,
             ring->n++;
         }
     }
-    if (!one_in(40)) /* OGR takes rings that are not closed */
+    if (!one_in(40)) /* OGR accepts rings that are not closed */
         close_ring(ring);
 }
 
-/* Within the frame, on its border, across it, beyond it, or all of it. */
+/* Returns a box for a hole: inside the frame, on its border, across it, outside
+ * of it, or equal to it. */
 static inline struct lattice_box pick_hole(const struct wkt_lattice *l,
                                            const struct lattice_box *shell)
 {
@@ -449,7 +453,7 @@ static inline void put_line(struct pen *pen)
     struct wkt_ring ring = {0};
     if (one_in(30))
         add_any(&ring, &pen->lattice, 1);
-    else if (one_in(12)) /* no length */
+    else if (one_in(12)) /* a line without length */
     {
         add_any(&ring, &pen->lattice, 1);
         for (int n = 1 + pick(3); n > 0; n--)
@@ -458,7 +462,7 @@ static inline void put_line(struct pen *pen)
     else
     {
         add_any(&ring, &pen->lattice, 2 + pick(one_in(5) ? 30 : 5));
-        if (one_in(6)) /* along an edge that it has been on */
+        if (one_in(6)) /* back along an edge of the line */
             add_vertex(&ring, ring.v[pick(ring.n)]);
         if (one_in(5))
             close_ring(&ring);
@@ -472,8 +476,8 @@ static inline void put_point(struct pen *pen)
     put_vertices(pen, &v, 1);
 }
 
-/* Arcs that begin where the one before ends; from: where the first begins, or
- * NULL.  Returns the end. */
+/* Writes arcs, each from the end of the previous one. from: start of the first
+ * arc, or NULL. Returns the end. */
 static inline struct vertex put_arcs(struct pen *pen, const struct vertex *from)
 {
     struct wkt_ring ring = {0};
@@ -563,7 +567,7 @@ static inline void put_member(struct pen *pen, enum wkt_type type, int depth)
             else
                 put_geometry(pen, WKT_CURVEPOLYGON, 9);
             break;
-        default: /* of a collection, in up to four others */
+        default: /* a collection, nested in up to four others */
             type = (enum wkt_type)pick(WKT_N_TYPES);
             if (depth > 2 && type == WKT_GEOMETRYCOLLECTION)
                 type = (enum wkt_type)pick(WKT_MULTIPOINT);
@@ -572,7 +576,7 @@ static inline void put_member(struct pen *pen, enum wkt_type type, int depth)
     }
 }
 
-/* Members, some of them twice, some empty. */
+/* Writes members, some of them twice, some empty. */
 static inline void put_members(struct pen *pen, enum wkt_type type, int depth)
 {
     size_t start = 0, end = 0;
@@ -598,7 +602,8 @@ static inline void put_members(struct pen *pen, enum wkt_type type, int depth)
     put(pen, ")");
 }
 
-/* With its name; depth: of the collections around it. */
+/* Writes a geometry with the name of its type. depth: number of collections
+ * around it. */
 static inline void put_geometry(struct pen *pen, enum wkt_type type, int depth)
 {
     put_type(pen, type);

@@ -1,4 +1,5 @@
-/** Layers of random geometries as WKT, of one type or of all.  Include once. */
+/** Layers of random geometries as WKT, of one type or of all types. Include
+ * once. */
 #ifndef RANDOM_WKT_LAYERS_H
 #define RANDOM_WKT_LAYERS_H
 
@@ -9,15 +10,15 @@ enum
     WKT_MOST_FEATURES = 120
 };
 
-/* Texts, owned; "" is a feature without geometry. */
+/* WKT of the features, owned; "" is a feature without geometry. */
 struct wkt_layer
 {
     int n;
     char *text[WKT_MOST_FEATURES];
 };
 
-/* Some are refused, as those of rings that must be closed and end in no number.
- */
+/* Reads WKT. OGR refuses some texts, for example rings that end in an infinite
+ * or NaN coordinate and so cannot be closed. */
 static inline OGRGeometryH read_wkt(const char *text)
 {
     OGRGeometryH geometry = NULL;
@@ -46,8 +47,8 @@ static inline char *make_wkt(struct pen *pen, enum wkt_type type)
     return NULL;
 }
 
-/* type: WKT_N_TYPES for any; other: a layer some of whose features are in this
- * one, too, or NULL. */
+/* Makes a layer. type: WKT_N_TYPES for any. other: a layer of which some
+ * features are also put into this one; or NULL. */
 static inline void make_layer(struct wkt_layer *layer,
                               const struct wkt_lattice *lattice,
                               enum wkt_type type, const struct wkt_layer *other)

@@ -1,4 +1,4 @@
-/** Jobs on files, opened to share their join sides.  Include once. */
+/** Jobs on files that may share their join sides. Include once. */
 #ifndef SHARED_JOBS_H
 #define SHARED_JOBS_H
 
@@ -13,11 +13,11 @@
 
 struct job_pair
 {
-    int64_t row, fid; /* of the input, of the join feature */
+    int64_t row, fid; /* row of the input, FID of the join feature */
     double measure;
 };
 
-/* A job with all that it needs, and its answer. */
+/* A job with all its data, and its answer. */
 struct job_trial
 {
     struct oj_command command;
@@ -27,7 +27,7 @@ struct job_trial
     int64_t n_pairs, cap_pairs;
 };
 
-/* line: options; input and join: files in the folder. */
+/* Parses a command line. line: options; input and join: files in the folder. */
 static inline void parse(struct job_trial *t, const char *line,
                          const char *input, const char *join)
 {
@@ -58,7 +58,7 @@ static inline void must(struct job_trial *t, oj_status status)
     ck_assert_msg(status == OJ_OK, "%s", t->error.message);
 }
 
-/* like: whose join side can be used; or NULL. */
+/* Prepares a job. like: a job whose join side can be used; or NULL. */
 static inline void prepare(struct job_trial *t, const struct job_trial *like)
 {
     t->pass.like = like != NULL ? &like->pass : NULL;
@@ -92,7 +92,8 @@ static inline oj_status add_answer(struct job_trial *t,
             memset(pair, 0, sizeof *pair);
             pair->row = first + row;
             pair->fid = answer->side.flat.fid[matches->join_row[p]];
-            if (matches->measure[p] >= 0.0) /* predicates have NaN */
+            if (matches->measure[p] >= 0.0) /* the measure is NaN for predicates
+                                             */
                 pair->measure = matches->measure[p];
             t->n_pairs++;
         }
@@ -123,7 +124,7 @@ static inline int same_answer(const struct job_trial *a,
                0;
 }
 
-/* What the command would do. */
+/* Joins without sharing, like the command. */
 static inline void join_alone(struct job_trial *t, const char *line,
                               const char *input, const char *join)
 {
@@ -144,7 +145,8 @@ static inline int64_t n_found(void)
     return oj_join_cache_counts().n_found;
 }
 
-/* Opens, prepares and streams; 1 when the join side was there. */
+/* Opens, prepares and runs a job; returns 1 if it could use an existing join
+ * side. */
 static inline int join_shared(struct job_trial *t, const char *line,
                               const char *input, const char *join)
 {
@@ -156,7 +158,7 @@ static inline int join_shared(struct job_trial *t, const char *line,
     return n_found() > found;
 }
 
-/* The same for once. */
+/* Joins once; returns 1 if the side was shared. */
 static inline int is_found(const char *line, const char *input,
                            const char *join)
 {

@@ -1,5 +1,6 @@
-/* Kind: unit. Jobs that share join sides, when files change, when
- * nothing is kept, when reading fails or is cancelled. */
+/* Jobs that share join sides, when files change, when nothing is kept in the
+ * cache, and when reading fails or is cancelled.
+ * Kind: unit. */
 #include "shared_jobs.h"
 
 #include "../../../driver/base/oj_cancel.h"
@@ -9,7 +10,7 @@
 
 /* ---- files that change -------------------------------------------------- */
 
-static void touch(const char *name)
+static void change_file(const char *name)
 {
     ck_assert_int_eq(utimensat(AT_FDCWD, path_of(name), NULL, 0), 0);
     settle();
@@ -27,11 +28,11 @@ TEST(changed_file)
         int64_t n_entries;
         is_found(line, "points.gpkg", name);
         n_entries = oj_join_cache_counts().n_entries;
-        touch(name);
+        change_file(name);
         ck_assert(!is_found(line, "points.gpkg", name));
         ck_assert(join_shared(&before, line, "points.gpkg", name));
         ck_assert_int_eq(oj_join_cache_counts().n_entries, n_entries);
-        /* Other content, by the same name; the first keeps what it has. */
+        /* another file with this name; the first job keeps its join side */
         make_file(i == 0 ? "GPKG" : "ESRI Shapefile", name, 1, N_JOIN, 50,
                   32632);
         settle();
@@ -43,7 +44,7 @@ TEST(changed_file)
         close_job(&before);
         close_job(&after);
     }
-    /* A file beside it counts, too. */
+    /* a file that accompanies the layer counts */
     ck_assert_int_eq(VSIRename(path_of("zones.prj"), path_of("zones.no")), 0);
     ck_assert(!is_found(line, "points.gpkg", "zones.shp"));
     remove_folder();
@@ -57,11 +58,11 @@ TEST(changed_while_open)
     make_folder();
     open_job(&t, line, "points.gpkg", "zones.gpkg");
     ck_assert_ptr_nonnull(t.pass.job.join_files.paths);
-    touch("zones.gpkg");
+    change_file("zones.gpkg");
     prepare(&t, NULL);
     ck_assert_int_eq(oj_join_cache_counts().n_entries, 0);
     must(&t, stream(&t));
-    /* Nobody finds it, but it can be shared. */
+    /* the side has no key in the cache, but it can be shared explicitly */
     open_job(&other, line, "points.gpkg", "zones.gpkg");
     prepare(&other, &t);
     must(&other, stream(&other));
@@ -72,7 +73,7 @@ TEST(changed_while_open)
     remove_folder();
 }
 
-/* Times that are too young cannot tell the next change. */
+/* If a file was just modified, its time cannot show the next change. */
 TEST(files_too_young)
 {
     struct job_trial t;
@@ -91,11 +92,12 @@ TEST(files_too_young)
     ck_assert_ptr_nonnull(files.paths);
     ck_assert(oj_join_files_are_unchanged(&files));
     ck_assert(!oj_join_files_may_have_changed(&files));
-    /* A journal with something in it is part of the database. */
+    /* a journal that is not empty is part of the database */
     {
         VSILFILE *f = VSIFOpenL(path_of("zones.gpkg-wal"), "wb");
         ck_assert_ptr_nonnull(f);
-        ck_assert(oj_join_files_are_unchanged(&files)); /* empty: none */
+        /* no files: never changed */
+        ck_assert(oj_join_files_are_unchanged(&files));
         VSIFWriteL("x", 1, 1, f);
         VSIFCloseL(f);
         ck_assert(!oj_join_files_are_unchanged(&files));
@@ -114,7 +116,7 @@ static void write_text(const char *name, const char *text)
     VSIFCloseL(f);
 }
 
-/* A VRT file "zones.vrt" with a layer of that source. */
+/* Writes a VRT file "zones.vrt" with a layer of that source. */
 static void write_vrt(const char *source, const char *layer)
 {
     char text[1000];
@@ -134,7 +136,8 @@ static const char by_chance[] =
     "<SrcSQL>SELECT * FROM things ORDER BY random()</SrcSQL>";
 static const char ever_the_same[] = "<SrcSQL>SELECT * FROM things</SrcSQL>";
 
-/* How often the second of two jobs on zones.vrt finds the first one's. */
+/* Counts how often the second of two jobs on zones.vrt uses the join side of
+ * the first. */
 static int is_found_again(void)
 {
     is_found("-op nearest", "points.gpkg", "zones.vrt");
@@ -148,7 +151,7 @@ TEST(vrt)
     write_text("zones.csv", "x,y,n\n1,2,3\n4,5,6\n");
     write_vrt("zones.csv", from_xy);
     ck_assert(is_found_again());
-    touch("zones.csv");
+    change_file("zones.csv");
     ck_assert(!is_found("-op nearest", "points.gpkg", "zones.vrt"));
     ck_assert(is_found_again());
     write_text("zones.csvt", "Real,Real,Integer\n");
@@ -156,9 +159,9 @@ TEST(vrt)
     ck_assert(!is_found("-op nearest", "points.gpkg", "zones.vrt"));
     write_vrt("zones.gpkg", ever_the_same);
     ck_assert(is_found_again());
-    touch("zones.gpkg");
+    change_file("zones.gpkg");
     ck_assert(!is_found("-op nearest", "points.gpkg", "zones.vrt"));
-    /* A view of views, or of what chance gives. */
+    /* a VRT with random SQL, and a VRT whose source is a VRT */
     oj_join_cache_clear();
     write_vrt("zones.gpkg", by_chance);
     ck_assert(!is_found_again());
@@ -186,7 +189,7 @@ TEST(no_cache)
     close_job(&t);
     close_job(&other);
     close_job(&alone);
-    /* Under -memory each has its own. */
+    /* with -memory each job reads its own join side */
     open_job(&t, "-op intersects -memory 1G", "points.gpkg", "zones.gpkg");
     prepare(&t, NULL);
     ck_assert_ptr_eq(t.pass.job.join_side, &t.pass.job.own_join_side);
@@ -237,7 +240,7 @@ TEST(cancelled)
     ck_assert_int_eq(oj_job_prepare(&t.pass.job, NULL, &t.error),
                      OJ_ERR_CANCELLED);
     ck_assert_int_eq(oj_join_cache_counts().n_entries, 0);
-    /* The same job may try again, and counts nothing twice. */
+    /* the job can be run again, and counts nothing twice */
     __atomic_store_n(&flag, 0, __ATOMIC_RELAXED);
     prepare(&t, NULL);
     must(&t, stream(&t));

@@ -1,12 +1,13 @@
-/* Kind: unit. Which jobs share a join side, and that a borrowed one answers as
- * one's own does, which dataset_stream asserts of many joins. */
+/* Which jobs share a join side, and that a borrowed side gives the answers of
+ * an own one (dataset_stream asserts this for many joins).
+ * Kind: unit. */
 #include "shared_jobs.h"
 
 #include "../../../driver/base/oj_sql_volatility.h"
 
 /* ---- who shares --------------------------------------------------------- */
 
-/* Each of another join side. */
+/* Command lines with different join sides. */
 static const char *const lines[] = {
     "-op nearest",
     "-op nearest -k 3",
@@ -39,7 +40,7 @@ static const char *const lines[] = {
     "-op intersects -joo LIST_ALL_TABLES=NO",
 };
 
-/* Each shares the join side of its neighbour. */
+/* Command lines in pairs that share a join side. */
 static const char *const pairs[][2] = {
     {"-op nearest", "-op nearest -where n<3"},
     {"-op nearest", "-op nearest -limit 7"},
@@ -70,8 +71,8 @@ TEST(equal_lines_share)
     remove_folder();
 }
 
-/* What is said of a join side is said of a borrowed one, which stays when the
- * one who made it is gone. */
+/* Notices about a join side are repeated for a job that borrows it; the side
+ * remains after the job that made it has ended. */
 TEST(borrowed_sides_are_whole)
 {
     static const char *const made[] = {
@@ -120,7 +121,7 @@ TEST(formats_share)
     remove_folder();
 }
 
-/* The join side is in the input's CRS. */
+/* The join side is reprojected to the CRS of the input, so that CRS counts. */
 TEST(crs_counts)
 {
     CPLSetConfigOption("OGRJOIN_CACHE_MAX", NULL);
@@ -135,7 +136,7 @@ TEST(crs_counts)
     remove_folder();
 }
 
-/* side: what the join side asks for. */
+/* Asserts that a join side with a changed option is not kept in the cache. */
 static void must_not_keep(void (*change)(struct oj_source_options *side))
 {
     struct job_trial t;

@@ -1,6 +1,8 @@
-/* Kinds: unit, memory. The cache of join sides: what goes, what is not kept,
- * and what is left when making one fails for want of memory.  What is found,
- * and what changed files replace: test_job_shared, test_job_files. */
+/* The cache of join sides: which sides it drops, which it does not keep, and
+ * its state if memory runs out while a side is made. test_job_shared and
+ * test_job_files assert which sides are found, and that changed files replace
+ * them.
+ * Kinds: unit, memory. */
 #include "join_makers.h"
 
 /* ---- what is found, and what goes ---------------------------------------- */
@@ -21,11 +23,11 @@ TEST(bound)
     ck_assert(take_and_end(1, 0));
     ck_assert(take_and_end(2, 0));
     ck_assert(!take_and_end(1, 0));
-    ck_assert(take_and_end(3, 0)); /* 2 was used before 1 */
+    ck_assert(take_and_end(3, 0)); /* side 2 was last used before side 1 */
     ck_assert_int_eq(n_entries(), 2);
     ck_assert(!take_and_end(1, 0));
     ck_assert(take_and_end(2, 0));
-    /* In use it stays, and counts. */
+    /* a side in use is kept, and its size counts */
     ck_assert_int_eq(take(1, 0, &maker, NULL, &use, &is_mine, NULL), OJ_OK);
     ck_assert(!is_mine);
     for (int i = 4; i < 8; i++)
@@ -33,7 +35,7 @@ TEST(bound)
     ck_assert(!take_and_end(1, 0));
     ck_assert_int_eq(n_entries(), 2);
     oj_join_use_end(&use);
-    /* What is larger than all goes with its last user. */
+    /* a side larger than the limit is freed with its last user */
     start("1K");
     ck_assert(take_and_end(1, 0));
     ck_assert_int_eq(n_entries(), 0);
@@ -72,7 +74,7 @@ TEST(not_kept)
     ck_assert_int_eq(n_entries(), 0);
     ck_assert(take_and_end(1, 0));
     oj_join_use_end(&use);
-    /* Without a key nobody finds it, but it can be shared. */
+    /* without a key a side is not found in the cache, but it can be shared */
     maker.keep = 0;
     ck_assert_int_eq(oj_join_cache_take(NULL, NULL, make_side, &maker, NULL,
                                         &use, &is_mine, NULL),

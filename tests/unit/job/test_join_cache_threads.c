@@ -1,7 +1,8 @@
-/* Kinds: unit, property. The cache of join sides under threads: answers, who
- * waits for whom, and what is left when making one fails or is cancelled. */
+/* The cache of join sides with several threads: answers, which threads wait for
+ * which, and the state after making a side has failed or was cancelled.
+ * Kinds: unit, property. */
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* syscall() */
+#define _GNU_SOURCE /* for syscall() */
 #endif
 
 #include "join_makers.h"
@@ -13,11 +14,11 @@
 /* ---- a clock that is set --------------------------------------------------
  */
 
-/* Seconds by which the clock of the day was ahead when it was read, after which
- * it was set back. */
+/* Seconds by which the wall clock was ahead when it was read; afterwards it is
+ * set back. */
 static int ahead_s;
 
-/* Instead of the C library's, in all of this program. */
+/* Replaces the function of the C library in this program. */
 int clock_gettime(clockid_t clock, struct timespec *t)
 {
     int result = (int)syscall(SYS_clock_gettime, clock, t);
@@ -115,11 +116,12 @@ TEST(threads_some_keys)
     try_threads(NULL, N_KEYS, 100);
     ck_assert_int_eq(oj_join_cache_counts().n_built - before.n_built,
                      N_KEYS + 1);
-    try_threads("150K", N_KEYS, 50); /* room for one or two */
+    try_threads("150K", N_KEYS, 50); /* the cache has room for one or two sides
+                                      */
     try_threads("1K", N_KEYS, 50);
 }
 
-/* One take, held. */
+/* Takes a side once and holds it. */
 static void *take_once(void *user)
 {
     struct cache_thread *w = user;
@@ -128,7 +130,7 @@ static void *take_once(void *user)
     return NULL;
 }
 
-/* Until maker has begun n times. */
+/* Waits until the maker was called n times. */
 static void wait_for_calls(const struct maker *maker, int n)
 {
     double end = now_s() + 60.0;
@@ -184,7 +186,7 @@ TEST(failure_is_everybodys)
     }
     ck_assert_int_eq(maker.n_calls, 1);
     ck_assert_int_eq(n_entries(), 0);
-    ck_assert(take_and_end(0, 0)); /* and the next one tries again */
+    ck_assert(take_and_end(0, 0)); /* the next thread tries again */
 }
 
 static void cancel(struct cache_thread *w)
@@ -219,7 +221,7 @@ TEST(cancelled_maker)
     oj_join_use_end(&workers[1].use);
     oj_join_use_end(&workers[2].use);
     ck_assert_int_eq(n_entries(), 1);
-    /* With nobody waiting nothing stays. */
+    /* if no thread waits, a side that cannot be kept is freed */
     start(NULL);
     slow.n_calls = workers[0].cancel = 0;
     start_workers(workers, 1, take_once);
@@ -228,7 +230,7 @@ TEST(cancelled_maker)
     end_workers(workers, 1);
     ck_assert_int_eq(workers[0].status, OJ_ERR_CANCELLED);
     ck_assert_int_eq(n_entries(), 0);
-    /* Nor is anything begun for one who was cancelled before. */
+    /* a thread that was cancelled before does not start making a side */
     slow.n_calls = 0;
     start_workers(workers, 1, take_once);
     end_workers(workers, 1);
@@ -237,7 +239,8 @@ TEST(cancelled_maker)
     ck_assert_int_eq(n_entries(), 0);
 }
 
-/* Also when the clock of the day is set back by an hour while it waits. */
+/* A waiting thread is cancelled, also if the wall clock is set back by an hour
+ * meanwhile. */
 TEST_LOOP(cancelled_waiter, 0, 2)
 {
     struct maker slow = {.ms = 60000};
@@ -250,12 +253,12 @@ TEST_LOOP(cancelled_waiter, 0, 2)
     __atomic_store_n(&ahead_s, 3600 * _i, __ATOMIC_RELAXED);
     start_workers(workers + 1, 1, take_once);
     rest_ms(50);
-    /* The flag alone does, too: it is looked at now and then. */
+    /* the flag alone is sufficient: it is polled */
     __atomic_store_n(&workers[1].cancel, 1, __ATOMIC_RELAXED);
     end_workers(workers + 1, 1);
     __atomic_store_n(&ahead_s, 0, __ATOMIC_RELAXED);
     ck_assert_int_eq(workers[1].status, OJ_ERR_CANCELLED);
-    /* The maker did not notice. */
+    /* the thread that makes the side is not cancelled */
     ck_assert_int_eq(n_entries(), 1);
     cancel(&workers[0]);
     end_workers(workers, 1);
@@ -265,7 +268,7 @@ TEST_LOOP(cancelled_waiter, 0, 2)
 
 /* ---- batches ------------------------------------------------------------ */
 
-/* A batch that takes seconds, over and over until it is stopped. */
+/* A batch that takes seconds, repeated until it is cancelled. */
 static void *join_for_long(void *user)
 {
     struct cache_thread *w = user;
@@ -300,7 +303,7 @@ TEST(stopped_batch)
     start_workers(&worker, 1, join_for_long);
     while (!__atomic_load_n(&worker.is_mine, __ATOMIC_RELAXED))
         rest_ms(1);
-    /* It does not wait for the long batch. */
+    /* these must not wait for the long batch */
     for (int i = 0; i < 2; i++)
     {
         ck_assert_int_eq(
@@ -312,7 +315,7 @@ TEST(stopped_batch)
     cancel(&worker);
     end_workers(&worker, 1);
     ck_assert_int_eq(worker.status, OJ_ERR_CANCELLED);
-    /* It was the engine that stopped, not the one who waits for it. */
+    /* the engine was cancelled, not a thread that waits for the join */
     ck_assert_str_ne(worker.error.message, "interrupted while waiting");
     ck_assert_int_eq(oj_join_use_batch(&other, &answer.view, &matches, NULL),
                      OJ_OK);

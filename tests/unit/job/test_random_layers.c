@@ -1,18 +1,18 @@
-/* Random layers of every geometry type, valid and invalid, joined by every join
- * as the command does it, with -validate: on the CPU, on the emulated CUDA
- * device where OGRJOIN_CUDA_MODULE names its module, and by GEOS.
+/* Random layers of every geometry type, valid and invalid, with every join, as
+ * the command runs it with -validate: on the CPU, on the emulated CUDA device
+ * if OGRJOIN_CUDA_MODULE names its module, and by GEOS.
  *
- *    cpu, cuda   against geos: no difference, and what is set aside (pairs on
- *                which GEOS errs, pairs that it cannot decide) is all proved by
- *                exact arithmetic; the files of both are equal, byte by byte
- *    geos        against cpu: it differs only in pairs for which cpu is proved
- *                to be right
+ *    cpu, cuda   against geos: no difference; excluded pairs (on which GEOS is
+ *                wrong, or which it cannot decide) are all proved by exact
+ *                arithmetic; the output files of both are equal byte for byte
+ *    geos        against cpu: differs only in pairs for which cpu is proved to
+ *                be right
  *
- * Then layers whose shapes nearly touch, in both orders of the two, by the
- * backends as above, cpu and cuda against another reference of GEOS's, too.
+ * Then layers whose shapes nearly touch, in both orders, on all backends; cpu
+ * and cuda also against another reference based on GEOS.
  *
- * What fails is reduced to the fewest features and printed.
- * Kind: property.  OGRJOIN_TEST_LONG=1 runs fifty times as long,
+ * A failure is reduced to few features and printed.
+ * Kind: property. OGRJOIN_TEST_LONG=1 runs fifty times as long,
  * OGRJOIN_TEST_ROUNDS=n joins n pairs of layers, OGRJOIN_TEST_SEED=n begins
  * with the round that failed. */
 #include "../random_numbers.h"
@@ -59,8 +59,8 @@ struct random_layers_trial
 {
     struct wkt_layer input, join;
     int is_self_join;
-    int op;                /* place in ops */
-    const char *reference; /* of cpu and cuda */
+    int op;                /* index in ops */
+    const char *reference; /* reference for cpu and cuda */
     char words[512];
 };
 
@@ -85,7 +85,7 @@ static void pick_mask(char *mask)
         mask[pick(9)] = "TF*012"[pick(6)];
 }
 
-/* A distance that many pairs have exactly. */
+/* Returns a distance that many pairs have exactly. */
 static double pick_distance(const struct wkt_lattice *l)
 {
     int n = pick(1 + l->size / 2);
@@ -137,7 +137,7 @@ static void pick_words(struct random_layers_trial *t,
     static const char *const hows[] = {"left", "inner", "semi",
                                        "anti", "right", "full"};
     t->words[0] = '\0';
-    /* each in turn, and more often by distance */
+    /* each join in turn, and joins by distance more often */
     t->op = one_in(8) ? pick(2) : (int)((uint64_t)seed % N_OPS);
     add_op(t, l);
     if (pick(2))
@@ -152,7 +152,7 @@ static void pick_words(struct random_layers_trial *t,
         add_words(t, " -invalid %s", pick(2) ? "skip" : "fix");
     if (one_in(3))
         add_words(t, " -batch %d", 1 + pick(7));
-    if (one_in(4)) /* tiles of one feature and more */
+    if (one_in(4)) /* tiles of one or more features */
         add_words(t, " -memory %d", 1 + pick(20000));
     add_words(t, " -threads %d", 1 + pick(3));
 }
@@ -179,7 +179,7 @@ static void write_layer(const struct wkt_layer *layer, const char *name)
     ck_assert_int_eq(VSIFCloseL(file), 0);
 }
 
-/* NULL where there is no such file. */
+/* Reads a file; NULL if it does not exist. */
 static char *read_file(const char *name, int64_t *n)
 {
     GByte *bytes = NULL;
@@ -203,7 +203,7 @@ enum backend
 
 static const char *const backends[N_BACKENDS] = {"cpu", "cuda", "geos"};
 
-/* What the summary says of a run. */
+/* The counts in the summary of a run. */
 struct result
 {
     oj_status status;
@@ -212,7 +212,7 @@ struct result
     int64_t rows_left_out, pairs_left_out, undecided_proved, within_ulps;
 };
 
-static struct oj_message_list said; /* of the last run */
+static struct oj_message_list said; /* messages of the last run */
 
 static void print_said(void)
 {
@@ -244,8 +244,8 @@ static void read_summary(struct result *r)
     VSIFree(json);
 }
 
-static struct result run(const struct random_layers_trial *t,
-                         enum backend backend, const char *reference)
+static struct result run_command(const struct random_layers_trial *t,
+                                 enum backend backend, const char *reference)
 {
     struct oj_message_sink sink;
     struct oj_error error = {OJ_OK, ""};
@@ -283,7 +283,7 @@ static struct result run(const struct random_layers_trial *t,
 /* ---- what GEOS errs in ----------------------------------------------------
  */
 
-/* A row of a report of -validate_report. */
+/* A row of the report written by -validate_report. */
 struct difference
 {
     GIntBig input, ours, reference;
@@ -300,7 +300,7 @@ static const char *value_of(OGRFeatureH f, const char *field)
     return OGR_F_GetFieldAsString(f, OGR_F_GetFieldIndex(f, field));
 }
 
-/* -1: there is none. */
+/* FID in a field; -1: none */
 static GIntBig fid_of(OGRFeatureH f, const char *field)
 {
     const char *text = value_of(f, field);
@@ -331,10 +331,10 @@ static int read_report(const char *name, struct difference *list)
     return n;
 }
 
-/* Whether each difference of GEOS from cpu is one in which cpu was proved. A
- * line in which exact arithmetic confirms GEOS is no difference: there cpu is
- * within its rounding, of shapes 1e-322 apart with 0, and its own report need
- * not have the line. */
+/* 1 if each difference of GEOS from cpu is proved in favour of cpu. A line in
+ * which exact arithmetic confirms GEOS is no difference: cpu is then within its
+ * rounding (shapes 1e-322 apart with distance 0), and its own report may lack
+ * the line. */
 static int are_errors_of_geos(void)
 {
     static struct difference of_geos[MOST_DIFFERENCES],
@@ -399,8 +399,8 @@ static int has_cuda(void)
     return getenv("OGRJOIN_CUDA_MODULE") != NULL;
 }
 
-/* What is wrong with our answer, or NULL. */
-static const char *judge_ours(const struct result *r)
+/* Returns what is wrong with the answer of cpu or cuda, or NULL. */
+static const char *find_fault_of_ours(const struct result *r)
 {
     if (r->status != OJ_OK)
         return "the run failed";
@@ -413,8 +413,9 @@ static const char *judge_ours(const struct result *r)
     return NULL;
 }
 
-/* What is wrong with GEOS's, beside what is right with cpu's. */
-static const char *judge_geos(const struct result *r, const struct result *cpu)
+/* Returns what is wrong with GEOS's answer, in pairs for which cpu is right. */
+static const char *find_fault_of_geos(const struct result *r,
+                                      const struct result *cpu)
 {
     int is_plain = r->different == 0 && r->pairs_left_out == 0 &&
                    r->within_ulps == 0 && cpu->proved == 0 &&
@@ -430,9 +431,9 @@ static const char *judge_geos(const struct result *r, const struct result *cpu)
     return NULL;
 }
 
-/* Joins on all backends; what is wrong, or NULL. */
-static const char *judge(const struct random_layers_trial *t,
-                         enum backend *backend)
+/* Joins on all backends; returns what is wrong, or NULL. */
+static const char *find_fault(const struct random_layers_trial *t,
+                              enum backend *backend)
 {
     struct result r[N_BACKENDS];
     write_layer(&t->input, "input.csv");
@@ -444,17 +445,20 @@ static const char *judge(const struct random_layers_trial *t,
         *backend = (enum backend)b;
         if (b == CUDA && !has_cuda())
             continue;
-        /* GEOS's three ways round and fail in different pairs. */
+        /* the three references based on GEOS round and fail in different pairs
+         */
         if (b == GEOS && t->reference != backends[GEOS])
         {
-            r[CPU] = run(t, CPU, backends[GEOS]);
-            wrong = judge_ours(&r[CPU]);
+            r[CPU] = run_command(t, CPU, backends[GEOS]);
+            wrong = find_fault_of_ours(&r[CPU]);
             if (wrong != NULL)
                 return wrong;
         }
-        r[b] = run(t, (enum backend)b, b == GEOS ? "cpu" : t->reference);
+        r[b] =
+            run_command(t, (enum backend)b, b == GEOS ? "cpu" : t->reference);
         count_run((enum backend)b, &r[b]);
-        wrong = b == GEOS ? judge_geos(&r[b], &r[CPU]) : judge_ours(&r[b]);
+        wrong = b == GEOS ? find_fault_of_geos(&r[b], &r[CPU])
+                          : find_fault_of_ours(&r[b]);
         if (wrong == NULL && b == CUDA && !same_files("cpu.fgb", "cuda.fgb"))
             wrong = "other output than that of cpu";
         if (wrong != NULL)
@@ -466,7 +470,7 @@ static const char *judge(const struct random_layers_trial *t,
 /* ---- failures -------------------------------------------------------------
  */
 
-/* Leaves out features of a layer while the same is wrong. */
+/* Leaves out features of a layer as long as the failure remains. */
 static void reduce_layer(struct random_layers_trial *t, struct wkt_layer *layer,
                          const char *wrong)
 {
@@ -477,7 +481,7 @@ static void reduce_layer(struct random_layers_trial *t, struct wkt_layer *layer,
         size_t n_after = (size_t)(layer->n - 1 - i) * sizeof *layer->text;
         memmove(layer->text + i, layer->text + i + 1, n_after);
         layer->n--;
-        if (judge(t, &backend) == wrong)
+        if (find_fault(t, &backend) == wrong)
         {
             CPLFree(text);
             continue;
@@ -503,7 +507,7 @@ static void report_failure(struct random_layers_trial *t, const char *wrong)
     reduce_layer(t, &t->input, wrong);
     if (!t->is_self_join)
         reduce_layer(t, &t->join, wrong);
-    judge(t, &backend);
+    find_fault(t, &backend);
     fprintf(stderr, "seed %llu, %s against %s: %s\n%s\n",
             (unsigned long long)seed, backends[backend],
             backend == GEOS ? "cpu" : t->reference, wrong, t->words);
@@ -544,12 +548,12 @@ static void count_layer(const struct wkt_layer *layer, enum wkt_type type)
     }
 }
 
-static void judge_and_report(struct random_layers_trial *t)
+static void join_and_report(struct random_layers_trial *t)
 {
     enum backend backend;
     const char *wrong;
     counts.n_of_op[t->op]++;
-    wrong = judge(t, &backend);
+    wrong = find_fault(t, &backend);
     if (wrong != NULL)
         report_failure(t, wrong);
 }
@@ -581,7 +585,7 @@ static void try_layers(void)
     lattice = pick_lattice();
     t.reference = backends[GEOS];
     make_trial(&t, &lattice);
-    judge_and_report(&t);
+    join_and_report(&t);
     free_trial(&t);
 }
 
@@ -598,11 +602,11 @@ static void try_near_layers(void)
     if (oj_backend_find(t.reference) == NULL)
         t.reference = backends[GEOS];
     make_trial(&t, &lattice);
-    judge_and_report(&t);
+    join_and_report(&t);
     input = t.input;
     t.input = t.join;
     t.join = input;
-    judge_and_report(&t);
+    join_and_report(&t);
     free_trial(&t);
 }
 

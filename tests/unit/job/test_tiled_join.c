@@ -1,6 +1,7 @@
-/* Kind: memory. A join side in tiles: the n-th allocation fails, which is an
- * error, and nothing is lost.  That tiles change no answer is asserted by
- * test_random_layers (-memory) and e2e/test_memory.py. */
+/* A join side in tiles: if an allocation fails, the join returns an error and
+ * nothing leaks. test_random_layers (-memory) and e2e/test_memory.py assert
+ * that tiles change no answer.
+ * Kind: memory. */
 #include "../../../driver/job/oj_tiled_join.h"
 #include "../layers.h"
 
@@ -14,7 +15,7 @@ struct whole
 {
     struct oj_flat_buf buf;
     struct oj_flat flat;
-    struct oj_table *table; /* row i: values that only i has */
+    struct oj_table *table; /* values that differ between all rows */
 };
 
 static struct oj_table *make_table(int n)
@@ -56,7 +57,7 @@ static void free_whole(struct whole *w)
     oj_table_free(w->table);
 }
 
-/* A text of one of seven words for each feature. */
+/* Adds one of seven texts to each feature. */
 static void add_texts(const struct oj_flat *flat, struct oj_dictionary **made,
                       struct oj_token_sets_buf *sets)
 {
@@ -83,7 +84,7 @@ static void add_texts(const struct oj_flat *flat, struct oj_dictionary **made,
     oj_free(bytes);
 }
 
-/* The layer's features in tiles, added in several batches. */
+/* Puts the features of the layer into tiles, in several batches. */
 static oj_status make_tiles(const struct whole *w, int64_t memory,
                             struct oj_tiles *tiles, struct oj_error *err)
 {
@@ -117,7 +118,7 @@ static oj_status use_all(const struct whole *w, const struct oj_flat *input,
         status =
             oj_tiled_join_batch(join, input, NULL, 1, &matches, &side, err);
     oj_tiled_join_close(join);
-    if (status == OJ_OK) /* what is matched comes with its texts */
+    if (status == OJ_OK) /* matched features are returned with their texts */
         ck_assert(side.buf.n_features > 0 &&
                   side.columns.texts[0].n_rows == side.buf.n_features);
     oj_join_tiles_close(&tiles);

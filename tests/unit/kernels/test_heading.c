@@ -1,5 +1,6 @@
-/* Directions that fit a heading: against angles in long double, exact bounds at
- * multiples of 45 degrees, and the unit vectors against the C library.
+/* Whether directions fit a heading is compared with angles in long double;
+ * bounds at multiples of 45 degrees must be exact; unit vectors are compared
+ * with the C library.
  * Kind: property, degenerate. */
 #include "../random_numbers.h"
 #include "../run_tests.h"
@@ -38,9 +39,10 @@ TEST(unit_vectors_at_eighths)
     }
 }
 
-/* Degrees between the heading and (dx, dy); with both ways the lesser of both.
- */
-static long double apart(double heading, double dx, double dy, int both_ways)
+/* Angle in degrees between the heading and (dx, dy); with both_ways that to the
+ * nearer of both directions. */
+static long double degrees_apart(double heading, double dx, double dy,
+                                 int both_ways)
 {
     long double d =
         fabsl(remainderl(atan2l(dx, dy) / DEGREE - (long double)heading, 360));
@@ -65,7 +67,8 @@ TEST(property_fits_by_the_angle)
         const double dy = pick(3) ? pick(9) - 4 : unit() - 0.5;
         const int fits = oj_heading_fits(&range, dx, dy);
         const long double over =
-            apart(heading, dx, dy, condition.both_ways) - condition.tolerance;
+            degrees_apart(heading, dx, dy, condition.both_ways) -
+            condition.tolerance;
         ck_assert(!range.is_all);
         if (dx == 0.0 && dy == 0.0)
         {
@@ -73,8 +76,7 @@ TEST(property_fits_by_the_angle)
             continue;
         }
         n_fit += fits;
-        /* multiples of 45 degrees are exact; others are as near as a rounded
-         * bound allows */
+        /* bounds at multiples of 45 degrees are exact; others are rounded */
         if (fabsl(over) < 1e-12L)
         {
             n_close++;

@@ -1,6 +1,6 @@
-/* The shared kernels: orientation against exact sums, distances and point in
- * ring against GEOS, Morton codes bit by bit.
- * Kind: property, degenerate.  OGRJOIN_TEST_LONG=1 runs fifty times as long. */
+/* The shared kernels: orientation is compared with exact sums, distances and
+ * point in ring with GEOS, and Morton codes with a loop over bits.
+ * Kind: property, degenerate. OGRJOIN_TEST_LONG=1 runs fifty times as long. */
 #include "../exact_sign.h"
 #include "../exact_truth.h"
 #include "../random_rings.h"
@@ -69,7 +69,7 @@ TEST(orientation_of_all_small_triples)
     }
 }
 
-/* c computed on the line through a and b, or just beside it */
+/* Computes c as a point on the line through a and b, or just beside it. */
 static void put_on_line(struct triple *t)
 {
     double along = pick(4) ? between(-0.5, 1.5) : pick(9) / 8.0;
@@ -135,7 +135,7 @@ static GEOSGeometry *make_line(double ax, double ay, double bx, double by)
     return GEOSGeom_createLineString_r(geos, ends);
 }
 
-/* A coordinate of a kind of round. */
+/* Returns a random coordinate; kind is that of the round. */
 static double pick_coordinate(int kind)
 {
     switch (kind)
@@ -161,7 +161,7 @@ static double pick_coordinate(int kind)
     }
 }
 
-/* Segments that the kernel takes for points. */
+/* number of segments so short that the kernel treats them as points */
 static int64_t n_short;
 
 static int is_short(const double end[4])
@@ -170,7 +170,7 @@ static int is_short(const double end[4])
     return dx * dx + dy * dy < DBL_MIN && (dx != 0.0 || dy != 0.0);
 }
 
-/* The bound that oj_validation.h proves. */
+/* Asserts the bound of the rounding error that oj_validation.h proves. */
 static void check_rounding(const double end[4], double px, double py,
                            double distance)
 {
@@ -215,7 +215,7 @@ static void compare_distance(const GEOSGeometry *line, const double end[4],
     expect(GEOSDistance_r(geos, point, line, &theirs) == 1, "GEOS raised");
     GEOSGeom_destroy_r(geos, point);
     check_rounding(end, px, py, ours);
-    if (is_short(end)) /* GEOS then has any number, or none */
+    if (is_short(end)) /* GEOS then gives an arbitrary number or NaN */
     {
         n_short++;
         return;
@@ -248,17 +248,17 @@ TEST(distances_as_geos_has_them)
         {
             double x = pick_coordinate(kind), y = pick_coordinate(kind);
             double t = between(-0.2, 1.2);
-            if (p == 1 || p == 2) /* on the segment, nearly */
+            if (p == 1 || p == 2) /* near the segment */
             {
                 x = nudge(end[0] + t * (end[2] - end[0]), p);
                 y = nudge(end[1] + t * (end[3] - end[1]), p);
             }
-            else if (p == 3) /* square to its start */
+            else if (p == 3) /* perpendicular to the segment at its start */
             {
                 x = end[0] - (end[3] - end[1]);
                 y = end[1] + (end[2] - end[0]);
             }
-            else if (p == 4) /* its end, nearly */
+            else if (p == 4) /* near its end */
             {
                 x = nudge(end[2], pick(2));
                 y = nudge(end[3], pick(2));
@@ -285,7 +285,7 @@ static GEOSGeometry *make_polygon(const struct test_ring *ring)
         geos, GEOSGeom_createLinearRing_r(geos, seq), NULL, 0);
 }
 
-/* 1 when GEOS gets the sign of an edge beside the point wrong. */
+/* 1 if GEOS computes a wrong sign for an edge beside the point. */
 static int geos_misjudges(const struct test_ring *r, double x, double y)
 {
     for (int64_t i = 0; i + 1 < r->n; i++)
@@ -315,9 +315,10 @@ static void compare_location(const struct test_ring *ring,
     expect(GEOSDistance_r(geos, point, polygon, &distance) == 1, "GEOS raised");
     inside = GEOSPreparedContainsProperly_r(geos, prepared, point);
     touched = GEOSPreparedIntersects_r(geos, prepared, point);
-    /* a distance is also 0 where it is lost in rounding, on the border */
+    /* a distance can underflow to 0 beside the border */
     differs = ours != OJ_OUTSIDE && distance != 0.0;
-    /* five vertices may look like a rectangle to GEOS when they are none */
+    /* GEOS may take a ring of five vertices for a rectangle although it is none
+     */
     if (ring->n != 5)
         differs |=
             inside != (ours == OJ_INSIDE) || touched != (ours != OJ_OUTSIDE);
@@ -336,7 +337,7 @@ static void pick_near_ring(const struct test_ring *ring, double *x, double *y)
 {
     int64_t i = pick((int)ring->n - 1), j = pick((int)ring->n - 1);
     double t = pick(3) ? unit() : 0.5;
-    if (one_in(3)) /* somewhere in its box */
+    if (one_in(3)) /* a point anywhere in its box */
     {
         *x = ring->x[i] + t * (ring->x[j] - ring->x[i]);
         *y = ring->y[j] + unit() * (ring->y[i] - ring->y[j]);

@@ -1,5 +1,5 @@
-/** Random batches for kept indexes, and what they must come to: a plain list of
- *  points, and a fresh index of it.  Include once. */
+/** Random batches for kept indexes, and their expected results: a plain list of
+ * points, and a new index of it. Include once. */
 #ifndef LIVE_TRIAL_H
 #define LIVE_TRIAL_H
 
@@ -38,7 +38,7 @@ static inline struct ogrjoin_settings *settings_of(const char *words)
 
 #define MOST_KEYS 30000
 
-/* Point i of the list has the id of key i, and is there or not. */
+/* Point i of the list has the id of key i; is_there is 0 if it was removed. */
 struct plain_points
 {
     int n_keys, n;
@@ -71,11 +71,12 @@ enum batch_kind
     BATCH_SMALL_STEPS,
     BATCH_ONE_PLACE,
     BATCH_FAR_AWAY,   /* out of the old extent */
-    BATCH_ON_BORDERS, /* of cells: a grid of powers of two */
-    BATCH_ON_LINES,   /* few values of x, any of y: one axis cannot be cut */
+    BATCH_ON_BORDERS, /* on borders of cells: a grid of powers of two */
+    BATCH_ON_LINES,   /* few values of x, any y: the x axis cannot be divided */
     BATCH_ASIDE,      /* y stays and x does not */
     BATCH_REMOVALS,
-    BATCH_MIXED, /* removed, put and moved, and ids more than once */
+    BATCH_MIXED, /* removals, insertions and moves; some ids occur more than
+                    once */
     BATCH_ALL_GONE,
     N_BATCH_KINDS
 };
@@ -184,7 +185,7 @@ static inline void plain_apply(struct plain_points *p,
 /* --- layers ----------------------------------------------------------------
  */
 
-/* The points of the list as a layer, by keys. */
+/* the points of the list as a layer, sorted by keys */
 struct plain_layer
 {
     int64_t n;
@@ -215,8 +216,8 @@ static inline void plain_layer_make(const struct plain_points *p,
 
 #define MOST_INPUTS 400
 
-/* Input features: points alone, or triangles, boxes, lines and points; some at
- * places of the list, some nowhere. */
+/* Input features: only points, or triangles, boxes, lines and points; some at
+ * places of the list, some elsewhere. */
 struct input_layer
 {
     int64_t n, n_vertices;
@@ -251,7 +252,7 @@ static inline void add_vertex(struct input_layer *in, double x, double y)
     in->y[in->n_vertices++] = y;
 }
 
-/* A box, a triangle, a line or a point near a place. */
+/* Adds a box, a triangle, a line or a point near a place. */
 static inline void add_shape(struct input_layer *in, double x, double y)
 {
     static const uint8_t kinds[] = {OGRJOIN_POLYGON, OGRJOIN_POLYGON,
@@ -311,7 +312,8 @@ static inline void input_layer_make(const struct plain_points *p, int n,
 /* --- answers ---------------------------------------------------------------
  */
 
-/* right of pairs of ids, or NULL: numbers of features of fresh. */
+/* Asserts equal pairs. id: id of each feature of the new index, to which right
+ * of `pairs` is compared. */
 static inline void expect_equal_pairs(const struct ogrjoin_pairs *pairs,
                                       const struct ogrjoin_pairs *fresh,
                                       const int64_t *id, const char *words)
@@ -340,7 +342,8 @@ static inline void expect_equal_pairs(const struct ogrjoin_pairs *pairs,
     }
 }
 
-/* One join, with the kept index and with a fresh one. Returns its pairs. */
+/* Joins with the kept index and with a new index, and asserts equal pairs;
+ * returns their number. */
 static inline int64_t expect_fresh_answer(struct ogrjoin_live *live,
                                           const struct plain_layer *points,
                                           const struct input_layer *input,

@@ -1,6 +1,7 @@
-/* Kinds: property, memory. Kept indexes of points on one, two and four devices:
- * after every batch they have the counts and the answers of one in host memory,
- * and of a fresh index; after a failure those of before. */
+/* Kept indexes of points on one, two and four devices: after every batch their
+ * counts and answers equal those of an index in host memory, and of a new
+ * index; after a failure they are those before it.
+ * Kinds: property, memory. */
 #include "../../../algs/live/live_search.h"
 #include "../../../algs/live/oj_live.h"
 #include "../../../flatten/base/oj_alloc.h"
@@ -17,7 +18,7 @@ static struct random_batch batch;
 static struct plain_layer layer;
 static struct input_layer input[2];
 
-/* Devices of loop i: 1, 2, 4; 0: there are fewer. */
+/* Returns the number of devices for loop i: 1, 2 or 4; 0: there are fewer. */
 static int devices_of_loop(int i)
 {
     struct oj_error err;
@@ -69,7 +70,7 @@ static void expect_equal_counts(const struct both_indexes *both)
            (long long)b.n_superseded);
 }
 
-/* Every point is where the list has it, once. */
+/* Asserts that every point is once where the list has it. */
 static void expect_points_of_list(struct oj_gpu_live *gpu)
 {
     static double x[MOST_KEYS], y[MOST_KEYS];
@@ -87,7 +88,7 @@ static void expect_points_of_list(struct oj_gpu_live *gpu)
         int64_t key = id[i] + 50000;
         if (key < 0 || key >= points.n_keys || id_of_key((int)key) != id[i])
         {
-            /* of a key that is a multiple of 3 */
+            /* ids of keys that are multiples of 3 */
             uint64_t inverse = UINT64_C(0xF1DE83E19937733D);
             key = (int64_t)((uint64_t)id[i] * inverse);
         }
@@ -121,7 +122,8 @@ static void apply_to_both(const struct both_indexes *both)
     plain_apply(&points, &batch);
 }
 
-/* A join of points by distance, of which either side has its own program. */
+/* Makes a join of points by distance, for each of which the module has a
+ * kernel. */
 static void random_relation(struct oj_relation *r)
 {
     *r = oj_relation_default();
@@ -228,8 +230,8 @@ TEST_LOOP(batches, 0, 3)
     ck_assert_int_gt(n_pairs, 1000);
 }
 
-/* Many batches of few changes: pages overflow and are cut apart, and all is
- * seldom built anew. */
+/* Many batches of few changes: pages overflow and are divided, and the index is
+ * seldom rebuilt. */
 TEST(pages_are_used_again)
 {
     EACH_ROUND(2)
@@ -274,8 +276,8 @@ TEST(pages_are_used_again)
     }
 }
 
-/* Puts points by batches into an index each of whose devices may take so much
- * memory, and joins with it; returns the status of what fails first. */
+/* Inserts points by batches into an index that may use this memory on each
+ * device, and joins with it; returns the status of the first failure. */
 static oj_status fill_within(int n_devices, int64_t most_bytes)
 {
     struct oj_options options = {.n_threads = 1,
@@ -321,7 +323,7 @@ static oj_status fill_within(int n_devices, int64_t most_bytes)
     return status;
 }
 
-/* Two devices hold an index that is too large for one. */
+/* Two devices can hold an index that is too large for one. */
 TEST(more_than_one_device_holds)
 {
     int64_t bytes = 200000;
@@ -332,7 +334,7 @@ TEST(more_than_one_device_holds)
     ck_assert_int_eq(fill_within(1, bytes), OJ_ERR_NOMEM);
 }
 
-/* A row with more pairs than a warp sorts by comparison. */
+/* A row has more pairs than a warp sorts by comparisons. */
 TEST(long_rows)
 {
     struct both_indexes both;
@@ -426,7 +428,7 @@ static int64_t expect_fresh_answers(struct ogrjoin_live *live, int n_joins)
     return n;
 }
 
-/* Joins that the devices answer, and others, for which the points are copied
+/* Joins that the devices support, and others, for which the points are copied
  * to host memory. */
 TEST_LOOP(joins, 0, 3)
 {
@@ -470,7 +472,7 @@ TEST(settings)
     struct ogrjoin_pairs *pairs = NULL;
     ck_assert(ogrjoin_live_new(s, &live, &live_error) ==
                   OGRJOIN_ERR_UNSUPPORTED &&
-              strstr(live_error.message, "has no kdtree") != NULL);
+              strstr(live_error.message, "kdtree is not available") != NULL);
     ogrjoin_settings_free(s);
     s = settings_of("backend=cuda gpus=1");
     must(ogrjoin_live_new(s, &live, &live_error));
@@ -510,7 +512,7 @@ TEST(settings)
 static void (*fail_at)(int64_t, int64_t);
 static int64_t (*module_fail_at)(int64_t);
 
-/* 0 where the module is for real devices. */
+/* Returns 0 if the module is for real devices. */
 static int find_emulator(void)
 {
     const char *path = getenv("OGRJOIN_CUDA_MODULE");
@@ -522,8 +524,8 @@ static int find_emulator(void)
     return fail_at != NULL && module_fail_at != NULL;
 }
 
-/* Each taking of device memory fails in its turn, and from then on all: the
- * batch is made as a whole, or the points are those of before. */
+/* Each allocation of device memory fails in turn, also with all later ones: a
+ * batch is applied completely or not at all. */
 static void expect_whole_batches(int n_devices, enum batch_kind kind)
 {
     int n_failed = 0;

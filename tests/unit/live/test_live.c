@@ -1,5 +1,6 @@
-/* Kinds: property, memory. Kept indexes of points: after every batch the tree
- * is sound, and every join has the pairs of a fresh index. */
+/* Kept indexes of points: after every batch the tree is consistent, and every
+ * join has the pairs of a new index.
+ * Kinds: property, memory. */
 #include "../../../flatten/base/oj_alloc.h"
 #include "../run_tests.h"
 
@@ -17,7 +18,7 @@ static struct input_layer input[2];
 /* --- the tree --------------------------------------------------------------
  */
 
-/* Applies b to live and to the list, and looks at the tree. */
+/* Applies b to live and to the list, and checks the tree. */
 static struct structure apply_and_check(struct oj_live *live,
                                         struct plain_points *p,
                                         const struct random_batch *b)
@@ -67,8 +68,8 @@ TEST_LOOP(batches, OJ_LIVE_AUTO, OJ_LIVE_KDTREE + 1)
     }
 }
 
-/* Many batches of few changes: pages are cut, united and used again, and all is
- * hardly ever built anew. */
+/* Many batches of few changes: pages are divided, merged and reused, and the
+ * index is hardly ever rebuilt. */
 TEST_LOOP(pages_are_used_again, OJ_LIVE_QUADTREE, OJ_LIVE_KDTREE + 1)
 {
     EACH_ROUND(3)
@@ -110,8 +111,8 @@ TEST_LOOP(pages_are_used_again, OJ_LIVE_QUADTREE, OJ_LIVE_KDTREE + 1)
     }
 }
 
-/* Points on a line have cells that are not cut along it; one that leaves it by
- * much, and stays in its page or not, is found where it is. */
+/* Cells of points on a line are not divided along it. A point that leaves the
+ * line by far, and stays in its page or not, is found in its new place. */
 TEST_LOOP(leaving_a_line, OJ_LIVE_QUADTREE, OJ_LIVE_KDTREE + 1)
 {
     struct oj_live *live = NULL;
@@ -137,10 +138,11 @@ TEST(more_ids_than_can_be_numbered)
 {
     struct live_ids ids = {0};
     struct oj_error err;
-    ck_assert_int_eq(live_ids_reserve(&ids, INT64_C(3) << 30, &err),
+    ck_assert_int_eq(live_ids_reserve(&ids, 1, INT64_C(3) << 30, &err),
                      OJ_ERR_LIMIT);
-    ck_assert_int_eq(live_ids_reserve(&ids, LIVE_MOST_IDS + INT64_C(1), &err),
-                     OJ_ERR_LIMIT);
+    ck_assert_int_eq(
+        live_ids_reserve(&ids, 1, LIVE_MOST_IDS + INT64_C(1), &err),
+        OJ_ERR_LIMIT);
     ck_assert_int_eq(ids.size, 0);
 }
 
@@ -197,7 +199,7 @@ static void apply_to_both(struct ogrjoin_live *live, struct plain_points *p,
            (unsigned long long)seed, (long long)ogrjoin_live_count(live), p->n);
 }
 
-/* Some joins with the points there are now. */
+/* Compares some joins with the current points. */
 static int64_t expect_fresh_answers(struct ogrjoin_live *live, int n_joins)
 {
     int64_t n = 0;

@@ -1,6 +1,6 @@
-/* Kinds: unit, memory, threads. Kept indexes through the library: counts, near
- * pairs and what has changed of them, files, failing allocations, and readers
- * beside a writer. */
+/* Kept indexes through the library: counts, near pairs and their changes,
+ * files, failing allocations, and readers beside a writer.
+ * Kinds: unit, memory, threads. */
 #include "../../../flatten/base/oj_alloc.h"
 #include "../run_tests.h"
 
@@ -175,7 +175,7 @@ static void put_points_anywhere(struct ogrjoin_live *live, int n)
     plain_apply(&points, &batch);
 }
 
-/* Settings without effect, each with a part of its error. */
+/* Settings without effect, each with a part of its error message. */
 TEST(settings_without_effect)
 {
     static const char *const of_both[][2] = {
@@ -260,7 +260,7 @@ TEST(errors_of_joins)
 static const char *const join_words[] = {
     "op=nearest k=3", "op=dwithin max_distance=20 bearing=1", "op=disjoint"};
 
-/* After every failure the old points answer. */
+/* After every failure, joins give the pairs of the old points. */
 TEST(nth_allocation_of_a_batch_fails)
 {
     struct ogrjoin_live *live = NULL;
@@ -382,7 +382,7 @@ TEST(saved_and_loaded)
     unlink(path);
 }
 
-/* Every byte that is changed, and every cut, is noticed. */
+/* Every changed byte and every truncation is detected. */
 TEST(broken_files)
 {
     static char good[4096], bad[4200];
@@ -467,8 +467,8 @@ TEST(as_a_layer)
 /* --- readers and a writer ----------------------------------------------------
  */
 
-/* All points move together, by a whole number each batch, so that a reader sees
- * whether the points that it was given are of one instant. */
+/* All points move together in each batch, so that a reader can check whether
+ * the points it got are of one instant. */
 enum
 {
     N_TOGETHER = 4000,
@@ -501,7 +501,8 @@ static void apply_instant(struct ogrjoin_live *live, int instant)
     apply(live, N_TOGETHER, together_id, together_x, together_y);
 }
 
-/* The distances of all points from a place far away give away their instant. */
+/* The distances of all points from a place far away show which instant they are
+ * of. */
 static void *join_until_done(void *user)
 {
     struct readers *r = user;
@@ -560,12 +561,12 @@ TEST_LOOP(two_readers_and_a_writer, 0, 3)
     ogrjoin_settings_free(r.settings);
 }
 
-/* A batch waits for no join, nor for one of all points, which keeps its index
- * to itself. */
+/* A batch does not wait for a running search of near pairs, which uses its own
+ * index of all points. */
 struct near_reader
 {
     struct ogrjoin_live *live;
-    atomic_int call; /* number of the call of near pairs; 0: none */
+    atomic_int call; /* number of the running call of near pairs; 0: none */
     atomic_int is_done;
 };
 
@@ -593,7 +594,7 @@ TEST(batches_do_not_wait_for_near_pairs)
     enum
     {
         N = 3000,
-        MANY = 5 /* one batch may come before the call has begun to search */
+        MANY = 5 /* one batch may finish before the search begins */
     };
     static int64_t id[N];
     static double x[N], y[N];

@@ -1,7 +1,7 @@
-/* The distance of a point from a segment as cells of segments have it, against
- * that of the kernels, bit for bit, for numbers of any size; and what cells
- * leave to others.
- * Kind: unit, property.  OGRJOIN_TEST_LONG=1 runs fifty times as long;
+/* The distance of a point from a segment, as cells of segments compute it,
+ * equals that of the kernels bit for bit, for numbers of any size; and cells
+ * leave the right cases to other code.
+ * Kind: unit, property. OGRJOIN_TEST_LONG=1 runs fifty times as long;
  * OGRJOIN_TEST_SEED=n begins with the round that failed. */
 #include "../random_numbers.h"
 #include "../run_tests.h"
@@ -21,7 +21,7 @@ static double pick_number(void)
             return nudge(1.0, 3);
         case 3:
             return ldexp(v, pick(280) - 140);
-        case 4: /* where quotients underflow */
+        case 4: /* numbers whose quotients underflow */
             return pick(2) ? ldexp(v, -1060) : 0.0;
         default:
             return v;
@@ -37,7 +37,7 @@ TEST(one_distance)
         struct oj_cuda_segment e = {pick_number(), pick_number(), pick_number(),
                                     pick_number()};
         double px = pick_number(), py = pick_number(), expected;
-        if (one_in(4)) /* on the way, or nearly */
+        if (one_in(4)) /* on the segment, or near it */
         {
             double t = pick(5) * 0.25;
             px = nudge(e.ax + t * (e.bx - e.ax), 2);
@@ -57,7 +57,7 @@ TEST(one_distance)
     ck_assert(n_lost < n / 2 && n_first > 0 && n_first < n);
 }
 
-/* What cells leave to others. */
+/* Cases that cells leave to other code. */
 TEST(refused)
 {
     struct oj_near_square square;

@@ -1,7 +1,7 @@
-/* Nearest joins of layers whose features lie on a few places, with all
- * conditions of pairs, against the plain way; and how much they look at where
- * 30,000 features lie on one place or ten.
- * Kind: property, large.  OGRJOIN_TEST_LONG=1 runs fifty times as long;
+/* Nearest joins of layers whose features lie in few places, with all
+ * conditions, equal a plain computation; and their number of tested candidates
+ * is bounded when 30,000 features lie in one place or in ten.
+ * Kind: property, large. OGRJOIN_TEST_LONG=1 runs fifty times as long;
  * OGRJOIN_TEST_SEED=n begins with the round that failed. */
 #include "../references.h"
 
@@ -16,10 +16,10 @@
 enum shape_of_place
 {
     POINT,
-    POINTS, /* two, the second elsewhere */
+    POINTS, /* two points; the second is elsewhere */
     LINE,
     SQUARE,
-    OTHER_SQUARE /* of the same middle */
+    OTHER_SQUARE /* another square with this centre */
 };
 
 static void add_shape(struct oj_flat_buf *buf, enum shape_of_place shape,
@@ -52,8 +52,8 @@ static void add_shape(struct oj_flat_buf *buf, enum shape_of_place shape,
     }
 }
 
-/* n features on a few places of a coarse or fine lattice, so that places share
- * a Morton code or none; some far away. */
+/* Adds n features in few places of a coarse or fine lattice, so that all places
+ * or none share a Morton code; some are far away. */
 static void add_places(struct oj_flat_buf *buf, const double *place,
                        int n_places, int n, int most_shapes)
 {
@@ -128,7 +128,7 @@ static void free_columns(struct join_trial *t)
     memset(&t->columns, 0, sizeof t->columns);
 }
 
-/* The layers of a round; the input may be the join side. */
+/* Makes the layers of a round; both sides may be one layer. */
 static void make_places(struct join_trial *t)
 {
     double place[2 * MOST_PLACES];
@@ -185,7 +185,7 @@ TEST(few_places)
     expect(n_pairs_of_rounds > 0, "no pairs");
 }
 
-/* --- 30,000 on one place -------------------------------------------------- */
+/* --- 30,000 features in one place ----------------------------------------- */
 
 #define MANY 30000
 
@@ -193,7 +193,8 @@ struct crowd
 {
     const char *name;
     int64_t k;
-    int n_on, n_exclude; /* classes of these many features in turn; 0: none */
+    int n_on, n_exclude; /* number of classes, which features have in turn; 0:
+                            no classes */
     int self, unordered, same;
     double min_distance;
 };
@@ -238,8 +239,8 @@ static int is_pair(const struct crowd *c, const struct oj_flat *f, int64_t row,
            (!together || (!c->same && c->min_distance == 0.0));
 }
 
-/* The answer of a row whose pairs all lie on its own place: the first k by
- * FID. */
+/* If all pairs of a row are in its own place, they must be the first k by FID.
+ */
 static void check_row_of_crowd(const struct crowd *c, const struct oj_flat *f,
                                const int32_t *by_fid, int64_t row,
                                const struct oj_matches *m)
@@ -271,8 +272,8 @@ static int32_t *classes_in_turn(int n_classes)
     return column;
 }
 
-/* Each crowd on one place and on ten, FIDs ascending and not: no more looks at
- * features than some times k a row. */
+/* Each crowd in one place and in ten, with ascending and shuffled FIDs: the
+ * number of tested candidates per row is at most a small multiple of k. */
 TEST_LOOP(crowded_places, 0, 4)
 {
     int n_places = _i % 2 ? 10 : 1, shuffled = _i / 2;

@@ -1,7 +1,8 @@
-/* How much a nearest join looks at where very much is in reach: more features
- * asked for than there are, a polygon of very many segments, points far from
- * all, features of one class, which is left out, copies on one place; and its
- * answers where very many are as near, or few and many are within reach.
+/* The number of candidates of a nearest join in difficult cases: k is larger
+ * than the number of features; a polygon of very many segments; points far from
+ * all features; all features excluded by their class; copies in one place. Also
+ * the answers if very many features are equally near, or if the number of
+ * features in reach varies.
  * Kind: degenerate, large. */
 #include "../references.h"
 
@@ -11,13 +12,13 @@
 
 #define TEETH 5000
 
-/* What a join looked at. */
+/* number of candidates and size of the index of a join */
 struct join_work
 {
     int64_t n_candidates, n_points_searched, index_bytes;
 };
 
-/* 0 where the backend has no device. */
+/* Joins with a backend; returns 0 if it has no device. */
 static int join_on(const char *backend, const struct join_trial *t,
                    struct oj_matches *out, struct join_work *work)
 {
@@ -38,9 +39,10 @@ static int join_on(const char *backend, const struct join_trial *t,
     return 1;
 }
 
-/* --- more than there are -------------------------------------------------- */
+/* --- k larger than the number of features --------------------------------- */
 
-/* A comb of teeth that point upwards, and one that points down, above. */
+/* Adds a comb-shaped polygon of TEETH teeth; height > 0: they point upwards, <
+ * 0: downwards. */
 static void add_comb(struct oj_flat_buf *buf, double y, double height)
 {
     double *xy = oj_malloc(4 * TEETH + 8, sizeof *xy);
@@ -60,8 +62,9 @@ static void add_comb(struct oj_flat_buf *buf, double y, double height)
     oj_free(xy);
 }
 
-/* Half of them on one place, the others in a row above the first comb. */
-static void add_asked(struct oj_flat_buf *input)
+/* Adds input points: half of them in one place, the others in a row above the
+ * first comb. */
+static void add_points_above_comb(struct oj_flat_buf *input)
 {
     for (int i = 0; i < 600; i++)
         add_point(input, i % 2 ? 5000.0 : 15.0 * i, 12.0 + i % 7);
@@ -95,7 +98,7 @@ TEST(more_than_there_are)
         for (int i = 0; i < 3 && c % 2; i++)
             add_square(&join, 1e6 * i + 1e6, 0.0, 1e6 * i + 1e6 + 5.0, 5.0);
         must(oj_flat_buf_add_null(&join, join.n_features, &error));
-        add_asked(&input);
+        add_points_above_comb(&input);
         t = trial_of(&join, &input, n_in_reach, reach);
         (void)join_on("cpu", &t, &few, &least);
         t.relation.k = n_in_reach + 2;
@@ -114,10 +117,10 @@ TEST(more_than_there_are)
 
 /* --- far away ------------------------------------------------------------- */
 
-/* Points spread more widely than the squares, and far from all of these: a
- * group of them has few squares that can be among the nearest, whatever k is.
- * Without bounds of corners there are 27 times k candidates a row, with them
- * three times k. */
+/* The points are farther apart than the squares and far from all of them: for a
+ * group of points, only few squares can be among the nearest, whatever k is.
+ * With bounds by corners a row has about 3 k candidates; without them it would
+ * have 27 k. */
 TEST(far_from_all)
 {
     LAYER join = {0}, input = {0};
@@ -192,9 +195,9 @@ TEST_LOOP(far_points_are_not_searched, 0, 6)
 
 /* --- one class ------------------------------------------------------------ */
 
-/* All features are of one class: rows of it have no pair, and others leave no
- * feature out.  Searched for one by one, the first would look at all features:
- * some minutes. */
+/* All features have one class: rows of this class have no pairs, and others
+ * exclude no feature. If candidates were tested one by one, the former would
+ * test all features, which would take minutes. */
 TEST_LOOP(all_of_one_class, 0, 2)
 {
     enum
@@ -239,7 +242,7 @@ TEST_LOOP(all_of_one_class, 0, 2)
 
 /* --- copies --------------------------------------------------------------- */
 
-/* A square, or one with a hole, and how many of it. */
+/* Adds n copies of a square, or of a square with a hole. */
 static void add_stack(struct oj_flat_buf *join, double x, int with_hole, int n)
 {
     double shell[] = {x, 0, x + 9, 0, x + 9, 9, x, 9, x, 0};
@@ -255,9 +258,9 @@ static void add_stack(struct oj_flat_buf *join, double x, int with_hole, int n)
     }
 }
 
-/* Of 2,000 copies the index keeps what it keeps of few, but for the list of
- * their rings; one that only begins like them is no copy, and others with holes
- * come after them. */
+/* For 2,000 copies the index is as large as for a few, except for the list of
+ * their rings. A feature that only begins like the copies is no copy; other
+ * features with holes follow them. */
 TEST(stacks)
 {
     LAYER input = {0};
@@ -298,7 +301,7 @@ TEST(stacks)
     }
 }
 
-/* --- as near -------------------------------------------------------------- */
+/* --- equally near --------------------------------------------------------- */
 
 static void check_ties(const struct join_trial *t, const struct oj_matches *out,
                        const char *backend)
@@ -330,7 +333,7 @@ static void check_ties(const struct join_trial *t, const struct oj_matches *out,
     }
 }
 
-/* Squares side by side, some of them several times, with holes or across
+/* Adds adjacent squares, some of them several times, with holes, or across
  * others. */
 static void add_squares(struct oj_flat_buf *join, int n_copies)
 {
@@ -347,8 +350,8 @@ static void add_squares(struct oj_flat_buf *join, int n_copies)
     add_line(join, -20.0, 0.0, -20.0, 70.0);
 }
 
-/* And points on all their corners, edges and middles. An emulated device takes
- * long for many copies, of which test_cuda_layers has more. */
+/* All ties of points on corners, edges and centres of squares. Few copies on an
+ * emulated device, because they take long; test_cuda_layers has more. */
 TEST_LOOP(all_that_are_as_near, 0, 2)
 {
     static const double reaches[] = {0.0, 5.0, 30.0, INFINITY};
@@ -373,8 +376,8 @@ TEST_LOOP(all_that_are_as_near, 0, 2)
 
 /* --- few and many within reach -------------------------------------------- */
 
-/* Lots in a street of squares, with stacks of n_copies on some places and a
- * block of narrow ones, of which points have many. */
+/* Adds squares in a row, with stacks of n_copies squares in some places, and a
+ * block of narrow ones of which many are near a point. */
 static void add_uneven_lots(struct oj_flat_buf *join, int n_copies)
 {
     for (int i = 0; i < 300; i++)
@@ -390,8 +393,9 @@ static void add_uneven_lots(struct oj_flat_buf *join, int n_copies)
     must(oj_flat_buf_add_null(join, join->n_features, &error));
 }
 
-/* All within reach of points, in any order of tie, from runs of points with few
- * features to runs with many and back; with a reach of each row, too. */
+/* All features within reach of points, in any tie order. Consecutive points
+ * have few, then many, then few features in reach; also with a maximum distance
+ * per row. */
 TEST_LOOP(few_and_many_within, 0, 12)
 {
     static const double reaches[] = {0.0, 2.0, 7.0};

@@ -1,7 +1,7 @@
-/* Joins of points that are mostly far from a sparse layer: the mask of what is
- * within the distance leaves most of them out and none that has a pair, and the
- * answers are those of the plain way.
- * Kind: property, degenerate.  OGRJOIN_TEST_LONG=1 runs fifty times as long;
+/* Joins of points that are mostly far from a sparse layer: the mask of the area
+ * within reach excludes most points and none that has a pair; answers equal a
+ * plain computation.
+ * Kind: property, degenerate. OGRJOIN_TEST_LONG=1 runs fifty times as long;
  * OGRJOIN_TEST_SEED=n begins with the round that failed. */
 #include "../references.h"
 
@@ -13,7 +13,8 @@
 
 static int64_t n_masks, n_near, n_left_out, n_points;
 
-/* Features in a few places of a wide plane; points beside them and anywhere. */
+/* Makes features in few places of a wide plane, and points beside them and
+ * anywhere. */
 static void make_sparse(struct join_trial *t, double wide)
 {
     struct scene scene = pick_scene();
@@ -69,7 +70,7 @@ TEST(sparse_layers_lose_no_pair)
         make_sparse(&t, pow(10.0, 1 + pick(6)));
         n = t.join.n_features;
         plain_ask(&t.relation, &(struct scene){.scale = 1.0, .extent = 1}, 4);
-        /* distances that occur, so that pairs lie on the bound */
+        /* use distances that occur, so that pairs lie exactly at the limit */
         matrix = plain_matrix(&t.input, &t.join, t.relation.distance_to);
         t.relation.max_distance = 0.0;
         t.relation.min_distance = 0.0;
@@ -85,7 +86,7 @@ TEST(sparse_layers_lose_no_pair)
         oj_free(matrix);
         trial_free(&t);
     }
-    /* the rounds must have reached what they are made for */
+    /* the rounds must have covered the cases they are made for */
     ck_assert_int_gt(n_masks, 100);
     ck_assert_int_gt(n_near, 100);
     ck_assert_int_gt(n_left_out, n_points / 4);
@@ -117,7 +118,8 @@ TEST(layers_that_fill_their_frame_exclude_points_outside)
     oj_reach_mask_free(&mask);
 }
 
-/* Two points far apart along one axis: few columns of cells, or few rows. */
+/* Two points far apart along one axis: the mask has few columns, or few rows.
+ */
 TEST(long_frames_have_small_masks)
 {
     for (int is_tall = 0; is_tall < 2; is_tall++)

@@ -1,13 +1,14 @@
-/* The backend cuda_quadrant gives the answers of cpu, to the last bit: random
- * layers, quadrants of every size, batches, little memory; what it does not
- * answer it refuses.  Skipped where no GPU can be used.
- * Kind: property, degenerate, memory.  OGRJOIN_TEST_ROUNDS=n for more. */
+/* The backend cuda_quadrant has the answers of the backend cpu, bit for bit:
+ * random layers, quadrants of every size, batches, little memory. It refuses
+ * joins that it does not support. Skipped if no GPU can be used.
+ * Kind: property, degenerate, memory. OGRJOIN_TEST_ROUNDS=n runs more rounds.
+ */
 #include "../references.h"
 
 #include "../join_trial.h"
 #include "../run_device_tests.h"
 
-/* The input is of points alone. */
+/* Makes a join whose input has only points. */
 static void make_job(struct join_trial *job, int most_join, int most_input)
 {
     static const double reaches[] = {0.0, 0.5, 1.0, 3.0, 50.0, 1e9};
@@ -37,7 +38,7 @@ TEST(random_sides)
     }
 }
 
-/* An answer, or a clear error. */
+/* The answer is right, or there is an error. */
 TEST(little_memory)
 {
     int64_t n_rounds = rounds(32) / 32 + 1;

@@ -1,9 +1,10 @@
-/* The backends of G-PICS' method and of the kept index give the answers of cpu,
- * to the last bit: random points with ties and clusters, all conditions that
- * they take, also after points of the join side have moved; so does
- * libspatialindex after moves.  The trees are what they must be inside after
- * each update, and a lack of memory is an error.
- * Kind: property, degenerate, memory.  OGRJOIN_TEST_ROUNDS=n for more. */
+/* The backends of G-PICS and of the kept index have the answers of the backend
+ * cpu, bit for bit: random points with ties and clusters, all supported
+ * conditions, also after points of the join side have moved. So has
+ * libspatialindex after moves. After each update the trees are consistent, and
+ * a lack of memory gives an error.
+ * Kind: property, degenerate, memory. OGRJOIN_TEST_ROUNDS=n runs more rounds.
+ */
 #include "../references.h"
 
 #include "../join_trial.h"
@@ -19,13 +20,14 @@ static const char *const backends[] = {
 enum
 {
     N_BACKENDS = sizeof backends / sizeof *backends,
-    N_EXACT = N_BACKENDS - 1, /* the last one rounds as GEOS does */
+    N_EXACT = N_BACKENDS - 1, /* the last backend rounds distances like GEOS */
     MOST_POINTS = 3000
 };
 
 /* --- points --------------------------------------------------------------- */
 
-/* A place: on a lattice, in a cluster, on a line, or far away. */
+/* Returns a random place: on a lattice, in a cluster, on a line, or far away.
+ */
 static void pick_place(int kind, double *x, double *y)
 {
     *x = kind == 0 ? pick(40) : between(0.0, 40.0);
@@ -40,7 +42,7 @@ static void pick_place(int kind, double *x, double *y)
     if (kind == 3 && one_in(50))
         *x = any_size(20, 60);
     if (kind == 4 && one_in(2))
-        *x = *y = 5.0; /* coincident points, which no cut separates */
+        *x = *y = 5.0; /* coincident points, which no split can separate */
 }
 
 static void add_points(struct oj_flat_buf *buf, int n, int kind)
@@ -61,7 +63,7 @@ static int pick_size(int most)
     return one_in(12) ? pick(3) : one_in(3) ? pick(most) : pick(most / 10);
 }
 
-/* A join that the methods take. */
+/* Makes a join that the methods support. */
 static void make_trial(struct join_trial *t, int kind)
 {
     static const double reaches[] = {0.0, 0.5, 1.0, 3.0, 50.0, INFINITY};
@@ -108,8 +110,8 @@ static struct oj_options pick_options(void)
                                .quadrant_size = sizes[pick(6)]};
 }
 
-/* 1 if a backend may refuse the join: the kept index has ids of its own where
- * FIDs have gaps. */
+/* 1 if a backend may refuse the join: the kept index uses its own ids if FIDs
+ * have gaps. */
 static int may_refuse(const struct join_trial *t, const char *backend)
 {
     return strncmp(backend, "live", 4) == 0 &&
@@ -154,10 +156,10 @@ TEST(as_cpu)
 
 /* --- moves ---------------------------------------------------------------- */
 
-/* A layer whose points move. */
+/* a layer whose points move */
 struct moving
 {
-    double *x[2], *y[2]; /* before and after the last move */
+    double *x[2], *y[2]; /* coordinates before and after the last move */
     int now;
     int32_t *feature;
     int64_t n;
@@ -182,7 +184,7 @@ static void start_moving(struct moving *m, const struct oj_flat *from)
     m->flat = *from;
 }
 
-/* Moves some points, each with its own kind of move. */
+/* Moves some points; each round has its own kind of move. */
 static void move_some(struct moving *m, int kind)
 {
     int64_t n = m->flat.n_features;
@@ -198,17 +200,17 @@ static void move_some(struct moving *m, int kind)
         {
             if (how == 0 || x != x)
                 pick_place(kind, &x, &y);
-            else if (how == 1) /* small steps */
+            else if (how == 1) /* small moves */
             {
                 x += between(-0.1, 0.1);
                 y += between(-0.1, 0.1);
             }
-            else if (how == 2) /* all to one place */
+            else if (how == 2) /* all move to one place */
             {
                 x = at_x;
                 y = at_y;
             }
-            else if (how == 3) /* all out of the extent */
+            else if (how == 3) /* all move out of the extent */
                 x += 100.0;
             else if (how == 4) /* removed */
                 x = y = (double)NAN;
@@ -257,7 +259,8 @@ TEST(moves)
         struct moving m;
         oj_status status;
         make_trial(&t, kind);
-        /* libspatialindex needs a first point, and GEOS rounds squares */
+        /* libspatialindex needs at least one point, and GEOS rounds squared
+         * distances */
         if (b == N_EXACT && (t.join.n_features < 10 || kind == 3))
             b = 0;
         status = oj_join_open(&t.join, &t.relation, backends[b], &options,
@@ -283,7 +286,7 @@ TEST(moves)
     ck_assert_int_gt(n_moves, 1000);
 }
 
-/* Backends without updates refuse them, and can go on. */
+/* Backends without updates refuse a move and remain usable. */
 TEST(no_moves)
 {
     static const char *const others[] = {"cpu", "geos", "zlists", "quadrant"};
@@ -369,7 +372,7 @@ static void check_leaf(struct tree_check *c, int32_t at)
     c->n_leaves++;
 }
 
-/* Checks what is below a node; returns its number of points. */
+/* Checks the subtree below a node; returns its number of points. */
 static int64_t check_node(struct tree_check *c, int32_t at, int32_t parent,
                           int level)
 {
@@ -440,7 +443,7 @@ TEST(structure)
 
 /* --- memory --------------------------------------------------------------- */
 
-/* The n-th allocation of a move fails: a clear error, and the join can be
+/* The n-th allocation of a move fails: the join returns an error and can be
  * closed. */
 TEST_LOOP(moves_without_memory, 0, N_EXACT)
 {

@@ -1,14 +1,14 @@
-/** Random features of every kind on a small lattice of whole numbers, where
- *  touching, shared edges and collinear overlaps are the normal case.  Include
- *  once, after references.h and random_numbers.h. */
+/** Random features of every kind on a small integer lattice, on which touching
+ * shapes, shared edges and collinear overlaps are frequent. Include once, after
+ * references.h and random_numbers.h. */
 #ifndef RANDOM_SHAPES_H
 #define RANDOM_SHAPES_H
 
 #include "../random_numbers.h"
 #include "../references.h"
 
-/* Where lattice point (i, j) lies: steps of one, or of a third far from the
- * origin, so that coordinates round, too. */
+/* Position of lattice point (i, j): steps of one, or of a third far from the
+ * origin, so that coordinates are also rounded. */
 struct shape_lattice
 {
     int size;
@@ -36,8 +36,8 @@ static inline void corner(struct corners *c, const struct shape_lattice *l,
     c->n++;
 }
 
-/* From the last corner to (i, j), all lattice points between when dense and
- * the way is along an axis. */
+/* Adds vertices from the last corner to (i, j): if dense, all lattice points
+ * between, for a path along an axis. */
 static inline void walk(struct corners *c, const struct shape_lattice *l,
                         int *at_i, int *at_j, int i, int j, int dense)
 {
@@ -53,7 +53,7 @@ static inline void walk(struct corners *c, const struct shape_lattice *l,
     *at_j = j;
 }
 
-/* A rectangle, sometimes with one corner cut off or notched. */
+/* Adds a rectangle, sometimes with a corner cut off or notched. */
 static inline void add_rectangle(struct oj_flat_buf *buf,
                                  const struct shape_lattice *l, int i0, int j0,
                                  int i1, int j1, int dense)
@@ -75,7 +75,7 @@ static inline void add_rectangle(struct oj_flat_buf *buf,
     }
     walk(&c, l, &i, &j, i0, j1, dense);
     walk(&c, l, &i, &j, i0, j0, dense);
-    if (pick(2)) /* the other way round */
+    if (pick(2)) /* in reverse order */
     {
         for (int a = 0, b = c.n - 1; a < b; a++, b--)
         {
@@ -95,7 +95,7 @@ static inline int less_one(int n)
     return n > 1 ? n - 1 : 1;
 }
 
-/* A rectangle with up to two holes that may touch, or a triangle. */
+/* Adds a rectangle with up to two holes that may touch, or a triangle. */
 static inline void add_polygon(struct oj_flat_buf *buf,
                                const struct shape_lattice *l)
 {
@@ -117,7 +117,7 @@ static inline void add_polygon(struct oj_flat_buf *buf,
         return;
     }
     add_rectangle(buf, l, i0, j0, i0 + width, j0 + height, dense);
-    /* within the box of the shell: left to right, apart or touching */
+    /* within the box of the shell, from left to right: disjoint or touching */
     for (int hole = pick(3), i = i0; hole > 0 && height > 2; hole--)
     {
         int room = i0 + width - 2 - i, j = j0 + 1 + pick(height - 2);
@@ -128,7 +128,8 @@ static inline void add_polygon(struct oj_flat_buf *buf,
     }
 }
 
-/* Any corners, now and then of several rings: mostly broken. */
+/* Adds a polygon with random vertices, sometimes of several rings: mostly
+ * invalid. */
 static inline void add_wild_polygon(struct oj_flat_buf *buf,
                                     const struct shape_lattice *l)
 {
@@ -193,7 +194,7 @@ static inline unsigned some_kind(void)
     return 1u << pick(3);
 }
 
-/* n features of any kinds; a few have no parts. */
+/* Adds n features of any kinds; a few have no parts. */
 static inline void add_shapes(struct oj_flat_buf *buf,
                               const struct shape_lattice *l, int n)
 {

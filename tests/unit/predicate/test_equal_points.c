@@ -1,7 +1,7 @@
-/* Points with points by predicates: the pairs are those with equal coordinates,
- * 0 and -0 among them, that the conditions of the join let pass, in the order
- * of their FIDs; whatever the threads.
- * Kind: property, degenerate.  OGRJOIN_TEST_LONG=1 runs fifty times as long;
+/* Joins of points with points by predicates: the pairs are those with equal
+ * coordinates (0 equals -0) that fulfil the conditions of the join, in the
+ * order of FIDs, for any number of threads.
+ * Kind: property, degenerate. OGRJOIN_TEST_LONG=1 runs fifty times as long;
  * OGRJOIN_TEST_SEED=n begins with the round that failed. */
 #include "../references.h"
 
@@ -20,7 +20,8 @@ static const enum oj_op ops[] = {OJ_OP_BBOX,
 
 static int64_t n_pairs, n_of_zeros, n_lists;
 
-/* Few places, so that many points coincide; zeros of both signs. */
+/* Adds points in few places, so that many coincide, with zeros of both signs.
+ */
 static void add_places(struct oj_flat_buf *buf, int n)
 {
     int extent = 1 + pick(30);
@@ -35,7 +36,7 @@ static void add_places(struct oj_flat_buf *buf, int n)
     }
 }
 
-/* By FID, in which no two are equal. */
+/* The pairs of a row are sorted by FID; no two FIDs are equal. */
 static void check_row(const struct join_trial *t, int64_t row,
                       const struct oj_matches *m)
 {
@@ -106,7 +107,7 @@ TEST(pairs_are_those_of_a_plain_loop)
         oj_free(input_fid);
         trial_free(&t);
     }
-    /* the rounds must have reached what they are made for */
+    /* the rounds must have covered the cases they are made for */
     ck_assert_int_gt(n_pairs, 1000);
     ck_assert_int_gt(n_of_zeros, 100);
     ck_assert_int_gt(n_lists, 100);

@@ -1,7 +1,8 @@
-/* The predicates of the cpu backend, pair by pair against exact arithmetic.
- * Kinds: property, degenerate.  Layers are random features on a small lattice;
- * every join, any kinds on both sides, both ways round, threads and batches
- * that must not matter, sizes of coordinates that overflow, exclusions. */
+/* The predicates of the backend cpu are compared with exact arithmetic, pair by
+ * pair. Layers are random features on a small lattice; every join, any kinds on
+ * both sides, both orders; threads and batches must not matter; coordinates
+ * whose products overflow; exclusions.
+ * Kinds: property, degenerate. */
 #include "../references.h"
 
 #include "../../../algs/foundations/relation/oj_index.h"
@@ -27,7 +28,7 @@ static struct oj_relation some_relation(enum oj_op op)
     return relation;
 }
 
-/* Runs the family itself, so that it is asked whatever the kinds are. */
+/* Calls the engine itself, whatever the kinds of features are. */
 static oj_status run_family(const struct oj_relation *relation,
                             const struct oj_flat *input,
                             const struct oj_flat *join_side,
@@ -96,7 +97,8 @@ static void check_pairs(const struct oj_relation *relation,
     }
 }
 
-/* The rows of a batch, one by one or in two batches, are the same. */
+/* Asserts that the rows of a batch have equal pairs one by one, and in two
+ * batches. */
 static void check_cuts(const struct oj_relation *relation,
                        const struct oj_flat *input,
                        const struct oj_flat *join_side,
@@ -182,8 +184,7 @@ TEST(every_join)
     ck_assert_int_gt(n_held, n_checked / 50);
 }
 
-/* Pairs of the layer with itself that an exclusion takes out are those that are
- * missing. */
+/* A self join with an exclusion lacks exactly the excluded pairs. */
 TEST(exclusions)
 {
     LAYER a = {0};
@@ -218,7 +219,7 @@ TEST(exclusions)
     }
 }
 
-/* Coordinates whose products over- or underflow: what is said of a row does not
+/* Coordinates whose products over- or underflow: the result of a row does not
  * depend on the rows before it. */
 TEST_LOOP(extreme_sizes, 0, 6)
 {

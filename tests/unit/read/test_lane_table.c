@@ -1,4 +1,5 @@
-/* Kind: unit. The table of lanes: who may read and write what. */
+/* The table of lanes: which lane may read and write which datasets.
+ * Kind: unit. */
 #include "../run_tests.h"
 
 #include "../../../flatten/read/oj_lane_table.h"
@@ -22,7 +23,8 @@ static unsigned reading(const char *driver, unsigned facts)
     for (int i = 0; i < OJ_N_LANES; i++)
         built |= oj_lane_at(i)->reads != NULL ? 1u << i : 0;
     ck_assert_int_eq(oj_lanes_that_read(&dataset) & ~built, 0);
-    /* What this build lacks counts as there, so that one table serves all. */
+    /* lanes that this build lacks count as present, so that one table is enough
+     */
     return oj_lanes_that_read(&dataset) | (~built & OJ_LANES_ALL);
 }
 
@@ -34,7 +36,7 @@ static const char *writing(const char *driver, const char *path, unsigned facts)
     return row != NULL ? row->name : "";
 }
 
-/* Each fact that a lane needs, left out once. */
+/* Each requirement of a lane is violated in turn. */
 TEST(what_is_read)
 {
     const unsigned missing[] = {OJ_LANE_WHOLE_LAYER, OJ_LANE_SOLE_LAYER,
@@ -85,7 +87,7 @@ TEST(what_is_written)
     ck_assert_str_eq(writing("GeoJSON", "a.fgb", new_file), "");
 }
 
-/* A database is not asked for its layers. */
+/* The layers of a database are not listed. */
 TEST(facts_that_matter)
 {
     ck_assert_int_ne(
@@ -98,7 +100,7 @@ TEST(facts_that_matter)
     ck_assert_int_eq(oj_lane_facts_that_matter(NULL), OJ_LANE_SOUND_STREAM);
 }
 
-/* OGRJOIN_LANES is about the lanes of formats. */
+/* OGRJOIN_LANES switches lanes of formats off, and no others. */
 TEST(switched_off)
 {
     CPLSetConfigOption("OGRJOIN_LANES", "NO");

@@ -1,6 +1,7 @@
-/* Kinds: degenerate, memory. What the layer reader and writer do with broken
- * files, rows that cannot be written, places that a CRS does not have, too
- * little memory, and batches that another thread frees. */
+/* The layer reader and writer with broken files, rows that cannot be written,
+ * places outside of a CRS, too little memory, and batches that another thread
+ * frees.
+ * Kinds: degenerate, memory. */
 #include "../layers.h"
 #include "../run_tests.h"
 
@@ -31,7 +32,7 @@ static struct oj_read_options reading(int use_lanes, int64_t batch_rows)
     return options;
 }
 
-/* Reads to the end or to an error; *n_rows: rows that came before. */
+/* Reads until the end or an error; *n_rows: number of rows read before. */
 static oj_status read_layer(OGRLayerH layer,
                             const struct oj_read_options *options,
                             int64_t *n_rows, struct oj_error *err)
@@ -54,7 +55,8 @@ static oj_status read_layer(OGRLayerH layer,
 
 static GDALDatasetH make_points(const char *driver, const char *path, int n)
 {
-    int n_fields = N_SIMPLE_FIELDS - (driver[0] == 'E'); /* no binaries */
+    /* this driver has no binary fields */
+    int n_fields = N_SIMPLE_FIELDS - (driver[0] == 'E');
     GDALDatasetH dataset =
         make_layer(driver, path, n_fields, wkbPoint,
                    strlen(driver) > 10 || driver[0] == 'M' ? NULL : no_index);
@@ -66,7 +68,8 @@ static GDALDatasetH make_points(const char *driver, const char *path, int n)
 
 /* ---- broken files ------------------------------------------------------- */
 
-/* Blobs in a GeoPackage: "GP", version, flags, SRS, then WKB. */
+/* Invalid blobs of geometries in a GeoPackage: "GP", version, flags, SRS, then
+ * WKB. */
 TEST_LOOP(degenerate_broken_geometry_names_its_feature, 0, 16)
 {
     static const char *const blobs[] = {
@@ -74,7 +77,8 @@ TEST_LOOP(degenerate_broken_geometry_names_its_feature, 0, 16)
         "X'47500001000000000101000000000000000000'",     /* cut */
         "X'475000010000000001630000000000000000'",       /* type 99 */
         "X'475000010000000001020000000000001000000000'", /* too many */
-        "X'58580001000000000101000000'", /* not a GeoPackage's */
+        "X'58580001000000000101000000'", /* not the header of a GeoPackage
+                                            geometry */
         "X''",
         "'POINT (1 2)'",
         "17"};
@@ -91,16 +95,16 @@ TEST_LOOP(degenerate_broken_geometry_names_its_feature, 0, 16)
     ck_assert_int_eq(read_layer(first_layer(in), &options, &n, &err),
                      OJ_ERR_DATA);
     ck_assert_msg(strstr(err.message, "feature 33") != NULL, "%s", err.message);
-    /* rows from 21 on come with a batch that may be handed out before the
-     * broken row is looked at a second time */
+    /* rows from 21 on are in a batch that may be returned before the broken row
+     * is read again */
     ck_assert_int_ge(n, 20);
     GDALClose(in);
     VSIUnlink(path);
 }
 
-/* kind 0: bytes missing at the end, 1: zeros, 2: noise in the middle, without
- * the star that marks a deleted row in a DBF file. */
-static void damage(const char *path, int kind)
+/* Damages a file. kind 0: truncates it; 1: zeros, 2: noise in the middle,
+ * without the asterisk that marks a deleted row in a DBF file. */
+static void damage_file(const char *path, int kind)
 {
     VSILFILE *file = VSIFOpenL(path, "r+b");
     unsigned char bytes[8192];
@@ -140,14 +144,14 @@ TEST_LOOP(degenerate_broken_files_are_never_short_layers, 0, 24)
     struct oj_error err = {OJ_OK, ""};
     int64_t n = 0;
     GDALClose(in);
-    damage(files[f].damaged, kind);
+    damage_file(files[f].damaged, kind);
     CPLPushErrorHandler(CPLQuietErrorHandler);
     in = GDALOpenEx(files[f].path, GDAL_OF_VECTOR, NULL, NULL, NULL);
     if (in != NULL && GDALDatasetGetLayerCount(in) > 0)
     {
         oj_status status = read_layer(first_layer(in), &options, &n, &err);
-        /* zeros and noise may be rows like others in formats that have no
-         * structure there; but rows are never missing without a word */
+        /* in formats without structure, zeros and noise may be valid rows; but
+         * no row may be missing without an error */
         ck_assert_msg(status == OJ_ERR_IO || status == OJ_ERR_DATA ||
                           (status == OJ_OK && n == 20000),
                       "%s: %lld rows", files[f].damaged, (long long)n);
@@ -185,7 +189,8 @@ TEST_LOOP(degenerate_layers_without_rows_geometry_or_fields, 0, 2)
 
 /* ---- filters ------------------------------------------------------------ */
 
-/* A box that only the boxes of two lines touch: not their rows. */
+/* Only the bounding boxes of two lines touch the filter, so their rows are not
+ * read. */
 TEST_LOOP(unit_spatial_filter_is_exact, 0, 2)
 {
     const char *path = "/vsimem/lines.gpkg";
@@ -223,7 +228,7 @@ TEST_LOOP(degenerate_refused_rows_say_why, 0, 2)
     int32_t none[3] = {-1, -1, -1};
     add_points(first_layer(in), 3, 0);
     add_points(first_layer(out), 3, 0);
-    if (_i == 0) /* a layer that is open for reading */
+    if (_i == 0) /* a layer that is open for reading only */
         out = reopen(out, path);
     options.columns = &column;
     options.n_columns = 1;
@@ -243,9 +248,9 @@ TEST_LOOP(degenerate_refused_rows_say_why, 0, 2)
         OJ_ERR_IO);
     ck_assert_msg(strstr(err.message, "input feature 1") != NULL, "%s",
                   err.message);
-    if (_i == 1) /* the FID is taken */
+    if (_i == 1) /* the FID is in use */
         ck_assert_msg(strstr(err.message, "UNIQUE") != NULL, "%s", err.message);
-    matches.n_rows = 4; /* more than the batch has */
+    matches.n_rows = 4; /* more rows than the batch has */
     ck_assert_int_eq(
         oj_layer_writer_write(writer, &batch, 0, &matches, NULL, &err),
         OJ_ERR_INTERNAL);
@@ -259,7 +264,7 @@ TEST_LOOP(degenerate_refused_rows_say_why, 0, 2)
 
 /* ---- reprojection ------------------------------------------------------- */
 
-static OGRSpatialReferenceH crs(int code)
+static OGRSpatialReferenceH crs_of_epsg(int code)
 {
     OGRSpatialReferenceH srs = OSRNewSpatialReference(NULL);
     ck_assert_int_eq(OSRImportFromEPSG(srs, code), OGRERR_NONE);
@@ -267,7 +272,7 @@ static OGRSpatialReferenceH crs(int code)
     return srs;
 }
 
-/* Row 2 is no place on Earth, row 3 has no geometry, row 4 an empty one. */
+/* Row 2 is not a place on Earth, row 3 has no geometry, row 4 an empty one. */
 TEST_LOOP(degenerate_reprojection, 0, 4)
 {
     static const char *const shapes[] = {"POINT (10 50)",
@@ -283,7 +288,7 @@ TEST_LOOP(degenerate_reprojection, 0, 4)
     const int carried = _i / 2;
     GDALDatasetH in =
         make_layer("Memory", "", N_SIMPLE_FIELDS, wkbUnknown, NULL);
-    OGRSpatialReferenceH from = crs(4326), to = crs(3035);
+    OGRSpatialReferenceH from = crs_of_epsg(4326), to = crs_of_epsg(3035);
     OGRCoordinateTransformationH way = OCTNewCoordinateTransformation(from, to);
     struct oj_read_options options = reading(1, 100);
     struct oj_read_counts counts;
@@ -357,7 +362,7 @@ static void *free_batches(void *batches)
     return NULL;
 }
 
-/* Slices of the same chunk end on two threads at once. */
+/* Two slices of one chunk are freed on two threads at once. */
 TEST_LOOP(unit_batches_end_on_other_threads, 0, 4)
 {
     static const char *const drivers[] = {"GPKG", "FlatGeobuf"};
@@ -389,8 +394,9 @@ TEST_LOOP(unit_batches_end_on_other_threads, 0, 4)
     VSIUnlink(path);
 }
 
-static oj_status read_both(OGRLayerH layer, const struct oj_read_options *o,
-                           struct oj_error *err)
+static oj_status read_layer_twice(OGRLayerH layer,
+                                  const struct oj_read_options *o,
+                                  struct oj_error *err)
 {
     LAYER flat = {0};
     struct oj_table *table = NULL;
@@ -426,7 +432,7 @@ TEST_LOOP(memory_every_allocation_may_fail, 0, 3)
         struct oj_error err = {OJ_OK, ""};
         oj_status status;
         oj_alloc_fail_at(n);
-        status = read_both(first_layer(in), &options, &err);
+        status = read_layer_twice(first_layer(in), &options, &err);
         oj_alloc_fail_at(0);
         if (status == OJ_OK)
         {

@@ -1,5 +1,5 @@
-/* Kinds: unit, degenerate. Columns in memory, and values that go to fields of
- * another type. */
+/* Columns in memory, and values that are stored in fields of another type.
+ * Kinds: unit, degenerate. */
 #include "../layers.h"
 #include "../run_tests.h"
 
@@ -27,7 +27,7 @@ static struct oj_read_options reading(int use_lanes)
     return options;
 }
 
-/* Every value comes out of the table as it was in the feature. */
+/* Every value is read from the table as it was in the feature. */
 TEST_LOOP(unit_tables_give_back_what_they_got, 0, 3)
 {
     GDALDatasetH in =
@@ -86,10 +86,10 @@ TEST_LOOP(unit_tables_give_back_what_they_got, 0, 3)
     VSIUnlink("/vsimem/table.gpkg");
 }
 
-/* A value of one type into a field of another; the answer as OGR's text, NULL
- * as "-". The field held something before. */
-static const char *convert(OGRFieldType from, const OGRField *raw,
-                           OGRFieldType to, OGRFieldSubType subtype)
+/* Stores a value of one type in a field of another type, which has another
+ * value before. Returns the result as OGR writes it; NULL as "-". */
+static const char *convert_value(OGRFieldType from, const OGRField *raw,
+                                 OGRFieldType to, OGRFieldSubType subtype)
 {
     static char text[200];
     OGRFeatureDefnH defn = OGR_FD_Create("output");
@@ -128,37 +128,39 @@ TEST(unit_numbers_become_other_numbers_and_text)
     OGRField v;
     memset(&v, 0, sizeof v);
     v.Integer = -5;
-    ck_assert_str_eq(convert(OFTInteger, &v, OFTInteger64, OFSTNone), "-5");
-    ck_assert_str_eq(convert(OFTInteger, &v, OFTReal, OFSTNone), "-5");
-    ck_assert_str_eq(convert(OFTInteger, &v, OFTString, OFSTNone), "-5");
+    ck_assert_str_eq(convert_value(OFTInteger, &v, OFTInteger64, OFSTNone),
+                     "-5");
+    ck_assert_str_eq(convert_value(OFTInteger, &v, OFTReal, OFSTNone), "-5");
+    ck_assert_str_eq(convert_value(OFTInteger, &v, OFTString, OFSTNone), "-5");
     memset(&v, 0, sizeof v);
     v.Integer64 = 9007199254740993LL;
-    ck_assert_str_eq(convert(OFTInteger64, &v, OFTString, OFSTNone),
+    ck_assert_str_eq(convert_value(OFTInteger64, &v, OFTString, OFSTNone),
                      "9007199254740993");
-    ck_assert_str_eq(convert(OFTInteger64, &v, OFTInteger, OFSTNone), "-");
+    ck_assert_str_eq(convert_value(OFTInteger64, &v, OFTInteger, OFSTNone),
+                     "-");
     v.Integer64 = INT_MIN;
-    ck_assert_str_eq(convert(OFTInteger64, &v, OFTInteger, OFSTNone),
+    ck_assert_str_eq(convert_value(OFTInteger64, &v, OFTInteger, OFSTNone),
                      "-2147483648");
     memset(&v, 0, sizeof v);
     v.Real = 0.1;
-    ck_assert_str_eq(convert(OFTReal, &v, OFTString, OFSTNone), "0.1");
+    ck_assert_str_eq(convert_value(OFTReal, &v, OFTString, OFSTNone), "0.1");
     v.Real = 1.0 / 3.0;
-    ck_assert_double_eq(CPLAtof(convert(OFTReal, &v, OFTString, OFSTNone)),
-                        1.0 / 3.0);
+    ck_assert_double_eq(
+        CPLAtof(convert_value(OFTReal, &v, OFTString, OFSTNone)), 1.0 / 3.0);
     v.Real = DBL_MAX;
-    ck_assert_double_eq(CPLAtof(convert(OFTReal, &v, OFTString, OFSTNone)),
-                        DBL_MAX);
-    ck_assert_str_eq(convert(OFTReal, &v, OFTInteger, OFSTNone), "-");
-    ck_assert_str_eq(convert(OFTReal, &v, OFTInteger64, OFSTNone), "-");
+    ck_assert_double_eq(
+        CPLAtof(convert_value(OFTReal, &v, OFTString, OFSTNone)), DBL_MAX);
+    ck_assert_str_eq(convert_value(OFTReal, &v, OFTInteger, OFSTNone), "-");
+    ck_assert_str_eq(convert_value(OFTReal, &v, OFTInteger64, OFSTNone), "-");
     v.Real = 9223372036854775808.0;
-    ck_assert_str_eq(convert(OFTReal, &v, OFTInteger64, OFSTNone), "-");
+    ck_assert_str_eq(convert_value(OFTReal, &v, OFTInteger64, OFSTNone), "-");
     v.Real = -9223372036854775808.0;
-    ck_assert_str_eq(convert(OFTReal, &v, OFTInteger64, OFSTNone),
+    ck_assert_str_eq(convert_value(OFTReal, &v, OFTInteger64, OFSTNone),
                      "-9223372036854775808");
     v.Real = NAN;
-    ck_assert_str_eq(convert(OFTReal, &v, OFTInteger, OFSTNone), "-");
+    ck_assert_str_eq(convert_value(OFTReal, &v, OFTInteger, OFSTNone), "-");
     v.Real = -2.0;
-    ck_assert_str_eq(convert(OFTReal, &v, OFTInteger, OFSTNone), "-2");
+    ck_assert_str_eq(convert_value(OFTReal, &v, OFTInteger, OFSTNone), "-2");
 }
 
 TEST(unit_subtypes_keep_their_range)
@@ -166,9 +168,11 @@ TEST(unit_subtypes_keep_their_range)
     OGRField v;
     memset(&v, 0, sizeof v);
     v.Integer = 5;
-    ck_assert_str_eq(convert(OFTInteger, &v, OFTInteger, OFSTBoolean), "1");
+    ck_assert_str_eq(convert_value(OFTInteger, &v, OFTInteger, OFSTBoolean),
+                     "1");
     v.Integer = 100000;
-    ck_assert_str_eq(convert(OFTInteger, &v, OFTInteger, OFSTInt16), "32767");
+    ck_assert_str_eq(convert_value(OFTInteger, &v, OFTInteger, OFSTInt16),
+                     "32767");
 }
 
 TEST(degenerate_text_that_is_no_number_or_date)
@@ -176,12 +180,13 @@ TEST(degenerate_text_that_is_no_number_or_date)
     OGRField v;
     memset(&v, 0, sizeof v);
     v.String = "2020/02/03";
-    ck_assert_str_eq(convert(OFTString, &v, OFTDate, OFSTNone), "2020/02/03");
+    ck_assert_str_eq(convert_value(OFTString, &v, OFTDate, OFSTNone),
+                     "2020/02/03");
     v.String = "not a date";
-    ck_assert_str_eq(convert(OFTString, &v, OFTDate, OFSTNone), "-");
-    ck_assert_str_eq(convert(OFTString, &v, OFTDateTime, OFSTNone), "-");
+    ck_assert_str_eq(convert_value(OFTString, &v, OFTDate, OFSTNone), "-");
+    ck_assert_str_eq(convert_value(OFTString, &v, OFTDateTime, OFSTNone), "-");
     v.String = "12.5";
-    ck_assert_str_eq(convert(OFTString, &v, OFTReal, OFSTNone), "12.5");
+    ck_assert_str_eq(convert_value(OFTString, &v, OFTReal, OFSTNone), "12.5");
 }
 
 TEST(unit_times_and_lists)
@@ -199,34 +204,36 @@ TEST(unit_times_and_lists)
     v.Date.Minute = 5;
     v.Date.Second = 6.5f;
     v.Date.TZFlag = 100;
-    ck_assert_str_eq(convert(OFTDateTime, &v, OFTString, OFSTNone),
+    ck_assert_str_eq(convert_value(OFTDateTime, &v, OFTString, OFSTNone),
                      "2021/12/31 23:05:06.500+00");
-    ck_assert_str_eq(convert(OFTDateTime, &v, OFTDate, OFSTNone), "2021/12/31");
+    ck_assert_str_eq(convert_value(OFTDateTime, &v, OFTDate, OFSTNone),
+                     "2021/12/31");
     v.Date.Hour = v.Date.Minute = v.Date.TZFlag = 0;
     v.Date.Second = 0;
-    ck_assert_str_eq(convert(OFTDate, &v, OFTDateTime, OFSTNone),
+    ck_assert_str_eq(convert_value(OFTDate, &v, OFTDateTime, OFSTNone),
                      "2021/12/31 00:00:00");
     memset(&v, 0, sizeof v);
     v.IntegerList.nCount = 2;
     v.IntegerList.paList = ints;
-    ck_assert_str_eq(convert(OFTIntegerList, &v, OFTInteger64List, OFSTNone),
+    ck_assert_str_eq(
+        convert_value(OFTIntegerList, &v, OFTInteger64List, OFSTNone),
+        "(2:1,-2)");
+    ck_assert_str_eq(convert_value(OFTIntegerList, &v, OFTRealList, OFSTNone),
                      "(2:1,-2)");
-    ck_assert_str_eq(convert(OFTIntegerList, &v, OFTRealList, OFSTNone),
+    ck_assert_str_eq(convert_value(OFTIntegerList, &v, OFTStringList, OFSTNone),
                      "(2:1,-2)");
-    ck_assert_str_eq(convert(OFTIntegerList, &v, OFTStringList, OFSTNone),
-                     "(2:1,-2)");
-    ck_assert_str_eq(convert(OFTIntegerList, &v, OFTString, OFSTNone),
+    ck_assert_str_eq(convert_value(OFTIntegerList, &v, OFTString, OFSTNone),
                      "(2:1,-2)");
     v.Integer64List.paList = longs;
-    ck_assert_str_eq(convert(OFTInteger64List, &v, OFTRealList, OFSTNone),
+    ck_assert_str_eq(convert_value(OFTInteger64List, &v, OFTRealList, OFSTNone),
                      "(2:1099511627776,3)");
     v.RealList.paList = reals;
-    ck_assert_str_eq(convert(OFTRealList, &v, OFTStringList, OFSTNone),
+    ck_assert_str_eq(convert_value(OFTRealList, &v, OFTStringList, OFSTNone),
                      "(2:0.5,2)");
     v.StringList.paList = words;
-    ck_assert_str_eq(convert(OFTStringList, &v, OFTString, OFSTNone),
+    ck_assert_str_eq(convert_value(OFTStringList, &v, OFTString, OFSTNone),
                      "(2:x,y)");
-    ck_assert_str_eq(convert(OFTStringList, &v, OFTStringList, OFSTJSON),
+    ck_assert_str_eq(convert_value(OFTStringList, &v, OFTStringList, OFSTJSON),
                      "(2:x,y)");
 }
 
@@ -234,8 +241,8 @@ TEST(degenerate_null_and_unset)
 {
     OGRField v;
     OGR_RawField_SetNull(&v);
-    ck_assert_str_eq(convert(OFTInteger, &v, OFTString, OFSTNone), "-");
-    ck_assert_str_eq(convert(OFTString, &v, OFTString, OFSTNone), "-");
+    ck_assert_str_eq(convert_value(OFTInteger, &v, OFTString, OFSTNone), "-");
+    ck_assert_str_eq(convert_value(OFTString, &v, OFTString, OFSTNone), "-");
 }
 
 int main(void)

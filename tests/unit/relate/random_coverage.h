@@ -1,7 +1,7 @@
-/** Random coverages: the cells of a small grid in regions, whose polygons share
- *  the vertices and edges between them as neighbours do; two coverages of one
- *  grid share some borders and cross elsewhere.  Include once, after
- *  references.h and random_numbers.h. */
+/** Random coverages: the cells of a small grid form regions, whose polygons
+ * share all vertices and edges between them, as neighbours do. Two coverages of
+ * one grid share some borders and cross elsewhere. Include once, after
+ * references.h and random_numbers.h. */
 #ifndef RANDOM_COVERAGE_H
 #define RANDOM_COVERAGE_H
 
@@ -13,25 +13,25 @@
 #define COVERAGE_REGIONS (COVERAGE_MOST * COVERAGE_MOST)
 #define COVERAGE_RING 512
 
-/* Where the grid's points lie, and those between two of them. */
+/* Positions of the grid's points, and of points between two of them. */
 struct coverage_grid
 {
     int size;
     double x[COVERAGE_NODES][COVERAGE_NODES], y[COVERAGE_NODES][COVERAGE_NODES];
-    /* of the edge to the right (0) or up (1) of a grid point */
+    /* point on the edge to the right (0) or up (1) from a grid point */
     double between_x[COVERAGE_NODES][COVERAGE_NODES][2];
     double between_y[COVERAGE_NODES][COVERAGE_NODES][2];
     int has_between[COVERAGE_NODES][COVERAGE_NODES][2];
 };
 
-/* What is done to the polygons of a coverage, each once in so many times, or
- * never: 0. */
+/* Faults of the polygons of a coverage: each occurs once in this number of
+ * cases, 0: never. */
 struct coverage_faults
 {
-    int drops_between; /* T-junctions, slivers */
-    int moves_vertex;  /* by an ulp or by a little */
+    int drops_between; /* neighbours lack vertices: T-junctions, slivers */
+    int moves_vertex;  /* vertices are moved by an ulp or a little */
     int repeats_vertex;
-    int joins_regions; /* parts that touch, share edges, or are apart */
+    int joins_regions; /* parts may touch, share edges, or be disjoint */
     int spikes;        /* invalid */
 };
 
@@ -64,7 +64,7 @@ static inline void make_coverage_grid(struct coverage_grid *g, int is_straight)
     }
 }
 
-/* Cells belong to regions that grow from one cell each. */
+/* Assigns cells to regions, which grow from one cell each. */
 static inline int color_regions(const struct coverage_grid *g,
                                 int region[COVERAGE_MOST][COVERAGE_MOST],
                                 int n_regions)
@@ -100,8 +100,8 @@ static inline int color_regions(const struct coverage_grid *g,
     return n_regions;
 }
 
-/* The sides of cells that go around a region, counterclockwise: from a grid
- * point in direction 0: right, 1: up, 2: left, 3: down. */
+/* The sides of cells around a region, counterclockwise: from a grid point in
+ * direction 0: right, 1: up, 2: left, 3: down. */
 struct coverage_sides
 {
     uint8_t leaves[COVERAGE_NODES][COVERAGE_NODES][4];
@@ -150,7 +150,7 @@ static inline void put_ring_point(struct coverage_ring *ring, double x,
     ring->n++;
 }
 
-/* The point between the grid point i, j and the next one in a direction. */
+/* Adds the point between grid point (i, j) and the next one in a direction. */
 static inline void put_between(const struct coverage_grid *g,
                                const struct coverage_faults *faults,
                                struct coverage_ring *ring, int i, int j,
@@ -164,8 +164,8 @@ static inline void put_between(const struct coverage_grid *g,
                    g->between_y[u][v][direction % 2]);
 }
 
-/* Walks along sides from i, j on, and takes them away; where two ways go on, it
- * turns left or right. */
+/* Follows sides from (i, j) and removes them. If two sides continue, turns left
+ * or right. */
 static inline void walk_ring(const struct coverage_grid *g,
                              const struct coverage_faults *faults,
                              struct coverage_sides *sides, int i, int j,
@@ -190,8 +190,8 @@ static inline void walk_ring(const struct coverage_grid *g,
     } while (i != start_i || j != start_j || sides->leaves[i][j][direction]);
 }
 
-/* Turns the ring to begin elsewhere, or to go the other way, breaks it if it is
- * to be broken, and closes it. */
+/* Changes the ring's first vertex, or its direction; makes it invalid if
+ * required; and closes it. */
 static inline void finish_ring(const struct coverage_faults *faults,
                                struct coverage_ring *ring)
 {
@@ -237,7 +237,7 @@ static inline void finish_ring(const struct coverage_faults *faults,
     *ring = other;
 }
 
-/* The rings of a region: its shell, which is the largest, first. */
+/* Adds the rings of a region: first the largest, its shell. */
 static inline void add_region(struct oj_flat_buf *buf,
                               const struct coverage_grid *g,
                               const struct coverage_faults *faults,
@@ -270,7 +270,7 @@ static inline void add_region(struct oj_flat_buf *buf,
     }
 }
 
-/* One feature a region; some have several. */
+/* Adds one feature per region; some have several parts. */
 static inline void add_coverage(struct oj_flat_buf *buf,
                                 const struct coverage_grid *g,
                                 const struct coverage_faults *faults)

@@ -1,6 +1,6 @@
-/* Kind: property. The exact reference against GEOS's relate on random valid
- * geometries of one kind.  What the test suites of GEOS and JTS expect of it is
- * asserted by test_oracle. */
+/* The exact reference is compared with GEOS's relate on random valid geometries
+ * of one kind. test_oracle compares it with the test suites of GEOS and JTS.
+ * Kind: property. */
 #include "../../../algs/api/engine/oj_join.h"
 
 #include "../predicate/random_shapes.h"
@@ -15,7 +15,7 @@
 
 /* --- shapes for GEOS ------------------------------------------------------ */
 
-/* Text that grows; shapes here need less than 8 KB. */
+/* Growing text; shapes here need less than 8 KB. */
 struct shape_text
 {
     char at[8192];
@@ -33,7 +33,8 @@ add_text(struct shape_text *text, const char *format, ...)
     ck_assert(text->n < sizeof text->at);
 }
 
-/* The only feature, its parts of one kind, as WKT, coordinates times scale. */
+/* Writes the only feature, whose parts have one kind, as WKT with coordinates
+ * times scale. */
 static void write_shape(struct shape_text *text, const struct oj_flat *flat,
                         double scale)
 {
@@ -69,9 +70,9 @@ static GEOSGeometry *read_shape(const struct shape_text *text)
     return shape;
 }
 
-/* Parts of one kind, valid, and without lines that cross themselves: with those
- * GEOS's relate finds lines in common that are none, before 3.13, and does not
- * when the lines were cut at their nodes first. */
+/* Makes valid parts of one kind, without lines that cross themselves. For
+ * these, GEOS's relate before 3.13 finds common lines that do not exist, but
+ * not if the lines are first divided at their nodes. */
 static void make_valid_shape(struct oj_flat_buf *buf, struct shape_text *text,
                              const struct shape_lattice *l)
 {
@@ -107,8 +108,8 @@ static int64_t common_divisor(int64_t a, int64_t b)
     return a;
 }
 
-/* The ends of all segments of a shape, its edges; of rings of different parts
- * there may be one too many. */
+/* Lists the end points of all segments of a shape; between rings of different
+ * parts one segment too many may be listed. */
 static int edges_of(const struct oj_flat *flat, double (*edge)[4], int n)
 {
     for (int64_t v = 0; v + 1 < flat->n_vertices; v++, n++)
@@ -121,9 +122,9 @@ static int edges_of(const struct oj_flat *flat, double (*edge)[4], int n)
     return n;
 }
 
-/* By what to multiply whole coordinates so that all crossings are whole, too:
- * x and y of each are whole numbers divided by the cross product of its
- * segments. 0: by too much. */
+/* Factor by which integer coordinates must be multiplied so that all crossings
+ * are integers, too: the coordinates of a crossing are integers divided by the
+ * cross product of its segments. 0: the factor would be too large. */
 static int64_t whole_scale(const struct oj_flat *a, const struct oj_flat *b)
 {
     double edge[200][4];
@@ -205,7 +206,7 @@ TEST(relate_on_lattices)
     wkt_open();
     for (int64_t round = rounds(10000); round > 0; round--)
     {
-        /* steps of two: points between them are whole numbers, too */
+        /* steps of two, so that midpoints are integers, too */
         struct shape_lattice lattice = {2 + pick(6), 0.0, 2.0};
         compare_with_geos(&lattice);
     }

@@ -1,7 +1,7 @@
-/* Which features have polygon parts that overlap or share edges, where points
- * lie in them, what joins on the CPU answer of them, and their areas. Joins of
- * them on every backend: test_random_layers.
- * Kind: unit, property.  OGRJOIN_TEST_LONG=1 runs fifty times as long;
+/* Features whose polygon parts overlap or share edges: how they are found,
+ * locations of points in them, their joins on the CPU, and their areas.
+ * test_random_layers joins them on every backend.
+ * Kind: unit, property. OGRJOIN_TEST_LONG=1 runs fifty times as long;
  * OGRJOIN_TEST_SEED=n begins with the round that failed. */
 #include "../references.h"
 
@@ -19,8 +19,8 @@ static int64_t n_surrounded;
 
 /* --- layers --------------------------------------------------------------- */
 
-/* Adds the parts of a feature as rings in a text: parts are parted by '|',
- * rings by ';', coordinates by blanks; an L begins a line, a P a point. */
+/* Adds the parts of a feature, given as a text: parts are separated by '|',
+ * rings by ';', coordinates by blanks; L starts a line, P a point. */
 static void add_text(struct oj_flat_buf *buf, const char *text)
 {
     begin(buf);
@@ -81,8 +81,7 @@ static void random_ring(struct oj_flat_buf *buf, double x0, double y0,
     add_ring(buf, n + 1, xy);
 }
 
-/* Two squares or more beside one another, as a TIN or a collected layer has
- * them. */
+/* Adds two or more adjacent triangles, as in a TIN or a collected layer. */
 static void add_tiles(struct oj_flat_buf *buf)
 {
     double step = 1 + pick(2);
@@ -141,7 +140,7 @@ static void make_layers(struct oj_flat_buf *join, struct oj_flat_buf *input)
     add_grid(input);
 }
 
-/* By even-odd over all rings of a feature of polygons. */
+/* Locates a point by the even-odd rule over all rings of a polygon feature. */
 static enum oj_location even_odd(const struct oj_flat *flat, int64_t feature,
                                  double x, double y)
 {
@@ -151,7 +150,7 @@ static enum oj_location even_odd(const struct oj_flat *flat, int64_t feature,
                                flat->ring_offset[part[1]]);
 }
 
-/* --- which features they are ---------------------------------------------- */
+/* --- which features have overlapping parts -------------------------------- */
 
 static void check_mark(const char *text, int is_marked)
 {
@@ -180,16 +179,16 @@ TEST(marks)
     check_mark("0 0 5 0 5 5 0 5 0 0|0 0 5 0 5 5 0 5 0 0", 1);
     check_mark("0 0 5 0 5 5 0 5 0 0|1 1 2 1 2 2 1 2 1 1", 1);
     check_mark("1 1 2 1 2 2 1 2 1 1|0 0 5 0 5 5 0 5 0 0", 1);
-    /* across each other's vertices only */
+    /* each goes through a vertex of the other only */
     check_mark("0 0 2 0 4 0 4 4 2 4 0 4 0 0|2 -1 3 -1 3 5 2 5 2 4 2 0 2 -1", 1);
     check_mark("0 2 2 0 4 2 2 4 0 2|2 0 3 2 2 4 1 2 2 0", 1);
     check_mark("0 2 2 0 4 2 2 4 0 2|2 0 4 2 2 4 0 2 2 0", 1);
-    /* an edge in common, or a piece of one */
+    /* a common edge, or a part of one */
     check_mark("1 1 1 6 4 6 4 1 1 1|9 1 4 1 4 6 9 6 9 1", 1);
     check_mark("1 1 1 6 4 6 4 1 1 1|9 2 4 2 4 3 9 3 9 2", 1);
     check_mark("0 0 9 0 9 9 0 9 0 0;2 2 7 2 7 7 2 7 2 2|2 3 4 3 4 4 2 4 2 3",
                1);
-    /* apart, or in points */
+    /* disjoint, or touching in points */
     check_mark("0 0 1 0 1 1 0 1 0 0|2 0 3 0 3 1 2 1 2 0", 0);
     check_mark("0 0 1 0 1 1 0 1 0 0|1 1 2 1 2 2 1 2 1 1", 0);
     check_mark("0 0 4 0 0 4 0 0|4 1 4 4 1 4 4 1", 0);
@@ -198,18 +197,19 @@ TEST(marks)
                0);
     check_mark("3 3 4 3 4 4 3 4 3 3|0 0 9 0 9 9 0 9 0 0;2 2 7 2 7 7 2 7 2 2",
                0);
-    /* an island that touches its lake's shore, with its first vertex or not */
+    /* an island that touches the shore of its lake, in its first vertex or not
+     */
     check_mark("0 0 9 0 9 9 0 9 0 0;2 2 7 2 7 7 2 7 2 2|2 3 4 2 4 4 2 3", 0);
     check_mark("0 0 9 0 9 9 0 9 0 0;2 2 7 2 7 7 2 7 2 2|2 3 4 3 4 4 2 3", 0);
     check_mark("0 0 9 0 9 9 0 9 0 0;2 2 7 2 7 7 2 7 2 2|4 3 4 4 2 3 4 3", 0);
-    /* inside, and every vertex on the other's ring */
+    /* inside, with every vertex on the other's ring */
     check_mark("0 2 2 0 4 2 2 4 0 2|1 1 3 3 1 3 1 1", 1);
     check_mark("0 0 4 0 4 4 0 4 0 0|2 0 4 2 2 4 0 2 2 0", 1);
     /* one polygon, and parts of other kinds */
     check_mark("0 0 5 0 5 5 0 5 0 0|L1 1 2 2|P1 1", 0);
     check_mark("L1 1 2 2|L1 1 2 2|P1 1|P1 1", 0);
     check_mark("L1 1 2 2|0 0 5 0 5 5 0 5 0 0|P1 1|1 1 2 1 2 2 1 2 1 1", 1);
-    /* bow ties: even-odd within each part */
+    /* bow ties: the even-odd rule holds within each part */
     check_mark("0 0 4 4 4 0 0 4 0 0|1 2 2 2.5 3 2 2 3 1 2", 1);
     /* polygons that enclose nothing */
     check_mark("1 1 2 2 1 1", 1);
@@ -218,8 +218,8 @@ TEST(marks)
     check_mark("0 0 4 0 4 4 0 4 0 0 5 5 0 0", 0);
 }
 
-/* Islands around a coast of many vertices, all within its box; then one more on
- * the land, or across the coast. */
+/* Adds a coast of many vertices with islands inside its box; then perhaps one
+ * more on the land, or across the coast. */
 static void add_coast(struct oj_flat_buf *buf, int n, int extra)
 {
     begin(buf);
@@ -256,8 +256,8 @@ TEST(coasts)
     }
 }
 
-/* What is not marked is what even-odd over all rings says; and
- * the exact reference agrees with the plain one. */
+/* In features that are not marked, the even-odd rule over all rings is right;
+ * and the exact reference agrees with the plain one. */
 TEST(locations)
 {
     int64_t n = rounds(30);
@@ -299,8 +299,8 @@ TEST(locations)
 
 /* --- joins ---------------------------------------------------------------- */
 
-/* Conditions on attributes, batches, threads; now and then others than points
- * are expected, or more pairs than are allowed. */
+/* Joins with conditions on attributes, batches, and threads; sometimes other
+ * kinds than points are expected, or more pairs are found than allowed. */
 TEST(joins)
 {
     static const enum oj_op ops[] = {OJ_OP_INTERSECTS, OJ_OP_WITHIN,
@@ -365,7 +365,8 @@ struct areas
     int32_t picked;
 };
 
-/* The only input feature with the join features, all of which it meets. */
+/* Measures the pairs of the only input feature with two join features, both of
+ * which intersect it. */
 static struct areas measure_pair(const char *input_text, const char *first,
                                  const char *second, enum oj_pick_rule rule)
 {
@@ -421,16 +422,16 @@ TEST(areas_of_unions)
     ck_assert(a.percent == 100.0 * 6.0 / 44.0);
     a = measure_pair(two, two, box45, OJ_PICK_ALL);
     ck_assert(a.overlap == 44.0 && a.percent == 100.0);
-    /* twice one polygon */
+    /* one polygon twice */
     a = measure_pair(inside, "0 0 9 0 9 5 0 5 0 0|0 0 9 0 9 5 0 5 0 0", two,
                      OJ_PICK_ALL);
     ck_assert(a.overlap == 6.0 && a.join == 45.0);
-    /* with lines and points */
+    /* a feature with lines and points, too */
     a = measure_pair(inside, mixed, box45, OJ_PICK_ALL);
     ck_assert(a.overlap == 6.0 && a.length == 0.0 && a.join == 44.0);
     a = measure_pair("0 0 2 0 2 9 0 9 0 0|L1 2 4 2", mixed, box45, OJ_PICK_ALL);
     ck_assert(a.overlap == 10.0 && a.length == 6.0 && a.join == 44.0);
-    /* 44 is less than 45, and more than 43 */
+    /* 44 is less than 45 and more than 43 */
     ck_assert_int_eq(
         measure_pair(inside, box45, two, OJ_PICK_SMALLEST_AREA).picked, 1);
     ck_assert_int_eq(

@@ -1,6 +1,6 @@
-/* The matrix of two shapes against the exact reference: random features of all
- * kinds on small grids, so that vertices, edges and whole rings coincide,
- * cross, run along each other and collapse.
+/* The matrix of two shapes is compared with the exact reference: random
+ * features of all kinds on small grids, so that vertices, edges and whole rings
+ * coincide, cross, overlap and collapse.
  * Kind: property, degenerate. */
 #include "../../../algs/geometry/relate/relate.h"
 #include "../../../algs/geometry/shapes/cpu_prepared_shapes.h"
@@ -16,7 +16,7 @@
 
 #include "../exact_truth.h"
 
-/* What is done to whole coordinates. */
+/* Transformations of the integer coordinates. */
 enum turn
 {
     AS_IS,
@@ -87,7 +87,7 @@ static void check_pair(const struct oj_flat *a, int64_t i,
     int64_t first, end, other, other_end;
     oj_flat_vertices(a, i, &first, &end);
     oj_flat_vertices(b, j, &other, &other_end);
-    /* the exact reference takes its time */
+    /* the exact reference is slow for large shapes */
     if (first == end || other == other_end ||
         (end - first) * (other_end - other) > MOST_PAIRS_OF_VERTICES)
         return;
@@ -111,7 +111,7 @@ static void check_pair(const struct oj_flat *a, int64_t i,
     {
         struct oj_relation relation = oj_relation_default();
         if (op == OJ_OP_RELATE || op == OJ_OP_BBOX)
-            continue; /* a pattern is needed; no matrix is */
+            continue; /* relate needs a pattern, and bbox uses no matrix */
         relation.op = (enum oj_op)op;
         must(oj_shapes_relate(&relation, &s, valid_s, &t, valid_t, NULL,
                               scratch, &ours, &error));

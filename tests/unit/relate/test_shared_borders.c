@@ -1,6 +1,7 @@
-/* Polygons that share borders against the exact reference: coverages, two
- * coverages of one grid, vertices that one of two neighbours lacks or has a
- * little off, holes, several parts, repeated vertices, invalid rings.
+/* Polygons with shared borders are compared with the exact reference:
+ * coverages, two coverages of one grid, vertices that are missing or slightly
+ * displaced in one of two neighbours, holes, several parts, repeated vertices,
+ * invalid rings.
  * Kind: property, degenerate. */
 #include "../../../algs/geometry/relate/relate.h"
 #include "../../../algs/geometry/relate/relate_shared_borders.h"
@@ -17,8 +18,8 @@
 
 static int64_t n_pairs, n_decided, n_contact, n_held;
 
-/* 1 if shape is topologically valid and its border is simple, as the matrix by
- * borders requires. */
+/* 1 if the shape is topologically valid and its border is simple, as required
+ * by the matrix from borders. */
 static int is_valid_and_simple(const struct oj_shape *shape)
 {
     struct oj_border border;
@@ -126,7 +127,8 @@ static void check_layers(const struct oj_flat *a, const struct oj_flat *b)
     check_join(ops[pick(8)], a, b);
 }
 
-/* A coverage with itself, and two of one grid with each other. */
+/* Relates a coverage with itself, and two coverages of one grid with each
+ * other. */
 static void check_coverages(const struct coverage_faults *faults,
                             int is_straight)
 {
@@ -154,7 +156,7 @@ static void print_counts(void)
            (long long)n_pairs, (long long)n_decided, (long long)n_contact);
 }
 
-/* Borders that meet in vertices of both alone are always decided. */
+/* If borders only intersect in common vertices, they are always decided. */
 TEST_LOOP(coverages, 0, 4)
 {
     const struct coverage_faults none = {0, 0, 0, 0, 0};
@@ -167,8 +169,8 @@ TEST_LOOP(coverages, 0, 4)
     print_counts();
 }
 
-/* A rectangle of whole coordinates, as one ring that begins anywhere and goes
- * either way; dense: with all whole points on it. */
+/* Adds a rectangle with integer coordinates, as a ring with any first vertex
+ * and direction. dense: all integer points of its sides are vertices. */
 static void add_box_ring(struct oj_flat_buf *buf, int x0, int y0, int x1,
                          int y1, int dense)
 {
@@ -195,8 +197,8 @@ static void add_box_feature(struct oj_flat_buf *buf, int x0, int y0, int x1,
     end(buf);
 }
 
-/* What lies in a hole: all, or a side of it, or more than it, beside the
- * polygon that has it. */
+/* Adds shapes that fill a hole entirely, partly, or more than entirely, beside
+ * the polygon with the hole. */
 static void add_boxes_around_a_hole(struct oj_flat_buf *buf, int dense)
 {
     for (int n_holes = 1; n_holes <= 2; n_holes++)
@@ -209,7 +211,7 @@ static void add_boxes_around_a_hole(struct oj_flat_buf *buf, int dense)
             add_box_ring(buf, 8, 3, 10, 6, dense);
         end(buf);
     }
-    begin(buf); /* both fillings, as two parts, and one with an island */
+    begin(buf); /* both fillings as two parts, and one with an island */
     add_part(buf, OJ_PART_POLYGON);
     add_box_ring(buf, 3, 3, 6, 6, dense);
     add_part(buf, OJ_PART_POLYGON);
@@ -233,7 +235,7 @@ static void add_boxes_around_a_hole(struct oj_flat_buf *buf, int dense)
     add_box_feature(buf, 12, 0, 14, 9, dense);
 }
 
-/* Sides of shared edges decide where a hole is filled. */
+/* The sides of shared edges decide whether a hole is filled. */
 TEST_LOOP(filled_holes, 0, 4)
 {
     start_loop(_i);

@@ -1,12 +1,13 @@
-/* Kinds: unit. The words of -similar, -vector, -on, -exclude and -pick, as they
- * are written. */
+/* Parsing of -similar, -vector, -on, -exclude and -pick.
+ * Kinds: unit. */
 #include "../run_tests.h"
 
 #include "../../../algs/foundations/relation/oj_compared_fields.h"
 
 #include <string.h>
 
-/* Each with the fields of both sides, a mark after each, and T. */
+/* Texts of conditions, with the fields of both sides, each followed by a mark,
+ * and the threshold T. */
 static const struct
 {
     const char *word, *left, *right;
@@ -140,7 +141,7 @@ TEST(unit_bad_vectors)
     oj_vector_fields_free(&out);
 }
 
-/* Each pair with a mark. */
+/* Checks pairs of fields, each with its mark. */
 static void check_pairs(const char *list, const char *expected)
 {
     struct oj_field_pairs pairs;
@@ -251,7 +252,7 @@ TEST(unit_similar_ends)
                          (long)cases[i].end);
 }
 
-/* = in a name is none between the sides. */
+/* An = within a quoted name does not separate the sides. */
 TEST(unit_vector_with_odd_name)
 {
     struct oj_vector_words words = {0};

@@ -1,5 +1,6 @@
-/* Kinds: unit, property. The table of joins: every row is filled, and what its
- * rows say of one another holds for every DE-9IM matrix. */
+/* The table of joins: every row is filled, and the properties that its rows
+ * state hold for every DE-9IM matrix.
+ * Kinds: unit, property. */
 #include "../run_tests.h"
 
 #include "../../../algs/foundations/relation/oj_matrix.h"
@@ -9,7 +10,7 @@
 
 enum
 {
-    N_MATRICES = 1 << 16 /* four values at each of eight places */
+    N_MATRICES = 1 << 16 /* four values at each of eight positions */
 };
 
 static struct oj_matrix matrix_number(int n)
@@ -34,7 +35,7 @@ static int have_contact(const struct oj_matrix *m)
            m->at[4] != 'F';
 }
 
-/* Joins by predicate: what features have in common, but not their envelopes. */
+/* 1 for joins by predicate that a matrix decides: all but bbox. */
 static int is_decided_by_matrix(enum oj_op op)
 {
     return (oj_op_get(op)->takes & OJ_TAKES_SHAPES) != 0 && op != OJ_OP_BBOX;
@@ -67,7 +68,7 @@ TEST(unit_every_row_is_filled)
     }
 }
 
-/* The CUDA module has no table: it asks by name. */
+/* The CUDA module does not use the table, but compares names. */
 TEST(unit_joins_with_k_sort_by_measure)
 {
     for (int i = 0; i < OJ_N_OPS; i++)
@@ -88,7 +89,8 @@ static const struct oj_parameter *parameter_of(const char *name)
     return parameter;
 }
 
-/* A choice is the place of its word: "a|b" in the order of the enum. */
+/* The value of a choice is the position of its word: "a|b" in the order of the
+ * enum. */
 TEST(unit_choices_are_in_the_order_of_their_enums)
 {
     static const struct
@@ -135,7 +137,7 @@ TEST(unit_choices_are_in_the_order_of_their_enums)
                   (int)(sizeof choices / sizeof *choices));
 }
 
-/* Each parameter belongs to joins that are there, and has its words. */
+/* Each parameter belongs to existing joins, and its words are filled. */
 TEST(unit_every_parameter_is_filled)
 {
     for (int i = 0; oj_parameter_at(i) != NULL; i++)
@@ -151,7 +153,8 @@ TEST(unit_every_parameter_is_filled)
     }
 }
 
-/* A join without a pattern would hold for no matrix. */
+/* A join without a pattern would hold for no matrix, so each must hold for
+ * some. */
 TEST(property_joins_by_predicate_hold_for_some_matrices)
 {
     for (int i = 0; i < OJ_N_OPS; i++)

@@ -1,6 +1,6 @@
-/* Point in a large ring by cells: the same answer as edge by edge, for every
- * kind of ring and every nasty place of the point.
- * Kind: property, degenerate, large.  OGRJOIN_TEST_LONG=1 runs fifty times as
+/* Point in a large ring by cells equals the test edge by edge, for every kind
+ * of ring and every difficult place of the point.
+ * Kind: property, degenerate, large. OGRJOIN_TEST_LONG=1 runs fifty times as
  * long; OGRJOIN_TEST_SEED=n begins with the round that failed. */
 #include "../random_rings.h"
 #include "../run_tests.h"
@@ -13,7 +13,7 @@
 
 static struct oj_error error;
 static struct test_ring ring;
-/* Signs are exact for coordinates of these sizes, and for 0. */
+/* Signs are exact for coordinates of these magnitudes, and for 0. */
 static int is_in_range(double v)
 {
     return v == 0.0 || (fabs(v) > 1e-140 && fabs(v) < 1e140);
@@ -29,9 +29,9 @@ static int is_ring_in_range(void)
     return 1;
 }
 
-static int ring_in_range; /* of the ring at hand */
+static int ring_in_range; /* 1 if the current ring is in range */
 
-static int64_t n_at[3]; /* by enum oj_location */
+static int64_t n_at[3]; /* number of points, by enum oj_location */
 
 static void check_point(const struct oj_edge_grid *grid, double x, double y)
 {
@@ -49,7 +49,7 @@ static void check_point(const struct oj_edge_grid *grid, double x, double y)
     walked_plain =
         oj_ring_locate_fast(&oj_ring_plain, x, y, ring.x, ring.y, ring.n);
     if (!ring_in_range || !is_in_range(x) || !is_in_range(y))
-        return; /* an answer is all that is asked for */
+        return; /* outside of the exact range any answer is accepted */
     n_at[truth]++;
     expect(by_grid == truth && by_plain == truth && walked == truth &&
                walked_plain == truth,
@@ -59,7 +59,7 @@ static void check_point(const struct oj_edge_grid *grid, double x, double y)
            (int)by_plain, (int)walked, (int)walked_plain, (int)truth);
 }
 
-/* A place beside, on or at the height of edges and vertices. */
+/* Returns a place beside edges and vertices, on them, or at their height. */
 static void pick_place(const struct oj_edge_grid *grid, double *x, double *y)
 {
     int64_t n = ring.n - 1;
@@ -77,11 +77,11 @@ static void pick_place(const struct oj_edge_grid *grid, double *x, double *y)
             *x = ring.x[i] + t * (ring.x[i + 1] - ring.x[i]);
             *y = ring.y[i] + t * (ring.y[i + 1] - ring.y[i]);
             break;
-        case 3: /* the column of a vertex and the row of another */
+        case 3: /* the x of one vertex and the y of another */
             *x = ring.x[i];
             *y = ring.y[j];
             break;
-        case 4: /* halfway, often on a lattice */
+        case 4: /* halfway between vertices, often on a lattice */
             *x = 0.5 * (ring.x[i] + ring.x[j]);
             *y = 0.5 * (ring.y[i] + ring.y[j]);
             break;
@@ -128,8 +128,7 @@ static void check_ring(int n_points)
     ck_assert_int_eq(oj_edge_grid_of_ring(&grid, ring.x, ring.y, ring.n, NULL,
                                           n_cells, &error),
                      OJ_OK);
-    /* memory follows the vertices and the cells that are asked for, whatever
-     * the shape */
+    /* memory depends on the numbers of vertices and cells, not on the shape */
     expect(oj_edge_grid_bytes(&grid) <
                400 * ring.n + 10000 + 50 * (int64_t)n_cells,
            "seed %llu: %lld bytes for %d vertices, %d x %d cells of %g",
@@ -174,7 +173,7 @@ TEST(same_as_edge_by_edge)
                           n_at[OJ_ON_BOUNDARY] > n));
 }
 
-/* Whole numbers, every point of the lattice and between. */
+/* Integer coordinates: every point of the lattice, and points between. */
 TEST(every_place_of_small_lattices)
 {
     EACH_ROUND(60)
@@ -194,7 +193,7 @@ TEST(every_place_of_small_lattices)
     }
 }
 
-/* Sizes at which squares and reciprocals leave the range of double. */
+/* Magnitudes whose squares and reciprocals exceed the range of double. */
 TEST(extreme_sizes)
 {
     static const double scales[] = {1e-320, 1e-310, 1e-160, 1e-130, 1e-20,
@@ -209,10 +208,9 @@ TEST(extreme_sizes)
     }
 }
 
-/* What the rows of a frame say of an edge: every point of the edge that is in
- * the frame is in one of the columns of its row.  Edges of any length and
- * slope, next to flat and next to steep ones, also of other sizes than the
- * frame. */
+/* For every edge, the columns that a frame lists in a row contain each point of
+ * the edge in this row. Edges have any length and slope, also nearly horizontal
+ * and vertical ones, and other sizes than the frame. */
 TEST(edges_stay_in_their_columns)
 {
     static const double sizes[] = {1e-9, 1e-3, 1.0, 1e5, 1e12};
@@ -259,7 +257,7 @@ TEST(edges_stay_in_their_columns)
     ck_assert(n_narrow > n / 10);
 }
 
-/* Several rings side by side: even-odd over all of them. */
+/* Several rings side by side: the even-odd rule over all of them. */
 TEST(several_rings)
 {
     static const struct oj_edge_fineness fine = {12.0, 12.0, 12.0, 4.0};

@@ -1,6 +1,7 @@
-/* Kinds: unit, memory. The words of -agg: what they mean, which fields they
- * take, how results are called, and the messages, which the command and the
- * library have in common but for the dash. */
+/* The text of -agg: its meaning, accepted types of fields, names of results,
+ * and messages, which are equal for the command and the library except for the
+ * dash.
+ * Kinds: unit, memory. */
 #include "../run_tests.h"
 
 #include "../../../algs/api/rows/oj_aggregate_words.h"
@@ -9,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The join side: a field of each kind, and odd names. */
+/* Fields of the join side: one of each kind, and odd names. */
 static const struct oj_field_description side[] = {
     {"b", OJ_FIELD_BOOLEAN, 1},      {"h", OJ_FIELD_INT16, 1},
     {"i", OJ_FIELD_INT32, 1},        {"l", OJ_FIELD_INT64, 1},
@@ -36,9 +37,9 @@ static int find_field(const char *name)
 }
 
 /* Parsed and bound to the fields of side. */
-/* Weights are the field r. */
-static oj_status bind(struct oj_aggregate_words *words, int i, int column,
-                      struct oj_error *err)
+/* Binds all aggregates; weights are the field r. */
+static oj_status bind_all(struct oj_aggregate_words *words, int i, int column,
+                          struct oj_error *err)
 {
     const int weight = find_field("r");
     const struct oj_aggregate_operand values = {OJ_COLUMN_JOIN, column,
@@ -61,14 +62,15 @@ static oj_status read_words(const char *dash, const char *text,
         if (column == N_FIELDS)
             status = oj_fail(err, OJ_ERR_ARG, "no field %s", name);
         else
-            status = bind(words, i, column, err);
+            status = bind_all(words, i, column, err);
         if (status != OJ_OK)
             oj_aggregate_words_free(words);
     }
     return status;
 }
 
-/* Each as "name=kind of aggregate:kind of column[:place of its values]". */
+/* Describes each aggregate as "name=kind of aggregate:kind of column[:index of
+ * its values]". */
 static void describe(const struct oj_aggregate_words *words, char *out,
                      size_t size)
 {
@@ -178,7 +180,8 @@ TEST(unit_what_pairs_need)
     oj_aggregate_words_free(&words);
 }
 
-/* Which kinds each function takes: y, by field of side. */
+/* Kinds of fields that each function accepts: a y for each accepted field of
+ * `side`. */
 static const char *const takes[][2] = {
     {"count", "yyyyyyyyyyyyyyyyy"},    {"sum", "yyyyyy.........y."},
     {"mean", "yyyyyy.........y."},     {"median", "yyyyyy.........y."},
@@ -220,7 +223,7 @@ static const char *const refused[][2] = {
     {",count", "a function is missing" THERE_ARE},
     {"summe(i)", "there is no function 'summe'" THERE_ARE},
     {"sum", "sum needs a field, as in sum(F)"},
-    {"sum()", "sum() names no field"},
+    {"sum()", "sum() needs the name of a field between its brackets"},
     {"sum(i", "the bracket of sum is not closed in sum(i"},
     {"sum(\"i)", "the quote \" is not closed in sum(\"i)"},
     {"sum(i, r)", "sum takes one field; a field whose name has a comma goes in "
@@ -250,7 +253,8 @@ static const char *const refused[][2] = {
     {"percentile(i, 1", "the bracket of percentile is not closed in "
                         "percentile(i, 1"},
     {"covered_area(i)",
-     "covered_area takes no field: it is of the input feature"},
+     "covered_area takes no field, because it measures the input "
+     "feature: write it without brackets"},
     {"q1(i, 1)", "q1 takes one field; a field whose name has a comma goes in "
                  "double quotes"},
     {"weighted_mean(i,)", "weighted_mean names no column after the comma; "
@@ -259,12 +263,12 @@ static const char *const refused[][2] = {
                                "weights; a field whose name has a comma goes "
                                "in double quotes"},
     {"range(d)", "range(d) needs numbers; the field is Date"},
-    {"count as", "a comma is missing before \"as\""},
+    {"count as", "write a comma between aggregates, before \"as\""},
     {"count as ", "the name after \"as\" is missing"},
     {"count as ,sum(i)", "the name after \"as\" is missing"},
     {"count as \"\"", "the name after \"as\" is missing"},
-    {"count sum(i)", "a comma is missing before \"sum(i)\""},
-    {"sum(i) total", "a comma is missing before \"total\""},
+    {"count sum(i)", "write a comma between aggregates, before \"sum(i)\""},
+    {"sum(i) total", "write a comma between aggregates, before \"total\""},
     {"sum(i),max(r) as SUM_I",
      "two columns would be called 'SUM_I'; name one of them, as in \"max as "
      "NAME\""},
@@ -291,7 +295,7 @@ TEST_LOOP(unit_words_that_are_refused, 0, sizeof refused / sizeof *refused)
     }
 }
 
-/* What helps a text differs. */
+/* Messages advise on texts that look like numbers. */
 TEST(unit_numbers_in_texts)
 {
     struct oj_aggregate_words words;

@@ -1,6 +1,7 @@
-/* Kinds: unit, degenerate, memory. CRS that are given as text: what they state,
- * which are one, and that no text, however broken, crashes the reader. Against
- * GDAL: unit/source/test_crs_text_osr. */
+/* CRS given as text: their properties, which of them are equal, and that no
+ * invalid text crashes the reader. unit/source/test_crs_text_osr compares with
+ * GDAL.
+ * Kinds: unit, degenerate, memory. */
 #include "../run_tests.h"
 
 #include "../../../algs/api/rows/oj_crs_text.h"
@@ -90,7 +91,7 @@
     "6378249.2,293.466021293627]],PRIMEM[\"Paris\",2.33722917],UNIT[\"grad\"," \
     "0.0157079632679489],AUTHORITY[\"EPSG\",\"4807\"]]"
 
-/* What texts state. */
+/* Texts and their expected properties. */
 static const struct
 {
     const char *text;
@@ -135,7 +136,7 @@ static const struct
      OJ_CRS_KIND_GEOGRAPHIC, 1, DEGREE, "degree", "OGC:CRS84", "OGC:CRS84"},
     {WGS84_JSON "}", OJ_CRS_KIND_GEOGRAPHIC, 1, DEGREE, "degree", "",
      "WGS 84 (CRS84)"},
-    /* another sphere, meridian or unit, and one that is derived of it */
+    /* another sphere, meridian or unit, and a CRS derived from it */
     {"GEOGCS[\"x\",DATUM[\"WGS_1984\",SPHEROID[\"s\",6371000,0]],PRIMEM["
      "\"Greenwich\",0],UNIT[\"degree\",0.0174532925199433]]",
      OJ_CRS_KIND_GEOGRAPHIC, 0, DEGREE, "degree", "", "x"},
@@ -154,7 +155,7 @@ static const struct
      OJ_CRS_KIND_GEOGRAPHIC, 0, DEGREE, "degree", "", "rotated"},
     {GRADS, OJ_CRS_KIND_GEOGRAPHIC, 0, 0.0157079632679489, "grad", "EPSG:4807",
      "EPSG:4807"},
-    /* three dimensions: the height has another unit */
+    /* three dimensions: the unit of the height differs */
     {"GEODCRS[\"x\",DATUM[\"d\",ELLIPSOID[\"e\",6378137,298]],CS[ellipsoidal,3]"
      ",AXIS[\"lat\",north,ANGLEUNIT[\"degree\",0.0174532925199433]],AXIS["
      "\"lon\",east,ANGLEUNIT[\"degree\",0.0174532925199433]],AXIS[\"h\",up,"
@@ -180,7 +181,7 @@ static const struct
     {"PROJCS[\"x\"," WGS84_ESRI ",PROJECTION[\"p\"]]", OJ_CRS_KIND_PROJECTED, 0,
      0, "", "", "x"},
 
-    /* compound, bound, at an epoch, and as ESRI writes two */
+    /* compound, bound, with an epoch, and two CRS as ESRI writes them */
     {"COMPD_CS[\"both\"," GRADS ",VERT_CS[\"v\",VERT_DATUM[\"d\",2005],UNIT["
      "\"metre\",1],AUTHORITY[\"EPSG\",\"5720\"]],AUTHORITY[\"EPSG\",\"7400\"]]",
      OJ_CRS_KIND_GEOGRAPHIC, 0, 0.0157079632679489, "grad", "EPSG:7400",
@@ -240,7 +241,7 @@ TEST_LOOP(unit_what_texts_state, 0, sizeof stated / sizeof *stated)
                       stated[_i].text);
 }
 
-/* Texts that are refused, and a part of the reason. */
+/* Texts that are refused, and a part of the message. */
 static const char *const refused[][2] = {
     {"4326", "write EPSG:4326"},
     {"WGS84", "for example EPSG:2263"},
@@ -261,7 +262,7 @@ static const char *const refused[][2] = {
     {"{\"type\":\"CompoundCRS\"}", "describes no CRS"},
     {"{\"type\":\"BoundCRS\",\"source_crs\":7}", "describes no CRS"},
     {"[1]", "describes no CRS"},
-    {"\"\\\"EPSG:4326\\\"\"", "quotes within quotes"},
+    {"\"\\\"EPSG:4326\\\"\"", "is in quotes twice"},
     {"PROJCS[\"x\"", "no comma or closing bracket"},
     {"PROJCS[\"x\")", "no comma or closing bracket"},
     {"PROJCS[\"x\"]]", "more text"},
@@ -286,8 +287,9 @@ TEST_LOOP(unit_texts_that_are_refused, 0, sizeof refused / sizeof *refused)
 
 /* ---- equality ------------------------------------------------------------ */
 
-static enum oj_crs_equality compare(const char *a, const char *b,
-                                    const struct oj_crs_callbacks *callbacks)
+static enum oj_crs_equality
+compare_both_orders(const char *a, const char *b,
+                    const struct oj_crs_callbacks *callbacks)
 {
     enum oj_crs_equality there, back;
     struct oj_error err = {OJ_OK, ""};
@@ -317,16 +319,18 @@ TEST(unit_wgs84_in_all_spellings_is_one)
     for (size_t i = 0; i < sizeof spellings / sizeof *spellings; i++)
     {
         for (size_t k = 0; k < sizeof spellings / sizeof *spellings; k++)
-            ck_assert_msg(compare(spellings[i], spellings[k], NULL) ==
-                              OJ_CRS_EQUAL,
+            ck_assert_msg(compare_both_orders(spellings[i], spellings[k],
+                                              NULL) == OJ_CRS_EQUAL,
                           "%s\n%s", spellings[i], spellings[k]);
-        ck_assert_int_eq(compare(spellings[i], GRADS, NULL), OJ_CRS_DIFFERENT);
-        ck_assert_int_eq(compare(spellings[i], CUSTOM_JSON "}", NULL),
+        ck_assert_int_eq(compare_both_orders(spellings[i], GRADS, NULL),
                          OJ_CRS_DIFFERENT);
+        ck_assert_int_eq(
+            compare_both_orders(spellings[i], CUSTOM_JSON "}", NULL),
+            OJ_CRS_DIFFERENT);
     }
 }
 
-/* Two texts, and whether they are one. */
+/* Two texts, and whether their CRS are equal. */
 static const struct
 {
     const char *a, *b;
@@ -340,13 +344,13 @@ static const struct
     {"EPSG:4807", GRADS, OJ_CRS_EQUAL},
     {"EPSG:4269", GRADS, OJ_CRS_DIFFERENT},
     {"ESRI:4269", CUSTOM_WKT2("-70.5"), OJ_CRS_NOT_KNOWN},
-    /* a custom CRS: names aside, in another syntax, its parameters in another
-     * order and with other units */
+    /* a custom CRS with other names, in another syntax, with parameters in
+     * another order and in other units */
     {CUSTOM_WKT2("-70.5"), CUSTOM_JSON "}", OJ_CRS_EQUAL},
     {CUSTOM_WKT2("-70.5"), CUSTOM_WKT2("-70.50"), OJ_CRS_EQUAL},
     {CUSTOM_WKT2("-70.5"), CUSTOM_WKT2("-70.6"), OJ_CRS_DIFFERENT},
     {CUSTOM_WKT2("-70.6"), CUSTOM_JSON "}", OJ_CRS_DIFFERENT},
-    /* WKT 1 has other names for methods and parameters, ESRI for more */
+    /* WKT 1 and ESRI have other names for methods and parameters */
     {CUSTOM_WKT1("Transverse_Mercator", "-70.5"), CUSTOM_JSON "}",
      OJ_CRS_EQUAL},
     {CUSTOM_WKT1("Transverse_Mercator", "-70.5"), CUSTOM_WKT2("-70.6"),
@@ -358,7 +362,7 @@ static const struct
      CUSTOM_WKT1("Polar_Stereographic", "-70.6"), OJ_CRS_DIFFERENT},
     {CUSTOM_WKT1("Polar_Stereographic", "1"),
      CUSTOM_WKT1("Polar_Stereographic", "1.0"), OJ_CRS_EQUAL},
-    /* a height more is no other plane */
+    /* a height does not change the horizontal CRS */
     {"COMPOUNDCRS[\"both\"," CUSTOM_WKT2(
          "-70.5") ",VERTCRS[\"v\",VDATUM["
                   "\"d\"],CS[vertical,1],AXIS[\"up\",up],LENGTHUNIT[\"metre\","
@@ -372,7 +376,7 @@ static const struct
 
 TEST_LOOP(unit_which_texts_are_one, 0, sizeof compared / sizeof *compared)
 {
-    ck_assert_msg(compare(compared[_i].a, compared[_i].b, NULL) ==
+    ck_assert_msg(compare_both_orders(compared[_i].a, compared[_i].b, NULL) ==
                       compared[_i].equality,
                   "%s\n%s", compared[_i].a, compared[_i].b);
 }
@@ -385,7 +389,8 @@ struct known
     const char *text;
 };
 
-static int expand(void *user, const char *crs, char *text, size_t size)
+static int expand_known_code(void *user, const char *crs, char *text,
+                             size_t size)
 {
     struct known *known = user;
     known->n_expanded++;
@@ -405,7 +410,8 @@ static int compare_known(void *user, const char *a, const char *b)
 TEST(unit_callbacks_know_more)
 {
     struct known known = {0, 0, 1, CUSTOM_JSON "}"};
-    struct oj_crs_callbacks callbacks = {expand, compare_known, &known};
+    struct oj_crs_callbacks callbacks = {expand_known_code, compare_known,
+                                         &known};
     struct oj_crs_text text;
     struct oj_error err = {OJ_OK, ""};
     ck_assert_int_eq(oj_crs_text_read("EPSG:1", "it", &callbacks, &text, &err),
@@ -420,12 +426,13 @@ TEST(unit_callbacks_know_more)
     ck_assert_int_eq(oj_crs_text_read("EPSG:2", "it", &callbacks, &text, &err),
                      OJ_OK);
     ck_assert_int_eq((int)text.kind, OJ_CRS_KIND_UNKNOWN);
-    known.n_expanded = 0; /* no need of it */
+    known.n_expanded = 0; /* the callback is not needed */
     ck_assert_int_eq(
         oj_crs_text_read("EPSG:4326", "it", &callbacks, &text, &err), OJ_OK);
     ck_assert_int_eq(known.n_expanded, 0);
 
-    known.text = "EPSG:2"; /* which helps nothing, and is asked once */
+    known.text = "EPSG:2"; /* a callback that returns only another code is
+                              called once and ignored */
     ck_assert_int_eq(oj_crs_text_read("EPSG:1", "it", &callbacks, &text, &err),
                      OJ_OK);
     ck_assert_int_eq((int)text.kind, OJ_CRS_KIND_UNKNOWN);
@@ -436,22 +443,26 @@ TEST(unit_callbacks_know_more)
                      OJ_ERR_DATA);
 
     known.text = CUSTOM_JSON "}";
-    ck_assert_int_eq(compare("\"EPSG:2\"", "EPSG:3", &callbacks), OJ_CRS_EQUAL);
-    known.answer = 0;
-    ck_assert_int_eq(compare("EPSG:2", "ESRI:3", &callbacks), OJ_CRS_DIFFERENT);
-    known.answer = -1;
-    ck_assert_int_eq(compare("EPSG:2", "ESRI:3", &callbacks), OJ_CRS_NOT_KNOWN);
-    ck_assert_int_eq(known.n_compared, 6);
-    ck_assert_int_eq(compare("EPSG:1", CUSTOM_WKT2("-70.5"), &callbacks),
+    ck_assert_int_eq(compare_both_orders("\"EPSG:2\"", "EPSG:3", &callbacks),
                      OJ_CRS_EQUAL);
+    known.answer = 0;
+    ck_assert_int_eq(compare_both_orders("EPSG:2", "ESRI:3", &callbacks),
+                     OJ_CRS_DIFFERENT);
+    known.answer = -1;
+    ck_assert_int_eq(compare_both_orders("EPSG:2", "ESRI:3", &callbacks),
+                     OJ_CRS_NOT_KNOWN);
+    ck_assert_int_eq(known.n_compared, 6);
+    ck_assert_int_eq(
+        compare_both_orders("EPSG:1", CUSTOM_WKT2("-70.5"), &callbacks),
+        OJ_CRS_EQUAL);
 }
 
-/* A text that has no room at first. */
+/* The first buffer is too small for the text. */
 TEST(unit_long_texts_are_expanded)
 {
     static char text[20000];
     struct known known = {0, 0, 1, text};
-    struct oj_crs_callbacks callbacks = {expand, NULL, &known};
+    struct oj_crs_callbacks callbacks = {expand_known_code, NULL, &known};
     struct oj_crs_text read;
     struct oj_error err;
     memset(text, ' ', sizeof text - 1);
@@ -493,7 +504,7 @@ TEST(unit_crs_of_metadata)
 
 /* ---- any text ------------------------------------------------------------ */
 
-/* Reads text, which has an end but no room behind it, and compares it. */
+/* Reads and compares a zero-terminated text, in memory of exactly its size. */
 static void try_text(const char *text, size_t n)
 {
     struct oj_error err = {OJ_OK, ""};
@@ -545,13 +556,13 @@ static size_t change_at_random(char *text, size_t n, size_t size)
             length = (size_t)pick((int)(n - at) < 40 ? (int)(n - at) : 40);
             memmove(text + at, text + at + length, n - at - length);
             return n - length;
-        case 3: /* a part twice */
+        case 3: /* duplicates a part */
             length = (size_t)pick((int)(n - at) < 60 ? (int)(n - at) : 60);
             if (n + length > size)
                 return n;
             memmove(text + at + length, text + at, n - at);
             return n + length;
-        default: /* two parts change places */
+        default: /* exchanges two parts */
             length = (size_t)pick((int)n);
             text[at] = text[length];
             return n;
@@ -574,7 +585,7 @@ TEST(degenerate_texts_that_are_changed)
     }
 }
 
-/* Brackets in brackets, open and closed, are refused without a deep stack. */
+/* Deeply nested brackets, closed or not, are refused without deep recursion. */
 TEST(degenerate_deep_texts)
 {
     static char text[1 << 20];
@@ -612,7 +623,8 @@ TEST(memory_each_allocation_fails)
     static const char *const texts[] = {CUSTOM_JSON "}", WGS84_ESRI,
                                         "\"EPSG:4326\"", "EPSG:1"};
     struct known known = {0, 0, -1, CUSTOM_JSON "}"};
-    struct oj_crs_callbacks callbacks = {expand, compare_known, &known};
+    struct oj_crs_callbacks callbacks = {expand_known_code, compare_known,
+                                         &known};
     for (size_t i = 0; i < 4; i++)
     {
         for (size_t k = 0; k < 4; k++)

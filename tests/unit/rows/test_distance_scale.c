@@ -1,6 +1,7 @@
-/* Kind: unit. Distances as they are written, and what they are in the unit of
- * the join: the table of oj_distance_scale.h, each cell; the messages of the
- * command and of the library. */
+/* Parsing of distances, and their conversion to the unit of the join: every
+ * cell of the table of oj_distance_scale.h; messages of the command and of the
+ * library.
+ * Kind: unit. */
 #include "../run_tests.h"
 
 #include "../../../algs/api/rows/oj_distance_scale.h"
@@ -129,7 +130,7 @@ static struct oj_distance_frame frame_of(const char *dash,
         .dash = dash, .kind = kind, .unit = unit, .crs = "EPSG:1"};
 }
 
-/* The scale, or NaN where the distance is refused, with the reason in err. */
+/* Returns the scale; NaN if the distance is refused, with the reason in err. */
 static double scale_of(const struct oj_distance_frame *frame, enum oj_unit unit,
                        struct oj_error *err)
 {
@@ -145,8 +146,8 @@ static double scale_of(const struct oj_distance_frame *frame, enum oj_unit unit,
 
 #define NONE (-1.0)
 
-/* By unit: that of the CRS, m, km, ft, us-ft, mi, deg; NONE: refused. Two rows:
- * of plain numbers as they are, too, or not. */
+/* Expected scales by unit: CRS unit, m, km, ft, us-ft, mi, deg; NONE: refused.
+ * Two rows: plain numbers are accepted, or not. */
 static const struct
 {
     enum oj_crs_kind kind;
@@ -260,7 +261,8 @@ TEST_LOOP(unit_the_table, 0, sizeof table / sizeof *table)
     }
 }
 
-/* 100us-ft in a CRS of US feet stays 100, however its foot is written. */
+/* 100us-ft in a CRS of US survey feet stays 100, whatever the factor of its
+ * unit is. */
 TEST(unit_units_of_the_crs_are_exact)
 {
     static const double feet[] = {1200.0 / 3937.0, 12.0 / 39.37,
@@ -355,9 +357,11 @@ TEST_LOOP(unit_messages, 0, sizeof messages / sizeof *messages)
 
 /* ---- the distances of a join --------------------------------------------- */
 
-static oj_status convert(const struct oj_distance_frame *frame, enum oj_op op,
-                         const char *max, const char *min,
-                         struct oj_relation *relation, struct oj_error *err)
+static oj_status convert_distances(const struct oj_distance_frame *frame,
+                                   enum oj_op op, const char *max,
+                                   const char *min,
+                                   struct oj_relation *relation,
+                                   struct oj_error *err)
 {
     struct oj_distance read[2];
     struct oj_distance_request request = {max != NULL ? &read[0] : NULL,
@@ -380,39 +384,47 @@ TEST(unit_distances_of_a_join)
         frame_of("", OJ_CRS_KIND_UNKNOWN, (double)NAN);
     struct oj_relation r;
     struct oj_error err = {OJ_OK, ""};
-    ck_assert_int_eq(convert(&feet, OJ_OP_NEAREST, "1us-ft", "0.1", &r, &err),
-                     OJ_OK);
+    ck_assert_int_eq(
+        convert_distances(&feet, OJ_OP_NEAREST, "1us-ft", "0.1", &r, &err),
+        OJ_OK);
     ck_assert(r.max_distance == 1.0 && r.min_distance == 0.1);
-    ck_assert_int_eq(convert(&feet, OJ_OP_NEAREST, NULL, NULL, &r, &err),
-                     OJ_OK);
+    ck_assert_int_eq(
+        convert_distances(&feet, OJ_OP_NEAREST, NULL, NULL, &r, &err), OJ_OK);
     ck_assert(isinf(r.max_distance) && r.min_distance == 0.0);
-    /* joins by what shapes have in common take degrees */
-    ck_assert_int_eq(convert(&degrees, OJ_OP_INTERSECTS, NULL, NULL, &r, &err),
-                     OJ_OK);
-    ck_assert_int_eq(convert(&unknown, OJ_OP_INTERSECTS, NULL, NULL, &r, &err),
-                     OJ_OK);
+    /* joins without distances accept degrees */
+    ck_assert_int_eq(
+        convert_distances(&degrees, OJ_OP_INTERSECTS, NULL, NULL, &r, &err),
+        OJ_OK);
+    ck_assert_int_eq(
+        convert_distances(&unknown, OJ_OP_INTERSECTS, NULL, NULL, &r, &err),
+        OJ_OK);
     ck_assert(isinf(r.max_distance));
 
-    ck_assert_int_eq(convert(&degrees, OJ_OP_NEAREST, NULL, NULL, &r, &err),
-                     OJ_ERR_ARG);
+    ck_assert_int_eq(
+        convert_distances(&degrees, OJ_OP_NEAREST, NULL, NULL, &r, &err),
+        OJ_ERR_ARG);
     ck_assert_str_eq(
         err.message,
         "the CRS of the join, EPSG:1, is in degrees, where the nearest feature "
         "is not well defined: use -metric sphere, or name a projected CRS to "
         "join in with -t_srs, or accept distances in degrees with "
         "-max_distance infdeg");
-    ck_assert_int_eq(convert(&degrees, OJ_OP_NEAREST, "infdeg", NULL, &r, &err),
-                     OJ_OK);
-    ck_assert_int_eq(convert(&degrees, OJ_OP_DWITHIN, "5", NULL, &r, &err),
-                     OJ_ERR_ARG);
-    ck_assert_int_eq(convert(&unknown, OJ_OP_NEAREST, NULL, NULL, &r, &err),
-                     OJ_ERR_ARG);
+    ck_assert_int_eq(
+        convert_distances(&degrees, OJ_OP_NEAREST, "infdeg", NULL, &r, &err),
+        OJ_OK);
+    ck_assert_int_eq(
+        convert_distances(&degrees, OJ_OP_DWITHIN, "5", NULL, &r, &err),
+        OJ_ERR_ARG);
+    ck_assert_int_eq(
+        convert_distances(&unknown, OJ_OP_NEAREST, NULL, NULL, &r, &err),
+        OJ_ERR_ARG);
     ck_assert(strstr(err.message, "crs=ignore") != NULL);
     degrees.takes_plain_numbers = unknown.takes_plain_numbers = 1;
-    ck_assert_int_eq(convert(&degrees, OJ_OP_NEAREST, NULL, NULL, &r, &err),
-                     OJ_OK);
-    ck_assert_int_eq(convert(&unknown, OJ_OP_DWITHIN, "5", NULL, &r, &err),
-                     OJ_OK);
+    ck_assert_int_eq(
+        convert_distances(&degrees, OJ_OP_NEAREST, NULL, NULL, &r, &err),
+        OJ_OK);
+    ck_assert_int_eq(
+        convert_distances(&unknown, OJ_OP_DWITHIN, "5", NULL, &r, &err), OJ_OK);
     ck_assert(r.max_distance == 5.0);
 }
 
@@ -422,33 +434,36 @@ TEST(unit_distances_that_match_nothing)
         frame_of("-", OJ_CRS_KIND_PROJECTED, us_foot);
     struct oj_relation r;
     struct oj_error err;
-    ck_assert_int_eq(convert(&feet, OJ_OP_NEAREST, "1", "2", &r, &err),
-                     OJ_ERR_ARG);
-    ck_assert_str_eq(err.message, "-min_distance is greater than "
-                                  "-max_distance: nothing could match");
-    ck_assert_int_eq(convert(&feet, OJ_OP_NEAREST, NULL, "inf", &r, &err),
-                     OJ_ERR_ARG);
+    ck_assert_int_eq(
+        convert_distances(&feet, OJ_OP_NEAREST, "1", "2", &r, &err),
+        OJ_ERR_ARG);
+    ck_assert_str_eq(err.message, "-min_distance must not be greater than "
+                                  "-max_distance: no feature would match");
+    ck_assert_int_eq(
+        convert_distances(&feet, OJ_OP_NEAREST, NULL, "inf", &r, &err),
+        OJ_ERR_ARG);
     ck_assert_str_eq(err.message, "-min_distance must be a number");
 }
 
-/* Without -max_distance -metric sphere asks for degrees all the more. */
+/* Without -max_distance, -metric sphere still requires degrees. */
 TEST(unit_the_sphere_without_a_distance)
 {
     struct oj_distance_frame frame = frame_of("-", OJ_CRS_KIND_PROJECTED, 1.0);
     struct oj_relation r;
     struct oj_error err;
     frame.metric = OJ_METRIC_SPHERE;
-    ck_assert_int_eq(convert(&frame, OJ_OP_NEAREST, NULL, NULL, &r, &err),
-                     OJ_ERR_ARG);
+    ck_assert_int_eq(
+        convert_distances(&frame, OJ_OP_NEAREST, NULL, NULL, &r, &err),
+        OJ_ERR_ARG);
     frame = frame_of("-", OJ_CRS_KIND_GEOGRAPHIC, degree);
     frame.metric = OJ_METRIC_SPHERE;
-    ck_assert_int_eq(convert(&frame, OJ_OP_NEAREST, NULL, NULL, &r, &err),
-                     OJ_OK);
+    ck_assert_int_eq(
+        convert_distances(&frame, OJ_OP_NEAREST, NULL, NULL, &r, &err), OJ_OK);
     ck_assert(isinf(r.max_distance));
     ck_assert_str_eq(oj_distance_unit_name(&frame), "metre");
 }
 
-/* From the text of a CRS to a distance in it. */
+/* Reads a CRS and converts a distance to its unit. */
 TEST(unit_frames_of_crs_texts)
 {
     static const char text[] =
@@ -462,15 +477,16 @@ TEST(unit_frames_of_crs_texts)
     ck_assert_int_eq(oj_crs_text_read(text, "it", NULL, &crs, &err), OJ_OK);
     frame = oj_distance_frame_of_crs_text("", OJ_METRIC_PLANAR, &crs);
     ck_assert_str_eq(oj_distance_unit_name(&frame), "US survey foot");
-    ck_assert_int_eq(convert(&frame, OJ_OP_DWITHIN, "1mi", NULL, &r, &err),
-                     OJ_OK);
+    ck_assert_int_eq(
+        convert_distances(&frame, OJ_OP_DWITHIN, "1mi", NULL, &r, &err), OJ_OK);
     ck_assert(fabs(r.max_distance - 5279.98944) < 1e-5);
     ck_assert_int_eq(oj_crs_text_read(NULL, "it", NULL, &crs, &err), OJ_OK);
     frame = oj_distance_frame_of_crs_text("", OJ_METRIC_PLANAR, &crs);
-    ck_assert_int_eq(convert(&frame, OJ_OP_DWITHIN, "1mi", NULL, &r, &err),
-                     OJ_ERR_ARG);
-    ck_assert_int_eq(convert(&frame, OJ_OP_DWITHIN, "1", NULL, &r, &err),
-                     OJ_OK);
+    ck_assert_int_eq(
+        convert_distances(&frame, OJ_OP_DWITHIN, "1mi", NULL, &r, &err),
+        OJ_ERR_ARG);
+    ck_assert_int_eq(
+        convert_distances(&frame, OJ_OP_DWITHIN, "1", NULL, &r, &err), OJ_OK);
     ck_assert_str_eq(oj_distance_unit_name(&frame), "");
 }
 

@@ -1,5 +1,6 @@
-/* Kind: unit. Options that clash, in the words of the command and of callers
- * that spell options in another way; and how many rows an input row gives. */
+/* Options that clash, in the syntax of the command and of callers with another
+ * syntax; and the number of rows per input row.
+ * Kind: unit. */
 #include "../run_tests.h"
 
 #include "../../../algs/api/rows/oj_option_clash.h"
@@ -8,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Options as "name=word;name=word;". */
+/* Looks up an option in "name=word;name=word;". */
 static const char *word_in_list(const void *user, const char *name)
 {
     static char word[64];
@@ -24,7 +25,7 @@ static const char *word_in_list(const void *user, const char *name)
     return NULL;
 }
 
-/* As a call of Python would have them. */
+/* Writes an option as an argument of Python. */
 static void spell_as_argument(const void *user, const char *name,
                               const char *word, char *text, size_t size)
 {
@@ -45,9 +46,9 @@ static struct oj_relation relation_of(enum oj_op op, int64_t k,
     return relation;
 }
 
-/* expected: "" where nothing clashes. */
-static void check(const char *list, const struct oj_relation *relation,
-                  int as_arguments, const char *expected)
+/* Checks the message for a list of options; expected "": there is none. */
+static void check_message(const char *list, const struct oj_relation *relation,
+                          int as_arguments, const char *expected)
 {
     struct oj_given_options given = {.relation = relation,
                                      .op = oj_op_get(relation->op)->name,
@@ -79,35 +80,37 @@ TEST(words_of_the_command)
         {"", &nearest, ""},
         {"pick=first;", &meets, ""},
         {"pick=first;agg=count;", &meets,
-         "-pick and -agg do not go together: each makes one row of an input "
-         "row's pairs"},
+         "-pick and -agg do not go together: leave one out, because each "
+         "reduces the pairs of an input row to one row"},
         {"how=semi;", &meets, ""},
         {"how=semi;prefix=p;", &meets,
-         "-prefix and -how semi do not go together: only the input layer's "
-         "geometry and fields are written"},
+         "-prefix and -how semi do not go together: leave one out, because "
+         "only the input layer's geometry and fields are written"},
         {"agg=count;how=inner;", &meets, ""},
         {"agg=count;how=full;", &meets,
-         "-agg gives one row for each input row: -how can be left, or inner "
-         "for those with pairs only"},
+         "-agg gives one row for each input row: write -how left, or -how "
+         "inner for the rows with pairs only"},
         {"agg=count;name_count=n;", &meets,
-         "-agg names its columns itself: write \"count as n\""},
+         "-agg names its own columns: leave -name_count out and write \"count "
+         "as n\" in -agg"},
         {"explain=;validate=geos;", &meets,
-         "-explain and -validate do not go together: -explain only says what "
-         "would be done"},
+         "-explain and -validate do not go together: leave one out, because "
+         "-explain only shows the plan, and nothing is joined"},
         {"name_rank=r;", &three, ""},
         {"name_rank=r;", &ties, ""},
         {"name_rank=;", &nearest, ""},
         {"name_rank=r;", &nearest,
-         "-name_rank: there is a rank only with -op nearest or similar, and "
-         "several join features to an input row (-k, -ties all), of which none "
-         "is picked"},
+         "-name_rank needs several pairs per input row that are ordered by "
+         "distance or similarity: -op nearest or similar with -k above 1 or "
+         "-ties all, and without -pick"},
         {"name_rank=r;pick=first;", &three,
-         "-name_rank: there is a rank only with -op nearest or similar, and "
-         "several join features to an input row (-k, -ties all), of which none "
-         "is picked"},
+         "-name_rank needs several pairs per input row that are ordered by "
+         "distance or similarity: -op nearest or similar with -k above 1 or "
+         "-ties all, and without -pick"},
         {"name_rank=r;pick=ALL;", &three, ""},
         {"name_distance=d;", &meets,
-         "-name_distance: -op intersects has no distance"},
+         "-name_distance: -op intersects measures no distance; leave the "
+         "option out"},
         {"name_distance=d;", &nearest, ""},
         {"pick=most_similar;", &meets,
          "-pick most_similar needs -similar or -vector"},
@@ -115,23 +118,24 @@ TEST(words_of_the_command)
         {"pick=most_similar;vector=v;", &meets, ""},
         {"in_place=;", &nearest, ""},
         {"in_place=;how=inner;", &nearest,
-         "-in_place keeps every row of the layer: -how can only be left"},
+         "-in_place keeps every row of the layer: write -how left, or leave "
+         "-how out"},
         {"in_place=;", &meets,
          "-in_place has room for one join feature per row, and -op intersects "
          "can find several: choose one with -pick, for example -pick first, or "
          "with -one_to_one, or add them up with -agg"},
         {"in_place=;pick=all;", &three,
-         "-in_place has room for one join feature per row: -k can only be 1, "
-         "unless -pick, -one_to_one or -agg makes one of them"},
+         "-in_place has room for one join feature per row: write -k 1, or "
+         "reduce several to one with -pick, -one_to_one or -agg"},
         {"in_place=;", &ties,
-         "-in_place has room for one join feature per row: -ties can only be "
-         "first, unless -pick, -one_to_one or -agg makes one of them"},
+         "-in_place has room for one join feature per row: write -ties first, "
+         "or reduce several to one with -pick, -one_to_one or -agg"},
         {"in_place=;one_to_one=;", &meets, ""},
         {"in_place=;agg=count;", &ties, ""},
         {"centroid_of=input;point_on_surface_of=join;", &meets, ""},
         {"centroid_of=both;point_on_surface_of=join;", &meets,
-         "-centroid_of and -point_on_surface_of both say what the join side "
-         "is joined by: leave it out of one of them"},
+         "-centroid_of and -point_on_surface_of both replace the features of "
+         "the join side by points: name this side in one of them only"},
         {"distance_to=boundary;metric=sphere;", &nearest,
          "-distance_to boundary is possible with -metric planar only"},
         {"distance_to=interior;metric=sphere;", &nearest, ""},
@@ -152,12 +156,12 @@ TEST(words_of_the_command)
          "-validate ellipsoid: this reference is for -metric ellipsoid; in the "
          "plane it is -validate geos"},
         {"distance=hausdorff;bearing_field=;", &nearest,
-         "-bearing_field and -distance hausdorff do not go together: nearest "
-         "points are those of the least distance"},
+         "-bearing_field and -distance hausdorff do not go together: leave one "
+         "out, because only -distance least has nearest points"},
         {"distance=least;bearing_field=;", &nearest, ""},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        check(cases[i].list, cases[i].relation, 0, cases[i].expected);
+        check_message(cases[i].list, cases[i].relation, 0, cases[i].expected);
 }
 
 /* The library's settings, Python's arguments. */
@@ -165,22 +169,27 @@ TEST(words_of_another_caller)
 {
     const struct oj_relation nearest =
         relation_of(OJ_OP_NEAREST, 1, OJ_TIES_FIRST);
-    check("pick=first;one_to_one=;", &nearest, 1,
-          "pick and one_to_one do not go together: each makes one row of an "
-          "input row's pairs");
-    check("how=anti;agg=count;", &nearest, 1,
-          "agg and how='anti' do not go together: only the input layer's "
-          "geometry and fields are written");
-    check("pick=most_similar;", &nearest, 1,
-          "pick='most_similar' needs similar or vector");
-    check("agg=sum(a);name_count=n;", &nearest, 1,
-          "agg names its columns itself: write \"count as n\"");
-    check("metric=sphere;validate=geos;", &nearest, 1,
-          "validate='geos': this reference measures in the plane, as GEOS "
-          "does; that of metric='sphere' is validate='sphere'");
+    check_message(
+        "pick=first;one_to_one=;", &nearest, 1,
+        "pick and one_to_one do not go together: leave one out, because each "
+        "reduces the pairs of an input row to one row");
+    check_message(
+        "how=anti;agg=count;", &nearest, 1,
+        "agg and how='anti' do not go together: leave one out, because only "
+        "the input layer's geometry and fields are written");
+    check_message("pick=most_similar;", &nearest, 1,
+                  "pick='most_similar' needs similar or vector");
+    check_message(
+        "agg=sum(a);name_count=n;", &nearest, 1,
+        "agg names its own columns: leave name_count out and write \"count "
+        "as n\" in agg");
+    check_message(
+        "metric=sphere;validate=geos;", &nearest, 1,
+        "validate='geos': this reference measures in the plane, as GEOS "
+        "does; that of metric='sphere' is validate='sphere'");
 }
 
-/* A message that is longer than its room is cut. */
+/* A message that is longer than its buffer is truncated. */
 TEST(long_words)
 {
     const struct oj_relation meets =

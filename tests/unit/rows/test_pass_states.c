@@ -1,8 +1,9 @@
-/* Kind: unit. The states of a pass: the table, and passes on files, also with
- * calls out of order. */
+/* The states of a pass: their table, and passes on files, also with calls in a
+ * wrong order.
+ * Kind: unit. */
 #include "../job/shared_jobs.h"
 
-/* Each row: a state, and the letters of those that follow on it, in the order
+/* Each row: a state, and the letters of its possible successors, in the order
  * of the enum: C O P S p c s I R B. */
 static const char *const allowed[OJ_N_PASS_STATES] = {
     "O", "P", "Sp", "p", "Pcs", "s", "PI", "sR", "s", "O"};
@@ -40,7 +41,8 @@ TEST(table)
     }
 }
 
-/* From CLOSED every state can be reached, and from every one CLOSED or OPEN. */
+/* Every state can be reached from CLOSED, and CLOSED or OPEN from every state.
+ */
 TEST(no_dead_ends)
 {
     int reached[OJ_N_PASS_STATES] = {1};
@@ -80,7 +82,7 @@ TEST(join_sides)
 /* ---- passes on files ------------------------------------------------------
  */
 
-/* As the command goes through them. */
+/* The states in the order of a run of the command. */
 TEST(states_of_a_pass)
 {
     static const char *const lines[] = {
@@ -122,7 +124,7 @@ TEST(states_of_a_pass)
     remove_folder();
 }
 
-/* A pass of the command that was not started gives an error, not rows. */
+/* A pass that was not started returns an error instead of rows. */
 TEST(next_before_start)
 {
     struct job_trial t;
@@ -144,7 +146,7 @@ TEST(next_before_start)
     remove_folder();
 }
 
-/* A shared pass that failed is opened anew, and gives what it gave before. */
+/* A shared pass that has failed can be opened again and returns its rows. */
 TEST(broken_and_reopened)
 {
     struct job_trial t, alone;
@@ -166,7 +168,8 @@ TEST(broken_and_reopened)
     remove_folder();
 }
 
-/* Stopped before and after its first rows, it begins again. */
+/* A pass that was stopped before or after its first rows can be started again.
+ */
 TEST(stopped_and_begun_again)
 {
     struct job_trial t, alone;

@@ -1,5 +1,6 @@
-/* Kinds: truth cases, property, memory. The columns of a row: which the join
- * computes, in which order, and their names where names are taken. */
+/* The columns of a row: those that the join computes, their order, and their
+ * names if names are in use.
+ * Kinds: truth cases, property, memory. */
 #include "../run_tests.h"
 
 #include "../../../algs/api/rows/oj_row_columns.h"
@@ -28,8 +29,8 @@ static struct oj_row_column_words words_of(const struct oj_relation *relation)
     return words;
 }
 
-/* Asserts the names of all columns, with spaces between them, and that exactly
- * the values of pairs that columns hold are wanted. */
+/* Asserts the names of all columns, separated by spaces, and that exactly the
+ * values that the columns hold are requested. */
 static void check_columns(const struct oj_row_column_words *words,
                           const char *expected)
 {
@@ -156,7 +157,7 @@ TEST(truth_kinds_and_options)
     oj_computed_columns_free(&columns);
 }
 
-/* Nothing is written where a word is wrong. */
+/* An invalid word leaves the output unchanged. */
 TEST(truth_unknown_overlap)
 {
     struct oj_relation meet = relation_of(OJ_OP_INTERSECTS, 1);
@@ -288,14 +289,16 @@ TEST(truth_aggregates_that_are_refused)
          "input_area, join_area, nearest_x, nearest_y, join_bearing"},
         {1, "max(join_rank)", NULL, "no field 'join_rank'; pairs have: "},
         {1, "count(distinct v)", NULL,
-         "-agg: different values are counted by unique(v)"},
+         "-agg: write unique(v) to count different values"},
         {1, "mean(join_distance)", "d", "no field 'join_distance'; pairs"},
         {1, "mean(v)", "d",
-         "-name_distance: no aggregate names 'd', as in \"mean(d)\""},
+         "-name_distance has no effect, because no aggregate uses 'd': write "
+         "for example \"mean(d)\", or leave the option out"},
         {1, "mean(v)", "V",
          "-name_distance: the join layer has a field 'V' already"},
         {1, "mean(v)", "",
-         "-name_distance: aggregates have no such column to leave out"},
+         "-name_distance: rows of aggregates have no such column; leave the "
+         "option out"},
         {1, "sum(join_fid)", NULL,
          "-agg: sum(join_fid) needs numbers; the field is String"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
@@ -338,8 +341,8 @@ enum
     MOST_FIELDS = 12
 };
 
-/* Fields and computed columns from words with spaces between them; a given name
- * begins with =. */
+/* Names of fields and computed columns, separated by spaces; a name given by
+ * the user begins with =. */
 struct names
 {
     char text[3][400];
@@ -393,7 +396,7 @@ static void set_names(struct names *names, const char *input,
     names->request.prefix = "join_";
 }
 
-/* expected: names of all columns, or of the clash */
+/* expected: names of all columns, or of the one that clashes. */
 static void check_names(const char *taken, const char *input,
                         const char *computed, const char *join,
                         const char *expected)
@@ -438,7 +441,7 @@ TEST(truth_fields_whose_names_are_taken)
     check_names("", "\303\204 \303\244", "", "", "\303\204 \303\244");
 }
 
-/* All of them get one number, also those that are free. */
+/* If a usual name is in use, all computed columns get one number. */
 TEST(truth_computed_names_that_are_taken)
 {
     check_names("", "join_fid", "join_fid join_distance", "",
@@ -459,7 +462,7 @@ TEST(truth_given_names_that_are_taken)
     check_names("", "", "=N n", "", twice);
     check_names("", "", "=n =N", "", twice);
     check_names("", "", "=n", "N", "n join_N");
-    /* usual names with a number keep clear of it */
+    /* usual names with a number avoid names given by the user */
     check_names("", "a", "a =a_2", "", "a a_3 a_2");
     check_names("", "a", "=a_2 a", "", "a a_2 a_3");
 }
@@ -510,8 +513,8 @@ TEST_LOOP(truth_what_may_be_missing, 0, 2)
     oj_row_columns_free(&columns);
 }
 
-/* Random names of few letters: all differ, those that are free stay, and order
- * and number of columns are those of the request. */
+/* Random names of few letters: all columns get different names, free names are
+ * kept, and order and number are those of the request. */
 TEST_LOOP(property_names_differ, 0, 300)
 {
     static const char *const words[] = {"a",   "A",   "b",   "a_2", "j_a",
@@ -561,7 +564,7 @@ TEST_LOOP(property_names_differ, 0, 300)
     oj_row_columns_free(&columns);
 }
 
-/* Many fields, all of one name. */
+/* Many fields with one name. */
 TEST(large_one_name)
 {
     enum

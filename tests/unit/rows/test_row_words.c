@@ -1,5 +1,5 @@
-/* Kind: unit. The words of how, pick, overlap and geometry, and the scores of
- * picked values. */
+/* Parsing of how, pick, overlap and geometry, and the scores of picked values.
+ * Kind: unit. */
 #include "../run_tests.h"
 
 #include "../../../algs/api/rows/oj_row_words.h"
@@ -76,7 +76,7 @@ TEST(unit_rules_of_pick)
     }
 }
 
-/* Every word that completion offers is one. */
+/* The parser accepts every word that shell completion offers. */
 TEST(unit_words_of_pick_are_rules)
 {
     const char *word;
@@ -106,8 +106,9 @@ TEST(unit_what_is_no_rule)
          "pick all: the rules are first, nearest, largest_overlap, "
          "smallest_area, largest_area, most_similar, max:FIELD and min:FIELD"},
         {"", "max:\"a",
-         "pick: the name of a field in double quotes must end with one, and a "
-         "double quote in it is written twice"},
+         "pick: a field name that begins with a double quote must end with "
+         "one; "
+         "write a double quote inside it twice"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
     {
@@ -141,8 +142,8 @@ TEST(unit_fields_that_pick_takes)
     }
 }
 
-/* Values in ascending order have scores in ascending order, and the other way
- * round for the least; what is missing is last in both. */
+/* Scores are in the order of the values, or in reverse order for min; a missing
+ * value is last in both. */
 TEST_LOOP(property_scores_are_ordered, 0, 2)
 {
     const struct oj_plain_value integers[] = {

@@ -1,6 +1,6 @@
-/* Kinds: truth cases, property, memory. Classes of equal values, compared with
- * the values themselves; tests/unit/source/test_classes.c has those of layers.
- */
+/* Classes of equal values are compared with the values themselves.
+ * tests/unit/source/test_classes.c tests classes of layers.
+ * Kinds: truth cases, property, memory. */
 #include "../run_tests.h"
 
 #include "../../../algs/api/rows/oj_value_classes.h"
@@ -30,10 +30,10 @@ static oj_status read_value(void *user, int field, int64_t row,
     return OJ_OK;
 }
 
-static void find(struct oj_value_classes *classes,
-                 const enum oj_value_comparison *comparison, int n_fields,
-                 const struct oj_plain_value *value, int64_t n_rows, int insert,
-                 int32_t *class_of)
+static void find_classes(struct oj_value_classes *classes,
+                         const enum oj_value_comparison *comparison,
+                         int n_fields, const struct oj_plain_value *value,
+                         int64_t n_rows, int insert, int32_t *class_of)
 {
     struct value_table values = {value, n_fields};
     const struct oj_plain_reader reader = {read_value, &values};
@@ -45,7 +45,7 @@ static void find(struct oj_value_classes *classes,
     oj_value_key_free(&key);
 }
 
-static struct oj_plain_value text(const char *of)
+static struct oj_plain_value text_value(const char *of)
 {
     return oj_plain_text(of, (int64_t)strlen(of));
 }
@@ -64,7 +64,8 @@ TEST(truth_kinds_and_comparisons)
                      OJ_COMPARE_TEXTS);
 }
 
-/* 1 and 1.0 are equal; beyond 2^53 integers stay apart; NaN equals nothing. */
+/* 1 and 1.0 are equal; integers beyond 2^53 differ from each other; NaN equals
+ * nothing. */
 TEST(truth_numbers)
 {
     const enum oj_value_comparison numbers = OJ_COMPARE_NUMBERS;
@@ -93,22 +94,23 @@ TEST(truth_numbers)
                                         null};
     struct oj_value_classes classes = {0};
     int32_t a[11], b[11];
-    find(&classes, &numbers, 1, in, 11, 1, a);
-    find(&classes, &numbers, 1, of, 11, 0, b);
+    find_classes(&classes, &numbers, 1, in, 11, 1, a);
+    find_classes(&classes, &numbers, 1, of, 11, 0, b);
     for (int i = 0; i < 11; i++)
     {
         if (i < 9)
             ck_assert_int_eq(a[i], i);
         else
             ck_assert_int_eq(a[i], -1);
-        /* 2^63 is no int64_t */
+        /* 2^63 does not fit into int64_t */
         ck_assert_int_eq(b[i], i == 7 ? -1 : a[i]);
     }
     ck_assert_int_gt(oj_value_classes_bytes(&classes), 0);
     oj_value_classes_free(&classes);
 }
 
-/* A number among texts is the text that OGR writes, in any locale. */
+/* A number that is compared with texts is written as OGR does, in any locale.
+ */
 TEST(truth_numbers_as_texts)
 {
     const enum oj_value_comparison texts = OJ_COMPARE_TEXTS;
@@ -118,16 +120,17 @@ TEST(truth_numbers_as_texts)
         oj_plain_real(1e300),      oj_plain_real(2.5),
         oj_plain_real((double)NAN)};
     const struct oj_plain_value of[] = {
-        text("-7"),     text("-9223372036854775808"),
-        text("1"),      text("0.1"),
-        text("1e+300"), text("2.5"),
-        text("nan")};
+        text_value("-7"),     text_value("-9223372036854775808"),
+        text_value("1"),      text_value("0.1"),
+        text_value("1e+300"), text_value("2.5"),
+        text_value("nan")};
     struct oj_value_classes classes = {0};
     int32_t a[7], b[7];
-    setlocale(LC_ALL, "de_DE.UTF-8"); /* with a comma, where it is there */
-    find(&classes, &texts, 1, in, 7, 1, a);
+    setlocale(LC_ALL, "de_DE.UTF-8"); /* a locale with a decimal comma, if it is
+                                         installed */
+    find_classes(&classes, &texts, 1, in, 7, 1, a);
     setlocale(LC_ALL, "C");
-    find(&classes, &texts, 1, of, 7, 0, b);
+    find_classes(&classes, &texts, 1, of, 7, 0, b);
     for (int i = 0; i < 6; i++)
     {
         ck_assert_int_eq(a[i], i);
@@ -138,29 +141,37 @@ TEST(truth_numbers_as_texts)
     oj_value_classes_free(&classes);
 }
 
-/* Rows are equal when all fields are; where one ends counts. */
+/* Rows are equal if all fields are; the boundaries of values matter. */
 TEST(truth_several_fields)
 {
     const enum oj_value_comparison both[] = {OJ_COMPARE_TEXTS,
                                              OJ_COMPARE_NUMBERS};
     const enum oj_value_comparison texts[] = {OJ_COMPARE_TEXTS,
                                               OJ_COMPARE_TEXTS};
-    const struct oj_plain_value in[] = {
-        text("a"), oj_plain_integer(1), text("a"), oj_plain_integer(2),
-        text("a"), oj_plain_real(1.0),  text("b"), null,
-        null,      oj_plain_integer(1), text(""),  oj_plain_integer(1)};
-    const struct oj_plain_value ends[] = {text("a"),  text("bc"), text("ab"),
-                                          text("c"),  text(""),   text("abc"),
-                                          text("ab"), text("c")};
+    const struct oj_plain_value in[] = {text_value("a"),
+                                        oj_plain_integer(1),
+                                        text_value("a"),
+                                        oj_plain_integer(2),
+                                        text_value("a"),
+                                        oj_plain_real(1.0),
+                                        text_value("b"),
+                                        null,
+                                        null,
+                                        oj_plain_integer(1),
+                                        text_value(""),
+                                        oj_plain_integer(1)};
+    const struct oj_plain_value ends[] = {
+        text_value("a"), text_value("bc"),  text_value("ab"), text_value("c"),
+        text_value(""),  text_value("abc"), text_value("ab"), text_value("c")};
     static const int32_t of_ends[] = {0, 1, 2, 1};
     static const int32_t expected[] = {0, 1, 0, -1, -1, 2};
     struct oj_value_classes classes = {0}, others = {0};
     int32_t a[6];
-    find(&classes, both, 2, in, 6, 1, a);
+    find_classes(&classes, both, 2, in, 6, 1, a);
     ck_assert_mem_eq(a, expected, sizeof expected);
-    find(&others, texts, 2, ends, 4, 1, a);
+    find_classes(&others, texts, 2, ends, 4, 1, a);
     ck_assert_mem_eq(a, of_ends, sizeof of_ends);
-    find(&others, texts, 2, ends, 0, 1, a);
+    find_classes(&others, texts, 2, ends, 0, 1, a);
     oj_value_classes_free(&classes);
     oj_value_classes_free(&others);
 }
@@ -181,7 +192,7 @@ static struct oj_plain_value random_value(int kind, char *memory)
     }
 }
 
-/* 1 when both are there and equal as texts or, of numbers, as numbers. */
+/* 1 if both values exist and are equal: numbers as numbers, others as texts. */
 static int are_equal(const struct oj_plain_value *a,
                      const struct oj_plain_value *b)
 {
@@ -226,8 +237,8 @@ TEST_LOOP(property_classes_are_equal_where_values_are, 0, 9)
         value[0][i] = random_value(_i / 3, memory[0][i]);
         value[1][i] = random_value(_i % 3, memory[1][i]);
     }
-    find(&classes, &comparison, 1, value[1], N, 1, b);
-    find(&classes, &comparison, 1, value[0], N, 0, a);
+    find_classes(&classes, &comparison, 1, value[1], N, 1, b);
+    find_classes(&classes, &comparison, 1, value[0], N, 0, a);
     for (int i = 0; i < N; i++)
     {
         for (int k = 0; k < N; k++)
@@ -238,6 +249,91 @@ TEST_LOOP(property_classes_are_equal_where_values_are, 0, 9)
         }
     }
     ck_assert_int_gt(n_equal, 0);
+    oj_value_classes_free(&classes);
+}
+
+/* Whole numbers have three forms: classes keep their numbers when a value ends
+ * one of them. */
+TEST(truth_forms_of_whole_numbers)
+{
+    const enum oj_value_comparison numbers = OJ_COMPARE_NUMBERS;
+    const struct oj_plain_value ascending[] = {oj_plain_integer(-5),
+                                               oj_plain_integer(-5),
+                                               oj_plain_integer(2),
+                                               oj_plain_real(3.0),
+                                               null,
+                                               oj_plain_integer(900)};
+    const struct oj_plain_value back[] = {
+        oj_plain_integer(2), oj_plain_integer(1), oj_plain_integer(901)};
+    const struct oj_plain_value half[] = {
+        oj_plain_real(0.5), oj_plain_integer(900), oj_plain_integer(INT64_MIN)};
+    const struct oj_plain_value asked[] = {
+        oj_plain_integer(900),       oj_plain_real(2.0),
+        oj_plain_integer(1),         oj_plain_real(0.5),
+        oj_plain_integer(INT64_MIN), oj_plain_real(1e300),
+        oj_plain_integer(4),         oj_plain_integer(INT64_MAX),
+        oj_plain_integer(-5)};
+    static const int32_t of_ascending[] = {0, 0, 1, 2, -1, 3};
+    static const int32_t of_back[] = {1, 4, 5}, of_half[] = {6, 3, 7};
+    static const int32_t after[3][9] = {{3, 1, -1, -1, -1, -1, -1, -1, 0},
+                                        {3, 1, 4, -1, -1, -1, -1, -1, 0},
+                                        {3, 1, 4, 6, 7, -1, -1, -1, 0}};
+    struct oj_value_classes classes = {0};
+    int32_t class_of[9];
+    find_classes(&classes, &numbers, 1, asked, 9, 0, class_of);
+    for (int i = 0; i < 9; i++)
+        ck_assert_int_eq(class_of[i], -1);
+    find_classes(&classes, &numbers, 1, ascending, 6, 1, class_of);
+    ck_assert_int_eq(classes.form, OJ_CLASSES_ASCENDING);
+    ck_assert_mem_eq(class_of, of_ascending, sizeof of_ascending);
+    find_classes(&classes, &numbers, 1, asked, 9, 0, class_of);
+    ck_assert_mem_eq(class_of, after[0], sizeof after[0]);
+    find_classes(&classes, &numbers, 1, back, 3, 1, class_of);
+    ck_assert_int_eq(classes.form, OJ_CLASSES_WHOLE);
+    ck_assert_mem_eq(class_of, of_back, sizeof of_back);
+    find_classes(&classes, &numbers, 1, asked, 9, 0, class_of);
+    ck_assert_mem_eq(class_of, after[1], sizeof after[1]);
+    find_classes(&classes, &numbers, 1, half, 3, 1, class_of);
+    ck_assert_int_eq(classes.form, OJ_CLASSES_ANY);
+    ck_assert_mem_eq(class_of, of_half, sizeof of_half);
+    find_classes(&classes, &numbers, 1, asked, 9, 0, class_of);
+    ck_assert_mem_eq(class_of, after[2], sizeof after[2]);
+    oj_value_classes_free(&classes);
+}
+
+/* Thousands of numbers in each form, among them those that no guess finds. */
+TEST_LOOP(property_many_whole_numbers, 0, 3)
+{
+    enum
+    {
+        N = 5000
+    };
+    const enum oj_value_comparison numbers = OJ_COMPARE_NUMBERS;
+    static struct oj_plain_value value[N], asked[N];
+    static int32_t class_of[N], found[N];
+    struct oj_value_classes classes = {0};
+    for (int i = 0; i < N; i++)
+    {
+        /* dense, with growing gaps, descending */
+        int64_t number = _i == 0 ? i - 70 : _i == 1 ? (int64_t)i * i : N - i;
+        value[i] = oj_plain_integer(number);
+    }
+    for (int i = 0; i < N; i++)
+        asked[i] = value[(int64_t)i * 1009 % N];
+    find_classes(&classes, &numbers, 1, value, N, 1, class_of);
+    find_classes(&classes, &numbers, 1, asked, N, 0, found);
+    for (int i = 0; i < N; i++)
+    {
+        ck_assert_int_eq(class_of[i], i);
+        ck_assert_int_eq(found[i], (int)((int64_t)i * 1009 % N));
+        asked[i].integer = _i == 1 ? asked[i].integer + 2 : -100 - i;
+    }
+    find_classes(&classes, &numbers, 1, asked, N, 0, found);
+    for (int i = 0; i < N; i++)
+        ck_assert_int_eq(found[i], -1);
+    ck_assert_int_eq(classes.form,
+                     _i == 2 ? OJ_CLASSES_WHOLE : OJ_CLASSES_ASCENDING);
+    ck_assert_int_gt(oj_value_classes_bytes(&classes), 4 * N);
     oj_value_classes_free(&classes);
 }
 

@@ -1,19 +1,21 @@
-/* Whole command lines, run in this process, of which an allocation fails: alone
- * (places of an odd number) or with all that follow.  The run ends with an
- * error that says so, leaves no file behind and an old one as it was; given
- * memory, it has the rows that it had before.  So has a run that does without
- * what it did not get.
+/* Whole command lines run in this process while an allocation fails: alone (at
+ * every other place) or with all that follow. The run must end with an error
+ * that names the lack of memory, leave no new file, and leave an old one
+ * unchanged; with memory it must give its usual rows. A run that works without
+ * the allocation must also give them.
  *
- * An allocation fails at each place, told by the ten calls that lead to it,
- * once over all lines, and a few more in each line.  OGRJOIN_TEST_LONG=1: three
- * times at each place, in both ways, with the run that follows each time.
+ * Each place of an allocation, identified by the ten innermost calls, fails
+ * once over all lines, and a few more fail in each line. OGRJOIN_TEST_LONG=1:
+ * each place fails three times, in both ways, each followed by a run with
+ * memory.
  * Kind: memory. */
 #include <errno.h>
 #include <stdlib.h>
 
 static int is_to_fail_alone(void);
 
-/* The program takes memory from this copy, not from that of the library. */
+/* This program includes its own copy of oj_alloc.c, in which each allocation
+ * can be made to fail. */
 #define aligned_alloc(alignment, bytes)                                        \
     (is_to_fail_alone() ? NULL : aligned_alloc(alignment, bytes))
 #define posix_memalign(array, alignment, bytes)                                \
@@ -51,9 +53,9 @@ static int is_to_fail_alone(void);
 
 void RegisterOGRJOIN(void); /* of the driver, which the test links */
 
-/* A line that names no file of the folder out gets out/a.fgb in front; JOIN: is
- * opened as a dataset and read, with ARROW behind by its Arrow stream.  Sources
- * without an ending are FlatGeobuf. */
+/* Command lines. A line that names no file of the folder out gets out/a.fgb as
+ * its output; JOIN: is opened as a dataset and read, with ARROW at its end by
+ * the Arrow stream. Sources without a file name extension are FlatGeobuf. */
 static const char *const lines[] = {
     /* old files */
     "-overwrite out/old.fgb points boxes",
@@ -169,7 +171,7 @@ static const char *const lines[] = {
     "-memory 3000 -vector a+b -max_difference 0.3 points boxes",
     "-memory 3000 -op dwithin -max_distance 40 -one_to_one -join_sql 'SELECT * "
     "FROM points' points points.shp",
-    /* proofs and what only prints */
+    /* proofs, and lines that only print */
     "-json_summary out/b.json -validate -validate_report out/b.csv points "
     "boxes",
     "-op nearest -k 2 -validate spatialindex points lines",
@@ -183,7 +185,7 @@ static const char *const lines[] = {
     "-benchmark -op nearest points lines",
     "-write_spec out/a.ogrjoin -op nearest -where 'n < 5' points boxes",
     "-op nearest -distance frechet -validate lines lines.shp",
-    /* as a layer */
+    /* joins as layers */
     "JOIN:-op nearest points.gpkg boxes.gpkg",
     "JOIN:-op within -how full -batch 8 points boxes",
     "JOIN:-agg 'count, median(n)' boxes points",
@@ -195,12 +197,13 @@ static const char *const lines[] = {
 enum
 {
     N_LINES = (int)(sizeof lines / sizeof *lines),
-    N_SPREAD = 3,      /* allocations over a line that fail in any case */
-    MOST_TRIED = 4000, /* of a line */
-    NOTE = -1          /* nothing fails; the places are noted */
+    N_SPREAD = 3, /* number of allocations, spread over a line, that always fail
+                   */
+    MOST_TRIED = 4000, /* maximum allocations of a line that are tested */
+    NOTE = -1          /* no allocation fails; places are only recorded */
 };
 
-static int n_times = 1; /* that a place fails */
+static int n_times = 1; /* how often a place fails */
 
 /* ---- allocations ---------------------------------------------------------
  */
@@ -208,11 +211,14 @@ static int n_times = 1; /* that a place fails */
 static struct
 {
     pthread_mutex_t mutex;
-    unsigned char n_times[1 << 20]; /* by hash of the calls: rarely shared */
+    unsigned char n_times[1 << 20]; /* by hash of the calls; two places rarely
+                                       share one */
     int is_noting;
-    int64_t at[MOST_TRIED + N_SPREAD]; /* those of a line that are to fail */
+    int64_t at[MOST_TRIED + N_SPREAD]; /* numbers of the allocations of a line
+                                          that will fail */
     int n;
-    int64_t alone; /* the one that fails now; 0: none */
+    int64_t alone; /* number of the single allocation that fails next; 0: none
+                    */
 } noted = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
 static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t n)
@@ -244,8 +250,8 @@ static int is_to_fail_alone(void)
 /* ---- layers --------------------------------------------------------------
  */
 
-/* Boxes overlap, touch and repeat; one is not valid, and one has many
- * vertices, as has a line. */
+/* Writes shapes: boxes overlap, touch and repeat; one is invalid, and one has
+ * many vertices, as has a line. */
 static void put_shape(VSILFILE *file, const char *shapes, int i)
 {
     int is_point = shapes[0] == 'p', is_box = shapes[0] == 'b';
@@ -282,7 +288,7 @@ static void write_csv(const char *shapes, int n, const char *type)
     ck_assert_int_eq(VSIFCloseL(file), 0);
 }
 
-static void translate(const char *shapes, const char *to, const char *crs)
+static void convert_layer(const char *shapes, const char *to, const char *crs)
 {
     const char *open_options[] = {"AUTODETECT_TYPE=YES", NULL};
     char **words = CSLTokenizeString(CPLSPrintf(
@@ -300,15 +306,15 @@ static void translate(const char *shapes, const char *to, const char *crs)
     CSLDestroy(words);
 }
 
-/* type: of WKT, as far as the first place. */
+/* Makes a layer. type: WKT of a geometry up to its first coordinate. */
 static void make_layer(const char *shapes, int n, const char *type)
 {
     static const char *const endings[] = {"gpkg", "shp", "geojson", "fgb"};
     write_csv(shapes, n, type);
     for (int i = 0; i < 4; i++)
-        translate(shapes, CPLSPrintf("%s.%s", shapes, endings[i]),
-                  "-a_srs EPSG:25833");
-    translate(shapes, "far.fgb", "-s_srs EPSG:25833 -t_srs EPSG:4326");
+        convert_layer(shapes, CPLSPrintf("%s.%s", shapes, endings[i]),
+                      "-a_srs EPSG:25833");
+    convert_layer(shapes, "far.fgb", "-s_srs EPSG:25833 -t_srs EPSG:4326");
     VSIRename(CPLSPrintf("%s.fgb", shapes), shapes);
     VSIRename("far.fgb", CPLSPrintf("far_%s", shapes));
 }
@@ -316,9 +322,9 @@ static void make_layer(const char *shapes, int n, const char *type)
 /* ---- a run ---------------------------------------------------------------
  */
 
-static int screen, nowhere; /* where stdout goes */
-static char message[1024];  /* of what failed; "": nothing */
-static int n_told;          /* failures, by GDAL's handler */
+static int screen, nowhere; /* where the output of stdout goes */
+static char message[1024];  /* first error message; "": none */
+static int n_told;          /* number of errors that GDAL's handler received */
 
 static void CPL_STDCALL take_message(CPLErr level, CPLErrorNum number,
                                      const char *text)
@@ -332,7 +338,8 @@ static void CPL_STDCALL take_message(CPLErr level, CPLErrorNum number,
 struct answer
 {
     int64_t n_rows, n_allocations;
-    uint64_t hash; /* of the exit code, and of rows and files in any order */
+    uint64_t hash; /* hash of the exit code, and of rows and files in any order
+                    */
     int is_done;
 };
 
@@ -354,7 +361,7 @@ static void add_row(OGRFeatureH f, struct answer *a)
     a->n_rows++;
 }
 
-/* Their number and those of the NULLs in their columns. */
+/* Adds the number of rows and of the NULLs in each column. */
 static void add_arrow_rows(OGRLayerH layer, struct answer *a)
 {
 #if OJ_HAVE_ARROW
@@ -399,7 +406,7 @@ static void add_dataset(const char *name, int by_arrow, struct answer *a)
     GDALClose(dataset);
 }
 
-/* Adds what the folder out holds. */
+/* Adds the contents of the folder out. */
 static void read_out(struct answer *a)
 {
     char **names = VSIReadDir("out");
@@ -413,7 +420,7 @@ static void read_out(struct answer *a)
     CSLDestroy(names);
 }
 
-/* Makes the folder out as it is before the line. */
+/* Restores the folder out to its state before the line. */
 static void prepare_out(const char *line)
 {
     static const char *const old[][2] = {{"out/old.gpkg", "points.gpkg"},
@@ -453,7 +460,8 @@ static void run_command(char **words, int n_words, struct answer *a)
     a->hash = (uint64_t)exit_code;
 }
 
-/* n > 0: that allocation fails. The answer holds what is left in any case. */
+/* Runs a line. n > 0: allocation n fails. The answer includes the files that
+ * remain. */
 static struct answer run_line(const char *line, int64_t n, int alone)
 {
     struct answer a = {0};
@@ -461,7 +469,7 @@ static struct answer run_line(const char *line, int64_t n, int alone)
     char whole[1024], **words = NULL;
     int n_words = 0, is_read = STARTS_WITH(line, "JOIN:");
     const char *by_arrow = strstr(line, " ARROW");
-    if (n != 0) /* what is asked again may find what was kept */
+    if (n != 0) /* the repeated run may use data that was kept */
         oj_join_cache_clear();
     prepare_out(line);
     snprintf(whole, sizeof whole, "%s%.*s -threads 1",
@@ -501,7 +509,7 @@ static struct
     int alone, n_failures;
 } now;
 
-static void check(int is_right, const char *wrong)
+static void check_outcome(int is_right, const char *wrong)
 {
     if (is_right)
         return;
@@ -518,7 +526,7 @@ static int count_open_files(void)
     return n;
 }
 
-/* Allocation n fails. 1 when the line does, too. */
+/* Lets allocation n fail; returns 1 if the line fails. */
 static int try_allocation(int64_t n, int alone, uint64_t before, uint64_t truth)
 {
     struct answer a = run_line(now.line, n, alone);
@@ -526,17 +534,17 @@ static int try_allocation(int64_t n, int alone, uint64_t before, uint64_t truth)
     now.alone = alone;
     if (a.is_done)
     {
-        check(a.hash == truth, "other rows");
+        check_outcome(a.hash == truth, "other rows");
         return 0;
     }
-    check(strstr(message, "memory") != NULL, "another reason");
-    check(!STARTS_WITH(now.line, "JOIN:") || n_told == 1, "told again");
-    check(STARTS_WITH(now.line, "JOIN:") || a.hash == before,
-          "files are left or changed");
+    check_outcome(strstr(message, "memory") != NULL, "another reason");
+    check_outcome(!STARTS_WITH(now.line, "JOIN:") || n_told == 1, "told again");
+    check_outcome(STARTS_WITH(now.line, "JOIN:") || a.hash == before,
+                  "files are left or changed");
     if (n_times > 1 || n % 16 == 0)
     {
         a = run_line(now.line, 0, 0);
-        check(a.is_done && a.hash == truth, "with memory other rows");
+        check_outcome(a.is_done && a.hash == truth, "with memory other rows");
     }
     return 1;
 }
@@ -545,7 +553,8 @@ static void try_line(const char *line)
 {
     struct answer before = {0}, truth;
     int n_failed = 0, n_tried = 0, n_files;
-    /* Of every three that one, which lines take in turn. */
+    /* with OGRJOIN_TEST_SHORT only every third; the lines start at different
+     * ones */
     int step = is_switched_on("OGRJOIN_TEST_SHORT") ? 3 : 1;
     static int n_lines;
     now.line = line;
@@ -554,7 +563,7 @@ static void try_line(const char *line)
     read_out(&before);
     noted.n = 0;
     truth = run_line(line, NOTE, 0);
-    check(truth.is_done, "fails with memory");
+    check_outcome(truth.is_done, "fails with memory");
     n_files = count_open_files();
     for (int i = 1; i <= N_SPREAD; i++)
         noted.at[noted.n++] = 1 + i * truth.n_allocations / (N_SPREAD + 1);
@@ -564,7 +573,7 @@ static void try_line(const char *line)
         if (n_times > 1)
             try_allocation(noted.at[i], i % 2 == 0, before.hash, truth.hash);
     }
-    check(count_open_files() == n_files, "files stay open");
+    check_outcome(count_open_files() == n_files, "files stay open");
     printf("%4lld rows, %5lld allocations, %3d tried, %3d did without: %s\n",
            (long long)truth.n_rows, (long long)truth.n_allocations, n_tried,
            n_tried - n_failed, line);
@@ -575,7 +584,7 @@ TEST(every_line)
 {
     char folder[32];
     VSILFILE *file;
-    /* On a disk it takes twice as long. */
+    /* in memory, because a disk takes twice as long */
     strcpy(folder, access("/dev/shm", W_OK) == 0 ? "/dev/shm/ogrjoin_XXXXXX"
                                                  : "/tmp/ogrjoin_XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(folder));

@@ -1,14 +1,25 @@
-/* Lines and polygons with lines and polygons: the backend cuda, which finds
- * pairs of boxes and decides most of them on a device, gives the answers of
+/* Lines and polygons on both sides: the backend cuda, which finds pairs of
+ * boxes and decides most of them on a device, has the answers of the backend
  * cpu: random layers, large features, little memory, chunks of all sizes, all
- * devices.  And points with very many lines and polygons.  Skipped where no GPU
- * can be used.  Kind: property, degenerate, memory, large.
- * OGRJOIN_TEST_ROUNDS=n for more. */
+ * devices. Also points with very many lines and polygons. Skipped if no GPU can
+ * be used.
+ * Kind: property, degenerate, memory, large. OGRJOIN_TEST_ROUNDS=n runs more
+ * rounds. */
 #include "../references.h"
 
 #include "../join_trial.h"
 #include "../predicate/random_shapes.h"
 #include "../run_device_tests.h"
+
+/* The first device, or some of all. */
+static uint64_t some_gpus(void)
+{
+    int n = 1;
+    if (one_in(2))
+        return 0;
+    must(module->count(&n, &error));
+    return (UINT64_C(1) << (1 + pick(n))) - 1;
+}
 
 /* The GPU, once or twice with what it has kept, against what cpu said. */
 static void check_again(struct join_trial *t, int64_t gpu_memory,
@@ -18,7 +29,7 @@ static void check_again(struct join_trial *t, int64_t gpu_memory,
     struct oj_options options = {.n_threads = 1 + pick(4),
                                  .gpu_memory = gpu_memory,
                                  .gpu_batch = one_in(2) ? 1 + pick(40) : 0,
-                                 .gpus = one_in(3) ? OJ_ALL_GPUS : 0};
+                                 .gpus = some_gpus()};
     MATCHES ours = {0};
     struct oj_join *join;
     options.input_kinds = one_in(2) ? t->input.part_kinds : 0;
@@ -53,7 +64,7 @@ static unsigned some_kinds(void)
     return kinds[pick(5)];
 }
 
-/* Random features, or those of a lattice, where all touch. */
+/* Makes random features, or features of a lattice, which all touch. */
 static void make_layers(struct join_trial *t, int most, int on_lattice)
 {
     do
@@ -84,7 +95,7 @@ TEST(random_layers)
         make_layers(&t, one_in(5) ? 250 : 60, one_in(3));
         check(&t, OJ_OP_INTERSECTS);
         check(&t, OJ_OP_BBOX);
-        /* GEOS takes its time over the others */
+        /* GEOS is slow for more pairs */
         if (t.join.n_features * t.input.n_features < 4000)
             check(&t, (enum oj_op)(OJ_OP_INTERSECTS +
                                    pick(OJ_OP_SIMILAR - OJ_OP_INTERSECTS)));
@@ -92,7 +103,7 @@ TEST(random_layers)
     }
 }
 
-/* Enough for the index alone, for some rows at a time, for none. */
+/* Memory for the index alone, for some rows at a time, or for neither. */
 TEST(little_memory)
 {
     EACH_ROUND(2)
@@ -109,7 +120,7 @@ TEST(little_memory)
     }
 }
 
-/* Numbers at the ends of what is exact, and beyond. */
+/* Coordinates at the limits of exact arithmetic and beyond. */
 TEST(odd_numbers)
 {
     static const double sizes[] = {1e-300, 1e-120, 1e-99, 1.0,
@@ -138,7 +149,7 @@ TEST(odd_numbers)
     }
 }
 
-/* A ring of n vertices around (x, y), ragged so that it meets others. */
+/* Adds a ring of n vertices around (x, y), jagged so that it crosses others. */
 static void add_ragged(struct oj_flat_buf *buf, int n, double x, double y,
                        double reach, int is_line)
 {
@@ -158,7 +169,7 @@ static void add_ragged(struct oj_flat_buf *buf, int n, double x, double y,
     oj_free(xy);
 }
 
-/* Features of very different sizes, inside one another, too. */
+/* Features of very different sizes, also inside one another. */
 TEST(large_features)
 {
     static const int sizes[] = {4, 40, 400, 3000, 20000};
@@ -179,6 +190,41 @@ TEST(large_features)
         check(&t, OJ_OP_INTERSECTS);
         trial_free(&t);
     }
+}
+
+/* Rows enough for every device, dealt out by their vertices, in pieces of few
+ * rows, and with memory for some at a time. */
+TEST(rows_of_all_devices)
+{
+    static const int64_t limits[][2] = {{0, 0}, {7, 0}, {0, 40 << 20}};
+    struct join_trial t = {.relation = oj_relation_default()};
+    MATCHES truth = {0};
+    int n_devices = 1;
+    seed = random_state = 31;
+    must(module->count(&n_devices, &error));
+    for (int i = 0; i < 900; i++)
+        add_ragged(&t.input_buf, one_in(8) ? 9000 : 400, 100 * unit(),
+                   100 * unit(), 1 + 4 * unit(), one_in(3));
+    for (int i = 0; i < 40; i++)
+        add_ragged(&t.join_buf, 40, 100 * unit(), 100 * unit(), 20 * unit(),
+                   one_in(3));
+    trial_view(&t);
+    t.relation.op = OJ_OP_INTERSECTS;
+    trial_truth(&t, &truth);
+    ck_assert_int_gt(truth.n_pairs, 1000);
+    for (int i = 0; i < 3 * n_devices; i++)
+    {
+        struct oj_options options = {.n_threads = 2,
+                                     .gpu_batch = limits[i % 3][0],
+                                     .gpu_memory = limits[i % 3][1],
+                                     .gpus = (UINT64_C(1) << (1 + i / 3)) - 1};
+        MATCHES ours = {0};
+        struct oj_join *join = trial_open(&t, "cuda", &options);
+        must(oj_join_batch(join, &t.input, &ours, &error));
+        oj_join_close(join);
+        same_matches("rows of all devices", &ours, &truth);
+    }
+    trial_free(&t);
 }
 
 /* More features within reach of a point than one thread sorts, many of them at
@@ -210,7 +256,7 @@ TEST(long_rows)
     }
     for (int i = 0; i < 300; i++)
     {
-        if (i % 10 == 0) /* where a third of the features begin */
+        if (i % 10 == 0) /* a third of the features begin here */
             add_point(&t.input_buf, 5.0, 5.0);
         else
             add_point(&t.input_buf, pick(40), pick(40));

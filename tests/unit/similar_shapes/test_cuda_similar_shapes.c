@@ -1,6 +1,7 @@
-/* nearest and dwithin by distances of shapes on a GPU: the answers of cpu, to
- * the last bit.  Skipped where no GPU can be used.
- * Kind: property, degenerate, memory.  OGRJOIN_TEST_ROUNDS=n for more. */
+/* nearest and dwithin by distances of shapes on a GPU have the answers of cpu,
+ * bit for bit. Skipped if no GPU can be used.
+ * Kind: property, degenerate, memory. OGRJOIN_TEST_ROUNDS=n runs more rounds.
+ */
 #include "../references.h"
 
 #include "../join_trial.h"
@@ -10,7 +11,7 @@
 
 static int64_t n_pairs_seen, n_on_gpu, n_by_cut_points;
 
-static void ask(struct oj_relation *r, double scale, int extent)
+static void pick_join(struct oj_relation *r, double scale, int extent)
 {
     r->op = pick(2) ? OJ_OP_NEAREST : OJ_OP_DWITHIN;
     r->max_distance = scale * pick(extent);
@@ -24,7 +25,7 @@ static void ask(struct oj_relation *r, double scale, int extent)
         r->ties = OJ_TIES_ALL;
 }
 
-/* Where the papers' method knows the join. */
+/* Compares with the method of the paper, if it supports the join. */
 static void compare_cut_points(const struct join_trial *t,
                                const struct oj_options *given,
                                const struct oj_matches *truth)
@@ -38,7 +39,8 @@ static void compare_cut_points(const struct join_trial *t,
     n_by_cut_points++;
 }
 
-static void compare(const struct join_trial *t, const struct oj_options *given)
+static void compare_with_cpu(const struct join_trial *t,
+                             const struct oj_options *given)
 {
     MATCHES ours = {0}, truth = {0};
     char how[64] = "";
@@ -50,7 +52,7 @@ static void compare(const struct join_trial *t, const struct oj_options *given)
     compare_cut_points(t, given, &truth);
 }
 
-/* A walk in steps that are much smaller than it is. */
+/* Adds a random walk whose steps are much smaller than its extent. */
 static void add_walk(struct oj_flat_buf *buf, int64_t n, double scale)
 {
     double *x, *y, at_x = scale * pick(40), at_y = scale * pick(40);
@@ -66,7 +68,8 @@ static void add_walk(struct oj_flat_buf *buf, int64_t n, double scale)
     end(buf);
 }
 
-/* Most of any kind, some of them long. */
+/* Makes both sides, with at most `most` features of any kind, some of them
+ * long. */
 static double make_sides(struct join_trial *t, int most)
 {
     static const unsigned kinds[] = {OJ_PART_POINT, OJ_PART_LINE,
@@ -97,15 +100,15 @@ static void check_sides(enum oj_distance_kind kind)
         struct join_trial alone;
         t.relation = oj_relation_default();
         t.relation.distance = kind;
-        ask(&t.relation, scale, 60);
+        pick_join(&t.relation, scale, 60);
         options.gpu_batch =
             one_in(2) ? 0 : 1 + t.input.n_features / (1 + pick(5));
         pick_columns(&t.columns, &t.join, &t.input, &t.relation, scale, 4);
-        compare(&t, &options);
+        compare_with_cpu(&t, &options);
         alone = trial_with_itself(&t);
         alone.input.max_distance = NULL;
         alone.join.max_distance = NULL;
-        compare(&alone, &options);
+        compare_with_cpu(&alone, &options);
         columns_free(&t.columns);
         memset(&t.columns, 0, sizeof t.columns);
         t.join = plain[0];
@@ -129,7 +132,7 @@ TEST_LOOP(random_sides, OJ_DISTANCE_HAUSDORFF, N_DISTANCES)
     ck_assert_int_eq(n_by_cut_points > 0, _i == OJ_DISTANCE_HAUSDORFF_POINTS);
 }
 
-/* All bounds are equal, and more features than a block holds at a time. */
+/* All bounds are equal, and there are more features than a block can hold. */
 TEST(all_alike)
 {
     const struct oj_options options = {.n_threads = 1};
@@ -150,7 +153,7 @@ TEST(all_alike)
         t.relation.k = i % 2 == 0 ? 200 : 1600;
         t.relation.ties = i < 2 ? OJ_TIES_FIRST : OJ_TIES_ALL;
         n_pairs_seen = 0;
-        compare(&t, &options);
+        compare_with_cpu(&t, &options);
         ck_assert_int_eq(n_pairs_seen, i == 0 ? 200 : i == 2 ? 1285 : 1500);
     }
     ck_assert_int_eq(n_on_gpu, 4);
@@ -174,19 +177,20 @@ TEST(degenerate_sides)
     {
         t.relation.k = k;
         input = t.input;
-        compare(&t, &options);
+        compare_with_cpu(&t, &options);
         t.input = (struct oj_flat){0};
-        compare(&t, &options);
+        compare_with_cpu(&t, &options);
         t.input = input;
     }
     t.join = (struct oj_flat){0};
-    compare(&t, &options);
+    compare_with_cpu(&t, &options);
     t.relation.k = 1;
-    compare(&t, &options);
+    compare_with_cpu(&t, &options);
     trial_free(&t);
 }
 
-/* They are the pairs' limits, of rows as of features. */
+/* Distances per feature limit the pairs, whether they belong to rows or to
+ * features. */
 TEST(one_side_has_distances)
 {
     const struct oj_options options = {.n_threads = 1};
@@ -203,7 +207,7 @@ TEST(one_side_has_distances)
         double *of = pick_distances(side->n_features, 4 * scale);
         side->max_distance = of;
         n_pairs_seen = 0;
-        compare(&t, &options);
+        compare_with_cpu(&t, &options);
         ck_assert_int_gt(n_pairs_seen, 0);
         side->max_distance = NULL;
         oj_free(of);
@@ -221,8 +225,8 @@ TEST(little_memory)
     {
         const struct oj_options options = {.n_threads = 1, .gpu_memory = bytes};
         t.relation.distance = OJ_DISTANCE_HAUSDORFF;
-        ask(&t.relation, scale, 60);
-        compare(&t, &options);
+        pick_join(&t.relation, scale, 60);
+        compare_with_cpu(&t, &options);
     }
     trial_free(&t);
 }

@@ -1,7 +1,7 @@
-/* nearest and dwithin by distances of shapes, features of all kinds, with
- * everything that a join by distance can ask for: the engine against all pairs
- * by GEOS, and against its two halves by the plain way, bit for bit.
- * Kind: property, large.  OGRJOIN_TEST_LONG=1 runs fifty times as long;
+/* nearest and dwithin by distances of shapes, between features of all kinds and
+ * with every option of joins by distance: the engine is compared with all pairs
+ * by GEOS, and bit for bit with a plain computation of both directions.
+ * Kind: property, large. OGRJOIN_TEST_LONG=1 runs fifty times as long;
  * OGRJOIN_TEST_SEED=n begins with the round that failed. */
 #include "../references.h"
 
@@ -25,7 +25,8 @@ static int has_parts(const struct oj_flat *flat, int64_t feature)
     return first < end;
 }
 
-/* What has no function in GEOS by the plain way; else both, which agree. */
+/* Distance of two shapes: by the plain computation if GEOS has no function for
+ * it; otherwise by both, which must agree. */
 static double shape_distance(struct oj_geos_pairs *geos,
                              const struct oj_flat *f, int64_t a,
                              const struct oj_flat *g, int64_t b,
@@ -71,8 +72,8 @@ static double *shape_matrix(const struct oj_flat *f, const struct oj_flat *g,
 
 /* --- random layers -------------------------------------------------------- */
 
-/* The same whatever the threads and the batches; and with sides exchanged.
- * The references' windows do not know of squares that underflow. */
+/* Asserts that threads, batches and exchanged sides do not matter. The windows
+ * of the references do not allow for squares that underflow. */
 static void check_ways(struct join_trial *t, int is_tiny, const double *matrix,
                        const struct oj_matches *truth)
 {
@@ -120,7 +121,7 @@ static void check_layers(enum oj_distance_kind kind)
     double *matrix;
     int is_tiny = one_in(6);
     MATCHES m = {0};
-    if (is_tiny) /* squares are numbers of few digits, or 0 */
+    if (is_tiny) /* squared distances have few digits, or are 0 */
     {
         scene = (struct scene){0.0, 0.0, 0.0, 12, 1, 0.0};
         scene.scale = ldexp(0.5 + unit() / 2, -522 - pick(20));
@@ -173,8 +174,8 @@ TEST_LOOP(as_geos, OJ_DISTANCE_HAUSDORFF, N_DISTANCES)
 
 /* --- more vertices -------------------------------------------------------- */
 
-/* All vertices are there, in their order, and between two of them so many more
- * on the segment that no piece is longer. */
+/* Asserts that densified features keep all vertices in order, and that the
+ * vertices added on a segment make no piece longer than allowed. */
 static void check_dense(const struct oj_flat *flat, const struct oj_flat *dense,
                         int64_t ring, double length)
 {
@@ -207,8 +208,8 @@ static void check_dense(const struct oj_flat *flat, const struct oj_flat *dense,
     ck_assert_int_eq(at, dense->vertex_offset[ring + 1]);
 }
 
-/* A join with -densify is that of layers with more vertices, on any threads and
- * by the reference. */
+/* A join with -densify equals the join of layers with more vertices, for any
+ * number of threads and by the reference. */
 TEST(densified)
 {
     int64_t n_put_in = 0;
@@ -247,7 +248,7 @@ TEST(densified)
     ck_assert_int_gt(n_put_in, 1000);
 }
 
-/* Pieces along a great circle are equal, and its ends stay. */
+/* Pieces of a great circle are equally long, and its ends are unchanged. */
 TEST(densified_on_the_sphere)
 {
     LAYER buf = {0};
@@ -255,7 +256,8 @@ TEST(densified_on_the_sphere)
     struct oj_dense dense = {0};
     double last = -1.0;
     add_line(&buf, 170.0, 60.0, -100.0, 50.0);
-    add_line(&buf, 0.0, 10.0, 180.0, -10.0); /* has no shorter arc */
+    add_line(&buf, 0.0, 10.0, 180.0, -10.0); /* opposite ends: no arc is the
+                                                shortest */
     flat = oj_flat_buf_view(&buf);
     must(oj_densify(&flat, 100e3, 1, &dense, &out, &error));
     for (int64_t v = 0; v + 1 < out.vertex_offset[1]; v++)
@@ -279,7 +281,7 @@ TEST(densified_on_the_sphere)
 
 #define N_LARGE 200000
 
-/* A walk to the right that goes up and down. */
+/* Adds a walk to the right that goes up and down. */
 static void add_walk(struct oj_flat_buf *buf, int64_t n, double aside)
 {
     double *x, *y;
@@ -295,8 +297,8 @@ static void add_walk(struct oj_flat_buf *buf, int64_t n, double aside)
     end(buf);
 }
 
-/* Large features against small ones are as the plain way has them; against
- * copies of theirs, moved aside, they are that far away. */
+/* Distances of large and small features equal the plain computation; the
+ * distance to a copy that was moved aside is that displacement. */
 TEST_LOOP(large, OJ_DISTANCE_HAUSDORFF, N_DISTANCES)
 {
     struct join_trial t = {0};

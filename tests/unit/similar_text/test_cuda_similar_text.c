@@ -1,6 +1,7 @@
-/* Similar texts on a GPU: the answers of cpu, to the last bit.  Skipped where
- * no GPU can be used.
- * Kind: property, degenerate, memory.  OGRJOIN_TEST_ROUNDS=n for more. */
+/* Similar texts on a GPU have the answers of cpu, bit for bit. Skipped if no
+ * GPU can be used.
+ * Kind: property, degenerate, memory. OGRJOIN_TEST_ROUNDS=n runs more rounds.
+ */
 #include "../references.h"
 
 #include "../join_trial.h"
@@ -9,8 +10,8 @@
 
 static int64_t n_pairs_seen, n_exact_seen;
 
-/* Sets of up to most of n_tokens tokens: most are copies of one before with
- * some tokens put in and others left out. */
+/* Makes sets of up to `most` of n_tokens tokens; many are copies of earlier
+ * sets with a few tokens added and removed. */
 static void pick_sets(int64_t n, uint32_t n_tokens, int most,
                       struct oj_token_sets_buf *s)
 {
@@ -40,7 +41,8 @@ static void pick_sets(int64_t n, uint32_t n_tokens, int most,
             s->bits[i].word[t * 7 % 2] ^= UINT64_C(1) << (t * 11 % 64);
         }
         s->size[i] = (int32_t)(at - s->offset[i]);
-        if (s->size[i] > 0 && one_in(6)) /* not in the dictionary */
+        if (s->size[i] > 0 && one_in(6)) /* tokens that are not in the
+                                            dictionary */
             s->size[i] += pick(3);
         s->offset[i + 1] = at;
     }
@@ -83,7 +85,8 @@ static void make_job(struct join_trial *t, int most_rows)
         t->relation.k = 1 + pick(one_in(3) ? 40 : 4);
 }
 
-/* An answer, or a clear error where there is little memory. */
+/* Compares with the methods of the papers; with little memory an error is
+ * accepted. */
 static void compare_papers(const struct join_trial *t,
                            const struct oj_options *given,
                            const struct oj_matches *truth)
@@ -103,7 +106,8 @@ static void compare_papers(const struct join_trial *t,
     }
 }
 
-static void compare(const struct join_trial *t, const struct oj_options *given)
+static void compare_with_cpu(const struct join_trial *t,
+                             const struct oj_options *given)
 {
     const struct oj_text_condition *c = &t->relation.similar[0];
     MATCHES ours = {0}, truth = {0};
@@ -130,9 +134,9 @@ TEST(random_sides)
         make_job(&job, one_in(5) ? 600 : 150);
         options.gpu_batch =
             one_in(2) ? 0 : 1 + job.input.n_features / (1 + pick(5));
-        compare(&job, &options);
+        compare_with_cpu(&job, &options);
         alone = trial_with_itself(&job);
-        compare(&alone, &options);
+        compare_with_cpu(&alone, &options);
         trial_free(&job);
     }
     printf("%lld pairs, %lld of them at the threshold\n",
@@ -141,7 +145,7 @@ TEST(random_sides)
     ck_assert_int_gt(n_exact_seen, 0);
 }
 
-/* One text in every row: more pairs than there is room for at first. */
+/* Every row has one text: more pairs than are allocated at first. */
 TEST(all_alike)
 {
     const struct oj_options options = {.n_threads = 1};
@@ -173,14 +177,14 @@ TEST(all_alike)
     }
     set_texts(&job);
     n_pairs_seen = 0;
-    compare(&job, &options);
+    compare_with_cpu(&job, &options);
     ck_assert_int_eq(n_pairs_seen, job.join.n_features * job.input.n_features);
     ck_assert_int_eq(trial_ask(&job, "cuda", &bounded, NULL, &out),
                      OJ_ERR_TOO_MANY_PAIRS);
     trial_free(&job);
 }
 
-/* Some of it, or the CPU. */
+/* Enough for a part, or the CPU joins. */
 TEST(little_memory)
 {
     struct join_trial job;
@@ -189,12 +193,12 @@ TEST(little_memory)
     for (int64_t bytes = 1 << 12; bytes < (int64_t)1 << 26; bytes *= 4)
     {
         const struct oj_options options = {.n_threads = 1, .gpu_memory = bytes};
-        compare(&job, &options);
+        compare_with_cpu(&job, &options);
     }
     trial_free(&job);
 }
 
-/* The CPU answers what no kernel takes. */
+/* The CPU answers joins without a kernel. */
 TEST(left_to_the_cpu)
 {
     const struct oj_options options = {.n_threads = 1};
@@ -203,7 +207,7 @@ TEST(left_to_the_cpu)
     make_job(&job, 200);
     job.relation.k = 3;
     job.relation.ties = OJ_TIES_ALL;
-    compare(&job, &options);
+    compare_with_cpu(&job, &options);
     trial_free(&job);
 }
 
@@ -222,7 +226,7 @@ TEST(degenerate_sides)
                      OJ_ERR_CANCELLED);
     input = job.input;
     job.input = (struct oj_flat){0};
-    compare(&job, &options);
+    compare_with_cpu(&job, &options);
     job.input = input;
     job.input.n_texts = 0;
     ck_assert_int_eq(trial_ask(&job, "cuda", &options, NULL, &out), OJ_ERR_ARG);
@@ -230,7 +234,7 @@ TEST(degenerate_sides)
     job.join.n_texts = 0;
     ck_assert_int_eq(trial_ask(&job, "cuda", &options, NULL, &out), OJ_ERR_ARG);
     job.join = (struct oj_flat){0};
-    compare(&job, &options);
+    compare_with_cpu(&job, &options);
     trial_free(&job);
 }
 
@@ -258,13 +262,13 @@ TEST(real_names)
     {
         job.relation.similar[0] =
             (struct oj_text_condition){OJ_TEXT_JACCARD, tenths[i], 10};
-        compare(&job, &options);
+        compare_with_cpu(&job, &options);
     }
     ck_assert_int_gt(n_pairs_seen, 50);
     job.relation.unordered_pairs = 0;
     job.relation.k = 3;
-    job.relation.similar[0].numerator = 0; /* any token in common */
-    compare(&job, &options);
+    job.relation.similar[0].numerator = 0; /* one common token is sufficient */
+    compare_with_cpu(&job, &options);
     oj_token_dictionary_free(dictionary);
     free_column(&names);
     trial_free(&job);

@@ -1,5 +1,6 @@
-/* Kind: property, degenerate. Similar texts: the engine against the plain
- * reference, and against answers that other programs agree on. */
+/* Similar texts: the engine is compared with the plain reference, and with
+ * answers on which other programs agree.
+ * Kind: property, degenerate. */
 #include "../../../algs/foundations/base/cpu_token_bitmaps.h"
 #include "../../../algs/pairs/selection/oj_pair_filter.h"
 #include "../join_trial.h"
@@ -18,8 +19,8 @@ enum
     MOST_PICKED = 100 /* tokens of a set */
 };
 
-/* Sets whose tokens are common and rare ones, with many near copies, so that
- * many pairs are exactly at the threshold. */
+/* Makes sets of frequent and rare tokens with many near copies, so that many
+ * pairs are exactly at the threshold. */
 static void pick_sets(int64_t n, uint32_t n_tokens, struct oj_token_sets_buf *s)
 {
     s->n_rows = n;
@@ -44,16 +45,18 @@ static void pick_sets(int64_t n, uint32_t n_tokens, struct oj_token_sets_buf *s)
         }
         random_state += (uint64_t)i * 977;
         s->size[i] = (int32_t)(at - s->offset[i]);
-        if (s->size[i] > 0 && one_in(4)) /* not in the dictionary */
+        if (s->size[i] > 0 && one_in(4)) /* tokens that are not in the
+                                            dictionary */
             s->size[i] += pick(3);
         s->offset[i + 1] = at;
     }
 }
 
-/* By one of the ways, whatever they cost; equals in the order of ordinals. */
-static void answer_by(const struct oj_engine *engine,
-                      const struct join_trial *t, int n_threads,
-                      struct oj_matches *out)
+/* Joins with a fixed method, whatever its estimated cost. The answer must be in
+ * the order of ordinals. */
+static void join_with_engine(const struct oj_engine *engine,
+                             const struct join_trial *t, int n_threads,
+                             struct oj_matches *out)
 {
     struct oj_index_args args = {.join_side = &t->join,
                                  .relation = t->relation};
@@ -115,12 +118,13 @@ TEST(property_prefixes_and_lists)
         trial_answer(&t, "lists", 1, &plain);
         trial_answer(&t, "cpu", 1 + pick(3), &fast);
         same_matches("similar texts", &fast, &plain);
-        answer_by(i % 2 ? &oj_cpu_similar_bitmaps : &oj_cpu_similar_lists, &t,
-                  1 + pick(3), &fast);
-        answer_by(&oj_lists_engine, &t, 1, &batch);
+        join_with_engine(i % 2 ? &oj_cpu_similar_bitmaps
+                               : &oj_cpu_similar_lists,
+                         &t, 1 + pick(3), &fast);
+        join_with_engine(&oj_lists_engine, &t, 1, &batch);
         same_matches("similar texts", &fast, &batch);
         count_exact(&t, &plain);
-        /* part of it is the answer of a slice */
+        /* a slice of the input must give its part of the answer */
         first = n_input > 0 ? pick((int)n_input) : 0;
         if (plain.offset != NULL)
         {
@@ -144,8 +148,8 @@ TEST(property_prefixes_and_lists)
     ck_assert_int_gt(n_exact_seen, 300);
 }
 
-/* Points near points, of similar texts, some of them long ones: all pairs, one
- * by one. */
+/* Points near points, with similar texts, some of them long: all pairs one by
+ * one. */
 TEST(property_near_points)
 {
     int64_t n_found = 0, n_long = 0;
@@ -203,7 +207,7 @@ TEST(property_near_points)
     ck_assert_int_gt(n_long, 10000);
 }
 
-/* Every bit of the answers, by both kernels. */
+/* Both kernels are compared in every bit of their results. */
 TEST(property_planes)
 {
     oj_token_planes_near *const kernels[] = {oj_token_planes_plain,
@@ -246,7 +250,7 @@ TEST(property_planes)
 
 /* --- names of places ------------------------------------------------------ */
 
-/* One layer of texts as both sides. */
+/* Reads one layer of texts that is used as both sides. */
 static int open_names(struct join_trial *t, struct text_column *names,
                       struct oj_dictionary **dictionary)
 {
@@ -311,7 +315,7 @@ TEST(real_names)
     close_names(&t, &names, dictionary);
 }
 
-/* Without a threshold, by rounds. */
+/* The most similar texts without a threshold, which are searched in rounds. */
 TEST(real_most_similar)
 {
     struct join_trial t;

@@ -1,6 +1,7 @@
-/* Near vectors on a GPU: the answers of cpu, to the last bit.  Skipped where no
+/* Similar vectors on a GPU have the answers of cpu, bit for bit. Skipped if no
  * GPU can be used.
- * Kind: property, degenerate, memory.  OGRJOIN_TEST_ROUNDS=n for more. */
+ * Kind: property, degenerate, memory. OGRJOIN_TEST_ROUNDS=n runs more rounds.
+ */
 #include "../references.h"
 
 #include "../run_device_tests.h"
@@ -8,7 +9,7 @@
 
 static int64_t n_pairs_seen, n_exact_seen, n_on_device;
 
-/* The paper's method, or a clear error. */
+/* Compares with the method of the paper; an error is accepted. */
 static void compare_paper(const struct join_trial *t,
                           const struct oj_options *given,
                           const struct oj_matches *truth)
@@ -45,7 +46,7 @@ static void make_job(struct join_trial *t, int kind, int most_rows)
     make_trial(t, kind, pick(most_rows), pick(most_rows), n_dimensions);
     if (one_in(2) || t->relation.k == OJ_EVERY_PAIR)
         t->relation.vector.max_difference = pick_limit(t);
-    if (one_in(3)) /* enough for products */
+    if (one_in(3)) /* more pairs, for the method by products */
         t->relation.vector.max_difference *= 1.0 + pick(4);
     t->relation.k = one_in(2) ? OJ_EVERY_PAIR : 1 + pick(one_in(4) ? 80 : 6);
     pick_columns(&t->columns, &t->join, &t->input, &t->relation, 1.0, 4);
@@ -76,7 +77,7 @@ TEST_LOOP(random_sides, 0, N_KINDS)
     ck_assert_int_gt(n_on_device, 0);
 }
 
-/* Many tiles, of all norms, by differences and by products. */
+/* Many tiles, with all norms, by differences and by products. */
 TEST_LOOP(many_tiles, 0, 4)
 {
     const struct oj_options options = {.n_threads = 0};
@@ -102,6 +103,24 @@ TEST_LOOP(many_tiles, 0, 4)
     ck_assert_int_gt(n_exact_seen, 0);
 }
 
+/* Tiles enough for each of several devices to put some in order. */
+TEST(tiles_of_all_devices)
+{
+    const struct oj_options one = {.n_threads = 0};
+    const struct oj_options all = {.n_threads = 0, .gpus = OJ_ALL_GPUS};
+    MATCHES ours = {0}, theirs = {0}, truth = {0};
+    struct join_trial job;
+    random_state = 23;
+    make_trial(&job, CLUSTERS, 9000, 200, 3);
+    job.relation.k = 4;
+    trial_truth(&job, &truth);
+    must(trial_ask(&job, "cuda", &all, NULL, &ours));
+    must(trial_ask(&job, "cuda", &one, NULL, &theirs));
+    same_matches("on all GPUs", &ours, &truth);
+    same_matches("on one GPU", &theirs, &truth);
+    trial_free(&job);
+}
+
 /* As many dimensions as there may be: slab by slab. */
 TEST_LOOP(large_dimensions, 0, 4)
 {
@@ -118,7 +137,7 @@ TEST_LOOP(large_dimensions, 0, 4)
     trial_free(&job);
 }
 
-/* The paper's method, of points of the plane. */
+/* The method of the paper, for points of the plane. */
 TEST(points_by_z_lists)
 {
     n_pairs_seen = 0;
@@ -144,7 +163,7 @@ TEST(points_by_z_lists)
     ck_assert_int_gt(n_pairs_seen, 500);
 }
 
-/* Some of it, or the CPU. */
+/* Enough for a part, or the CPU joins. */
 TEST(little_memory)
 {
     struct join_trial job;
@@ -159,7 +178,7 @@ TEST(little_memory)
     trial_free(&job);
 }
 
-/* The CPU answers what no kernel takes. */
+/* The CPU answers joins without a kernel. */
 TEST(left_to_the_cpu)
 {
     const struct oj_options options = {.n_threads = 1};

@@ -1,9 +1,10 @@
-/* Kind: property, degenerate. Near vectors: the engine against the plain
- * reference and against brute force, to the last bit. */
+/* Similar vectors: the engine is compared with the plain reference and with
+ * brute force, bit for bit.
+ * Kind: property, degenerate. */
 #include "../run_tests.h"
 #include "vector_trial.h"
 
-/* The cosine difference of a vector from itself, as rounded. */
+/* The cosine difference of a vector from itself, with rounding. */
 static double plain_rounded_cosine(const double *a, int64_t n)
 {
     double sum = 0.0;
@@ -12,7 +13,8 @@ static double plain_rounded_cosine(const double *a, int64_t n)
     return 1.0 - sum / (sqrt(sum) * sqrt(sum));
 }
 
-/* Of each pair of the answer the difference, of every other that it is none. */
+/* Asserts the difference of each pair in the answer, and that every other pair
+ * is beyond the limit. */
 static int64_t check_all_pairs(const struct join_trial *t,
                                const struct oj_matches *m)
 {
@@ -88,7 +90,8 @@ TEST_LOOP(property_against_all_pairs, 0, N_KINDS)
     ck_assert_int_gt(n_exact, 20);
 }
 
-/* Clusters of 1,024 dimensions, and more rows than one block has of each. */
+/* Clusters in 1,024 dimensions, and more rows than a block holds on both sides.
+ */
 TEST(large_dimensions)
 {
     for (int norm = 0; norm < 4; norm++)
@@ -113,7 +116,8 @@ TEST(large_dimensions)
     }
 }
 
-/* Cosines: 0 for vectors that are equal or exact multiples, never below. */
+/* Cosine differences are 0 for equal vectors and exact multiples, and never
+ * negative. */
 TEST(vectors_of_one_direction)
 {
     static const double factors[] = {1.0, 3.0, 7.0, 0x1p-40, 0x1p300, 0.75};
@@ -128,7 +132,7 @@ TEST(vectors_of_one_direction)
         {
             a[d] = (double)(pick(2000001) - 1000000) * scale;
             a[d] = d == 0 && a[d] == 0.0 ? scale : a[d];
-            b[d] = a[d] * factor; /* of 21 bits: not rounded */
+            b[d] = a[d] * factor; /* factor of 21 bits: products are exact */
             c[d] = nudge(b[d], 1);
         }
         found = oj_vector_difference(OJ_NORM_COSINE, a, b, n);
@@ -151,7 +155,7 @@ TEST(vectors_of_one_direction)
     ck_assert_int_gt(n_apart, 1000);
 }
 
-/* A greatest difference of 0 keeps rows that are equal. */
+/* A maximum difference of 0 keeps pairs of equal vectors. */
 TEST(equal_vectors_within_0)
 {
     static const double numbers[] = {1, 1, 1, 1, 0, -1, 0.1, 0.2, 0.3, 2, 2, 2};
@@ -173,7 +177,7 @@ TEST(equal_vectors_within_0)
     trial_free(&t);
 }
 
-/* The paper's method, of points of the plane. */
+/* The method of the paper, for points of the plane. */
 TEST(points_by_z_lists)
 {
     int64_t n_pairs = 0;

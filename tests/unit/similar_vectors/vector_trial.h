@@ -1,5 +1,5 @@
-/** Layers of features with vectors of several kinds.  Include once, after
- *  references.h. */
+/** Layers of features with several kinds of vectors. Include once, after
+ * references.h. */
 #ifndef VECTOR_TRIAL_H
 #define VECTOR_TRIAL_H
 
@@ -8,15 +8,15 @@
 
 #include <float.h>
 
-/* Kinds of numbers. */
+/* Kinds of vectors. */
 enum
 {
-    LATTICE, /* many equal, and many differences just at the limit */
+    LATTICE, /* many equal vectors, and many differences exactly at the limit */
     CLUSTERS,
-    FAR_OUT,   /* clusters, and a few vectors a million times further out */
-    TINY,      /* squares underflow, in single and in double precision */
-    ENORMOUS,  /* near OJ_FLAT_MOST */
-    ONE_POINT, /* all but a few are alike */
+    FAR_OUT,   /* clusters, and a few vectors a million times farther out */
+    TINY,      /* squares underflow, in single and double precision */
+    ENORMOUS,  /* coordinates near OJ_FLAT_MOST */
+    ONE_POINT, /* all but a few vectors are equal */
     N_KINDS
 };
 
@@ -40,7 +40,8 @@ static inline double pick_number(int kind, int64_t centre, int64_t dimension)
     }
 }
 
-/* A cosine takes no vector whose squared length is below DBL_MIN. */
+/* Makes vectors of a kind. The cosine norm needs a squared length of at least
+ * DBL_MIN. */
 static inline double *pick_vectors_of(int kind, int64_t n, int64_t n_dimensions)
 {
     double *number = oj_malloc(n * n_dimensions + 1, sizeof *number);
@@ -79,7 +80,8 @@ static inline void make_trial(struct join_trial *t, int kind, int64_t n_join,
     t->input.vectors = (struct oj_vectors){n_dimensions, t->columns.vector[1]};
 }
 
-/* A difference that some pair has exactly, one a step below it, or another. */
+/* Returns a limit: the exact difference of some pair, one double below it, or
+ * another. */
 static inline double pick_limit(const struct join_trial *t)
 {
     const struct oj_vectors *a = &t->input.vectors, *b = &t->join.vectors;

@@ -1,5 +1,6 @@
-/* Kinds: unit, property. Equality of attributes as classes, compared with the
- * values themselves, pair by pair. */
+/* Equality of attributes as classes is compared with the values themselves,
+ * pair by pair.
+ * Kinds: unit, property. */
 #include "../run_tests.h"
 
 #include "../../../driver/source/oj_side_compared_columns.h"
@@ -15,7 +16,7 @@
 
 enum
 {
-    N_ROWS = 400, /* more than a block, fewer than fill the first table */
+    N_ROWS = 400, /* more than a block, fewer than fill the first hash table */
     N_FIELDS = 4
 };
 
@@ -30,7 +31,7 @@ static const int64_t wholes[] = {
 
 #define PICK(list) (list)[rand() % (int)(sizeof(list) / sizeof *(list))]
 
-/* A layer of random values; one in five is NULL. */
+/* Makes a layer of random values; one in five is NULL. */
 static GDALDatasetH make_layer(unsigned seed)
 {
     GDALDriverH driver = GDALGetDriverByName("Memory");
@@ -67,7 +68,7 @@ static GDALDatasetH make_layer(unsigned seed)
     return dataset;
 }
 
-/* One side, read. */
+/* A side that was read. */
 struct class_side
 {
     GDALDatasetH dataset;
@@ -100,7 +101,7 @@ static void free_side(struct class_side *side)
     GDALClose(side->dataset);
 }
 
-/* -1: a value is missing; else whether the two are equal. */
+/* -1 if a value is missing, otherwise 1 if both are equal and 0 if not. */
 static int plain_equal(const struct class_side *a, int row_a, int f_a,
                        const struct class_side *b, int row_b, int f_b)
 {
@@ -144,7 +145,8 @@ static struct oj_side_field field_at(int f)
     return field;
 }
 
-/* Classes of -on: rows whose fields of the input and of the join are equal. */
+/* Makes classes of -on: rows are equal if their fields of input and join side
+ * are. */
 static oj_status new_classes(const struct oj_side_field *left,
                              const struct oj_side_field *right, int n_fields,
                              struct oj_side_columns *out, struct oj_error *err)
@@ -174,7 +176,7 @@ static oj_status find_classes(struct oj_side_columns *classes, int side,
     return status;
 }
 
-/* Every pair of types, every pair of rows of a stride. */
+/* Every pair of types; pairs of rows at a fixed stride. */
 TEST_LOOP(property_classes_are_equal_where_values_are, 0, N_FIELDS *N_FIELDS)
 {
     struct class_side a = read_side(1), b = read_side(2);
@@ -206,7 +208,8 @@ TEST_LOOP(property_classes_are_equal_where_values_are, 0, N_FIELDS *N_FIELDS)
     free_side(&b);
 }
 
-/* All four fields at once: equal where each is. Not inserted: no class. */
+/* Rows with four fields are equal if each field is. Values that were not
+ * inserted have no class. */
 TEST(unit_several_fields)
 {
     struct class_side a = read_side(3);

@@ -1,7 +1,7 @@
-/* Kinds: unit, against GDAL. What the reader of CRS texts makes of what GDAL
- * exports equals what GDAL reads from it: of one EPSG code in forty, of one in
- * three from 4000 to 5000, and of other makers' CRS; in WKT 1, ESRI's, WKT 2
- * and PROJJSON. */
+/* CRS are exported by GDAL as WKT 1, ESRI WKT, WKT 2 and PROJJSON, and the
+ * reader of CRS texts must read what GDAL reads: one EPSG code in forty, one in
+ * three from 4000 to 5000, and CRS of other authorities.
+ * Kinds: unit, against GDAL. */
 #include "../run_tests.h"
 
 #include "../../../algs/api/rows/oj_crs_text.h"
@@ -25,10 +25,10 @@ enum
 static const char *const forms[N_FORMS] = {"WKT1_GDAL", "WKT1_ESRI",
                                            "WKT2_2015", "WKT2_2019", NULL};
 
-/* By kind of CRS: all that were compared. */
+/* number of compared CRS by kind */
 static int n_read[OJ_CRS_KIND_LOCAL + 1];
 
-/* NULL: it has no such form. */
+/* Returns NULL if the CRS has no such form. */
 static char *export_text(OGRSpatialReferenceH srs, const char *form)
 {
     char *text = NULL;
@@ -53,7 +53,7 @@ static enum oj_crs_kind kind_by_osr(OGRSpatialReferenceH srs)
                                   : OJ_CRS_KIND_LOCAL;
 }
 
-/* What GDAL reads from text and what the reader does. */
+/* Compares what GDAL and the reader read from a text. */
 static void compare_reading(const char *text)
 {
     struct oj_crs_text read;
@@ -68,7 +68,7 @@ static void compare_reading(const char *text)
         CPLPopErrorHandler();
         OSRRelease(srs);
         ck_assert_msg(strncmp(text, "VERTCS[", 7) == 0, "%.3000s", text);
-        return; /* GDAL writes those of ESRI, but does not read them */
+        return; /* GDAL writes such texts of ESRI, but cannot read them */
     }
     kind = kind_by_osr(srs);
     unit = kind == OJ_CRS_KIND_GEOGRAPHIC ? OSRGetAngularUnits(srs, &name)
@@ -86,8 +86,8 @@ static void compare_reading(const char *text)
                   "'%s', not '%s': %.3000s", read.identity, identity, text);
     if (kind == OJ_CRS_KIND_GEOGRAPHIC || kind == OJ_CRS_KIND_PROJECTED)
     {
-        /* to the last bit in PROJ 9.1 but for grads, of which it has more
-         * digits; versions differ in what they take as exact */
+        /* equal bit for bit with PROJ 9.1 except grads, of which PROJ stores
+         * more digits; versions differ in which factors they treat as exact */
         ck_assert_msg(fabs(read.unit / unit - 1.0) < 1e-14,
                       "unit %.17g, GDAL's %.17g: %.3000s", read.unit, unit,
                       text);
@@ -98,7 +98,7 @@ static void compare_reading(const char *text)
     OSRRelease(srs);
 }
 
-/* Takes the identity of the whole CRS out of a text of GDAL, which writes it at
+/* Removes the identity of the whole CRS from a text of GDAL, which writes it at
  * the end. */
 static void remove_identity(char *text)
 {
@@ -130,7 +130,7 @@ static enum oj_crs_equality compare_texts(const char *a, const char *b)
 struct crs_forms
 {
     OGRSpatialReferenceH srs;
-    char *text[N_FORMS]; /* NULL: there is no such form */
+    char *text[N_FORMS]; /* NULL: the CRS has no such form */
 };
 
 static struct crs_forms export_forms(OGRSpatialReferenceH srs)
@@ -148,8 +148,8 @@ static void free_forms(struct crs_forms *made)
     OSRRelease(made->srs);
 }
 
-/* The forms of one CRS are read, and found equal by what they state, with and
- * without identities. */
+/* Asserts that the forms of one CRS are readable, and equal by their
+ * definitions, with and without identities. */
 static void compare_forms(const struct crs_forms *made, int n_equal[2])
 {
     for (int i = 0; i < N_FORMS; i++)
@@ -176,7 +176,7 @@ static void compare_forms(const struct crs_forms *made, int n_equal[2])
     }
 }
 
-/* What is found equal of two CRS without identities is so to GDAL, too. */
+/* If the reader finds two CRS without identities equal, GDAL must, too. */
 static void compare_neighbours(const struct crs_forms *a,
                                const struct crs_forms *b, int *n_equal)
 {
@@ -261,7 +261,7 @@ TEST(unit_texts_of_gdal)
     ck_assert_int_gt(n_equal[1], 3 * n);
 }
 
-/* CRS of other makers. */
+/* CRS of other authorities. */
 static const char *const others[] = {
     "+proj=utm +zone=33 +ellps=bessel +units=km",
     "+proj=longlat +ellps=GRS80 +pm=paris",

@@ -1,6 +1,7 @@
-/* Kind: unit. Fields of rows put together, and their sets: of one side
- * that makes the dictionary and of batches that are looked up, by a second user
- * of it, too. */
+/* Fields of rows are concatenated and made into token sets: of one side, which
+ * makes the dictionary, and of batches, which are looked up in it; also by a
+ * second user of the dictionary.
+ * Kind: unit. */
 #include "../run_tests.h"
 
 #include "../../../driver/source/oj_side_compared_columns.h"
@@ -13,7 +14,7 @@
 
 static const struct
 {
-    const char *name; /* NULL: none */
+    const char *name; /* field name; NULL: none */
     int number;
 } places[] = {{"Elm Cafe", 12}, {"elm café", 12}, {NULL, 7}, {"--", 12},
               {"Mill", 7},      {"The Mill", 7},  {"", 12}};
@@ -78,7 +79,7 @@ static void free_places(struct place_rows *p)
     GDALClose(p->dataset);
 }
 
-/* The name alone, and name and number; words. */
+/* Makes token sets of the name, of name and number, and of words. */
 static oj_status new_texts(const char *word_map, struct oj_side_columns *out,
                            struct oj_error *err)
 {
@@ -97,10 +98,11 @@ static oj_status new_texts(const char *word_map, struct oj_side_columns *out,
     return oj_side_columns_open(out, word_map, err);
 }
 
-static oj_status make(struct oj_side_columns *texts, int insert,
-                      const struct place_rows *p,
-                      struct oj_compared_columns *made, struct oj_flat *flat,
-                      int64_t *n_without, struct oj_error *err)
+static oj_status make_token_sets(struct oj_side_columns *texts, int insert,
+                                 const struct place_rows *p,
+                                 struct oj_compared_columns *made,
+                                 struct oj_flat *flat, int64_t *n_without,
+                                 struct oj_error *err)
 {
     const struct oj_attributes values = {.table = p->table};
     struct oj_missing_values missing = {0};
@@ -113,14 +115,15 @@ static oj_status make(struct oj_side_columns *texts, int insert,
     return status;
 }
 
-static int64_t common(const struct oj_flat *a, int64_t i,
-                      const struct oj_flat *b, int64_t j, int condition)
+static int64_t count_common_tokens(const struct oj_flat *a, int64_t i,
+                                   const struct oj_flat *b, int64_t j,
+                                   int condition)
 {
     return oj_token_sets_common(&a->texts[condition], i, &b->texts[condition],
                                 j);
 }
 
-/* Both sides by one dictionary, and by another user of it. */
+/* Both sides use one dictionary; a second user shares it. */
 TEST(unit_sets_of_both_sides)
 {
     struct place_rows p = read_places();
@@ -130,8 +133,9 @@ TEST(unit_sets_of_both_sides)
     struct oj_flat join, input;
     int64_t n_without;
     ck_assert_int_eq(new_texts("the,\ncafe,bar", &texts, NULL), OJ_OK);
-    ck_assert_int_eq(make(&texts, 1, &p, &of_join, &join, &n_without, NULL),
-                     OJ_OK);
+    ck_assert_int_eq(
+        make_token_sets(&texts, 1, &p, &of_join, &join, &n_without, NULL),
+        OJ_OK);
     ck_assert_int_eq(n_without, 3);
     ck_assert_int_eq(join.n_texts, 2);
     held = oj_vocabulary_add_reference(texts.vocabulary);
@@ -143,15 +147,16 @@ TEST(unit_sets_of_both_sides)
     for (int round = 0; round < 2; round++)
     {
         ck_assert_int_eq(
-            make(&later, 0, &p, &of_input, &input, &n_without, NULL), OJ_OK);
+            make_token_sets(&later, 0, &p, &of_input, &input, &n_without, NULL),
+            OJ_OK);
         ck_assert_int_eq(n_without, 3);
-        ck_assert_int_eq(common(&input, 0, &join, 1, 0), 2);
-        ck_assert_int_eq(common(&input, 0, &join, 1, 1), 3);
-        ck_assert_int_eq(common(&input, 4, &join, 5, 0), 1);
-        ck_assert_int_eq(input.texts[0].size[5], 1); /* "the" is nothing */
+        ck_assert_int_eq(count_common_tokens(&input, 0, &join, 1, 0), 2);
+        ck_assert_int_eq(count_common_tokens(&input, 0, &join, 1, 1), 3);
+        ck_assert_int_eq(count_common_tokens(&input, 4, &join, 5, 0), 1);
+        ck_assert_int_eq(input.texts[0].size[5], 1); /* "the" is removed */
         ck_assert_int_eq(input.texts[1].size[2], 1); /* NULL adds nothing */
-        ck_assert_int_eq(common(&input, 2, &join, 4, 1), 1);
-        ck_assert_int_eq(common(&input, 2, &join, 0, 1), 0);
+        ck_assert_int_eq(count_common_tokens(&input, 2, &join, 4, 1), 1);
+        ck_assert_int_eq(count_common_tokens(&input, 2, &join, 0, 1), 0);
     }
     ck_assert_int_gt(oj_compared_columns_bytes(&of_join), 0);
     oj_side_columns_close(&later);
@@ -160,7 +165,7 @@ TEST(unit_sets_of_both_sides)
     free_places(&p);
 }
 
-/* Accepts what is not there. */
+/* Missing columns are accepted. */
 TEST(unit_nothing)
 {
     struct oj_side_columns texts = {0};

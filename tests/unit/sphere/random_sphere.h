@@ -1,11 +1,11 @@
-/** Random layers on the sphere: around poles, across the antimeridian, tiny and
- *  as large as the Earth.  Include once, after sphere_truth.h. */
+/** Random layers on the sphere: around poles, across the antimeridian, tiny,
+ * and as large as the Earth. Include once, after sphere_truth.h. */
 #ifndef RANDOM_SPHERE_H
 #define RANDOM_SPHERE_H
 
 #include "sphere_truth.h"
 
-/* Where a round takes place: longitude, latitude, how far around. */
+/* Region of a round: longitude, latitude, and extent around them. */
 struct region
 {
     double x, y, reach;
@@ -30,7 +30,7 @@ static inline void place(const struct region *region, double *x, double *y)
         *y = 180 - *y;
     if (*y < -90)
         *y = -180 - *y;
-    if (one_in(5)) /* the same place by another name */
+    if (one_in(5)) /* an equal place with another longitude */
         *x += pick(2) ? 360 : -360;
     if (one_in(60))
         *y = pick(2) ? 90 : -90;
@@ -38,8 +38,8 @@ static inline void place(const struct region *region, double *x, double *y)
         *y = 91;
 }
 
-/* A ring that does not cross itself, around a place: n vertices at nearly the
- * same distance, made on the sphere. */
+/* Adds a ring that does not cross itself: n vertices at nearly equal distances
+ * around a place, computed on the sphere. */
 static inline void add_round(struct oj_flat_buf *buf, double x, double y,
                              double degrees, int n)
 {

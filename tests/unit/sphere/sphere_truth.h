@@ -1,6 +1,6 @@
 /** Distances on the sphere: known ones by spherical trigonometry in long
- *  double, those of random features by the reference.  Include once, after
- *  random_layers.h. */
+ * double, those of random features by the reference. Include once, after
+ * random_layers.h. */
 #ifndef SPHERE_TRUTH_H
 #define SPHERE_TRUTH_H
 
@@ -41,7 +41,8 @@ static inline long double angle(struct long_vector a, struct long_vector b)
     return atan2l(sqrtl(dot(c, c)), dot(a, b));
 }
 
-/* To the foot of p on the great circle, when it is between a and b. */
+/* Angle between p and its projection on the great circle, if that is between a
+ * and b. */
 static inline long double arc_angle(struct long_vector p, struct long_vector a,
                                     struct long_vector b)
 {
@@ -61,7 +62,7 @@ static inline long double arc_angle(struct long_vector p, struct long_vector a,
     return fminl(least, angle(p, foot));
 }
 
-/* Metres between all features, as the reference measures them (plain_sphere.h):
+/* Computes the metres between all features by the reference (plain_sphere.h):
  * [f features][g features]. */
 static inline double *sphere_matrix(const struct oj_flat *f,
                                     const struct oj_flat *g, int to_interior)
@@ -88,7 +89,7 @@ static inline double *sphere_matrix(const struct oj_flat *f,
     return matrix;
 }
 
-/* What a distance may be off; chords say little near the opposite point. */
+/* Allowed error of a distance; chords are inaccurate near the antipode. */
 static inline double tolerance(double metres)
 {
     return metres > 19e6 ? 0.5 : 1e-5 + 1e-12 * metres;

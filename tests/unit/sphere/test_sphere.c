@@ -1,8 +1,8 @@
 /* nearest and dwithin on the sphere, by our engine and by the reference,
- * against plain spherical trigonometry in long double: every point against
- * every arc, poles, the antimeridian and polygons around them included; against
- * known figures; ties, filters, threads, batches.
- * Kind: property, degenerate.  OGRJOIN_TEST_LONG=1 runs fifty times as long;
+ * compared with plain spherical trigonometry in long double: every point with
+ * every arc, also poles, the antimeridian and polygons around them; with known
+ * distances; ties, filters, threads, batches.
+ * Kind: property, degenerate. OGRJOIN_TEST_LONG=1 runs fifty times as long;
  * OGRJOIN_TEST_SEED=n begins with the round that failed. */
 #include "../run_tests.h"
 #include "random_sphere.h"
@@ -16,8 +16,8 @@
 /* --- comparing -------------------------------------------------------------
  */
 
-/* Pairs whose distance rounding may put on either side of a limit are left
- * out; the others must be there, at their distance, in order. */
+/* Compares a row. Pairs whose distance is within rounding of a limit may be
+ * missing; all others must be there, with their distance, in order. */
 static void check_row(const struct oj_relation *r, const struct oj_flat *f,
                       const struct oj_flat *g, const double *distance,
                       const struct oj_matches *m, int64_t a)
@@ -145,8 +145,8 @@ static double vertex_metres(const struct oj_flat *f, int64_t v,
                     R);
 }
 
-/* From every vertex of f to every feature of g: [vertices][features]; of arcs,
- * or of their vertices. */
+/* Computes distances from every vertex of f to every feature of g:
+ * [vertices][features]; to arcs, or only to vertices. */
 static double *vertex_matrix(const struct oj_flat *f, const struct oj_flat *g,
                              int of_arcs)
 {
@@ -171,7 +171,7 @@ static double *vertex_matrix(const struct oj_flat *f, const struct oj_flat *g,
     return matrix;
 }
 
-/* By the matrix of the vertices of f and n features. */
+/* Directed distance by the matrix of the vertices of f and n features. */
 static double directed_metres(const double *matrix, const struct oj_flat *f,
                               int64_t a, int64_t n, int64_t b)
 {
@@ -183,7 +183,7 @@ static double directed_metres(const double *matrix, const struct oj_flat *f,
     return most;
 }
 
-/* By every cell of the table, from its own three neighbours. */
+/* Fréchet distance by a full table, each cell from its three neighbours. */
 static double frechet_metres(const struct oj_flat *f, int64_t a,
                              const struct oj_flat *g, int64_t b)
 {
@@ -211,7 +211,8 @@ static double frechet_metres(const struct oj_flat *f, int64_t a,
     return last;
 }
 
-/* Without vertices, or with one beyond a pole: it is at no distance. */
+/* 1 if the feature has no vertices, or one beyond a pole: it then has no pairs.
+ */
 static int is_off(const struct oj_flat *flat, int64_t feature)
 {
     int64_t v, end;
@@ -251,7 +252,7 @@ static double *shape_matrix(const struct oj_flat *f, const struct oj_flat *g,
     return matrix;
 }
 
-/* Both backends, each kind of distance. */
+/* Both backends, with each kind of distance. */
 TEST_LOOP(shapes, 0, 8)
 {
     static const unsigned kinds[] = {OJ_PART_POINT, OJ_PART_LINE,
@@ -350,7 +351,8 @@ TEST_LOOP(known_points, 0, 2)
     }
 }
 
-/* Distances that were computed elsewhere, to forty digits by haversines. */
+/* Distances that were computed with other software, to forty digits by
+ * haversines. */
 TEST_LOOP(known_distances, 0, 2)
 {
     static const struct
@@ -376,8 +378,8 @@ TEST_LOOP(known_distances, 0, 2)
     }
 }
 
-/* A ring around the whole Earth has the north inside, the pole included, from
- * which the way out leads straight through the middle. */
+/* A ring around the whole Earth contains the north with the pole, from which
+ * the way out leads straight through the centre. */
 TEST_LOOP(hemisphere, 0, 2)
 {
     static const double equator[] = {0, 0, 90, 0, 180, 0, -90, 0, 0, 0};
@@ -403,8 +405,8 @@ TEST_LOOP(hemisphere, 0, 2)
     expect_nearest(&a, &c, 4, 0, 89 * degree);
 }
 
-/* Lines follow great circles; polygons around a pole, across the antimeridian,
- * as the plane draws Antarctica, and wound either way. */
+/* Lines follow great circles; polygons around a pole and across the
+ * antimeridian, Antarctica as drawn in the plane, and both orientations. */
 TEST_LOOP(known_shapes, 0, 2)
 {
     const double degree = (double)(R * PI / 180);
@@ -469,7 +471,6 @@ TEST_LOOP(known_shapes, 0, 2)
                             R));
 }
 
-/* Equal distances go by FID; ties can all be had. */
 /* An odd number of rings around a point is area, whichever is the shell. */
 TEST_LOOP(holes_anywhere, 0, 2)
 {
@@ -505,6 +506,7 @@ TEST_LOOP(holes_anywhere, 0, 2)
                             R));
 }
 
+/* Equal distances are sorted by FID; all ties can be requested. */
 TEST(ties)
 {
     LAYER a = {0}, b = {0};
@@ -563,8 +565,9 @@ TEST_LOOP(threads_and_batches, 0, 2)
 /* --- comparing answers ---------------------------------------------------
  */
 
-/* On the sphere points, too, come by two ways: equal but for the rounding of
- * chords, which says less towards the opposite point; GEOS explains nothing. */
+/* On the sphere, distances of points also have two formulas, which are equal up
+ * to the rounding of chords (worse towards the antipode); GEOS is not involved.
+ */
 TEST(rounding_on_the_sphere)
 {
     static const double x[] = {0, 1}, y[] = {0, 0};
@@ -605,7 +608,7 @@ TEST(rounding_on_the_sphere)
             a.join_row[0] = b.join_row[0] = a.join_row[1] = b.join_row[1] = 1;
             a.measure[0] = a.measure[1] = cases[i].ours;
             b.measure[0] = b.measure[1] = cases[i].reference;
-            if (op) /* at the bound, on one side of it or the other */
+            if (op) /* at the limit, on one side or the other */
                 a.join_row[1] = -1;
             must(oj_validation_compare(&v, &a, &b, &error));
             ck_assert_int_eq(v.n_of_kind[OJ_DIFFERENCE_DISTANCE],

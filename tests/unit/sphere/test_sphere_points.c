@@ -1,6 +1,6 @@
-/* Nearest points and bearings on the sphere: against known figures, and random
- * ones held against the plain distances: the point lies on the feature, is as
- * far as the join says, and whoever sets out in the direction arrives there.
+/* Nearest points and bearings on the sphere, compared with known values; for
+ * random features the point must lie on the feature at the distance of the
+ * join, and the bearing must lead to it.
  * Kind: unit, property, degenerate, memory. */
 #include "../run_tests.h"
 #include "random_sphere.h"
@@ -8,7 +8,7 @@
 
 #include "../../../algs/pairs/values/oj_pair_stage.h"
 
-/* What the stage says of the nearest pairs of two layers. */
+/* Computes the values of the nearest pairs of two layers. */
 static void find(const struct oj_flat *input, const struct oj_flat *join,
                  int n_threads, struct oj_matches *m,
                  struct oj_pair_values *values)
@@ -42,7 +42,7 @@ static double value_of(const struct oj_pair_values *values,
     return values->value[which][entry];
 }
 
-/* One point, one feature: what is found. */
+/* Checks the values of one point and one feature. */
 static void expect_point(const struct oj_flat_buf *a,
                          const struct oj_flat_buf *b, double x, double y,
                          double bearing_or_nan)
@@ -66,8 +66,8 @@ static void expect_point(const struct oj_flat_buf *a,
 /* --- known answers --------------------------------------------------------
  */
 
-/* Found elsewhere, to fifty digits, by searching the arc for the least
- * haversine. */
+/* Values computed with other software, to fifty digits, by searching the arc
+ * for the minimum haversine. */
 TEST(known_feet)
 {
     static const struct
@@ -115,8 +115,8 @@ TEST(known_feet)
     }
 }
 
-/* Courses between places: great circles, along the equator, along a meridian,
- * from a pole; published ones first (Los Angeles, New York: 66 degrees). */
+/* Bearings between places: great circles, along the equator, along a meridian,
+ * from a pole; first published ones (Los Angeles, New York: 66 degrees). */
 TEST(known_bearings)
 {
     static const struct
@@ -166,7 +166,8 @@ static double bearing_between(double x0, double y0, double x1, double y1)
     return (double)fmodl(t * 180 / PI + 360, 360);
 }
 
-/* Vertices come as they are written, feet as the ends of their edge. */
+/* Vertices keep their longitude; projections get that of the ends of their
+ * edge. */
 TEST(longitudes)
 {
     static const double square[] = {178, -2, 182, -2, 182, 2, 178, 2, 178, -2};
@@ -187,7 +188,7 @@ TEST(longitudes)
 /* --- random ones ----------------------------------------------------------
  */
 
-/* Metres by which one misses (x, y) who goes so far in that direction. */
+/* Distance in metres from (x, y) after going so far in this direction. */
 static double miss(double from_x, double from_y, double bearing, double metres,
                    double x, double y)
 {

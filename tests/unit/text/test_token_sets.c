@@ -1,5 +1,5 @@
-/* Kind: unit, property, degenerate, large. Folding, tokens, their
- * numbers, and what sets have in common. */
+/* Folding, tokens, their numbering, and intersections of token sets.
+ * Kind: unit, property, degenerate, large. */
 #include "../../../algs/foundations/relation/oj_text_similarity_condition.h"
 #include "../../../flatten/text/oj_fold.h"
 #include "../../../flatten/text/oj_fold_table.h"
@@ -23,7 +23,7 @@ static void must(oj_status status)
     ck_assert_msg(status == OJ_OK, "%s", error.message);
 }
 
-static int encode(uint32_t c, char *out)
+static int encode_utf8(uint32_t c, char *out)
 {
     if (c < 0x80)
     {
@@ -50,7 +50,7 @@ static int encode(uint32_t c, char *out)
     return 4;
 }
 
-/* Between two letters, so that spaces are kept. */
+/* The code point is put between two letters, so that spaces are kept. */
 TEST_LOOP(unit_all_code_points, OJ_FOLD_FULL, OJ_FOLD_CASE + 1)
 {
     struct oj_folded folded = {0};
@@ -58,7 +58,7 @@ TEST_LOOP(unit_all_code_points, OJ_FOLD_FULL, OJ_FOLD_CASE + 1)
     for (uint32_t c = 0; c < 0x110000; c++)
     {
         char text[6] = "a";
-        int n = encode(c, text + 1);
+        int n = encode_utf8(c, text + 1);
         if (c >= 0xd800 && c < 0xe000)
             continue;
         text[1 + n] = 'a';
@@ -81,7 +81,7 @@ static void expect_fold(enum oj_fold fold, const char *text, const char *want)
     int n = 0;
     must(oj_fold(fold, text, (int64_t)strlen(text), &folded, &error));
     for (int64_t i = 0; i < folded.n; i++)
-        n += encode(folded.code[i], got + n);
+        n += encode_utf8(folded.code[i], got + n);
     got[n] = '\0';
     ck_assert_str_eq(got, want);
     oj_folded_free(&folded);
@@ -101,9 +101,10 @@ TEST(unit_folding)
     expect_fold(OJ_FOLD_NONE, "\xed\xa0\x80\xc0\x80\xf5", "      ");
 }
 
-/* Sets of texts by rules; the dictionary too, unless out is NULL. */
-static void make(const struct text_column *texts, int fold, int tokens,
-                 struct oj_dictionary **out, struct oj_token_sets_buf *sets)
+/* Makes token sets of texts by rules, and the dictionary unless out is NULL. */
+static void make_token_sets(const struct text_column *texts, int fold,
+                            int tokens, struct oj_dictionary **out,
+                            struct oj_token_sets_buf *sets)
 {
     struct oj_token_rules rules = {fold, tokens, NULL};
     struct oj_dictionary *dictionary = NULL;
@@ -121,7 +122,7 @@ static int size_of(const char *text, int tokens)
     struct oj_token_sets_buf sets = {0};
     int size;
     add_text(&column, text, (int64_t)strlen(text));
-    make(&column, OJ_FOLD_FULL, tokens, NULL, &sets);
+    make_token_sets(&column, OJ_FOLD_FULL, tokens, NULL, &sets);
     size = sets.size[0];
     ck_assert_int_eq(sets.n_without, size == 0);
     ck_assert_int_eq(sets.offset[1], size);
@@ -183,10 +184,10 @@ static void add_random_texts(struct text_column *column, int n)
         char text[64];
         int length = pick(24), at = 0;
         for (int j = 0; j < length; j++)
-            at += encode(one_in(9)    ? ' '
-                         : one_in(20) ? 0xe0 + (uint32_t)pick(64)
-                                      : 'a' + (uint32_t)pick(4),
-                         text + at);
+            at += encode_utf8(one_in(9)    ? ' '
+                              : one_in(20) ? 0xe0 + (uint32_t)pick(64)
+                                           : 'a' + (uint32_t)pick(4),
+                              text + at);
         if (one_in(20))
             text[pick(at + 1)] = (char)0xf0;
         add_text(column, text, at);
@@ -203,8 +204,8 @@ static int64_t bound_of(const struct oj_token_sets *a, int64_t i,
            2;
 }
 
-/* Sets found in a dictionary have in common what they have when both sides are
- * in it, on any number of threads. */
+/* Sets that were looked up in a dictionary have equal intersections as if both
+ * sides had made it, for any number of threads. */
 TEST_LOOP(property_found_sets, 0, 10)
 {
     struct text_column join = {0}, input = {0}, both = {0};
@@ -231,7 +232,7 @@ TEST_LOOP(property_found_sets, 0, 10)
                                        &found, &error));
     must(oj_token_dictionary_make_sets(dictionary, &join.view, NULL, 1, NULL,
                                        &other, &error));
-    make(&both, rules.fold, rules.tokens, NULL, &all);
+    make_token_sets(&both, rules.fold, rules.tokens, NULL, &all);
     ck_assert(made.n_bad_bytes == other.n_bad_bytes &&
               made.n_without == other.n_without);
     ck_assert_mem_eq(made.size, other.size, N * sizeof *made.size);
@@ -263,7 +264,8 @@ TEST_LOOP(property_found_sets, 0, 10)
     free_column(&both);
 }
 
-/* All pairs that fulfil a condition, and those exactly at it. */
+/* Counts all pairs that fulfil a condition, and those exactly at the threshold.
+ */
 static int64_t count_pairs(const struct oj_token_sets *a,
                            const struct oj_token_sets *b, int is_self,
                            const struct oj_text_condition *condition,
@@ -301,7 +303,7 @@ TEST(real_restaurants)
     if (!read_column("text_fodors_zagats_b.csv", "name", 1, INT32_MAX, &join) ||
         !read_column("text_fodors_zagats_a.csv", "name", 1, INT32_MAX, &input))
         return;
-    make(&join, OJ_FOLD_FULL, TRGM, &dictionary, &made);
+    make_token_sets(&join, OJ_FOLD_FULL, TRGM, &dictionary, &made);
     must(oj_token_dictionary_make_sets(dictionary, &input.view, NULL, 2, NULL,
                                        &found, &error));
     a = oj_token_sets_view(&found);
@@ -333,7 +335,7 @@ TEST(real_cosine_at_the_threshold)
     int64_t n_exact = 0;
     if (!read_column("geonames_cities.csv", "name", 6, 20000, &names))
         return;
-    make(&names, OJ_FOLD_FULL, TRGM, NULL, &made);
+    make_token_sets(&names, OJ_FOLD_FULL, TRGM, NULL, &made);
     a = oj_token_sets_view(&made);
     ck_assert_int_eq(count_pairs(&a, &a, 1, &at, &n_exact), 962);
     ck_assert_int_eq(n_exact, 35);
@@ -359,22 +361,23 @@ TEST(large_texts)
     for (int i = 0; i < LONG; i++)
         text[i] = (char)('a' + pick(26));
     add_text(&column, text, LONG);
-    make(&column, OJ_FOLD_FULL, GRAMS + 5, NULL, &sets);
+    make_token_sets(&column, OJ_FOLD_FULL, GRAMS + 5, NULL, &sets);
     ck_assert_int_gt(sets.size[0], LONG - 1000);
     for (int i = 1; i < sets.size[0]; i++)
         expect(sets.token[i - 1] < sets.token[i], "token %d", i);
-    for (uint32_t i = 0; i < OJ_MOST_TOKENS + 3; i++) /* no three alike */
-        n += encode(i % 1024 == 0 ? 0x4e00 + i / 1024 : 0x8000 + i % 1024,
-                    text + n);
+    /* no three consecutive ones are equal */
+    for (uint32_t i = 0; i < OJ_MOST_TOKENS + 3; i++)
+        n += encode_utf8(i % 1024 == 0 ? 0x4e00 + i / 1024 : 0x8000 + i % 1024,
+                         text + n);
     add_text(&column, text, n);
-    make(&column, OJ_FOLD_FULL, GRAMS + 1, NULL, &sets);
+    make_token_sets(&column, OJ_FOLD_FULL, GRAMS + 1, NULL, &sets);
     ck_assert_int_gt(sets.size[1], 2000);
     free_column(&column);
     n = 0;
     for (uint32_t i = 0; i <= OJ_MOST_TOKENS; i++)
     {
-        n += encode(0x4e00 + i / 1024, text + n);
-        n += encode(0x8000 + i % 1024, text + n);
+        n += encode_utf8(0x4e00 + i / 1024, text + n);
+        n += encode_utf8(0x8000 + i % 1024, text + n);
         text[n++] = ' ';
     }
     add_text(&column, "a", 1);

@@ -1,4 +1,4 @@
-/** Columns of the tables of texts, for tests.  Include once. */
+/** Columns of the tables of texts in the test data. Include once. */
 #ifndef TEXT_LAYERS_H
 #define TEXT_LAYERS_H
 
@@ -40,8 +40,8 @@ static inline void free_column(struct text_column *c)
     memset(c, 0, sizeof *c);
 }
 
-/* Every step-th text of a column of a table of the test data, most at most; 0:
- * the table is not there. */
+/* Reads every step-th text of a column of a table, at most `most`; returns 0 if
+ * there is no such table. */
 static inline int read_column(const char *file, const char *column, int step,
                               int most, struct text_column *out)
 {

@@ -1,4 +1,5 @@
-/* Planted differences between two answers are found, counted and told apart.
+/* Differences between two answers are planted, and must be found, counted and
+ * classified.
  * Kind: unit. */
 #include "../references.h"
 #include "../run_tests.h"
@@ -8,7 +9,7 @@
 
 #include <stdlib.h>
 
-/* Two answers and their comparison, empty before each test. */
+/* two answers and their comparison; empty before each test */
 static struct oj_matches a, b;
 static struct oj_validation v;
 
@@ -20,13 +21,13 @@ static void free_answers(void)
     memset(&v, 0, sizeof v);
 }
 
-static void compare(void)
+static void compare_answers(void)
 {
     must(oj_validation_compare(&v, &a, &b, &error));
 }
 
-/* A one-to-one answer of n rows: row i has feature 10 i at distance i + 0.5,
- * but for row 3, which has none. */
+/* Makes a one-to-one answer of n rows: row i has feature 10 i at distance i +
+ * 0.5, except row 3, which has no pair. */
 static void make_single(struct oj_matches *m, int64_t n)
 {
     must(oj_matches_reserve(m, n, n, 0, &error));
@@ -37,7 +38,7 @@ static void make_single(struct oj_matches *m, int64_t n)
     }
 }
 
-/* A list answer of 3 rows with 3, 0 and 2 pairs. */
+/* Makes an answer of 3 rows with lists of 3, 0 and 2 pairs. */
 static void make_lists(struct oj_matches *m)
 {
     static const int64_t offset[] = {0, 3, 3, 5};
@@ -87,8 +88,8 @@ static void check_first(enum oj_difference_kind kind, int64_t row, int32_t ours,
 TEST(same_answers)
 {
     make_both(6);
-    compare();
-    compare();
+    compare_answers();
+    compare_answers();
     ck_assert_int_eq(v.n_rows, 12);
     ck_assert_int_eq(v.n_pairs, 10);
     ck_assert_int_eq(v.n_differences, 0);
@@ -97,7 +98,7 @@ TEST(same_answers)
     oj_matches_free(&a);
     oj_matches_free(&b);
     make_both_lists();
-    compare();
+    compare_answers();
     ck_assert_int_eq(v.n_rows, 15);
     ck_assert_int_eq(v.n_pairs, 15);
     ck_assert_int_eq(v.n_differences, 0);
@@ -106,10 +107,10 @@ TEST(same_answers)
 TEST(missing_pair)
 {
     make_both(6);
-    compare();
+    compare_answers();
     a.join_row[2] = -1;
     a.measure[2] = NAN;
-    compare();
+    compare_answers();
     ck_assert_int_eq(v.n_differences, 1);
     ck_assert_int_eq(v.n_of_kind[OJ_DIFFERENCE_MISSING], 1);
     ck_assert_int_eq(v.n_rows_different, 1);
@@ -122,7 +123,7 @@ TEST(extra_pair)
     make_both(6);
     a.join_row[3] = 4;
     a.measure[3] = 1.0;
-    compare();
+    compare_answers();
     ck_assert_int_eq(v.n_differences, 1);
     check_first(OJ_DIFFERENCE_EXTRA, 3, 4, -1);
 }
@@ -130,8 +131,9 @@ TEST(extra_pair)
 TEST(other_feature)
 {
     make_both(6);
-    a.join_row[1] = 11; /* at the same distance: a tie broken otherwise */
-    compare();
+    a.join_row[1] = 11; /* another feature at this distance: a tie decided
+                           differently */
+    compare_answers();
     ck_assert_int_eq(v.n_differences, 2);
     ck_assert_int_eq(v.n_of_kind[OJ_DIFFERENCE_EXTRA], 1);
     ck_assert_int_eq(v.n_of_kind[OJ_DIFFERENCE_MISSING], 1);
@@ -142,7 +144,7 @@ TEST(last_bit_of_distance)
 {
     make_both(6);
     a.measure[5] = nextafter(a.measure[5], 0.0);
-    compare();
+    compare_answers();
     ck_assert_int_eq(v.n_differences, 1);
     check_first(OJ_DIFFERENCE_DISTANCE, 5, 50, 50);
 }
@@ -150,19 +152,20 @@ TEST(last_bit_of_distance)
 TEST(lists_differ)
 {
     make_both_lists();
-    swap_pairs(&a, 1, 2); /* the two at distance 2: order only */
-    compare();
+    swap_pairs(&a, 1, 2); /* the two pairs at distance 2 are exchanged: only the
+                             order differs */
+    compare_answers();
     ck_assert_int_eq(v.n_differences, 1);
     check_first(OJ_DIFFERENCE_ORDER, 0, 9, 3);
     b.offset[1] = b.offset[2] = 2; /* its last pair goes to row 2 */
-    compare();
+    compare_answers();
     ck_assert_int_eq(v.n_of_kind[OJ_DIFFERENCE_EXTRA], 1);
     ck_assert_int_eq(v.n_of_kind[OJ_DIFFERENCE_MISSING], 1);
     ck_assert_int_eq(v.n_rows_different, 3);
     ck_assert_int_eq(v.n_rows, 6);
 }
 
-/* A join without a measure: only the sets count, and NaN equals NaN. */
+/* In a join without a measure only the sets of pairs count; NaN equals NaN. */
 TEST(no_measure)
 {
     make_both_lists();
@@ -171,14 +174,14 @@ TEST(no_measure)
         a.measure[i] = NAN;
         b.measure[i] = -NAN;
     }
-    compare();
+    compare_answers();
     ck_assert_int_eq(v.n_differences, 0);
     a.join_row[4] = 8;
-    compare();
+    compare_answers();
     ck_assert_int_eq(v.n_differences, 2);
 }
 
-/* A row that either of the two could not decide is no row that differs. */
+/* A row that one of the two could not decide is no difference. */
 TEST(undecided_on_either_side)
 {
     make_both(6);
@@ -191,14 +194,14 @@ TEST(undecided_on_either_side)
     b.n_undecided = 2;
     a.join_row[1] = 12;
     a.join_row[4] = -1;
-    compare();
+    compare_answers();
     must(oj_validation_compare(&v, &b, &a, &error));
     ck_assert_int_eq(v.n_differences, 0);
     ck_assert_int_eq(v.n_undecided, 4);
     ck_assert_int_eq(v.n_rows, 8);
 }
 
-/* List form: three rows of two pairs, 10 to 15. */
+/* Makes three rows with lists of two pairs, features 10 to 15. */
 static void make_pairs(struct oj_matches *m)
 {
     memset(m, 0, sizeof *m);
@@ -222,29 +225,29 @@ static void set_undecided(struct oj_matches *m, int64_t n, int64_t *rows,
     m->undecided_join = features;
 }
 
-/* A pair that either could not decide is left out, and no other of its row; a
- * feature of -1 stands for all of the row. */
+/* A pair that one of the two could not decide is excluded, but no other of its
+ * row. A feature of -1 excludes the whole row. */
 TEST(undecided_pairs)
 {
     static int64_t rows_a[] = {0, 1, 1}, rows_b[] = {0, 1, 2};
     static int32_t features_a[] = {10, 12, 40}, features_b[] = {10, 41, -1};
     make_pairs(&a);
     make_pairs(&b);
-    a.join_row[0] = 9; /* sorts before the pair that is left out */
+    a.join_row[0] = 9; /* sorts before the excluded pair */
     b.join_row[0] = 9;
     set_undecided(&a, 3, rows_a, features_a);
     set_undecided(&b, 3, rows_b, features_b);
-    a.join_row[4] = 70; /* of the row that is left out as a whole */
-    compare();
+    a.join_row[4] = 70; /* in the row that is excluded as a whole */
+    compare_answers();
     ck_assert_int_eq(v.n_differences, 0);
     ck_assert_int_eq(v.n_undecided, 1);
     ck_assert_int_eq(v.n_undecided_pairs, 4); /* 10; 12, 40, 41 */
     ck_assert_int_eq(v.n_rows, 2);
     ck_assert_int_eq(v.n_pairs, 3); /* 9, 11; 13 */
-    /* 12 is left out, whatever the reference says; 13 is not */
+    /* 12 is excluded, whatever the reference has; 13 is not */
     b.join_row[2] = 8;
     b.join_row[3] = 12;
-    compare();
+    compare_answers();
     ck_assert_int_eq(v.n_of_kind[OJ_DIFFERENCE_MISSING], 1);
     ck_assert_int_eq(v.n_of_kind[OJ_DIFFERENCE_EXTRA], 1);
     ck_assert_int_eq(v.first[0].join_row_reference, 8);
@@ -253,7 +256,7 @@ TEST(undecided_pairs)
     set_undecided(&b, 0, NULL, NULL);
 }
 
-/* The reference may answer a part of the rows. */
+/* The reference may answer only some of the rows. */
 TEST(part_of_the_rows)
 {
     static int64_t rows_a[] = {0, 1}, rows_b[] = {0, 1};
@@ -277,8 +280,8 @@ TEST(part_of_the_rows)
     set_undecided(&b, 0, NULL, NULL);
 }
 
-/* Distances between lines may be two ulps off, and a pair at a bound may be on
- * either side of it; those of points may not. */
+/* Distances between lines may differ by two ulps, and a pair at a limit may be
+ * on either side of it; both is not allowed for points. */
 TEST(some_ulps_between_lines)
 {
     LAYER lines = {0}, ends = {0};
@@ -298,26 +301,27 @@ TEST(some_ulps_between_lines)
     v.relation = &relation;
     b.measure[0] = 1.0;
     a.measure[0] = nextafter(nextafter(1.0, 9.0), 9.0);
-    compare();
+    compare_answers();
     ck_assert_int_eq(v.n_differences, 0);
     ck_assert_int_eq(v.n_within_ulps, 1);
-    a.join_row[1] = -1; /* at 8, as far as may be, or just beyond */
+    a.join_row[1] = -1; /* a pair at distance 8, exactly at the limit or just
+                           beyond */
     b.measure[1] = 8.0;
-    compare();
+    compare_answers();
     ck_assert_int_eq(v.n_differences, 0);
     ck_assert_int_eq(v.n_within_ulps, 3);
     a.measure[0] = nextafter(a.measure[0], 9.0);
-    compare();
+    compare_answers();
     ck_assert_int_eq(v.n_differences, 1);
     ck_assert_int_eq(v.n_of_kind[OJ_DIFFERENCE_DISTANCE], 1);
     v.input = &points;
     b.measure[0] = nextafter(a.measure[0], 9.0);
-    compare();
+    compare_answers();
     ck_assert_int_eq(v.n_of_kind[OJ_DIFFERENCE_DISTANCE], 2);
     ck_assert_int_eq(v.n_of_kind[OJ_DIFFERENCE_MISSING], 1);
 }
 
-/* The two forms of one answer are the same answer. */
+/* Both forms of an answer compare as equal. */
 TEST(forms_mix)
 {
     static const int64_t offset[] = {0, 1, 2, 3, 3, 4};
@@ -330,7 +334,7 @@ TEST(forms_mix)
         b.join_row[i] = a.join_row[i < 3 ? i : 4];
         b.measure[i] = a.measure[i < 3 ? i : 4];
     }
-    compare();
+    compare_answers();
     must(oj_validation_compare(&v, &b, &a, &error));
     ck_assert_int_eq(v.n_pairs, 8);
     ck_assert_int_eq(v.n_differences, 0);
@@ -345,7 +349,7 @@ TEST(undecided_rows)
     a.join_row[5] = 98;
     b.undecided = undecided;
     b.n_undecided = 2;
-    compare();
+    compare_answers();
     ck_assert_int_eq(v.n_undecided, 2);
     ck_assert_int_eq(v.n_rows, 4);
     ck_assert_int_eq(v.n_rows_different, 1);
@@ -371,7 +375,7 @@ TEST(every_difference_is_reported)
         a.measure[i] += 1.0;
     v.report = count_reports;
     v.user = &n;
-    compare();
+    compare_answers();
     ck_assert_int_eq(n, 500);
     ck_assert_int_eq(v.n_differences, 500);
     ck_assert_int_eq(v.n_first, OJ_N_FIRST_DIFFERENCES);
@@ -380,8 +384,8 @@ TEST(every_difference_is_reported)
     ck_assert_str_eq(error.message, "the report is full");
 }
 
-/* The point lies exactly on the slanted edge; in double-double arithmetic it
- * does not, so GEOS has it in the hole. */
+/* The point lies exactly on the slanted edge, but not in double-double
+ * arithmetic, so GEOS locates it in the hole. */
 TEST(rounding_of_geos)
 {
     static const double hole[] = {-0.40000010000000003,    0.40000000000000002,
@@ -409,25 +413,25 @@ TEST(rounding_of_geos)
     v.join_side = &join;
     v.input = &input;
     v.relation = &relation;
-    compare();
+    compare_answers();
     ck_assert_int_eq(v.n_rows_proved, 1);
     ck_assert_int_eq(v.n_differences, 0);
     ck_assert_int_eq(v.n_rows_different, 0);
     ck_assert_int_eq(v.n_of_kind[OJ_DIFFERENCE_PROVED], 1);
     ck_assert_str_eq(oj_validation_difference_name(v.first[0].kind), "proved");
     relation.distance_to = OJ_TO_BOUNDARY;
-    compare();
+    compare_answers();
     ck_assert_int_eq(v.n_rows_proved, 2);
-    a.measure[0] = 1e-17; /* and now it is ours that is wrong */
+    a.measure[0] = 1e-17; /* now our distance is wrong */
     b.measure[0] = 0.0;
-    compare();
+    compare_answers();
     ck_assert_int_eq(v.n_rows_proved, 2);
     ck_assert_int_eq(v.n_differences, 1);
 }
 
-/* A slanted edge and a line miss each other by 7e-18.  GEOS's rounded crossing
- * has them meet, at 0; the formula of the distance gives 1.2e-16, which is
- * within its rounding. */
+/* A slanted edge and a line are 7e-18 apart. GEOS's rounded crossing lies on
+ * both, so its distance is 0; our formula gives 1.2e-16, which is within its
+ * rounding. */
 TEST(rounding_of_our_formula)
 {
     static const double triangle[] = {
@@ -452,50 +456,51 @@ TEST(rounding_of_our_formula)
     a.join_row[0] = b.join_row[0] = 0;
     a.measure[0] = d;
     b.measure[0] = 0.0;
-    compare();
+    compare_answers();
     ck_assert_int_eq(v.n_differences, 0);
     ck_assert_int_eq(v.n_rows_rounding, 1);
     ck_assert_int_eq(v.n_of_kind[OJ_DIFFERENCE_ROUNDING], 1);
     ck_assert_str_eq(oj_validation_difference_name(v.first[0].kind),
                      "rounding");
-    /* a greatest distance between the two: the pair is missing */
+    /* the maximum distance is between the two: the pair is missing */
     relation.op = OJ_OP_DWITHIN;
     relation.max_distance = 5e-17;
     a.join_row[0] = -1;
     a.measure[0] = NAN;
-    compare();
+    compare_answers();
     ck_assert_int_eq(v.n_rows_rounding, 2);
-    /* a least distance: only we have it */
+    /* the minimum distance is between the two: only we have the pair */
     relation.max_distance = 1.0;
     relation.min_distance = 5e-17;
     a.join_row[0] = 0;
     a.measure[0] = d;
     b.join_row[0] = -1;
     b.measure[0] = NAN;
-    compare();
+    compare_answers();
     ck_assert_int_eq(v.n_rows_rounding, 3);
     ck_assert_int_eq(v.n_differences, 0);
-    /* what is off by more than rounding is a difference, and so is a distance
-     * that we lack, and a 0 of ours, which must be exact */
+    /* differences: an error larger than rounding, a missing distance, and a
+     * wrong 0 of ours, which must be exact */
     relation.min_distance = 0.0;
     b.join_row[0] = 0;
     a.measure[0] = 1e-13;
     b.measure[0] = 0.0;
-    compare();
+    compare_answers();
     ck_assert_int_eq(v.n_differences, 1);
     a.measure[0] = 0.0;
     b.measure[0] = 1e-17;
-    compare();
+    compare_answers();
     ck_assert_int_eq(v.n_differences, 2);
     a.join_row[0] = -1;
     a.measure[0] = NAN;
-    compare();
+    compare_answers();
     ck_assert_int_eq(v.n_differences, 3);
     ck_assert_int_eq(v.n_rows_rounding, 3);
     ck_assert_int_eq(v.n_within_ulps, 0);
 }
 
-/* That shapes meet is exact: no rounding excuses the lack of such a pair. */
+/* Intersection is decided exactly: rounding does not excuse a missing pair of
+ * intersecting shapes. */
 TEST(missing_pair_of_shapes_that_meet)
 {
     LAYER lines = {0}, others = {0};
@@ -516,13 +521,13 @@ TEST(missing_pair_of_shapes_that_meet)
     v.join_side = &join;
     v.input = &input;
     v.relation = &relation;
-    compare();
+    compare_answers();
     ck_assert_int_eq(v.n_within_ulps, 0);
     ck_assert_int_eq(v.n_of_kind[OJ_DIFFERENCE_MISSING], 1);
 }
 
-/* The reference errs in the nearest feature and so has another one, which is as
- * near and comes after it: ours, which has the first of them, is right. */
+/* The reference has a wrong nearest feature, equally near but later in tie
+ * order. Our answer, the first of these features, is right. */
 TEST(ties_after_an_error)
 {
     static const double at[] = {0, 0, 0}, origin[] = {0};
@@ -545,7 +550,7 @@ TEST(ties_after_an_error)
         v = (struct oj_validation){
             .join_side = &join, .input = &input, .relation = &relation};
         join.fid = i < 2 ? orders[i] : NULL;
-        compare();
+        compare_answers();
         ck_assert_int_eq(v.n_of_kind[OJ_DIFFERENCE_PROVED], i == 1 ? 1 : 2);
         ck_assert_int_eq(v.n_differences, i == 1);
     }

@@ -1,4 +1,4 @@
-/* Places along a line: known ones, and random ones against a plain loop.
+/* Places along a line: known ones, and random ones compared with a plain loop.
  * Kind: unit, property. */
 #include "../../../algs/foundations/kernels/oj_segment.h"
 #include "../../../algs/pairs/values/oj_along_line.h"
@@ -9,7 +9,7 @@
 
 #define ALL (OJ_ALONG_PERCENT | OJ_ALONG_SIDE | OJ_ALONG_BEARING)
 
-/* A line of n vertices as a layer. */
+/* a line of n vertices, as a layer */
 struct line_layer
 {
     struct oj_flat flat;
@@ -67,8 +67,8 @@ TEST(truth_places)
     oj_along_side_free(&side);
 }
 
-/* Short and long lines, with and without a bound of the distance, a wrong one
- * too. */
+/* Short and long lines, with and without an upper bound of the distance, which
+ * may be too small. */
 TEST_LOOP(property_first_of_the_nearest_segments, 0, 40)
 {
     double x[90], y[90];

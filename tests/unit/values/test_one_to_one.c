@@ -1,5 +1,6 @@
-/* Kind: property, unit, memory, large. One-to-one pairs are those of a plain
- * greedy choice over all pairs in their order, or the best of all choices. */
+/* One-to-one pairs are those of a plain greedy choice over all pairs in order,
+ * or of the best of all possible choices.
+ * Kind: property, unit, memory, large. */
 #include "../../../algs/pairs/values/oj_one_to_one.h"
 
 #include "../../../flatten/base/oj_alloc.h"
@@ -12,26 +13,27 @@
 
 static struct oj_error error;
 
-/* A pair, as the plain choice sorts it. */
+/* A pair with its sort key for the plain choice. */
 struct ranked_pair
 {
     double similarity, measure;
     int64_t row, place, join;
 };
 
-/* Random pairs, as the answers of a join. */
+/* random pairs, as the answers of a join */
 struct trial
 {
     int64_t n_rows, n_join, n_pairs;
-    int64_t *label;    /* [n_rows] or NULL */
-    int64_t *ordinal;  /* [n_join]: join_row is a number among shuffled ones */
+    int64_t *label;    /* [n_rows] labels of rows; NULL: row numbers */
+    int64_t *ordinal;  /* [n_join] ordinals; join_row is an index of this
+                          shuffled array */
     int64_t *first;    /* [n_rows + 1] */
     int32_t *join_row; /* [n_pairs] */
     double *measure;
     double *similarity; /* [n_pairs] */
-    int is_ranked;      /* 1: by similarity first */
+    int is_ranked;      /* 1: ranked by similarity first */
     enum oj_one_to_one_rule rule;
-    int64_t *truth; /* [n_rows] ordinal, -1: none */
+    int64_t *truth; /* [n_rows] expected ordinal; -1: none */
     double *truth_measure;
     int64_t n_truth;
 };
@@ -41,7 +43,7 @@ static void must(oj_status status)
     ck_assert_msg(status == OJ_OK, "%s", error.message);
 }
 
-static void *room(int64_t n, size_t size)
+static void *allocate(int64_t n, size_t size)
 {
     void *array = calloc((size_t)n + 1, size);
     ck_assert_ptr_nonnull(array);
@@ -62,11 +64,12 @@ static int compare_plain(const void *left, const void *right)
     return a->place < b->place ? -1 : 1;
 }
 
-/* All pairs from the first to the last: taken when both features are free. */
+/* Chooses from all pairs in order: a pair is chosen if both features are free.
+ */
 static void choose_plainly(struct trial *t)
 {
-    struct ranked_pair *pair = room(t->n_pairs, sizeof *pair);
-    char *is_taken = room(t->n_join, 1);
+    struct ranked_pair *pair = allocate(t->n_pairs, sizeof *pair);
+    char *is_taken = allocate(t->n_join, 1);
     int64_t n = 0;
     for (int64_t row = 0; row < t->n_rows; row++)
     {
@@ -93,9 +96,9 @@ static void choose_plainly(struct trial *t)
 /* ---- all choices ----------------------------------------------------------
  */
 
-/* The search through all choices, of at most MOST_TRIED rows. Rows take their
- * pairs in their order, none at last, so that the first of equal choices is
- * found first. */
+/* Exhaustive search over all choices, for at most MOST_TRIED rows. A row tries
+ * its pairs in order and last no pair, so that the first of equally good
+ * choices is found first. */
 enum
 {
     MOST_TRIED = 8
@@ -104,11 +107,13 @@ enum
 struct all_choices
 {
     const struct trial *t;
-    struct ranked_pair pair[MOST_TRIED][64]; /* of each row, in their order */
+    struct ranked_pair pair[MOST_TRIED][64]; /* pairs of each row, in order */
     int n_of_row[MOST_TRIED];
     char is_taken[64];
-    int64_t now[MOST_TRIED], best[MOST_TRIED]; /* index of a pair, or -1 */
-    double n_now, similarity_now, measure_now; /* exact: few digits */
+    /* index of the chosen pair, or -1 */
+    int64_t now[MOST_TRIED], best[MOST_TRIED];
+    /* sums are exact: values have few digits */
+    double n_now, similarity_now, measure_now;
     double n_best, similarity_best, measure_best;
 };
 
@@ -154,7 +159,7 @@ static void try_pairs_of_row(struct all_choices *all, int row)
     try_pairs_of_row(all, row + 1);
 }
 
-/* Replaces the truth by the best of all choices. */
+/* Replaces the expected pairs by the best of all choices. */
 static void choose_best_of_all(struct trial *t)
 {
     struct all_choices all = {.t = t, .n_best = -1.0};
@@ -180,7 +185,8 @@ static void choose_best_of_all(struct trial *t)
     }
 }
 
-/* Of few different measures many are equal; 0: none has one. */
+/* Makes random pairs with few different measures, so that many are equal. 0:
+ * the join has no measure. */
 static void make_trial(struct trial *t, int n_rows, int n_join, int most_pairs,
                        int n_measures)
 {
@@ -189,14 +195,15 @@ static void make_trial(struct trial *t, int n_rows, int n_join, int most_pairs,
     t->rule = OJ_ONE_TO_ONE_GREEDY;
     t->n_rows = n_rows;
     t->n_join = n_join;
-    t->first = room(n_rows + 1, sizeof *t->first);
-    t->ordinal = room(n_join, sizeof *t->ordinal);
-    t->join_row = room((int64_t)n_rows * most_pairs, sizeof *t->join_row);
-    t->measure = room((int64_t)n_rows * most_pairs, sizeof *t->measure);
-    t->similarity = room((int64_t)n_rows * most_pairs, sizeof *t->similarity);
+    t->first = allocate(n_rows + 1, sizeof *t->first);
+    t->ordinal = allocate(n_join, sizeof *t->ordinal);
+    t->join_row = allocate((int64_t)n_rows * most_pairs, sizeof *t->join_row);
+    t->measure = allocate((int64_t)n_rows * most_pairs, sizeof *t->measure);
+    t->similarity =
+        allocate((int64_t)n_rows * most_pairs, sizeof *t->similarity);
     t->is_ranked = one_in(2);
-    t->truth = room(n_rows, sizeof *t->truth);
-    t->truth_measure = room(n_rows, sizeof *t->truth_measure);
+    t->truth = allocate(n_rows, sizeof *t->truth);
+    t->truth_measure = allocate(n_rows, sizeof *t->truth_measure);
     for (int i = 0; i < n_join; i++)
     {
         int j = pick(i + 1);
@@ -231,12 +238,13 @@ static void free_trial(struct trial *t)
     free(t->truth_measure);
 }
 
-/* In answers of a few rows; in one-to-one form where that can hold them. */
+/* Adds all pairs as answers of at most most_rows rows, in one-to-one form if
+ * possible. */
 static oj_status add_all(const struct trial *t, int most_rows,
                          struct oj_one_to_one *choice)
 {
     MATCHES m = {0};
-    double *similarity = room(t->n_pairs + t->n_rows, sizeof *similarity);
+    double *similarity = allocate(t->n_pairs + t->n_rows, sizeof *similarity);
     oj_status status = OJ_OK;
     int64_t end;
     for (int64_t row = 0; row < t->n_rows && status == OJ_OK; row = end)
@@ -277,7 +285,8 @@ static oj_status add_all(const struct trial *t, int most_rows,
                            : oj_one_to_one_finish(choice, NULL, &error);
 }
 
-static void compare(const struct trial *t, const struct oj_one_to_one *choice)
+static void compare_with_truth(const struct trial *t,
+                               const struct oj_one_to_one *choice)
 {
     const struct oj_one_pair *pair;
     int64_t n, hint = 0, other = 0;
@@ -291,7 +300,8 @@ static void compare(const struct trial *t, const struct oj_one_to_one *choice)
         const struct oj_one_pair *of_row =
             oj_one_to_one_find(choice, label, &hint);
         if (one_in(50))
-            other = pick((int)t->n_rows); /* any place is no more than a hint */
+            other = pick((int)t->n_rows); /* the expected position is only a
+                                             hint, so any number is allowed */
         ck_assert_ptr_eq(oj_one_to_one_find(choice, label, &other), of_row);
         if (t->truth[row] < 0)
         {
@@ -311,12 +321,12 @@ static void try_choice(const struct trial *t, int most_rows, int64_t most_held)
     must(oj_one_to_one_open(t->n_join, t->rule, most_held, NULL, &choice,
                             &error));
     must(add_all(t, most_rows, choice));
-    compare(t, choice);
+    compare_with_truth(t, choice);
     oj_one_to_one_close(choice);
 }
 
-/* Replaces the truth by the best choice, all rows in one answer and all lists
- * in memory. */
+/* Replaces the expected pairs by those of our best choice with all rows in one
+ * answer and all lists in memory. */
 static void choose_again_by_best(struct trial *t)
 {
     struct oj_one_to_one *choice = NULL;
@@ -328,7 +338,8 @@ static void choose_again_by_best(struct trial *t)
     must(add_all(t, (int)t->n_rows, choice));
     pair = oj_one_to_one_pairs(choice, &n);
     ck_assert_ptr_nonnull(pair);
-    ck_assert_int_ge(n, t->n_truth); /* no fewer than the greedy ones */
+    ck_assert_int_ge(n, t->n_truth); /* at least as many pairs as the greedy
+                                        choice */
     t->n_truth = n;
     for (int64_t row = 0; row < t->n_rows; row++)
     {
@@ -340,10 +351,10 @@ static void choose_again_by_best(struct trial *t)
     oj_one_to_one_close(choice);
 }
 
-/* FIDs, ascending or not. */
+/* Labels rows by FIDs, ascending or shuffled. */
 static void label_rows(struct trial *t, int is_shuffled)
 {
-    t->label = room(t->n_rows, sizeof *t->label);
+    t->label = allocate(t->n_rows, sizeof *t->label);
     for (int64_t i = 0; i < t->n_rows; i++)
     {
         int64_t j = is_shuffled ? pick((int)i + 1) : i;
@@ -396,8 +407,8 @@ TEST_LOOP(best_in_memory_and_in_a_file, 0, 8)
     free_trial(&t);
 }
 
-/* A group that is one pair too large keeps its greedy pairs; another one beside
- * it does not. */
+/* A group with one pair too many keeps its greedy pairs; another group does
+ * not. */
 TEST(large_groups_are_chosen_greedily)
 {
     enum
@@ -498,7 +509,7 @@ TEST_LOOP(lists_in_memory_and_in_a_file, 0, 12)
     free_trial(&t);
 }
 
-/* Every row asks for all that come before its own feature. */
+/* Every row has pairs with all features up to its own. */
 TEST(long_chains)
 {
     enum
@@ -532,7 +543,7 @@ TEST(repeated_labels_are_an_error)
     struct trial t;
     random_state = 1;
     make_trial(&t, 100, 100, 4, 10);
-    t.label = room(t.n_rows, sizeof *t.label);
+    t.label = allocate(t.n_rows, sizeof *t.label);
     must(
         oj_one_to_one_open(t.n_join, t.rule, INT64_MAX, NULL, &choice, &error));
     ck_assert_int_eq(add_all(&t, 10, choice), OJ_ERR_DATA);
@@ -562,7 +573,7 @@ TEST_LOOP(without_memory, 0, 4)
         n_failed += status != OJ_OK;
         ck_assert(status == OJ_OK || status == OJ_ERR_NOMEM);
         if (status == OJ_OK)
-            compare(&t, choice);
+            compare_with_truth(&t, choice);
         oj_one_to_one_close(choice);
     }
     ck_assert_int_gt(n_failed, 10);

@@ -1,7 +1,7 @@
-/* One pair of each row, overlaps and nearest points: against plain loops and
- * GEOS, with any number of threads, and with every allocation failing in its
- * turn.
- * Kind: properties, memory. */
+/* Picking one pair per row, overlaps and nearest points: compared with plain
+ * loops and GEOS, with any number of threads, and with every allocation failing
+ * in turn.
+ * Kinds: properties, memory. */
 #include "../references.h"
 
 #include "../../../algs/foundations/kernels/oj_segment.h"
@@ -67,7 +67,7 @@ TEST(the_greatest_score_wins)
     MATCHES m = {0}, out = {0};
     fill_lists(&m, offset, 4, join_row, measure);
 
-    must(oj_pick(&m, &scores, &out, &error)); /* the least ordinal */
+    must(oj_pick(&m, &scores, &out, &error)); /* picks the minimum ordinal */
     ck_assert_ptr_null(out.offset);
     ck_assert_int_eq(out.n_rows, 4);
     ck_assert_int_eq(out.n_pairs, 3);
@@ -84,7 +84,7 @@ TEST(the_greatest_score_wins)
     ck_assert_int_eq(out.join_row[0], 2);
     ck_assert_int_eq(out.join_row[2], 2);
 
-    scores.of_feature = of_feature; /* 0 and 1 tie: rank decides */
+    scores.of_feature = of_feature; /* scores 0 and 1 tie: the rank decides */
     must(oj_pick(&m, &scores, &out, &error));
     ck_assert_int_eq(out.join_row[0], 1);
     ck_assert_int_eq(out.join_row[2], 1);
@@ -94,9 +94,10 @@ TEST(the_greatest_score_wins)
     scores.in_tie_order = 1;
     must(oj_pick(&m, &scores, &out, &error));
     ck_assert_int_eq(out.join_row[0], 0); /* the first of the two */
-    ck_assert_int_eq(out.join_row[2], 1); /* no score at all: still a pair */
+    ck_assert_int_eq(out.join_row[2], 1); /* without any score a pair is picked,
+                                             too */
 
-    must(oj_pick(&out, &scores, &m, &error)); /* of one pair: that one */
+    must(oj_pick(&out, &scores, &m, &error)); /* a single pair is picked */
     ck_assert_int_eq(m.join_row[0], 0);
     ck_assert_int_eq(m.join_row[1], -1);
 }
@@ -107,7 +108,8 @@ TEST(areas_and_lengths)
 {
     LAYER buf = {0};
     struct oj_flat flat;
-    const double far = 1e8; /* a square of 2 less one of 1, far off */
+    /* a square of side 2 with a hole of side 1, far from the origin */
+    const double far = 1e8;
     double square[] = {far,     far, far + 2, far, far + 2,
                        far + 2, far, far + 2, far, far};
     double hole[] = {far + 0.5, far + 0.5, far + 0.5, far + 1.5, far + 1.5,
@@ -162,7 +164,8 @@ static void free_layers(void)
     oj_flat_buf_free(&joins);
 }
 
-/* The distance is GEOS's; the points lie on their features, that far apart. */
+/* The distance is that of GEOS; both points lie on their features, at this
+ * distance. */
 TEST_LOOP(nearest_points_agree_with_geos, 0, 8)
 {
     struct oj_relation relation = oj_relation_default();
@@ -187,7 +190,8 @@ TEST_LOOP(nearest_points_agree_with_geos, 0, 8)
             if (oj_geos_pairs_distance(geos, i, j, &d) != OJ_GEOS_YES)
                 continue;
             n_compared++;
-            /* in a hole beyond its shell, which is area, though not to GEOS */
+            /* in a hole outside of its shell, which is area here but not in
+             * GEOS */
             if (p.distance == 0.0 && d > 0.0 &&
                 plain_distance(&a, i, &b, j, OJ_TO_INTERIOR) == 0.0)
                 d = 0.0;
@@ -210,7 +214,7 @@ TEST_LOOP(nearest_points_agree_with_geos, 0, 8)
     free_layers();
 }
 
-/* Of equal places the first: in part order, then in segment order. */
+/* Of equally near places the first is chosen, by part and then by segment. */
 TEST(the_first_of_equal_places)
 {
     LAYER a = {0}, b = {0};
@@ -218,7 +222,8 @@ TEST(the_first_of_equal_places)
     struct oj_nearest_work work = {0};
     struct oj_nearest_points p;
     double line[82], dot[] = {0.0, 0.0}, far[] = {0.0, 9.0};
-    for (int i = 0; i < 41; i++) /* a saw: every other vertex at y = 1 */
+    for (int i = 0; i < 41; i++) /* a sawtooth line: every other vertex has y =
+                                    1 */
     {
         line[2 * i] = 0.5 * (i - 20);
         line[2 * i + 1] = i % 2 ? 1.0 : 2.0;
@@ -239,7 +244,7 @@ TEST(the_first_of_equal_places)
     must(oj_nearest_points_find(&flat_b, 0, &flat_a, 0, OJ_TO_INTERIOR, &work,
                                 &p, &error));
     ck_assert(p.distance == 1.0 && p.ax == line[2] && p.ay == 1.0);
-    /* Inside a polygon: the point itself; to the boundary: on it. */
+    /* inside a polygon the point itself; to the boundary a point on it */
     oj_flat_buf_clear(&a);
     oj_flat_buf_clear(&b);
     must(oj_flat_buf_add_point(&a, 0, dot[0], dot[1], &error));
@@ -258,7 +263,7 @@ TEST(the_first_of_equal_places)
 
 /* ---- the stage ---------------------------------------------------------- */
 
-/* Every input feature with some join features, in tie order. */
+/* Makes pairs of every input feature with some join features, in tie order. */
 static void make_matches(struct oj_matches *m, int64_t n_inputs,
                          int64_t n_joins)
 {
@@ -342,7 +347,7 @@ static void expect_same(const struct oj_pair_values *a,
     ck_assert(same_doubles(x.y, y.y, x.n_vertices));
 }
 
-/* The same with any number of threads; picked pairs have the best overlap. */
+/* Threads do not change values; picked pairs have the largest overlap. */
 TEST_LOOP(threads_change_nothing, 0, 3)
 {
     MATCHES m = {0};
@@ -362,8 +367,10 @@ TEST_LOOP(threads_change_nothing, 0, 3)
     free_layers();
 }
 
-/* The same answer, one-to-one but for rows of several pairs and every fifth. */
-static void list_apart(const struct oj_matches *lists, struct oj_matches *out)
+/* Converts an answer to one-to-one form, except rows with several pairs and
+ * every fifth row. */
+static void convert_to_one_to_one(const struct oj_matches *lists,
+                                  struct oj_matches *out)
 {
     int64_t n = lists->n_rows;
     must(oj_matches_reserve(out, n, n + lists->n_pairs, 0, &error));
@@ -397,7 +404,7 @@ TEST_LOOP(rows_that_are_listed_apart_have_the_same_values, 0, 3)
     MATCHES m = {0}, apart = {0};
     build_layers(277 + (uint64_t)_i, 25, 25);
     make_matches(&m, 25, 25);
-    list_apart(&m, &apart);
+    convert_to_one_to_one(&m, &apart);
     for (int rule = OJ_PICK_ALL; rule <= OJ_PICK_LARGEST_AREA; rule++)
     {
         struct oj_pair_request request = ask_all((enum oj_pick_rule)rule, 3);
@@ -464,7 +471,7 @@ TEST_LOOP(picked_pairs_are_the_best_of_all, 0, 3)
     free_layers();
 }
 
-/* Every allocation fails in its turn, in GEOS none. */
+/* Every allocation except those of GEOS fails in turn. */
 TEST_LOOP(out_of_memory, 0, 8)
 {
     const enum oj_pick_rule rules[] = {OJ_PICK_ALL, OJ_PICK_LARGEST_OVERLAP,
@@ -486,7 +493,7 @@ TEST_LOOP(out_of_memory, 0, 8)
         oj_alloc_fail_at(i);
         status = run_once(&request, &m, &values);
         oj_alloc_fail_at(0);
-        /* which allocation is the last depends on threads */
+        /* the number of allocations depends on the threads */
         ck_assert(status == OJ_ERR_NOMEM || (status == OJ_OK && _i % 2 == 1));
         if (i % 16 == 0 || status == OJ_OK)
         {

@@ -1,5 +1,5 @@
-/** Points in polygons by a plain loop over all parts, and an answer held
- * against that.  Include once. */
+/** Points in polygons by a plain loop over all parts, and the comparison of an
+ * answer with it. Include once. */
 #ifndef POINT_MATCHES_H
 #define POINT_MATCHES_H
 
@@ -8,8 +8,8 @@
 #include "../../../algs/geometry/relate/relate.h"
 #include "../plain_pairs.h"
 
-/* What the rule of nodes, which test_relate holds against the exact reference,
- * says of a point on rings. */
+/* Locates a point on rings by the edges around it (rule of nodes, which
+ * test_relate compares with the exact reference). */
 static inline enum oj_location
 locate_by_node(const struct oj_flat *flat, int64_t feature, double x, double y)
 {
@@ -22,8 +22,8 @@ locate_by_node(const struct oj_flat *flat, int64_t feature, double x, double y)
     return place == OJ_PLACE_INTERIOR ? OJ_INSIDE : OJ_ON_BOUNDARY;
 }
 
-/* By even-odd over the rings of each part; what is on rings only is asked of
- * what is around it. */
+/* Locates a point by the even-odd rule over the rings of each part; a point
+ * that is only on rings is located by the edges around it. */
 static inline enum oj_location locate(const struct oj_flat *flat,
                                       int64_t feature, double x, double y)
 {
@@ -57,7 +57,7 @@ static inline int holds(enum oj_op op, enum oj_location at)
     return at != OJ_OUTSIDE;
 }
 
-/* One byte for every row and feature: 1, a pair. */
+/* Makes an array with one byte per row and feature: 1 if they are a pair. */
 static inline uint8_t *make_truth(const struct oj_flat *join,
                                   const struct oj_flat *input,
                                   const struct oj_relation *relation)

@@ -1,6 +1,7 @@
-/* Points in the envelopes of features of all kinds, envelopes without area
- * among them: the pairs of a plain loop over all boxes, whatever the threads.
- * Kind: property, degenerate.  OGRJOIN_TEST_LONG=1 runs fifty times as long;
+/* Points in the envelopes of features of all kinds, also envelopes without
+ * area: the pairs equal those of a plain loop over all boxes, for any number of
+ * threads.
+ * Kind: property, degenerate. OGRJOIN_TEST_LONG=1 runs fifty times as long;
  * OGRJOIN_TEST_SEED=n begins with the round that failed. */
 #include "../references.h"
 
@@ -53,7 +54,7 @@ TEST(pairs_are_those_of_all_boxes)
             check_row(&t, row, &m);
         trial_free(&t);
     }
-    /* the rounds must have reached what they are made for */
+    /* the rounds must have covered the cases they are made for */
     ck_assert_int_gt(n_pairs, 1000);
     ck_assert_int_gt(n_on_border, 100);
     ck_assert_int_gt(n_flat, 100);

@@ -1,7 +1,7 @@
-/* Points in polygons by cells, of a few large ones too: the same pairs
- * as a plain loop over all rings of all features, whatever the shapes, batches,
- * threads and conditions.
- * Kind: property, degenerate.  OGRJOIN_TEST_LONG=1 runs fifty times as long;
+/* Points in polygons by cells, also for a few large polygons: the pairs equal
+ * those of a plain loop over all rings of all features, for all shapes,
+ * batches, threads and conditions.
+ * Kind: property, degenerate. OGRJOIN_TEST_LONG=1 runs fifty times as long;
  * OGRJOIN_TEST_SEED=n begins with the round that failed. */
 #include "../references.h"
 
@@ -13,7 +13,8 @@
 
 #include <stdio.h>
 
-static int64_t n_candidates, n_boxes; /* of all rounds of large rings */
+static int64_t n_candidates, n_boxes; /* totals of all rounds with large rings
+                                       */
 
 static const enum oj_op ops[] = {OJ_OP_INTERSECTS, OJ_OP_WITHIN,
                                  OJ_OP_COVEREDBY, OJ_OP_TOUCHES};
@@ -70,7 +71,7 @@ static void check_ops(const struct oj_flat *join, const struct oj_flat *input)
     }
 }
 
-/* By the backend, in batches. */
+/* Compares the backend, in batches. */
 static void check_batches(const struct join_trial *t)
 {
     uint8_t *truth = make_truth(&t->join, &t->input, &t->relation);
@@ -94,7 +95,7 @@ static void check_batches(const struct join_trial *t)
     oj_free(truth);
 }
 
-/* The long form also where nothing was added. */
+/* Returns a view in the long form, also if no feature was added. */
 static struct oj_flat join_view(const struct oj_flat_buf *buf)
 {
     static const int64_t none[] = {0};
@@ -129,7 +130,8 @@ static void make_usual(struct join_trial *t)
     add_input_points(&t->input_buf, &scene, &t->join, 80, 0);
 }
 
-/* Very large and very small coordinates, as far as signs are exact. */
+/* Makes layers with very large or small coordinates for which signs are exact.
+ */
 static void make_of_a_size(struct join_trial *t)
 {
     static const double scales[] = {1e-120, 1e-30, 1e30, 1e120};
@@ -139,7 +141,8 @@ static void make_of_a_size(struct join_trial *t)
     add_input_points(&t->input_buf, &scene, &t->join, 80, 0);
 }
 
-/* A few lots far away, in x, y or both, which cells are not spread out for. */
+/* Makes a few lots that are far away in x, y or both, so that cells cannot
+ * cover everything between. */
 static void make_far_rings(struct join_trial *t)
 {
     struct scene scene = {0.0, 0.0, 1.0, 40, 1, 0.0};
@@ -156,7 +159,7 @@ static void make_far_rings(struct join_trial *t)
     add_input_points(&t->input_buf, &scene, &t->join, 300, 0);
 }
 
-/* A lot of a city whose streets run at some angle. */
+/* Adds a lot of a city whose streets have this angle. */
 static void add_lot(struct oj_flat_buf *buf, const double *middle, double angle,
                     double width, double height)
 {
@@ -173,8 +176,9 @@ static void add_lot(struct oj_flat_buf *buf, const double *middle, double angle,
     add_simple(buf, OJ_PART_POLYGON, 5, xy);
 }
 
-/* Towns far apart, turned streets, districts over all, copies on one place:
- * what makes cells crowded, turns axes and needs more than one layer. */
+/* Makes towns that are far apart, rotated streets, districts that cover them,
+ * and copies in one place: cells get crowded, axes are rotated, and several
+ * layers of cells are needed. */
 static void make_towns(struct join_trial *t)
 {
     double angle = pick(3) ? unit() * 6.3 : 0.0;
@@ -210,8 +214,8 @@ static void make_towns(struct join_trial *t)
     }
 }
 
-/* Up to four features of up to three rings, most of them large, which may lie
- * over one another in any way. */
+/* Adds up to four features of up to three rings, mostly large, which may
+ * overlap in any way. */
 static void add_large_features(struct oj_flat_buf *buf, double scale,
                                double origin)
 {
@@ -238,9 +242,9 @@ static void add_large_features(struct oj_flat_buf *buf, double scale,
     }
 }
 
-/* Many points in few large polygons: anywhere in
- * the box, beside vertices and on edges; on lines that cut the box into powers
- * of two, where borders of spots are. */
+/* Makes many points in few large polygons: anywhere in the box, beside
+ * vertices, on edges, and on lines that divide the box into powers of two,
+ * where spots have their borders. */
 static void make_large_rings(struct join_trial *t)
 {
     double x0 = INFINITY, y0 = INFINITY, x1 = -INFINITY, y1 = -INFINITY;
@@ -300,8 +304,8 @@ static int32_t *pick_ranks(int64_t n)
 static const struct
 {
     void (*make)(struct join_trial *);
-    int conditions; /* and any order of ties */
-    int is_large;   /* one join of each is enough */
+    int conditions; /* 1: with conditions, and any order of ties */
+    int is_large;   /* 1: large, so one join of each kind is enough */
     int64_t n_rounds;
 } kinds[] = {{make_anything, 0, 0, 120}, {make_usual, 1, 0, 60},
              {make_of_a_size, 0, 0, 40}, {make_far_rings, 0, 0, 40},
@@ -341,7 +345,8 @@ TEST_LOOP(same_as_ring_by_ring, 0, N_KINDS)
 
 /* --- what is asked of every family ---------------------------------------- */
 
-/* No features, no features with parts, no rows, only rows without a place. */
+/* Layers without features, without features that have parts, without rows, or
+ * with rows without geometry only. */
 TEST(nothing)
 {
     LAYER join = {0}, input = {0};
@@ -370,7 +375,7 @@ TEST(nothing)
     check_ops(&b, &nowhere);
 }
 
-/* What other families are for. */
+/* Joins that other engines support. */
 TEST(not_taken)
 {
     const struct oj_engine *family = &oj_cpu_points_in_polygons;

@@ -1,8 +1,8 @@
-/* Rows one after another, where no join ends: fields that nobody wants, the CRS
- * of geometries, a flag that is raised, answers that are none.
- * That rows are the right ones, of every way of keeping rows and every
- * form of answer, is asserted by test_join_arrow and end to end by rows,
- * row_values, values and dataset_rows. Kind: truth cases. */
+/* Rows are read one by one by a consumer that is no join output: unused fields,
+ * the CRS of geometries, a cancel flag, invalid answers. test_join_arrow and
+ * the e2e tests rows, row_values, values and dataset_rows assert that the rows
+ * are right for every value of -how and every form of answer.
+ * Kind: truth cases. */
 #include "../row_trial.h"
 #include "../run_tests.h"
 
@@ -84,7 +84,7 @@ TEST(truth_cancelled_and_broken)
     trial_ok(oj_row_cursor_next(stream.cursor, feature, &there, &trial_error));
     ck_assert(!there);
     OGR_F_Destroy(feature);
-    /* an answer without values of pairs: row 0 has no pair, row 1 has */
+    /* an answer without values of pairs: row 0 has no pair, row 1 has a pair */
     cancel = 0;
     trial_ok(oj_row_cursor_begin(stream.cursor, &t.batch[0], 0,
                                  &t.answer[0].matches, NULL, &trial_error));
@@ -109,6 +109,7 @@ int main(void)
 {
     tests_open("row cursor");
     GDALAllRegister();
-    CPLSetErrorHandler(CPLQuietErrorHandler); /* conversions lose something */
+    CPLSetErrorHandler(CPLQuietErrorHandler); /* conversions that lose digits
+                                                 warn */
     return tests_run();
 }

@@ -14,6 +14,7 @@ join side is copied to every tile whose reach meets the row's box.
     tile_join    both sides of one tile -> rows of the join
     footers      GeoParquet -> row groups with their boxes
     parquet_out  rows -> a folder of GeoParquet, complete or absent
+    blocks       rows of tiles <-> blocks of bytes, for a shuffle
     parts        a tile that is too large for a task -> parts, on its disk
     sums         counts, sums and means of zones -> partial sums, merged
     files        two folders -> tasks, run by processes of this machine

@@ -22,6 +22,18 @@ _DEGREES = 1e-9  # 0.1 mm: more than the errors of sines and cosines here
 _KNOWN_TYPES = 7  # greatest shapely type id that is read here; curves have greater ones
 
 
+def is_nowhere(boxes: Any) -> Any:
+    """[n] True for rows without a place.  any(axis=1) takes three times as long."""
+    low, high = np.isnan(boxes[:, :2]), np.isnan(boxes[:, 2:])
+    return low[:, 0] | low[:, 1] | high[:, 0] | high[:, 1]
+
+
+def is_endless(boxes: Any) -> Any:
+    """[n] True for rows whose box has a side at infinity."""
+    low, high = np.isinf(boxes[:, :2]), np.isinf(boxes[:, 2:])
+    return low[:, 0] | low[:, 1] | high[:, 0] | high[:, 1]
+
+
 def _chunked(column: Any) -> Any:
     return pa.chunked_array([column]) if isinstance(column, pa.Array) else column
 
@@ -61,7 +73,7 @@ def of_points(x: Any, y: Any) -> Any:
     """Boxes of points from two columns of coordinates."""
     x, y = _numbers(x), _numbers(y)
     boxes = np.column_stack((x, y, x, y))
-    boxes[~(np.abs(boxes) <= MOST).all(axis=1)] = np.nan
+    boxes[~((np.abs(x) <= MOST) & (np.abs(y) <= MOST))] = np.nan
     return boxes
 
 
@@ -161,9 +173,12 @@ def widened(boxes: Any, distance: Any, metric: str = "planar") -> Any:
         made = _widen_degrees(_span_degrees(boxes), distance)
     else:
         with np.errstate(invalid="ignore", over="ignore"):
-            margin = np.abs(boxes).max(axis=1, initial=0.0) * _OF_COORDINATES
+            most = np.abs(boxes[:, 0])
+            for i in (1, 2, 3):
+                most = np.maximum(most, np.abs(boxes[:, i]))
+            margin = most * _OF_COORDINATES
             made = _outwards(boxes, distance * (1 + _OF_DISTANCE) + margin)
-    made[np.isnan(boxes).any(axis=1)] = np.nan
+    made[is_nowhere(boxes)] = np.nan
     return made
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core
-from .boxes import MOST
+from .boxes import MOST, is_nowhere
 
 _POLYGON = 4  # OGRJOIN_POLYGON
 
@@ -30,8 +30,8 @@ def _rectangles(boxes: Any) -> Any:
 
 def meeting(boxes: Any, others: Any, threads: int = 0) -> tuple[Any, Any]:
     """Sorted index pairs (i, j) where boxes[i] intersects others[j], borders included."""
-    i = np.flatnonzero(~np.isnan(boxes).any(axis=1))
-    j = np.flatnonzero(~np.isnan(others).any(axis=1))
+    i = np.flatnonzero(~is_nowhere(boxes))
+    j = np.flatnonzero(~is_nowhere(others))
     if len(i) == 0 or len(j) == 0:
         return i[:0], j[:0]
     settings = {"op": "bbox", "threads": threads}

