@@ -42,7 +42,8 @@ def _wkb_of_texts(texts: Any, name: str, first: int) -> Any:
     """Converts a column of WKT, or of WKB in hexadecimal digits, to WKB; an empty text
     becomes NULL.  name: name of the column; first: row number of its first text; both
     for errors."""
-    made = _core.wkb_of_texts(*texts.__arrow_c_array__(), name, first)
+    schema, array = texts.__arrow_c_array__()
+    made = _core.wkb_of_texts(schema, array, name, first)
     return pa.Array._import_from_c_capsule(pa.binary().__arrow_c_schema__(), made)
 
 
