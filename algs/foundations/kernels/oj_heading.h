@@ -35,7 +35,8 @@ struct oj_heading_range
     double degrees, tolerance; /**< the heading and its tolerance */
     int is_all;    /**< 1: there is no heading, so every segment fits */
     int is_wide;   /**< 1: more than half of all directions fit */
-    int is_single; /**< 1: the tolerance is 0 */
+    int is_single; /**< 1: both bounds are one direction: the tolerance is 0 or
+                        less than the rounding of the heading */
     int both_ways;
 };
 
@@ -126,13 +127,14 @@ oj_heading_range_of(const struct oj_heading_condition *condition,
     r.both_ways = condition->both_ways;
     r.is_all = !oj_heading_is_usable(degrees);
     r.is_wide = tolerance > 90.0 || (tolerance == 90.0 && r.both_ways);
-    r.is_single = tolerance == 0.0;
+    r.is_single = 1;
     r.first_x = r.last_x = 0.0;
     r.first_y = r.last_y = 1.0;
     if (r.is_all)
         return r;
     oj_heading_vector(degrees - tolerance, &r.first_x, &r.first_y);
     oj_heading_vector(degrees + tolerance, &r.last_x, &r.last_y);
+    r.is_single = r.first_x == r.last_x && r.first_y == r.last_y;
     return r;
 }
 
@@ -151,11 +153,12 @@ OJ_FN int oj_heading_fits(const struct oj_heading_range *r, double dx,
     if (dx == 0.0 && dy == 0.0)
         return 0;
     if (r->is_wide)
-        return r->both_ways || !(from < 0.0 && to < 0.0);
+        return r->both_ways || r->tolerance >= 180.0 ||
+               !(from < 0.0 && to < 0.0);
     fits = from >= 0.0 && to >= 0.0;
     fits_back = from <= 0.0 && to <= 0.0;
-    if (r->is_single) /* The tolerance is 0, so both bounds are one line. The
-                         dot product distinguishes its two directions. */
+    if (r->is_single) /* The dot product distinguishes the two directions of
+                         the line. */
     {
         double along = dx * r->first_x + dy * r->first_y;
         fits = fits && along > 0.0;

@@ -255,6 +255,18 @@ static double most_chord2_of_metres(const struct sphere_index *self,
     return oj_ellipsoid_most_chord2(metres / self->ellipsoid.semi_major);
 }
 
+/* Returns the maximum squared chord of pairs with a feature: that of the search,
+ * or of the feature's own maximum distance if this is less. */
+static double most_chord2_of_feature(const struct sphere_row_search *s,
+                                     int32_t feature)
+{
+    double own2;
+    if (s->self->side.flat->max_distance == NULL)
+        return s->limit2;
+    own2 = most_chord2_of_metres(s->self, most_metres_of_feature(s, feature));
+    return own2 < s->limit2 ? own2 : s->limit2;
+}
+
 /* 1 if bounds of the distance show that it is within those of the join. */
 static int is_surely_within(const struct sphere_row_search *s, int32_t feature,
                             const struct oj_chord2_range *chord)
@@ -293,9 +305,11 @@ static oj_status measure_entry_by_geodesics(struct sphere_row_search *s,
     const struct sphere_index *self = s->self;
     const struct oj_ellipsoid_sides sides = sides_of(self);
     int32_t feature = oj_equal_groups_first_feature(&self->groups, entry);
-    double limit2;
-    double metres =
-        oj_ellipsoid_points_find(&sides, s->row, feature, most2).distance;
+    double limit2, metres;
+    if (most_distance_of_chord2(self, most2) * self->ellipsoid.semi_major <
+        self->min_metres)
+        return OJ_OK;
+    metres = oj_ellipsoid_points_find(&sides, s->row, feature, most2).distance;
     if (!(metres <= most_metres_of_feature(s, feature)) ||
         metres < self->min_metres)
         return OJ_OK;
@@ -314,6 +328,7 @@ static oj_status measure_entry_on_ellipsoid(struct sphere_row_search *s,
     int32_t feature = oj_equal_groups_first_feature(&self->groups, entry);
     struct oj_equal_run run;
     struct oj_chord2_range chord;
+    double limit2 = most_chord2_of_feature(s, feature);
     OJ_TRY(oj_row_poll_cancel(&self->shared, s->worker, err));
     s->worker->n_candidates += s->by_geodesics;
     run = features_of_entry(s, entry);
@@ -322,11 +337,11 @@ static oj_status measure_entry_on_ellipsoid(struct sphere_row_search *s,
     if (self->has_edges)
     {
         const struct oj_ellipsoid_sides sides = sides_of(self);
-        chord = oj_ellipsoid_chord_range(&sides, s->row, feature, s->limit2);
+        chord = oj_ellipsoid_chord_range(&sides, s->row, feature, limit2);
     }
     else
-        chord.least2 = chord.most2 = measure_feature(s, feature, s->limit2);
-    if (!(chord.least2 <= s->limit2))
+        chord.least2 = chord.most2 = measure_feature(s, feature, limit2);
+    if (!(chord.least2 <= limit2))
         return OJ_OK;
     return s->by_geodesics
                ? measure_entry_by_geodesics(s, entry, run, chord.most2, err)
