@@ -262,10 +262,13 @@ static struct nearest open_nearest(const struct fleet *fleet)
     struct ogrjoin_error err;
     if (nearest.settings == NULL)
         stop("out of memory");
-    need(ogrjoin_set_text(nearest.settings, "op", "nearest", &err), &err);
-    need(ogrjoin_set_number(nearest.settings, "k", N_NEAREST, &err), &err);
-    need(ogrjoin_layer_from_arrays(&arrays, &nearest.places, &err), &err);
-    need(ogrjoin_live_new(NULL, &nearest.live, &err), &err);
+    check_status(ogrjoin_set_text(nearest.settings, "op", "nearest", &err),
+                 &err);
+    check_status(ogrjoin_set_number(nearest.settings, "k", N_NEAREST, &err),
+                 &err);
+    check_status(ogrjoin_layer_from_arrays(&arrays, &nearest.places, &err),
+                 &err);
+    check_status(ogrjoin_live_new(NULL, &nearest.live, &err), &err);
     return nearest;
 }
 
@@ -282,12 +285,12 @@ static struct ogrjoin_pairs *find_nearest(const struct fleet *fleet,
 {
     struct ogrjoin_pairs *pairs = NULL;
     struct ogrjoin_error err;
-    need(ogrjoin_live_apply(nearest->live, fleet->n, fleet->key, fleet->x,
-                            fleet->y, &err),
-         &err);
-    need(ogrjoin_live_join(nearest->live, nearest->settings, nearest->places,
-                           &pairs, &err),
-         &err);
+    check_status(ogrjoin_live_apply(nearest->live, fleet->n, fleet->key,
+                                    fleet->x, fleet->y, &err),
+                 &err);
+    check_status(ogrjoin_live_join(nearest->live, nearest->settings,
+                                   nearest->places, &pairs, &err),
+                 &err);
     return pairs;
 }
 

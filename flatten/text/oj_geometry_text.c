@@ -413,7 +413,7 @@ static oj_status read_collection(struct text_reader *r, int depth,
 static oj_status read_geometry(struct text_reader *r, int depth,
                                int *dimensions)
 {
-    uint32_t kind;
+    uint32_t kind = POINT;
     int64_t at;
     OJ_TRY(read_kind(r, &kind, dimensions));
     if (depth > OJ_GEOMETRY_TEXT_MAX_DEPTH)

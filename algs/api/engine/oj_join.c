@@ -1210,6 +1210,8 @@ oj_status oj_join_batch(struct oj_join *join, const struct oj_flat *given,
 {
     struct oj_flat dense;
     const struct oj_flat *input = &dense;
+    /* engines poll while they search: not if no row is within reach */
+    OJ_TRY(oj_check_cancel(join->args.options.cancel, err));
     OJ_TRY(densify(join, given, &join->dense[1], &dense, err));
     OJ_TRY(check_batch_and_mark_overlaps(join, input, err));
     if (join->is_ranked)

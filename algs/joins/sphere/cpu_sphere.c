@@ -255,8 +255,8 @@ static double most_chord2_of_metres(const struct sphere_index *self,
     return oj_ellipsoid_most_chord2(metres / self->ellipsoid.semi_major);
 }
 
-/* Returns the maximum squared chord of pairs with a feature: that of the search,
- * or of the feature's own maximum distance if this is less. */
+/* Returns the maximum squared chord of pairs with a feature: that of the
+ * search, or of the feature's own maximum distance if this is less. */
 static double most_chord2_of_feature(const struct sphere_row_search *s,
                                      int32_t feature)
 {
