@@ -306,18 +306,19 @@ void oj_temporary_path(const struct oj_temporary *t, char *path, int size)
 oj_status oj_temporary_probe(const struct oj_temporary *t, struct oj_error *err)
 {
     static const char zeros[PROBE_BYTES];
-    int file = oj_new_file_create(t->folder_file, probe_name, 0600), ok;
+    int file = oj_new_file_create(t->folder_file, probe_name, 0600), why = 0;
     if (file < 0)
         return fail_system(err, "cannot write",
                            path_in_folder(t->folder, probe_name));
-    ok = oj_write_at(file, 0, zeros, sizeof zeros) == 0;
-    ok = fsync(file) == 0 && ok;
-    ok = close(file) == 0 && ok;
+    if (oj_write_at(file, 0, zeros, sizeof zeros) != 0 || fsync(file) != 0)
+        why = errno;
+    if (close(file) != 0 && why == 0)
+        why = errno;
     /* if this fails, the probe file is removed with the folder */
     unlinkat(t->folder_file, probe_name, 0);
-    if (!ok)
+    if (why != 0)
         return oj_fail(err, OJ_ERR_IO, "cannot write the output into %s: %s",
-                       t->destination, strerror(errno));
+                       t->destination, strerror(why));
     return OJ_OK;
 }
 

@@ -306,7 +306,7 @@ static inline int has_nul(uint64_t word)
 /* Returns the length of a text up to its first NUL byte, where OGR's texts end.
  * At least ten bytes of the feature precede every text, so that its last eight
  * bytes can be read as one word even if it is shorter. */
-static inline int64_t length_of_text(const uint8_t *at, int64_t n)
+static inline int64_t length_before_nul(const uint8_t *at, int64_t n)
 {
     uint64_t word;
     int64_t i = 0;
@@ -351,7 +351,7 @@ static oj_status add_value(struct oj_chunk_rows *rows,
         add_time(column, row, at + 4, size);
     else if (column->format == 'U')
         return oj_chunk_add_bytes(column, row, at + 4,
-                                  length_of_text(at + 4, size), err);
+                                  length_before_nul(at + 4, size), err);
     else
         return oj_chunk_add_bytes(column, row, at + 4, size, err);
     return OJ_OK;

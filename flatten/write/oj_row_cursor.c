@@ -60,7 +60,8 @@ static oj_status init_setter(struct oj_row_cursor *cursor, int i,
                 return OJ_OK;
             if (column->source < 0 || column->source >= cursor->fields->n)
                 return oj_fail(err, OJ_ERR_INTERNAL,
-                               "the batch has no field %d", column->source);
+                               "internal error: the batch has no field %d",
+                               column->source);
             type = cursor->fields->field[column->source].type;
             subtype = cursor->fields->field[column->source].subtype;
             break;

@@ -1179,13 +1179,14 @@ static oj_status check_settings_fit_op(const struct ogrjoin_settings *s,
 static oj_status check_distances_of_rows(const struct ogrjoin_settings *s,
                                          struct oj_error *err)
 {
-    int has_field =
-        find_given(s, "max_distance_field|join_max_distance_field") >= 0;
+    int place = find_given(s, "max_distance_field|join_max_distance_field");
+    int has_field = place >= 0;
     if (has_field && !oj_relation_is_dwithin(&s->relation))
-        return oj_fail(err, OJ_ERR_ARG,
-                       "columns of distances have no effect on op %s, only on "
-                       "op dwithin: leave them out",
-                       oj_op_get(s->relation.op)->name);
+        return oj_fail(
+            err, OJ_ERR_ARG,
+            "%s has no effect on op %s, only on op dwithin: leave it "
+            "out",
+            setting_at(place)->name, oj_op_get(s->relation.op)->name);
     if (oj_relation_is_dwithin(&s->relation) && !has_field &&
         isinf(s->rows.max_distance.value))
         return oj_fail(err, OJ_ERR_ARG,

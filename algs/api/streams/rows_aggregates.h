@@ -31,8 +31,9 @@ OJ_MUST_USE oj_status rows_aggregates_schema(
     const struct rows_aggregates *aggregates, int i, const char *name,
     struct ArrowSchema *out, struct oj_error *err);
 
-/** Aggregates the pairs of matches, after removing those of earlier calls. *out
- * becomes the list of result rows: one per input row, also without pairs.
+/** Forgets the pairs of earlier calls, then aggregates those of matches. *out
+ * becomes the list of result rows: one per input row, with join_row 0, or -1
+ * if the row has no pair.
  * values: computed values of the pairs; NULL: none are needed. */
 OJ_MUST_USE oj_status rows_aggregates_add(struct rows_aggregates *aggregates,
                                           const struct oj_matches *matches,

@@ -17,8 +17,8 @@ struct nearest_points_index
                                    `repeats` */
     struct oj_ring_cells cells; /* cells of the polygons, if these count as
                                    areas */
-    uint8_t *repeats;           /* [features] 1: equals another polygon and is
-                                   in no answer; NULL: not computed */
+    uint8_t *repeats;           /* [features] 1: equals another polygon and
+                                   can be in no answer; NULL: not computed */
     struct oj_reach_mask reach; /* the locations at which points can have
                                    pairs */
 
@@ -61,8 +61,9 @@ static void free_nearest_points_index(struct oj_index *wrapped)
  * more than this. */
 #define LONG_RUN 32
 
-/* Among features with equal geometry hashes, marks those that equal the first
- * and are in no answer. feature, is_needed: scratch for n. */
+/* run: n features with equal geometry hashes. Of those whose geometry equals
+ * that of the first, sets marks[feature] to 1 if no answer can contain it; the
+ * others stay unmarked. feature, is_needed: scratch for n. */
 static oj_status mark_equal_geometries_in_run(
     const struct oj_flat *flat, const struct oj_equal_features *of,
     const struct oj_keyed *run, int64_t n, int32_t *feature, uint8_t *is_needed,
@@ -104,8 +105,8 @@ static oj_status mark_equal_geometries(const struct oj_flat *flat,
     return OJ_OK;
 }
 
-/* Marks polygons that equal others and are in no answer. Otherwise each point
- * in a thousand equal lots would be tested with all of them. */
+/* Marks polygons that equal others and can be in no answer. Otherwise each
+ * point in a thousand equal lots would be tested with all of them. */
 static oj_status mark_repeated_polygons(struct nearest_points_index *self,
                                         const struct oj_equal_features *of,
                                         struct oj_error *err)

@@ -351,8 +351,9 @@ OJ_INLINE int oj_choice_considers(const struct oj_segment_choice *choice,
 
 /* Returns the maximum distance of any point of the box from a segment. It
  * occurs at a corner, because the distance is convex. */
-OJ_INLINE double oj_box_reach_to(const struct oj_place *place,
-                                 const struct oj_bundle *b, int at)
+OJ_INLINE double oj_place_farthest_from_segment(const struct oj_place *place,
+                                                const struct oj_bundle *b,
+                                                int at)
 {
     double ax = b->ax[at], ay = b->ay[at];
     double dx = b->bx[at] - ax, dy = b->by[at] - ay;
@@ -446,7 +447,8 @@ oj_bound_of_two_classes(const struct oj_segments *segments,
             of = -1;
         if (of == bound->least_class && of >= 0 && !(d2[i] < bound->least2))
             continue;
-        within = oj_box_reach_to(place, &segments->bundle[bundle], i);
+        within =
+            oj_place_farthest_from_segment(place, &segments->bundle[bundle], i);
         if (of < 0 || !(d2[i] < bound->least2))
         {
             bound->other2 = d2[i];
@@ -489,7 +491,8 @@ OJ_INLINE void oj_bound_tighten(const struct oj_segments *segments,
         bound->least2 = least2;
         while (d2[nearest] != least2)
             nearest++;
-        within = oj_box_reach_to(place, &segments->bundle[bundle], nearest);
+        within = oj_place_farthest_from_segment(
+            place, &segments->bundle[bundle], nearest);
     }
     else
     {

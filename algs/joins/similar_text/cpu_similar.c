@@ -19,7 +19,8 @@ enum
     MOST_NEEDS = 1 << 23     /* maximum number of row sizes times classes */
 };
 
-/* Bitmaps are considered only if lists take at least this many seconds, as
+/* Seconds. A batch whose join by prefix lists is estimated to take less is
+ * joined by them; the work of joining by bitmaps of all tokens is then not
  * estimated. */
 #define LEAST_CHOICE_S 0.005
 

@@ -156,9 +156,11 @@ static void narrow_search(struct sphere_row_search *s)
         s->limit2 = ranking->bound;
 }
 
-/* The features of an entry that can be pairs of the row, unless their distance
- * excludes them. An entry with several features still asks some conditions of
- * each: oj_equal_groups_add_pairs(). */
+/* The features of an entry (join features with equal geometries,
+ * oj_equal_groups.h) that can be pairs of the row if they are near enough. Of
+ * several features, oj_equal_groups_add_pairs() tests the other conditions one
+ * by one. Of a single feature all are tested here; its run is no range of
+ * positions, and only tells by being empty that the feature is left out. */
 static struct oj_equal_run features_of_entry(const struct sphere_row_search *s,
                                              int64_t entry)
 {

@@ -226,7 +226,9 @@ oj_status oj_answers_add_undecided(struct oj_answers *answers, int64_t row,
     return OJ_OK;
 }
 
-/* Checks the exact total, including pairs not yet counted in blocks. */
+/* Fails if the pairs of all threads together exceed the batch's budget. Unlike
+ * the count during the search (oj_pair_budget_count()), this includes the pairs
+ * that a thread has not yet added to the total. */
 static oj_status check_total_of_answers(const struct oj_answers *answers,
                                         int64_t n_answers, struct oj_error *err)
 {

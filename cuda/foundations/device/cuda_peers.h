@@ -98,7 +98,8 @@ OJ_MUST_USE oj_status oj_cuda_try_peers_by(oj_cuda_threads_runner *run,
         err);
 }
 
-/** Like oj_cuda_try_peers_by(); the caller must be a thread of the module. */
+/** Like oj_cuda_try_peers_by(), on threads of the module (cuda_host_threads.h).
+ *  The caller must be one of them: it runs the body itself if n is 1. */
 template <typename Body>
 OJ_MUST_USE oj_status oj_cuda_try_peers(struct oj_cuda_peers *peers, int n,
                                         Body body, struct oj_error *err)

@@ -12,9 +12,10 @@
 /* A cell with more edges is split. */
 #define MOST_EDGES 12
 
-/* Deepest level whose cells have bits of `occupied` for their sixteenths. The
- * actual level is chosen so that there are about four cells per edge, and at
- * most 4^6 cells along each axis. */
+/* The cells of one level have a bit for each sixteenth in `occupied`
+ * (oj_ring_cells.h). It is the first level with at least four cells per edge of
+ * the layer, but at most this one, with 4^6 cells along each axis, and at most
+ * one below the deepest level of the tree. */
 #define MOST_FINE_LEVEL 6
 
 /* A tree with more edges and records than LARGE_FACTOR * edges of the layer,

@@ -142,8 +142,9 @@ OJ_FN void oj_ring_coder_end_unit(struct oj_ring_coder *c)
     c->decided |= inside;
 }
 
-/** Adds the next record. said: its contribution, the result of
- *  oj_ring_code_contribution(). */
+/** Adds the next record of the cell. said: by oj_ring_code_contribution(), the
+ *  sixteenths that its edges touch (low half), and those whose middle is inside
+ *  by this record alone (high half). */
 OJ_FN void oj_ring_coder_add(struct oj_ring_coder *c, uint32_t unit,
                              uint32_t said)
 {

@@ -255,10 +255,10 @@ struct oj_near_best
     int tied; /**< 1: others may be equally near; set only in trees with ties */
 };
 
-/** Adds a candidate: the smaller distance wins, then the smaller rank. NaN
- *  never wins. */
-OJ_NEAR_FN void oj_near_add_candidate(struct oj_near_best *best,
-                                      double distance, int32_t rank)
+/** Replaces the best by a candidate that is nearer, or as near with a smaller
+ *  rank. NaN is never nearer. */
+OJ_NEAR_FN void oj_near_keep_nearer(struct oj_near_best *best, double distance,
+                                    int32_t rank)
 {
     int wins = (distance < best->distance) |
                ((distance == best->distance) & (rank < best->rank));
@@ -266,11 +266,11 @@ OJ_NEAR_FN void oj_near_add_candidate(struct oj_near_best *best,
     best->rank = wins ? rank : best->rank;
 }
 
-/** Adds a candidate and, if ties is 1, records ties; rank is then as in a leaf
+/** The same, and if ties is 1, records ties; rank is then as in a leaf
  *  of a tree with ties. */
-OJ_NEAR_FN void oj_near_add_candidate_with_ties(struct oj_near_best *best,
-                                                double distance, int32_t rank,
-                                                int ties)
+OJ_NEAR_FN void oj_near_keep_nearer_with_ties(struct oj_near_best *best,
+                                              double distance, int32_t rank,
+                                              int ties)
 {
     if (ties)
     {
@@ -281,7 +281,7 @@ OJ_NEAR_FN void oj_near_add_candidate_with_ties(struct oj_near_best *best,
         else if (distance == best->distance)
             best->tied |= shared | (rank != best->rank);
     }
-    oj_near_add_candidate(best, distance, rank);
+    oj_near_keep_nearer(best, distance, rank);
 }
 
 /** A leaf, and the position of the query point in it. */
@@ -307,7 +307,7 @@ OJ_NEAR_FN void oj_near_measure_close(const struct oj_near_view *v,
                                       leaf->px, leaf->py) <= limit2))
             continue;
         pair = oj_near_load_pair(leaf->pair + i);
-        oj_near_add_candidate_with_ties(
+        oj_near_keep_nearer_with_ties(
             best, oj_near_exact(v->segment, pair.segment, x, y), pair.rank,
             ties);
     }
@@ -396,11 +396,11 @@ OJ_NEAR_FN void oj_near_measure_two(const struct oj_near_view *v,
     t = s;
     if (n > 1)
         t = oj_near_load_segment(v->segment, two.segment);
-    oj_near_add_candidate_with_ties(best, oj_near_distance(s, x, y), one.rank,
-                                    ties);
+    oj_near_keep_nearer_with_ties(best, oj_near_distance(s, x, y), one.rank,
+                                  ties);
     if (n > 1)
-        oj_near_add_candidate_with_ties(best, oj_near_distance(t, x, y),
-                                        two.rank, ties);
+        oj_near_keep_nearer_with_ties(best, oj_near_distance(t, x, y), two.rank,
+                                      ties);
 }
 
 OJ_NEAR_FN void oj_near_measure_short(const struct oj_near_view *v,
