@@ -111,7 +111,7 @@ def check_names_in_double_quotes():
         same(names("-pick", rule), [(f"n{i}", best) for i in range(4)], rule)
     same(len(names("-similar", '"a=b"="a=b":1')), 4)
     fails("-on", '"a=b', *all_pairs[2:], "p.gpkg", "a.gpkg", "b.gpkg", says="double quotes")
-    fails("-pick", 'max:"a=b', *all_pairs[2:], "p.gpkg", "a.gpkg", "b.gpkg", says="double quotes")
+    fails("-pick", 'max:"a=b', *all_pairs[2:], "p.gpkg", "a.gpkg", "b.gpkg", says="double quote")
 
 
 ODD_NAMES = ("a=b", 'x,"y"', "a:0.6", "p+q:m", '"z"', "it's", "max(h)")
