@@ -221,7 +221,7 @@ def check_wrong_words():
         (("-vector", "p:x", "-k", 1), "F[:WEIGHT]"),
         (("-vector", "p+", "-k", 1), "F[:WEIGHT]"),
         (("-vector", "p=q:2", "-k", 1), "on the left"),
-        (("-vector", "p=q+p", "-k", 1), "1 and 2"),
+        (("-vector", "p=q+p", "-k", 1), "1 fields before = and 2 after"),
         (("-vector", "p", "-vector", "q", "-k", 1), "a+b"),
         (("-vector", "p", "-max_difference", "-1"), "0 or more"),
         (("-vector", "p", "-max_difference", "nan"), "0 or more"),
