@@ -225,7 +225,7 @@ def check_conditions_said_wrong():
     wrong("-max_distance_field", "r:parsec", says="parsec")
     wrong("-max_distance_field", "r:deg", says="not in degrees")
     wrong("-join_max_distance_field", "rr", says=["join layer", "did you mean 'r'?"])
-    wrong(*near, "-min_distance", 2, says="-min_distance is greater")
+    wrong(*near, "-min_distance", 2, says="-min_distance must not be greater")
 
 
 @once
