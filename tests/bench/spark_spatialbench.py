@@ -68,7 +68,7 @@ def q12(trip, building):
 
     rows = oj.join(
         trip.select("t_tripkey", "t_pickuploc"), building, op="nearest", k=K, how="inner",
-        agg="mean(join_distance) as far", left_select="t_tripkey", geometry="none",
+        agg="mean(join_distance) as far", left_select="t_tripkey",
         left_column="t_pickuploc", right_column="b_boundary", fid=(None, "b_buildingkey"),
     )  # fmt: skip
     rows = rows.orderBy(F.col("far").desc(), "t_tripkey").limit(SHOWN)
