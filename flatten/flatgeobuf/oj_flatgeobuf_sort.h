@@ -13,7 +13,7 @@
  *  stretches of each bucket are merged. Blocks, and later buckets, are
  *  processed in parallel, within the memory limit.
  *
- *  Plain points all begin with the same bytes, which are stored once (`head`),
+ *  Records of plain points have a common head, which is stored once (`head`),
  *  and their coordinates are also their box. So less than half of the bytes of
  *  a point are stored. This saves time because writing to new pages of memory
  *  is the main cost of an index.

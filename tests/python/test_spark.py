@@ -376,7 +376,7 @@ def test_tasks_of_a_join_write_its_rows(session, folders, tmp_path, way):
     geometry = made.schema.field("geometry")
     assert b"2263" in geometry.metadata[b"ARROW:extension:metadata"]
     same_tables(made.drop_columns(["bbox"]), rows.toArrow())
-    if way == "shuffle":  # rows that come in another order make the same files
+    if way == "shuffle":  # files do not depend on the order in which rows arrive
         other = left.sortWithinPartitions("v")
         assert oj.write(oj.join(other, right, way=way, tiles=5, **options), again) == n
         assert content(again) == content(out)

@@ -1068,8 +1068,8 @@ static __device__ uint32_t mask_of_equal_hash_bytes(
 
 /* Returns 1 if entry i is dropped because another entry of the node's list
  * replaces it. With marks_ties, marks entry i if it replaces entries of other
- * features. Another thread may read the entry at the same time: it then sees
- * the marks of earlier rounds, and finds those of this round itself. */
+ * features. Another thread may read the entry concurrently: it reads the marks
+ * of earlier rounds and computes those of this round itself. */
 static __device__ int
 has_duplicate_kept_instead(const struct oj_cells_round &r,
                            const struct oj_near_node &node,

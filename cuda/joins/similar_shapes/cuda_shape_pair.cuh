@@ -189,7 +189,7 @@ static __device__ double oj_team_atomic_max(const struct oj_cuda_team &team,
 }
 
 /** Returns the squared directed Hausdorff distance from feature fa of a to
- *  feature fb of b, as far as this warp knows it: the maximum, over the
+ *  feature fb of b, restricted to this warp's vertices: the maximum, over the
  *  vertices of fa that belong to this warp, of the squared distance to fb, but
  *  at least so_far and the team's maximum. If the result exceeds limit2, it is
  *  any value above limit2. Both features must have vertices. Arguments are

@@ -200,7 +200,7 @@ struct bad_stream
 
 static int cancel_flag;
 
-/* A stream that returns the same rows several times. */
+/* A stream that repeats its rows several times. */
 struct arrow_rows_stream
 {
     const struct arrow_rows *rows, *first; /* rows of all arrays; rows of the
