@@ -193,7 +193,7 @@ def test_what_is_refused():
         (single, "float64"),
         (OnDevice(rng.random((5, 3))), "two columns"),
         (OnDevice(XY[:, 0]), "two columns"),
-        ((OnDevice(XY[:, 0]), OnDevice(XY[1:, 1])), "same length"),
+        ((OnDevice(XY[:, 0]), OnDevice(XY[1:, 1])), "equal length"),
         ((OnDevice(XY[:, 0]), OnDevice(XY[:, 1], stream=2)), "one CUDA stream"),
         (OnDevice(XY, data=(XY.ctypes.data, False)), "not in the memory of a CUDA device"),
     ):
