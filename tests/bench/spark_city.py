@@ -11,8 +11,9 @@ PART     ways     nearest lot within 100 ft, GeoParquet to GeoParquet: join().to
                   and processor seconds, Spark's start apart, and what they are of the first
          files, broadcast, shuffle   one process and this way of Spark's only
          workers  the files way with one and with two workers
-         peers    points in lots: join_files() in two processes, and dask-geopandas'
-                  sjoin() on two workers
+         peers    points in lots: join_files() on two threads and in two processes, whose
+                  start counts, and dask-geopandas' sjoin() on two workers, whose start
+                  does not
          nearest  the nearest lot of 1,000 points (--near): join(), and Spark's
                   nearestByJoin(), which makes the product of both sides
          memory   the largest resident memory of a Python worker, by broadcast, shuffle
@@ -342,8 +343,12 @@ class Bench:
         from distributed import Client
 
         options = {"op": "within", "how": "inner", "overwrite": True}
-        ours = self.spent({"join_files(), two processes": lambda: join_files(
-            self.left, self.right, self.out, processes=2, tiles=8, **options)})  # fmt: skip
+        ours = self.spent({
+            "join_files(), two threads": lambda: join_files(
+                self.left, self.right, self.out, threads=2, **options),
+            "join_files(), two processes": lambda: join_files(
+                self.left, self.right, self.out, processes=2, tiles=2, **options),
+        })  # fmt: skip
         with dask.config.set({"dataframe.convert-string": False}), Client(
             n_workers=2, threads_per_worker=1, dashboard_address=None
         ):
@@ -364,9 +369,10 @@ class Bench:
                 dask_geopandas.sjoin(*sides, predicate="within").to_parquet(self.out)
 
             theirs = self.spent({"dask-geopandas' sjoin(), two workers": by_dask}, turns=1)
-        ours, theirs = (next(iter(made.values())) for made in (ours, theirs))
-        print(f"  {'ours (bar 5)':44} {theirs[0] / ours[0]:8.1f} times, "
-              f"{theirs[1] / ours[1]:.1f} of CPU")  # fmt: skip
+        (theirs,) = theirs.values()
+        for name, made in ours.items():
+            print(f"  {f'{name} (bar 5)':44} {theirs[0] / made[0]:8.1f} times, "
+                  f"{theirs[1] / made[1]:.1f} of CPU")  # fmt: skip
 
     def nearest(self):
         from pyspark.sql import functions as F

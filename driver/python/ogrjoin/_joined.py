@@ -6,7 +6,8 @@ import json
 import os
 import secrets
 import warnings
-from typing import Any, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, Iterable, Iterator
 
 import pyarrow as pa
 
@@ -14,6 +15,8 @@ from . import _core, _crs
 from ._errors import UnsupportedError
 from ._pairs import Progress
 from ._scan import extension_of
+
+ROW_GROUP_ROWS = 1 << 16  # of a Parquet file, at most
 
 
 class _Piece:
@@ -112,8 +115,6 @@ class Joined:
 
     def to_parquet(self, path: str | os.PathLike[str]) -> None:
         """Writes GeoParquet 1.1. The file gets its name only when it is complete."""
-        import pyarrow.parquet
-
         path = os.fspath(path)
         schema, geo = self.schema, geo_metadata(self.schema, self._geometry)
         if geo:
@@ -123,11 +124,11 @@ class Joined:
         temporary = os.path.join(os.path.dirname(path), name)
         try:
             with open(temporary, "xb") as file:
-                with pyarrow.parquet.ParquetWriter(file, schema) as writer:
-                    for batch in self._batches():
-                        writer.write_batch(
-                            pa.RecordBatch.from_arrays(batch.columns, schema=schema)
-                        )
+                with parquet_writer(file, schema) as writer:
+                    write_behind(
+                        writer,
+                        (pa.Table.from_arrays(b.columns, schema=schema) for b in self._batches()),
+                    )
                 file.flush()
                 os.fsync(file.fileno())
             os.replace(temporary, path)
@@ -139,6 +140,41 @@ class Joined:
         finally:
             if os.path.exists(temporary):
                 os.remove(temporary)
+
+
+def parquet_writer(file: Any, schema: Any) -> Any:
+    """Opens a pyarrow.parquet.ParquetWriter with the settings of all files of joins.
+
+    Texts and short numbers, which repeat, get a dictionary.  Dictionaries of
+    coordinates, distances and row numbers, which are all different, take half of the
+    time of writing, and the file is larger by a fifth (a million points with their
+    nearest lot: 1.31 s, 71.9 MB; without 0.59 s, 58.6 MB)."""
+    import pyarrow.parquet
+
+    def repeats(kind: Any) -> bool:
+        is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
+        return bool(is_text or (pa.types.is_integer(kind) and kind.bit_width <= 32))
+
+    columns = [field.name for field in schema if repeats(field.type)]
+    return pyarrow.parquet.ParquetWriter(
+        file, schema, compression="zstd", use_dictionary=columns
+    )
+
+
+def write_behind(writer: Any, tables: Iterable[Any]) -> int:
+    """Writes tables to a ParquetWriter, each on a second thread while the next one is
+    made; returns the number of rows."""
+    n_rows = 0
+    written: Future[None] | None = None
+    with ThreadPoolExecutor(1) as thread:
+        for table in tables:
+            if written is not None:
+                written.result()
+            written = thread.submit(writer.write_table, table, ROW_GROUP_ROWS)
+            n_rows += len(table)
+        if written is not None:
+            written.result()
+    return n_rows
 
 
 def geo_metadata(schema: Any, geometry: str | None) -> dict[str, Any]:
