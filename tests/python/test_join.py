@@ -345,3 +345,14 @@ def test_missing_crs_and_degrees():
     assert near["join_fid"].equals(theirs["join_fid"])
     with pytest.raises(ogrjoin.InvalidError, match="not in degrees"):
         ogrjoin.join(POINTS, LOTS, "nearest", max_distance="0.3deg")
+
+
+def test_a_row_of_aggregates_without_its_geometry():
+    left = [shapely.Point(1, 1), shapely.Point(9, 9)]
+    options = {"op": "intersects", "agg": "count"}
+    rows = ogrjoin.join(left, [shapely.box(0, 0, 2, 2)], geometry="none", **options).read_all()
+    assert rows.to_pydict() == {"count": [1, 0]}
+    rows = ogrjoin.join(left, [shapely.box(0, 0, 2, 2)], geometry="input", **options).read_all()
+    assert rows.column_names == ["geometry", "count"]
+    with pytest.raises(ogrjoin.Error, match="agg and geometry do not go together"):
+        ogrjoin.join(left, [shapely.box(0, 0, 2, 2)], geometry="join", **options)

@@ -180,7 +180,7 @@ static const struct clash clashes[] = {
     {"agg", NULL, "overlap|nearest_point_fields|bearing_field",
      .why =
          "aggregates compute such values without it, as in max(overlap_area)"},
-    {"agg", NULL, "geometry",
+    {"agg", NULL, "geometry", "!input|none",
      .why = "a row of aggregates belongs to several join features"},
     {"agg", NULL, "join_select",
      .why = "{agg} itself names the fields of the join side that it needs"},
