@@ -84,7 +84,7 @@ started = []
 
 
 def start(*words, env=None, cwd=None, before=()):
-    """The command, started with both streams as pipes."""
+    """Starts the command with both output streams as pipes."""
     words = [*before, OGRJOIN, *map(str, words)]
     process = subprocess.Popen(
         words,
@@ -126,8 +126,8 @@ def join(*words, **how):
 
 
 def listing(folder="."):
-    """Every path below the folder with size and time: what a run left behind.
-    Access times do not count."""
+    """Returns every path below the folder with its size and modification time, to find what a
+    run has left behind."""
     found = {}
     for where, folders, files in os.walk(folder):
         for name in folders + files:
@@ -243,8 +243,8 @@ def make(
 
 
 def twin(path):
-    """A copy of a dataset of one file: a feature joins its double in it, which
-    it does not where both sides are one layer."""
+    """Copies a dataset of one file. A feature joins its copy there, which it would not if both
+    sides were one layer."""
     copy = os.path.join(os.path.dirname(path), "twin_" + os.path.basename(path))
     shutil.copy(path, copy)
     return copy
@@ -343,8 +343,8 @@ def is_joinable(shape):
 
 
 def nearest(inputs, joins, within=math.inf, k=1, ties=False, to_boundary=False):
-    """inputs: geometries; joins: Layer.rows. A list of (distance, row of joins)
-    for each input, nearest first."""
+    """Returns, for each geometry of inputs, a list of (distance, row of joins), nearest first.
+    joins: Layer.rows."""
     shapes = []
     for row, (fid, wkb, _) in enumerate(joins):
         shape = ogr.CreateGeometryFromWkb(wkb) if wkb is not None else None
@@ -442,8 +442,8 @@ def layers():
 
 
 def once(check):
-    """Marks what does not depend on how rows are read and written: it is left out
-    where they go as GDAL's features, not by lanes."""
+    """Marks a check that does not depend on how rows are read and written: it is not repeated
+    with rows as GDAL features instead of lanes."""
     check.is_once = True
     return check
 

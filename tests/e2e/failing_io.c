@@ -48,7 +48,8 @@ static int counts(const char *call)
     return asked != NULL && strcmp(asked, call) == 0;
 }
 
-/* Of a call that counts: 1 when it is to fail. */
+/* Counts a call that changes a file of the folder; returns 1, with errno set,
+ * if the call must fail. */
 static int fails(void)
 {
     const char *n = getenv("FAILING_N"), *code = getenv("FAILING_ERRNO");
@@ -83,7 +84,7 @@ __attribute__((destructor)) static void write_count(void)
     fclose(file);
 }
 
-/* The C library's own function of that name. */
+/* The function of this name in the C library. */
 #define REAL(type, name, ...)                                                  \
     type (*real)(__VA_ARGS__);                                                 \
     *(void **)&real = dlsym(RTLD_NEXT, #name)
@@ -106,7 +107,8 @@ ssize_t write(int fd, const void *bytes, size_t n)
     return descriptor_fails("write", fd) ? -1 : real(fd, bytes, n);
 }
 
-/* The write() behind it cannot be replaced. */
+/* The C library's own fwrite() calls an internal write(), which cannot be
+ * replaced. */
 size_t fwrite(const void *bytes, size_t size, size_t n, FILE *file)
 {
     REAL(size_t, fwrite, const void *, size_t, size_t, FILE *);

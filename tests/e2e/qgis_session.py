@@ -103,8 +103,7 @@ def describe_loaded(context):
 
 
 def widget_values(algorithm, context):
-    """What the widgets of the algorithm's dialog say before a user touches
-    them."""
+    """Returns the initial values of the widgets in the algorithm's dialog."""
     wrappers = []
     for parameter in algorithm.parameterDefinitions():
         if parameter.isDestination():
@@ -126,7 +125,7 @@ def run_here(algorithm, parameters, context, feedback):
 
 
 def run_as_task(algorithm, parameters, context, feedback):
-    """In a thread of QGIS's, as the toolbox does; exceptions are only said."""
+    """Runs the algorithm in a thread of QGIS, as the toolbox does. Exceptions become messages."""
     task = QgsProcessingAlgRunnerTask(algorithm, parameters, context, feedback)
     loop, outcome = QEventLoop(), []
 

@@ -42,7 +42,7 @@ def csv_of(path):
 
 
 def segments(path):
-    """(feature, number, start, end) of all segments."""
+    """Returns (feature, number, start, end) of all segments."""
     found = []
     for i, row in enumerate(Layer(path).rows):
         points = ogr.CreateGeometryFromWkb(row[1]).GetPoints()
@@ -67,7 +67,8 @@ def does_fit(a, b, heading, tolerance, both_ways):
 
 
 def expected(points, of, field, tolerance, both_ways):
-    """Least distances, by the row's id; rows without a segment that fits are left out."""
+    """Returns the minimum distances by the row's id; rows without a fitting segment are left
+    out."""
     found = {}
     for row in Layer(points).rows:
         p = ogr.CreateGeometryFromWkb(row[1]).GetPoint()[:2]
