@@ -332,8 +332,8 @@ static void write_files(const struct event_run *a)
     fclose(file);
 }
 
-/* ---- what is asked --------------------------------------------------------
- */
+/* ---- arguments ------------------------------------------------------------
+ * */
 
 static void read_arguments(int argc, char **argv, struct event_run *a)
 {

@@ -29,14 +29,14 @@ def save(folder, name, values, kind):
 
 
 def polygons_of(geometry):
-    """The polygons of a geometry, each a list of rings of vertices."""
+    """Returns the polygons of a geometry, each a list of rings of vertices."""
     if geometry.GetGeometryName() == "POLYGON":
         return [[np.array(ring.GetPoints())[:, :2] for ring in geometry]]
     return [p for part in geometry for p in polygons_of(part)]
 
 
 def save_polygons(folder, features):
-    """The layer "lots" of oj_bench (bench_data.h); returns all vertices."""
+    """Writes the layer "lots" of oj_bench (bench_data.h); returns all vertices."""
     parts = [polygons_of(f) for f in features]
     rings = [ring for f in parts for part in f for ring in part]
     xy = np.concatenate(rings)
@@ -67,7 +67,8 @@ def shapes(path, name=None):
 
 
 def compare(bench, folder, name, repeats):
-    """Processor time of both, least of the repeats, and that they answer alike."""
+    """Prints the minimum processor time of both backends over the repeats, and checks that
+    their answers are equal."""
     ms, answers = [], []
     for backend, times in (("cpu", 5 * repeats), ("geos_sorted", repeats)):
         out = subprocess.run(

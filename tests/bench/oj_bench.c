@@ -559,7 +559,7 @@ int main(int argc, char **argv)
         a.options.input_kinds = oj_flat_is_points(&input)
                                     ? (unsigned)OJ_PART_POINT
                                     : (unsigned)input.part_kinds;
-        /* as in the command, which has the number in advance */
+        /* like the command, which gets the number of rows from the layer */
         a.options.n_expected = input.n_features;
         status = set_classes(&a, &input, &join_side, &classes, &err);
         if (status != OJ_OK)

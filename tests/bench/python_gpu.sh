@@ -12,7 +12,7 @@ wheels=$(realpath "$1")
 python=${PYTHON:-python3}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-# Not a venv: in one that is made of a venv its numpy would not be seen.
+# No venv: a venv that is made inside of another venv does not see numpy there.
 "$python" -m pip install -q --no-index --no-deps --target "$work/site" \
     "$wheels"/ogrjoin*.whl
 cat >"$work/joins.py" <<'END'

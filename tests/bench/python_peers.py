@@ -358,7 +358,7 @@ def arrays(folder, library):
 
         best = min(timed(lambda: read(1))[0] for _ in range(12))
         row(words, best, more=f"{n / best / 1e6:.0f} M a second (bar {bar})")
-        # ten times the rows: a processor that sleeps takes a millisecond to wake
+        # ten times the rows, because waking an idle processor takes a millisecond
         table = pa.concat_tables([table] * 10).combine_chunks()
         wall = []
         for threads in (1, 2):

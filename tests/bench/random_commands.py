@@ -53,7 +53,7 @@ DRIVERS = {
     "shp": "ESRI Shapefile", "sqlite": "SQLite",
 }  # fmt: skip
 
-# Shapes that are degenerate, invalid or of rare kinds, around the origin.
+# Shapes around the origin that are degenerate, invalid or of rare kinds.
 ODD = """
 POLYGON ((0 0, 50 50, 50 0, 0 50, 0 0))
 POLYGON ((0 0, 60 0, 60 60, 30 60, 30 90, 30 60, 0 60, 0 0))
@@ -97,7 +97,7 @@ UNUSABLE = ("POINT (nan nan)", "POINT (1e308 -1e308)", "LINESTRING (nan 0, 1 1)"
 
 
 def place(r):
-    """Integers and quarters, so that places meet."""
+    """Returns coordinates that are multiples of one quarter, so that places often coincide."""
     return X0 + r.randint(0, 4 * SIZE) / 4, Y0 + r.randint(0, 4 * SIZE) / 4
 
 
@@ -223,7 +223,7 @@ def make_inputs(folder):
     with open(f"{folder}/points.vrt", "w", encoding="utf-8") as file:
         file.write('<OGRVRTDataSource><OGRVRTLayer name="points"><SrcDataSource relativeToVRT="1">points.csv'
                    "</SrcDataSource><LayerSRS>EPSG:2263</LayerSRS></OGRVRTLayer></OGRVRTDataSource>\n")  # fmt: skip
-    # Files that are not what their names say.
+    # Files whose content does not fit their names.
     for name in ("points.gpkg", "zones.fgb", "lines.geojson", "squares.shp"):
         with open(f"{folder}/{name}", "rb") as whole, open(f"{folder}/cut_{name}", "wb") as cut:
             cut.write(whole.read()[:3000])
@@ -447,7 +447,7 @@ def help_of(build):
 
 
 def untested(text):
-    """What the program's help has and the table above does not."""
+    """Returns the options and words that the program's help lists but the table above lacks."""
     missing = []
     for name, words in re.findall(r"^  --?(\w+)(.*?)(?:   .*)?$", text, re.M):
         if name in PRIVATE:
@@ -482,7 +482,7 @@ def value(r, name, now):
 
 
 def side(r, names):
-    """(dataset, layer, words that choose the layer)"""
+    """Returns (dataset, layer, words that choose the layer)."""
     if r.random() < 0.1:
         extension = r.choice(("gpkg", "sqlite"))
         name = r.choice(("points", "lines", "zones", 'it\'s "a" layer')[: 4 if extension == "gpkg" else 3])
@@ -500,7 +500,7 @@ GLOBE = ("globe", "globe", "lands", "lands", "lands", "points")
 
 
 def options(r, shares=0.6, dst=None):
-    """Sides, destination and options of a join that may well be possible."""
+    """Returns sides, destination and options of a join that is likely to be valid."""
     globe = r.random() < 0.12
     names = GLOBE if globe else PLANE
     left = side(r, names)
@@ -555,7 +555,7 @@ def plain(r):
 
 
 def again(r):
-    """A second run into what the first one has made."""
+    """A second run that writes to the output of the first."""
     dst = r.choice(("out.gpkg", "out.gpkg", "out.sqlite", "out.csv", "out.shp", "out.geojson", "out.fgb"))
     first, second = options(r, 0.2, dst), options(r, 0.2, dst)
     how = r.choice((["-append"], ["-append"], ["-update", "-nln", "second"], ["-overwrite"], ["-update"],
@@ -589,7 +589,7 @@ def in_place(r):
 
 
 def dataset(r):
-    """The join as a dataset, by name or as a file, read by GDAL's programs."""
+    """The join as a dataset, by its name or as a file, read by GDAL's programs."""
     now = options(r, 0.3)
     skip = ("-json_summary", "-validate", "-lco", "-dsco", "-f", "-append", "-overwrite")
     words = now["words"]
@@ -674,7 +674,8 @@ LAYERS = layers()
 
 
 def is_known(commands, text):
-    """Whether the help names the options of the commands, and the words that some of them choose."""
+    """True if the help names the options of the commands, and the words of those options that
+    have a fixed list."""
     named = set(re.findall(r"^  --?(\w+)", text, re.M))
     words = [w for words in commands for word in words
              for w in (shlex.split(word[5:]) if word.startswith("JOIN:") else [word])]  # fmt: skip
@@ -690,7 +691,8 @@ def is_known(commands, text):
 
 
 def lines(seed, n, text=None):
-    """With text, the help of a program, only lines that it can read."""
+    """Returns command lines. text: the help of a program; then only lines whose options the
+    program has."""
     r = random.Random(seed)
     found = []
     while len(found) < n:

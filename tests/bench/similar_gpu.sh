@@ -75,7 +75,7 @@ for part; do
             same vectors --n 200000 --dimensions 256 --difference 0.09
             same vectors --n 200000 --dimensions 64 --difference 0.002 \
                 --norm cosine
-            # boxes tell nothing apart: 10^12 pairs by products
+            # bounding boxes exclude nothing here: 10^12 pairs by products
             gpu "${million[@]}" --centres 1000000 --dimensions 64 \
                 --difference inf --k 10 --repeat 2
             ;;
@@ -91,7 +91,8 @@ for part; do
             gpu songs --k 3 --threshold 4
             ;;
         shapes)
-            # none may keep the others from being measured
+            # a time limit for each, so that a slow one does not prevent the
+            # others
             for distance in hausdorff_points hausdorff frechet; do
                 for kind in trajectories loners; do
                     timeout 40 "$bench" "$kind" --distance "$distance" \

@@ -67,7 +67,7 @@ def megabytes(name):
 
 
 def forget_peak():
-    """From here on VmHWM is the peak since now (Linux: proc_pid_clear_refs(5))."""
+    """Resets VmHWM, which is then the peak memory from now on (Linux: proc_pid_clear_refs(5))."""
     with open("/proc/self/clear_refs", "w") as file:
         file.write("5")
 
@@ -101,7 +101,7 @@ def read_tables(folder):
             "building": ["b_buildingkey", "b_boundary"],
         },
     )
-    tables[1].column(0).to_numpy()  # the first call imports pandas, where it is there
+    tables[1].column(0).to_numpy()  # the first call imports pandas, if it is installed
     pa.default_memory_pool().release_unused()
     return tables
 
@@ -193,7 +193,7 @@ def run_one(peer, query, folder, out):
 
 
 def runs(source):
-    """True if a process of Python's runs the source without an error."""
+    """True if a new Python process runs the source without an error."""
     return subprocess.run([sys.executable, "-c", source], stderr=subprocess.DEVNULL).returncode == 0
 
 
@@ -202,7 +202,7 @@ def is_installed(module):
 
 
 def run_script(script, words, threads):
-    """One run of a benchmark in a process of its own, with so many threads."""
+    """Runs a benchmark once, in a process of its own, with this number of threads."""
     limits = {name: str(threads) for name in LIMITS}
     return subprocess.run(
         [sys.executable, os.path.abspath(script), "--run", *words],
@@ -214,12 +214,12 @@ def run_script(script, words, threads):
 
 
 def figures_of(done):
-    """The figures that run_one() has printed last."""
+    """Returns the figures in the last line that run_one() has printed."""
     return json.loads(done.stdout.splitlines()[-1])
 
 
 def make_parser(description):
-    """What both benchmarks have on their command lines."""
+    """Returns a parser with the arguments that both benchmarks have."""
     parser = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -237,7 +237,7 @@ def check_words(parser, words, allowed):
 
 
 def exit_code(compare, *arguments):
-    """Runs compare(*arguments, scratch) in a temporary folder; 1 where answers differ."""
+    """Runs compare(*arguments, scratch) in a temporary folder; returns 1 if answers differ."""
     with tempfile.TemporaryDirectory() as scratch:
         return 0 if compare(*arguments, scratch) else 1
 

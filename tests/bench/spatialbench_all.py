@@ -151,9 +151,9 @@ SQL = {
 
 
 def make_borders(n_columns, n_rows, n_between, box, random):
-    """The borders of a grid of cells, those across and those upwards, as points: the
-    corners are moved by up to a seventh of a cell, the points between them by less.  Each
-    border is that of both of its cells, so zones have neither gaps nor overlaps."""
+    """Returns the borders of a grid of cells as points, first the horizontal, then the vertical
+    ones: corners are moved by up to a seventh of a cell, points between them by less. Two
+    neighbouring cells share their border, so zones have neither gaps nor overlaps."""
     import numpy as np
 
     step = np.array([(box[2] - box[0]) / n_columns, (box[3] - box[1]) / n_rows])
@@ -174,7 +174,7 @@ def make_borders(n_columns, n_rows, n_between, box, random):
 
 
 def zone_rings(n_columns, n_rows, n_between, box, random):
-    """The rings of all cells, (cells, vertices, 2): low, right, high, left borders."""
+    """Returns the rings of all cells, (cells, vertices, 2): lower, right, upper and left border."""
     import numpy as np
 
     across, upwards = make_borders(n_columns, n_rows, n_between, box, random)
@@ -225,7 +225,7 @@ def make_zones(path):
 
 
 def durations(trip):
-    """The trips with their durations in ms, as a column more."""
+    """Returns the trips with a further column, the durations in ms."""
     import pyarrow.compute as pc
 
     times = [pc.cast(trip[name], "int64") for name in ("t_dropofftime", "t_pickuptime")]
@@ -274,7 +274,8 @@ def ogrjoin_q3(trip, building, zone, threads):
 
 
 def highest_tips(trip):
-    """The places of the 1,000 trips with the highest tips, of equal tips the first keys."""
+    """Returns the places of the 1,000 trips with the highest tips; of equal tips those with the
+    lowest keys."""
     import pyarrow.compute as pc
 
     order = [("t_tip", "descending"), ("t_tripkey", "ascending")]
@@ -485,7 +486,7 @@ def run_one(peer, query, folder, threads, n_trips, out):
     for module in IMPORTS[peer]:
         importlib.import_module(module)
     tables = read_tables(folder, query, int(n_trips) if n_trips else None)
-    pa.array([0]).to_numpy()  # the first call imports pandas, where it is there
+    pa.array([0]).to_numpy()  # the first call imports pandas, if it is installed
     start = cpu()
     if peer == "ogrjoin":
         columns = globals()[f"ogrjoin_{query}"](*tables, int(threads))
@@ -535,7 +536,7 @@ def load_columns(path):
 
 
 def difference(one, other, n_keys):
-    """How two answers differ, as a text; empty: not at all."""
+    """Describes how two answers differ; "" if they do not."""
     import numpy as np
 
     if len(one) != len(other) or len(one[0]) != len(other[0]):
@@ -544,7 +545,7 @@ def difference(one, other, n_keys):
         if i < n_keys and not np.array_equal(a, b):
             return f"other keys in column {i}"
         a, b = a.astype(float), b.astype(float)
-        # areas of slivers: their rounding is relative to the buildings' coordinates
+        # the rounding of a sliver's area is relative to the coordinates of the buildings
         if not np.allclose(a, b, rtol=1e-9, atol=1e-12 if n_keys > 1 else 0, equal_nan=True):
             return f"other values in column {i}"
     return ""

@@ -15,7 +15,8 @@ case $size in
     *) echo "unknown size: $size"; exit 1 ;;
 esac
 if [ ! -e "$folder/$size.done" ]; then
-    # Debian's packages, whatever other python comes first in the path
+    # the python of Debian with its packages, even if another one precedes it
+    # in PATH
     python=''
     for name in /usr/bin/python3 python3; do
         [ -n "$python" ] || ! "$name" -c 'import numpy' 2>/dev/null ||

@@ -52,7 +52,7 @@ def start(**settings):
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.executor.memory": "700m",
-        # Small joins: the second compiler of the JVM costs more than it saves.
+        # For small joins the JVM's second compiler takes more time than it saves.
         "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
         "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1",
         "spark.executorEnv.PYTHONPATH": where,
@@ -198,7 +198,7 @@ def test_explain_and_validate(session, folders):
 
 
 def descendants(of=None):
-    """{process id: command} of all processes that this one, or another, started."""
+    """Returns {process id: command} of all processes that this one, or another, has started."""
     of = of or os.getpid()
     parents, words = {}, {}
     for pid in filter(str.isdigit, os.listdir("/proc")):
@@ -215,8 +215,8 @@ def descendants(of=None):
 
 
 def workers():
-    """Python workers of tasks, with their daemon; not those that plan and commit outputs
-    on the driver."""
+    """Returns the Python workers of tasks, with their daemon, but not those that plan and
+    commit outputs on the driver."""
     return {
         pid
         for pid, line in descendants().items()
@@ -229,7 +229,7 @@ def executors():
 
 
 class Slowly:
-    """A task that waits, the first time it runs, until something was killed."""
+    """A task that waits at its first run until a process was killed."""
 
     def __init__(self, flag):
         self._flag = flag
@@ -244,7 +244,7 @@ class Slowly:
 
 
 def kill_when(flag, found):
-    """Kills what found() names, once, after a task has made the flag."""
+    """Kills the processes of found(), once, after a task has created the flag file."""
     killed = []
 
     def wait():
@@ -578,8 +578,9 @@ session.stop()
 
 @contextlib.contextmanager
 def two_hosts(folder):
-    """The master URL of a standalone cluster whose two workers, of two cores each, have
-    different addresses: Spark starts no twin of a task on the host of the first."""
+    """Returns the master URL of a standalone cluster whose two workers, of two cores each, have
+    different addresses: Spark does not start a second attempt of a task on the host of the
+    first."""
     import pyspark
 
     where = os.path.dirname(pyspark.__file__)
