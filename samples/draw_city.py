@@ -106,7 +106,7 @@ class Picture:
         return path
 
     def features(self, name):
-        """Of a layer, those in the window, with their paths."""
+        """Yields the features of a layer that are in the window, with their paths."""
         dataset = ogr.Open(name)
         layer = dataset.GetLayer(0)
         layer.SetSpatialFilterRect(*self.box)
@@ -137,7 +137,7 @@ class Picture:
 
 
 def places_of(layer, *fields):
-    """Of fields that must be there."""
+    """Returns the indexes of these fields; ends the program if one is missing."""
     places = [layer.GetLayerDefn().GetFieldIndex(name) for name in fields]
     if min(places) < 0:
         sys.exit(f"draw_city: {layer.GetName()} has no fields {', '.join(fields)}")
@@ -155,7 +155,7 @@ class Pickups:
     def __init__(self, name):
         dataset = ogr.Open(name)
         layer = dataset.GetLayer(0)
-        # by number: by name it takes ten times as long
+        # fields by number, since access by name takes ten times as long
         code, name_of, hour, distance = places_of(
             layer, "use_code", "land_use", "hour", "join_distance")
         self.places, self.names = [], {}
@@ -191,7 +191,7 @@ def draw_city(picture, lots, streets, land):
         use = feature["use_code"]
         colour = mix(PAPER, USES[use - 1], 0.38 if use == PARK else 0.26)
         for ring in path.toSubpathPolygons() if use == PARK else ():
-            lake = QPainterPath()  # what the park leaves open
+            lake = QPainterPath()  # the holes of the park
             lake.addPolygon(ring)
             picture.painter.fillPath(lake, QColor(WATER))
         picture.painter.fillPath(path, colour)

@@ -52,7 +52,7 @@ struct fleet
     struct vehicle *vehicle; /* [n] */
     uint64_t n_random;
 
-    /* Of one step. */
+    /* Reports of one step. */
     double *x, *y; /* [n] */
     int64_t *key;  /* [n] number of the vehicle */
 
@@ -147,7 +147,7 @@ static double length_of_way(const struct vehicle *vehicle)
 {
     return vehicle->to_avenue != vehicle->avenue   ? CITY_AVENUE_FT
            : vehicle->to_street != vehicle->street ? CITY_STREET_FT
-                                                   : 1e30; /* it stands */
+                                                   : 1e30; /* standing */
 }
 
 static void drive(struct fleet *fleet, struct vehicle *vehicle, double *x,
@@ -362,8 +362,7 @@ static void write_nearest(int64_t step, const struct ogrjoin_pairs *pairs,
                 ogrjoin_pairs_right(pairs)[i], ogrjoin_pairs_measure(pairs)[i]);
 }
 
-/* ---- all of it -------------------------------------------------------------
- */
+/* ---- a run --------------------------------------------------------------- */
 
 /* Finds and writes the events of one step. */
 static void add_step(const struct fleet *fleet, struct ogrjoin_events *events,

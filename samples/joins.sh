@@ -2,7 +2,7 @@
 # Every join by example, on a small sample city: the question, the command, the
 # line that says what happened.
 #
-#   samples/joins.sh [FOLDER]        out/joins unless told otherwise
+#   samples/joins.sh [FOLDER]        default: out/joins
 #
 # ogrjoin and make_city are taken from the PATH, or from build/demo, where
 # samples/demo.sh builds them.

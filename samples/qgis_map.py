@@ -29,7 +29,7 @@ from qgis.core import (
 from qgis.PyQt.QtCore import QSize
 from qgis.PyQt.QtGui import QColor
 
-# Told apart also by readers who see no difference of red and green (Okabe, Ito).
+# Colours that red-green colour-blind readers can distinguish, too (Okabe, Ito).
 COLOURS = (
     "#e69f00",
     "#56b4e9",

@@ -467,7 +467,7 @@ static oj_status search_row(struct row_search *s,
 /* --- the pairs of all rows -------------------------------------------------
  */
 
-/* Where the pairs of a row are: in one cache line. */
+/* Position of a row's pairs. */
 struct row_place
 {
     int64_t first; /* first pair in the arrays of its worker */
@@ -487,7 +487,8 @@ struct pair_search
 /* Rows ahead of the current one whose memory is prefetched. */
 #define ROWS_AHEAD 8
 
-/* Rows are searched in Morton order, so that each is elsewhere in memory. */
+/* Prefetches the place of the i-th row in search order: rows are searched in
+ * Morton order, so their places are scattered. */
 static void prefetch_row(const struct pair_search *p, int64_t i)
 {
     if (i < p->order.n_points)
@@ -702,12 +703,11 @@ static oj_status take_points_in_box(struct candidate_search *c,
     return OJ_OK;
 }
 
-/* --- upper bound of the distance of the k-th nearest -----------------------
- */
+/* --- upper bound of the k-th distance ------------------------------------- */
 
-/* The k least of the greatest distances of points from places of a box. Their
- * maximum is an upper bound of the distance of the k-th nearest of the feature
- * in the box. */
+/* The k smallest distances of points from the farthest place of a box. The
+ * greatest of them is an upper bound of the k-th distance of any feature in
+ * the box. */
 struct reach_search
 {
     int64_t k, n;

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Compares two builds of the program: the old one and what it has become.
+# Compares two builds of the program, an old one and a new one.
 #
 #   against.sh OLD NEW [--answers | --speed | --all] [options]
 #
@@ -16,7 +16,7 @@
 #   --pairs N       runs of each program in a row of the speeds (5)
 #   --only REGEX    only the rows and kinds of answers (samples, real, random)
 #                   whose name matches
-#   --city FOLDER   what citygen.py has written: 1000000 points, 100000 lots
+#   --city FOLDER   a city of citygen.py: 1000000 points, 100000 lots
 #   --keep FOLDER   work there, and leave everything; inputs that are there are
 #                   used again
 #
@@ -159,7 +159,7 @@ is_wanted() { [[ $1 =~ $only ]]; }
 
 # --- answers ---------------------------------------------------------------
 
-# Each writes what the program of SIDE answers below FOLDER.
+# Each function writes the answers of the program of SIDE below FOLDER.
 # shellcheck disable=SC2317  # called by name
 {
 

@@ -38,7 +38,7 @@ struct moving_fleet
     double *x, *y; /* [keys] */
 };
 
-/* Of one batch. */
+/* The reports of one batch. */
 struct reports
 {
     double *x, *y;

@@ -1,4 +1,4 @@
-/* The kept index of points: what building, batches and queries cost, with the
+/* Measures the kept index of points: building, batches and queries, with the
  * points of a generated city (nycgen.h).
  *
  *   oj_bench_live [--option value]..
@@ -6,7 +6,7 @@
  *     --tree NAME   auto
  *     --threads N   1
  *     --batches N   batches of 1 % before the second round of queries (1,000)
- *     --queries N   points that ask for what is near them (200,000)
+ *     --queries N   points of which the nearest are searched (200,000)
  *     --step FT     small steps (30)
  *     --gpu N       on the first N GPUs instead, with changes and queries in
  *                   their memory
@@ -16,14 +16,14 @@
  *
  * Prints a line "LIVE .." for building, for batches in which 1 %, 10 %, 50 %
  * and all of the points jump anywhere or make small steps, and for queries of a
- * fresh index and of one after many batches: the least processor seconds of
- * three runs, those of all threads; the least seconds of the wall, and changes
- * a second by these; queries a processor second; and what a batch costs in
- * parts of building, by processor seconds.
- * On a GPU the seconds are those of its clock, with points, changes and pairs
- * in its memory; of several GPUs those of the wall. "wall_s" are those of the
- * wall also of one GPU. "from_host_s" are those of the wall, with changes or
- * rows in host memory, of the module's function as it is. */
+ * new index and of one after many batches: the least processor seconds of three
+ * runs, summed over threads; the least wall-clock seconds, and changes per
+ * second of them; queries per processor second; and the processor seconds of a
+ * batch as a fraction of those of building.
+ * On one GPU the seconds are those of its clock, with points, changes and pairs
+ * in its memory; on several GPUs they are wall-clock seconds. "wall_s" are
+ * always wall-clock seconds. "from_host_s" are wall-clock seconds of the
+ * module's function with changes or rows in host memory. */
 #include "nycgen.h"
 
 #include "../../algs/live/live_search.h"
@@ -55,7 +55,7 @@ struct bench
     double *at_x, *at_y; /* [n] where each id is */
     struct oj_live *live;
     double build_s;
-    double wall_s; /* of the last batch */
+    double wall_s; /* wall-clock seconds of the last batch */
     int n_gpus;    /* 0: on processors */
     int64_t gpu_memory;
     int skips_whole, skips_batches, skips_queries;
@@ -612,8 +612,7 @@ static void measure_gpu(struct bench *b)
     close_gpu(&g);
 }
 
-/* --- all of it -------------------------------------------------------------
- */
+/* --- the program ---------------------------------------------------------- */
 
 static int read_tree(const char *name)
 {

@@ -289,7 +289,7 @@ void describe(const runner *r)
     }
 }
 
-/* Returns the lanes of mask whose value equals value. */
+/* Returns the lanes of mask that have contributed this value. */
 unsigned who_brought(const lane *warp, unsigned mask, uint64_t value)
 {
     unsigned same = 0;
@@ -335,7 +335,7 @@ void answer(lane *warp, unsigned mask, enum warp_meeting what)
     }
 }
 
-/* Resumes the lanes of mask if all of them wait for the same operation. */
+/* Resumes the lanes of mask if all of them wait for this operation. */
 void try_meeting(runner *r, int w, unsigned mask, enum warp_meeting what)
 {
     lane *warp = &r->lanes[w * WARP];

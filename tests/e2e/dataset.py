@@ -1,5 +1,5 @@
-"""What the tests of joins as datasets share: where the plugin is, names of such
-datasets, and the comparison with what the command writes.
+"""Functions for the tests of joins as datasets: the path of the plugin, names of such
+datasets, and the comparison with the output of the command.
 
 The plugin is $OGRJOIN_PLUGIN, the path of ogr_JOIN.so; without it nothing here can
 be run. GDAL looks for plugins when it registers its drivers, which is when Python
@@ -210,8 +210,8 @@ def fids_are_kept(words):
 
 
 def compare(words, format="gpkg", lco=None, open_options=()):
-    """What ogr2ogr calls writes of the dataset what the command writes: columns, rows,
-    order, FIDs where the rows have those of the input. words: options, input, join."""
+    """Checks that ogr2ogr writes from the dataset what the command writes: columns, rows, their
+    order, and FIDs if the rows have those of the input. words: options, input, join."""
     driver, options = FORMATS[format]
     if lco is not None:
         options = lco

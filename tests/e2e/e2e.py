@@ -1,5 +1,5 @@
-"""What the end-to-end tests share: running the command, making and reading
-small layers, and the answer of a join found by asking OGR for every distance.
+"""Functions for the end-to-end tests: running the command, making and reading
+small layers, and a plain join in which OGR measures every distance.
 
 The command is $OGRJOIN. Each check is a function check_*(), run in a folder of
 its own; Skip(why) leaves it out. main() counts, and ends with 77 when every

@@ -81,7 +81,7 @@ class Asked:
         self.keeps([i for i in range(len(self.rows)) if test(i)], condition)
 
 
-# --- what the layer says of itself -------------------------------------------------
+# --- description of the layer ------------------------------------------------------
 
 
 def check_definition(a):
@@ -342,7 +342,7 @@ def check_spatial_filters(a):
     a.keeps(range(len(a.rows)), "a filter of no geometry field")
 
 
-# --- the rest --------------------------------------------------------------------------
+# --- ignored fields, SQL, Arrow, threads -----------------------------------------------
 
 
 def check_ignored_fields(a):

@@ -125,7 +125,7 @@ def percentile(values, percent):
 
 
 def rounded(x):
-    """To 53 bits, whatever the size."""
+    """Returns a fraction rounded to 53 bits, also if it exceeds the range of a double."""
     power = Fraction(2) ** (x.denominator.bit_length() - abs(x.numerator).bit_length())
     return Fraction(float(x * power)) / power
 
@@ -797,7 +797,7 @@ def check_sums_of_a_device():
             ("cpu", "", "backend cpu,", False),
             ("cuda", "", "backend cuda,", summed),
             ("cuda", "plain", "backend cuda,", False),
-            ("cuda", "mute", "backend cuda,", summed),  # it sums and does no more
+            ("cuda", "mute", "backend cuda,", summed),  # the fake device can only sum
             ("cuda", "full", "(ran on the CPU, since the fake device is full; -memory SIZE makes tiles, which need less)", False),
             ("cuda", "refuse", "(ran on the CPU, since too large)", False),
             ("cuda", "crowded", "(ran on the CPU, since the fake device is crowded; a smaller -gpu_batch needs less)", False),

@@ -17,7 +17,7 @@ EDITED = (
 
 
 def wait_until_changes_show():
-    time.sleep(0.08)  # for the times of files to tell a change
+    time.sleep(0.08)  # so that the change is visible in the modification times
 
 
 def sides():

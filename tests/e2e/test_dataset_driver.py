@@ -155,7 +155,7 @@ def check_what_is_ignored_is_not_read():
         with Said() as said:
             same([(f.GetFID(), f["name"], f["reach"]) for f in layer], whole)
         same(said.all, [], f"it is not met: {words}")
-        # What the join itself looks at is read.
+        # Fields that the join itself needs are read even if they are ignored.
         layer.SetIgnoredFields(["when", "name", "reach"])
         same([f.GetFID() for f in layer], [fid for fid, *_ in whole], str(words))
         layer.SetIgnoredFields([])

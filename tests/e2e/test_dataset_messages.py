@@ -51,7 +51,7 @@ def read_with_errors(name):
 
 
 def check_too_many_pairs():
-    """To readers: test_join_layer."""
+    """ogr2ogr fails with the error of the join; test_join_layer reads such a dataset row by row."""
     pair = sides()
     r = subprocess.run(["ogr2ogr", "o.gpkg", name_of("-op", "dwithin", "-max_distance", 200, "-max_pairs", 50,
                                                      *pair)], capture_output=True, check=False)

@@ -13,7 +13,7 @@ def compare_all(cases, pair):
         compare((*map(str, case), *pair), ("gpkg", "fgb", "geojson", "csv")[i % 4])
 
 
-# What JOINS does not have.
+# Joins in addition to JOINS.
 MORE = """
 -op nearest -max_distance 30ft -min_distance 5 points.gpkg zones.gpkg
 -op nearest -k 1 -ties all zones.gpkg zones.fgb

@@ -393,7 +393,7 @@ def check_files_that_change():
             dataset = None
         same(set(Layer(name).column("use")), {f"changed by {mode}"}, mode)
         dataset = None
-    # And the layer of the other side.
+    # A change of the input layer.
     dataset = gdal.OpenEx(pair[0], gdal.OF_VECTOR | gdal.OF_UPDATE)
     dataset.ExecuteSQL("DELETE FROM points WHERE fid > 10")
     dataset = None

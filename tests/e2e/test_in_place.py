@@ -159,7 +159,7 @@ def check_names():
 
 @once
 def check_refusals():
-    """Of options: test_command."""
+    """Formats and layers that cannot be changed in place; test_command refuses options."""
     layers()
     for end in ("shp", "csv", "geojson", "fgb"):
         lco = ["GEOMETRY=AS_XY"] if end == "csv" else []

@@ -128,7 +128,7 @@ def dump(path, is_sorted):
     if done.returncode != 0:  # FlatGeobuf without rows and index
         return str(done.returncode)
     shown = done.stdout.decode()
-    shown = shown.split("\n", 2)[2]  # but the file's name
+    shown = shown.split("\n", 2)[2]  # without the name of the file
     if int(gdal.VersionInfo()) >= 3070000:
         # GDAL 3.10 computes the extent of arcs with Z as that of lines, and (0, 0) if no row has a
         # geometry; our lane does neither

@@ -101,7 +101,7 @@ def check_json_summary_that_cannot_be_written():
     errors = [x for x in r.err.splitlines() if x.startswith("ERROR")]
     same(len(errors), 1, str(r))
     true("json_summary" in errors[0], str(r))
-    # It is seen before the work.
+    # The error is reported before the join starts.
     true(not os.path.exists("o.gpkg"), "nothing was joined")
     fails("o.gpkg", *words, "-json_summary", ".", says=["json_summary", "directory"])
     # An error that is only noticed at the end, after the output is complete.
@@ -189,7 +189,7 @@ def check_texts_that_are_not_utf8():
     true("input layer 's': 3 text values are not UTF-8" in r.err and "-oo ENCODING=ISO-8859-1" in r.err, str(r))
     r = succeeds("-overwrite", "-q", "-op", "intersects", "-joo", "ENCODING=", "o.gpkg", "l2.csv", "s.shp")
     true("join layer 's': 3 text values are not UTF-8" in r.err and "-joo ENCODING=ISO-8859-1" in r.err, str(r))
-    # By every way of reading.
+    # The texts are counted by lanes and by GDAL, with any threads and batches.
     for end in ("gpkg", "fgb"):
         gdal.VectorTranslate(f"l1.{end}", "l1.csv", layerName="l1")
         for env in ({}, {"OGRJOIN_LANES": "NO"}):

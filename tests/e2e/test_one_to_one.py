@@ -263,7 +263,7 @@ def check_validate():
 
 
 def check_other_columns():
-    """Of the pairs that were chosen."""
+    """Overlaps and intersections are those of the chosen pairs."""
     lots_file("l.gpkg", 40)
     lots_file("m.gpkg", 30)
     words = ["-one_to_one", "-overlap", "area", "-geometry", "intersection", "-how", "inner"]

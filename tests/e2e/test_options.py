@@ -224,7 +224,7 @@ def check_shapes_across_the_antimeridian():
         shape = degrees_box(*box, y=1000000)
         path = make("m.gpkg", [(shape, {"name": "m"})], srs=srs)
         same(matched("o.gpkg", "p.gpkg", path, says="1 feature crosses"), sorted(east), srs)
-    # What cannot be cut.
+    # Shapes that cannot be cut.
     path = make("u.gpkg", [("POLYGON ((600000 8000000, 1200000 8000000, 1200000 8300000, 600000 8300000, 600000 8000000))",
                             {"name": "fiji"})], srs="EPSG:32760")
     matched("o.gpkg", "p.gpkg", path, says="join layer 'u': 1 feature crosses the antimeridian of the CRS of the join and cannot")

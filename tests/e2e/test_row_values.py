@@ -333,7 +333,7 @@ def check_places_on_lines():
     same([r[2] for r in Layer("q.gpkg").rows], expected)
     r = go("-op", "nearest", *PLACE, "-validate", "-overwrite", "o.gpkg", "p.gpkg", "l.gpkg")
     true("does not check columns" in r.err, str(r))
-    # What does not go with them.
+    # Joins and options that exclude these columns.
     fails("-op", "intersects", "-along_field", "a", "x.gpkg", "p.gpkg", "l.gpkg", op=False, says="nearest or dwithin")
     fails("-op", "nearest", "-along_field", "name", "x.gpkg", "p.gpkg", "l.gpkg", op=False, says="name")
     fails("-op", "nearest", "-distance", "hausdorff", "-along_field", "a", "x.gpkg", "p.gpkg", "l.gpkg", op=False,

@@ -119,7 +119,7 @@ def check_points_and_bearings():
             same(v["join_bearing"], None)
         elif abs(a[v["id"]][1]) < 90:
             near((v["join_bearing"] - course(a[v["id"]], place) + 180) % 360 - 180, 0, 1e-6, "bearing")
-    # and in tiles, with all of it, the same
+    # the rows are unchanged with the join side in tiles
     places("d.gpkg", 20000, 5, (("jid", ogr.OFTInteger),))
     run(*words, "-k", 2, "whole.gpkg", "a.gpkg", "d.gpkg")
     r = run(*words, "-k", 2, "-memory", "500K", "tiled.gpkg", "a.gpkg", "d.gpkg")

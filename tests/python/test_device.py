@@ -78,7 +78,7 @@ def to_host(array):
 
 
 def assert_pairs(ours, theirs):
-    """Of the device those of the CPU."""
+    """Checks that the pairs of the device are those of the CPU."""
     right = to_host(ours.right)
     assert ours.left is None and ours.n_left == theirs.n_left
     assert (ours.backend, theirs.backend) == ("cuda", "cpu")

@@ -103,7 +103,7 @@ def test_lengths_of_a_left_side_that_is_cut(name, n, monkeypatch):
 
 
 def points_of(table):
-    """As GeoArrow, in batches of four."""
+    """Returns the points as GeoArrow, in batches of four."""
     import json
 
     column = pa.StructArray.from_arrays(

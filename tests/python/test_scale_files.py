@@ -349,7 +349,7 @@ def test_no_rows_are_a_folder_with_columns(tmp_path):
     assert join_files(left, right, tmp_path / "out", **options) == 0
     same_files(tmp_path / "out", left, right, **options)
     assert os.listdir(tmp_path / "out") == ["part-00000.parquet"]
-    # And are an input.
+    # An output without rows can be an input.
     assert join_files(tmp_path / "out", right, tmp_path / "more", op="within") == 0
     assert len(ogrjoin.scan(str(tmp_path / "more")).reader().read_all()) == 0
 

@@ -149,7 +149,8 @@ struct slice
     int64_t first, n; /* first position in feature_of, and number of features */
     int64_t from, until; /* minimum begin and maximum end of the spans */
     struct oj_flat_slice flat;
-    struct oj_index *of[OJ_MOST_ENGINES]; /* by engine; NULL: not built */
+    struct oj_index
+        *of[OJ_MOST_ENGINES]; /* index of each engine; NULL: not built */
 };
 
 /* The join side divided into slices: first n_short slices of features with
@@ -458,7 +459,8 @@ static void set_options(struct oj_index *wrapped,
 /* Rows that are joined with one slice: a unit of work of a thread. */
 struct slice_task
 {
-    int64_t slice, first, n; /* of rows in visit */
+    int64_t slice, first,
+        n; /* number of the slice; first row and number of rows in visit */
 };
 
 struct slices_worker

@@ -606,8 +606,8 @@ int ogrjoin_live_join(struct ogrjoin_live *live,
 
 /* --- near pairs (pairs of points within a distance) ----------------------- */
 
-/* State of a comparison of two sorted lists of pairs: what is only in one of
- * them. */
+/* Compares two sorted lists of pairs: finds the pairs that only one of them
+ * has. */
 struct near_changes
 {
     const struct ogrjoin_pairs *now;

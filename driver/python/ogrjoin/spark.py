@@ -42,7 +42,7 @@ Way = Literal["broadcast", "shuffle", "sums"]
 JOIN_MEMORY = 512 << 20
 _TILE = _blocks.TILE
 _PLACE = "ogrjoin_place"
-_JOIN = "_ogrjoin_join"  # attribute of the DataFrames of join(): their _Join
+_JOIN = "_ogrjoin_join"  # attribute of the DataFrames of join() that holds their _Join
 _TILE_ROWS = 1_000_000
 _SAMPLE = 20_000  # input rows in the sample that tiles are made from
 _NEAR_SAMPLE = 20_000  # join rows in the sample that bounds nearest without max_distance
@@ -232,8 +232,8 @@ def _take_broadcast(job: TileJoin | ZoneSums, digest: str, content: Any) -> Any:
 
 
 def _out(job: TileJoin, rows: Any, schema: Any, places: _Places | None) -> Any:
-    """A batch for Spark.  With places, it has the row number of the input and the
-    place among the rows of one input row as its last columns."""
+    """A batch for Spark. places: if not None, the last columns are the row number of the input
+    and the place among the rows of one input row."""
     columns = [rows.column(name) for name in schema.names if name not in (ROW, _PLACE)]
     if places is not None:
         numbers = rows.column(ROW)
@@ -263,7 +263,7 @@ class _Places:
 
 
 def _counted(batches: Any, job: TileJoin) -> Iterator[Any]:
-    """The batches of a task as input rows, with numbers if they have none."""
+    """The batches of a task as input rows, with row numbers added if they have none."""
     first = 0
     for batch in batches:
         if ROW not in batch.schema.names:  # the join does not need the numbers
@@ -490,8 +490,8 @@ class _UnmatchedTask:
 class _Result(NamedTuple):
     """The schema of joined rows."""
 
-    struct: Any  # for Spark
-    schema: Any  # for Arrow
+    struct: Any  # schema for Spark
+    schema: Any  # schema for Arrow
     is_ordered: bool  # schema has ROW and _PLACE, by which rows are sorted
 
 
@@ -618,7 +618,7 @@ def _broadcast_way(left: Any, right: Any, job: TileJoin, result: _Result) -> _Jo
 
 
 def _send(right: Any, job: TileJoin) -> tuple[str, Any]:
-    """Broadcasts the join side of a job: (its digest, a function that returns it)"""
+    """Broadcasts the join side of a job; returns (its digest, a function that returns the side)."""
     table = _collected(right, job.right_rows)
     table = table.sort_by(job.right_number).combine_chunks()
     sink = pa.BufferOutputStream()
@@ -660,7 +660,7 @@ def _bytes_of(df: Any, schema: Any, n: int) -> int:
 
 class _Chosen(NamedTuple):
     way: Way
-    sums: ZoneSums | None  # of way sums
+    sums: ZoneSums | None  # sums of the way "sums"
 
 
 def _check_way(way: Way | None, job: TileJoin) -> ZoneSums | None:
@@ -685,7 +685,8 @@ def _choose(
     job: TileJoin,
     join_memory: int,
 ) -> _Chosen:
-    """The way of a join; sums: of _check_way().  Rows are counted only to choose one."""
+    """Chooses the way of a join; sums: result of _check_way(). Rows are counted only if way is
+    None."""
     if way is not None:
         return _Chosen(way, sums)
 

@@ -188,7 +188,7 @@ TEST(in_place)
 struct bad_stream
 {
     enum arrow_form form;
-    int schema_code, code; /* what get_schema() and get_next() return; code
+    int schema_code, code; /* results of get_schema() and get_next(); code
                               counts from the second array on */
     const char *says;
     struct array_spoil array; /* change to the second array */
@@ -829,8 +829,7 @@ TEST_LOOP(threads, 0, SHARED_JOINS)
     free(sides);
 }
 
-/* --- what is wrong ----------------------------------------------------------
- */
+/* --- errors --------------------------------------------------------------- */
 
 static void fails(int status, int expected, const char *text)
 {

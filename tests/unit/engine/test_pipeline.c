@@ -381,7 +381,7 @@ TEST(progress_can_stop_the_run)
     ck_assert_int_eq(counts.n_parts, 5);
 }
 
-/* ---- answers that are asked for ----------------------------------------- */
+/* ---- answers on request -------------------------------------------------- */
 
 static struct oj_pipeline *open_pipeline(struct fake *fake)
 {

@@ -416,8 +416,7 @@ static inline struct lattice_box pick_hole(const struct wkt_lattice *l,
     }
 }
 
-/* ---- what follows the name of a type --------------------------------------
- */
+/* ---- coordinates of each type -------------------------------------------- */
 
 static inline void put_polygon(struct pen *pen)
 {

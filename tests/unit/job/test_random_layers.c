@@ -51,8 +51,7 @@ static const char *path_of(const char *name)
     return path;
 }
 
-/* ---- what is asked --------------------------------------------------------
- */
+/* ---- random layers and joins --------------------------------------------- */
 
 /* A pair of layers and a join. */
 struct random_layers_trial
@@ -280,8 +279,7 @@ static struct result run_command(const struct random_layers_trial *t,
     return result;
 }
 
-/* ---- what GEOS errs in ----------------------------------------------------
- */
+/* ---- errors of GEOS ------------------------------------------------------ */
 
 /* A row of the report written by -validate_report. */
 struct difference
@@ -517,8 +515,7 @@ static void report_failure(struct random_layers_trial *t, const char *wrong)
         print_layer("join", &t->join);
 }
 
-/* ---- all of it ------------------------------------------------------------
- */
+/* ---- the test ------------------------------------------------------------ */
 
 static enum wkt_type type_of(const char *text)
 {

@@ -33,8 +33,7 @@ static struct ogrjoin_live_counts counts_of(struct ogrjoin_live *live)
     return counts;
 }
 
-/* --- what is counted -------------------------------------------------------
- */
+/* --- counts --------------------------------------------------------------- */
 
 TEST(counts)
 {

@@ -322,7 +322,7 @@ static void make_layer(const char *shapes, int n, const char *type)
 /* ---- a run ---------------------------------------------------------------
  */
 
-static int screen, nowhere; /* where the output of stdout goes */
+static int screen, nowhere; /* descriptors: original stdout, /dev/null */
 static char message[1024];  /* first error message; "": none */
 static int n_told;          /* number of errors that GDAL's handler received */
 
@@ -499,8 +499,7 @@ static struct answer run_line(const char *line, int64_t n, int alone)
     return a;
 }
 
-/* ---- all of it -----------------------------------------------------------
- */
+/* ---- the tests ----------------------------------------------------------- */
 
 static struct
 {

@@ -532,8 +532,7 @@ TEST(ties)
     ck_assert_int_eq(m.n_pairs, 50);
 }
 
-/* --- the same whatever the way --------------------------------------------
- */
+/* --- threads and batches -------------------------------------------------- */
 
 TEST_LOOP(threads_and_batches, 0, 2)
 {

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from .._scan import extension_of
 
-RADIUS = 6371008.7714  # of the sphere, metres
+RADIUS = 6371008.7714  # radius of the sphere, metres
 MOST = 1e150  # OJ_FLAT_MOST: the largest coordinate that joins accept
 
 # Distances and coordinates are computed with relative errors of a few 2^-53.
@@ -19,7 +19,7 @@ _OF_DISTANCE = 2.0**-40
 _OF_COORDINATES = 2.0**-43
 _DEGREES = 1e-9  # 0.1 mm: more than the errors of sines and cosines here
 
-_KNOWN_TYPES = 7  # greatest shapely type id that is read here; curves have greater ones
+_KNOWN_TYPES = 7  # greatest shapely type id that is read here; curves have greater ids
 
 
 def is_nowhere(boxes: Any) -> Any:

@@ -33,7 +33,7 @@ TILE_ROWS = 1_000_000
 # index, and buffers of the reader.
 _MEMORY_OF_PAGES = 4
 _RUN = 1000  # consecutive input rows that share a reach (nearest without max_distance)
-_MUCH = 1.3  # copies of a byte of the join side from which a warning is printed
+_MUCH = 1.3  # from this number of copies per byte of the join side on, a warning is printed
 
 
 class Explanation(NamedTuple):
@@ -113,10 +113,9 @@ class FilesPlan:
         return _boxes.widened(self.right.box, 0.0, self.job.metric)
 
     def _meeting(self, reach: Any, tile_of: Any, n_tiles: int) -> list[Any]:
-        """For each tile, the row groups of the join side that meet one of its reaches,
-        ascending.  tile_of: the tile of each reach.  A tile has several reaches (of
-        row groups or runs of rows): a run of a space-filling curve fills little of
-        the box around it."""
+        """For each tile, the row groups of the join side that intersect one of its reaches,
+        ascending. tile_of: the tile of each reach. A tile has several reaches (of row groups or
+        runs of rows): a run of a space-filling curve fills little of the box around it."""
         group, at = tiles_of_rows(self._right_boxes, reach, self.job.metric)
         n = max(1, len(self.right))
         tile, group = np.divmod(np.unique(tile_of[at] * n + group), n)
@@ -288,7 +287,7 @@ def _end_process_that_imports() -> None:
         raise SystemExit(1)
 
 
-_work: tuple[FilesPlan, ParquetOutput, bool] | None = None  # of a worker process
+_work: tuple[FilesPlan, ParquetOutput, bool] | None = None  # (plan, output, threads) of a worker process
 
 
 def _take_work(plan: FilesPlan, output: ParquetOutput, threads: bool, has_begun: Any) -> None:

@@ -30,7 +30,7 @@ MEMORY_OF_BYTES = 2  # memory of a join side per byte of its Arrow table
 _SAMPLE = 20_000  # rows of a sample: for the tree, and for bounds of nearest
 _RUN = 1000  # consecutive input rows that share a reach
 _MOST_PARTS = 4096
-_USELESS = 0.95  # cutting is given up when the largest part stays this large
+_USELESS = 0.95  # cutting ends if the largest part keeps at least this share of the join rows
 
 
 def _folder() -> str | None:
@@ -118,7 +118,7 @@ class SideRows:
         for rows in np.array_split(order, n):
             if len(rows):
                 table = _take(self, np.sort(rows), self.schema)
-                place = np.argsort(np.argsort(rows))  # of rows[i] in the table
+                place = np.argsort(np.argsort(rows))  # position of rows[i] in the table
                 made.extend(table.take(pa.array(place)).combine_chunks().to_batches())
         self.close()
         return made
@@ -151,8 +151,8 @@ class _Cut:
     """
 
     def __init__(self, job: TileJoin, mine: tuple[Any, Any, Any], n: int) -> None:
-        """mine: of the input rows the boxes, their numbers (None: ordered parts) and
-        their reaches."""
+        """mine: (boxes, row numbers, reaches) of the input rows; row numbers None: ordered
+        parts."""
         boxes, rows, reach = mine
         if rows is None:
             self.part = np.arange(len(boxes)) * n // max(1, len(boxes))
@@ -170,8 +170,8 @@ class _Cut:
         self._metric = job.metric
 
     def copies(self, boxes: Any, only: int | None = None) -> tuple[Any, Any]:
-        """Pairs (row, part): the parts that the join rows of these boxes are copied to,
-        ascending by row.  only: of this part."""
+        """Pairs (row, part), ascending by row: the parts to which the join rows with these
+        boxes are copied. only: pairs of this part alone."""
         mine = np.arange(len(self.reach)) if only is None else np.flatnonzero(self.part_of == only)
         row, at = tiles_of_rows(boxes, self.reach[mine], self._metric, 1)
         key = np.unique(row * self.n + self.part_of[mine[at]])

@@ -38,7 +38,7 @@ _REFUSED = {
     "right_layer": "a side is a table",
 }
 _IN_TILE = {"right": "inner", "full": "left"}
-# Settings that decide which pairs are found; the others are about the rows.
+# Settings that decide which pairs are found; all other settings affect the rows only.
 _OF_PAIRS = """
     op exclude exclude_self unordered unordered_pairs exclude_same_geometry backend
     threads gpus gpu_memory similar min_similarity vector max_difference norm measure
@@ -153,7 +153,7 @@ class TileJoin:
             if ROW in schema.names:
                 raise InvalidError(f"the {which} side has a column {ROW}: rename it")
 
-    # ---- what rows look like -----------------------------------------------
+    # ---- columns and numbers of rows ----------------------------------------
 
     @property
     def left_rows(self) -> Any:
@@ -282,7 +282,7 @@ class TileJoin:
         """left_boxes() widened by the maximum distance, or by bounds if these are less."""
         at_right = self._options.get("join_max_distance_field") is not None
         distance = 0.0 if at_right else self._distances(table, "max_distance_field", self._distance)
-        distance = np.nan_to_num(distance, nan=0.0, posinf=np.inf)  # as 0, see widened()
+        distance = np.nan_to_num(distance, nan=0.0, posinf=np.inf)  # NaN counts as 0, see widened()
         return _boxes.widened(boxes, np.fmin(distance, bounds), self.metric)
 
     def right_boxes(self, table: Any) -> Any:
@@ -335,7 +335,7 @@ class TileJoin:
         return np.unique(np.asarray(column.drop_null()))
 
     def _pairs_of(self, left: Any, right: Any, **changes: Any) -> Joined:
-        """All pairs: the column ROW of the input, and the columns named by changes."""
+        """All pairs: with the column ROW of the input, and the columns that `changes` requests."""
         kept = {name: v for name, v in self._options.items() if name in _OF_PAIRS}
         one = TileJoin.__new__(TileJoin)
         one.__dict__.update(self.__dict__, _options=kept)

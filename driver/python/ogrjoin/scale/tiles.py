@@ -96,7 +96,7 @@ class Tiles:
             width, height = boxes[:, 2] - boxes[:, 0], boxes[:, 3] - boxes[:, 1]
         are_points = not (width != 0).any() and not (height != 0).any()  # they fit anywhere
         node = np.zeros(len(boxes), dtype=np.int64)
-        # Of the rows that go on: their numbers and nodes.
+        # Row numbers and current nodes of the rows that have not reached their leaf yet.
         going, here = np.arange(len(boxes)), np.zeros(len(boxes), dtype=np.int64)
         x, y = at[:, 0].copy(), at[:, 1].copy()
         while len(going):
@@ -125,7 +125,7 @@ class Tiles:
 
 
 def by_tile(tiles: Any) -> Any:
-    """The order of rows by tile, those of a tile in their order."""
+    """Row numbers sorted by tile; the rows of a tile keep their order."""
     tiles = np.asarray(tiles)
     # numpy sorts numbers of 16 bits by digits: ten times as fast
     if len(tiles) and 0 <= tiles.min() and tiles.max() < 1 << 15:
@@ -134,7 +134,7 @@ def by_tile(tiles: Any) -> Any:
 
 
 def reaches(tiles: Any, boxes: Any, n_tiles: int) -> Any:
-    """[n_tiles, 4]: the box around all boxes of a tile; NaN: it has none.  tiles[i] is
+    """[n_tiles, 4]: the box around all boxes of a tile; NaN: the tile has no box. tiles[i] is
     the tile of boxes[i], which is the box of a row or the reach of several rows."""
     made = np.full((n_tiles, 4), np.nan)
     has_place = ~_boxes.is_nowhere(boxes)
