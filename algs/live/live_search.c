@@ -512,8 +512,10 @@ static oj_status search_ordered_row(int64_t i, int thread, void *user,
     prefetch_row(p, i + ROWS_AHEAD);
     OJ_TRY(search_row(s, &p->order.point[i], err));
     if (s->n_out - first > INT32_MAX)
-        return oj_fail(err, OJ_ERR_LIMIT, "a row has more than %d pairs",
-                       INT32_MAX);
+        return oj_fail(err, OJ_ERR_LIMIT,
+                       "row %lld has more than %d pairs: set a smaller "
+                       "max_distance, or k",
+                       (long long)row, INT32_MAX);
     p->place[row] =
         (struct row_place){first, (int32_t)(s->n_out - first), thread};
     if (p->query->max_pairs > 0 &&
