@@ -1,24 +1,24 @@
 #!/usr/bin/env python3
-"""Pictures of the sample city and of what joins have found in it.
+"""Draws pictures of the sample city and of the results of joins.
 
     draw_city.py map OUT.png JOINED LOTS STREETS LAND [WIDTH_FT]
     draw_city.py zones OUT.png TOTALS LOTS LAND
     draw_city.py shops OUT.png SHOPS LOTS STREETS LAND [WIDTH_FT]
     draw_city.py fleet OUT.png FOLDER LOTS STREETS LAND [WIDTH_FT]
 
-JOINED is what ogrjoin wrote of the nearest lot of each pickup: use_code, land_use,
+JOINED is a join of each pickup with its nearest lot: use_code, land_use,
 hour and join_distance. The map shows a window of WIDTH_FT (12,600) around the
 middle of all pickups; the panel beside it counts all of them.
 
-TOTALS is what -agg "count, mean(fare)" wrote: zones with count and mean_fare. A
-zone is the darker the more pickups it has per acre; the two numbers stand on it.
+TOTALS is the output of -agg "count, mean(fare)": zones with count and mean_fare. A
+zone is the darker the more pickups it has per acre; both numbers are drawn on it.
 
-SHOPS is what -one_to_one -geometry connection wrote of places_a and places_b, with
-what neither matched as layers a_only and b_only. The window is WIDTH_FT (1,500).
+SHOPS is the output of -one_to_one -geometry connection for places_a and places_b, with
+unmatched places in the layers a_only and b_only. The window is WIDTH_FT (1,500).
 
-FOLDER is that of samples/fleet.c: fences.csv, reports.csv and events.csv. The window
-of WIDTH_FT (11,000) is around the fences. The way of the vehicle with the most events
-is drawn in its own colour.
+FOLDER is the output of samples/fleet.c: fences.csv, reports.csv and events.csv. The window
+of WIDTH_FT (11,000) is around the fences. The path of the vehicle with the most events
+has a colour of its own.
 
 Python with GDAL and Qt is needed (Debian: python3-gdal, python3-pyqt5).
 """

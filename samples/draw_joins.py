@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Pictures of three joins, each with what it has found in a small made layer.
+"""Draws pictures of three joins of small generated layers, each with its result.
 
     draw_joins.py along|time|covered OUT.png [OGRJOIN]
 

@@ -1,17 +1,17 @@
-/* A fleet that drives over the sample city.  While it drives, events are found:
- * which vehicle has entered or left which of four places.  A kept index of all
- * vehicles answers which three of them are nearest to each place.
+/* Simulates a fleet that drives over the sample city.  Events are found in each
+ * step: which vehicle has entered or left which of four places.  A kept index
+ * of all vehicles finds the three vehicles nearest to each place.
  *
  *   fleet [-vehicles 60] [-steps 240] [-avenues 15] [-streets 84] [FOLDER]
  *
- * A step is ten seconds.  In FOLDER, if it is given, are then
+ * A step is ten seconds.  If FOLDER is given, these files are written to it:
  *   fences.csv   name, WKT
  *   reports.csv  step, vehicle, x, y              in the order of reading
  *   events.csv   step, vehicle, event, name, x, y
  *   nearest.csv  step, name, vehicle, distance    in feet, nearest first
- * in the city's coordinates (EPSG:2263), without FOLDER nothing is written. The
- * last line has the greatest memory until step 100 and until the end: a million
- * vehicles and any number of steps take no more than 100 steps.
+ * Coordinates are those of the city (EPSG:2263).  The last line of output has
+ * the maximum memory until step 100 and until the end: for a million vehicles,
+ * memory does not grow after 100 steps.
  * samples/draw_city.py draws the first three. */
 #include "city.h"
 
@@ -243,7 +243,7 @@ static struct ogrjoin_events *open_events(const struct fleet *fleet)
 /* ---- the nearest vehicles --------------------------------------------------
  */
 
-/* All vehicles, and what is asked of them. */
+/* The index of all vehicles, and the settings and places of the join. */
 struct nearest
 {
     struct ogrjoin_live *live;

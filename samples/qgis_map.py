@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A join as a layer of QGIS: loads it, colours it by a joined attribute and
-draws a map, without a screen.
+"""Loads a join as a layer of QGIS, colours it by a joined attribute and draws a map,
+without a screen.
 
     qgis_map.py OUT.png JOIN FIELD [LAYER below ...]
 

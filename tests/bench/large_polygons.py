@@ -1,13 +1,13 @@
 #!/usr/bin/python3
-"""Points in large polygons, one thread, in memory: the library's cpu backend
-against its backend of prepared GEOS geometries, by oj_bench; answers are the same.
+"""Measures points in large polygons, in memory and on one thread, by oj_bench: the backend
+cpu and the backend with prepared GEOS geometries, whose answers must be equal.
 
 usage: large_polygons.py OJ_BENCH DATA FOLDER [REPEATS]
 
 DATA holds world.gpkg (ne10m_countries), geonames_cities.vrt and torture.gpkg; their
 raw arrays are written to FOLDER. Cases: the cities in the countries, and a million
 random points (fixed seed) in the envelope of the largest polygon of torture.gpkg.
-Exit codes: 0, 1 an error or another answer, 77 no data. Debian's numpy and GDAL.
+Exit codes: 0; 1: an error or different answers; 77: no data. Needs Debian's numpy and GDAL.
 """
 
 import os

@@ -5,19 +5,19 @@ usage: mutants.py TREE WORK [options]
 
 Builds the source tree TREE below the empty folder WORK, runs its tests once, and
 then N times with a line changed at random: a comparison, an operator, a number,
-a truth value or a condition is another one, or a statement is missing. A change
-that does not compile, or that leaves the object file as it was, is drawn anew.
-A change is caught where a test fails, crashes, or takes ten times as long as
-without it. Every job has a copy of the build, mounted where it was built; that
-takes Linux, unshare and some 300 MB a job.
+a truth value or a condition is replaced, or a statement is removed. A change that
+does not compile, or that does not alter the object file, is replaced by another. A
+change is caught if a test fails, crashes, or takes ten times as long as without it.
+Every job has a copy of the build, mounted where it was built; this needs Linux,
+unshare and some 300 MB per job.
 
   --n N          changes (300)
   --seed S       seed of the draw (1)
-  --jobs J       copies at work at once (all processors)
+  --jobs J       number of copies that work at a time (all processors)
   --slowest T    leave out tests that take longer than T seconds (5)
   --only REGEX   change files whose path matches (all C sources and headers of
                  algs, driver and flatten)
-  --options ...  of cmake, in one word (-DOGRJOIN_CUDA=OFF)
+  --options ...  options of cmake, in one word (-DOGRJOIN_CUDA=OFF)
 
 Prints a line for each change, and how many of them were caught.
 """

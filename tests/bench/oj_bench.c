@@ -1,5 +1,5 @@
-/* oj_bench: times a join of layers in memory, without OGR, and proves what it
- * answered. Prints lines of the forms
+/* oj_bench: measures a join of layers in memory, without OGR, and checks its
+ * answer. Prints lines of the forms
  *   LAYERS data=.. input=.. n=.. layer=.. features=.. vertices=..
  *   RESULT op=.. backend=.. n=.. phase=.. wall_ms=.. cpu_ms=..
  *   WORK threads=.. candidates=.. undecided=.. index_mb=.. peak_rss_mb=..

@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
-"""Random command lines: the same for every program that is given the same seed.
+"""Runs random command lines; equal seeds give equal lines for every program.
 
 usage: random_commands.py SEED N FOLDER BUILD [OLD]
 
 Runs N lines with the programs of the build folder BUILD (ogrjoin, ogr_JOIN.so),
 each in a folder of its own below FOLDER: FOLDER/0000, FOLDER/0001, ... In it are
-  commands      what was run, one command a line
-  exit          the exit code of each
+  commands      the commands, one per line
+  exit          the exit code of each command
   1.out, 1.err  standard output and error of the first command
-  1.info        standard output in place of 1.out where it is an answer (ogrinfo)
-and what the commands wrote. Small input layers are made in FOLDER/inputs by
-ogr2ogr, unless that folder is there. against.sh compares two such folders.
-With OLD, another build folder, no line has an option, a join, a backend or a
-rule that the help of the program there does not name.
+  1.info        standard output in place of 1.out if it is an answer (ogrinfo)
+and the files that the commands wrote. Small input layers are made in FOLDER/inputs
+by ogr2ogr, unless that folder exists. against.sh compares two such folders. With
+OLD, another build folder, no line has an option, a join, a backend or a rule that
+the help of the old program does not name.
 
 Every option of "ogrjoin --help" must have values in OPTIONS, with every choice
 that the help names; so must the joins, backends and rules. If not, nothing is

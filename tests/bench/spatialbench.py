@@ -1,24 +1,23 @@
 #!/usr/bin/env python3
-"""Two queries of Apache's SpatialBench in Python, beside its peers:
+"""Measures two queries of Apache's SpatialBench in Python, by ogrjoin and other packages:
 
-  q8   buildings within 0.0045 of each trip's start: counts of the 100 first
+  q8   buildings within 0.0045 of each trip's start: counts of the first 100
   q12  the 5 nearest buildings of each: averages of the 100 farthest trips
 
     spatialbench.py [--turns N] [--scale N] [--answers DIR] FOLDER [PEER...]
 
-FOLDER     the tables: made by spatialbench-cli (PyPI) where they are not there;
+FOLDER     the tables; spatialbench-cli (PyPI) makes them if they do not exist;
            without it the script is skipped, exit code 77
 --scale    1 (default): 6,000,000 trips and 20,000 buildings; 10: ten times that
---turns    of each, the median counts (default 3)
+--turns    runs of each, of which the median counts (default 3)
 --answers  the published answers, answer_q8.csv and answer_q12.csv of scale 1
 PEER       ogrjoin, batches (of ogrjoin), pycanopy, sedonadb (default: those that are
            installed; sedonadb takes minutes for q12)
 
-Each run is a process of its own with one thread. Processor seconds from the
-tables in memory to the answer, and of the whole process with reading; its peak
-memory, and what of it came after the tables were there. Where answers differ, of
-all rows, by more than 1e-9 relative, or from the published ones by 1e-6, the exit
-code is 1.
+Each run is a process of its own with one thread. Prints the processor seconds from the
+tables in memory to the answer, and those of the whole process with reading; its peak
+memory, and the increase after the tables were read. If answers differ in any row by more
+than 1e-9 relative, or from the published ones by more than 1e-6, the exit code is 1.
 """
 
 import argparse

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""The queries of Apache's SpatialBench but Q5 (hulls), each beside its peers.
+"""Measures the queries of Apache's SpatialBench except Q5 (hulls), by ogrjoin and other
+packages.
 
   q1   trips that start near a place, with their distance
   q2   trips that start in a county                   (zones)
   q3   trips that start near a box, by months
   q4   zones of the 1,000 trips with the highest tips (zones)
-  q6   zones that meet a box, with means of their trips (zones)
+  q6   zones that intersect a box, with means of their trips (zones)
   q7   length of each trip beside the distance of its ends
   q8   buildings near each trip's start
-  q9   pairs of buildings that meet, with their common area
+  q9   pairs of buildings that intersect, with their common area
   q10  all zones, with means of their trips           (zones)
   q11  trips that end in another zone                 (zones)
   q12  means of the distances to the 5 nearest buildings
@@ -17,12 +18,12 @@
                         [--threads N,..] FOLDER [PEER...]
 
 FOLDER     the tables trip and building of scale 1, made by spatialbench-cli (PyPI)
-           where they are not there; without it the script is skipped, exit code 77.
+           if they do not exist; without it the script is skipped, exit code 77.
            The published zones need files of Overture Maps; a table of 150,000 other
            zones is made here: 2,000 large ones and 148,000 small ones that cover all
            trips, with wavy borders of 32 to 64 vertices
---turns    of each, the least counts (default 3)
---trips    only the first N trips; answers are then not compared with the published
+--turns    runs of each, of which the fastest counts (default 3)
+--trips    only the first N trips; answers are then not compared with the published ones
 --answers  the published answers: answer_q8.csv, answer_q9.csv, answer_q12.csv
 --queries  some of them: q1,q8 (default: all)
 --threads  numbers of threads (default 1,2)
@@ -30,11 +31,10 @@ PEER       ogrjoin, sedonadb, duckdb, pycanopy (default: those that are installe
            duckdb needs its extension spatial; pycanopy has q4, q8, q10, q11, q12)
 
 Each query of ogrjoin is one or two calls of join() or pairs(); months and means of
-rows are made by pyarrow.  Each run is a process of its own.  Processor
+rows are made by pyarrow.  Each run is a process of its own.  Prints processor
 seconds from the tables in memory to all rows of the answer, the peak memory, and the
-load of the machine.  All rows are compared, not the first 100: keys are equal, and
-values within 1e-9 relative (published ones 1e-6).  Where they differ, the exit code
-is 1.
+load of the machine.  All rows are compared, not the first 100: keys must be equal, and
+values within 1e-9 relative (published ones 1e-6); otherwise the exit code is 1.
 """
 
 import importlib

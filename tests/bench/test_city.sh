@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The five joins of the generated city, whose answers are known from other
-# programs, GEOS, PostGIS and Boost among them; a sample of rows is compared
-# with GEOS as well. The city is made once and kept.
+# Tests five joins of the generated city. Other programs, among them GEOS,
+# PostGIS and Boost, have found the expected answers; a sample of rows is also
+# compared with GEOS. The city is made once and kept.
 # usage: test_city.sh OJ_BENCH CITYGEN FOLDER S|M|L [OPTIONS OF OJ_BENCH...]
 set -uo pipefail
 bench=$1 generator=$2 folder=$3 size=$4

@@ -156,7 +156,8 @@ class Said:
 
 
 def refuses(name, says=(), update=False):
-    """The name does not open, with one line of error that holds every word."""
+    """Checks that the name does not open, and that there is one error message, which contains
+    every word of says."""
     with Said() as said:
         flags = gdal.OF_VECTOR | (gdal.OF_UPDATE if update else gdal.OF_READONLY)
         dataset = gdal.OpenEx(name, flags | gdal.OF_VERBOSE_ERROR)

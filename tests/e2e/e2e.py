@@ -139,8 +139,8 @@ def listing(folder="."):
 
 
 def fails(*words, says=(), rc=1, cwd=None, env=None, op=True):
-    """One line, beginning with ERROR, holding every word of says; nothing on
-    stdout; nothing left behind, nothing changed."""
+    """Checks that the command fails with one line on stderr that begins with ERROR and contains
+    every word of says, prints nothing on stdout, and leaves all files unchanged."""
     before = listing(cwd or ".")
     words = (["-op", "nearest"] if op else []) + list(words)
     r = run(*words, cwd=cwd, env=env)

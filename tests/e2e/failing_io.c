@@ -1,15 +1,16 @@
-/* Put before the C library by LD_PRELOAD: the n-th call that changes a file
- * below a folder fails, once or from there on, as on a broken or full disk.
+/* Loaded before the C library by LD_PRELOAD: the n-th call that changes a file
+ * below a folder fails, alone or with all later ones, as on a broken or full
+ * disk.
  *
- *  FAILING_FOLDER  the folder, absolute; a path or descriptor counts that lies
- *                  in it
+ *  FAILING_FOLDER  the folder, absolute; only paths and descriptors in it
+ *                  count
  *  FAILING_CALL    pwrite, write, fwrite, fsync, ftruncate, open, rename,
- *                  unlink: which calls count; fwrite stands for fclose, too,
- *                  unlink for unlinkat
- *  FAILING_N       which one fails; 0: none
+ *                  unlink: the calls that count; fwrite includes fclose,
+ *                  unlink includes unlinkat
+ *  FAILING_N       number of the call that fails; 0: none
  *  FAILING_ERRNO   its errno
- *  FAILING_STICKY  set: and all that follow
- *  FAILING_COUNT   a file that gets the number of calls, at the end
+ *  FAILING_STICKY  set: all later calls fail, too
+ *  FAILING_COUNT   file to which the number of calls is written at the end
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

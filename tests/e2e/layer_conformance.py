@@ -242,7 +242,7 @@ def check_indexes(a):
 
 
 def literal(feature, i):
-    """The value of a field as it stands in SQL, or None."""
+    """Returns the value of a field as an SQL literal, or None."""
     if not feature.IsFieldSetAndNotNull(i):
         return None
     value = feature.GetField(i)

@@ -1,5 +1,5 @@
 """Joins by equal fields alone (-op attributes): tables with and without geometry,
-against every pair asked one by one."""
+compared with a plain test of every pair."""
 
 from e2e import *
 

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Points as arrays of CuPy or PyTorch on a GPU, and the lots of nycgen: the time
-of a join by the device's clock, what crosses the bus meanwhile (counted by
-CUPTI), and the counts and sums of tests/bench/nycgen.h.
+"""Joins points in arrays of CuPy or PyTorch on a GPU with the lots of nycgen: prints the
+time of a join by the device's clock and the bytes copied meanwhile (counted by CUPTI),
+and checks the counts and sums of tests/bench/nycgen.h.
 
     resident_arrays.py [N [OJ_BENCH]]     PYTHONPATH: folder of ogrjoin
 
-N: points (170,000,000). OJ_BENCH: that program of a build with tests, whose own
-resident times are printed beside.
+N: points (170,000,000). OJ_BENCH: the program oj_bench of a build with tests; its times
+of resident points are printed, too.
 """
 
 import ctypes
