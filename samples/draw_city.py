@@ -67,7 +67,7 @@ def shade(colour, alpha):
 
 
 def mix(a, b, share):
-    """Opaque: share of b."""
+    """Mixes two opaque colours; share: that of b."""
     pairs = zip(QColor(a).getRgb()[:3], QColor(b).getRgb()[:3])
     return QColor(*(round(x + (y - x) * share) for x, y in pairs))
 
@@ -94,7 +94,7 @@ class Picture:
         return QPointF((x - self.x0) / self.feet, (self.y1 - y) / self.feet)
 
     def path(self, shape):
-        """All rings or lines of a geometry."""
+        """Returns all rings or lines of a geometry as a path."""
         path = QPainterPath()
         for i in range(shape.GetGeometryCount()):
             path.addPath(self.path(shape.GetGeometryRef(i)))
@@ -221,7 +221,7 @@ def draw_scale(picture, x, y):
 
 
 def draw_legend(picture, x, x1, y, pickups):
-    """One row for each use: name, bar, share."""
+    """Draws one row for each use: name, bar, share."""
     picture.text(x, y, 16, "Land use of the nearest lot", bold=True)
     y += 30
     most = max(1, *pickups.by_use[1:])
@@ -239,7 +239,7 @@ def draw_legend(picture, x, x1, y, pickups):
 
 
 def draw_hours(picture, x, x1, y, pickups):
-    """Stacked bars, one for each hour."""
+    """Draws stacked bars, one for each hour."""
     height, step = 190, (x1 - x) / 24
     picture.text(x, y, 16, "Pickups by hour of the day", bold=True)
     y += 22 + height
@@ -347,7 +347,7 @@ def draw_zones(out, totals, lots, land):
 # --- the shops of two maps ----------------------------------------------------------
 
 SHOPS_WIDTH, SHOPS_HEIGHT, HEAD = 1100, 760, 92
-SIDES = ("#1f6fb4", "#d9641a")  # of map a and of map b
+SIDES = ("#1f6fb4", "#d9641a")  # colours of map a and of map b
 PAIR, WRONG = "#2a3138", "#d3122f"
 
 

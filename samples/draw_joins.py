@@ -30,7 +30,7 @@ CRS = {"type": "name", "properties": {"name": "urn:ogc:def:crs:EPSG::32631"}}
 
 
 def write(path, kind, rows):
-    """A GeoJSON of (coordinates, attributes)."""
+    """Writes rows of (coordinates, attributes) as GeoJSON."""
     features = [
         {"type": "Feature", "properties": values,
          "geometry": {"type": kind, "coordinates": coordinates}}
@@ -177,7 +177,7 @@ def main():
     drawn = {"along": draw_along, "time": draw_time, "covered": draw_covered}
     if len(sys.argv) not in (3, 4) or sys.argv[1] not in drawn:
         sys.exit(__doc__)
-    app = drawing.QGuiApplication(sys.argv[:1])  # fonts need it
+    app = drawing.QGuiApplication(sys.argv[:1])  # fonts need an application
     command = sys.argv[3] if len(sys.argv) == 4 else os.environ.get("OGRJOIN", "ogrjoin")
     with tempfile.TemporaryDirectory() as folder:
         drawn[sys.argv[1]](command, folder, os.path.abspath(sys.argv[2]))

@@ -65,13 +65,13 @@ def make_city(n_points, side):
     subprocess.run(
         [os.environ["MAKE_CITY"], "-f", "GPKG", "-avenues", str(side), "-streets",
          str(side), "-pickups", str(n_points), "city"], check=True, capture_output=True)
-    # As QGIS makes them: with an index.
+    # Layers with a spatial index, as QGIS makes them.
     for name in ("pickups", "lots", "zones", "streets"):
         subprocess.run(["ogr2ogr", f"{name}.gpkg", f"city/{name}.gpkg"], check=True)
 
 
 def measure(algorithm, parameters, repeats, extension):
-    """Seconds and CPU seconds: medians."""
+    """Returns the medians of wall-clock and CPU seconds."""
     outputs = [f"o{i}.{extension}" for i in range(repeats)]
     jobs = [(algorithm, {**parameters, "OUTPUT": output}) for output in outputs]
     answers = headless_qgis.results(jobs, limit_s=LIMIT_S)

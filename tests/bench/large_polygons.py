@@ -60,7 +60,7 @@ def save_points(folder, xy):
 
 
 def shapes(path, name=None):
-    """The geometries of one layer, or of all."""
+    """Returns the geometries of one layer, or of all layers."""
     dataset = ogr.Open(path)
     layers = [dataset.GetLayer(name)] if name else list(dataset)
     return [f.GetGeometryRef().Clone() for layer in layers for f in layer if f.GetGeometryRef() is not None]

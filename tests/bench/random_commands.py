@@ -31,10 +31,10 @@ import subprocess
 import sys
 
 HANG_S = 120  # a command that takes longer is ended and has no exit code
-X0, Y0, SIZE = 980000, 200000, 400  # where the layers lie, in feet (EPSG:2263)
+X0, Y0, SIZE = 980000, 200000, 400  # origin and extent of the layers in feet (EPSG:2263)
 ENVIRONMENT = {
     "LC_ALL": "C.UTF-8",
-    "OGR_CURRENT_DATE": "2000-01-01T00:00:00.000Z",  # of GeoPackage
+    "OGR_CURRENT_DATE": "2000-01-01T00:00:00.000Z",  # time stamps of GeoPackage
     "OGR_SQLITE_SYNCHRONOUS": "OFF",
 }
 
@@ -429,7 +429,7 @@ OPTIONS = {
     "json_summary": (0.4, ["summary.json"], always),
     "help": (0, [""], always),
 }  # fmt: skip
-PRIVATE = ("formats", "version", "config")  # GDAL's own, in the last kind of line
+PRIVATE = ("formats", "version", "config")  # options of GDAL, in the last kind of line
 
 # Destinations: name, words.
 DESTINATIONS = (
@@ -733,7 +733,7 @@ def run(folder, commands, build):
         file.write(" ".join(map(str, codes)) + "\n")
     # Dates of the run: of the last change in DBF, of the tables of SpatiaLite.
     for path in glob.glob(f"{folder}/*.dbf") + glob.glob(f"{folder}/*.sqlite"):
-        if os.path.isdir(path):  # of a format whose datasets are folders
+        if os.path.isdir(path):  # a format whose datasets are folders
             continue
         with open(path, "r+b") as file:
             content = file.read()

@@ -59,14 +59,14 @@ from spatialbench import (
 
 QUERIES = ["q1", "q2", "q3", "q4", "q6", "q7", "q8", "q9", "q10", "q11", "q12"]
 PEERS = ["ogrjoin", "sedonadb", "duckdb", "pycanopy"]
-IMPORTS = {  # what a run imports before it is timed
+IMPORTS = {  # modules imported before a run is timed
     "ogrjoin": ["ogrjoin", "ogrjoin._join", "shapely", "pyarrow.compute"],
     "sedonadb": ["sedonadb"],
     "duckdb": ["duckdb"],
     "pycanopy": ["pycanopy", "polars", "pyarrow.compute"],
 }
 PYCANOPY_HAS = {"q4", "q8", "q10", "q11", "q12"}
-PUBLISHED = {"q8": 1, "q9": 2, "q12": 1}  # and their numbers of keys
+PUBLISHED = {"q8": 1, "q9": 2, "q12": 1}  # number of keys of each published query
 SHOWN = 100
 PLACE = "POINT (-111.7610 34.8697)"
 NEAR_BOX = (-111.9060, 34.7347, -111.6160, 35.0047)

@@ -25,7 +25,7 @@ def name_of(*words):
 
 
 def spec_file(path, *words, line=None, **more):
-    """The same as a file."""
+    """Writes a specification file with these words; returns its path."""
     content = {
         "type": "ogrjoin",
         "command_line": shlex.join(map(str, words)) if line is None else line,

@@ -30,7 +30,7 @@ DATA = os.environ.get("OGRJOIN_TEST_DATA") or os.path.join(
     HERE, "..", "..", "..", "shared", "data"
 )
 IS_LONG = os.environ.get("OGRJOIN_TEST_LONG", "0") not in ("", "0")
-HANG_S = 120  # ends what hangs; nothing is timed
+HANG_S = 120  # time limit of a hanging command; no test depends on speed
 
 
 class Skip(Exception):
@@ -110,12 +110,12 @@ def finish(process):
 
 
 def run(*words, **how):
-    """Whatever the outcome."""
+    """Runs the command; any exit code is accepted."""
     return finish(start(*words, **how))
 
 
 def succeeds(*words, **how):
-    """Must end with 0, and without errors."""
+    """Runs the command, which must end with 0 and without error messages."""
     r = run(*words, **how)
     true(r.rc == 0 and "ERROR" not in r.err, f"should succeed: {r}")
     return r
@@ -466,7 +466,7 @@ def main(scope):
         except Skip as why:
             skipped += 1
             print(f"skipped {name}: {why}", flush=True)
-        except Exception:  # the other checks are still worth a run
+        except Exception:  # the other checks still run
             failed.append(name)
             print(f"FAILED  {name}\n{traceback.format_exc()}", flush=True)
         finally:

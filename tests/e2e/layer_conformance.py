@@ -24,7 +24,7 @@ def errors_expected():
 
 
 def address(thing):
-    """Which object of GDAL's it stands for."""
+    """Returns the address of the GDAL object that a Python object wraps."""
     return int(thing.this) if thing is not None else 0
 
 
@@ -123,7 +123,7 @@ def check_references(name):
     defn = layer.GetLayerDefn()
     features_of(layer)
     layer.ResetReading()
-    before = defn.GetReferenceCount()  # with what the layer needs
+    before = defn.GetReferenceCount()  # including the references of the layer
     kept = layer.GetNextFeature()
     n = len(list(iter(layer.GetNextFeature, None)))
     same(defn.GetReferenceCount(), before + (kept is not None), f"references after {n} rows")
@@ -483,7 +483,7 @@ def check_threads(a, n_threads, n_loops):
 
 
 def conforms(name, is_writable=False, n_threads=4, n_loops=4):
-    """How many rows it has."""
+    """Runs all checks on a dataset; returns the number of rows of its layer."""
     with Said() as said:
         dataset = gdal.OpenEx(name, gdal.OF_VECTOR | gdal.OF_VERBOSE_ERROR)
         true(dataset is not None and dataset.GetLayerCount() >= 1, f"{name}: {said.all}")

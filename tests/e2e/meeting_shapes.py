@@ -166,7 +166,7 @@ def all_kinds(seed, n=16):
 
 
 def pairs_of(path, left="id", right="jid"):
-    """(id, jid) of an output, in its order."""
+    """Returns the pairs (id, jid) of an output, in its order."""
     with open(path, encoding="utf-8", newline="") as file:
         return [(int(row[left]), int(row[right])) for row in csv.DictReader(file)]
 
@@ -180,7 +180,7 @@ def ask(a, b, *words, out="o.csv"):
 
 
 def expect(a, b, test):
-    """The pairs for which test says True."""
+    """Returns the pairs for which test() is true."""
     found = []
     for i, x in enumerate(a.shapes):
         for j, y in enumerate(b.shapes):

@@ -38,7 +38,7 @@ from qgis.PyQt.QtCore import QEventLoop, QVariant
 
 
 class Feedback(QgsProcessingFeedback):
-    """Remembers all that is said."""
+    """Collects all messages and percentages."""
 
     def __init__(self):
         super().__init__(False)
@@ -189,7 +189,7 @@ def main():
         os.environ["QGIS_PLUGINPATH"],
     ]
     answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what QGIS prints is no answer
+    os.dup2(2, 1)  # output of QGIS must not mix with the answers
     from processing.core.Processing import Processing
     from processing.core.ProcessingConfig import ProcessingConfig
 

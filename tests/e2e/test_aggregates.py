@@ -670,7 +670,7 @@ def check_integer_sums_that_do_not_fit():
     make("points.gpkg", big, [("n", ogr.OFTInteger64)], kind=ogr.wkbPoint)
     fails("-op", "contains", "-agg", "sum(n)", "out.gpkg", "zones.gpkg", "points.gpkg",
           says=["column 'sum_n'", "row 1, counted", "64 bits"], op=False)
-    for words in "mean(n)", "AVG(n)":  # SQL's name of it
+    for words in "mean(n)", "AVG(n)":  # the SQL name of mean
         aggregate("-overwrite", "-agg", words, "out.gpkg", "zones.gpkg", "points.gpkg")
         same(Layer("out.gpkg").column("mean_n"), [float(2**62)])
 

@@ -155,7 +155,7 @@ def check_names_from_elsewhere():
           says=["QGIS", "write points.gpkg, and -input_layer points"])
     fails("o.gpkg", points, f"{lots}|layername=lots", op=False, says="-join_layer lots")
     fails("o.gpkg", "/vsistdin/", lots, op=False, says="CSV:/vsistdin/")
-    # The sides first, as in GeoPandas.
+    # the sides before the destination, as in GeoPandas
     fails(points, lots, "o.gpkg", op=False, says=["o.gpkg", "the destination is the first"])
     error = fails("-overwrite", points, lots, "o.gpkg", op=False, says="o.gpkg")
     true("destination" not in error, error)

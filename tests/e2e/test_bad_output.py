@@ -39,7 +39,7 @@ def check_output_is_an_input():
 
 @once
 def check_reports_over_inputs():
-    """Side files are outputs, too."""
+    """Reports and summaries must not overwrite inputs either."""
     w = layers()
     for option in ("-json_summary", "-validate_report"):
         for target in ("points.gpkg", "lots.gpkg"):
@@ -152,7 +152,7 @@ def check_another_writer():
     other = sqlite3.connect("o.gpkg", isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     for words in (("-append",), ("-update", "-nln", "more")):
-        # GDAL waits a while for the other one.
+        # GDAL waits some time for the other program.
         fails(*words, "o.gpkg", *w, says=["locked", "another program writes to it"],
               env={"SQLITE_BUSY_TIMEOUT": "100"})
     other.execute("ROLLBACK")

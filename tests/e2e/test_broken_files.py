@@ -41,7 +41,7 @@ STATEMENTS = ("UPDATE t SET fid = -9223372036854775808 WHERE fid = 3",
 
 
 def make_source(r, path, driver, kind, n_rows):
-    """Every type of field, most values set."""
+    """Makes a layer with every type of field; most values are set."""
     suffix = r.choice(("", "", "Z", "M", "ZM"))
     example = random_shape(random.Random(1), kind, suffix, 2 + len(suffix))
     dataset = ogr.GetDriverByName(driver).CreateDataSource(path)
@@ -66,7 +66,7 @@ def make_source(r, path, driver, kind, n_rows):
         try:
             layer.CreateFeature(feature)
         except RuntimeError:
-            pass  # no driver takes it
+            pass  # no driver accepts the geometry
     dataset.CommitTransaction() if driver == "GPKG" else None
     return path
 
@@ -230,7 +230,7 @@ def compare(command, suffix, counts):
     counts[lane[0], gdal_way[0]] = counts.get((lane[0], gdal_way[0]), 0) + 1
     what = f"{lane[3]}: {lane[2][-300:]}\nand GDAL: {gdal_way[2][-300:]}"
     if lane[0] == 0 and gdal_way[0] == 1 and BOX[0] in command:
-        at = command.index(BOX[0])  # an index that is broken, not a row?
+        at = command.index(BOX[0])  # is the index damaged, and not a row?
         rest = ask(1, command[:at] + command[at + len(BOX):], suffix)
         true(rest[0] == 0, f"only the lane reads: {what}")
         return

@@ -34,7 +34,7 @@ def city():
 
 
 def places(name):
-    """{place_id: (x, y, trigrams)}"""
+    """Returns {place_id: (x, y, trigrams)}."""
     return {v["place_id"]: (*struct.unpack("<2d", wkb[5:21]), trigrams(v["name"]))
             for _, wkb, v in rows(name)}
 

@@ -33,7 +33,7 @@ def row_of(feature):
 
 
 def rest(layer, most=None):
-    """The next rows, most of them or all."""
+    """Returns the next rows: at most `most` of them, or all."""
     found = []
     while most is None or len(found) < most:
         feature = layer.GetNextFeature()
@@ -67,7 +67,7 @@ def by_index(layer):
 
 
 def by_fid(layer):
-    """A row by its FID before the others."""
+    """Reads one row by its FID, then all rows in order."""
     first = layer.GetNextFeature().GetFID()
     layer.ResetReading()
     return [row_of(layer.GetFeature(first)), *rest(layer)]
@@ -106,7 +106,7 @@ def move_first(path, by):
 
 
 def write_csv(path, field, places, squares=False):
-    """Points, or squares around them."""
+    """Writes points, or squares around them."""
     with open(path, "w", encoding="utf-8") as file:
         file.write(f"{field},WKT\n")
         for i, x in enumerate(places):
@@ -221,7 +221,7 @@ def check_database_is_held_for_the_unmatched():
     has their changes; with a rollback journal they wait."""
     for mode in ("wal", "delete"):
         words = ("-op", "within", "-how", "right", "-batch", 16, *sides())
-        zones_file(lco=["SPATIAL_INDEX=NO"])  # its triggers need GDAL's functions
+        zones_file(lco=["SPATIAL_INDEX=NO"])  # the triggers of the index call functions of GDAL
         wait_until_changes_show()
         dataset = opened(*words)
         expected = rest(dataset.GetLayer(0))

@@ -6,7 +6,7 @@ from dataset import *
 
 
 def conforms(*names, threads=4, loops=20 if IS_LONG else 4, is_writable=False):
-    time.sleep(0.1)  # files that are younger may have changed
+    time.sleep(0.1)  # a younger file may have changed within the tick of the clock
     return [layer_conformance.conforms(name, is_writable, threads, loops) for name in names]
 
 

@@ -119,7 +119,7 @@ def check_files():
 
 
 def check_an_output_is_no_source():
-    """A source of a source is a source."""
+    """The sources of a join that is a source are sources, too: none is overwritten."""
     pair = sides()
     before = listing()
     r = run("-op", "nearest", "-overwrite", pair[0], name_of("-op", "nearest", *pair), pair[1],

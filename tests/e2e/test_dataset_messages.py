@@ -35,7 +35,7 @@ def check_warnings_about_the_sides():
 
 
 def read_with_errors(name):
-    """(rows, errors, count as told)."""
+    """Returns (number of rows read, errors, number of rows that the layer reports)."""
     with Said() as said:
         dataset = gdal.OpenEx(name, gdal.OF_VECTOR)
         true(dataset is not None, f"opens: {name}: {said.all}")
@@ -70,7 +70,7 @@ def check_sums_that_do_not_fit():
         if numpy is not None and hasattr(layer, "GetArrowStreamAsNumPy"):
             try:
                 list(layer.GetArrowStreamAsNumPy())
-            except Exception as error:  # as the bindings have it
+            except Exception as error:  # the bindings raise it
                 said.all.append((gdal.CE_Failure, str(error)))
             true(said.errors, "the Arrow stream tells it")
 

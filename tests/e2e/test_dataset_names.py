@@ -161,7 +161,7 @@ def check_files():
     spec_file("x/not_relative.ogrjoin", "-op", "nearest", *pair, relative_paths_relative_to_this_file=False)
     same(rows("x/not_relative.ogrjoin"), expected)
     refuses(spec_file("x/lost.ogrjoin", "-op", "nearest", *pair), says="points.gpkg")
-    # Moved with its layers.
+    # the specification is moved together with its layers
     os.mkdir("moved")
     for path in (*pair, "a.ogrjoin"):
         shutil.copy(path, "moved")
@@ -205,7 +205,7 @@ def check_joins_in_files():
 
 
 def check_files_that_name_themselves():
-    """No end, but an error."""
+    """A specification that names itself gives an error."""
     pair = sides()
     refuses(spec_file("a.ogrjoin", "-op", "nearest", "a.ogrjoin", pair[1]))
     refuses(spec_file("a.ogrjoin", "-op", "nearest", pair[0], "a.ogrjoin"))

@@ -190,7 +190,7 @@ print('read', flush=True)
 
 
 def check_killed():
-    """Nothing stays behind."""
+    """A killed program leaves no files behind."""
     import signal
 
     name = endless("-op", "nearest")

@@ -11,7 +11,7 @@ def check_dwithin():
     a = Side("a.gpkg", all_kinds(12), "id")
     b = Side("b.gpkg", all_kinds(13), "jid")
     table = table_of(a, b)
-    for d in (0, 0.5, 1, 2.5, 5, 100):  # many pairs are just so far
+    for d in (0, 0.5, 1, 2.5, 5, 100):  # many pairs are at exactly these distances
         wanted = [p for p, found in table.items() if found <= d]
         got, _ = ask(a, b, "-op", "dwithin", "-max_distance", d)
         same_pairs(got, wanted, f"dwithin {d}", a, b)

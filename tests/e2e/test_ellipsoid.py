@@ -105,7 +105,7 @@ def check_distances_and_courses():
 
 
 def apart(p, q):
-    """Degrees along a great circle."""
+    """Returns the degrees between two places along a great circle."""
     (a, b), (c, d) = [[math.radians(v) for v in place] for place in (p, q)]
     h = math.sin((d - b) / 2) ** 2 + math.cos(b) * math.cos(d) * math.sin((c - a) / 2) ** 2
     return math.degrees(2 * math.asin(min(1.0, math.sqrt(h))))
@@ -210,7 +210,7 @@ def check_reach_is_included():
 
 
 def check_ways_agree():
-    """Threads, batches and tiles."""
+    """Threads, batches and tiles do not change the rows."""
     need_geodesics()
     places("a.gpkg", somewhere(400, 5))
     places("b.gpkg", somewhere(20000, 6), JOINED)

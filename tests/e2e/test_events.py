@@ -10,7 +10,7 @@ import threading
 from e2e import *
 
 FIELDS = (("id", ogr.OFTInteger), ("vehicle", ogr.OFTString), ("number", ogr.OFTInteger64))
-# Joins and what they are asked with.
+# Joins with their options.
 JOINS = """
 -op within
 -op intersects
@@ -170,7 +170,7 @@ def check_what_goes_with_events():
     same(list(found.fields), ["id", "event", "f", "fence"])
     true(0 < len(found.rows) and max(found.column("id")) < 200, "the rows of -where")
     same(found.kind, ogr.wkbPolygon)
-    # A column that is there already.
+    # A column whose name is in use already.
     make("event.gpkg", [("POINT (1 1)", {"event": "x"})], (("event", ogr.OFTString),), kind=ogr.wkbPoint)
     succeeds(*events("-op", "nearest", key="event"), "two.gpkg", "event.gpkg", "fences.gpkg")
     same(list(Layer("two.gpkg").fields)[:3], ["event", "event_2", "join_fid_2"])
@@ -261,7 +261,7 @@ def check_broken_states():
 
 
 def check_fids_that_repeat():
-    """A state names join features by FID."""
+    """Join FIDs that repeat are refused with -state, because a state identifies features by FID."""
     fences("fences.gpkg")
     make("left.gpkg", list(reports(60, 9)), FIELDS, kind=ogr.wkbPoint)
     twice = "SELECT 1 AS fid, fence, geom FROM fences"
@@ -639,7 +639,7 @@ def check_rows_without_names():
 
 
 def check_warnings_come_at_once():
-    """The stream may have no end."""
+    """Warnings are printed at once, because the stream may have no end."""
     fences("fences.gpkg")
     x, y = inside_of_a_fence()
     f = stream("-flush", "20ms", to="GeoJSONSeq")
@@ -660,7 +660,7 @@ def check_warnings_come_at_once():
 
 
 def inside_of_a_fence():
-    """x, y"""
+    """Returns x, y of a place inside of a fence."""
     point = ogr.CreateGeometryFromWkb(rows("fences.gpkg")[0][1]).Centroid()
     return point.GetX(), point.GetY()
 
@@ -719,7 +719,7 @@ def check_rows_of_csv_that_cannot_be_read():
                       (f'"2,b,{x},{y}\n', "a quotation mark without a partner"),
                       (f'2,b"ee,{x},{y}\n', "a quotation mark without a partner")):
         same(unread_are([head, row, tail], "report 2 (line 3)", says, ["a"], ["a", "c", "d"]), 1)
-    # The next quotation mark closes it.
+    # The next quotation mark closes the stray one.
     n = unread_are([head, f'"2,b,{x},{y}\n', f'3,c,{x},{y}\n"4,e,{x},{y}\n', f"5,d,{x},{y}\n"], "report 2 (line 3)",
                      "partner is not at the end of a field", ["a"], ["a", "c", "d"])
     same(n, 2)
@@ -803,7 +803,7 @@ def check_objects_that_cannot_be_read():
     f.send(a + "{bad\n")
     r = f.end()
     true(r.rc == 0 and ",a," in r.out, f"{r}")
-    # Files are read as by any join.
+    # Regular files are read as in any join.
     with open("whole.geojsonl", "w", encoding="utf-8") as file:
         file.write(a + b)
     fails(*events("-op", "within", "-crs", "ignore", "-skipfailures"), "no.gpkg", "whole.geojsonl", "fences.gpkg",
@@ -826,7 +826,7 @@ def check_keys_of_several_types():
 
 
 def check_kill_while_the_state_is_written():
-    """Old or new, never half."""
+    """The state file of a killed run is the old or the new one, never incomplete."""
     fences("fences.gpkg")
     r = random.Random(8)
     n = 40000

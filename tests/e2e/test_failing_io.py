@@ -133,7 +133,7 @@ class Case:
 
 
 def numbers(n):
-    """All of 1 to n, or some."""
+    """Returns the numbers 1 to n, or some of them."""
     if IS_LONG or n <= SOME:
         return range(1, n + 1)
     return sorted(random.Random(n).sample(range(1, n + 1), SOME))

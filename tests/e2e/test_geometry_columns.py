@@ -156,7 +156,7 @@ def check_errors():
 
 
 def check_in_place():
-    """Columns of the layer itself."""
+    """-in_place keeps the other geometry columns of the layer."""
     _, right = one_column()
     two_columns()
     succeeds("-op", "intersects", "-pick", "first", "-overwrite", "o.gpkg", "one.gpkg", right)

@@ -13,7 +13,7 @@ def add(*words, **how):
 
 
 def compare(path, within=math.inf, layer=None, boundary=False):
-    """The layer holds the plain answer."""
+    """Checks that the columns of the layer equal the plain answer."""
     got, lots = Layer(path, layer), Layer("lots.gpkg")
     answers = nearest(got.shapes(), lots.rows, within, to_boundary=boundary)
     for row, answer in zip(got.rows, answers):
@@ -60,7 +60,7 @@ def check_types_and_summary():
 
 
 def check_only_the_rows_of_a_filter():
-    """Other rows keep what they have."""
+    """With a filter only its rows are changed."""
     layers()
     add("-max_distance", 50, "points.gpkg", "lots.gpkg")
     old = Layer("points.gpkg")

@@ -173,13 +173,13 @@ def check_signals_while_the_driver_reads():
                                         .replace("name", "use")]):
             p = start("-op", "nearest", *words, "o.gpkg", *w)
             true(wait_until(lambda p=p: hears(p), p, "the handler"), "still at work")
-            time.sleep(0.2)  # it is reading, or about to
+            time.sleep(0.2)  # now the process reads, or is about to
             interrupted(p, number)
             same(listing(), before, "left behind")
 
 
 def check_signals_while_joining():
-    """One batch that would take minutes."""
+    """A signal ends the join of one batch, which would take minutes."""
     rows = [(p, {"name": "x"}) for p in random_points(20000)]
     make("many.fgb", rows, kind=ogr.wkbPoint, lco=["SPATIAL_INDEX=NO"])
     double = twin("many.fgb")
@@ -342,7 +342,7 @@ def check_in_place():
     words = ["-op", "nearest", "-in_place", "points.gpkg", "lots.gpkg"]
 
     def stop_in_the_middle(number, *more):
-        """The database itself is changed already."""
+        """Stops a run when it has changed the database but not committed."""
         size = os.path.getsize("points.gpkg")
         changed = os.stat("points.gpkg").st_mtime_ns
         p = start(*words, *more)

@@ -252,7 +252,7 @@ def summary_of(*words):
 
 @once
 def check_window_crs():
-    """Boxes are in the CRS of the join."""
+    """The boxes of -op window are in the CRS of the join."""
     make("a.gpkg", [("POINT (10 60)", {"name": "in"}), ("POINT (11 60)", {"name": "out"})],
          srs="EPSG:4326")
     run("-window", 9.9, 59.9, 10.1, 60.1, "o.gpkg", "a.gpkg")
@@ -466,7 +466,7 @@ def check_equal_geometries_are_of_what_is_joined():
 
 @once
 def check_explain():
-    """Says all, does nothing."""
+    """-explain prints the plan and writes no output."""
     table("a.gpkg")
     table("b.gpkg", seed=2)
     before = listing()

@@ -113,7 +113,7 @@ def random_layer(r, path, driver):
         try:
             layer.CreateFeature(feature)
         except RuntimeError:
-            pass  # no driver takes it, whatever wrote it
+            pass  # no driver accepts the geometry, in both ways
     if driver == "GPKG":
         if r.random() < 0.3:
             layer.DeleteFeature(1)

@@ -466,7 +466,7 @@ def check_in_place_in_tiles():
                 go("-in_place", *words, *memory, "input.gpkg", source)
                 same(summary("s.json")["tiles"] > 1, bool(memory))
                 found.append(dump("input.gpkg"))
-                if IS_LONG or "-batch" in words:  # again: the columns are refreshed
+                if IS_LONG or "-batch" in words:  # a second run refreshes the columns
                     go("-in_place", *words, *memory, "input.gpkg", source)
                     same(dump("input.gpkg"), found[-1], "refreshed")
             same(found[1], found[0], f"{source} {words}")

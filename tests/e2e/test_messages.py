@@ -398,7 +398,7 @@ def check_stdout_that_breaks():
             if dst == "/vsistdout/":
                 true("no space" in err.lower() or "cannot write" in err.lower(),
                      f"{format_name}: {err}")
-    # head takes one line and goes.
+    # head reads one line and ends.
     command = f"'{OGRJOIN}' -op nearest -q -f CSV /vsistdout/ {' '.join(words)}"
     done = subprocess.run(["sh", "-c", command + " | head -1"], stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, timeout=HANG_S, check=False)

@@ -125,7 +125,7 @@ def check_empty_layers():
     for out in ("gpkg", "fgb", "shp", "csv", "geojson", "geojsonl", "sqlite"):
         join("-json_summary", "s.json", f"a.{out}", "none.gpkg", "lots.gpkg")
         same(summary("s.json")["rows_in"], 0)
-        if out not in ("geojson", "geojsonl"):  # no row tells of no field there
+        if out not in ("geojson", "geojsonl"):  # these formats know fields only from rows
             same(len(Layer(f"a.{out}").fields), 4, out)
             same(Layer(f"a.{out}").rows, [], out)
         join(f"b.{out}", "points.gpkg", "nothing.gpkg")
@@ -163,7 +163,7 @@ def check_multipoints():
 
 
 def check_curves():
-    """Linearised by OGR, and said."""
+    """OGR converts curves to lines, and a notice counts them."""
     points(["POINT (0 0)", "POINT (0 3)"])
     lots(["CIRCULARSTRING (-1 0, 0 1, 1 0)",
           "CURVEPOLYGON (CIRCULARSTRING (4 0, 5 1, 6 0, 5 -1, 4 0))"])
@@ -298,7 +298,7 @@ def check_formats_that_take_no_infinite_coordinates():
     for out, option in (("o.gpkg", []), ("o.shp", []), ("o.gpkg", ["-how", "inner"])):
         r = run("-op", "nearest", *option, out, *w)
         if option:
-            same(r.rc, 0, str(r))  # no such row is written
+            same(r.rc, 0, str(r))  # rows with infinite coordinates are not written
             continue
         same(r.rc, 1, str(r))
         for part in ("input feature 2 ", "not finite", "-where", "FlatGeobuf"):

@@ -96,7 +96,7 @@ def improvement(pairs, chosen):
             arcs.append((("j", join), ("r", row), -cost))
         else:
             arcs.append((("r", row), ("j", join), cost))
-    for row in {row for row, _ in pairs}:  # to lose a pair, or to get one
+    for row in {row for row, _ in pairs}:  # the row loses its pair, or gets one
         arcs.append((("r", row), "end", price) if row in partner else ("end", ("r", row), -price))
     for join in {join for _, join in pairs}:
         arcs.append(("end", ("j", join), 0) if join in owner else (("j", join), "end", 0))
@@ -191,7 +191,7 @@ def check_who_is_kept():
 
 @once
 def check_threads_and_batches():
-    """The same bytes."""
+    """Threads and batches do not change a byte of the output."""
     sides(".gpkg")
     sides(".fgb")
     csv = "X,Y,id\n" + "".join(f"{i * 7 % 300},{i * 11 % 290},{i}\n" for i in range(400))
@@ -228,7 +228,7 @@ def check_tiles():
 
 @once
 def check_self_join():
-    """Each FID once at most on either side."""
+    """In a self join each FID occurs at most once on either side."""
     left, _ = sides(".gpkg")
     words = ["-op", "dwithin", "-max_distance", 30]
     for more in ((), ("-unordered_pairs",)):

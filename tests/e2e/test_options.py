@@ -157,7 +157,7 @@ def check_crs_modes():
         fails("-crs", "strict", "x.gpkg", *words, says="no CRS")
         r = join("-crs", "ignore", "n.gpkg", *words, "-overwrite")
     got = Layer("n.gpkg")
-    # A wrong CRS is put right.
+    # -s_srs corrects a wrong CRS.
     make("wrong.gpkg", [("POINT (10.0 60.0)", {"name": "w"})], srs="EPSG:2263")
     join("-join_srs", "EPSG:4326", "w.gpkg", "utm.gpkg", "wrong.gpkg")
     near(Layer("w.gpkg").column("join_distance")[0], 50.0, 1e-3)
@@ -219,7 +219,7 @@ def check_shapes_across_the_antimeridian():
     same(matched("-t_srs", "EPSG:3832", "o.gpkg", "p.gpkg", path, says="1 feature crosses"), sorted([*east, -35, -25]))
     same(matched("-t_srs", "EPSG:3031", "o.gpkg", "p.gpkg", path), sorted([*east, -35, -25]))
     same(matched("-crs", "ignore", "o.gpkg", "p.gpkg", path), [-35, -25, 175, 179.5])
-    # Out of a plane into degrees.
+    # From a projected CRS into degrees.
     for srs, box in (("EPSG:3857", (17530000, 21560000)), ("EPSG:3832", (2000000, 5000000))):
         shape = degrees_box(*box, y=1000000)
         path = make("m.gpkg", [(shape, {"name": "m"})], srs=srs)
@@ -338,7 +338,7 @@ def check_conditions_on_dates_that_are_null():
         same(sorted(Layer("o.gpkg").column("n")), [0, 3], f"-where {path}")
         join("-overwrite", *near, "-how", "inner", "-join_where", where, "o.gpkg", lots, path)
         same(sorted(Layer("o.gpkg").column("n")), [0, 3], f"-join_where {path}")
-        if end in ("fgb", "gpkg") and kind == ogr.OFTDate:  # others refuse the types
+        if end in ("fgb", "gpkg") and kind == ogr.OFTDate:  # other formats refuse the types
             join("-overwrite", *near, "-sql", f"SELECT * FROM dated WHERE {where}", "o.gpkg", path, lots)
             same(sorted(Layer("o.gpkg").column("n")), [0, 3], f"-sql {path}")
         if end != "gpkg" and kind != ogr.OFTTime:
@@ -357,7 +357,7 @@ def check_fields():
     same(list(got.rows[0][2].values()), [3.0, "1", 1, 1.0, 5])
     join("-select", "", "-join_select", "", "e.gpkg", "p.gpkg", "l.gpkg")
     same(list(Layer("e.gpkg").fields), own)
-    # A filter may use what is not selected.
+    # A filter may use fields that are not selected.
     join("-select", "a", "-where", "b = 2", "-join_select", "a", "-join_where",
          "b = 5", "w.gpkg", "p.gpkg", "l.gpkg")
     same(list(Layer("w.gpkg").rows[0][2].values()), ["1", 1, 1.0, "4"])
@@ -421,7 +421,7 @@ def check_self_join():
 
 
 def check_geocentric_crs():
-    """X and Y of such a CRS are no plane."""
+    """X and Y of a geocentric CRS are not coordinates of a plane: the join is refused."""
     layers()
     w = ["points.gpkg", "lots.gpkg"]
     earth = ["EPSG:4978", "geocentric"]

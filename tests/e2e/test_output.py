@@ -172,7 +172,7 @@ def check_append():
     one("m.gpkg", {"name": "m"}, srs="EPSG:25833")
     fails("-append", "o.gpkg", "m.gpkg", twin("m.gpkg"), says="CRS")
     one("t.gpkg", {"name": 5}, (("name", ogr.OFTReal),))
-    join("-append", "new.gpkg", "p.gpkg", twin("p.gpkg"))  # as ogr2ogr: a new file
+    join("-append", "new.gpkg", "p.gpkg", twin("p.gpkg"))  # like ogr2ogr, -append makes a new file
     same(len(Layer("new.gpkg").rows), 1)
     # The spatial index of the layer contains the new rows.
     dataset = gdal.OpenEx("o.gpkg")
@@ -272,7 +272,7 @@ def check_folders_and_links():
     same(len(Layer("sub/o.gpkg").fields), 3, "what it points to is new")
     os.symlink("nowhere.gpkg", "dangling.gpkg")
     fails("dangling.gpkg", "p.gpkg", twin("p.gpkg"), says="link")
-    # Relative to where the command runs.
+    # Paths are relative to the folder in which the command runs.
     join("../o2.gpkg", "../p.gpkg", "../p.gpkg", cwd="sub")
     same(len(Layer("o2.gpkg").rows), 1)
     os.chmod("sub/o.gpkg", 0o640)

@@ -77,7 +77,7 @@ def check_window_of_a_layer():
 
 
 def check_on_types():
-    """Numbers as numbers, else as text."""
+    """-on compares two fields of numbers as numbers, all others as texts."""
     values = {
         ogr.OFTInteger: [1, 2, -3, 0, None, 2147483647],
         ogr.OFTInteger64: [1, 2**53 + 1, -3, 0, None, 2147483647],

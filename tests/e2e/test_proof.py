@@ -23,7 +23,7 @@ def check_report_without_difference():
 
 
 def lying():
-    """Environment in which GEOS lies."""
+    """Returns an environment in which GEOS returns wrong distances."""
     library = os.environ.get("LYING_GEOS", "")
     if not os.path.exists(library):
         raise Skip("no LYING_GEOS, which the build makes of lying_geos.c")
@@ -63,7 +63,7 @@ def check_a_difference_is_found():
                 same(shape.ExportToWkb(), Layer(w[0]).shapes()[at].ExportToWkb())
                 if row is report.rows[4]:
                     break
-    # Quiet runs say it, too.
+    # Quiet runs report the difference, too.
     r = run("-op", "nearest", "-q", *liar, "q.gpkg", *w, env=env)
     same(r.rc, 3, str(r))
     true("rows differ" in r.err, str(r))

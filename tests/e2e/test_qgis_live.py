@@ -15,7 +15,7 @@ def plugins():
 
 
 def check_without_the_driver():
-    """Said before anything is written."""
+    """Without the driver an error is shown before a file is written."""
     if "-write_spec" not in run("--help").out:
         raise Skip("the command writes no .ogrjoin files")
     city(PICKUPS)
@@ -110,7 +110,7 @@ def check_live_layers_are_layers():
 
 
 def check_what_cannot_be_live():
-    """Copies would be gone with QGIS."""
+    """Layers that QGIS copies for the join cannot be live: the copies are removed with QGIS."""
     city(PICKUPS)
     p, lots = "city/pickups.gpkg", "city/lots.gpkg"
     states = [

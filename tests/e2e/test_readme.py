@@ -28,7 +28,7 @@ TABLES = {
     "driver/docs/coming_from.md": ["The command"],
 }
 
-# Which go on in the words around them.
+# Beginnings of commands that continue in the text around them.
 UNFINISHED = ("-join_max_distance_field", "-op dwithin", "-pick", "-agg", "-tokens words -measure overlap")
 
 # Beginnings of lines in shell blocks that are not run here, and the reasons.

@@ -44,11 +44,11 @@ def check_every_how():
             out = f"{how}.{format}"
             go("-op", "intersects", "-how", how, *words, out, "points.gpkg", "zones.gpkg")
             got = rows_of(out)
-            if format == "fgb":  # it drops rows without geometry
+            if format == "fgb":  # the format drops rows without geometry
                 lost = {zones[j][0] for j in range(len(zones)) if zones[j][1] is None}
                 expected = [e for e in expected if e[0] != 1000 and (e[0] is not None or e[1] not in lost)]
             same(got, expected, f"{how} {format}")
-    # The rows of both kinds are whole.
+    # The rows of both kinds are complete.
     for fid, wkb, values in Layer("full.gpkg").rows[len(left):]:
         zone = next(z for z in zones if z[0] == values["join_fid"])
         same([values[k] for k in ("name", "v", "big")], [zone[2][k] for k in ("name", "v", "big")])
@@ -145,7 +145,7 @@ def check_unmatched_layers():
     go("-op", "intersects", "-how", "full", *both, "f.gpkg", "points.gpkg", "zones.gpkg")
     for layer in ("lonely", "empty_zones"):
         same(dump("f.gpkg", layer), dump("o.gpkg", layer))
-    # Only one of the two, and with -pick.
+    # Only one of the two layers, and with -pick.
     go("-op", "intersects", "-pick", "first", "-unmatched_join_layer", "e",
        "p.gpkg", "points.gpkg", "zones.gpkg")
     same(sorted(Layer("p.gpkg").layers), ["e", "points"])
@@ -247,7 +247,7 @@ def check_real_layers():
                 if shape.Intersects(other):
                     found.append((area_of(shape.Intersection(other)), fid))
                     used.add(fid)
-            except RuntimeError:  # GEOS cannot say
+            except RuntimeError:  # GEOS cannot decide the pair
                 is_known = False
         if not is_known:
             continue

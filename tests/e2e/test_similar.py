@@ -93,7 +93,7 @@ def near_by(x, y, d):
 
 
 def ids_of(path, layer_name=None, column="join_id"):
-    """Pairs of ids; each once."""
+    """Returns the pairs of ids of the output; no pair may occur twice."""
     found = [(values["id"], values[column]) for _, _, values in Layer(path, layer_name).rows]
     true(len(found) == len(set(found)), "no pair comes twice")
     return {(int(x), int(y)) for x, y in found if y is not None}

@@ -48,7 +48,7 @@ def write_on(path, is_running, is_over, n_commits, keeps_log):
 
 @contextlib.contextmanager
 def writer(path, keeps_log):
-    """Another program that edits the file."""
+    """Runs another program that edits the file during a with block."""
     context = multiprocessing.get_context("fork")
     flags = [context.Value("i", 0) for _ in range(3)]
     process = context.Process(target=write_on, args=(path, *flags, keeps_log))

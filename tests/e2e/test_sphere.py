@@ -7,7 +7,7 @@ RADIUS = 6371008.7714
 
 
 def apart(p, q):
-    """Metres, by haversines."""
+    """Returns the metres between two places by the haversine formula."""
     (a, b), (c, d) = [[math.radians(v) for v in place] for place in (p, q)]
     h = math.sin((d - b) / 2) ** 2 + math.cos(b) * math.cos(d) * math.sin((c - a) / 2) ** 2
     return 2 * RADIUS * math.asin(min(1.0, math.sqrt(h)))

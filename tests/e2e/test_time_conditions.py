@@ -43,7 +43,7 @@ def timed_file(path, n, seed, spread=60):
 
 
 def in_utc(text):
-    """Minutes of a datetime as OGR writes it."""
+    """Returns a datetime, as OGR writes it, in minutes."""
     if text is None:
         return None
     date, zone = text[:19], text[19:]

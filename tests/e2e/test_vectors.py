@@ -24,7 +24,7 @@ def difference(norm, a, b):
             return None
         j = next(i for i, x in enumerate(a) if x)
         if dot > 0 and all(Fraction(x) * Fraction(b[j]) == Fraction(a[j]) * Fraction(y) for x, y in zip(a, b)):
-            return 0.0  # one is a multiple of the other
+            return 0.0  # one vector is a multiple of the other
         return max(0.0, 1.0 - dot / (math.sqrt(aa) * math.sqrt(bb)))
     total = 0.0
     for d in (abs(x - y) for x, y in zip(a, b)):

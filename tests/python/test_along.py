@@ -313,7 +313,7 @@ def arc(u, v):
 
 
 def on_sphere(p, shape):
-    """along, offset (0: undecided)."""
+    """Returns along and offset (0: not decided)."""
     best, so_far, p = None, 0.0, unit(*p)
     for ring in lines_of(shape):
         for a, b in zip(ring, ring[1:]):

@@ -132,7 +132,7 @@ def test_the_commands_rows(tmp_path, files, op, options):
     ],
 )
 def test_layers_without_geometry(tmp_path, files, options):
-    """CSV, all of whose columns are texts."""
+    """Layers without geometry: CSV, whose columns are all texts."""
     check(tmp_path, files, "similar", options, "csv")
 
 

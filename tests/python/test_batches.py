@@ -280,7 +280,7 @@ def test_closing_early_gives_left_back(of_arrow):
     batches.close()
     gc.collect()
     assert closed == [1] and given == [0, 1]
-    assert np.array_equal(first.right, second.right)  # and they stay
+    assert np.array_equal(first.right, second.right)  # the arrays are kept
 
 
 def test_a_column_that_is_not_there():
@@ -298,7 +298,7 @@ def test_several_threads():
         batches = index.pairs_batches(table(), "nearest", k=5, batch_size=20 + i)
         found[i] = np.concatenate([b.right for b in batches])
 
-    table()  # what is not installed skips here
+    table()  # skips the test if a package is missing
     threads = [threading.Thread(target=run, args=(i,)) for i in range(4)]
     for thread in threads:
         thread.start()
@@ -380,7 +380,7 @@ def test_arrays_are_views_that_stay():
     assert pairs.left.dtype == pairs.right.dtype == np.int64
     assert pairs.right32.dtype == np.int32 and pairs.offsets.dtype == np.int64
     assert pairs.left is pairs.left and pairs.right is pairs.right
-    pairs.right[:1] = -1  # of the caller
+    pairs.right[:1] = -1  # the arrays belong to the caller
     assert pairs.right32[0] >= 0
     kept = pairs.distance, pairs.right32, pairs.offsets
     copies = [array.copy() for array in kept]

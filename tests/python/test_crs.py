@@ -24,7 +24,7 @@ def wkt(code, form="WKT2_2019"):
 
 
 def renamed(code):
-    """The definition without its code."""
+    """Returns the definition of a CRS without its code."""
     text = pyproj.CRS(code).to_json_dict()
     del text["id"]
     return json.dumps({**text, "name": "another name"})

@@ -44,7 +44,7 @@ def geod():
 
 
 def metres(geod, a, b):
-    """[len(a), len(b)] distances."""
+    """Returns the distances of all pairs, [len(a), len(b)]."""
     i, j = np.meshgrid(np.arange(len(a[0])), np.arange(len(b[0])), indexing="ij")
     i, j = i.ravel(), j.ravel()
     _, _, d = geod.inv(a[0][i], a[1][i], b[0][j], b[1][j])

@@ -22,7 +22,7 @@ def shapes(n):
 
 
 class Plain:
-    """The points as a dict."""
+    """The expected points, as a dict."""
 
     def __init__(self):
         self.at = {}
@@ -319,7 +319,7 @@ def test_save_and_load(tmp_path):
 
 
 def test_threads():
-    """Whoever joins sees one instant."""
+    """A join beside a writer gets the points of one instant."""
     live = ogrjoin.Live()
     n, done, seen = 2000, threading.Event(), []
     ids, y = np.arange(n), np.zeros(n)

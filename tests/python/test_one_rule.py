@@ -147,7 +147,7 @@ def test_rows_take_the_index_of_pairs():
 
 def test_units_of_sjoin():
     a, b = frame(LEFT, NUMBERS), frame(RIGHT, NUMBERS)
-    foot = 1200 / 3937  # of EPSG:2263
+    foot = 1200 / 3937  # unit of EPSG:2263
     want = ogrjoin.sjoin_nearest(a, b, max_distance=2 / foot, distance_col="d")
     assert 0 < len(want) < N
     pd.testing.assert_frame_equal(

@@ -49,7 +49,7 @@ def test_overlay(seed):
     kind, left, right = make_layers(seed)
     got = ogrjoin.join(left, right, "intersects", how="inner", geometry="intersection",
                        nlt=kind).to_geopandas()
-    assert set(got.geometry.geom_type) == {MULTI[kind]}  # as the command writes them
+    assert set(got.geometry.geom_type) == {MULTI[kind]}  # multi-geometries, as the command writes them
     want = gpd.overlay(left, right, how="intersection", keep_geom_type=True)
     got = got.set_index(["a", "b"]).geometry.sort_index()
     want = want.set_index(["a", "b"]).geometry.sort_index()

@@ -205,7 +205,7 @@ def test_arrays_outlive_all():
     kept = pairs.right[5:]
     del pairs
     gc.collect()
-    others = [np.full(500, 7) for _ in range(50)]  # of freed memory
+    others = [np.full(500, 7) for _ in range(50)]  # reuses freed memory
     assert np.array_equal(left, np.arange(500)) and np.array_equal(kept, right[5:])
     assert len(others) == 50
 

@@ -80,7 +80,7 @@ def agrees(a, b, matrix):
 
 
 def check(left, right, **settings):
-    """Every pair."""
+    """Checks the matrix and the relation of every pair."""
     p = ogrjoin.pairs(left, right, "dwithin", max_distance=1e6, matrix=True, relation=True, **settings)
     assert len(p) == len(left) * len(right)
     for a, b, matrix, relation in zip(p.left, p.right, p.values["matrix"], p.values["relation"]):

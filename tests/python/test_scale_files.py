@@ -254,7 +254,7 @@ def test_a_killed_job_leaves_nothing_that_the_next_does_not_remove(tmp_path):
     # Killed between the two renamings of commit().
     temporary = next(n for n in os.listdir(tmp_path) if n.startswith(".out.ogrjoin-"))
     os.rename(out, tmp_path / f"{temporary}.former")
-    with pytest.raises(ogrjoin.InvalidError, match="overwrite"):  # it is there again
+    with pytest.raises(ogrjoin.InvalidError, match="overwrite"):  # the former output is there again
         join_files(left, right, out, op="within")
     assert content(out) == before
     join_files(left, right, out, op="within", overwrite=True)
@@ -345,7 +345,7 @@ def test_a_script_that_its_processes_would_run_again(tmp_path):
 
 def test_no_rows_are_a_folder_with_columns(tmp_path):
     left, right = sides(tmp_path)
-    options = {"op": "equals", "how": "inner"}  # no point is a box
+    options = {"op": "equals", "how": "inner"}  # no box equals a point
     assert join_files(left, right, tmp_path / "out", **options) == 0
     same_files(tmp_path / "out", left, right, **options)
     assert os.listdir(tmp_path / "out") == ["part-00000.parquet"]

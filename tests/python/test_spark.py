@@ -57,7 +57,7 @@ def start(**settings):
         "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1",
         "spark.executorEnv.PYTHONPATH": where,
         "spark.sql.shuffle.partitions": "4",
-        "spark.sql.execution.arrow.maxRecordsPerBatch": "100",  # tiles of several
+        "spark.sql.execution.arrow.maxRecordsPerBatch": "100",  # several batches per tile
         **settings,
     }.items():
         builder = builder.config(name, value)
@@ -207,7 +207,7 @@ def descendants(of=None):
                 parents[int(pid)] = int(stat.read().rpartition(")")[2].split()[1])
                 words[int(pid)] = line.read()
         except OSError:
-            continue  # it has ended
+            continue  # the process has ended
     mine = {of}
     while more := {p for p, parent in parents.items() if parent in mine} - mine:
         mine |= more
@@ -356,7 +356,7 @@ def test_write(session, folders, tmp_path):
     assert b"2263" in made.schema.field("geometry").metadata[b"ARROW:extension:metadata"]
     with pytest.raises(Exception, match="overwrite"):
         oj.write(rows, out)
-    few = rows.where("n < 9").drop("name")  # what is made of it has the CRS, too
+    few = rows.where("n < 9").drop("name")  # a DataFrame made from it has the CRS, too
     assert oj.write(few, out, overwrite=True) == few.count()
     made = ogrjoin.scan(out).reader().read_all()
     assert b"2263" in made.schema.field("geometry").metadata[b"ARROW:extension:metadata"]
@@ -526,8 +526,8 @@ def test_a_driver_stopped_during_commit(session, folders, tmp_path):
         time.sleep(0.1)
     assert os.path.exists(flag), driver.communicate()[1]
     stop(driver)
-    assert not os.path.exists(out)  # none: the new one has not got its name
-    with pytest.raises(ogrjoin.InvalidError, match="overwrite"):  # the old one is there again
+    assert not os.path.exists(out)  # neither output: the new one is not renamed yet
+    with pytest.raises(ogrjoin.InvalidError, match="overwrite"):  # the former output is there again
         oj.join_files(*folders, out, session=session, op="within")
     assert content(out) == before
     oj.join_files(*folders, out, session=session, op="within", overwrite=True)

@@ -223,7 +223,7 @@ def count(left, right, **words):
 @pytest.mark.parametrize(
     "a, b, window, n",
     [
-        (0.1, 0.3, "0.2", 1),  # 0.3 is below 0.1 + 0.2 as they are held
+        (0.1, 0.3, "0.2", 1),  # in doubles, 0.3 is below 0.1 + 0.2
         (0.3, 0.1, "0.2", 1),
         (0.1, np.nextafter(0.1 + 0.2, 1), "0.2", 0),
         (1e16, 1e16 + 2, "1", 0),

@@ -13,7 +13,7 @@ _POLYGON = 4  # OGRJOIN_POLYGON
 
 
 def _rectangles(boxes: Any) -> Any:
-    """A layer with a rectangle for each box."""
+    """Makes a layer with a rectangle for each box."""
     n = len(boxes)
     boxes = np.clip(boxes, -MOST, MOST)
     one = np.arange(n + 1, dtype=np.int64)

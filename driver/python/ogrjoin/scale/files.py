@@ -257,7 +257,7 @@ def _held(plan: FilesPlan, groups: Any, threads: bool) -> HeldSide:
     global _last
     key = (plan.token, groups.tobytes())
     if _last is None or _last[0] != key:
-        _last = None  # frees it before the next is read
+        _last = None  # frees the last side before the next is read
         _last = key, plan.job.hold(plan.read_right(groups, threads))
     return _last[1]
 
@@ -326,7 +326,7 @@ def explain_files(
     task_memory: int = TASK_MEMORY,
     **options: Any,
 ) -> Explanation:
-    """How join_files() would run."""
+    """Explains how join_files() would run; reads footers only."""
     return FilesPlan(left, right, options, tiles=tiles, task_memory=task_memory).explain()
 
 

@@ -100,7 +100,7 @@ class ZoneSums:
 
     @classmethod
     def of(cls, job: TileJoin) -> ZoneSums | None:
-        """None: the join needs other ways."""
+        """The sums of a join; None: the join cannot be computed by partial sums."""
         options = job.options
         agg = options.get("agg")
         if agg is None or job.op not in _EXCHANGED or job.how not in ("left", "inner"):
@@ -116,7 +116,7 @@ class ZoneSums:
             name: str | None = match[2]
             if name is not None:
                 if name.startswith("join_") or name not in job.right.names:
-                    return None  # perhaps a value of pairs
+                    return None  # the name may be a value of pairs
                 if not _is_number(job.right.field(name).type):
                     return None
             asked.append((kind, name))

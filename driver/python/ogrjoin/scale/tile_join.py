@@ -63,7 +63,7 @@ def _may_be_disjoint(pattern: str) -> bool:
 
 
 def _points(x: Any, crs: str | None) -> Any:
-    """A table of points (x, 0)."""
+    """Makes a table of points (x, 0)."""
     wkb = np.zeros((len(x), 21), dtype=np.uint8)
     wkb[:, :5] = (1, 1, 0, 0, 0)
     wkb[:, 5:13] = np.asarray(x, dtype="<f8").reshape(-1, 1).view(np.uint8)

@@ -94,7 +94,7 @@ class Tiles:
         at = _boxes.centres(boxes, self.metric)
         with np.errstate(invalid="ignore"):
             width, height = boxes[:, 2] - boxes[:, 0], boxes[:, 3] - boxes[:, 1]
-        are_points = not (width != 0).any() and not (height != 0).any()  # they fit anywhere
+        are_points = not (width != 0).any() and not (height != 0).any()  # points fit into every node
         node = np.zeros(len(boxes), dtype=np.int64)
         # Row numbers and current nodes of the rows that have not reached their leaf yet.
         going, here = np.arange(len(boxes)), np.zeros(len(boxes), dtype=np.int64)
@@ -119,7 +119,7 @@ class Tiles:
         node = self.nodes(boxes)
         nowhere = _boxes.is_nowhere(boxes)
         node[nowhere] = self.leaves[rows[nowhere] % len(self.leaves)]
-        if len(self.n_tiles_of) == len(self):  # one tile each
+        if len(self.n_tiles_of) == len(self):  # every node is one tile
             return self.first_tile[node]
         return self.first_tile[node] + rows % self.n_tiles_of[node]
 
