@@ -39,7 +39,7 @@ static const char *const kinds[] = {"enter", "exit", "stay", "change"};
  */
 struct vehicle
 {
-    int avenue, street; /* crossing that it comes from */
+    int avenue, street; /* crossing that the vehicle comes from */
     int to_avenue, to_street;
     double done;  /* feet of the way */
     double speed; /* feet a step */
@@ -234,7 +234,7 @@ static struct ogrjoin_events *open_events(const struct fleet *fleet)
     check_status(ogrjoin_layer_from_arrays(&arrays, &fences, &err), &err);
     check_status(ogrjoin_index_new(fences, settings, &index, &err), &err);
     check_status(ogrjoin_events_new(index, "changes", 0, &events, &err), &err);
-    ogrjoin_index_free(index); /* the events hold a reference to it */
+    ogrjoin_index_free(index); /* the events hold a reference to the index */
     ogrjoin_layer_free(fences);
     ogrjoin_settings_free(settings);
     return events;

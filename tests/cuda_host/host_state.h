@@ -15,7 +15,7 @@ struct oj_host_stream
     uint64_t n_given, n_done;
     std::atomic<int> n_waiting{0}; /**< number of threads in drain_device() */
     int closes;
-    std::thread thread; /**< not joinable: work runs at once */
+    std::thread thread; /**< not joinable: work runs when it is enqueued */
 };
 
 namespace oj_host

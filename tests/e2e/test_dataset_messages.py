@@ -35,7 +35,7 @@ def check_warnings_about_the_sides():
 
 
 def read_with_errors(name):
-    """Returns (number of rows read, errors, number of rows that the layer reports)."""
+    """Returns (number of rows read, errors)."""
     with Said() as said:
         dataset = gdal.OpenEx(name, gdal.OF_VECTOR)
         true(dataset is not None, f"opens: {name}: {said.all}")

@@ -112,7 +112,7 @@ def check_every_format_in():
             row[2].pop("WKT", None)
         for e_points in INPUTS:
             out = f"o_{e_points}_{e_lots}.gpkg"
-            # A CSV has no CRS; a warning says which CRS is assumed.
+            # A CSV has no CRS: the join assumes that of the other side.
             join("-max_distance", WITHIN, out, points[e_points], lots[e_lots])
             point_layer = Layer(points[e_points])
             answers = nearest(point_layer.shapes(), lot_layer.rows, WITHIN)

@@ -156,7 +156,7 @@ def check_errors():
 
 
 def check_in_place():
-    """-in_place keeps the other geometry columns of the layer."""
+    """-in_place with another geometry column adds the fields of the join to the layer itself."""
     _, right = one_column()
     two_columns()
     succeeds("-op", "intersects", "-pick", "first", "-overwrite", "o.gpkg", "one.gpkg", right)

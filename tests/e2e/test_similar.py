@@ -172,7 +172,7 @@ def check_any_join():
     for op in ("intersects", "equals", "bbox"):
         succeeds("-op", op, "-similar", "name:0.4", "-overwrite", "o.gpkg", two.a, two.b)
         same(ids_of("o.gpkg"), wanted, op)
-    # Of each row the most similar one.
+    # -pick most_similar: the most similar feature of each row.
     best = {}
     for i, j in sorted(two.pairs(lambda x, y: near_by(x, y, 9) and names(x, y, "0.2"))):
         found = similarity(two.a_rows[i][1]["name"], two.b_rows[j][1]["name"])

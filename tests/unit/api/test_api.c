@@ -367,7 +367,7 @@ TEST_LOOP(pairs, 0, 4)
         options.form = FORM_INTERLEAVED;
         join_side = layer_of(&right, &options);
         must(ogrjoin_index_new(join_side, settings, &index, &err));
-        ogrjoin_layer_free(join_side); /* the index holds a reference to it */
+        ogrjoin_layer_free(join_side); /* the index holds a reference */
         ogrjoin_settings_free(settings);
         ck_assert_str_eq(ogrjoin_index_backend(index), "cpu");
         must(ogrjoin_join(index, input, &found, &err));

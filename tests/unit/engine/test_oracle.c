@@ -97,7 +97,7 @@ struct oracle_case
     struct oj_relation relation;
     struct oj_flat a, b;
     int is_empty;     /* 1: one of the geometries is empty */
-    int has_empty;    /* 1: one has an empty member */
+    int has_empty;    /* 1: one of the geometries has an empty member */
     int raises;       /* 1: GEOS raises an error */
     int expected;     /* answer of the suites; 1: a pair */
     int said;         /* answer of GEOS 3.11 */

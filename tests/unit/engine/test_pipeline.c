@@ -22,7 +22,7 @@ struct fake
     int64_t fail_read, fail_join, fail_write, cancel_at, stop_at; /* or -1 */
     int slow; /* 1: the reader is slow, 2: the joiner, 3: the writer */
     int cancel;
-    int64_t max_pairs; /* of the run; 0: any */
+    int64_t max_pairs; /* maximum pairs of the run; 0: no limit */
     int64_t most_rows; /* maximum rows of a part, more have too many pairs; 0:
                           no limit */
     int64_t any_after; /* > 0: most_rows has no effect after this number of

@@ -2,7 +2,7 @@
  * which, and the state after making a side has failed or was cancelled.
  * Kinds: unit, property. */
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* for syscall() */
+#define _GNU_SOURCE /* declares syscall() */
 #endif
 
 #include "join_makers.h"

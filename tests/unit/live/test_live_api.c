@@ -477,7 +477,7 @@ enum
 struct readers
 {
     struct ogrjoin_live *live;
-    struct ogrjoin_settings *settings; /* of all joins */
+    struct ogrjoin_settings *settings; /* settings of all joins */
     atomic_int is_done, n_joins;
 };
 

@@ -51,7 +51,7 @@ static int is_to_fail_alone(void);
 #include <stdio.h>
 #include <unistd.h>
 
-void RegisterOGRJOIN(void); /* of the driver, which the test links */
+void RegisterOGRJOIN(void); /* function of the driver, which the test links */
 
 /* Command lines. A line that names no file of the folder out gets out/a.fgb as
  * its output; JOIN: is opened as a dataset and read, with ARROW at its end by
@@ -583,7 +583,7 @@ TEST(every_line)
 {
     char folder[32];
     VSILFILE *file;
-    /* in memory, because a disk takes twice as long */
+    /* the folder is in memory, because a disk takes twice as long */
     strcpy(folder, access("/dev/shm", W_OK) == 0 ? "/dev/shm/ogrjoin_XXXXXX"
                                                  : "/tmp/ogrjoin_XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(folder));

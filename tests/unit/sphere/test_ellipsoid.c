@@ -309,7 +309,7 @@ TEST_LOOP(all_geodesics, 0, 2)
             else if (one_in(3))
                 t.join.max_distance = own;
             if (t.input.max_distance != NULL || t.join.max_distance != NULL)
-                t.relation.max_distance = INFINITY; /* as the command does */
+                t.relation.max_distance = INFINITY; /* as the command sets it */
             trial_answer(&t, backends[_i], 1 + pick(3), &m);
             check_pairs(&t, matrix, rank, &m);
         }

@@ -550,7 +550,7 @@ static struct oj_nearest_points ask_one(const struct oj_flat_buf *points,
  * the point; arc lengths of meridians and of the equator are known. */
 TEST_LOOP(known_feet, 0, 2)
 {
-    const double degree = 6378137.0 * (double)PI / 180; /* of the equator */
+    const double degree = 6378137.0 * (double)PI / 180; /* on the equator */
     static const struct
     {
         double x0, y0, x1, y1, x, y, foot_x, foot_y, metres;

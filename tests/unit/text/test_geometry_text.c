@@ -167,7 +167,7 @@ static void check_as_gdal(const char *of_gdal, const char *ours)
     size = OGR_G_WkbSize(shape);
     wkb = malloc((size_t)size);
     OGR_G_ExportToIsoWkb(shape, wkbNDR, wkb);
-    exact = malloc(n); /* so that a sanitizer sees its end */
+    exact = malloc(n); /* exactly, so that overreads are reported */
     memcpy(exact, ours, n);
     ck_assert_msg(oj_geometry_text_read(exact, (int64_t)n, &bytes, &error) ==
                       OJ_OK,
