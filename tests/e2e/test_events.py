@@ -159,7 +159,7 @@ def check_cut_streams():
         same(got, expected, f"{line} cut at {cuts}")
 
 
-def check_what_goes_with_events():
+def check_options_of_events():
     """Fields, conditions, names and filters mean in events what they mean in a join."""
     fences("fences.gpkg")
     make("left.gpkg", list(reports(300, 9)), FIELDS, kind=ogr.wkbPoint)

@@ -137,7 +137,7 @@ def check_rows_without_heading_are_counted():
 
 
 @once
-def check_words_about_it():
+def check_invalid_options():
     points, roads = reports("reports.gpkg", 9, 5), streets("roads.gpkg", 9, 6)
     r = go("-op", "nearest", "-heading", "course:25", "-heading_both_ways", "-explain", "o.gpkg", points, roads)
     true("fit the heading: course:25, or its reverse" in r.out + r.err, str(r))

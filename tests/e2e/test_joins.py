@@ -204,7 +204,7 @@ def check_fields_of_distances():
 
 
 @once
-def check_conditions_said_wrong():
+def check_invalid_conditions():
     table("a.gpkg")
     table("b.gpkg", seed=2)
     w = ["o.gpkg", "a.gpkg", "b.gpkg"]

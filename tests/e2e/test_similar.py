@@ -183,7 +183,7 @@ def check_any_join():
     same(ids_of("o.gpkg"), {(i, j) for i, (_, j) in best.items()}, "-pick most_similar")
 
 
-def check_around_it():
+def check_rows_aggregates_and_exclusions():
     """-how, unmatched rows, -agg with either side streaming, self joins, -on, -exclude."""
     two = Two()
     base = ("-op", "dwithin", "-max_distance", 9, "-similar", "name:0.4")

@@ -162,7 +162,7 @@ def found_by_window(word, path):
 
 
 @once
-def check_words_about_it():
+def check_invalid_options():
     timed_file("a.gpkg", 9, 7)
     timed_file("b.gpkg", 9, 8)
     r = go("-op", "nearest", "-within_time", "at:1h", "-explain", "o.gpkg", "a.gpkg", "b.gpkg")

@@ -313,7 +313,7 @@ TEST_LOOP(errors_end_the_run, 0, 4)
 }
 
 /* The first error is returned: later ones may be its consequences. */
-TEST(the_first_error_is_told)
+TEST(the_first_error_is_returned)
 {
     struct fake fake = make_fake(20);
     struct oj_pipeline_counts counts;
@@ -393,7 +393,7 @@ static struct oj_pipeline *open_pipeline(struct fake *fake)
     return p;
 }
 
-TEST(answers_are_asked_for)
+TEST(answers_are_returned_on_request)
 {
     struct fake fake = make_fake(50);
     struct oj_pipeline *p = open_pipeline(&fake);
@@ -444,7 +444,7 @@ TEST(answers_need_not_be_taken)
 
 /* An error is returned in its place in the order of answers, again by each
  * further call, and by the function that closes the pipeline. */
-TEST(an_error_is_asked_for)
+TEST(an_error_is_returned_in_its_place)
 {
     struct fake fake = make_fake(20);
     struct oj_pipeline *p;
