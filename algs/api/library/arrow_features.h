@@ -30,9 +30,8 @@ struct arrow_features
     int64_t first_fid; /**< FID of the first row; FIDs are row numbers */
     int64_t n_rows;
 
-    struct oj_flat_buf
-        made;            /**< owns those arrays of flat that were allocated */
-    struct oj_flat flat; /**< valid after arrow_features_end() */
+    struct oj_flat_buf made; /**< those arrays of flat that are owned */
+    struct oj_flat flat;     /**< valid after arrow_features_end() */
 };
 
 /** Appends the rows of array, whose geometry column has this layout. layout
