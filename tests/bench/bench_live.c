@@ -330,8 +330,7 @@ struct gpu_bench
     struct bench *b;
     const struct oj_gpu_module *module;
     const struct gpu_resident *on_device;
-    struct oj_gpu_index
-        *index; /* index of one point; owns the device's memory */
+    struct oj_gpu_index *index; /* owns the device's memory; one point */
     struct oj_gpu_live *live;
     void *id, *x, *y, *box; /* [n] on the device */
     double build_s;
