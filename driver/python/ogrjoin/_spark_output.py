@@ -26,14 +26,14 @@ FIELD = "ogrjoin"  # key in the metadata of Spark's fields, see marked()
 
 
 def marked(field: Any, is_primary: bool) -> dict[str, Any]:
-    """The metadata of an Arrow field, in the form in which a field of Spark stores it."""
+    """Returns the metadata of an Arrow field, in the form in which a field of Spark stores it."""
     words = {k.decode(): v.decode() for k, v in (field.metadata or {}).items()}
     return {FIELD: json.dumps({"arrow": words, "primary": is_primary})}
 
 
 def arrow_schema(struct: Any) -> tuple[Any, str | None]:
-    """(Arrow schema of a StructType with the metadata that marked() has stored; name of the
-    primary geometry, or None)"""
+    """Returns (Arrow schema of a StructType with the metadata that marked() has stored; name of
+    the primary geometry, or None)"""
     from pyspark.sql.pandas.types import to_arrow_schema
 
     schema, primary = to_arrow_schema(struct), None
@@ -47,7 +47,7 @@ def arrow_schema(struct: Any) -> tuple[Any, str | None]:
 
 
 def _part() -> int:
-    """The number of the partition that this task computes."""
+    """Returns the number of the partition that this task computes."""
     from pyspark import TaskContext
 
     context = TaskContext.get()

@@ -34,7 +34,7 @@ _USELESS = 0.95  # cutting ends if the largest part keeps at least this share of
 
 
 def _folder() -> str | None:
-    """The folder of files of this task: Spark's local disk, or that of tempfile."""
+    """Returns the folder of files of this task: Spark's local disk, or that of tempfile."""
     given = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")[0]
     return given if os.path.isdir(given) else None
 
@@ -106,8 +106,8 @@ class SideRows:
         return pa.Table.from_batches(list(self), schema=self.schema)
 
     def ascending(self, number: str) -> SideRows:
-        """The rows ascending by a column of numbers: these, or others that replace them.
-        Rows in a file are sorted by parts that take half the limit."""
+        """Returns the rows ascending by a column of numbers: these, or others that replace
+        them. Rows in a file are sorted by parts that take half the limit."""
         found = [np.asarray(batch.column(number).cast(pa.int64())) for batch in self]
         numbers = np.concatenate([np.zeros(0, np.int64), *found])
         if (numbers[1:] >= numbers[:-1]).all():
@@ -131,7 +131,7 @@ class SideRows:
 
 
 def _take(batches: Any, rows: Any, schema: Any) -> Any:
-    """A table of the rows with these numbers, ascending, counted over all batches."""
+    """Returns a table of the rows with these numbers, ascending, counted over all batches."""
     taken, first = [], 0
     for batch in batches:
         a, b = np.searchsorted(rows, (first, first + len(batch)))
@@ -170,15 +170,15 @@ class _Cut:
         self._metric = job.metric
 
     def copies(self, boxes: Any, only: int | None = None) -> tuple[Any, Any]:
-        """Pairs (row, part), ascending by row: the parts to which the join rows with these
-        boxes are copied. only: pairs of this part alone."""
+        """Returns the pairs (row, part), ascending by row: the parts to which the join rows
+        with these boxes are copied. only: pairs of this part alone."""
         mine = np.arange(len(self.reach)) if only is None else np.flatnonzero(self.part_of == only)
         row, at = tiles_of_rows(boxes, self.reach[mine], self._metric, 1)
         key = np.unique(row * self.n + self.part_of[mine[at]])
         return np.divmod(key, max(1, self.n))
 
     def counts(self, boxes: Any) -> Any:
-        """[parts] the number of join rows that each part reaches."""
+        """Returns [parts] the number of join rows that each part reaches."""
         counts = np.zeros(self.n, dtype=np.int64)
         for first in range(0, len(boxes), 1 << 17):
             _, part = self.copies(boxes[first : first + (1 << 17)])
@@ -230,7 +230,7 @@ def cut_tile(
 def _find_cut(
     job: TileJoin, mine: tuple[Any, Any, Any], their_boxes: Any, most: float, tile: int, task_memory: int
 ) -> _Cut:
-    """The smallest power of two of parts with which no part reaches more than most join
+    """Finds the smallest power of two of parts with which no part reaches more than most join
     rows."""
     n, before, kept = 2, len(their_boxes), 0
     while True:

@@ -100,7 +100,7 @@ class ZoneSums:
 
     @classmethod
     def of(cls, job: TileJoin) -> ZoneSums | None:
-        """The sums of a join; None: the join cannot be computed by partial sums."""
+        """Returns the sums of a join; None: the join cannot be computed by partial sums."""
         options = job.options
         agg = options.get("agg")
         if agg is None or job.op not in _EXCHANGED or job.how not in ("left", "inner"):
@@ -123,13 +123,13 @@ class ZoneSums:
         return cls(job, asked)
 
     def hold(self, zones: Any) -> HeldZones:
-        """The zones: a table of the job's left_rows, sorted by ROW."""
+        """Indexes the zones; zones: a table of the job's left_rows, sorted by ROW."""
         held = self.exchanged.hold(zones)
         return HeldZones(held, zones.column(ROW).to_numpy())
 
     def partial(self, rows: Iterable[Any], zones: Any) -> Any:
-        """Partial sums of a part of the join side. rows: the result of joining this part with
-        hold(); zones: the numbers of all zones, ascending."""
+        """Computes the partial sums of a part of the join side. rows: the result of joining
+        this part with hold(); zones: the numbers of all zones, ascending."""
         n = len(zones)
         pairs = np.zeros(n, np.int64)
         counts = [np.zeros(n, np.int64) for _ in self.columns]
@@ -177,8 +177,8 @@ class ZoneSums:
         return pa.Table.from_batches([self._batch(zones, total(_PAIRS), counts, sums)])
 
     def rows(self, zones: Any, merged: Any) -> Any:
-        """The rows of the join, with ROW. zones: a table of zones; merged: a table of merged
-        sums of these and perhaps more zones."""
+        """Returns the rows of the join, with ROW. zones: a table of zones; merged: a table of
+        merged sums of these and perhaps more zones."""
         made = self.job.unpaired(zones)
         at = np.searchsorted(merged.column(ZONE).to_numpy(), made.column(ROW).to_numpy())
         found = np.minimum(at, max(0, len(merged) - 1))
