@@ -174,7 +174,7 @@ struct city_pickup city_pickup(const struct city_traffic *traffic, uint64_t i);
 
 struct city_place
 {
-    int64_t id; /**< equal in both layers for one place */
+    int64_t id; /**< one place has one id in both layers */
     double x, y;
     char name[CITY_NAME_SIZE];
 };

@@ -31,7 +31,7 @@ struct builder
     void *user;
     int status;        /* result of take() */
     uint64_t block;    /* number of the block: a + s * n_avenues */
-    int n_in_block;    /* lots made in it so far */
+    int n_in_block;    /* number of lots made in the block so far */
     uint64_t n_random; /* random numbers used for the block */
     int big;           /* the block has large lots */
     struct city_lot lot;

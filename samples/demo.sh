@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# From a fresh clone to a picture: sees to the packages, builds ogrjoin, makes
+# From a fresh clone to a picture: checks the packages, builds ogrjoin, makes
 # the sample city, joins its taxi pickups to the nearest tax lot, proves the
 # answer against GEOS and draws a map.
 #
-#   samples/demo.sh [PICKUPS]        500,000 pickups unless told otherwise
+#   samples/demo.sh [PICKUPS]        default: 500,000 pickups
 #
 # Everything it makes lies in build/demo and out/.
 set -euo pipefail

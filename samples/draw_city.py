@@ -1,24 +1,24 @@
 #!/usr/bin/env python3
-"""Pictures of the sample city and of what joins have found in it.
+"""Draws pictures of the sample city and of the results of joins.
 
     draw_city.py map OUT.png JOINED LOTS STREETS LAND [WIDTH_FT]
     draw_city.py zones OUT.png TOTALS LOTS LAND
     draw_city.py shops OUT.png SHOPS LOTS STREETS LAND [WIDTH_FT]
     draw_city.py fleet OUT.png FOLDER LOTS STREETS LAND [WIDTH_FT]
 
-JOINED is what ogrjoin wrote of the nearest lot of each pickup: use_code, land_use,
+JOINED is a join of each pickup with its nearest lot: use_code, land_use,
 hour and join_distance. The map shows a window of WIDTH_FT (12,600) around the
 middle of all pickups; the panel beside it counts all of them.
 
-TOTALS is what -agg "count, mean(fare)" wrote: zones with count and mean_fare. A
-zone is the darker the more pickups it has per acre; the two numbers stand on it.
+TOTALS is the output of -agg "count, mean(fare)": zones with count and mean_fare. A
+zone is the darker the more pickups it has per acre; both numbers are drawn on it.
 
-SHOPS is what -one_to_one -geometry connection wrote of places_a and places_b, with
-what neither matched as layers a_only and b_only. The window is WIDTH_FT (1,500).
+SHOPS is the output of -one_to_one -geometry connection for places_a and places_b, with
+unmatched places in the layers a_only and b_only. The window is WIDTH_FT (1,500).
 
-FOLDER is that of samples/fleet.c: fences.csv, reports.csv and events.csv. The window
-of WIDTH_FT (11,000) is around the fences. The way of the vehicle with the most events
-is drawn in its own colour.
+FOLDER is the output of samples/fleet.c: fences.csv, reports.csv and events.csv. The window
+of WIDTH_FT (11,000) is around the fences. The path of the vehicle with the most events
+has a colour of its own.
 
 Python with GDAL and Qt is needed (Debian: python3-gdal, python3-pyqt5).
 """
@@ -67,7 +67,7 @@ def shade(colour, alpha):
 
 
 def mix(a, b, share):
-    """Opaque: share of b."""
+    """Mixes two opaque colours; share: that of b."""
     pairs = zip(QColor(a).getRgb()[:3], QColor(b).getRgb()[:3])
     return QColor(*(round(x + (y - x) * share) for x, y in pairs))
 
@@ -94,7 +94,7 @@ class Picture:
         return QPointF((x - self.x0) / self.feet, (self.y1 - y) / self.feet)
 
     def path(self, shape):
-        """All rings or lines of a geometry."""
+        """Returns all rings or lines of a geometry as a path."""
         path = QPainterPath()
         for i in range(shape.GetGeometryCount()):
             path.addPath(self.path(shape.GetGeometryRef(i)))
@@ -106,7 +106,7 @@ class Picture:
         return path
 
     def features(self, name):
-        """Of a layer, those in the window, with their paths."""
+        """Yields the features of a layer that are in the window, with their paths."""
         dataset = ogr.Open(name)
         layer = dataset.GetLayer(0)
         layer.SetSpatialFilterRect(*self.box)
@@ -137,7 +137,7 @@ class Picture:
 
 
 def places_of(layer, *fields):
-    """Of fields that must be there."""
+    """Returns the indexes of these fields; ends the program if one is missing."""
     places = [layer.GetLayerDefn().GetFieldIndex(name) for name in fields]
     if min(places) < 0:
         sys.exit(f"draw_city: {layer.GetName()} has no fields {', '.join(fields)}")
@@ -155,7 +155,7 @@ class Pickups:
     def __init__(self, name):
         dataset = ogr.Open(name)
         layer = dataset.GetLayer(0)
-        # by number: by name it takes ten times as long
+        # fields by number, since access by name takes ten times as long
         code, name_of, hour, distance = places_of(
             layer, "use_code", "land_use", "hour", "join_distance")
         self.places, self.names = [], {}
@@ -191,7 +191,7 @@ def draw_city(picture, lots, streets, land):
         use = feature["use_code"]
         colour = mix(PAPER, USES[use - 1], 0.38 if use == PARK else 0.26)
         for ring in path.toSubpathPolygons() if use == PARK else ():
-            lake = QPainterPath()  # what the park leaves open
+            lake = QPainterPath()  # the holes of the park
             lake.addPolygon(ring)
             picture.painter.fillPath(lake, QColor(WATER))
         picture.painter.fillPath(path, colour)
@@ -221,7 +221,7 @@ def draw_scale(picture, x, y):
 
 
 def draw_legend(picture, x, x1, y, pickups):
-    """One row for each use: name, bar, share."""
+    """Draws one row for each use: name, bar, share."""
     picture.text(x, y, 16, "Land use of the nearest lot", bold=True)
     y += 30
     most = max(1, *pickups.by_use[1:])
@@ -239,7 +239,7 @@ def draw_legend(picture, x, x1, y, pickups):
 
 
 def draw_hours(picture, x, x1, y, pickups):
-    """Stacked bars, one for each hour."""
+    """Draws stacked bars, one for each hour."""
     height, step = 190, (x1 - x) / 24
     picture.text(x, y, 16, "Pickups by hour of the day", bold=True)
     y += 22 + height
@@ -347,7 +347,7 @@ def draw_zones(out, totals, lots, land):
 # --- the shops of two maps ----------------------------------------------------------
 
 SHOPS_WIDTH, SHOPS_HEIGHT, HEAD = 1100, 760, 92
-SIDES = ("#1f6fb4", "#d9641a")  # of map a and of map b
+SIDES = ("#1f6fb4", "#d9641a")  # colours of map a and of map b
 PAIR, WRONG = "#2a3138", "#d3122f"
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Pictures of three joins, each with what it has found in a small made layer.
+"""Draws pictures of three joins of small generated layers, each with its result.
 
     draw_joins.py along|time|covered OUT.png [OGRJOIN]
 
@@ -30,7 +30,7 @@ CRS = {"type": "name", "properties": {"name": "urn:ogc:def:crs:EPSG::32631"}}
 
 
 def write(path, kind, rows):
-    """A GeoJSON of (coordinates, attributes)."""
+    """Writes rows of (coordinates, attributes) as GeoJSON."""
     features = [
         {"type": "Feature", "properties": values,
          "geometry": {"type": kind, "coordinates": coordinates}}
@@ -177,7 +177,7 @@ def main():
     drawn = {"along": draw_along, "time": draw_time, "covered": draw_covered}
     if len(sys.argv) not in (3, 4) or sys.argv[1] not in drawn:
         sys.exit(__doc__)
-    app = drawing.QGuiApplication(sys.argv[:1])  # fonts need it
+    app = drawing.QGuiApplication(sys.argv[:1])  # fonts need an application
     command = sys.argv[3] if len(sys.argv) == 4 else os.environ.get("OGRJOIN", "ogrjoin")
     with tempfile.TemporaryDirectory() as folder:
         drawn[sys.argv[1]](command, folder, os.path.abspath(sys.argv[2]))

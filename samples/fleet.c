@@ -1,17 +1,17 @@
-/* A fleet that drives over the sample city.  While it drives, events are found:
- * which vehicle has entered or left which of four places.  A kept index of all
- * vehicles answers which three of them are nearest to each place.
+/* Simulates a fleet that drives over the sample city.  Events are found in each
+ * step: which vehicle has entered or left which of four places.  A kept index
+ * of all vehicles finds the three vehicles nearest to each place.
  *
  *   fleet [-vehicles 60] [-steps 240] [-avenues 15] [-streets 84] [FOLDER]
  *
- * A step is ten seconds.  In FOLDER, if it is given, are then
+ * A step is ten seconds.  If FOLDER is given, these files are written to it:
  *   fences.csv   name, WKT
  *   reports.csv  step, vehicle, x, y              in the order of reading
  *   events.csv   step, vehicle, event, name, x, y
  *   nearest.csv  step, name, vehicle, distance    in feet, nearest first
- * in the city's coordinates (EPSG:2263), without FOLDER nothing is written. The
- * last line has the greatest memory until step 100 and until the end: a million
- * vehicles and any number of steps take no more than 100 steps.
+ * Coordinates are those of the city (EPSG:2263).  The last line of output has
+ * the maximum memory until step 100 and until the end: for a million vehicles,
+ * memory does not grow after 100 steps.
  * samples/draw_city.py draws the first three. */
 #include "city.h"
 
@@ -39,7 +39,7 @@ static const char *const kinds[] = {"enter", "exit", "stay", "change"};
  */
 struct vehicle
 {
-    int avenue, street; /* crossing that it comes from */
+    int avenue, street; /* crossing that the vehicle comes from */
     int to_avenue, to_street;
     double done;  /* feet of the way */
     double speed; /* feet a step */
@@ -52,7 +52,7 @@ struct fleet
     struct vehicle *vehicle; /* [n] */
     uint64_t n_random;
 
-    /* Of one step. */
+    /* Reports of one step. */
     double *x, *y; /* [n] */
     int64_t *key;  /* [n] number of the vehicle */
 
@@ -147,7 +147,7 @@ static double length_of_way(const struct vehicle *vehicle)
 {
     return vehicle->to_avenue != vehicle->avenue   ? CITY_AVENUE_FT
            : vehicle->to_street != vehicle->street ? CITY_STREET_FT
-                                                   : 1e30; /* it stands */
+                                                   : 1e30; /* standing */
 }
 
 static void drive(struct fleet *fleet, struct vehicle *vehicle, double *x,
@@ -234,7 +234,7 @@ static struct ogrjoin_events *open_events(const struct fleet *fleet)
     check_status(ogrjoin_layer_from_arrays(&arrays, &fences, &err), &err);
     check_status(ogrjoin_index_new(fences, settings, &index, &err), &err);
     check_status(ogrjoin_events_new(index, "changes", 0, &events, &err), &err);
-    ogrjoin_index_free(index); /* the events hold a reference to it */
+    ogrjoin_index_free(index); /* the events hold a reference to the index */
     ogrjoin_layer_free(fences);
     ogrjoin_settings_free(settings);
     return events;
@@ -243,7 +243,7 @@ static struct ogrjoin_events *open_events(const struct fleet *fleet)
 /* ---- the nearest vehicles --------------------------------------------------
  */
 
-/* All vehicles, and what is asked of them. */
+/* The index of all vehicles, and the settings and places of the join. */
 struct nearest
 {
     struct ogrjoin_live *live;
@@ -362,8 +362,7 @@ static void write_nearest(int64_t step, const struct ogrjoin_pairs *pairs,
                 ogrjoin_pairs_right(pairs)[i], ogrjoin_pairs_measure(pairs)[i]);
 }
 
-/* ---- all of it -------------------------------------------------------------
- */
+/* ---- a run --------------------------------------------------------------- */
 
 /* Finds and writes the events of one step. */
 static void add_step(const struct fleet *fleet, struct ogrjoin_events *events,

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Every join by example, on a small sample city: the question, the command, the
-# line that says what happened.
+# Every join by example, on a small sample city: prints the question, the
+# command, and its summary line.
 #
-#   samples/joins.sh [FOLDER]        out/joins unless told otherwise
+#   samples/joins.sh [FOLDER]        default: out/joins
 #
 # ogrjoin and make_city are taken from the PATH, or from build/demo, where
 # samples/demo.sh builds them.
@@ -27,7 +27,7 @@ ask() {
     printf '\n'
     "$@"
 }
-# What an earlier run has written is replaced.
+# The outputs of an earlier run are replaced.
 join() { ask "$1" ogrjoin -overwrite "${@:2}"; }
 
 { command -v ogrjoin && command -v make_city; } >/dev/null ||

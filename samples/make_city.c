@@ -86,7 +86,7 @@ static int open_output(const struct request *request, const char *name,
         set_extension(driver, extension, sizeof extension);
         snprintf(path, sizeof path, "%s/%s.%s", request->folder, name,
                  extension);
-        if (access(path, F_OK) == 0) /* from an earlier run */
+        if (access(path, F_OK) == 0) /* the file is from an earlier run */
             GDALDeleteDataset(driver, path);
         out->dataset = GDALCreate(driver, path, 0, 0, 0, GDT_Unknown, NULL);
     }

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A join as a layer of QGIS: loads it, colours it by a joined attribute and
-draws a map, without a screen.
+"""Loads a join as a layer of QGIS, colours it by a joined attribute and draws a map,
+without a screen.
 
     qgis_map.py OUT.png JOIN FIELD [LAYER below ...]
 
@@ -29,7 +29,7 @@ from qgis.core import (
 from qgis.PyQt.QtCore import QSize
 from qgis.PyQt.QtGui import QColor
 
-# Told apart also by readers who see no difference of red and green (Okabe, Ito).
+# Colours that red-green colour-blind readers can distinguish, too (Okabe, Ito).
 COLOURS = (
     "#e69f00",
     "#56b4e9",

@@ -30,7 +30,7 @@
 /* Maximum number of points in sibling leaves that are united into one page. */
 #define MOST_TO_UNITE (LIVE_PAGE_POINTS / 8 * 7)
 
-/* A batch is applied by one thread for each so many rows, at most by those of
+/* A batch gets one thread per ROWS_OF_THREAD rows, and at most the threads of
  * the index. */
 #define ROWS_OF_THREAD 8192
 
@@ -128,7 +128,8 @@ static void copy_blocks(int64_t first, int64_t end, void *user)
         memcpy(copy[i].to, copy[i].from, sizeof *copy[i].to);
 }
 
-/* Gives the touched pages blocks of their own. */
+/* Replaces the block of each touched page by a new one, and lists both for the
+ * copy of its contents. */
 static void copy_touched_pages(struct live_batch *b, struct live_copy *copy)
 {
     int64_t n = 0, n_pages = b->live->state->n_pages;
@@ -288,8 +289,9 @@ static void prefetch_row(const struct live_batch *b, int64_t at)
     __builtin_prefetch(&b->id[row]);
 }
 
-/* Adds the points that arrive in pages with room for them. Lists the first
- * movers of other groups in b->mover. */
+/* Adds each group of arriving points to its page if the page has room for the
+ * whole group. Lists the first mover of every other group in b->mover, for
+ * step 8. */
 static void arrive_in_pages(struct live_batch *b, int64_t bucket)
 {
     int64_t first = b->first_mover[bucket], end = b->first_mover[bucket + 1];
@@ -338,7 +340,7 @@ static struct live_arrivals arrivals_of(const struct live_batch *b)
     return (struct live_arrivals){b->id, b->x, b->y, b->entry, b->sorted};
 }
 
-/* Sets the cell, parent and depth of the page of a child that has none. */
+/* Sets cell, parent and depth of the task for a child that has no page yet. */
 static void place_child(const struct live_state *state, uint32_t parent,
                         struct live_reshape *task)
 {
@@ -405,8 +407,8 @@ static uint32_t find_page_with_room(struct live_batch *b, uint32_t page)
     return more;
 }
 
-/* Adds a group of movers to the chain of its leaf, without splitting it: the
- * pages for this are reserved. */
+/* Adds a group of movers to the chain of its leaf without splitting the leaf;
+ * step 5 has reserved the pages. */
 static void add_group_to_chain(struct live_batch *b,
                                const struct oj_keyed *group)
 {
@@ -420,7 +422,7 @@ static void add_group_to_chain(struct live_batch *b,
     }
 }
 
-/* Splits the pages that overflow, and makes those of children without. */
+/* Splits pages that overflow, and makes pages for children that had none. */
 static void split_pages(struct live_batch *b)
 {
     struct live_arrivals arrivals = arrivals_of(b);
@@ -598,8 +600,9 @@ static struct live_reshape task_of_node(const struct live_state *state,
     return task;
 }
 
-/* Unites the leaves of nodes. Replaces the list by that of the nodes above, and
- * returns their number. scratch: room for n nodes; task: for n tasks. */
+/* Unites the leaves of each listed node. Replaces the list by the parents of
+ * these nodes, and returns their number. scratch: room for n nodes; task: for
+ * n tasks. */
 static int64_t unite_leaves(struct live_batch *b, int64_t n,
                             struct oj_keyed *node, struct oj_keyed *scratch,
                             struct live_reshape *task)
@@ -722,7 +725,7 @@ static void free_batch(struct live_batch *b)
 {
     live_ids_parts_free(&b->parts);
     oj_free(b->rows);   /* entry and place, too */
-    oj_free(b->bucket); /* and all that is dealt */
+    oj_free(b->bucket); /* also frees the other arrays of step 4 */
     oj_free(b->touched);
 }
 

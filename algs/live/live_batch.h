@@ -18,9 +18,9 @@
 
 /** Flags of live_batch.place. A row without flags stays in its page. */
 #define LIVE_NO_PLACE (UINT64_C(1) << 61) /* the point was in no page */
-#define LIVE_LEAVES (UINT64_C(1) << 62)   /* it leaves its page */
+#define LIVE_LEAVES (UINT64_C(1) << 62)   /* the point leaves its page */
 #define LIVE_ARRIVES                                                           \
-    (UINT64_C(1) << 63) /* it goes to another page, or is new */
+    (UINT64_C(1) << 63) /* the point goes to another page, or is new */
 
 /** Counts of the rows of a slice. */
 struct live_rows
@@ -51,8 +51,8 @@ struct live_batch
     const double *x, *y;
     uint32_t *entry; /* [n] entry of the id; or LIVE_SUPERSEDED */
     uint64_t *place; /* [n] LIVE_PLACE_OF() or LIVE_NO_PLACE, and flags */
-    uint16_t mark;   /* of the batch, see live_entry */
-    struct live_ids_parts parts; /* of the rows, while entries are added */
+    uint16_t mark;   /* mark of the batch, see live_entry */
+    struct live_ids_parts parts; /* rows by ids, while entries are added */
     int64_t rows_of_slice;
     int64_t n_slices;
     struct live_rows
@@ -65,15 +65,15 @@ struct live_batch
     int64_t n_buckets;
     struct live_bucket *bucket; /* [n_buckets]; the arrays below follow in its
                                    memory */
-    int64_t *start;             /* [n_slices][n_buckets] of movers, and again of
-                                   leavers: next position */
-    int64_t *first_mover;       /* [n_buckets + 1] first mover of each bucket */
-    int64_t *first_leaver;      /* [n_buckets + 1] */
-    struct oj_keyed *mover;     /* [n_arriving] key: target; value: row */
-    struct oj_keyed *sorted;    /* [n_arriving] movers sorted by target */
-    uint64_t *leaver;           /* [n_leaving] places */
-    uint32_t *left;             /* [n_leaving] distinct pages that points leave,
-                                   from first_leaver of the bucket on */
+    int64_t *start; /* [2][n_slices][n_buckets] next position: for movers, then
+                       for leavers */
+    int64_t *first_mover;    /* [n_buckets + 1] first mover of each bucket */
+    int64_t *first_leaver;   /* [n_buckets + 1] */
+    struct oj_keyed *mover;  /* [n_arriving] key: target; value: row */
+    struct oj_keyed *sorted; /* [n_arriving] movers sorted by target */
+    uint64_t *leaver;        /* [n_leaving] places */
+    uint32_t *left; /* [n_leaving] pages that points leave, each once; those of
+                       a bucket begin at its first_leaver */
 
     int64_t n_promised;
     struct live_state *state; /* state that is changed */
@@ -89,8 +89,8 @@ static inline int live_batch_joins(double x, double y)
     return fabs(x) <= OJ_FLAT_MOST && fabs(y) <= OJ_FLAT_MOST;
 }
 
-/** The key of a target is its page. If the target child has no page, it is
- * LIVE_KEY_OF_NONE + 4 * node + child. */
+/** The key of a mover is its target page. If the target child has no page, the
+ *  key is LIVE_KEY_OF_NONE + 4 * node + child. */
 #define LIVE_KEY_OF_NONE (UINT64_C(1) << 32)
 
 static inline uint32_t live_batch_page_of_place(uint64_t place)
@@ -98,7 +98,8 @@ static inline uint32_t live_batch_page_of_place(uint64_t place)
     return (uint32_t)((place & (LIVE_NO_PLACE - 1)) / LIVE_PAGE_POINTS);
 }
 
-/** Returns the end of the group of movers that have the target of the first. */
+/** Returns the end of the group that begins at mover `first`: consecutive
+ *  movers with one target. */
 static inline int64_t live_batch_end_of_group(const struct live_batch *b,
                                               int64_t first, int64_t end)
 {
@@ -122,7 +123,7 @@ live_batch_run_on_buckets(struct live_batch *b,
     oj_parallel_for(b->n_threads, b->n_buckets, body, b);
 }
 
-/** Adds counts of changes, except for n_batches. */
+/** Adds all counts of changes but n_batches. */
 static inline void live_counts_add(struct oj_live_counts *to,
                                    const struct oj_live_counts *of)
 {

@@ -455,8 +455,7 @@ void live_place_subtree(struct oj_live *live, struct live_state *state,
     }
 }
 
-/* --- all of it -------------------------------------------------------------
- */
+/* --- a whole state -------------------------------------------------------- */
 
 /* Leaves per task of a thread. */
 #define LEAVES_AT_ONCE 64

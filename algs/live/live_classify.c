@@ -4,9 +4,8 @@
 
 #include <string.h>
 
-/* ROWS_OF_SLICE: rows of a task of a thread; of batches with LARGE_BATCH rows
- * or more ROWS_OF_LARGE_SLICE. ROWS_OF_THREAD: a batch is applied by one thread
- * for each so many rows, at most by those of the index. */
+/* Rows of a task: ROWS_OF_SLICE, or ROWS_OF_LARGE_SLICE in batches of at least
+ * LARGE_BATCH rows. */
 #define ROWS_OF_SLICE 4096
 #define ROWS_OF_LARGE_SLICE 16384
 #define LARGE_BATCH (1 << 20)
@@ -49,8 +48,7 @@ static void find_entries(struct live_batch *b, int64_t first, int64_t end,
     }
 }
 
-/* Of the rows of a part that have one id all but the last become
- * LIVE_SUPERSEDED. */
+/* Within a part, marks every row of an id but the last as LIVE_SUPERSEDED. */
 static void drop_superseded_of_part(int64_t part, int thread, void *user)
 {
     struct live_batch *b = user;
@@ -70,7 +68,7 @@ static void drop_superseded_of_part(int64_t part, int thread, void *user)
     __atomic_fetch_add(&b->all.counts.n_superseded, n, __ATOMIC_RELAXED);
 }
 
-/* Adds entries for new ids; all rows of an id but the last become
+/* Adds entries for new ids; marks every row of an id but the last as
  * LIVE_SUPERSEDED. */
 static oj_status add_entries(struct live_batch *b, struct oj_error *err)
 {

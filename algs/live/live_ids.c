@@ -154,14 +154,14 @@ struct live_putting
     const int64_t *id;
     uint16_t mark;
     uint32_t *entry;
-    uint32_t *late;  /* [rows] rows that are put afterwards, from the first row
-                        of each part on */
+    uint32_t *late;  /* [rows] rows that one thread puts after all parts; those
+                        of a part begin at its first row */
     int64_t *n_late; /* [parts] */
     int has_repeats;
 };
 
-/* Returns the first entry from `from` on, before end, that has the id or is
- * free, or end. */
+/* Returns the first entry in [from, end) that has the id or is free; end if
+ * there is none. */
 static int64_t find_room(const struct live_ids *ids, int64_t id, int64_t from,
                          int64_t end)
 {

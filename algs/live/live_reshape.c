@@ -94,8 +94,8 @@ static void split_tasks(int64_t first, int64_t end, void *user)
 /* --- subtrees to pages -----------------------------------------------------
  */
 
-/* Returns how many blocks of the leaves of a task are free when the leaves
- * are. */
+/* Returns how many blocks become unused when the leaves of a task are freed:
+ * those that no reader uses. */
 static int64_t count_freed_blocks(const struct reshape_round *r,
                                   const struct live_reshape *task)
 {

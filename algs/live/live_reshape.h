@@ -30,12 +30,12 @@ struct live_reshape
     int32_t node;       /**< node above the leaves, which is freed, or -1 */
     int64_t first, end; /**< arriving points: order[first .. end) */
     int64_t n;          /**< points of the leaves and arriving points */
-    struct oj_box cell; /**< of the subtree */
+    struct oj_box cell; /**< cell of the subtree */
     uint32_t parent;    /**< 4 * node + child, or LIVE_NONE: the root */
     int depth;
     int is_done; /**< set by live_reshape() */
 
-    /* Of live_reshape() alone. */
+    /* The following members are set and used by live_reshape() alone. */
     int64_t at;         /**< first point in the points of a round */
     int64_t first_page; /**< first leaf in the pages of a round */
     struct live_subtree subtree;

@@ -467,7 +467,7 @@ static oj_status search_row(struct row_search *s,
 /* --- the pairs of all rows -------------------------------------------------
  */
 
-/* Where the pairs of a row are: in one cache line. */
+/* Position of a row's pairs. */
 struct row_place
 {
     int64_t first; /* first pair in the arrays of its worker */
@@ -487,7 +487,8 @@ struct pair_search
 /* Rows ahead of the current one whose memory is prefetched. */
 #define ROWS_AHEAD 8
 
-/* Rows are searched in Morton order, so that each is elsewhere in memory. */
+/* Prefetches the place of the i-th row in search order: rows are searched in
+ * Morton order, so their places are scattered. */
 static void prefetch_row(const struct pair_search *p, int64_t i)
 {
     if (i < p->order.n_points)
@@ -511,8 +512,10 @@ static oj_status search_ordered_row(int64_t i, int thread, void *user,
     prefetch_row(p, i + ROWS_AHEAD);
     OJ_TRY(search_row(s, &p->order.point[i], err));
     if (s->n_out - first > INT32_MAX)
-        return oj_fail(err, OJ_ERR_LIMIT, "a row has more than %d pairs",
-                       INT32_MAX);
+        return oj_fail(err, OJ_ERR_LIMIT,
+                       "row %lld has more than %d pairs: set a smaller "
+                       "max_distance, or k",
+                       (long long)row, INT32_MAX);
     p->place[row] =
         (struct row_place){first, (int32_t)(s->n_out - first), thread};
     if (p->query->max_pairs > 0 &&
@@ -702,12 +705,11 @@ static oj_status take_points_in_box(struct candidate_search *c,
     return OJ_OK;
 }
 
-/* --- upper bound of the distance of the k-th nearest -----------------------
- */
+/* --- upper bound of the k-th distance ------------------------------------- */
 
-/* The k least of the greatest distances of points from places of a box. Their
- * maximum is an upper bound of the distance of the k-th nearest of the feature
- * in the box. */
+/* The k smallest distances of points from the farthest place of a box. The
+ * greatest of them is an upper bound of the k-th distance of any feature in
+ * the box. */
 struct reach_search
 {
     int64_t k, n;

@@ -58,8 +58,8 @@ OJ_MUST_USE oj_status live_search_list_points(const struct live_state *state,
 int live_search_is_local(const struct oj_relation *relation);
 
 /** Returns the points that can be in pairs of the query: points within reach of
- *  the box of a feature, or among its k nearest.  If there are more than most,
- *  *are_all is set and *out is empty.
+ *  the box of a feature, or among its k nearest. If there are more than `most`
+ *  points, *are_all is set and *out is empty.
  *  Cost  O(pages in reach) per feature */
 OJ_MUST_USE oj_status live_search_candidates(const struct live_query *query,
                                              int64_t most,

@@ -55,7 +55,7 @@ struct numbers
     const struct live_point *point;
     int64_t n, step;
     double sx;
-    int is_y, right; /* right: 1 from sx on, 0 left of it, -1 all */
+    int is_y, right; /* right: 1: x >= sx; 0: x < sx; -1: all points */
 };
 
 static int is_counted(const struct numbers *of, const struct live_point *p)

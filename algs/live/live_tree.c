@@ -83,7 +83,8 @@ oj_status live_state_reserve_pages(struct live_state *state, int64_t more,
 {
     if (state->n_pages + more > MOST_PAGES)
         return oj_fail(err, OJ_ERR_LIMIT,
-                       "a kept index has at most %d pages of %d points",
+                       "a kept index has at most %d pages of %d points: keep "
+                       "several indexes",
                        MOST_PAGES, LIVE_PAGE_POINTS);
     OJ_ROOM(state->page, state->n_pages, state->n_pages + more,
             state->cap_pages, err);

@@ -48,8 +48,9 @@ struct live_point
     int64_t entry; /**< entry of its id (live_ids.h); -1: not looked up */
 };
 
-/** A page. A cache line has what decides whether a moving point stays, the next
- *  one has what changes with the points: a step reads one line of each. */
+/** A page. The first cache line has the members that decide whether a moving
+ *  point stays in the page, the second those that change with the points: each
+ *  step of a batch reads one line per page. */
 struct live_page
 {
     _Alignas(64) struct oj_box cell; /**< x0 <= x < x1, y0 <= y < y1 */

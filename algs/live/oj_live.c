@@ -103,8 +103,7 @@ void live_publish(struct oj_live *live, struct live_state *state)
     pthread_mutex_unlock(&live->lock);
 }
 
-/* --- what there is to say --------------------------------------------------
- */
+/* --- counts and explanation ----------------------------------------------- */
 
 struct oj_live_counts oj_live_count(struct oj_live *live)
 {

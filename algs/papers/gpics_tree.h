@@ -45,7 +45,7 @@ enum gpics_kind
     GPICS_KDTREE
 };
 
-/** What a node is: a leaf, an inner node (link), or unused. */
+/** State of a node: a leaf, an inner node (link), or unused. */
 enum gpics_node_state
 {
     GPICS_LEAF = 0,
@@ -73,8 +73,8 @@ struct gpics_node
     int32_t child[4]; /**< GPICS_NONE: no child */
     int32_t parent;   /**< GPICS_NONE: the root. Of a free node: the next free
                            node */
-    int32_t page;     /**< of a leaf: its last page; GPICS_NONE: no points */
-    int32_t n;        /**< of a leaf: number of points */
+    int32_t page;     /**< in a leaf: its last page; GPICS_NONE: no points */
+    int32_t n;        /**< in a leaf: number of points */
     uint8_t level, state;
     uint8_t is_full; /**< 1 during an update: the leaf is to be divided */
 };

@@ -195,7 +195,9 @@ oj_status oj_cancel_watch_signals(struct oj_error *err)
     if (!handle_failed_writes() ||
         pthread_sigmask(SIG_BLOCK, &signals, NULL) != 0 ||
         pthread_create(&thread, NULL, cancel_and_exit_on_signals, NULL) != 0)
-        return oj_fail(err, OJ_ERR_NOMEM, "could not start a thread");
+        return oj_fail(err, OJ_ERR_NOMEM,
+                       "the system could not start a thread: it is out of "
+                       "memory or of threads (ulimit -u)");
     pthread_detach(thread);
     return OJ_OK;
 }

@@ -69,7 +69,9 @@ oj_status oj_words_split(const char *text, char ***words, int *n,
     char **list, *out;
     int count = 0;
     if (length > INT_MAX / 16)
-        return oj_fail(err, OJ_ERR_LIMIT, "the words are too long");
+        return oj_fail(err, OJ_ERR_LIMIT,
+                       "the words are longer than %d bytes: write fewer",
+                       INT_MAX / 16);
     list = oj_malloc((int64_t)(most * sizeof *list + length + 2), 1);
     if (list == NULL)
         return oj_fail_nomem(err, (int64_t)length, sizeof *list);

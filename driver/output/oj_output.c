@@ -357,7 +357,9 @@ static oj_status choose_how_output_is_written(struct oj_output *o,
     if (lstat(o->path, &info) == 0)
     {
         if (stat(o->path, &info) != 0)
-            return oj_fail(err, OJ_ERR_IO, "%s is a link without a target",
+            return oj_fail(err, OJ_ERR_IO,
+                           "%s is a link without a target: remove it, or name "
+                           "another output",
                            asked->dst);
         if (S_ISREG(info.st_mode) || S_ISDIR(info.st_mode))
             return plan_change_of_existing(o, S_ISDIR(info.st_mode), err);
@@ -406,7 +408,10 @@ oj_status oj_output_plan(const struct oj_output_options *asked,
              strcmp(asked->dst, "/dev/stdout") == 0 ? "/vsistdout/"
                                                     : asked->dst);
     if (strlen(asked->dst) >= sizeof o.path)
-        return oj_fail(err, OJ_ERR_ARG, "the name of the output is too long");
+        return oj_fail(err, OJ_ERR_ARG,
+                       "the name of the output is longer than %d bytes: "
+                       "write to a shorter path",
+                       (int)sizeof o.path - 1);
     status = choose_how_output_is_written(&o, err);
     if (status == OJ_OK && o.kind != OJ_OUTPUT_TRANSACTION)
         status = oj_driver_choose(asked->format, o.path, &o.driver, err);
@@ -517,13 +522,15 @@ static oj_status check_extra_layer_name(const struct oj_output *o,
                                         struct oj_error *err)
 {
     if (l->name[0] == '\0')
-        return oj_fail(err, OJ_ERR_ARG, "-%s: the layer needs a name",
+        return oj_fail(err, OJ_ERR_ARG,
+                       "-%s: the layer needs a name: write -%s NAME", l->option,
                        l->option);
     for (int i = 0; i < o->n_layers; i++)
     {
         if (strcasecmp(l->name, o->layers[i].name) == 0)
             return oj_fail(err, OJ_ERR_ARG,
-                           "-%s: another layer of the output is called '%s'",
+                           "-%s: another layer of the output is called '%s'; "
+                           "choose another name",
                            l->option, l->name);
     }
     for (int i = 0; i < 2; i++)

@@ -148,7 +148,9 @@ static oj_status choose_only_layer(struct oj_source *s, struct oj_error *err)
     char names[600];
     int n = GDALDatasetGetLayerCount(s->dataset), n_spatial = 0;
     if (n == 0)
-        return oj_fail(err, OJ_ERR_DATA, "%s has no layers", s->side->dataset);
+        return oj_fail(err, OJ_ERR_DATA,
+                       "%s has no layers: name a dataset with a layer",
+                       s->side->dataset);
     for (int i = 0; i < n; i++)
     {
         OGRLayerH layer = GDALDatasetGetLayer(s->dataset, i);

@@ -499,7 +499,8 @@ static oj_status make_index_nodes_of_level(int64_t task, int thread, void *user,
     OJ_ROOM(run->node, 0, n_below, run->cap_node, err);
     if (oj_read_at(s->file, s->level_at[s->level - 1] + NODE_BYTES * below,
                    run->node, NODE_BYTES * n_below) != 0)
-        return oj_fail(err, OJ_ERR_IO, "cannot read back the file: %s",
+        return oj_fail(err, OJ_ERR_IO,
+                       "cannot read back the index of the file: %s",
                        strerror(errno));
     for (int64_t i = 0; i < n; i++)
     {

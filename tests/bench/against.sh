@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Compares two builds of the program: the old one and what it has become.
+# Compares two builds of the program, an old one and a new one.
 #
 #   against.sh OLD NEW [--answers | --speed | --all] [options]
 #
@@ -16,7 +16,7 @@
 #   --pairs N       runs of each program in a row of the speeds (5)
 #   --only REGEX    only the rows and kinds of answers (samples, real, random)
 #                   whose name matches
-#   --city FOLDER   what citygen.py has written: 1000000 points, 100000 lots
+#   --city FOLDER   a city of citygen.py: 1000000 points, 100000 lots
 #   --keep FOLDER   work there, and leave everything; inputs that are there are
 #                   used again
 #
@@ -93,8 +93,8 @@ GeoPackage, sums by zone        | wall_run | join -op contains -agg count,sum(fa
 GeoPackage, lots in zones       | wall_run | join -op within out.gpkg lots.gpkg zones.gpkg
 '
 
-# What is not the same in two runs: seconds, files with random names, versions. For
-# standard output and error, summaries and tables of -benchmark.
+# Text that differs between two runs: seconds, files with random names,
+# versions. For standard output and error, summaries and tables of -benchmark.
 masks='
 s/[0-9]+(\.[0-9]+)?(e[-+]?[0-9]+)? s\b/# s/g
 s/"seconds": \{[^}]*\}/"seconds": #/
@@ -147,7 +147,7 @@ with() {
         OGRJOIN_CUDA_MODULE="$build/$device" PATH="$build:$PATH" \
         OGR_CURRENT_DATE=2000-01-01T00:00:00.000Z "$@"
 }
-# tool NAME: a program that makes inputs, the same one for both
+# tool NAME: path of a program that makes inputs; both sides use one program
 tool() {
     local build
     for build in "${builds[1]}" "${builds[0]}"; do
@@ -159,7 +159,7 @@ is_wanted() { [[ $1 =~ $only ]]; }
 
 # --- answers ---------------------------------------------------------------
 
-# Each writes what the program of SIDE answers below FOLDER.
+# Each function writes the answers of the program of SIDE below FOLDER.
 # shellcheck disable=SC2317  # called by name
 {
 
@@ -205,7 +205,8 @@ random() { # SIDE FOLDER
 }
 }
 
-# compare KIND: what both have written; words of messages apart
+# compare KIND: compares what both programs have written; differing words of
+# messages are counted separately
 compare() {
     local old=$work/$1/old new=$work/$1/new path said n_words=0 n_different=0
     for path in "$old" "$new"; do
@@ -280,8 +281,8 @@ make_city() {
     return 1
 }
 
-# measure SIDE MEASURE COMMAND...: prints the time in ms, the peak of memory in
-# KB, and the answer, if there is one
+# measure SIDE MEASURE COMMAND...: prints the time in ms, the peak memory in
+# KB, and the answer, if the command prints one
 measure() {
     local side=$1 measure=$2 command=$3 build=${builds[$1]} name
     local -a words
@@ -293,7 +294,7 @@ measure() {
             rm -f "$work"/layers/out.*
             words=("$build/ogrjoin" -q "$@") ;;
     esac
-    # The backend auto would take the emulated device for one.
+    # The backend auto would use the emulated device as if it were a real one.
     (cd "$work/layers" && with "$side" env OGRJOIN_CUDA_MODULE=none \
         /usr/bin/time -o "$work/time" -f '%e %U %S %M' "${words[@]}") >"$work/said" 2>&1 ||
         { tail -3 "$work/said" >&2; return 1; }

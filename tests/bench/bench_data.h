@@ -21,8 +21,8 @@ struct bench_data_options
     const char *layer; /**< join layer: lots, streets, zones or points */
     int64_t n, m; /**< number of input and join features; 0: all (nycgen: 170M x
                        735,488) */
-    int skew;     /**< of nycgen */
-    uint64_t seed; /**< of nycgen */
+    int skew;     /**< skew of nycgen */
+    uint64_t seed; /**< seed of nycgen */
     int n_threads; /**< number of threads that generate; 0: all */
     int64_t zones; /**< number of overlapping polygons in rows over everything;
                         0: none */

@@ -38,7 +38,7 @@ struct moving_fleet
     double *x, *y; /* [keys] */
 };
 
-/* Of one batch. */
+/* The reports of one batch. */
 struct reports
 {
     double *x, *y;
@@ -332,8 +332,8 @@ static void write_files(const struct event_run *a)
     fclose(file);
 }
 
-/* ---- what is asked --------------------------------------------------------
- */
+/* ---- arguments ------------------------------------------------------------
+ * */
 
 static void read_arguments(int argc, char **argv, struct event_run *a)
 {

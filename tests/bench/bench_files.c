@@ -73,7 +73,7 @@ static void stream_rows(GDALDatasetH dataset, double opened)
 struct copy
 {
     OGRLayerH from, to;
-    GDALDatasetH dataset; /* of to */
+    GDALDatasetH dataset; /* dataset of the layer `to` */
     char *rows;           /* memory for rows of FlatGeobuf */
     struct oj_column *column;
     struct oj_layer_writer *writer;

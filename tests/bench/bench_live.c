@@ -1,4 +1,4 @@
-/* The kept index of points: what building, batches and queries cost, with the
+/* Measures the kept index of points: building, batches and queries, with the
  * points of a generated city (nycgen.h).
  *
  *   oj_bench_live [--option value]..
@@ -6,7 +6,7 @@
  *     --tree NAME   auto
  *     --threads N   1
  *     --batches N   batches of 1 % before the second round of queries (1,000)
- *     --queries N   points that ask for what is near them (200,000)
+ *     --queries N   points of which the nearest are searched (200,000)
  *     --step FT     small steps (30)
  *     --gpu N       on the first N GPUs instead, with changes and queries in
  *                   their memory
@@ -16,14 +16,14 @@
  *
  * Prints a line "LIVE .." for building, for batches in which 1 %, 10 %, 50 %
  * and all of the points jump anywhere or make small steps, and for queries of a
- * fresh index and of one after many batches: the least processor seconds of
- * three runs, those of all threads; the least seconds of the wall, and changes
- * a second by these; queries a processor second; and what a batch costs in
- * parts of building, by processor seconds.
- * On a GPU the seconds are those of its clock, with points, changes and pairs
- * in its memory; of several GPUs those of the wall. "wall_s" are those of the
- * wall also of one GPU. "from_host_s" are those of the wall, with changes or
- * rows in host memory, of the module's function as it is. */
+ * new index and of one after many batches: the least processor seconds of three
+ * runs, summed over threads; the least wall-clock seconds, and changes per
+ * second of them; queries per processor second; and the processor seconds of a
+ * batch as a fraction of those of building.
+ * On one GPU the seconds are those of its clock, with points, changes and pairs
+ * in its memory; on several GPUs they are wall-clock seconds. "wall_s" are
+ * always wall-clock seconds. "from_host_s" are wall-clock seconds of the
+ * module's function with changes or rows in host memory. */
 #include "nycgen.h"
 
 #include "../../algs/live/live_search.h"
@@ -55,7 +55,7 @@ struct bench
     double *at_x, *at_y; /* [n] where each id is */
     struct oj_live *live;
     double build_s;
-    double wall_s; /* of the last batch */
+    double wall_s; /* wall-clock seconds of the last batch */
     int n_gpus;    /* 0: on processors */
     int64_t gpu_memory;
     int skips_whole, skips_batches, skips_queries;
@@ -89,8 +89,7 @@ static void next_place(struct bench *b, double *x, double *y)
     *y = xy[1] * (1.0 / NYC_ONE);
 }
 
-/* Ids and places of points first .. end - 1 of the city, from the next one on.
- */
+/* Sets ids and places of the next points of the city, first .. end - 1. */
 static void put_places(int64_t first, int64_t end, void *user)
 {
     const struct bench *b = user;
@@ -105,7 +104,7 @@ static void put_places(int64_t first, int64_t end, void *user)
     }
 }
 
-/* Different for every i < 2^32, in no order. */
+/* A bijection of integers below 2^32, in no apparent order. */
 static uint64_t mix(uint64_t i)
 {
     i = (i ^ i >> 31) * UINT64_C(0x7FB5D329728EA185);
@@ -113,7 +112,7 @@ static uint64_t mix(uint64_t i)
     return i ^ i >> 33;
 }
 
-/* Applies a batch; returns the processor seconds of that alone. */
+/* Applies a batch; returns its processor seconds. */
 static double apply(struct bench *b, int64_t n)
 {
     struct oj_error err;
@@ -162,7 +161,7 @@ static void build(struct bench *b)
 }
 
 /* --- batches ---------------------------------------------------------------
- */
+ * */
 
 /* n different ids, in no order. */
 static void pick_ids(struct bench *b, int64_t n)
@@ -272,7 +271,7 @@ static void make_queries(struct bench *b)
         next_place(b, &b->x[i], &b->y[i]);
 }
 
-/* What is measured again of a fresh index of the points that there are. */
+/* Measures a new index of the current points. */
 static void build_afresh(struct bench *b)
 {
     struct oj_error err;
@@ -331,7 +330,7 @@ struct gpu_bench
     struct bench *b;
     const struct oj_gpu_module *module;
     const struct gpu_resident *on_device;
-    struct oj_gpu_index *index; /* of one point: it owns the device's memory */
+    struct oj_gpu_index *index; /* owns the device's memory; one point */
     struct oj_gpu_live *live;
     void *id, *x, *y, *box; /* [n] on the device */
     double build_s;
@@ -409,8 +408,8 @@ static void put_changes(struct gpu_bench *g, int64_t n)
     put(g, g->y, g->b->y, n, sizeof(double));
 }
 
-/* Of several GPUs the function copies the changes to each, and leaves that out
- * of its seconds. */
+/* Returns the least seconds. With several GPUs the function's own seconds do
+ * not include copying the changes to each. */
 static struct least_seconds seconds_of(const struct gpu_bench *g, double start,
                                        double s)
 {
@@ -494,7 +493,7 @@ static void measure_batches_on_gpu(struct gpu_bench *g, double share, int jumps)
     fflush(stdout);
 }
 
-/* Half widths of windows: 0: point search. */
+/* Half the width of each window; 0: a point search. */
 static const struct
 {
     const char *name;
@@ -531,8 +530,8 @@ static void print_queries_on_gpu(struct gpu_bench *g, const char *name,
     fflush(stdout);
 }
 
-/* Boxes around the places of queries, which are those of points for windows
- * without a width. */
+/* Makes boxes around the places of queries; windows of width 0 are at the
+ * places of points. */
 static void put_windows(struct gpu_bench *g, double half)
 {
     struct bench *b = g->b;
@@ -612,8 +611,7 @@ static void measure_gpu(struct bench *b)
     close_gpu(&g);
 }
 
-/* --- all of it -------------------------------------------------------------
- */
+/* --- the program ---------------------------------------------------------- */
 
 static int read_tree(const char *name)
 {

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""The same joins by ogrjoin's algorithms and by QGIS's own, side by side: a table
-in Markdown. Times are those of the whole algorithm inside of QGIS, reading and
-writing included (GeoPackages; -fgb: writing FlatGeobuf), of QGIS's start not.
+"""Measures joins by ogrjoin's algorithms and by those of QGIS, as a table in Markdown.
+Times are those of the whole algorithm inside of QGIS, with reading and writing
+(GeoPackages; -fgb: writing FlatGeobuf), without the start of QGIS.
 
     OGRJOIN=.../ogrjoin MAKE_CITY=.../make_city bench_qgis.py [-fgb] [SIZE ...]
 
-A SIZE is POINTSxSTREETS: so many avenues and as many streets; 20000x14 and 200000x28
-unless told otherwise, which have some 2,000 and 20,000 lots.
+A SIZE is POINTSxSTREETS, with equally many avenues and streets; default: 20000x14 and
+200000x28, which have some 2,000 and 20,000 lots.
 """
 
 import os
@@ -65,13 +65,13 @@ def make_city(n_points, side):
     subprocess.run(
         [os.environ["MAKE_CITY"], "-f", "GPKG", "-avenues", str(side), "-streets",
          str(side), "-pickups", str(n_points), "city"], check=True, capture_output=True)
-    # As QGIS makes them: with an index.
+    # Layers with a spatial index, as QGIS makes them.
     for name in ("pickups", "lots", "zones", "streets"):
         subprocess.run(["ogr2ogr", f"{name}.gpkg", f"city/{name}.gpkg"], check=True)
 
 
 def measure(algorithm, parameters, repeats, extension):
-    """Seconds and CPU seconds: medians."""
+    """Returns the medians of wall-clock and CPU seconds."""
     outputs = [f"o{i}.{extension}" for i in range(repeats)]
     jobs = [(algorithm, {**parameters, "OUTPUT": output}) for output in outputs]
     answers = headless_qgis.results(jobs, limit_s=LIMIT_S)

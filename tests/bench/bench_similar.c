@@ -67,7 +67,7 @@ enum
     COPIES = 5,
     BUNDLE = 50,
     N_WALKS = 17621,
-    N_VERTICES = 23667828, /* of so many walks */
+    N_VERTICES = 23667828, /* vertices of all walks */
     DEVIATION = 20972,     /* 0.02 of 2^20 */
     UNIFORM_MIDDLE = 6 * 65535
 };

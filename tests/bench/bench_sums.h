@@ -17,7 +17,7 @@ enum
 struct bench_values
 {
     double *real;     /**< [n] money */
-    uint8_t *is_null; /**< [n] one of 20 */
+    uint8_t *is_null; /**< [n] about one value in 20 is NULL */
     int64_t *integer; /**< [n] */
     struct oj_aggregate_column column[BENCH_VALUE_COLUMNS];
 };

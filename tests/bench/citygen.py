@@ -46,7 +46,7 @@ def world(x, y):
     return 990000.0 + x * ct - y * sn, 197000.0 + x * sn + y * ct
 def save(name, arr, dt): np.ascontiguousarray(arr, dtype=dt).tofile(os.path.join(a.out, name))
 def ragged(starts, counts):
-    """indices of ragged runs"""
+    """Returns the indices of runs of different lengths."""
     tot = int(counts.sum()); off = np.cumsum(counts) - counts
     return np.arange(tot) - np.repeat(off - starts, counts)
 # ---------------------------------------------------------------- lots

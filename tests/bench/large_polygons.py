@@ -1,13 +1,13 @@
 #!/usr/bin/python3
-"""Points in large polygons, one thread, in memory: the library's cpu backend
-against its backend of prepared GEOS geometries, by oj_bench; answers are the same.
+"""Measures points in large polygons, in memory and on one thread, by oj_bench: the backend
+cpu and the backend with prepared GEOS geometries, whose answers must be equal.
 
 usage: large_polygons.py OJ_BENCH DATA FOLDER [REPEATS]
 
 DATA holds world.gpkg (ne10m_countries), geonames_cities.vrt and torture.gpkg; their
 raw arrays are written to FOLDER. Cases: the cities in the countries, and a million
 random points (fixed seed) in the envelope of the largest polygon of torture.gpkg.
-Exit codes: 0, 1 an error or another answer, 77 no data. Debian's numpy and GDAL.
+Exit codes: 0; 1: an error or different answers; 77: no data. Needs Debian's numpy and GDAL.
 """
 
 import os
@@ -29,14 +29,14 @@ def save(folder, name, values, kind):
 
 
 def polygons_of(geometry):
-    """The polygons of a geometry, each a list of rings of vertices."""
+    """Returns the polygons of a geometry, each a list of rings of vertices."""
     if geometry.GetGeometryName() == "POLYGON":
         return [[np.array(ring.GetPoints())[:, :2] for ring in geometry]]
     return [p for part in geometry for p in polygons_of(part)]
 
 
 def save_polygons(folder, features):
-    """The layer "lots" of oj_bench (bench_data.h); returns all vertices."""
+    """Writes the layer "lots" of oj_bench (bench_data.h); returns all vertices."""
     parts = [polygons_of(f) for f in features]
     rings = [ring for f in parts for part in f for ring in part]
     xy = np.concatenate(rings)
@@ -60,14 +60,15 @@ def save_points(folder, xy):
 
 
 def shapes(path, name=None):
-    """The geometries of one layer, or of all."""
+    """Returns the geometries of one layer, or of all layers."""
     dataset = ogr.Open(path)
     layers = [dataset.GetLayer(name)] if name else list(dataset)
     return [f.GetGeometryRef().Clone() for layer in layers for f in layer if f.GetGeometryRef() is not None]
 
 
 def compare(bench, folder, name, repeats):
-    """Processor time of both, least of the repeats, and that they answer alike."""
+    """Prints the minimum processor time of both backends over the repeats, and checks that
+    their answers are equal."""
     ms, answers = [], []
     for backend, times in (("cpu", 5 * repeats), ("geos_sorted", repeats)):
         out = subprocess.run(

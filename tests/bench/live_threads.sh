@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# How batches of the kept index gain by threads: a table of oj_bench_live with 1,
-# 2, 4 .. threads, in seconds of the wall and millions of changes a second.
+# Measures batches of the kept index with several threads: a table of
+# oj_bench_live with 1, 2, 4 .. threads, in wall-clock seconds and millions of
+# changes per second.
 #
 #   tests/bench/live_threads.sh [PROGRAM [POINTS [MOST_THREADS [REPEAT]]]]
 #       PROGRAM: build/tests/tests/oj_bench_live; POINTS: 10000000;

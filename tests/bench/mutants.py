@@ -5,19 +5,19 @@ usage: mutants.py TREE WORK [options]
 
 Builds the source tree TREE below the empty folder WORK, runs its tests once, and
 then N times with a line changed at random: a comparison, an operator, a number,
-a truth value or a condition is another one, or a statement is missing. A change
-that does not compile, or that leaves the object file as it was, is drawn anew.
-A change is caught where a test fails, crashes, or takes ten times as long as
-without it. Every job has a copy of the build, mounted where it was built; that
-takes Linux, unshare and some 300 MB a job.
+a truth value or a condition is replaced, or a statement is removed. A change that
+does not compile, or that does not alter the object file, is replaced by another. A
+change is caught if a test fails, crashes, or takes ten times as long as without it.
+Every job has a copy of the build, mounted where it was built; this needs Linux,
+unshare and some 300 MB per job.
 
   --n N          changes (300)
   --seed S       seed of the draw (1)
-  --jobs J       copies at work at once (all processors)
+  --jobs J       number of copies that work at a time (all processors)
   --slowest T    leave out tests that take longer than T seconds (5)
   --only REGEX   change files whose path matches (all C sources and headers of
                  algs, driver and flatten)
-  --options ...  of cmake, in one word (-DOGRJOIN_CUDA=OFF)
+  --options ...  options of cmake, in one word (-DOGRJOIN_CUDA=OFF)
 
 Prints a line for each change, and how many of them were caught.
 """
@@ -37,7 +37,7 @@ import time
 
 SKIPPED = 77  # exit code of a test that cannot run here
 
-# What stands in a line, and what takes its place.
+# (pattern in a line, replacement)
 CHANGES = (
     (r" < ", " <= "), (r" <= ", " < "), (r" > ", " >= "), (r" >= ", " > "),
     (r" == ", " != "), (r" != ", " == "), (r" && ", " || "), (r" \|\| ", " && "),
@@ -52,7 +52,7 @@ CHANGES = (
 
 
 def code_lines(path):
-    """Numbers and texts of the lines of a file that can be changed."""
+    """Yields number and text of each line of a file that can be changed."""
     is_comment = False
     for number, text in enumerate(open(path, encoding="utf-8")):
         text = text.rstrip("\n")
@@ -64,8 +64,8 @@ def code_lines(path):
 
 
 def all_mutants(tree, only, seed):
-    """Every change of every line in an order of its own for each seed: path,
-    number of the line, text before, text after."""
+    """Returns every change of every line, in an order that depends on the seed: (path, number
+    of the line, old text, new text)."""
     lines = []
     for room in ("algs", "driver", "flatten"):
         for path in glob.glob(f"{tree}/{room}/**/*.[ch]", recursive=True):
@@ -93,7 +93,7 @@ def run_quietly(command, **options):
 
 
 def list_tests(build):
-    """The tests of a build that need no other test to be run before."""
+    """Returns the tests of a build that do not depend on other tests."""
     listed = json.loads(
         subprocess.check_output(
             ["ctest", "--test-dir", build, "--show-only=json-v1"]
@@ -116,7 +116,7 @@ def list_tests(build):
 
 
 def run_test(test, limit):
-    """Its exit code; None where it takes longer than the limit in seconds."""
+    """Runs a test; returns its exit code, or None if it exceeds the limit in seconds."""
     environment = dict(os.environ)
     environment.update(v.split("=", 1) for v in test["environment"])
     process = subprocess.Popen(
@@ -127,21 +127,21 @@ def run_test(test, limit):
     try:
         return process.wait(limit)
     except subprocess.TimeoutExpired:
-        # Check's tests are process groups of their own.
+        # each test program of Check is a process group of its own
         run_quietly(["pkill", "-9", "-s", str(process.pid)])
         process.wait()
         return None
 
 
 def object_bytes(build, path):
-    """The object files of a source; of one that is not built there are none."""
+    """Returns the bytes of the object files of a source; [] if the source is not built."""
     names = glob.glob(f"{build}/**/{path}.o", recursive=True)
     return [open(name, "rb").read() for name in sorted(names)]
 
 
 def try_mutant(here, tests, mutant):
-    """What notices a change: the name of a test, "" for none, None where there
-    is nothing to notice."""
+    """Returns the name of the test that fails with the change, "" if none fails, or None if the
+    change does not compile or does not alter the object file."""
     path, number, old, new = mutant
     source, build = f"{here}/source", f"{here}/build"
     name = f"{source}/{path}"
@@ -167,14 +167,15 @@ def try_mutant(here, tests, mutant):
 
 
 def be_worker(here):
-    """Answers mutants that come as lines, with its copy mounted at "here"."""
+    """Tests mutants that it reads from stdin, one per line, in the copy that is mounted at
+    "here"."""
     tests = json.load(open(f"{here}/tests.json", encoding="utf-8"))
     for line in sys.stdin:
         print(json.dumps(try_mutant(here, tests, json.loads(line))), flush=True)
 
 
 class Draw:
-    """Hands out mutants in order until n of them are of use."""
+    """Hands out mutants in order until n of them could be tested."""
 
     def __init__(self, mutants, n):
         self.mutants, self.n = mutants, n
@@ -221,7 +222,7 @@ def feed_worker(here, job, draw):
 
 
 def prepare(tree, here, options, slowest, jobs):
-    """Builds, and returns the tests that pass in time, the quickest first."""
+    """Builds the tree; returns the tests that pass within the limit, the fastest first."""
     source, build = f"{here}/source", f"{here}/build"
     shutil.copytree(
         tree, source, symlinks=True,

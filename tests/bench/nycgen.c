@@ -10,9 +10,9 @@ enum
     STREAM_WEIGHT = 41,
     STREAM_STEPS = 42,
     STREAM_INWARD = 43,
-    STREAM_COLUMN = 44, /* and 45, for the second row */
+    STREAM_COLUMN = 44, /* 45 for the second row */
     STREAM_NOTCH = 46,
-    STREAM_BEND = 50 /* and 51, for the left side */
+    STREAM_BEND = 50 /* 51 for the left side */
 };
 
 #define MAX_BLOCK_RING                                                         \
@@ -304,8 +304,8 @@ int nyc_make_lots(const struct nyc_city *city, const int32_t *blocks,
     memset(out, 0, sizeof *out);
     for (int32_t b = 0; b < n_blocks; b++)
         n_single += is_single(city, blocks[b]);
-    singles = n_lots > 4 * n_single; /* otherwise there are too few lots for it
-                                      */
+    singles = n_lots > 4 * n_single; /* otherwise there are too few lots for
+                                        single-lot blocks */
     n_rest = singles ? n_lots - n_single : n_lots;
     for (int32_t b = 0; b < n_blocks; b++)
         if (!(singles && is_single(city, blocks[b])))

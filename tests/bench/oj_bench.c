@@ -1,5 +1,5 @@
-/* oj_bench: times a join of layers in memory, without OGR, and proves what it
- * answered. Prints lines of the forms
+/* oj_bench: measures a join of layers in memory, without OGR, and checks its
+ * answer. Prints lines of the forms
  *   LAYERS data=.. input=.. n=.. layer=.. features=.. vertices=..
  *   RESULT op=.. backend=.. n=.. phase=.. wall_ms=.. cpu_ms=..
  *   WORK threads=.. candidates=.. undecided=.. index_mb=.. peak_rss_mb=..
@@ -559,7 +559,7 @@ int main(int argc, char **argv)
         a.options.input_kinds = oj_flat_is_points(&input)
                                     ? (unsigned)OJ_PART_POINT
                                     : (unsigned)input.part_kinds;
-        /* as in the command, which has the number in advance */
+        /* like the command, which gets the number of rows from the layer */
         a.options.n_expected = input.n_features;
         status = set_classes(&a, &input, &join_side, &classes, &err);
         if (status != OJ_OK)

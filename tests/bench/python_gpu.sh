@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
-# The wheels of Python on a machine with a GPU and no network: joins of the CPU
-# and of the GPU, compared bit for bit, and what answered each.
+# Tests the Python wheels on a machine with a GPU and without network: joins on
+# the CPU and on the GPU are compared bit for bit; prints the backend of each.
 #
 #   python_gpu.sh WHEELS [N]    WHEELS: folder with one wheel of ogrjoin and one
 #                               of ogrjoin-cuda (tests/wheel.sh --cuda); N: points
 #                               (1,000,000)
 # PYTHON: 3.11 or later, with numpy and pip (default: python3).
-# Some 20 seconds. Ends with 1 where pairs differ, or the GPU answered none.
+# Takes some 20 seconds. Exit code: 1 if pairs differ, or the GPU was not used.
 set -euo pipefail
 wheels=$(realpath "$1")
 python=${PYTHON:-python3}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-# Not a venv: in one that is made of a venv its numpy would not be seen.
+# No venv: a venv that is made inside of another venv does not see numpy there.
 "$python" -m pip install -q --no-index --no-deps --target "$work/site" \
     "$wheels"/ogrjoin*.whl
 cat >"$work/joins.py" <<'END'

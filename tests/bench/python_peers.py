@@ -5,18 +5,18 @@ minutes on a machine with nothing else to do.
     python_peers.py [--large] FOLDER [DUCKDB_PYTHON [LIBRARY]]
 
 --large         frames and tables alone, of a city of 10,000,000 points and 735,488
-                lots: theirs once, points in lots twice; a peer that takes more
-                than 400 s or the memory is told and left out. Some 12 minutes,
+                lots: those of the peers once, points in lots twice; a peer that
+                exceeds 400 s or the memory is reported and left out. Some 12 minutes,
                 10 GB of memory
 FOLDER          a city of tests/bench/citygen.py: 1,000,000 points, 100,000 lots;
-                made where it is not there
-DUCKDB_PYTHON   of an environment with duckdb 1.5.5 and duckdb-extension-spatial,
+                made if it does not exist
+DUCKDB_PYTHON   python of an environment with duckdb 1.5.5 and duckdb-extension-spatial,
                 of which the binary alone is loaded, its signature checked
 LIBRARY         libogrjoin.so of the same build, for the C call
 
 Run with the environment that has ogrjoin, geopandas, pyarrow and sedonadb.
-Seconds are the processor's, of one thread, unless it says otherwise; what is
-compared runs in turn, and the least of each is taken.
+Seconds are processor seconds of one thread unless stated otherwise; compared calls
+run in turn, and the minimum of each is taken.
 """
 
 import ctypes
@@ -358,7 +358,7 @@ def arrays(folder, library):
 
         best = min(timed(lambda: read(1))[0] for _ in range(12))
         row(words, best, more=f"{n / best / 1e6:.0f} M a second (bar {bar})")
-        # ten times the rows: a processor that sleeps takes a millisecond to wake
+        # ten times the rows, because waking an idle processor takes a millisecond
         table = pa.concat_tables([table] * 10).combine_chunks()
         wall = []
         for threads in (1, 2):

@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
-"""Random command lines: the same for every program that is given the same seed.
+"""Runs random command lines; equal seeds give equal lines for every program.
 
 usage: random_commands.py SEED N FOLDER BUILD [OLD]
 
 Runs N lines with the programs of the build folder BUILD (ogrjoin, ogr_JOIN.so),
 each in a folder of its own below FOLDER: FOLDER/0000, FOLDER/0001, ... In it are
-  commands      what was run, one command a line
-  exit          the exit code of each
+  commands      the commands, one per line
+  exit          the exit code of each command
   1.out, 1.err  standard output and error of the first command
-  1.info        standard output in place of 1.out where it is an answer (ogrinfo)
-and what the commands wrote. Small input layers are made in FOLDER/inputs by
-ogr2ogr, unless that folder is there. against.sh compares two such folders.
-With OLD, another build folder, no line has an option, a join, a backend or a
-rule that the help of the program there does not name.
+  1.info        standard output in place of 1.out if it is an answer (ogrinfo)
+and the files that the commands wrote. Small input layers are made in FOLDER/inputs
+by ogr2ogr, unless that folder exists. against.sh compares two such folders. With
+OLD, another build folder, no line has an option, a join, a backend or a rule that
+the help of the old program does not name.
 
 Every option of "ogrjoin --help" must have values in OPTIONS, with every choice
 that the help names; so must the joins, backends and rules. If not, nothing is
@@ -31,10 +31,10 @@ import subprocess
 import sys
 
 HANG_S = 120  # a command that takes longer is ended and has no exit code
-X0, Y0, SIZE = 980000, 200000, 400  # where the layers lie, in feet (EPSG:2263)
+X0, Y0, SIZE = 980000, 200000, 400  # origin and extent of the layers in feet (EPSG:2263)
 ENVIRONMENT = {
     "LC_ALL": "C.UTF-8",
-    "OGR_CURRENT_DATE": "2000-01-01T00:00:00.000Z",  # of GeoPackage
+    "OGR_CURRENT_DATE": "2000-01-01T00:00:00.000Z",  # time stamps of GeoPackage
     "OGR_SQLITE_SYNCHRONOUS": "OFF",
 }
 
@@ -53,7 +53,7 @@ DRIVERS = {
     "shp": "ESRI Shapefile", "sqlite": "SQLite",
 }  # fmt: skip
 
-# Shapes that are degenerate, invalid or of rare kinds, around the origin.
+# Shapes around the origin that are degenerate, invalid or of rare kinds.
 ODD = """
 POLYGON ((0 0, 50 50, 50 0, 0 50, 0 0))
 POLYGON ((0 0, 60 0, 60 60, 30 60, 30 90, 30 60, 0 60, 0 0))
@@ -97,7 +97,7 @@ UNUSABLE = ("POINT (nan nan)", "POINT (1e308 -1e308)", "LINESTRING (nan 0, 1 1)"
 
 
 def place(r):
-    """Integers and quarters, so that places meet."""
+    """Returns coordinates that are multiples of one quarter, so that places often coincide."""
     return X0 + r.randint(0, 4 * SIZE) / 4, Y0 + r.randint(0, 4 * SIZE) / 4
 
 
@@ -223,7 +223,7 @@ def make_inputs(folder):
     with open(f"{folder}/points.vrt", "w", encoding="utf-8") as file:
         file.write('<OGRVRTDataSource><OGRVRTLayer name="points"><SrcDataSource relativeToVRT="1">points.csv'
                    "</SrcDataSource><LayerSRS>EPSG:2263</LayerSRS></OGRVRTLayer></OGRVRTDataSource>\n")  # fmt: skip
-    # Files that are not what their names say.
+    # Files whose content does not fit their names.
     for name in ("points.gpkg", "zones.fgb", "lines.geojson", "squares.shp"):
         with open(f"{folder}/{name}", "rb") as whole, open(f"{folder}/cut_{name}", "wb") as cut:
             cut.write(whole.read()[:3000])
@@ -429,7 +429,7 @@ OPTIONS = {
     "json_summary": (0.4, ["summary.json"], always),
     "help": (0, [""], always),
 }  # fmt: skip
-PRIVATE = ("formats", "version", "config")  # GDAL's own, in the last kind of line
+PRIVATE = ("formats", "version", "config")  # options of GDAL, in the last kind of line
 
 # Destinations: name, words.
 DESTINATIONS = (
@@ -447,7 +447,7 @@ def help_of(build):
 
 
 def untested(text):
-    """What the program's help has and the table above does not."""
+    """Returns the options and words that the program's help lists but the table above lacks."""
     missing = []
     for name, words in re.findall(r"^  --?(\w+)(.*?)(?:   .*)?$", text, re.M):
         if name in PRIVATE:
@@ -482,7 +482,7 @@ def value(r, name, now):
 
 
 def side(r, names):
-    """(dataset, layer, words that choose the layer)"""
+    """Returns (dataset, layer, words that choose the layer)."""
     if r.random() < 0.1:
         extension = r.choice(("gpkg", "sqlite"))
         name = r.choice(("points", "lines", "zones", 'it\'s "a" layer')[: 4 if extension == "gpkg" else 3])
@@ -500,7 +500,7 @@ GLOBE = ("globe", "globe", "lands", "lands", "lands", "points")
 
 
 def options(r, shares=0.6, dst=None):
-    """Sides, destination and options of a join that may well be possible."""
+    """Returns sides, destination and options of a join that is likely to be valid."""
     globe = r.random() < 0.12
     names = GLOBE if globe else PLANE
     left = side(r, names)
@@ -555,7 +555,7 @@ def plain(r):
 
 
 def again(r):
-    """A second run into what the first one has made."""
+    """A second run that writes to the output of the first."""
     dst = r.choice(("out.gpkg", "out.gpkg", "out.sqlite", "out.csv", "out.shp", "out.geojson", "out.fgb"))
     first, second = options(r, 0.2, dst), options(r, 0.2, dst)
     how = r.choice((["-append"], ["-append"], ["-update", "-nln", "second"], ["-overwrite"], ["-update"],
@@ -589,7 +589,7 @@ def in_place(r):
 
 
 def dataset(r):
-    """The join as a dataset, by name or as a file, read by GDAL's programs."""
+    """The join as a dataset, by its name or as a file, read by GDAL's programs."""
     now = options(r, 0.3)
     skip = ("-json_summary", "-validate", "-lco", "-dsco", "-f", "-append", "-overwrite")
     words = now["words"]
@@ -674,7 +674,8 @@ LAYERS = layers()
 
 
 def is_known(commands, text):
-    """Whether the help names the options of the commands, and the words that some of them choose."""
+    """True if the help names the options of the commands, and the words of those options that
+    have a fixed list."""
     named = set(re.findall(r"^  --?(\w+)", text, re.M))
     words = [w for words in commands for word in words
              for w in (shlex.split(word[5:]) if word.startswith("JOIN:") else [word])]  # fmt: skip
@@ -690,7 +691,8 @@ def is_known(commands, text):
 
 
 def lines(seed, n, text=None):
-    """With text, the help of a program, only lines that it can read."""
+    """Returns command lines. text: the help of a program; then only lines whose options the
+    program has."""
     r = random.Random(seed)
     found = []
     while len(found) < n:
@@ -731,7 +733,7 @@ def run(folder, commands, build):
         file.write(" ".join(map(str, codes)) + "\n")
     # Dates of the run: of the last change in DBF, of the tables of SpatiaLite.
     for path in glob.glob(f"{folder}/*.dbf") + glob.glob(f"{folder}/*.sqlite"):
-        if os.path.isdir(path):  # of a format whose datasets are folders
+        if os.path.isdir(path):  # a format whose datasets are folders
             continue
         with open(path, "r+b") as file:
             content = file.read()

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Joins in tiles of a city beside one call of join(): copies of a join row, and
-whether the rows are the same, bit for bit and in their order.
+"""Compares joins of a city in tiles with one call of join(): prints the copies per join
+row, and checks that the rows are equal, bit for bit and in their order.
 
     scale_tiles.py FOLDER [TILES]
 
 FOLDER   a city of tests/bench/citygen.py as GeoParquet: points, lots, zones
-TILES    of the input (32)
+TILES    number of tiles of the input (32)
 """
 
 import os

@@ -1,23 +1,23 @@
 #!/usr/bin/env bash
-# How many times faster two and four GPUs of one host are than one: a table of
-# milliseconds, with the pairs of all runs compared.
+# Measures joins on one, two and four GPUs of one host: a table of milliseconds
+# and speedups. The pairs of all runs are compared.
 #
 #   tests/bench/several_gpus.sh [FOLDER [PART..]]
 #       FOLDER: a build folder; "" or none: programs in PATH (tests/pack.sh)
 #   live      the kept index: 16.5 M points, 4 M queries, batches of 1 and 10 %
 #   shapes    lots with lots, and with zones, of citygen L; its python needs numpy
 #   similar   texts and vectors, index and join
-#   points    170 M points with the nearest lot, pinned; and with one lot, which
-#             is nothing but copies: the bus
+#   points    170 M points with the nearest lot, pinned; and with a single lot,
+#             which measures the copies over the bus
 #   large     the kept index: 256 M points, queries
-# Without parts: all of them in this order, as far as they begin within
+# Without parts: all of them in this order, if they begin within
 # SECONDS_TO_BEGIN (400) seconds.
-# GPUS: numbers of GPUs ("1 2 4", as far as there are). REPEAT: runs, of which
-# the least counts (5). Everything that the programs print goes to LOG (a
-# temporary file, which is named at the end). Exit code: 1 when pairs differ or
-# a run fails.
+# GPUS: numbers of GPUs ("1 2 4", without those that the host lacks). REPEAT:
+# runs, of which the fastest counts (5). LOG: file for the output of the
+# programs (a temporary file, which is named at the end). Exit code: 1 if pairs
+# differ or a run fails.
 #
-# The bundle of a machine that has nothing else:
+# The bundle for a machine without any other file:
 #   tests/pack.sh rt.tar.xz build/ogrjoin_cuda.so \
 #       build/tests/oj_bench{,_live,_similar}
 set -uo pipefail
@@ -47,7 +47,7 @@ list() { # number of GPUs: 0,1,..
     seq -s, 0 $(($1 - 1))
 }
 
-# The last run's lines, by number of GPUs.
+# Output lines of the last run, by number of GPUs.
 declare -A said
 on_each() { # limit in seconds, command, where GPUS is their list, N their number
     local limit=$1 n word command

@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
-# Joins by similarity on one GPU, or several: times, and the pairs against those
-# of the CPU by checksum.
+# Measures joins by similarity on one or several GPUs, and compares the pairs
+# with those of the CPU by a checksum.
 #
 #   tests/bench/similar_gpu.sh [FOLDER [GPUS [PART..]]]
-#       FOLDER: of the programs; GPUS: "0", "0,1", "all"; parts:
-#   vectors   a million with some ten neighbours each, 64 and 16 dimensions, all
+#       FOLDER: folder of the programs; GPUS: "0", "0,1", "all"; parts:
+#   vectors   a million vectors with some ten neighbours each, 64 and 16 dimensions, all
 #             within a difference and the ten nearest; and without clusters
 #   texts     thresholds on texts of the papers' sizes
-#   best      the three most similar
+#   best      the three most similar texts
 #   shapes    the ten most similar of 17,621 trajectories, in bundles and alone
 #   papers    the papers' methods at one threshold
-#   two       bars of speed on GPU 0, then on 0 and 1: seconds of the index and of
-#             the join, and how many times faster the two are (150 s)
-# The first four are what is run without parts. Exit code: 1 when pairs differ.
+#   two       minimum speeds on GPU 0, then on 0 and 1: seconds of the index and
+#             of the join, and the speedup by two GPUs (150 s)
+# Without parts the first four run. Exit code: 1 if pairs differ.
 set -euo pipefail
 folder=${1:-build/tests}
 gpus=${2:-0}
@@ -75,7 +75,7 @@ for part; do
             same vectors --n 200000 --dimensions 256 --difference 0.09
             same vectors --n 200000 --dimensions 64 --difference 0.002 \
                 --norm cosine
-            # boxes tell nothing apart: 10^12 pairs by products
+            # bounding boxes exclude nothing here: 10^12 pairs by products
             gpu "${million[@]}" --centres 1000000 --dimensions 64 \
                 --difference inf --k 10 --repeat 2
             ;;
@@ -91,7 +91,8 @@ for part; do
             gpu songs --k 3 --threshold 4
             ;;
         shapes)
-            # none may keep the others from being measured
+            # a time limit for each, so that a slow one does not prevent the
+            # others
             for distance in hausdorff_points hausdorff frechet; do
                 for kind in trajectories loners; do
                     timeout 40 "$bench" "$kind" --distance "$distance" \

@@ -141,8 +141,8 @@ def start_spark(master, **settings):
 
 
 def processes():
-    """{process id: fields of /proc/PID/stat after the name} of this process and all that
-    it has started."""
+    """Returns {process id: fields of /proc/PID/stat after the name} of this process and all
+    that it has started."""
     fields, made = {}, {os.getpid()}
     for name in glob.glob("/proc/[0-9]*/stat"):
         try:
@@ -156,8 +156,8 @@ def processes():
 
 
 class Ticks:
-    """Processor time of this process and all that it has started.  A thread looks each
-    second: what ended processes have used is kept, which /proc does not."""
+    """Processor time of this process and all that it has started. A thread reads it each
+    second, because /proc has no times of processes that have ended."""
 
     def __init__(self):
         self._used, self._kinds, self._lock = {}, {}, threading.Lock()
@@ -169,7 +169,7 @@ class Ticks:
             time.sleep(1)
 
     def _kind(self, pid):
-        """0: this process or one of its own, 1: a JVM, 2: a Python worker"""
+        """Returns 0: this process or another of its own, 1: a JVM, 2: a Python worker."""
         try:
             with open(f"/proc/{pid}/cmdline") as line:
                 words = line.read()
@@ -183,7 +183,7 @@ class Ticks:
             for pid, words in processes().items():
                 key = pid, words[19]
                 self._used[key] = int(words[11]) + int(words[12])
-                if self._kinds.get(key, 0) == 0:  # a worker is a fork that gets its name late
+                if self._kinds.get(key, 0) == 0:  # a worker is a fork that changes its name late
                     self._kinds[key] = 0 if pid == os.getpid() else self._kind(pid)
             made = np.zeros(3)
             for key, used in self._used.items():
@@ -193,7 +193,7 @@ class Ticks:
 
 
 def python_workers():
-    """Process ids of Spark's Python workers that this process has started."""
+    """Returns the process ids of Spark's Python workers that this process has started."""
     for pid in processes().keys() - {os.getpid()}:
         try:
             with open(f"/proc/{pid}/cmdline") as line:
@@ -204,7 +204,7 @@ def python_workers():
 
 
 class Resident:
-    """The largest resident memory of a Python worker while it is open, MB."""
+    """Measures the largest resident memory of a Python worker during a with block, in MB."""
 
     def __enter__(self):
         self.most, self._ends = 0.0, threading.Event()
@@ -324,7 +324,7 @@ class Bench:
 
     def workers(self):
         made = {}
-        for n in (1, 2):  # a session each: its first run starts workers, and the JVM compiles
+        for n in (1, 2):  # each in a session of its own, whose first run starts workers and compiles in the JVM
             self.stop()
             self._session = start_spark(f"local[{n}]")
             calls = {f"files, {n} workers": lambda: oj.join_files(
@@ -377,7 +377,7 @@ class Bench:
     def nearest(self):
         from pyspark.sql import functions as F
 
-        # Spark has no distance to a polygon: a lot is its centre there.
+        # Spark has no distance to a polygon, so lots are represented by their centres.
         points, lots = (geopandas.read_parquet(path) for path in (self.left, self.right))
         n_points, n = len(points), min(self.near, len(points))
         points = points.iloc[np.arange(n) * n_points // n]
@@ -477,7 +477,7 @@ class Bench:
         print("  equal bits")
 
     def plan(self):
-        """Row groups of one row: a footer is as long as that of a row group of many rows."""
+        """Row groups of one row each: a footer has equal length for row groups of many rows."""
         n = 100  # by n
         x, y = (c.ravel() * 1e3 for c in np.meshgrid(np.arange(n), np.arange(n)))
         order = geopandas.GeoSeries(shapely.points(x, y)).hilbert_distance().argsort()
@@ -500,8 +500,8 @@ class Bench:
             print(f"  {'both (bar 2 s)':44} {footers + plan:8.2f} s; {kept[-1].explain()}")
 
     def rates(self):
-        """What a core does in a second, for estimates of other sizes: the nearest street of
-        points, on the sphere."""
+        """Rates of one core, from which times of other sizes are estimated: the nearest street
+        of points, on the sphere."""
         sides = []
         for name in ("points", "streets"):
             frame = geopandas.read_parquet(f"{self.folder}/{name}_sorted").to_crs("EPSG:4326")

@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
-"""Queries 8, 9 and 12 of Apache's SpatialBench by Spark, beside the published answers.
+"""Runs queries 8, 9 and 12 of Apache's SpatialBench by Spark, and compares the published answers.
 
     spark_spatialbench.py [--master M] [--answers DIR] FOLDER [QUERY...]
 
 FOLDER     the tables trip and building, made by spatialbench-cli (PyPI)
 --answers  the published answers of scale 1: answer_q8.csv, answer_q9.csv, answer_q12.csv
---master   of Spark (local-cluster[2,1,1024])
+--master   master URL of Spark (local-cluster[2,1,1024])
 QUERY      q8   buildings within 0.0045 of each trip's start: the 100 with the most
-           q9   pairs of buildings that meet: the 100 with the largest IoU
+           q9   pairs of buildings that intersect: the 100 with the largest IoU
            q12  means of the distances to the 5 nearest buildings: the 100 farthest trips
 
-Prints wall seconds of each (Spark's start apart) and the largest resident memory of a
-Python worker.  Answers that differ by more than 1e-6 relative: exit code 1.  Without
-tables or pyspark it is skipped: exit code 77.
+Prints the wall-clock seconds of each query, without the start of Spark, and the largest
+resident memory of a Python worker.  Exit code: 1 if answers differ by more than 1e-6
+relative; 77 without tables or pyspark.
 """
 
 import argparse

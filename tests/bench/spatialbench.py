@@ -1,24 +1,23 @@
 #!/usr/bin/env python3
-"""Two queries of Apache's SpatialBench in Python, beside its peers:
+"""Measures two queries of Apache's SpatialBench in Python, by ogrjoin and other packages:
 
-  q8   buildings within 0.0045 of each trip's start: counts of the 100 first
+  q8   buildings within 0.0045 of each trip's start: counts of the first 100
   q12  the 5 nearest buildings of each: averages of the 100 farthest trips
 
     spatialbench.py [--turns N] [--scale N] [--answers DIR] FOLDER [PEER...]
 
-FOLDER     the tables: made by spatialbench-cli (PyPI) where they are not there;
+FOLDER     the tables; spatialbench-cli (PyPI) makes them if they do not exist;
            without it the script is skipped, exit code 77
 --scale    1 (default): 6,000,000 trips and 20,000 buildings; 10: ten times that
---turns    of each, the median counts (default 3)
+--turns    runs of each, of which the median counts (default 3)
 --answers  the published answers, answer_q8.csv and answer_q12.csv of scale 1
 PEER       ogrjoin, batches (of ogrjoin), pycanopy, sedonadb (default: those that are
            installed; sedonadb takes minutes for q12)
 
-Each run is a process of its own with one thread. Processor seconds from the
-tables in memory to the answer, and of the whole process with reading; its peak
-memory, and what of it came after the tables were there. Where answers differ, of
-all rows, by more than 1e-9 relative, or from the published ones by 1e-6, the exit
-code is 1.
+Each run is a process of its own with one thread. Prints the processor seconds from the
+tables in memory to the answer, and those of the whole process with reading; its peak
+memory, and the increase after the tables were read. If answers differ in any row by more
+than 1e-9 relative, or from the published ones by more than 1e-6, the exit code is 1.
 """
 
 import argparse
@@ -67,7 +66,7 @@ def megabytes(name):
 
 
 def forget_peak():
-    """From here on VmHWM is the peak since now (Linux: proc_pid_clear_refs(5))."""
+    """Resets VmHWM, which is then the peak memory from now on (Linux: proc_pid_clear_refs(5))."""
     with open("/proc/self/clear_refs", "w") as file:
         file.write("5")
 
@@ -101,7 +100,7 @@ def read_tables(folder):
             "building": ["b_buildingkey", "b_boundary"],
         },
     )
-    tables[1].column(0).to_numpy()  # the first call imports pandas, where it is there
+    tables[1].column(0).to_numpy()  # the first call imports pandas, if it is installed
     pa.default_memory_pool().release_unused()
     return tables
 
@@ -193,7 +192,7 @@ def run_one(peer, query, folder, out):
 
 
 def runs(source):
-    """True if a process of Python's runs the source without an error."""
+    """True if a new Python process runs the source without an error."""
     return subprocess.run([sys.executable, "-c", source], stderr=subprocess.DEVNULL).returncode == 0
 
 
@@ -202,7 +201,7 @@ def is_installed(module):
 
 
 def run_script(script, words, threads):
-    """One run of a benchmark in a process of its own, with so many threads."""
+    """Runs a benchmark once, in a process of its own, with this number of threads."""
     limits = {name: str(threads) for name in LIMITS}
     return subprocess.run(
         [sys.executable, os.path.abspath(script), "--run", *words],
@@ -214,12 +213,12 @@ def run_script(script, words, threads):
 
 
 def figures_of(done):
-    """The figures that run_one() has printed last."""
+    """Returns the figures in the last line that run_one() has printed."""
     return json.loads(done.stdout.splitlines()[-1])
 
 
 def make_parser(description):
-    """What both benchmarks have on their command lines."""
+    """Returns a parser with the arguments that both benchmarks have."""
     parser = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -237,7 +236,7 @@ def check_words(parser, words, allowed):
 
 
 def exit_code(compare, *arguments):
-    """Runs compare(*arguments, scratch) in a temporary folder; 1 where answers differ."""
+    """Runs compare(*arguments, scratch) in a temporary folder; returns 1 if answers differ."""
     with tempfile.TemporaryDirectory() as scratch:
         return 0 if compare(*arguments, scratch) else 1
 

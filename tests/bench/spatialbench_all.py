@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""The queries of Apache's SpatialBench but Q5 (hulls), each beside its peers.
+"""Measures the queries of Apache's SpatialBench except Q5 (hulls), by ogrjoin and other
+packages.
 
   q1   trips that start near a place, with their distance
   q2   trips that start in a county                   (zones)
   q3   trips that start near a box, by months
   q4   zones of the 1,000 trips with the highest tips (zones)
-  q6   zones that meet a box, with means of their trips (zones)
+  q6   zones that intersect a box, with means of their trips (zones)
   q7   length of each trip beside the distance of its ends
   q8   buildings near each trip's start
-  q9   pairs of buildings that meet, with their common area
+  q9   pairs of buildings that intersect, with their common area
   q10  all zones, with means of their trips           (zones)
   q11  trips that end in another zone                 (zones)
   q12  means of the distances to the 5 nearest buildings
@@ -17,12 +18,12 @@
                         [--threads N,..] FOLDER [PEER...]
 
 FOLDER     the tables trip and building of scale 1, made by spatialbench-cli (PyPI)
-           where they are not there; without it the script is skipped, exit code 77.
+           if they do not exist; without it the script is skipped, exit code 77.
            The published zones need files of Overture Maps; a table of 150,000 other
            zones is made here: 2,000 large ones and 148,000 small ones that cover all
            trips, with wavy borders of 32 to 64 vertices
---turns    of each, the least counts (default 3)
---trips    only the first N trips; answers are then not compared with the published
+--turns    runs of each, of which the fastest counts (default 3)
+--trips    only the first N trips; answers are then not compared with the published ones
 --answers  the published answers: answer_q8.csv, answer_q9.csv, answer_q12.csv
 --queries  some of them: q1,q8 (default: all)
 --threads  numbers of threads (default 1,2)
@@ -30,11 +31,10 @@ PEER       ogrjoin, sedonadb, duckdb, pycanopy (default: those that are installe
            duckdb needs its extension spatial; pycanopy has q4, q8, q10, q11, q12)
 
 Each query of ogrjoin is one or two calls of join() or pairs(); months and means of
-rows are made by pyarrow.  Each run is a process of its own.  Processor
+rows are made by pyarrow.  Each run is a process of its own.  Prints processor
 seconds from the tables in memory to all rows of the answer, the peak memory, and the
-load of the machine.  All rows are compared, not the first 100: keys are equal, and
-values within 1e-9 relative (published ones 1e-6).  Where they differ, the exit code
-is 1.
+load of the machine.  All rows are compared, not the first 100: keys must be equal, and
+values within 1e-9 relative (published ones 1e-6); otherwise the exit code is 1.
 """
 
 import importlib
@@ -59,14 +59,14 @@ from spatialbench import (
 
 QUERIES = ["q1", "q2", "q3", "q4", "q6", "q7", "q8", "q9", "q10", "q11", "q12"]
 PEERS = ["ogrjoin", "sedonadb", "duckdb", "pycanopy"]
-IMPORTS = {  # what a run imports before it is timed
+IMPORTS = {  # modules imported before a run is timed
     "ogrjoin": ["ogrjoin", "ogrjoin._join", "shapely", "pyarrow.compute"],
     "sedonadb": ["sedonadb"],
     "duckdb": ["duckdb"],
     "pycanopy": ["pycanopy", "polars", "pyarrow.compute"],
 }
 PYCANOPY_HAS = {"q4", "q8", "q10", "q11", "q12"}
-PUBLISHED = {"q8": 1, "q9": 2, "q12": 1}  # and their numbers of keys
+PUBLISHED = {"q8": 1, "q9": 2, "q12": 1}  # number of keys of each published query
 SHOWN = 100
 PLACE = "POINT (-111.7610 34.8697)"
 NEAR_BOX = (-111.9060, 34.7347, -111.6160, 35.0047)
@@ -151,9 +151,9 @@ SQL = {
 
 
 def make_borders(n_columns, n_rows, n_between, box, random):
-    """The borders of a grid of cells, those across and those upwards, as points: the
-    corners are moved by up to a seventh of a cell, the points between them by less.  Each
-    border is that of both of its cells, so zones have neither gaps nor overlaps."""
+    """Returns the borders of a grid of cells as points, first the horizontal, then the vertical
+    ones: corners are moved by up to a seventh of a cell, points between them by less. Two
+    neighbouring cells share their border, so zones have neither gaps nor overlaps."""
     import numpy as np
 
     step = np.array([(box[2] - box[0]) / n_columns, (box[3] - box[1]) / n_rows])
@@ -174,7 +174,7 @@ def make_borders(n_columns, n_rows, n_between, box, random):
 
 
 def zone_rings(n_columns, n_rows, n_between, box, random):
-    """The rings of all cells, (cells, vertices, 2): low, right, high, left borders."""
+    """Returns the rings of all cells, (cells, vertices, 2): lower, right, upper and left border."""
     import numpy as np
 
     across, upwards = make_borders(n_columns, n_rows, n_between, box, random)
@@ -225,7 +225,7 @@ def make_zones(path):
 
 
 def durations(trip):
-    """The trips with their durations in ms, as a column more."""
+    """Returns the trips with a further column, the durations in ms."""
     import pyarrow.compute as pc
 
     times = [pc.cast(trip[name], "int64") for name in ("t_dropofftime", "t_pickuptime")]
@@ -274,7 +274,8 @@ def ogrjoin_q3(trip, building, zone, threads):
 
 
 def highest_tips(trip):
-    """The places of the 1,000 trips with the highest tips, of equal tips the first keys."""
+    """Returns the places of the 1,000 trips with the highest tips; of equal tips those with the
+    lowest keys."""
     import pyarrow.compute as pc
 
     order = [("t_tip", "descending"), ("t_tripkey", "ascending")]
@@ -485,7 +486,7 @@ def run_one(peer, query, folder, threads, n_trips, out):
     for module in IMPORTS[peer]:
         importlib.import_module(module)
     tables = read_tables(folder, query, int(n_trips) if n_trips else None)
-    pa.array([0]).to_numpy()  # the first call imports pandas, where it is there
+    pa.array([0]).to_numpy()  # the first call imports pandas, if it is installed
     start = cpu()
     if peer == "ogrjoin":
         columns = globals()[f"ogrjoin_{query}"](*tables, int(threads))
@@ -535,7 +536,7 @@ def load_columns(path):
 
 
 def difference(one, other, n_keys):
-    """How two answers differ, as a text; empty: not at all."""
+    """Describes how two answers differ; "" if they do not."""
     import numpy as np
 
     if len(one) != len(other) or len(one[0]) != len(other[0]):
@@ -544,7 +545,7 @@ def difference(one, other, n_keys):
         if i < n_keys and not np.array_equal(a, b):
             return f"other keys in column {i}"
         a, b = a.astype(float), b.astype(float)
-        # areas of slivers: their rounding is relative to the buildings' coordinates
+        # the rounding of a sliver's area is relative to the coordinates of the buildings
         if not np.allclose(a, b, rtol=1e-9, atol=1e-12 if n_keys > 1 else 0, equal_nan=True):
             return f"other values in column {i}"
     return ""

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The five joins of the generated city, whose answers are known from other
-# programs, GEOS, PostGIS and Boost among them; a sample of rows is compared
-# with GEOS as well. The city is made once and kept.
+# Tests five joins of the generated city. Other programs, among them GEOS,
+# PostGIS and Boost, have found the expected answers; a sample of rows is also
+# compared with GEOS. The city is made once and kept.
 # usage: test_city.sh OJ_BENCH CITYGEN FOLDER S|M|L [OPTIONS OF OJ_BENCH...]
 set -uo pipefail
 bench=$1 generator=$2 folder=$3 size=$4
@@ -15,7 +15,8 @@ case $size in
     *) echo "unknown size: $size"; exit 1 ;;
 esac
 if [ ! -e "$folder/$size.done" ]; then
-    # Debian's packages, whatever other python comes first in the path
+    # the python of Debian with its packages, even if another one precedes it
+    # in PATH
     python=''
     for name in /usr/bin/python3 python3; do
         [ -n "$python" ] || ! "$name" -c 'import numpy' 2>/dev/null ||

@@ -1,9 +1,9 @@
-"""Times other programs on the vectors that oj_bench_similar --file wrote, one core:
+"""Measures other programs on one core, with the vectors that oj_bench_similar --file wrote:
 
   vector_peers.py FILE DIMENSIONS MOST [K]
 
 scipy's cKDTree in double precision, and FAISS's flat index in single precision.
-Processor seconds; each pair is counted twice, as oj_bench_similar does.
+Prints processor seconds. Each pair is counted twice, as by oj_bench_similar.
 """
 
 import os

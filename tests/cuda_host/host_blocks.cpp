@@ -289,8 +289,8 @@ void describe(const runner *r)
     }
 }
 
-/* Returns the lanes of mask whose value equals value. */
-unsigned who_brought(const lane *warp, unsigned mask, uint64_t value)
+/* Returns the lanes of mask that have contributed this value. */
+unsigned lanes_with_value(const lane *warp, unsigned mask, uint64_t value)
 {
     unsigned same = 0;
     for (unsigned left = mask; left != 0; left &= left - 1)
@@ -322,7 +322,7 @@ void answer(lane *warp, unsigned mask, enum warp_meeting what)
 {
     uint64_t all = 0;
     if (what == MEET_BALLOT || what == MEET_ANY || what == MEET_ALL)
-        all = who_brought(warp, mask, 1);
+        all = lanes_with_value(warp, mask, 1);
     if (what == MEET_ANY || what == MEET_ALL)
         all = what == MEET_ANY ? all != 0 : all == mask;
     for (unsigned left = mask; left != 0; left &= left - 1)
@@ -330,12 +330,13 @@ void answer(lane *warp, unsigned mask, enum warp_meeting what)
         int i = __builtin_ctz(left);
         lane *l = &warp[i];
         l->result = what >= MEET_SHUFFLE ? asked_value(warp, l, i)
-                    : what == MEET_MATCH ? who_brought(warp, mask, l->value)
-                                         : all;
+                    : what == MEET_MATCH
+                        ? lanes_with_value(warp, mask, l->value)
+                        : all;
     }
 }
 
-/* Resumes the lanes of mask if all of them wait for the same operation. */
+/* Resumes the lanes of mask if all of them wait for this operation. */
 void try_meeting(runner *r, int w, unsigned mask, enum warp_meeting what)
 {
     lane *warp = &r->lanes[w * WARP];

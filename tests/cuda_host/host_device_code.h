@@ -79,8 +79,9 @@ enum warp_meeting : uint8_t
     MEET_SHUFFLE_XOR
 };
 
-/** Waits for the lanes of mask. value: contribution of this lane; lane: the
- *  lane whose value it wants, within groups of width lanes. */
+/** Waits until all lanes of mask have called it. value: this lane's
+ *  contribution; lane: the lane whose value is returned, within groups of
+ *  width lanes. */
 uint64_t meet(enum warp_meeting what, unsigned mask, uint64_t value,
               unsigned lane, unsigned width, const char *file, int line);
 
@@ -90,7 +91,7 @@ int meet_block(int value, const char *file, int line);
 
 enum
 {
-    SHARED_BYTES = 1 << 20, /**< for all variables of all kernels */
+    SHARED_BYTES = 1 << 20, /**< shared variables of all kernels together */
     /** Before each variable: serial of the block that has initialised it. */
     SHARED_HEAD = 64
 };

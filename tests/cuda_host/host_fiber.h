@@ -25,13 +25,13 @@ namespace oj_host
 struct fiber
 {
 #ifdef __x86_64__
-    void *top; /**< top of its stack, with its registers */
+    void *top; /**< top of the fiber's stack, with its registers */
 #else
     ucontext_t context;
 #endif
-    char *stack; /**< lower end of its stack */
+    char *stack; /**< lower end of the fiber's stack */
     size_t bytes;
-    void *fake_stack; /**< for the address sanitizer */
+    void *fake_stack; /**< used by the address sanitizer */
 };
 
 /** Makes a fiber. body must start with fiber_arrived() and never return. */

@@ -17,14 +17,15 @@ extern "C" {
 __attribute__((visibility("default"))) void oj_host_fail_at(int64_t first,
                                                             int64_t n);
 
-/** Returns the number of allocations since then, including those that
- *  failed. */
+/** Returns the number of allocations since oj_host_fail_at(), including those
+ *  that failed. */
 __attribute__((visibility("default"))) int64_t oj_host_takings(void);
 
 /** Returns the number of blocks of pinned memory that are held. */
 __attribute__((visibility("default"))) int64_t oj_host_pinned(void);
 
-/** Returns the number of other resources that are held; text: which ones. */
+/** Returns the number of other resources that are held, and lists them in
+ *  text. */
 __attribute__((visibility("default"))) int64_t
 oj_host_held(char text[OJ_HOST_HELD_TEXT]);
 

@@ -31,7 +31,7 @@ struct memory_block
     enum memory_kind kind;
     int device;
     oj_host_pool *pool;
-    /* 1: allocated for a caller of the module, who may keep it. */
+    /* 1: the caller of the module allocated it and may keep it. */
     int is_callers = 0;
 };
 

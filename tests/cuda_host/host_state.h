@@ -15,7 +15,7 @@ struct oj_host_stream
     uint64_t n_given, n_done;
     std::atomic<int> n_waiting{0}; /**< number of threads in drain_device() */
     int closes;
-    std::thread thread; /**< not joinable: work runs at once */
+    std::thread thread; /**< not joinable: work runs when it is enqueued */
 };
 
 namespace oj_host
@@ -26,7 +26,8 @@ struct device
     std::atomic<int> lost;
     oj_host_stream *stream; /**< the default stream */
     std::vector<oj_host_stream *> streams;
-    size_t total, plain; /**< bytes; plain: allocated outside of pools */
+    size_t total, plain; /**< bytes in use; plain: of these, bytes allocated
+                            outside of pools */
     std::vector<oj_host_pool *> pools;
 };
 
@@ -69,7 +70,7 @@ int any_device_is_lost(void);
 /** Aborts if memory of the device is still held. */
 void must_hold_nothing(int ordinal);
 
-/** Returns a number from an environment variable; otherwise if it is not
+/** Returns the number in an environment variable; `otherwise` if it is not
  *  set. */
 int64_t setting(const char *name, int64_t otherwise);
 } // namespace oj_host

@@ -141,7 +141,7 @@ static void sums(void)
 }
 
 /* Tests errors that are returned and can be cleared. */
-static void told(void)
+static void returned_errors(void)
 {
     int *out = memory(N);
     void *more;
@@ -172,7 +172,7 @@ static const struct emulator_trial trials[] = {
     {"copy the wrong way", copy_the_wrong_way, "the wrong direction"},
     {"free twice", free_twice, "not allocated"},
     {"sums", sums, NULL},
-    {"errors", told, NULL},
+    {"errors", returned_errors, NULL},
 };
 
 /* Runs a trial in a child process; returns 1 if it ends as expected. */

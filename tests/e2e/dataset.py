@@ -1,5 +1,5 @@
-"""What the tests of joins as datasets share: where the plugin is, names of such
-datasets, and the comparison with what the command writes.
+"""Functions for the tests of joins as datasets: the path of the plugin, names of such
+datasets, and the comparison with the output of the command.
 
 The plugin is $OGRJOIN_PLUGIN, the path of ogr_JOIN.so; without it nothing here can
 be run. GDAL looks for plugins when it registers its drivers, which is when Python
@@ -25,7 +25,7 @@ def name_of(*words):
 
 
 def spec_file(path, *words, line=None, **more):
-    """The same as a file."""
+    """Writes a specification file with these words; returns its path."""
     content = {
         "type": "ogrjoin",
         "command_line": shlex.join(map(str, words)) if line is None else line,
@@ -112,7 +112,8 @@ JOINS = [shlex.split(line) for line in JOINS.strip().splitlines()]
 
 
 def many_sides():
-    """many.gpkg has more rows than a word has bits."""
+    """Makes the layers of inputs_and_zones(), and many.gpkg with more rows than a machine word
+    has bits."""
     inputs_and_zones()
     inputs_file("many.gpkg", n=200)
     zones_file("other.gpkg", seed=8)
@@ -129,11 +130,11 @@ def opened(*words):
 
 
 class Said:
-    """What GDAL says while this is on: [(class, text)]; errors do not raise."""
+    """Collects GDAL's messages inside of a with block as [(class, text)]; errors do not raise."""
 
     def __enter__(self):
         self.all = []
-        for module in (osr, ogr, gdal):  # the bindings want the order turned round
+        for module in (osr, ogr, gdal):  # an order that GDAL's bindings require
             module.DontUseExceptions()
         gdal.ErrorReset()
         gdal.PushErrorHandler(lambda kind, number, text: self.all.append((kind, text)))
@@ -155,7 +156,8 @@ class Said:
 
 
 def refuses(name, says=(), update=False):
-    """The name does not open, with one line of error that holds every word."""
+    """Checks that the name does not open, and that there is one error message, which contains
+    every word of says."""
     with Said() as said:
         flags = gdal.OF_VECTOR | (gdal.OF_UPDATE if update else gdal.OF_READONLY)
         dataset = gdal.OpenEx(name, flags | gdal.OF_VERBOSE_ERROR)
@@ -168,8 +170,8 @@ def refuses(name, says=(), update=False):
 
 
 def client(*words, env=None, rc=0):
-    """A program of GDAL's; must end with rc. Errors are not to be seen where it
-    is to succeed."""
+    """Runs a program of GDAL, which must end with rc. An error message is not allowed if rc is
+    0."""
     done = subprocess.run(
         [*map(str, words)], stdin=subprocess.DEVNULL, capture_output=True,
         timeout=HANG_S, env=dict(os.environ, **(env or {})), check=False,
@@ -182,7 +184,7 @@ def client(*words, env=None, rc=0):
 
 
 def in_python(code, env=None):
-    """The script alone, in a Python of its own."""
+    """Runs the script in a Python process of its own."""
     begin = "import os, sys, time\nfrom osgeo import gdal, ogr\ngdal.UseExceptions(); ogr.UseExceptions()\n"
     return client(sys.executable, "-c", begin + code, env=env)
 
@@ -196,7 +198,7 @@ FORMATS = {
 
 
 def fids_are_kept(words):
-    """Rows are one to one with input rows, so they have the FIDs of the input."""
+    """True if the join gives one row per input row, so that rows keep the FIDs of the input."""
     def after(option, otherwise=None):
         return words[words.index(option) + 1] if option in words else otherwise
 
@@ -209,8 +211,8 @@ def fids_are_kept(words):
 
 
 def compare(words, format="gpkg", lco=None, open_options=()):
-    """What ogr2ogr calls writes of the dataset what the command writes: columns, rows,
-    order, FIDs where the rows have those of the input. words: options, input, join."""
+    """Checks that ogr2ogr writes from the dataset what the command writes: columns, rows, their
+    order, and FIDs if the rows have those of the input. words: options, input, join."""
     driver, options = FORMATS[format]
     if lco is not None:
         options = lco
@@ -229,14 +231,14 @@ def compare(words, format="gpkg", lco=None, open_options=()):
         done = None
     same(said.errors, [], what)
     x, y = (Layer(p, oo=open_options) for p in (a, b))
-    # a layer is never called like a word of SQL
+    # a layer whose name is a word of SQL gets the suffix _joined
     true(y.name in (x.name, x.name + "_joined"), f"name, {what}: {y.name}, {x.name}")
     same(list(y.fields.items()), list(x.fields.items()), f"columns, {what}")
     same(y.kind, x.kind, f"geometry type, {what}")
     same(y.srs.ExportToWkt() if y.srs else None, x.srs.ExportToWkt() if x.srs else None,
          f"CRS, {what}")
     same(len(y.rows), len(x.rows), f"rows, {what}")
-    # with join rows alone among them rows have numbers, where the command keeps FIDs
+    # with rows of join features alone, the dataset numbers its rows, but the command keeps FIDs
     has_join_rows = "right" in words or "full" in words
     skip = 1 if has_join_rows else 0
     if format == "fgb":  # rows of one place on the curve of its index are in any order

@@ -1,5 +1,5 @@
-"""What the end-to-end tests share: running the command, making and reading
-small layers, and the answer of a join found by asking OGR for every distance.
+"""Functions for the end-to-end tests: running the command, making and reading
+small layers, and a plain join in which OGR measures every distance.
 
 The command is $OGRJOIN. Each check is a function check_*(), run in a folder of
 its own; Skip(why) leaves it out. main() counts, and ends with 77 when every
@@ -30,7 +30,7 @@ DATA = os.environ.get("OGRJOIN_TEST_DATA") or os.path.join(
     HERE, "..", "..", "..", "shared", "data"
 )
 IS_LONG = os.environ.get("OGRJOIN_TEST_LONG", "0") not in ("", "0")
-HANG_S = 120  # ends what hangs; nothing is timed
+HANG_S = 120  # time limit of a hanging command; no test depends on speed
 
 
 class Skip(Exception):
@@ -84,7 +84,7 @@ started = []
 
 
 def start(*words, env=None, cwd=None, before=()):
-    """The command, started with both streams as pipes."""
+    """Starts the command with both output streams as pipes."""
     words = [*before, OGRJOIN, *map(str, words)]
     process = subprocess.Popen(
         words,
@@ -110,12 +110,12 @@ def finish(process):
 
 
 def run(*words, **how):
-    """Whatever the outcome."""
+    """Runs the command; any exit code is accepted."""
     return finish(start(*words, **how))
 
 
 def succeeds(*words, **how):
-    """Must end with 0, and without errors."""
+    """Runs the command, which must end with 0 and without error messages."""
     r = run(*words, **how)
     true(r.rc == 0 and "ERROR" not in r.err, f"should succeed: {r}")
     return r
@@ -126,8 +126,8 @@ def join(*words, **how):
 
 
 def listing(folder="."):
-    """Every path below the folder with size and time: what a run left behind.
-    Access times do not count."""
+    """Returns every path below the folder with its size and modification time, to find what a
+    run has left behind."""
     found = {}
     for where, folders, files in os.walk(folder):
         for name in folders + files:
@@ -139,8 +139,8 @@ def listing(folder="."):
 
 
 def fails(*words, says=(), rc=1, cwd=None, env=None, op=True):
-    """One line, beginning with ERROR, holding every word of says; nothing on
-    stdout; nothing left behind, nothing changed."""
+    """Checks that the command fails with one line on stderr that begins with ERROR and contains
+    every word of says, prints nothing on stdout, and leaves all files unchanged."""
     before = listing(cwd or ".")
     words = (["-op", "nearest"] if op else []) + list(words)
     r = run(*words, cwd=cwd, env=env)
@@ -243,8 +243,8 @@ def make(
 
 
 def twin(path):
-    """A copy of a dataset of one file: a feature joins its double in it, which
-    it does not where both sides are one layer."""
+    """Copies a dataset of one file. A feature joins its copy there, which it would not if both
+    sides were one layer."""
     copy = os.path.join(os.path.dirname(path), "twin_" + os.path.basename(path))
     shutil.copy(path, copy)
     return copy
@@ -343,8 +343,8 @@ def is_joinable(shape):
 
 
 def nearest(inputs, joins, within=math.inf, k=1, ties=False, to_boundary=False):
-    """inputs: geometries; joins: Layer.rows. A list of (distance, row of joins)
-    for each input, nearest first."""
+    """Returns, for each geometry of inputs, a list of (distance, row of joins), nearest first.
+    joins: Layer.rows."""
     shapes = []
     for row, (fid, wkb, _) in enumerate(joins):
         shape = ogr.CreateGeometryFromWkb(wkb) if wkb is not None else None
@@ -442,8 +442,8 @@ def layers():
 
 
 def once(check):
-    """Marks what does not depend on how rows are read and written: it is left out
-    where they go as GDAL's features, not by lanes."""
+    """Marks a check that does not depend on how rows are read and written: it is not repeated
+    with rows as GDAL features instead of lanes."""
     check.is_once = True
     return check
 
@@ -466,7 +466,7 @@ def main(scope):
         except Skip as why:
             skipped += 1
             print(f"skipped {name}: {why}", flush=True)
-        except Exception:  # the other checks are still worth a run
+        except Exception:  # the other checks still run
             failed.append(name)
             print(f"FAILED  {name}\n{traceback.format_exc()}", flush=True)
         finally:

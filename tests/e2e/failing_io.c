@@ -1,15 +1,16 @@
-/* Put before the C library by LD_PRELOAD: the n-th call that changes a file
- * below a folder fails, once or from there on, as on a broken or full disk.
+/* Loaded before the C library by LD_PRELOAD: the n-th call that changes a file
+ * below a folder fails, alone or with all later ones, as on a broken or full
+ * disk.
  *
- *  FAILING_FOLDER  the folder, absolute; a path or descriptor counts that lies
- *                  in it
+ *  FAILING_FOLDER  the folder, absolute; only paths and descriptors in it
+ *                  count
  *  FAILING_CALL    pwrite, write, fwrite, fsync, ftruncate, open, rename,
- *                  unlink: which calls count; fwrite stands for fclose, too,
- *                  unlink for unlinkat
- *  FAILING_N       which one fails; 0: none
+ *                  unlink: the calls that count; fwrite includes fclose,
+ *                  unlink includes unlinkat
+ *  FAILING_N       number of the call that fails; 0: none
  *  FAILING_ERRNO   its errno
- *  FAILING_STICKY  set: and all that follow
- *  FAILING_COUNT   a file that gets the number of calls, at the end
+ *  FAILING_STICKY  set: all later calls fail, too
+ *  FAILING_COUNT   file to which the number of calls is written at the end
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -48,7 +49,8 @@ static int counts(const char *call)
     return asked != NULL && strcmp(asked, call) == 0;
 }
 
-/* Of a call that counts: 1 when it is to fail. */
+/* Counts a call that changes a file of the folder; returns 1, with errno set,
+ * if the call must fail. */
 static int fails(void)
 {
     const char *n = getenv("FAILING_N"), *code = getenv("FAILING_ERRNO");
@@ -83,7 +85,7 @@ __attribute__((destructor)) static void write_count(void)
     fclose(file);
 }
 
-/* The C library's own function of that name. */
+/* The function of this name in the C library. */
 #define REAL(type, name, ...)                                                  \
     type (*real)(__VA_ARGS__);                                                 \
     *(void **)&real = dlsym(RTLD_NEXT, #name)
@@ -106,7 +108,8 @@ ssize_t write(int fd, const void *bytes, size_t n)
     return descriptor_fails("write", fd) ? -1 : real(fd, bytes, n);
 }
 
-/* The write() behind it cannot be replaced. */
+/* The C library's own fwrite() calls an internal write(), which cannot be
+ * replaced. */
 size_t fwrite(const void *bytes, size_t size, size_t n, FILE *file)
 {
     REAL(size_t, fwrite, const void *, size_t, size_t, FILE *);

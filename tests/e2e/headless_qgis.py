@@ -23,8 +23,7 @@ def find_qgis_process():
 
 
 def environment(more=None):
-    # Python inside of QGIS looks for its modules where the first python3 of the
-    # PATH is.
+    # Python inside of QGIS searches for its modules beside the first python3 in PATH.
     first = os.path.dirname(sys.executable)
     return {
         **os.environ,
@@ -55,7 +54,7 @@ def need_qgis():
 
 
 def city(n_pickups):
-    """Layers of the sample city in this folder."""
+    """Makes the layers of the sample city in this folder."""
     need_qgis()
     tool = os.environ.get("MAKE_CITY")
     if not tool:
@@ -65,7 +64,7 @@ def city(n_pickups):
 
 
 def process(*words, env=None):
-    """qgis_process; the plugins are enabled in a profile of the tests' own."""
+    """Runs qgis_process with the plugins enabled, in a QGIS profile of the tests."""
     words = [find_qgis_process(), *map(str, words)]
     return subprocess.run(
         words,
@@ -141,8 +140,7 @@ def open_session(env):
 
 
 def session(jobs, env=None, limit_s=HANG_S):
-    """The answers to a list of (algorithm, parameters[, more]), run in this
-    folder."""
+    """Runs a list of (algorithm, parameters[, more]) in this folder; returns their answers."""
     answers = []
     for job in jobs:
         words = {"run": job[0], "parameters": job[1], "folder": os.getcwd()}
@@ -152,7 +150,7 @@ def session(jobs, env=None, limit_s=HANG_S):
 
 
 def results(jobs, env=None, limit_s=HANG_S):
-    """The same of jobs that must all do what they are asked to."""
+    """Like session(), for jobs that must all succeed; returns their results."""
     answers = session(jobs, env, limit_s)
     for job, answer in zip(jobs, answers):
         true(answer["ok"] and not answer["error"], f"{job}: {answer}")

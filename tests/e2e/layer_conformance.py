@@ -1,7 +1,6 @@
-"""Whether a layer keeps what GDAL's clients rely on in a layer that is only read:
-counts, filters, random access, ignored fields, SQL, CRS, references, threads with their
-own handles. The tests ask it of joins, and of the plain layers that they are made of,
-which shows that it wants nothing odd."""
+"""Checks that a layer keeps what GDAL's clients rely on in a read-only layer: counts, filters,
+random access, ignored fields, SQL, CRS, references, threads with their own handles. The tests
+check joins, and as a control the plain layers from which the joins are made."""
 
 import contextlib
 import threading
@@ -25,7 +24,7 @@ def errors_expected():
 
 
 def address(thing):
-    """Which object of GDAL's it stands for."""
+    """Returns the address of the GDAL object that a Python object wraps."""
     return int(thing.this) if thing is not None else 0
 
 
@@ -35,8 +34,8 @@ def values_of(feature):
 
 
 def row_of(feature, without=None):
-    """FID, fields and geometry, so that equal rows are equal; without a field of that
-    number, or the geometry."""
+    """Returns (FID, fields, geometry) of a feature as values that can be compared. without:
+    number of a field to leave out, or NO_GEOMETRY."""
     shape = feature.GetGeometryRef()
     wkb = None if shape is None or without == NO_GEOMETRY else bytes(shape.ExportToIsoWkb())
     values = [v for i, v in enumerate(values_of(feature)) if i != without]
@@ -53,7 +52,7 @@ def read(layer, without=None):
 
 
 class Asked:
-    """A layer, with all its features and rows as they were read first."""
+    """A layer under test, with its features and rows as they were read first."""
 
     def __init__(self, name, dataset):
         self.name, self.dataset, self.layer = name, dataset, dataset.GetLayer(0)
@@ -68,8 +67,8 @@ class Asked:
         return self.random.randrange(len(self.rows))
 
     def keeps(self, kept, what):
-        """Under the filters that are set, exactly these rows come, by number, and are
-        counted; in any order, as an index may give them."""
+        """Checks that under the current filters the layer gives and counts exactly the rows
+        with the numbers `kept`, in any order, since an index may change it."""
         layer, n = self.layer, len(kept)
         same(layer.GetFeatureCount(1), n, f"{what}: count")
         same(sorted(read(layer), key=repr), sorted((self.rows[i] for i in kept), key=repr), what)
@@ -82,7 +81,7 @@ class Asked:
         self.keeps([i for i in range(len(self.rows)) if test(i)], condition)
 
 
-# --- what the layer says of itself -------------------------------------------------
+# --- description of the layer ------------------------------------------------------
 
 
 def check_definition(a):
@@ -124,7 +123,7 @@ def check_references(name):
     defn = layer.GetLayerDefn()
     features_of(layer)
     layer.ResetReading()
-    before = defn.GetReferenceCount()  # with what the layer needs
+    before = defn.GetReferenceCount()  # including the references of the layer
     kept = layer.GetNextFeature()
     n = len(list(iter(layer.GetNextFeature, None)))
     same(defn.GetReferenceCount(), before + (kept is not None), f"references after {n} rows")
@@ -137,7 +136,8 @@ def check_references(name):
 
 
 def check_kinds(a):
-    """What the layer can, its dataset and its driver say too."""
+    """Checks that the dataset and the driver declare the kinds of geometry that the layer
+    declares."""
     for kind in ("Curve", "Measured", "Z"):
         if a.layer.TestCapability(f"{kind}Geometries"):
             true(a.dataset.TestCapability(f"{kind}Geometries"), f"{kind} of the layer alone")
@@ -191,7 +191,7 @@ def check_random_read(a):
     for _ in range(min(40, len(fids))):
         is_row(a.any(), "by FID")
     if fids:
-        # It knows no filters, and comes between rows that are read.
+        # Reading by FID ignores filters, and may come between rows that are read in order.
         layer.SetSpatialFilterRect(*FAR)
         is_row(len(fids) // 2, "under a spatial filter")
         layer.SetSpatialFilter(None)
@@ -242,7 +242,7 @@ def check_indexes(a):
 
 
 def literal(feature, i):
-    """The value of a field as it stands in SQL, or None."""
+    """Returns the value of a field as an SQL literal, or None."""
     if not feature.IsFieldSetAndNotNull(i):
         return None
     value = feature.GetField(i)
@@ -268,8 +268,8 @@ def check_attribute_filters(a):
         a.keeps_where(f"FID = {fid}", lambda k: a.rows[k][0] == fid)
     for condition, is_kept in (("0 = 1", False), ("1 = 1", True), ("", True)):
         a.keeps_where(condition, lambda k: is_kept)
-    # What is no condition is refused, and the filter before it is gone or stays: rows
-    # are not invented.
+    # An invalid condition is refused. The previous filter may stay or be removed, but no rows may
+    # appear that it excludes.
     with errors_expected():
         for bad in ("no_such_field = 1", "= = ("):
             true(a.layer.SetAttributeFilter(bad) != 0, bad)
@@ -293,8 +293,9 @@ def polygon(corners):
 
 
 def check_spatial_filter(a, filter, is_box):
-    """What lies in a box is a hit to GDAL, and else a prepared geometry is asked (GEOS
-    gives lines without length another answer without it)."""
+    """Checks a spatial filter. GDAL accepts every row whose envelope is in a box, and tests the
+    others by a prepared geometry (for lines without length, GEOS gives another answer if the
+    geometry is not prepared)."""
     prepared = filter.CreatePreparedGeometry()
     x0, x1, y0, y1 = filter.GetEnvelope()
 
@@ -322,7 +323,7 @@ def check_spatial_filters(a):
     for i in range(6 if a.rows else 0):
         shape = a.shapes[a.any()]
         at = extent if shape is None or shape.IsEmpty() else shape.GetEnvelope()
-        # A box exactly that of a row has no area, if it is a point.
+        # The envelope of a point has no area and cannot be a filter polygon.
         wider = (0.0, width * 0.01 + 1, width * 0.2 + 1)[i % 3]
         if at[1] > at[0] or wider > 0:
             box, half = box_around(*at, wider)
@@ -341,11 +342,11 @@ def check_spatial_filters(a):
     a.keeps(range(len(a.rows)), "a filter of no geometry field")
 
 
-# --- the rest --------------------------------------------------------------------------
+# --- ignored fields, SQL, Arrow, threads -----------------------------------------------
 
 
 def check_ignored_fields(a):
-    """Rows without a field, or the geometry, are the others' equals in all else."""
+    """Checks that rows read without a field, or without the geometry, are otherwise unchanged."""
     layer = a.layer
     if not layer.TestCapability("IgnoreFields"):
         return
@@ -401,7 +402,7 @@ def check_extent(a):
 
 
 def check_arrow(a):
-    """Batches have as many rows as there are, and can be left half-way."""
+    """Checks that Arrow batches have all rows, and that a stream can be released half-way."""
     if not hasattr(a.layer, "GetArrowStreamAsNumPy"):
         return
     try:
@@ -421,7 +422,7 @@ def check_arrow(a):
 
 
 def check_texts(a):
-    """The bindings give bytes for what is not UTF-8."""
+    """Python's bindings return bytes for text that is not UTF-8."""
     if a.layer.TestCapability("StringsAsUTF8"):
         for i, field in enumerate(a.fields):
             if field.GetType() == ogr.OFTString:
@@ -430,7 +431,8 @@ def check_texts(a):
 
 
 def check_read_only(a):
-    """Says of everything that writes that it cannot, and does not."""
+    """Checks that the layer declares no capability to write, and that every attempt to write
+    fails."""
     layer, dataset = a.layer, a.dataset
     for what in WRITES:
         true(not layer.TestCapability(what), f"claims {what}")
@@ -446,12 +448,13 @@ def check_read_only(a):
         same(dataset.CreateLayer("more", None, ogr.wkbPoint), None, "adds a layer")
         true(dataset.DeleteLayer(0) != 0, "deletes the layer")
         true(dataset.StartTransaction() != 0, "starts a transaction")
-    # Asked to write it is not there, and nothing is said about that.
+    # Opening for update gives no dataset and no error message.
     same(gdal.OpenEx(a.name, gdal.OF_VECTOR | gdal.OF_UPDATE), None, "opens for writing")
 
 
 def check_threads(a, n_threads, n_loops):
-    """Each with its own handle; some are closed while they stream."""
+    """Reads in several threads, each with its own handle; some handles are closed during a
+    stream."""
     wrong = []
 
     def loop():
@@ -480,7 +483,7 @@ def check_threads(a, n_threads, n_loops):
 
 
 def conforms(name, is_writable=False, n_threads=4, n_loops=4):
-    """How many rows it has."""
+    """Runs all checks on a dataset; returns the number of rows of its layer."""
     with Said() as said:
         dataset = gdal.OpenEx(name, gdal.OF_VECTOR | gdal.OF_VERBOSE_ERROR)
         true(dataset is not None and dataset.GetLayerCount() >= 1, f"{name}: {said.all}")

@@ -1,5 +1,5 @@
-/* Put before GEOS by LD_PRELOAD: every distance above 20 comes out one unit too
- * long, so that -validate has a difference to find. */
+/* Loaded before GEOS by LD_PRELOAD: every distance above 20 is returned one
+ * unit too large, so that -validate must find a difference. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 

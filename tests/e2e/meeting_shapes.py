@@ -1,5 +1,5 @@
-"""Features of all kinds that meet in every way, as layers and as lists, and the
-pairs of an output."""
+"""Features of all kinds that intersect in every way, as layers and as lists, and the pairs of an
+output."""
 
 import csv
 
@@ -10,7 +10,7 @@ PREDICATE_OPS = (*PREDICATES, "contains_properly", "bbox")
 CRS = "EPSG:2263"
 
 
-# --- features that meet in every way ----------------------------------------
+# --- features that intersect in every way -----------------------------------
 
 
 def ring(corners):
@@ -85,7 +85,7 @@ def lines(r, n):
             found.append(f"MULTILINESTRING ({text(path(2))}, {text([(x, y), (x, y + 2)])})")
         else:
             found.append(f"MULTILINESTRING ({text([(x, y), (x + 2, y)])}, {text([(x + 2, y), (x + 2, y + 2)])})")
-    # A path of one point twice is no line for GEOS.
+    # GEOS does not accept a line whose two vertices are equal.
     return [f for f in found if is_line(ogr.CreateGeometryFromWkt(f))]
 
 
@@ -135,7 +135,7 @@ BOW_TIES = (
 def rows_of(shapes, key):
     rows = []
     for i, shape in enumerate(shapes):
-        # in groups that repeat, and some are missing
+        # attributes with few different values; some are missing
         values = {key: i, f"{key}_code": None if i % 7 == 6 else i % 4,
                   f"{key}_text": None if i % 5 == 4 else str(i % 3)}
         rows.append((shape, values))
@@ -147,7 +147,7 @@ def fields_of(key):
 
 
 class Side:
-    """A layer in a file and the same in memory."""
+    """A layer as a file and in memory."""
 
     def __init__(self, path, shapes, key, **how):
         how.setdefault("srs", CRS)
@@ -166,13 +166,13 @@ def all_kinds(seed, n=16):
 
 
 def pairs_of(path, left="id", right="jid"):
-    """(id, jid) of an output, in its order."""
+    """Returns the pairs (id, jid) of an output, in its order."""
     with open(path, encoding="utf-8", newline="") as file:
         return [(int(row[left]), int(row[right])) for row in csv.DictReader(file)]
 
 
 def ask(a, b, *words, out="o.csv"):
-    """The pairs that the command finds, and what it says."""
+    """Runs the command; returns the pairs that it finds, and the run."""
     r = succeeds("-how", "inner", *words, "-select", a.key, "-join_select", b.key,
                  "-overwrite", out, a.path, b.path)
     right = b.key if a.key != b.key else "join_" + b.key
@@ -180,7 +180,7 @@ def ask(a, b, *words, out="o.csv"):
 
 
 def expect(a, b, test):
-    """The pairs for which test says True."""
+    """Returns the pairs for which test() is true."""
     found = []
     for i, x in enumerate(a.shapes):
         for j, y in enumerate(b.shapes):
@@ -194,7 +194,8 @@ def is_collection(row):
 
 
 def same_pairs(got, expected, what, a=None, b=None):
-    """Pairs with a collection are those of the exact matrix, which GEOS has since 3.13: test_oracle."""
+    """Compares pairs. Pairs with a geometry collection are compared in test_oracle instead,
+    because GEOS computes their matrix exactly only since 3.13."""
     if a:
         got = [p for p in got if not (is_collection(a.rows[p[0]]) or is_collection(b.rows[p[1]]))]
         expected = [p for p in expected if not (is_collection(a.rows[p[0]]) or is_collection(b.rows[p[1]]))]
@@ -217,8 +218,8 @@ def table_of(a, b):
 
 
 def k_nearest(table, n_rows, k=1, ties=False, low=0.0, high=math.inf, may=lambda i, j: True):
-    """(i, j, distance), of a row by distance and place; equal up to rounding
-    between lines is left to the order of the command."""
+    """Returns (i, j, distance): the k nearest pairs of each row, by distance and number.
+    Distances between lines that are equal up to rounding may have another order in the command."""
     found = []
     for i in range(n_rows):
         near_ones = sorted((d, j) for (r, j), d in table.items()

@@ -1,5 +1,5 @@
-"""GEOS asked directly, pair by pair: what OGR's bindings do not offer (covers,
-relate), on features as joins take them."""
+"""Calls GEOS directly, pair by pair, for what OGR's bindings do not offer (covers, relate), on
+features as joins read them."""
 
 import ctypes
 import ctypes.util
@@ -83,8 +83,8 @@ MULTI = {
 
 
 def as_joined(shape):
-    """The feature as joins see it: straight, flat, without empty members; or
-    None where it joins nothing."""
+    """Returns the feature as joins read it: without curves, in two dimensions, without empty
+    members; None if it has no pairs."""
     if not is_joinable(shape):
         return None
     shape = shape.GetLinearGeometry()
@@ -103,7 +103,7 @@ def as_joined(shape):
 
 
 class Shape:
-    """A feature of one side, made once: of GEOS as a whole and by parts."""
+    """A feature of one side as GEOS geometries, the whole and its parts; made once."""
 
     def __init__(self, shape):
         shape = as_joined(shape) if shape is not None else None
@@ -125,7 +125,7 @@ class Shape:
 
 
 def holds(op, a, b, mask=None):
-    """True, False or CANNOT_SAY; False for what joins nothing."""
+    """Returns True, False or CANNOT_SAY; False for a feature that has no pairs."""
     if not a or not b:
         return False
     if op == "relate":
@@ -142,7 +142,8 @@ def holds(op, a, b, mask=None):
 
 
 def distance(a, b):
-    """The least over the parts of both; infinite for what joins nothing."""
+    """Returns the minimum distance over the parts of both features; infinite for a feature that
+    has no pairs."""
     least = math.inf
     for p in a.parts:
         for q in b.parts:

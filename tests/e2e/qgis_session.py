@@ -38,7 +38,7 @@ from qgis.PyQt.QtCore import QEventLoop, QVariant
 
 
 class Feedback(QgsProcessingFeedback):
-    """Remembers all that is said."""
+    """Collects all messages and percentages."""
 
     def __init__(self):
         super().__init__(False)
@@ -103,8 +103,7 @@ def describe_loaded(context):
 
 
 def widget_values(algorithm, context):
-    """What the widgets of the algorithm's dialog say before a user touches
-    them."""
+    """Returns the initial values of the widgets in the algorithm's dialog."""
     wrappers = []
     for parameter in algorithm.parameterDefinitions():
         if parameter.isDestination():
@@ -126,7 +125,7 @@ def run_here(algorithm, parameters, context, feedback):
 
 
 def run_as_task(algorithm, parameters, context, feedback):
-    """In a thread of QGIS's, as the toolbox does; exceptions are only said."""
+    """Runs the algorithm in a thread of QGIS, as the toolbox does. Exceptions become messages."""
     task = QgsProcessingAlgRunnerTask(algorithm, parameters, context, feedback)
     loop, outcome = QEventLoop(), []
 
@@ -190,7 +189,7 @@ def main():
         os.environ["QGIS_PLUGINPATH"],
     ]
     answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what QGIS prints is no answer
+    os.dup2(2, 1)  # output of QGIS must not mix with the answers
     from processing.core.Processing import Processing
     from processing.core.ProcessingConfig import ProcessingConfig
 

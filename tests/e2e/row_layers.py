@@ -1,5 +1,5 @@
-"""Layers for tests of the rows that are written, and how their pairs are found
-again by asking GEOS, through OGR, about every one."""
+"""Layers for tests of the rows that are written, and a plain search for their pairs: GEOS, through
+OGR, tests every pair."""
 
 from e2e import *
 
@@ -17,8 +17,8 @@ def star(r, x, y, size):
 
 
 def zones_file(path="zones.gpkg", n=30, seed=7, **how):
-    """Polygons that overlap, some with a hole or a second part, with values that
-    tie and are missing."""
+    """Makes overlapping polygons, some with a hole or a second part; some values are equal and
+    some are missing."""
     r = random.Random(seed)
     rows = []
     for i in range(n):
@@ -28,7 +28,7 @@ def zones_file(path="zones.gpkg", n=30, seed=7, **how):
             parts[0] = f"({star(r, x, y, 80)}, {star(r, x, y, 25)})"
         if i % 3 == 2:
             parts.append(f"({star(r, x + 300, y, 60)})")
-        # above 2^53 doubles would lose what tells the values apart
+        # above 2^53, where doubles could not distinguish the values
         values = {"name": f"z{i}", "v": 1 + i % 5 if i % 4 else None, "big": 2**60 + i % 7}
         rows.append((f"MULTIPOLYGON ({', '.join(parts)})", values))
     rows.append((None, {"name": "empty", "v": 99, "big": 0}))
@@ -36,7 +36,7 @@ def zones_file(path="zones.gpkg", n=30, seed=7, **how):
 
 
 def far_zones_file(path="zones.gpkg", **how):
-    """The same with zones that nothing reaches."""
+    """Makes the zones of zones_file(), and three more that no feature intersects."""
     zones_file("near.gpkg")
     rows = [(r[1] and ogr.CreateGeometryFromWkb(r[1]), r[2]) for r in Layer("near.gpkg").rows]
     for i in range(3):
@@ -71,7 +71,7 @@ def lines_file(path="lines.gpkg", n=25):
 
 
 def shapes(path):
-    """(FID, geometry or None, values) of a layer."""
+    """Returns (FID, geometry or None, values) for each feature of a layer."""
     return [
         (fid, ogr.CreateGeometryFromWkb(wkb) if wkb else None, values)
         for fid, wkb, values in Layer(path).rows
@@ -83,7 +83,7 @@ def area_of(shape):
 
 
 def pairs_of(inputs, joins, test=lambda a, b: a.Intersects(b)):
-    """For each row of inputs the places in joins, in their order."""
+    """Returns, for each row of inputs, the numbers of its rows in joins, ascending."""
     return [
         [j for j, (_, b, _) in enumerate(joins) if a is not None and b is not None and test(a, b)]
         for _, a, _ in inputs
@@ -91,7 +91,8 @@ def pairs_of(inputs, joins, test=lambda a, b: a.Intersects(b)):
 
 
 def go(*words, **how):
-    """Must end well. What -overwrite meets goes first, all its layers."""
+    """Runs the command, which must succeed. With -overwrite the old output, with all its
+    layers, is removed first."""
     if "-overwrite" in words and os.path.exists(words[-3]):
         os.remove(words[-3])
     return succeeds(*words, **how)

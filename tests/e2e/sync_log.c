@@ -1,10 +1,10 @@
-/* Put before the C library by LD_PRELOAD: writes to the file SYNC_LOG, in their
- * order, what is brought to the disk and what is renamed, a line each:
+/* Loaded before the C library by LD_PRELOAD: writes the calls of fsync() and
+ * rename() to the file SYNC_LOG, in their order, one per line:
  *
  *   sync PATH
  *   move NAME
  *
- * With SYNC_FAILS set, no file can be brought there. */
+ * With SYNC_FAILS set, fsync() fails. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>

@@ -1,6 +1,6 @@
-"""-agg: one row per input feature, every function, compared with fractions and
-statistics on pairs that GEOS finds; whichever layer streams; spilled; in place;
-and the words it refuses."""
+"""-agg: one row per input feature, every function, compared with fractions and statistics over
+pairs that GEOS finds; with either layer streaming; with values in files; in place; and invalid
+texts of -agg."""
 
 import statistics
 from fractions import Fraction
@@ -94,7 +94,7 @@ def random_layers(draw, end="gpkg", n_zones=30, n_points=600):
 
 
 def pairs_of(zones, points, test):
-    """For each zone the points' rows that are its, in FID order."""
+    """Returns, for each zone, the rows of its points in FID order."""
     shapes = points.shapes()
     found = []
     for zone in zones.shapes():
@@ -114,7 +114,7 @@ def nearest_double(x):
 
 
 def percentile(values, percent):
-    """As numpy: linear, from the nearer value."""
+    """Percentile by linear interpolation, computed like numpy from the nearer of the two values."""
     values = sorted(values)
     at = (len(values) - 1) * (percent / 100)
     low, rest = int(at), at - int(at)
@@ -125,13 +125,13 @@ def percentile(values, percent):
 
 
 def rounded(x):
-    """To 53 bits, whatever the size."""
+    """Returns a fraction rounded to 53 bits, also if it exceeds the range of a double."""
     power = Fraction(2) ** (x.denominator.bit_length() - abs(x.numerator).bit_length())
     return Fraction(float(x * power)) / power
 
 
 def weighted_mean(values, weights):
-    """The exact sums, each rounded, and their quotient rounded."""
+    """Quotient of the exact sums, each rounded once; the quotient is rounded, too."""
     both = [(Fraction(v), Fraction(w)) for v, w in zip(values, weights)
             if v is not None and w is not None]
     total = sum(w for _, w in both)
@@ -188,7 +188,8 @@ def expected(what, name, rows):
 
 
 def compare(got, pairs, words=None, what=""):
-    """got: the output layer's rows, of the same order as pairs."""
+    """Compares the output rows `got` with aggregates of pairs, which are in the order of the
+    rows."""
     same(len(got), len(pairs), "rows")
     for row, mine in zip(got, pairs):
         if (words or LIST)[0] == "count":
@@ -435,7 +436,7 @@ def check_weighted_sum():
 
 
 def check_columns_of_pairs():
-    """The aggregates of a join's columns against the rows of the join itself."""
+    """Compares aggregates of a join's columns with the rows that the join itself writes."""
     draw = random.Random(31)
     squares = [
         (box(draw.randint(0, 40), draw.randint(0, 40), draw.randint(1, 9), draw.randint(1, 9)),
@@ -503,7 +504,8 @@ def check_columns_of_pairs_in_place_and_in_tiles():
 
 @once
 def check_overlap_as_weight():
-    """Area where both are polygons, length for lines, 1 for points."""
+    """weighted_mean weights by the area of the overlap for polygons, by its length for lines,
+    and by 1 for points."""
     make("zones.gpkg", [(box(0, 0, 10, 10), {}), (box(10, 0, 10, 10), {}), (box(90, 0, 5, 5), {})])
     make("parts.gpkg", [(box(8, 2, 8, 4), {"v": 100.0}), (box(1, 1, 2, 2), {"v": 7.0}),
                         (box(12, 2, 1, 1), {"v": None})], [("v", ogr.OFTReal)])
@@ -527,7 +529,8 @@ def check_overlap_as_weight():
 
 @once
 def check_covered():
-    """By all together, each place once; 0 without pairs."""
+    """The area and length that all join features cover together count each place once; they are
+    0 without pairs."""
     make("zones.gpkg", [(box(0, 0, 10, 10), {}), (box(50, 0, 5, 5), {}), ("LINESTRING (0 5, 20 5)", {})])
     make("parts.gpkg", [(box(-5, 0, 9, 10), {}), (box(2, 0, 6, 10), {}), (box(20, 20, 1, 1), {})])
     for given in ([], ["-memory", "1"], ["-batch", "1"]):
@@ -542,8 +545,8 @@ def check_covered():
 
 @once
 def check_names_of_pairs():
-    """A field of the join layer hides the column of the pairs; -name_distance gives it
-    a name of its own, which some aggregate must use."""
+    """A field of the join layer hides a column of pairs with its name. -name_distance renames
+    the column of pairs; then some aggregate must use the new name."""
     make("a.gpkg", [("POINT (0 0)", {})])
     make("b.gpkg", [("POINT (3 4)", {"join_distance": 7.0, "v": 2})],
          [("join_distance", ogr.OFTReal), ("v", ogr.OFTInteger)])
@@ -667,13 +670,13 @@ def check_integer_sums_that_do_not_fit():
     make("points.gpkg", big, [("n", ogr.OFTInteger64)], kind=ogr.wkbPoint)
     fails("-op", "contains", "-agg", "sum(n)", "out.gpkg", "zones.gpkg", "points.gpkg",
           says=["column 'sum_n'", "row 1, counted", "64 bits"], op=False)
-    for words in "mean(n)", "AVG(n)":  # SQL's name of it
+    for words in "mean(n)", "AVG(n)":  # the SQL name of mean
         aggregate("-overwrite", "-agg", words, "out.gpkg", "zones.gpkg", "points.gpkg")
         same(Layer("out.gpkg").column("mean_n"), [float(2**62)])
 
 
 def check_the_larger_layer_streams():
-    """Seen by the summary: the side that streams is not indexed."""
+    """Checks by the summary which layer streams; the streaming layer has no index."""
     zones, points = random_layers(random.Random(19))
     r = aggregate("-agg", "count", "-json_summary", "s.json", "out.gpkg", zones, points)
     got = summary("s.json")
@@ -684,8 +687,8 @@ def check_the_larger_layer_streams():
 
 
 def check_many_points():
-    """So many that the plane is prepared for them: the same bits as when the
-    input streams, of values that come in any order too."""
+    """So many points that the engine first builds a grid of cells. The results must be equal, bit for
+    bit, to those of a streaming input, for values in any order."""
     draw = random.Random(23)
     zones, _ = random_layers(draw)
     rows = []
@@ -739,8 +742,7 @@ def check_empty_layers():
 
 
 def check_real_zones():
-    """Pickups in taxi zones and census tracts; the numbers of pairs are known
-    from GEOS."""
+    """Pickups in taxi zones and census tracts. GEOS has found the expected numbers of pairs."""
     zones = need_data("nyc_polygons.gpkg")
     gdal.VectorTranslate("p.gpkg", need_data("uber_2014_apr_2263.vrt"), format="GPKG")
     points = Layer("p.gpkg")
@@ -768,8 +770,8 @@ def check_real_zones():
 
 @once
 def check_sums_of_a_device():
-    """Counts and sums without pairs, with a module that stands for that of CUDA: the
-    CPU's answers, whatever the device can do; the summary says who gave them."""
+    """Counts and sums without pairs, with a fake CUDA module: results are those of the CPU,
+    whatever the fake device can do; the summary names the backend."""
     if "FAKE_MODULE" not in os.environ:
         raise Skip("FAKE_MODULE names no library")
     draw = random.Random(9)
@@ -795,14 +797,14 @@ def check_sums_of_a_device():
             ("cpu", "", "backend cpu,", False),
             ("cuda", "", "backend cuda,", summed),
             ("cuda", "plain", "backend cuda,", False),
-            ("cuda", "mute", "backend cuda,", summed),  # it sums and does no more
+            ("cuda", "mute", "backend cuda,", summed),  # the fake device can only sum
             ("cuda", "full", "(ran on the CPU, since the fake device is full; -memory SIZE makes tiles, which need less)", False),
             ("cuda", "refuse", "(ran on the CPU, since too large)", False),
             ("cuda", "crowded", "(ran on the CPU, since the fake device is crowded; a smaller -gpu_batch needs less)", False),
             ("cuda", "second", "(took a slower method on the GPU, since the better fake method is full)", summed),
         ):
             if number > 1 and how not in ("", "mute"):
-                continue  # who answers does not depend on what is added up
+                continue  # which backend answers does not depend on the aggregate
             env = {"OGRJOIN_CUDA_MODULE": os.environ["FAKE_MODULE"], "FAKE_GPU": how}
             out = f"unmade{number}_{backend}_{how}.gpkg"
             if how in ("", "full"):

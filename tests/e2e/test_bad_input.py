@@ -1,5 +1,5 @@
-"""Bad words and bad inputs: one line that begins with ERROR and says what is
-wrong, exit code 1, nothing left behind."""
+"""Invalid words and invalid inputs: the command prints one line that begins with ERROR and names
+the fault, ends with exit code 1, and leaves no file behind."""
 
 import gzip
 import sqlite3
@@ -9,7 +9,7 @@ from e2e import *
 
 
 def check_words():
-    """Which, and what is said of each: test_command."""
+    """One invalid word of each kind; test_command has all of them and their messages."""
     w = layers()
     fails("-max_distence", "5", "o.gpkg", *w, says=["max_distence", "-max_distance"])
     fails("o.gpkg", w[0], says="join_ds")
@@ -43,7 +43,7 @@ def check_no_geometry():
 
 
 def check_inputs_of_any_kind():
-    """Lines, polygons and collections are joined as points are."""
+    """Lines, polygons and collections are joined like points."""
     w = layers()
     shapes = [
         "LINESTRING (979000 200000, 981000 200300)",
@@ -91,7 +91,7 @@ def check_broken_files():
         with open(f"s.{end}", "r+b") as file:
             file.truncate(os.path.getsize(f"s.{end}") // 2)
         r = run("-op", "nearest", "o.gpkg", "s.shp", w[1])
-        # What the driver does not notice cannot be seen; crashing it may not.
+        # If the driver does not notice the damage, the command may succeed; it must not crash.
         true(r.rc in (0, 1), str(r))
         true(r.rc == 1 or len(Layer("o.gpkg").rows) == 500, f"rows lost: {r}")
         if r.rc == 0:
@@ -125,7 +125,7 @@ def check_texts_that_are_broken():
 
 
 def patch_blobs(path, table, change):
-    """Replaces the geometry blob of row 3 by what change makes of it."""
+    """Replaces the geometry blob of row 3 by the result of change()."""
     base = sqlite3.connect(path)
     for (name,) in base.execute(
         "SELECT name FROM sqlite_master WHERE type = 'trigger'"
@@ -138,8 +138,7 @@ def patch_blobs(path, table, change):
 
 
 def check_geometry_columns_that_lie():
-    """A layer of points, as its table says, that holds polygons: they are
-    joined as what they are."""
+    """A table that declares points but contains polygons: the polygons are joined as polygons."""
     points_file()
     lots_file()
     base = sqlite3.connect("lots.gpkg")
@@ -156,7 +155,7 @@ def check_names_from_elsewhere():
           says=["QGIS", "write points.gpkg, and -input_layer points"])
     fails("o.gpkg", points, f"{lots}|layername=lots", op=False, says="-join_layer lots")
     fails("o.gpkg", "/vsistdin/", lots, op=False, says="CSV:/vsistdin/")
-    # The sides first, as in GeoPandas.
+    # the sides before the destination, as in GeoPandas
     fails(points, lots, "o.gpkg", op=False, says=["o.gpkg", "the destination is the first"])
     error = fails("-overwrite", points, lots, "o.gpkg", op=False, says="o.gpkg")
     true("destination" not in error, error)
@@ -176,7 +175,7 @@ def check_packed_files():
 
 
 def check_conditions_on_layers_with_quotes():
-    """Such a layer's condition is checked before anything is read, too."""
+    """The condition on a layer with quotes in its name is checked before any row is read."""
     make("points.gpkg", [("POINT (0 0)", {"name": "x"}), ("POINT (1 1)", {"name": "y"})],
          layer='a "b" c', kind=ogr.wkbPoint)
     lots_file()
@@ -189,7 +188,7 @@ def check_conditions_on_layers_with_quotes():
 
 
 def check_conditions_on_text():
-    """Of a CSV file all is text, unless its types are looked for."""
+    """All fields of a CSV are text unless the driver detects types."""
     lots_file()
     with open("p.csv", "w", encoding="utf-8") as file:
         file.write("id,x,y\n1,980100,200100\n2,980200,200200\n")

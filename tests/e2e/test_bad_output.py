@@ -1,5 +1,5 @@
-"""Outputs that cannot be: one line that begins with ERROR, exit code 1, nothing
-left behind, and what was there stays byte for byte."""
+"""Outputs that cannot be written: the command prints one line that begins with ERROR, ends with
+exit code 1, leaves no file behind, and existing files stay unchanged byte for byte."""
 
 import contextlib
 import pwd
@@ -39,7 +39,7 @@ def check_output_is_an_input():
 
 @once
 def check_reports_over_inputs():
-    """Side files are outputs, too."""
+    """Reports and summaries must not overwrite inputs either."""
     w = layers()
     for option in ("-json_summary", "-validate_report"):
         for target in ("points.gpkg", "lots.gpkg"):
@@ -68,7 +68,8 @@ def check_folders():
 
 
 def as_nobody(folder):
-    """Words before the command, so that permissions hold; root has them all."""
+    """Returns the words before the command that run it as nobody, for whom permissions hold;
+    root may write everywhere."""
     if os.getuid() != 0:
         return []
     if not shutil.which("setpriv"):
@@ -124,7 +125,7 @@ def check_old_output_of_another_kind():
 
 
 def check_join_fails_while_overwriting():
-    """The old output stays when the new one cannot be completed."""
+    """The old output stays if the new one cannot be completed."""
     w = layers()
     short = ("-batch", "50", "-max_pairs", "460")  # fails in the tenth batch
     rows = [(p, {"name": "x"}) for p in random_points(500)]
@@ -151,7 +152,7 @@ def check_another_writer():
     other = sqlite3.connect("o.gpkg", isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     for words in (("-append",), ("-update", "-nln", "more")):
-        # GDAL waits a while for the other one.
+        # GDAL waits some time for the other program.
         fails(*words, "o.gpkg", *w, says=["locked", "another program writes to it"],
               env={"SQLITE_BUSY_TIMEOUT": "100"})
     other.execute("ROLLBACK")
@@ -165,7 +166,7 @@ def check_drivers_that_cannot():
     fails("-f", "DGN", "o.dgn", *w, says="DGN")
     fails("-f", "S57", "o.000", *w)
     fails("-f", "Selafin", "o.slf", *w)
-    # No multipoints in a format of points is said, not swallowed.
+    # A multipoint in a format of single points is an error, not a missing row.
     make("multi.gpkg", [("MULTIPOINT (980000 200000, 980010 200010)", {"name": "m"})])
     fails("-f", "GPX", "o.gpx", "multi.gpkg", w[1])
     mixed = [("POINT (980000 200000)", {"name": "a"}),
@@ -177,7 +178,7 @@ def check_drivers_that_cannot():
 
 
 def full_disk(size, run_there):
-    """Runs in a file system of that many bytes, then takes it away."""
+    """Calls run_there() with a file system of `size` bytes, which is then unmounted."""
     if os.getuid() != 0:
         raise Skip("only root mounts a small file system")
     os.mkdir("small")

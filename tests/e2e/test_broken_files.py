@@ -1,7 +1,7 @@
-"""Broken GeoPackages and FlatGeobufs, made from sound ones of every kind of
-geometry and type of field: no crash, and where the command ends with 0, SQLite
-or GDAL reads the file as well and gives equal rows. OGRJOIN_TEST_ROUNDS=3000
-for so many files of either format, OGRJOIN_TEST_SEED for others."""
+"""Damaged GeoPackages and FlatGeobufs, made from valid files with every kind of geometry and type
+of field: the command does not crash, and if it ends with 0, SQLite or GDAL also reads the file and
+gives equal rows. OGRJOIN_TEST_ROUNDS=3000: number of files of either format; OGRJOIN_TEST_SEED:
+other files."""
 
 import sqlite3
 import struct
@@ -15,7 +15,7 @@ SEED = int(os.environ.get("OGRJOIN_TEST_SEED", "0"))
 BYTES = (0, 1, 2, 4, 5, 7, 10, 13, 0x7F, 0x80, 0xFF)
 BOX = ("-spat", "-40", "-40", "60", "70")
 
-# What is asked of a file m, beside a layer far away: all rows, once.
+# Commands on a damaged file m and a layer far away; each writes every row of m once.
 COMMANDS = (("m", "far.gpkg"), ("far.fgb", "m", "-how", "full"),
             ("m", "far.fgb", *BOX),
             ("m", "far.gpkg", "-select", "f1,f6", "-threads", "1"),
@@ -24,7 +24,7 @@ COMMANDS = (("m", "far.gpkg"), ("far.fgb", "m", "-how", "full"),
             ("m", "far.gpkg", "-how", "anti", "-batch", "7", "-threads", "3"),
             ("far.gpkg", "m", "-op", "nearest"))
 
-# Statements about rows that SQLite and GDAL take, and lanes may not.
+# SQL that makes rows which SQLite and GDAL accept, but a lane may leave to GDAL.
 STATEMENTS = ("UPDATE t SET fid = -9223372036854775808 WHERE fid = 3",
               "UPDATE t SET fid = 9223372036854775807 WHERE fid = 4",
               "UPDATE t SET f4 = 1e999 WHERE fid % 3 = 0",
@@ -41,7 +41,7 @@ STATEMENTS = ("UPDATE t SET fid = -9223372036854775808 WHERE fid = 3",
 
 
 def make_source(r, path, driver, kind, n_rows):
-    """Every type of field, most values set."""
+    """Makes a layer with every type of field; most values are set."""
     suffix = r.choice(("", "", "Z", "M", "ZM"))
     example = random_shape(random.Random(1), kind, suffix, 2 + len(suffix))
     dataset = ogr.GetDriverByName(driver).CreateDataSource(path)
@@ -66,7 +66,7 @@ def make_source(r, path, driver, kind, n_rows):
         try:
             layer.CreateFeature(feature)
         except RuntimeError:
-            pass  # no driver takes it
+            pass  # no driver accepts the geometry
     dataset.CommitTransaction() if driver == "GPKG" else None
     return path
 
@@ -78,8 +78,8 @@ def spoil_byte(r, data, at):
 
 
 def spoil_page(r, data):
-    """A byte of the head, of a cell or of a value in a page of a table, or a
-    page that stands in another one's place."""
+    """Changes a byte in the header, a cell or a value of a page of a table, or replaces the
+    page by another one."""
     size = 65536 if data[16:18] == b"\0\1" else data[16] << 8 | data[17]
     pages = [at for at in range(size, len(data), size)
              if data[at] in (5, 13)] or [0]
@@ -106,7 +106,7 @@ def spoil_page(r, data):
 
 
 def put_nan(r, data):
-    """In place of one of the numbers of the field of real ones."""
+    """Replaces one of the real numbers by NaN."""
     number = struct.pack(">d", 1 / 3)
     at = data.find(number, r.randrange(len(data)))
     if at >= 0:
@@ -120,7 +120,7 @@ def spoil_geopackage(r, path):
             try:
                 db.execute(r.choice(STATEMENTS))
             except sqlite3.Error:
-                pass  # a trigger of the index has functions of GDAL's
+                pass  # a trigger of the index calls functions that only GDAL defines
         db.commit()
         db.close()
         if r.random() < 0.5:
@@ -138,8 +138,8 @@ def spoil_geopackage(r, path):
 
 
 def features_of(data):
-    """Where the sizes of features stand, by the sizes before: after the header
-    and an index of 16 nodes each, if there is one."""
+    """Finds the positions of the features' sizes, by following the sizes from feature to
+    feature: after the header and, if there is one, an index with nodes of 16 entries."""
     at = 12 + struct.unpack_from("<I", data, 8)[0]
     for has_index in (False, True):
         here, found = at, []
@@ -159,7 +159,7 @@ def features_of(data):
 
 
 def count_place(data):
-    """Of the number of features in the header."""
+    """Returns the position of the number of features in the header."""
     root = 12 + struct.unpack_from("<I", data, 12)[0]
     vtable = root - struct.unpack_from("<i", data, root)[0]
     if struct.unpack_from("<H", data, vtable)[0] < 4 + 2 * 9:
@@ -194,8 +194,7 @@ def spoil_flatgeobuf(r, path):
 
 
 def does_sqlite_read(path):
-    """1 as SQLite reads the rows, without its own checks of the whole file;
-    those are in the second value."""
+    """Returns (SQLite reads all rows, SQLite's integrity check of the whole file succeeds)."""
     db = sqlite3.connect(path)
     db.text_factory = bytes
     try:
@@ -204,7 +203,7 @@ def does_sqlite_read(path):
         reads = True
     except sqlite3.Error:
         reads = False
-    except UnicodeDecodeError:  # a name in the schema; Python, not SQLite
+    except UnicodeDecodeError:  # Python, not SQLite, cannot decode a name in the schema
         reads = True
     try:
         sound = db.execute("PRAGMA integrity_check").fetchall() == [(b"ok",)]
@@ -226,12 +225,12 @@ def ask(way, command, suffix):
 
 
 def compare(command, suffix, counts):
-    """Rows of a lane are GDAL's, and an error of GDAL's is the lane's."""
+    """Checks that a lane gives GDAL's rows, and fails if GDAL fails."""
     lane, gdal_way = (ask(way, command, suffix) for way in (0, 1))
     counts[lane[0], gdal_way[0]] = counts.get((lane[0], gdal_way[0]), 0) + 1
     what = f"{lane[3]}: {lane[2][-300:]}\nand GDAL: {gdal_way[2][-300:]}"
     if lane[0] == 0 and gdal_way[0] == 1 and BOX[0] in command:
-        at = command.index(BOX[0])  # an index that is broken, not a row?
+        at = command.index(BOX[0])  # is the index damaged, and not a row?
         rest = ask(1, command[:at] + command[at + len(BOX):], suffix)
         true(rest[0] == 0, f"only the lane reads: {what}")
         return
@@ -252,8 +251,8 @@ def compare(command, suffix, counts):
 
 
 def missing_lines(one, other):
-    """Of other, in its order. An index that is broken hides rows under a box
-    from GDAL, which a lane that looks at each row gives."""
+    """Returns the lines of `other` that `one` lacks, in their order. A damaged index hides rows
+    in a box from GDAL; a lane that tests each row gives them."""
     lines = iter(one.split(b"\n"))
     return [line for line in other.split(b"\n") if line not in lines]
 

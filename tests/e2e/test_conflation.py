@@ -1,6 +1,6 @@
-"""Two layers of the same shops, drawn by different people: the sample city knows
-which pairs are the same place. What -op dwithin -similar finds of them is what
-fulfils both conditions, by arithmetic that shares nothing with the program."""
+"""Two layers of shops, mapped by different people; the sample city knows which pairs are one
+place. The pairs of -op dwithin -similar are those that fulfil both conditions, computed by code
+that is independent of the program."""
 
 import re
 import struct
@@ -34,13 +34,13 @@ def city():
 
 
 def places(name):
-    """{place_id: (x, y, trigrams)}"""
+    """Returns {place_id: (x, y, trigrams)}."""
     return {v["place_id"]: (*struct.unpack("<2d", wkb[5:21]), trigrams(v["name"]))
             for _, wkb, v in rows(name)}
 
 
 def true_pairs():
-    """(similarity, metres) of each place that both layers have."""
+    """Returns (similarity, metres) of each place that is in both layers."""
     a, b = places("places_a.fgb"), places("places_b.fgb")
     for place in a.keys() & b.keys():
         x, y, name = a[place]
@@ -64,8 +64,8 @@ def check_recall():
 
 
 def check_one_to_one():
-    """A greedy choice from the pairs of the join: the most similar, then nearest,
-    then first ones."""
+    """Equals a greedy choice from the pairs of the join: the most similar first, then the
+    nearest, then by reading order."""
     city()
     words = ("-op", "dwithin", "-max_distance", "200m", "-similar", "name:0.5", "-how", "inner", "-overwrite")
     sides = ("places_a.fgb", "places_b.fgb")

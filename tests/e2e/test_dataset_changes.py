@@ -1,6 +1,6 @@
-"""A join as a dataset that stays open while the files of its sides change: what is
-read from the start is of their present state, as one that is opened anew has it; what
-has begun stays as it was. And which filters go down to the input."""
+"""A dataset JOIN: stays open while the files of its sides change. Reading from the start gives the
+current state, as a newly opened dataset does; a reading in progress continues with the old state.
+Also which filters are passed to the input layer."""
 
 import sqlite3
 
@@ -17,7 +17,7 @@ EDITED = (
 
 
 def wait_until_changes_show():
-    time.sleep(0.08)  # for the times of files to tell a change
+    time.sleep(0.08)  # so that the change is visible in the modification times
 
 
 def sides():
@@ -33,7 +33,7 @@ def row_of(feature):
 
 
 def rest(layer, most=None):
-    """The next rows, most of them or all."""
+    """Returns the next rows: at most `most` of them, or all."""
     found = []
     while most is None or len(found) < most:
         feature = layer.GetNextFeature()
@@ -67,7 +67,7 @@ def by_index(layer):
 
 
 def by_fid(layer):
-    """A row by its FID before the others."""
+    """Reads one row by its FID, then all rows in order."""
     first = layer.GetNextFeature().GetFID()
     layer.ResetReading()
     return [row_of(layer.GetFeature(first)), *rest(layer)]
@@ -90,7 +90,7 @@ def expect_present_state(layer, words, way):
 
 
 def move_first(path, by):
-    """The geometry of the first feature, in place."""
+    """Moves the geometry of the first feature in place."""
     dataset = gdal.OpenEx(path, gdal.OF_VECTOR | gdal.OF_UPDATE)
     feature = dataset.GetLayer(0).GetNextFeature()
     shape = ogr.CreateGeometryFromWkt(feature.GetGeometryRef().ExportToWkt())
@@ -106,7 +106,7 @@ def move_first(path, by):
 
 
 def write_csv(path, field, places, squares=False):
-    """Points, or squares around them."""
+    """Writes points, or squares around them."""
     with open(path, "w", encoding="utf-8") as file:
         file.write(f"{field},WKT\n")
         for i, x in enumerate(places):
@@ -141,7 +141,7 @@ def check_edits():
 
 
 def check_rewritten_files():
-    """Of drivers that keep what they have read."""
+    """Files that are written anew, with drivers that cache what they have read."""
     for how, n in (("inner", 2), ("full", 4)):
         for way in WAYS:
             words = ("-op", "within", "-how", how, *csv_sides((0, 10, 20, 30), (0, 10)))
@@ -173,7 +173,7 @@ def check_arrow():
 
 
 def check_young_files():
-    """Two changes within a tick of the clock are two changes."""
+    """Two changes within one tick of the file system's clock are both noticed."""
     dataset = opened("-op", "within", "-how", "inner", *csv_sides((0, 10), (0, 10)))
     layer = dataset.GetLayer(0)
     same(len(rest(layer)), 2)
@@ -183,7 +183,7 @@ def check_young_files():
 
 
 def check_change_while_reading():
-    """What was begun goes on as it was; the next reading is of the new state."""
+    """A reading in progress continues with the old state; the next reading has the new one."""
     words = ("-op", "within", "-batch", 16, *sides())
     dataset = opened(*words)
     layer = dataset.GetLayer(0)
@@ -200,8 +200,8 @@ def check_change_while_reading():
 
 
 def check_change_before_the_unmatched():
-    """Rows of the join side that match nothing are read again in the end, and are
-    those of a changed file then: that is an error."""
+    """Join features without a match are read again at the end. If their file has changed
+    meanwhile, this is an error."""
     words = ("-op", "within", "-how", "right", *csv_sides((0, 10, 20), (0, 10, 30)))
     wait_until_changes_show()
     dataset = opened(*words)
@@ -217,11 +217,11 @@ def check_change_before_the_unmatched():
 
 
 def check_database_is_held_for_the_unmatched():
-    """A database is read in one transaction: with a log others may write, and their
-    changes come with the next reading; with a rollback journal they wait."""
+    """A database is read in one transaction. In WAL mode others may write, and the next reading
+    has their changes; with a rollback journal they wait."""
     for mode in ("wal", "delete"):
         words = ("-op", "within", "-how", "right", "-batch", 16, *sides())
-        zones_file(lco=["SPATIAL_INDEX=NO"])  # its triggers need GDAL's functions
+        zones_file(lco=["SPATIAL_INDEX=NO"])  # the triggers of the index call functions of GDAL
         wait_until_changes_show()
         dataset = opened(*words)
         expected = rest(dataset.GetLayer(0))
@@ -250,8 +250,8 @@ def check_database_is_held_for_the_unmatched():
 
 
 def check_spoiled_files():
-    """A file that is gone, or has other fields, is an error, again and again, until
-    it is mended."""
+    """A file that is missing or has other fields is an error at each reading, until the file is
+    restored."""
     names = {"p.csv": "a", "q.csv": "b"}
     for path, is_gone in ((p, g) for g in (True, False) for p in names):
         words = ("-op", "within", "-how", "inner", *csv_sides((0, 10, 20), (0, 10, 20)))
@@ -294,7 +294,7 @@ def check_spoiled_files():
 
 
 def check_further_field():
-    """At the end it leaves the others where they are."""
+    """A field that is added at the end does not change the other fields."""
     dataset = opened("-op", "within", "-how", "inner", *sides())
     layer = dataset.GetLayer(0)
     before = rest(layer)
@@ -306,9 +306,9 @@ def check_further_field():
     same(rest(layer), before)
 
 
-# --- filters that go down, and aggregates either way -----------------------------
+# --- filters passed to the input layer, and aggregates with either layer streaming
 
-# What every driver understands alike, and what not.
+# Conditions that every driver understands alike, and others.
 PLAIN = ("number = 1", "NUMBER=-1.50", '"number" <> 1', "number<=1 AND half>=2 or number != 3",
          "(number < 9 OR (half > 0.5)) and number = 2.0", "number IS NULL", "half is not null",
          "number BETWEEN 1 AND 2 AND half > 0.1", "number in (1,2, -3)", " ( ( number = 1 ) ) ", "half < 1e-3")
@@ -318,7 +318,8 @@ OTHER = ("flag = 1", "NOT number = 1", "number = 1 AND NOT (half = 2)", "number 
 
 
 def goes_down(words, where):
-    """Whether the input layer is asked, and the numbers of the rows, in order."""
+    """Returns whether the condition was passed to the input layer, and the sorted numbers of
+    the rows."""
     with Said() as said:
         dataset = opened(*words)
         layer = dataset.GetLayer(0)
@@ -330,8 +331,8 @@ def goes_down(words, where):
 
 
 def check_conditions_that_go_down():
-    """Where the input's driver means by them what OGR means, and no row's number or
-    match hangs on the rows left out."""
+    """A condition is passed to the input layer if its driver and OGR give the condition one
+    meaning, and no other row depends on the rows that are left out."""
     rows_in = [(p, {"number": i, "kind": "shop" if i % 3 else "Park", "half": i / 2 if i % 5 else None, "flag": i % 2})
                for i, p in enumerate(random_points(60, size=500.0))]
     fields = (("number", ogr.OFTInteger), ("kind", ogr.OFTString), ("half", ogr.OFTReal),

@@ -1,12 +1,12 @@
-"""Joins keep what GDAL's clients rely on in a layer (layer_conformance.py). It is asked
-of the plain layers too: it wants nothing odd."""
+"""Joins keep what GDAL's clients rely on in a layer (layer_conformance.py). Plain layers are
+checked as a control."""
 
 import layer_conformance
 from dataset import *
 
 
 def conforms(*names, threads=4, loops=20 if IS_LONG else 4, is_writable=False):
-    time.sleep(0.1)  # files that are younger may have changed
+    time.sleep(0.1)  # a younger file may have changed within the tick of the clock
     return [layer_conformance.conforms(name, is_writable, threads, loops) for name in names]
 
 
@@ -17,8 +17,8 @@ def layers():
 
 
 def check_plain_layers():
-    """The control: drivers of GDAL's own. (GeoPackage and Shapefile count by boxes
-    alone, and GeoPackage rounds its extent.)"""
+    """The control: GDAL's own drivers. (GeoPackage and Shapefile are left out, because they
+    count by boxes alone, and GeoPackage rounds its extent.)"""
     layers()
     for path in ("points.gpkg", "zones.gpkg", "other.gpkg", "lines.gpkg"):
         for end in ("geojson", "fgb"):
@@ -40,7 +40,7 @@ def check_threads():
 
 
 def check_sources_of_other_kinds():
-    """Whose own filters, FIDs and ignored fields differ from GeoPackage's."""
+    """Joins of formats whose filters, FIDs and ignored fields differ from those of GeoPackage."""
     layers()
     for end in ("fgb", "geojson", "shp", "csv"):
         options = ["-lco", "GEOMETRY=AS_WKT"] if end == "csv" else []

@@ -1,5 +1,4 @@
-"""The driver JOIN itself: what GDAL is told of it, what it takes for its own, its
-files, and -write_spec."""
+"""The driver JOIN: its metadata, the names that it accepts, its files, and -write_spec."""
 
 from dataset import *
 
@@ -9,7 +8,7 @@ DRIVER = "JOIN"
 sides = layers
 
 
-# --- what GDAL is told -------------------------------------------------------------
+# --- metadata ----------------------------------------------------------------------
 
 
 def check_metadata_of_the_driver():
@@ -57,8 +56,8 @@ def check_what_is_its_own():
 
 
 def check_it_is_read_only():
-    """Programs try to update first: that is no error. Of rows and layers:
-    layer_conformance."""
+    """Programs first try to open for update: this fails without an error message.
+    layer_conformance checks rows and layers."""
     pair = sides()
     name = name_of("-op", "nearest", *pair)
     for path in (name, spec_file("s.ogrjoin", "-op", "nearest", *pair)):
@@ -67,7 +66,7 @@ def check_it_is_read_only():
         same([text for text in said.errors if "JOIN" in text or "nearest" in text], [])
     with Said() as said:
         same(gdal.OpenEx(name, gdal.OF_RASTER), None)
-    # Newer ogrinfo tells of every driver that cannot update, and goes on.
+    # ogrinfo from 3.7 on prints a notice for every driver that cannot update, unless -ro is given.
     new = int(gdal.VersionInfo()) >= 3070000
     r = client("ogrinfo", "-q", *(["-ro"] if new else []), name, "-sql", "SELECT COUNT(*) AS n FROM points")
     same(r.err, "")
@@ -91,7 +90,8 @@ def check_metadata_of_the_dataset():
 
 
 def check_files():
-    """The sources are told, and stay when the specification goes."""
+    """GetFileList() has the sources; deleting or renaming the specification leaves them
+    unchanged."""
     pair = sides()
     spec_file("s.ogrjoin", "-op", "nearest", *pair)
     files = gdal.OpenEx("s.ogrjoin", gdal.OF_VECTOR).GetFileList()
@@ -111,7 +111,7 @@ def check_files():
         true(driver.CopyFiles("x", name_of("-op", "nearest", *pair)) != 0, "nor copied")
     same(len(said.errors), 3, str(said.all))
     same(sorted(os.listdir()), sorted((*pair, "u.ogrjoin")))
-    # Written over, it is not what it was made of that goes.
+    # If another driver overwrites the specification, its sources are not deleted.
     os.rename("u.ogrjoin", "v.ogrjoin")
     gdal.GetDriverByName("GeoJSON").Create("v.ogrjoin", 0, 0, 0, gdal.GDT_Unknown)
     same(sorted(os.listdir()), sorted((*pair, "v.ogrjoin")))
@@ -119,7 +119,7 @@ def check_files():
 
 
 def check_an_output_is_no_source():
-    """A source of a source is a source."""
+    """The sources of a join that is a source are sources, too: none is overwritten."""
     pair = sides()
     before = listing()
     r = run("-op", "nearest", "-overwrite", pair[0], name_of("-op", "nearest", *pair), pair[1],
@@ -132,7 +132,8 @@ def check_an_output_is_no_source():
 
 
 def check_what_is_ignored_is_not_read():
-    """Neither from the input's file: a value that cannot be read is not met."""
+    """Ignored fields are not read from the input file either, so a value that cannot be read is
+    no error."""
     make("p.gpkg", [("POINT (1 1)", {"name": "a", "when": "2020/01/01 10:00:00", "reach": 9}),
                     ("POINT (2 2)", {"name": "b", "when": "2020/01/01 10:00:00", "reach": 0})],
          fields=(("name", ogr.OFTString), ("when", ogr.OFTDateTime), ("reach", ogr.OFTInteger)))
@@ -154,7 +155,7 @@ def check_what_is_ignored_is_not_read():
         with Said() as said:
             same([(f.GetFID(), f["name"], f["reach"]) for f in layer], whole)
         same(said.all, [], f"it is not met: {words}")
-        # What the join itself looks at is read.
+        # Fields that the join itself needs are read even if they are ignored.
         layer.SetIgnoredFields(["when", "name", "reach"])
         same([f.GetFID() for f in layer], [fid for fid, *_ in whole], str(words))
         layer.SetIgnoredFields([])
@@ -163,8 +164,8 @@ def check_what_is_ignored_is_not_read():
 
 
 def check_ignored_while_rows_are_read():
-    """Rows by FID look at what is ignored now; those one after another, as of any
-    driver, at what was when they were begun."""
+    """Reading by FID uses the fields that are ignored now; reading in order uses those that
+    were ignored when it began, as in every driver."""
     points_file("p.fgb", n=30)
     lots_file("l.gpkg")
     dataset = opened("-op", "nearest", "p.fgb", "l.gpkg")
@@ -186,7 +187,7 @@ def check_ignored_while_rows_are_read():
 
 
 def check_filters_on_what_is_ignored():
-    """What is ignored is not shown, and the filters see it all the same."""
+    """Ignored fields are not set in the rows, but filters still read them."""
     pair = sides()
     words = ("-op", "nearest", *pair)
     everything = Layer(name_of(*words)).rows
@@ -225,7 +226,8 @@ def check_filters_on_what_is_ignored():
 
 
 def check_conditions_mean_what_they_mean_to_ogr():
-    """Whatever the SQL of the input's driver makes of them."""
+    """Conditions have OGR's meaning, even if the SQL of the input's driver gives them another
+    one."""
     values = [("Park", 1, 1.5), ("park", 2, None), ("PARK", None, 2.5), (None, 3, 3.5), ("x'y", 4, -1.0), ("", 0, 0.0),
               ("äöü", 5, 4.5), ("ÄÖÜ", 6, 5.5)]
     fields = (("kind", ogr.OFTString), ("n", ogr.OFTInteger), ("Real", ogr.OFTReal))
@@ -257,7 +259,8 @@ def check_conditions_mean_what_they_mean_to_ogr():
 
 
 def check_conditions_on_dates_that_are_null():
-    """Whoever filters, and with exceptions, which GDAL's own layers raise here."""
+    """Conditions on dates that are NULL, filtered by the join or by the input layer, also with
+    exceptions enabled, which GDAL's own layers raise here."""
     for end in ("fgb", "shp", "gpkg"):
         path = f"dated.{end}"
         make(path, [(f"POINT ({i} 1)", {"d": d, "n": i}) for i, d in
@@ -335,7 +338,7 @@ def content(path):
 
 
 def plugin_run(*words, **how):
-    """The command needs no plugin to write a specification."""
+    """The command writes a specification without the plugin."""
     return run(*words, env={"GDAL_DRIVER_PATH": "disable"}, **how)
 
 
@@ -351,7 +354,7 @@ def saves(path, *words):
 def check_what_is_saved():
     pair = sides()
     same(saves("a.ogrjoin", "-op", "nearest", *pair), ["-op", "nearest", *pair])
-    # A destination and what is of the run alone are left out.
+    # The destination and options that only concern the run are left out.
     same(saves("b.ogrjoin", "-q", "-op", "nearest", "out.gpkg", *pair), ["-op", "nearest", *pair])
     true(not os.path.exists("out.gpkg"), "nothing is joined")
     same(saves("c.ogrjoin", "--K", "2", "-op", "nearest", *pair, "-nln", "n m"),
@@ -419,7 +422,7 @@ def check_what_is_not_saved():
     for words in (("-append",), ("-update",), ("-validate",), ("-explain",), ("-benchmark",), ("-in_place",),
                   ("-f", "GPKG"), ("-lco", "A=B"), ("-json_summary", "j.json"), ("-unmatched_layer", "u")):
         refused("-write_spec", "a.ogrjoin", "-op", "nearest", *words, *pair, says=words[0])
-    # One that is there stays, but with -overwrite.
+    # An existing file is replaced only with -overwrite.
     saves("a.ogrjoin", "-op", "nearest", *pair)
     refused("-write_spec", "a.ogrjoin", "-op", "within", *pair, says="-overwrite")
     refused("-write_spec", "a.ogrjoin", "-overwrite", "-op", "within", pair[0], "none.gpkg", says="none.gpkg")

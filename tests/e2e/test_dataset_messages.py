@@ -1,5 +1,5 @@
-"""What a join as a dataset says: errors in the middle of reading, warnings, what it
-is made of; and that nothing is printed."""
+"""Messages of a join as a dataset: errors in the middle of reading, warnings, descriptions of its
+sources; and no output on stdout or stderr."""
 
 from dataset import *
 
@@ -13,7 +13,8 @@ sides = inputs_and_zones
 
 
 def check_warnings_about_the_sides():
-    """The command's: a join layer without features, texts that are not UTF-8."""
+    """Warnings of the command about its sides: a join layer without features, text that is not
+    UTF-8."""
     points = make("points.gpkg", [("POINT (1 1)", {"name": "a"})], kind=ogr.wkbPoint)
     none = make("none.gpkg", [], kind=ogr.wkbPoint)
     with open("l1.csv", "wb") as file:
@@ -34,7 +35,7 @@ def check_warnings_about_the_sides():
 
 
 def read_with_errors(name):
-    """(rows, errors, count as told)."""
+    """Returns (number of rows read, errors)."""
     with Said() as said:
         dataset = gdal.OpenEx(name, gdal.OF_VECTOR)
         true(dataset is not None, f"opens: {name}: {said.all}")
@@ -50,7 +51,7 @@ def read_with_errors(name):
 
 
 def check_too_many_pairs():
-    """To readers: test_join_layer."""
+    """ogr2ogr fails with the error of the join; test_join_layer reads such a dataset row by row."""
     pair = sides()
     r = subprocess.run(["ogr2ogr", "o.gpkg", name_of("-op", "dwithin", "-max_distance", 200, "-max_pairs", 50,
                                                      *pair)], capture_output=True, check=False)
@@ -69,7 +70,7 @@ def check_sums_that_do_not_fit():
         if numpy is not None and hasattr(layer, "GetArrowStreamAsNumPy"):
             try:
                 list(layer.GetArrowStreamAsNumPy())
-            except Exception as error:  # as the bindings have it
+            except Exception as error:  # the bindings raise it
                 said.all.append((gdal.CE_Failure, str(error)))
             true(said.errors, "the Arrow stream tells it")
 
@@ -91,7 +92,7 @@ def check_broken_input():
         true(errors and n == 0, f"an error is told, as by the command: {r}; {n} rows")
 
 
-# --- what is said --------------------------------------------------------------------
+# --- messages ------------------------------------------------------------------------
 
 
 def check_nothing_printed():
@@ -104,7 +105,7 @@ def check_nothing_printed():
         r = in_python(f"d = gdal.OpenEx({name_of(*words)!r}, gdal.OF_VECTOR)\n"
                          "l = d.GetLayer(0)\nn = len(list(l)); l.GetFeatureCount(); l.GetExtent()\n")
         same((r.rc, r.out, r.err), (0, "", ""), str(r))
-        # Notices are for those who want to be told.
+        # Notices are only printed with --debug.
         r = client("ogrinfo", "-q", "-al", "-so", name_of(*words))
         same(r.err, "", str(r))
     r = client("ogrinfo", "--debug", "on", "-al", name_of("-op", "nearest", pair[0], "z4326.gpkg"))

@@ -1,5 +1,5 @@
-"""Names of joins as datasets: words quoted as in a shell, files *.ogrjoin, and all
-that is neither: each gives one clear error and harms nobody."""
+"""Names of joins as datasets: words quoted as in a shell, and files *.ogrjoin. Every invalid name
+gives one clear error and changes no file."""
 
 import zipfile
 
@@ -32,7 +32,7 @@ def check_quoting():
         f"'-op' \"nearest\" '{a}' '{b}'",
     ):
         same(rows("JOIN:" + line), expected, line)
-    # $, ` and * mean nothing; a backslash between double quotes stands before " \ $ `
+    # $, ` and * are plain characters; between double quotes a backslash escapes " \ $ and `
     os.mkdir("$x`y")
     for p in pair:
         shutil.copy(p, "$x`y")
@@ -44,8 +44,8 @@ def check_quoting():
 
 
 def check_bad_words():
-    """What makes no join at all, and one error of each kind; all of them: test_command,
-    test_bad_input."""
+    """Invalid names, and one error of each kind; test_command and test_bad_input have all
+    errors."""
     pair = sides()
     refuses("JOIN:-op nearest 'points.gpkg lots.gpkg", says="quot")
     refuses('JOIN:-op nearest "points.gpkg lots.gpkg', says="quot")
@@ -62,7 +62,7 @@ def check_bad_words():
     refuses(name_of("-op", "nearest", pair[0]))
     refuses(name_of("-op", "nearest", "nofile.gpkg", pair[1]), says="nofile.gpkg")
     refuses(name_of("-op", "nearest", pair[0], "nofile.gpkg"), says="nofile.gpkg")
-    for option in ("-where", "-join_where"):  # GeoPackage looks at it when rows are read
+    for option in ("-where", "-join_where"):  # GeoPackage evaluates it when rows are read
         with Said() as said:
             dataset = gdal.OpenEx(name_of("-op", "nearest", option, "nofield = 1", *pair),
                                   gdal.OF_VECTOR | gdal.OF_VERBOSE_ERROR)
@@ -105,7 +105,7 @@ def check_not_vector():
 
 
 def check_deep():
-    """Joins of joins of joins, with the quoting that this takes."""
+    """Joins whose sides are joins whose sides are joins, with the quoting that this needs."""
     pair = sides()
     name = name_of("-op", "nearest", "-select", "name", "-join_select", "", "-name_fid", "", "-name_distance", "", *pair)
     for depth in range(4):
@@ -115,8 +115,8 @@ def check_deep():
 
 
 def check_too_deep():
-    """Specifications that name others, on both sides: eight deep at most, in one
-    line; and one that names itself."""
+    """Specifications that name other specifications, on both sides: at most eight levels,
+    otherwise an error of one line; also one that names itself."""
     pair = sides()
     spec_file("n1.ogrjoin", "-pick", "first", *pair)
     for i in range(2, 13):
@@ -145,7 +145,7 @@ def check_files():
     same(rows(os.path.abspath("a.ogrjoin")), expected)
     shutil.copy("a.ogrjoin", "UPPER.OGRJOIN")
     same(rows("UPPER.OGRJOIN"), expected)
-    # Paths are those beside the file, wherever one stands.
+    # Relative paths start at the folder of the specification, whatever the current folder is.
     os.makedirs("x/y")
     spec_file("x/y/b.ogrjoin", "-op", "nearest", "../../points.gpkg", "../../lots.gpkg")
     same(rows("x/y/b.ogrjoin"), expected)
@@ -161,7 +161,7 @@ def check_files():
     spec_file("x/not_relative.ogrjoin", "-op", "nearest", *pair, relative_paths_relative_to_this_file=False)
     same(rows("x/not_relative.ogrjoin"), expected)
     refuses(spec_file("x/lost.ogrjoin", "-op", "nearest", *pair), says="points.gpkg")
-    # Moved with its layers.
+    # the specification is moved together with its layers
     os.mkdir("moved")
     for path in (*pair, "a.ogrjoin"):
         shutil.copy(path, "moved")
@@ -205,7 +205,7 @@ def check_joins_in_files():
 
 
 def check_files_that_name_themselves():
-    """No end, but an error."""
+    """A specification that names itself gives an error."""
     pair = sides()
     refuses(spec_file("a.ogrjoin", "-op", "nearest", "a.ogrjoin", pair[1]))
     refuses(spec_file("a.ogrjoin", "-op", "nearest", pair[0], "a.ogrjoin"))
@@ -250,7 +250,7 @@ def check_what_a_file_says():
 
 
 def check_a_huge_file():
-    """Larger than any specification: it is not read into memory, or is an error."""
+    """A file larger than any specification is refused without being read into memory."""
     sides()
     with open("huge.ogrjoin", "wb") as file:
         file.write(b'{"type":"ogrjoin","command_line":"')

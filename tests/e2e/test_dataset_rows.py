@@ -1,5 +1,5 @@
-"""ogr2ogr from a join as a dataset writes what the command writes, row for row and
-column for column: every kind of join, on small layers and on real ones."""
+"""ogr2ogr from a join as a dataset writes the rows and columns that the command writes: every kind
+of join, on small and on real layers."""
 
 from dataset import *
 
@@ -8,12 +8,12 @@ sides = inputs_and_zones
 
 
 def compare_all(cases, pair):
-    """Each case in one format, by turns: check_formats() has all of each."""
+    """Compares each case in one format, in turn; check_formats() compares in all formats."""
     for i, case in enumerate(cases):
         compare((*map(str, case), *pair), ("gpkg", "fgb", "geojson", "csv")[i % 4])
 
 
-# What JOINS does not have.
+# Joins in addition to JOINS.
 MORE = """
 -op nearest -max_distance 30ft -min_distance 5 points.gpkg zones.gpkg
 -op nearest -k 1 -ties all zones.gpkg zones.fgb
@@ -67,7 +67,7 @@ def check_formats():
 
 
 def check_similar():
-    """Conditions on texts, and texts alone: of layers without geometry, too."""
+    """Conditions on texts, and joins by texts alone, also of layers without geometry."""
     r = random.Random(5)
     words = "old mill house park inn north star café".split()
     for path, n in (("a.gpkg", 60), ("b.gpkg", 50)):
@@ -85,7 +85,7 @@ def check_similar():
         gdal.VectorTranslate(f"{path}.csv", f"{path}.gpkg", format="CSV")
     compare(("-similar", "name:0.4", "-how", "inner", "a.csv", "b.csv"), "csv", ())
     compare(("-similar", "name:0.4", "a.csv", "b.gpkg"), "csv", ())
-    # Two readers of one join side have one dictionary.
+    # Two datasets with one join side share its dictionary.
     one, other = opened("-similar", "name:0.4", "a.gpkg", "b.gpkg"), opened("-similar", "name:0.4", "a.gpkg", "b.gpkg")
     found = [[(f["id"], f["join_id"], f["join_similarity"]) for f in d.GetLayer(0)] for d in (one, other, one)]
     true(len(found[0]) > 60, f"{len(found[0])} rows")
@@ -178,8 +178,8 @@ def check_layers_of_datasets():
 
 
 def check_formats_of_the_sides():
-    """With FIDs, names of FIDs and unset fields of their own: GeoJSON has a field
-    that is called like its FIDs."""
+    """Formats with their own FIDs, names of FIDs and unset fields: GeoJSON has a field with the
+    name of its FIDs."""
     points, zones = sides()
     for end, words in (("geojson", ()), ("fgb", ()), ("shp", ()), ("csv", ("-lco", "GEOMETRY=AS_WKT")),
                        ("sqlite", ())):
@@ -216,7 +216,7 @@ def check_crs():
 
 
 def check_how_to_run_does_not_matter():
-    """Threads, batches and backends: as for the command, and as each other."""
+    """Threads, batches and backends do not change the rows, which are those of the command."""
     pair = sides()
     first = None
     for case in ((), ("-threads", 1), ("-batch", 7), ("-batch", 1, "-threads", 2),
@@ -252,13 +252,13 @@ def check_values_of_all_types():
 
 
 def check_negative_and_extreme_fids():
-    """Rows of the feature f have f * n, f * n + 1, ..., as far as 64 bits hold
-    them; GetFeature finds each by that."""
+    """The rows of feature f have the FIDs f * n, f * n + 1, ..., if they fit into 64 bits.
+    GetFeature() finds each row by its FID."""
     low, high = -(2**63), 2**63 - 1
     for n in (1, 2, 3, 7):
         fids = sorted({low + 1, low // n, low // n + 1, -(10**9), -n - 1, -n, -2, -1, 0, 1, n, 10**9,
                        high // n - 1, high // n, min(high // n + 1, high), high - 1} - {low})
-        # GDAL takes -1 for none and gives another one.
+        # GDAL takes the FID -1 as missing and assigns another one; SQL sets it afterwards.
         inputs = make("a.gpkg", [("POINT (1 1)", {"name": str(f)}, f if f != -1 else 12345) for f in fids],
                       kind=ogr.wkbPoint)
         dataset = gdal.OpenEx(inputs, gdal.OF_VECTOR | gdal.OF_UPDATE)

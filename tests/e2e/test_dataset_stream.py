@@ -1,12 +1,12 @@
-"""A join as a dataset is lazy: it opens without reading, its first rows come before
-its last are there, filters go down to the input, memory stays flat; what is kept of
-join layers between opens never gives an old answer or one of another join."""
+"""A join as a dataset is lazy: opening reads no rows, the first rows are returned before the input
+ends, filters are passed to the input, memory stays constant. Join layers that are cached between
+opens never give an outdated answer or that of another join."""
 
 import resource
 
 from dataset import *
 
-# Rows without end, out of a GeoPackage of a few.
+# An endless number of rows, made from the few rows of a GeoPackage.
 ENDLESS = (
     "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) "
     "SELECT {0}.geom, {0}.name, c.x FROM c CROSS JOIN {0}"
@@ -22,7 +22,7 @@ def read_so_far():
 
 
 def alone(code, env=None):
-    """The script in a Python of its own; its words."""
+    """Runs the script in a Python process of its own; returns the words that it prints."""
     if not os.path.exists("/proc/self/io"):
         raise Skip("no /proc")
     return in_python(BEGIN + code, env).out.split()
@@ -75,8 +75,8 @@ def check_first_rows_as_arrow():
 
 
 def check_arrow_streams_released_in_any_order():
-    """Python collects a stream after its layer and dataset, or at its end; freed
-    memory is filled so that a use of it shows."""
+    """Arrow streams are released after their layer and dataset, or when the program ends. Freed
+    memory is overwritten, so that its use is noticed."""
     if not hasattr(ogr.Layer, "GetArrowStream"):
         raise Skip("GDAL before 3.6")
     name = name_of("-op", "nearest", "-k", 2, "-batch", 10, *sides())
@@ -120,7 +120,7 @@ print("collected", len(errors))
 
 
 def check_opening_reads_no_rows():
-    """Neither side ends: what reads one does not open."""
+    """Both sides are endless, so opening would not return if it read a side."""
     pair = sides()
     words = ("-sql", ENDLESS.format("points"), "-join_sql", ENDLESS.format("lots").replace("name", "use"))
     for more in (("-op", "nearest"), ("-op", "intersects"), ("-op", "nearest", "-geometry", "connection")):
@@ -154,7 +154,7 @@ print((size() - before) // 1000)
 
 
 def check_closing_ends_the_join():
-    """Promptly, though the input has no end; no thread stays behind."""
+    """Closing returns soon although the input is endless, and leaves no thread behind."""
     name = endless("-op", "nearest")
     code = f"""
 def tasks():
@@ -175,7 +175,7 @@ print(worst < 30, tasks() - before)
 
 
 def check_a_program_that_ends_without_closing():
-    """Its exit code is its own, and it does not hang."""
+    """A program that ends without closing the dataset has its own exit code and does not hang."""
     name = endless("-op", "nearest")
     code = f"""
 d = gdal.OpenEx({name!r}, gdal.OF_VECTOR)
@@ -190,7 +190,7 @@ print('read', flush=True)
 
 
 def check_killed():
-    """Nothing stays behind."""
+    """A killed program leaves no files behind."""
     import signal
 
     name = endless("-op", "nearest")
@@ -215,7 +215,7 @@ while l.GetNextFeature() is not None:
     same(after, before, "left behind")
 
 
-# --- filters go down ------------------------------------------------------------------
+# --- filters passed to the input -------------------------------------------------------
 
 
 def many_points(path="many.gpkg", n=60000):
@@ -236,7 +236,7 @@ print(n, read_so_far() - before)
 
 
 def check_spatial_filter_goes_down():
-    """Of the file only what is around the box is read."""
+    """With a spatial filter, only the part of the file around the box is read."""
     many_points()
     lots_file()
     for words in (("-op", "nearest"), ("-op", "intersects", "-pick", "first"), ("-op", "within", "-how", "semi"),
@@ -251,7 +251,7 @@ def check_spatial_filter_goes_down():
 
 
 def check_single_rows_are_not_searched():
-    """GetFeature of a row in a large layer does not read all of it."""
+    """GetFeature() of a row in a large layer does not read the whole layer."""
     many_points()
     lots_file()
     code = """
@@ -284,7 +284,7 @@ print(d.GetLayer(0).GetFeatureCount(), read_so_far() - before)
     true(some < all_bytes / 4, f"reads {some} bytes to count, {all_bytes} for all rows")
 
 
-# --- what is kept between opens --------------------------------------------------------
+# --- the cache between opens -------------------------------------------------------------
 
 
 def check_kept_between_opens():
@@ -308,7 +308,8 @@ for i in range(4):
 
 
 def check_kept_joins_are_not_mixed_up():
-    """One process opens joins that differ in one word each, in any order."""
+    """One process opens joins that differ in one word each, in any order; no cached join is
+    used for another."""
     inputs_file()
     far_zones_file()
     dataset = gdal.OpenEx("zones.gpkg", gdal.OF_VECTOR)
@@ -362,7 +363,7 @@ def check_kept_joins_are_not_mixed_up():
 
 
 def check_files_that_change():
-    """Between two opens: the answer is the new one."""
+    """A file changes between two opens: the second answer is that of the new file."""
     pair = sides()
     for end in ("gpkg", "geojson", "shp", "csv", "fgb"):
         lots = f"changing.{end}"
@@ -392,7 +393,7 @@ def check_files_that_change():
             dataset = None
         same(set(Layer(name).column("use")), {f"changed by {mode}"}, mode)
         dataset = None
-    # And the layer of the other side.
+    # A change of the input layer.
     dataset = gdal.OpenEx(pair[0], gdal.OF_VECTOR | gdal.OF_UPDATE)
     dataset.ExecuteSQL("DELETE FROM points WHERE fid > 10")
     dataset = None
@@ -400,7 +401,8 @@ def check_files_that_change():
 
 
 def check_a_join_side_that_is_a_join():
-    """Kept or not: when a file below it changes, so does the answer."""
+    """The join side is a join. If a file of the inner join changes, the answer changes, whether
+    or not the side was cached."""
     pair = sides()
     inner = name_of("-op", "nearest", *pair)
     spec_file("inner.ogrjoin", "-op", "nearest", *pair)
@@ -414,11 +416,11 @@ def check_a_join_side_that_is_a_join():
             same(set(got.column("use")), {f"changed {i}"}, name)
 
 
-# --- what runs out -------------------------------------------------------------------
+# --- file handles ------------------------------------------------------------------------
 
 
 def check_out_of_file_handles():
-    """Opens fail with an error, and work again when there are some."""
+    """Without free file handles opening fails with an error; with free handles it works again."""
     pair = sides()
     name = name_of("-op", "nearest", *pair)
     expected = len(Layer(name).rows)

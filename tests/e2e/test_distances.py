@@ -1,5 +1,5 @@
-"""dwithin and nearest between features of any kinds, self joins, exclusions and
-great circles, through the command, against every pair asked one by one."""
+"""dwithin and nearest between features of any kinds, self joins, exclusions and great circles, by
+the command, compared with a plain test of every pair."""
 
 from meeting_shapes import *
 
@@ -11,7 +11,7 @@ def check_dwithin():
     a = Side("a.gpkg", all_kinds(12), "id")
     b = Side("b.gpkg", all_kinds(13), "jid")
     table = table_of(a, b)
-    for d in (0, 0.5, 1, 2.5, 5, 100):  # many pairs are just so far
+    for d in (0, 0.5, 1, 2.5, 5, 100):  # many pairs are at exactly these distances
         wanted = [p for p, found in table.items() if found <= d]
         got, _ = ask(a, b, "-op", "dwithin", "-max_distance", d)
         same_pairs(got, wanted, f"dwithin {d}", a, b)
@@ -25,7 +25,7 @@ def check_dwithin():
 
 
 def check_distances_of_fields():
-    """Rows with their own distance: NULL, negative, text, of either side."""
+    """Maximum distances in a field of either side: NULL, negative, as text."""
     reach = [0, 0.5, 1, 3, None, -1, 2]
     for extension in (".gpkg", ".geojson"):
         for type in (ogr.OFTReal, ogr.OFTString, ogr.OFTInteger):
@@ -81,7 +81,8 @@ def check_nearest_of_all_kinds():
             wanted = k_nearest(table, len(a), **how)
             got, _ = ask(a, b, "-op", "nearest", *words)
             if got != [w[:2] for w in wanted]:
-                # Distances of lines may differ in the last places: so may ties.
+                # Distances between lines may differ in the last digits, and so may the order of
+                # ties.
                 told = [table[p] for p in got]
                 same(len(got), len(wanted), f"{words}")
                 for d, w in zip(told, wanted):
@@ -114,7 +115,7 @@ def check_self_joins():
 
 
 def check_copies_are_not_self_joins():
-    """Another file with the same rows is another layer."""
+    """A copy of a file is another layer, so the join is no self join."""
     shapes = polygons(random.Random(24), 16)
     a, b = Side("a.gpkg", shapes, "id"), Side("b.gpkg", shapes, "jid")
     got, r = ask(a, b, "-op", "equals")
@@ -126,9 +127,9 @@ def check_copies_are_not_self_joins():
 
 # --- distances of shapes ---------------------------------------------------------
 
-# Pairs, sum of join FIDs and of distances of the five most similar; of the
-# flights how many are within 10 km, each pair once.  Programs of their own,
-# which compare all pairs, found them.
+# Number of pairs, sum of join FIDs and sum of distances of the five most similar; for the flights
+# also the number of pairs within 10 km, each pair once. Independent programs that compare all
+# pairs have found these numbers.
 MOST_SIMILAR = {
     ("nyc_trips", "EPSG:32618", "hausdorff_points"): (4980, 2509433, 25473531.836781),
     ("nyc_trips", "EPSG:32618", "hausdorff"): (4980, 2512166, 25424806.175496),

@@ -1,5 +1,5 @@
-"""-metric ellipsoid: proof, known distances and courses, ties, tiles, errors. A build
-without PROJ refuses the metric, which is then all that can be tested."""
+"""-metric ellipsoid: -validate, known distances and bearings, ties, tiles, errors. A build without
+PROJ refuses the metric; then only this is tested."""
 
 from e2e import *
 
@@ -24,7 +24,8 @@ def need_geodesics():
 
 
 def vincenty(p, q, ellipsoid=WGS84):
-    """(metres, course in degrees) by Vincenty's formulas; not for nearly opposite points."""
+    """Returns (metres, bearing in degrees) by Vincenty's formulas; not for nearly antipodal
+    points."""
     a, f = ellipsoid
     b = a * (1 - f)
     (x, y), (u, v) = [[math.radians(n) for n in place] for place in (p, q)]
@@ -82,7 +83,7 @@ def check_validate():
 
 
 def check_distances_and_courses():
-    """On two ellipsoids, each that of its CRS."""
+    """Two CRS with different ellipsoids: distances are those of each CRS's own ellipsoid."""
     need_geodesics()
     a, b = somewhere(120, 3, [(179.5, 10)]), somewhere(150, 4, [(-179.5, 10.5)])
     for srs, ellipsoid in (("EPSG:4326", WGS84), ("EPSG:4267", CLARKE_1866)):
@@ -104,7 +105,7 @@ def check_distances_and_courses():
 
 
 def apart(p, q):
-    """Degrees along a great circle."""
+    """Returns the degrees between two places along a great circle."""
     (a, b), (c, d) = [[math.radians(v) for v in place] for place in (p, q)]
     h = math.sin((d - b) / 2) ** 2 + math.cos(b) * math.cos(d) * math.sin((c - a) / 2) ** 2
     return math.degrees(2 * math.asin(min(1.0, math.sqrt(h))))
@@ -130,7 +131,8 @@ def shapes(path):
 
 
 def check_lines_and_polygons():
-    """From points and to points, against the reference; insides; nearest points and courses."""
+    """Points with lines and polygons, in both orders, compared with the reference; points
+    inside of polygons; nearest points and bearings."""
     need_geodesics()
     some = [(180, 20), (45, 89), (4, 4), (1, 1), (0, 0), (5, 5), (55, 0), (0, 90), (30, -85)]
     a = places("a.gpkg", somewhere(150, 7, some))
@@ -208,7 +210,7 @@ def check_reach_is_included():
 
 
 def check_ways_agree():
-    """Threads, batches and tiles."""
+    """Threads, batches and tiles do not change the rows."""
     need_geodesics()
     places("a.gpkg", somewhere(400, 5))
     places("b.gpkg", somewhere(20000, 6), JOINED)
@@ -265,7 +267,7 @@ def check_errors():
               'PRIMEM["Reference",0],UNIT["degree",0.0174532925199433]]')
     fails(*nearest, "-s_srs", saturn, "-join_srs", saturn, "o.gpkg", "a.gpkg", "a.gpkg", op=False,
           says=["flattening", "-metric sphere"])
-    # Points that are made of them are points.
+    # The centroids of lines are points, so the join supports them.
     succeeds(*nearest, "-centroid_of", "join", "-overwrite", "o.gpkg", "line.gpkg", "line.gpkg")
 
 

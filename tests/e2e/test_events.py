@@ -1,5 +1,5 @@
-"""-events: the rows of a plain sequential program over the pairs of the ordinary
-join, for random streams, cut at any place and continued with -state."""
+"""-events: the rows equal those of a plain sequential program over the pairs of the join without
+-events, for random streams, split at any place and continued with -state."""
 
 import csv
 import glob
@@ -10,7 +10,7 @@ import threading
 from e2e import *
 
 FIELDS = (("id", ogr.OFTInteger), ("vehicle", ogr.OFTString), ("number", ogr.OFTInteger64))
-# Joins and what they are asked with.
+# Joins with their options.
 JOINS = """
 -op within
 -op intersects
@@ -24,8 +24,8 @@ JOINS = """
 
 
 def reports(n, seed, n_keys=12, first=0, nulls=True):
-    """Vehicles that walk at random over a square of 100, on half numbers so that
-    borders are met; some reports without key, place or both."""
+    """Vehicles that move at random over a square of 100 units, at multiples of one half, so
+    that they are often on borders; some reports lack the key, the place or both."""
     r = random.Random(seed)
     place = {}
     for i in range(first, first + n):
@@ -44,7 +44,7 @@ def reports(n, seed, n_keys=12, first=0, nulls=True):
 
 
 def fences(name, n=30, seed=3, fids=True):
-    """Squares that overlap, on whole numbers; FIDs in no order."""
+    """Overlapping squares with integer coordinates; FIDs are not in order."""
     r = random.Random(seed)
     found = []
     numbers = r.sample(range(5, 10 * n), n)
@@ -58,7 +58,7 @@ def fences(name, n=30, seed=3, fids=True):
 
 
 def pairs_of(words, left, right):
-    """{id of a report: [(fid, distance, fence)]} by the ordinary join."""
+    """Returns {id of a report: [(fid, distance, fence)]} from the join without -events."""
     words = [w for w in words if w != "-events"]
     succeeds(*words, "-how", "inner", "-unsetFid", "-overwrite", "pairs.gpkg", left, right)
     found = {}
@@ -71,7 +71,7 @@ Layer.column_rows = lambda self: [row[2] for row in self.rows]
 
 
 def expected_events(words, left, right, key, stays, state):
-    """The plain sequential program; changes state, {key: {fid: fence}}."""
+    """The plain sequential program; updates state, {key: {fid: fence}}."""
     pairs = pairs_of(words, left, right)
     found = []
     for _, wkb, v in rows(left):
@@ -123,7 +123,7 @@ def check_random_streams():
             left = "left" + ending
             if os.path.exists(left):
                 os.remove(left)
-            # FlatGeobuf has no rows without geometry.
+            # FlatGeobuf cannot hold rows without geometry.
             make(left, list(reports(400, seed, nulls=ending == ".gpkg")), FIELDS, kind=ogr.wkbPoint,
                  lco=["SPATIAL_INDEX=NO"])
             expected = expected_events(words, left, "fences.gpkg", key, stays, {})
@@ -135,7 +135,8 @@ def check_random_streams():
 
 
 def check_cut_streams():
-    """Pieces of any length, one after another, give the events of the whole."""
+    """A stream is split into runs of any length; together their events are those of the whole
+    stream."""
     fences("fences.gpkg")
     r = random.Random(5)
     for seed, line in enumerate(JOINS):
@@ -158,8 +159,8 @@ def check_cut_streams():
         same(got, expected, f"{line} cut at {cuts}")
 
 
-def check_what_goes_with_events():
-    """Fields, conditions, names and filters have the meaning they have in a join."""
+def check_options_of_events():
+    """Fields, conditions, names and filters mean in events what they mean in a join."""
     fences("fences.gpkg")
     make("left.gpkg", list(reports(300, 9)), FIELDS, kind=ogr.wkbPoint)
     words = events("-op", "within", "-select", "id", "-join_select", "fence", "-where", "id < 200",
@@ -169,7 +170,7 @@ def check_what_goes_with_events():
     same(list(found.fields), ["id", "event", "f", "fence"])
     true(0 < len(found.rows) and max(found.column("id")) < 200, "the rows of -where")
     same(found.kind, ogr.wkbPolygon)
-    # A column that is there already.
+    # A column whose name is in use already.
     make("event.gpkg", [("POINT (1 1)", {"event": "x"})], (("event", ogr.OFTString),), kind=ogr.wkbPoint)
     succeeds(*events("-op", "nearest", key="event"), "two.gpkg", "event.gpkg", "fences.gpkg")
     same(list(Layer("two.gpkg").fields)[:3], ["event", "event_2", "join_fid_2"])
@@ -197,7 +198,7 @@ def check_what_is_refused():
     for more in (["-flush", "1s"], ["-skipfailures"]):
         fails(*base, "-events", "-key", "vehicle", *more, *ends, op=False,
               says=[f"{more[0]} is for reports", "left.gpkg is read as in any join", f"leave {more[0]} out"])
-    # Those of a dataset are refused in the same place.
+    # -write_spec with -events is refused, too.
     fails(*base, "-events", "-key", "vehicle", "-write_spec", "no.ogrjoin", *ends[1:], op=False,
           says=["-events", "read as a dataset", "stream of reports"])
 
@@ -208,7 +209,8 @@ def state_bytes():
 
 
 def check_states_that_do_not_fit():
-    """Another join layer, other options, other keys: refused, and the state stays."""
+    """A state of another join layer, of other options or of other keys is refused and stays
+    unchanged."""
     fences("fences.gpkg")
     fences("others.gpkg", seed=4)
     fences("fewer.gpkg", n=29)
@@ -230,7 +232,7 @@ def check_states_that_do_not_fit():
           says="overwrite the input", op=False)
     fails(*events("-op", "within"), "-state", "nowhere/state", "no.gpkg", "left.gpkg", "fences.gpkg",
           says="-state", op=False)
-    # Stays may be asked for later, and the state of a run that fails stays.
+    # A later run may ask for stays. A run that fails leaves the state unchanged.
     succeeds(*events("-op", "within", stays=True), "-state", "state", "-overwrite", "out.gpkg",
              "left.gpkg", "fences.gpkg")
     before = state_bytes()
@@ -239,7 +241,8 @@ def check_states_that_do_not_fit():
 
 
 def check_broken_states():
-    """Cut at any byte, and with any byte changed: one line, and nothing is written."""
+    """A state that is truncated anywhere, or has any byte changed, is refused with one line of
+    error, and nothing is written."""
     fences("fences.gpkg")
     make("left.gpkg", list(reports(60, 9, n_keys=3)), FIELDS, kind=ogr.wkbPoint)
     words = [*events("-op", "within"), "-state", "state"]
@@ -258,7 +261,7 @@ def check_broken_states():
 
 
 def check_fids_that_repeat():
-    """A state names join features by FID."""
+    """Join FIDs that repeat are refused with -state, because a state identifies features by FID."""
     fences("fences.gpkg")
     make("left.gpkg", list(reports(60, 9)), FIELDS, kind=ogr.wkbPoint)
     twice = "SELECT 1 AS fid, fence, geom FROM fences"
@@ -276,8 +279,7 @@ XY = ("-oo", "X_POSSIBLE_NAMES=x", "-oo", "Y_POSSIBLE_NAMES=y", "-crs", "ignore"
 
 
 def csv_of(found):
-    """Reports as lines of CSV, the first with the names; an empty key or place is
-    one that is missing."""
+    """Returns reports as CSV with a header line; a missing key or place is an empty field."""
     lines = ["id,vehicle,x,y,note"]
     for where, v in found:
         shape = ogr.CreateGeometryFromWkt(where) if where else None
@@ -288,8 +290,7 @@ def csv_of(found):
 
 
 class Filter:
-    """The command between two pipes; each line of stdout with the time when it
-    came."""
+    """The command between two pipes. Collects each line of stdout with its time of arrival."""
 
     def __init__(self, *words):
         self.process = subprocess.Popen([OGRJOIN, *map(str, words)], stdin=subprocess.PIPE,
@@ -334,7 +335,7 @@ def stream(*words, right="fences.gpkg", name="/vsistdin/", to="CSV"):
 
 
 def expected_csv(text, *words):
-    """What the run over a file with these bytes writes."""
+    """Returns the output of the command for a file with these bytes."""
     with open("whole.csv", "w", encoding="utf-8") as file:
         file.write(text)
     r = succeeds(*events("-op", "within", *XY, *words), "-f", "CSV", "/vsistdout/", "whole.csv",
@@ -343,7 +344,7 @@ def expected_csv(text, *words):
 
 
 def check_stream_is_cut_anywhere():
-    """Bytes that come in pieces of any length give the rows of the file."""
+    """A stream that arrives in pieces of any length gives the rows of the whole file."""
     fences("fences.gpkg")
     r = random.Random(2)
     text = csv_of(reports(300, 4))
@@ -358,7 +359,7 @@ def check_stream_is_cut_anywhere():
         end = f.end()
         true(end.rc == 0, f"{end}")
         same(end.out, expected, f"cut at {cuts}")
-    # Without a line break at the end, and with those of Windows.
+    # a stream without a final line break, and with Windows line breaks
     f = stream()
     f.send(text[:-1])
     same(f.end().out, expected)
@@ -368,7 +369,7 @@ def check_stream_is_cut_anywhere():
 
 
 def check_no_report_waits():
-    """Events come in time though no other report does."""
+    """Events are written in time although no further report arrives."""
     fences("fences.gpkg")
     text = csv_of(reports(200, 4))
     lines = text.split("\n")
@@ -381,14 +382,15 @@ def check_no_report_waits():
         f.send(f"{i},v,{inside[i][1].GetX()},{inside[i][1].GetY()}\n")
         sent = time.monotonic()
         f.wait_for(n + 1)
-        # A quarter of the time is for collecting; machines that are busy take longer.
+        # A quarter of -flush is for collecting reports; the limit here allows for a busy machine.
         true(f.lines[n][0] - sent < 5, f"an event came after {f.lines[n][0] - sent} s")
         time.sleep(0.2)
     true(head != "" and f.end().rc == 0, "the end of stdin")
 
 
 def check_ctrl_c():
-    """What has come is written, the state is saved, and the next run goes on."""
+    """After Ctrl-C the events so far are written, the state is saved, and the next run
+    continues."""
     fences("fences.gpkg")
     all_rows = list(reports(400, 6))
     text = csv_of(all_rows)
@@ -414,7 +416,7 @@ def check_ctrl_c():
 
 
 def check_ctrl_c_of_a_file():
-    """Not at the end of the file: the output is complete up to there."""
+    """Ctrl-C before the end of a file: the output is complete up to this place."""
     fences("fences.gpkg")
     make("left.gpkg", list(reports(400, 6)), FIELDS, kind=ogr.wkbPoint)
     endless = ("WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) "
@@ -436,7 +438,7 @@ def feature(i, key, x, y, **more):
 
 
 def check_geojson_sequences():
-    """Lines, and records behind separators; later ones with other fields."""
+    """GeoJSON records on lines, and behind record separators; later records have other fields."""
     fences("fences.gpkg")
     walk = [(v["id"], v["vehicle"], *map(float, where[7:-1].split()))
             for where, v in reports(200, 5, nulls=False)]
@@ -460,7 +462,7 @@ def check_geojson_sequences():
 
 
 def check_keys_of_64_bits():
-    """Numbers of vehicles that grow beyond 32 bits after the first batch."""
+    """Integer keys that exceed 32 bits after the first batch."""
     fences("fences.gpkg")
     inside = ogr.CreateGeometryFromWkb(rows("fences.gpkg")[0][1]).Centroid()
     x, y = inside.GetX(), inside.GetY()
@@ -488,7 +490,7 @@ def check_keys_of_64_bits():
 
 
 def check_first_bytes_in_pieces():
-    """A byte order mark and white space before the first record, each by itself."""
+    """A byte order mark and white space before the first record, each in a piece of its own."""
     fences("fences.gpkg")
     inside = ogr.CreateGeometryFromWkb(rows("fences.gpkg")[0][1]).Centroid()
     record = feature(1, "v", inside.GetX(), inside.GetY())
@@ -530,8 +532,8 @@ def check_odd_streams():
 
 
 def values_of(first, later, words=(), to="GeoJSONSeq"):
-    """The value of v in the events of the later report, whose batch is another than
-    that of the first one; and the run."""
+    """Sends two reports in separate batches; returns the values of field v in the events of the
+    second one, and the run."""
     x, y = inside_of_a_fence()
     f = stream("-flush", "20ms", *words, to=to)
     if to == "CSV":
@@ -564,9 +566,9 @@ def does_not_fit(first, later, says, **how):
 
 
 def check_values_of_another_type():
-    """What is written is what came, or is NULL with a warning."""
+    """A later value of another type is written unchanged, or as NULL with a warning."""
     fences("fences.gpkg")
-    # Texts stay as they are, also where all of a batch look like numbers or dates.
+    # Texts stay texts, even if all values of a batch look like numbers or dates.
     for later in ("2024-01-01", "2024-05-01T10:00:00Z", "08:30:00", "007", "true", ""):
         fits("n/a", later, later)
         fits(None, later, later)
@@ -602,7 +604,7 @@ def check_values_of_another_type():
 
 
 def check_keys_are_texts_in_each_batch():
-    """A vehicle 007 is no vehicle 7, whatever else its batch has."""
+    """The keys 007 and 7 are different vehicles, whatever the other keys of the batch are."""
     fences("fences.gpkg")
     x, y = inside_of_a_fence()
     for words in ((), ("-oo", "AUTODETECT_TYPE=YES")):
@@ -619,7 +621,7 @@ def check_keys_are_texts_in_each_batch():
 
 
 def check_rows_without_names():
-    """No line has names: a report of texts alone is a report, in each batch."""
+    """A CSV without a header line: a line that has only texts is a report, in each batch."""
     fences("fences.gpkg")
     x, y = inside_of_a_fence()
     for mark in ("", "\ufeff"):
@@ -637,7 +639,7 @@ def check_rows_without_names():
 
 
 def check_warnings_come_at_once():
-    """The stream may have no end."""
+    """Warnings are printed at once, because the stream may have no end."""
     fences("fences.gpkg")
     x, y = inside_of_a_fence()
     f = stream("-flush", "20ms", to="GeoJSONSeq")
@@ -658,14 +660,14 @@ def check_warnings_come_at_once():
 
 
 def inside_of_a_fence():
-    """x, y"""
+    """Returns x, y of a place inside of a fence."""
     point = ogr.CreateGeometryFromWkb(rows("fences.gpkg")[0][1]).Centroid()
     return point.GetX(), point.GetY()
 
 
 def send_pieces(pieces, *words, to="CSV"):
-    """The run over pieces that come one after another, and over all at once: they
-    write the rows of each other."""
+    """Sends the pieces one after another, and then all at once to another run. Both must write
+    equal rows."""
     found = []
     for texts in (pieces, [b"".join(piece if isinstance(piece, bytes) else piece.encode() for piece in pieces)]):
         if os.path.exists("state"):
@@ -688,7 +690,8 @@ def send_pieces(pieces, *words, to="CSV"):
 
 
 def unread_are(pieces, place, says, before, after, to="CSV"):
-    """The events before a broken report and the error, or all but its own."""
+    """Checks a broken report: without -skipfailures the run writes the events before it and
+    ends with an error; with -skipfailures it writes all events but those of the broken report."""
     r = send_pieces(pieces, to=to)
     true(r.rc == 1 and r.err.count("ERROR") == 1 and f"{place} on /vsistdin/ cannot be read" in r.err and says in r.err
          and "-skipfailures" in r.err, f"{place} {says}: {r}")
@@ -716,20 +719,20 @@ def check_rows_of_csv_that_cannot_be_read():
                       (f'"2,b,{x},{y}\n', "a quotation mark without a partner"),
                       (f'2,b"ee,{x},{y}\n', "a quotation mark without a partner")):
         same(unread_are([head, row, tail], "report 2 (line 3)", says, ["a"], ["a", "c", "d"]), 1)
-    # The next quotation mark closes it.
+    # The next quotation mark closes the stray one.
     n = unread_are([head, f'"2,b,{x},{y}\n', f'3,c,{x},{y}\n"4,e,{x},{y}\n', f"5,d,{x},{y}\n"], "report 2 (line 3)",
                      "partner is not at the end of a field", ["a"], ["a", "c", "d"])
     same(n, 2)
     # The end of the input cuts the last row.
     unread_are([head + tail, f"5,e,{x}"], "report 4 (line 5)", "3 fields", ["a", "c", "d"], ["a", "c", "d"])
-    # Its beginning, with escapes, and no more of it.
+    # The message quotes only the beginning of the report, with escapes.
     r = send_pieces([head, "2\x07\té" + "é" * 80 + "\n"])
     true("'2\\x07\\t" + "é" * 57 + "...'" in r.err, f"the beginning of a report: {r}")
-    # A row that is none in the first line ends the run in any case.
+    # A broken header line ends the run, even with -skipfailures.
     r = send_pieces(['id,"vehicle,x,y\n', tail], "-skipfailures")
     true(r.rc == 1 and "the first line on /vsistdin/ cannot be read" in r.err, f"{r}")
-    # Other separators, WKT, and what is no error: places that are missing, a
-    # separator at the end, a quotation over several lines.
+    # Other separators, WKT, and reports that are valid: with a missing place, a separator at the
+    # end, a quoted field over several lines.
     fine = [f"1,a,{x},{y}\n", "2,b,,\n", f"3,b,nan,{y}\n", f"4,c,{x},{y},\n", f'5,"d\n""d"" ",{x},{y}\r\n', "\n"]
     r = send_pieces(["id,vehicle,x,y\n", *fine])
     true(r.rc == 0 and r.keys == ["a", "c", 'd\n"d" '] and "2 without a geometry" in r.err, f"{r}")
@@ -741,8 +744,8 @@ def check_rows_of_csv_that_cannot_be_read():
 
 
 def check_quotations_end():
-    """An endless stream hears of a stray quotation mark, and a quotation of few
-    lines is one."""
+    """A stray quotation mark in an endless stream is an error after some lines; a quoted field
+    of a few lines is none."""
     fences("fences.gpkg")
     x, y = inside_of_a_fence()
     f = stream("-flush", "20ms")
@@ -788,7 +791,7 @@ def check_objects_that_cannot_be_read():
     n = unread_are(["".join(lines)], f"report {broken[0] + 1} (line {broken[0] + 1})", "no GeoJSON feature",
                      [f"v{i}" for i in range(broken[0])], [f"v{i}" for i in range(1000) if i not in broken])
     same(n, 30)
-    # The whole collection, in lines or in one.
+    # the whole feature collection, over several lines or in one
     whole = '{"type":"FeatureCollection","features":[\n' + a[:-1] + ",\n" + b + "]}\n"
     for text in (whole, whole.replace("\n", "") + "\n"):
         r = send_pieces([text])
@@ -800,7 +803,7 @@ def check_objects_that_cannot_be_read():
     f.send(a + "{bad\n")
     r = f.end()
     true(r.rc == 0 and ",a," in r.out, f"{r}")
-    # Files are read as by any join.
+    # Regular files are read as in any join.
     with open("whole.geojsonl", "w", encoding="utf-8") as file:
         file.write(a + b)
     fails(*events("-op", "within", "-crs", "ignore", "-skipfailures"), "no.gpkg", "whole.geojsonl", "fences.gpkg",
@@ -810,8 +813,8 @@ def check_objects_that_cannot_be_read():
 
 
 def check_keys_of_several_types():
-    """The first one decides, whatever comes in its batch: 1 and "1" are one key, and
-    a text after an integer is an error."""
+    """The first report decides the type of keys, whatever its batch has: 1 and "1" are one key,
+    and a text after an integer is an error."""
     fences("fences.gpkg")
     x, y = inside_of_a_fence()
     keys = [1, "1", "z", 2]
@@ -823,7 +826,7 @@ def check_keys_of_several_types():
 
 
 def check_kill_while_the_state_is_written():
-    """Old or new, never half."""
+    """The state file of a killed run is the old or the new one, never incomplete."""
     fences("fences.gpkg")
     r = random.Random(8)
     n = 40000

@@ -1,8 +1,6 @@
-"""Each call that changes a file of the output fails once, or from there on: the exit
-code is 0 and the output complete, or it is not 0 and the dataset is as it was. Nothing
-is left behind when the next run has ended.
-
-OGRJOIN_TEST_LONG=1: all of them; else some of each kind."""
+"""Each call that changes a file of the output fails, once or from then on: either the exit code is
+0 and the output is complete, or the dataset is unchanged. After the next run no temporary file is
+left. OGRJOIN_TEST_LONG=1: all calls; otherwise some of each kind."""
 
 import errno
 import sqlite3
@@ -10,7 +8,7 @@ import sqlite3
 from e2e import *
 
 CALLS = ("pwrite", "write", "fwrite", "fsync", "ftruncate", "open", "rename", "unlink")
-SOME = 2  # of each kind, command and call, where not all are tried
+SOME = 2  # number of calls of each kind that fail per command, unless all are tried
 
 
 def library():
@@ -24,8 +22,8 @@ def library():
 
 
 def state_of(path):
-    """All that the file holds, but for times; of a database by its tables, after
-    what SQLite finds to undo, and sound."""
+    """Returns the contents of the file without times. A database is first rolled back by
+    SQLite, must pass its integrity check, and is compared table by table."""
     if not os.path.exists(path):
         return None
     if not path.endswith((".gpkg", ".sqlite")):
@@ -135,7 +133,7 @@ class Case:
 
 
 def numbers(n):
-    """All of 1 to n, or some."""
+    """Returns the numbers 1 to n, or some of them."""
     if IS_LONG or n <= SOME:
         return range(1, n + 1)
     return sorted(random.Random(n).sample(range(1, n + 1), SOME))

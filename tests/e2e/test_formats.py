@@ -1,5 +1,5 @@
-"""Formats in and out: whatever driver reads or writes, the answer is that of
-OGR's own distances, and every field is there."""
+"""Input and output formats: with every driver the answer is that of OGR's own distances, and no
+field is missing."""
 
 from e2e import *
 
@@ -9,7 +9,7 @@ INPUTS = ["gpkg", "fgb", "shp", "geojson", "vrt", "csv"]
 
 
 def csv_vrt(name, rows, fields, is_point):
-    """A CSV with columns x, y (points) or WKT, and its VRT."""
+    """Writes a CSV with columns x, y (points) or WKT, and a VRT for it."""
     with open(f"{name}_t.csv", "w", encoding="utf-8") as file:
         keys = [f[0] for f in fields]
         file.write(",".join((["x", "y"] if is_point else ["shape"]) + keys) + "\n")
@@ -75,8 +75,8 @@ LOT_FIELDS = (
 
 
 def compare(out, points, lots, answers, near_by=0.0, keys=None, null_text=None):
-    """Rows of the output against the plain answer, in the input's order.
-    null_text: what the format makes of a NULL string."""
+    """Compares the output rows with the plain answer, in the order of the input. null_text: how
+    the format stores a NULL string."""
     keys = keys or {}
     name = lambda key: keys.get(key, key)
     same(len(out.rows), len(points.rows), "rows")
@@ -112,7 +112,7 @@ def check_every_format_in():
             row[2].pop("WKT", None)
         for e_points in INPUTS:
             out = f"o_{e_points}_{e_lots}.gpkg"
-            # A CSV has no CRS; it is said.
+            # A CSV has no CRS: the join assumes that of the other side.
             join("-max_distance", WITHIN, out, points[e_points], lots[e_lots])
             point_layer = Layer(points[e_points])
             answers = nearest(point_layer.shapes(), lot_layer.rows, WITHIN)
@@ -157,7 +157,7 @@ def check_gpkg():
 def check_flatgeobuf():
     r, got, given = written("out.fgb", "-lco", "SPATIAL_INDEX=NO")
     same_places(got, given)
-    # With its index the driver reorders; nothing else may change.
+    # With a spatial index the driver changes the order of rows; everything else must stay.
     os.remove("p.gpkg"), os.remove("l.gpkg")
     r, got, given = written("out2.fgb", order=lambda row: row[2]["n"])
     same_places(got, given)
@@ -182,7 +182,7 @@ def check_geojson():
 
 
 def check_geojsonseq():
-    # The format's own habit: longitude and latitude.
+    # The format always stores longitude and latitude.
     _, got, given = written("out.geojsonl", near_by=1e-14)
     same(got.srs.GetAuthorityCode(None), "4326")
 
@@ -216,7 +216,7 @@ def check_sqlite():
 
 
 def check_other_formats():
-    """Whatever else can be written is complete or refused, never silent."""
+    """Every other format that can be written gives a complete output or an error."""
     names = ("out.gml", "out.ods", "out.xlsx", "out.tab", "out.mif", "out.json")
     for name in names:
         if os.path.exists("p.gpkg"):
@@ -249,13 +249,14 @@ def check_layer_name():
     same(Layer("out.gpkg").name, "Grüße 1")
     join("named.fgb", "points.gpkg", "lots.gpkg", "-nln", "other")
     same(Layer("named.fgb").name, "other")
-    # A Shapefile's layer is called as its file.
+    # The layer of a Shapefile has the name of its file.
     join("named.shp", "points.gpkg", "lots.gpkg", "-nln", "other")
     same(Layer("named.shp").name, "named")
 
 
 def check_fids():
-    """Kept where rows stay one to one, also with holes; else numbered."""
+    """FIDs are kept if there is one row per input row, also with gaps; otherwise rows are
+    numbered."""
     rows = [(p, {"name": "x"}, 10 * i + 5) for i, p in enumerate(random_points(9))]
     make("points.gpkg", rows)
     lots_file()

@@ -1,4 +1,4 @@
-"""-input_geometry and -join_geometry: another column of geometries than the first."""
+"""-input_geometry and -join_geometry: joins by a geometry column other than the first."""
 
 from dataset import *
 
@@ -7,7 +7,8 @@ BOXES = [(f"POLYGON (({x} 0, {x + 30} 0, {x + 30} 60, {x} 60, {x} 0))", x) for x
 
 
 def two_columns(path="two.sqlite"):
-    """The second column holds the points, the first other ones, in another CRS."""
+    """Makes a layer whose second geometry column has the points; the first one has other points
+    in another CRS."""
     dataset = ogr.GetDriverByName("SQLite").CreateDataSource(path)
     layer = dataset.CreateLayer("t", crs("EPSG:32618"), ogr.wkbPoint, ["GEOMETRY_NAME=here"])
     there = ogr.GeomFieldDefn("there", ogr.wkbPoint)
@@ -41,7 +42,7 @@ def boxes_csv(path="boxes.csv"):
 
 
 def one_column():
-    """The points as they are, for the expected rows."""
+    """Makes a layer with the points alone, for the expected rows."""
     make("one.gpkg", [(None if i % 9 == 4 else f"POINT ({x} {y})", {"id": i}) for i, (x, y) in enumerate(POINTS)],
          (("id", ogr.OFTInteger),), kind=ogr.wkbPoint)
     make("boxes.gpkg", [(wkt, {"name": f"b{x}"}) for wkt, x in BOXES])
@@ -73,7 +74,8 @@ def check_input():
 
 
 def check_join_side():
-    """In CSV, with and without memory for it, and read again for its own rows."""
+    """-join_geometry of a CSV, in memory and in tiles, and if the join side is read again for
+    its unmatched rows."""
     left, right = one_column()
     boxes_csv()
     for more in (["-how", "inner"], ["-how", "full"], ["-memory", "1"], ["-agg", "count"], ["-validate"]):
@@ -89,7 +91,7 @@ def check_join_side():
 
 
 def check_first_column():
-    """The first column has no view, and no notice."""
+    """If the option names the first column, the output is unchanged and there is no notice."""
     _, right = one_column()
     two_columns()
     r = succeeds("-op", "intersects", "-crs", "ignore", "-overwrite", "o.csv", "two.sqlite", right)
@@ -101,7 +103,8 @@ def check_first_column():
 
 
 def check_filters():
-    """-where names fields of the layer; -spat is of the column; a SELECT has columns, too."""
+    """-where names fields of the layer; -spat tests the chosen column; the result of a SELECT
+    has columns, too."""
     left, right = one_column()
     two_columns()
     for words in (["-where", "id > 7"], ["-spat", 95, 0, 125, 60], ["-limit", 9], ["-select", "id"],
@@ -116,7 +119,7 @@ def check_filters():
 
 
 def check_dataset():
-    """JOIN: takes both, also for one row by its FID."""
+    """JOIN: accepts both options, also when a row is read by its FID."""
     left, right = one_column()
     two_columns()
     boxes_csv()
@@ -153,7 +156,7 @@ def check_errors():
 
 
 def check_in_place():
-    """Columns of the layer itself."""
+    """-in_place with another geometry column adds the fields of the join to the layer itself."""
     _, right = one_column()
     two_columns()
     succeeds("-op", "intersects", "-pick", "first", "-overwrite", "o.gpkg", "one.gpkg", right)

@@ -31,7 +31,7 @@ def streets(path, n, seed):
 
 
 def csv_of(path):
-    """A CSV file of these points."""
+    """Writes the points of a layer to a CSV file."""
     with open("reports.csv", "w", encoding="utf-8") as file:
         file.write("id,course,x,y\n")
         for fid, wkb, values in Layer(path).rows:
@@ -42,7 +42,7 @@ def csv_of(path):
 
 
 def segments(path):
-    """(feature, number, start, end) of all segments."""
+    """Returns (feature, number, start, end) of all segments."""
     found = []
     for i, row in enumerate(Layer(path).rows):
         points = ogr.CreateGeometryFromWkb(row[1]).GetPoints()
@@ -67,7 +67,8 @@ def does_fit(a, b, heading, tolerance, both_ways):
 
 
 def expected(points, of, field, tolerance, both_ways):
-    """Least distances, by the row's id; rows without a segment that fits are left out."""
+    """Returns the minimum distances by the row's id; rows without a fitting segment are left
+    out."""
     found = {}
     for row in Layer(points).rows:
         p = ogr.CreateGeometryFromWkb(row[1]).GetPoint()[:2]
@@ -136,7 +137,7 @@ def check_rows_without_heading_are_counted():
 
 
 @once
-def check_words_about_it():
+def check_invalid_options():
     points, roads = reports("reports.gpkg", 9, 5), streets("roads.gpkg", 9, 6)
     r = go("-op", "nearest", "-heading", "course:25", "-heading_both_ways", "-explain", "o.gpkg", points, roads)
     true("fit the heading: course:25, or its reverse" in r.out + r.err, str(r))

@@ -13,7 +13,7 @@ def add(*words, **how):
 
 
 def compare(path, within=math.inf, layer=None, boundary=False):
-    """The layer holds the plain answer."""
+    """Checks that the columns of the layer equal the plain answer."""
     got, lots = Layer(path, layer), Layer("lots.gpkg")
     answers = nearest(got.shapes(), lots.rows, within, to_boundary=boundary)
     for row, answer in zip(got.rows, answers):
@@ -38,7 +38,7 @@ def check_add_and_refresh():
         same(list(got.fields), ["name", *OWN])
         same([row[:2] for row in got.rows], [row[:2] for row in before.rows], "rows")
         same(got.column("name"), before.column("name"))
-        # Another distance: the same columns, other answers.
+        # Another maximum distance refreshes the columns that exist.
         add("-max_distance", 150, path, "lots.gpkg")
         true(compare(path, 150) > n, "more match")
         add("-max_distance", 10, "-batch", 7, path, "lots.gpkg")
@@ -60,7 +60,7 @@ def check_types_and_summary():
 
 
 def check_only_the_rows_of_a_filter():
-    """Other rows keep what they have."""
+    """With a filter only its rows are changed."""
     layers()
     add("-max_distance", 50, "points.gpkg", "lots.gpkg")
     old = Layer("points.gpkg")
@@ -88,7 +88,7 @@ def check_index_and_triggers():
     true(len(before[0]) > 5 and len(before[1]) == 200, "there is an index")
     add("points.gpkg", "lots.gpkg")
     same(objects(), before)
-    # The triggers work: a point that moves is found where it is.
+    # The triggers of the spatial index work: a point that was moved is found at its new place.
     dataset = gdal.OpenEx("points.gpkg", gdal.OF_UPDATE)
     layer = dataset.GetLayer(0)
     feature = layer.GetFeature(7)
@@ -126,7 +126,7 @@ def check_triggers_of_the_user():
 
 
 def check_layers_beside():
-    """One layer of several, and both sides in one file."""
+    """One layer of several is changed; also with both sides in one file."""
     points_file("d.gpkg", layer="a")
     points_file("d.gpkg", layer="b", add=True)
     lots_file("d.gpkg", layer="lots", add=True)
@@ -135,7 +135,7 @@ def check_layers_beside():
     add("-input_layer", "a", "-join_layer", "lots", "d.gpkg", "d.gpkg")
     compare("d.gpkg", layer="a")
     same((dump("d.gpkg", "b"), dump("d.gpkg", "lots")), others)
-    # Onto itself: each gets its nearest other.
+    # A self join in place: each point gets its nearest other point.
     points_file("self.gpkg")
     add("self.gpkg", "self.gpkg")
     got = Layer("self.gpkg")
@@ -159,7 +159,7 @@ def check_names():
 
 @once
 def check_refusals():
-    """Of options: test_command."""
+    """Formats and layers that cannot be changed in place; test_command refuses options."""
     layers()
     for end in ("shp", "csv", "geojson", "fgb"):
         lco = ["GEOMETRY=AS_XY"] if end == "csv" else []

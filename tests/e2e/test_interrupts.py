@@ -1,5 +1,5 @@
-"""kill -9, Ctrl-C and SIGTERM in the middle of reading, joining, writing and of
-an update in place: the old state stays, nothing half-written is ever seen."""
+"""kill -9, Ctrl-C and SIGTERM in the middle of reading, joining, writing and of an update in
+place: the old state stays, and an incomplete output is never visible."""
 
 import glob
 import hashlib
@@ -8,12 +8,12 @@ import sqlite3
 
 from e2e import *
 
-# Rows without end, out of a GeoPackage of a few.
+# An endless number of rows, made from the few rows of a GeoPackage.
 ENDLESS = (
     "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) "
     "SELECT points.geom, points.name, c.x FROM c CROSS JOIN points"
 )
-# One row that never comes: the driver does not return.
+# A row that never arrives: the driver does not return.
 STUCK = (
     "SELECT geom, name FROM points WHERE (WITH RECURSIVE c(x) AS "
     "(SELECT 1 UNION ALL SELECT x + 1 FROM c WHERE x < 1e15) "
@@ -22,7 +22,7 @@ STUCK = (
 
 
 def wait_until(condition, process, what):
-    """1 when the condition came to hold while the process ran."""
+    """Waits for the condition; returns 1 if it became true while the process ran."""
     end = time.monotonic() + HANG_S
     while time.monotonic() < end:
         if condition():
@@ -49,7 +49,7 @@ def n_bytes(pattern):
 
 
 def is_writing(process):
-    """Rows are in the temporary file (which FlatGeobuf may hide)."""
+    """Waits until the temporary file has rows (FlatGeobuf may delay them)."""
 
     def has_written():
         with open(f"/proc/{process.pid}/io", encoding="ascii") as file:
@@ -61,7 +61,8 @@ def is_writing(process):
 
 
 def hears(process):
-    """Before it has asked for signals they end it themselves."""
+    """True if the process has installed its signal handlers; before this a signal ends it at
+    once."""
     with open(f"/proc/{process.pid}/status", encoding="ascii") as file:
         sets = [line.split()[1] for line in file if line.startswith(("SigBlk", "SigCgt"))]
     return any(int(bits, 16) >> signal.SIGINT - 1 & 1 for bits in sets)
@@ -84,7 +85,8 @@ OUTPUTS = [("o.gpkg", []), ("o.fgb", ["-lco", "SPATIAL_INDEX=NO"]), ("o.fgb", []
 
 
 def check_kill_while_writing():
-    """A new file: none, and the next run removes what the dead one left."""
+    """A new output file does not appear, and the next run removes the temporary files of the
+    killed one."""
     w = layers()
     for out, options in OUTPUTS:
         before = listing()
@@ -139,7 +141,7 @@ def check_signals_while_writing():
 
 
 def check_signals_while_writing_a_layer():
-    """-update and -append: one transaction, undone."""
+    """-update and -append: the transaction is rolled back."""
     w = layers()
     make("d.gpkg", [("POINT (0 0)", {"name": "kept"})], layer="kept")
     before = dump("d.gpkg", "kept")
@@ -163,7 +165,7 @@ def check_signals_while_writing_a_layer():
 
 
 def check_signals_while_the_driver_reads():
-    """The driver is deep in a query and does not come back."""
+    """The driver does not return from a query."""
     w = layers()
     before = listing()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -171,13 +173,13 @@ def check_signals_while_the_driver_reads():
                                         .replace("name", "use")]):
             p = start("-op", "nearest", *words, "o.gpkg", *w)
             true(wait_until(lambda p=p: hears(p), p, "the handler"), "still at work")
-            time.sleep(0.2)  # it is reading, or about to
+            time.sleep(0.2)  # now the process reads, or is about to
             interrupted(p, number)
             same(listing(), before, "left behind")
 
 
 def check_signals_while_joining():
-    """One batch that would take minutes."""
+    """A signal ends the join of one batch, which would take minutes."""
     rows = [(p, {"name": "x"}) for p in random_points(20000)]
     make("many.fgb", rows, kind=ogr.wkbPoint, lco=["SPATIAL_INDEX=NO"])
     double = twin("many.fgb")
@@ -193,7 +195,8 @@ def check_signals_while_joining():
 
 
 def check_interrupt_at_any_time():
-    """Whenever the signal comes: all or nothing, and 130 or 0."""
+    """Whenever the signal arrives, the output is complete or missing, and the exit code is 0 or
+    130."""
     rows = [(p, {"name": "x"}) for p in random_points(8000)]
     make("points.gpkg", rows, kind=ogr.wkbPoint)
     lots_file()
@@ -208,13 +211,13 @@ def check_interrupt_at_any_time():
             true(r.rc in (0, 130), str(r))
             os.remove("o.gpkg")
         else:
-            # before the program has begun the signal itself ends it
+            # before the handlers are installed the signal itself ends the process
             true(r.rc in (130, -signal.SIGINT), str(r))
 
 
 def moments(words, n=10):
-    """Runs a command to its end, and then n times to a signal, each at another
-    moment; yields what is to be looked at: (how it ended, seconds since)."""
+    """Runs a command to its end, then n times with a signal, each at another time. After each
+    run the caller checks the output; yields (how it ended, seconds since the signal)."""
     took = []
     for _ in range(2):
         begin = time.monotonic()
@@ -232,8 +235,8 @@ def moments(words, n=10):
 
 
 def check_interrupt_while_closing():
-    """Indexes are built when the last row is written: who interrupts then has no
-    output, and soon. At the very end of a run all is there."""
+    """Indexes are built after the last row was written: a signal then ends the run soon,
+    without output. At the very end of a run the output is complete."""
     rows = [(p, {"name": "x"}) for p in random_points(1000)]
     make("points.gpkg", rows, kind=ogr.wkbPoint)
     double_rows("points.gpkg", "points", 7 if IS_LONG else 6)
@@ -250,14 +253,14 @@ def check_interrupt_while_closing():
                 true(ended[0].rc in (0, -signal.SIGINT), str(ended[0]))
             if os.path.exists(out):
                 os.remove(out)
-        # early moments come before the signal is asked for, late ones after
-        # the end: how many depends on what else the machine does
+        # early signals come before the handlers are installed, late ones after the end: how many
+        # of each depends on the load of the machine
         true(n_stopped >= 1, f"{out}: none of 10 runs was stopped")
 
 
 def check_complete_files_are_not_moved_after_a_signal():
-    """The signal comes while the driver closes the file: then rows are all there,
-    but nobody wants them any more."""
+    """The signal arrives while the driver closes the complete file: it is not renamed to the
+    output."""
     rows = [(p, {"name": "x"}) for p in random_points(1000)]
     make("points.gpkg", rows, kind=ogr.wkbPoint)
     double_rows("points.gpkg", "points", 6)
@@ -265,8 +268,7 @@ def check_complete_files_are_not_moved_after_a_signal():
     before = listing()
     for _ in range(5):
         p = start("-op", "nearest", "o.fgb", "points.gpkg", "lots.gpkg")
-        # FlatGeobuf sorts its rows by their index when it is closed, and only
-        # then there is a file under the name of the output
+        # FlatGeobuf sorts its rows when it is closed; only then the file exists
         wait_until(lambda: glob.glob(".*ogrjoin-*/o.fgb"), p, "closing")
         if p.poll() is None:
             interrupted(p)
@@ -277,8 +279,8 @@ def check_complete_files_are_not_moved_after_a_signal():
 
 
 def check_interrupt_in_a_transaction():
-    """-update and -append at any time, also while SQLite builds an index: the
-    file is as it was, and a reader sees that."""
+    """-update and -append at any time, also while SQLite builds an index: the file is
+    unchanged, and readers see the old state."""
     rows = [(p, {"name": "x"}) for p in random_points(1000)]
     make("points.gpkg", rows, kind=ogr.wkbPoint)
     double_rows("points.gpkg", "points", 5)
@@ -300,8 +302,8 @@ def check_interrupt_in_a_transaction():
 
 
 def roll_back(path):
-    """What every program does that opens a database to write: after a kill the
-    journal is played back. Until then GDAL cannot read it."""
+    """Rolls back the journal of a killed run, as every program does that opens the database for
+    writing. GDAL cannot read the database before."""
     dataset = gdal.OpenEx(path, gdal.OF_UPDATE)
     dataset.GetLayer(0).GetFeatureCount()
     dataset = None
@@ -318,7 +320,7 @@ def double_rows(path, layer, times):
 
 
 def table(path):
-    """All of the layer and what SQLite knows of it, in short; reads only."""
+    """Returns all rows of the layer and SQLite's schema, shortened; only reads."""
     base = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
     same(base.execute("PRAGMA quick_check").fetchall(), [("ok",)], path)
     found = hashlib.sha256()
@@ -340,7 +342,7 @@ def check_in_place():
     words = ["-op", "nearest", "-in_place", "points.gpkg", "lots.gpkg"]
 
     def stop_in_the_middle(number, *more):
-        """The database itself is changed already."""
+        """Stops a run when it has changed the database but not committed."""
         size = os.path.getsize("points.gpkg")
         changed = os.stat("points.gpkg").st_mtime_ns
         p = start(*words, *more)
@@ -362,7 +364,7 @@ def check_in_place():
     shutil.copy("points.gpkg-journal", "copy.gpkg-journal")
     roll_back("copy.gpkg")
     same(table("copy.gpkg"), before, "as before: kill -9")
-    # The next run, of whatever kind, finds the layer as it was.
+    # The next run of any kind finds the layer unchanged.
     r = succeeds(*words)
     true("rolled back" in r.err, str(r))
     base = sqlite3.connect("file:points.gpkg?mode=ro", uri=True)
@@ -371,8 +373,8 @@ def check_in_place():
     same(base.execute("SELECT count(*), count(join_fid) FROM points").fetchall(),
          [(n_rows, n_rows)], "all rows are updated")
     base.close()
-    # A refresh that is killed leaves the former answers; another file can take
-    # its place, without its journal.
+    # A refresh that was killed leaves the former answers. Another file can replace the database,
+    # without the journal.
     before = table("points.gpkg")
     stop_in_the_middle(signal.SIGKILL, "-max_distance", "10")
     shutil.copy("points.gpkg", "old.gpkg")
@@ -389,7 +391,7 @@ def check_in_place():
 
 
 def limited(limit):
-    """Words before the command, for a limit of the shell."""
+    """Returns the words before the command that set a limit of the shell."""
     return ("bash", "-c", f'ulimit {limit} && exec "$@"', "bash")
 
 
@@ -402,7 +404,7 @@ def ends_as_interrupted(process, why):
 
 
 def check_file_size_limit():
-    """SIGXFSZ ends a run as SIGTERM does, wherever the limit is met."""
+    """SIGXFSZ (file size limit) ends a run like SIGTERM, wherever the limit is reached."""
     w = layers()
     join("d.gpkg", *w)
     old = digest("d.gpkg")
@@ -435,7 +437,7 @@ def check_processor_time_limit():
 
 
 def check_reader_that_ends():
-    """SIGPIPE: the output has no reader any more, or the progress has none."""
+    """SIGPIPE: the reader of the output, or of the progress, has ended."""
     w = layers()
     before = listing()
     for words in (["-f", "GeoJSON", "/vsistdout/"], ["-f", "CSV", "/vsistdout/"],
@@ -449,7 +451,7 @@ def check_reader_that_ends():
 
 
 def check_ignored_signals():
-    """Those that are ignored on purpose stay so: then the write fails."""
+    """Signals that the caller ignores stay ignored; then the write fails."""
     w = layers()
     before = listing()
     r = run("-op", "nearest", "-batch", 500, "-sql", ENDLESS, "o.gpkg", *w,
@@ -460,7 +462,7 @@ def check_ignored_signals():
 
 
 def check_small_stack():
-    """The limit is that of the main thread, and of others by default."""
+    """ulimit -s limits the stack of the main thread, and is the default of other threads."""
     w = layers()
     join("whole.gpkg", *w)
     for kb in (64, 128, 256):
@@ -492,7 +494,7 @@ def check_two_runs_at_once():
 
 
 def check_dead_runs_of_others_stay():
-    """Only temporaries of the same output are swept, and none at work."""
+    """A run only removes temporary files of its own output, and none of a running process."""
     w = layers()
     os.mkdir(".other_gpkg.ogrjoin-1")
     p = start("-op", "nearest", "-batch", 500, "-sql", ENDLESS, "o.gpkg", *w)

@@ -1,5 +1,5 @@
-"""Joins other than the nearest, and the conditions on their pairs: compared
-with what OGR says of every pair, one by one."""
+"""Joins other than nearest, and the conditions on their pairs, compared with OGR's own test of
+every pair."""
 
 import csv
 import os
@@ -9,7 +9,7 @@ from e2e import *
 
 
 def pairs(*words, rc=0, left="name", right="join_name"):
-    """The pairs that the command gives, as names."""
+    """Returns the pairs that the command finds, as names."""
     if os.path.exists("pairs.gpkg"):
         os.remove("pairs.gpkg")
     r = run("-how", "inner", *words[:-2], "pairs.gpkg", *words[-2:])
@@ -19,7 +19,7 @@ def pairs(*words, rc=0, left="name", right="join_name"):
 
 
 def expected(a, b, holds):
-    """Pairs for which OGR's own predicate holds, in the order of the output."""
+    """Returns the pairs for which OGR's own predicate holds, in the order of the output."""
     found = []
     for i, (row, x) in enumerate(zip(a.rows, a.shapes())):
         for j, (other, y) in enumerate(zip(b.rows, b.shapes())):
@@ -56,7 +56,8 @@ def near_by(x, y):
 
 
 def equal(p, left, q, right):
-    """NULL and NaN equal nothing; a number and a text are texts."""
+    """True if two values are equal: NULL and NaN equal nothing; a number is compared with a
+    text as text."""
     u, v = p[2][left], q[2][right]
     if u is None or v is None or u != u or v != v:
         return False
@@ -77,11 +78,11 @@ def check_on():
                     and equal(p, "s", q, "s"))
     for on in ("i=i,s=s", "i, s", "S=s , I=i"):
         same(pairs(*words, "-on", on, "a.gpkg", "b.gpkg"), want, on)
-    # Fields that are not written take part, and stay unwritten.
+    # Fields that are not written can be compared; they stay unwritten.
     same(pairs(*words, "-on", "i,s", "-select", "name", "-join_select", "name",
                "-batch", 7, "a.gpkg", "b.gpkg"), want)
     same([n for n in Layer("pairs.gpkg").fields if not n.startswith("join_")], ["name"])
-    # The k nearest are chosen among the pairs that count.
+    # The k nearest are chosen among the pairs that fulfil the other conditions.
     got = pairs("-op", "nearest", "-k", 3, "-on", "i", "-name_distance", "d", "a.gpkg", "b.gpkg")
     for p, x in zip(a.rows, a.shapes()):
         best = sorted(x.Distance(y) for q, y in zip(b.rows, b.shapes()) if equal(p, "i", q, "i"))
@@ -91,7 +92,7 @@ def check_on():
 
 
 def check_names_in_double_quotes():
-    """Names with = , : and spaces, in -on, -exclude and -pick as in the other options."""
+    """Names that contain = , : or spaces, in -on, -exclude and -pick as in the other options."""
     fields = (("a=b", ogr.OFTInteger), ("c, d", ogr.OFTInteger), ('say "x"', ogr.OFTInteger), ("name", ogr.OFTString))
     for path in ("a.gpkg", "b.gpkg"):
         make(path, [(f"POINT ({i} 0)", {"a=b": i, "c, d": i % 2, 'say "x"': 5 - i, "name": f"n{i}"}) for i in range(4)],
@@ -123,7 +124,8 @@ def quoted(name):
 
 @once
 def check_odd_names_in_all_options():
-    """A field of any name, in double quotes, does in each option what a plain name does."""
+    """A field of any name, in double quotes, is accepted by each option that accepts a plain
+    name."""
     near = ("-op", "dwithin", "-max_distance", 10)
     options = (
         (*near, "-on", "{}"),
@@ -194,7 +196,7 @@ def check_exclude():
 def check_fields_of_distances():
     table("a.gpkg")
     table("b.gpkg", seed=2)
-    # No rows on a side: nothing is asked of their fields.
+    # If a side has no rows, the types of its fields do not matter.
     for words in (("-join_max_distance_field", "i", "-join_where", "1 = 0"),
                   ("-max_distance_field", "r", "-where", "1 = 0")):
         for more in ((), ("-memory", "1M"), ("-backend", "geos"), ("-validate",)):
@@ -202,7 +204,7 @@ def check_fields_of_distances():
 
 
 @once
-def check_conditions_said_wrong():
+def check_invalid_conditions():
     table("a.gpkg")
     table("b.gpkg", seed=2)
     w = ["o.gpkg", "a.gpkg", "b.gpkg"]
@@ -234,7 +236,7 @@ def check_self_join_pairs():
     words = ["-op", "dwithin", "-max_distance", 1]
     want = expected(a, a, lambda x, y, p, q: x.Distance(y) <= 1 and p[0] != q[0])
     same(pairs(*words, "a.gpkg", os.path.abspath("a.gpkg")), want)
-    # Other rows of the same layer are the same layer.
+    # Different rows of one layer are still a self join.
     got = pairs(*words, "-where", "i = 1", "-join_where", "i = 2", "a.gpkg", "a.gpkg")
     same(got, expected(a, a, lambda x, y, p, q: x.Distance(y) <= 1 and p[2]["i"] == 1 and q[2]["i"] == 2))
     same(summary_of(*words, "a.gpkg", "a.gpkg")["self_join"], True)
@@ -250,7 +252,7 @@ def summary_of(*words):
 
 @once
 def check_window_crs():
-    """Boxes are in the CRS of the join."""
+    """The boxes of -op window are in the CRS of the join."""
     make("a.gpkg", [("POINT (10 60)", {"name": "in"}), ("POINT (11 60)", {"name": "out"})],
          srs="EPSG:4326")
     run("-window", 9.9, 59.9, 10.1, 60.1, "o.gpkg", "a.gpkg")
@@ -290,7 +292,8 @@ def check_invalid():
 
 @once
 def check_degrees():
-    """Predicates take degrees as a plane; distances need a word more."""
+    """Predicates use degrees as coordinates of a plane; distances in degrees need -metric
+    sphere, -t_srs or a unit."""
     make("a.gpkg", [("POINT (10 60)", {"name": "a"})], srs="EPSG:4326")
     make("b.gpkg", [("POLYGON ((9 59, 9 61, 11 61, 11 59, 9 59))", {"name": "b"})], srs="EPSG:4326")
     same(pairs("-op", "within", "a.gpkg", "b.gpkg"), [("a", "b")])
@@ -336,8 +339,8 @@ def check_early_warnings():
     same(warnings_of("-op", "nearest", "-max_distance", "infdeg", "near.gpkg", "far.gpkg"), [])
     found = warnings_of("near.gpkg", "swap.gpkg")
     true(len(found) == 2 and "x and y look swapped" in found[1], str(found))
-    # Nearer than before, within the distance, is no sign of swapped axes; and the
-    # layer that would lie beyond the poles is not the one.
+    # There is no hint at swapped axes if swapping moves the layers nearer but not into each other,
+    # nor for a layer that swapping would move beyond the poles.
     make("a.gpkg", [("POINT (1000 6000)", {"name": "a"}), ("POINT (1100 6100)", {"name": "b"})], srs="EPSG:25833")
     make("b.gpkg", [("POINT (8000 0)", {"name": "a"}), ("POINT (8100 100)", {"name": "b"})], srs="EPSG:25833")
     found = warnings_of("-op", "dwithin", "-max_distance", 3000, "a.gpkg", "b.gpkg")
@@ -356,7 +359,7 @@ def check_early_warnings():
 
 
 def points_csv(path, x, y, n, more=""):
-    """Points around x, y, and a line of WKT in the end."""
+    """Writes n points around x, y, and at the end a line of WKT."""
     r = random.Random(n)
     with open(path, "w") as file:
         file.write("id,WKT\n")
@@ -369,7 +372,7 @@ def points_csv(path, x, y, n, more=""):
 
 @once
 def check_early_warnings_from_first_rows():
-    """A CSV says nothing of its extent: its first rows do."""
+    """A CSV does not store its extent: the warnings are based on its first rows."""
     make("near.gpkg", [("POINT (10 60)", {"name": "a"}), ("POINT (11 61)", {"name": "b"})], srs="EPSG:4326")
     words = ("-s_srs", "EPSG:4326")
     same(warnings_of(*words, points_csv("near.csv", 10, 60, 5), "near.gpkg"), [])
@@ -381,14 +384,14 @@ def check_early_warnings_from_first_rows():
     true(len(found) == 2 and "x and y look swapped" in found[1], str(found))
     found = warnings_of("-op", "dwithin", "-max_distance", 100, points_csv("c.csv", 10, 60, 5), "c.csv")
     true(any("look like degrees" in f for f in found), str(found))
-    # More rows than are looked at: what the first say is said of the first,
-    # and only where they are far away from all of the other.
+    # With more rows than are tested, the message names the first rows; there is a warning only if
+    # these are far away from the whole other layer.
     found = warnings_of(*words, points_csv("far.csv", -70, -10, 3000), "near.gpkg")
     true(len(found) == 1 and "judging by the first 1000 rows of the input layer" in found[0], str(found))
     found = warnings_of(*words, points_csv("west.csv", 8.5, 60, 3000, "POINT (10 60)"), "near.gpkg")
     same(found, [], "a little to one side")
     same(sum(v["id"] == 3000 or v["id"] == "3000" for _, _, v in Layer("o.gpkg", "west").rows), 1, "all rows are read")
-    # What can be read only once is not touched, and what must be searched for.
+    # There is no early warning for a source that can be read only once, nor under a condition.
     with open("far.csv") as file:
         r = subprocess.run([OGRJOIN, *words, "-overwrite", "o.gpkg", "/vsistdin/", "near.gpkg"],
                            stdin=file, capture_output=True, text=True)
@@ -398,7 +401,7 @@ def check_early_warnings_from_first_rows():
 
 
 def check_points_of_both_kinds():
-    """The centroid of one side, a point on the surface of the other."""
+    """Centroids of one side, and points on the surface of the other."""
     ring = "POLYGON ((0 0, 10 0, 10 10, 9 10, 9 1, 1 1, 1 10, 0 10, 0 0))"  # a U: its centroid lies outside
     make("u.gpkg", [(ring, {"name": "u"})])
     make("v.gpkg", [(ring, {"name": "v"})])
@@ -428,8 +431,8 @@ def check_skipped_are_counted():
 
 
 def check_empty_files():
-    """FlatGeobuf without an index and without rows is a file that no one can
-    open, here as with ogr2ogr: a warning says so, and with an index it is one."""
+    """A FlatGeobuf without an index and without rows cannot be opened, with ogr2ogr as well: a
+    warning reports it. With an index it can be opened."""
     table("a.gpkg")
     far = ("-op", "dwithin", "-max_distance", 1, "-how", "inner", "-exclude", "same_geometry")
     make("b.gpkg", [("POINT (-9 -9)", {"name": "b"})])
@@ -446,7 +449,8 @@ def check_empty_files():
 
 
 def check_equal_geometries_are_of_what_is_joined():
-    """With centroids on both sides the centroids, not the features."""
+    """With centroids on both sides, -exclude same_geometry compares the centroids, not the
+    features."""
     outer = "POLYGON ((0 0, 4 0, 4 4, 0 4, 0 0))"
     inner = "POLYGON ((1 1, 3 1, 3 3, 1 3, 1 1))"
     far = "POLYGON ((8 8, 9 8, 9 9, 8 9, 8 8))"
@@ -462,7 +466,7 @@ def check_equal_geometries_are_of_what_is_joined():
 
 @once
 def check_explain():
-    """Says all, does nothing."""
+    """-explain prints the plan and writes no output."""
     table("a.gpkg")
     table("b.gpkg", seed=2)
     before = listing()

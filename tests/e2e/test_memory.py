@@ -1,5 +1,5 @@
-"""-memory: a join side in tiles on disk answers as one in memory does, byte for
-byte, and leaves nothing behind."""
+"""-memory: with the join side in tiles on disk the output equals that of the join in memory, byte
+for byte, and no file is left behind."""
 
 import signal
 
@@ -28,7 +28,8 @@ LISTS = (
 
 
 def made_once(path):
-    """Of a layer at path: what is asked for again is the same bytes."""
+    """Decorator for functions that make a layer: a second call with equal arguments restores
+    the bytes of the first."""
     def of(maker):
         made = {}
 
@@ -55,7 +56,7 @@ def values_of(r, i):
         "real": maybe(r.uniform(-1, 1)),
         "single": maybe(float(r.randint(-9, 9)) / 4),
         "yes": maybe(i % 2),
-        # "" is not NULL, and long ones are longer than a record is otherwise
+        # "" is not NULL; the long texts exceed the usual size of a record
         "text": maybe(["", "a", "ü — ß", "long " * 200, '"quoted", \n'][i % 5]),
         "day": maybe(f"20{i % 90 + 10}/0{i % 9 + 1}/1{i % 9}"),
         "moment": maybe(f"2024/01/0{i % 9 + 1} 1{i % 9}:20:3{i % 9}.125"),
@@ -65,7 +66,7 @@ def values_of(r, i):
 
 
 def with_bytes(path, layer):
-    """Binary values, which the bindings set only this way."""
+    """Sets binary values, which the bindings support only in this way."""
     dataset = gdal.OpenEx(path, gdal.OF_UPDATE | gdal.OF_VECTOR)
     source = dataset.GetLayer(layer)
     source.StartTransaction()
@@ -78,7 +79,7 @@ def with_bytes(path, layer):
 
 @made_once("points.gpkg")
 def join_points(path, n=6000):
-    """Points, every fourth at the place of another: ties."""
+    """Makes points; every fourth is at the place of another, so that there are ties."""
     r = random.Random(41)
     rows, places = [], []
     for i in range(n):
@@ -134,7 +135,8 @@ def contents(path):
 
 
 def compare(words, left, right, memory="300K", least=2):
-    """The same bytes with and without -memory; says in how many tiles."""
+    """Checks that the outputs with and without -memory have equal bytes, and that the join side
+    was in at least `least` tiles."""
     if os.path.exists("plain.fgb"):
         os.remove("plain.fgb")  # without rows it could not be overwritten
     out = ("-lco", "SPATIAL_INDEX=NO", "-overwrite")
@@ -198,8 +200,8 @@ def check_same_bytes():
 
 
 def named_places(path, seed, n):
-    """Points whose names come up again with an error, and numbers; the vectors of
-    the first rows are not there."""
+    """Makes points whose names recur with variations, with numbers; the first rows have no
+    vectors."""
     r = random.Random(seed)
     names = ["Old Mill Inn", "Café Müller", "North Star", "the star of the north", "Mill", None, "--"]
 
@@ -219,8 +221,8 @@ def named_places(path, seed, n):
 
 
 def check_texts_and_vectors():
-    """Sets of tokens and vectors are in the tiles, too; tokens have the numbers of
-    all tiles."""
+    """Token sets and vectors are stored in the tiles, too. All tiles share one numbering of
+    tokens."""
     a, b = named_places("a.gpkg", 1, 300), named_places("b.gpkg", 2, 3000)
     dwithin = ("-op", "dwithin", "-max_distance", 9)
     for words in (
@@ -262,7 +264,7 @@ def check_sizes_batches_and_threads():
     for words in (("-batch", 7), ("-batch", 1, "-limit", 50), ("-threads", 1), ("-threads", 5, "-batch", 33)):
         compare(("-k", 4, *words), "input.gpkg", "points.gpkg")
         compare(("-op", "dwithin", "-max_distance", 9, *words), "input.gpkg", "polygons.gpkg")
-    # What fits is not put into tiles, and says nothing of it.
+    # A join side that fits into memory is not put into tiles, and no message mentions tiles.
     r = go("-k", 2, "-memory", "1G", "-overwrite", "o.fgb", "input.gpkg", "points.gpkg")
     same(summary("s.json")["tiles"], 0)
     true("tiles" not in r.err, f"{r}")
@@ -281,7 +283,7 @@ def check_backends():
 
 
 def check_lists_and_dates():
-    """GeoJSON holds lists; the output as well."""
+    """The join side in GeoJSON has lists; so has the output."""
     join_points()
     input_points()
     r = random.Random(47)
@@ -338,11 +340,11 @@ def check_reprojected():
     compare(("-op", "dwithin", "-max_distance", "3m", "-t_srs", "EPSG:26918"), "input.gpkg", "points.gpkg")
 
 
-# --- with what looks at join features or rows once more -------------------------------
+# --- options that read join features or rows again -----------------------------------
 
 
 def check_columns_and_rows():
-    """Each of these either gives the same answer or says in one line that it
+    """Each of these options gives the answer of the join in memory, or a one-line error that it
     needs the join side in memory."""
     join_points(n=100)
     join_polygons(n=1500)
@@ -393,7 +395,7 @@ def check_columns_and_rows():
 
 
 def check_aggregates_of_a_streaming_join_side():
-    """Zones as input: the points are added up as they pass, in any memory."""
+    """Zones as input: the join points are aggregated as they are read, with any limit of memory."""
     join_points()
     input_polygons()
     words = ("-agg", "count, sum(real), mean(single), min(day), max(text), median(real), unique(code), concat(text,'|')")
@@ -404,11 +406,11 @@ def check_aggregates_of_a_streaming_join_side():
             same(dump("tiled.gpkg"), dump("plain.gpkg"), f"{op} {memory}")
 
 
-# --- proof, and the input layer itself ----------------------------------------------
+# --- -validate, and updates of the input layer itself -------------------------------
 
 
 def check_validated_in_tiles():
-    """The reference has tiles of its own; all else is as in memory."""
+    """The reference has tiles of its own; otherwise -validate works as in memory."""
     join_points()
     join_polygons()
     input_points()
@@ -426,13 +428,14 @@ def check_validated_in_tiles():
         compare((*words, "-validate"), left, right)
         same(summary("s.json")["rows_different"], 0)
         true(summary("s.json")["rows_validated"] > 0, f"{words}")
-    # What fits without a reference may not with one, and the other way round.
+    # A limit that suffices without a reference may not suffice with one, and the reverse.
     go("-op", "nearest", "-validate", "-memory", "1G", "-overwrite", "o.fgb", "input.gpkg", "points.gpkg")
     same(summary("s.json")["tiles"], 0)
 
 
 def check_differences_in_tiles():
-    """A GEOS that lies is found out with the same words and the same report."""
+    """A GEOS that returns wrong distances is noticed, with the messages and the report of the
+    join in memory."""
     join_points(n=2000)
     input_points()
     env = lying()
@@ -463,11 +466,11 @@ def check_in_place_in_tiles():
                 go("-in_place", *words, *memory, "input.gpkg", source)
                 same(summary("s.json")["tiles"] > 1, bool(memory))
                 found.append(dump("input.gpkg"))
-                if IS_LONG or "-batch" in words:  # again: the columns are refreshed
+                if IS_LONG or "-batch" in words:  # a second run refreshes the columns
                     go("-in_place", *words, *memory, "input.gpkg", source)
                     same(dump("input.gpkg"), found[-1], "refreshed")
             same(found[1], found[0], f"{source} {words}")
-    # Aggregates, where the join side is the smaller one and does not stream.
+    # Aggregates if the join side is the smaller side and so does not stream.
     found = []
     for memory in ((), ("-memory", "300K")):
         join_points()
@@ -477,7 +480,7 @@ def check_in_place_in_tiles():
         found.append(dump("points.gpkg"))
     same(found[1], found[0], "aggregates in place")
     join_points()
-    # Both layers in one dataset: what is joined is closed while that is updated.
+    # Both layers are in one dataset: the join layer is closed before the dataset is updated.
     input_points("both.gpkg")
     gdal.VectorTranslate("both.gpkg", gdal.OpenEx("points.gpkg"), accessMode="update")
     go("-in_place", "-op", "nearest", "-input_layer", "both", "-join_layer", "points", "-memory", "300K",
@@ -487,7 +490,7 @@ def check_in_place_in_tiles():
     same(Layer("both.gpkg", "both").rows, Layer("input.gpkg").rows)
 
 
-# --- nothing is left ----------------------------------------------------------------
+# --- temporary files -----------------------------------------------------------------
 
 
 def check_killed_at_any_time():
@@ -523,7 +526,7 @@ def check_killed_at_any_time():
 
 
 def check_folder_that_takes_no_files():
-    """The tiles go to TMPDIR where the output is no file."""
+    """The tiles are in TMPDIR if the output is no file."""
     join_points()
     input_points()
     os.mkdir("tmp")
@@ -536,7 +539,7 @@ def check_folder_that_takes_no_files():
 
 
 def check_disk_that_is_full():
-    """A limit on the size of files stands for a full disk."""
+    """A limit on the size of files takes the place of a full disk."""
     join_points()
     input_points()
     before = listing()

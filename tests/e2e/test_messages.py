@@ -1,4 +1,4 @@
-"""Streams, exit codes, the summary for people and for machines."""
+"""Output streams, exit codes, and the summary as text and as JSON."""
 
 from e2e import *
 
@@ -67,7 +67,7 @@ def check_json_summary():
     same(s["max_distance"], None)
     same(s["input"]["skipped"]["null"], 1)
     same(s["input"]["skipped"]["empty"], 1)
-    # It is written beside a quiet run too, and replaced as a whole.
+    # The JSON summary is written with -q, too, and replaces an old file as a whole.
     r = join("-q", "-overwrite", "o.gpkg", *words, "-json_summary", "s.json")
     same(summary("s.json")["rows_in"], 50)
 
@@ -78,7 +78,7 @@ def check_json_summary_on_a_stream():
         r = join("-overwrite", "o.gpkg", *words, "-json_summary", name)
         same(json.loads(r.out)["rows_in"], 50)
         true("50 rows in" in r.err, str(r))
-    # A file that a shell has opened keeps what it holds.
+    # A file to which a shell has redirected stdout keeps its earlier content.
     with open("log", "w", encoding="utf-8") as log:
         log.write("before\n")
         log.flush()
@@ -101,10 +101,10 @@ def check_json_summary_that_cannot_be_written():
     errors = [x for x in r.err.splitlines() if x.startswith("ERROR")]
     same(len(errors), 1, str(r))
     true("json_summary" in errors[0], str(r))
-    # It is seen before the work.
+    # The error is reported before the join starts.
     true(not os.path.exists("o.gpkg"), "nothing was joined")
     fails("o.gpkg", *words, "-json_summary", ".", says=["json_summary", "directory"])
-    # Or only at the end, when the rows are in place.
+    # An error that is only noticed at the end, after the output is complete.
     r = run("-op", "nearest", "o.gpkg", *words, "-json_summary", "/dev/full")
     same((r.rc, r.err.count("ERROR")), (1, 1), str(r))
     true(r.err.rstrip().endswith("; all rows are written to o.gpkg"), str(r))
@@ -118,7 +118,7 @@ def check_json_summary_that_cannot_be_written():
 
 
 def check_names_in_messages_of_drivers():
-    """They name the file that was asked for, not where it is made."""
+    """Messages of drivers name the output as the user wrote it, not the temporary file."""
     words = layers()
     os.mkdir("sub")
     for dst in ("sub/o.gpkg", os.path.abspath("sub/p.gpkg"), "q.gpkg"):
@@ -127,7 +127,7 @@ def check_names_in_messages_of_drivers():
 
 
 def check_empty_join_layer():
-    """One line, quiet or not, and in -explain; nothing else changes."""
+    """One warning, with or without -q, and with -explain; the output is unchanged."""
     make("points.gpkg", [("POINT (1 1)", {"name": "a"})], kind=ogr.wkbPoint)
     lots = make("none.gpkg", [], kind=ogr.wkbPoint)
     with open("none.csv", "w", encoding="utf-8") as file:
@@ -148,8 +148,8 @@ def check_empty_join_layer():
 
 
 def check_texts_that_are_not_utf8():
-    """Counted in what is read, compared or written; passed on as they are, which
-    is what ogr2ogr does."""
+    """Texts that are not UTF-8 are counted in the fields that are read, compared or written,
+    and written unchanged, as by ogr2ogr."""
     texts = ("Z\u00fcrich", "Caf\u00e9", "plain", "\u00e9t\u00e9 et hiver, longue phrase")
     for name, encoding in (("l1", "latin-1"), ("l2", "utf-8")):
         with open(f"{name}.csv", "w", encoding=encoding) as file:
@@ -189,7 +189,7 @@ def check_texts_that_are_not_utf8():
     true("input layer 's': 3 text values are not UTF-8" in r.err and "-oo ENCODING=ISO-8859-1" in r.err, str(r))
     r = succeeds("-overwrite", "-q", "-op", "intersects", "-joo", "ENCODING=", "o.gpkg", "l2.csv", "s.shp")
     true("join layer 's': 3 text values are not UTF-8" in r.err and "-joo ENCODING=ISO-8859-1" in r.err, str(r))
-    # By every way of reading.
+    # The texts are counted by lanes and by GDAL, with any threads and batches.
     for end in ("gpkg", "fgb"):
         gdal.VectorTranslate(f"l1.{end}", "l1.csv", layerName="l1")
         for env in ({}, {"OGRJOIN_LANES": "NO"}):
@@ -259,7 +259,7 @@ def check_help_of_a_word():
         true(r.out.strip("\n").replace("Rows and columns of the output:\n", "") in everything, str(r))
     r = run("--help", "nearest")  # a join, and the options that it takes
     true(r.out.startswith("Joins (-op):\n  nearest ") and "  -ties" in r.out and "-on " not in r.out, str(r))
-    r = run("--help", "k")  # a short word is a name, not a part of one
+    r = run("--help", "k")  # a short word finds only options of this name, not longer names that contain it
     same([line.split()[0] for line in r.out.splitlines() if line.startswith("  -")], ["-k"], str(r))
     r = run("--help", "coordinate")  # a section
     true("  -t_srs CRS" in r.out and "  -s_srs" in r.out and "  -agg" not in r.out, str(r))
@@ -304,7 +304,7 @@ def check_tables_without_geometry():
     fails("o.gpkg", "points.gpkg", "stats.csv", op=False, says="-op attributes -on F")
     message = fails("-on", "name", "o.gpkg", "points.gpkg", "stats.csv", says="has no geometry")
     true("attributes" not in message, message)
-    # What the message names is the join of equal fields, row by row.
+    # The join that the message recommends is the join by equal fields.
     make("keys.gpkg", [("POINT (0 0)", {"key": 1}), ("POINT (0 0)", {"key": 12}), (None, {"key": 3})],
          fields=[("key", ogr.OFTInteger)])
     with open("more.csv", "w") as file:
@@ -320,7 +320,7 @@ def check_config():
     true("GDAL" in r.err or "GPKG" in r.err, "GDAL's own debug lines")
     r = run("--config", "GDAL_SKIP", "GPKG", "-op", "nearest", "o.fgb", *words)
     same(r.rc, 1)
-    # Two words in one, which GDAL takes from 3.9 on.
+    # --config NAME=VALUE, which GDAL accepts from 3.9 on.
     if int(gdal.VersionInfo("VERSION_NUM")) >= 3090000:
         same(run("--config", "GDAL_SKIP=GPKG", "-op", "nearest", "o.fgb", *words).rc, 1)
     else:
@@ -346,7 +346,7 @@ def check_options_of_an_output_that_is_there_or_not():
 
 
 def check_reasons_of_geos():
-    """Without the advice after them, which would not have room."""
+    """The message quotes GEOS's reason without the advice that GEOS adds to it."""
     path = need_data("norway.gpkg")
     r = succeeds("-op", "touches", "-validate", "o.csv", path, path)
     same(r.err.count("TopologyException: side location conflict at"), 1, str(r))
@@ -366,7 +366,8 @@ def check_threads():
 
 
 def check_ogr2ogr_habits():
-    """Options between and after the names, in any case, with two dashes."""
+    """Options may stand between and after the dataset names, in any case, with one or two
+    dashes."""
     words = layers()
     join("o.gpkg", "-MAX_Distance", "50", words[0], "--k", "2", words[1], "-Overwrite")
     true("join_rank" in Layer("o.gpkg").fields, "-k")
@@ -381,7 +382,7 @@ def check_stdin_and_streams_closed():
 
 
 def check_stdout_that_breaks():
-    """A reader that goes away, and a full device, are errors."""
+    """A reader of stdout that has ended, and a full device, are errors."""
     words = layers()
     if not os.path.exists("/dev/full"):
         raise Skip("no /dev/full")
@@ -397,7 +398,7 @@ def check_stdout_that_breaks():
             if dst == "/vsistdout/":
                 true("no space" in err.lower() or "cannot write" in err.lower(),
                      f"{format_name}: {err}")
-    # head takes one line and goes.
+    # head reads one line and ends.
     command = f"'{OGRJOIN}' -op nearest -q -f CSV /vsistdout/ {' '.join(words)}"
     done = subprocess.run(["sh", "-c", command + " | head -1"], stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, timeout=HANG_S, check=False)

@@ -1,5 +1,5 @@
-"""Missing, empty, NaN, repeated, curved and invalid geometries out of real files:
-counted, said, and never in the way of the others."""
+"""Missing, empty, NaN, repeated, curved and invalid geometries in files: they are counted and
+reported, and do not affect other rows."""
 
 import re
 
@@ -73,12 +73,12 @@ def check_empty_members():
 
 
 def check_flatgeobuf_drops_rows():
-    """It cannot hold rows without geometry: said, with the number."""
+    """FlatGeobuf cannot hold rows without geometry: the number of dropped rows is reported."""
     points(["POINT (0 0)", None, None, "POINT (1 1)"])
     lots(["POINT (0 1)"])
     r = run("-op", "nearest", "try.fgb", "points.gpkg", "lots.gpkg")
     if r.rc == 1 and "NULL geometry" in r.err:
-        return  # later GDAL refuses such a row, and says why
+        return  # later versions of GDAL refuse such a row with this message
     r = join("o.fgb", "points.gpkg", "lots.gpkg", "-json_summary", "s.json")
     n = len(Layer("o.fgb").rows)
     s = summary("s.json")
@@ -95,8 +95,8 @@ def check_flatgeobuf_drops_rows():
 
 
 def check_flatgeobuf_of_points_that_are_no_numbers():
-    """To OGR a point with a coordinate that is no number is empty, and such a
-    row is left out like others without geometry."""
+    """OGR treats a point with a NaN coordinate as empty, so the row is dropped like others
+    without geometry."""
     lots(["POINT (0 1)"])
     for shapes in ([NAN], ["POINT (0 0)", NAN]):
         points(shapes)
@@ -125,7 +125,7 @@ def check_empty_layers():
     for out in ("gpkg", "fgb", "shp", "csv", "geojson", "geojsonl", "sqlite"):
         join("-json_summary", "s.json", f"a.{out}", "none.gpkg", "lots.gpkg")
         same(summary("s.json")["rows_in"], 0)
-        if out not in ("geojson", "geojsonl"):  # no row tells of no field there
+        if out not in ("geojson", "geojsonl"):  # these formats know fields only from rows
             same(len(Layer(f"a.{out}").fields), 4, out)
             same(Layer(f"a.{out}").rows, [], out)
         join(f"b.{out}", "points.gpkg", "nothing.gpkg")
@@ -163,7 +163,7 @@ def check_multipoints():
 
 
 def check_curves():
-    """Linearised by OGR, and said."""
+    """OGR converts curves to lines, and a notice counts them."""
     points(["POINT (0 0)", "POINT (0 3)"])
     lots(["CIRCULARSTRING (-1 0, 0 1, 1 0)",
           "CURVEPOLYGON (CIRCULARSTRING (4 0, 5 1, 6 0, 5 -1, 4 0))"])
@@ -188,8 +188,8 @@ def check_surfaces():
 
 
 def check_repeated_fids():
-    """A VRT whose FIDs come from a column that repeats: read order decides, and
-    the attributes are those of the very row."""
+    """A VRT whose FIDs come from a column with repeated values: the reading order decides ties,
+    and the attributes are those of the right row."""
     with open("l.csv", "w", encoding="utf-8") as file:
         file.write("id,x,y,use\n5,0,1,first\n5,0,-1,second\n3,9,9,third\n5,20,0,last\n")
     with open("l.vrt", "w", encoding="utf-8") as file:
@@ -203,7 +203,7 @@ def check_repeated_fids():
         got = Layer("o.gpkg")
         same(got.column("use"), ["first", "third", "last"], backend)
         same(got.column("join_fid"), [5, 3, 5], backend)
-    # An input whose FIDs repeat: no row may overwrite another.
+    # If the FIDs of the input repeat, no row overwrites another.
     join("-unsetFid", "u.gpkg", "l.vrt", "points.gpkg")
     same(len(Layer("u.gpkg").rows), 4)
     r = run("-op", "nearest", "k.gpkg", "l.vrt", "points.gpkg")
@@ -223,7 +223,8 @@ def check_infinite_coordinates():
 
 
 def check_coordinates_of_no_data():
-    """Beyond 1e150 nothing joins, on any backend, and it is said; 1e150 does."""
+    """Coordinates beyond 1e150 have no pairs on any backend, and a message counts them; 1e150
+    has pairs."""
     far = ("-1e151", "1e151", "1e308", "-1e308", "1.7976931348623157e308",
            "-1.797e308", "-1.7976931348623157e308")
     shapes = ["POINT (5 5)", "POINT (-1e150 5)", "POINT (5 1e150)"]
@@ -256,7 +257,8 @@ def check_coordinates_of_no_data():
 
 
 def check_coordinates_that_underflow():
-    """Products of coordinates below 1e-150 are 0 in doubles; what meets is found exactly all the same."""
+    """Products of coordinates below 1e-150 underflow to 0; intersections are still found
+    exactly."""
     shapes = ["LINESTRING (0 0, 4 4)", "LINESTRING (0 4, 4 0)", "LINESTRING (1 0, 5 4)", "POINT (2 2)", "POINT (3 1)",
               "POINT (2 1)", "POLYGON ((0 0, 4 0, 4 4, 0 0))", "POLYGON ((1 2, 3 5, 0 5, 1 2))", "MULTIPOINT (3 1, 1 3)"]
 
@@ -276,7 +278,7 @@ def check_coordinates_that_underflow():
                              "-overwrite", env=env)
                 pairs = [(v["name"], v["join_name"]) for _, _, v in Layer("o.csv").rows]
                 same(pairs, found.setdefault(op, pairs), f"{backend} {op} by {by}: {r}")
-            # A place beside a segment that is as good as a point.
+            # a point beside a segment that is so short that it counts as a point
             lots([f"LINESTRING ({by!r} 0, {2 * by!r} {by!r})"], "c.gpkg", lco=["SPATIAL_INDEX=NO"])
             points(["POINT (0 1)"], "p.gpkg", lco=["SPATIAL_INDEX=NO"])
             if by < 1:
@@ -286,7 +288,7 @@ def check_coordinates_that_underflow():
 
 
 def check_formats_that_take_no_infinite_coordinates():
-    """The message names the feature, and what can be done."""
+    """The message names the feature and suggests a remedy."""
     shape = ogr.Geometry(ogr.wkbPoint)
     shape.AddPoint_2D(math.inf, 0.0)
     points(["POINT (0 0)", "POINT (1 1)", shape, shape], "points.fgb",
@@ -296,7 +298,7 @@ def check_formats_that_take_no_infinite_coordinates():
     for out, option in (("o.gpkg", []), ("o.shp", []), ("o.gpkg", ["-how", "inner"])):
         r = run("-op", "nearest", *option, out, *w)
         if option:
-            same(r.rc, 0, str(r))  # no such row is written
+            same(r.rc, 0, str(r))  # rows with infinite coordinates are not written
             continue
         same(r.rc, 1, str(r))
         for part in ("input feature 2 ", "not finite", "-where", "FlatGeobuf"):

@@ -1,5 +1,5 @@
-"""-one_to_one: of all pairs of a join those that a plain choice takes, from the best
-to the last, each feature of either side once at most."""
+"""-one_to_one: equals a plain greedy choice from all pairs of the join, best pair first, in which
+each feature of either side occurs at most once."""
 
 from fractions import Fraction
 
@@ -7,7 +7,7 @@ from test_memory import compare
 
 from e2e import *
 
-# Joins with a distance and without, on what sides() makes.
+# Joins with a measure and without, on the layers of sides().
 JOINS = """
 -op dwithin -max_distance 25
 -op nearest -max_distance 100
@@ -20,7 +20,7 @@ JOINS = """
 
 
 def lattice(n, seed, step):
-    """Points of which many are at one place and equally far from others."""
+    """Returns points of which many coincide, and many are equally far from others."""
     r = random.Random(seed)
     places = range(0, 500, step)
     for i in range(n):
@@ -29,8 +29,8 @@ def lattice(n, seed, step):
 
 
 def sides(ending, n=(300, 260)):
-    """FIDs of the join side neither ascend nor begin with 0, where a format keeps
-    them."""
+    """Makes the layers; FIDs of the join side do not ascend or begin with 0, if the format
+    stores FIDs."""
     fields = (("id", ogr.OFTInteger), ("code", ogr.OFTInteger))
     names = ["a" + ending, "b" + ending]
     points = list(lattice(n[1], 2, 15))
@@ -42,7 +42,8 @@ def sides(ending, n=(300, 260)):
 
 
 def plain_choice(words, left, right):
-    """{input id: (join id, distance)}, from the pairs of the join without it."""
+    """Returns {input id: (join id, distance)}, chosen from the pairs of the join without
+    -one_to_one."""
     succeeds(*words, "-how", "inner", "-unsetFid", "-overwrite", "pairs.gpkg", left, right)
     order = {v["id"]: i for i, (_, _, v) in enumerate(rows(left))}
     pairs = [row[2] for row in Layer("pairs.gpkg").rows]
@@ -76,16 +77,16 @@ def check_answer():
 
 
 def plain_pairs(words, left, right):
-    """{(input id, join FID): distance}, exact."""
+    """Returns {(input id, join FID): distance}, exact."""
     succeeds(*words, "-how", "inner", "-unsetFid", "-overwrite", "pairs.gpkg", left, right)
     return {(v["id"], v["join_fid"]): Fraction(v.get("join_distance") or 0.0)
             for _, _, v in rows("pairs.gpkg")}
 
 
 def improvement(pairs, chosen):
-    """A cycle by which the chosen pairs become more, or their sum less; None: there is
-    none.  Bellman and Ford on the pairs that can be left and taken, where a node joins
-    the ends of all paths: rows without a pair, at a price of more than any sum."""
+    """Returns a cycle that adds a pair or reduces the sum; None if there is none, so that the
+    choice is the best. Bellman-Ford over the pairs that can be added and removed. One extra
+    node stands for rows without a pair, at a cost above any sum."""
     price = 1 + sum(pairs.values())
     partner = {row: join for row, join in chosen}
     owner = {join: row for row, join in chosen}
@@ -95,7 +96,7 @@ def improvement(pairs, chosen):
             arcs.append((("j", join), ("r", row), -cost))
         else:
             arcs.append((("r", row), ("j", join), cost))
-    for row in {row for row, _ in pairs}:  # to lose a pair, or to get one
+    for row in {row for row, _ in pairs}:  # the row loses its pair, or gets one
         arcs.append((("r", row), "end", price) if row in partner else ("end", ("r", row), -price))
     for join in {join for _, join in pairs}:
         arcs.append(("end", ("j", join), 0) if join in owner else (("j", join), "end", 0))
@@ -113,7 +114,8 @@ def improvement(pairs, chosen):
 
 
 def check_best():
-    """More pairs than the greedy choice, or a smaller sum; and no better choice."""
+    """The best choice has more pairs than the greedy one, or a smaller sum, and no choice is
+    better."""
     n_more = n_less = 0
     for ending, n in ((".gpkg", (90, 70)), (".fgb", (60, 90))):
         left, right = sides(ending, n)
@@ -137,7 +139,7 @@ def check_best():
 
 
 def check_best_in_all_ways():
-    """Equal bytes with threads, batches, files of pairs, and through JOIN:."""
+    """Equal bytes with any threads and batches, with pairs in files, and through JOIN:."""
     left, right = sides(".gpkg", (2500, 9000))
     words = ["-op", "dwithin", "-max_distance", 9, "-one_to_one", "best"]
     for more in ((), ("-how", "full"), ("-nearest_point_fields",)):
@@ -189,7 +191,7 @@ def check_who_is_kept():
 
 @once
 def check_threads_and_batches():
-    """The same bytes."""
+    """Threads and batches do not change a byte of the output."""
     sides(".gpkg")
     sides(".fgb")
     csv = "X,Y,id\n" + "".join(f"{i * 7 % 300},{i * 11 % 290},{i}\n" for i in range(400))
@@ -226,7 +228,7 @@ def check_tiles():
 
 @once
 def check_self_join():
-    """Each FID once at most on either side."""
+    """In a self join each FID occurs at most once on either side."""
     left, _ = sides(".gpkg")
     words = ["-op", "dwithin", "-max_distance", 30]
     for more in ((), ("-unordered_pairs",)):
@@ -252,7 +254,7 @@ def check_in_place():
 
 @once
 def check_validate():
-    """Before the choice: every pair of the join."""
+    """-validate compares every pair of the join, before pairs are chosen."""
     left, right = sides(".gpkg")
     words = ["-op", "dwithin", "-max_distance", 25]
     _, n = plain_choice(words, left, right)
@@ -261,7 +263,7 @@ def check_validate():
 
 
 def check_other_columns():
-    """Of the pairs that were chosen."""
+    """Overlaps and intersections are those of the chosen pairs."""
     lots_file("l.gpkg", 40)
     lots_file("m.gpkg", 30)
     words = ["-one_to_one", "-overlap", "area", "-geometry", "intersection", "-how", "inner"]
@@ -276,7 +278,7 @@ def check_other_columns():
 
 
 def check_select():
-    """The result of a SELECT is read twice: in another order it is an error."""
+    """The result of a SELECT is read twice; another order at the second time is an error."""
     left, right = sides(".gpkg")
     words = ["-op", "dwithin", "-max_distance", 25, "-one_to_one"]
     chosen, _ = plain_choice(words[:-1], left, right)

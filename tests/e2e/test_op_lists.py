@@ -14,8 +14,8 @@ BY_ATTRIBUTES = {"similar", "attributes"}
 
 
 def ops():
-    """The joins that the command completes, but -op window, which is no join of
-    the table: it takes each join feature for its envelope."""
+    """Returns the joins that the command's completion offers, without -op window, which is not
+    in the table: it uses each join feature's envelope as a box."""
     found = set(run("--complete", "-op").out.split())
     true("window" in found and "intersects" in found, f"joins: {found}")
     return found - {"window"}
@@ -27,7 +27,7 @@ def text_of(path):
 
 
 def assigned(path, name):
-    """The expression that a Python file assigns to a name, not run."""
+    """Returns the expression that a Python file assigns to a name; the file is not run."""
     for node in ast.parse(text_of(path)).body:
         if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == name:
             return node.value
@@ -40,15 +40,15 @@ def names_all(where, found, left_out=()):
 
 
 def check_qgis():
-    """Join by location; nearest, dwithin and similar have algorithms of their
-    own, and a pattern is a parameter."""
+    """The algorithm Join by location; nearest, dwithin and similar have their own algorithms,
+    and a pattern is a parameter."""
     found = {op for _, op in ast.literal_eval(assigned("driver/qgis/ogrjoin/parameters.py", "PREDICATES"))}
     names_all("PREDICATES of QGIS", found, BY_DISTANCE | BY_ATTRIBUTES | {"relate"})
     same(found - ops(), set(), "predicates of QGIS that the command lacks")
 
 
 def check_python():
-    """What help(ogrjoin.pairs) lists; and the predicates of GeoPandas are joins."""
+    """The joins that help(ogrjoin.pairs) lists; and each predicate of GeoPandas is a join."""
     text = text_of("driver/python/ogrjoin/_pairs.py")
     listed = re.search(r"^    op +(nearest, .*?)^    settings", text, re.M | re.S)
     names_all("help(ogrjoin.pairs)", re.findall(r"\w+", listed[1]))
@@ -57,7 +57,7 @@ def check_python():
 
 
 def check_tests_against_geos():
-    """GEOS has nothing of texts; distances and patterns are asked for apart."""
+    """GEOS does not compare texts; distances and patterns are tested separately."""
     names_all("PREDICATE_OPS of meeting_shapes.py", PREDICATE_OPS, BY_DISTANCE | BY_ATTRIBUTES | {"relate"})
 
 
@@ -74,14 +74,14 @@ def check_random_commands():
 
 
 def check_random_layers():
-    """Each of these is also compared among the backends; texts are not."""
+    """Each of these joins is also compared among the backends; joins by texts are not."""
     text = text_of("tests/unit/job/test_random_layers.c")
     listed = re.search(r"ops\[\] = \{(.*?)\}", text, re.S)
     names_all("ops of test_random_layers.c", re.findall(r'"(\w+)"', listed[1]), BY_ATTRIBUTES)
 
 
 def check_pages():
-    """Each join by example: the page of joins, and the samples."""
+    """Each join has an example in the page of joins and in the samples."""
     for path in ("driver/docs/joins.md", "samples/joins.sh"):
         text = text_of(path)
         found = re.findall(r"-op (\w+)", text)

@@ -1,5 +1,5 @@
-"""What is joined: how, k, ties, distances and their units, CRS, and which rows
-and fields of both sides take part."""
+"""What is joined: -how, k, ties, distances and their units, CRS, and which rows and fields of both
+sides are read."""
 
 import os
 
@@ -13,7 +13,7 @@ def layers(**how):
 
 
 def rows_of(answers, points, lots):
-    """What -how left writes: (name of the point, use of the lot, distance)."""
+    """Returns the rows of -how left: (name of the point, use of the lot, distance)."""
     found = []
     for given, answer in zip(points.rows, answers):
         if not answer:
@@ -64,14 +64,14 @@ def check_ties():
             same(rows_in("o.gpkg"), expected, f"k {k} ties {ties}")
             ranks = "join_rank" in Layer("o.gpkg").fields
             same(ranks, k > 1 or ties, "rank")
-    # Of equals the smallest FID wins, not the first read.
+    # Of equally near features the smallest FID is chosen, not the first in reading order.
     succeeds(*("-op nearest -ties first o.gpkg points.gpkg lots.gpkg -overwrite"
                " -join_sql").split(), "SELECT * FROM lots ORDER BY fid DESC")
     same(Layer("o.gpkg").column("join_fid"), [1, 1])
 
 
 def check_max_distance_units():
-    """A point just within and one just beyond, by unit and by CRS."""
+    """A point just within the maximum distance and one just beyond, for each unit and CRS."""
     metres = {"": None, "m": 1.0, "km": 1000.0, "ft": 0.3048, "mi": 1609.344,
               "us-ft": 1200.0 / 3937.0}
     for srs, unit in (("EPSG:2263", 1200.0 / 3937.0), ("EPSG:25833", 1.0),
@@ -90,7 +90,7 @@ def check_max_distance_units():
             near(summary("s.json")["max_distance"], units, 1e-9 * units, word)
             for name in ("points.gpkg", "lots.gpkg", "o.gpkg"):
                 os.remove(name)
-    # The same unit is the same number: no rounding.
+    # A distance in the unit of the CRS is not rounded.
     rows = [("POINT (100 0)", {"name": "edge"})]
     make("points.gpkg", rows)
     make("lots.gpkg", [("POINT (0 0)", {"use": "x"})], fields=(("use", ogr.OFTString),))
@@ -114,7 +114,7 @@ def check_geographic():
     near(Layer("o.gpkg").column("join_distance")[1], 0.005, 1e-14)
     join("-max_distance", "infdeg", "inf.gpkg", *words)
     same(Layer("inf.gpkg").column("use"), ["x"] * 3)
-    # Joined in a projected CRS, and written in it.
+    # joined and written in a projected CRS
     join("-max_distance", "1km", "-t_srs", "EPSG:25833", "t.gpkg", *words)
     got = Layer("t.gpkg")
     same(got.column("use"), ["x", "x", None])
@@ -148,7 +148,7 @@ def check_crs_modes():
     true("reprojected" not in r.err, str(r))
     near(Layer("i.gpkg").column("join_distance")[0],
          math.hypot(x + 20, y - 20), 1.0)
-    # One side without a CRS: that of the other, and it is said.
+    # A side without a CRS gets the CRS of the other, with a warning.
     make("none.gpkg", [(f"POINT ({x + 3!r} {y + 4!r})", {"name": "n"})], srs=None)
     for words in (["utm.gpkg", "none.gpkg"], ["none.gpkg", "utm.gpkg"]):
         r = join("n.gpkg", *words, "-overwrite")
@@ -157,7 +157,7 @@ def check_crs_modes():
         fails("-crs", "strict", "x.gpkg", *words, says="no CRS")
         r = join("-crs", "ignore", "n.gpkg", *words, "-overwrite")
     got = Layer("n.gpkg")
-    # A wrong CRS is put right.
+    # -s_srs corrects a wrong CRS.
     make("wrong.gpkg", [("POINT (10.0 60.0)", {"name": "w"})], srs="EPSG:2263")
     join("-join_srs", "EPSG:4326", "w.gpkg", "utm.gpkg", "wrong.gpkg")
     near(Layer("w.gpkg").column("join_distance")[0], 50.0, 1e-3)
@@ -179,8 +179,8 @@ def degrees_box(x0, x1, y=17):
 
 
 def check_shapes_across_the_antimeridian():
-    """Cut where the CRS of the join ends, by every way of reading; what cannot be
-    cut is counted."""
+    """Shapes are cut at the antimeridian of the CRS of the join, however they are read. Shapes
+    that cannot be cut are counted."""
     fields = (("lon", ogr.OFTReal),)
     lons = [-170, -175, -100, -35, -25, 0, 100, 150, 175, 179.5]
     make("p.gpkg", [(f"POINT ({x} 0)", {"lon": x}) for x in lons], fields, srs="EPSG:4326", kind=ogr.wkbPoint)
@@ -206,7 +206,7 @@ def check_shapes_across_the_antimeridian():
             for words in (("-t_srs", "EPSG:4087", "o.gpkg", "p.gpkg", path), ("o.gpkg", "p3857.gpkg", path),
                           ("-t_srs", "EPSG:3857", "-batch", 3, "o.gpkg", "p.gpkg", path)):
                 same(matched(*words, says=says, env=env), sorted(expected), f"{name} {end} {words}")
-            # As the input, whose geometry is written.
+            # The shapes as input: the geometry that is written is not cut.
             r = succeeds("-overwrite", "-how", "inner", "-agg", "count", "-t_srs", "EPSG:3857", "n.gpkg", path, "p.gpkg",
                          env=env)
             true(says in r.err, str(r))
@@ -214,17 +214,17 @@ def check_shapes_across_the_antimeridian():
             true(all(s.GetEnvelope()[1] - s.GetEnvelope()[0] > 4e7 for s in Layer("n.gpkg").shapes()), "both ends")
             os.remove("n.gpkg")
             os.remove(path)
-    # Where the plane ends elsewhere, and where it does not end there.
+    # CRS whose plane ends at another meridian (3832), and one without such an edge (3031).
     path = make("z.gpkg", [(degrees_box(-40, -20), {"name": "a"}), (degrees_box(157, 193), {"name": "b"})], srs="EPSG:4326")
     same(matched("-t_srs", "EPSG:3832", "o.gpkg", "p.gpkg", path, says="1 feature crosses"), sorted([*east, -35, -25]))
     same(matched("-t_srs", "EPSG:3031", "o.gpkg", "p.gpkg", path), sorted([*east, -35, -25]))
     same(matched("-crs", "ignore", "o.gpkg", "p.gpkg", path), [-35, -25, 175, 179.5])
-    # Out of a plane into degrees.
+    # From a projected CRS into degrees.
     for srs, box in (("EPSG:3857", (17530000, 21560000)), ("EPSG:3832", (2000000, 5000000))):
         shape = degrees_box(*box, y=1000000)
         path = make("m.gpkg", [(shape, {"name": "m"})], srs=srs)
         same(matched("o.gpkg", "p.gpkg", path, says="1 feature crosses"), sorted(east), srs)
-    # What cannot be cut.
+    # Shapes that cannot be cut.
     path = make("u.gpkg", [("POLYGON ((600000 8000000, 1200000 8000000, 1200000 8300000, 600000 8300000, 600000 8000000))",
                             {"name": "fiji"})], srs="EPSG:32760")
     matched("o.gpkg", "p.gpkg", path, says="join layer 'u': 1 feature crosses the antimeridian of the CRS of the join and cannot")
@@ -233,7 +233,7 @@ def check_shapes_across_the_antimeridian():
 
 
 def check_shapes_around_the_earth():
-    """Nearly 360 degrees wide: most likely they cross the antimeridian."""
+    """Shapes nearly 360 degrees wide: most likely they cross the antimeridian."""
     make("p.gpkg", [("POINT (0 0)", {"name": "p"})], srs="EPSG:4326", kind=ogr.wkbPoint)
     path = make("w.gpkg", [(degrees_box(-175, 175), {"name": "wide"}), (degrees_box(-180, 180), {"name": "band"}),
                            (degrees_box(-100, 100), {"name": "half"})], srs="EPSG:4326")
@@ -254,7 +254,7 @@ def check_both_without_crs():
 
 
 def check_axis_order():
-    """Latitude first, as authorities have it, in a file that carries it so."""
+    """GML with latitude first, the axis order of the authority."""
     make("a.gpkg", [("POINT (10.0 60.0)", {"name": "a"})], srs="EPSG:4326")
     with open("a.gml", "w", encoding="utf-8") as file:
         file.write(
@@ -323,8 +323,8 @@ def check_join_rows():
 
 
 def check_conditions_on_dates_that_are_null():
-    """GDAL complains of each NULL where it filters by itself; nothing is missing
-    after that. A condition that is wrong is an error still."""
+    """Where GDAL evaluates a condition itself, it reports an error for each NULL, but no row is
+    missing. An invalid condition is still an error."""
     dates = (("2020/05/05", 0), (None, 1), ("1960/01/01", 2), ("2021/01/01", 3))
     for end, kind in (("fgb", ogr.OFTDate), ("geojson", ogr.OFTDateTime), ("shp", ogr.OFTDate),
                       ("gpkg", ogr.OFTDate), ("fgb", ogr.OFTTime)):
@@ -338,7 +338,7 @@ def check_conditions_on_dates_that_are_null():
         same(sorted(Layer("o.gpkg").column("n")), [0, 3], f"-where {path}")
         join("-overwrite", *near, "-how", "inner", "-join_where", where, "o.gpkg", lots, path)
         same(sorted(Layer("o.gpkg").column("n")), [0, 3], f"-join_where {path}")
-        if end in ("fgb", "gpkg") and kind == ogr.OFTDate:  # others refuse the types
+        if end in ("fgb", "gpkg") and kind == ogr.OFTDate:  # other formats refuse the types
             join("-overwrite", *near, "-sql", f"SELECT * FROM dated WHERE {where}", "o.gpkg", path, lots)
             same(sorted(Layer("o.gpkg").column("n")), [0, 3], f"-sql {path}")
         if end != "gpkg" and kind != ogr.OFTTime:
@@ -357,7 +357,7 @@ def check_fields():
     same(list(got.rows[0][2].values()), [3.0, "1", 1, 1.0, 5])
     join("-select", "", "-join_select", "", "e.gpkg", "p.gpkg", "l.gpkg")
     same(list(Layer("e.gpkg").fields), own)
-    # A filter may use what is not selected.
+    # A filter may use fields that are not selected.
     join("-select", "a", "-where", "b = 2", "-join_select", "a", "-join_where",
          "b = 5", "w.gpkg", "p.gpkg", "l.gpkg")
     same(list(Layer("w.gpkg").rows[0][2].values()), ["1", 1, 1.0, "4"])
@@ -396,8 +396,8 @@ def check_several_layers():
 
 
 def check_self_join():
-    """Each point's nearest other point; a SELECT is another layer, and says
-    itself that it is the same."""
+    """Each point gets its nearest other point. With -sql the side counts as another layer, so
+    -exclude self must be given."""
     points_file()
     shapes = Layer("points.gpkg").shapes()
     others = []
@@ -421,7 +421,7 @@ def check_self_join():
 
 
 def check_geocentric_crs():
-    """X and Y of such a CRS are no plane."""
+    """X and Y of a geocentric CRS are not coordinates of a plane: the join is refused."""
     layers()
     w = ["points.gpkg", "lots.gpkg"]
     earth = ["EPSG:4978", "geocentric"]

@@ -1,5 +1,5 @@
-"""Folders in which other users may write, too: what they put under names that
-this program uses is not followed, not removed, not written."""
+"""Folders in which other users may write: files and links that they create under names that this
+program uses are not followed, removed or written."""
 
 import pwd
 import signal
@@ -7,7 +7,7 @@ import stat
 
 from e2e import *
 
-# Rows without end, out of a GeoPackage of a few.
+# An endless number of rows, made from the few rows of a GeoPackage.
 ENDLESS = (
     "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) "
     "SELECT points.geom, points.name, c.x FROM c CROSS JOIN points"
@@ -16,8 +16,7 @@ HOUR_AGO = time.time() - 3600
 
 
 def victim(name="victim"):
-    """A folder of this user with a file, one in a folder, and what another
-    program has left as its lock."""
+    """Makes a folder of this user with two files, and a file .lock of another program."""
     os.makedirs(f"{name}/sub", mode=0o700)
     for path in ("thesis.txt", "sub/other.txt", ".lock"):
         with open(f"{name}/{path}", "w", encoding="ascii") as file:
@@ -41,7 +40,7 @@ def temporaries(folder="."):
 
 
 def as_nobody(work):
-    """Runs work() as another user than this one."""
+    """Calls work() as another user."""
     user = pwd.getpwnam("nobody")
     child = os.fork()
     if child == 0:
@@ -65,7 +64,7 @@ def need_two_users():
 
 
 def shared_folder(mode=0o1777):
-    """A folder where all may write, and the layers beside it."""
+    """Makes a folder in which all users may write, and the layers beside it."""
     os.chmod(".", 0o755)
     os.mkdir("shared")
     os.chmod("shared", mode)
@@ -73,14 +72,14 @@ def shared_folder(mode=0o1777):
 
 
 def lock_file(folder, name=None):
-    """What a run leaves: the name of the folder is in it."""
+    """Writes the lock file of a run, which contains the name of its folder."""
     with open(f"{folder}/.lock", "w", encoding="ascii") as file:
         file.write(name if name is not None else os.path.basename(folder))
 
 
 def plant(mode, target):
-    """All that looks like the folder of a dead run to shared/out.gpkg, made by
-    the calling user."""
+    """Makes a link and files that look like the folder of a dead run to shared/out.gpkg, owned
+    by the calling user."""
     os.umask(0o022)
     start = "shared/.out_gpkg.ogrjoin-"
 
@@ -124,8 +123,8 @@ def check_links_of_another_user():
 
 
 def check_links_of_this_user():
-    """No link is entered, whoever has made it; what is certainly a dead run's
-    goes, as names."""
+    """The program follows no link in a folder, whoever made it. It removes only the directory
+    entries that are certainly those of a dead run."""
     before = victim()
     w = shared_folder()
     plant(0o700, os.path.abspath("victim"))
@@ -142,8 +141,8 @@ def check_links_of_this_user():
 
 
 def check_renamed_folders():
-    """Where others may rename, a folder of this user gets the name of a dead
-    run's; its lock was another program's."""
+    """If others may rename, they can give a folder of this user the name of a dead run's
+    folder; its .lock was written by another program."""
     w = shared_folder(0o777)
     name = "shared/.out_gpkg.ogrjoin-renamed"
     before = victim(name)
@@ -165,9 +164,9 @@ def check_a_dead_run_is_swept():
 
 
 def check_another_folder_under_the_name():
-    """The folder is swapped before the output is made in it, as often as not in
-    time: nothing is written or removed through the link, nor does the output
-    get a name elsewhere."""
+    """Another user swaps the temporary folder before the output is made in it, mostly in time:
+    nothing is written or removed through the link, and the output is not renamed into another
+    folder."""
     w = shared_folder(0o777)
     os.mkdir("victim")
     for out in ("out.fgb", "out.csv", "out.gpkg"):
@@ -175,7 +174,7 @@ def check_another_folder_under_the_name():
             file.write("precious")
     before = contents("victim")
     target = os.path.abspath("victim")
-    # The other user swaps what appears in the folder, as fast as can be.
+    # the other user swaps what appears in the folder, as fast as possible
     swapper = subprocess.Popen([sys.executable, "-c", f"""
 import os
 n = 0
@@ -210,8 +209,8 @@ while True:
 
 
 def check_temporary_folder_swapped():
-    """While a run writes, another user moves its folder away and puts a link
-    under its name: neither the end of the run nor a signal follows it."""
+    """During a run another user moves its temporary folder away and puts a link under its name:
+    neither the end of the run nor a signal follows the link."""
     w = shared_folder(0o777)
     before = victim()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -234,7 +233,7 @@ def check_temporary_folder_swapped():
 
 
 def side_files(w, out="o.gpkg"):
-    """Option, its file, and the words that make a run write it."""
+    """Returns (option, its file, the words that make a run write it)."""
     return [
         ("-json_summary", "side.json", [out, *w]),
         ("-benchmark_csv", "side.csv",
@@ -245,8 +244,8 @@ def side_files(w, out="o.gpkg"):
 
 
 def check_side_files_follow_no_link():
-    """PATH.ogrjoin-PID was the name; a link under it led to any file of this
-    user. Names are not guessed now, and a name that is taken is another one."""
+    """Temporary names such as PATH.ogrjoin-PID could be guessed, and a link under this name
+    would be followed. Names are random, and if one exists already, another is used."""
     w = layers()
     with open("victim", "w", encoding="ascii") as file:
         file.write("secret")
@@ -274,8 +273,8 @@ def umask():
 
 
 def check_side_files_that_are_links():
-    """A link of this user is written as it stands. One of a third user is
-    refused before the work, and so is one that leads nowhere."""
+    """A link of this user is followed. A link of a third user, and a link without a target, is
+    refused before the join starts."""
     w = layers()
     with open("target", "w", encoding="ascii") as file:
         file.write("old")

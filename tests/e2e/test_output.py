@@ -1,4 +1,4 @@
-"""Where the answer goes: names that clash, new and existing datasets."""
+"""Destinations: names that clash, new and existing datasets."""
 
 from e2e import *
 
@@ -23,7 +23,7 @@ def check_clashes():
     true("NAME -> join_NAME" in r.err, str(r))
     join("-prefix", "lot_", "p2.gpkg", "p.gpkg", "l.gpkg")
     same(list(Layer("p2.gpkg").fields)[4:], ["lot_NAME", "lot_ID", "x"])
-    # A prefix that does not help: still no field is lost.
+    # With an empty prefix names still clash, but no field is lost.
     join("-prefix", "", "p3.gpkg", "p.gpkg", "l.gpkg")
     got = Layer("p3.gpkg")
     same(len(got.fields), 7)
@@ -50,7 +50,7 @@ def check_own_names_on_the_join_side():
 
 
 def check_own_names_on_the_input_side():
-    """Fields called as the output's FID and geometry columns."""
+    """Fields with the names of the output's FID and geometry columns."""
     fields = [(n, ogr.OFTInteger) for n in ("fid", "geom", "ogc_fid", "wkb_geometry")]
     values = {n: 100 + i for i, (n, _) in enumerate(fields)}
     one("p.gpkg", values, fields, lco=["FID=key", "GEOMETRY_NAME=shape"])
@@ -117,7 +117,7 @@ def check_overwrite_names_layers_that_stay():
     one("q.gpkg", layer="q")
     join("d.gpkg", "p.gpkg", "q.gpkg")
     fails("d.gpkg", "p.gpkg", "q.gpkg", says="d.gpkg exists: -overwrite replaces it,")
-    # the file holds another layer alone, which is not replaced
+    # the file holds one other layer, which is not replaced
     fails("d.gpkg", "q.gpkg", "p.gpkg",
           says="d.gpkg exists, with other layers (p): -overwrite writes layer 'q' anew and keeps the others")
     r = join("-overwrite", "d.gpkg", "q.gpkg", "p.gpkg", "-unmatched_layer", "rest")
@@ -128,7 +128,7 @@ def check_overwrite_names_layers_that_stay():
     r = join("-overwrite", "d.gpkg", "q.gpkg", "p.gpkg", "-nln", "new")
     true("layers p, rest, q stay in d.gpkg" in r.err or "layers q, p, rest stay in d.gpkg" in r.err
          or "layers q, rest, p stay in d.gpkg" in r.err, str(r))
-    for how in (["-q"], ["-update"]):  # -update: the user has said that others stay
+    for how in (["-q"], ["-update"]):  # -update keeps other layers, so no message is needed
         r = join("-overwrite", *how, "d.gpkg", "q.gpkg", "p.gpkg", "-nln", "new")
         true("stay" not in r.err, str(r))
     join("e.gpkg", "p.gpkg", "q.gpkg")
@@ -160,7 +160,7 @@ def check_append():
     same(got.column("name"), ["a", "q"])
     same(got.column("join_distance"), [0.0, 5.0])
     same(got.layers, ["p"])
-    # The only layer is meant, whatever its name.
+    # -append without a layer name uses the only layer, whatever its name is.
     join("-append", "o.gpkg", "q.gpkg", "p.gpkg")
     same(len(Layer("o.gpkg").rows), 3)
     one("w.gpkg", {"name": "w", "more": 1},
@@ -172,9 +172,9 @@ def check_append():
     one("m.gpkg", {"name": "m"}, srs="EPSG:25833")
     fails("-append", "o.gpkg", "m.gpkg", twin("m.gpkg"), says="CRS")
     one("t.gpkg", {"name": 5}, (("name", ogr.OFTReal),))
-    join("-append", "new.gpkg", "p.gpkg", twin("p.gpkg"))  # as ogr2ogr: a new file
+    join("-append", "new.gpkg", "p.gpkg", twin("p.gpkg"))  # like ogr2ogr, -append makes a new file
     same(len(Layer("new.gpkg").rows), 1)
-    # The spatial index of the layer knows the new rows.
+    # The spatial index of the layer contains the new rows.
     dataset = gdal.OpenEx("o.gpkg")
     layer = dataset.GetLayer(0)
     layer.SetSpatialFilterRect(2, 3, 4, 5)
@@ -236,7 +236,7 @@ def check_format_that_is_not_there():
 
 
 def check_no_geometry():
-    """-nlt NONE: as with ogr2ogr, the rows alone."""
+    """-nlt NONE: as with ogr2ogr, rows without geometry."""
     points_file(n=10)
     one("p.gpkg")
     for name in ("o.gpkg", "o.csv", "o.geojson"):
@@ -272,7 +272,7 @@ def check_folders_and_links():
     same(len(Layer("sub/o.gpkg").fields), 3, "what it points to is new")
     os.symlink("nowhere.gpkg", "dangling.gpkg")
     fails("dangling.gpkg", "p.gpkg", twin("p.gpkg"), says="link")
-    # Relative to where the command runs.
+    # Paths are relative to the folder in which the command runs.
     join("../o2.gpkg", "../p.gpkg", "../p.gpkg", cwd="sub")
     same(len(Layer("o2.gpkg").rows), 1)
     os.chmod("sub/o.gpkg", 0o640)
@@ -289,7 +289,7 @@ def check_shapefile_overwrite_takes_its_members_along():
     join("-overwrite", "o.shp", "p.gpkg", twin("p.gpkg"))
     true(not os.path.exists("o.qix"), "it would be wrong now")
     same(len(Layer("o.shp").rows), 1)
-    # What is no part of the old dataset is not overwritten.
+    # A file that is not part of the old dataset is not overwritten.
     with open("new.dbf", "w", encoding="utf-8") as file:
         file.write("mine")
     fails("new.shp", "p.gpkg", twin("p.gpkg"), says="new.dbf")
@@ -312,7 +312,7 @@ def check_stdout():
         same(len(found["features"]), 1)
         same(found["features"][0]["properties"]["join_distance"], 0.0)
         true("1 row in: 1 matched, 0 unmatched; 1 pair; 1 row written" in r.err, "the summary is not in the data")
-    # Also where a shell has made it a file, which by that name exists.
+    # Also if a shell redirects /dev/stdout to a file, which then exists.
     with open("o.json", "w", encoding="utf-8") as file:
         command = [OGRJOIN, "-q", "-f", "GeoJSON", "/dev/stdout", "p.gpkg",
                    twin("p.gpkg")]
@@ -325,7 +325,7 @@ def check_stdout():
     same(r.err, "")
 
 
-# --- on the disk --------------------------------------------------------------
+# --- fsync ---------------------------------------------------------------------
 
 
 def logging_syncs(**more):
@@ -339,7 +339,7 @@ def logging_syncs(**more):
 
 
 def synced():
-    """What was brought to the disk and renamed, in order; the log is emptied."""
+    """Returns the calls of fsync() and rename(), in order, and empties the log."""
     with open("sync.log", encoding="utf-8") as file:
         found = [line.rstrip("\n").split(" ", 1) for line in file]
     os.remove("sync.log")
@@ -347,8 +347,8 @@ def synced():
 
 
 def on_disk_before_and_after(members, what):
-    """Each member is on the disk before the first of them gets its name, and the
-    names are when all have theirs."""
+    """Checks that each member is synced before the first one is renamed, and that the folder is
+    synced after all renames."""
     log = synced()
     here = os.getcwd()
     moves = [i for i, (kind, name) in enumerate(log)
@@ -400,7 +400,7 @@ def check_side_files_reach_the_disk():
 
 
 def check_disk_that_takes_nothing():
-    """Rows that cannot be brought to the disk are no output."""
+    """If fsync() fails, there is no output."""
     env = logging_syncs(SYNC_FAILS="1")
     w = layers()
     for out in ("o.gpkg", "o.fgb", "o.shp"):

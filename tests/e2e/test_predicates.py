@@ -1,8 +1,7 @@
-"""Every join, through the command, against GEOS asked about every pair: the
-predicates on features of all kinds that meet on a grid of whole numbers,
-windows, conditions on attributes, representative points, invalid polygons,
-bounds on the number of pairs, -validate. Masks, layers of one kind, backends,
-threads and batches: test_random_layers, test_joins_random."""
+"""Every join by predicate, by the command, compared with GEOS for every pair: features of all
+kinds that intersect on a grid of integers, windows, conditions on attributes, representative
+points, invalid polygons, limits on the number of pairs, -validate. test_random_layers and
+test_joins_random test patterns, layers of one kind, backends, threads and batches."""
 
 from meeting_shapes import *
 
@@ -45,7 +44,7 @@ def check_windows():
     for op in ((), ("-op", "window")):
         succeeds(*op, *words, "-select", "id", "-overwrite", "o.csv", a.path)
         same(pairs_of("o.csv", "id", "join_fid"), wanted, "rows in boxes")
-    # Every row is kept where that is asked for.
+    # -how anti, semi and left: rows with and without a pair.
     met = [i for i in range(len(a)) if i in {p[0] for p in wanted}]
     lonely = [i for i in range(len(a)) if i not in met]
     for how, rows in (("anti", lonely), ("semi", met), ("left", sorted([p[0] for p in wanted] + lonely))):
@@ -78,7 +77,7 @@ def check_window_of_a_layer():
 
 
 def check_on_types():
-    """Numbers as numbers, else as text."""
+    """-on compares two fields of numbers as numbers, all others as texts."""
     values = {
         ogr.OFTInteger: [1, 2, -3, 0, None, 2147483647],
         ogr.OFTInteger64: [1, 2**53 + 1, -3, 0, None, 2147483647],
@@ -152,7 +151,7 @@ def check_representative_points():
 
 
 def check_invalid():
-    """Points are inside by even and odd; skip, fix and fail."""
+    """Points are located by the even-odd rule; and -invalid skip, fix and fail."""
     plain = points(random.Random(32), 80)
     a = Side("a.gpkg", plain, "id")
     b = Side("b.gpkg", [*polygons(random.Random(33), 8), *BOW_TIES, None, "POLYGON EMPTY"], "jid")
@@ -162,7 +161,7 @@ def check_invalid():
     got, r = ask(a, b, "-op", "intersects")
     same_pairs([p for p in got if p[1] not in bad], usual, "the valid ones")
     true(any(p[1] in bad for p in got), "invalid ones are used")
-    # of two boxes drawn over each other the part in common is outside
+    # two overlapping boxes as one ring: their common part is outside
     both = 8 + BOW_TIES.index(BOW_TIES[2])
     for i, j in ((i, both) for i, s in enumerate(a.shapes) if len(s.parts) == 1):
         x, y = a.shapes[i].ogr.GetX(), a.shapes[i].ogr.GetY()
@@ -183,7 +182,7 @@ def check_invalid():
     same_pairs(ask(b, b, "-op", "overlaps", "-invalid", "fix")[0], wanted, "overlaps", b, b)
     fails("-op", "intersects", "-invalid", "fail", "o.gpkg", "a.gpkg", "b.gpkg", op=False, says=["not valid", "9"])
     fails("-op", "intersects", "-invalid", "fail", "o.gpkg", "b.gpkg", "a.gpkg", op=False, says=["not valid", "9"])
-    # What is not valid is still written as it is.
+    # With -invalid fix the original geometry is written, not the repaired one.
     run("-op", "covers", "-invalid", "fix", "-how", "semi", "s.gpkg", "b.gpkg", "a.gpkg")
     before = {v["jid"]: wkb for _, wkb, v in Layer("b.gpkg").rows}
     for _, wkb, v in Layer("s.gpkg").rows:
@@ -191,7 +190,8 @@ def check_invalid():
 
 
 def check_no_pair_is_left_undecided():
-    """Of what is not valid GEOS cannot say some pairs; ours are decided all the same, and confirmed."""
+    """GEOS cannot decide some pairs of invalid features. The join decides them all, and
+    -validate confirms them."""
     a = Side("a.gpkg", [*BOW_TIES, *polygons(random.Random(34), 16)], "id")
     for op in ("overlaps", "touches", "equals", "within"):
         r = succeeds("-op", op, "-how", "inner", "-json_summary", "s.json", "-overwrite", "o.csv", a.path, a.path)
@@ -220,7 +220,7 @@ def check_max_pairs():
 
 
 def check_validation_of_every_join():
-    # Without the hole outside its shell, which GEOS's envelope leaves out.
+    # without the polygon whose hole is outside its shell, since GEOS's envelope ignores the hole
     a = Side("a.gpkg", [*all_kinds(37), *BOW_TIES[:3]], "id")
     b = Side("b.gpkg", [*all_kinds(38), *BOW_TIES[:3]], "jid")
     for words in (*(("-op", op) for op in PREDICATE_OPS), ("-relate", "T*F**F***"), ("-op", "window"),

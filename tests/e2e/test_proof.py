@@ -1,5 +1,5 @@
-"""-validate and -benchmark: that they say "no difference" where there is none,
-and find one where GEOS is made to lie."""
+"""-validate and -benchmark: they report no difference if there is none, and find one if GEOS
+returns wrong distances."""
 
 import csv
 
@@ -23,7 +23,7 @@ def check_report_without_difference():
 
 
 def lying():
-    """Environment in which GEOS lies."""
+    """Returns an environment in which GEOS returns wrong distances."""
     library = os.environ.get("LYING_GEOS", "")
     if not os.path.exists(library):
         raise Skip("no LYING_GEOS, which the build makes of lying_geos.c")
@@ -34,8 +34,8 @@ def lying():
 
 
 def check_a_difference_is_found():
-    # What lies is joined with, and found out; as the reference it is put right
-    # by exact arithmetic.
+    # A wrong GEOS as the backend of the join is noticed. As the reference it is corrected by exact
+    # arithmetic.
     liar = ("-backend", "geos", "-validate", "cpu")
     w = layers()
     env = lying()
@@ -63,7 +63,7 @@ def check_a_difference_is_found():
                 same(shape.ExportToWkb(), Layer(w[0]).shapes()[at].ExportToWkb())
                 if row is report.rows[4]:
                     break
-    # Quiet runs say it, too.
+    # Quiet runs report the difference, too.
     r = run("-op", "nearest", "-q", *liar, "q.gpkg", *w, env=env)
     same(r.rc, 3, str(r))
     true("rows differ" in r.err, str(r))
@@ -100,8 +100,8 @@ def check_benchmark():
 
 
 def check_pairs_that_geos_cannot_decide():
-    """Pairs that GEOS cannot decide are counted with its reason, and decided by
-    exact arithmetic, one by one, in tiles, too; no other of their rows is."""
+    """Pairs that GEOS cannot decide are counted with its reason, and each is decided by exact
+    arithmetic, also in tiles. Other pairs of their rows are compared as usual."""
     fields = (("name", ogr.OFTString),)
     shapes = ["POLYGON ((0 0, 4 4, 4 0, 0 4, 0 0))",
               "POLYGON ((2 3, 2 1, 4 1, 4 3, 1 3, 4 3, 2 3))",
@@ -124,7 +124,7 @@ def check_pairs_that_geos_cannot_decide():
                  "exact arithmetic confirms the answer of the join (the first: TopologyException" in r.err, str(r))
             found.append((n, s["pairs"], s["pairs_validated"], s["rows_proved"]))
         same(found[0], found[1], op)
-    # The backend geos itself leaves them out, in tiles, too, and -invalid fix helps.
+    # The backend geos leaves such pairs out, also in tiles; the message suggests -invalid fix.
     for words in ([], ["-memory", "1"]):
         words = ["-op", "overlaps", "-backend", "geos", *words, "o.csv", "a.gpkg", "b.gpkg", "-overwrite",
                  "-json_summary", "s.json"]
@@ -136,7 +136,8 @@ def check_pairs_that_geos_cannot_decide():
 
 
 def check_near_misses():
-    """Shapes that miss each other by 7e-18, which GEOS takes to meet: no difference, and a kind of its own."""
+    """Shapes at a distance of 7e-18, which GEOS takes to intersect: no difference, but counted
+    as rounding."""
     make("a.gpkg", [("POLYGON ((1.8 1.9000000000000001, 1.1 2, 0.1 5.300000000000001, 1.8 1.9000000000000001))", {"name": "a"})])
     make("b.gpkg", [("LINESTRING (1.1 3.3000000000000003, 3.2 2.4000000000000004, 1.2000000000000002 3.1, 2.6 2.6, "
                      "3.4000000000000004 3.5)", {"name": "b"})])
@@ -154,7 +155,7 @@ def check_near_misses():
 
 
 def check_backends_that_round():
-    """The references of GEOS say that their answers are rounded; ours do not."""
+    """The backends based on GEOS report that their answers are rounded; our own do not."""
     w = layers()
     for backend in ("geos", "geos_sorted", "spatialindex", "cpu", "quadrant", "auto"):
         r = run("-op", "nearest", "-backend", backend, "o.gpkg", *w, "-overwrite")
@@ -167,7 +168,7 @@ def check_backends_that_round():
 
 
 def check_shapes_of_too_few_vertices():
-    """A ring of two vertices and a line of one, which GEOS does not take."""
+    """A ring of two vertices and a line of one, which GEOS does not accept."""
     fields = (("name", ogr.OFTString),)
     shapes = ["POLYGON ((0 0, 10 0, 10 10, 0 10, 0 0), (3 3))", "LINESTRING (5 5)",
               "MULTILINESTRING ((12 0), (0 12, 12 12))", "POLYGON ((3 3, 8 8))"]
@@ -182,7 +183,7 @@ def check_shapes_of_too_few_vertices():
 
 
 def check_benchmark_beside_a_liar():
-    """Exact arithmetic tells which of the two is wrong."""
+    """Exact arithmetic decides which of two backends is wrong."""
     w = layers()
     r = run("-op", "nearest", "-benchmark", *w, env=lying())
     same(r.rc in (0, 3), True, str(r))
@@ -209,7 +210,7 @@ TREES = ["gpics_quadtree_single", "gpics_quadtree", "gpics_quadtree", "gpics_kdt
 
 
 def points_benchmark(*words, rc=0, env=None):
-    """The rows of the table of -benchmark, as CSV, and what it has printed."""
+    """Returns the rows of the table of -benchmark as CSV, and the run."""
     r = run("-benchmark", *words, "-benchmark_csv", "b.csv", "-q", env=env)
     same(r.rc, rc, str(r))
     with open("b.csv", encoding="utf-8") as file:
@@ -217,8 +218,7 @@ def points_benchmark(*words, rc=0, env=None):
 
 
 def check_benchmark_of_points():
-    """Points as join side: trees of the paper, the kept index, and points that
-    move."""
+    """Points as join side: the trees of the paper, the kept index, and points that move."""
     points_file(n=300)
     points_file("equal.gpkg", n=300)
     points_file("others.gpkg", n=200)
@@ -243,7 +243,7 @@ def check_benchmark_of_points():
             same(row["rows_different_after_moves"], "0" if can_move else "", row["method"])
         true("move 10 %" in r.out, r.out)
         same(r.out.count("equal"), len(rows), r.out)
-    # Lots as join side: none of them, and no columns of moves in the table.
+    # Lots as join side: the table has no trees of points and no columns about moves.
     rows, r = points_benchmark("-op", "nearest", "points.gpkg", "lots.gpkg")
     same([row["backend"] for row in rows if row["backend"] in TREES], [])
     same({row["move_1_percent_s"] + row["rows_different_after_moves"] for row in rows}, {""})
@@ -251,8 +251,8 @@ def check_benchmark_of_points():
 
 
 def check_benchmark_of_points_beside_a_liar():
-    """The answers after points have moved are compared: there, too, exact
-    arithmetic finds who is right, and the trees do not need it."""
+    """Answers after points have moved are compared, too: exact arithmetic decides which backend
+    is wrong, and confirms the trees."""
     points_file(n=300)
     points_file("others.gpkg", n=200)
     rows, r = points_benchmark("-op", "dwithin", "-max_distance", 60, "others.gpkg", "points.gpkg", env=lying())

@@ -1,5 +1,5 @@
-"""The provider ogrjoin of QGIS Processing: parameters and what becomes of them,
-layers of every state, failures, cancel; answers are those of the command."""
+"""The provider ogrjoin of QGIS Processing: parameters and the resulting command lines, layers in
+every state, failures, cancelling; answers are those of the command."""
 
 import glob
 import xml.dom.minidom
@@ -31,7 +31,7 @@ def said(answer, kind):
 
 
 def rows(path, layer=None):
-    """Rows without what differs between formats: FIDs."""
+    """Returns rows without FIDs, which differ between formats."""
     found = Layer(path, layer)
     return [list(found.fields), *[[wkb, *v.values()] for _, wkb, v in found.rows]]
 
@@ -71,7 +71,7 @@ def check_qgis_process():
 
 
 def check_zip():
-    """The plugin as it is installed: all its files, and it works. Icons are
+    """The plugin as installed from its zip file: all files are there, and it works. Icons are
     XML."""
     city(PICKUPS)
     archive = os.environ.get("OGRJOIN_QGIS_ZIP", "")
@@ -94,7 +94,7 @@ def check_zip():
     same(len(Layer("o.gpkg").rows), PICKUPS)
 
 
-# --- each algorithm is its command -----------------------------------------
+# --- each algorithm runs its command ---------------------------------------
 
 
 def check_algorithms_are_the_command():
@@ -185,7 +185,7 @@ def check_algorithms_are_the_command():
 
 
 def check_times():
-    """Joins within a distance and a time, of fields with odd names."""
+    """Joins within a distance and a time, with fields that have unusual names."""
     need_qgis()
     day = "2026-11-29T{:02d}:{:02d}:00Z"
     for name, field, step in (("ships", "seen at", 10), ("calls", "said:at", 25)):
@@ -209,7 +209,7 @@ def check_times():
 
 
 def write_places(path, field, values):
-    """Points 1 degree apart with these values."""
+    """Makes points 1 degree apart with these values."""
     features = [{"type": "Feature", "properties": {field: value},
                  "geometry": {"type": "Point", "coordinates": [i, 0]}}
                 for i, value in enumerate(values)]
@@ -218,7 +218,7 @@ def write_places(path, field, values):
 
 
 def check_conflation():
-    """Three layers in one file, as the command writes them."""
+    """The algorithm writes three layers to one file, like the command."""
     city(PICKUPS)
     a, b = "city/places_a.gpkg", "city/places_b.gpkg"
     (answer,) = results([("ogrjoin:conflatelayers", {
@@ -247,7 +247,7 @@ def check_fields_of_all_summaries():
 
 
 def check_rows_that_match_nothing():
-    """A second layer with them; or that alone."""
+    """Rows without a match in a layer of their own, or as the only output."""
     city(PICKUPS)
     base = {"INPUT": "city/pickups.gpkg", "INPUT_2": "city/lots.gpkg",
             "MAX_DISTANCE": 5}
@@ -266,7 +266,7 @@ def check_rows_that_match_nothing():
 
 
 def check_dialogs():
-    """The widgets of each algorithm come up, and say what the defaults are."""
+    """The dialog of each algorithm opens, and its widgets have the default values."""
     city(PICKUPS)
     p, lots = "city/pickups.gpkg", "city/lots.gpkg"
     cases = [("joinbynearest", {"INPUT": p, "INPUT_2": lots}, ["-op", "nearest"]),
@@ -282,7 +282,7 @@ def check_dialogs():
             same(rows(f"o{i}.gpkg"), by_command(*words, p, lots))
 
 
-# --- layers as QGIS shows them ---------------------------------------------
+# --- layers as QGIS displays them ------------------------------------------
 
 
 def answer_ids(path):
@@ -290,8 +290,8 @@ def answer_ids(path):
 
 
 def check_what_qgis_shows_is_joined():
-    """Selections, filters, limits, unsaved edits, virtual fields, other
-    providers: the command gets what the layer shows."""
+    """Selections, filters, limits, unsaved edits, virtual fields, other providers: the command
+    joins the features that the layer displays."""
     city(PICKUPS)
     p, lots = "city/pickups.gpkg", "city/lots.gpkg"
     half = {"layer": p, "select": '"pickup_id" % 2 = 0', "selected": True}
@@ -337,7 +337,7 @@ def by_path(*words):
 
 
 def check_join_side_as_qgis_shows_it():
-    """The same of the second layer: its FIDs are kept."""
+    """The join layer is joined as it is displayed, too, and keeps its FIDs."""
     city(PICKUPS)
     p, lots = "city/pickups.gpkg", "city/lots.gpkg"
     jobs = [("ogrjoin:joinbynearest", {"INPUT": p, "INPUT_2": layer,
@@ -353,7 +353,8 @@ def check_join_side_as_qgis_shows_it():
 
 
 def check_fid_columns():
-    """Of any name: no field of the command's; copies have the same FIDs."""
+    """FID columns of any name do not become fields of the command; copies have the FIDs of the
+    layer."""
     need_qgis()
     wkts = random_points(30)
     make("p.gpkg", [(w, {"name": f"p{i}"}, 3 * i) for i, w in enumerate(wkts)],
@@ -401,7 +402,7 @@ def check_layers_of_other_providers():
 
 
 def check_crs_set_in_qgis():
-    """A layer whose CRS was corrected in QGIS is joined in that one."""
+    """A layer whose CRS was changed in QGIS is joined in the new CRS."""
     city(PICKUPS)
     make("bare.gpkg", [(wkt, {"name": "x"}) for wkt in
                        random_points(20, x0=988000, y0=198000)], srs="EPSG:32618")
@@ -413,8 +414,7 @@ def check_crs_set_in_qgis():
 
 
 def check_datasets_of_several_layers():
-    """The layer that QGIS means is the one that is joined; a destination keeps
-    its other layers."""
+    """The layer chosen in QGIS is joined; a destination keeps its other layers."""
     city(PICKUPS)
     for name in ("pickups", "lots", "zones"):
         subprocess.run(["ogr2ogr", "-update", "-append", "all.gpkg",
@@ -436,7 +436,7 @@ def check_datasets_of_several_layers():
 
 
 def check_destinations():
-    """By extension; temporary ones are loaded; an old file is replaced."""
+    """The extension selects the format; temporary outputs are loaded; an old file is replaced."""
     city(PICKUPS)
     base = {"INPUT": "city/pickups.gpkg", "JOIN": "city/zones.gpkg"}
     outputs = ["o.gpkg", "o.fgb", "o.shp", "o.geojson", "o.csv", "o.gpkg"]
@@ -452,7 +452,7 @@ def check_destinations():
 
 
 def check_odd_names():
-    """Of files, layers, fields; nothing goes through a shell."""
+    """Unusual names of files, layers and fields; no shell interprets them."""
     need_qgis()
     field = 'ä, "b" $(x)'
     fields = ((field, ogr.OFTReal), ("plain", ogr.OFTString))
@@ -476,11 +476,11 @@ def check_odd_names():
     true(not os.path.exists("x"), "no shell")
 
 
-# --- what goes wrong ---------------------------------------------------------
+# --- errors ------------------------------------------------------------------
 
 
 def check_failures():
-    """The command's own line; nothing is left behind."""
+    """The algorithm shows the command's error line; no file is left behind."""
     city(PICKUPS)
     p, lots = "city/pickups.gpkg", "city/lots.gpkg"
     with open("broken.gpkg", "w", encoding="utf-8") as file:
@@ -534,7 +534,7 @@ def with_command(path, algorithm="ogrjoin:joinbynearest", **more):
 
 
 def check_no_command():
-    """None, one that is none, and those that end in bad ways."""
+    """The setting names no program, a file that cannot run, or a program that crashes."""
     city(PICKUPS)
     crash = program("crash", "#!/bin/sh\necho 'ERROR 1: on the way down' >&2\n"
                     "kill -SEGV $$\n")
@@ -559,7 +559,7 @@ def check_no_command():
 
 
 def check_pieces_of_output():
-    """Progress and messages come in pieces of any size, in UTF-8."""
+    """Progress and messages arrive in pieces of any size, in UTF-8."""
     city(PICKUPS)
     slow = program("slow", r"""#!/bin/bash
 printf '0...1'; sleep 0.1; printf '0...2'; sleep 0.1; printf '0..'; sleep 0.1
@@ -584,7 +584,7 @@ ENDLESS = (
 
 
 def check_cancel():
-    """The command is ended, and takes its temporaries with it."""
+    """Cancelling ends the command, which removes its temporary files."""
     city(PICKUPS)
     before = listing()
     words = {"INPUT": "city/pickups.gpkg", "INPUT_2": "city/lots.gpkg"}
@@ -602,7 +602,7 @@ def check_cancel():
 
 
 def check_background():
-    """In a thread, as the toolbox runs algorithms."""
+    """The algorithm runs in a thread, as in the toolbox."""
     city(PICKUPS)
     words = {"INPUT": {"layer": "city/pickups.gpkg", "select": "pickup_id < 50",
                        "selected": True}, "INPUT_2": "city/lots.gpkg"}
@@ -640,7 +640,7 @@ def check_validate():
     library = os.environ.get("LYING_GEOS", "")
     if not os.path.exists(library):
         raise Skip("no LYING_GEOS, which the build makes of lying_geos.c")
-    # the liar is what is joined with, and validated
+    # the wrong GEOS as backend, validated against the other
     lies = program("lies", f"""#!/bin/bash
 args=()
 for a in "$@"; do

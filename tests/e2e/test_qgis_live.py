@@ -15,7 +15,7 @@ def plugins():
 
 
 def check_without_the_driver():
-    """Said before anything is written."""
+    """Without the driver an error is shown before a file is written."""
     if "-write_spec" not in run("--help").out:
         raise Skip("the command writes no .ogrjoin files")
     city(PICKUPS)
@@ -29,7 +29,7 @@ def check_without_the_driver():
 
 
 def check_live_layers():
-    """The file opens as a layer with the rows of the command."""
+    """The saved file opens as a layer with the rows of the command."""
     env = plugins()
     city(PICKUPS)
     p, lots, zones = "city/pickups.gpkg", "city/lots.gpkg", "city/zones.gpkg"
@@ -45,7 +45,7 @@ def check_live_layers():
          ["-op", "contains", "-agg", "count as n, mean(fare) as fare", zones, p]),
         ({"INPUT": p, "JOIN": lots, "OPERATION": 1, "MAX_DISTANCE": 60, "METHOD": 3},
          ["-op", "dwithin", "-max_distance", 60, "-pick", "nearest", p, lots]),
-        # parameters that the command's table gives, where the join takes them
+        # optional parameters of the command's table, if the join uses them
         ({"INPUT": p, "JOIN": lots, "MIN_DISTANCE": "5", "TIES": "all",
           "DISTANCE_TO": "boundary", "RELATE": "T********"},
          ["-op", "nearest", "-min_distance", 5, "-ties", "all", "-distance_to",
@@ -74,8 +74,8 @@ def check_live_layers():
 
 
 def check_live_layers_are_layers():
-    """As inputs of algorithms, QGIS's and ours, from a file or by name; shown as
-    the two layers are by then."""
+    """Live layers as inputs of algorithms, of QGIS and ours, from a file or by name; they
+    contain the current rows of their two layers."""
     env = plugins()
     city(PICKUPS)
     p, lots, zones = "city/pickups.gpkg", "city/lots.gpkg", "city/zones.gpkg"
@@ -110,7 +110,7 @@ def check_live_layers_are_layers():
 
 
 def check_what_cannot_be_live():
-    """Copies would be gone with QGIS."""
+    """Layers that QGIS copies for the join cannot be live: the copies are removed with QGIS."""
     city(PICKUPS)
     p, lots = "city/pickups.gpkg", "city/lots.gpkg"
     states = [
@@ -126,7 +126,7 @@ def check_what_cannot_be_live():
 
 
 def colours(path):
-    """The colours of a picture with more than a few pixels."""
+    """Returns the colours that more than a few pixels of a picture have."""
     picture = gdal.Open(path)
     bands = [picture.GetRasterBand(i).ReadRaster() for i in (1, 2, 3)]
     counts = {}
@@ -136,7 +136,7 @@ def colours(path):
 
 
 def check_maps():
-    """QGIS draws a JOIN layer by a joined attribute."""
+    """QGIS colours a JOIN layer by a joined attribute."""
     env = plugins()
     city(PICKUPS)
     script = os.path.join(HERE, "..", "..", "samples", "qgis_map.py")

@@ -1,7 +1,7 @@
-"""What README.md and the pages show runs: the commands of their tables, and each
-line of their shell blocks. A line that is not run has its reason in NOT_RUN, and
-is counted; any other line fails. tests/python/test_pages.py runs the examples in
-Python, tests/install the programs in C."""
+"""The shell commands in README.md and the pages run: those of tables, and each line of shell
+blocks. A line that is not run has its reason in NOT_RUN and is counted; any other line that fails
+is an error. tests/python/test_pages.py runs the examples in Python, tests/install the programs in
+C."""
 
 import glob
 import re
@@ -18,7 +18,7 @@ FIELDS = (("name", ogr.OFTString), ("fare", ogr.OFTReal), ("use_code", ogr.OFTIn
           ("seen", ogr.OFTDateTime), ("opened", ogr.OFTDateTime), ("closed", ogr.OFTDateTime),
           ("direction", ogr.OFTReal))
 
-# Sections of tables whose commands run on small layers. A page of None: all.
+# Sections with tables whose commands run on small layers; None: the whole page.
 TABLES = {
     "README.md": ["Ten joins"],
     "driver/docs/joins.md": ["By place", "By distance", "By text", "By vectors", "With any of them",
@@ -28,10 +28,10 @@ TABLES = {
     "driver/docs/coming_from.md": ["The command"],
 }
 
-# Which go on in the words around them.
+# Beginnings of commands that continue in the text around them.
 UNFINISHED = ("-join_max_distance_field", "-op dwithin", "-pick", "-agg", "-tokens words -measure overlap")
 
-# What begins a line of a shell block that is not run here, and why.
+# Beginnings of lines in shell blocks that are not run here, and the reasons.
 NOT_RUN = {
     r"(cmake|sudo|pip|cd|git) ": "builds or installs: tests/install, tests/wheel.sh",
     r"samples/demo.sh|tests/run.sh|\.ci/|tests/\w+\.sh|ctest|OGRJOIN_\w+=": "builds or tests: .ci/run, tests/samples",
@@ -49,7 +49,7 @@ def page(path):
 
 
 def sections(path, headings):
-    """Those sections of a page; None: the whole page."""
+    """Returns these sections of a page; None: the whole page."""
     if headings is None:
         return page(path)
     found = [s for s in re.split(r"^## ", page(path), flags=re.M) if s.split("\n", 1)[0] in headings]
@@ -79,7 +79,8 @@ def layers():
 
 
 def runs(words):
-    """As it stands; or, of options that go with a distance, of -op nearest."""
+    """Runs the words of a table as they are, or with -op nearest for options that need a
+    distance."""
     tried = []
     for more in ([], ["-op", "nearest"]):
         for name in ("out.gpkg", "near.ogrjoin"):
@@ -128,13 +129,13 @@ def check_tables():
 
 
 def blocks(path):
-    """The shell blocks of a page, without their indentation."""
+    """Returns the shell blocks of a page, without their indentation."""
     for indent, block in re.findall(r"^( *)```sh\n(.*?)^ *```", page(path), flags=re.M | re.S):
         yield re.sub(f"^{indent}", "", block, flags=re.M)
 
 
 def run_gdal(words):
-    """A command of GDAL's, which needs the driver; 0 where that is not built."""
+    """Runs a command of GDAL, which needs the plugin; returns 0 if the plugin is not built."""
     if not os.environ.get("OGRJOIN_PLUGIN"):
         return 0
     plugins = os.path.dirname(os.environ["OGRJOIN_PLUGIN"])
@@ -172,8 +173,8 @@ def check_blocks():
 
 
 def check_first_join():
-    """The block of README.md that makes the city, as it stands; the rows and the
-    line that README.md shows are what it gives."""
+    """Runs the block of README.md that makes the city; it must give the rows and the summary
+    line that README.md shows."""
     if not os.environ.get("MAKE_CITY"):
         raise Skip("make_city is not built")
     block = next(b for b in blocks("README.md") if "make_city" in b)
@@ -194,7 +195,7 @@ def check_first_join():
 
 
 def check_links():
-    """Files and headings that the pages name are there."""
+    """Files and headings to which the pages link exist."""
     n = 0
     for path in (*PAGES, "CHANGELOG.md"):
         for target in re.findall(r"\]\(([^)\s]+)\)", re.sub(r"```.*?```", "", page(path), flags=re.S)):
@@ -212,7 +213,7 @@ def check_links():
 
 
 def check_figures():
-    """The speeds of README.md stand in BENCHMARKS.md."""
+    """The times in README.md are in BENCHMARKS.md, too."""
     number = r"(?<![\w.])\d[\d,]*(?:\.\d+)?"
     shown = set(re.findall(number, sections("README.md", ["How fast"])))
     true(len(shown) > 10, f"figures were found: {shown}")
@@ -220,7 +221,7 @@ def check_figures():
 
 
 def check_sizes():
-    """README.md and its neighbours stay short and narrow."""
+    """Pages do not exceed their limits of lines and columns."""
     for path, most in (("README.md", 150), ("BENCHMARKS.md", 120), ("CONTRIBUTING.md", 120)):
         lines = page(path).splitlines()
         true(len(lines) <= most, f"{path} has {len(lines)} lines, {most} at most")

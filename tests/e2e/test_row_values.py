@@ -1,9 +1,9 @@
-"""What is in the rows: -pick, -overlap, nearest points, names, geometries. Answers
-are found again by asking GEOS about every pair."""
+"""Values of the rows: -pick, -overlap, nearest points, names, geometries. GEOS tests every pair to
+find the expected values."""
 
 from row_layers import *
 
-# --- one of a row's pairs -----------------------------------------------------
+# --- -pick ----------------------------------------------------------------------
 
 
 def picked(path):
@@ -11,7 +11,8 @@ def picked(path):
 
 
 def best(pairs, joins, score):
-    """The greatest score, of equal ones the first; None loses."""
+    """Returns the pair with the greatest score, of equal ones the first; None is the lowest
+    score."""
     answer = []
     for i, row in enumerate(pairs):
         found = None
@@ -124,7 +125,7 @@ def check_pick_nearest_of_what_does_not_meet():
     expected = best(pairs, zones, lambda i, j: -inputs[i][1].Distance(zones[j][1]))
     go("-op", "disjoint", "-pick", "nearest", "o.gpkg", "points.gpkg", "zones.gpkg")
     same(picked("o.gpkg"), expected)
-    # of those within a distance, the measure decides
+    # among the features within a distance, the nearest is picked
     go("-op", "dwithin", "-max_distance", 80, "-pick", "nearest", "d.gpkg", "points.gpkg", "zones.gpkg")
     go("-op", "nearest", "-max_distance", 80, "n.gpkg", "points.gpkg", "zones.gpkg")
     same(dump("d.gpkg"), dump("n.gpkg"))
@@ -155,7 +156,7 @@ def check_names():
        "points.gpkg", "zones.gpkg")
     same(Layer("p.gpkg").column("n"), [len(row) for row in pairs])
     same(list(Layer("p.gpkg").fields), ["id", "n", "name", "v", "big"])
-    # Without a measure there is no distance; with one there is.
+    # There is a distance column only if the join measures one.
     true("join_distance" not in Layer("c.gpkg").fields, "no distance")
     go("-op", "dwithin", "-max_distance", 10, "d.gpkg", "points.gpkg", "zones.gpkg")
     true("join_distance" in Layer("d.gpkg").fields, "a distance")
@@ -172,8 +173,8 @@ def check_names():
 
 
 def three_kinds():
-    """Points, lines and polygons: the name of the layer, its features, and the zones'
-    geometries by FID."""
+    """Returns, for points, lines and polygons: the name of the layer, its features, and the
+    zones' geometries by FID."""
     inputs_file()
     lines_file()
     zones_file("a.gpkg", n=25, seed=3)
@@ -184,7 +185,7 @@ def three_kinds():
 
 
 def check_overlap_values():
-    """All pairs, three kinds of input, against GEOS."""
+    """All pairs of three kinds of input, compared with GEOS."""
     for name, inputs, zones in three_kinds():
         go("-op", "intersects", "-how", "inner", "-overlap", "area,length,percent", "-geometry",
            "intersection", "-overwrite", "o.gpkg", f"{name}.gpkg", "zones.gpkg")
@@ -269,8 +270,8 @@ PLACES = ("along", "percent", "offset", "side", "piece", "course")
 
 
 def place_of(p, parts):
-    """A plain loop over the segments; the side is that of the segment, as the
-    lines have one or two segments and points beside them only."""
+    """Finds the place by a loop over the segments. The side is that of the nearest segment:
+    enough for lines of one or two segments and points beside them."""
     best, so_far, n = None, 0.0, 0
     for part in parts:
         for (ax, ay), (bx, by) in zip(part, part[1:]):
@@ -332,7 +333,7 @@ def check_places_on_lines():
     same([r[2] for r in Layer("q.gpkg").rows], expected)
     r = go("-op", "nearest", *PLACE, "-validate", "-overwrite", "o.gpkg", "p.gpkg", "l.gpkg")
     true("does not check columns" in r.err, str(r))
-    # What does not go with them.
+    # Joins and options that exclude these columns.
     fails("-op", "intersects", "-along_field", "a", "x.gpkg", "p.gpkg", "l.gpkg", op=False, says="nearest or dwithin")
     fails("-op", "nearest", "-along_field", "name", "x.gpkg", "p.gpkg", "l.gpkg", op=False, says="name")
     fails("-op", "nearest", "-distance", "hausdorff", "-along_field", "a", "x.gpkg", "p.gpkg", "l.gpkg", op=False,
@@ -342,7 +343,7 @@ def check_places_on_lines():
 
 
 def check_relations_of_pairs():
-    """Through GDAL's predicates; the matrices are those of -relate."""
+    """Compares the relation with GDAL's predicates, and the matrix with -relate."""
     inputs_file()
     zones_file("zones.gpkg")
     zones_file("other.gpkg", seed=11)
@@ -394,7 +395,7 @@ def check_geometry_of_the_join_feature():
     go("-op", "intersects", "-geometry", "join", "l.gpkg", "points.gpkg", "zones.gpkg")
     for fid, wkb, values in Layer("l.gpkg").rows:
         same(wkb is None, values["join_fid"] is None)
-    # Single parts are promoted, and only on demand.
+    # Single parts become multi-geometries only on request.
     make("s.gpkg", [("POLYGON Z ((0 0 1, 2e6 0 1, 2e6 2e6 1, 0 2e6 1, 0 0 1))", {"name": "a"})],
          kind=ogr.wkbPolygon25D)
     for words, kind in (((), ogr.wkbPolygon), (("-nlt", "PROMOTE_TO_MULTI"), ogr.wkbMultiPolygon)):
@@ -405,7 +406,8 @@ def check_geometry_of_the_join_feature():
 
 
 def check_intersections_of_one_kind():
-    """-nlt POLYGON, LINESTRING, POINT: only such parts; pairs without are no pairs."""
+    """-nlt POLYGON, LINESTRING, POINT: intersections keep only such parts; a pair without one
+    is dropped."""
     square = "POLYGON (({0} {1}, {2} {1}, {2} {3}, {0} {3}, {0} {1}))".format
     make("a.gpkg", [(square(0, 0, 10, 10), {"name": "meets"}), (square(20, 0, 30, 10), {"name": "touches"}),
                     (square(90, 90, 95, 95), {"name": "none"})])
@@ -426,7 +428,7 @@ def check_intersections_of_one_kind():
             same({s.GetGeometryName().replace("MULTI", "") for s in got.shapes()}, {shape[5:]}, name)
             if name.endswith(("gpkg", "fgb")):
                 same({s.GetGeometryName() for s in got.shapes()}, {shape}, name)
-        # what has no such pair is a row of the left join, and a leftover of either side
+        # a row without such a pair is an unmatched row of either side
         go("-op", "intersects", "-geometry", "intersection", "-nlt", kind, "-overwrite", "-how", "full", "f.gpkg",
            "a.gpkg", "b.gpkg")
         rows = [(row[2]["name"], row[2]["b"]) for row in Layer("f.gpkg").rows]
@@ -457,7 +459,8 @@ def check_intersections_as_shapefile():
 
 @once
 def check_intersections_that_geos_cannot_make():
-    """A bow tie: the row stays, its overlap is not known, and a line says so."""
+    """The intersection with a bow tie: the row stays, its overlap is NULL, and a warning counts
+    it."""
     make("a.gpkg", [("POLYGON ((0 0, 4 4, 4 0, 0 4, 0 0))", {"name": "bow"})])
     make("z.gpkg", [("POLYGON ((1 -1, 9 -1, 9 9, 1 9, 1 -1))", {"name": "box"}),
                     ("GEOMETRYCOLLECTION (POINT (1 1), POLYGON ((0 0, 3 0, 3 3, 0 0)))", {"name": "c"})])
@@ -471,7 +474,8 @@ def check_intersections_that_geos_cannot_make():
 
 @once
 def check_rows_without_a_pair_have_no_geometry_of_pairs():
-    """As driver/docs/joins.md has it: only -geometry input and join write their own."""
+    """Rows without a pair, as described in driver/docs/joins.md: only -geometry input and join
+    give them a geometry."""
     box = "POLYGON (({0} 0, {1} 0, {1} 9, {0} 9, {0} 0))"
     make("a.gpkg", [(box.format(0, 9), {"name": "a"}), (box.format(50, 59), {"name": "alone"})])
     make("z.gpkg", [(box.format(5, 14), {"name": "z"}), (box.format(90, 99), {"name": "far"})])
@@ -484,8 +488,8 @@ def check_rows_without_a_pair_have_no_geometry_of_pairs():
 
 @once
 def check_unknown_overlaps_are_counted():
-    """Overlaps of pairs and covered parts of rows are counted each on their own: one box
-    meets a bow tie and two others, and two bow ties a box."""
+    """Unknown overlaps are counted by pairs, unknown covered parts by rows: one box intersects
+    a bow tie and two other boxes, and two bow ties intersect one box."""
     bow = "POLYGON ((0 0, 10 10, 10 0, 0 10, 0 0))"
     box = "POLYGON (({0} {0}, {1} {0}, {1} {1}, {0} {1}, {0} {0}))"
     make("a.gpkg", [(box.format(0, 10), {"name": "box"}), (box.format(20, 30), {"name": "apart"}),

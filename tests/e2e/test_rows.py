@@ -1,9 +1,9 @@
-"""Which rows are written: -how, layers of what matches nothing, all of it on real
-layers and in place. Answers are found again by asking GEOS about every pair."""
+"""Which rows are written: -how, layers of unmatched features, on real layers and in place. GEOS
+tests every pair to find the expected rows."""
 
 from row_layers import *
 
-# --- who is kept ------------------------------------------------------------
+# --- -how -------------------------------------------------------------------
 
 FORMATS = {
     "gpkg": (),
@@ -44,11 +44,11 @@ def check_every_how():
             out = f"{how}.{format}"
             go("-op", "intersects", "-how", how, *words, out, "points.gpkg", "zones.gpkg")
             got = rows_of(out)
-            if format == "fgb":  # it drops rows without geometry
+            if format == "fgb":  # the format drops rows without geometry
                 lost = {zones[j][0] for j in range(len(zones)) if zones[j][1] is None}
                 expected = [e for e in expected if e[0] != 1000 and (e[0] is not None or e[1] not in lost)]
             same(got, expected, f"{how} {format}")
-    # The rows of both kinds are whole.
+    # The rows of both kinds are complete.
     for fid, wkb, values in Layer("full.gpkg").rows[len(left):]:
         zone = next(z for z in zones if z[0] == values["join_fid"])
         same([values[k] for k in ("name", "v", "big")], [zone[2][k] for k in ("name", "v", "big")])
@@ -74,7 +74,7 @@ def check_how_as_shapefile():
     n_left = sum(max(1, len(row)) for row in pairs)
     n_rest = len(b) - len({j for row in pairs for j in row})
     same(len(Layer("o.shp").rows), n_left + n_rest)
-    # With one geometry for all rows there is no clash.
+    # With -geometry join all rows have one geometry type.
     go("-op", "intersects", "-how", "full", "-geometry", "join", "j.shp", "points.gpkg", "zones.gpkg")
 
 
@@ -89,7 +89,7 @@ def check_nearest_right_and_full_keep_fids_apart():
     rest = [r[2]["join_fid"] for r in got[len(before):]]
     same(rest, [z[0] for z in Layer("zones.gpkg").rows if z[0] not in matched])
     same({r[2]["join_distance"] for r in got[len(before):]}, {None})
-    # A property called id would be taken for the FID by GDAL's GeoJSON reader.
+    # GDAL's GeoJSON reader would take a property id for the FID.
     zones_file("other.gpkg", seed=8)
     for out in ("o.sqlite", "o.geojson", "o.geojsonl", "o.csv"):
         go(*words, "-how", "full", out, "other.gpkg", "zones.gpkg")
@@ -115,7 +115,7 @@ def check_full_with_reprojection_filters_and_batches():
     same(dump("c.gpkg", "points"), dump("a.gpkg", "points"))
 
 
-# --- layers of what matches nothing ------------------------------------------
+# --- layers of unmatched features -------------------------------------------
 
 
 def unmatched_answer():
@@ -138,19 +138,19 @@ def check_unmatched_layers():
         same([r[2] for r in Layer(out, "lonely").rows], alone, out)
         same([r[2] for r in Layer(out, "empty_zones").rows], zones_alone, out)
         true(len(Layer(out, "points").rows) > 0, out)
-    # FIDs and geometries are those of the sides.
+    # Unmatched features keep their FIDs and geometries.
     got, before = Layer("o.gpkg", "empty_zones").rows, {r[0]: r for r in Layer("zones.gpkg").rows}
     same(got, [before[r[0]] for r in got])
-    # Any -how: what matches nothing is the same.
+    # -how does not change the layers of unmatched features.
     go("-op", "intersects", "-how", "full", *both, "f.gpkg", "points.gpkg", "zones.gpkg")
     for layer in ("lonely", "empty_zones"):
         same(dump("f.gpkg", layer), dump("o.gpkg", layer))
-    # Only one of the two, and with -pick.
+    # Only one of the two layers, and with -pick.
     go("-op", "intersects", "-pick", "first", "-unmatched_join_layer", "e",
        "p.gpkg", "points.gpkg", "zones.gpkg")
     same(sorted(Layer("p.gpkg").layers), ["e", "points"])
     same([r[2] for r in Layer("p.gpkg", "e").rows], zones_alone)
-    # With -agg the fields of the join layer are not those of the output.
+    # with -agg the join fields are not in the main output
     for more in ((), ("-agg", "mean(v)"), ("-memory", "1M"), ("-threads", "1", "-batch", "3")):
         words = more if "-agg" in more else ("-agg", "count, sum(v)", *more)
         go("-op", "intersects", *words, "-unmatched_join_layer", "e",
@@ -172,7 +172,7 @@ def check_unmatched_layers_as_files():
         fails(*words, op=False, says="overwrite")
         succeeds("-overwrite", *words)
         same(len(Layer(f"lonely.{end}").rows), len(alone))
-        # A file in the way of the second layer only.
+        # an existing file only under the name of the second layer
         os.remove(f"o.{end}")
         fails(*words, op=False, says=["lonely", "overwrite"])
 
@@ -247,7 +247,7 @@ def check_real_layers():
                 if shape.Intersects(other):
                     found.append((area_of(shape.Intersection(other)), fid))
                     used.add(fid)
-            except RuntimeError:  # GEOS cannot say
+            except RuntimeError:  # GEOS cannot decide the pair
                 is_known = False
         if not is_known:
             continue
@@ -286,7 +286,7 @@ def check_nothing_is_left_behind():
     inputs_file()
     zones_file()
     make("mixed.gpkg", [("POINT (980001 200001)", {"name": "a"})])
-    # A format that cannot hold the fields, found out after the join side is read.
+    # a format that cannot store the fields, which is noticed after the join side was read
     rows = [("POLYGON ((0 0, 2e6 0, 2e6 2e6, 0 0))", {"l": ["a", "b"]})]
     make("lists.geojson", rows, (("l", ogr.OFTStringList),), srs=None)
     for words in (

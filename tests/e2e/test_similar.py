@@ -1,5 +1,5 @@
-"""Joins by similar texts, alone and as a condition of other joins, against
-every pair asked one by one, and on real layers."""
+"""Joins by similar texts, alone and as a condition of other joins, compared with a plain test of
+every pair, and on real layers."""
 
 import itertools
 import unicodedata
@@ -13,7 +13,7 @@ WORDS = "café old mill house park inn north star royal garden cafe müller muel
 STREETS = ("Elm St", "Elm Street", "Main St", "2nd Ave", "Broadway", None)
 
 
-# --- the plain way ---------------------------------------------------------------
+# --- the plain reference ---------------------------------------------------------
 
 
 def folded(text):
@@ -38,7 +38,7 @@ MEASURES = {
 
 
 def similarity(a, b, tokens=trigrams, measure="jaccard"):
-    """None where one has no tokens, or they have none in common."""
+    """Returns the similarity; None if one text has no tokens, or there are none in common."""
     a, b = tokens(a), tokens(b)
     o = len(a & b)
     return MEASURES[measure](o, len(a), len(b)) if o else None
@@ -75,7 +75,7 @@ def layer(path, rows, srs=CRS):
 
 
 class Two:
-    """An input layer, a join layer, and their rows."""
+    """An input layer and a join layer, with their rows."""
 
     def __init__(self, extension=".gpkg", n=70, join=None):
         self.a_rows, self.b_rows = places(1, n), places(2, n)
@@ -93,7 +93,7 @@ def near_by(x, y, d):
 
 
 def ids_of(path, layer_name=None, column="join_id"):
-    """Pairs of ids; each once."""
+    """Returns the pairs of ids of the output; no pair may occur twice."""
     found = [(values["id"], values[column]) for _, _, values in Layer(path, layer_name).rows]
     true(len(found) == len(set(found)), "no pair comes twice")
     return {(int(x), int(y)) for x, y in found if y is not None}
@@ -124,7 +124,7 @@ def check_within_a_distance():
 
 
 def check_values():
-    """Columns of several conditions, of pairs with and without a match."""
+    """Similarity columns for several conditions, in rows with and without a pair."""
     two = Two()
     succeeds("-op", "dwithin", "-max_distance", 12, "-similar", "name=name:0.2", "-similar",
              "name+street=street+name", "-min_similarity", "1/4", "-measure", "dice", "-tokens",
@@ -157,7 +157,7 @@ def check_values():
 
 
 def check_any_join():
-    """nearest among those that are similar, predicates, and what goes with them."""
+    """nearest among similar features, predicates, and further options."""
     two = Two()
     ok = two.pairs(lambda x, y: names(x, y, "0.4"))
     shapes = [[ogr.CreateGeometryFromWkt(row[0]) for row in rows] for rows in (two.a_rows, two.b_rows)]
@@ -172,7 +172,7 @@ def check_any_join():
     for op in ("intersects", "equals", "bbox"):
         succeeds("-op", op, "-similar", "name:0.4", "-overwrite", "o.gpkg", two.a, two.b)
         same(ids_of("o.gpkg"), wanted, op)
-    # Of each row the most similar one.
+    # -pick most_similar: the most similar feature of each row.
     best = {}
     for i, j in sorted(two.pairs(lambda x, y: near_by(x, y, 9) and names(x, y, "0.2"))):
         found = similarity(two.a_rows[i][1]["name"], two.b_rows[j][1]["name"])
@@ -183,8 +183,8 @@ def check_any_join():
     same(ids_of("o.gpkg"), {(i, j) for i, (_, j) in best.items()}, "-pick most_similar")
 
 
-def check_around_it():
-    """-how, rows without a match, -agg both ways, self joins, -on, -exclude."""
+def check_rows_aggregates_and_exclusions():
+    """-how, unmatched rows, -agg with either side streaming, self joins, -on, -exclude."""
     two = Two()
     base = ("-op", "dwithin", "-max_distance", 9, "-similar", "name:0.4")
     wanted = two.pairs(lambda x, y: near_by(x, y, 9) and names(x, y, "0.4"))
@@ -233,7 +233,7 @@ def check_around_it():
 
 
 def check_rules():
-    """Folding, word maps, values that are no texts, names in quotes."""
+    """Folding, word maps, values that are not texts, names in quotes."""
     fields = (("id", ogr.OFTInteger), ("a:b", ogr.OFTString), ("n", ogr.OFTReal), ("d", ogr.OFTDate))
     rows_ = [("POINT (0 0)", {"id": 0, "a:b": "Café Müller", "n": 12.5, "d": "2026/01/31"}),
              ("POINT (0 0)", {"id": 1, "a:b": "CAFE MULLER", "n": 12, "d": "2026/02/01"}),
@@ -267,7 +267,8 @@ def check_rules():
 
 
 def most_similar(two, least):
-    """Of each input row its pairs, as (similarity, id), best first, then by id."""
+    """Returns, for each input row, its pairs as (similarity, id), the most similar first, then
+    by id."""
     found = {}
     for x, y in itertools.product(two.a_rows, two.b_rows):
         value = similarity(x[1]["name"], y[1]["name"])
@@ -277,7 +278,7 @@ def most_similar(two, least):
 
 
 def check_alone():
-    """Every pair, downwards; the k best, and what ties with them."""
+    """All pairs in descending order of similarity; the k best, with and without ties."""
     for extension, join_extension, out in ((".gpkg", ".fgb", "o.gpkg"), (".fgb", ".csv", "o.fgb"),
                                            (".csv", ".gpkg", "o.csv"), (".csv", ".csv", "t.gpkg")):
         two = Two(extension, join=join_extension)
@@ -355,7 +356,7 @@ def check_around_texts_alone():
 
 
 def check_most_similar_within_a_distance():
-    """The most similar of those that are near."""
+    """The most similar among the features within a distance."""
     two = Two()
     best = {i: [(v, j) for v, j in list_ if near_by(two.a_rows[i], two.b_rows[j], 9)]
             for i, list_ in most_similar(two, "0.2").items()}
@@ -381,7 +382,7 @@ def check_most_similar_within_a_distance():
     fails(*base, "-validate", "lists", "o.gpkg", two.a, two.b, says="lists", op=False)
 
 
-# --- wrong words -----------------------------------------------------------------
+# --- invalid options -------------------------------------------------------------
 
 
 def check_wrong_words():

@@ -1,6 +1,6 @@
-"""One join, one state of each side: a GeoPackage that another program writes to gives
-rows of one transaction, by whatever way it is read and however often; other files
-that change between two readings are an error. OGRJOIN_TEST_LONG=1: 50 joins each."""
+"""A join reads one state of each side: from a GeoPackage that another program changes it gets the
+rows of one transaction, however and however often it reads. Other files that change between two
+readings are an error. OGRJOIN_TEST_LONG=1: 50 joins each."""
 
 import collections
 import contextlib
@@ -15,7 +15,7 @@ N_ROWS = 40000 if IS_LONG else 20000
 
 
 def edited_file(path="edited.gpkg", mode="wal", n=N_ROWS):
-    """Points whose column v is the number of the transaction that wrote it last."""
+    """Makes points whose column v is the number of the last transaction that wrote them."""
     with contextlib.suppress(FileNotFoundError):
         for end in ("", "-wal", "-shm"):
             os.remove(path + end)
@@ -30,8 +30,8 @@ def edited_file(path="edited.gpkg", mode="wal", n=N_ROWS):
 
 
 def write_on(path, is_running, is_over, n_commits, keeps_log):
-    """Transaction after transaction, each over all rows or some far apart; the log is
-    kept, or emptied often."""
+    """Commits one transaction after another, each over all rows or over some that are far
+    apart. keeps_log: the WAL is kept; otherwise it is emptied often."""
     database = sqlite3.connect(path, timeout=60, isolation_level=None)
     database.execute("PRAGMA synchronous = off")
     if keeps_log:
@@ -48,7 +48,7 @@ def write_on(path, is_running, is_over, n_commits, keeps_log):
 
 @contextlib.contextmanager
 def writer(path, keeps_log):
-    """Another program that edits the file."""
+    """Runs another program that edits the file during a with block."""
     context = multiprocessing.get_context("fork")
     flags = [context.Value("i", 0) for _ in range(3)]
     process = context.Process(target=write_on, args=(path, *flags, keeps_log))
@@ -87,7 +87,7 @@ def by_dataset(words, column):
     return found, ""
 
 
-# Words before the two names, which side is edited.
+# (options, number of the side that is edited)
 JOINS = ((("-op", "within", "-how", "left"), 0),
          (("-op", "intersects", "-how", "full"), 1),
          (("-op", "intersects", "-how", "full"), 0))
@@ -118,7 +118,7 @@ def check_rows_are_of_one_transaction():
 
 
 def check_an_edited_file_with_rollback_journal():
-    """Writers wait for joins, and joins for writers."""
+    """With a rollback journal writers and joins wait for each other."""
     make("box.fgb", [("POLYGON ((979999 199999, 980100 199999, 980100 200030, "
                       "979999 200030, 979999 199999))", {"name": "box"})])
     edited_file(mode="delete", n=2000)
@@ -137,8 +137,8 @@ def check_an_edited_file_with_rollback_journal():
 
 
 def check_wrong_counts_of_rows():
-    """The count that a file keeps of its rows is wrong, its FIDs begin with 1 and end
-    with the count."""
+    """The file stores a wrong number of rows, although its FIDs begin with 1 and end with this
+    number."""
     names = [f"p{i}" for i in range(60)]
     make("zones.fgb", [("POLYGON ((0 0, 100 0, 100 1, 0 1, 0 0))", {"name": "z"})])
     for count, gone in ((60, (7,)), (60, (2, 59)), (61, ()), (3, ()), (59, (60,)), (58, (3,))):
@@ -159,7 +159,7 @@ def check_wrong_counts_of_rows():
 
 
 def check_files_that_only_can_be_read():
-    """A folder without leave to write, with a file in WAL mode, also with a log."""
+    """A read-only folder with a file in WAL mode, also with a WAL that is not empty."""
     words = as_another_user()
     os.mkdir("locked")
     make("box.fgb", [("POLYGON ((979999 199999, 980100 199999, 980100 200030, "
@@ -183,7 +183,8 @@ def check_files_that_only_can_be_read():
 
 
 def as_another_user():
-    """Words before the command, so that permissions hold; root has them all."""
+    """Returns the words before the command that run it as another user, for whom permissions
+    hold; root may read everything."""
     if os.getuid() != 0:
         return []
     if not shutil.which("setpriv"):
@@ -198,8 +199,8 @@ def as_another_user():
 
 
 def check_files_that_change_between_two_readings():
-    """The second reading of a file that was written anew is an error: of the join layer
-    for rows that match nothing, of the input for -one_to_one and -agg."""
+    """A file that was rewritten before it is read a second time is an error: the join layer for
+    unmatched features, the input for -one_to_one and -agg."""
     squares = [(f"POLYGON (({i} 0, {i + 1} 0, {i + 1} 1, {i} 1, {i} 0))", {"name": f"z{i}"})
                for i in range(40)]
     points = [(f"POINT ({i % 40 + 0.5} 0.5)", {"name": f"p{i}"}) for i in range(40000)]
@@ -211,7 +212,7 @@ def check_files_that_change_between_two_readings():
         time.sleep(0.1)
         process = start(*options, "-q", "-f", "CSV", "-batch", 100, "/dev/stdout",
                         "points.fgb", "zones.csv")
-        process.stdout.read(1)  # rows are written, and will fill the pipe
+        process.stdout.read(1)  # rows are written, and the pipe is full soon
         with open(changed, "a", encoding="utf-8") as file:
             file.write("\n")
         r = finish(process)

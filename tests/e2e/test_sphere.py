@@ -1,4 +1,5 @@
-"""-metric sphere: proof, nearest points, bearings, what is nowhere on it."""
+"""-metric sphere: -validate, nearest points, bearings, and coordinates that are not on the sphere.
+"""
 
 from e2e import *
 
@@ -6,7 +7,7 @@ RADIUS = 6371008.7714
 
 
 def apart(p, q):
-    """Metres, by haversines."""
+    """Returns the metres between two places by the haversine formula."""
     (a, b), (c, d) = [[math.radians(v) for v in place] for place in (p, q)]
     h = math.sin((d - b) / 2) ** 2 + math.cos(b) * math.cos(d) * math.sin((c - a) / 2) ** 2
     return 2 * RADIUS * math.asin(min(1.0, math.sqrt(h)))
@@ -29,7 +30,7 @@ def places(path, n, seed, fields=(("id", ogr.OFTInteger),), more=()):
 
 
 def shapes(path, n=60, seed=8):
-    """Triangles and paths, some across the antimeridian and near the poles."""
+    """Makes triangles and paths, some across the antimeridian and near the poles."""
     r = random.Random(seed)
     rows = []
     for i in range(n):
@@ -52,7 +53,7 @@ def check_validate():
             r = succeeds(*words, "-metric", "sphere", "-validate", "-overwrite", "o.gpkg", "a.gpkg", b)
             true("validated: cpu against sphere" in r.err and "no difference" in r.err, f"{r}")
             true("in GEOS" not in r.err, f"{r}")
-    # The reference in the plane cannot, and says what can.
+    # The planar reference is refused, and the message names the right one.
     fails("-op", "nearest", "-metric", "sphere", "-validate", "geos", "x.gpkg", "a.gpkg", "b.gpkg",
           op=False, says=["-validate sphere"])
     fails("-op", "nearest", "-max_distance", "1deg", "-validate", "sphere", "x.gpkg", "a.gpkg", "b.gpkg",
@@ -70,7 +71,7 @@ def check_the_reference_runs_alone():
 
 
 def check_not_against_itself():
-    """A comparison with itself proves nothing."""
+    """A backend that is validated by itself proves nothing."""
     places("a.gpkg", 50, 1)
     places("b.gpkg", 50, 2, (("jid", ogr.OFTInteger),))
     r = run("-op", "nearest", "-metric", "sphere", "-backend", "sphere", "-validate", "sphere", "o.gpkg", "a.gpkg", "b.gpkg")
@@ -104,7 +105,8 @@ def check_points_and_bearings():
         same(point.GetPoint_2D(0), b[v["jid"]])
         turn = (v["join_bearing"] - course(a[v["id"]], b[v["jid"]]) + 180) % 360 - 180
         near(turn, 0, 1e-9, "bearing")
-    # Lines and areas: the point is as far as the join says, in that direction.
+    # Lines and polygons: the nearest point is at the distance and in the direction that the join
+    # gives.
     shapes("c.gpkg")
     run(*words, "-geometry", "nearest_point", "q.gpkg", "a.gpkg", "c.gpkg")
     n_inside = 0
@@ -117,7 +119,7 @@ def check_points_and_bearings():
             same(v["join_bearing"], None)
         elif abs(a[v["id"]][1]) < 90:
             near((v["join_bearing"] - course(a[v["id"]], place) + 180) % 360 - 180, 0, 1e-6, "bearing")
-    # and in tiles, with all of it, the same
+    # the rows are unchanged with the join side in tiles
     places("d.gpkg", 20000, 5, (("jid", ogr.OFTInteger),))
     run(*words, "-k", 2, "whole.gpkg", "a.gpkg", "d.gpkg")
     r = run(*words, "-k", 2, "-memory", "500K", "tiled.gpkg", "a.gpkg", "d.gpkg")
@@ -134,7 +136,7 @@ def check_latitudes_beyond_the_poles():
     true("join layer 'b': 1 skipped (1 with a latitude beyond 90)" in r.err, f"{r}")
     same(summary("s.json")["input"]["skipped"]["beyond_poles"], 2)
     same(summary("s.json")["join"]["skipped"]["beyond_poles"], 1)
-    # In the plane they are numbers as any other.
+    # In the plane, latitudes beyond 90 are ordinary numbers.
     r = run("-op", "nearest", "-max_distance", "500deg", "-overwrite", "o.gpkg", "a.gpkg", "b.gpkg")
     true("skipped" not in r.err, f"{r}")
 

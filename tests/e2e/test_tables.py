@@ -1,5 +1,5 @@
 """Joins by equal fields alone (-op attributes): tables with and without geometry,
-against every pair asked one by one."""
+compared with a plain test of every pair."""
 
 from e2e import *
 
@@ -24,7 +24,7 @@ def made(extension, n=40):
         lco = ["SPATIAL_INDEX=NO"] if extension == ".fgb" else []
         sides += [make(name + extension, rows_, FIELDS,
                        CRS if has_shapes else None, ogr.wkbPoint if has_shapes else ogr.wkbNone, lco=lco), rows_]
-        if not has_shapes:  # it is read with empty texts in place of NULL
+        if not has_shapes:  # a CSV has empty texts in place of NULL
             sides[-1] = [(None, {f: "" if v is None else v for f, v in row[1].items()}) for row in rows_]
     return sides
 
@@ -34,7 +34,7 @@ def are_equal(x, y, fields):
 
 
 def wanted_pairs(a_rows, b_rows, fields):
-    """(id, join_id) in the order of the output."""
+    """Returns (id, join_id) in the order of the output."""
     return [(x[1]["id"], y[1]["id"]) for x in a_rows for y in b_rows if are_equal(x, y, fields)]
 
 
@@ -43,7 +43,8 @@ def pairs_in(path):
 
 
 def check_every_pair():
-    """Texts, numbers, a number with a text, several fields; any threads and batches."""
+    """Joins on texts, numbers, a number with a text, and several fields; with any threads and
+    batches."""
     for extension in (".gpkg", ".fgb", ".csv"):
         a, a_rows, b, b_rows = made(extension)
         for on, fields in (("key", [("key", "key")]), ("code", [("code", "code")]), ("code=key", [("code", "key")]),
@@ -58,7 +59,7 @@ def check_every_pair():
 
 
 def check_a_table_gives_its_columns():
-    """The usual use: shapes with a table of numbers, which has no geometry."""
+    """The typical use: shapes get the columns of a table without geometry."""
     _, _, b, b_rows = made(".csv")
     a, a_rows, _, _ = made(".gpkg")
     succeeds("-op", "attributes", "-on", "key", "-agg", "count, sum(v)", "-joo", "AUTODETECT_TYPE=YES", "-overwrite",
@@ -75,7 +76,7 @@ def check_a_table_gives_its_columns():
 
 
 def check_with_conditions():
-    """Each other condition of a pair; a layer with itself."""
+    """Each other condition on pairs; a layer with itself."""
     a, a_rows, b, b_rows = made(".gpkg")
     base = ("-op", "attributes", "-on", "key", "-how", "inner", "-overwrite")
     wanted = wanted_pairs(a_rows, b_rows, [("key", "key")])

@@ -17,13 +17,14 @@ def moment(r):
 
 
 def written(at, hours=0):
-    """As OGR reads it, in the zone of so many hours."""
+    """Returns the time as text in the form that OGR reads, in the zone `hours` east of UTC."""
     at += dt.timedelta(hours=hours)
     return at.strftime("%Y/%m/%d %H:%M:%S") + (f"{hours:+03d}" if hours else "+00")
 
 
 def timed_file(path, n, seed, spread=60):
-    """Of FlatGeobuf with zones, which GeoPackage does not have."""
+    """Makes a layer with times. In FlatGeobuf they have time zones, which GeoPackage does not
+    store."""
     r, zones = random.Random(seed), 4 if path.endswith("fgb") else 1
     rows = []
     for i in range(n):
@@ -42,7 +43,7 @@ def timed_file(path, n, seed, spread=60):
 
 
 def in_utc(text):
-    """Minutes of a datetime as OGR writes it."""
+    """Returns a datetime, as OGR writes it, in minutes."""
     if text is None:
         return None
     date, zone = text[:19], text[19:]
@@ -52,7 +53,7 @@ def in_utc(text):
 
 
 def of_text(path, field):
-    """A field of all features as OGR writes it."""
+    """Returns a field of all features as OGR writes it."""
     dataset = ogr.Open(path)
     return [f.GetFieldAsString(field) if f.IsFieldSetAndNotNull(field) else None for f in dataset.GetLayer(0)]
 
@@ -62,7 +63,7 @@ def found(path):
 
 
 def columns(path):
-    """Minutes or numbers of each field, by its name."""
+    """Returns the values of each field by its name, times in minutes."""
     day = [None if t is None else in_utc(t[:10] + " 00:00:00") for t in of_text(path, "day")]
     clock = [None if t is None else int(t[:2]) * 60 + int(t[3:5]) for t in of_text(path, "clock")]
     plain = {name: [r[2][name] for r in Layer(path).rows] for name in ("whole", "real")}
@@ -138,7 +139,7 @@ def check_spans():
 
 @once
 def check_both_sides_of_a_sum():
-    """-agg streams the join layer past the input: sides are exchanged."""
+    """-agg streams the join layer past the input, so the engine has the sides exchanged."""
     timed_file("a.gpkg", 40, 5)
     timed_file("b.gpkg", 50, 6)
     squares = [(f"POLYGON ((980000 {y}, 980060 {y}, 980060 {y + 30}, 980000 {y + 30}, 980000 {y}))", r[2])
@@ -161,7 +162,7 @@ def found_by_window(word, path):
 
 
 @once
-def check_words_about_it():
+def check_invalid_options():
     timed_file("a.gpkg", 9, 7)
     timed_file("b.gpkg", 9, 8)
     r = go("-op", "nearest", "-within_time", "at:1h", "-explain", "o.gpkg", "a.gpkg", "b.gpkg")

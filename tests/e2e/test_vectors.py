@@ -1,5 +1,5 @@
-"""Joins by vectors, alone and as a condition of other joins, against every pair
-asked one by one; fields, lists, and texts of lists."""
+"""Joins by vectors, alone and as a condition of other joins, compared with a plain test of every
+pair; vectors from fields, lists, and lists in texts."""
 
 import itertools
 from fractions import Fraction
@@ -12,7 +12,8 @@ NORMS = ("l2", "l1", "linf", "cosine")
 
 
 def difference(norm, a, b):
-    """In the order of dimensions, as the manual says; None where one is no vector."""
+    """Returns the difference, summed in the order of dimensions, as the manual defines it; None
+    if a vector is missing."""
     if a is None or b is None or len(a) != len(b):
         return None
     if norm == "cosine":
@@ -23,7 +24,7 @@ def difference(norm, a, b):
             return None
         j = next(i for i, x in enumerate(a) if x)
         if dot > 0 and all(Fraction(x) * Fraction(b[j]) == Fraction(a[j]) * Fraction(y) for x, y in zip(a, b)):
-            return 0.0  # one is a multiple of the other
+            return 0.0  # one vector is a multiple of the other
         return max(0.0, 1.0 - dot / (math.sqrt(aa) * math.sqrt(bb)))
     total = 0.0
     for d in (abs(x - y) for x, y in zip(a, b)):
@@ -54,7 +55,7 @@ def made(extension, n=60):
 
 
 def wanted_pairs(norm, limit, a_rows, b_rows, weight=1.0, k=None, ties=False):
-    """(id, join_id, difference, rank), in the order of the output."""
+    """Returns (id, join_id, difference, rank) in the order of the output."""
     found = []
     for x in a_rows:
         row = []
@@ -76,7 +77,7 @@ def rows_of(path, digits=17):
 
 
 def check_alone():
-    """All pairs within a difference, upwards; the k least different, and what ties."""
+    """All pairs within a difference, ascending; the k least different, with and without ties."""
     for extension, out in ((".gpkg", "o.gpkg"), (".fgb", "o.fgb"), (".csv", "t.gpkg")):
         a, a_rows, b, b_rows = made(extension)
         lco = ["-lco", "SPATIAL_INDEX=NO"] if out == "o.fgb" else []
@@ -105,10 +106,10 @@ def check_alone():
 
 
 def check_alone_within_a_distance():
-    """The least different of the places near by."""
+    """The least different among the features within a distance."""
     a, a_rows, b, b_rows = made(".gpkg")
     place = {id(r): tuple(map(int, r[0][7:-1].split())) for r in (*a_rows, *b_rows)}
-    # Distances that are greater than all differences, and less than many.
+    # maximum distances greater than all differences, and smaller than many of them
     for most, n_least in ((5, 60), (1.5, 15)):
         expected = []
         for x in a_rows:
@@ -122,7 +123,8 @@ def check_alone_within_a_distance():
 
 
 def check_beside_other_joins():
-    """A condition of nearest, dwithin and predicates, with texts, and one to one."""
+    """A condition on vectors in nearest, dwithin and predicates, with texts, and with
+    -one_to_one."""
     a, a_rows, b, b_rows = made(".gpkg")
     shapes = [[ogr.CreateGeometryFromWkt(row[0]) for row in rows_] for rows_ in (a_rows, b_rows)]
     near_ = {(i, j): d for i, j, d, _ in wanted_pairs("l1", 1.5, a_rows, b_rows)}
@@ -147,7 +149,7 @@ def check_beside_other_joins():
         nearest |= {(i, j) for _, j in order[:2]}
     succeeds("-op", "nearest", "-k", 2, *base, "o.gpkg", a, b)
     same({(i, j) for i, j, _ in rows_of("o.gpkg")}, nearest, "the two nearest")
-    # Greedy, by difference and then by distance.
+    # the greedy choice, by difference and then by distance
     for words, key in ((("-op", "dwithin", "-max_distance", 9), lambda i, j: (near_[i, j], apart(i, j), i, j)),
                        ((), lambda i, j: (near_[i, j], i, j))):
         free, left, right = set(), set(), set()
@@ -167,7 +169,7 @@ def check_beside_other_joins():
 
 
 def check_lists():
-    """Lists of numbers, and texts as GeoPackage keeps them; rows that are no vectors."""
+    """Lists of numbers, lists in texts as GeoPackage stores them, and rows that have no vector."""
     lists = [[1, 2, 3], [1, 2, 4], [1, 2], None, [], [0, 0, 0], [1, 2, 5.5]]
     features = [{"type": "Feature", "geometry": None, "properties": {"id": i, "emb": v}} for i, v in enumerate(lists)]
     with open("a.geojson", "w", encoding="utf-8") as file:
@@ -194,13 +196,15 @@ def check_lists():
 
 
 def check_vectors_of_one_direction():
-    """Their cosine difference is 0, not what rounding makes of it, and a greatest difference of 0 keeps them."""
+    """Vectors that are multiples of each other have the cosine difference 0, without rounding,
+    so a maximum difference of 0 keeps their pair."""
     lists = [[1, 1, 1], [2, 2, 2], [1, 0, -1], [0.1, 0.2, 0.3], [7, 7, 7], [1, 2, 3]]
     for name in ("a.csv", "b.csv"):
         with open(name, "w", encoding="utf-8") as file:
             file.write("id,emb\n" + "".join(f'{i},"{json.dumps(v)}"\n' for i, v in enumerate(lists)))
     wanted = sorted((i, j) for group in ((0, 1, 4), (2,), (3,), (5,)) for i in group for j in group)
-    # 0.1, 0.2, 0.3 are not 1, 2, 3 by a number; what is left of their difference may round to 0
+    # 0.1, 0.2, 0.3 is no exact multiple of 1, 2, 3 in doubles, but their rounded difference may be
+    # 0
     for how in ((), ("-backend", "lists"), ("-validate", "lists")):
         r = succeeds("-vector", "emb", "-norm", "cosine", "-max_difference", 0, "-how", "inner", "-overwrite", *how,
                      "o.gpkg", "a.csv", "b.csv")

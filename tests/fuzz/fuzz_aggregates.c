@@ -44,7 +44,7 @@ static oj_status find_field(void *user, const char *name, int *column,
     return oj_fail(err, OJ_ERR_ARG, "no such field");
 }
 
-/* Of the 3 nearest. */
+/* Binds the aggregates for a join with the 3 nearest features. */
 static oj_status bind_to_fields(struct oj_aggregate_words *words,
                                 struct oj_error *err)
 {

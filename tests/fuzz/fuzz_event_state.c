@@ -131,7 +131,7 @@ static size_t make_state(uint8_t *to)
             features[key.n++] = f;
         }
         key.n = is_nearest && key.n > 1 ? 1 : key.n;
-        (void)!oj_events_add_key(events, &key, NULL); /* it may come twice */
+        (void)!oj_events_add_key(events, &key, NULL); /* the key may repeat */
     }
     bytes = write_state(events, &n);
     require(n + 8 < MAX_BYTES, "a state that is too large");

@@ -81,7 +81,7 @@ int main(int argc, char **argv)
         memcpy(text, chosen, size);
         for (int m = pick(4); m > 0; m--)
             size = mutate(text, size, sizeof text, values, sizeof values);
-        exact = malloc(size); /* so that a sanitizer sees its end */
+        exact = malloc(size); /* exactly, so that overreads are reported */
         if (exact == NULL)
             return 1;
         memcpy(exact, text, size);

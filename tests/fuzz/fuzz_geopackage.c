@@ -29,7 +29,7 @@ enum
 {
     N_FIELDS = 9,
     N_KINDS = 24,
-    HEAD_BYTES = 100 /* of the file */
+    HEAD_BYTES = 100 /* bytes of the file's header */
 };
 
 #define FORMATS "lgUiZFFiU"
@@ -366,8 +366,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 struct pages
 {
     GByte *bytes;
-    size_t n, size; /* of all, of one */
-    int n_before;   /* the table's */
+    size_t n, size; /* bytes of the file; bytes of a page */
+    int n_before;   /* number of pages before those of the table */
 };
 
 static GByte *page_of(const struct pages *of, int number)

@@ -128,8 +128,8 @@ static oj_status rebuild(struct oj_gpu_index *index, double seconds[2],
     return watch.stop(place->device.stream, &seconds[1], err);
 }
 
-/* Measures ask(of, &work, &points) for points on the device. of: index of the
- * family. Waits for its end, also after an error. */
+/* Measures ask(of, &work, &points) for points on the device; of: index of the
+ * kernel family. Waits until the device has finished, also after an error. */
 template <typename Ask>
 static oj_status measure(struct oj_gpu_index *index,
                          const struct oj_gpu_points *points, double *seconds,
@@ -189,7 +189,7 @@ static oj_status pairs(struct oj_gpu_index *index,
     return status;
 }
 
-/* Makes copies of the words, sums them and frees them, as for a batch; pure
+/* Sums into copies of the words, as a batch does, and frees the copies; plain
  * counts are added in place. */
 static oj_status sum(struct oj_gpu_index *index,
                      const struct oj_gpu_points *points,

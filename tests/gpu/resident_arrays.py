@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Points as arrays of CuPy or PyTorch on a GPU, and the lots of nycgen: the time
-of a join by the device's clock, what crosses the bus meanwhile (counted by
-CUPTI), and the counts and sums of tests/bench/nycgen.h.
+"""Joins points in arrays of CuPy or PyTorch on a GPU with the lots of nycgen: prints the
+time of a join by the device's clock and the bytes copied meanwhile (counted by CUPTI),
+and checks the counts and sums of tests/bench/nycgen.h.
 
     resident_arrays.py [N [OJ_BENCH]]     PYTHONPATH: folder of ogrjoin
 
-N: points (170,000,000). OJ_BENCH: that program of a build with tests, whose own
-resident times are printed beside.
+N: points (170,000,000). OJ_BENCH: the program oj_bench of a build with tests; its times
+of resident points are printed, too.
 """
 
 import ctypes
@@ -93,7 +93,7 @@ def make_points(city, n):
 
 
 def make_index(city):
-    """Of lots as arrays: neither shapely nor pyarrow need be there."""
+    """Makes an index of the lots from arrays, without shapely and pyarrow."""
     city.make.restype = ctypes.c_int64
     n = city.make(ctypes.c_int64(N_LOTS))
     offset, x, y = np.empty(N_LOTS + 1, np.int64), np.empty(n), np.empty(n)
@@ -107,7 +107,7 @@ def make_index(city):
 
 
 class Bus:
-    """Bytes by direction of all copies of the process: 1 to, 2 from a device."""
+    """Counts the bytes of all copies of the process by direction: 1 to, 2 from a device."""
 
     def __init__(self):
         places = ["/usr/local/cuda*/extras/CUPTI/lib64/libcupti.so*"]
@@ -160,7 +160,7 @@ class Bus:
             self.cupti = None
 
     def read(self):
-        """{direction: bytes} since the last time, or None."""
+        """Returns {direction: bytes} since the last call; None without CUPTI."""
         if self.cupti is None:
             return None
         self.cupti.cuptiActivityFlushAll(1)
@@ -169,7 +169,8 @@ class Bus:
 
 
 def library():
-    """(name, to a device, events, elapsed ms, synchronize, to the host)"""
+    """Returns (name, function to a device, events, elapsed ms, synchronize, function to the
+    host) of CuPy or PyTorch."""
     try:
         import torch
 
@@ -262,7 +263,7 @@ def main():
 
 
 def check(pairs, of, n, cpu, few, op, named):
-    """Counts and sums of all, and the first few as the CPU has them."""
+    """Checks counts and sums of all pairs, and the first few rows against the CPU."""
     right = of(pairs.right)
     truth = cpu.pairs(few, op, **named)
     if pairs.offsets is not None:

@@ -1,4 +1,4 @@
-"""Plugin of pytest: GeoPandas' own tests, with its joins made here."""
+"""Plugin of pytest that runs GeoPandas' own tests with the joins of this package."""
 
 import ogrjoin
 

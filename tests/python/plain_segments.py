@@ -5,7 +5,7 @@ import math
 
 
 def rings_of(shape):
-    """Lines, rings and points in order, each as a list of vertices."""
+    """Returns lines, rings and points in order, each as a list of vertices."""
     if shape is None or shape.is_empty:
         return []
     if shape.geom_type == "Polygon":
@@ -26,8 +26,9 @@ def length_of(p, q):
 
 
 def distance_and_place(p, a, b):
-    """Distance of p from the segment, and the place of its nearest point, 0 at a and 1 at
-    b. The order of operations is that of the kernel, so that ties are alike."""
+    """Returns the distance of p from the segment, and the place of the nearest point on it,
+    from 0 at a to 1 at b. The order of operations is that of the kernel, so that ties are
+    equal, too."""
     dx, dy = b[0] - a[0], b[1] - a[1]
     len2 = dx * dx + dy * dy
     if len2 == 0:
@@ -40,5 +41,5 @@ def distance_and_place(p, a, b):
 
 
 def course_of(a, b):
-    """Degrees clockwise from north, -180 to 180."""
+    """Returns the bearing from a to b in degrees clockwise from north, -180 to 180."""
     return math.degrees(math.atan2(b[0] - a[0], b[1] - a[1]))

@@ -75,7 +75,7 @@ def test_functions_of_numpy(seed):
                 if len(values) == 0 and name not in ("count", "unique"):
                     assert have is None, (name, column)
                     continue
-                # integers of 64 bits, in which numpy would overflow
+                # 64-bit integers, whose sum and range overflow in numpy
                 exact = values.astype(object) if column != "real" and name in ("range", "sum") else values
                 want = max(exact) - min(exact) if name == "range" else function(exact)
                 if want is None:

@@ -1,5 +1,5 @@
-"""Places along lines and rings, offsets and sides: against a plain loop over all
-segments, shapely's line_locate_point, and the inside of polygons."""
+"""Places along lines and rings, offsets and sides, compared with a plain loop over all segments,
+with shapely's line_locate_point, and with the inside of polygons."""
 
 import math
 import os
@@ -35,8 +35,8 @@ def normal(a, b):
 
 
 def side_of(ring, i, r, p):
-    """By the mean normal of the segments at the place; 0 where that decides
-    nothing."""
+    """Returns the side by the mean normal of the segments at the place; 0 if that does not
+    decide it."""
     if ring[i] == ring[i + 1]:
         return 0
     place = [(1 - r) * u + r * v for u, v in zip(ring[i], ring[i + 1])]
@@ -54,7 +54,7 @@ def side_of(ring, i, r, p):
 
 
 def reference(p, shape):
-    """along, percent, |offset|, segment, bearing, side (0: undecided)."""
+    """Returns along, percent, |offset|, segment, bearing, side (0: not decided)."""
     best, so_far, number = None, 0.0, 0
     for ring in lines_of(shape):
         has_length = any(a != b for a, b in zip(ring, ring[1:]))
@@ -213,7 +213,7 @@ def test_shapely_locates_points_alike(seed):
 
 @pytest.mark.parametrize("seed", range(5))
 def test_left_of_a_ring_is_its_inside(seed):
-    """Stars with sharp turns and points all around their vertices."""
+    """Left of a ring is its inside: stars with sharp turns, and points around their vertices."""
     rng = np.random.default_rng(seed)
     stars, turns = [], []
     for _ in range(30):
@@ -313,7 +313,7 @@ def arc(u, v):
 
 
 def on_sphere(p, shape):
-    """along, offset (0: undecided)."""
+    """Returns along and offset (0: not decided)."""
     best, so_far, p = None, 0.0, unit(*p)
     for ring in lines_of(shape):
         for a, b in zip(ring, ring[1:]):
@@ -365,8 +365,8 @@ def test_sphere(seed):
 
 
 def test_several_points_around_a_ring_on_the_sphere():
-    """As in the plane: of points of which one lies inside of the polygon, the one that
-    is nearest to a ring."""
+    """As in the plane: of several points, one of which lies inside of the polygon, the place is
+    that of the point nearest to a ring."""
     square = shapely.Polygon([(0, 0), (2, 0), (2, 2), (0, 2)])
     points = shapely.MultiPoint([(1, 0.5), (1.5, 1), (9, 9)])
     v = ogrjoin.pairs([points], [square], "nearest", metric="sphere", crs="ignore", from_point=True, **ALL)
@@ -380,7 +380,8 @@ def test_several_points_around_a_ring_on_the_sphere():
 
 @pytest.mark.parametrize("metric", ["planar", "sphere"])
 def test_a_line_of_one_vertex_has_no_place(metric):
-    """WKB may have one: the place is on the other line of the feature, though farther."""
+    """WKB may contain a line of one vertex: the place is on the other line of the feature,
+    although it is farther away."""
     one = bytes.fromhex("010200000001000000" + "00" * 16)
     two = shapely.to_wkb(shapely.LineString([(5, 5), (6, 5)]))
     whole = bytes.fromhex("010500000002000000") + one + two
@@ -406,7 +407,7 @@ def many_lines(n=40):
 
 
 def summed(rows):
-    """The aggregates of the pairs of a row: (along, percent, offset, segment, side)."""
+    """Returns the aggregates of a row's pairs: (along, percent, offset, segment, side)."""
     if not rows:
         return (0, None, None, None, None, 0, None, None, None, 0)
     a, b, c, d, f = zip(*rows)
@@ -417,7 +418,7 @@ def summed(rows):
 
 
 def expected_sums(points, lines):
-    """By the rows of the pairs, in the order of their join rows."""
+    """Computes the aggregates from the rows of the pairs, in the order of their join rows."""
     joined = ogrjoin.join(points, lines, "nearest", k=4, how="inner", name_fid="b", **FIELDS | {"along_percent_field": "p"})
     table, of_point = joined.read_all(), {}
     for row in table.to_pylist():

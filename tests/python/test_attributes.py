@@ -1,5 +1,5 @@
-"""Texts and vectors as columns: join() gives the rows of the command, bit for bit,
-from every kind of column; what does not fit is said."""
+"""Texts and vectors as columns: join() gives the rows of the command, bit for bit, from every kind
+of column; unsuitable columns give an error."""
 
 import json
 import os
@@ -43,7 +43,7 @@ def frame(n, seed):
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
-    """Two sides in files, and tables of what a GDAL of Python's reads there."""
+    """Writes two sides to files; returns also tables of what GDAL for Python reads from them."""
     folder = tmp_path_factory.mktemp("sides")
     made = {}
     for side, n in (("a", 300), ("b", 200)):
@@ -132,13 +132,13 @@ def test_the_commands_rows(tmp_path, files, op, options):
     ],
 )
 def test_layers_without_geometry(tmp_path, files, options):
-    """CSV, all of whose columns are texts."""
+    """Layers without geometry: CSV, whose columns are all texts."""
     check(tmp_path, files, "similar", options, "csv")
 
 
 @needs_command
 def test_lists(tmp_path, files):
-    """Of GeoJSON, which GDAL reads as such; a GeoPackage has texts in their place."""
+    """Lists of GeoJSON, which GDAL reads as lists; a GeoPackage stores them as texts."""
     options = {"vector": "text", "max_difference": 0.5, "how": "inner"}
     decided = ["name", "join_fid", "join_difference"]
     ours = check(tmp_path, files, "similar", options, "geojson", decided)
@@ -301,7 +301,7 @@ def test_min_similarity_of_the_command(tmp_path, files):
 
 @pytest.mark.parametrize("backend", ogrjoin.backends())
 def test_backends(backend):
-    """Each answers as auto does, or says why it does not."""
+    """Each backend answers like auto, or gives an error that says why it does not."""
     a, b = (frame(n, n)[["name", "price", "area", "geometry"]] for n in (60, 50))
     answered = 0
     for op, options in (
@@ -321,7 +321,7 @@ def test_backends(backend):
         answered += 1
         assert np.array_equal(got.left, want.left), op
         assert np.array_equal(got.right, want.right), op
-    # ellipsoid is for metric ellipsoid alone, which needs a CRS
+    # the backend ellipsoid only supports metric ellipsoid, which needs a CRS
     assert answered or "cuda" in backend or backend == "ellipsoid"
     with pytest.raises(ogrjoin.InvalidError, match="cpu, cuda"):
         ogrjoin.pairs(a, b, backend="abacus")

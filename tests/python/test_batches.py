@@ -1,5 +1,5 @@
-"""Index.pairs_batches(): its batches are pairs() cut, of every kind of left side;
-what they read, keep and give back. And the arrays of pairs()."""
+"""Index.pairs_batches(): its batches together are pairs(), for every kind of left side; what they
+read, keep and release. Also the arrays of pairs()."""
 
 import gc
 import os
@@ -20,7 +20,8 @@ SIZES = (1, 7, 100, N, 1000)
 
 
 def assert_batches(index, left, op, size, whole=None, **options):
-    """left: a side, or a function that makes it anew."""
+    """Compares the batches with the pairs of the whole. left: a side, or a function that makes
+    it again."""
     make = left if callable(left) else lambda: left
     whole = index.pairs(make(), op, **options) if whole is None else whole
     batches = list(index.pairs_batches(make(), op, batch_size=size, **options))
@@ -118,7 +119,7 @@ def test_sides_of_datasets(size, tmp_path):
 
 @pytest.mark.parametrize("size", SIZES)
 def test_iterators_of_sides(size):
-    """Of what is not of Arrow no batch has rows of two pieces."""
+    """Unless the sides are Arrow, no batch has rows of two sides of an iterator."""
     shapely = pytest.importorskip("shapely")
     index = ogrjoin.Index(CENTRE)
     whole = index.pairs(XY, "nearest", k=2)
@@ -279,7 +280,7 @@ def test_closing_early_gives_left_back(of_arrow):
     batches.close()
     gc.collect()
     assert closed == [1] and given == [0, 1]
-    assert np.array_equal(first.right, second.right)  # and they stay
+    assert np.array_equal(first.right, second.right)  # the arrays are kept
 
 
 def test_a_column_that_is_not_there():
@@ -297,7 +298,7 @@ def test_several_threads():
         batches = index.pairs_batches(table(), "nearest", k=5, batch_size=20 + i)
         found[i] = np.concatenate([b.right for b in batches])
 
-    table()  # what is not installed skips here
+    table()  # skips the test if a package is missing
     threads = [threading.Thread(target=run, args=(i,)) for i in range(4)]
     for thread in threads:
         thread.start()
@@ -379,7 +380,7 @@ def test_arrays_are_views_that_stay():
     assert pairs.left.dtype == pairs.right.dtype == np.int64
     assert pairs.right32.dtype == np.int32 and pairs.offsets.dtype == np.int64
     assert pairs.left is pairs.left and pairs.right is pairs.right
-    pairs.right[:1] = -1  # of the caller
+    pairs.right[:1] = -1  # the arrays belong to the caller
     assert pairs.right32[0] >= 0
     kept = pairs.distance, pairs.right32, pairs.offsets
     copies = [array.copy() for array in kept]
@@ -400,7 +401,7 @@ def test_arrays_are_views_that_stay():
     ],
 )
 def test_pieces_of_a_large_side(op, options):
-    """More rows than are joined at once, from memory and from Arrow."""
+    """More rows than are joined at once, from arrays and from Arrow."""
     pa = pytest.importorskip("pyarrow")
     few = rng.random((50, 2))
     xy = rng.random(((5 << 19) + 3, 2))

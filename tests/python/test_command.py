@@ -70,7 +70,7 @@ def run_command(tmp_path, op, left, right, options):
 
 
 def columns_of(table):
-    """Values of all columns but the geometry, floats as their bits."""
+    """Returns the values of all columns but the geometry; floats as their bits."""
     columns = {}
     for name in table.schema.names:
         column = table.column(name)
@@ -94,7 +94,7 @@ def assert_rows(ours, theirs):
 
 
 def named(options, left, right):
-    """exclude_self: as the command does where both sides are one layer"""
+    """Adds exclude_self if both sides are one layer, as the command does."""
     return {**options, **({"exclude_self": 1} if left == right else {})}
 
 
@@ -187,7 +187,7 @@ def test_what_is_made_of_pairs(tmp_path, layers, op, left, right, options):
 
 
 def assert_shapes(ours, theirs):
-    """The same vertices: a GeoPackage may say multi where there is one part."""
+    """Compares the vertices of geometries: a GeoPackage may have a multi-geometry with one part."""
     a, b = (shapely.from_wkb(shapes.to_numpy()) for shapes in (ours, theirs))
     assert np.array_equal(shapely.is_missing(a), shapely.is_missing(b))
     assert (shapely.get_num_coordinates(a) == shapely.get_num_coordinates(b)).all()

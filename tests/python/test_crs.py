@@ -1,5 +1,5 @@
-"""Which CRS are one: the library decides for the package as for the command, whatever
-form the texts have.  pyproj only translates them, and answers what they leave open."""
+"""Which CRS are equal: the library decides for the package as for the command, in whatever form
+the CRS are given. pyproj only converts them, and decides what their texts leave open."""
 
 import json
 import os
@@ -24,7 +24,7 @@ def wkt(code, form="WKT2_2019"):
 
 
 def renamed(code):
-    """The definition without its code."""
+    """Returns the definition of a CRS without its code."""
     text = pyproj.CRS(code).to_json_dict()
     del text["id"]
     return json.dumps({**text, "name": "another name"})
@@ -79,7 +79,8 @@ def point():
 
 
 def is_one(left, right):
-    """What the package decides, by join() and by pairs() both ways round."""
+    """Returns the decision of the package, which must be equal in join() and pairs(), in both
+    orders."""
 
     def joins(call, a, b):
         try:
@@ -131,7 +132,7 @@ def test_side_without_crs(left, right):
 
 
 def test_without_pyproj(monkeypatch):
-    """The decisions are those where the texts suffice; nothing is joined by guess."""
+    """Without pyproj the texts decide where they suffice; otherwise the join is refused."""
     whole = {text: str(pyproj.CRS(text).to_json()) for pair in ONE + TWO for text in pair}
     monkeypatch.setattr(_crs, "_proj", lambda crs: None)
     for left, right, one in PAIRS:
@@ -142,7 +143,7 @@ def test_without_pyproj(monkeypatch):
 
 
 def test_pyproj_does_not_overrule(monkeypatch):
-    """It is not asked about texts that the library can read."""
+    """pyproj is not asked about texts that the library can compare."""
     monkeypatch.setattr(_crs, "compare", lambda a, b: 1)
     assert not is_one("EPSG:2263", "EPSG:32118")
     monkeypatch.setattr(_crs, "compare", lambda a, b: 0)

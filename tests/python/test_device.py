@@ -1,5 +1,5 @@
-"""Points on a CUDA device: the emulated one (tests/cuda_host), whose memory the
-test reads as if it were the host's."""
+"""Points on a CUDA device, here the emulated one (tests/cuda_host); the test reads its memory
+directly, as host memory."""
 
 import ctypes
 import gc
@@ -35,7 +35,7 @@ CENTRE = rng.random((200, 2)) * 100
 
 
 class OnDevice:
-    """An array with __cuda_array_interface__, as CuPy's."""
+    """An array with __cuda_array_interface__, like those of CuPy."""
 
     def __init__(self, values, stream=1, **told):
         values = np.ascontiguousarray(values)
@@ -55,7 +55,8 @@ class OnDevice:
 
 
 class ByDLPack:
-    """The same with DLPack, as PyTorch's, whose other interface has no stream."""
+    """An array with DLPack, like those of PyTorch, whose __cuda_array_interface__ states no
+    stream."""
 
     def __init__(self, values):
         self.array, self.n = OnDevice(values), len(values)
@@ -77,7 +78,7 @@ def to_host(array):
 
 
 def assert_pairs(ours, theirs):
-    """Of the device those of the CPU."""
+    """Checks that the pairs of the device are those of the CPU."""
     right = to_host(ours.right)
     assert ours.left is None and ours.n_left == theirs.n_left
     assert (ours.backend, theirs.backend) == ("cuda", "cpu")

@@ -1,7 +1,5 @@
-"""Random joins through three doors, the command, JOIN: and join(): one answer, row
-for row, with the names and types of the columns, and the refusals of one another.
-
-OGRJOIN_DOOR_ROUNDS: joins (60); OGRJOIN_DOOR_SEED: the first (1).
+"""Random joins by the command, by JOIN: and by join(): equal rows, names and types of columns, and
+equal refusals. OGRJOIN_DOOR_ROUNDS: joins (60); OGRJOIN_DOOR_SEED: the first (1).
 """
 
 import os
@@ -50,7 +48,7 @@ FAR = ("nearest", "dwithin")
 
 
 def line(r):
-    """op, names of the layers, {option: value}"""
+    """Returns the op, the names of the layers, and {option: value}."""
     left, right = r.choice(LAYERS), r.choice(LAYERS)
     op = r.choice(
         ("intersects", "intersects", "nearest", "nearest", "dwithin", "within", "contains",
@@ -171,7 +169,7 @@ def rows_of_file(path):
 
 
 def plain(column):
-    """Values as they are compared: doubles by their bits, texts and times as such."""
+    """Converts values for comparison: doubles to their bits, times to texts."""
     if pa.types.is_floating(column.type):
         values = column.to_numpy(zero_copy_only=False)
         return [None if v != v else v.hex() for v in map(float, values)]
@@ -189,8 +187,8 @@ def kind(type_):
 
 
 def shapes_of(column):
-    """Coordinates of each: None of NULL and empty ones, "open" of polygons whose
-    rings are not closed, which the command closes when it writes them."""
+    """Returns the coordinates of each geometry: None for NULL and empty ones, "open" for
+    polygons whose rings are not closed, since the command closes them when it writes."""
     values = column.to_pylist()
     shapes = shapely.from_wkb(values, on_invalid="ignore")
     missing = shapely.is_missing(shapes) | shapely.is_empty(shapes)
@@ -218,7 +216,7 @@ def compare(ours, theirs, name_of_shape, what):
 def join(folder, op, left, right, o):
     given = dict(o)
     if left == right and "self" not in given.get("exclude", ""):
-        # as the command, of one layer with itself
+        # the command excludes a feature itself if both sides are one layer
         given["exclude"] = ",".join(filter(None, (given.get("exclude"), "self")))
     a, b = side(folder, left), side(folder, right)
     return ogrjoin.join(a, b, op, fid="fid", **given).read_all()

@@ -1,5 +1,5 @@
-"""metric="ellipsoid" against pyproj's geodesics.  A build without PROJ, as the wheel,
-refuses the metric: then that is what is tested."""
+"""metric="ellipsoid" compared with pyproj's geodesics. A build without PROJ, like the wheel,
+refuses the metric; then only this is tested."""
 
 import ogrjoin
 import pytest
@@ -8,7 +8,7 @@ np = pytest.importorskip("numpy")
 
 
 def points(n, seed):
-    """Longitudes and latitudes, with poles and the antimeridian."""
+    """Returns longitudes and latitudes, some at the poles and on the antimeridian."""
     r = np.random.default_rng(seed)
     x = r.uniform(-180, 180, n)
     y = np.degrees(np.arcsin(r.uniform(-1, 1, n)))
@@ -23,7 +23,8 @@ def series(p, crs="EPSG:4326"):
 
 
 def has_geodesics():
-    """Also that an unknown ellipsoid, or a build without geodesics, is an error."""
+    """True if the build has geodesics. Checks that metric="ellipsoid" without a CRS, or in a
+    build without geodesics, is an error."""
     one = np.zeros(1), np.zeros(1)
     with pytest.raises(ogrjoin.Error, match="metric=ellipsoid") as error:
         ogrjoin.pairs(one, one, "nearest", metric="ellipsoid", crs="ignore")
@@ -43,7 +44,7 @@ def geod():
 
 
 def metres(geod, a, b):
-    """[len(a), len(b)] distances."""
+    """Returns the distances of all pairs, [len(a), len(b)]."""
     i, j = np.meshgrid(np.arange(len(a[0])), np.arange(len(b[0])), indexing="ij")
     i, j = i.ravel(), j.ravel()
     _, _, d = geod.inv(a[0][i], a[1][i], b[0][j], b[1][j])
@@ -63,7 +64,7 @@ def test_nearest(geod, crs, ellipsoid):
     found = ogrjoin.pairs(series(a, crs), series(b, crs), "nearest", k=3, metric="ellipsoid")
     left, right = np.asarray(found.left), np.asarray(found.right)
     assert (left == np.repeat(np.arange(120), 3)).all()
-    # Another version of PROJ may differ by nanometres.
+    # other versions of PROJ may differ by nanometres
     np.testing.assert_allclose(np.asarray(found.distance), d[left, right], rtol=0, atol=1e-7)
     least = np.sort(d, axis=1)[:, :3]
     np.testing.assert_allclose(d[left, right].reshape(120, 3), least, rtol=0, atol=1e-7)
@@ -112,7 +113,8 @@ def test_errors(geod):
 
 
 def least(geod, p, line):
-    """Metres from a point to a line, by golden sections along each of its geodesics."""
+    """Returns the metres from a point to a line, by golden-section search along each of its
+    geodesics."""
     best = np.inf
     for (x0, y0), (x1, y1) in zip(line[:-1], line[1:]):
         course, _, length = geod.inv(x0, y0, x1, y1)
@@ -133,7 +135,8 @@ def least(geod, p, line):
 
 
 def lines(n, seed):
-    """Short and long, across the antimeridian, at poles, nearly around half the Earth."""
+    """Returns short and long lines, across the antimeridian, at poles, nearly around half the
+    Earth."""
     r = np.random.default_rng(seed)
     found = []
     for i in range(n):
@@ -157,7 +160,7 @@ def lines(n, seed):
 
 @pytest.mark.parametrize("turn", [False, True])
 def test_lines(geod, turn):
-    """Nearest and dwithin, points on either side, against a search along every edge."""
+    """Nearest and dwithin, with points on either side, compared with a search along every edge."""
     shapely = pytest.importorskip("shapely")
     geopandas = pytest.importorskip("geopandas")
     wgs84 = geod(ellps="WGS84")
@@ -182,7 +185,8 @@ def test_lines(geod, turn):
 
 
 def test_polygons(geod):
-    """Inside: distance 0; outside: that of the ring. Decided by a ring with a vertex every km."""
+    """Polygons: distance 0 inside, otherwise that of the ring. A ring with a vertex every km
+    decides which points are inside."""
     shapely = pytest.importorskip("shapely")
     geopandas = pytest.importorskip("geopandas")
     wgs84 = geod(ellps="WGS84")

@@ -1,5 +1,5 @@
-"""events(): the rows of a plain sequential program over pairs(), whole, cut and
-streamed, and those of the command."""
+"""events(): the rows of a plain sequential program over pairs(), for whole, split and streamed
+reports, and the rows of the command."""
 
 import os
 import shutil
@@ -20,7 +20,7 @@ N = 600
 
 
 def make_reports():
-    """Vehicles that walk; some reports without key or place."""
+    """Makes reports of moving vehicles; some lack the key or the place."""
     key = rng.integers(0, 15, N)
     xy = np.empty((N, 2))
     at = rng.random((15, 2)) * 100
@@ -44,7 +44,7 @@ FENCES = gpd.GeoDataFrame(
 
 
 def plain(key, op, stays=False, state=None, reports=REPORTS, **named):
-    """The events of a plain sequential program: (id, event, join_fid, fence)."""
+    """Returns the events of a plain sequential program: (id, event, join_fid, fence)."""
     state = {} if state is None else state
     fences = FENCES.sort_values("fid").reset_index(drop=True)  # ties go to the smaller one
     pairs = ogrjoin.pairs(reports, fences, op, **named)
@@ -111,7 +111,7 @@ def test_cut_and_continued(tmp_path):
 
 
 def test_stream_gives_events_before_it_is_asked_for_more():
-    """Each batch of reports, and then its events."""
+    """The events of a batch of reports are returned before the next batch is read."""
     table = pa.table(REPORTS.to_arrow())
     log = []
 

@@ -1,4 +1,4 @@
-"""GeoPandas' own tests of its spatial joins, which lie in its wheel."""
+"""GeoPandas' own tests of its spatial joins, which its wheel contains."""
 
 import os
 import re
@@ -9,8 +9,8 @@ import pytest
 
 pytest.importorskip("geopandas")
 
-# They ask for the order in which shapely's tree lists the pairs of a left row;
-# here these ascend by right row.
+# These tests expect the pairs of a left row in the order of shapely's tree; this package returns
+# them ascending by right row.
 OTHER_ORDER = [
     f"test_sjoin_dwithin[geo_left{i}-geo_right{i}-expected_left{i}-"
     f"expected_right{i}-{distance}-inner]"

@@ -1,4 +1,4 @@
-"""Frames of random calls equal GeoPandas' after sorting pairs."""
+"""The frames of random calls equal those of GeoPandas after sorting the pairs."""
 
 import os
 import warnings
@@ -21,7 +21,7 @@ PREDICATES = (
 
 
 def random_shape(rng, kind):
-    """On a small grid, so that shapes touch, repeat and share borders."""
+    """Returns a shape on a small grid, so that shapes touch, repeat and share borders."""
     at = rng.integers(0, 10, 2).astype(float)
     size = rng.integers(1, 4, 2)
     if kind == "point":
@@ -132,7 +132,7 @@ def test_sjoin_nearest():
     n_rows = 0
     for seed in range(ROUNDS):
         rng = np.random.default_rng([seed, 1])
-        # Distances of these are the same numbers in both, so that ties are
+        # for these kinds both compute distances bit for bit alike, hence also ties
         kinds = rng.choice(["point", "points", "polygon", "polygons"], 2)
         left, right = random_frame(rng, "lid", kinds), random_frame(rng, "rid", kinds)
         named = {"how": str(rng.choice(["inner", "left", "right"]))}

@@ -24,7 +24,8 @@ def has_heading(heading):
 
 
 def fits(a, b, heading, tolerance, both_ways):
-    """Coordinates are such that no other angle is within 1e-9 of the tolerance."""
+    """True if the segment's direction fits the heading. No angle in these tests is within 1e-9
+    degrees of the tolerance, except angles that equal it."""
     if a == b:
         return False
     apart = abs((course_of(a, b) - heading + 180) % 360 - 180)
@@ -34,7 +35,7 @@ def fits(a, b, heading, tolerance, both_ways):
 
 
 def segments_of(shape):
-    """Number, start and end of each segment; of a point the number is None."""
+    """Returns number, start and end of each segment; the number of a point is None."""
     number = 0
     for ring in rings_of(shape):
         if len(ring) == 1:
@@ -45,7 +46,7 @@ def segments_of(shape):
 
 
 def nearest_segment(points, shape, heading, tolerance, both_ways):
-    """Distance, number, course and point of the nearest segment that fits."""
+    """Returns distance, number, bearing and nearest point of the nearest segment that fits."""
     best = None
     for p in points:
         for number, a, b in segments_of(shape):
@@ -289,7 +290,8 @@ def test_columns_of_the_segment_that_fits():
 
 
 def test_points_of_several_places():
-    """The place nearest to a segment that fits counts, not the one nearest to the line."""
+    """The row's point that is nearest to a fitting segment counts, not the one nearest to the
+    line."""
     left = [shapely.MultiPoint([(0, 1), (8, 3)])]
     right = [shapely.LineString([(0, 0), (10, 0), (10, 10)])]
     words = {"op": "nearest", "heading": "course:10", "nearest_point_fields": 1, "segment_field": "n"}

@@ -137,7 +137,8 @@ def test_files(tmp_path):
 
 
 def test_a_write_follows_no_link(tmp_path):
-    """The name was PATH.PID.tmp, which others can guess in a shared folder."""
+    """The temporary file has a random name: others could guess PATH.PID.tmp in a shared folder
+    and put a link there."""
     out, victim = tmp_path / "out.parquet", tmp_path / "victim"
     victim.write_text("secret")
     (tmp_path / f"out.parquet.{os.getpid()}.tmp").symlink_to(victim)
@@ -288,7 +289,7 @@ def test_empty_sides():
 
 
 def test_columns_of_parts():
-    """Slices of columns, as a stream of a larger table has them"""
+    """Slices of columns, as in the batches of a larger table"""
     points, lots = pa.table(POINTS.to_arrow()), pa.table(LOTS.to_arrow())
     points = points.set_column(1, "name", pa.array([f"lot {i % 60}" for i in range(1000)]))
     named = {"op": "dwithin", "max_distance": 3, "similar": "name:3/4"}
@@ -302,7 +303,8 @@ def test_columns_of_parts():
 
 
 def test_small_batches():
-    """Rows of left do not depend on its batches, nor do theirs on ours."""
+    """The result does not depend on the batches in which left is read, nor on those in which
+    the result is read."""
     table = pa.table(POINTS.to_arrow())
     for named in ({}, {"how": "inner"}, {"agg": "count, max(lot)"}, {"how": "anti"}):
         whole = ogrjoin.join(table, LOTS, **named).read_all()

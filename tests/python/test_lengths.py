@@ -1,5 +1,5 @@
-"""Values for each row, given beside a side: more or fewer than its rows are an error
-that names the argument and both lengths, at every door and however a side is cut."""
+"""Arrays with a value per row: a length other than the number of rows is an error that names the
+argument and both lengths, in every function and however a side is divided."""
 
 import numpy as np
 import ogrjoin
@@ -17,7 +17,7 @@ def says(name, n, side, n_rows=N):
 
 
 def values_of(name, n):
-    """An argument of n values, and settings that go with it."""
+    """Returns an argument of n values, and settings that it needs."""
     values = {
         "on": np.arange(n) % 3,
         "id": np.arange(n),
@@ -103,7 +103,7 @@ def test_lengths_of_a_left_side_that_is_cut(name, n, monkeypatch):
 
 
 def points_of(table):
-    """As GeoArrow, in batches of four."""
+    """Returns the points as GeoArrow, in batches of four."""
     import json
 
     column = pa.StructArray.from_arrays(
@@ -166,7 +166,8 @@ def test_live_takes_a_place_for_each_id(name, n):
 
 @pytest.mark.parametrize("name", ["on", "fid", "max_distance", "agg", "pick", "similar", "key"])
 def test_join_and_events_take_names_of_columns(name):
-    """Values in their place are an error that names the argument."""
+    """An array where join() and events() expect the name of a column is an error that names the
+    argument."""
     for values in (np.arange(N), pa.array(range(N))):
         with pytest.raises(ogrjoin.InvalidError, match=name):
             if name == "key":

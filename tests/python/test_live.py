@@ -1,5 +1,5 @@
-"""Live: after every batch its pairs and rows are those of pairs() and join() with
-the points that there are."""
+"""Live: after every batch its pairs and rows equal those of pairs() and join() with the current
+points."""
 
 import threading
 
@@ -22,7 +22,7 @@ def shapes(n):
 
 
 class Plain:
-    """The points as a dict."""
+    """The expected points, as a dict."""
 
     def __init__(self):
         self.at = {}
@@ -76,8 +76,8 @@ def test_batches(tree):
 
 
 def test_points_on_a_device():
-    """Batches and joins on the device, and the copy of its points in host memory,
-    which gets only what has changed on the device since."""
+    """Batches and joins on the device, and the copy of its points in host memory, to which only
+    changed points are copied."""
     try:
         live = ogrjoin.Live(backend="cuda")
     except ogrjoin.Error as error:
@@ -95,7 +95,7 @@ def test_points_on_a_device():
         assert_fresh(live, plain, places(50), "dwithin", max_distance=5)
         if i % 2 == 1:  # on the CPU, from the copy
             assert_fresh(live, plain, places(20), "nearest", bearing=1)
-    # all removed, and one put: the copy has to forget the others
+    # all points removed, and one put: the copy in host memory loses the others, too
     ids, x, _ = plain.arrays
     live.apply(ids, np.full(len(ids), np.nan), x)
     live.apply([7], [1.0], [2.0])
@@ -143,7 +143,7 @@ def test_places_that_no_join_takes_are_removed():
 
 
 def test_ids_are_whole_numbers_of_64_bits():
-    """None of them is rounded or wrapped without a word."""
+    """Ids are 64-bit integers: rounding or wrapping is an error."""
     pa = pytest.importorskip("pyarrow")
     live = ogrjoin.Live()
     least, most = -(2**63), 2**63 - 1
@@ -253,7 +253,7 @@ def test_settings_of_near_pairs():
 
 
 def test_values_are_those_of_pairs():
-    """Codes of words become words, and intersections are WKB."""
+    """Values by code become words, and intersections are WKB."""
     live, boxes = boxes_and_points()
     asked = {"matrix": True, "relation": True, "intersection": True}
     points = ([0.0, 1.0, 9.0], [0.0, 0.0, 0.0])
@@ -319,7 +319,7 @@ def test_save_and_load(tmp_path):
 
 
 def test_threads():
-    """Whoever joins sees one instant."""
+    """A join beside a writer gets the points of one instant."""
     live = ogrjoin.Live()
     n, done, seen = 2000, threading.Event(), []
     ids, y = np.arange(n), np.zeros(n)

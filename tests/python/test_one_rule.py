@@ -130,7 +130,8 @@ def test_rows_of_an_index_are_those_of_join(op, options):
 
 
 def test_rows_take_the_index_of_pairs():
-    """Of many points the index takes far longer than the rows of ten."""
+    """join() uses the index that pairs() has made: for many points making it takes far longer
+    than joining ten rows."""
     n = 400_000
     right = frame(RNG.random((n, 2)), np.zeros(n))
     left, index = frame(LEFT[:10] / 100, NUMBERS[:10]), ogrjoin.Index(right, threads=1)
@@ -146,7 +147,7 @@ def test_rows_take_the_index_of_pairs():
 
 def test_units_of_sjoin():
     a, b = frame(LEFT, NUMBERS), frame(RIGHT, NUMBERS)
-    foot = 1200 / 3937  # of EPSG:2263
+    foot = 1200 / 3937  # unit of EPSG:2263
     want = ogrjoin.sjoin_nearest(a, b, max_distance=2 / foot, distance_col="d")
     assert 0 < len(want) < N
     pd.testing.assert_frame_equal(
@@ -216,7 +217,7 @@ def test_geometries_of_both_sides_in_one_column(left, right, how):
 
 @pytest.mark.parametrize("name, word", [("a:b", "a:b"), ("a:km", "a:km"), ("a:b", '"a:b"'), ("a", "a:us-ft")])
 def test_a_field_of_distances_with_a_colon(name, word):
-    """A word that is a column's name has no unit, as the command reads it."""
+    """As in the command, a word that is the name of a column has no unit, even with a colon."""
     table = pa.table({"x": [0.0, 0.0], "y": [0.0, 0.0], name: [1.0, 3.0]})
     other = pa.table({"x": [2.0], "y": [0.0]})
     crs = {"left_crs": "EPSG:2263", "right_crs": "EPSG:2263"}
@@ -251,8 +252,8 @@ print(after - before)
 
 
 def test_rows_of_an_index_have_a_bound_of_pairs():
-    """Rows with very many pairs, which no sample finds, of the index that pairs() has:
-    16 million pairs, of which no more than 4 million are held at once."""
+    """join() with an index of pairs() also limits the pairs in memory, for rows with very many
+    pairs that no sample predicts: 16 million pairs, at most 4 million at once."""
     import subprocess
     import sys
 

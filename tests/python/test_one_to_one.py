@@ -1,4 +1,4 @@
-"""one_to_one="best" against scipy: as many pairs as there can be, of least sum."""
+"""one_to_one="best" compared with scipy: the maximum number of pairs, with the minimum sum."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ csgraph = pytest.importorskip("scipy.sparse.csgraph")
 
 
 def points(rng, n, step):
-    """On a lattice many distances are equal; step 0: anywhere."""
+    """Returns points on a lattice, where many distances are equal; step 0: anywhere."""
     at = rng.random((n, 2)) * 100
     return np.round(at / step) * step if step else at
 
@@ -34,7 +34,7 @@ def test_most_pairs_of_least_sum(seed):
     graph = sparse.coo_matrix((np.ones(len(all_pairs.left)), (all_pairs.left, all_pairs.right)), (n, m)).tocsr()
     assert len(left) == (csgraph.maximum_bipartite_matching(graph) >= 0).sum()
     assert len(left) >= len(greedy.left)
-    # a pair that is none costs more than all others together
+    # the cost of a missing pair exceeds the sum of all others
     price = 1 + np.sum(all_pairs.distance)
     costs = np.full((n, m), price)
     costs[all_pairs.left, all_pairs.right] = all_pairs.distance

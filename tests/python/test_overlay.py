@@ -1,5 +1,5 @@
-"""geometry="intersection" with nlt= against GeoPandas' overlay(how="intersection",
-keep_geom_type=True) on random pairs of layers, and overlap= against shapely."""
+"""geometry="intersection" with nlt= compared with GeoPandas' overlay(how="intersection",
+keep_geom_type=True) on random layers, and overlap= compared with shapely."""
 
 import os
 
@@ -12,13 +12,13 @@ pytest.importorskip("pyarrow")
 gpd = pytest.importorskip("geopandas")
 import shapely
 
-# how the left layer is made, and the word of nlt
+# kind of the left layer, and the word of nlt
 MULTI = {"POLYGON": "MultiPolygon", "LINESTRING": "MultiLineString", "POINT": "MultiPoint"}
 KINDS = {"POLYGON": "POLYGON", "LINESTRING": "LINESTRING", "POINT": "POINT"}
 
 
 def polygons(rng, n):
-    """Boxes of whole numbers, so that borders meet, and blobs."""
+    """Returns boxes with integer coordinates, whose borders often coincide, and blobs."""
     corner, size = rng.integers(0, 30, (n, 2)), rng.integers(1, 9, (n, 2))
     shapes = shapely.box(*corner.T, *(corner + size).T)
     centre = rng.random((n, 2)) * 30
@@ -49,7 +49,7 @@ def test_overlay(seed):
     kind, left, right = make_layers(seed)
     got = ogrjoin.join(left, right, "intersects", how="inner", geometry="intersection",
                        nlt=kind).to_geopandas()
-    assert set(got.geometry.geom_type) == {MULTI[kind]}  # as the command writes them
+    assert set(got.geometry.geom_type) == {MULTI[kind]}  # multi-geometries, as the command writes them
     want = gpd.overlay(left, right, how="intersection", keep_geom_type=True)
     got = got.set_index(["a", "b"]).geometry.sort_index()
     want = want.set_index(["a", "b"]).geometry.sort_index()
@@ -64,8 +64,8 @@ def test_overlay(seed):
 
 @pytest.mark.parametrize("seed", [0, 1])
 def test_pairs_without_such_a_part_are_no_matches(seed):
-    """Left rows whose pairs all touch are rows without a match; right ones are among
-    those that match nothing."""
+    """Pairs without a part of the kind are dropped: rows of either side that have only such
+    pairs are unmatched."""
     kind, left, right = make_layers(seed)
     named = dict(geometry="intersection", nlt=kind)
     inner = ogrjoin.join(left, right, "intersects", how="inner", **named).read_all()
@@ -111,9 +111,9 @@ DATA = os.environ.get("OGRJOIN_TEST_DATA", "")
 
 
 def check_cover(left, right):
-    """What all right shapes together cover of each left one, by shapely's union of the
-    right ones.  Tolerance: 1e-9 of the left shape, since GEOS rounds where borders
-    cross.  Returns the number of rows in which right shapes overlap."""
+    """Compares the part of each left shape that all right shapes cover together with shapely's
+    union. Tolerance: 1e-9 of the left shape, since GEOS rounds where borders cross. Returns the
+    number of rows in which right shapes overlap."""
     a, b = (gpd.GeoDataFrame(geometry=shapes, crs=2263) for shapes in (left, right))
     got = ogrjoin.join(a, b, "intersects", agg=COVER).read_all().to_pandas()
     pairs = shapely.STRtree(right).query(left, "intersects")
@@ -150,7 +150,7 @@ def test_cover(seed):
 
 @pytest.mark.parametrize("seed", range(20))
 def test_lines_along_lines(seed):
-    """Pieces of one network, so that lines lie on one another."""
+    """Pieces of one network, so that lines coincide."""
     rng = np.random.default_rng(seed)
     place = rng.integers(0, 6, (200, 2))
     steps = np.array([[1, 0], [0, 1], [1, 1]])[rng.integers(0, 3, 200)]

@@ -1,5 +1,5 @@
-"""Every example in Python of README.md, of the pages and of the package's README
-runs; those that need a GPU are skipped where there is none, and counted."""
+"""Every Python example in README.md, in the pages and in the package's README runs; those that
+need a GPU are skipped without one, and counted."""
 
 import json
 import os

@@ -89,7 +89,8 @@ def test_sides_of_arrow():
 
 
 def test_separated_points_are_not_copied():
-    """What is written to their buffers after the layer is made, the join sees."""
+    """Separated coordinates are not copied: values written to their buffers after the layer was
+    made are joined."""
     pa = pytest.importorskip("pyarrow")
     boxes, inside = squares()
     x, y = np.full(500, 1e6), np.full(500, 1e6)
@@ -204,13 +205,14 @@ def test_arrays_outlive_all():
     kept = pairs.right[5:]
     del pairs
     gc.collect()
-    others = [np.full(500, 7) for _ in range(50)]  # of freed memory
+    others = [np.full(500, 7) for _ in range(50)]  # reuses freed memory
     assert np.array_equal(left, np.arange(500)) and np.array_equal(kept, right[5:])
     assert len(others) == 50
 
 
 def grown(call, n):
-    """Megabytes that n calls leave behind, after the first fifth of as many."""
+    """Returns by how many megabytes n calls increase the peak memory, after a fifth of as many
+    calls before."""
     resource = pytest.importorskip("resource")
 
     def most():
@@ -245,7 +247,8 @@ def test_no_growth_of_tables():
 
 
 def test_cuda_backend():
-    """As the processors, or an error that says why; found where a wheel put it."""
+    """The backend cuda gives the pairs of the CPU, or an error with its reason; the module is
+    found where the wheel puts it."""
     beside = os.path.join(os.path.dirname(ogrjoin.__file__), "ogrjoin_cuda.so")
     pairs = ogrjoin.pairs((X, Y), CENTRE, "nearest")
     try:
@@ -387,7 +390,7 @@ print(len(index.pairs(xy[:10], "nearest", k=1000)))
     )
     words = run.stdout.split()
     assert words[0] == "interrupted", run
-    assert float(words[1]) < 2, run  # 0.3 s on a machine with nothing else to do
+    assert float(words[1]) < 2, run  # 0.3 s on an idle machine
     assert words[2] == "10000", run
 
 
@@ -416,7 +419,7 @@ def test_after_fork():
 
 
 class Counted:
-    """Numbers that count how often they are copied into an array."""
+    """A sequence of numbers that counts how often it is converted to an array."""
 
     def __init__(self, n):
         self.n, self.n_copies = n, 0
@@ -443,7 +446,7 @@ def test_lengths_are_looked_at_before_anything_is_copied():
 
 
 def test_lengths_that_wrap_around():
-    """Of a size that times eight is nothing, or less."""
+    """Lengths whose product with 8 overflows to 0 or below."""
     from ogrjoin import _core
 
     for n in (2**61, 2**63 - 1, -1, -(2**61)):

@@ -44,7 +44,7 @@ JOINS = [
 
 
 def read(name):
-    """A layer, by file and its own name."""
+    """Reads a layer, named by its file and layer name."""
     file, layer = name.split("/")
     return pyogrio.read_arrow(f"{DATA}/{file}.gpkg", layer=layer, columns=[])[1]
 

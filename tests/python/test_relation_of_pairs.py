@@ -1,5 +1,5 @@
-"""The DE-9IM matrix and the relation of each pair: against shapely, that is GEOS,
-for all types of geometry, degenerate ones too."""
+"""The DE-9IM matrix and the relation of each pair, compared with shapely (GEOS), for all types of
+geometry, also degenerate ones."""
 
 import itertools
 
@@ -10,7 +10,7 @@ import ogrjoin
 
 shapely = pytest.importorskip("shapely")
 
-# In the order of the choice; covers and coveredby are never the first.
+# In the order of preference; covers and coveredby are never the first that holds.
 WORDS = ("equals", "contains", "within", "touches", "crosses", "overlaps", "intersects", "disjoint")
 
 ODD = """
@@ -55,7 +55,7 @@ def word_of(a, b):
 
 
 def collapsed(shape):
-    """A line of length 0 is the point that it is."""
+    """Returns a line of length 0 as a point."""
     if shape.geom_type == "LineString" and shape.length == 0:
         return shapely.Point(shape.coords[0])
     if shape.geom_type == "MultiLineString" and any(part.length == 0 for part in shape.geoms):
@@ -64,8 +64,9 @@ def collapsed(shape):
 
 
 def agrees(a, b, matrix):
-    """GEOS 3.14 takes all ends of a multi-line for met where one is met: there its
-    boundary and difference decide whether an end is outside of the other."""
+    """True if the matrix equals that of GEOS. If one end of a multi-line is on the other shape,
+    GEOS 3.14 counts all of its ends so; in this case boundary and difference decide whether an
+    end is outside."""
     a, b = collapsed(a), collapsed(b)
     expected = shapely.relate(a, b)
     apart = [i for i in range(9) if matrix[i] != expected[i]]
@@ -79,7 +80,7 @@ def agrees(a, b, matrix):
 
 
 def check(left, right, **settings):
-    """Every pair."""
+    """Checks the matrix and the relation of every pair."""
     p = ogrjoin.pairs(left, right, "dwithin", max_distance=1e6, matrix=True, relation=True, **settings)
     assert len(p) == len(left) * len(right)
     for a, b, matrix, relation in zip(p.left, p.right, p.values["matrix"], p.values["relation"]):
@@ -130,7 +131,7 @@ def test_random_shapes(seed):
 
 
 def test_the_joins_agree():
-    """A join by predicate has the pairs whose matrix holds for it."""
+    """Each pair of a join by predicate has a matrix for which the predicate holds."""
     rng = np.random.default_rng(77)
     left, right = [np.array([shape(rng) for _ in range(60)]) for _ in range(2)]
     for op in ("intersects", "within", "contains", "touches", "crosses", "overlaps", "equals"):

@@ -26,7 +26,7 @@ from ogrjoin.scale.parquet_out import ParquetOutput
 
 
 def write_folder(folder, side, n_files=3, group_rows=40, is_sorted=True, kind=None):
-    """A folder of GeoParquet 1.1, with bbox columns of this kind."""
+    """Writes a folder of GeoParquet 1.1 with this kind of bbox columns."""
     boxes = of_wkb(side.column("geometry"))
     if is_sorted:
         order = np.lexsort((boxes[:, 1], np.floor(boxes[:, 0] / 25)))
@@ -132,7 +132,7 @@ def test_tiles_that_are_too_large_for_the_memory(tmp_path, i):
         try:
             join_files(left, right, tmp_path / "out", overwrite=True, task_memory=memory, **JOINS[i])
         except ogrjoin.InvalidError as error:
-            # Small parts do not help where each needs the whole join side.
+            # a smaller limit fails if each part needs the whole join side
             assert share == 0.2 or "max_distance_field" in JOINS[i]
             assert "set task_memory=" in str(error)
         else:
@@ -254,7 +254,7 @@ def test_a_killed_job_leaves_nothing_that_the_next_does_not_remove(tmp_path):
     # Killed between the two renamings of commit().
     temporary = next(n for n in os.listdir(tmp_path) if n.startswith(".out.ogrjoin-"))
     os.rename(out, tmp_path / f"{temporary}.former")
-    with pytest.raises(ogrjoin.InvalidError, match="overwrite"):  # it is there again
+    with pytest.raises(ogrjoin.InvalidError, match="overwrite"):  # the former output is there again
         join_files(left, right, out, op="within")
     assert content(out) == before
     join_files(left, right, out, op="within", overwrite=True)
@@ -272,7 +272,8 @@ def test_only_files_of_attempts_that_count_are_shown(tmp_path):
 
 
 def test_what_others_put_beside_the_output_stays(tmp_path):
-    """Links, files and names that no job of this user has made."""
+    """Links, files and names beside the output that no job of this user has made are left
+    unchanged."""
     left, right = sides(tmp_path)
     home = tmp_path / "home"
     home.mkdir()
@@ -344,17 +345,18 @@ def test_a_script_that_its_processes_would_run_again(tmp_path):
 
 def test_no_rows_are_a_folder_with_columns(tmp_path):
     left, right = sides(tmp_path)
-    options = {"op": "equals", "how": "inner"}  # no point is a box
+    options = {"op": "equals", "how": "inner"}  # no box equals a point
     assert join_files(left, right, tmp_path / "out", **options) == 0
     same_files(tmp_path / "out", left, right, **options)
     assert os.listdir(tmp_path / "out") == ["part-00000.parquet"]
-    # And are an input.
+    # An output without rows can be an input.
     assert join_files(tmp_path / "out", right, tmp_path / "more", op="within") == 0
     assert len(ogrjoin.scan(str(tmp_path / "more")).reader().read_all()) == 0
 
 
 def test_row_groups_of_rows_with_unknown_boxes_are_never_left_out(tmp_path):
-    """A ring that is not closed is read by the library alone."""
+    """Shapely cannot read a ring that is not closed, so its box is unknown and its row group is
+    always read."""
     corners = np.array([50, 50, 51, 51, 52, 50], "<f8").tobytes()
     ring = b"\x01" + np.array([3, 1, 3], "<u4").tobytes() + corners
     assert np.isinf(of_wkb(pa.array([ring]))).all()

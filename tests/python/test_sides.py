@@ -1,5 +1,4 @@
-"""What users have as sides of join(), what they ask of its rows, and what they get
-wrong."""
+"""Sides that users pass to join(), the rows that they request, and typical errors."""
 
 import decimal
 import json
@@ -58,7 +57,7 @@ def test_primary_and_active_geometry(tmp_path):
 
 
 def test_native_encodings_of_geoparquet(tmp_path):
-    """With and without the names of extension types in the schema."""
+    """Native encodings of GeoParquet, with and without extension types in the schema."""
     points = gpd.GeoSeries([Point(1, 1), Point(40, 20), None])
     for frame, expected in ((points, ["a", None, None]), (ZONES.geometry, ["a", "b"])):
         frame = gpd.GeoDataFrame(geometry=frame, crs=4326)
@@ -114,8 +113,8 @@ def test_tables_of_texts(tmp_path):
 
 
 def test_numbers_of_csv(tmp_path):
-    """As the command reads it with -oo AUTODETECT_TYPE=YES: numbers are numbers, and
-    what begins with 0 stays a text."""
+    """CSV as the command reads it with -oo AUTODETECT_TYPE=YES: numbers are numbers, and values
+    with leading zeros stay texts."""
     path = tmp_path / "places.csv"
     path.write_text("id,lon,lat,zip\n1,1,1.5,00501\n2,12,12.5,10001\n3,,,10002\n")
     rows = ogrjoin.join(path, ZONES, x="lon", y="lat", left_crs=4326).read_all()
@@ -127,7 +126,7 @@ def test_numbers_of_csv(tmp_path):
 
 
 def test_several_layers(tmp_path):
-    """None is taken by its place; the only one with geometries is."""
+    """No layer is chosen by its position; a layer is chosen if only it has geometries."""
     path = tmp_path / "zones.gpkg"
     ZONES.to_file(path, layer="one")
     table = pa.table({"styles": ["red"]})
@@ -231,7 +230,7 @@ def test_units_without_crs_and_the_sphere():
             function(feet, feet, "nearest", metric="sphere")
 
 
-# --- what is asked of rows ---------------------------------------------------
+# --- columns and values of the rows -----------------------------------------------
 
 
 def test_aggregates_of_every_type():
@@ -278,7 +277,7 @@ def test_one_to_one_and_leftovers():
 
 
 def test_columns_of_texts():
-    """WKT, EWKT and WKB in hexadecimal digits; empty texts are no geometries."""
+    """WKT, EWKT and WKB in hexadecimal digits; an empty text is no geometry."""
     shapes = [None if s is None else s for s in PLACES.geometry.values]
     expected = zones_of(ogrjoin.join(PLACES, ZONES))
     plain = [None if s is None else s.wkt for s in shapes]
@@ -358,7 +357,7 @@ def test_progress_has_the_whole_total():
 
 
 def test_all_that_exclude_lists():
-    """in any order, with columns that have commas between them"""
+    """exclude: a list in any order, with columns that are separated by commas, too."""
     t = pa.table({"x": [0.0, 0, 0], "y": [0.0, 0, 0], "a": [None, 1, 1], "b": [2, 2, 3]})
     named = {"op": "dwithin", "max_distance": 1, "x": "x", "y": "y", "how": "inner"}
     named.update(right_x="x", right_y="y")
@@ -380,7 +379,7 @@ def test_all_that_exclude_lists():
             ogrjoin.join(t, t, exclude=wrong, **named)
 
 
-# --- rows in hand ------------------------------------------------------------
+# --- reading the result -------------------------------------------------------
 
 
 def test_rows_are_read_again(tmp_path):
@@ -444,7 +443,7 @@ def test_index_joins_with_few_indexes():
         assert index.join(PLACES, agg="count").read_all()["count"].to_pylist() == [1, 0, 0, 1]
 
 
-# --- what users get wrong ----------------------------------------------------
+# --- typical errors -----------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -52,12 +52,12 @@ def start(**settings):
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.executor.memory": "700m",
-        # Small joins: the second compiler of the JVM costs more than it saves.
+        # For small joins the JVM's second compiler takes more time than it saves.
         "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
         "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1",
         "spark.executorEnv.PYTHONPATH": where,
         "spark.sql.shuffle.partitions": "4",
-        "spark.sql.execution.arrow.maxRecordsPerBatch": "100",  # tiles of several
+        "spark.sql.execution.arrow.maxRecordsPerBatch": "100",  # several batches per tile
         **settings,
     }.items():
         builder = builder.config(name, value)
@@ -198,7 +198,7 @@ def test_explain_and_validate(session, folders):
 
 
 def descendants(of=None):
-    """{process id: command} of all processes that this one, or another, started."""
+    """Returns {process id: command} of all processes that this one, or another, has started."""
     of = of or os.getpid()
     parents, words = {}, {}
     for pid in filter(str.isdigit, os.listdir("/proc")):
@@ -207,7 +207,7 @@ def descendants(of=None):
                 parents[int(pid)] = int(stat.read().rpartition(")")[2].split()[1])
                 words[int(pid)] = line.read()
         except OSError:
-            continue  # it has ended
+            continue  # the process has ended
     mine = {of}
     while more := {p for p, parent in parents.items() if parent in mine} - mine:
         mine |= more
@@ -215,8 +215,8 @@ def descendants(of=None):
 
 
 def workers():
-    """Python workers of tasks, with their daemon; not those that plan and commit outputs
-    on the driver."""
+    """Returns the Python workers of tasks, with their daemon, but not those that plan and
+    commit outputs on the driver."""
     return {
         pid
         for pid, line in descendants().items()
@@ -229,7 +229,7 @@ def executors():
 
 
 class Slowly:
-    """A task that waits, the first time it runs, until something was killed."""
+    """A task that waits at its first run until a process was killed."""
 
     def __init__(self, flag):
         self._flag = flag
@@ -244,7 +244,7 @@ class Slowly:
 
 
 def kill_when(flag, found):
-    """Kills what found() names, once, after a task has made the flag."""
+    """Kills the processes of found(), once, after a task has created the flag file."""
     killed = []
 
     def wait():
@@ -356,7 +356,7 @@ def test_write(session, folders, tmp_path):
     assert b"2263" in made.schema.field("geometry").metadata[b"ARROW:extension:metadata"]
     with pytest.raises(Exception, match="overwrite"):
         oj.write(rows, out)
-    few = rows.where("n < 9").drop("name")  # what is made of it has the CRS, too
+    few = rows.where("n < 9").drop("name")  # a DataFrame made from it has the CRS, too
     assert oj.write(few, out, overwrite=True) == few.count()
     made = ogrjoin.scan(out).reader().read_all()
     assert b"2263" in made.schema.field("geometry").metadata[b"ARROW:extension:metadata"]
@@ -526,8 +526,8 @@ def test_a_driver_stopped_during_commit(session, folders, tmp_path):
         time.sleep(0.1)
     assert os.path.exists(flag), driver.communicate()[1]
     stop(driver)
-    assert not os.path.exists(out)  # none: the new one has not got its name
-    with pytest.raises(ogrjoin.InvalidError, match="overwrite"):  # the old one is there again
+    assert not os.path.exists(out)  # neither output: the new one is not renamed yet
+    with pytest.raises(ogrjoin.InvalidError, match="overwrite"):  # the former output is there again
         oj.join_files(*folders, out, session=session, op="within")
     assert content(out) == before
     oj.join_files(*folders, out, session=session, op="within", overwrite=True)
@@ -578,8 +578,9 @@ session.stop()
 
 @contextlib.contextmanager
 def two_hosts(folder):
-    """The master URL of a standalone cluster whose two workers, of two cores each, have
-    different addresses: Spark starts no twin of a task on the host of the first."""
+    """Returns the master URL of a standalone cluster whose two workers, of two cores each, have
+    different addresses: Spark does not start a second attempt of a task on the host of the
+    first."""
     import pyspark
 
     where = os.path.dirname(pyspark.__file__)

@@ -1,4 +1,5 @@
-"""Sums: parts made apart give the sums of one process and of join(), bit for bit."""
+"""Sums: partial sums of several processes give the sums of one process and of join(), bit for bit.
+"""
 
 import fractions
 import math
@@ -48,7 +49,7 @@ def test_words_stand_for_the_exact_sum():
 
 
 def test_missing_values_are_left_out():
-    """As by the aggregate sum: of None and NULL, not of NaN."""
+    """None and NULL are left out, as by the aggregate sum; NaN is not."""
     columns = [
         ([1, None, 2**60 + 1], 2**60 + 2),
         ([1.5, None], 1.5),

@@ -1,5 +1,5 @@
-"""The package passes mypy --strict, and the stub is what the module has; a user's
-file has its results' types, and what it writes wrongly is found."""
+"""The package passes mypy --strict, and the stub declares what the module has; in a user's file,
+results have the right types, and wrong calls are found."""
 
 import os
 import subprocess

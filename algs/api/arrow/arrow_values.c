@@ -172,7 +172,8 @@ oj_status arrow_bytes_read(const struct ArrowArray *array, const char *format,
 oj_status arrow_fail_views(struct oj_error *err)
 {
     return oj_fail(err, OJ_ERR_DATA,
-                   "a view of an Arrow array lies outside of its data buffers");
+                   "a view of an Arrow array lies outside of its data "
+                   "buffers: export the array with all its buffers");
 }
 
 int64_t arrow_view_outside(const void *view, int64_t n_blocks,

@@ -10,7 +10,7 @@ struct text_conversion
     int64_t first_row;
     struct arrow_presence is;
     struct arrow_bytes texts;
-    struct oj_geometry_bytes wkb; /* of the current row */
+    struct oj_geometry_bytes wkb; /* WKB of the current row */
     struct oj_arrow_column column;
 };
 

@@ -109,9 +109,8 @@ struct oj_join
                                              each engine; NULL: not built */
 
     /* Members for OJ_DEVICE_IF_PAYS. */
-    int is_settled[2];        /* element 1 for batches of points, 0 for
-                                 others: 1: CPU or GPU was chosen for all
-                                 later batches */
+    int is_settled[2]; /* [0] batches without points, [1] batches of points: 1:
+                          CPU or GPU was chosen for all later batches */
     char choice[REASON_SIZE]; /* reason of the choice */
 
     /* Members for joins on a device. */
@@ -1210,7 +1209,8 @@ oj_status oj_join_batch(struct oj_join *join, const struct oj_flat *given,
 {
     struct oj_flat dense;
     const struct oj_flat *input = &dense;
-    /* engines poll while they search: not if no row is within reach */
+    /* engines poll the flag while they search, but not if no row is within
+     * reach of a feature */
     OJ_TRY(oj_check_cancel(join->args.options.cancel, err));
     OJ_TRY(densify(join, given, &join->dense[1], &dense, err));
     OJ_TRY(check_batch_and_mark_overlaps(join, input, err));

@@ -458,7 +458,8 @@ static void set_options(struct oj_index *wrapped,
 /* Rows that are joined with one slice: a unit of work of a thread. */
 struct slice_task
 {
-    int64_t slice, first, n; /* of rows in visit */
+    int64_t slice, first,
+        n; /* number of the slice; first row and number of rows in visit */
 };
 
 struct slices_worker

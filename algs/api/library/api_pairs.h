@@ -52,7 +52,7 @@ struct api_pair_maker
     struct api_pair_settings settings;
     struct oj_relation relation;
     int n_threads;
-    const int *cancel;           /**< of the settings; or NULL */
+    const int *cancel;           /**< cancel flag of the settings; or NULL */
     struct oj_flat join_side;    /**< a view; its arrays must outlive the
                                       maker */
     struct oj_pair_stage *stage; /**< computes values and picks pairs; NULL: the

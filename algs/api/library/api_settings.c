@@ -763,7 +763,7 @@ static oj_status set_text(struct ogrjoin_settings *settings, const char *name,
         case OJ_PARAMETER_DISTANCE:
             OJ_TRY(set_distance(settings, setting, value, err));
             break;
-        case OJ_PARAMETER_INT: /* of some numbers there are words */
+        case OJ_PARAMETER_INT: /* some integers can also be given as words */
             if (setting->arguments == NULL)
                 return fail_not_a_number(name, err);
             OJ_TRY(set_choice(settings, setting, value, err));

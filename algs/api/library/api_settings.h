@@ -73,7 +73,7 @@ struct ogrjoin_settings
     int has_k;
     int side; /**< enum api_layer_side for layers read from Arrow */
     struct api_row_settings rows;
-    int tree;    /**< of a live index: enum oj_live_tree */
+    int tree;    /**< setting of live indexes: enum oj_live_tree */
     int changes; /**< 1: the result has only the pairs that are new or have gone
                       since the last call (joins of near pairs) */
 

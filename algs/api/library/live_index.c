@@ -606,8 +606,8 @@ int ogrjoin_live_join(struct ogrjoin_live *live,
 
 /* --- near pairs (pairs of points within a distance) ----------------------- */
 
-/* State of a comparison of two sorted lists of pairs: what is only in one of
- * them. */
+/* Compares two sorted lists of pairs: finds the pairs that only one of them
+ * has. */
 struct near_changes
 {
     const struct ogrjoin_pairs *now;
@@ -739,7 +739,8 @@ static oj_status complete_near_settings(const struct ogrjoin_settings *settings,
     OJ_TRY(api_settings_copy(settings, out, err));
     if (api_setting_given(*out, "max_distance") == NULL)
         return oj_fail(err, OJ_ERR_ARG,
-                       "near pairs need the setting max_distance");
+                       "near pairs need a maximum distance: set "
+                       "max_distance, for example to 100");
     if (api_setting_given(*out, "op") != NULL &&
         (*out)->relation.op != OJ_OP_DWITHIN)
         return oj_fail(err, OJ_ERR_ARG,

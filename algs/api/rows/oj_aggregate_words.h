@@ -53,7 +53,7 @@ struct oj_aggregate_operand
 struct oj_aggregate_field
 {
     enum oj_column_origin origin;
-    int column; /**< as in struct oj_aggregate_operand */
+    int column; /**< see struct oj_aggregate_operand */
     enum oj_field_kind kind;
     enum oj_aggregate_form form;
 };

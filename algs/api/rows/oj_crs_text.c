@@ -61,7 +61,7 @@ static const struct
     const char *identity;
     enum oj_crs_kind kind;
     int is_wgs84;
-    double semi_major, inverse_flattening; /* of geographic CRS */
+    double semi_major, inverse_flattening; /* of a geographic CRS */
 } known_codes[] = {
     {"EPSG:4326", OJ_CRS_KIND_GEOGRAPHIC, 1, WGS84_ELLIPSOID},
     {"EPSG:4979", OJ_CRS_KIND_GEOGRAPHIC, 1, WGS84_ELLIPSOID},

@@ -46,17 +46,18 @@ enum oj_crs_kind
 struct oj_crs_text
 {
     enum oj_crs_kind kind;
-    int is_wgs84;       /**< 1: WGS 84 in degrees from Greenwich, with or
-                             without heights. Not for realizations with names of
-                             their own, as WGS 84 (G1762) */
-    double unit;        /**< unit of the horizontal axes, in metres, or in
-                             radians for a geographic CRS; NaN: not stated */
-    char unit_name[64]; /**< as "US survey foot", "degree"; "": not stated */
-    double semi_major;  /**< of the ellipsoid, in metres; 0: not stated, or the
-                             CRS is not geographic */
+    int is_wgs84; /**< 1: WGS 84 in degrees from Greenwich, with or without
+                     heights; 0 for realizations with their own name, such as
+                     WGS 84 (G1762) */
+    double unit;  /**< unit of the horizontal axes, in metres, or in
+                       radians for a geographic CRS; NaN: not stated */
+    char unit_name[64]; /**< for example "US survey foot", "degree"; "": not
+                           stated */
+    double semi_major;  /**< semi-major axis of the ellipsoid, in metres; 0: not
+                           stated, or the CRS is not geographic */
     double inverse_flattening; /**< 0: a sphere */
-    char identity[128]; /**< as "EPSG:2263", with the authority in upper case;
-                             "": none */
+    char identity[128]; /**< for example "EPSG:2263", with the authority in
+                           upper case; "": none */
     char name[256];     /**< name for messages: identity, otherwise name of
                              the CRS, otherwise "unnamed"; "none" if there is
                              no CRS */

@@ -27,7 +27,7 @@ static int is_command(const struct oj_distance_frame *frame)
     return frame->dash[0] != '\0';
 }
 
-/* What stands between an option and its value in messages: " " for the command,
+/* The sign between an option and its value in messages: " " for the command,
  * "=" for the library. */
 static const char *value_sign(const struct oj_distance_frame *frame)
 {

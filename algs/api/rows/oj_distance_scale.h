@@ -33,11 +33,10 @@ struct oj_distance_frame
                            settings of the library */
     enum oj_metric metric;
     enum oj_crs_kind kind; /**< kind of the CRS of the join */
-    double unit;           /**< unit of its axes, see struct oj_crs_text */
+    double unit; /**< unit of the CRS's axes, see struct oj_crs_text */
     const char *unit_name;
-    double semi_major, inverse_flattening; /**< of the ellipsoid of a CRS in
-                                                degrees, see struct oj_crs_text
-                                                */
+    double semi_major, inverse_flattening; /**< ellipsoid of a CRS in degrees,
+                                              see struct oj_crs_text */
     const char *crs;                       /**< name of the CRS for messages */
     int takes_plain_numbers; /**< 1: the user asked to take coordinates as they
                                   are: a distance without a unit is accepted

@@ -11,7 +11,7 @@ extern "C" {
 
 enum oj_unit
 {
-    OJ_UNIT_CRS = 0, /**< without a unit: that of the CRS of the join */
+    OJ_UNIT_CRS = 0, /**< no unit was given: the unit of the CRS of the join */
     OJ_UNIT_M,
     OJ_UNIT_KM,
     OJ_UNIT_FT,    /**< international foot */

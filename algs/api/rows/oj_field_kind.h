@@ -9,16 +9,16 @@
 extern "C" {
 #endif
 
-/** Kinds of fields. Comments name further types that are included. */
+/** Kinds of fields. A comment lists further types of the kind. */
 enum oj_field_kind
 {
     OJ_FIELD_BOOLEAN = 0,
     OJ_FIELD_INT16,   /**< also narrower integers, signed or unsigned */
-    OJ_FIELD_INT32,   /**< and unsigned 16-bit integers */
-    OJ_FIELD_INT64,   /**< and unsigned 32- and 64-bit integers */
-    OJ_FIELD_FLOAT32, /**< and 16-bit floats */
-    OJ_FIELD_FLOAT64, /**< and decimals, which are read as doubles */
-    OJ_FIELD_TEXT,    /**< and dictionaries of texts */
+    OJ_FIELD_INT32,   /**< also unsigned 16-bit integers */
+    OJ_FIELD_INT64,   /**< also unsigned 32- and 64-bit integers */
+    OJ_FIELD_FLOAT32, /**< also 16-bit floats */
+    OJ_FIELD_FLOAT64, /**< also decimals, which are read as doubles */
+    OJ_FIELD_TEXT,    /**< also dictionaries of texts */
     OJ_FIELD_BYTES,
     OJ_FIELD_DATE,
     OJ_FIELD_TIME, /**< time of day */
@@ -59,7 +59,7 @@ static inline int oj_field_kind_is_time(enum oj_field_kind kind)
            kind == OJ_FIELD_DATETIME;
 }
 
-/** What spans can be made of a field of this kind. */
+/** The kind of span that fields of this kind can form. */
 static inline enum oj_span_field oj_field_kind_span(enum oj_field_kind kind)
 {
     return kind == OJ_FIELD_DATE || kind == OJ_FIELD_DATETIME

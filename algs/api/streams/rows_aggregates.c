@@ -47,7 +47,8 @@ struct rows_aggregates
     int32_t *at;
     double *share;
 
-    /* for columns of pairs, otherwise NULL; rank: only for a column of ranks */
+    /* Arrays for columns of pairs, otherwise NULL; rank: only if a column of
+     * ranks is used */
     int64_t *entry;
     int32_t *rank;
     struct oj_aggregate_pair_columns pair_columns;

@@ -57,8 +57,7 @@ OJ_MUST_USE oj_status rows_output_open(const struct rows_side *input,
 
 void rows_output_close(struct rows_output *output);
 
-/** What the rows of output (places) are made from: pairs, and arrays of both
- * sides. */
+/** Sources of the output rows (places): pairs, and arrays of both sides. */
 struct rows_answer
 {
     const struct rows_chunks *input; /**< input rows; not used for join rows

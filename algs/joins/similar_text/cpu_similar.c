@@ -429,8 +429,8 @@ static oj_status build_similar_index(struct oj_index *wrapped,
         return OJ_OK;
     if (args->join_side->n_texts < args->relation.n_similar)
         return oj_fail(err, OJ_ERR_ARG,
-                       "the join side has no texts: "
-                       "op similar compares those of both sides");
+                       "op similar compares texts of both sides, and the join "
+                       "side has none: name its columns in similar");
     if (args->relation.k < OJ_EVERY_PAIR)
         OJ_TRY(oj_similar_side_group(side, args, err));
     OJ_TRY(oj_similar_side_sort(&args->join_side->texts[0], side, err));

@@ -319,8 +319,8 @@ static oj_status build_vectors_index(struct oj_index *wrapped,
         return OJ_OK;
     if (join_side->vectors.value == NULL)
         return oj_fail(err, OJ_ERR_ARG,
-                       "the join side has no vectors: "
-                       "op similar compares those of both sides");
+                       "op similar compares vectors of both sides, and the "
+                       "join side has none: name its columns in vector");
     OJ_TRY(oj_vector_blocks_make(&join_side->vectors, join_side->n_features,
                                  args->relation.vector.norm,
                                  args->options.n_threads, &self->blocks, err));

@@ -211,11 +211,13 @@ static int part_holds(const struct oj_plain_sphere *side, int64_t part,
 /* --- edges on an ellipsoid -------------------------------------------------
  */
 
-/* Length of the pieces between which a ring is taken as one of plane sections.
- */
+/* Length, in semi-major axes, of the pieces into which a geodesic ring is
+ * divided to locate points; each piece counts as the section of the ellipsoid
+ * by a plane. */
 #define RING_PIECE 0.0005
 
-/* Length of the pieces on which golden sections search. */
+/* Length, in semi-major axes, of the pieces of an edge on which a
+ * golden-section search finds the nearest point. */
 #define PIECE (1.0 / 64)
 
 /* Beyond the first distance (9885 km on the Earth) a piece may have several
@@ -241,11 +243,12 @@ static struct wide3 unit_vector(struct wide3 v)
     return scale_wide3(v, 1 / length_of_wide3(v));
 }
 
-/* A ring as pieces that are passed one by one. */
+/* State of a loop over the pieces of a ring, which counts crossings and the
+ * angle around p. */
 struct ring_walk
 {
-    struct wide3 p, q, r; /* p; arcs p -> q -> r to count crossings with */
-    long double turn;     /* around p */
+    struct wide3 p, q, r; /* p: axis; arcs p -> q -> r count crossings */
+    long double turn;     /* angle around p */
     int n_crossed;
 };
 
@@ -371,7 +374,7 @@ static double least_on_piece(const struct edge_measure *e, double low,
     double length = high - low;
     best = fmin(best, fmin(of_low, of_high));
     if (0.5 * (of_low + of_high - length) > best)
-        return best; /* by the inequality of the triangle */
+        return best; /* by the triangle inequality */
     if (fmax(of_low, of_high) < FAR * e->unit)
         return fmin(best, least_by_golden_sections(e, low, high));
     if (fmin(of_low, of_high) - length > CONCAVE * e->unit)

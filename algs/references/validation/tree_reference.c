@@ -385,9 +385,9 @@ struct box_index
                      they have none */
 };
 
-/* Of the features whose distance from the current row GEOS failed to compute,
- * the one that could be nearest: that with the smallest lower bound, then tie
- * rank. */
+/* Among the features whose distance from the current row GEOS failed to
+ * compute, the one that could be nearest: smallest lower bound, then smallest
+ * tie rank. */
 struct refused
 {
     double at_least; /* lower bound of its distance; INFINITY: there is no such

@@ -135,7 +135,7 @@ class Joined:
         except OSError as error:
             if error.filename != temporary:
                 raise
-            # The error shall name the path of the user, not the temporary file.
+            # The error names the path that the user gave, not the temporary file.
             raise type(error)(error.errno, error.strerror, path) from None
         finally:
             if os.path.exists(temporary):

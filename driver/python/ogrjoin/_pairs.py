@@ -469,7 +469,7 @@ class _Plan(NamedTuple):
     reading: dict[str, Any]  # settings for reading the left side
     column: str | None
     id: Any
-    max_distance: Any  # one for each left row, or None
+    max_distance: Any  # array of one value per left row, or None
     classes: Any
     texts: Any
 

@@ -1,12 +1,12 @@
 """Outputs of Spark jobs: each attempt of a task writes a file of its own, and the files of
 the attempts that count become the output.
 
-    written()  tasks of a job of ours -> names of files, collected, and the output made
-    "ogrjoin"  rows of any DataFrame -> a folder of GeoParquet, by a data source of Spark's
+    written()  runs tasks that write files -> collects their names -> completes the output
+    "ogrjoin"  rows of any DataFrame -> a folder of GeoParquet, by a data source for Spark
 
-Spark gives one result of each partition to the driver, whatever was repeated; of a data
-source it passes them to commit() in a Python process beside the driver.  A job that fails
-has its files removed.
+Spark gives the driver one result per partition, however often tasks were repeated. For a data
+source it calls commit() with these results in a Python process beside the driver. The files
+of a job that fails are removed.
 """
 
 from __future__ import annotations
@@ -26,13 +26,14 @@ FIELD = "ogrjoin"  # key in the metadata of Spark's fields, see marked()
 
 
 def marked(field: Any, is_primary: bool) -> dict[str, Any]:
-    """The metadata of an Arrow field, for the metadata of a field of Spark."""
+    """Returns the metadata of an Arrow field, in the form in which a field of Spark stores it."""
     words = {k.decode(): v.decode() for k, v in (field.metadata or {}).items()}
     return {FIELD: json.dumps({"arrow": words, "primary": is_primary})}
 
 
 def arrow_schema(struct: Any) -> tuple[Any, str | None]:
-    """(Arrow schema of a StructType, with what marked() has put there; primary geometry)"""
+    """Returns (Arrow schema of a StructType with the metadata that marked() has stored; name of
+    the primary geometry, or None)"""
     from pyspark.sql.pandas.types import to_arrow_schema
 
     schema, primary = to_arrow_schema(struct), None
@@ -46,7 +47,7 @@ def arrow_schema(struct: Any) -> tuple[Any, str | None]:
 
 
 def _part() -> int:
-    """The number of the partition that this task makes."""
+    """Returns the number of the partition that this task computes."""
     from pyspark import TaskContext
 
     context = TaskContext.get()
@@ -59,7 +60,7 @@ _WRITTEN = pa.schema(
     [
         pa.field("name", pa.string()),
         pa.field("rows", pa.int64()),
-        pa.field("numbers", pa.binary()),  # of join rows with pairs, int64
+        pa.field("numbers", pa.binary()),  # numbers of join rows with pairs, int64
     ]
 )
 
@@ -73,8 +74,8 @@ def _message(name: str, n_rows: int, numbers: Any) -> Any:
 def written(
     df: Any, task: Any, output: ParquetOutput, finish: Callable[[list[tuple[str, int, Any]]], int]
 ) -> int:
-    """Runs tasks that write files of an output, then finish() with what they have made:
-    (file name, rows, numbers of join rows with pairs).  Returns the number of rows."""
+    """Runs tasks that write files of an output, then finish() with their results: (file name,
+    rows, numbers of join rows with pairs). Returns the number of rows."""
     from pyspark.sql.pandas.types import from_arrow_schema
 
     try:
@@ -92,7 +93,8 @@ def written(
 
 
 class FilesTask:
-    """Numbers of tiles of a join of files -> what was written."""
+    """Task of a join of files: numbers of tiles -> one result (file name, rows, numbers) per
+    tile."""
 
     def __init__(self, plan: FilesPlan, output: ParquetOutput) -> None:
         self._plan, self._output = plan, output
@@ -104,7 +106,7 @@ class FilesTask:
 
 
 class _RowsTask:
-    """What a task joins -> what was written of its rows."""
+    """Runs a task, writes the rows that it yields to a file -> one result (file name, rows)."""
 
     def __init__(self, task: Any, output: ParquetOutput) -> None:
         self._task, self._output = task, output
@@ -130,7 +132,7 @@ def write_rows(df: Any, task: Any, struct: Any, path: str, overwrite: bool) -> i
 
 
 class _Written(WriterCommitMessage):  # type: ignore[misc, unused-ignore]
-    """What a task has written."""
+    """Result of a task: the file that it has written."""
 
     def __init__(self, name: str) -> None:
         self.name = name

@@ -42,7 +42,7 @@ Way = Literal["broadcast", "shuffle", "sums"]
 JOIN_MEMORY = 512 << 20
 _TILE = _blocks.TILE
 _PLACE = "ogrjoin_place"
-_JOIN = "_ogrjoin_join"  # attribute of the DataFrames of join(): their _Join
+_JOIN = "_ogrjoin_join"  # attribute of the DataFrames of join() that holds their _Join
 _TILE_ROWS = 1_000_000
 _SAMPLE = 20_000  # input rows in the sample that tiles are made from
 _NEAR_SAMPLE = 20_000  # join rows in the sample that bounds nearest without max_distance
@@ -62,7 +62,8 @@ class _Frame(NamedTuple):
 
 
 def _kind(field: Any) -> str:
-    """Kind of a column: "spark" or "sedona" (their geometry types), "binary" or "" """
+    """Returns the kind of a column: "spark" or "sedona" (their geometry types), "binary", or an
+    empty text for other columns."""
     name = type(field.dataType).__name__
     if name == "GeometryType":
         return "spark"
@@ -72,7 +73,7 @@ def _kind(field: Any) -> str:
 
 
 def _column_of(df: Any, which: str, options: dict[str, Any]) -> str | None:
-    """The column of geometries; None: points from two columns of coordinates."""
+    """Returns the column of geometries; None: points from two columns of coordinates."""
     given: Any = options.get(f"{which}_column")
     if options.get(f"{which}_x") or (which == "left" and options.get("x")):
         return None
@@ -152,8 +153,8 @@ class _Numbered(NamedTuple):
 
 
 def _numbered(frame: _Frame, which: str, checks: bool) -> _Numbered:
-    """ROW is the FID, or the number of the row in the Parquet files, in the order of their
-    paths."""
+    """Adds the column ROW: the FID, or the number of the row in the Parquet files, in the order
+    of their paths."""
     from pyspark.errors import AnalysisException
     from pyspark.sql import functions as F
 
@@ -189,13 +190,13 @@ def _numbered(frame: _Frame, which: str, checks: bool) -> _Numbered:
 
 
 def _right_rows(frame: _Frame, job: TileJoin, checks: bool) -> _Numbered:
-    """The numbered join side, with the columns of job.right_rows."""
+    """Returns the numbered join side, with the columns of job.right_rows."""
     df, n_rows = _numbered(frame, "right", checks)
     return _Numbered(df.drop(ROW) if job.right_fid is not None else df, n_rows)
 
 
 def _fitted(batch: Any, schema: Any) -> Any:
-    """A batch from Spark with its columns cast to the types of a schema."""
+    """Returns a batch from Spark with its columns cast to the types of a schema."""
     columns = []
     for field in schema:
         column = batch.column(field.name)
@@ -213,7 +214,7 @@ def _collected(df: Any, schema: Any) -> Any:
 
 
 def _sampled(df: Any, n: int, n_rows: int) -> Any:
-    """A random sample of about n of the n_rows rows."""
+    """Returns a random sample of about n of the n_rows rows."""
     share = 1.0 if n_rows <= n else n / n_rows
     return df if share >= 1 else df.sample(fraction=share, seed=SEED)
 
@@ -232,8 +233,8 @@ def _take_broadcast(job: TileJoin | ZoneSums, digest: str, content: Any) -> Any:
 
 
 def _out(job: TileJoin, rows: Any, schema: Any, places: _Places | None) -> Any:
-    """A batch for Spark.  With places, it has the row number of the input and the
-    place among the rows of one input row as its last columns."""
+    """Makes a batch for Spark. places: if not None, the last columns are the row number of the
+    input and the place among the rows of one input row."""
     columns = [rows.column(name) for name in schema.names if name not in (ROW, _PLACE)]
     if places is not None:
         numbers = rows.column(ROW)
@@ -263,7 +264,7 @@ class _Places:
 
 
 def _counted(batches: Any, job: TileJoin) -> Iterator[Any]:
-    """The batches of a task as input rows, with numbers if they have none."""
+    """Yields the batches of a task as input rows, with row numbers added if they have none."""
     first = 0
     for batch in batches:
         if ROW not in batch.schema.names:  # the join does not need the numbers
@@ -356,7 +357,7 @@ class _ReachTask:
 
 
 def _gathered(batches: Any, schema: Any) -> Iterator[Any]:
-    """Batches -> tables of about _BATCH_ROWS rows, with the columns of the schema that
+    """Collects batches to tables of about _BATCH_ROWS rows, with the columns of the schema that
     the batches have."""
     kept: list[Any] = []
     n, n_bytes = 0, 0
@@ -490,8 +491,8 @@ class _UnmatchedTask:
 class _Result(NamedTuple):
     """The schema of joined rows."""
 
-    struct: Any  # for Spark
-    schema: Any  # for Arrow
+    struct: Any  # schema for Spark
+    schema: Any  # schema for Arrow
     is_ordered: bool  # schema has ROW and _PLACE, by which rows are sorted
 
 
@@ -511,7 +512,7 @@ def _result(job: TileJoin, is_ordered: bool) -> _Result:
 
 
 def _broadcast(session: Any, content: bytes) -> Any:
-    """A function that returns content when a task calls it."""
+    """Returns a function that returns content when a task calls it."""
     try:
         sent = session.sparkContext.broadcast(content)
     except Exception:  # Spark Connect has no broadcast: pickled with the function
@@ -583,8 +584,8 @@ def _quoted(names: Any) -> list[str]:
 
 
 def _shuffled(left: Any, right: Any, job: TileJoin, tiled: _Tiled) -> Any:
-    """The rows of both sides as pieces of blocks, partitioned by tile and sorted: of each
-    tile the join rows, then the input rows."""
+    """Returns the rows of both sides as pieces of blocks, partitioned by tile and sorted: of
+    each tile the join rows, then the input rows."""
     from pyspark.sql import functions as F
     from pyspark.sql.pandas.types import from_arrow_schema
 
@@ -618,7 +619,7 @@ def _broadcast_way(left: Any, right: Any, job: TileJoin, result: _Result) -> _Jo
 
 
 def _send(right: Any, job: TileJoin) -> tuple[str, Any]:
-    """Broadcasts the join side of a job: (its digest, a function that returns it)"""
+    """Broadcasts the join side of a job; returns (its digest, a function that returns the side)."""
     table = _collected(right, job.right_rows)
     table = table.sort_by(job.right_number).combine_chunks()
     sink = pa.BufferOutputStream()
@@ -660,7 +661,7 @@ def _bytes_of(df: Any, schema: Any, n: int) -> int:
 
 class _Chosen(NamedTuple):
     way: Way
-    sums: ZoneSums | None  # of way sums
+    sums: ZoneSums | None  # sums of the way "sums"
 
 
 def _check_way(way: Way | None, job: TileJoin) -> ZoneSums | None:
@@ -685,7 +686,8 @@ def _choose(
     job: TileJoin,
     join_memory: int,
 ) -> _Chosen:
-    """The way of a join; sums: of _check_way().  Rows are counted only to choose one."""
+    """Chooses the way of a join; sums: result of _check_way(). Rows are counted only if way is
+    None."""
     if way is not None:
         return _Chosen(way, sums)
 
@@ -790,8 +792,8 @@ def explain(
     join_memory: int = JOIN_MEMORY,
     **options: Any,
 ) -> Explanation:
-    """How join() (with two paths: join_files()) would run: way, tiles, copies of a join
-    row, memory of a task."""
+    """Explains how join() (with two paths: join_files()) would run: way, tiles, copies of a
+    join row, memory of a task."""
     options["op"] = op
     if isinstance(left, str):
         return explain_files(left, right, tiles=tiles, **options)

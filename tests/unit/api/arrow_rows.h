@@ -477,8 +477,7 @@ static inline void make_schema(const struct arrow_rows *rows,
     add_coordinate_nodes(s, node, options);
 }
 
-/* --- what is broken --------------------------------------------------------
- */
+/* --- invalid arrays and schemas ------------------------------------------- */
 
 enum
 {

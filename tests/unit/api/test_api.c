@@ -188,7 +188,7 @@ TEST(in_place)
 struct bad_stream
 {
     enum arrow_form form;
-    int schema_code, code; /* what get_schema() and get_next() return; code
+    int schema_code, code; /* results of get_schema() and get_next(); code
                               counts from the second array on */
     const char *says;
     struct array_spoil array; /* change to the second array */
@@ -367,7 +367,7 @@ TEST_LOOP(pairs, 0, 4)
         options.form = FORM_INTERLEAVED;
         join_side = layer_of(&right, &options);
         must(ogrjoin_index_new(join_side, settings, &index, &err));
-        ogrjoin_layer_free(join_side); /* the index holds a reference to it */
+        ogrjoin_layer_free(join_side); /* the index holds a reference */
         ogrjoin_settings_free(settings);
         ck_assert_str_eq(ogrjoin_index_backend(index), "cpu");
         must(ogrjoin_join(index, input, &found, &err));
@@ -829,8 +829,7 @@ TEST_LOOP(threads, 0, SHARED_JOINS)
     free(sides);
 }
 
-/* --- what is wrong ----------------------------------------------------------
- */
+/* --- errors --------------------------------------------------------------- */
 
 static void fails(int status, int expected, const char *text)
 {

@@ -380,8 +380,7 @@ TEST_LOOP(unit_streams, 0, sizeof compared / sizeof *compared)
     ogrjoin_settings_free(s);
 }
 
-/* --- what is broken ---------------------------------------------------------
- */
+/* --- invalid columns ------------------------------------------------------ */
 
 static void fails(int status, int expected, const char *text)
 {

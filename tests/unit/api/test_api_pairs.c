@@ -46,7 +46,7 @@ static struct ogrjoin_settings *settings_of(const char *words)
     return settings;
 }
 
-/* --- what is made of pairs --------------------------------------------------
+/* --- forms of the result --------------------------------------------------
  *
  *  x      0    1    2        left, right; pairs within 1
  *  text   ab   ab   cd       only 0-0, 0-1, 1-0, 1-1, 2-2 are similar

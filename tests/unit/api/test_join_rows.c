@@ -251,8 +251,7 @@ static int join_sides(const struct point_side *a, const struct point_side *b,
     return status == 0 ? OGRJOIN_OK : status == ENOMEM ? OGRJOIN_ERR_NOMEM : -1;
 }
 
-/* --- what rows there are ----------------------------------------------------
- */
+/* --- rows of each kind of join -------------------------------------------- */
 
 static const struct
 {
@@ -402,8 +401,7 @@ TEST(rows_are_kept)
     out[2].release(&out[2]);
 }
 
-/* --- what makes no sense ----------------------------------------------------
- */
+/* --- invalid settings ----------------------------------------------------- */
 
 static const struct
 {
@@ -522,8 +520,7 @@ TEST(errors_of_sides)
     ogrjoin_settings_free(settings);
 }
 
-/* --- an index that is there, and several threads -----------------------------
- */
+/* --- an existing index, and several threads ------------------------------- */
 
 /* Makes an index of the right side's points for the settings; NULL if they are
  * invalid. */

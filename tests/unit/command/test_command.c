@@ -176,7 +176,7 @@ TEST(words_and_what_they_mean)
         {"-memory 7b a b c", "memory=7"},
         {"-memory 64\\ M a b c", "memory=67108864"},
 
-        /* the join that follows from the options if -op is missing */
+        /* the join that the options imply if -op is missing */
         {"a b c", "op=intersects;how=left"},
         {"-relate T*F**F*** a b c", "op=relate;how=left"},
         {"-k 3 a b c", "op=nearest;how=left"},

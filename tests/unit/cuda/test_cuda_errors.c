@@ -196,7 +196,7 @@ TEST(cancelled_lines)
     free_sides(&s);
 }
 
-/* --- an error that stays -------------------------------------------------- */
+/* --- a permanent error of the device -------------------------------------- */
 
 static oj_status open_and_join(const char *backend,
                                const struct failing_join *s, char reason[256],

@@ -217,7 +217,7 @@ static void must_hold_nothing(const struct memory_trial *t, const char *what,
                   what, (long long)n, text);
 }
 
-/* --- what fails ----------------------------------------------------------- */
+/* --- failing allocations -------------------------------------------------- */
 
 enum way
 {

@@ -148,7 +148,7 @@ TEST(paths_seen_from_a_folder_lead_back)
     ck_assert_int_eq(system(path), 0);
 }
 
-TEST(names_are_told_by_their_letters)
+TEST(names_are_recognised_by_their_letters)
 {
     ck_assert_str_eq(oj_dataset_name_words("JOIN:"), "");
     ck_assert_str_eq(oj_dataset_name_words("join:a b"), "a b");

@@ -23,7 +23,7 @@ static void count_closed(void *user)
     ((struct trial_stream *)user)->n_closed++;
 }
 
-/* Opens what a stream of t is made from, and GDAL's stream for its schema. */
+/* Opens the sources of a stream of t, and GDAL's stream for its schema. */
 static void open_source(struct row_trial *t, struct trial_stream *source,
                         char **options, struct ArrowArrayStream *stream)
 {

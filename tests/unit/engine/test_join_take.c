@@ -17,7 +17,7 @@ static struct oj_flat make_points(struct oj_flat_buf *buf)
     return oj_flat_buf_view(buf);
 }
 
-TEST(copies_look_at_their_own_flags)
+TEST(copies_poll_their_own_flags)
 {
     static const int raised = 1;
     static const enum oj_op ops[] = {OJ_OP_NEAREST, OJ_OP_DWITHIN,
@@ -98,7 +98,7 @@ static void rest_ms(int ms)
 }
 
 /* Reference backends have no copies, so threads take turns. */
-TEST(turns_in_the_order_of_asking)
+TEST(turns_in_the_order_of_calls)
 {
     LAYER point_buf = {0};
     const struct oj_options options = {.n_threads = 1};

@@ -50,7 +50,8 @@ static void must(oj_status status)
  * differs, also in GEOS. */
 #define DECIMALS "meant for decimal fractions"
 
-/* A point and a line without length at this point: equal in GEOS's copy. */
+/* A point and a line of length 0 at this point: equal in GEOS's copy of the
+ * suite. */
 #define POINT_LINE "the suites contradict each other"
 
 static const struct oracle_exception
@@ -96,7 +97,7 @@ struct oracle_case
     struct oj_relation relation;
     struct oj_flat a, b;
     int is_empty;     /* 1: one of the geometries is empty */
-    int has_empty;    /* 1: one has an empty member */
+    int has_empty;    /* 1: one of the geometries has an empty member */
     int raises;       /* 1: GEOS raises an error */
     int expected;     /* answer of the suites; 1: a pair */
     int said;         /* answer of GEOS 3.11 */
@@ -148,7 +149,7 @@ static const char *name_of(enum oracle_answer answer)
 }
 
 /* 1 if an answer is right: our backends must answer as the suite expects; a
- * reference may also give GEOS's own answer. */
+ * reference may also give GEOS's answer. */
 static int is_right(const struct oracle_case *q, int is_ours,
                     enum oracle_answer answer, double distance)
 {

@@ -22,7 +22,7 @@ struct fake
     int64_t fail_read, fail_join, fail_write, cancel_at, stop_at; /* or -1 */
     int slow; /* 1: the reader is slow, 2: the joiner, 3: the writer */
     int cancel;
-    int64_t max_pairs; /* of the run; 0: any */
+    int64_t max_pairs; /* maximum pairs of the run; 0: no limit */
     int64_t most_rows; /* maximum rows of a part, more have too many pairs; 0:
                           no limit */
     int64_t any_after; /* > 0: most_rows has no effect after this number of
@@ -313,7 +313,7 @@ TEST_LOOP(errors_end_the_run, 0, 4)
 }
 
 /* The first error is returned: later ones may be its consequences. */
-TEST(the_first_error_is_told)
+TEST(the_first_error_is_returned)
 {
     struct fake fake = make_fake(20);
     struct oj_pipeline_counts counts;
@@ -381,7 +381,7 @@ TEST(progress_can_stop_the_run)
     ck_assert_int_eq(counts.n_parts, 5);
 }
 
-/* ---- answers that are asked for ----------------------------------------- */
+/* ---- answers on request -------------------------------------------------- */
 
 static struct oj_pipeline *open_pipeline(struct fake *fake)
 {
@@ -393,7 +393,7 @@ static struct oj_pipeline *open_pipeline(struct fake *fake)
     return p;
 }
 
-TEST(answers_are_asked_for)
+TEST(answers_are_returned_on_request)
 {
     struct fake fake = make_fake(50);
     struct oj_pipeline *p = open_pipeline(&fake);
@@ -444,7 +444,7 @@ TEST(answers_need_not_be_taken)
 
 /* An error is returned in its place in the order of answers, again by each
  * further call, and by the function that closes the pipeline. */
-TEST(an_error_is_asked_for)
+TEST(an_error_is_returned_in_its_place)
 {
     struct fake fake = make_fake(20);
     struct oj_pipeline *p;

@@ -166,7 +166,7 @@ TEST(large_among_small)
 }
 
 /* A line reaches into the square, but the quadrants only group points. */
-TEST(questions_that_make_no_sense)
+TEST(joins_without_sense)
 {
     LAYER join = {0}, input = {0};
     struct oj_flat join_view, input_view;

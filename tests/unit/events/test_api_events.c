@@ -109,7 +109,7 @@ TEST(events_of_a_way)
     expect_events(&rows, "");
     ogrjoin_events_free(events);
     must(ogrjoin_events_new(index, "all", 0, &events, &error));
-    ogrjoin_index_free(index); /* events hold a reference to it */
+    ogrjoin_index_free(index); /* the events hold a reference to the index */
     must(add_reports(events, way, 6, &rows));
     expect_events(&rows, "1+0 2+1 2=0 4-0 4=1 5-1");
     ogrjoin_events_free(events);
@@ -122,8 +122,8 @@ TEST(changes_of_the_nearest)
     struct ogrjoin_event_rows rows;
     must(ogrjoin_events_new(index, NULL, 0, &events, &error));
     must(add_reports(events, way, 6, &rows));
-    expect_events(&rows,
-                  "1~0 2~1"); /* at x 2 it is exactly at the maximum distance */
+    expect_events(&rows, /* x = 2 is exactly at the maximum distance */
+                  "1~0 2~1");
     ck_assert(rows.measure[0] == 0);
     must(add_reports(events, way, 1, &rows));
     expect_events(&rows, "0~-1");

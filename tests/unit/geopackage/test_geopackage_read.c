@@ -652,8 +652,7 @@ TEST(unit_no_filter_stays_behind_a_read)
     remove_file();
 }
 
-/* ---- others at work -------------------------------------------------------
- */
+/* ---- other connections --------------------------------------------------- */
 
 TEST(unit_not_where_the_dataset_writes)
 {

@@ -593,7 +593,7 @@ TEST_LOOP(large_gdal_goes_on_with_the_file, 0, 7)
     GDALClose(in);
 }
 
-/* ---- what fails ---------------------------------------------------------- */
+/* ---- failures ------------------------------------------------------------ */
 
 TEST_LOOP(unit_a_full_file, 0, 2)
 {

@@ -63,7 +63,7 @@ struct wkt_lattice
                       value */
     int is_odd;  /* 1: some coordinates are NaN, infinite or beyond the limit of
                     joins */
-    double flat; /* size of a step in y; in x it is 1 */
+    double flat; /* size of a step in y; a step in x is 1 */
     int is_near; /* 1: some vertices lie on a segment between two others, up to
                     rounding, or a neighbouring double beside it */
 };
@@ -416,8 +416,7 @@ static inline struct lattice_box pick_hole(const struct wkt_lattice *l,
     }
 }
 
-/* ---- what follows the name of a type --------------------------------------
- */
+/* ---- coordinates of each type -------------------------------------------- */
 
 static inline void put_polygon(struct pen *pen)
 {

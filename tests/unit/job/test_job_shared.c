@@ -5,7 +5,7 @@
 
 #include "../../../driver/base/oj_sql_volatility.h"
 
-/* ---- who shares --------------------------------------------------------- */
+/* ---- jobs that share a side ---------------------------------------------- */
 
 /* Command lines with different join sides. */
 static const char *const lines[] = {

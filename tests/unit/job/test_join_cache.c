@@ -1,11 +1,10 @@
 /* The cache of join sides: which sides it drops, which it does not keep, and
- * its state if memory runs out while a side is made. test_job_shared and
- * test_job_files assert which sides are found, and that changed files replace
- * them.
- * Kinds: unit, memory. */
+ * its state after memory has run out while a side was made. test_job_shared
+ * and test_job_files check which sides are found, and that changed files
+ * replace them. Kinds: unit, memory. */
 #include "join_makers.h"
 
-/* ---- what is found, and what goes ---------------------------------------- */
+/* ---- sides that the cache keeps and drops -------------------------------- */
 
 TEST(bound)
 {

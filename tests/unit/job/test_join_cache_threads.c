@@ -2,7 +2,7 @@
  * which, and the state after making a side has failed or was cancelled.
  * Kinds: unit, property. */
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* for syscall() */
+#define _GNU_SOURCE /* declares syscall() */
 #endif
 
 #include "join_makers.h"
@@ -165,7 +165,7 @@ TEST(others_wait)
     ck_assert_int_eq(n_entries(), 1);
 }
 
-TEST(failure_is_everybodys)
+TEST(failure_is_returned_to_all)
 {
     struct maker maker = {.ms = 1500, .failure = OJ_ERR_DATA};
     struct cache_thread workers[N_THREADS];

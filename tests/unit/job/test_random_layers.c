@@ -51,8 +51,7 @@ static const char *path_of(const char *name)
     return path;
 }
 
-/* ---- what is asked --------------------------------------------------------
- */
+/* ---- random layers and joins --------------------------------------------- */
 
 /* A pair of layers and a join. */
 struct random_layers_trial
@@ -280,8 +279,7 @@ static struct result run_command(const struct random_layers_trial *t,
     return result;
 }
 
-/* ---- what GEOS errs in ----------------------------------------------------
- */
+/* ---- errors of GEOS ------------------------------------------------------ */
 
 /* A row of the report written by -validate_report. */
 struct difference
@@ -399,7 +397,7 @@ static int has_cuda(void)
     return getenv("OGRJOIN_CUDA_MODULE") != NULL;
 }
 
-/* Returns what is wrong with the answer of cpu or cuda, or NULL. */
+/* Returns the fault of an answer of cpu or cuda, as a text; NULL: none. */
 static const char *find_fault_of_ours(const struct result *r)
 {
     if (r->status != OJ_OK)
@@ -413,7 +411,8 @@ static const char *find_fault_of_ours(const struct result *r)
     return NULL;
 }
 
-/* Returns what is wrong with GEOS's answer, in pairs for which cpu is right. */
+/* Returns the fault of GEOS's answer, in pairs for which cpu is right; NULL:
+ * none. */
 static const char *find_fault_of_geos(const struct result *r,
                                       const struct result *cpu)
 {
@@ -431,7 +430,8 @@ static const char *find_fault_of_geos(const struct result *r,
     return NULL;
 }
 
-/* Joins on all backends; returns what is wrong, or NULL. */
+/* Joins on all backends; returns the fault of the first wrong answer, or NULL.
+ * */
 static const char *find_fault(const struct random_layers_trial *t,
                               enum backend *backend)
 {
@@ -517,8 +517,7 @@ static void report_failure(struct random_layers_trial *t, const char *wrong)
         print_layer("join", &t->join);
 }
 
-/* ---- all of it ------------------------------------------------------------
- */
+/* ---- the test ------------------------------------------------------------ */
 
 static enum wkt_type type_of(const char *text)
 {

@@ -216,8 +216,8 @@ static inline void plain_layer_make(const struct plain_points *p,
 
 #define MOST_INPUTS 400
 
-/* Input features: only points, or triangles, boxes, lines and points; some at
- * places of the list, some elsewhere. */
+/* Input features: points only, or triangles, boxes, lines and points; some at
+ * places of the list, others elsewhere. */
 struct input_layer
 {
     int64_t n, n_vertices;

@@ -557,7 +557,7 @@ static void expect_whole_batches(int n_devices, enum batch_kind kind)
         if (status != OJ_OK)
         {
             n_failed++;
-            apply_to_both(&both); /* it can be made then */
+            apply_to_both(&both); /* now the batch succeeds */
             expect_points_of_list(both.gpu);
             (void)expect_equal_joins(&both);
         }

@@ -133,7 +133,7 @@ TEST_LOOP(leaving_a_line, OJ_LIVE_QUADTREE, OJ_LIVE_KDTREE + 1)
     oj_live_free(live);
 }
 
-/* Before memory for them is asked for. */
+/* Too many ids are refused before memory for them is allocated. */
 TEST(more_ids_than_can_be_numbered)
 {
     struct live_ids ids = {0};

@@ -33,8 +33,7 @@ static struct ogrjoin_live_counts counts_of(struct ogrjoin_live *live)
     return counts;
 }
 
-/* --- what is counted -------------------------------------------------------
- */
+/* --- counts --------------------------------------------------------------- */
 
 TEST(counts)
 {
@@ -478,7 +477,7 @@ enum
 struct readers
 {
     struct ogrjoin_live *live;
-    struct ogrjoin_settings *settings; /* of all joins */
+    struct ogrjoin_settings *settings; /* settings of all joins */
     atomic_int is_done, n_joins;
 };
 

@@ -1,5 +1,5 @@
-/* Kinds: property, memory, threads. A batch that several threads apply makes
- * the pages that one thread makes, beside readers of earlier states, too. */
+/* A batch that several threads apply makes the pages that one thread makes,
+ * also beside readers of earlier states. Kinds: property, memory, threads. */
 #include "../../../flatten/base/oj_alloc.h"
 #include "../run_tests.h"
 
@@ -71,7 +71,8 @@ static void expect_equal_counts(struct oj_live *first, struct oj_live *second)
 /* --- readers ---------------------------------------------------------------
  */
 
-/* A state that is held while batches are applied, and what it holds. */
+/* A state that a reader holds while batches are applied, with the sum of its
+ * points. */
 struct held
 {
     struct oj_live *live;
@@ -126,7 +127,7 @@ static void apply_to(struct oj_live *live, const struct random_batch *b)
            "seed %llu: %s", (unsigned long long)seed, err.message);
 }
 
-/* So many changes that all threads take part. */
+/* Makes so many changes that all threads take part. */
 static void make_large_batch(struct random_batch *b,
                              const struct plain_points *p, enum batch_kind kind)
 {

@@ -179,7 +179,7 @@ TEST(marks)
     check_mark("0 0 5 0 5 5 0 5 0 0|0 0 5 0 5 5 0 5 0 0", 1);
     check_mark("0 0 5 0 5 5 0 5 0 0|1 1 2 1 2 2 1 2 1 1", 1);
     check_mark("1 1 2 1 2 2 1 2 1 1|0 0 5 0 5 5 0 5 0 0", 1);
-    /* each goes through a vertex of the other only */
+    /* each polygon passes only through a vertex of the other */
     check_mark("0 0 2 0 4 0 4 4 2 4 0 4 0 0|2 -1 3 -1 3 5 2 5 2 4 2 0 2 -1", 1);
     check_mark("0 2 2 0 4 2 2 4 0 2|2 0 3 2 2 4 1 2 2 0", 1);
     check_mark("0 2 2 0 4 2 2 4 0 2|2 0 4 2 2 4 0 2 2 0", 1);

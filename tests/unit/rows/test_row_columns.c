@@ -13,7 +13,7 @@
 
 static struct oj_error error;
 
-/* ---- what the join computes ---------------------------------------------- */
+/* ---- computed columns ---------------------------------------------------- */
 
 static struct oj_relation relation_of(enum oj_op op, int64_t k)
 {
@@ -205,8 +205,7 @@ TEST(truth_columns_of_aggregates)
     oj_aggregate_words_free(&words);
 }
 
-/* ---- what aggregates name -------------------------------------------------
- */
+/* ---- operands of aggregates ---------------------------------------------- */
 
 static const struct oj_field_description join_fields[] = {
     {"v", OJ_FIELD_FLOAT64, 1}, {"Join_FID", OJ_FIELD_TEXT, 1}};

@@ -51,7 +51,7 @@ static int is_to_fail_alone(void);
 #include <stdio.h>
 #include <unistd.h>
 
-void RegisterOGRJOIN(void); /* of the driver, which the test links */
+void RegisterOGRJOIN(void); /* function of the driver, which the test links */
 
 /* Command lines. A line that names no file of the folder out gets out/a.fgb as
  * its output; JOIN: is opened as a dataset and read, with ARROW at its end by
@@ -322,7 +322,7 @@ static void make_layer(const char *shapes, int n, const char *type)
 /* ---- a run ---------------------------------------------------------------
  */
 
-static int screen, nowhere; /* where the output of stdout goes */
+static int screen, nowhere; /* descriptors: original stdout, /dev/null */
 static char message[1024];  /* first error message; "": none */
 static int n_told;          /* number of errors that GDAL's handler received */
 
@@ -499,8 +499,7 @@ static struct answer run_line(const char *line, int64_t n, int alone)
     return a;
 }
 
-/* ---- all of it -----------------------------------------------------------
- */
+/* ---- the tests ----------------------------------------------------------- */
 
 static struct
 {
@@ -584,7 +583,7 @@ TEST(every_line)
 {
     char folder[32];
     VSILFILE *file;
-    /* in memory, because a disk takes twice as long */
+    /* the folder is in memory, because a disk takes twice as long */
     strcpy(folder, access("/dev/shm", W_OK) == 0 ? "/dev/shm/ogrjoin_XXXXXX"
                                                  : "/tmp/ogrjoin_XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(folder));

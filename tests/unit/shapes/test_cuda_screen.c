@@ -1,10 +1,9 @@
 /* Lines and polygons on both sides: the backend cuda, which finds pairs of
- * boxes and decides most of them on a device, has the answers of the backend
- * cpu: random layers, large features, little memory, chunks of all sizes, all
- * devices. Also points with very many lines and polygons. Skipped if no GPU can
- * be used.
- * Kind: property, degenerate, memory, large. OGRJOIN_TEST_ROUNDS=n runs more
- * rounds. */
+ * boxes and decides most of them on a device, gives the answers of the backend
+ * cpu: random layers, large features, little memory, batches of all sizes, all
+ * devices. Also points with very many lines and polygons. Skipped if no GPU
+ * can be used. Kind: property, degenerate, memory, large.
+ * OGRJOIN_TEST_ROUNDS=n runs more rounds. */
 #include "../references.h"
 
 #include "../join_trial.h"
@@ -21,7 +20,8 @@ static uint64_t some_gpus(void)
     return (UINT64_C(1) << (1 + pick(n))) - 1;
 }
 
-/* The GPU, once or twice with what it has kept, against what cpu said. */
+/* Joins on the GPU once, or twice with the index of the first join, and
+ * compares the pairs with `truth`, those of the CPU. */
 static void check_again(struct join_trial *t, int64_t gpu_memory,
                         const struct oj_matches *truth)
 {
@@ -192,8 +192,8 @@ TEST(large_features)
     }
 }
 
-/* Rows enough for every device, dealt out by their vertices, in pieces of few
- * rows, and with memory for some at a time. */
+/* Enough rows for every device, divided by their number of vertices, in pieces
+ * of few rows, and with memory for only some rows at a time. */
 TEST(rows_of_all_devices)
 {
     static const int64_t limits[][2] = {{0, 0}, {7, 0}, {0, 40 << 20}};

@@ -190,8 +190,8 @@ TEST(degenerate_sides)
     trial_free(&t);
 }
 
-/* Distances per feature limit the pairs, whether they belong to rows or to
- * features. */
+/* Maximum distances per feature limit the pairs, whether the rows or the join
+ * features have them. */
 TEST(one_side_has_distances)
 {
     const struct oj_options options = {.n_threads = 1};

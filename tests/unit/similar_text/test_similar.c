@@ -340,7 +340,7 @@ TEST(real_most_similar)
     close_names(&t, &names, dictionary);
 }
 
-/* --- the rest ------------------------------------------------------------- */
+/* --- degenerate sides ----------------------------------------------------- */
 
 TEST(degenerate_sides)
 {

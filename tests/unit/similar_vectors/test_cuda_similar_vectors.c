@@ -104,7 +104,7 @@ TEST_LOOP(many_tiles, 0, 4)
     ck_assert_int_gt(n_exact_seen, 0);
 }
 
-/* Tiles enough for each of several devices to put some in order. */
+/* Enough tiles that each of several devices gets some. */
 TEST(tiles_of_all_devices)
 {
     const struct oj_options one = {.n_threads = 0};
@@ -122,7 +122,7 @@ TEST(tiles_of_all_devices)
     trial_free(&job);
 }
 
-/* As many dimensions as there may be: slab by slab. */
+/* The maximum number of dimensions, processed slab by slab. */
 TEST_LOOP(large_dimensions, 0, 4)
 {
     const struct oj_options options = {.n_threads = 1};

@@ -1,8 +1,8 @@
 /* nearest and dwithin on an ellipsoid, by our engine and by the reference,
- * against all geodesics; the bounds of distances by chords; known figures;
- * directions; threads and batches; errors; memory.
- * Kind: unit, property, degenerate, memory.  OGRJOIN_TEST_LONG=1 runs fifty
- * times as long; OGRJOIN_TEST_SEED=n begins with the round that failed. */
+ * compared with all geodesics; bounds of distances by chords; known distances;
+ * bearings; threads and batches; errors; memory. Kind: unit, property,
+ * degenerate, memory. OGRJOIN_TEST_LONG=1 runs fifty times as long;
+ * OGRJOIN_TEST_SEED=n begins with the round that failed. */
 #include "../run_tests.h"
 #include "random_sphere.h"
 
@@ -309,7 +309,7 @@ TEST_LOOP(all_geodesics, 0, 2)
             else if (one_in(3))
                 t.join.max_distance = own;
             if (t.input.max_distance != NULL || t.join.max_distance != NULL)
-                t.relation.max_distance = INFINITY; /* as the command does */
+                t.relation.max_distance = INFINITY; /* as the command sets it */
             trial_answer(&t, backends[_i], 1 + pick(3), &m);
             check_pairs(&t, matrix, rank, &m);
         }

@@ -1,8 +1,8 @@
 /* Lines and polygons on an ellipsoid: distances of points from geodesic edges
- * against searches along every edge; points in polygons with geodesic edges;
- * joins, points on either side, against all pairs, to the last bit; edges cut
- * into pieces; bounds; threads, batches, memory.
- * Kind: property, degenerate, memory.  OGRJOIN_TEST_LONG=1 runs fifty times as
+ * are compared with a search along every edge; points in polygons with
+ * geodesic edges; joins with points on either side are compared with all
+ * pairs, bit for bit; edges cut into pieces; bounds; threads, batches, memory.
+ * Kind: property, degenerate, memory. OGRJOIN_TEST_LONG=1 runs fifty times as
  * long; OGRJOIN_TEST_SEED=n begins with the round that failed. */
 #include "../run_tests.h"
 #include "random_sphere.h"
@@ -16,7 +16,8 @@
 
 static const struct oj_ellipsoid wgs84 = {6378137.0, 1 / 298.257223563};
 
-/* The Earth, a sphere, a prolate ellipsoid, and the flattest that is taken. */
+/* Returns the Earth, a sphere, a prolate ellipsoid, or the one with the
+ * maximum flattening. */
 static struct oj_ellipsoid pick_ellipsoid(void)
 {
     static const double flattening[] = {1 / 298.257223563, 0.0, -0.01,
@@ -37,8 +38,9 @@ static struct oj_relation relation_on(struct oj_ellipsoid ellipsoid)
 
 /* --- places --------------------------------------------------------------- */
 
-/* An end of an edge that begins at (x, y): anywhere, near, on the meridian or
- * the equator, beyond a pole, nearly opposite, or the start itself. */
+/* Returns an end of an edge that begins at (x, y): anywhere, near, on the
+ * meridian or the equator, beyond a pole, nearly antipodal, or the start
+ * itself. */
 static void place_end(double *x, double *y, double *u, double *v)
 {
     double by = pow(10, 12 * unit() - 10);
@@ -79,8 +81,8 @@ static void place_end(double *x, double *y, double *u, double *v)
     *v = fmax(-90, fmin(90, *v));
 }
 
-/* A point at a vertex, on an edge, beside it by micrometres to kilometres,
- * opposite to it, at a pole, or anywhere. */
+/* Returns a point at a vertex, on an edge, beside the edge by micrometres to
+ * kilometres, antipodal to it, at a pole, or anywhere. */
 static void place_point(const struct oj_geodesic *geodesic, double x0,
                         double y0, double x1, double y1, double *x, double *y)
 {
@@ -131,8 +133,8 @@ static struct oj_ellipsoid_vertex vertex_at(const struct oj_ellipsoid *e,
     return v;
 }
 
-/* The least of the distances of n points of the line, and then of n points
- * around the best of these, and so on. */
+/* Returns the minimum distance of n points of the line, then of n points
+ * around the nearest of these, and so on. */
 static double least_of_many(const struct oj_geodesic *geodesic,
                             const struct oj_geodesic_line *line, double x,
                             double y)
@@ -161,7 +163,7 @@ static double least_of_many(const struct oj_geodesic *geodesic,
     return least;
 }
 
-/* Pieces that are no longer than the longest edge. */
+/* Cuts an edge into pieces that do not exceed the maximum length of an edge. */
 static void cut(const struct oj_ellipsoid *e,
                 const struct oj_geodesic *geodesic, double *x0, double *y0,
                 double *x1, double *y1)
@@ -250,7 +252,8 @@ static void add_edge(struct oj_flat_buf *buf, double x0, double y0, double x1,
     end(buf);
 }
 
-/* Lines and polygons with long and degenerate edges, and points beside them. */
+/* Adds lines and polygons with long and degenerate edges, and points beside
+ * them. */
 static void add_odd_features(const struct oj_geodesic *geodesic,
                              struct oj_flat_buf *points,
                              struct oj_flat_buf *shapes, int n)
@@ -313,7 +316,7 @@ static void sides_free(struct both_sides *s)
     oj_geodesic_close(s->geodesic);
 }
 
-/* Distances of all pairs, each measured alone, with every edge. */
+/* Computes the distances of all pairs, each edge measured separately. */
 static double *matrix_of_sides(const struct both_sides *s)
 {
     int64_t n = s->input.flat->n_features, m = s->join.flat->n_features;
@@ -329,8 +332,8 @@ static double *matrix_of_sides(const struct both_sides *s)
     return matrix;
 }
 
-/* Every distance of the matrix is that of the reference, and within the bounds
- * by chords; that of the nearest points. */
+/* Every distance of the matrix equals that of the reference and that of the
+ * nearest points, and is within the bounds by chords. */
 static void check_matrix(const struct both_sides *s, const struct oj_flat *f,
                          const struct oj_flat *g, const double *matrix,
                          int with_interiors)
@@ -407,7 +410,7 @@ static struct oj_relation pick_relation(struct oj_ellipsoid e,
     return r;
 }
 
-/* The layers of a trial: shapes on one side, points on the other. */
+/* Makes the layers of a trial: shapes on one side, points on the other. */
 static void fill_trial(struct join_trial *t, struct oj_ellipsoid e, int turn)
 {
     static const unsigned kinds[] = {OJ_PART_LINE, OJ_PART_POLYGON, 7};
@@ -459,7 +462,7 @@ TEST_LOOP(all_pairs, 0, 2)
     ck_assert_int_gt(n_pairs, 1000);
 }
 
-/* The reference of the command finds the same pairs. */
+/* The reference backend of the command finds equal pairs. */
 TEST_LOOP(reference, 0, 2)
 {
     EACH_ROUND(8)
@@ -473,7 +476,7 @@ TEST_LOOP(reference, 0, 2)
         matrix = matrix_of_sides(&s);
         t.relation = pick_relation(wgs84, matrix,
                                    t.input.n_features * t.join.n_features);
-        /* A pair at this bound may leave its place to another. */
+        /* a pair exactly at this bound may be dropped in favour of another */
         t.relation.min_distance *= 0.999;
         for (int i = 0; i < 2; i++)
         {
@@ -505,7 +508,8 @@ TEST_LOOP(reference, 0, 2)
 
 /* --- known answers -------------------------------------------------------- */
 
-/* The nearest feature of shapes, and the points that the pair stage gives. */
+/* Finds the nearest feature of shapes, and the points that the pair stage
+ * gives. */
 static struct oj_nearest_points ask_one(const struct oj_flat_buf *points,
                                         const struct oj_flat_buf *shapes,
                                         int turn, int32_t *feature)
@@ -541,12 +545,12 @@ static struct oj_nearest_points ask_one(const struct oj_flat_buf *points,
     return found;
 }
 
-/* By symmetry: the foot on a meridian is on the parallel of the equator, or the
- * point of the equator on the meridian of the point; lengths of meridians and
- * of the equator are known. */
+/* By symmetry the nearest point of a meridian, to a point of the equator, is
+ * on the equator, and the nearest point of the equator is on the meridian of
+ * the point; arc lengths of meridians and of the equator are known. */
 TEST_LOOP(known_feet, 0, 2)
 {
-    const double degree = 6378137.0 * (double)PI / 180; /* of the equator */
+    const double degree = 6378137.0 * (double)PI / 180; /* on the equator */
     static const struct
     {
         double x0, y0, x1, y1, x, y, foot_x, foot_y, metres;
@@ -580,9 +584,9 @@ TEST_LOOP(known_feet, 0, 2)
     }
 }
 
-/* The parallel of 50 degrees north of an edge between its ends is far to the
- * south of the geodesic; points beside it are inside or outside, the lens
- * between the edge and its plane section included. */
+/* Between the ends of a long edge along 50 degrees north, the parallel runs
+ * far south of the geodesic. Points beside the edge are inside or outside,
+ * also those between the geodesic and its plane section. */
 TEST(insides_beside_long_edges)
 {
     struct oj_geodesic *geodesic;
@@ -628,7 +632,8 @@ TEST(insides_beside_long_edges)
     oj_geodesic_close(geodesic);
 }
 
-/* Two features with a common border are equally far, whatever its direction. */
+/* Two features with a common border are equally far, whatever the direction of
+ * the border. */
 TEST(common_borders_tie)
 {
     struct oj_geodesic *geodesic;

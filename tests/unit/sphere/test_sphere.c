@@ -61,7 +61,7 @@ static void check_row(const struct oj_relation *r, const struct oj_flat *f,
 }
 
 static const char *const backends[] = {"cpu", "sphere"};
-static const char *backend = "cpu"; /* that ask() asks */
+static const char *backend = "cpu"; /* backend of ask() */
 
 static void ask(const struct oj_relation *relation, const struct oj_flat *input,
                 const struct oj_flat *join, int n_threads,
@@ -490,12 +490,12 @@ TEST_LOOP(holes_anywhere, 0, 2)
     end(&b);
     add_point(&a, 2, 5);  /* in the shell */
     add_point(&a, 21, 5); /* in a hole far from it */
-    add_point(&a, 14, 5); /* in one across it, outside */
+    add_point(&a, 14, 5); /* in a hole across the shell, outside of it */
     add_point(&a, 9, 0);  /* on the shell: an edge along the equator */
     for (int64_t row = 0; row < 4; row++)
         expect_nearest(&a, &b, row, 0, 0);
     oj_flat_buf_clear(&a);
-    add_point(&a, 10 - 1e-9, 5); /* in both: nearly on the shell */
+    add_point(&a, 10 - 1e-9, 5); /* in both rings, nearly on the shell */
     add_point(&a, 18, 0);        /* in none */
     add_point(&a, 22.5, 5);      /* in two holes */
     expect_nearest(&a, &b, 0, 0, 1e-9 * degree * cos(5 * (double)PI / 180));
@@ -532,8 +532,7 @@ TEST(ties)
     ck_assert_int_eq(m.n_pairs, 50);
 }
 
-/* --- the same whatever the way --------------------------------------------
- */
+/* --- threads and batches -------------------------------------------------- */
 
 TEST_LOOP(threads_and_batches, 0, 2)
 {

@@ -157,7 +157,7 @@ TEST(known_bearings)
     }
 }
 
-/* By the textbook's formula. */
+/* The textbook formula. */
 static double bearing_between(double x0, double y0, double x1, double y1)
 {
     long double l = (x1 - x0) * PI / 180, f = y0 * PI / 180, g = y1 * PI / 180;
@@ -188,7 +188,8 @@ TEST(longitudes)
 /* --- random ones ----------------------------------------------------------
  */
 
-/* Distance in metres from (x, y) after going so far in this direction. */
+/* Returns the distance in metres between (x, y) and the end of a path of
+ * `metres` in this direction. */
 static double miss(double from_x, double from_y, double bearing, double metres,
                    double x, double y)
 {

@@ -1,7 +1,7 @@
-/* Geometries as texts: against GDAL's reader of WKT on random texts, bit for
- * bit; forms of EWKT that GDAL does not read, against those that it does; texts
- * that are refused, with the character that the message names; numbers against
- * strtod(). Kind: unit, property, degenerate, memory. */
+/* Geometries as texts: random WKT is compared with GDAL's reader, bit for bit;
+ * forms of EWKT that GDAL does not read are compared with equivalent ones that
+ * it reads; refused texts, with the character that the message names; numbers
+ * are compared with strtod(). Kind: unit, property, degenerate, memory. */
 #include "../../../flatten/base/oj_alloc.h"
 #include "../../../flatten/base/oj_number.h"
 #include "../../../flatten/text/oj_geometry_text.h"
@@ -69,7 +69,7 @@ static void put_number(void)
     }
 }
 
-/* dimensions: of GDAL's text, 2 to 4 numbers of a vertex. */
+/* Writes a vertex of n_ordinates numbers, 2 to 4. */
 static void put_vertex(int n_ordinates)
 {
     for (int i = 0; i < n_ordinates; i++)
@@ -167,7 +167,7 @@ static void check_as_gdal(const char *of_gdal, const char *ours)
     size = OGR_G_WkbSize(shape);
     wkb = malloc((size_t)size);
     OGR_G_ExportToIsoWkb(shape, wkbNDR, wkb);
-    exact = malloc(n); /* so that a sanitizer sees its end */
+    exact = malloc(n); /* exactly, so that overreads are reported */
     memcpy(exact, ours, n);
     ck_assert_msg(oj_geometry_text_read(exact, (int64_t)n, &bytes, &error) ==
                       OJ_OK,
@@ -194,7 +194,8 @@ TEST(random_texts_as_gdal)
     }
 }
 
-/* Pairs of texts: one that GDAL reads, and one that means it. */
+/* Pairs of texts: one that GDAL reads, and an equivalent form that it does not
+ * read. */
 TEST(other_forms)
 {
     static const char *const pairs[][2] = {
@@ -222,7 +223,7 @@ TEST(other_forms)
     ck_assert(bytes.byte == NULL);
 }
 
-/* --- what is refused ------------------------------------------------------ */
+/* --- refused texts -------------------------------------------------------- */
 
 TEST(refused)
 {

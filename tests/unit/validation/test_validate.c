@@ -237,7 +237,7 @@ TEST(undecided_pairs)
     b.join_row[0] = 9;
     set_undecided(&a, 3, rows_a, features_a);
     set_undecided(&b, 3, rows_b, features_b);
-    a.join_row[4] = 70; /* in the row that is excluded as a whole */
+    a.join_row[4] = 70; /* a pair in the row that is excluded as a whole */
     compare_answers();
     ck_assert_int_eq(v.n_differences, 0);
     ck_assert_int_eq(v.n_undecided, 1);

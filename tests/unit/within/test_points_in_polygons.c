@@ -343,7 +343,7 @@ TEST_LOOP(same_as_ring_by_ring, 0, N_KINDS)
     ck_assert(!kinds[_i].is_large || n < 20 || 3 * n_candidates < n_boxes);
 }
 
-/* --- what is asked of every family ---------------------------------------- */
+/* --- tests of every family ------------------------------------------------ */
 
 /* Layers without features, without features that have parts, without rows, or
  * with rows without geometry only. */

@@ -40,14 +40,14 @@ TILE = SCHEMA.names[0]
 ORDER = SCHEMA.names[:5]
 
 _PIECE = 4096  # bytes
-_ALIGNED = 64  # bytes: blocks begin at multiples, as Arrow wants its buffers
-_MOST = 32 << 20  # bytes of blocks from which a batch of pieces is complete
+_ALIGNED = 64  # bytes: blocks begin at multiples of this, the alignment of Arrow's buffers
+_MOST = 32 << 20  # a batch of pieces is complete when its blocks have this many bytes
 
 
 def pieces(
     table: Any, rows: Any, tiles: Any, side: int, number: str, block: Iterator[int]
 ) -> Iterator[Any]:
-    """Record batches of SCHEMA with blocks of the rows of a table.
+    """Yields record batches of SCHEMA with blocks of the rows of a table.
 
     rows, tiles  [n] rows[i] of the table belongs to tiles[i]
     number       the column of the numbers of the rows
@@ -109,16 +109,17 @@ class Block(NamedTuple):
 
 
 def _whole(parts: list[Any]) -> Any:
-    """The bytes of a block, aligned, from the buffers of its pieces."""
+    """Returns the bytes of a block, aligned, from the buffers of its pieces."""
     if len(parts) == 1 and parts[0].address % _ALIGNED == 0:
         return parts[0]
     return pa.py_buffer(np.concatenate([np.frombuffer(part, np.uint8) for part in parts]))
 
 
 def blocks(batches: Iterable[Any], schemas: tuple[Any, Any]) -> Iterator[Block]:
-    """Pieces sorted by ORDER -> blocks; schemas: of the join rows and of the input rows."""
+    """Yields the blocks of pieces, which are sorted by ORDER. schemas: of the join rows and of
+    the input rows."""
     head: tuple[int, int, int] | None = None
-    parts: list[Any] = []  # of the block that is not complete
+    parts: list[Any] = []  # pieces of the block that is not complete yet
 
     def made() -> Iterator[Block]:
         if head is not None:
@@ -148,9 +149,9 @@ def blocks(batches: Iterable[Any], schemas: tuple[Any, Any]) -> Iterator[Block]:
 def in_order(
     found: Iterable[Block], number: str, schema: Any, limit: float, tile: int
 ) -> Iterator[Any]:
-    """The rows of blocks of one side of a tile, ascending by number.  Blocks of files have
-    one run of numbers after another; those whose runs overlap, because the rows were
-    shuffled before, are sorted together: beyond limit bytes on the disk."""
+    """Yields the rows of one side of a tile from its blocks, ascending by number. Blocks of
+    files have successive runs of numbers; blocks whose runs overlap, because the rows were
+    shuffled before, are sorted together, beyond `limit` bytes on disk."""
     kept, last = SideRows(schema, limit, tile), 0
     for block in found:
         if kept.n_rows and block.first > last:

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from .._scan import extension_of
 
-RADIUS = 6371008.7714  # of the sphere, metres
+RADIUS = 6371008.7714  # radius of the sphere, metres
 MOST = 1e150  # OJ_FLAT_MOST: the largest coordinate that joins accept
 
 # Distances and coordinates are computed with relative errors of a few 2^-53.
@@ -19,17 +19,17 @@ _OF_DISTANCE = 2.0**-40
 _OF_COORDINATES = 2.0**-43
 _DEGREES = 1e-9  # 0.1 mm: more than the errors of sines and cosines here
 
-_KNOWN_TYPES = 7  # greatest shapely type id that is read here; curves have greater ones
+_KNOWN_TYPES = 7  # greatest shapely type id that is read here; curves have greater ids
 
 
 def is_nowhere(boxes: Any) -> Any:
-    """[n] True for rows without a place.  any(axis=1) takes three times as long."""
+    """Returns [n] True for rows without a place. any(axis=1) takes three times as long."""
     low, high = np.isnan(boxes[:, :2]), np.isnan(boxes[:, 2:])
     return low[:, 0] | low[:, 1] | high[:, 0] | high[:, 1]
 
 
 def is_endless(boxes: Any) -> Any:
-    """[n] True for rows whose box has a side at infinity."""
+    """Returns [n] True for rows whose box has a side at infinity."""
     low, high = np.isinf(boxes[:, :2]), np.isinf(boxes[:, 2:])
     return low[:, 0] | low[:, 1] | high[:, 0] | high[:, 1]
 
@@ -39,7 +39,7 @@ def _chunked(column: Any) -> Any:
 
 
 def _binary(column: Any) -> Any:
-    """The column as one array of type large_binary."""
+    """Returns the column as one array of type large_binary."""
     column = _chunked(column)
     if isinstance(column.type, pa.BaseExtensionType):
         storage = column.type.storage_type
@@ -49,7 +49,7 @@ def _binary(column: Any) -> Any:
 
 
 def _points(column: Any) -> Any:
-    """(x, y) of a column of WKB points; None: some row is not the WKB of a point."""
+    """Returns (x, y) of a column of WKB points; None: some row is not the WKB of a point."""
     n = len(column)
     if n == 0 or column.null_count:
         return None
@@ -70,7 +70,7 @@ def _numbers(column: Any) -> Any:
 
 
 def of_points(x: Any, y: Any) -> Any:
-    """Boxes of points from two columns of coordinates."""
+    """Returns the boxes of points from two columns of coordinates."""
     x, y = _numbers(x), _numbers(y)
     boxes = np.column_stack((x, y, x, y))
     boxes[~((np.abs(x) <= MOST) & (np.abs(y) <= MOST))] = np.nan
@@ -78,7 +78,7 @@ def of_points(x: Any, y: Any) -> Any:
 
 
 def _shapes(wkb: Any) -> Any:
-    """An array of shapely geometries; None for rows that shapely cannot read."""
+    """Returns an array of shapely geometries; None for rows that shapely cannot read."""
     import shapely
 
     try:
@@ -91,8 +91,8 @@ def _shapes(wkb: Any) -> Any:
 
 
 def of_wkb(column: Any) -> Any:
-    """Boxes of a column of WKB.  A geometry that shapely cannot read gets a box without
-    bounds, so that every tile receives it and the library decides."""
+    """Returns the boxes of a column of WKB. A geometry that shapely cannot read gets a box
+    without bounds, so that every tile receives it and the library decides."""
     column = _binary(column)
     xy = _points(column)
     if xy is not None:
@@ -108,7 +108,8 @@ def of_wkb(column: Any) -> Any:
 
 
 def of_table(table: Any, column: str | None, x: str | None = None, y: str | None = None) -> Any:
-    """Boxes of the rows of a table, from its geometry column, or from columns x and y."""
+    """Returns the boxes of the rows of a table, from its geometry column, or from columns x and
+    y."""
     if x is not None:
         return of_points(table.column(x), table.column(y))
     i = table.schema.get_field_index(column)
@@ -130,9 +131,9 @@ def _outwards(boxes: Any, by: Any) -> Any:
 
 
 def _span_degrees(boxes: Any) -> Any:
-    """Boxes of longitudes and latitudes, extended by the great-circle arcs between any
-    vertices inside them; xmin is in [-180, 180).  A box 180 degrees wide or more
-    becomes the whole sphere: its edges may run either way round it."""
+    """Returns boxes of longitudes and latitudes, extended by the great-circle arcs between any
+    vertices inside them; xmin is in [-180, 180). A box 180 degrees wide or more becomes the
+    whole sphere: its edges may run either way round it."""
     width = boxes[:, 2] - boxes[:, 0]
     everywhere = ~(width < 180 - _DEGREES) & ~np.isnan(width)
     half = np.cos(np.radians(np.where(everywhere, 0.0, width) / 2))
@@ -151,7 +152,7 @@ def _span_degrees(boxes: Any) -> Any:
 
 
 def _widen_degrees(boxes: Any, metres: Any) -> Any:
-    """Boxes of longitudes and latitudes, widened by a distance in metres."""
+    """Returns boxes of longitudes and latitudes, widened by a distance in metres."""
     angle = np.degrees(np.asarray(metres) * (1 + _OF_DISTANCE) / RADIUS) + _DEGREES
     angle = np.minimum(np.broadcast_to(angle, len(boxes)), 180.0)
     south, north = boxes[:, 1] - angle, boxes[:, 3] + angle
@@ -166,8 +167,8 @@ def _widen_degrees(boxes: Any, metres: Any) -> Any:
 
 
 def widened(boxes: Any, distance: Any, metric: str = "planar") -> Any:
-    """Boxes widened by distance, so that they meet the box of every feature that the
-    library finds within it.  distance: a number, or one per row; NaN: as 0."""
+    """Returns boxes widened by distance, so that they meet the box of every feature that the
+    library finds within it. distance: a number, or one per row; NaN: as 0."""
     distance = np.maximum(np.nan_to_num(distance, nan=0.0, posinf=np.inf), 0.0)
     if metric == "sphere":
         made = _widen_degrees(_span_degrees(boxes), distance)
@@ -183,7 +184,7 @@ def widened(boxes: Any, distance: Any, metric: str = "planar") -> Any:
 
 
 def centres(boxes: Any, metric: str = "planar") -> Any:
-    """[n, 2]: the centre of each box; NaN for rows without a place."""
+    """Returns [n, 2]: the centre of each box; NaN for rows without a place."""
     with np.errstate(invalid="ignore"):
         at = boxes[:, :2] / 2 + boxes[:, 2:] / 2
     at[np.isnan(at) & ~np.isnan(boxes[:, :2])] = 0.0  # a box without bounds

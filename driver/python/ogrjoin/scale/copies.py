@@ -13,7 +13,7 @@ _POLYGON = 4  # OGRJOIN_POLYGON
 
 
 def _rectangles(boxes: Any) -> Any:
-    """A layer with a rectangle for each box."""
+    """Makes a layer with a rectangle for each box."""
     n = len(boxes)
     boxes = np.clip(boxes, -MOST, MOST)
     one = np.arange(n + 1, dtype=np.int64)
@@ -29,7 +29,8 @@ def _rectangles(boxes: Any) -> Any:
 
 
 def meeting(boxes: Any, others: Any, threads: int = 0) -> tuple[Any, Any]:
-    """Sorted index pairs (i, j) where boxes[i] intersects others[j], borders included."""
+    """Returns the sorted index pairs (i, j) where boxes[i] intersects others[j], borders
+    included."""
     i = np.flatnonzero(~is_nowhere(boxes))
     j = np.flatnonzero(~is_nowhere(others))
     if len(i) == 0 or len(j) == 0:
@@ -44,8 +45,8 @@ def meeting(boxes: Any, others: Any, threads: int = 0) -> tuple[Any, Any]:
 def tiles_of_rows(
     boxes: Any, reaches: Any, metric: str = "planar", threads: int = 0
 ) -> tuple[Any, Any]:
-    """Sorted pairs (row, tile): the tiles that get a copy of a join row, because their
-    reach meets its widened box.  A row without a place has no pair."""
+    """Returns the sorted pairs (row, tile): the tiles that get a copy of a join row, because
+    their reach meets its widened box. A row without a place has no pair."""
     if metric != "sphere":
         return meeting(boxes, reaches, threads)
     # xmin of a row's box is in [-180, 180), and its width is below 180, or it is the

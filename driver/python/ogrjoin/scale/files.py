@@ -33,7 +33,7 @@ TILE_ROWS = 1_000_000
 # index, and buffers of the reader.
 _MEMORY_OF_PAGES = 4
 _RUN = 1000  # consecutive input rows that share a reach (nearest without max_distance)
-_MUCH = 1.3  # copies of a byte of the join side from which a warning is printed
+_MUCH = 1.3  # from this number of copies per byte of the join side on, a warning is printed
 
 
 class Explanation(NamedTuple):
@@ -113,10 +113,10 @@ class FilesPlan:
         return _boxes.widened(self.right.box, 0.0, self.job.metric)
 
     def _meeting(self, reach: Any, tile_of: Any, n_tiles: int) -> list[Any]:
-        """For each tile, the row groups of the join side that meet one of its reaches,
-        ascending.  tile_of: the tile of each reach.  A tile has several reaches (of
-        row groups or runs of rows): a run of a space-filling curve fills little of
-        the box around it."""
+        """Returns, for each tile, the row groups of the join side that intersect one of its
+        reaches, ascending. tile_of: the tile of each reach. A tile has several reaches (of row
+        groups or runs of rows): a run of a space-filling curve fills little of the box around
+        it."""
         group, at = tiles_of_rows(self._right_boxes, reach, self.job.metric)
         n = max(1, len(self.right))
         tile, group = np.divmod(np.unique(tile_of[at] * n + group), n)
@@ -173,13 +173,13 @@ class FilesPlan:
         yield from _numbered(self.left.batches(groups, threads=threads), self.job.left_rows)
 
     def read_right(self, groups: Any, threads: bool = True) -> Any:
-        """A table of the join rows of these row groups."""
+        """Returns a table of the join rows of these row groups."""
         schema = self.job.right_rows
         batches = _numbered(self.right.batches(groups, threads=threads), schema)
         return pa.Table.from_batches(batches, schema=schema)
 
     def _groups_within_bounds(self, tile: int, left: Any, threads: bool) -> Any:
-        """For nearest without max_distance: the row groups that can hold nearest rows.
+        """Returns, for nearest without max_distance, the row groups that can hold nearest rows.
         The distances to join rows close by are upper bounds, which limit the reach."""
         groups = self._pairs[tile]
         bounds = np.full(len(left), np.inf)
@@ -193,8 +193,8 @@ class FilesPlan:
         return self._meeting(reaches(run, reach, n), np.zeros(n, dtype=np.int64), 1)[0]
 
     def join_tile(self, tile: int, threads: bool = True) -> Iterator[tuple[Any, Any]]:
-        """Batches (joined rows, numbers of join rows with pairs) of a tile, in the order
-        of the input.  The numbers are None unless how is right or full."""
+        """Yields the batches (joined rows, numbers of join rows with pairs) of a tile, in the
+        order of the input. The numbers are None unless how is right or full."""
         needs_numbers = self.job.how in ("right", "full")
         groups = self._pairs[tile]
         left: Any = pa.RecordBatchReader.from_batches(
@@ -218,7 +218,7 @@ class FilesPlan:
     def _join_in_parts(
         self, tile: int, left: Any, groups: Any, threads: bool
     ) -> Iterator[tuple[Any, Any]]:
-        """join_tile() for a tile whose join rows may need more than task_memory."""
+        """Like join_tile(), for a tile whose join rows may need more than task_memory."""
         rows = _numbered(self.right.batches(groups, threads=threads), self.job.right_rows)
         limit = self.task_memory / MEMORY_OF_BYTES
         right = SideRows(self.job.right_rows, limit, tile).extend(rows)
@@ -238,7 +238,7 @@ class FilesPlan:
         right.close()
 
     def unmatched(self, numbers: Any, threads: bool = True) -> Iterator[Any]:
-        """The rows of how=right and full for join rows without a match; numbers: the
+        """Yields the rows of how=right and full for join rows without a match; numbers: the
         join rows with a match."""
         is_matched = np.zeros(int(self.right.n_rows.sum()), dtype=bool)
         is_matched[numbers] = True
@@ -253,12 +253,12 @@ _last: tuple[tuple[str, bytes], HeldSide] | None = None  # the last join side of
 
 
 def _held(plan: FilesPlan, groups: Any, threads: bool) -> HeldSide:
-    """The join rows of these groups.  They are kept until a tile needs other groups, so
-    a process whose tiles share all groups reads and indexes them once."""
+    """Returns the join rows of these groups with their index. They are kept until a tile needs
+    other groups, so a process whose tiles share all groups reads and indexes them once."""
     global _last
     key = (plan.token, groups.tobytes())
     if _last is None or _last[0] != key:
-        _last = None  # frees it before the next is read
+        _last = None  # frees the last side before the next is read
         _last = key, plan.job.hold(plan.read_right(groups, threads))
     return _last[1]
 
@@ -273,7 +273,7 @@ def _read_side(path: str | RowGroups, which: str, options: dict[str, Any]) -> Ro
 
 
 def _numbered(batches: Any, schema: Any) -> Iterator[Any]:
-    """(number of the first row, batch) -> batches with a column of row numbers."""
+    """Adds a column of row numbers to each (number of the first row, batch)."""
     for row, batch in batches:
         numbers = pa.array(np.arange(row, row + len(batch), dtype=np.int64))
         yield pa.RecordBatch.from_arrays([*batch.columns, numbers], schema=schema)
@@ -288,7 +288,7 @@ def _end_process_that_imports() -> None:
         raise SystemExit(1)
 
 
-_work: tuple[FilesPlan, ParquetOutput, bool] | None = None  # of a worker process
+_work: tuple[FilesPlan, ParquetOutput, bool] | None = None  # (plan, output, threads) of a worker process
 
 
 def _take_work(plan: FilesPlan, output: ParquetOutput, threads: bool, has_begun: Any) -> None:
@@ -327,7 +327,7 @@ def explain_files(
     task_memory: int = TASK_MEMORY,
     **options: Any,
 ) -> Explanation:
-    """How join_files() would run."""
+    """Explains how join_files() would run; reads footers only."""
     return FilesPlan(left, right, options, tiles=tiles, task_memory=task_memory).explain()
 
 

@@ -22,7 +22,7 @@ _SIDES = ("xmin", "ymin", "xmax", "ymax")
 
 
 def open_filesystem(path: str | os.PathLike[str]) -> tuple[Any, str]:
-    """(pyarrow file system, path in it) of a path or a URI."""
+    """Returns (pyarrow file system, path in it) for a path or a URI."""
     path = os.fspath(path)
     if "://" in path:
         filesystem, inside = pyarrow.fs.FileSystem.from_uri(path)
@@ -31,7 +31,7 @@ def open_filesystem(path: str | os.PathLike[str]) -> tuple[Any, str]:
 
 
 def are_nested(path: str, other: str) -> bool:
-    """Is one of two paths the other, or a folder above it?"""
+    """Returns True if one of two paths is the other, or a folder above it."""
     (filesystem, a), (of_other, b) = open_filesystem(path), open_filesystem(other)
     if filesystem.type_name != of_other.type_name:
         return False
@@ -103,7 +103,7 @@ class RowGroups(NamedTuple):
 
 
 def _box_columns(schema: Any, column: str | None, xy: Any) -> list[str]:
-    """The paths of the columns whose statistics give xmin, ymin, xmax, ymax."""
+    """Returns the paths of the columns whose statistics give xmin, ymin, xmax, ymax."""
     if xy is not None:
         return [xy[0], xy[1], xy[0], xy[1]]
     geo = json.loads((schema.metadata or {}).get(b"geo", b"{}"))
@@ -112,7 +112,7 @@ def _box_columns(schema: Any, column: str | None, xy: Any) -> list[str]:
 
 
 def _bound(chunk: Any, is_low: bool) -> float | None:
-    """The minimum or maximum of a column chunk; None: unknown; NaN: no values."""
+    """Returns the minimum or maximum of a column chunk; None: unknown; NaN: no values."""
     statistics = chunk.statistics
     if statistics is None:
         return None
@@ -127,7 +127,7 @@ def _bound(chunk: Any, is_low: bool) -> float | None:
 
 
 def _box_of_group(group: Any, chunks: list[int], geometry: int) -> Any:
-    """The box of a row group, or None if the footer has none."""
+    """Returns the box of a row group, or None if the footer has none."""
     if len(chunks) == 4:
         box = [_bound(group.column(c), i < 2) for i, c in enumerate(chunks)]
         return None if None in box else box
@@ -140,8 +140,8 @@ def _box_of_group(group: Any, chunks: list[int], geometry: int) -> Any:
 
 
 def read_row_groups(path: str, column: str | None = None, xy: Any = None) -> RowGroups:
-    """The row groups of a file or folder.  column: the geometry column; None: the
-    primary one; xy: names of two columns of coordinates instead."""
+    """Reads the row groups of a file or folder. column: the geometry column; None: the primary
+    one; xy: names of two columns of coordinates instead."""
     filesystem, inside = open_filesystem(path)
     dataset = pyarrow.dataset.dataset(inside, filesystem=filesystem, format="parquet")
     if not dataset.files:
@@ -181,7 +181,7 @@ def read_row_groups(path: str, column: str | None = None, xy: Any = None) -> Row
 
 
 def count_rows(path: str) -> int:
-    """The number of rows of a file or folder, from footers."""
+    """Returns the number of rows of a file or folder, from footers."""
     filesystem, inside = open_filesystem(path)
     return int(
         pyarrow.dataset.dataset(inside, filesystem=filesystem, format="parquet").count_rows()

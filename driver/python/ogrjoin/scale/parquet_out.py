@@ -45,7 +45,7 @@ def _box_column(boxes: Any) -> Any:
 
 
 def _of_row_groups(batches: Iterable[Any]) -> Iterator[Any]:
-    """Batches -> tables of as many rows as a row group has, or more."""
+    """Collects batches to tables that have at least the rows of a row group."""
     kept: list[Any] = []
     n = 0
     for batch in batches:
@@ -60,7 +60,7 @@ def _of_row_groups(batches: Iterable[Any]) -> Iterator[Any]:
 
 
 def _is_leftover(filesystem: Any, file: Any, name: str) -> bool:
-    """True if a job of this user left the folder.  In a shared folder other users may
+    """Returns True if a job of this user left the folder. In a shared folder other users may
     create entries of such a name, also links to folders of this user."""
     kinds = r"(\.whole|\.former)?"
     if not re.fullmatch(rf"\.{re.escape(name)}\.ogrjoin-[0-9a-f]{{16}}{kinds}", file.base_name):
@@ -104,7 +104,7 @@ class ParquetOutput:
         return extension_of(field) in ("", "geoarrow.wkb")
 
     def _places(self) -> tuple[Any, str, str, str]:
-        """(file system, folder, folder of attempts, name for the replaced output)"""
+        """Returns (file system, folder, folder of attempts, name for the replaced output)"""
         filesystem, folder = open_filesystem(self._path)
         folder = folder.rstrip("/")
         parent, _, name = folder.rpartition("/")

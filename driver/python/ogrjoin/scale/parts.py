@@ -30,11 +30,11 @@ MEMORY_OF_BYTES = 2  # memory of a join side per byte of its Arrow table
 _SAMPLE = 20_000  # rows of a sample: for the tree, and for bounds of nearest
 _RUN = 1000  # consecutive input rows that share a reach
 _MOST_PARTS = 4096
-_USELESS = 0.95  # cutting is given up when the largest part stays this large
+_USELESS = 0.95  # cutting ends if the largest part keeps at least this share of the join rows
 
 
 def _folder() -> str | None:
-    """The folder of files of this task: Spark's local disk, or that of tempfile."""
+    """Returns the folder of files of this task: Spark's local disk, or that of tempfile."""
     given = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")[0]
     return given if os.path.isdir(given) else None
 
@@ -106,8 +106,8 @@ class SideRows:
         return pa.Table.from_batches(list(self), schema=self.schema)
 
     def ascending(self, number: str) -> SideRows:
-        """The rows ascending by a column of numbers: these, or others that replace them.
-        Rows in a file are sorted by parts that take half the limit."""
+        """Returns the rows ascending by a column of numbers: these, or others that replace
+        them. Rows in a file are sorted by parts that take half the limit."""
         found = [np.asarray(batch.column(number).cast(pa.int64())) for batch in self]
         numbers = np.concatenate([np.zeros(0, np.int64), *found])
         if (numbers[1:] >= numbers[:-1]).all():
@@ -118,7 +118,7 @@ class SideRows:
         for rows in np.array_split(order, n):
             if len(rows):
                 table = _take(self, np.sort(rows), self.schema)
-                place = np.argsort(np.argsort(rows))  # of rows[i] in the table
+                place = np.argsort(np.argsort(rows))  # position of rows[i] in the table
                 made.extend(table.take(pa.array(place)).combine_chunks().to_batches())
         self.close()
         return made
@@ -131,7 +131,7 @@ class SideRows:
 
 
 def _take(batches: Any, rows: Any, schema: Any) -> Any:
-    """A table of the rows with these numbers, ascending, counted over all batches."""
+    """Returns a table of the rows with these numbers, ascending, counted over all batches."""
     taken, first = [], 0
     for batch in batches:
         a, b = np.searchsorted(rows, (first, first + len(batch)))
@@ -151,8 +151,8 @@ class _Cut:
     """
 
     def __init__(self, job: TileJoin, mine: tuple[Any, Any, Any], n: int) -> None:
-        """mine: of the input rows the boxes, their numbers (None: ordered parts) and
-        their reaches."""
+        """mine: (boxes, row numbers, reaches) of the input rows; row numbers None: ordered
+        parts."""
         boxes, rows, reach = mine
         if rows is None:
             self.part = np.arange(len(boxes)) * n // max(1, len(boxes))
@@ -170,15 +170,15 @@ class _Cut:
         self._metric = job.metric
 
     def copies(self, boxes: Any, only: int | None = None) -> tuple[Any, Any]:
-        """Pairs (row, part): the parts that the join rows of these boxes are copied to,
-        ascending by row.  only: of this part."""
+        """Returns the pairs (row, part), ascending by row: the parts to which the join rows
+        with these boxes are copied. only: pairs of this part alone."""
         mine = np.arange(len(self.reach)) if only is None else np.flatnonzero(self.part_of == only)
         row, at = tiles_of_rows(boxes, self.reach[mine], self._metric, 1)
         key = np.unique(row * self.n + self.part_of[mine[at]])
         return np.divmod(key, max(1, self.n))
 
     def counts(self, boxes: Any) -> Any:
-        """[parts] the number of join rows that each part reaches."""
+        """Returns [parts] the number of join rows that each part reaches."""
         counts = np.zeros(self.n, dtype=np.int64)
         for first in range(0, len(boxes), 1 << 17):
             _, part = self.copies(boxes[first : first + (1 << 17)])
@@ -230,7 +230,7 @@ def cut_tile(
 def _find_cut(
     job: TileJoin, mine: tuple[Any, Any, Any], their_boxes: Any, most: float, tile: int, task_memory: int
 ) -> _Cut:
-    """The smallest power of two of parts with which no part reaches more than most join
+    """Finds the smallest power of two of parts with which no part reaches more than most join
     rows."""
     n, before, kept = 2, len(their_boxes), 0
     while True:

@@ -30,7 +30,7 @@ _EXCHANGED = {
 }  # fmt: skip
 _AGG = re.compile(r"\s*(\w+)\s*(?:\(\s*(\w+)\s*\))?\s*(?:\bas\s+\w+\s*)?", re.IGNORECASE)
 _KINDS = {"count": "count", "sum": "sum", "mean": "mean", "avg": "mean"}
-# Options with which pairs and rows are those of the exchanged join.
+# Options for which the join with exchanged sides has equal pairs and rows.
 _OF_SIDES = [f"{which}_{name}" for which in ("left", "right") for name in "column x y crs".split()]
 _KEPT = "max_distance metric backend threads gpus gpu_memory batch_rows crs".split()
 _KNOWN = {*_OF_SIDES, *_KEPT, *"op how agg left_fid right_fid left_select".split()}
@@ -58,7 +58,7 @@ def _merge(sums: Sums, group: Any, column: Any) -> None:
 
 
 class HeldZones:
-    """Zones with their index, and their numbers, ascending."""
+    """The zones with their index; numbers: their row numbers, ascending."""
 
     def __init__(self, held: HeldSide, numbers: Any) -> None:
         self._held, self.numbers = held, numbers
@@ -90,7 +90,7 @@ class ZoneSums:
                 "left_select": ",".join(self.columns), "right_select": "", "name_fid": ZONE,
             },
         )  # fmt: skip
-        # The aggregates are adjacent; the place of one shows where.
+        # The columns of aggregates are adjacent; the position of a single one is that of the first.
         one = TileJoin(job.left, job.right, {**options, "agg": f"count as {_MARK}"})
         self._first = one.schema.get_field_index(_MARK)
         fields = [pa.field(ZONE, pa.int64()), pa.field(_PAIRS, pa.int64())]
@@ -100,7 +100,7 @@ class ZoneSums:
 
     @classmethod
     def of(cls, job: TileJoin) -> ZoneSums | None:
-        """None: the join needs other ways."""
+        """Returns the sums of a join; None: the join cannot be computed by partial sums."""
         options = job.options
         agg = options.get("agg")
         if agg is None or job.op not in _EXCHANGED or job.how not in ("left", "inner"):
@@ -116,20 +116,20 @@ class ZoneSums:
             name: str | None = match[2]
             if name is not None:
                 if name.startswith("join_") or name not in job.right.names:
-                    return None  # perhaps a value of pairs
+                    return None  # the name may be a value of pairs
                 if not _is_number(job.right.field(name).type):
                     return None
             asked.append((kind, name))
         return cls(job, asked)
 
     def hold(self, zones: Any) -> HeldZones:
-        """The zones: a table of the job's left_rows, sorted by ROW."""
+        """Indexes the zones; zones: a table of the job's left_rows, sorted by ROW."""
         held = self.exchanged.hold(zones)
         return HeldZones(held, zones.column(ROW).to_numpy())
 
     def partial(self, rows: Iterable[Any], zones: Any) -> Any:
-        """Partial sums of the rows that hold() has joined with a part of the join side.
-        zones: the numbers of all zones, ascending."""
+        """Computes the partial sums of a part of the join side. rows: the result of joining
+        this part with hold(); zones: the numbers of all zones, ascending."""
         n = len(zones)
         pairs = np.zeros(n, np.int64)
         counts = [np.zeros(n, np.int64) for _ in self.columns]
@@ -177,8 +177,8 @@ class ZoneSums:
         return pa.Table.from_batches([self._batch(zones, total(_PAIRS), counts, sums)])
 
     def rows(self, zones: Any, merged: Any) -> Any:
-        """The rows of the join, with ROW, for tables of zones and of the merged sums of
-        these or more zones."""
+        """Returns the rows of the join, with ROW. zones: a table of zones; merged: a table of
+        merged sums of these and perhaps more zones."""
         made = self.job.unpaired(zones)
         at = np.searchsorted(merged.column(ZONE).to_numpy(), made.column(ROW).to_numpy())
         found = np.minimum(at, max(0, len(merged) - 1))

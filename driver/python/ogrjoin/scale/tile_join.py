@@ -38,7 +38,7 @@ _REFUSED = {
     "right_layer": "a side is a table",
 }
 _IN_TILE = {"right": "inner", "full": "left"}
-# Settings that decide which pairs are found; the others are about the rows.
+# Settings that decide which pairs are found; all other settings affect the rows only.
 _OF_PAIRS = """
     op exclude exclude_self unordered unordered_pairs exclude_same_geometry backend
     threads gpus gpu_memory similar min_similarity vector max_difference norm measure
@@ -58,12 +58,12 @@ _NOT_VALIDATED = (
 
 
 def _may_be_disjoint(pattern: str) -> bool:
-    """True if disjoint features can match a DE-9IM pattern."""
+    """Returns True if disjoint features can match a DE-9IM pattern."""
     return len(pattern) == 9 and all(pattern[i] in "Ff*" for i in (0, 1, 3, 4))
 
 
 def _points(x: Any, crs: str | None) -> Any:
-    """A table of points (x, 0)."""
+    """Makes a table of points (x, 0)."""
     wkb = np.zeros((len(x), 21), dtype=np.uint8)
     wkb[:, :5] = (1, 1, 0, 0, 0)
     wkb[:, 5:13] = np.asarray(x, dtype="<f8").reshape(-1, 1).view(np.uint8)
@@ -153,7 +153,7 @@ class TileJoin:
             if ROW in schema.names:
                 raise InvalidError(f"the {which} side has a column {ROW}: rename it")
 
-    # ---- what rows look like -----------------------------------------------
+    # ---- columns and numbers of rows ----------------------------------------
 
     @property
     def left_rows(self) -> Any:
@@ -173,7 +173,7 @@ class TileJoin:
         return self.right_fid or ROW
 
     def _place(self, which: str) -> tuple[str | None, str | None, str | None]:
-        """(geometry column, None, None) of a side, or (None, x, y): coordinate columns."""
+        """Returns (geometry column, None, None) of a side, or (None, x, y): coordinate columns."""
         x, y = (self._options.get(f"{which}_{axis}") for axis in "xy")
         if x is not None:
             return None, x, y
@@ -190,7 +190,7 @@ class TileJoin:
         return column, None, None
 
     def crs(self, which: str) -> str | None:
-        """The CRS of a side as a text, or None."""
+        """Returns the CRS of a side as a text, or None."""
         given: str | None = self._options.get(f"{which}_crs")
         column = self._place(which)[0]
         if given is not None or column is None:
@@ -200,9 +200,9 @@ class TileJoin:
     # ---- reach ---------------------------------------------------------------
 
     def _in_units(self, distance: float | str) -> float:
-        """A distance as a number in units of the join (metres on the sphere), rounded up.
-        The library knows the units: points at increasing distances are joined, and
-        the first point beyond the distance is the result."""
+        """Converts a distance to a number in units of the join (metres on the sphere), rounded
+        up. The library knows the units: points at increasing distances are joined, and the
+        first point beyond the distance is the result."""
         if not isinstance(distance, str) or distance.lower().startswith("inf"):
             return float(distance[:3]) if isinstance(distance, str) else float(distance)
         sphere = self.metric == "sphere"
@@ -219,7 +219,7 @@ class TileJoin:
         return float(fan[-1] * (np.radians(1) * _boxes.RADIUS if sphere else 1.0))
 
     def _reach_distance(self) -> float:
-        """The maximum distance of a pair, in units of the join.  If a column holds the
+        """Returns the maximum distance of a pair, in units of the join. If a column holds the
         distances: the length of one unit of the column."""
         for name in ("max_distance_field", "join_max_distance_field"):
             field = self._options.get(name)
@@ -231,7 +231,7 @@ class TileJoin:
         return float("inf") if self.op == "nearest" else 0.0
 
     def _field_of(self, name: str) -> tuple[str, str]:
-        """(column, unit or "") of a setting that names a column of distances."""
+        """Returns (column, unit or "") of a setting that names a column of distances."""
         text = str(self._options[name])
         schema = self.left if name == "max_distance_field" else self.right
         if text in schema.names or ":" not in text:
@@ -275,25 +275,25 @@ class TileJoin:
         return float("nan") if any(n in self._options for n in names) else self._distance
 
     def left_boxes(self, table: Any) -> Any:
-        """Boxes of input rows, not widened: they decide the owner of a row."""
+        """Returns the boxes of input rows, not widened: they decide the owner of a row."""
         return _boxes.of_table(table, *self._place("left"))
 
     def left_reach(self, table: Any, boxes: Any, bounds: Any = np.inf) -> Any:
-        """left_boxes() widened by the maximum distance, or by bounds if these are less."""
+        """Returns left_boxes(), widened by the maximum distance, or by bounds if these are less."""
         at_right = self._options.get("join_max_distance_field") is not None
         distance = 0.0 if at_right else self._distances(table, "max_distance_field", self._distance)
-        distance = np.nan_to_num(distance, nan=0.0, posinf=np.inf)  # as 0, see widened()
+        distance = np.nan_to_num(distance, nan=0.0, posinf=np.inf)  # NaN counts as 0, see widened()
         return _boxes.widened(boxes, np.fmin(distance, bounds), self.metric)
 
     def right_boxes(self, table: Any) -> Any:
-        """Boxes of join rows, widened by their maximum distances, if they have any."""
+        """Returns the boxes of join rows, widened by their maximum distances, if they have any."""
         boxes = _boxes.of_table(table, *self._place("right"))
         distance = self._distances(table, "join_max_distance_field", 0.0)
         return _boxes.widened(boxes, distance, self.metric)
 
     def assign(self, table: Any, tiles: Tiles, bounds: Any = np.inf) -> tuple[Any, Any]:
-        """(tile, reach) of input rows.  Rows with an infinite reach, for which there is no
-        bound, have the tile len(tiles)."""
+        """Returns (tile, reach) of input rows. Rows with an infinite reach, for which there is
+        no bound, have the tile len(tiles)."""
         boxes = self.left_boxes(table)
         tile = tiles.owners(boxes, table.column(ROW).to_numpy())
         reach = self.left_reach(table, boxes, bounds)
@@ -318,7 +318,7 @@ class TileJoin:
         return self._join(left, right, _IN_TILE.get(self.how, self.how))
 
     def hold(self, right: Any) -> HeldSide:
-        """A join side that is indexed once and joined with many parts of the input."""
+        """Makes a join side that is indexed once and joined with many parts of the input."""
         none = self.left_rows.empty_table()
         return HeldSide(self._join(none, right, _IN_TILE.get(self.how, self.how)))
 
@@ -330,12 +330,13 @@ class TileJoin:
         return "pick" not in self._options and is_own
 
     def numbers_in(self, rows: Any) -> Any:
-        """matched() from joined rows (a table or batch); needs shows_pairs."""
+        """Returns matched() of joined rows (a table or batch); needs shows_pairs."""
         column = rows.column(self.fid_name)
         return np.unique(np.asarray(column.drop_null()))
 
     def _pairs_of(self, left: Any, right: Any, **changes: Any) -> Joined:
-        """All pairs: the column ROW of the input, and the columns named by changes."""
+        """Returns all pairs, with the column ROW of the input, and the columns that `changes`
+        requests."""
         kept = {name: v for name, v in self._options.items() if name in _OF_PAIRS}
         one = TileJoin.__new__(TileJoin)
         one.__dict__.update(self.__dict__, _options=kept)
@@ -344,8 +345,8 @@ class TileJoin:
         )
 
     def bounds(self, left: Any, sample: Any) -> Any:
-        """For each input row, the distance of the k-th nearest row of a sample of join
-        rows: an upper bound for all join rows.  Infinite if fewer than k are found."""
+        """Returns, for each input row, the distance of the k-th nearest row of a sample of join
+        rows: an upper bound for all join rows. Infinite if fewer than k are found."""
         numbers = left.column(ROW).to_numpy()
         made = np.full(len(numbers), np.inf)
         rows = self._pairs_of(left, sample, ties="first", name_distance=_DISTANCE).read_all()
@@ -360,12 +361,12 @@ class TileJoin:
         return made
 
     def matched(self, left: Any, right: Any) -> Any:
-        """Distinct numbers of the join rows that have pairs in a tile."""
+        """Returns the distinct numbers of the join rows that have pairs in a tile."""
         rows = self._pairs_of(left, right, name_fid=_NUMBER).read_all()
         return np.unique(rows.column(_NUMBER).to_numpy())
 
     def of_pairs(self) -> TileJoin:
-        """A join for the pairs only: its rows have the number of the join row."""
+        """Returns a join for the pairs only: its rows have the number of the join row."""
         kept = {name: v for name, v in self._options.items() if name in _OF_PAIRS}
         kept.update(how="inner", geometry="none", left_select="", right_select="")
         return TileJoin(self.left, self.right, {**kept, "name_fid": _NUMBER})
@@ -391,15 +392,15 @@ class TileJoin:
         return validate(sides[0], sides[1], **kept)
 
     def unmatched(self, right: Any) -> Joined:
-        """The rows of how=right and full for join rows without a match in any tile."""
+        """Returns the rows of how=right and full for join rows without a match in any tile."""
         return self._join(self.left_rows.empty_table(), right, "right")
 
     def unpaired(self, left: Any) -> Any:
-        """A table of the rows of how=left for a table of input rows without any pair."""
+        """Makes a table of the rows of how=left for a table of input rows without any pair."""
         return self._join(left, self.right_rows.empty_table(), "left").read_all()
 
     def unnumbered(self, rows: Any) -> Any:
-        """A table, batch or schema of joined rows without ROW, as from ogrjoin.join()."""
+        """Returns a table, batch or schema of joined rows without ROW, as from ogrjoin.join()."""
         if isinstance(rows, pa.Schema):
             return rows.remove(rows.get_field_index(ROW))
         return rows.drop_columns([ROW])

@@ -22,7 +22,7 @@ _LEAF = -1
 
 
 def sample_rows(n: int, n_sample: int, seed: int = SEED) -> Any:
-    """Random row numbers, ascending; n and seed determine them."""
+    """Returns random row numbers, ascending; n and seed determine them."""
     if n <= n_sample:
         return np.arange(n)
     rng = np.random.Generator(np.random.PCG64(seed))
@@ -90,13 +90,13 @@ class Tiles:
         return int(self.n_tiles_of.sum())
 
     def nodes(self, boxes: Any) -> Any:
-        """The node of each row; arbitrary for rows without a place."""
+        """Returns the node of each row; arbitrary for rows without a place."""
         at = _boxes.centres(boxes, self.metric)
         with np.errstate(invalid="ignore"):
             width, height = boxes[:, 2] - boxes[:, 0], boxes[:, 3] - boxes[:, 1]
-        are_points = not (width != 0).any() and not (height != 0).any()  # they fit anywhere
+        are_points = not (width != 0).any() and not (height != 0).any()  # points fit into every node
         node = np.zeros(len(boxes), dtype=np.int64)
-        # Of the rows that go on: their numbers and nodes.
+        # Row numbers and current nodes of the rows that have not reached their leaf yet.
         going, here = np.arange(len(boxes)), np.zeros(len(boxes), dtype=np.int64)
         x, y = at[:, 0].copy(), at[:, 1].copy()
         while len(going):
@@ -113,19 +113,19 @@ class Tiles:
         return node
 
     def owners(self, boxes: Any, rows: Any) -> Any:
-        """The tile of each row; rows: the row numbers.  Rows without a place are
+        """Returns the tile of each row; rows: the row numbers. Rows without a place are
         distributed over the leaves."""
         rows = np.asarray(rows, dtype=np.int64)
         node = self.nodes(boxes)
         nowhere = _boxes.is_nowhere(boxes)
         node[nowhere] = self.leaves[rows[nowhere] % len(self.leaves)]
-        if len(self.n_tiles_of) == len(self):  # one tile each
+        if len(self.n_tiles_of) == len(self):  # every node is one tile
             return self.first_tile[node]
         return self.first_tile[node] + rows % self.n_tiles_of[node]
 
 
 def by_tile(tiles: Any) -> Any:
-    """The order of rows by tile, those of a tile in their order."""
+    """Returns row numbers sorted by tile; the rows of a tile keep their order."""
     tiles = np.asarray(tiles)
     # numpy sorts numbers of 16 bits by digits: ten times as fast
     if len(tiles) and 0 <= tiles.min() and tiles.max() < 1 << 15:
@@ -134,8 +134,8 @@ def by_tile(tiles: Any) -> Any:
 
 
 def reaches(tiles: Any, boxes: Any, n_tiles: int) -> Any:
-    """[n_tiles, 4]: the box around all boxes of a tile; NaN: it has none.  tiles[i] is
-    the tile of boxes[i], which is the box of a row or the reach of several rows."""
+    """Returns [n_tiles, 4]: the box around all boxes of a tile; NaN: the tile has no box.
+    tiles[i] is the tile of boxes[i], which is the box of a row or the reach of several rows."""
     made = np.full((n_tiles, 4), np.nan)
     has_place = ~_boxes.is_nowhere(boxes)
     tiles, boxes = np.asarray(tiles)[has_place], boxes[has_place]
