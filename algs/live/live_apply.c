@@ -1,15 +1,21 @@
-/* Applies a batch of changes, on several threads.
+/** Applies a batch of changes, on several threads.
  *
- *  1 find      (live_classify.c) the entry of every id; adds entries of new
- * ids; of several changes of an id the last one counts 2 classify  in place:
- * the point stays in its page; mover: it goes to another page, or is new;
- * leaver: it leaves its page 3 decide    (live_gather.c) if the share of movers
- * is large, rebuilds all 4 deal      (live_deal.c) locates the pages of movers;
- * deals movers and leavers to buckets, which are ranges of pages 5 reserve
- * allocates all memory that steps 6 to 9 cannot do without 6 in place
- * overwrites the points that stay in their pages 7 move      makes holes where
- * leavers were and adds movers 8 split     (live_reshape.c) splits pages that
- * overflow 9 tidy      removes pages without points, unites small siblings
+ *   step        file             what it does
+ *   1 find      live_classify.c  finds the entry of each id, adds entries of
+ *                                new ids; of several changes of an id the last
+ *                                one counts
+ *   2 classify  live_classify.c  a point stays in its page, or it is a mover,
+ *                                which goes to another page or is new, or a
+ *                                leaver, which leaves its page
+ *   3 decide    live_gather.c    if the share of movers is large, rebuilds all
+ *   4 deal      live_deal.c      finds the pages of movers; deals movers and
+ *                                leavers to buckets, which are ranges of pages
+ *   5 reserve                    allocates all memory that the steps 6, 7 and 9
+ *                                need
+ *   6 in place                   overwrites the points that stay
+ *   7 move                       makes holes where leavers were, adds movers
+ *   8 split     live_reshape.c   splits pages that overflow
+ *   9 tidy                       removes empty pages, unites small siblings
  *
  * Threads take slices of rows in steps 1, 2, 4 and 6, and buckets in steps 4, 7
  * and 9, so that one thread at a time changes a page. Slices and buckets depend
@@ -235,7 +241,7 @@ static void move_in_place(int64_t first, int64_t end, void *user)
     }
 }
 
-/* --- 7 leaving and arriving ------------------------------------------------
+/* --- 7 move ----------------------------------------------------------------
  */
 
 static void prefetch_leaver(const struct live_batch *b, uint64_t place)
@@ -407,8 +413,9 @@ static uint32_t find_page_with_room(struct live_batch *b, uint32_t page)
     return more;
 }
 
-/* Adds a group of movers to the chain of its leaf without splitting the leaf;
- * step 5 has reserved the pages. */
+/* Adds a group of movers, which have one target leaf, to the leaf's chain of
+ * pages without splitting it; makes the leaf if there is none. Step 5 has
+ * allocated the pages. */
 static void add_group_to_chain(struct live_batch *b,
                                const struct oj_keyed *group)
 {

@@ -61,7 +61,7 @@ static oj_status load_state(struct oj_pass_events *e, struct oj_error *err)
     const struct oj_event_state state = view_event_state(e);
     const char *path = e->job->command->state;
     int is_there;
-    OJ_TRY(oj_event_state_check(&state, err));
+    OJ_TRY(oj_event_state_check_unique_fids(&state, err));
     OJ_TRY(oj_event_state_load(path, &state, e->events, &is_there, err));
     if (!is_there)
         oj_notice("the state %s is not there yet: the run begins without one",

@@ -284,10 +284,9 @@ static void close_writers(struct writing *w)
 static void notice_extra_layer_rows(const struct oj_output *output)
 {
     for (int i = 1; i < output->n_layers; i++)
-        oj_notice("%s nothing written to layer '%s'",
-                  oj_counted(output->layers[i].n_rows, "row that matches",
-                             "rows that match"),
-                  output->layers[i].name);
+        oj_notice("layer '%s': %s written", output->layers[i].name,
+                  oj_counted(output->layers[i].n_rows, "unmatched row",
+                             "unmatched rows"));
 }
 
 /* Saves the state of events. Called after the rows are in place: if the run

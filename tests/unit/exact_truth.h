@@ -78,8 +78,8 @@ static inline int exact_is_nearer(const struct oj_flat *a, int64_t i,
 {
     struct oj_error err;
     int is_nearer;
-    exact_must(oj_exact_is_nearer(a, i, b, j, distance_to, one, other,
-                                  &is_nearer, &err),
+    exact_must(oj_exact_first_distance_is_closer(a, i, b, j, distance_to, one,
+                                                 other, &is_nearer, &err),
                &err);
     return is_nearer;
 }

@@ -20,8 +20,9 @@ oj_status arrow_fail_offsets(struct oj_error *err)
 oj_status arrow_fail_limit(struct oj_error *err)
 {
     return oj_fail(err, OJ_ERR_LIMIT,
-                   "a row is too large for an Arrow array with 32-bit offsets: "
-                   "use large_binary, large_utf8 or large_list");
+                   "a column has more values, or a longer one, than its Arrow "
+                   "type can count: give it as large_binary, large_utf8 or "
+                   "large_list, with dictionary indices of 64 bits");
 }
 
 int64_t arrow_integer_at(char format, const void *integers, int64_t i)

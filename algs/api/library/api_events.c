@@ -120,7 +120,7 @@ oj_status api_events_load(struct ogrjoin_events *e, const char *path,
     struct oj_events *loaded;
     int found;
     oj_status status;
-    OJ_TRY(oj_event_state_check(&state, err));
+    OJ_TRY(oj_event_state_check_unique_fids(&state, err));
     OJ_TRY(oj_events_new(&rules, e->index->flat.n_features,
                          oj_join_tie_rank(e->index->join), &loaded, err));
     status = oj_event_state_load(path, &state, loaded, &found, err);
@@ -145,7 +145,7 @@ oj_status api_events_save(const struct ogrjoin_events *e, const char *path,
 {
     const struct oj_event_state state = state_of(e);
     const struct oj_event_state_to_write written = {&state, e->events};
-    OJ_TRY(oj_event_state_check(&state, err));
+    OJ_TRY(oj_event_state_check_unique_fids(&state, err));
     if (oj_new_file_write(path, oj_event_state_write, &written) == 0)
         return OJ_OK;
     return oj_fail(err, OJ_ERR_IO, "the state file %s cannot be written: %s",

@@ -61,9 +61,10 @@ static void free_nearest_points_index(struct oj_index *wrapped)
  * more than this. */
 #define LONG_RUN 32
 
-/* run: n features with equal geometry hashes. Of those whose geometry equals
- * that of the first, sets marks[feature] to 1 if no answer can contain it; the
- * others stay unmarked. feature, is_needed: scratch for n. */
+/* run: n features with equal geometry hashes. Of the features whose geometry
+ * equals that of the first, marks with 1 those that the rule of ties keeps out
+ * of every answer (oj_equal_features_mark()), with 0 the rest. Features with
+ * another geometry are not touched. feature, is_needed: scratch for n. */
 static oj_status mark_equal_geometries_in_run(
     const struct oj_flat *flat, const struct oj_equal_features *of,
     const struct oj_keyed *run, int64_t n, int32_t *feature, uint8_t *is_needed,

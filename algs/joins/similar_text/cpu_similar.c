@@ -476,8 +476,9 @@ static double estimate_list_entries(const struct oj_text_condition *condition,
     return n_tried > 0 ? sum / (double)n_tried * (double)step : 0.0;
 }
 
-/* Estimates the cost: on one core per row, per entry of a list and per pair by
- * bitmaps; on a device per row and per pair (BENCHMARKS.md). */
+/* Estimates the seconds. On one core: a cost per feature of either side, plus
+ * the cheaper of two ways, per entry of the token lists or per pair by bitmaps.
+ * On a device: per feature and per pair. */
 static void estimate_cpu_and_gpu_seconds(const struct oj_relation *relation,
                                          const struct oj_flat *join_side,
                                          double rows, double *cpu_s,

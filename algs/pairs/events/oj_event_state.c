@@ -118,8 +118,8 @@ static oj_status sort_by_fid(const struct oj_flat *join,
     return OJ_OK;
 }
 
-oj_status oj_event_state_check(const struct oj_event_state *state,
-                               struct oj_error *err)
+oj_status oj_event_state_check_unique_fids(const struct oj_event_state *state,
+                                           struct oj_error *err)
 {
     struct named_feature *named;
     OJ_TRY(sort_by_fid(state->join, &named, err));

@@ -38,8 +38,8 @@ struct oj_event_state
 
 /** OJ_ERR_ARG if two features share a FID: the file identifies features by
  *  FIDs. */
-OJ_MUST_USE oj_status oj_event_state_check(const struct oj_event_state *state,
-                                           struct oj_error *err);
+OJ_MUST_USE oj_status oj_event_state_check_unique_fids(
+    const struct oj_event_state *state, struct oj_error *err);
 
 /** Arguments of oj_event_state_write(). */
 struct oj_event_state_to_write

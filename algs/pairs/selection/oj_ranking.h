@@ -160,7 +160,7 @@ struct oj_ones
     int64_t cap_feature, cap_distance;
 };
 
-/** Allocates n_rows entries, all of them -1. */
+/** Makes room for n_rows rows and sets the feature of each to -1 (no pair). */
 OJ_MUST_USE oj_status oj_ones_start(struct oj_ones *ones, int64_t n_rows,
                                     struct oj_error *err);
 

@@ -1196,10 +1196,10 @@ oj_status oj_exact_compare_distance(const struct oj_flat *input, int64_t row,
                                       distance_to, limit, limit, order, err);
 }
 
-oj_status oj_exact_is_nearer(const struct oj_flat *input, int64_t row,
-                             const struct oj_flat *join_side, int64_t feature,
-                             enum oj_distance_to distance_to, double a,
-                             double b, int *is_nearer, struct oj_error *err)
+oj_status oj_exact_first_distance_is_closer(
+    const struct oj_flat *input, int64_t row, const struct oj_flat *join_side,
+    int64_t feature, enum oj_distance_to distance_to, double a, double b,
+    int *is_nearer, struct oj_error *err)
 {
     int order = 0;
     if (a != b)

@@ -43,7 +43,7 @@ OJ_MUST_USE oj_status oj_exact_compare_distance(
 
 /** Sets *is_nearer to 1 if the exact distance d is at least as close to a as to
  * b: |a - d| <= |b - d|. a and b are finite and >= 0. */
-OJ_MUST_USE oj_status oj_exact_is_nearer(
+OJ_MUST_USE oj_status oj_exact_first_distance_is_closer(
     const struct oj_flat *input, int64_t row, const struct oj_flat *join_side,
     int64_t feature, enum oj_distance_to distance_to, double a, double b,
     int *is_nearer, struct oj_error *err);

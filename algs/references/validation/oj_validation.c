@@ -405,10 +405,10 @@ static oj_status prove_our_distance_is_nearer(
     if (!can_be_proved_by_exact_arithmetic(v) || !(ours->measure < INFINITY) ||
         !(reference->measure < INFINITY))
         return OJ_OK;
-    return oj_exact_is_nearer(v->input, v->reference.row, v->join_side,
-                              ours->join_row, v->relation->distance_to,
-                              ours->measure, reference->measure, is_proved,
-                              err);
+    return oj_exact_first_distance_is_closer(
+        v->input, v->reference.row, v->join_side, ours->join_row,
+        v->relation->distance_to, ours->measure, reference->measure, is_proved,
+        err);
 }
 
 /* --- differences explained by the rounding of our formula ----------------- */

@@ -54,8 +54,10 @@ oj_status oj_cuda_fail(struct oj_error *err, cudaError_t error,
     (void)cudaGetLastError();
     if (status == OJ_ERR_NOMEM)
         return oj_fail(err, status,
-                       "the GPU has too little free memory; a smaller "
-                       "-gpu_batch needs less");
+                       "the GPU has too little free memory while %s: end other "
+                       "programs that hold it, use smaller batches, or join on "
+                       "the CPU (backend cpu)",
+                       doing);
     return oj_fail(err, status, "CUDA failed while %s: %s", doing,
                    cudaGetErrorString(error));
 }
@@ -267,7 +269,9 @@ oj_status oj_cuda_alloc_owned(struct oj_cuda_device *device,
 {
     if (memory->n == OJ_CUDA_MOST_HELD)
         return oj_fail(err, OJ_ERR_INTERNAL,
-                       "a scope has too many device arrays");
+                       "internal error: more than %d device arrays in one "
+                       "struct oj_cuda_memory",
+                       OJ_CUDA_MOST_HELD);
     OJ_TRY(oj_cuda_alloc_bytes(device, stream, n, size, out, err));
     if (n > 0)
         memory->held[memory->n++] = {*out, n, size};

@@ -220,10 +220,11 @@ OJ_FN uint32_t oj_ring_span(double low, double high,
     return (2u << (uint32_t)last) - (1u << (uint32_t)first);
 }
 
-/* Returns the children, widened by the margin, that the edge may touch. Both
- * ends are in the root's square, so differences are at most its size, and the
- * error of the cross product is less than 2^-50 size (|dx| + |dy|): twice the
- * margin covers it. */
+/* Returns the mask of the children, each widened by the margin, that the edge
+ * may touch. The reach has the margin twice: once for the widening, once for
+ * rounding. Both ends are in the root's square, so the error of the cross
+ * product is less than 2^-50 size (|dx| + |dy|); the margin is at least 2^-38
+ * size. */
 OJ_FN uint32_t oj_ring_touched(const struct oj_ring_splitter *s, double ax,
                                double ay, double bx, double by)
 {

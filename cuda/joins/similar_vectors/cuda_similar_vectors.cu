@@ -48,8 +48,8 @@ struct cuda_vector_pairs
     double max_difference;
     int k; /* 0: all pairs within max_difference */
     int share, n_shares;
-    /* First tile of this launch; the share has each n_shares-th tile of rows.
-     */
+    /* First tile of rows of this launch, counted among those of the share: tile
+     * t of the share is tile t * n_shares + share of all. */
     int64_t first_tile;
     int64_t slice; /* number of tiles of features per block: a multiple of
                       TILE */

@@ -179,7 +179,8 @@ def warn_of_pairs(n_undecided: int, n_large: int, stacklevel: int) -> None:
     """Warns of pairs that the C library left out or chose greedily."""
     if n_undecided:
         warnings.warn(
-            f"{n_undecided} pairs could not be decided by GEOS and are missing",
+            f"{n_undecided} pairs are missing, because GEOS could not decide them, mostly "
+            "where geometries are invalid: make them valid first, as by shapely.make_valid()",
             RuntimeWarning,
             stacklevel=stacklevel + 1,
         )

@@ -31,7 +31,7 @@ from .scale.copies import tiles_of_rows
 from .scale.files import Explanation, explain_files, finish_files, prepare_files
 from .scale.footers import count_rows
 from .scale.parts import MEMORY_OF_BYTES, TASK_MEMORY, SideRows, cut_tile
-from .scale.sums import ZONE, HeldZones, ZoneSums
+from .scale.sums import SUMMED_OPS, ZONE, HeldZones, ZoneSums
 from .scale.tile_join import ROW, HeldSide, TileJoin
 from .scale.tiles import SEED, Tiles, reaches
 
@@ -672,8 +672,9 @@ def _check_way(way: Way | None, job: TileJoin) -> ZoneSums | None:
     sums = ZoneSums.of(job) if way in (None, "sums") else None
     if way == "sums" and sums is None:
         raise InvalidError(
-            'way="sums" makes counts, sums and means of numbers, with how left or inner, an '
-            "op whose sides can be exchanged, and no conditions: leave way out"
+            'way="sums" needs agg= of count, sum or mean of number columns of the right side, '
+            f"how left or inner, one of the ops {', '.join(SUMMED_OPS)}, and no conditions or "
+            "options of columns: leave way out"
         )
     return sums
 

@@ -65,7 +65,9 @@ TEST(pieces_of_slow_rows_are_short)
     }
 }
 
-/* If the time of a row is mostly latency, many rows run at the same time. */
+/* The time of a row is mostly latency, and the device runs ABREAST rows at a
+ * time: pieces take less than 1 s and are still so large that the whole job
+ * takes about twice the least possible time at most. */
 TEST(pieces_of_long_walks_are_large)
 {
     for (double alone_s = 0.001; alone_s < 0.25; alone_s *= 1.5)

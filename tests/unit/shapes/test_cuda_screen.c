@@ -64,7 +64,10 @@ static unsigned some_kinds(void)
     return kinds[pick(5)];
 }
 
-/* Makes random features, or features of a lattice, which all touch. */
+/* Makes random features, or features with corners on a small lattice, of which
+ * many share vertices and edges. Repeats until neither layer is of points
+ * alone.
+ */
 static void make_layers(struct join_trial *t, int most, int on_lattice)
 {
     do

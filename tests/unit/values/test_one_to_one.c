@@ -185,8 +185,8 @@ static void choose_best_of_all(struct trial *t)
     }
 }
 
-/* Makes random pairs with few different measures, so that many are equal. 0:
- * the join has no measure. */
+/* Makes random pairs with n_measures different measures, few, so that many are
+ * equal; with n_measures 0 the join has no measure. */
 static void make_trial(struct trial *t, int n_rows, int n_join, int most_pairs,
                        int n_measures)
 {

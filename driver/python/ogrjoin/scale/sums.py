@@ -24,7 +24,7 @@ from .._sums import Sums
 from .tile_join import ROW, HeldSide, TileJoin
 
 # The op with exchanged sides.
-_EXCHANGED = {
+SUMMED_OPS = {
     "contains": "within", "within": "contains", "covers": "coveredby", "coveredby": "covers",
     **{op: op for op in "intersects touches crosses overlaps equals bbox dwithin".split()},
 }  # fmt: skip
@@ -86,7 +86,7 @@ class ZoneSums:
             pa.schema([field for field in job.right if field.name in needed]),
             job.left,
             {
-                **kept, **swapped, "op": _EXCHANGED[job.op], "how": "inner", "geometry": "none",
+                **kept, **swapped, "op": SUMMED_OPS[job.op], "how": "inner", "geometry": "none",
                 "left_select": ",".join(self.columns), "right_select": "", "name_fid": ZONE,
             },
         )  # fmt: skip
@@ -103,7 +103,7 @@ class ZoneSums:
         """Returns the sums of a join; None: the join cannot be computed by partial sums."""
         options = job.options
         agg = options.get("agg")
-        if agg is None or job.op not in _EXCHANGED or job.how not in ("left", "inner"):
+        if agg is None or job.op not in SUMMED_OPS or job.how not in ("left", "inner"):
             return None
         if not set(options) <= _KNOWN:
             return None
