@@ -64,8 +64,8 @@ OJ_FN int oj_orientation_exact(double ax, double ay, double bx, double by,
 
 /** Like oj_orientation(), but in rounded arithmetic only: OJ_SIGN_OPEN if that
  * does not decide the sign. */
-OJ_FN int oj_orientation_rounded(double ax, double ay, double bx, double by,
-                                 double cx, double cy)
+OJ_FN int oj_orientation_if_certain(double ax, double ay, double bx, double by,
+                                    double cx, double cy)
 {
     double left = (ax - cx) * (by - cy);
     double right = (ay - cy) * (bx - cx);
@@ -96,7 +96,7 @@ OJ_FN int oj_orientation_rounded(double ax, double ay, double bx, double by,
 OJ_FN int oj_orientation(double ax, double ay, double bx, double by, double cx,
                          double cy)
 {
-    int sign = oj_orientation_rounded(ax, ay, bx, by, cx, cy);
+    int sign = oj_orientation_if_certain(ax, ay, bx, by, cx, cy);
     return sign != OJ_SIGN_OPEN ? sign
                                 : oj_orientation_exact(ax, ay, bx, by, cx, cy);
 }
