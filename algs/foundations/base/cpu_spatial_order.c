@@ -147,9 +147,9 @@ static void scatter_keys_of_slice_to_buckets(int64_t slice, int thread,
     }
 }
 
-/* Divides the range of Morton keys into buckets of about OJ_BUCKET_POINTS
- * points, by prefix. Replaces the counts of each slice by its positions to
- * write. */
+/* Divides the range of Morton keys, by prefix, into buckets of about
+ * OJ_BUCKET_POINTS points. Fills order->bucket_offset, and b->slice_start with
+ * the positions at which each slice writes. */
 static oj_status cut_key_prefixes_into_buckets(struct order_build *b,
                                                struct oj_error *err)
 {
@@ -195,7 +195,7 @@ static oj_status cut_key_prefixes_into_buckets(struct order_build *b,
     return OJ_OK;
 }
 
-/* Maximum points for which the memory of keys is kept for the next order. */
+/* Maximum number of points for which order->keys is kept for the next build. */
 #define OJ_KEPT_KEYS (1 << 18)
 
 oj_status oj_order_build(struct oj_order *order, int n_threads, int64_t n,

@@ -33,9 +33,10 @@ struct oj_order
     int64_t *bucket_offset; /**< [n_buckets + 1] first point of each bucket */
     struct oj_ordered_point *point;
     int64_t cap_points;
-    int64_t largest_bucket;
-    int sort_from_bit; /**< lowest bit of the key that is compared */
-    uint32_t *keys;
+    int64_t largest_bucket; /**< number of points in the largest bucket */
+    int sort_from_bit;      /**< lowest bit of the key that is compared */
+    uint32_t *keys; /**< [cap_keys] scratch of oj_order_build(): key of each
+                         input point */
     int64_t cap_keys;
 };
 

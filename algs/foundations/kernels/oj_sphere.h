@@ -51,10 +51,10 @@ OJ_FN double oj_sphere_chord2(struct oj_vec3 p, struct oj_vec3 q)
     return oj_sphere_vec3_dot(d, d);
 }
 
-/** Finds whether the point of the great circle through a and b that is nearest
- * to p lies inside of the shorter arc a -> b; returns 1 if so. n: a normal of
- * the circle, not of unit length; n2: its squared length. Returns 0 if a and b
- * are equal or antipodal (length below about 1e-16). */
+/** Returns 1 if the point of the great circle through a and b that is nearest
+ * to p lies inside of the shorter arc a -> b. Sets *n to a normal of the
+ * circle, not of unit length, and *n2 to its squared length. Returns 0 if a and
+ * b are equal or antipodal up to rounding (*n is shorter than 3e-16). */
 OJ_FN int oj_sphere_arc_has_foot(struct oj_vec3 p, struct oj_vec3 a,
                                  struct oj_vec3 b, struct oj_vec3 *n,
                                  double *n2)
