@@ -1,5 +1,6 @@
-/** The table of backends: the values of -backend. All backends accept equal
- * input and give equal pairs. */
+/** The table of backends: the values of -backend. All backends that support a
+ * join give equal pairs; those that decide by GEOS may differ for shapes that
+ * nearly touch. */
 #ifndef OJ_BACKEND_REGISTRY_H
 #define OJ_BACKEND_REGISTRY_H
 
@@ -70,10 +71,11 @@ struct oj_stats
                           join */
     int64_t n_candidates; /**< number of pairs (point with feature or segment)
                                that passed the filter and were tested exactly */
-    int64_t n_points_searched; /**< number of input points that the engines of
-                                    points among points, and of points among
-                                    lines and polygons, searched; a maximum
-                                    distance excludes the others beforehand */
+    int64_t n_points_searched; /**< number of input points for which the engines
+                                    of cpu_near_points.c and of
+                                    cpu_nearest_for_points.c searched; a maximum
+                                    distance excludes the other points
+                                    beforehand */
     int64_t index_bytes;
 
     /** Number of pairs that were counted or summed without being stored. */

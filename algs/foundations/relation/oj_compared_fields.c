@@ -170,8 +170,9 @@ oj_status oj_vector_fields_parse(const char *dash, const char *word,
     return status;
 }
 
-/* Reads "F" or "F..F" up to = or :. Sets *is_instant to 1 for a single field.
- * Returns 0 on a syntax error. */
+/* Reads "F" or "F..F" up to = or :, and copies the names to *to. Sets
+ * *is_instant to 1 for a single field, otherwise to 0. Returns 0 on a syntax
+ * error. */
 static int read_span_fields(const char **at, char **to, char *names[2],
                             int *is_instant)
 {
@@ -334,7 +335,7 @@ static const char *skip_spaces(const char *at)
     return at;
 }
 
-/* Reads a name with optional spaces around it, up to a letter of `ends`. */
+/* Like read_name(), but skips spaces before and after the name. */
 static int read_spaced_name(const char **at, const char *ends, char **to)
 {
     int is_quoted;
@@ -424,7 +425,8 @@ static oj_status parse_items(const struct item_syntax *syntax, const char *dash,
     return OJ_OK;
 }
 
-/* Parses a list of items. On an error *out is unchanged. */
+/* Parses a list of items; a list of field pairs must have at least one. On an
+ * error *out is unchanged. */
 static oj_status parse_list(const struct item_syntax *syntax, const char *dash,
                             const char *option, const char *list,
                             struct oj_field_pairs *out, struct oj_error *err)

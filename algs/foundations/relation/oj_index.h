@@ -166,7 +166,7 @@ extern const struct oj_engine oj_cpu_nearest_points;
 /** Nearest and dwithin of points among segments whose direction fits a
  * heading. */
 extern const struct oj_engine oj_cpu_nearest_by_heading;
-/** Points in polygons: intersects, within, coveredby. */
+/** Points in polygons: intersects, within, coveredby, touches. */
 extern const struct oj_engine oj_cpu_points_in_polygons;
 /** Points in envelopes of lines and polygons. */
 extern const struct oj_engine oj_cpu_points_in_envelopes;
@@ -191,8 +191,9 @@ extern const struct oj_engine oj_cpu_similar_bitmaps;
 /** The join `similar` with vectors. */
 extern const struct oj_engine oj_cpu_similar_vectors;
 
-/* Reference engines (tree_reference.c), which support any join, also on the
- * sphere, and engines with methods of papers. */
+/* Reference engines of tree_reference.c, which support all joins of shapes (two
+ * of them on the globe); plain engines for texts, vectors and attributes; and
+ * engines with methods of papers, on the CPU and on the GPU. */
 extern const struct oj_engine oj_geos_engine;
 extern const struct oj_engine oj_geos_sorted_engine;
 extern const struct oj_engine oj_spatialindex_engine;

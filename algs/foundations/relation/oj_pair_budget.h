@@ -28,9 +28,9 @@
 extern "C" {
 #endif
 
-/** Limits of the pairs that are found but not yet in n_counted: of each worker
- * in pairs, and of all workers together as the fraction 1 / OJ_UNCOUNTED_PART
- * of the budget. */
+/** Limits of the pairs that workers have found but not yet added to n_counted:
+ * OJ_MOST_UNCOUNTED_PAIRS for each worker, and 1 / OJ_UNCOUNTED_PART of the
+ * budget for all workers together. */
 #define OJ_MOST_UNCOUNTED_PAIRS INT64_C(4096)
 #define OJ_UNCOUNTED_PART 16
 
