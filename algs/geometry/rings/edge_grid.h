@@ -11,8 +11,8 @@
  *      |          number of times and c is outside, or an even number and c is
  *      c          inside; only edges of the cell can cross it
  *
- *  Exact: crossings are decided by exact orientation; if the path passes
- *  through an end of an edge or along an edge, all edges are tested instead.
+ *  Exact: crossings are decided by exact orientation. If q or c is on the line
+ *  through an edge that the path may cross, all edges are tested instead.
  */
 #ifndef EDGE_GRID_H
 #define EDGE_GRID_H
@@ -30,7 +30,7 @@ struct oj_edge_chains
     int64_t n_vertices;    /**< at most OJ_EDGE_GRID_VERTICES */
     int64_t n;             /**< number of chains */
     const int64_t *offset; /**< [n + 1] chain i starts at vertex offset[i] -
-                                offset[0]; NULL: a single chain */
+                                offset[0]; NULL: all vertices are one chain */
     int has_inside;        /**< 1: all chains are closed rings; 0: lines or
                                 points, which enclose nothing */
 };
@@ -72,8 +72,9 @@ struct oj_edge_extent oj_edge_measure(const double *x, const double *y,
                                       int64_t n);
 
 /** Bounds of the size of cells, whose default width is about eight mean edge
- * lengths. least, most: number of cells per vertex. edge: mean number of cells
- * per edge. along: number of columns (and of rows) per vertex. */
+ * lengths. least, most: bounds of the number of cells per vertex. edge: maximum
+ * of the mean number of cells that an edge intersects. along: maximum number of
+ * columns, and of rows, per vertex. */
 struct oj_edge_fineness
 {
     double least, most, edge, along;
@@ -104,8 +105,8 @@ static inline int64_t oj_edge_grid_cell(const struct oj_edge_grid *g, double px,
     return row * g->n_words * 64 + column;
 }
 
-/** Common location of all points of a cell without edges; -1 if the cell has
- * edges. */
+/** Common location of all points of a cell without edges (enum oj_location); -1
+ * if the cell has edges. */
 static inline int oj_edge_grid_cell_location(const struct oj_edge_grid *g,
                                              int64_t cell)
 {
@@ -127,7 +128,8 @@ static inline uint32_t oj_edge_grid_rank(const struct oj_edge_grid *g,
            (uint32_t)__builtin_popcountll(g->word[cell / 64].edges & before);
 }
 
-/** Location of a whole box, if no edges intersect its cells; otherwise -1. */
+/** Location of a whole box (enum oj_location), if no edges intersect its cells;
+ * otherwise -1. */
 static inline int oj_edge_grid_box_location(const struct oj_edge_grid *g,
                                             double left, double low,
                                             double right, double high)
@@ -169,8 +171,8 @@ oj_edge_grid_runs(const struct oj_edge_grid *g, int32_t row, int32_t first,
                                  (g->word[end / 64].edges >> end % 64 & 1)];
 }
 
-/** Locates p in the ring, by the edges of its cell. rank: oj_edge_grid_rank()
- * of the cell. */
+/** Locates p by the edges of `cell`, which contains it. rank:
+ * oj_edge_grid_rank() of the cell. */
 enum oj_location oj_edge_grid_locate_in_cell(const struct oj_edge_grid *grid,
                                              int64_t cell, uint32_t rank,
                                              double px, double py);

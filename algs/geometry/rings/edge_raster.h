@@ -4,8 +4,8 @@
  *  Each cell has a reference point c, just below it: at the greatest y that
  *  still belongs to the row below. The line through the reference points of a
  *  row only crosses edges that have their ends in different rows. So these
- * edges alone decide, by the even-odd rule over all rings, which reference
- * points are inside. Exact orientation decides where rounding matters.
+ *  edges alone decide, by the even-odd rule over all rings, which reference
+ *  points are inside. Exact orientation decides where rounding matters.
  *
  *  Source: cells with a reference point are from S2's cell index, which is
  *  spherical; this one is planar and uses the even-odd rule.
