@@ -1037,7 +1037,8 @@ struct reach
     const struct oj_aggregate_column *column;
     int is_integer, wants_sum;
     /* All values are multiples of 2^low, and their magnitudes are below
-     * 2^-minus_high. (Negated, so that both are updated by atomic_min().) */
+     * 2^(-minus_high). The exponent minus_high is negated, so that atomic_min()
+     * updates both. */
     _Atomic int low, minus_high;
     _Atomic int any_null, any_odd; /* any_odd 1: a value is infinite or NaN */
     _Atomic uint64_t integers;     /* OR of all integers, negative ones inverted

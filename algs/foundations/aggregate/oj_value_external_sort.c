@@ -358,8 +358,8 @@ static void sift_down(struct oj_value_sort *held, int64_t i)
     }
 }
 
-/* Advances the first run of the heap to its next value; removes the run at its
- * end. */
+/* Advances the first run of the heap to its next value, or removes the run if
+ * it has no more values. */
 static oj_status advance_top_run_of_heap(struct oj_value_sort *held,
                                          struct oj_error *err)
 {

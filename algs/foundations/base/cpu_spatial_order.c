@@ -89,9 +89,10 @@ struct order_build
     int prefix_shift;     /* right shift from a key to its prefix */
     uint32_t *histogram;  /* [n_slices][n_prefixes] number of points */
     uint16_t *bucket_of;  /* [n_prefixes] bucket of each prefix */
-    int64_t *slice_start; /* [n_slices][n_buckets] first number of points, then
-                             the position at which the slice writes its next
-                             point of the bucket */
+    int64_t *slice_start; /* [n_slices][n_buckets] at first the number of points
+                             of the slice in the bucket, later the position at
+                             which the slice writes its next point of the bucket
+                           */
 };
 
 static void compute_and_count_morton_keys(int64_t slice, int thread, void *user)

@@ -52,8 +52,8 @@ OJ_INLINE void oj_tree_descent_begin(struct oj_tree_descent *descent,
     descent->stack[0] = root;
 }
 
-/** The lowest node whose subtree contains the entries first to last; a descent
- * for these entries only can start there. */
+/** The lowest node whose subtree contains the entries first to last. A descent
+ * that looks for these entries only can start there. */
 OJ_INLINE struct oj_tree_child oj_tree_common_ancestor(int32_t first,
                                                        int32_t last)
 {

@@ -131,7 +131,8 @@ static oj_status add_integer_times_power_of_2(struct oj_exact_sum *sum, u128 m,
     }
     if (!sum->is_wide && !fits_in_narrow_sum(sum, m, e))
         OJ_TRY(widen_sum_to_all_exponents(sum, err));
-    if (e < sum->scale) /* the low bits dropped here are all 0 */
+    if (e < sum->scale) /* the dropped bits are all 0: fits_in_narrow_sum() has
+                           tested them, and a wide sum covers all doubles */
     {
         m >>= sum->scale - e;
         e = sum->scale;

@@ -82,7 +82,8 @@ OJ_MUST_USE oj_status oj_exact_sum_add_product(struct oj_exact_sum *sum,
                                                struct oj_exact_factor y,
                                                struct oj_error *err);
 
-/** Adds another sum without rounding. */
+/** Adds another sum without rounding. After OJ_ERR_NOMEM *sum may contain a
+ * part of it. */
 OJ_MUST_USE oj_status oj_exact_sum_merge(struct oj_exact_sum *sum,
                                          const struct oj_exact_sum *other,
                                          struct oj_error *err);

@@ -70,9 +70,9 @@ struct oj_ellipsoid
  *  than the rounding of vectors and chords and the errors of geodesics. */
 #define OJ_ELLIPSOID_SLACK 1e-12
 
-/** Chords up to this much (in units of r) below the limit of the second bound
- * use the third bound instead: asin() would magnify their rounding beyond the
- * margin. */
+/** Chords less than this (in units of r) below the limit of the second bound
+ * use the third bound: asin() would magnify their rounding beyond the margin.
+ */
 #define OJ_ELLIPSOID_OPPOSITE 1e-5
 
 /** Greatest length of an edge: on the Earth 199 km. */

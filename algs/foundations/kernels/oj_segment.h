@@ -26,9 +26,10 @@ OJ_FN double oj_segment_distance(double px, double py, double ax, double ay,
                                  double bx, double by)
 {
     double dx = bx - ax, dy = by - ay, len2 = dx * dx + dy * dy, r, s;
-    if (!(len2 >= DBL_MIN)) /* squared length underflows: a point, or shorter
-                               than 2^-511. Then the distance to the nearer end
-                               (GEOS's result is arbitrary) */
+    if (!(len2 >= DBL_MIN)) /* The squared length underflows: the segment is a
+                               point, or shorter than 2^-511. Returns the
+                               distance to the nearer end (GEOS's result is
+                               arbitrary). */
     {
         r = oj_point_distance(px, py, ax, ay);
         s = oj_point_distance(px, py, bx, by);

@@ -119,7 +119,7 @@ struct oj_backend
                                                  list */
 };
 
-/** Row i of the table, or NULL past its end. Row 0 is the default. */
+/** Row i of the table, or NULL past its end. Row 0 is the backend cpu. */
 const struct oj_backend *oj_backend_at(int i);
 
 /** Finds a backend by name, ignoring case; NULL if there is none. */

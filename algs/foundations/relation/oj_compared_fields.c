@@ -41,8 +41,9 @@ static int read_weight(const char **at, double *weight)
     return 1;
 }
 
-/* Reads the names of "a+b", and their weights unless `weight` is NULL. *n:
- * number of names, or -1 if a name is empty or badly quoted. */
+/* Reads the names of "a+b" and, unless `weight` is NULL, their weights. *n:
+ * number of names, or -1 if a name is empty or badly quoted, or if a weight is
+ * wrong. */
 static oj_status read_names(const char **at, char ***names, double **weight,
                             int *n, struct oj_error *err)
 {
@@ -291,8 +292,8 @@ oj_status oj_span_words_parse(const char *dash, const char *option,
     return status;
 }
 
-/* Reads ":30", the tolerance of a heading. Returns 0 unless it is a number from
- * 0 to 180. */
+/* Reads ":30", the tolerance of a heading. Without it the tolerance is
+ * OJ_HEADING_TOLERANCE. Returns 0 unless it is a number from 0 to 180. */
 static int read_tolerance(const char *at, double *tolerance)
 {
     char *end;

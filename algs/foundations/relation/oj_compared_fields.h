@@ -125,8 +125,9 @@ OJ_MUST_USE oj_status oj_field_names_parse(const char *dash, const char *option,
  * outside of double quotes, or the end of the list. */
 const char *oj_similar_end(const char *list);
 
-/** Removes double quotes around a name, if any, in place. OJ_ERR_ARG if text
- * follows the closing quote; the message begins with dash and option. */
+/** Removes double quotes around a name, if any, in place. OJ_ERR_ARG if the
+ * closing quote is missing or text follows it; the message begins with dash and
+ * option. */
 OJ_MUST_USE oj_status oj_field_name_parse(const char *dash, const char *option,
                                           char *name, struct oj_error *err);
 

@@ -213,7 +213,8 @@ struct oj_gpu_module
     oj_status (*resident_join)(struct oj_gpu_index *index,
                                const struct oj_gpu_points *points, void *stream,
                                struct oj_gpu_pairs *out, struct oj_error *err);
-    /** Frees the memory after synchronising the device. */
+    /** Synchronises the device and frees the arrays of pairs, which
+     * resident_join() has made with this index. */
     void (*resident_free)(struct oj_gpu_index *index,
                           struct oj_gpu_pairs *pairs);
 

@@ -46,8 +46,9 @@ struct oj_index_args
 struct oj_engine_cost
 {
     /** For joins by attributes: estimates the seconds that `rows` input rows
-     * take on one CPU core (rather too low) and on a device. NULL: the estimate
-     * follows from the members below. */
+     * take on one CPU core (*cpu_s, rather too low than too high) and on a
+     * device (*gpu_s). expect NULL: the estimate follows from the members
+     * below. */
     void (*expect)(const struct oj_relation *relation,
                    const struct oj_flat *join_side, double rows, double *cpu_s,
                    double *gpu_s);

@@ -88,9 +88,9 @@ static inline void oj_pair_budget_start(struct oj_pair_budget *budget,
     budget->n_counted = 0;
 }
 
-/** Called by a worker that has found n pairs in total. *n_counted of these are
- * in the common total already; adds the rest if it is at least a block. Fails
- * if the total exceeds the budget. */
+/** Called by a worker that has found n pairs so far, of which *n_counted are in
+ * budget->n_counted already. If the rest is at least a block, adds it there and
+ * sets *n_counted to n. Fails if budget->n_counted exceeds the budget. */
 OJ_MUST_USE static inline oj_status
 oj_pair_budget_count(struct oj_pair_budget *budget, int64_t n,
                      int64_t *n_counted, struct oj_error *err)

@@ -52,7 +52,7 @@ enum oj_ties
                             k-th */
 };
 
-/** What of a polygon a distance is measured to. */
+/** The point set of a polygon to which distances are measured. */
 enum oj_distance_to
 {
     OJ_TO_INTERIOR = 0, /**< a point inside a polygon has distance 0, as in
@@ -116,8 +116,8 @@ struct oj_relation
     double min_distance; /**< nearest, dwithin: minimum distance of a pair */
     enum oj_metric metric;
     struct oj_ellipsoid ellipsoid; /**< OJ_METRIC_ELLIPSOID: from the CRS */
-    char mask[10]; /**< OJ_OP_RELATE: DE-9IM pattern, nine of T F * 0 1 2, rows
-                        for the input side */
+    char mask[10]; /**< OJ_OP_RELATE: DE-9IM pattern, nine of T F * 0 1 2; its
+                        rows are for the input side (oj_matrix.h) */
     int exclude_self;          /**< 1: no pairs of equal FIDs (self joins) */
     int unordered_pairs;       /**< 1: only pairs with input FID < join FID; -1:
                                     only input FID > join FID; 0: all */
@@ -147,8 +147,8 @@ enum oj_op_takes
                                  also the measure */
     OJ_TAKES_K = 2,         /**< only the first k pairs of a row by measure are
                                  kept */
-    OJ_TAKES_SHAPES = 4,    /**< decided by whether shapes or their envelopes
-                                 intersect */
+    OJ_TAKES_SHAPES = 4,    /**< decided by the DE-9IM matrix of the shapes, or
+                                 by their envelopes (OJ_OP_BBOX) */
     OJ_TAKES_ATTRIBUTES = 8 /**< decided by texts, vectors or equal values. The
                                  measure, if there is one, is that of the first
                                  condition on texts, otherwise on vectors.

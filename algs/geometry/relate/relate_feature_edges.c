@@ -600,9 +600,10 @@ struct node_round
     int32_t n_groups;         /* number of groups with edges at the node */
     int64_t n_lines, n_rings; /* number of line edges and of ring edges at the
                                  node */
-    int64_t n_flat_ends;      /* number of edges of polygons without area that
-                                 end at the node */
-    int is_covered;           /* 1: all sectors so far are interior */
+    int64_t n_flat_ends; /* number of directions in which edges of a polygon
+                            without area leave the node, summed over these
+                            polygons */
+    int is_covered;      /* 1: all sectors so far are interior */
 };
 
 static void count_ring_edge_at_node(struct node_round *r, int32_t group)

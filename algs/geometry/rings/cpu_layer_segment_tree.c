@@ -36,8 +36,8 @@ struct segments_build
     struct oj_order order;
     uint32_t *sorted;   /* [n_items] item indices in Morton order, bucket by
                            bucket */
-    int64_t *kept;      /* [n_buckets + 1] number of items kept in each bucket,
-                           then their prefix sums */
+    int64_t *kept;      /* [n_buckets + 1] kept[i + 1]: number of items that are
+                           kept of bucket i */
     struct oj_box *box; /* [n_bundles] */
 };
 
@@ -53,8 +53,8 @@ static int64_t rings_before(const struct oj_flat *flat, int64_t feature)
                : flat->ring_offset[flat->part_offset[feature]];
 }
 
-/* Visits the segments of a task's features and returns their number. fill 1:
- * also writes them to b->item, from index `at` on. */
+/* Returns `at` plus the number of segments of a task's features. fill 1: also
+ * writes these segments to b->item, from index `at` on. */
 static int64_t list_segments_of_task(struct segments_build *b, int64_t task,
                                      int64_t at, int fill)
 {

@@ -42,9 +42,10 @@ struct oj_edge_chains
 struct oj_edge_grid
 {
     int64_t n_words; /**< words per row; cell number = 64 * n_words * row +
-                          column. 0: the grid has no cells, because coordinates
-                          are too large or too small for cell arithmetic; then
-                          all edges are tested */
+                          column. 0: the grid has no cells, and all edges are
+                          tested. (Coordinates are too large or too small for
+                          cell arithmetic, a ring has no edges, or there would
+                          be 2^32 runs or more.) */
     struct oj_edge_word *word; /**< [ny * n_words], owned */
     struct oj_edge_frame frame;
 

@@ -135,8 +135,8 @@ static oj_status count_reference_points_left_of_edge(const struct drawing *d,
  *  oj_edge_raster_finish() computes the states by prefix sums of the marks.
  *
  *  The computed crossing has an error of about 8 ulp of the coordinates, at
- *  most 0.002 cells (edge_cells_in_frame.h). If a reference point is closer
- *  than SURE cells, exact signs decide.
+ *  most 0.002 cells (a cell is at least 1e-12 of the largest coordinate). If a
+ *  reference point is closer than SURE cells, exact signs decide.
  */
 #define SURE 0.01
 
