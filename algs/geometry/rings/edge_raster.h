@@ -17,7 +17,8 @@
 #include "cpu_point_in_ring.h"
 #include "edge_cells_in_frame.h"
 
-/** Three properties of 64 neighbouring cells of a row; bit i is for cell i. */
+/** Two properties of 64 neighbouring cells of a row, of which bit i is for cell
+ * i, and a number for all of them. */
 struct oj_edge_word
 {
     uint64_t edges;  /**< 1: edges intersect the cell, or its reference point
@@ -48,7 +49,7 @@ struct oj_edge_raster
     int64_t n_words;
 
     int64_t n_runs, cap_runs;
-    struct oj_cell_run *run; /**< [n_runs] in the order of the edges */
+    struct oj_cell_run *run; /**< [n_runs] not sorted by cell */
 };
 
 /** Horizontal position of the reference point within its cell, as a fraction of
