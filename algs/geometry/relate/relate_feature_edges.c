@@ -868,10 +868,9 @@ static oj_status check_parts_disjoint_at_shared_end(
 
 /* Sets *is_fine to 1 if no two edges of the band cross or overlap, and no two
  * parts overlap around a point in which their edges touch; otherwise to 0. */
-static oj_status check_no_edges_of_band_cross(struct oj_figure *f, int32_t band,
-                                              struct oj_node_scratch *scratch,
-                                              int *is_fine,
-                                              struct oj_error *err)
+static oj_status check_edge_contacts_of_band(struct oj_figure *f, int32_t band,
+                                             struct oj_node_scratch *scratch,
+                                             int *is_fine, struct oj_error *err)
 {
     int64_t n = oj_relate_band_size(f, band);
     *is_fine = 1;
@@ -975,7 +974,7 @@ oj_status oj_shape_is_valid(const struct oj_shape *shape,
     {
         int is_fine;
         OJ_TRY(
-            check_no_edges_of_band_cross(figure, band, scratch, &is_fine, err));
+            check_edge_contacts_of_band(figure, band, scratch, &is_fine, err));
         if (!is_fine)
             return OJ_OK;
     }
@@ -1005,7 +1004,7 @@ static int are_all_edges_collinear(const struct oj_figure *f, int64_t first,
 
 /* Sets f->encloses for each group. If the rings of a group enclose no area, its
  * edges become OJ_EDGE_FLAT, and f->has_flat is set. */
-static oj_status find_zero_area_polygons(struct oj_figure *f,
+static oj_status mark_zero_area_polygons(struct oj_figure *f,
                                          struct oj_node_scratch *scratch,
                                          struct oj_error *err)
 {
@@ -1046,7 +1045,7 @@ oj_status oj_relate_figure_make(struct oj_figure *f,
         return OJ_OK;
     OJ_TRY(list_figure_edges_and_bands(f, shape, is_valid, err));
     if (!is_valid)
-        OJ_TRY(find_zero_area_polygons(f, scratch, err));
+        OJ_TRY(mark_zero_area_polygons(f, scratch, err));
     OJ_TRY(list_zero_area_rings_as_points(f, err));
     f->is_simple = is_valid && !oj_shape_is_mixed(shape);
     f->flat = shape->flat;

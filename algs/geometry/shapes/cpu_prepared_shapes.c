@@ -194,8 +194,8 @@ static oj_status build_point_tree(struct shapes_build *b, int n_threads,
 
 /* Creates the members of shapes with parts of different kinds: first counts
  * them, then fills them. */
-static oj_status build_parts_of_mixed(struct oj_shape_side *side,
-                                      struct oj_error *err)
+static oj_status build_members_of_mixed_shapes(struct oj_shape_side *side,
+                                               struct oj_error *err)
 {
     unsigned kinds = side->flat->part_kinds;
     int64_t n = 0;
@@ -231,7 +231,7 @@ static oj_status build_shape_tree(struct shapes_build *b, int n_threads,
     oj_parallel_slices(n_threads, n, FEATURES_AT_ONCE,
                        compute_boxes_and_middles, b);
     OJ_TRY(sort_features_spatially(b, n_threads, b->x, b->y, err));
-    OJ_TRY(build_parts_of_mixed(side, err));
+    OJ_TRY(build_members_of_mixed_shapes(side, err));
     return oj_tree_build(&side->tree, n_threads, side->n, b->tree_box, err);
 }
 
