@@ -32,7 +32,8 @@ struct oj_aggregate_bytes
     int64_t n;
 };
 
-/** Values of a column. The array of its type is set, the others are NULL. */
+/** Values of a column. Of real, integer and bytes, the array of the column's
+ * type is set, and the two other arrays are NULL. */
 struct oj_aggregate_column
 {
     const double *real;

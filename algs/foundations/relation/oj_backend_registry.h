@@ -36,8 +36,9 @@ struct oj_options
     int64_t max_batch_pairs;
 
     /** Kinds of input geometries that are expected, enum oj_part_kind or'ed.
-     * Indexes for these kinds are built at once, others when the first such
-     * geometry is joined. 0: unknown; points are assumed. */
+     * Indexes for these kinds are built at once; an index for another kind is
+     * built when the first geometry of this kind is joined. 0: unknown; points
+     * are assumed. */
     unsigned input_kinds;
 
     /** Expected number of input rows in all batches, by which `auto` chooses

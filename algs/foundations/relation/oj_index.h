@@ -114,8 +114,8 @@ struct oj_engine
      * of this engine. */
     const struct oj_engine_cost *points_cost;
 
-    /** 1: the engine supports relations with a condition on headings. Others
-     * are never given such a relation. */
+    /** 1: the engine supports relations with a condition on headings. 0: the
+     * engine is never given such a relation. */
     int takes_headings;
 
     /** 1: the engine visits all features of a row's -on class, and is only used

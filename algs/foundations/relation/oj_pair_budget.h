@@ -89,8 +89,9 @@ static inline void oj_pair_budget_start(struct oj_pair_budget *budget,
 }
 
 /** Called by a worker that has found n pairs so far, of which *n_counted are in
- * budget->n_counted already. If the rest is at least a block, adds it there and
- * sets *n_counted to n. Fails if budget->n_counted exceeds the budget. */
+ * budget->n_counted already. If n - *n_counted is at least a block, adds it to
+ * budget->n_counted and sets *n_counted to n. Fails if budget->n_counted then
+ * exceeds the budget. */
 OJ_MUST_USE static inline oj_status
 oj_pair_budget_count(struct oj_pair_budget *budget, int64_t n,
                      int64_t *n_counted, struct oj_error *err)

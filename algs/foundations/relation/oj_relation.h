@@ -48,8 +48,8 @@ enum oj_op
 enum oj_ties
 {
     OJ_TIES_FIRST = 0, /**< k pairs; ties are ordered by tie rank */
-    OJ_TIES_ALL        /**< k pairs, and all others with the measure of the
-                            k-th */
+    OJ_TIES_ALL /**< k pairs, and all other pairs of the row whose measure
+                     equals that of the k-th */
 };
 
 /** The point set of a polygon to which distances are measured. */

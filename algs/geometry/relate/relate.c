@@ -320,7 +320,7 @@ static oj_status relate_all_crossings(struct relate *r, struct oj_error *err)
     return OJ_OK;
 }
 
-/* --- all other shapes ----------------------------------------------------- */
+/* --- shapes that are not topologically valid ------------------------------ */
 
 /* Adds the points in which edges of one figure cross each other. */
 static oj_status relate_own_crossings(struct relate *r, int figure,

@@ -327,8 +327,9 @@ static int cross_sign(const struct oj_edge *e, const struct oj_edge *f)
 }
 
 /* Side of edge e on which the crossing of edges p and q lies, in exact
- * integers. With the crossing p.a + t (p.b - p.a), t = T / W, the side is the
- * sign of (W cross(e, p.a - e.a) + T cross(e, p)) / W. */
+ * integers. The crossing is p.a + t (p.b - p.a) with t = T / W, W = cross(p, q)
+ * and T = cross(q.a - p.a, q), where p, q and e stand for the vectors from a to
+ * b. So the side is the sign of (W cross(e, p.a - e.a) + T cross(e, p)) / W. */
 static int exact_side_of_crossing(const struct oj_edge *p,
                                   const struct oj_edge *q,
                                   const struct oj_edge *e)

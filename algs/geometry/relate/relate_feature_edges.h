@@ -175,8 +175,8 @@ static inline int32_t oj_relate_band_of(const struct oj_bands *bands, double y)
     return band >= (double)bands->n ? bands->n - 1 : (int32_t)band;
 }
 
-/** Number of edges in a band. oj_relate_band_edge() returns edge k of a band.
- */
+/** Number of edges in a band. oj_relate_band_edge() returns the index in
+ * f->edge of edge k of a band. */
 static inline int64_t oj_relate_band_size(const struct oj_figure *f,
                                           int32_t band)
 {

@@ -629,8 +629,9 @@ static void add_sides_of_shared_edge(struct oj_border_pair *p,
     facts->shares_line_only |= !is_one_side;
 }
 
-/* Records all contacts. Other edges touch shared edges only in vertices,
- * because the edges of each polygon touch only at successive vertices. */
+/* Records all contacts. An unshared edge touches a shared edge only in
+ * vertices, because the edges of each polygon touch only at successive
+ * vertices. */
 static void add_facts_of_contacts(struct oj_border_pair *p,
                                   struct border_facts *facts)
 {

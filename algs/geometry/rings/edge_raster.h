@@ -7,8 +7,9 @@
  *  edges alone decide, by the even-odd rule over all rings, which reference
  *  points are inside. Exact orientation decides where rounding matters.
  *
- *  Source: cells with a reference point are from S2's cell index, which is
- *  spherical; this one is planar and uses the even-odd rule.
+ *  Source: cells with a reference point are from S2's cell index. S2's cells
+ *  are on a sphere; the cells here are in the plane, and the even-odd rule
+ *  decides.
  */
 #ifndef EDGE_RASTER_H
 #define EDGE_RASTER_H
