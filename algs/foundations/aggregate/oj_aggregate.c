@@ -14,11 +14,12 @@
 __extension__ typedef __int128 s128;
 __extension__ typedef unsigned __int128 u128;
 
-/* The state of a row is contiguous, so that adding a pair reads few cache
- * lines: */
+/* All aggregates of a row are in its state, contiguous words of
+ * oj_aggregates.rows, so that adding a pair reads few cache lines. */
+
 enum
 {
-    WORD = 8,
+    WORD = 8,              /* bytes of a word of the state */
     PAIRS_UNCHECKED = 256, /* pairs between two checks of the memory in use */
     AHEAD = 16             /* prefetch distance, in pairs */
 };
@@ -36,14 +37,14 @@ struct chosen
     int64_t n_bytes, capacity;
 };
 
-/* Offsets, in words of 8 bytes, of a column's parts in the state of a row.
- * Negative: the part is not needed. */
+/* Where the state that all aggregates of a column share is. n to squares:
+ * offsets in the state of a row, in words; negative: the part is not needed. */
 struct column_state
 {
     int n;        /* number of values (int64_t) */
     int long_sum; /* sum as a 128-bit integer in two's complement */
     int sum;      /* struct oj_exact_sum */
-    int squares;  /* struct oj_exact_sum */
+    int squares;  /* sum of squares (struct oj_exact_sum) */
     int sorted;   /* index of the column's sorted values in `stores`; < 0: not
                      needed */
     int is_of_pairs; /* 1: one value per pair; 0: one per join feature */
@@ -59,11 +60,11 @@ struct text
  * current row. */
 struct percentile
 {
-    int store;
+    int store; /* index of the column's sorted values in `stores` */
     double percent, fraction; /* fraction: weight of the second value in the
                                  interpolation */
-    int64_t low, high;        /* their positions in the sorted values */
-    uint64_t value[2];
+    int64_t low, high; /* positions of the two values among the sorted ones */
+    uint64_t value[2]; /* the two values, as sortable numbers */
 };
 
 /* All values of a column, sorted, and what was computed from the values of one
@@ -72,14 +73,14 @@ struct store
 {
     struct oj_value_sort *held;
     int column;
-    int has_minority;
+    int has_minority; /* 1: an aggregate needs the rarest value */
     enum oj_value_sort_order order;
     const char *separator; /* for concat; aggregates with another separator use
                               another store */
     int64_t row; /* the row whose results the members below hold; -1: none */
     int64_t n_unique;
-    uint64_t middle[2]; /* numbers: the value in the middle, or the two values
-                           there */
+    uint64_t middle[2]; /* if values are numbers: the two in the middle of the
+                           order; equal for an odd number of values */
     uint64_t mode;      /* most frequent value, if values are numbers */
     uint64_t minority;  /* rarest value, if values are numbers */
     struct text text;   /* most frequent value, if values are bytes; for concat
@@ -109,8 +110,9 @@ struct oj_aggregates
                            again */
     int owns_memory;    /* 1: the state of a row can own memory: chosen bytes,
                            wide sums */
-    int n_single;       /* number of aggregates with a state of their own (flag
-                           SINGLE) */
+    int n_single;       /* number of aggregates that have a part of the row's
+                           state for themselves (flag SINGLE); the others share
+                           what is kept for their column */
     int64_t *sum_words; /* [cap_sum_words] sums that a backend has computed */
     int64_t cap_sum_words;
 };
@@ -282,6 +284,8 @@ enum oj_aggregate_type oj_aggregate_type(enum oj_aggregate_kind kind,
 
 static const uint64_t sign_bit = UINT64_C(1) << 63;
 
+/* Maps a number to an unsigned integer that sorts like it (a sortable number):
+ * NaN is last, and 0 and -0 give equal integers. */
 static uint64_t encode_sortable_number(enum oj_aggregate_type type,
                                        const struct oj_aggregate_value *value)
 {
@@ -308,8 +312,8 @@ static void decode_sortable_number(enum oj_aggregate_type type, uint64_t number,
 
 /* ---- opening ------------------------------------------------------------- */
 
-/* Returns the index of the store for a column and order; adds it if there is
- * none. */
+/* Returns the index of the store for a column and order (and separator, if the
+ * order is OJ_VALUE_SORT_BY_PLACE); adds the store if there is none. */
 static int find_or_add_value_store(struct oj_aggregates *a, int column,
                                    enum oj_value_sort_order order,
                                    const char *separator)
@@ -369,7 +373,7 @@ static int has_own_state(enum oj_aggregate_kind kind)
     return (traits[kind] & SINGLE) != 0;
 }
 
-/* Size, in words, of the own state of an aggregate. */
+/* Size, in words, of the part of the state that an aggregate has for itself. */
 static int words_of_own_state(enum oj_aggregate_kind kind)
 {
     switch (kind)
@@ -386,7 +390,8 @@ static int words_of_own_state(enum oj_aggregate_kind kind)
     }
 }
 
-/* 1 if the aggregate's own state is a struct chosen. */
+/* 1 if the part of the state that the aggregate has for itself is a struct
+ * chosen. */
 static int chooses_value(enum oj_aggregate_kind kind)
 {
     return kind == OJ_AGG_MIN || kind == OJ_AGG_MAX || kind == OJ_AGG_FIRST ||
@@ -809,7 +814,7 @@ static oj_status add_to_weighted_mean(struct oj_aggregates *a, uint64_t *state,
     return OJ_OK;
 }
 
-/* Adds pair p to the own state of aggregate i. */
+/* Adds pair p to the part of the state that aggregate i has for itself. */
 static oj_status add_to_own_state(struct oj_aggregates *a, uint64_t *state,
                                   int i, const struct oj_aggregate_pairs *pairs,
                                   int64_t p, struct oj_error *err)
@@ -1032,11 +1037,12 @@ struct reach
     const struct oj_aggregate_column *column;
     int is_integer, wants_sum;
     /* All values are multiples of 2^low, and their magnitudes are below
-     * 2^-minus_high. (Negated, so that both are updated by atomic_min().) */
+     * 2^(-minus_high). The exponent minus_high is negated, so that atomic_min()
+     * updates both. */
     _Atomic int low, minus_high;
-    _Atomic int any_null, any_odd;
-    _Atomic uint64_t integers; /* OR of all integers, negative ones inverted
-                                  (~x): shows how many bits they need */
+    _Atomic int any_null, any_odd; /* any_odd 1: a value is infinite or NaN */
+    _Atomic uint64_t integers;     /* OR of all integers, negative ones inverted
+                                      (~x): shows how many bits they need */
 };
 
 static void atomic_min(_Atomic int *least, int value)
@@ -1312,8 +1318,8 @@ static void take_value_for_percentiles(struct oj_aggregates *a, int store,
     }
 }
 
-/* Computes mode, minority, median and percentiles of the row's numbers, and
- * counts different values. */
+/* Computes mode, minority, the middle values and the values around percentiles
+ * from the numbers of the row store->row, and counts different numbers. */
 static oj_status summarize_numbers(struct oj_aggregates *a, int of,
                                    int64_t n_values, struct oj_error *err)
 {
@@ -1353,7 +1359,8 @@ static oj_status summarize_numbers(struct oj_aggregates *a, int of,
     return OJ_OK;
 }
 
-/* Finds the most frequent and the rarest value; of several, the smallest. */
+/* Finds the most frequent value of the row store->row and, if has_minority is
+ * set, the rarest; of several, the smallest. Counts different values. */
 static oj_status find_mode_and_minority_of_bytes(struct store *store,
                                                  struct oj_error *err)
 {
@@ -1434,8 +1441,8 @@ static oj_status summarize_stored_values(struct oj_aggregates *a, int of,
 
 /* ---- results ------------------------------------------------------------- */
 
-/* Sets an integer result. OJ_ERR_LIMIT if it does not fit into 64 bits; in the
- * message, `what` is the function's name and `hint` the end, or "". */
+/* Sets an integer result. OJ_ERR_LIMIT if it does not fit into 64 bits. what:
+ * name of the function, for the message; hint: end of the message, or "". */
 static oj_status set_integer_result(s128 result, const char *what,
                                     const char *hint, int64_t row,
                                     struct oj_aggregate_value *value,

@@ -1,18 +1,18 @@
 /** Aggregates over the pairs of each row, with values of the paired features.
  *
- *   reset(n rows) -> add(pairs) or add_sums(), ... -> rewind -> result(row 0)
- * ...
+ *   reset(n rows) -> add(pairs) or add_sums(), ...
+ *       -> rewind -> result(row 0), result(row 1), ...
  *
  *  The results do not depend on the order of pairs: sums are exact
- *  (oj_exact_sum.h), and aggregates that need an order sort by (FID, place),
- *  where place is the reading position, or by value.  So either side of the
- *  join may be streamed.
+ *  (oj_exact_sum.h), and aggregates that need an order sort by (FID, reading
+ *  position) of the join features, or by value.  So either side of the join may
+ *  be streamed.
  *
  *  Values are fields of the join feature, or belong to the pair, for example
- * its distance.  NULLs are ignored, except by OJ_AGG_COUNT.  The result of a
- * row without values is NULL; for counts it is 0.  In the order of numbers, NaN
- *  follows all others and equals itself, and -0 equals 0.  Bytes are ordered as
- *  by memcmp().
+ *  its distance.  NULLs are ignored, except by OJ_AGG_COUNT.  The result of a
+ *  row without values is NULL; for counts it is 0.  In the order of numbers,
+ *  NaN follows all others and equals itself, and -0 equals 0.  Bytes are
+ *  ordered as by memcmp().
  *
  *  count, sums, extremes, first and last need a few bytes for each row; median,
  *  percentile, mode, minority, unique and concat store and sort all values, in
@@ -39,9 +39,9 @@ enum oj_aggregate_kind
                         < 2 */
     OJ_AGG_FIRST,  /**< first value that is not NULL, in the order of (FID,
                         reading position) */
-    OJ_AGG_LAST,
-    OJ_AGG_MODE, /**< most frequent value; if several are, the smallest of them
-                  */
+    OJ_AGG_LAST,   /**< last value that is not NULL, in that order */
+    OJ_AGG_MODE, /**< most frequent value; if several are equally frequent, the
+                      smallest of them */
     OJ_AGG_UNIQUE,       /**< number of different values */
     OJ_AGG_CONCAT,       /**< values joined in the order of (FID, reading
                               position) */
@@ -54,9 +54,10 @@ enum oj_aggregate_kind
                               from 0 */
     OJ_AGG_RANGE,        /**< maximum minus minimum; integers: exact, or an
                               error */
-    OJ_AGG_MINORITY, /**< rarest value; if several are, the smallest of them */
-    OJ_AGG_COVERED,  /**< the value that all pairs of a row have; 0 for a
-                          row without pairs */
+    OJ_AGG_MINORITY,     /**< rarest value; if several are equally rare, the
+                              smallest of them */
+    OJ_AGG_COVERED, /**< value that all pairs of a row have in common; 0 for a
+                         row without pairs */
     OJ_AGG_WEIGHTED_MEAN /**< sum of value times weight, divided by the sum of
                               weights; both sums are exact; NULL if the weights
                               add up to 0. Pairs without value or weight are
@@ -120,7 +121,7 @@ struct oj_aggregate_pairs
                                layer */
 
     const double *share; /**< [n] part of the join feature that the row
-                              overlaps, 0 to 1; NULL: 1 */
+                              overlaps, 0 to 1; NULL: all are 1 */
 };
 
 struct oj_aggregates;
@@ -130,10 +131,10 @@ enum oj_aggregate_takes
 {
     OJ_AGG_TAKES_ANY,
     OJ_AGG_TAKES_NUMBERS,
-    OJ_AGG_TAKES_WRITTEN, /**< any type, converted to text */
-    OJ_AGG_TAKES_ORDERED,
-    OJ_AGG_TAKES_ORDERED_GIVES_ONE /**< values with an order; the result is one
-                                        of the values */
+    OJ_AGG_TAKES_WRITTEN, /**< texts, and numbers and times as texts */
+    OJ_AGG_TAKES_ORDERED, /**< values with an order: numbers, texts, times */
+    OJ_AGG_TAKES_ORDERED_GIVES_ONE /**< as OJ_AGG_TAKES_ORDERED; the result is
+                                        one of the values */
 };
 
 /** A name that users may write, and the function it stands for. */
@@ -185,17 +186,18 @@ OJ_MUST_USE oj_status oj_aggregates_add(struct oj_aggregates *aggregates,
                                         const struct oj_aggregate_pairs *pairs,
                                         struct oj_error *err);
 
-/** 1 if the plan has only counts, sums and means, so that a backend can count
- * and sum without storing pairs (oj_sum_request.h). */
+/** 1 if a backend can count and sum without storing pairs (oj_sum_request.h):
+ * the plan has only counts, sums and means, and at most OJ_SUM_MOST_COLUMNS
+ * columns, all of them numbers of join features. */
 int oj_aggregates_need_only_sums(const struct oj_aggregates *aggregates);
 
 /** The pair counts [n_rows], which the caller may increase; NULL if the plan
- * needs more than these. */
+ * needs more than pair counts. */
 int64_t *oj_aggregates_counts(struct oj_aggregates *aggregates);
 
 /** Plans sums over n features (fewer than 2^31) that a backend will compute,
  * and allocates zeroed words for the sums of all rows. columns must outlive
- * *request. *words is valid until the next call. */
+ * *request. *words is valid until the next call of this function. */
 OJ_MUST_USE oj_status oj_aggregates_plan_sums(
     struct oj_aggregates *aggregates, const struct oj_aggregate_column *columns,
     int64_t n, int n_threads, struct oj_sum_request *request, int64_t **words,
@@ -207,9 +209,9 @@ OJ_MUST_USE oj_status oj_aggregates_add_sums(
     struct oj_aggregates *aggregates, const struct oj_sum_request *request,
     struct oj_error *err);
 
-/** Adds the aggregates of all rows in `from`. Its plan must be equal and have
- * only counts, sums and means. After OJ_ERR_NOMEM some rows may have been
- * added. */
+/** Adds row i of `from` to row i, for all rows of `from`. Both plans must be
+ * equal and have only counts, sums and means. After OJ_ERR_NOMEM some rows may
+ * have been added. */
 OJ_MUST_USE oj_status oj_aggregates_merge(struct oj_aggregates *aggregates,
                                           const struct oj_aggregates *from,
                                           struct oj_error *err);

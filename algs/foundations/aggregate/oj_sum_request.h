@@ -32,7 +32,8 @@ struct oj_aggregate_bytes
     int64_t n;
 };
 
-/** Values of a column. The array of its type is set, the others are NULL. */
+/** Values of a column. Of real, integer and bytes, the array of the column's
+ * type is set, and the two other arrays are NULL. */
 struct oj_aggregate_column
 {
     const double *real;
@@ -51,13 +52,13 @@ struct oj_sum_column
     const uint8_t *is_null; /**< [rows]; NULL: no value is NULL */
     int is_integer;
     int base;    /**< limb k is in units of 2^(base + 32 k) */
-    int n_limbs; /**< number of limbs of the sum; 0: none is needed, or it
-                      consists of 0, infinities and NaN only */
+    int n_limbs; /**< number of limbs of the sum; 0: no sum is needed, or all
+                      values are 0, infinite or NaN */
     int limb_at; /**< position of limb 0 in a feature's words */
-    int n_at;    /**< position of the word that counts values; 0: there are no
-                      NULLs, so it equals the pair count */
+    int n_at;    /**< position of the word that counts values; 0: no value is
+                      NULL, so word 0, the pair count, serves */
     int odd_at;  /**< position of the three words that count +infinities,
-                      -infinities and NaNs; 0: the column has none */
+                      -infinities and NaNs; 0: all values are finite */
 };
 
 /** Layout of the words of a feature. Word 0 counts its pairs. All words are

@@ -17,11 +17,11 @@ enum
     WORD = 8
 };
 
-/* A value in memory: its row, and either the number or an offset in the pool.
- * For each value of bytes the pool contains FID and place (only with
- * OJ_VALUE_SORT_BY_PLACE), length, and the bytes padded to whole words. Files
- * contain the row, followed by the number or by the value's words from the
- * pool. */
+/* A value in memory: its row, and `at`, which is the number itself or, for
+ * bytes, an offset in the pool. For each value of bytes the pool contains FID
+ * and reading position (only with OJ_VALUE_SORT_BY_PLACE), length, and the
+ * bytes padded to whole words. Files contain the row, followed by the number or
+ * by the value's words from the pool. */
 struct entry
 {
     int64_t row;
@@ -54,8 +54,8 @@ struct oj_value_sort
     struct run *run;   /* [n_runs] heap of runs, ordered by current value */
     int64_t n_runs, cap_runs;
 
-    int64_t next; /* without runs: index of the entry after the
-                     current value */
+    int64_t next; /* if there are no runs: index of the entry after the current
+                     value */
     struct oj_value_sort_value value; /* current value, returned by
                                    oj_value_sort_peek() */
     int has_value;
@@ -338,8 +338,8 @@ static oj_status read_next_of_run(const struct oj_value_sort *held,
     return OJ_OK;
 }
 
-/* Restores the order of the heap after the value of run i has become greater.
- */
+/* Restores the order of the heap (the least value first) after the value of run
+ * i has become greater. */
 static void sift_down(struct oj_value_sort *held, int64_t i)
 {
     struct run *heap = held->run;
@@ -358,8 +358,8 @@ static void sift_down(struct oj_value_sort *held, int64_t i)
     }
 }
 
-/* Advances the first run of the heap to its next value; removes the run at its
- * end. */
+/* Advances the first run of the heap to its next value, or removes the run if
+ * it has no more values. */
 static oj_status advance_top_run_of_heap(struct oj_value_sort *held,
                                          struct oj_error *err)
 {

@@ -1,9 +1,9 @@
 /** External sort for aggregates that need all values of a row in order.
  *
  *  Values are added in any order and read sorted by row, and within a row by
- *  number, by bytes, or by the (FID, place) of their join features.  Above the
- *  caller's memory limit, sorted runs are written to a file and merged at the
- *  end:
+ *  number, by bytes, or by the (FID, reading position) of their join features.
+ *  When the caller asks for it (oj_value_sort_spill()), the values in memory
+ *  are written to a file as a sorted run; the runs are merged at the end:
  *
  *     add, add, ... -> [memory] --spill--> run 0 | run 1 | run 2 ...
  *                          \___________________________/
@@ -21,8 +21,8 @@ enum oj_value_sort_order
 {
     OJ_VALUE_SORT_BY_NUMBER, /**< by `number`; takes 16 bytes per value */
     OJ_VALUE_SORT_BY_BYTES,  /**< by bytes, as oj_bytes_compare() orders them */
-    OJ_VALUE_SORT_BY_PLACE /**< by (FID, reading position of the join feature),
-                          unique within a row */
+    OJ_VALUE_SORT_BY_PLACE /**< by (FID, reading position) of the join feature,
+                                which are unique within a row */
 };
 
 /** Provides files for the sorted runs. */
@@ -39,9 +39,10 @@ struct oj_value_sort_value
 {
     int64_t row;
     uint64_t number;    /**< set with OJ_VALUE_SORT_BY_NUMBER */
-    int64_t fid, place; /**< set with OJ_VALUE_SORT_BY_PLACE */
+    int64_t fid, place; /**< FID and reading position of the join feature; set
+                             with OJ_VALUE_SORT_BY_PLACE */
     const char *bytes;  /**< NULL with OJ_VALUE_SORT_BY_NUMBER; when read, valid
-                           until  the next value is read */
+                             until the next value is read */
     int64_t n_bytes;
 };
 
@@ -61,7 +62,8 @@ OJ_MUST_USE oj_status oj_value_sort_add(struct oj_value_sort *held,
 /** Bytes of memory that the values use. */
 int64_t oj_value_sort_bytes(const struct oj_value_sort *held);
 
-/** Moves the values in memory to a file, as a sorted run. */
+/** Moves the values in memory to a file, as a sorted run. Does nothing if there
+ * are no values or no files. */
 OJ_MUST_USE oj_status oj_value_sort_spill(struct oj_value_sort *held,
                                           struct oj_error *err);
 
@@ -78,7 +80,7 @@ oj_value_sort_peek(const struct oj_value_sort *held);
 OJ_MUST_USE oj_status oj_value_sort_skip(struct oj_value_sort *held,
                                          struct oj_error *err);
 
-/** Removes all values; keeps a limited amount of memory for new ones. */
+/** Removes all values; keeps up to 1 MiB of memory for new ones. */
 void oj_value_sort_clear(struct oj_value_sort *held);
 
 /** Frees the store, which may be NULL. */

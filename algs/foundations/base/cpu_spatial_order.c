@@ -89,9 +89,10 @@ struct order_build
     int prefix_shift;     /* right shift from a key to its prefix */
     uint32_t *histogram;  /* [n_slices][n_prefixes] number of points */
     uint16_t *bucket_of;  /* [n_prefixes] bucket of each prefix */
-    int64_t *slice_start; /* [n_slices][n_buckets] first number of points, then
-                             the position at which the slice writes its next
-                             point of the bucket */
+    int64_t *slice_start; /* [n_slices][n_buckets] at first the number of points
+                             of the slice in the bucket, later the position at
+                             which the slice writes its next point of the bucket
+                           */
 };
 
 static void compute_and_count_morton_keys(int64_t slice, int thread, void *user)
@@ -147,9 +148,9 @@ static void scatter_keys_of_slice_to_buckets(int64_t slice, int thread,
     }
 }
 
-/* Divides the range of Morton keys into buckets of about OJ_BUCKET_POINTS
- * points, by prefix. Replaces the counts of each slice by its positions to
- * write. */
+/* Divides the range of Morton keys, by prefix, into buckets of about
+ * OJ_BUCKET_POINTS points. Fills order->bucket_offset, and b->slice_start with
+ * the positions at which each slice writes. */
 static oj_status cut_key_prefixes_into_buckets(struct order_build *b,
                                                struct oj_error *err)
 {
@@ -195,7 +196,7 @@ static oj_status cut_key_prefixes_into_buckets(struct order_build *b,
     return OJ_OK;
 }
 
-/* Maximum points for which the memory of keys is kept for the next order. */
+/* Maximum number of points for which order->keys is kept for the next build. */
 #define OJ_KEPT_KEYS (1 << 18)
 
 oj_status oj_order_build(struct oj_order *order, int n_threads, int64_t n,

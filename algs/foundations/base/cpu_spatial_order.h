@@ -24,7 +24,7 @@ struct oj_ordered_point
 };
 
 /** Points in Morton order. Owner; zeroed memory is a valid empty value; the
- * memory is reused when it is built again. */
+ * memory is reused when the order is built again. */
 struct oj_order
 {
     int64_t n_points; /**< number of ordered points; points with a NaN
@@ -33,9 +33,10 @@ struct oj_order
     int64_t *bucket_offset; /**< [n_buckets + 1] first point of each bucket */
     struct oj_ordered_point *point;
     int64_t cap_points;
-    int64_t largest_bucket;
-    int sort_from_bit; /**< lowest bit of the key that is compared */
-    uint32_t *keys;
+    int64_t largest_bucket; /**< number of points in the largest bucket */
+    int sort_from_bit;      /**< lowest bit of the key that is compared */
+    uint32_t *keys; /**< [cap_keys] scratch of oj_order_build(): key of each
+                         input point */
     int64_t cap_keys;
 };
 
@@ -108,7 +109,8 @@ static inline int64_t oj_order_run_end(const struct oj_order *order,
 /** Marks points of a run whose complete key may be shared by more than `many`
  * points; only such points can have more than `many` equal ones. Keys are
  * counted by hash, so collisions may mark a few others. *n_crowded: number of
- * marked points. is_crowded [n]: unchanged if *n_crowded is 0. O(n). */
+ * marked points. is_crowded [n]: 1 for marked points, 0 for others; unchanged
+ * if *n_crowded is 0. O(n). */
 OJ_MUST_USE oj_status oj_order_mark_frequent_keys(
     int64_t n, const struct oj_ordered_point *run, uint32_t many,
     uint8_t *is_crowded, int64_t *n_crowded, struct oj_error *err);

@@ -1,5 +1,5 @@
-/** Bitmaps of hashed tokens for many token sets, and kernels that find those
- *  within a Hamming distance of a query. Word w of all sets is stored together,
+/** Bitmaps of hashed tokens for many token sets, and kernels that find the sets
+ *  within a Hamming distance of a query. The words w of all sets are adjacent,
  *  so that one instruction handles several sets.
  *
  *   word            [set 0, set 1, set 2, ..]    bits 0 to 63

@@ -8,7 +8,8 @@
 /** A child of a visited node: a node or an entry. */
 struct oj_tree_child
 {
-    int32_t child; /**< index of a node; if level is -1, of an entry */
+    int32_t child; /**< index of a node in its level; level -1: index of an
+                        entry */
     int32_t level;
     float d2; /**< squared distance from the query box */
 };
@@ -51,8 +52,8 @@ OJ_INLINE void oj_tree_descent_begin(struct oj_tree_descent *descent,
     descent->stack[0] = root;
 }
 
-/** The lowest node whose subtree contains the entries first to last; a descent
- * for these entries only can start there. */
+/** The lowest node whose subtree contains the entries first to last. A descent
+ * that looks for these entries only can start there. */
 OJ_INLINE struct oj_tree_child oj_tree_common_ancestor(int32_t first,
                                                        int32_t last)
 {
@@ -93,11 +94,13 @@ OJ_INLINE void oj_boxes_distance2(const struct oj_tree_node *restrict box,
     }
 }
 
-/** Pushes the children of `visited` whose squared distance is at most reach2
- * and, unless own_reach2 is NULL, at most own_reach2[child]. The farthest is
- * pushed first, so that the nearest is popped first. first_first: at equal
- * distances the first child is popped first, otherwise the last one; a
- * compile-time constant. */
+/** Pushes the children of `visited`, whose boxes are in *node. Child c (0 to 7)
+ * is pushed if its squared distance is at most reach2 and, unless own_reach2 is
+ * NULL, at most own_reach2[c]. The farthest is pushed first, so that the
+ * nearest is popped first. Of children at equal distances, the first is popped
+ * first if first_first is 1, otherwise the last; first_first is a compile-time
+ * constant.
+ */
 OJ_INLINE void oj_tree_descent_push(struct oj_tree_descent *descent,
                                     const struct oj_tree_node *node,
                                     struct oj_tree_child visited, float reach2,

@@ -57,7 +57,8 @@ void oj_integer_multiply(struct oj_integer *out, const struct oj_integer *a,
 void oj_integer_difference(struct oj_integer *out, double to, double from,
                            int exponent);
 
-/** out = a * b + c * d, and a * b - c * d; out is none of the operands. */
+/** out = a * b + c * d, or a * b - c * d (oj_integer_cross()); out is none of
+ * the operands. */
 void oj_integer_add_products(struct oj_integer *out, const struct oj_integer *a,
                              const struct oj_integer *b,
                              const struct oj_integer *c,

@@ -131,7 +131,8 @@ static oj_status add_integer_times_power_of_2(struct oj_exact_sum *sum, u128 m,
     }
     if (!sum->is_wide && !fits_in_narrow_sum(sum, m, e))
         OJ_TRY(widen_sum_to_all_exponents(sum, err));
-    if (e < sum->scale) /* the low bits dropped here are all 0 */
+    if (e < sum->scale) /* the dropped bits are all 0: fits_in_narrow_sum() has
+                           tested them, and a wide sum covers all doubles */
     {
         m >>= sum->scale - e;
         e = sum->scale;
@@ -379,7 +380,7 @@ double oj_exact_sum_value(const struct oj_exact_sum *sum)
     return signed_limbs_to_double(limb, OJ_SUM_LIMBS, sum->scale);
 }
 
-/* Rounds |sum| to 53 bits: |sum| = result * 2^*scale. */
+/* Rounds |sum| to 53 bits: the rounded sum is result * 2^*scale. */
 static uint64_t round_sum_to_53_bits(const struct oj_exact_sum *sum, int *scale,
                                      int *negative)
 {
@@ -415,8 +416,8 @@ double oj_exact_sum_ratio(const struct oj_exact_sum *sum,
     return negative[0] != negative[1] ? -ratio : ratio;
 }
 
-/* Rounds n * squares - sum^2, the numerator of the variance, to 53 bits: result
- * * 2^*scale. Precondition: all values were finite. */
+/* Rounds n * squares - sum^2, the numerator of the variance, to 53 bits: the
+ * rounded number is result * 2^*scale. Precondition: all values were finite. */
 static uint64_t round_spread_to_53_bits(const struct oj_exact_sum *sum,
                                         const struct oj_exact_sum *squares,
                                         int64_t n, int *scale)
@@ -498,7 +499,8 @@ enum
 };
 
 _Static_assert(WIDE_SCALE % 64 == 0, "limbs of wide sums begin at 2^(64 i)");
-_Static_assert(OJ_SUM_MOST_LONG_WORDS == WIDE_LIMBS + 1, "a word before them");
+_Static_assert(OJ_SUM_MOST_LONG_WORDS == WIDE_LIMBS + 1,
+               "the limbs of a wide sum, and a word before them");
 
 /* Writes the sum in the layout of a wide sum; wide must be zeroed. The value is
  * in limbs [*first, *end), the highest bit of which is the sign. *first ==

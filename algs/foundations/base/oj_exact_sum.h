@@ -6,9 +6,9 @@
  *
  *  The first value determines the scale. When a value does not fit (about
  *  twelve orders of magnitude smaller, or far larger), the sum is converted to
- * a wide integer for all doubles and their squares.  Only oj_exact_sum_value()
- *  rounds: once, to nearest, ties to even.  So the result does not depend on
- * the order of the values.
+ *  a wide integer for all doubles and their squares.  Only the functions that
+ *  read a result round: oj_exact_sum_value() once, to nearest, ties to even.
+ *  So the result does not depend on the order of the values.
  *
  *  After a NaN or infinities of both signs the sum is NaN; after infinities of
  *  one sign it is that infinity.
@@ -82,7 +82,8 @@ OJ_MUST_USE oj_status oj_exact_sum_add_product(struct oj_exact_sum *sum,
                                                struct oj_exact_factor y,
                                                struct oj_error *err);
 
-/** Adds another sum without rounding. */
+/** Adds another sum without rounding. After OJ_ERR_NOMEM *sum may contain a
+ * part of it. */
 OJ_MUST_USE oj_status oj_exact_sum_merge(struct oj_exact_sum *sum,
                                          const struct oj_exact_sum *other,
                                          struct oj_error *err);

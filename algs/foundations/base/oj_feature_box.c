@@ -53,8 +53,8 @@ static double nearest_middle_distance(const struct oj_boxes *boxes,
     return sqrt(best);
 }
 
-/* The i-th of N_SAMPLES evenly spaced features, or the next feature with a box;
- * boxes->n if there is none. */
+/* The i-th of N_SAMPLES evenly spaced features or, if it has no box, the next
+ * feature that has one; boxes->n if there is none. */
 static int64_t sample_feature_with_box(const struct oj_boxes *boxes, int64_t i)
 {
     int64_t feature = boxes->n / N_SAMPLES * i + boxes->n % N_SAMPLES / 2;

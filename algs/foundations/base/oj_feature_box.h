@@ -60,9 +60,10 @@ static inline struct oj_box oj_box_of_points(const double *x, const double *y,
     return box;
 }
 
-/** Only extents between these bounds are divided into grid cells, because there
- * the cell arithmetic neither overflows nor underflows. For other extents all
- * edges are tested. */
+/** Only boxes whose longer side is greater than OJ_LEAST_SAFE_SIZE and whose
+ * coordinates are below OJ_GREATEST_SAFE_SIZE are divided into grid cells,
+ * because their cell arithmetic neither overflows nor underflows. In other
+ * boxes all edges are tested. */
 #define OJ_LEAST_SAFE_SIZE 1e-130
 #define OJ_GREATEST_SAFE_SIZE 1e130
 
@@ -109,9 +110,9 @@ struct oj_box oj_box_of_feature(const struct oj_flat *flat, int64_t feature);
 OJ_MUST_USE oj_status oj_boxes_make(const struct oj_flat *flat,
                                     struct oj_boxes *out, struct oj_error *err);
 
-/** 1 if a search window of this radius is expected to hold more than 4,096 + 16
- * k features. A nearest search is then faster if it starts with a smaller
- * window and enlarges it. */
+/** 1 if a search window of this radius (reach) is infinite or expected to hold
+ * more than 4,096 + 16 k features. A nearest search is then faster if it starts
+ * with a smaller window and enlarges it. */
 int oj_boxes_window_is_wide(const struct oj_boxes *boxes, double reach,
                             int64_t k);
 

@@ -35,17 +35,18 @@ double oj_geodesic_metres(const struct oj_geodesic *geodesic, double longitude1,
                           double latitude1, double longitude2,
                           double latitude2);
 
-/** Direction of that line at point 1, in degrees clockwise from north, in [0,
- * 360). At a pole, the longitude of point 1 defines north. NaN if the points
- * are equal or a coordinate is NaN. For antipodal points, which many shortest
- * lines connect, PROJ chooses one. */
+/** Direction at point 1 of the shortest line to point 2, in degrees clockwise
+ * from north, in [0, 360). At a pole, the longitude of point 1 defines north.
+ * NaN if the points are equal or a coordinate is NaN. For antipodal points,
+ * which many shortest lines connect, PROJ chooses one. */
 double oj_geodesic_bearing(const struct oj_geodesic *geodesic,
                            double longitude1, double latitude1,
                            double longitude2, double latitude2);
 
-/** Length in metres of the shortest line from point 1 to point 2, and its
- *  direction at both, in degrees clockwise from north, from -180 to 180. If the
- *  points are equal, the directions have no meaning. */
+/** Returns the length in metres of the shortest line from point 1 to point 2.
+ *  course[0], course[1]: its directions at point 1 and at point 2, in degrees
+ *  clockwise from north, from -180 to 180. If the points are equal, the
+ *  directions have no meaning. */
 double oj_geodesic_courses(const struct oj_geodesic *geodesic,
                            double longitude1, double latitude1,
                            double longitude2, double latitude2,
@@ -54,9 +55,9 @@ double oj_geodesic_courses(const struct oj_geodesic *geodesic,
 /** The shortest line between two points, to find points on it. Plain data. */
 struct oj_geodesic_line
 {
-    double metres;     /**< its length */
-    double course[2];  /**< its directions at its ends, in degrees */
-    double series[80]; /**< of PROJ */
+    double metres;     /**< length of the line */
+    double course[2];  /**< directions of the line at its ends, in degrees */
+    double series[80]; /**< the memory of a struct geod_geodesicline of PROJ */
 };
 
 void oj_geodesic_line_make(const struct oj_geodesic *geodesic,
@@ -67,10 +68,12 @@ void oj_geodesic_line_make(const struct oj_geodesic *geodesic,
 /** A point of a line, and the line's direction there, in degrees. */
 struct oj_geodesic_point
 {
-    double longitude, latitude, course; /**< from -180 to 180 */
+    double longitude, latitude, course; /**< longitude and course from -180 to
+                                             180 */
 };
 
-/** The point at this length from the start of the line. */
+/** The point of the line at the distance `metres`, along the line, from its
+ * start. */
 struct oj_geodesic_point
 oj_geodesic_line_at(const struct oj_geodesic_line *line, double metres);
 

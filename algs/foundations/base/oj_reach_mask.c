@@ -7,8 +7,9 @@
 #define MOST_CELLS (1 << 22)
 #define N_SAMPLES 1024
 
-/* Limits for marking widened boxes in the bitmap: words written per vertex, and
- * in all. Beyond them the mask costs more time than it saves. */
+/* The most words that are written to mark widened boxes in the bitmap:
+ * FREE_WORDS, and MOST_WORDS_PER_VERTEX for each vertex. With more, the mask
+ * costs more time than it saves. */
 #define MOST_WORDS_PER_VERTEX 8
 #define FREE_WORDS (1 << 16)
 
@@ -168,8 +169,8 @@ static void choose_cell_size(struct oj_reach_mask *mask, double reach)
     mask->row_words = mask->nx / 64 + 1;
 }
 
-/* Marks the cells within the distance. Leaves mask->bit NULL if that is too
- * much work or if most cells are within it. */
+/* Marks the cells within the distance. Leaves mask->bit NULL if marking them is
+ * too much work, or if most cells are marked. */
 static oj_status make_cells(struct oj_reach_mask *mask,
                             const struct oj_flat *layer, double distance,
                             struct oj_error *err)
@@ -189,7 +190,7 @@ static oj_status make_cells(struct oj_reach_mask *mask,
     return OJ_OK;
 }
 
-/* The frame as a single cell, which is within the distance. */
+/* Makes the frame a single cell and marks it. */
 static oj_status make_one_cell(struct oj_reach_mask *mask, struct oj_error *err)
 {
     mask->scale = 0.0;

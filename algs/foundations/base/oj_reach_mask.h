@@ -29,9 +29,9 @@ struct oj_reach_mask
 };
 
 /** Makes the mask of a layer and a finite distance. If most cells would be
- * within the distance, the frame is the only cell. Envelopes of whole polygons
- * are marked, so the mask is right for distances to interiors and to
- * boundaries. O(vertices); about 1 MB at most. */
+ * within the distance, or if marking them takes too long, the frame is the only
+ * cell. Envelopes of whole polygons are marked, so the mask is right for
+ * distances to interiors and to boundaries. O(vertices); about 1 MB at most. */
 OJ_MUST_USE oj_status oj_reach_mask_make(struct oj_reach_mask *mask,
                                          const struct oj_flat *layer,
                                          double distance, struct oj_error *err);

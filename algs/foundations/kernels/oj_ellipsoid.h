@@ -1,5 +1,5 @@
 /** Points of an ellipsoid of revolution as vectors, and bounds of geodesic
- *  distances, and of the place of geodesic edges, by chords.
+ *  distances, and of the distance of geodesic edges from their chords.
  *
  *  Unit of length: the semi-major axis a.  b: the semi-minor axis.
  *
@@ -70,15 +70,15 @@ struct oj_ellipsoid
  *  than the rounding of vectors and chords and the errors of geodesics. */
 #define OJ_ELLIPSOID_SLACK 1e-12
 
-/** Chords up to this much (in units of r) below the limit of the second bound
- * use the third bound instead: asin() would magnify their rounding beyond the
- * margin. */
+/** Chords less than this (in units of r) below the limit of the second bound
+ * use the third bound: asin() would magnify their rounding beyond the margin.
+ */
 #define OJ_ELLIPSOID_OPPOSITE 1e-5
 
 /** Greatest length of an edge: on the Earth 199 km. */
 #define OJ_ELLIPSOID_LONGEST_EDGE 0.03125
 
-/** 1 if geodesics can be computed on it. */
+/** 1 if geodesics can be computed on this ellipsoid. */
 OJ_FN int oj_ellipsoid_is_usable(const struct oj_ellipsoid *e)
 {
     return e->semi_major > 0.0 && e->semi_major < 1e150 &&
@@ -122,8 +122,8 @@ OJ_FN double oj_ellipsoid_most_radius(const struct oj_ellipsoid *e)
     return b < 1.0 ? 1.0 / b : b * b;
 }
 
-/** A number that no distance of two points with this squared chord is greater
- *  than. */
+/** Upper bound of the geodesic distance between two points, from their squared
+ * chord. Unit: a. */
 OJ_FN double oj_ellipsoid_most_distance(const struct oj_ellipsoid *e,
                                         double chord2)
 {
@@ -138,22 +138,23 @@ OJ_FN double oj_ellipsoid_most_distance(const struct oj_ellipsoid *e,
     return most * (1.0 + OJ_ELLIPSOID_SLACK) + OJ_ELLIPSOID_SLACK;
 }
 
-/** A number whose product with the squared chord of an edge is at least h
- *  above. */
+/** A factor whose product with the squared chord of an edge is at least h of
+ * the proof above. */
 OJ_FN double oj_ellipsoid_bulge_of_unit(const struct oj_ellipsoid *e)
 {
     return 0.126 / oj_ellipsoid_least_radius(e);
 }
 
-/** h above, of an edge with this squared chord. */
+/** Upper bound of h of the proof above, for an edge with this squared chord. */
 OJ_FN double oj_ellipsoid_edge_bulge(const struct oj_ellipsoid *e,
                                      double chord2)
 {
     return oj_ellipsoid_bulge_of_unit(e) * chord2 + OJ_ELLIPSOID_SLACK;
 }
 
-/** A number that the squared chord of no two points within this distance
- *  exceeds; below 0 for a negative or NaN distance. */
+/** Upper bound of the squared chord between two points whose geodesic distance
+ * is at most `distance`; -1 for a negative or NaN distance. Unit of distance:
+ * a. */
 OJ_FN double oj_ellipsoid_most_chord2(double distance)
 {
     double chord = distance + OJ_ELLIPSOID_SLACK;

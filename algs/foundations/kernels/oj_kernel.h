@@ -1,7 +1,7 @@
-/** Macros for kernel headers. These define functions that are compiled both by
- * the C compiler and by nvcc and must give equal bits: they use only + - * /
- * sqrt fabs and comparisons (with -ffp-contract=off and -fmad=false), and no
- * syntax of C that C++ lacks. */
+/** Macros for kernel headers. Kernel headers define functions that are compiled
+ * both by the C compiler and by nvcc and must give equal bits. They use only
+ * + - * / sqrt fabs and comparisons (with -ffp-contract=off and -fmad=false),
+ * and no syntax of C that C++ lacks. */
 #ifndef OJ_KERNEL_H
 #define OJ_KERNEL_H
 

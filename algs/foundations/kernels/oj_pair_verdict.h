@@ -7,7 +7,8 @@
 enum oj_pair_verdict
 {
     OJ_VERDICT_DISJOINT = 0, /**< the features are disjoint */
-    OJ_VERDICT_INTERSECTS,   /**< they intersect; with bbox: their boxes do */
+    OJ_VERDICT_INTERSECTS,   /**< the features intersect, or the boxes alone
+                                  make them a pair (oj_screen_rule.is_enough) */
     OJ_VERDICT_DISJOINT_IF_VALID, /**< disjoint if the pair's polygons are valid
                                    */
     OJ_VERDICT_INTERSECTS_IF_VALID, /**< intersecting if the pair's polygons are
@@ -15,13 +16,13 @@ enum oj_pair_verdict
     OJ_VERDICT_OPEN                 /**< not decided; only the boxes pass */
 };
 
-/** The test on the boxes of a pair. It concerns the join feature's box: */
+/** The test on the boxes of a pair. */
 enum oj_box_test
 {
-    OJ_BOX_MEETS,  /**< it intersects the row's box */
-    OJ_BOX_COVERS, /**< it contains the row's box */
-    OJ_BOX_WITHIN, /**< it is within the row's box */
-    OJ_BOX_EQUALS  /**< it equals the row's box */
+    OJ_BOX_MEETS,  /**< the join feature's box intersects the row's box */
+    OJ_BOX_COVERS, /**< the join feature's box contains the row's box */
+    OJ_BOX_WITHIN, /**< the join feature's box is within the row's box */
+    OJ_BOX_EQUALS  /**< both boxes are equal */
 };
 
 #endif

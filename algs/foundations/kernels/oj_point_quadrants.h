@@ -1,7 +1,7 @@
 /** Arithmetic of the paper's method, for CPU and GPU: points are grouped in
- *  quadrants, which are joined with features within a distance. Splitting of
- *  squares, grid cells that a box intersects, the cell in which a pair is
- *  counted, distance from a point to a feature.
+ *  quadrants, which are joined with features within a distance. The functions
+ *  split squares, find the grid cells that a box intersects and the cell in
+ *  which a pair is counted, and measure the distance from a point to a feature.
  *
  *  A pair of boxes may share several cells. It is counted in the first of them
  *  only; the paper sorts the pairs and drops repetitions instead.
@@ -56,8 +56,8 @@ OJ_FN int64_t oj_quadrant_square_end(const uint64_t *code, int64_t first,
 
 /* --- cells ---------------------------------------------------------------- */
 
-/** A grid of cells: lower left corner and side of a cell. size INFINITY: the
- * grid is a single cell. */
+/** A grid of square cells: its lower left corner, and the side of a cell. size
+ * INFINITY: the grid is a single cell. */
 struct oj_quadrant_frame
 {
     double x0, y0, size;
@@ -196,8 +196,9 @@ OJ_FN void oj_quadrant_end_part(struct oj_quadrant_state *s, unsigned flag)
     s->odd = s->on_edge = 0;
 }
 
-/** Adds the next segment a -> b of the feature. interior: 1: points inside of
- * polygons have distance 0. flag: enum oj_quadrant_flag, or 0. */
+/** Adds the next segment a -> b of the feature. interior 1: points inside of
+ * polygons have distance 0. flag: enum oj_quadrant_flag if the segment is the
+ * last of its part, otherwise 0. */
 OJ_FN void oj_quadrant_add_segment(struct oj_quadrant_state *s, double px,
                                    double py, double ax, double ay, double bx,
                                    double by, int interior, unsigned flag)

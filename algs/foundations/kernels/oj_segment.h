@@ -26,9 +26,10 @@ OJ_FN double oj_segment_distance(double px, double py, double ax, double ay,
                                  double bx, double by)
 {
     double dx = bx - ax, dy = by - ay, len2 = dx * dx + dy * dy, r, s;
-    if (!(len2 >= DBL_MIN)) /* squared length underflows: a point, or shorter
-                               than 2^-511. Then the distance to the nearer end
-                               (GEOS's result is arbitrary) */
+    if (!(len2 >= DBL_MIN)) /* The squared length underflows: the segment is a
+                               point, or shorter than 2^-511. Returns the
+                               distance to the nearer end (GEOS's result is
+                               arbitrary). */
     {
         r = oj_point_distance(px, py, ax, ay);
         s = oj_point_distance(px, py, bx, by);
@@ -45,7 +46,8 @@ OJ_FN double oj_segment_distance(double px, double py, double ax, double ay,
 
 /* --- exact orientation ---------------------------------------------------- */
 
-/** Exact sign of a.x * (b.y - c.y) + b.x * (c.y - a.y) + c.x * (a.y - b.y). */
+/** The sign (-1, 0, 1) of the exact sum a.x * (b.y - c.y) + b.x * (c.y - a.y) +
+ * c.x * (a.y - b.y). */
 OJ_FN int oj_orientation_exact(double ax, double ay, double bx, double by,
                                double cx, double cy)
 {
@@ -59,22 +61,23 @@ OJ_FN int oj_orientation_exact(double ax, double ay, double bx, double by,
     return oj_exact_product_sum_sign(product, 6);
 }
 
-/** returned in place of a sign if rounded arithmetic does not decide it */
+/** Returned by oj_orientation_if_certain() if rounded arithmetic does not
+ * decide the sign. */
 #define OJ_SIGN_OPEN 2
 
-/** Like oj_orientation(), but in rounded arithmetic only: OJ_SIGN_OPEN if that
- * does not decide the sign. */
-OJ_FN int oj_orientation_rounded(double ax, double ay, double bx, double by,
-                                 double cx, double cy)
+/** oj_orientation() where rounded arithmetic proves the sign, otherwise
+ * OJ_SIGN_OPEN. A returned sign is never wrong. */
+OJ_FN int oj_orientation_if_certain(double ax, double ay, double bx, double by,
+                                    double cx, double cy)
 {
     double left = (ax - cx) * (by - cy);
     double right = (ay - cy) * (bx - cx);
     double det = left - right;
     double size = fabs(left) + fabs(right);
-    /* Shewchuk's error bound A with a margin: (3 + 16 u) u instead of (3 + 12
-     * u) u. (15 u would be enough for the rounding of the bound itself.) Except
-     * for tiny numbers, the margin also covers the underflow of products,
-     * 2^-1074. */
+    /* Shewchuk's error bound A, (3 + 16 u) u with u = 2^-53. The error of det
+     * needs (3 + 12 u) u, and the rounding of the bound itself raises this to
+     * (3 + 15 u) u. Except for tiny numbers (size up to 1e-280), the rest also
+     * covers the underflow of products, 2^-1074. */
     double bound = 3.3306690738754716e-16 * size;
     if (size > 1e-280)
     {
@@ -96,7 +99,7 @@ OJ_FN int oj_orientation_rounded(double ax, double ay, double bx, double by,
 OJ_FN int oj_orientation(double ax, double ay, double bx, double by, double cx,
                          double cy)
 {
-    int sign = oj_orientation_rounded(ax, ay, bx, by, cx, cy);
+    int sign = oj_orientation_if_certain(ax, ay, bx, by, cx, cy);
     return sign != OJ_SIGN_OPEN ? sign
                                 : oj_orientation_exact(ax, ay, bx, by, cx, cy);
 }

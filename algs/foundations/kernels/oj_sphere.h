@@ -51,10 +51,10 @@ OJ_FN double oj_sphere_chord2(struct oj_vec3 p, struct oj_vec3 q)
     return oj_sphere_vec3_dot(d, d);
 }
 
-/** Finds whether the point of the great circle through a and b that is nearest
- * to p lies inside of the shorter arc a -> b; returns 1 if so. n: a normal of
- * the circle, not of unit length; n2: its squared length. Returns 0 if a and b
- * are equal or antipodal (length below about 1e-16). */
+/** Returns 1 if the point of the great circle through a and b that is nearest
+ * to p lies inside of the shorter arc a -> b. Sets *n to a normal of the
+ * circle, not of unit length, and *n2 to its squared length. Returns 0 if a and
+ * b are equal or antipodal up to rounding (*n is shorter than 3e-16). */
 OJ_FN int oj_sphere_arc_has_foot(struct oj_vec3 p, struct oj_vec3 a,
                                  struct oj_vec3 b, struct oj_vec3 *n,
                                  double *n2)
@@ -70,7 +70,7 @@ OJ_FN int oj_sphere_arc_has_foot(struct oj_vec3 p, struct oj_vec3 a,
 
 /** Squared chord from p to the nearest point of the shorter great-circle arc a
  * -> b. If a and b are equal or antipodal, there is no such arc: returns the
- * chord to the nearer of them. */
+ * squared chord to the nearer of a and b. */
 OJ_FN double oj_sphere_arc_chord2(struct oj_vec3 p, struct oj_vec3 a,
                                   struct oj_vec3 b)
 {
@@ -87,8 +87,9 @@ OJ_FN double oj_sphere_arc_chord2(struct oj_vec3 p, struct oj_vec3 a,
     return chord2 < least ? chord2 : least;
 }
 
-/** Finds the point of the arc nearest to p. Returns 1 if it is a, 2 if it is b;
- * 0 if it lies between them, with *foot set to it, a unit vector. */
+/** Finds the point of the shorter arc a -> b that is nearest to p. Returns 1 if
+ * this point is a, 2 if it is b, and 0 if it lies between them; *foot is then
+ * the point, a unit vector. */
 OJ_FN int oj_sphere_arc_nearest(struct oj_vec3 p, struct oj_vec3 a,
                                 struct oj_vec3 b, struct oj_vec3 *foot)
 {

@@ -27,7 +27,7 @@ enum oj_text_measure
 struct oj_text_condition
 {
     enum oj_text_measure measure;
-    /** The minimum similarity as a fraction, 0 < numerator <= denominator <=
+    /** The minimum similarity as a fraction, 0 <= numerator <= denominator <=
      * 10^9. numerator 0: one common token suffices. */
     int64_t numerator, denominator;
 };

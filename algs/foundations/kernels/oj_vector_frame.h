@@ -12,7 +12,8 @@
  *     Cosines: v is within (2 n + 8) 2^-52 of 1 - cos, as every sum is within
  *     n 2^-53 |a| |b|, underflow included; the vectors are divided by their
  *     lengths, which leaves an error of (n + 4) 2^-53 of each, and then have
- *     the distance sqrt(2 (1 - cos)).  Let L be that bound times scale.
+ *     the distance sqrt(2 (1 - cos)).  Let L be the bound of the difference
+ *     times scale (step 2).
  *  2. value = float((x - centre) scale), where scale is a power of two that
  *     takes the join side into [-1, 1].  Its error is at most u (1 + 2^-20) of
  *     its size, and below 2^-148 where it is subnormal.  That is at most 2^-23
@@ -42,8 +43,8 @@
 /** Range and scatter of the join side's vectors in one dimension. */
 struct oj_vector_spread
 {
-    double apart; /**< scatter: sum of the distances to the first vector's
-                       coordinate */
+    double apart; /**< scatter: sum of the distances of all coordinates to the
+                       first vector's */
     double low, high;
     int32_t dimension;
 };
@@ -112,8 +113,9 @@ static inline int oj_vector_compare_spreads(const void *left, const void *right)
     return (int)(a->dimension - b->dimension);
 }
 
-/** Sorts n dimensions by descending scatter: dimension[i] and centre[i]
- * describe the i-th. Returns the scale of the frame. */
+/** Sorts the n elements of spread by descending scatter. Sets dimension[i] and
+ * centre[i] to the dimension and the centre of the i-th of them. Returns the
+ * scale of the frame. */
 static inline double oj_vector_frame_make(struct oj_vector_spread *spread,
                                           int64_t n, int32_t *dimension,
                                           double *centre)

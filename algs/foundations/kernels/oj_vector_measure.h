@@ -54,8 +54,9 @@ OJ_FN double oj_vector_cosine(const double *a, const double *b, int64_t n)
         of_both += a[i] * b[i];
     }
     difference = 1.0 - of_both / (sqrt(of_a) * sqrt(of_b));
-    /* parallel vectors can have this computed difference because of rounding
-     * (oj_vector_frame.h); beyond it no further test is needed */
+    /* The computed difference of parallel vectors is at most this bound (step 1
+     * of the proof in oj_vector_frame.h), so greater ones need no exact test.
+     */
     if (difference > (2.0 * (double)n + 8.0) * 0x1p-52)
         return difference;
     return difference < 0.0 || oj_vectors_are_parallel(a, b, n) ? 0.0

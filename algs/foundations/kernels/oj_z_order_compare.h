@@ -15,7 +15,7 @@
 
 #include "oj_kernel.h"
 
-#define OJ_Z_PLACES 1073741824u
+#define OJ_Z_PLACES 1073741824u /* grid places in a dimension: 2^30 */
 
 /** Maps coordinate x to a grid place, clamped to the grid. Never decreases with
  * x. */

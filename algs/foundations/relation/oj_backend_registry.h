@@ -1,5 +1,6 @@
-/** The table of backends: the values of -backend. All backends accept equal
- * input and give equal pairs. */
+/** The table of backends: the values of -backend. All backends that support a
+ * join give equal pairs; those that decide by GEOS may differ for shapes that
+ * nearly touch. */
 #ifndef OJ_BACKEND_REGISTRY_H
 #define OJ_BACKEND_REGISTRY_H
 
@@ -35,8 +36,9 @@ struct oj_options
     int64_t max_batch_pairs;
 
     /** Kinds of input geometries that are expected, enum oj_part_kind or'ed.
-     * Indexes for these kinds are built at once, others when the first such
-     * geometry is joined. 0: unknown; points are assumed. */
+     * Indexes for these kinds are built at once; an index for another kind is
+     * built when the first geometry of this kind is joined. 0: unknown; points
+     * are assumed. */
     unsigned input_kinds;
 
     /** Expected number of input rows in all batches, by which `auto` chooses
@@ -70,10 +72,11 @@ struct oj_stats
                           join */
     int64_t n_candidates; /**< number of pairs (point with feature or segment)
                                that passed the filter and were tested exactly */
-    int64_t n_points_searched; /**< number of input points that the engines of
-                                    points among points, and of points among
-                                    lines and polygons, searched; a maximum
-                                    distance excludes the others beforehand */
+    int64_t n_points_searched; /**< number of input points for which the engines
+                                    of cpu_near_points.c and of
+                                    cpu_nearest_for_points.c searched; a maximum
+                                    distance excludes the other points
+                                    beforehand */
     int64_t index_bytes;
 
     /** Number of pairs that were counted or summed without being stored. */
@@ -117,7 +120,7 @@ struct oj_backend
                                                  list */
 };
 
-/** Row i of the table, or NULL past its end. Row 0 is the default. */
+/** Row i of the table, or NULL past its end. Row 0 is the backend cpu. */
 const struct oj_backend *oj_backend_at(int i);
 
 /** Finds a backend by name, ignoring case; NULL if there is none. */

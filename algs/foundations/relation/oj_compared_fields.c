@@ -41,8 +41,9 @@ static int read_weight(const char **at, double *weight)
     return 1;
 }
 
-/* Reads the names of "a+b", and their weights unless `weight` is NULL. *n:
- * number of names, or -1 if a name is empty or badly quoted. */
+/* Reads the names of "a+b" and, unless `weight` is NULL, their weights. *n:
+ * number of names, or -1 if a name is empty or badly quoted, or if a weight is
+ * wrong. */
 static oj_status read_names(const char **at, char ***names, double **weight,
                             int *n, struct oj_error *err)
 {
@@ -170,8 +171,9 @@ oj_status oj_vector_fields_parse(const char *dash, const char *word,
     return status;
 }
 
-/* Reads "F" or "F..F" up to = or :. Sets *is_instant to 1 for a single field.
- * Returns 0 on a syntax error. */
+/* Reads "F" or "F..F" up to = or :, and copies the names to *to. Sets
+ * *is_instant to 1 for a single field, otherwise to 0. Returns 0 on a syntax
+ * error. */
 static int read_span_fields(const char **at, char **to, char *names[2],
                             int *is_instant)
 {
@@ -290,8 +292,8 @@ oj_status oj_span_words_parse(const char *dash, const char *option,
     return status;
 }
 
-/* Reads ":30", the tolerance of a heading. Returns 0 unless it is a number from
- * 0 to 180. */
+/* Reads ":30", the tolerance of a heading. Without it the tolerance is
+ * OJ_HEADING_TOLERANCE. Returns 0 unless it is a number from 0 to 180. */
 static int read_tolerance(const char *at, double *tolerance)
 {
     char *end;
@@ -334,7 +336,7 @@ static const char *skip_spaces(const char *at)
     return at;
 }
 
-/* Reads a name with optional spaces around it, up to a letter of `ends`. */
+/* Like read_name(), but skips spaces before and after the name. */
 static int read_spaced_name(const char **at, const char *ends, char **to)
 {
     int is_quoted;
@@ -424,7 +426,8 @@ static oj_status parse_items(const struct item_syntax *syntax, const char *dash,
     return OJ_OK;
 }
 
-/* Parses a list of items. On an error *out is unchanged. */
+/* Parses a list of items; a list of field pairs must have at least one. On an
+ * error *out is unchanged. */
 static oj_status parse_list(const struct item_syntax *syntax, const char *dash,
                             const char *option, const char *list,
                             struct oj_field_pairs *out, struct oj_error *err)

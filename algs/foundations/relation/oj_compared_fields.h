@@ -93,9 +93,9 @@ OJ_MUST_USE oj_status oj_heading_words_parse(const char *dash, const char *word,
                                              char **field, double *tolerance,
                                              struct oj_error *err);
 
-/** A parsed list LEFT=RIGHT,F,... of -on, or of -exclude behind "field=". A
- * name that contains = or a comma is written in double quotes. Owner; zeroed
- * memory is a valid empty value. */
+/** A parsed list LEFT=RIGHT,F,... of -on, or of -exclude behind "field=". F
+ * without = names a field of both sides. A name that contains = or a comma is
+ * written in double quotes. Owner; zeroed memory is a valid empty value. */
 struct oj_field_pairs
 {
     char **fields[2]; /**< [n] names of fields: [0] of the input, [1] of the
@@ -125,8 +125,9 @@ OJ_MUST_USE oj_status oj_field_names_parse(const char *dash, const char *option,
  * outside of double quotes, or the end of the list. */
 const char *oj_similar_end(const char *list);
 
-/** Removes double quotes around a name, if any, in place. OJ_ERR_ARG if text
- * follows the closing quote; the message begins with dash and option. */
+/** Removes double quotes around a name, if any, in place. OJ_ERR_ARG if the
+ * closing quote is missing or text follows it; the message begins with dash and
+ * option. */
 OJ_MUST_USE oj_status oj_field_name_parse(const char *dash, const char *option,
                                           char *name, struct oj_error *err);
 

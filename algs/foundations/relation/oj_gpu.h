@@ -62,8 +62,9 @@ struct oj_gpu_pairs
 /* A live index of points on devices (see algs/live). */
 struct oj_gpu_live;
 
-/** Number of points in the index, and counts of changes to it: the members of
- * struct oj_live_counts with these names. */
+/** Number of points in the index, and counts of changes to it. struct
+ * oj_live_counts (algs/live/oj_live.h) explains the members, which have the
+ * names that they have there. */
 struct oj_gpu_live_counts
 {
     int64_t n, n_put, n_moved, n_removed, n_unknown, n_unjoinable, n_superseded,
@@ -183,9 +184,9 @@ struct oj_gpu_module
     /* The quadrant method of the paper, as a baseline. Finds the nearest
      * feature of each point within a finite distance; ties go to the first
      * feature. quadrant_index() and quadrant_join() correspond to build and
-     * join of struct oj_engine. Uses the first device of options and times
-     * stages by the device's clock. Precondition: the caller has checked that
-     * the join is of this kind. */
+     * join of struct oj_engine. The method uses the first device of options and
+     * measures its stages by the device's clock. Precondition: the caller has
+     * checked that the join is of this kind. */
     oj_status (*quadrant_index)(const struct oj_flat *join_side,
                                 const int32_t *tie_rank,
                                 const struct oj_relation *relation,
@@ -212,7 +213,8 @@ struct oj_gpu_module
     oj_status (*resident_join)(struct oj_gpu_index *index,
                                const struct oj_gpu_points *points, void *stream,
                                struct oj_gpu_pairs *out, struct oj_error *err);
-    /** Frees the memory after synchronising the device. */
+    /** Synchronises the device and frees the arrays of pairs, which
+     * resident_join() has made with this index. */
     void (*resident_free)(struct oj_gpu_index *index,
                           struct oj_gpu_pairs *pairs);
 
@@ -225,10 +227,12 @@ struct oj_gpu_module
                                struct oj_error *err);
 
     /* Makes a live index of points. Points are distributed to the devices of
-     * options by place. Thread-safe: all functions of a live index lock it. */
+     * options by their coordinates. Thread-safe: all functions of a live index
+     * lock it. */
     oj_status (*live_new)(const struct oj_options *options,
                           struct oj_gpu_live **out, struct oj_error *err);
-    /** Applies n changes atomically, as oj_live_apply() does. */
+    /** Applies n changes atomically, as oj_live_apply() does: sets point id[i]
+     * to (x[i], y[i]); x[i] NaN removes it. */
     oj_status (*live_apply)(struct oj_gpu_live *live, int64_t n,
                             const int64_t *id, const double *x, const double *y,
                             struct oj_error *err);
@@ -262,8 +266,9 @@ typedef const struct oj_gpu_module *oj_gpu_module_function(uint32_t abi);
 OJ_MUST_USE oj_status oj_gpu_load(const struct oj_gpu_module **out,
                                   struct oj_error *err);
 
-/** Loads the module and sets *gpus to the devices that options selects, one bit
- * each. OJ_ALL_GPUS selects all usable devices. */
+/** Loads the module and sets *gpus to the devices that options->gpus selects,
+ * one bit each. OJ_ALL_GPUS becomes the set of all usable devices; 0, which
+ * means device 0, remains 0. */
 OJ_MUST_USE oj_status oj_gpu_find(const struct oj_options *options,
                                   const struct oj_gpu_module **module,
                                   uint64_t *gpus, struct oj_error *err);

@@ -46,8 +46,9 @@ struct oj_index_args
 struct oj_engine_cost
 {
     /** For joins by attributes: estimates the seconds that `rows` input rows
-     * take on one CPU core (rather too low) and on a device. NULL: the estimate
-     * follows from the members below. */
+     * take on one CPU core (*cpu_s, rather too low than too high) and on a
+     * device (*gpu_s). expect NULL: the estimate follows from the members
+     * below. */
     void (*expect)(const struct oj_relation *relation,
                    const struct oj_flat *join_side, double rows, double *cpu_s,
                    double *gpu_s);
@@ -113,8 +114,8 @@ struct oj_engine
      * of this engine. */
     const struct oj_engine_cost *points_cost;
 
-    /** 1: the engine supports relations with a condition on headings. Others
-     * are never given such a relation. */
+    /** 1: the engine supports relations with a condition on headings. 0: the
+     * engine is never given such a relation. */
     int takes_headings;
 
     /** 1: the engine visits all features of a row's -on class, and is only used
@@ -166,7 +167,7 @@ extern const struct oj_engine oj_cpu_nearest_points;
 /** Nearest and dwithin of points among segments whose direction fits a
  * heading. */
 extern const struct oj_engine oj_cpu_nearest_by_heading;
-/** Points in polygons: intersects, within, coveredby. */
+/** Points in polygons: intersects, within, coveredby, touches. */
 extern const struct oj_engine oj_cpu_points_in_polygons;
 /** Points in envelopes of lines and polygons. */
 extern const struct oj_engine oj_cpu_points_in_envelopes;
@@ -191,8 +192,9 @@ extern const struct oj_engine oj_cpu_similar_bitmaps;
 /** The join `similar` with vectors. */
 extern const struct oj_engine oj_cpu_similar_vectors;
 
-/* Reference engines (tree_reference.c), which support any join, also on the
- * sphere, and engines with methods of papers. */
+/* Reference engines of tree_reference.c, which support all joins of shapes (two
+ * of them on the globe); plain engines for texts, vectors and attributes; and
+ * engines with methods of papers, on the CPU and on the GPU. */
 extern const struct oj_engine oj_geos_engine;
 extern const struct oj_engine oj_geos_sorted_engine;
 extern const struct oj_engine oj_spatialindex_engine;

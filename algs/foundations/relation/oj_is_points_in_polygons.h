@@ -26,7 +26,7 @@ static inline unsigned oj_point_locations_of_op(enum oj_op op)
 }
 
 /** 1 if the join is of points with polygons and locations decide it. input
- * NULL: the kinds of input features are unknown yet. */
+ * NULL: the kinds of input features are unknown yet; points are assumed. */
 static inline int oj_is_points_in_polygons(const struct oj_relation *relation,
                                            const struct oj_flat *join_side,
                                            const struct oj_flat *input)

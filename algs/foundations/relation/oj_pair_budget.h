@@ -28,9 +28,9 @@
 extern "C" {
 #endif
 
-/** Limits of the pairs that are found but not yet in n_counted: of each worker
- * in pairs, and of all workers together as the fraction 1 / OJ_UNCOUNTED_PART
- * of the budget. */
+/** Limits of the pairs that workers have found but not yet added to n_counted:
+ * OJ_MOST_UNCOUNTED_PAIRS for each worker, and 1 / OJ_UNCOUNTED_PART of the
+ * budget for all workers together. */
 #define OJ_MOST_UNCOUNTED_PAIRS INT64_C(4096)
 #define OJ_UNCOUNTED_PART 16
 
@@ -88,9 +88,10 @@ static inline void oj_pair_budget_start(struct oj_pair_budget *budget,
     budget->n_counted = 0;
 }
 
-/** Called by a worker that has found n pairs in total. *n_counted of these are
- * in the common total already; adds the rest if it is at least a block. Fails
- * if the total exceeds the budget. */
+/** Called by a worker that has found n pairs so far, of which *n_counted are in
+ * budget->n_counted already. If n - *n_counted is at least a block, adds it to
+ * budget->n_counted and sets *n_counted to n. Fails if budget->n_counted then
+ * exceeds the budget. */
 OJ_MUST_USE static inline oj_status
 oj_pair_budget_count(struct oj_pair_budget *budget, int64_t n,
                      int64_t *n_counted, struct oj_error *err)

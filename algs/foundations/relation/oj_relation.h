@@ -35,7 +35,8 @@ enum oj_op
     OJ_OP_OVERLAPS,
     OJ_OP_EQUALS,
     OJ_OP_DISJOINT,
-    OJ_OP_RELATE,     /**< the DE-9IM pattern oj_relation.mask matches */
+    OJ_OP_RELATE,     /**< the DE-9IM matrix of the pair matches the pattern
+                           oj_relation.mask */
     OJ_OP_BBOX,       /**< envelopes intersect */
     OJ_OP_SIMILAR,    /**< similar texts or vectors */
     OJ_OP_ATTRIBUTES, /**< equal values of the fields of -on (struct
@@ -43,14 +44,15 @@ enum oj_op
     OJ_N_OPS
 };
 
-/** Which pairs -k keeps if several have equal measures. */
+/** Which pairs -k keeps if several of a row have equal measures. */
 enum oj_ties
 {
     OJ_TIES_FIRST = 0, /**< k pairs; ties are ordered by tie rank */
-    OJ_TIES_ALL        /**< also all features as near as the k-th */
+    OJ_TIES_ALL /**< k pairs, and all other pairs of the row whose measure
+                     equals that of the k-th */
 };
 
-/** What of a polygon a distance is measured to. */
+/** The point set of a polygon to which distances are measured. */
 enum oj_distance_to
 {
     OJ_TO_INTERIOR = 0, /**< a point inside a polygon has distance 0, as in
@@ -86,15 +88,15 @@ enum oj_metric
                                latitude, in degrees; minimum distances need
                                points as input */
     OJ_METRIC_ELLIPSOID   /**< length of geodesics on oj_relation.ellipsoid, in
-                               metres; between points only */
+                               metres; one side must have points only */
 };
 
 /** Value of k that asks for all pairs. */
 #define OJ_EVERY_PAIR INT32_MAX
 
 /** The parameters of one join. Plain values; owns nothing. A pair is a result
- * if the join holds and no exclusion applies; the k nearest are chosen among
- * such pairs. */
+ * if the join and all conditions hold and no exclusion applies; the k nearest
+ * are chosen among such pairs. */
 struct oj_relation
 {
     enum oj_op op;
@@ -114,8 +116,8 @@ struct oj_relation
     double min_distance; /**< nearest, dwithin: minimum distance of a pair */
     enum oj_metric metric;
     struct oj_ellipsoid ellipsoid; /**< OJ_METRIC_ELLIPSOID: from the CRS */
-    char mask[10]; /**< OJ_OP_RELATE: DE-9IM pattern, nine of T F * 0 1 2, rows
-                        for the input side */
+    char mask[10]; /**< OJ_OP_RELATE: DE-9IM pattern, nine of T F * 0 1 2; its
+                        rows are for the input side (oj_matrix.h) */
     int exclude_self;          /**< 1: no pairs of equal FIDs (self joins) */
     int unordered_pairs;       /**< 1: only pairs with input FID < join FID; -1:
                                     only input FID > join FID; 0: all */
@@ -145,8 +147,8 @@ enum oj_op_takes
                                  also the measure */
     OJ_TAKES_K = 2,         /**< only the first k pairs of a row by measure are
                                  kept */
-    OJ_TAKES_SHAPES = 4,    /**< decided by whether shapes or their envelopes
-                                 intersect */
+    OJ_TAKES_SHAPES = 4,    /**< decided by the DE-9IM matrix of the shapes, or
+                                 by their envelopes (OJ_OP_BBOX) */
     OJ_TAKES_ATTRIBUTES = 8 /**< decided by texts, vectors or equal values. The
                                  measure, if there is one, is that of the first
                                  condition on texts, otherwise on vectors.
@@ -202,10 +204,13 @@ enum oj_parameter_kind
  */
 struct oj_parameter
 {
-    const char *name, *arguments, *ops; /**< as in struct oj_option */
-    const char *help;                   /**< one line */
-    const char *option_help;            /**< help for the command; NULL: equal
-                                             to help */
+    const char *name;
+    const char *arguments;   /**< syntax of the value */
+    const char *ops;         /**< joins that take the parameter,
+                                  "nearest|dwithin" */
+    const char *help;        /**< one line */
+    const char *option_help; /**< help for the command; NULL: equal
+                                  to help */
     enum oj_parameter_kind kind;
     size_t offset; /**< offset of the member in struct oj_relation */
     double least, most;
@@ -214,7 +219,7 @@ struct oj_parameter
 /** The row of a join; never NULL for a valid op. */
 const struct oj_op_info *oj_op_get(enum oj_op op);
 
-/** Finds a join by name, ignoring case; -1 if there is none. */
+/** Finds a join by name, ignoring case. Returns its enum oj_op, or -1. */
 int oj_op_find(const char *name);
 
 /** Writes the names of all joins with `between` between them; truncated to size
@@ -260,8 +265,8 @@ OJ_MUST_USE oj_status oj_relation_check(const struct oj_relation *relation,
 struct oj_relation oj_relation_transpose(const struct oj_relation *relation);
 
 /** 1 if all pairs have a common point (OJ_OP_BBOX: intersecting envelopes). 0
- * for joins by distance, for OJ_OP_DISJOINT, and for DE-9IM patterns that
- * disjoint features can match. */
+ * for joins by distance or by attributes, for OJ_OP_DISJOINT, and for DE-9IM
+ * patterns that disjoint features can match. */
 int oj_relation_needs_contact(const struct oj_relation *relation);
 
 /** 1 for joins by distance and joins by predicate: the geometries decide. */
@@ -288,19 +293,19 @@ oj_relation_ellipsoid(const struct oj_relation *r)
     return r->metric == OJ_METRIC_ELLIPSOID ? &r->ellipsoid : NULL;
 }
 
-/** 1 if only the k nearest features of a row are pairs. */
+/** 1 if only the k nearest features of a row are pairs (OJ_OP_NEAREST). */
 static inline int oj_relation_is_nearest(const struct oj_relation *r)
 {
     return r->op == OJ_OP_NEAREST;
 }
 
-/** 1 if all features within the maximum distance are pairs. */
+/** 1 if all features within the maximum distance are pairs (OJ_OP_DWITHIN). */
 static inline int oj_relation_is_dwithin(const struct oj_relation *r)
 {
     return r->op == OJ_OP_DWITHIN;
 }
 
-/** Changes the relation to dwithin with its maximum distance. */
+/** Changes the join to dwithin; the maximum distance remains. */
 static inline void oj_relation_make_dwithin(struct oj_relation *r)
 {
     r->op = OJ_OP_DWITHIN;
@@ -359,7 +364,7 @@ static inline int oj_relation_compares_shapes(const struct oj_relation *r)
            (oj_op_get(r->op)->takes & OJ_TAKES_DISTANCE) != 0;
 }
 
-/** 1 when texts or vectors are compared. */
+/** 1 if texts or vectors are compared, by the join or by a condition. */
 static inline int oj_relation_compares_attributes(const struct oj_relation *r)
 {
     return r->n_similar > 0 || r->vector.is_asked;

@@ -26,7 +26,8 @@ struct oj_stats;
 struct oj_screen_rule
 {
     int test; /**< test that the boxes of a pair must pass: enum oj_box_test */
-    int is_enough;    /**< 1: a pair is a result if its boxes pass the test */
+    int is_enough;    /**< 1: the boxes alone decide: all pairs whose boxes pass
+                           the test are results */
     int asks_meeting; /**< 1: also test whether the shapes of a pair intersect,
                            because boxes alone decide few pairs */
     int takes_all;    /**< 1: pairs with disjoint boxes can be results */

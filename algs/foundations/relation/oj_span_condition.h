@@ -32,8 +32,8 @@ enum oj_span_relation
     "intersects|before|meets|overlaps|starts|during|finishes|equals|"          \
     "finished_by|contains|started_by|overlapped_by|met_by|after"
 
-/** Set of all relations but before and after: the spans have a common instant.
- */
+/** Set of all relations but before and after: the spans have a point of time,
+ * or a number, in common. */
 #define OJ_SPANS_INTERSECT                                                     \
     (((1u << OJ_N_SPAN_RELATIONS) - 1u) & ~(1u << OJ_SPAN_BEFORE) &            \
      ~(1u << OJ_SPAN_AFTER))
@@ -44,7 +44,7 @@ struct oj_span_condition
     unsigned relations; /**< bits 1 << enum oj_span_relation, at least one */
 };
 
-/** 1 if only spans with a common instant can fulfil the condition. */
+/** 1 if only spans with a common point can fulfil the condition. */
 static inline int
 oj_span_condition_needs_contact(const struct oj_span_condition *condition)
 {
@@ -100,8 +100,8 @@ oj_span_condition_transpose(const struct oj_span_condition *condition);
 OJ_MUST_USE oj_status oj_span_condition_check(
     const struct oj_span_condition *condition, struct oj_error *err);
 
-/** Parses relations, "overlaps" or "starts+during+equals". Errors begin with
- * dash and option. */
+/** Parses relations, "overlaps" or "starts+during+equals". Error messages begin
+ * with dash and option. */
 OJ_MUST_USE oj_status oj_span_relations_parse(const char *dash,
                                               const char *option,
                                               const char *words,

@@ -79,7 +79,9 @@ oj_status oj_span_reading_plan(const struct oj_span_words *words,
     if (common == OJ_SPAN_FIELD_TEXT)
         common = words->is_window && !words->has_unit ? OJ_SPAN_FIELD_REAL
                                                       : OJ_SPAN_FIELD_MOMENT;
-    for (int i = 0; i < 4; i++) /* reals: a text can contain any number */
+    /* A text can contain any number, so texts and integers have the scale of
+     * reals. */
+    for (int i = 0; i < 4; i++)
     {
         if (common == OJ_SPAN_FIELD_INTEGER &&
             kind[i / 2][i % 2] == OJ_SPAN_FIELD_TEXT)
@@ -100,8 +102,8 @@ oj_status oj_span_reading_plan(const struct oj_span_words *words,
     memcpy(reading.is_instant, words->is_instant, sizeof reading.is_instant);
     reading.scale = (enum oj_span_scale)common;
     reading.real_window = words->window;
-    /* Rounding down changes no pair, because integers differ by whole numbers.
-     */
+    /* For integers, rounding the window down changes no pair, because they
+     * differ by whole numbers. */
     reading.window =
         words->window < 9e18 ? (int64_t)floor(words->window) : INT64_MAX;
     *out = reading;

@@ -6,21 +6,25 @@
  *                                        is its midnight; a time without a zone
  *                                        counts as UTC
  *   time                times of a day   microseconds since midnight
- *   whole numbers       integers         the value; INT64_MIN and INT64_MAX are
- *                                        moved inward by 1
+ *   whole numbers       integers         the value; but INT64_MIN and INT64_MAX
+ *                                        mark open ends (oj_spans.h), so these
+ *                                        two values are moved by 1 towards 0
  *   any numbers         reals            an integer that sorts like the double
- *   text                the scale of the other fields, but reals for integers;
- *                       if all fields are texts: moments (times without a date
- *                       are on a day of their own), or reals if the window has
- *                       no unit
+ *
+ *  All fields of a condition have one scale.  Texts are read on the scale of
+ *  the other fields; if these are whole numbers, the scale is reals, because a
+ *  text can contain any number.  If all fields are texts, the scale is reals
+ *  for a window without a unit, and otherwise moments, where a text that is
+ *  only a time of a day counts as one of 1970-01-01.
  *
  *  -within_time with window W converts the input's value a to the span [a - W,
  *  a + W], and the join feature's value b to [b, b]; both ends are exact.  A
  * row has no span if its value is NULL or does not fit the scale.
  *
- *  -during: NULL is an open end.  A row has no span if its begin is after its
- *  end, if an instant is NULL, or if an end is a text that does not fit the
- *  scale.
+ *  -during names two fields of a side, the ends of its spans, of which NULL is
+ *  an open end; or one field, an instant, which is both ends.  A row has no
+ *  span if its begin is after its end, if its instant is NULL, or if an end is
+ *  a text that does not fit the scale.
  */
 #ifndef OJ_SPAN_VALUES_H
 #define OJ_SPAN_VALUES_H
@@ -51,12 +55,13 @@ enum oj_span_scale
 struct oj_span_reading
 {
     enum oj_span_scale scale;
-    int is_window;
-    int is_of_texts;   /**< 1: all fields are texts */
-    int is_instant[2]; /**< [side] 1: both ends are one value */
-    int64_t window; /**< for -within_time: in microseconds, or rounded down for
-                         integers; unused for reals */
-    double real_window;
+    int is_window;      /**< 1: the condition is -within_time */
+    int is_of_texts;    /**< 1: all fields are texts */
+    int is_instant[2];  /**< [side] 1: the side has one field, whose value is
+                             both ends */
+    int64_t window;     /**< window of times in microseconds, or window of
+                             integers, rounded down; unused for reals */
+    double real_window; /**< the window as it was given, for reals */
 };
 
 /** Chooses the scale for fields of these kinds: kind[side][0: from, 1: until].
@@ -75,7 +80,7 @@ struct oj_span_end
         OJ_SPAN_END_IS_NONE, /**< the value does not fit the scale */
         OJ_SPAN_END_IS_THERE
     } state;
-    int64_t at;
+    int64_t at;  /**< the end as a number of the scale */
     double real; /**< the value itself, for windows of reals */
 };
 
@@ -92,9 +97,9 @@ struct oj_span_end oj_span_end_of_real(const struct oj_span_reading *reading,
 struct oj_span_end oj_span_end_of_text(const struct oj_span_reading *reading,
                                        const char *text, int64_t n);
 
-/** Makes the span of a row of one side. end: [0] from, [1] until; for instants
- * only end[0] is read. Returns 0 if the row has no span: *from is then greater
- * than *until. */
+/** Makes the span of a row of one side (0: input, 1: join side). end: [0] from,
+ * [1] until; for instants only end[0] is read. Returns 1, or 0 if the row has
+ * no span: *from is then greater than *until. */
 int oj_span_make(const struct oj_span_reading *reading, int side,
                  const struct oj_span_end end[2], int64_t *from,
                  int64_t *until);

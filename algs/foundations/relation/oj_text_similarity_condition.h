@@ -18,7 +18,7 @@ OJ_MUST_USE oj_status oj_text_condition_check(
     const struct oj_text_condition *condition, struct oj_error *err);
 
 /** Parses a minimum similarity exactly: a decimal of up to nine digits or a
- * fraction. Errors begin with dash and option. */
+ * fraction. Error messages begin with dash and option. */
 OJ_MUST_USE oj_status oj_text_threshold_parse(
     const char *dash, const char *option, const char *text, int64_t *numerator,
     int64_t *denominator, struct oj_error *err);

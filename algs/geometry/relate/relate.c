@@ -65,6 +65,7 @@ static int do_overlapping_areas_decide(enum oj_op op)
     return 0;
 }
 
+/* 1 if the entries added so far decide the relation, whatever is added. */
 static int does_matrix_so_far_decide(const struct relate *r)
 {
     const char *m = r->matrix->at;
@@ -133,9 +134,9 @@ static int has_parts_of_kind_only(const struct oj_figure *f, unsigned kind)
     return f->shape->kinds == kind;
 }
 
-/* Adds to the matrix a vertex of one figure, and its edges near the vertex.
- * Precondition: it is not on the boundary of the other shape. other: its place
- * there, interior or exterior. */
+/* Adds to the matrix a vertex of a simple figure and what surrounds the vertex.
+ * other: place of the vertex in the other shape, interior or exterior; so its
+ * surroundings have this place, too. */
 static void add_vertex_not_on_other_boundary(struct relate *r, int figure,
                                              double x, double y,
                                              enum oj_matrix_place other)
@@ -158,8 +159,8 @@ static void add_vertex_not_on_other_boundary(struct relate *r, int figure,
     add_to_matrix(m, figure, OJ_PLACE_EXTERIOR, other, 2);
 }
 
-/* Adds a vertex of a simple figure (topologically valid, with parts of one
- * kind). */
+/* Adds a vertex of a figure, if both figures are simple (topologically valid,
+ * with parts of one kind). */
 static oj_status relate_simple_vertex(struct relate *r, int figure, double x,
                                       double y, struct oj_error *err)
 {
@@ -217,9 +218,10 @@ static oj_status relate_all_vertices(struct relate *r, int figure,
     return OJ_OK;
 }
 
-/* 1 if crossings of edges cannot change the matrix any more. Between simple
- * figures all crossings add equal entries. A crossing of two lines surely adds
- * only the point itself, because other edges may pass there. */
+/* 1 if crossings of edges cannot change the matrix any more, or if the relation
+ * is decided. Between simple figures all crossings add equal entries. A
+ * crossing of two lines surely adds only the point itself, because other edges
+ * may pass there. */
 static int are_crossings_redundant(const struct relate *r)
 {
     int a_is_area = has_parts_of_kind_only(r->side[0], OJ_PART_POLYGON);
@@ -318,7 +320,7 @@ static oj_status relate_all_crossings(struct relate *r, struct oj_error *err)
     return OJ_OK;
 }
 
-/* --- all other shapes ----------------------------------------------------- */
+/* --- shapes that are not topologically valid ------------------------------ */
 
 /* Adds the points in which edges of one figure cross each other. */
 static oj_status relate_own_crossings(struct relate *r, int figure,

@@ -3,8 +3,8 @@
  *
  *  All nodes (vertices, and crossings of edges) are visited
  *  (relate_feature_edges.h). For topologically valid shapes, the edges around a
- *  vertex are analysed only if it is on the other shape; otherwise a point
- *  location suffices.
+ *  vertex are analysed only if the vertex is on the boundary of the other
+ *  shape; otherwise a point location suffices.
  */
 #ifndef RELATE_H
 #define RELATE_H
@@ -19,11 +19,11 @@ struct oj_relate_scratch
     struct oj_node_scratch node;
 };
 
-/** Adds all intersections of input and join_side to the empty *matrix. Both
- * shapes must have parts. relation != NULL: stops as soon as its result is
- * decided. input_is_valid, join_is_valid: results of oj_shape_is_valid().
- * Usually O((n + m) log (n + m)). cancel: nonzero ends it with
- * OJ_ERR_CANCELLED. */
+/** Computes *matrix, the matrix of input and join_side. Both shapes must have
+ * parts. If relation is not NULL, the computation stops as soon as *matrix
+ * decides this relation. input_is_valid, join_is_valid: results of
+ * oj_shape_is_valid(). A nonzero *cancel ends the computation with
+ * OJ_ERR_CANCELLED. Usually O((n + m) log (n + m)). */
 OJ_MUST_USE oj_status oj_shapes_relate(
     const struct oj_relation *relation, const struct oj_shape *input,
     int input_is_valid, const struct oj_shape *join_side, int join_is_valid,

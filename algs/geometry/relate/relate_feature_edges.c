@@ -143,9 +143,9 @@ static void bands_of_edge(const struct oj_bands *b, const struct oj_edge *e,
     *last = oj_relate_band_of(b, e->ay < e->by ? e->by : e->ay);
 }
 
-/* Makes an index of the edges by bands of height: first counts the edges of
- * each band, then lists them. If edges are long there are fewer bands, because
- * a long edge is in many bands. */
+/* Makes an index of the edges by bands of height: counts the edges of each
+ * band, then lists them. If edges are long there are fewer bands, because a
+ * long edge is in many bands. */
 static oj_status make_bands(struct oj_figure *f, struct oj_error *err)
 {
     struct oj_bands *b = &f->bands;
@@ -235,9 +235,9 @@ static oj_status list_figure_edges_and_bands(struct oj_figure *f,
                       sizeof *f->encloses, err);
 }
 
-/* Second step of a decomposition: appends rings that are a single point to the
- * isolated points, if their polygon has no area. Precondition: f->encloses is
- * set, unless the feature is valid. */
+/* Second step of a decomposition: moves rings that are a single point (dots) to
+ * the isolated points, if their polygon has no area, and sorts these points.
+ * Precondition: f->encloses is set, unless the feature is valid. */
 static oj_status list_zero_area_rings_as_points(struct oj_figure *f,
                                                 struct oj_error *err)
 {
@@ -327,8 +327,9 @@ static int cross_sign(const struct oj_edge *e, const struct oj_edge *f)
 }
 
 /* Side of edge e on which the crossing of edges p and q lies, in exact
- * integers. With the crossing p.a + t (p.b - p.a), t = T / W, the side is the
- * sign of (W cross(e, p.a - e.a) + T cross(e, p)) / W. */
+ * integers. The crossing is p.a + t (p.b - p.a) with t = T / W, W = cross(p, q)
+ * and T = cross(q.a - p.a, q), where p, q and e stand for the vectors from a to
+ * b. So the side is the sign of (W cross(e, p.a - e.a) + T cross(e, p)) / W. */
 static int exact_side_of_crossing(const struct oj_edge *p,
                                   const struct oj_edge *q,
                                   const struct oj_edge *e)
@@ -465,11 +466,13 @@ enum passing
     ENDS_THERE, /* the node is an end of the edge */
 };
 
-/* Like oj_ring_edge(), for nodes that are vertices or crossings. */
+/* Where edge e is relative to a node and its ray towards +x; like
+ * oj_ring_edge(), but the node may be a crossing. */
 OJ_INLINE enum passing classify_edge_against_ray(const struct oj_node *node,
                                                  const struct oj_edge *e)
 {
-    int above_a, above_b, side; /* 1: the end is above the node */
+    int above_a, above_b, side; /* above_a 1: the node is above end a; 0: at the
+                                   height of a; -1: below a */
     if (e == node->cross[0] || e == node->cross[1])
         return CONTAINS;
     above_a = compare_node_y(node, e->ay);
@@ -531,9 +534,10 @@ OJ_INLINE const struct oj_edge *next_edge_in_band(const struct oj_figure *f,
     return NULL;
 }
 
-/* Lists the edges that contain the node. For each group of rings, finds whether
- * the node is inside the group: whether a ray towards +x crosses an odd number
- * of its edges. */
+/* Appends to s the rays of the edges of f that contain the node, and sets
+ * *is_vertex to 1 if the node is an end of an edge. For each group of rings,
+ * sets f->is_on: 1 if a ray from the node towards +x crosses an odd number of
+ * the group's edges that do not contain the node. */
 static oj_status cast_ray_and_list_edges_at_node(
     struct oj_figure *f, int figure, const struct oj_node *node,
     struct oj_node_scratch *s, int *is_vertex, struct oj_error *err)
@@ -597,9 +601,10 @@ struct node_round
     int32_t n_groups;         /* number of groups with edges at the node */
     int64_t n_lines, n_rings; /* number of line edges and of ring edges at the
                                  node */
-    int64_t n_flat_ends;      /* number of edges of polygons without area that
-                                 end at the node */
-    int is_covered;           /* 1: all sectors so far are interior */
+    int64_t n_flat_ends; /* number of directions in which edges of a polygon
+                            without area leave the node, summed over these
+                            polygons */
+    int is_covered;      /* 1: all sectors so far are interior */
 };
 
 static void count_ring_edge_at_node(struct node_round *r, int32_t group)
@@ -612,8 +617,8 @@ static void count_ring_edge_at_node(struct node_round *r, int32_t group)
     }
 }
 
-/* Initialises the sweep for a figure. A group without ring edges at the node
- * contains either all sectors or none. */
+/* Initialises the sweep for a figure, by the rays in s and by f->is_on. A group
+ * without ring edges at the node contains either all sectors or none. */
 static void start_sweep_around_node(struct node_round *r, struct oj_figure *f,
                                     int figure, const struct oj_node *node,
                                     const struct oj_node_scratch *s)
@@ -642,9 +647,9 @@ static void start_sweep_around_node(struct node_round *r, struct oj_figure *f,
     r->is_covered = s->n_rays > 0 || r->n_on > 0;
 }
 
-/* Place of one direction around the node in the figure. The rays of this
- * direction are first .. end - 1. Then advances to the next sector. number:
- * ordinal of the direction, from 1. */
+/* Returns the place, in the figure, of one direction around the node, whose
+ * rays are first .. end - 1. Also advances r to the sector behind this
+ * direction. number: ordinal of the direction, from 1. */
 static enum oj_matrix_place
 de9im_place_of_ray_direction(struct node_round *r, int figure,
                              const struct oj_node_scratch *s, int64_t first,
@@ -845,9 +850,8 @@ static oj_status are_parts_apart_around_point(struct oj_figure *f, double x,
     return OJ_OK;
 }
 
-/* Checks the common points of two touching edges of different parts. Sets
- * *touch to 0 if the parts overlap around such a point. *touch is 1 on entry.
- */
+/* Tests the ends in which two edges of different parts touch. Sets *touch,
+ * which is 1 on entry, to 0 if the parts overlap around such an end. */
 static oj_status check_parts_disjoint_at_shared_end(
     struct oj_figure *f, const struct oj_edge *e, const struct oj_edge *other,
     struct oj_node_scratch *scratch, int *touch, struct oj_error *err)
@@ -863,10 +867,11 @@ static oj_status check_parts_disjoint_at_shared_end(
     return OJ_OK;
 }
 
-static oj_status check_no_edges_of_band_cross(struct oj_figure *f, int32_t band,
-                                              struct oj_node_scratch *scratch,
-                                              int *is_fine,
-                                              struct oj_error *err)
+/* Sets *is_fine to 1 if no two edges of the band cross or overlap, and no two
+ * parts overlap around a point in which their edges touch; otherwise to 0. */
+static oj_status check_edge_contacts_of_band(struct oj_figure *f, int32_t band,
+                                             struct oj_node_scratch *scratch,
+                                             int *is_fine, struct oj_error *err)
 {
     int64_t n = oj_relate_band_size(f, band);
     *is_fine = 1;
@@ -889,9 +894,9 @@ static oj_status check_no_edges_of_band_cross(struct oj_figure *f, int32_t band,
     return OJ_OK;
 }
 
-/* Sets *are to 1 if no part overlaps another. Precondition: rings do not cross,
- * so a single vertex of a ring decides whether the ring is inside another part.
- */
+/* Sets *are to 1 if no part overlaps another, otherwise to 0. Precondition:
+ * rings do not cross, so a single vertex of a ring decides whether the ring is
+ * inside another part. */
 static oj_status check_parts_do_not_overlap(struct oj_figure *f,
                                             struct oj_node_scratch *scratch,
                                             int *are, struct oj_error *err)
@@ -970,7 +975,7 @@ oj_status oj_shape_is_valid(const struct oj_shape *shape,
     {
         int is_fine;
         OJ_TRY(
-            check_no_edges_of_band_cross(figure, band, scratch, &is_fine, err));
+            check_edge_contacts_of_band(figure, band, scratch, &is_fine, err));
         if (!is_fine)
             return OJ_OK;
     }
@@ -998,9 +1003,9 @@ static int are_all_edges_collinear(const struct oj_figure *f, int64_t first,
     return 1;
 }
 
-/* Finds polygons whose rings enclose no area. Their edges become OJ_EDGE_FLAT.
- */
-static oj_status find_zero_area_polygons(struct oj_figure *f,
+/* Sets f->encloses for each group. If the rings of a group enclose no area, its
+ * edges become OJ_EDGE_FLAT, and f->has_flat is set. */
+static oj_status mark_zero_area_polygons(struct oj_figure *f,
                                          struct oj_node_scratch *scratch,
                                          struct oj_error *err)
 {
@@ -1041,7 +1046,7 @@ oj_status oj_relate_figure_make(struct oj_figure *f,
         return OJ_OK;
     OJ_TRY(list_figure_edges_and_bands(f, shape, is_valid, err));
     if (!is_valid)
-        OJ_TRY(find_zero_area_polygons(f, scratch, err));
+        OJ_TRY(mark_zero_area_polygons(f, scratch, err));
     OJ_TRY(list_zero_area_rings_as_points(f, err));
     f->is_simple = is_valid && !oj_shape_is_mixed(shape);
     f->flat = shape->flat;

@@ -79,8 +79,8 @@ struct oj_figure
     int64_t feature;
     const struct oj_shape *shape; /**< argument of the last
                                        oj_relate_figure_make() */
-    int is_valid;
-    int is_simple; /**< 1: is_valid, and all parts are of one kind */
+    int is_valid;  /**< 1: the feature is known to be topologically valid */
+    int is_simple; /**< 1: is_valid is 1, and all parts are of one kind */
     struct oj_box box;
     int64_t n_edges, cap_edges;
     struct oj_edge *edge;
@@ -96,9 +96,10 @@ struct oj_figure
     int64_t cap_encloses;
     uint8_t *encloses; /**< [n_groups] 0: the rings enclose no area, so their
                             edges are OJ_EDGE_FLAT. Only set if is_valid is 0 */
-    /* The following members belong to the current node. */
+    /* The following members are about the current node. */
     int64_t cap_on, cap_mark;
-    uint8_t *is_on; /**< [n_groups] 1: the group contains the node */
+    uint8_t *is_on; /**< [n_groups] 1: the group contains the node or, during
+                         the sweep around the node, the current sector */
     int32_t *mark;  /**< [n_groups] scratch */
 };
 
@@ -106,10 +107,11 @@ struct oj_figure
 struct oj_ray
 {
     const struct oj_edge *edge;
-    int8_t sign;     /**< 1: direction from a to b, -1: from b to a */
-    int8_t quadrant; /**< direction in quarter turns: 0: up, 1: left, 2: down,
-                          3: right */
-    uint8_t figure;  /**< figure that the edge belongs to, 0 or 1 */
+    int8_t sign; /**< 1: direction from a to b, -1: from b to a */
+    /** Range of the direction (dx, dy), in the order of angles: 0: dy > 0; 1:
+     * left, dy == 0; 2: dy < 0; 3: right, dy == 0. */
+    int8_t quadrant;
+    uint8_t figure; /**< figure that the edge belongs to, 0 or 1 */
 };
 
 /** The rays of a node. One struct per thread; zeroed memory is valid. */
@@ -119,7 +121,7 @@ struct oj_node_scratch
     struct oj_ray *ray;
 };
 
-/** Decomposes shape into figure, unless figure already contains it. is_valid:
+/** Decomposes shape into figure, unless figure already contains it. is_valid 1:
  * shape is known to be topologically valid (oj_shape_is_valid()). O(vertices).
  */
 OJ_MUST_USE oj_status oj_relate_figure_make(struct oj_figure *figure,
@@ -128,12 +130,13 @@ OJ_MUST_USE oj_status oj_relate_figure_make(struct oj_figure *figure,
                                             struct oj_node_scratch *scratch,
                                             struct oj_error *err);
 
-/** Sets is_valid to 1 if the shape is topologically valid: points, lines with a
- * length, or polygons in which no two edges cross or overlap, holes are inside
- * of their shells and of no other hole, and no part is inside of another. Parts
- * and rings may touch in points. Then the interior is on one side of every
- * edge, and the even-odd rule over all rings gives the union of the parts.
- * figure: scratch. Usually O(vertices). */
+/** Sets *is_valid to 1 if the shape is topologically valid, otherwise to 0.
+ * Valid are points, lines with a length, and polygons in which no two edges
+ * cross or overlap, holes are inside of their shells and of no other hole, and
+ * no part is inside of another. Parts and rings may touch in points. Then the
+ * interior is on one side of every edge, and the even-odd rule over all rings
+ * gives the union of the parts. A shape with parts of different kinds counts as
+ * not valid. figure: scratch. Usually O(vertices). */
 OJ_MUST_USE oj_status oj_shape_is_valid(const struct oj_shape *shape,
                                         struct oj_figure *figure,
                                         struct oj_node_scratch *scratch,
@@ -172,8 +175,8 @@ static inline int32_t oj_relate_band_of(const struct oj_bands *bands, double y)
     return band >= (double)bands->n ? bands->n - 1 : (int32_t)band;
 }
 
-/** Number of edges in a band. oj_relate_band_edge() returns edge k of a band.
- */
+/** Number of edges in a band. oj_relate_band_edge() returns the index in
+ * f->edge of edge k of a band. */
 static inline int64_t oj_relate_band_size(const struct oj_figure *f,
                                           int32_t band)
 {
@@ -221,9 +224,11 @@ struct oj_node
 struct oj_node oj_relate_node_of_crossing(const struct oj_edge *e,
                                           const struct oj_edge *f);
 
-/** Adds to matrix what surrounds the node in both figures: sectors and rays. If
- * the node is a crossing that coincides with an end of an edge, sets *is_vertex
- * to 1 and adds nothing, because that end is visited as a node itself. */
+/** Adds to matrix what surrounds the node in both figures, sectors and rays,
+ * and the node itself. Sets *is_vertex to 1 if the node is an end of an edge.
+ * If it is a crossing, too, adds nothing, because the end is visited as a node
+ * itself.
+ */
 OJ_MUST_USE oj_status oj_relate_node_relate(
     struct oj_figure *a, struct oj_figure *b, const struct oj_node *node,
     struct oj_node_scratch *scratch, struct oj_matrix *matrix, int *is_vertex,

@@ -54,8 +54,9 @@ OJ_INLINE int edge_meets_window(const double *x, const double *y,
            ((y[0] >= w->y0) | (y[1] >= w->y0));
 }
 
-/* Lists the edges from i to i + 7 whose boxes intersect the window, except
- * edges before `least`. out must have room for eight. */
+/* Lists in out the edges from i to i + 7 whose boxes intersect the window,
+ * except edges before `least`, and returns their number. out must have room for
+ * eight. */
 OJ_INLINE int64_t list_eight_in_window(const double *x, const double *y,
                                        int64_t i, int64_t least,
                                        const struct oj_box *window,
@@ -79,8 +80,9 @@ OJ_INLINE int64_t list_eight_in_window(const double *x, const double *y,
     return n;
 }
 
-/* Lists the edges from first to end - 1 whose boxes intersect the window. out
- * must have room for all of them and 7 more. */
+/* Lists in out the edges from first to end - 1 whose boxes intersect the
+ * window, and returns their number. out must have room for all of them and 7
+ * more. */
 OJ_CLONES static int64_t list_edges_in_window(const double *restrict x,
                                               const double *restrict y,
                                               int64_t first, int64_t end,
@@ -169,7 +171,7 @@ static oj_status fill_border_boxes(struct oj_border *border,
     return OJ_OK;
 }
 
-/* Bit mask of the eight boxes: 1 for those that intersect `box`. */
+/* Returns a mask of the eight boxes: bit c is set if box c intersects `box`. */
 OJ_INLINE unsigned
 mask_of_intersecting_boxes(const struct oj_border_boxes *boxes,
                            const struct oj_box *box)
@@ -186,8 +188,8 @@ mask_of_intersecting_boxes(const struct oj_border_boxes *boxes,
     return (unsigned)bits;
 }
 
-/* Lists the edges from 8 * eight to 8 * eight + 7 whose boxes intersect `box`,
- * except edges before `least`. */
+/* Lists in out the edges from 8 * eight to 8 * eight + 7 whose boxes intersect
+ * `box`, except edges before `least`, and returns their number. */
 OJ_INLINE int64_t list_edges_of_eight(const struct oj_border *border,
                                       int64_t eight, const struct oj_box *box,
                                       int64_t least, int32_t *restrict out)
@@ -203,8 +205,8 @@ OJ_INLINE int64_t list_edges_of_eight(const struct oj_border *border,
     return n;
 }
 
-/* Lists, in ascending order, the edges from `least` on whose boxes intersect
- * `box`. out must have room for all. */
+/* Lists in out, in ascending order, the edges from `least` on whose boxes
+ * intersect `box`, and returns their number. out must have room for all. */
 OJ_INLINE int64_t list_edges_near(const struct oj_border *border,
                                   const struct oj_box *box, int64_t least,
                                   int32_t *restrict out)
@@ -323,6 +325,8 @@ OJ_CLONES static int are_edges_of_border_apart(const struct oj_border *border)
     {
         const struct oj_edge e = border_edge(border, i);
         const struct oj_box box = border_box(border, i);
+        /* 1: edge i + 1 begins where edge i ends. The pair needs no test here:
+         * is_ring_closed_without_spikes() has tested all successive edges. */
         int follows =
             i + 1 < border->n && border->edge[i] + 1 == border->edge[i + 1];
         int64_t n =
@@ -394,8 +398,10 @@ OJ_INLINE void add_contact(struct oj_border_pair *p, int64_t i, int64_t k,
     contact->kind = (uint8_t)kind;
 }
 
-/* Called if edge i of one polygon equals edge k of the other. Marks both as
- * shared, and also the pairs of equal edges that follow. */
+/* Called for edge i of the first border and edge k of the second, which are
+ * equal and marked. Marks also the pairs of equal edges that follow as shared,
+ * and adds their contacts. step: 1 if the second ring passes the edges in the
+ * direction of the first, -1 if in the opposite one. */
 OJ_INLINE void follow_shared_edges(struct oj_border_pair *p, int64_t i,
                                    int64_t k, int64_t step)
 {
@@ -492,8 +498,9 @@ oj_status oj_borders_find(const struct oj_shape *a, const struct oj_shape *b,
 
 /* --- on which side the interior is ---------------------------------------- */
 
-/* What the contacts and chains of two borders show. A chain is a run of edges
- * between two nodes (points in which the borders touch). */
+/* What the contacts and chains of two borders show, from which the matrix
+ * follows. A chain is a run of edges between two nodes (points in which the
+ * borders touch). */
 struct border_facts
 {
     int has_crossing, has_node, has_shared;
@@ -622,8 +629,9 @@ static void add_sides_of_shared_edge(struct oj_border_pair *p,
     facts->shares_line_only |= !is_one_side;
 }
 
-/* Records all contacts. Other edges touch shared edges only in vertices,
- * because the edges of each polygon touch only at successive vertices. */
+/* Records all contacts. An unshared edge touches a shared edge only in
+ * vertices, because the edges of each polygon touch only at successive
+ * vertices. */
 static void add_facts_of_contacts(struct oj_border_pair *p,
                                   struct border_facts *facts)
 {
@@ -677,8 +685,8 @@ OJ_INLINE int starts_chain(const struct border_ring *ring, int64_t i)
     return i == ring->first ? !ring->is_closed : edge[i - 1] + 1 != edge[i];
 }
 
-/* 1 if direction d from vertex p points into the left side of the ring. u and v
- * are the vertices before and after p. */
+/* 1 if the direction from vertex p of a ring to point d leads into the left
+ * side of the ring. u and v are the vertices before and after p. */
 static int is_direction_left_of_ring(const double p[2], const double u[2],
                                      const double v[2], const double d[2])
 {
@@ -730,8 +738,8 @@ static int64_t next_edge_of_ring(const struct border_ring *ring, int64_t i)
 }
 
 /* Location, in the other polygon, of the chain that begins with edge `first`. A
- * ring without contacts is one chain. leaves 1: some vertex of the chain is
- * outside of the window. */
+ * ring without nodes is one chain. leaves 1: some vertex of the chain is
+ * outside of the window, and so outside of the other polygon. */
 static enum oj_location locate_chain(const struct border_ring *ring,
                                      int64_t first, int leaves)
 {
@@ -744,7 +752,8 @@ static enum oj_location locate_chain(const struct border_ring *ring,
     return oj_shape_locate(ring->other->shape, e.bx, e.by);
 }
 
-/* Splits a ring into chains and records the location of each. */
+/* Splits a ring of border `of` into chains and records the location of each
+ * that is not shared. */
 static void add_facts_of_ring(const struct border_ring *ring, int of,
                               struct border_facts *facts)
 {
@@ -862,8 +871,8 @@ int oj_borders_relate(struct oj_border_pair *p, struct oj_matrix *matrix)
         return 0;
     memset(&facts, 0, sizeof facts);
     add_facts_of_contacts(p, &facts);
-    if (facts.has_crossing) /* near a crossing, points have all nine
-                               combinations of places */
+    if (facts.has_crossing) /* points near a crossing have all nine combinations
+                               of interior, boundary and exterior */
     {
         memcpy(matrix->at, "212101212", 10);
         if (facts.has_shared || facts.runs_along)

@@ -62,7 +62,7 @@ struct oj_border
 struct oj_border_contact
 {
     int32_t edge[2]; /**< [border] index of the edge in that border */
-    uint8_t kind;
+    uint8_t kind;    /**< enum contact_kind (relate_shared_borders.c) */
 };
 
 /** Two polygons and the contacts of their borders. One struct per thread;
@@ -92,9 +92,10 @@ OJ_MUST_USE oj_status oj_border_is_simple(const struct oj_shape *shape,
                                           struct oj_border *scratch, int *is,
                                           struct oj_error *err);
 
-/** Lists the edges of both polygons near the common window, and the pairs of
- * edges whose boxes intersect (scratch->n_contacts). For polygons of any kind,
- * valid or not. 0 contacts: the borders are disjoint. O(n + m + contacts). */
+/** Lists in scratch the edges of both polygons near the common window, and the
+ * pairs of edges whose boxes intersect (`contact`). For polygons of any kind,
+ * valid or not. If is_complete is 1 and n_contacts is 0, the borders are
+ * disjoint. O(n + m + contacts). */
 OJ_MUST_USE oj_status oj_borders_find(const struct oj_shape *a,
                                       const struct oj_shape *b,
                                       struct oj_border_pair *scratch,

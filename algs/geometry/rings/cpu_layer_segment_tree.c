@@ -36,8 +36,8 @@ struct segments_build
     struct oj_order order;
     uint32_t *sorted;   /* [n_items] item indices in Morton order, bucket by
                            bucket */
-    int64_t *kept;      /* [n_buckets + 1] number of items kept in each bucket,
-                           then their prefix sums */
+    int64_t *kept;      /* [n_buckets + 1] kept[i + 1]: number of items that are
+                           kept of bucket i */
     struct oj_box *box; /* [n_bundles] */
 };
 
@@ -53,8 +53,8 @@ static int64_t rings_before(const struct oj_flat *flat, int64_t feature)
                : flat->ring_offset[flat->part_offset[feature]];
 }
 
-/* Visits the segments of a task's features and returns their number. fill 1:
- * also writes them to b->item, from index `at` on. */
+/* Returns `at` plus the number of segments of a task's features. fill 1: also
+ * writes these segments to b->item, from index `at` on. */
 static int64_t list_segments_of_task(struct segments_build *b, int64_t task,
                                      int64_t at, int fill)
 {
@@ -213,8 +213,8 @@ static oj_status list_crowded_segments(const struct segments_build *b,
     return OJ_OK;
 }
 
-/* Sets elements of the run to UINT32_MAX: those of the n equal segments `twin`
- * whose features are not needed. */
+/* Of the n equal segments `twin`, sets the elements of the run whose features
+ * are not needed to UINT32_MAX. */
 static oj_status mark_unneeded_segments(const struct segments_build *b,
                                         int64_t n,
                                         const struct segment_bits *twin,
@@ -338,9 +338,9 @@ static void compact_buckets_after_drops(struct segments_build *b)
  * % of all features. */
 #define LARGEST_PART(n) ((n) / 3 + 1)
 
-/* Finds all classes with more than 1 / (OJ_LARGE_CLASSES + 1) of the elements,
- * and possibly a few others: a counter remains for each. Returns their number.
- * Source: Misra and Gries 1982. */
+/* Sets class[] to all classes with more than 1 / (OJ_LARGE_CLASSES + 1) of the
+ * elements, and possibly some others; returns how many. Source: Misra and Gries
+ * 1982: whenever all counters are in use, each is decreased. */
 static int find_frequent_classes(int64_t n, const int32_t *class_of,
                                  int32_t class[OJ_LARGE_CLASSES])
 {

@@ -51,7 +51,7 @@ struct oj_segments_class
 #define OJ_LARGE_CLASSES 4
 
 /** The run of a large exclude-class within an on-class. Rows of this
- * exclude-class skip it. */
+ * exclude-class skip the run. */
 struct oj_segments_exclude_class
 {
     int64_t first, end; /**< slots from first to end - 1 */

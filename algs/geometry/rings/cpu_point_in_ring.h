@@ -48,20 +48,20 @@ struct oj_ring_range;
 /** Vectorised tests of edges and boxes, for one instruction set. */
 struct oj_ring_kernel
 {
-    /** 1 if the path crosses the edges of n runs an odd number of times, 0 if
-     * an even number; -1 if exact signs are needed, if p may be on an edge, or
-     * if a run has no edges. NULL: not available. */
+    /** Returns 1 if the path crosses the edges of n runs an odd number of
+     * times, 0 if an even number; -1 if exact signs are needed, if p may be on
+     * an edge, or if a run has no edges. cross NULL: not available. */
     int (*cross)(const struct oj_ring_way *way, const double *x,
                  const double *y, const struct oj_edge_run *run, int64_t n);
 
-    /** Bit i is set if edge i of n may intersect the horizontal line at height
-     * py. */
+    /** Returns a mask: bit i is set if edge i of n intersects the horizontal
+     * line at height py. */
     uint64_t (*at_height)(double py, const double *y, int n);
 
     /** For each of n points with its range of entries (cpu_ring_box_index.h):
      * lists the entries whose boxes contain the point, as pairs (point[i],
      * ring[i]). Returns the number of pairs. The arrays must have room for all
-     * entries and 8 more. NULL: not available. */
+     * entries and 8 more. holding NULL: not available. */
     int64_t (*holding)(const struct oj_ring_entry *entry,
                        const struct oj_ring_range *range, int64_t n,
                        int32_t *point, int32_t *ring);
@@ -76,8 +76,9 @@ const struct oj_ring_kernel *oj_ring_avx512(void);
 /** The fastest kernel that the processor supports. */
 const struct oj_ring_kernel *oj_ring_kernel(void);
 
-/** Bit i is set if edge i of n, from (x[i], y[i]) to (x[i + 1], y[i + 1]), may
- * cross the path or contain p. Other edges do neither. */
+/** Returns a mask: bit i is set if edge i of n, from (x[i], y[i]) to (x[i + 1],
+ * y[i + 1]), may cross the path or contain p. Edges without a bit do neither.
+ */
 uint64_t oj_ring_edges_near_path(const struct oj_ring_way *way, const double *x,
                                  const double *y, int n);
 

@@ -1,21 +1,24 @@
 /** A grid of square cells over a box (the frame), and the cells that an edge
  *  may intersect.
  *
- *  One function, which is monotone in the coordinate, computes rows and
- * columns. So in spite of rounding, an edge only intersects cells between the
- * rows and columns of its ends.
+ *  One function, oj_frame_index(), computes rows and columns. It is monotone in
+ *  the coordinate. So in spite of rounding, an edge only intersects cells
+ *  between the rows and columns of its ends.
  *
- *  For a longer edge, the range of x in each row is computed and widened by a
- *  margin m on both sides.  Proof that no cell is lost: let S be the largest
- *  coordinate of the box, W its longer side, E the largest coordinate of the
- *  edge, s its slope dx / dy, u = 2^-53.  The computed y of the row's limits
- * has an error of at most 4 u W + u S < 1e-15 S.  The computed x of the edge
- * there has an error of |s| times that, plus less than 11 u E for the rounding
- * of its own operations.  Together these errors are below 1e-15 S |s| + 1.3e-15
- * E,   and   m = (1e-9 cell + 1e-14 E) (1 + |s|). If E >= S / 10, the second
- * term of m is larger.  If E < S / 10, the edge can only intersect the box if W
- * > 0.9 S; there are fewer than 2^15 cells along W, so 1e-9 cell > 2e-14 S, and
- * the first term is larger.
+ *  For an edge over several rows and columns, the range of x in each row is
+ *  computed and widened by a margin m on both sides:
+ *
+ *    m = (1e-9 cell + 1e-14 E) (1 + |s|)
+ *
+ *  Proof that no cell is lost: let S be the largest coordinate of the box, W
+ *  its longer side, E the largest coordinate of the edge, s its slope dx / dy,
+ *  u = 2^-53.  The computed y of the row's limits has an error of at most
+ *  4 u W + u S < 1e-15 S.  The computed x of the edge at such a limit has an
+ *  error of |s| times that, plus less than 11 u E for the rounding of its own
+ *  operations.  Together these errors are below 1e-15 S |s| + 1.3e-15 E.  If
+ *  E >= S / 10, the second term of m is larger.  If E < S / 10, the edge can
+ *  only intersect the box if W > 0.9 S; there are fewer than 2^15 cells along
+ *  W, so 1e-9 cell > 2e-14 S, and the first term is larger.
  */
 #ifndef EDGE_CELLS_IN_FRAME_H
 #define EDGE_CELLS_IN_FRAME_H
@@ -104,9 +107,9 @@ struct oj_edge_rows
 {
     struct oj_edge_window window;
     double ax, ay, bx, by; /* ay <= by */
-    double slope, margin;
-    int is_narrow; /* 1: the edge may intersect fewer columns in a row than in
-                      all rows together */
+    double slope, margin;  /* s and m of the proof above */
+    int is_narrow; /* 1: the columns are computed row by row; 0: all columns of
+                      the window are taken in each row */
 };
 
 /** Prepares the edge from a to b. */

@@ -115,8 +115,8 @@ static oj_status fill_edge_grid(struct oj_edge_grid *g,
             OJ_TRY(oj_edge_raster_draw(r, g->chains.x, g->chains.y, first, n,
                                        err));
         else
-            is_usable = 0; /* a run without edges: the cell's reference point
-                              cannot be used */
+            is_usable = 0; /* a ring without edges; without a grid, all rings
+                              are tested */
     }
     if (!is_usable || r->n_runs > UINT32_MAX)
     {
@@ -190,8 +190,9 @@ void oj_edge_grid_free(struct oj_edge_grid *g)
 
 /* --- location of points --------------------------------------------------- */
 
-/* If the path of w crosses the edge from a to b, flips *odd. Sets *unclear if
- * this cannot be decided. Returns 1 if p is on the edge. */
+/* If the path p -> q -> c of w crosses the edge from a to b, flips *odd. Sets
+ * *unclear to 1 if q or c is on the line through the edge, which leaves the
+ * crossing open. Returns 1 if p is on the edge. */
 OJ_INLINE int toggle_parity_if_crossed(const struct oj_ring_way *w, double ax,
                                        double ay, double bx, double by,
                                        int *odd, int *unclear)
@@ -224,7 +225,7 @@ OJ_INLINE int toggle_parity_if_crossed(const struct oj_ring_way *w, double ax,
     return 0;
 }
 
-/* Fallback: tests all rings, edge by edge. */
+/* Locates a point without the grid, by the edges of all rings. */
 static enum oj_location
 locate_point_by_walking_all_edges(const struct oj_edge_grid *g, double px,
                                   double py)

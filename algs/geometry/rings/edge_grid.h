@@ -11,8 +11,8 @@
  *      |          number of times and c is outside, or an even number and c is
  *      c          inside; only edges of the cell can cross it
  *
- *  Exact: crossings are decided by exact orientation; if the path passes
- *  through an end of an edge or along an edge, all edges are tested instead.
+ *  Exact: crossings are decided by exact orientation. If q or c is on the line
+ *  through an edge that the path may cross, all edges are tested instead.
  */
 #ifndef EDGE_GRID_H
 #define EDGE_GRID_H
@@ -30,7 +30,7 @@ struct oj_edge_chains
     int64_t n_vertices;    /**< at most OJ_EDGE_GRID_VERTICES */
     int64_t n;             /**< number of chains */
     const int64_t *offset; /**< [n + 1] chain i starts at vertex offset[i] -
-                                offset[0]; NULL: a single chain */
+                                offset[0]; NULL: all vertices are one chain */
     int has_inside;        /**< 1: all chains are closed rings; 0: lines or
                                 points, which enclose nothing */
 };
@@ -42,9 +42,10 @@ struct oj_edge_chains
 struct oj_edge_grid
 {
     int64_t n_words; /**< words per row; cell number = 64 * n_words * row +
-                          column. 0: the grid has no cells, because coordinates
-                          are too large or too small for cell arithmetic; then
-                          all edges are tested */
+                          column. 0: the grid has no cells, and all edges are
+                          tested. (Coordinates are too large or too small for
+                          cell arithmetic, a ring has no edges, or there would
+                          be 2^32 runs or more.) */
     struct oj_edge_word *word; /**< [ny * n_words], owned */
     struct oj_edge_frame frame;
 
@@ -72,8 +73,9 @@ struct oj_edge_extent oj_edge_measure(const double *x, const double *y,
                                       int64_t n);
 
 /** Bounds of the size of cells, whose default width is about eight mean edge
- * lengths. least, most: number of cells per vertex. edge: mean number of cells
- * per edge. along: number of columns (and of rows) per vertex. */
+ * lengths. least, most: bounds of the number of cells per vertex. edge: maximum
+ * of the mean number of cells that an edge intersects. along: maximum number of
+ * columns, and of rows, per vertex. */
 struct oj_edge_fineness
 {
     double least, most, edge, along;
@@ -104,8 +106,8 @@ static inline int64_t oj_edge_grid_cell(const struct oj_edge_grid *g, double px,
     return row * g->n_words * 64 + column;
 }
 
-/** Common location of all points of a cell without edges; -1 if the cell has
- * edges. */
+/** Common location of all points of a cell without edges (enum oj_location); -1
+ * if the cell has edges. */
 static inline int oj_edge_grid_cell_location(const struct oj_edge_grid *g,
                                              int64_t cell)
 {
@@ -127,7 +129,8 @@ static inline uint32_t oj_edge_grid_rank(const struct oj_edge_grid *g,
            (uint32_t)__builtin_popcountll(g->word[cell / 64].edges & before);
 }
 
-/** Location of a whole box, if no edges intersect its cells; otherwise -1. */
+/** Location of a whole box (enum oj_location), if no edges intersect its cells;
+ * otherwise -1. */
 static inline int oj_edge_grid_box_location(const struct oj_edge_grid *g,
                                             double left, double low,
                                             double right, double high)
@@ -169,8 +172,8 @@ oj_edge_grid_runs(const struct oj_edge_grid *g, int32_t row, int32_t first,
                                  (g->word[end / 64].edges >> end % 64 & 1)];
 }
 
-/** Locates p in the ring, by the edges of its cell. rank: oj_edge_grid_rank()
- * of the cell. */
+/** Locates p by the edges of `cell`, which contains it. rank:
+ * oj_edge_grid_rank() of the cell. */
 enum oj_location oj_edge_grid_locate_in_cell(const struct oj_edge_grid *grid,
                                              int64_t cell, uint32_t rank,
                                              double px, double py);

@@ -95,9 +95,10 @@ static oj_status add_long_edge_to_cells(const struct drawing *d, int64_t e,
 
 /* --- state of reference points: inside or outside ------------------------- */
 
-/* Finds how many reference points of a row are to the left of edge e, which
- * crosses their height. If a reference point lies on the edge, its cell gets a
- * run without edges, which marks the point as unusable. */
+/* Sets *out to the number of reference points of a row that are to the left of
+ * edge e, which crosses their height at about x = crossing. If a reference
+ * point lies on the edge, its cell gets a run without edges, which marks the
+ * point as unusable. */
 static oj_status count_reference_points_left_of_edge(const struct drawing *d,
                                                      int64_t e, int32_t row,
                                                      double crossing,
@@ -134,8 +135,8 @@ static oj_status count_reference_points_left_of_edge(const struct drawing *d,
  *  oj_edge_raster_finish() computes the states by prefix sums of the marks.
  *
  *  The computed crossing has an error of about 8 ulp of the coordinates, at
- *  most 0.002 cells (edge_cells_in_frame.h). If a reference point is closer
- *  than SURE cells, exact signs decide.
+ *  most 0.002 cells (a cell is at least 1e-12 of the largest coordinate). If a
+ *  reference point is closer than SURE cells, exact signs decide.
  */
 #define SURE 0.01
 
@@ -189,8 +190,8 @@ struct listed
     uint16_t edge[BLOCK + 1];
 };
 
-/* Appends `edge` if is_one is 1. Has no branch, which would be unpredictable.
- */
+/* Appends `edge` if is_one is 1, without a branch, which would be
+ * unpredictable. */
 static inline void append_edge_if(struct listed *list, int32_t edge, int is_one)
 {
     list->edge[list->n] = (uint16_t)edge;

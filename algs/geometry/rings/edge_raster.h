@@ -4,11 +4,12 @@
  *  Each cell has a reference point c, just below it: at the greatest y that
  *  still belongs to the row below. The line through the reference points of a
  *  row only crosses edges that have their ends in different rows. So these
- * edges alone decide, by the even-odd rule over all rings, which reference
- * points are inside. Exact orientation decides where rounding matters.
+ *  edges alone decide, by the even-odd rule over all rings, which reference
+ *  points are inside. Exact orientation decides where rounding matters.
  *
- *  Source: cells with a reference point are from S2's cell index, which is
- *  spherical; this one is planar and uses the even-odd rule.
+ *  Source: cells with a reference point are from S2's cell index. S2's cells
+ *  are on a sphere; the cells here are in the plane, and the even-odd rule
+ *  decides.
  */
 #ifndef EDGE_RASTER_H
 #define EDGE_RASTER_H
@@ -17,7 +18,8 @@
 #include "cpu_point_in_ring.h"
 #include "edge_cells_in_frame.h"
 
-/** Three properties of 64 neighbouring cells of a row; bit i is for cell i. */
+/** Two properties of 64 neighbouring cells of a row, of which bit i is for cell
+ * i, and a number for all of them. */
 struct oj_edge_word
 {
     uint64_t edges;  /**< 1: edges intersect the cell, or its reference point
@@ -48,7 +50,7 @@ struct oj_edge_raster
     int64_t n_words;
 
     int64_t n_runs, cap_runs;
-    struct oj_cell_run *run; /**< [n_runs] in the order of the edges */
+    struct oj_cell_run *run; /**< [n_runs] not sorted by cell */
 };
 
 /** Horizontal position of the reference point within its cell, as a fraction of

@@ -9,8 +9,8 @@
 
 #define FEATURES_AT_ONCE 2048
 
-/* Sets members of shape that describe its parts: `n` parts from part `first`
- * on. */
+/* Sets the members of shape that describe its parts, rings and vertices, for
+ * the n parts of the layer from part `first` on. */
 static void set_part_range(struct oj_shape *shape, int64_t first, int64_t n)
 {
     const struct oj_flat *flat = shape->flat;
@@ -43,8 +43,8 @@ static struct oj_box polygon_box(const struct oj_flat *flat, int64_t part)
     return oj_box_of_points(flat->x + first, flat->y + first, end - first);
 }
 
-/* Maximum number of parts whose boxes are compared with each other. Of more
- * parts, some boxes are assumed to intersect. */
+/* Maximum number of parts whose boxes are compared with each other. If there
+ * are more parts, some boxes are assumed to intersect. */
 #define MOST_PARTS_COMPARED 64
 
 static int parts_may_overlap(const struct oj_shape *shape)
@@ -163,8 +163,8 @@ static void compute_boxes_of_point_runs(int64_t first, int64_t end, void *user)
     }
 }
 
-/* Sorts the points (b->x, b->y) spatially, and the shapes likewise if there are
- * any. */
+/* Sorts the points (x, y), one of each feature, spatially into b->order. Also
+ * fills the shapes in this order, unless the layer is one of single points. */
 static oj_status sort_features_spatially(struct shapes_build *b, int n_threads,
                                          const double *x, const double *y,
                                          struct oj_error *err)
@@ -194,8 +194,8 @@ static oj_status build_point_tree(struct shapes_build *b, int n_threads,
 
 /* Creates the members of shapes with parts of different kinds: first counts
  * them, then fills them. */
-static oj_status build_parts_of_mixed(struct oj_shape_side *side,
-                                      struct oj_error *err)
+static oj_status build_members_of_mixed_shapes(struct oj_shape_side *side,
+                                               struct oj_error *err)
 {
     unsigned kinds = side->flat->part_kinds;
     int64_t n = 0;
@@ -231,7 +231,7 @@ static oj_status build_shape_tree(struct shapes_build *b, int n_threads,
     oj_parallel_slices(n_threads, n, FEATURES_AT_ONCE,
                        compute_boxes_and_middles, b);
     OJ_TRY(sort_features_spatially(b, n_threads, b->x, b->y, err));
-    OJ_TRY(build_parts_of_mixed(side, err));
+    OJ_TRY(build_members_of_mixed_shapes(side, err));
     return oj_tree_build(&side->tree, n_threads, side->n, b->tree_box, err);
 }
 
@@ -299,10 +299,10 @@ static oj_status attach_edge_cells(struct oj_shape *shape, struct oj_error *err)
     oj_status status;
     OJ_NEW_ZEROED(cells, 1, err);
     status = oj_shape_make_cells(shape, cells, err);
-    /* Another thread was faster. Its grid is equal, so drop this one. */
     if (status == OJ_OK &&
         atomic_compare_exchange_strong(&shape->cells, &none, cells))
         return OJ_OK;
+    /* The grid failed, or another thread was faster and made an equal one. */
     oj_edge_grid_free(cells);
     oj_free(cells);
     return status;
@@ -358,9 +358,9 @@ void oj_shape_side_free(struct oj_shape_side *side)
 
 #define STACK (OJ_TREE_LEVELS * OJ_FANOUT)
 
-/* A query by boxes, in tree coordinates. A child passes if its lower corner is
- * <= low and its upper corner is >= high. Both are rounded so that no child is
- * lost. */
+/* A query by boxes, in tree coordinates. A child passes if the lower corner of
+ * its box is <= low and the upper corner is >= high, in x and in y. low and
+ * high are rounded so that no child is lost. */
 struct box_query
 {
     float low_x, low_y, high_x, high_y;
@@ -418,8 +418,8 @@ static int passes_box_test(enum oj_box_test test, const struct oj_box *found,
     return 0;
 }
 
-/* Appends the points of a leaf that pass the query. (A point that intersects
- * the query box is within it.) */
+/* Appends the points of a leaf that pass the test against the box `asked`. (A
+ * point that intersects the box is within it.) */
 static void find_points_of_run_in_box(const struct oj_shape_side *side,
                                       enum oj_box_test test,
                                       const struct oj_box *asked, int64_t run,
@@ -779,8 +779,9 @@ enum oj_contact oj_shapes_contact(const struct oj_shape *a,
 
 /* --- shapes of points ----------------------------------------------------- */
 
-/* 1 if any point of a point shape with a grid is in the other shape. Tests only
- * the points in cells that the other shape's box intersects. */
+/* 1 if any point of a point shape is in the other shape. Of the points, which
+ * are in the grid g, tests only those in cells that the other shape's box
+ * intersects. */
 static int does_any_grid_point_meet(const struct oj_edge_grid *g,
                                     const struct oj_shape *other)
 {

@@ -151,10 +151,11 @@ OJ_MUST_USE oj_status oj_shape_make_cells(const struct oj_shape *shape,
 /** Number of tests of a shape before it gets an edge grid. */
 #define OJ_ASKS_BEFORE_CELLS 3
 
-/** Makes an edge grid for the shape at index `at` of the side if it has at
- * least OJ_CELLS_VERTICES vertices and has been tested n_asks times (at most
- * 255). If both it and the shape it is compared with (n_vertices) are large,
- * the grid is made at once. Thread-safe. */
+/** Counts a test of the shape at index `at` of the side, which has no edge grid
+ * yet and is compared with a shape of n_vertices. Makes the grid if the shape
+ * has at least OJ_CELLS_VERTICES vertices and has been tested n_asks times (at
+ * most 255) before, or at once if both shapes have 32 vertices or more.
+ * Thread-safe. */
 OJ_MUST_USE oj_status oj_shape_side_make_cells_if_useful(
     struct oj_shape_side *side, int64_t at, int64_t n_vertices, uint8_t n_asks,
     struct oj_error *err);
@@ -211,8 +212,8 @@ enum oj_location oj_shape_locate(const struct oj_shape *shape, double px,
                                  double py);
 
 /** The strongest contact between edges of a and of b: crossing, touching or
- * none. Stops at a contact of at least `enough`. Each shape must have parts of
- * one kind. */
+ * none. The search stops at a contact of at least `enough`. Each shape must
+ * have parts of one kind. */
 enum oj_contact oj_shapes_contact(const struct oj_shape *a,
                                   const struct oj_shape *b,
                                   enum oj_contact enough);
@@ -244,8 +245,9 @@ oj_cells_locate_box(const struct oj_edge_grid *cells,
 }
 
 /** 1 if a and b have a common point; their parts may be of any kinds. If the
- * result is 0, *rests_on lists the shapes that must be topologically valid for
- * it to be right (1: a, 2: b, 3: both). These are polygons of several rings. */
+ * result is 0, *rests_on is the set of shapes that must be topologically valid
+ * for the result to be right (0: none, 1: a, 2: b, 3: both). These are polygons
+ * of several rings. */
 int oj_shapes_meet(const struct oj_shape *a, const struct oj_shape *b,
                    unsigned *rests_on);
 

@@ -189,7 +189,7 @@ OJ_FN_APART int oj_meet_exact_side(double ax, double ay, double bx, double by,
 OJ_FN int oj_meet_orientation_sign(double ax, double ay, double bx, double by,
                                    double cx, double cy)
 {
-    int sign = oj_orientation_rounded(ax, ay, bx, by, cx, cy);
+    int sign = oj_orientation_if_certain(ax, ay, bx, by, cx, cy);
     return sign != OJ_SIGN_OPEN ? sign
                                 : oj_meet_exact_side(ax, ay, bx, by, cx, cy);
 }
