@@ -9,11 +9,6 @@
 
 #include <string.h>
 
-enum
-{
-    N_COMPARISONS = OJ_COMPARE_NUMBERS + 1
-};
-
 /* The values of one side, as an Arrow column. */
 struct value_column
 {
@@ -36,7 +31,7 @@ struct ogrjoin_classes
 {
     struct value_column join;
     pthread_mutex_t lock; /* guards the members below */
-    struct comparison_classes of[N_COMPARISONS];
+    struct comparison_classes of[OJ_N_VALUE_COMPARISONS];
 };
 
 static void free_column(struct value_column *column)
@@ -176,7 +171,7 @@ void ogrjoin_classes_free(struct ogrjoin_classes *classes)
     if (classes == NULL)
         return;
     free_column(&classes->join);
-    for (int i = 0; i < N_COMPARISONS; i++)
+    for (int i = 0; i < OJ_N_VALUE_COMPARISONS; i++)
     {
         oj_value_classes_free(&classes->of[i].classes);
         oj_free(classes->of[i].class_of);

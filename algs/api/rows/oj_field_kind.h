@@ -59,11 +59,16 @@ static inline int oj_field_kind_is_time(enum oj_field_kind kind)
            kind == OJ_FIELD_DATETIME;
 }
 
+/** 1 for dates and datetimes, which are moments; a time of a day is none. */
+static inline int oj_field_kind_is_moment(enum oj_field_kind kind)
+{
+    return kind == OJ_FIELD_DATE || kind == OJ_FIELD_DATETIME;
+}
+
 /** The kind of span that fields of this kind can form. */
 static inline enum oj_span_field oj_field_kind_span(enum oj_field_kind kind)
 {
-    return kind == OJ_FIELD_DATE || kind == OJ_FIELD_DATETIME
-               ? OJ_SPAN_FIELD_MOMENT
+    return oj_field_kind_is_moment(kind)    ? OJ_SPAN_FIELD_MOMENT
            : kind == OJ_FIELD_TIME          ? OJ_SPAN_FIELD_TIME
            : oj_field_kind_is_integer(kind) ? OJ_SPAN_FIELD_INTEGER
            : oj_field_kind_is_number(kind)  ? OJ_SPAN_FIELD_REAL

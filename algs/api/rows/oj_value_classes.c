@@ -1,6 +1,7 @@
 #include "oj_value_classes.h"
 
 #include "../../../flatten/base/oj_alloc.h"
+#include "../../../flatten/text/oj_moment.h"
 
 #include <math.h>
 #include <string.h>
@@ -8,9 +9,17 @@
 enum oj_value_comparison oj_value_comparison_of(enum oj_field_kind input,
                                                 enum oj_field_kind join)
 {
-    return oj_field_kind_is_number(input) && oj_field_kind_is_number(join)
-               ? OJ_COMPARE_NUMBERS
-               : OJ_COMPARE_TEXTS;
+    int moments =
+        oj_field_kind_is_moment(input) + oj_field_kind_is_moment(join);
+    int texts = (input == OJ_FIELD_TEXT) + (join == OJ_FIELD_TEXT);
+    if (oj_field_kind_is_number(input) && oj_field_kind_is_number(join))
+        return OJ_COMPARE_NUMBERS;
+    /* Two dates have equal texts if they are equal; datetimes may have
+     * different zones. */
+    if (moments + texts == 2 && moments > 0 &&
+        !(input == OJ_FIELD_DATE && join == OJ_FIELD_DATE))
+        return OJ_COMPARE_MOMENTS;
+    return OJ_COMPARE_TEXTS;
 }
 
 /* ---- keys: the compared values of a row as bytes ------------------------- */
@@ -75,11 +84,22 @@ static oj_status append_value(struct oj_value_key *key,
                               struct oj_error *err)
 {
     char text[OJ_PLAIN_TEXT_BYTES];
-    if (comparison == OJ_COMPARE_NUMBERS)
+    if (comparison != OJ_COMPARE_TEXTS)
         return append_number(key, value, err);
     if (value->form == OJ_PLAIN_TEXT)
         return append_text(key, value->text, value->n, err);
     return append_text(key, text, oj_plain_value_write(value, text), err);
+}
+
+/* Replaces a text by its moment in microseconds, or by NULL if it is none. */
+static void convert_to_moment(struct oj_plain_value *value)
+{
+    int64_t moment;
+    if (value->form == OJ_PLAIN_TEXT &&
+        oj_moment_read(value->text, value->n, &moment))
+        *value = oj_plain_integer(moment);
+    else
+        value->form = OJ_PLAIN_NULL;
 }
 
 static int value_is_missing(const struct oj_plain_value *value)
@@ -102,6 +122,8 @@ static oj_status make_key(struct oj_value_key *key,
         struct oj_plain_value value;
         value.form = OJ_PLAIN_NULL;
         OJ_TRY(rows->read(rows->user, i, row, &value, err));
+        if (comparison[i] == OJ_COMPARE_MOMENTS)
+            convert_to_moment(&value);
         *is_missing = value_is_missing(&value);
         if (!*is_missing)
             OJ_TRY(append_value(key, comparison[i], &value, err));

@@ -8,9 +8,12 @@
  *   looked up (input side)  ("7", "a") -> 0  ("9", "a") -> -1
  *
  *  Two fields of numbers compare as numbers: 1 and 1.0 are equal, and beyond
- *  2^53 no integer equals another one. All other pairs of fields compare as
- *  texts, byte by byte, a number as OGR writes it. Rows are equal when all of
- *  their fields are; NULL and NaN equal nothing.
+ *  2^53 no integer equals another one. A datetime and a date, datetime or text,
+ *  and a date and a text, compare as moments: a date is its midnight, a time
+ *  without a zone counts as UTC, and a text that is no moment equals nothing.
+ *  All other pairs of fields compare as texts, byte by byte, a number as OGR
+ *  writes it. Rows are equal when all of their fields are; NULL and NaN equal
+ *  nothing.
  *
  *  Cost per row: a hash of its bytes and a look-up in a table. Whole numbers in
  *  one field have two cheaper forms, which end when a value does not fit:
@@ -48,11 +51,12 @@ struct oj_value_classes
 enum oj_value_comparison
 {
     OJ_COMPARE_TEXTS = 0,
-    OJ_COMPARE_NUMBERS
+    OJ_COMPARE_NUMBERS,
+    OJ_COMPARE_MOMENTS,
+    OJ_N_VALUE_COMPARISONS
 };
 
-/** How fields of these kinds are compared: as numbers if both are, otherwise as
- * texts. */
+/** How fields of these kinds are compared (see above). */
 enum oj_value_comparison oj_value_comparison_of(enum oj_field_kind input,
                                                 enum oj_field_kind join);
 
@@ -72,10 +76,12 @@ void oj_value_key_free(struct oj_value_key *key);
  * comparison  [n_fields] how the values of each field are compared
  * rows        reads fields 0 to n_fields - 1 of one side. For
  *             OJ_COMPARE_NUMBERS they are integers and reals; for
+ *             OJ_COMPARE_MOMENTS texts, as oj_moment_read() takes them; for
  *             OJ_COMPARE_TEXTS texts, and numbers are written like OGR does
  * insert      1: a row with new values makes a new class
- * class_of    [n_rows] output: -1 for a row with NULL or NaN, and without
- *             insert for a row whose values were not inserted
+ * class_of    [n_rows] output: -1 for a row with NULL, NaN or a text that is no
+ *             moment, and without insert for a row whose values were not
+ *             inserted
  * OJ_ERR_LIMIT beyond 2^31 - 2 classes. */
 OJ_MUST_USE oj_status oj_value_classes_find(
     struct oj_value_classes *classes, struct oj_value_key *key,

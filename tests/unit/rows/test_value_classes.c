@@ -62,6 +62,38 @@ TEST(truth_kinds_and_comparisons)
                      OJ_COMPARE_TEXTS);
     ck_assert_int_eq(oj_value_comparison_of(OJ_FIELD_DATE, OJ_FIELD_DATE),
                      OJ_COMPARE_TEXTS);
+    ck_assert_int_eq(oj_value_comparison_of(OJ_FIELD_DATE, OJ_FIELD_DATETIME),
+                     OJ_COMPARE_MOMENTS);
+    ck_assert_int_eq(
+        oj_value_comparison_of(OJ_FIELD_DATETIME, OJ_FIELD_DATETIME),
+        OJ_COMPARE_MOMENTS);
+    ck_assert_int_eq(oj_value_comparison_of(OJ_FIELD_TEXT, OJ_FIELD_DATE),
+                     OJ_COMPARE_MOMENTS);
+    ck_assert_int_eq(oj_value_comparison_of(OJ_FIELD_TEXT, OJ_FIELD_TIME),
+                     OJ_COMPARE_TEXTS);
+    ck_assert_int_eq(oj_value_comparison_of(OJ_FIELD_DATE, OJ_FIELD_INT64),
+                     OJ_COMPARE_TEXTS);
+}
+
+/* Dates, datetimes and texts are equal if they name one moment. */
+TEST(truth_moments)
+{
+    const enum oj_value_comparison moments = OJ_COMPARE_MOMENTS;
+    const struct oj_plain_value in[] = {
+        text_value("2024/01/02"), text_value("2024/01/02 10:00:00+02"),
+        text_value("2024/01/03"), null, text_value("yesterday")};
+    const struct oj_plain_value of[] = {
+        text_value("2024-01-02T00:00:00Z"), text_value("2024-01-02 08:00"),
+        text_value("2024-01-04"), text_value("yesterday"), text_value("")};
+    static const int32_t inserted[] = {0, 1, 2, -1, -1};
+    static const int32_t found[] = {0, 1, -1, -1, -1};
+    struct oj_value_classes classes = {0};
+    int32_t a[5];
+    find_classes(&classes, &moments, 1, in, 5, 1, a);
+    ck_assert_mem_eq(a, inserted, sizeof inserted);
+    find_classes(&classes, &moments, 1, of, 5, 0, a);
+    ck_assert_mem_eq(a, found, sizeof found);
+    oj_value_classes_free(&classes);
 }
 
 /* 1 and 1.0 are equal; integers beyond 2^53 differ from each other; NaN equals
