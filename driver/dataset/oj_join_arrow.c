@@ -267,8 +267,9 @@ static int64_t batch_rows_of(char **options)
     return n <= 0 ? 1 : n == INT_MAX ? INT_MAX - 1 : n;
 }
 
-/* Returns the maximum bytes of an array, because of 32-bit offsets, or by
- * GDAL's option for its own streams. */
+/* Returns the maximum size of an array in bytes: that of 32-bit offsets, or a
+ * smaller one that OGR_ARROW_MEM_LIMIT, GDAL's option for its own streams,
+ * sets. */
 static int64_t max_batch_bytes(void)
 {
     const char *text = CPLGetConfigOption("OGR_ARROW_MEM_LIMIT", NULL);
@@ -367,8 +368,8 @@ static int init_stream_columns(struct oj_join_arrow *s, OGRFeatureDefnH defn,
 
 /* ---- batches ------------------------------------------------------------- */
 
-/* Finds columns of the answer's arrays whose values can be copied
- * unconverted. */
+/* Sets `from` of the children whose values can be copied unconverted from the
+ * answer's arrays. */
 static void find_zero_copy_column_sources(struct oj_join_arrow *s)
 {
     const struct oj_batch *batch = oj_row_cursor_sources(s->rows.cursor)->batch;
@@ -552,8 +553,9 @@ static int report_detached(struct oj_join_arrow *s)
     return EINVAL;
 }
 
-/* Returns EINVAL if the ignored fields have changed since the stream was
- * opened. */
+/* Sets *out to the schema of the stream. Returns EINVAL if GDAL's stream has
+ * another number of columns than when this stream was opened, because other
+ * fields are ignored now. */
 static int get_schema(struct ArrowArrayStream *stream, struct ArrowSchema *out)
 {
     struct oj_join_arrow *s = stream->private_data;
