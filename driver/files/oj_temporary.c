@@ -207,7 +207,7 @@ static oj_status make_folder(struct oj_temporary *t, struct oj_error *err)
                : fail_replaced(t, err);
 }
 
-/* Returns 1 if both files have the same owner. On a network file system the
+/* Returns 1 if both files have one owner. On a network file system the
  * owner can differ from the user of the process, which is therefore not
  * compared. */
 static int have_one_owner(int a, int b)

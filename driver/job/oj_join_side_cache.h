@@ -23,7 +23,7 @@
 
 /** The join side of a job: read, preprocessed, indexed. Zeroed memory is a
  *  valid empty one. It must not be moved in memory while the engine is open,
- *  because that borrows flat. */
+ *  because the engine borrows `flat`. */
 struct oj_join_side
 {
     struct oj_flat_buf buf; /**< the features as read */

@@ -70,8 +70,8 @@ struct oj_flatgeobuf_reader
 
     int64_t n_features; /* 0: unknown */
     int64_t n_done;     /* features divided into pieces so far */
-    /* rows of the file before this block, less those before the current chunk
-     */
+    /* index of a row in the file less its index in the current chunk, for the
+     * rows of this block */
     int64_t before;
     int geometry_type, has_z, has_m;
 

@@ -104,7 +104,7 @@ static int add_date_value(const struct stored_value *value,
     return OGRParseDate(text, field, 0) && field->Date.Second < 60;
 }
 
-/* SQLite reads NaN as NULL. */
+/* Returns 1 for the bits of a NaN, which SQLite reads as NULL. */
 static inline int is_nan(int64_t bits)
 {
     return (bits & INT64_MAX) > INT64_C(0x7FF0000000000000);
