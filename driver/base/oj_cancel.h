@@ -66,7 +66,7 @@ OJ_MUST_USE oj_status oj_cancel_check(struct oj_error *err);
 
 /** Registers the function that the first signal calls, on another thread;
  *  interrupt NULL: no function. It replaces the previous function, which is not
- * running any more when this call returns. */
+ *  running any more when this call returns. */
 void oj_cancel_interrupt_by(void (*interrupt)(void *), void *user);
 
 /** Registers a temporary folder, which is removed with its contents if the

@@ -249,8 +249,8 @@ JoinLayer::~JoinLayer()
     if (m_stream != nullptr)
         oj_join_arrow_detach(m_stream);
 #endif
-    /* threads of m_main may still use the join side of m_single, or the reverse
-     */
+    /* Stops m_main before m_single is closed, because the two streams may share
+     * a join side. */
     m_main.Stop();
     m_single.Close();
     m_main.Close();

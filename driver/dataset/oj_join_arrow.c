@@ -277,7 +277,7 @@ static int64_t max_batch_bytes(void)
     return limit > 0 && limit < INT32_MAX ? limit : INT32_MAX;
 }
 
-/* Returns the index of the cursor's column for a field. */
+/* Returns the index of the cursor's column for a field; -1 if there is none. */
 static int find_cursor_column(const struct oj_join_arrow *s, int field)
 {
     const struct oj_row_sources *sources =

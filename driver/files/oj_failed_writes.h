@@ -14,7 +14,7 @@
 
 /** Returns the prefix that makes an absolute path a watched one: prefix +
  *  "/data/out.csv". The system resolves this to /data/out.csv, so that drivers
- * that do not use VSIFOpenL() open the right file, too. */
+ *  that do not use VSIFOpenL() open the right file, too. */
 const char *oj_failed_writes_prefix(void);
 
 /** Records failed writes to files in this folder (a path with the prefix) until

@@ -998,8 +998,8 @@ static void note_value_that_does_not_fit(struct oj_report_stream *s,
                  : OGR_GetFieldTypeName(OGR_Fld_GetType(there)));
 }
 
-/* Copies the values of a report.  *is_sound 0: its key is no integer, but that
- * of the first report is. */
+/* Copies the values of a report. *is_sound 0: the key of this report is no
+ * integer, but the key of the first report is. */
 static void copy_values(struct oj_report_stream *s,
                         const struct report_record *record, OGRFeatureH from,
                         const int *map, OGRFeatureH to, int *is_sound)

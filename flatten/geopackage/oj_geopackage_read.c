@@ -309,7 +309,8 @@ static inline int has_layout(const uint8_t *record,
                              const struct record_layout *layout)
 {
     uint64_t own, head, mask;
-    /* these eight bytes are readable even if the record is shorter */
+    /* eight bytes are readable even if the record is shorter: pages.leaf has 8
+     * spare bytes at its end */
     memcpy(&own, record, sizeof own);
     memcpy(&head, layout->head, sizeof head);
     memcpy(&mask, layout->mask, sizeof mask);

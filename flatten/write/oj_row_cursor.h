@@ -192,7 +192,7 @@ void oj_row_column_begin_answer(struct oj_row_column *column,
 /** Sets *at to the value of a row: to an int32_t, int64_t, double, for times an
  *  OGRField, otherwise to *n bytes (texts: up to a zero byte); *at NULL: there
  *  is no value. The value may be borrowed from scratch and *value, until the
- * next call. */
+ *  next call. */
 OJ_MUST_USE static inline oj_status oj_row_column_value(
     const struct oj_row_column *column, const struct oj_row_cursor *cursor,
     const struct oj_row_place *place, OGRFeatureH scratch,
