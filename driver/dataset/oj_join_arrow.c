@@ -370,7 +370,7 @@ static int init_stream_columns(struct oj_join_arrow *s, OGRFeatureDefnH defn,
 
 /* Sets `from` of the children whose values can be copied unconverted from the
  * answer's arrays. */
-static void find_zero_copy_column_sources(struct oj_join_arrow *s)
+static void set_zero_copy_sources(struct oj_join_arrow *s)
 {
     const struct oj_batch *batch = oj_row_cursor_sources(s->rows.cursor)->batch;
     for (int i = 0; i < s->n_children; i++)
@@ -400,7 +400,7 @@ static oj_status fetch_next_output_rows(struct oj_join_arrow *s, int64_t n,
         if (s->n_places == 0)
         {
             OJ_TRY(s->rows.advance(s->rows.user, &there, err));
-            find_zero_copy_column_sources(s);
+            set_zero_copy_sources(s);
         }
         s->at_end = !there;
     }
@@ -516,8 +516,7 @@ static oj_status next_array(struct oj_join_arrow *s, struct ArrowArray *array,
                             struct oj_error *err)
 {
     int64_t n_rows = 0;
-    find_zero_copy_column_sources(
-        s); /* another reader may have moved the cursor */
+    set_zero_copy_sources(s); /* another reader may have moved the cursor */
     while (n_rows < s->batch_rows)
     {
         int64_t n = s->batch_rows - n_rows, n_fit;

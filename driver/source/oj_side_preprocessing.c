@@ -131,8 +131,8 @@ static int holds_points_only(const struct oj_sides *sides,
  * one such side: the only side whose type allows points, unless the type of a
  * side allows nothing else. If both types allow points and other features, the
  * engine decides by the features. */
-static void find_point_side_on_ellipsoid(struct oj_sides *sides,
-                                         struct oj_source *const source[2])
+static void set_point_side_on_ellipsoid(struct oj_sides *sides,
+                                        struct oj_source *const source[2])
 {
     int join_can = can_side_hold_points(sides, source, 1);
     sides->points_only = points_of_ellipsoid;
@@ -584,15 +584,15 @@ static oj_status reshape_features(struct oj_reshape *reshape,
 /* ---- both sides ---------------------------------------------------------- */
 
 /* Sets which sides must consist of points. */
-static void find_point_sides(const struct oj_command *command,
-                             struct oj_source *const source[2],
-                             struct oj_sides *sides)
+static void set_point_sides(const struct oj_command *command,
+                            struct oj_source *const source[2],
+                            struct oj_sides *sides)
 {
     const struct oj_relation *relation = &command->relation;
     int is_least = !oj_relation_compares_shapes(relation);
     sides->is_on_globe = is_least && oj_relation_is_on_globe(relation);
     if (is_least && relation->metric == OJ_METRIC_ELLIPSOID)
-        find_point_side_on_ellipsoid(sides, source);
+        set_point_side_on_ellipsoid(sides, source);
     else if (sides->is_on_globe)
     {
         sides->is_of_points[0] = 1;
@@ -613,7 +613,7 @@ oj_status oj_sides_open(const struct oj_command *command,
     struct oj_source *const source[2] = {input, join};
     sides->reshape[0] = reshaping_of_side(command, 0, input->name);
     sides->reshape[1] = reshaping_of_side(command, 1, join->name);
-    find_point_sides(command, source, sides);
+    set_point_sides(command, source, sides);
     OJ_TRY(check_layers_hold_points(sides, source, err));
     OJ_TRY(check_self_join(command, input, join, sides, relation, err));
     return open_compared_columns(command, source, crs, &sides->columns, err);

@@ -351,7 +351,7 @@ static void return_column_to_sqlite(void *user, int column, sqlite3_context *to)
  * exactly one geometry, or a field that this writer does not support: a time of
  * day, a list, a field with the name of the FID, or a field with a default
  * (which an unset value would take, and unset is written as NULL here). */
-static int are_fields_supported(OGRLayerH layer)
+static int is_layer_supported(OGRLayerH layer)
 {
     OGRFeatureDefnH defn = OGR_L_GetLayerDefn(layer);
     const char *fid = OGR_L_GetFIDColumn(layer);
@@ -372,7 +372,7 @@ static int are_fields_supported(OGRLayerH layer)
 
 /* Returns 1 for a writable connection within a transaction, which is allowed to
  * write to the tables of the spatial index. */
-static int is_connection_in_transaction(sqlite3 *db)
+static int may_write_index_tables(sqlite3 *db)
 {
     int is_defensive = 0;
 #ifdef SQLITE_DBCONFIG_DEFENSIVE
@@ -626,8 +626,7 @@ static oj_status open_geopackage_writer(OGRLayerH layer, int is_update,
     int fits = 0;
     oj_status status;
     *out = NULL;
-    if (db == NULL || !is_connection_in_transaction(db) ||
-        !are_fields_supported(layer))
+    if (db == NULL || !may_write_index_tables(db) || !is_layer_supported(layer))
         return OJ_OK;
     OJ_TRY(sync_layer(layer, err));
     OJ_NEW_ZEROED(w, 1, err);
