@@ -124,7 +124,7 @@ static void interrupt_statement(void)
     pthread_mutex_unlock(&state.mutex);
 }
 
-/* Removes a temporary folder. Repeats until it is empty, because other threads
+/* Removes a temporary folder. Tries MAX_ATTEMPTS times, because other threads
  * may still create files in it. */
 static void remove_temporary(int parent, const char *name, int folder)
 {
@@ -146,8 +146,9 @@ int oj_cancel_input_has_ended(void)
     return __atomic_load_n(&state.input_has_ended, __ATOMIC_RELAXED);
 }
 
-/* Waits for a signal that cancels. With ends_input_first the first signal only
- * ends the input, unless a failed write has set the flag already. */
+/* Waits for a signal that cancels and returns its number. With ends_input_first
+ * the first signal only ends the input, unless it is SIGXCPU or a failed write
+ * has set the flag already. */
 static int wait_for_cancelling_signal(const sigset_t *signals)
 {
     int number;

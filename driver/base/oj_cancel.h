@@ -42,7 +42,7 @@ void oj_cancel_end_input_first(void);
 /** Returns 1 once a signal has ended the input. */
 int oj_cancel_input_has_ended(void);
 
-/** Selects the flag that the calling thread polls; NULL: the flag of the
+/** Selects the flag that the calling thread polls; flag NULL: that of the
  *  process. The flag is written with __atomic_store_n() and must outlive every
  *  object that stores its address. Returns the previous flag, to be restored
  *  later, because joins nest. New threads do not inherit the flag; they get
@@ -64,9 +64,9 @@ const char *oj_cancel_message(void);
  *  thread is cancelled, else OJ_OK. */
 OJ_MUST_USE oj_status oj_cancel_check(struct oj_error *err);
 
-/** Registers the function that the first signal calls, on another thread; NULL:
- *  none. It replaces the previous function, which is not running any more when
- *  this call returns. */
+/** Registers the function that the first signal calls, on another thread;
+ *  interrupt NULL: no function. It replaces the previous function, which is not
+ *  running any more when this call returns. */
 void oj_cancel_interrupt_by(void (*interrupt)(void *), void *user);
 
 /** Registers a temporary folder, which is removed with its contents if the

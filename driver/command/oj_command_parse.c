@@ -775,8 +775,8 @@ static oj_status read_value(struct argument_reader *r,
             }
             return OJ_OK;
     }
-    return oj_fail(err, OJ_ERR_INTERNAL, "option -%s has no kind",
-                   option->name);
+    return oj_fail(err, OJ_ERR_INTERNAL,
+                   "internal error: option -%s has no kind", option->name);
 }
 
 /* Refuses a second value of an option that takes one: the first would be

@@ -44,7 +44,7 @@ enum oj_option_kind
     OJ_OPTION_OP,      /**< enum oj_op; "window" sets is_window */
     OJ_OPTION_BACKEND, /**< const char *: "auto" or a backend's name */
     /** const char *; optional argument: name of a reference backend, by default
-     *  geos */
+     *  the reference of the join (oj_relation_reference()) */
     OJ_OPTION_REFERENCE,
     /** const char *; optional argument: one of the choices, by default "" */
     OJ_OPTION_FLAG_OR_WORD
@@ -101,7 +101,7 @@ int oj_word_is_option(const char *word);
 const struct oj_option *oj_option_of_word(const char *word);
 
 /** Returns 1 if the option can change the join side or the engine. Options of
- *  the CRS are not counted, because a change of CRS is detected otherwise. */
+ *  the CRS are not counted: oj_job.c compares the CRS themselves. */
 int oj_option_is_of_join_side(const struct oj_option *option);
 
 /** Returns 1 for options of the join and of the CRS: they decide which pairs

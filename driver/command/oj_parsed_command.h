@@ -230,8 +230,8 @@ struct oj_command
 
 /** Parses argv[0 .. argc - 1] (without the program's name) into *command, which
  *  owns copies of everything; free it by oj_command_free(). If -help is given,
- *  nothing else is checked. OJ_ERR_ARG with one line that says what is wrong
- *  and what to write instead. If -op is missing, other options select the
+ *  nothing else is checked. OJ_ERR_ARG with one line about what is wrong and
+ *  what to write instead. If -op is missing, other options select the
  *  join: -relate: relate; -window: window; -k, -ties or -distance_to: nearest;
  *  a field of distances: dwithin; else -similar or -vector: similar; else
  *  intersects. */

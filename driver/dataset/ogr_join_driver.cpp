@@ -8,7 +8,7 @@
  * returns one answer after another: the read-ahead is bounded, and rows are
  * available as soon as their batch is joined.
  *
- * GDAL calls every method on one thread at a time, not always the same one.
+ * GDAL calls one method at a time, each possibly on another thread.
  * Errors are reported by CPLError(), in one line, and by the return value;
  * warnings of a join by CPLError(CE_Warning), notices by CPLDebug("OGRJOIN"),
  * both on the calling thread. Nothing is printed.
@@ -69,8 +69,8 @@ namespace
 
 const char *const description = "JOIN";
 
-/* A spec file can name other spec files or itself, on both sides. So up to 2 to
- * the power of this depth are open at a time. */
+/* Limit of joins in joins: a spec file can name other spec files or itself, on
+ * both sides, so that up to 2^MAX_DEPTH of them are open at a time. */
 constexpr int MAX_DEPTH = 8;
 thread_local int depth = 0;
 
@@ -134,8 +134,8 @@ class JoinLayer final : public OGRLayer
          m_has_fast_extent = false, m_has_fast_box = false;
 
     oj_status Plan(oj_error *err);
-    void Define();
-    void Describe();
+    void MakeDefinition();
+    void SetJoinMetadata();
 
     bool IsFiltered() const
     {
@@ -249,8 +249,8 @@ JoinLayer::~JoinLayer()
     if (m_stream != nullptr)
         oj_join_arrow_detach(m_stream);
 #endif
-    /* threads of m_main may still use the join side of m_single, or the reverse
-     */
+    /* Stops m_main before m_single is closed, because the two streams may share
+     * a join side. */
     m_main.Stop();
     m_single.Close();
     m_main.Close();
@@ -263,9 +263,9 @@ JoinLayer::~JoinLayer()
     oj_command_free(&m_command);
 }
 
-/* Defines fields, geometry and CRS as copies, because the pass can be closed
- * and reopened. */
-void JoinLayer::Define()
+/* Makes m_defn. Fields, geometry and CRS are copies, because the pass can be
+ * closed and reopened. */
+void JoinLayer::MakeDefinition()
 {
     const oj_job &job = m_main.pass.job;
     const oj_source &input = job.input;
@@ -298,7 +298,8 @@ void JoinLayer::Define()
     crs->Release();
 }
 
-void JoinLayer::Describe()
+/* Sets the metadata of layer and dataset: the join, its sides and options. */
+void JoinLayer::SetJoinMetadata()
 {
     const oj_job &job = m_main.pass.job;
     CPLStringList list;
@@ -335,9 +336,9 @@ oj_status JoinLayer::Plan(oj_error *err)
     OJ_TRY(oj_pass_open_layer(&m_command, &m_main.pass, &m_schema, err));
     OGRLayerH input = job.input.layer;
     m_is_one_row = m_main.pass.rows.fields.one_row_per_input;
-    Define();
-    m_main.Define(m_defn, &m_schema);
-    m_single.Define(m_defn, &m_schema);
+    MakeDefinition();
+    m_main.SetDefinition(m_defn, &m_schema);
+    m_single.SetDefinition(m_defn, &m_schema);
     /* Collected before rows are requested, because afterwards other threads use
      * the datasets. */
     for (const oj_source *source : {&job.input, &job.join})
@@ -353,7 +354,7 @@ oj_status JoinLayer::Plan(oj_error *err)
     m_has_fast_count = OGR_L_TestCapability(input, OLCFastFeatureCount);
     m_has_fast_extent = OGR_L_TestCapability(input, OLCFastGetExtent);
     m_has_fast_box = OGR_L_TestCapability(input, OLCFastSpatialFilter);
-    Describe();
+    SetJoinMetadata();
     return OJ_OK;
 }
 
@@ -425,10 +426,10 @@ bool JoinLayer::IsInputField(const char *name) const
 const char *const asks_ogr = "ESRI Shapefile|FlatGeobuf|GeoJSON|GeoJSONSeq|CSV|"
                              "Memory|MEM|MapInfo File|KML|GML";
 
-/* Returns true for a numeric field, or a number that is exact in 15 digits.
- * Boolean fields are excluded, because only some drivers treat them as numbers;
- * so are FID and the other special fields of OGR's SQL, which describe the
- * feature. */
+/* Returns true if node is a numeric field (is_field) or a number that is exact
+ * in 15 digits. Boolean fields are excluded, because only some drivers treat
+ * them as numbers; so are FID and the other special fields of OGR's SQL, which
+ * describe the feature. */
 bool IsPlainValue(const swq_expr_node &node, bool is_field)
 {
     const bool is_whole = SWQ_IS_INTEGER(node.field_type);

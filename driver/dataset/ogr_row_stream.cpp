@@ -5,7 +5,7 @@ extern "C" {
 #include "../base/oj_message.h"
 }
 
-void RowStream::Define(OGRFeatureDefn *of, const oj_schema *with)
+void RowStream::SetDefinition(OGRFeatureDefn *of, const oj_schema *with)
 {
     schema = with;
     defn = of;
@@ -120,9 +120,9 @@ oj_status RowStream::Advance(int *there, oj_error *err)
     return status;
 }
 
-/* Makes the next row of the answer; *there 0: it has no more rows. Unset fields
- * become NULL: some drivers distinguish the two in features, but not in
- * streams. */
+/* Makes the next row of the answer; *there 0: the answer has no more rows.
+ * Unset fields become NULL, because some drivers distinguish unset from NULL in
+ * features, but not in streams. */
 oj_status RowStream::MakeFeature(int *there, OGRFeatureUniquePtr &feature,
                                  oj_error *err)
 {

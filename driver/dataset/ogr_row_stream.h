@@ -36,13 +36,18 @@ struct RowStream
     OGRFeatureUniquePtr spare{};     /* an unused feature, for the next row */
     int64_t position = 0;            /* number of rows made or skipped */
 
-    /** Sets the definitions before the first row; both must outlive the
-     *  stream. */
-    void Define(OGRFeatureDefn *of, const oj_schema *with);
+    /** Sets the definition of the features and the schema of the pass, before
+     *  the first row; both must outlive the stream. */
+    void SetDefinition(OGRFeatureDefn *of, const oj_schema *with);
     void CloseCursor();
+    /** Stops the pass; the next row is then the first one again. */
     void Stop();
     void Close();
+    /** Opens the cursor, and reopens an outdated pass; has no effect while rows
+     *  are read. */
     oj_status Begin(oj_error *err);
+    /** Ends the current answer and waits for the next one; *there 0: there are
+     *  no more answers. */
     oj_status Advance(int *there, oj_error *err);
     /** Gets the next row; feature is unchanged at the end. */
     oj_status Next(OGRFeatureUniquePtr &feature, oj_error *err);

@@ -8,9 +8,9 @@
  *       "relative_paths_relative_to_this_file": true
  *     }
  *
- *  The file is one JSON object. Other members are ignored; the last one is
- *  optional, with default true. The command and both kinds of names use one
- *  parser.
+ *  The file is one JSON object. Other members are ignored. The member
+ *  relative_paths_relative_to_this_file may be missing and is true then. The
+ *  command and both kinds of names use one parser.
  */
 #ifndef OJ_DATASET_NAME_H
 #define OJ_DATASET_NAME_H

@@ -267,8 +267,9 @@ static int64_t batch_rows_of(char **options)
     return n <= 0 ? 1 : n == INT_MAX ? INT_MAX - 1 : n;
 }
 
-/* Returns the maximum bytes of an array, because of 32-bit offsets, or by
- * GDAL's option for its own streams. */
+/* Returns the maximum size of an array in bytes: that of 32-bit offsets, or a
+ * smaller one that OGR_ARROW_MEM_LIMIT, GDAL's option for its own streams,
+ * sets. */
 static int64_t max_batch_bytes(void)
 {
     const char *text = CPLGetConfigOption("OGR_ARROW_MEM_LIMIT", NULL);
@@ -276,7 +277,7 @@ static int64_t max_batch_bytes(void)
     return limit > 0 && limit < INT32_MAX ? limit : INT32_MAX;
 }
 
-/* Returns the index of the cursor's column for a field. */
+/* Returns the index of the cursor's column for a field; -1 if there is none. */
 static int find_cursor_column(const struct oj_join_arrow *s, int field)
 {
     const struct oj_row_sources *sources =
@@ -367,9 +368,9 @@ static int init_stream_columns(struct oj_join_arrow *s, OGRFeatureDefnH defn,
 
 /* ---- batches ------------------------------------------------------------- */
 
-/* Finds columns of the answer's arrays whose values can be copied
- * unconverted. */
-static void find_zero_copy_column_sources(struct oj_join_arrow *s)
+/* Sets `from` of the children whose values can be copied unconverted from the
+ * answer's arrays. */
+static void set_zero_copy_sources(struct oj_join_arrow *s)
 {
     const struct oj_batch *batch = oj_row_cursor_sources(s->rows.cursor)->batch;
     for (int i = 0; i < s->n_children; i++)
@@ -399,7 +400,7 @@ static oj_status fetch_next_output_rows(struct oj_join_arrow *s, int64_t n,
         if (s->n_places == 0)
         {
             OJ_TRY(s->rows.advance(s->rows.user, &there, err));
-            find_zero_copy_column_sources(s);
+            set_zero_copy_sources(s);
         }
         s->at_end = !there;
     }
@@ -515,8 +516,7 @@ static oj_status next_array(struct oj_join_arrow *s, struct ArrowArray *array,
                             struct oj_error *err)
 {
     int64_t n_rows = 0;
-    find_zero_copy_column_sources(
-        s); /* another reader may have moved the cursor */
+    set_zero_copy_sources(s); /* another reader may have moved the cursor */
     while (n_rows < s->batch_rows)
     {
         int64_t n = s->batch_rows - n_rows, n_fit;
@@ -552,8 +552,9 @@ static int report_detached(struct oj_join_arrow *s)
     return EINVAL;
 }
 
-/* Returns EINVAL if the ignored fields have changed since the stream was
- * opened. */
+/* Sets *out to the schema of the stream. Returns EINVAL if GDAL's stream has
+ * another number of columns than when this stream was opened, because other
+ * fields are ignored now. */
 static int get_schema(struct ArrowArrayStream *stream, struct ArrowSchema *out)
 {
     struct oj_join_arrow *s = stream->private_data;

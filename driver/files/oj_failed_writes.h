@@ -13,7 +13,7 @@
 #include "../../flatten/base/oj_status.h"
 
 /** Returns the prefix that makes an absolute path a watched one: prefix +
- *  "/data/out.csv". The system resolves this to the same file, so that drivers
+ *  "/data/out.csv". The system resolves this to /data/out.csv, so that drivers
  *  that do not use VSIFOpenL() open the right file, too. */
 const char *oj_failed_writes_prefix(void);
 

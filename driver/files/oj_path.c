@@ -22,7 +22,7 @@ int oj_path_is_same_file(const char *a, const char *b)
            x.st_ino == y.st_ino;
 }
 
-/* Concatenates the first n_a bytes of a, and b, c and d. Free the result with
+/* Concatenates the first n_a bytes of a, then b, c and d. Free the result with
  * CPLFree(). */
 static char *concatenate_path_parts(size_t n_a, const char *a, const char *b,
                                     const char *c, const char *d)
@@ -94,8 +94,8 @@ char *oj_path_resolve(const char *folder, const char *name)
         n, name, folder, folder[n_folder - 1] == '/' ? "" : "/", name + n);
 }
 
-/* Removes "./" and "../" from the start of path; "../" also removes the last
- * folder of `here`. */
+/* Returns path after the "./" and "../" at its start. Each "../" removes the
+ * last folder of `here`. */
 static const char *resolve_dot_folders(char *here, const char *path)
 {
     for (;;)

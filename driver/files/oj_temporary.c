@@ -207,7 +207,7 @@ static oj_status make_folder(struct oj_temporary *t, struct oj_error *err)
                : fail_replaced(t, err);
 }
 
-/* Returns 1 if both files have the same owner. On a network file system the
+/* Returns 1 if both files have one owner. On a network file system the
  * owner can differ from the user of the process, which is therefore not
  * compared. */
 static int have_one_owner(int a, int b)
@@ -250,8 +250,9 @@ static oj_status open_destination(struct oj_temporary *t, struct oj_error *err)
                : fail_system(err, "cannot write into folder", t->destination);
 }
 
-/* Removes the folder by name with rmdir: if another user has put another folder
- * under this name, it is removed only if it is empty. */
+/* Clears the folder through its descriptor and removes it by name with rmdir:
+ * if another user has put another folder under this name, that one is removed
+ * only if it is empty. */
 static void close_temporary(struct oj_temporary *t)
 {
     if (t->way[0] != '\0')

@@ -102,9 +102,9 @@ static oj_status explain_argument_order(const struct oj_command *command,
                    bare.message);
 }
 
-/* Decides whether progress is shown, and counts the rows for that. Counting a
- * SELECT can take as long as reading it, so rows are counted only if -progress
- * is given. */
+/* Decides whether progress is shown, and counts the input rows for that. The
+ * rows of a SELECT are counted only if -progress is given, because this can
+ * take as long as reading them. */
 static void decide_progress_and_row_count(struct oj_job *job)
 {
     const struct oj_command *command = job->command;
@@ -219,9 +219,9 @@ static int64_t memory_limit_of_tile_or_batches(const struct oj_job *job)
     return left > command->memory / 4 ? left / 2 : command->memory / 8;
 }
 
-/* Rows per batch; with -memory as many as its share allows. A batch that is
- * joined with tiles is as large as possible, because every tile must be loaded
- * for each batch. */
+/* Returns the rows per batch; with -memory as many as the batches' share of it
+ * allows. A batch that is joined with tiles is as large as possible, because
+ * every tile must be loaded for each batch. */
 static int64_t choose_rows_per_batch(const struct oj_job *job)
 {
     const struct oj_command *command = job->command;
@@ -613,8 +613,8 @@ static int is_irrelevant_config(const char *option)
            strncasecmp(option, "CPL_TIMESTAMP", 13) == 0;
 }
 
-/* Adds the configuration options that may change what a driver reads, in the
- * order in which they were first set. */
+/* Returns those options of a list of configuration options that may change what
+ * a driver reads, in their order; frees the list. */
 static char **relevant_config(char **list)
 {
     char **relevant = NULL;

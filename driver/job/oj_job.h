@@ -52,8 +52,8 @@ struct oj_job
     /** with -one_to_one, and with -nlt POLYGON and similar: number of pairs
      *  that the join found, before some were dropped */
     int64_t n_pairs_joined;
-    /** used with -one_to_one best: number of groups that are too large for it
-     */
+    /** used with -one_to_one best: number of groups of pairs that are too large
+     *  for the best assignment (oj_one_to_one.h) */
     int64_t n_large_groups;
     int64_t n_expected; /**< expected number of input rows; -1: unknown */
     int show_progress;

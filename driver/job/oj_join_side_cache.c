@@ -77,7 +77,8 @@ static int64_t flat_bytes(const struct oj_flat_buf *buf)
 }
 
 /* Returns the bytes of memory that an engine uses; 0 for NULL. engine: that of
- * `side`, or a copy of it. */
+ * `side`, or a copy of it. An engine that reports no size is estimated at 72
+ * bytes per vertex and 4 per feature. */
 static int64_t engine_bytes(const struct oj_join_side *side,
                             struct oj_join *engine)
 {
@@ -96,8 +97,7 @@ static int64_t engine_bytes(const struct oj_join_side *side,
     return index + n * (int64_t)sizeof(int32_t);
 }
 
-/* Returns the bytes of memory of a side. An engine that reports no size is
- * estimated at 72 bytes per vertex and 4 per feature. */
+/* Returns the bytes of memory of a side with this engine. */
 static int64_t side_bytes(const struct oj_join_side *side,
                           struct oj_join *engine)
 {
@@ -311,7 +311,8 @@ static struct oj_join_entry *new_entry(const struct oj_join_key *key)
     return entry;
 }
 
-/* Ends the use that is entry->runner. Precondition: the mutex is locked. */
+/* Ends the work of entry->runner with the engine, and records that the entry
+ * now takes n_bytes. Precondition: the mutex is locked. */
 static void release_entry_from_runner(struct oj_join_entry *entry,
                                       int64_t n_bytes)
 {

@@ -23,7 +23,7 @@
 
 /** The join side of a job: read, preprocessed, indexed. Zeroed memory is a
  *  valid empty one. It must not be moved in memory while the engine is open,
- *  because that borrows flat. */
+ *  because the engine borrows `flat`. */
 struct oj_join_side
 {
     struct oj_flat_buf buf; /**< the features as read */
@@ -52,8 +52,8 @@ void oj_join_side_lend(const struct oj_join_side *side, struct oj_sides *sides);
 #define OJ_INDEX_BYTES_PER_VERTEX 72
 
 /** Adds to sum the difference of two states of an engine's statistics; before
- *  NULL: everything since it was opened. For the bytes of an index the maximum
- *  is taken. */
+ *  NULL: everything since the engine was opened. For the bytes of an index the
+ *  maximum is taken. */
 void oj_stats_add(struct oj_stats *sum, const struct oj_stats *before,
                   const struct oj_stats *after);
 

@@ -18,7 +18,7 @@
 
 /* Maximum time by which the recorded time of a change can lag behind the
  * change. File systems with nanoseconds use the kernel's tick of up to 10 ms,
- * others a tick of up to 2 s; both have a margin here. */
+ * others a tick of up to 2 s; the constants include a margin. */
 #define FINE_TICK_NS INT64_C(50000000)
 #define COARSE_TICK_NS INT64_C(2500000000)
 

@@ -21,6 +21,7 @@
     32 /* per tile: tile bounds are multiples of 1/32 of the memory of a tile  \
         */
 
+/* Bits of `columns` in struct head. */
 #define HAS_MAX_DISTANCE 1
 #define HAS_ON_CLASS 2
 #define HAS_EXCLUDE_CLASS 4
@@ -42,8 +43,9 @@ struct head
 /* The beginning of a text in a record; its tokens follow. */
 struct text_head
 {
-    int64_t n_tokens; /* number of tokens in the dictionary */
-    int64_t size;
+    int64_t n_tokens; /* number of tokens that follow: those in the
+                         dictionary */
+    int64_t size;     /* number of all tokens of the text */
     struct oj_token_bits bits;
 };
 

@@ -89,7 +89,7 @@ int64_t oj_join_tiles_estimate(enum oj_op op, int64_t bytes, int64_t n_vertices,
 
 /** Creates the file for features.
  *  near    path next to which the file is created (oj_temporary_file.h)
- *  memory  estimate of the argument memory of oj_join_tiles_finish() */
+ *  memory  expected value of `memory` in oj_join_tiles_finish() */
 OJ_MUST_USE oj_status oj_join_tiles_open(struct oj_tiles *tiles,
                                          const char *near, int64_t memory,
                                          struct oj_error *err);

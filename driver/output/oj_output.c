@@ -366,9 +366,11 @@ static oj_status choose_how_output_is_written(struct oj_output *o,
         o->kind = OJ_OUTPUT_STREAM; /* the destination is a device or a pipe */
     }
     else if (asked->update && !asked->overwrite)
-        return oj_fail(err, OJ_ERR_IO,
-                       "%s does not exist, so -update cannot add a layer to it",
-                       asked->dst);
+        return oj_fail(
+            err, OJ_ERR_IO,
+            "%s does not exist, so -update cannot add a layer to it: leave "
+            "-update out to write a new file",
+            asked->dst);
     return OJ_OK;
 }
 
@@ -474,7 +476,7 @@ static oj_status plan_file_replacement(struct oj_output *o, const char *path,
         return oj_fail(
             err, OJ_ERR_IO,
             "%s exists and is not a dataset that GDAL can open, so it "
-            "is not overwritten",
+            "is not overwritten; remove it, or choose another layer name",
             path);
     files = GDALGetFileList(old);
     o->old_members = CSLInsertStrings(o->old_members, -1, files);

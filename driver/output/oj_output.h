@@ -41,7 +41,7 @@ struct oj_output_layer
     OGRLayerH layer;     /**< created by oj_schema, or the layer to append to */
     int64_t rows_before; /**< rows before appending; -1: unknown */
     /** 1: the rows are in oj_output_rows_file(), which replaces the dataset's
-     *  file after that is closed. Set by the writer of the rows */
+     *  file once the dataset is closed. Set by the writer of the rows */
     int rows_in_file;
 
     /** Set by the writer of the rows before the output is finished. */

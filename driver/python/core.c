@@ -570,8 +570,8 @@ static void free_wkb(struct wkb_column *c)
     free(c->valid);
 }
 
-/* A release function that does nothing: schema and array are freed by the
- * function that made them. */
+/* Release functions that free nothing: the function that made schema and array
+ * frees them. */
 static void ignore_schema_release(struct ArrowSchema *schema)
 {
     schema->release = NULL;
@@ -947,8 +947,8 @@ static PyObject *py_pair_word(PyObject *module, PyObject *args)
     return Py_BuildValue("z", ogrjoin_pairs_word(name, value));
 }
 
-/* py_fill_left(offsets, first, left): writes first + i for each pair of row i
- * into left, both int64. */
+/* py_fill_left(offsets, first, left): writes first + i into left for each pair
+ * of row i. offsets and left are int64. */
 static PyObject *py_fill_left(PyObject *module, PyObject *args)
 {
     PyObject *from, *to, *out = NULL;

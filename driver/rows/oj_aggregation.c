@@ -44,7 +44,8 @@ struct values
     struct memory *memory;
 };
 
-/* Pairs that are collected here, because adding many at once is faster. */
+/* Pairs that wait to be added to the aggregates, because adding many at once is
+ * faster. */
 struct block
 {
     const struct oj_attributes *source; /* attributes of the features */
@@ -132,8 +133,8 @@ static oj_status find_join_field(void *user, const char *name, int *column,
     return OJ_OK;
 }
 
-/* Finds the value of every aggregate, and defines the columns of the results.
- */
+/* Finds the field or the column of pairs that each aggregate reads, and defines
+ * the columns of the results. */
 static oj_status bind_aggregates(struct oj_aggregation *a,
                                  const struct oj_row_column_words *words,
                                  unsigned char *want, struct oj_error *err)

@@ -88,7 +88,7 @@ int oj_aggregation_streams_join(const struct oj_aggregation *aggregation);
 /** Joins a part of a batch of the join layer with the index of the input, like
  *  oj_join_batch(). Pairs whose values the join itself adds to sums are counted
  *  in *out, but not listed. Call this after oj_aggregation_start(), always on
- *  the same thread, and not on the thread that adds pairs. */
+ *  one thread, and not on the thread that adds pairs. */
 OJ_MUST_USE oj_status oj_aggregation_join(struct oj_aggregation *aggregation,
                                           struct oj_join *join,
                                           const struct oj_pipeline_part *part,

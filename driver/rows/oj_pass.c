@@ -202,8 +202,8 @@ static oj_status read_next_unmatched_batch(struct oj_pass *pass, int *there,
 
 /* Fails with OJ_ERR_DATA if the fields differ from those at the first opening,
  * because readers address fields by index. Additional fields at the end are
- * accepted. before: the fields at the first opening; NULL: this is the first
- * opening. */
+ * accepted. *before: the fields at the first opening; if it is NULL, this is
+ * the first opening, and *before is set. */
 static oj_status check_fields_unchanged(const struct oj_source *source,
                                         char ***before, struct oj_error *err)
 {
@@ -387,10 +387,12 @@ static oj_status answer_with_finished_aggregates(struct oj_pass *pass,
     return oj_aggregation_rows(pass->rows.aggregation, first, n, out, err);
 }
 
-/* Runs on the join thread. */
-static oj_status
-join_rows_on_pipeline_thread(void *user, const struct oj_pipeline_part *part,
-                             struct oj_matches *out, struct oj_error *err)
+/* Joins a part of a batch on the join thread, or a single row by FID on the
+ * calling thread. */
+static oj_status join_rows_on_join_thread(void *user,
+                                          const struct oj_pipeline_part *part,
+                                          struct oj_matches *out,
+                                          struct oj_error *err)
 {
     struct oj_pass *pass = user;
     struct oj_job *job = &pass->job;
@@ -420,18 +422,17 @@ join_rows_on_pipeline_thread(void *user, const struct oj_pipeline_part *part,
                : oj_rows_after_join(&pass->rows, part, &batch->flat, out, err);
 }
 
-/* This function and the next run on the join thread. */
-static int may_sample_on_pipeline_thread(void *user)
+static int may_sample_on_join_thread(void *user)
 {
     const struct oj_pass *pass = user;
     return pass->answers_from == OJ_ANSWERS_JOINED &&
            oj_job_may_sample(&pass->job);
 }
 
-static oj_status sample_rows_on_pipeline_thread(void *user,
-                                                const struct oj_flat *rows,
-                                                struct oj_matches *out,
-                                                struct oj_error *err)
+static oj_status sample_rows_on_join_thread(void *user,
+                                            const struct oj_flat *rows,
+                                            struct oj_matches *out,
+                                            struct oj_error *err)
 {
     struct oj_pass *pass = user;
     return oj_job_join(&pass->job, rows, 0, 0, out, err);
@@ -445,7 +446,7 @@ static struct oj_pipeline_work make_pipeline_callbacks(struct oj_pass *pass)
 {
     const struct oj_options options = oj_job_options(pass->job.command);
     const struct oj_pipeline_work work = {read_batch_on_reader_thread,
-                                          join_rows_on_pipeline_thread,
+                                          join_rows_on_join_thread,
                                           show_progress,
                                           run_pipeline_thread,
                                           pass,
@@ -453,8 +454,8 @@ static struct oj_pipeline_work make_pipeline_callbacks(struct oj_pass *pass)
                                           0,
                                           &pass->job.n_slots,
                                           options.max_batch_pairs,
-                                          sample_rows_on_pipeline_thread,
-                                          may_sample_on_pipeline_thread};
+                                          sample_rows_on_join_thread,
+                                          may_sample_on_join_thread};
     return work;
 }
 
@@ -1139,7 +1140,7 @@ static oj_status make_answer_of_single_row(struct oj_pass *pass, int64_t *fid,
         return OJ_OK;
     OJ_TRY(oj_job_make_flat(&pass->job, 0, 0, &pass->batches[0],
                             &pass->batch_work[0], &flat, err));
-    OJ_TRY(join_rows_on_pipeline_thread(pass, &part, &pass->one, err));
+    OJ_TRY(join_rows_on_join_thread(pass, &part, &pass->one, err));
     OJ_TRY(make_answer(pass, &part, &pass->one, answer, err));
     answer->part = NULL; /* it would refer to a variable of this function */
     return OJ_OK;

@@ -134,7 +134,7 @@ struct oj_pass
     int progress_open; /**< 1: the progress bar is on the screen */
 
     /** [side] 1: the side was held ever since its first reading, so that a
-     *  second reading sees the same rows. */
+     *  second reading has equal rows. */
     int was_held[2];
 
     struct oj_pass_choice choice;
@@ -226,7 +226,7 @@ OJ_MUST_USE oj_status oj_pass_count(struct oj_pass *pass, int64_t *n,
 
 /** Asks the input layer's driver for the number of rows that pass the filters,
  *  or, if extent is not NULL, for their extent.
- *  force  0: only if the driver knows it without reading the layer
+ *  force  0: only if the driver has it without reading the layer
  *  *n     the number of rows, or 1 if the extent was found; -1 (rows) or 0
  *         (extent): unknown */
 OJ_MUST_USE oj_status oj_pass_input_count_or_extent(struct oj_pass *pass,

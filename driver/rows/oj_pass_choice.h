@@ -23,15 +23,15 @@ struct oj_pass_choice
                                       rows */
     /** [join features] offsets of their records in tiles; NULL: no tiles */
     int64_t *place;
+    /** checksums over FIDs and coordinates: [0] of the first reading, [1] of
+     *  the second reading so far */
+    uint64_t seen[2];
     /** counts of the join before pairs are chosen */
     struct oj_pipeline_counts counts;
 
     /* State of the current answer. */
     struct oj_pair_ranks ranks; /**< ranks of its pairs */
-    /** checksums over FIDs and coordinates: [0] of the first reading, [1] of
-     *  the second reading so far */
-    uint64_t seen[2];
-    int64_t hint;
+    int64_t hint;               /**< see oj_one_to_one_find() */
     struct oj_keyed *found; /**< offsets of records in tiles, with the rows */
     int64_t *found_place;
     int64_t cap_found, cap_found_place;

@@ -24,8 +24,8 @@ static oj_status plan_pick(struct oj_rows *rows, const char *rule,
     return oj_row_pick_check_field("-", &description, err);
 }
 
-/* Returns which of an input row's pairs become output rows: the options that
- * decide it. */
+/* Returns the options of the command that decide which pairs of an input row
+ * become output rows. */
 static struct oj_row_choice row_choice_of_command(const struct oj_rows *rows)
 {
     const struct oj_command *command = rows->job->command;
@@ -309,7 +309,7 @@ static OGRwkbGeometryType keep_zm_of_either(OGRwkbGeometryType flat,
                               OGR_GT_HasM(a) || OGR_GT_HasM(b));
 }
 
-/* Returns the Shapefile type for parts of this kind. */
+/* Returns the Shapefile type for parts of this kind; `points` for points. */
 static OGRwkbGeometryType shapefile_type_of_kind(unsigned kind,
                                                  OGRwkbGeometryType points)
 {
@@ -337,7 +337,8 @@ static oj_status set_shapefile_outer_type(struct oj_rows *rows, unsigned a,
 }
 
 /* Chooses the type of intersections in a Shapefile: that of the highest
- * dimension which these kinds allow. Parts of lower dimension are left out. */
+ * dimension which an intersection of parts of kinds a and b can have. Parts of
+ * lower dimension are left out. */
 static oj_status set_shapefile_overlap_type(struct oj_rows *rows, unsigned a,
                                             unsigned b, struct oj_error *err)
 {

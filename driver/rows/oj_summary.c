@@ -311,7 +311,8 @@ static void warn_rows_without_geometry_lost(int64_t n)
                 oj_word_one_or_many(n, "it", "them"));
 }
 
-/* Seconds of joining; with tiles, including their indexing. */
+/* Returns the seconds of indexing and joining. With tiles join_s contains the
+ * indexing. */
 static double join_seconds(const struct oj_job *job)
 {
     double index_s = job->tiled != NULL ? 0.0 : oj_job_stats(job)->index_s;
@@ -341,8 +342,8 @@ static const char *text_of_pairs_summed_on_gpu(const struct oj_job *job)
                                    : ", added up on the GPU";
 }
 
-/* Describes what the pairs that are written have in common, if -nlt dropped
- * other pairs; NULL: none were dropped. */
+/* Describes the pairs that are written if -one_to_one or -nlt drops other
+ * pairs; NULL: none are dropped. */
 static const char *text_of_choice(const struct oj_command *command)
 {
     static const char *const parts[] = {"with polygons in common",

@@ -77,12 +77,13 @@ static oj_status join_by_reference(struct reference *reference,
     return OJ_OK;
 }
 
+/* Fields of the report. */
 enum report_field
 {
     INPUT_FID,
     KIND,
-    /* fields of the report; the first two come from the join, the next two from
-     * the reference */
+    /* FID and distance of the join; those of the reference follow, at JOIN_FID
+     * + 2 and DISTANCE + 2 */
     JOIN_FID,
     DISTANCE,
     N_REPORT_FIELDS = DISTANCE + 3
@@ -214,13 +215,19 @@ static oj_status create_report_fields(struct oj_proof *proof,
     for (int i = 0; i < N_REPORT_FIELDS; i++)
     {
         OGRFieldDefnH defn = OGR_Fld_Create(fields[i].name, fields[i].type);
-        OGRErr result =
-            OGR_L_CreateField(proof->report.layers[0].layer, defn, 1);
+        OGRErr result;
+        CPLErrorReset();
+        result = OGR_L_CreateField(proof->report.layers[0].layer, defn, 1);
         OGR_Fld_Destroy(defn);
         if (result != OGRERR_NONE)
-            return oj_fail(err, OJ_ERR_IO,
-                           "-validate_report: cannot create the field '%s'",
-                           fields[i].name);
+            return oj_fail(
+                err, OJ_ERR_IO,
+                "-validate_report: cannot create the field '%s' in "
+                "the format %s: write the report as CSV or GPKG "
+                "(GDAL: %s)",
+                fields[i].name, GDALGetDescription(proof->report.driver),
+                CPLGetLastErrorMsg()[0] != '\0' ? CPLGetLastErrorMsg()
+                                                : "no reason");
     }
     return OJ_OK;
 }

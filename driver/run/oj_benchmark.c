@@ -459,8 +459,8 @@ static double random_fraction(int64_t feature, int step, int axis)
     return (double)(oj_hash_mix(hash, &key) >> 11) * 0x1p-53;
 }
 
-/* Moves percent of the points, evenly spaced in the order of the layer, to
- * random places in the box of all points. */
+/* Moves move_percent[step] percent of the points, evenly spaced in the order of
+ * the layer, to random places in the box of all points. */
 static oj_status make_moved_side(const struct oj_flat *before, int step,
                                  struct moved_side *out, struct oj_error *err)
 {

@@ -61,7 +61,7 @@ struct update
     struct oj_feature_set fetched;
 };
 
-/* Checks, before the join and so early, whether the layer can be updated. */
+/* Checks whether the layer can be updated, before the join takes time. */
 static oj_status check_layer_updatable(struct update *u, struct oj_error *err)
 {
     OGRLayerH layer;

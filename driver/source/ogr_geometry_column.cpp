@@ -52,7 +52,7 @@ std::vector<GByte> WkbWithoutSrid(const GByte *bytes, size_t n)
     return wkb;
 }
 
-/* Parses WKB or EWKB. NULL: the bytes are no geometry. */
+/* Returns the geometry of a WKB or EWKB; NULL: the bytes are no geometry. */
 std::unique_ptr<OGRGeometry> GeometryOfBytes(const GByte *bytes, size_t n)
 {
     const std::vector<GByte> wkb = WkbWithoutSrid(bytes, n);
@@ -64,8 +64,8 @@ std::unique_ptr<OGRGeometry> GeometryOfBytes(const GByte *bytes, size_t n)
     return std::unique_ptr<OGRGeometry>(geometry);
 }
 
-/* Parses WKT, EWKT, or WKB in hexadecimal digits, which begins with the byte
- * order, 00 or 01. NULL: the text is no geometry. */
+/* Returns the geometry of a WKT, an EWKT, or a WKB in hexadecimal digits, which
+ * begins with the byte order, 00 or 01. NULL: the text is no geometry. */
 std::unique_ptr<OGRGeometry> GeometryOfText(const char *text)
 {
     OGRGeometry *geometry = nullptr;

@@ -51,7 +51,7 @@ static oj_status read_crs(const char *words, const char *option,
     return OJ_OK;
 }
 
-/* Returns 1 if the layer's coordinates are in the order x, y. */
+/* Returns 1 if a layer in this CRS has its coordinates in the order x, y. */
 static int has_x_y_axis_order(OGRSpatialReferenceH srs)
 {
     OGRSpatialReferenceH usual = OSRClone(srs);
@@ -170,7 +170,7 @@ static oj_status fill_missing_crs(const struct oj_command *command,
 }
 
 /* Transforms both sides into the CRS of -t_srs. The boxes of -window are given
- * in it. */
+ * in that CRS. */
 static oj_status transform_both_to_target_crs(const struct oj_command *command,
                                               struct oj_source *input,
                                               struct oj_source *join,

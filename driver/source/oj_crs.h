@@ -22,7 +22,7 @@ struct oj_crs
  *  join, sets the transformations of both sides, prints a notice if the join
  *  side is reprojected, and converts the distances of `relation` to the unit of
  *  that CRS. The boxes of -window are in the CRS of the join. OJ_ERR_ARG or
- *  OJ_ERR_DATA: the message says what to write instead. */
+ *  OJ_ERR_DATA, with what to write instead. */
 OJ_MUST_USE oj_status oj_crs_choose(const struct oj_command *command,
                                     struct oj_source *input,
                                     struct oj_source *join, struct oj_crs *crs,

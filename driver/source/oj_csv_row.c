@@ -91,8 +91,8 @@ void oj_csv_columns_read_probe(struct oj_csv_columns *columns, OGRLayerH layer)
 }
 
 /* Returns the separator for which the number of fields in the first line is
- * nearest to that of GDAL. It may differ, since GDAL can hide a column of
- * WKT. */
+ * nearest to n_fields, the number that GDAL finds, which can be lower because
+ * GDAL can hide a column of WKT. */
 static char find_separator(const char *line, int64_t n, int n_fields)
 {
     static const char separators[] = ",;\t| ";

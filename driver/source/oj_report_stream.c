@@ -118,6 +118,7 @@ struct oj_report_stream
     int64_t n_records, cap_records; /* complete records in bytes */
     int64_t n_reports;              /* reports of all batches so far */
     int64_t line;                   /* line number at n_complete, from 1 on */
+    /* offset up to which the incomplete record was searched for its end */
     int64_t n_scanned;
     struct place_in_record place;
     int has_begun;      /* 1: the first byte of the first record has arrived */
@@ -287,8 +288,8 @@ static void write_excerpt(const char *bytes, int64_t n, char *text, size_t size)
         oj_message_append(text, size, "...");
 }
 
-/* Notes that a report cannot be read, and why. The one with the lowest number
- * is kept; calls may come in any order. */
+/* Notes that a report cannot be read, and why. Of several such reports the one
+ * with the lowest number is kept; calls may come in any order. */
 static void note_unread(struct oj_report_stream *s,
                         const struct report_record *record, const char *format,
                         ...) OJ_PRINTF(3, 4);
@@ -493,7 +494,8 @@ static oj_status scan_records(struct oj_report_stream *s, struct oj_error *err)
 
 /* ---- bytes --------------------------------------------------------------- */
 
-/* Waits until bytes can be read, but not longer than seconds. Returns 1 if
+/* Waits until bytes can be read, at most `seconds` and at most
+ * OJ_CANCEL_POLL_MS, after which the caller polls the cancel flag. Returns 1 if
  * there are bytes or the end of the input. */
 static int wait_for_bytes(double seconds)
 {
@@ -810,8 +812,8 @@ static oj_status collect_records(struct oj_report_stream *s,
 }
 
 /* Opens the first n bytes with the option AUTODETECT_TYPE that the user set for
- * CSV. Only the first batch is read with it: values of later batches are
- * converted to its types. */
+ * CSV. Only the first batch is read with that option: values of later batches
+ * are converted to the types of the first. */
 static GDALDatasetH open_with_types(const struct oj_report_stream *s, int64_t n)
 {
     char **options = CSLDuplicate(s->open_options);
@@ -887,9 +889,11 @@ static oj_status make_layer_like(struct oj_report_stream *s, OGRLayerH like,
         if (!add_field(s, OGR_FD_GetFieldDefn(defn, i)))
             s->layer = NULL;
     }
-    return s->layer != NULL ? OJ_OK
-                            : oj_fail(err, OJ_ERR_INTERNAL,
-                                      "GDAL cannot hold a layer in memory");
+    return s->layer != NULL
+               ? OJ_OK
+               : oj_fail(err, OJ_ERR_INTERNAL,
+                         "internal error: GDAL cannot hold a layer "
+                         "in memory");
 }
 
 /* Makes the layer in memory with the types that GDAL finds in the first n bytes
@@ -946,8 +950,8 @@ static oj_status put_header_of_sample_feature(struct oj_report_stream *s,
     return status;
 }
 
-/* Makes a map from the fields of a batch to those of the layer, by name; -1:
- * the layer lacks the field. */
+/* Makes a map from the fields of a batch to those of the layer, by name: -1 for
+ * a field that the layer lacks, which is counted as left out. */
 static oj_status map_fields(struct oj_report_stream *s, OGRFeatureDefnH from,
                             int **map, struct oj_error *err)
 {
@@ -994,8 +998,8 @@ static void note_value_that_does_not_fit(struct oj_report_stream *s,
                  : OGR_GetFieldTypeName(OGR_Fld_GetType(there)));
 }
 
-/* Copies the values of a report.  *is_sound 0: its key is no integer, but that
- * of the first report is. */
+/* Copies the values of a report. *is_sound 0: the key of this report is no
+ * integer, but the key of the first report is. */
 static void copy_values(struct oj_report_stream *s,
                         const struct report_record *record, OGRFeatureH from,
                         const int *map, OGRFeatureH to, int *is_sound)
@@ -1092,7 +1096,8 @@ static oj_status delete_rows(struct oj_report_stream *s, int64_t n,
     {
         if (OGR_L_DeleteFeature(s->layer, s->n_rows - 1) != OGRERR_NONE)
             return oj_fail(err, OJ_ERR_INTERNAL,
-                           "GDAL cannot delete rows of a layer in memory");
+                           "internal error: GDAL cannot delete rows of a layer "
+                           "in memory");
     }
     return OJ_OK;
 }
@@ -1151,8 +1156,8 @@ static int are_records_read(const struct oj_report_stream *s,
     return n_read == n && errors->n_failures == 0;
 }
 
-/* Marks those of the n records that GDAL cannot read, which it finds by
- * repeated halving. */
+/* Marks those of the n records that GDAL cannot read; finds them by repeated
+ * halving. */
 static void mark_unread_records(struct oj_report_stream *s,
                                 struct report_record *records, int64_t n,
                                 struct oj_ogr_errors *errors)
@@ -1183,7 +1188,7 @@ static oj_status delete_layer(struct oj_report_stream *s, GDALDatasetH dataset,
 {
     if (s->layer != NULL && GDALDatasetDeleteLayer(dataset, 0) != OGRERR_NONE)
         return oj_fail(err, OJ_ERR_INTERNAL,
-                       "GDAL cannot delete a layer in memory");
+                       "internal error: GDAL cannot delete a layer in memory");
     s->layer = NULL;
     s->n_rows = 0;
     return OJ_OK;
@@ -1316,9 +1321,11 @@ oj_status oj_report_stream_open(const struct oj_report_stream_options *options,
     snprintf(s->path, sizeof s->path, "/vsimem/ogrjoin-%d/reports",
              (int)getpid());
     memory = oj_driver_new_in_memory();
-    status = memory != NULL ? open_stream(s, memory, err)
-                            : oj_fail(err, OJ_ERR_INTERNAL,
-                                      "GDAL cannot hold a layer in memory");
+    status = memory != NULL
+                 ? open_stream(s, memory, err)
+                 : oj_fail(err, OJ_ERR_INTERNAL,
+                           "internal error: GDAL cannot hold a layer "
+                           "in memory");
     if (status == OJ_OK)
     {
         *out = s;

@@ -60,8 +60,8 @@ struct oj_report_stream_options
 
 /** Waits for the first report, or the end, and makes the layer: *layer is the
  *  only layer of *dataset, which the caller must close after the stream. What
- *  options points to must outlive the stream. OJ_ERR_DATA: the format is not
- *  one of the two; OJ_ERR_CANCELLED */
+ *  options points to must outlive the stream. OJ_ERR_DATA: the bytes are
+ *  neither CSV nor GeoJSONSeq. OJ_ERR_CANCELLED. */
 OJ_MUST_USE oj_status
 oj_report_stream_open(const struct oj_report_stream_options *options,
                       struct oj_report_stream **out, GDALDatasetH *dataset,

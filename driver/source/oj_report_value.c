@@ -157,6 +157,7 @@ static int put_integer(const struct one_value *one, OGRFeatureH to, int k)
     return 1;
 }
 
+/* Sets list k to this one value. Returns 0 if the list cannot hold it. */
 static int put_in_list(const struct one_value *one, OGRFeatureH to, int k)
 {
     char *texts[] = {(char *)one->text, NULL}; /* only read */
@@ -222,7 +223,8 @@ static int put_scalar(const struct one_value *one, OGRFeatureH to, int k)
     }
 }
 
-/* Copies a list into a list of wider numbers, or of texts. */
+/* Copies a list of integers into a list of wider numbers. Returns 0 for other
+ * types, and for integers that are not exact as reals. */
 static int put_wider_list(OGRFeatureH from, int i, OGRFeatureH to, int k)
 {
     const OGRFieldType of = OGR_Fld_GetType(OGR_F_GetFieldDefnRef(from, i));
@@ -279,7 +281,7 @@ static int is_in_one_type(OGRFeatureH from, int i, OGRFeatureH to, int k)
 }
 
 /* Converts a value to the type of field k. Numbers become the texts that GDAL
- * writes for them. */
+ * writes for them. Returns 0 if field k cannot hold the value. */
 static int convert_value(OGRFeatureH from, int i, OGRFeatureH to, int k)
 {
     const OGRFieldType of = OGR_Fld_GetType(OGR_F_GetFieldDefnRef(from, i));

@@ -1,5 +1,5 @@
 /** Copies values of reports into the fields of the first batch. In a later
- *  batch a field of the same name can have another type:
+ *  batch a field of this name can have another type:
  *
  *     field of the first batch   accepts from a later batch
  *     text                       texts, numbers as they are written

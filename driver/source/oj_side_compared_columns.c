@@ -211,7 +211,8 @@ static int64_t read_vector_of_value(OGRFieldType type,
     return n;
 }
 
-/* Reads the vector of a row. number: [OJ_MOST_DIMENSIONS + 1] */
+/* Reads the vector of a row into number [OJ_MOST_DIMENSIONS + 1]. Returns its
+ * number of dimensions. */
 static int64_t read_vector_of_row(const struct oj_side_fields *fields,
                                   const struct oj_attributes *values,
                                   int64_t row, double *number)

@@ -1,7 +1,6 @@
 /** Columns of struct oj_flat for the conditions on attributes: made from the
- *  fields that -on, -exclude field=, -similar, -vector, -within_time,
- *  -during and the options with
- *  fields of distances name, on both sides.
+ *  fields that -on, -exclude field=, -similar, -vector, -within_time, -during,
+ *  -heading, -max_distance_field and -join_max_distance_field name.
  *
  *   fields of the inserted side --> vocabulary --> columns
  *                                       ^
@@ -204,7 +203,7 @@ struct oj_missing_values
     int64_t n_no_heading;
 };
 
-/** Says if the values of rows are added to the vocabulary. */
+/** Whether the values of rows are added to the vocabulary. */
 enum oj_insertion
 {
     OJ_LOOK_UP = 0,

@@ -117,7 +117,8 @@ static int can_side_hold_points(const struct oj_sides *sides,
            oj_source_can_hold_points(source[side]);
 }
 
-/* 1 if the type of the layer is that of points. */
+/* Returns 1 if all features of the side are points by the type of the layer, or
+ * because they are replaced by points. */
 static int holds_points_only(const struct oj_sides *sides,
                              struct oj_source *const source[2], int side)
 {
@@ -126,10 +127,12 @@ static int holds_points_only(const struct oj_sides *sides,
            type == wkbMultiPoint;
 }
 
-/* Of two layers at least one must be of points. If both types leave it open,
- * the join decides by the features. */
-static void find_point_side_on_ellipsoid(struct oj_sides *sides,
-                                         struct oj_source *const source[2])
+/* Sets which side must consist of points with -metric ellipsoid, which needs
+ * one such side: the only side whose type allows points, unless the type of a
+ * side allows nothing else. If both types allow points and other features, the
+ * engine decides by the features. */
+static void set_point_side_on_ellipsoid(struct oj_sides *sides,
+                                        struct oj_source *const source[2])
 {
     int join_can = can_side_hold_points(sides, source, 1);
     sides->points_only = points_of_ellipsoid;
@@ -242,14 +245,17 @@ static oj_status add_number_field(struct oj_source *const source[2], int side,
     type = columns->fields[made][side].field->type;
     if (type != OFTInteger && type != OFTInteger64 && type != OFTReal &&
         type != OFTString)
-        return oj_fail(err, OJ_ERR_ARG,
-                       "-%s: the field '%s' of the %s layer is not numeric",
-                       option, name, source[side]->role);
+        return oj_fail(
+            err, OJ_ERR_ARG,
+            "-%s: the field '%s' of the %s layer is not numeric; name a "
+            "field of numbers",
+            option, name, source[side]->role);
     return OJ_OK;
 }
 
-/* Finds the field of distances of an option. word: argument of the option;
- * NULL: not given. */
+/* Adds the field of distances that an option names to the fields that are read,
+ * and sets columns->distance_scale to the factor of its unit. word: argument of
+ * the option; NULL: the option is not given, and nothing is added. */
 static oj_status resolve_distance_field(
     const struct oj_command *command, struct oj_source *const source[2],
     int side, const char *option, const char *word, const struct oj_crs *crs,
@@ -338,8 +344,8 @@ static oj_status add_span_fields(const struct oj_command *command,
     return OJ_OK;
 }
 
-/* Accepts fields of numbers and texts, and a list if it is the only field of
- * -vector. */
+/* Refuses a field of -vector that is neither of numbers, nor of texts (which
+ * may hold them), nor a list that is the only field. */
 static oj_status check_vector_field(const struct oj_source *source,
                                     const char *name, int is_single,
                                     OGRFieldType type, struct oj_error *err)
@@ -355,7 +361,7 @@ static oj_status check_vector_field(const struct oj_source *source,
         type != OFTReal && type != OFTString)
         return oj_fail(err, OJ_ERR_ARG,
                        "-vector: the field '%s' of the %s layer holds neither "
-                       "numbers nor lists",
+                       "numbers nor lists; name a field that does",
                        name, source->role);
     return OJ_OK;
 }
@@ -458,7 +464,8 @@ static oj_status fail_invalid(const struct oj_reshape *r,
         r->role, r->name, fid, reason);
 }
 
-/* Replaces *geometry according to -invalid; NULL: the feature is skipped. */
+/* If *geometry is not valid, replaces it as -invalid demands: by a valid one
+ * (fix) or by NULL, if the feature is skipped. Fails with -invalid fail. */
 static oj_status handle_invalid_geometry(struct oj_reshape *r,
                                          const struct oj_flat *from,
                                          int64_t feature,
@@ -577,15 +584,15 @@ static oj_status reshape_features(struct oj_reshape *reshape,
 /* ---- both sides ---------------------------------------------------------- */
 
 /* Sets which sides must consist of points. */
-static void find_point_sides(const struct oj_command *command,
-                             struct oj_source *const source[2],
-                             struct oj_sides *sides)
+static void set_point_sides(const struct oj_command *command,
+                            struct oj_source *const source[2],
+                            struct oj_sides *sides)
 {
     const struct oj_relation *relation = &command->relation;
     int is_least = !oj_relation_compares_shapes(relation);
     sides->is_on_globe = is_least && oj_relation_is_on_globe(relation);
     if (is_least && relation->metric == OJ_METRIC_ELLIPSOID)
-        find_point_side_on_ellipsoid(sides, source);
+        set_point_side_on_ellipsoid(sides, source);
     else if (sides->is_on_globe)
     {
         sides->is_of_points[0] = 1;
@@ -606,7 +613,7 @@ oj_status oj_sides_open(const struct oj_command *command,
     struct oj_source *const source[2] = {input, join};
     sides->reshape[0] = reshaping_of_side(command, 0, input->name);
     sides->reshape[1] = reshaping_of_side(command, 1, join->name);
-    find_point_sides(command, source, sides);
+    set_point_sides(command, source, sides);
     OJ_TRY(check_layers_hold_points(sides, source, err));
     OJ_TRY(check_self_join(command, input, join, sides, relation, err));
     return open_compared_columns(command, source, crs, &sides->columns, err);

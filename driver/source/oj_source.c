@@ -554,7 +554,7 @@ static oj_status create_window_layer(struct oj_source *s, const double *boxes,
                                           wkbUnknown, NULL);
     if (s->layer == NULL)
         return oj_fail(err, OJ_ERR_INTERNAL,
-                       "GDAL cannot create a layer in memory");
+                       "internal error: GDAL cannot create a layer in memory");
     for (int64_t i = 0; i < n; i++)
     {
         OGRFeatureH feature;

@@ -99,8 +99,8 @@ struct oj_lane
     /** Frees the stream; accepts NULL. Chunks may outlive it. */
     void (*close)(void *stream);
     int is_by_fid; /**< 1: rows come in FID order */
-    /** 1: until the stream is closed, every reader of the layer sees the state
-     *  of the database that the lane sees. */
+    /** 1: until the stream is closed, every reader of the layer reads the
+     *  state of the database that the lane reads. */
     int keeps_state;
 };
 
@@ -143,8 +143,7 @@ static inline const uint8_t *oj_slice_wkb(const struct oj_slice *slice,
     return (const uint8_t *)bytes;
 }
 
-/* ---- making chunks
- * -------------------------------------------------------- */
+/* ---- making chunks ------------------------------------------------------- */
 
 /** A column whose values are appended row by row; a row may be NULL.  `format`
  *  is one of those of oj_column.h, but not s, f, u or z. */
@@ -215,7 +214,7 @@ struct oj_chunk_maker
     int64_t n_pieces, cap_pieces;
     struct oj_chunk_rows *rows; /**< rows of the next chunk */
     int64_t n_rows;
-    int is_left;
+    int is_left; /**< 1: GDAL has to read the rows after the last chunk */
 };
 
 /** Prepares the maker for a request; read, add and field_size must be set. */

@@ -1,10 +1,11 @@
 #include "oj_hilbert.h"
 
-/* Table that encodes three levels of quadrants at once. At each level, with one
- * bit of x and of y: the code is 3 x ^ y; if y is 0, the lower bits of x and y
- * are swapped, and also inverted if x is 1. Index: [inverted][swapped][3 bits
- * of x][3 bits of y]. Entry: inverted and swapped for the levels below, then 6
- * bits of the code. */
+/* Table that encodes three levels of quadrants at once. One level, with one bit
+ * of x and one of y, adds the two bits 3 x ^ y to the code. If y is 0, x and y
+ * are swapped on the levels below, and also inverted there if x is 1.
+ *
+ *   index  [inverted][swapped][3 bits of x][3 bits of y]
+ *   entry  inverted and swapped for the levels below | 6 bits of the code */
 static const uint8_t three_levels[256] = {
     64,  1,   142, 79,  16,  147, 84,  21,  195, 2,   141, 204, 81,  82,  215,
     22,  4,   135, 8,   139, 222, 221, 88,  25,  69,  70,  73,  74,  31,  156,
@@ -63,7 +64,7 @@ void oj_hilbert_sort(uint64_t *order[2], int64_t n)
         for (int64_t i = 0; i < n; i++)
             start[from[i] >> shift & 2047]++;
         if (n > 0 && start[from[0] >> shift & 2047] == n)
-            continue; /* all numbers have the same digit here */
+            continue; /* all numbers are equal in this digit */
         for (int d = 0; d < 2048; d++)
         {
             int64_t n_digit = start[d];

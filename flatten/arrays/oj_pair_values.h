@@ -51,7 +51,7 @@ enum oj_pair_value
      * (algs/pairs/values/oj_along_line.h). */
     OJ_PAIR_ALONG,         /**< length of the line from its start to the
                                 place */
-    OJ_PAIR_ALONG_PERCENT, /**< the same length in percent of the whole line */
+    OJ_PAIR_ALONG_PERCENT, /**< OJ_PAIR_ALONG in percent of the whole line */
     OJ_PAIR_OFFSET,        /**< distance of the input feature from the place, >
                                 0 on the left of the line */
     OJ_PAIR_SIDE,          /**< 1: left, 0: on the line, -1: right */

@@ -1,15 +1,15 @@
 /** Iterates over the output rows of an answer as places: a place names the pair
  *  of an output row, or the row of a side that has no pair.
  *
- *   matches   row 0: pair pair   row 1: none   row 2: pair
- *   left      0 0 1 2            inner 0 0 2   semi 0 2       anti 1
+ *   matches           row 0: pair pair   row 1: none   row 2: pair
+ *   places, by row    left 0 0 1 2   inner 0 0 2   semi 0 2   anti 1
  *
  *  Rows come in input order, pairs of a row in the order of the matches. Right
  *  and full joins treat input rows like inner and left joins
  *  (oj_how_of_input_rows()); their unmatched join rows form an answer of their
  *  own.
  *
- *  For each answer: begin, then take until it returns 0. Columns and geometries
+ *  For each answer: begin, then next until it returns 0. Columns and geometries
  *  are not handled here: a writer of rows looks them up by place.
  */
 #ifndef OJ_ROW_PLACES_H
@@ -21,7 +21,7 @@
 /** FID of rows without one. */
 #define OJ_NO_FID (-1)
 
-/** Says from where the values of an output row are taken. */
+/** Where the values of an output row come from. */
 struct oj_row_place
 {
     int64_t row;      /**< row of the batch */

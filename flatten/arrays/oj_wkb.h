@@ -45,8 +45,8 @@ struct oj_wkb_walk
     int64_t n_geometries; /**< geometries so far, including members */
     int has_curves;       /**< 1: there was a curve, a surface or a triangle */
 
-    /** NULL, or minimum and maximum x, y and z so far. `doubt` is NaN if a
-     *  coordinate was not finite. */
+    /** NULL, or minimum and maximum of x, of y and, if there is one, of z so
+     *  far. `doubt` is NaN if a coordinate was not finite. */
     double *box;
     double doubt;
 };

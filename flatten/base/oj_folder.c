@@ -96,8 +96,7 @@ int oj_folder_clear(int folder, const char *last)
     return clearing.first_errno == 0 ? 0 : -1;
 }
 
-/* ---- writing to disk
- * ------------------------------------------------------ */
+/* ---- writing to disk ----------------------------------------------------- */
 
 int oj_folder_sync(int folder)
 {

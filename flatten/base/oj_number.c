@@ -29,10 +29,10 @@ double oj_number_read(const char *text, char **end)
     return number;
 }
 
-/* Returns the end of the number without its value, or NULL. Of a number that
- * has at most 15 digits and no exponent, *digits is the integer of its digits
- * and *n_decimals the number of those after the point; of others *digits is -1.
- */
+/* Returns the end of the number that starts at `at`, or NULL if there is none.
+ * *digits: the digits without the point, as an integer, if they are at most 15
+ * and no exponent follows; else -1. *n_decimals: how many of them follow the
+ * point. */
 static const char *find_end_of_decimal(const char *at, const char *end,
                                        int64_t *digits, int *n_decimals)
 {
@@ -82,7 +82,7 @@ static const char *find_end_of_no_number(const char *at, const char *end)
 
 const char *oj_number_scan(const char *text, const char *end, double *out)
 {
-    /* A quotient of two integers below 2^53 is rounded once, so exactly. */
+    /* A quotient of two integers below 2^53 is rounded once, so correctly. */
     static const double power[] = {1,    1e1,  1e2,  1e3, 1e4,  1e5,
                                    1e6,  1e7,  1e8,  1e9, 1e10, 1e11,
                                    1e12, 1e13, 1e14, 1e15};

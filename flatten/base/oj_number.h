@@ -9,7 +9,7 @@
 /** Like strtod(), but with a decimal point in any locale. */
 double oj_number_read(const char *text, char **end);
 
-/** Reads the decimal number at the begin of text [.. end), which need not be
+/** Reads the decimal number with which text [.. end) begins, which need not be
  *  zero-terminated: an optional sign, digits with at most one decimal point, an
  *  exponent; or nan, inf, infinity in any case. Correctly rounded. Returns the
  *  end of the number, or NULL if there is none, or one of more than 1000

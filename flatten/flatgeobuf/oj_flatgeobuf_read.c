@@ -70,8 +70,8 @@ struct oj_flatgeobuf_reader
 
     int64_t n_features; /* 0: unknown */
     int64_t n_done;     /* features divided into pieces so far */
-    /* rows of the file before this block, less those before the current chunk
-     */
+    /* index of a row in the file less its index in the current chunk, for the
+     * rows of this block */
     int64_t before;
     int geometry_type, has_z, has_m;
 
@@ -561,8 +561,9 @@ static oj_status add_geometry(const struct oj_flatgeobuf_reader *r,
     struct oj_flat_table geometry;
     struct wkb_writer w = {feature, r->has_z, r->has_m, NULL, NULL, 0};
     struct vertices point = {0};
-    int64_t room = 8 * feature->size + 64; /* enough for the WKB of a valid
-                                              feature of this size */
+    /* A feature whose WKB is longer, since it refers to one table many times,
+     * is left to GDAL. */
+    int64_t room = 8 * feature->size + 64;
     if (!oj_flatbuffer_table(feature, at, &geometry))
         return oj_lane_leave_to_gdal(err);
     if (column->format == 'P')

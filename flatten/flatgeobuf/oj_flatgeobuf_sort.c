@@ -8,9 +8,9 @@
 #include <math.h>
 #include <string.h>
 
-/* Minimum and maximum bytes of a block; buckets have about the same size. The
- * size grows with the number of rows, which limits the number of blocks that a
- * bucket is read from. */
+/* Minimum and maximum bytes of a block, and about those of a bucket. The size
+ * of blocks grows with the number of rows, which limits the number of blocks
+ * that a bucket is read from. */
 #define LEAST_BYTES (INT64_C(2) << 20)
 #define MOST_BYTES (INT64_C(16) << 20)
 #define BLOCKS 64

@@ -104,7 +104,7 @@ static int add_date_value(const struct stored_value *value,
     return OGRParseDate(text, field, 0) && field->Date.Second < 60;
 }
 
-/* SQLite reads NaN as NULL. */
+/* Returns 1 for the bits of a NaN, which SQLite reads as NULL. */
 static inline int is_nan(int64_t bits)
 {
     return (bits & INT64_MAX) > INT64_C(0x7FF0000000000000);
@@ -309,7 +309,8 @@ static inline int has_layout(const uint8_t *record,
                              const struct record_layout *layout)
 {
     uint64_t own, head, mask;
-    /* these eight bytes are readable even if the record is shorter */
+    /* eight bytes are readable even if the record is shorter: pages.leaf has 8
+     * spare bytes at its end */
     memcpy(&own, record, sizeof own);
     memcpy(&head, layout->head, sizeof head);
     memcpy(&mask, layout->mask, sizeof mask);

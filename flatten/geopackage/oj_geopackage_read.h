@@ -8,7 +8,7 @@
  *  left to GDAL completely. Pages that SQLite calls malformed are an error;
  *  before the first row the layer is left to GDAL instead.
  *
- *  All rows are of one state of the file: the one that GDAL's connection sees
+ *  All rows are of one state of the file: the one that GDAL's connection reads
  *  until the lane is closed.
  *
  *  Source: OGC 12-128r18, section 2.1.3 (blobs: "GP" | version | flags | int32,

@@ -22,7 +22,7 @@ void *oj_sqlite_connection_of(GDALDatasetH dataset);
  *  found under this name in GDAL's library. */
 int oj_sqlite_connection_library_has(const char *name, void (*function)(void));
 
-/** Runs statements; 0: one failed. */
+/** Runs statements. Returns 1, or 0 if one has failed. */
 int oj_sqlite_connection_run(void *connection, const char *sql);
 
 /** Returns 1 if a transaction is open; errors can end one, too. */

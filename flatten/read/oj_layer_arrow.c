@@ -68,8 +68,9 @@ static int has_format(const struct ArrowSchema *child, char format)
            child->format[1] == '\0' && child->dictionary == NULL;
 }
 
-/* Finds the column with this name and format. Columns with a dictionary are
- * refused: looking up their values is not faster than GDAL. */
+/* Sets *column to the column with this name and format. Returns 0 if there is
+ * not exactly one, or if it has a dictionary: looking up its values is not
+ * faster than GDAL. */
 static int find_column(const struct ArrowSchema *schema, const char *name,
                        char format, struct arrow_column *column)
 {

@@ -149,8 +149,8 @@ OGRFeatureH oj_value_make_scratch_feature(OGRFieldType type,
                                           OGRFieldSubType subtype,
                                           OGRFeatureDefnH *defn);
 
-/** Days from 1 January 1970 to a date in the proleptic Gregorian calendar. Days
- *  and months that do not exist are accepted. */
+/** Returns the days from 1 January 1970 to a date in the proleptic Gregorian
+ *  calendar. Days and months that do not exist are accepted. */
 int64_t oj_value_days(const OGRField *raw);
 
 /** Converts a date, a datetime or a time of a day to microseconds, rounded to

@@ -47,9 +47,9 @@ def checksum_of(fold):
 
 
 def count(texts, first, step, rise):
-    """Number of code points for one item: from first on, in steps of step, as
-    long as the text rises by rise from one to the next and those in between
-    stay."""
+    """Returns how many code points from first on one item can hold: every
+    step-th of them has a text that is `rise` above the one before, and the
+    code points in between stay."""
     cp, text = first, texts[first]
     while cp < END and texts[cp] == text and (
             step == 1 or texts[cp + 1] == chr(cp + 1)):

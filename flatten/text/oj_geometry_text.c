@@ -267,8 +267,8 @@ static oj_status read_number(struct text_reader *r, double *out)
     return OJ_OK;
 }
 
-/* Returns the dimensions of the first vertex that follows; 0 if there is none.
- */
+/* Returns the dimensions beyond x and y of the first vertex that follows, HAS_Z
+ * and HAS_M or'ed; 0 also if there is no vertex. */
 static int find_dimensions(const struct text_reader *of)
 {
     struct text_reader r = *of;
@@ -322,7 +322,8 @@ static oj_status append_empty_point(struct text_reader *r, int dimensions)
 
 typedef oj_status (*member_reader)(struct text_reader *r, int dimensions);
 
-/* Reads "EMPTY", or "(member, member, ..)", and their number before them. */
+/* Reads "EMPTY" or "(member, member, ..)"; writes the number of the members,
+ * then the members. */
 static oj_status read_list(struct text_reader *r, int dimensions,
                            member_reader read_member)
 {

@@ -16,7 +16,8 @@ static int is_space(char c)
     return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-/* Reads a whole number of `least` to `most` digits. */
+/* Reads a whole number of `least` to `most` digits; returns 0 if it has fewer.
+ */
 static int read_digits(struct letters *l, int least, int most, int *out)
 {
     int n = 0;
@@ -65,7 +66,8 @@ static int read_time(struct letters *l, int64_t *out)
     return *out <= most && minute < 60 && second <= 60;
 }
 
-/* Reads "+01", "+01:30" or "+0130", or nothing. */
+/* Reads a time zone: Z, +01, +01:30, +0130, or nothing, which counts as Z.
+ * *out: microseconds east of UTC. Returns 0 if the text has another form. */
 static int read_zone(struct letters *l, int64_t *out)
 {
     int hours, minutes = 0, is_west;

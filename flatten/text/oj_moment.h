@@ -7,9 +7,9 @@
 #define OJ_MICROSECONDS_PER_SECOND INT64_C(1000000)
 #define OJ_MICROSECONDS_PER_DAY INT64_C(86400000000)
 
-/** Days from 1970-01-01 to a date of the Gregorian calendar, years above
- *  -400000.  Counts years from March, so that a leap day is the last day of a
- *  year. */
+/** Returns the days from 1970-01-01 to a date of the Gregorian calendar, years
+ *  above -400000.  Counts years from March, so that a leap day is the last day
+ *  of a year. */
 static inline int64_t oj_moment_days(int64_t year, int month, int day)
 {
     int64_t from_march = (month + 9) % 12;

@@ -13,7 +13,8 @@ struct oj_rows_written
 {
     int64_t n_rows, n_empty; /**< n_empty: number of rows whose geometry has no
                                   vertex */
-    int has_failed; /**< 1: a row was refused; 0: no failure, or not of a row */
+    int has_failed; /**< 1: a row was refused; 0: nothing failed, or not a row
+                     */
     int64_t failed_fid; /**< FID of the input feature of the refused row */
 };
 

@@ -123,8 +123,8 @@ struct geopackage_rows
 
 /* ---- geometries ---------------------------------------------------------- */
 
-/* Reads type, dimensions and box from little-endian, valid ISO WKB; NULL: no
- * geometry. */
+/* Reads type, dimensions and box from little-endian, valid ISO WKB. wkb NULL:
+ * there is no geometry. */
 static void describe_wkb_shape(const uint8_t *wkb, struct shape *shape)
 {
     struct oj_wkb_walk walk = {.at = wkb, .box = shape->box};
@@ -149,11 +149,14 @@ static void describe_wkb_shape(const uint8_t *wkb, struct shape *shape)
         shape->kind = -1;
 }
 
-/* Writes the header that precedes the WKB and returns its length.  Like GDAL,
- * it writes no envelope for points and empty geometries. "GP" | version 0 |
- * flags | i32 srs_id | envelope | WKB flags   1: little-endian; 0, 2 or 4: no
- * envelope, x and y, or x, y and z; 16: empty Source: OGC 12-128r18, 2.1.3.
- */
+/* Writes the header that precedes the WKB and returns its length. Points and
+ * empty geometries get no envelope, as in GDAL.
+ *
+ *   "GP" | version 0 | flags | i32 srs_id | envelope | WKB
+ *   flags   1: little-endian; 0, 2 or 4: envelope of nothing, of x and y, or
+ *           of x, y and z; 16: empty
+ *
+ * Source: OGC 12-128r18, 2.1.3. */
 static int put_head(const struct shape *shape, int32_t srs_id,
                     uint8_t head[MOST_HEAD])
 {
@@ -344,9 +347,11 @@ static void return_column_to_sqlite(void *user, int column, sqlite3_context *to)
 
 /* ---- the table ----------------------------------------------------------- */
 
-/* Returns 0 if a field has a default: unset, which takes the default, and NULL
- * are not distinguished here. */
-static int are_fields_supported(OGRLayerH layer)
+/* Returns 0 if GDAL has to write the layer, because its table has no FID, not
+ * exactly one geometry, or a field that this writer does not support: a time of
+ * day, a list, a field with the name of the FID, or a field with a default
+ * (which an unset value would take, and unset is written as NULL here). */
+static int is_layer_supported(OGRLayerH layer)
 {
     OGRFeatureDefnH defn = OGR_L_GetLayerDefn(layer);
     const char *fid = OGR_L_GetFIDColumn(layer);
@@ -367,7 +372,7 @@ static int are_fields_supported(OGRLayerH layer)
 
 /* Returns 1 for a writable connection within a transaction, which is allowed to
  * write to the tables of the spatial index. */
-static int is_connection_in_transaction(sqlite3 *db)
+static int may_write_index_tables(sqlite3 *db)
 {
     int is_defensive = 0;
 #ifdef SQLITE_DBCONFIG_DEFENSIVE
@@ -621,8 +626,7 @@ static oj_status open_geopackage_writer(OGRLayerH layer, int is_update,
     int fits = 0;
     oj_status status;
     *out = NULL;
-    if (db == NULL || !is_connection_in_transaction(db) ||
-        !are_fields_supported(layer))
+    if (db == NULL || !may_write_index_tables(db) || !is_layer_supported(layer))
         return OJ_OK;
     OJ_TRY(sync_layer(layer, err));
     OJ_NEW_ZEROED(w, 1, err);
@@ -736,7 +740,8 @@ static oj_status check_insert_triggers(struct geopackage_rows *w,
     return OJ_OK;
 }
 
-/* Compares the current row with what GDAL wrote for feature fid. */
+/* Compares the current row with what GDAL wrote for feature fid: is_equal[0]:
+ * the geometry, is_equal[1]: all other columns. */
 static oj_status compare_with_row_of_gdal(struct geopackage_rows *w,
                                           int64_t fid, int is_equal[2],
                                           struct oj_error *err)

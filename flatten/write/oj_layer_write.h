@@ -60,8 +60,8 @@ OJ_MUST_USE oj_status oj_layer_writer_write_join_rows(
     struct oj_layer_writer *writer, const struct oj_batch *batch,
     const uint8_t *is_matched, struct oj_error *err);
 
-/** Must be called after the last row. *has_file is 1 if the rows are in
- *  options.file, which is complete, and not in the layer. */
+/** Completes the output; must be called after the last row. *has_file is 1 if
+ *  the rows are in options.file, which is complete, and not in the layer. */
 OJ_MUST_USE oj_status oj_layer_writer_finish(struct oj_layer_writer *writer,
                                              int *has_file,
                                              struct oj_error *err);

@@ -2,8 +2,8 @@
  *  unmatched rows of the join layer, into row places (oj_row_places.h) and
  *  features.
  *
- *  One answer at a time: begin, then next() or take() until there are no more
- *  rows.  Part of the layer writer: uses GDAL's C API.  Not thread-safe.
+ *  One answer at a time: begin, then next() or next_places() until there are no
+ *  more rows.  Part of the layer writer: uses GDAL's C API.  Not thread-safe.
  */
 #ifndef OJ_ROW_CURSOR_H
 #define OJ_ROW_CURSOR_H
@@ -42,8 +42,8 @@ void oj_row_cursor_set_fid_stride(struct oj_row_cursor *cursor, int64_t stride);
 /** Begins the output rows for matches, whose row 0 is row first_row of batch:
  *  in input order, the pairs of a row in the order of the matches.  Ends the
  *  previous answer.  All arguments are borrowed until the next begin or end, or
- *  until next() or take() has returned that there are no more rows.  values:
- *  further values of the pairs, or NULL. */
+ *  until next() or next_places() has returned that there are no more rows.
+ *  values: further values of the pairs, or NULL. */
 OJ_MUST_USE oj_status oj_row_cursor_begin(struct oj_row_cursor *cursor,
                                           const struct oj_batch *batch,
                                           int64_t first_row,
@@ -190,8 +190,9 @@ void oj_row_column_begin_answer(struct oj_row_column *column,
                                 const struct oj_row_cursor *cursor);
 
 /** Sets *at to the value of a row: to an int32_t, int64_t, double, for times an
- *  OGRField, otherwise to *n bytes (texts: up to a zero byte); NULL: no value.
- *  It may be borrowed from scratch and *value, until the next call. */
+ *  OGRField, otherwise to *n bytes (texts: up to a zero byte); *at NULL: there
+ *  is no value. The value may be borrowed from scratch and *value, until the
+ *  next call. */
 OJ_MUST_USE static inline oj_status oj_row_column_value(
     const struct oj_row_column *column, const struct oj_row_cursor *cursor,
     const struct oj_row_place *place, OGRFeatureH scratch,

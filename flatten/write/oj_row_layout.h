@@ -52,7 +52,8 @@ struct oj_write_options
                                             FIDs; must outlive the writer */
     const struct oj_table *join_table; /**< attributes of the join side; must
                                             outlive the writer */
-    const int *cancel; /**< nonzero stops within a batch; may be NULL */
+    const int *cancel; /**< nonzero stops the writer within a batch; may be
+                           NULL */
 
     /** NULL, or a file that may be written in place of the layer's rows; used
      *  when the writer is opened. oj_layer_writer_finish() returns whether it

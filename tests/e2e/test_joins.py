@@ -227,6 +227,11 @@ def check_invalid_conditions():
     wrong("-max_distance_field", "r:parsec", says="parsec")
     wrong("-max_distance_field", "r:deg", says="not in degrees")
     wrong("-join_max_distance_field", "rr", says=["join layer", "did you mean 'r'?"])
+    with open("days.csv", "w", encoding="utf-8") as file:
+        file.write("X,Y,day\n1,2,2026-11-30\n")
+    fails("-max_distance_field", "day", "-oo", "AUTODETECT_TYPE=YES", "-oo", "X_POSSIBLE_NAMES=X",
+          "-oo", "Y_POSSIBLE_NAMES=Y", "o.gpkg", "days.csv", "b.gpkg", op=False,
+          says=["'day' of the input layer is not numeric", "name a field of numbers"])
     wrong(*near, "-min_distance", 2, says="-min_distance must not be greater")
 
 

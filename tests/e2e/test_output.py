@@ -139,7 +139,8 @@ def check_overwrite_names_layers_that_stay():
 def check_update():
     one("p.gpkg")
     one("d.gpkg", {"name": "other"}, layer="other")
-    fails("-update", "missing.gpkg", "p.gpkg", twin("p.gpkg"), says="does not exist")
+    fails("-update", "missing.gpkg", "p.gpkg", twin("p.gpkg"),
+          says=("does not exist", "leave -update out"))
     join("-update", "d.gpkg", "p.gpkg", twin("p.gpkg"), "-nln", "second")
     same(Layer("d.gpkg", "second").column("join_name"), ["a"])
     same(Layer("d.gpkg", "other").column("name"), ["other"])
@@ -293,6 +294,10 @@ def check_shapefile_overwrite_takes_its_members_along():
     with open("new.dbf", "w", encoding="utf-8") as file:
         file.write("mine")
     fails("new.shp", "p.gpkg", twin("p.gpkg"), says="new.dbf")
+    with open("rest.shp", "w", encoding="utf-8") as file:
+        file.write("mine")
+    fails("-overwrite", "o.shp", "p.gpkg", twin("p.gpkg"), "-unmatched_layer", "rest",
+          says=("rest.shp", "remove it, or choose another layer name"))
 
 
 def check_zipped_output():

@@ -22,6 +22,12 @@ def check_report_without_difference():
             true(field in got.fields, f"{field} of {name}: {list(got.fields)}")
 
 
+def check_report_format_without_such_fields():
+    fails("-validate", "-validate_report", "r.gpx", "o.gpkg", *layers(),
+          says=("-validate_report: cannot create the field 'input_fid' in the format GPX",
+                "write the report as CSV or GPKG", "GPX_USE_EXTENSIONS"))
+
+
 def lying():
     """Returns an environment in which GEOS returns wrong distances."""
     library = os.environ.get("LYING_GEOS", "")

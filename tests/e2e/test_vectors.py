@@ -193,6 +193,12 @@ def check_lists():
          {(i, j): 32.0 for i, j in ((0, 1), (1, 0), (1, 2), (2, 1))}, "1,024 dimensions")
     shutil.copy("long.csv", "other.csv")
     fails("-vector", "more", "-k", 1, "q.gpkg", "long.csv", "other.csv", says="1024", op=False)
+    for name in ("days.csv", "others.csv"):
+        with open(name, "w", encoding="utf-8") as file:
+            file.write("id,day\n1,2026-11-30\n")
+    types = ("-oo", "AUTODETECT_TYPE=YES", "-joo", "AUTODETECT_TYPE=YES")
+    fails("-vector", "day", "-k", 1, *types, "q.gpkg", "days.csv", "others.csv",
+          says=("holds neither numbers nor lists", "name a field that does"), op=False)
 
 
 def check_vectors_of_one_direction():

@@ -96,7 +96,7 @@ struct oj_pipeline_counts
     double read_s, join_s, write_s;
 };
 
-/** Starts both threads; work is copied. */
+/** Starts the reader thread and the join thread; work is copied. */
 OJ_MUST_USE oj_status oj_pipeline_open(const struct oj_pipeline_work *work,
                                        struct oj_pipeline **out,
                                        struct oj_error *err);
@@ -110,12 +110,12 @@ OJ_MUST_USE oj_status oj_pipeline_next(struct oj_pipeline *pipeline,
                                        const struct oj_matches **matches,
                                        struct oj_error *err);
 
-/** Stops both threads, after the function they are in has returned, and frees
- *  everything.
+/** Stops the reader thread and the join thread, after read() and join() have
+ *  returned, and frees everything.
  *     status, err  in: the caller's error; OJ_OK: none
  *     counts       counts of the answers released; NULL: not wanted
- * Returns the first error of the stages or the caller, with *err. Accepts
- * NULL. */
+ *  Returns the first error of the stages or the caller, with *err. Accepts
+ *  NULL. */
 OJ_MUST_USE oj_status oj_pipeline_close(struct oj_pipeline *pipeline,
                                         oj_status status,
                                         struct oj_pipeline_counts *counts,

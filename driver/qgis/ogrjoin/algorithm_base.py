@@ -22,7 +22,9 @@ class OgrjoinAlgorithm(QgsProcessingAlgorithm):
     """Base class. Each algorithm is a subclass, described by class attributes."""
 
     NAME = TITLE = HELP = ""
-    TAGS = PARAMETERS = OUTPUTS = ()  # parameters.Row; outputs' kind, name, text
+    TAGS = ()
+    PARAMETERS = ()  # of parameters.Row, or functions that return rows
+    OUTPUTS = ()  # of (class of QGIS, name, text)
     JOIN = "JOIN"  # the parameter of the join layer
     OP = None  # argument of -op, unless a parameter sets it
 

@@ -125,8 +125,8 @@ INVALID = (
 
 def row(kind, *values, part=None, words=None, is_advanced=False, metadata=None):
     def make():
-        """Returns value, or value() if it is a function: some lists come from
-        the command."""
+        """Returns the QGIS parameter. Values that are functions are called: some
+        lists come from the command."""
         parameter = kind(*(v() if callable(v) else v for v in values))
         if is_advanced:
             parameter.setFlags(
@@ -140,8 +140,8 @@ def row(kind, *values, part=None, words=None, is_advanced=False, metadata=None):
 
 
 def value(read, name, option, usual=None):
-    """Makes words() for a value read by this method of the algorithm; it returns no
-    arguments if the value is empty or the default."""
+    """Returns words() for the value that the algorithm's method `read` returns.
+    words() returns no arguments if the value is empty or the default."""
 
     def words(algorithm, parameters, context):
         found = getattr(algorithm, read)(parameters, name, context)
