@@ -533,8 +533,9 @@ unsigned count_threads(void)
 }
 } // namespace
 
-uint64_t meet(enum warp_meeting what, unsigned mask, uint64_t value,
-              unsigned asked, unsigned width, const char *file, int line)
+uint64_t wait_for_lanes(enum warp_meeting what, unsigned mask, uint64_t value,
+                        unsigned asked, unsigned width, const char *file,
+                        int line)
 {
     runner *r = mine;
     int at = r->at, w = at / WARP, n = r->n - w * WARP;
@@ -560,7 +561,7 @@ uint64_t meet(enum warp_meeting what, unsigned mask, uint64_t value,
     return l->result;
 }
 
-int meet_block(int value, const char *file, int line)
+int wait_for_block(int value, const char *file, int line)
 {
     runner *r = mine;
     lane *l = &r->lanes[r->at];

@@ -82,12 +82,13 @@ enum warp_meeting : uint8_t
 /** Waits until all lanes of mask have called it. value: this lane's
  *  contribution; lane: the lane whose value is returned, within groups of
  *  width lanes. */
-uint64_t meet(enum warp_meeting what, unsigned mask, uint64_t value,
-              unsigned lane, unsigned width, const char *file, int line);
+uint64_t wait_for_lanes(enum warp_meeting what, unsigned mask, uint64_t value,
+                        unsigned lane, unsigned width, const char *file,
+                        int line);
 
 /** Waits for all threads of the block; returns how many have a value other than
  *  0. */
-int meet_block(int value, const char *file, int line);
+int wait_for_block(int value, const char *file, int line);
 
 enum
 {
@@ -123,7 +124,7 @@ inline T shuffle(enum warp_meeting what, unsigned mask, T value, unsigned lane,
                   "CUDA has no such shuffle");
     uint64_t bits = 0;
     memcpy(&bits, &value, sizeof value);
-    bits = meet(what, mask, bits, lane, width, file, line);
+    bits = wait_for_lanes(what, mask, bits, lane, width, file, line);
     memcpy(&value, &bits, sizeof value);
     return value;
 }
@@ -141,38 +142,39 @@ inline T shuffle(enum warp_meeting what, unsigned mask, T value, unsigned lane,
 
 static inline void __syncthreads(OJ_HOST_HERE)
 {
-    (void)oj_host::meet_block(0, file, line);
+    (void)oj_host::wait_for_block(0, file, line);
 }
 static inline int __syncthreads_count(int value, OJ_HOST_HERE)
 {
-    return oj_host::meet_block(value, file, line);
+    return oj_host::wait_for_block(value, file, line);
 }
 static inline void __syncwarp(unsigned mask = ~0u, OJ_HOST_HERE)
 {
-    (void)oj_host::meet(oj_host::MEET_SYNC, mask, 0, 0, 32, file, line);
+    (void)oj_host::wait_for_lanes(oj_host::MEET_SYNC, mask, 0, 0, 32, file,
+                                  line);
 }
 static inline unsigned __ballot_sync(unsigned mask, int value, OJ_HOST_HERE)
 {
-    return (unsigned)oj_host::meet(oj_host::MEET_BALLOT, mask, value != 0, 0,
-                                   32, file, line);
+    return (unsigned)oj_host::wait_for_lanes(oj_host::MEET_BALLOT, mask,
+                                             value != 0, 0, 32, file, line);
 }
 static inline int __any_sync(unsigned mask, int value, OJ_HOST_HERE)
 {
-    return (int)oj_host::meet(oj_host::MEET_ANY, mask, value != 0, 0, 32, file,
-                              line);
+    return (int)oj_host::wait_for_lanes(oj_host::MEET_ANY, mask, value != 0, 0,
+                                        32, file, line);
 }
 static inline int __all_sync(unsigned mask, int value, OJ_HOST_HERE)
 {
-    return (int)oj_host::meet(oj_host::MEET_ALL, mask, value != 0, 0, 32, file,
-                              line);
+    return (int)oj_host::wait_for_lanes(oj_host::MEET_ALL, mask, value != 0, 0,
+                                        32, file, line);
 }
 template <typename T>
 static inline unsigned __match_any_sync(unsigned mask, T value, OJ_HOST_HERE)
 {
     uint64_t bits = 0;
     memcpy(&bits, &value, sizeof value);
-    return (unsigned)oj_host::meet(oj_host::MEET_MATCH, mask, bits, 0, 32, file,
-                                   line);
+    return (unsigned)oj_host::wait_for_lanes(oj_host::MEET_MATCH, mask, bits, 0,
+                                             32, file, line);
 }
 template <typename T>
 static inline T __shfl_sync(unsigned mask, T value, int lane, int width = 32,

@@ -11,7 +11,7 @@ namespace oj_host
 namespace
 {
 std::atomic<int64_t> n_held[N_THINGS];
-std::atomic<int64_t> n_takings, first_failing, end_failing;
+std::atomic<int64_t> n_allocations, first_failing, end_failing;
 
 const char *const names[N_THINGS] = {"blocks of device memory", "", "streams",
                                      "events"};
@@ -33,7 +33,7 @@ struct last_look
 
 bool may_take(void)
 {
-    int64_t n = ++n_takings;
+    int64_t n = ++n_allocations;
     return n < first_failing || n >= end_failing;
 }
 
@@ -47,14 +47,14 @@ using namespace oj_host;
 
 void oj_host_fail_at(int64_t first, int64_t n)
 {
-    n_takings = 0;
+    n_allocations = 0;
     first_failing = first;
     end_failing = first + n;
 }
 
-int64_t oj_host_takings(void)
+int64_t oj_host_allocations(void)
 {
-    return n_takings;
+    return n_allocations;
 }
 
 int64_t oj_host_pinned(void)

@@ -19,7 +19,7 @@ __attribute__((visibility("default"))) void oj_host_fail_at(int64_t first,
 
 /** Returns the number of allocations since oj_host_fail_at(), including those
  *  that failed. */
-__attribute__((visibility("default"))) int64_t oj_host_takings(void);
+__attribute__((visibility("default"))) int64_t oj_host_allocations(void);
 
 /** Returns the number of blocks of pinned memory that are held. */
 __attribute__((visibility("default"))) int64_t oj_host_pinned(void);

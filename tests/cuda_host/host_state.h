@@ -32,7 +32,7 @@ struct device
 };
 
 /** Stores the error for cudaGetLastError() and returns it. */
-cudaError_t told(cudaError_t error);
+cudaError_t record_error(cudaError_t error);
 
 int current_device(void);
 device &device_at(int ordinal);
