@@ -150,8 +150,8 @@ uint64_t draw(runner *r)
     return mix(r->random);
 }
 
-/* Returns one bit of bits: the first or last one, or the next one after a
- * random position. */
+/* Returns one set bit of bits, by the order of the lanes: the first, the last,
+ * or the next one after a random position. */
 int pick_bit(runner *r, unsigned bits)
 {
     unsigned from;
@@ -199,9 +199,9 @@ uint64_t block_in_order(uint64_t i, uint64_t n)
 
 /* --- fibers --------------------------------------------------------------- */
 
-/* Main loop of every fiber: runs one lane after the other. */
 void leave(runner *r, fiber *self);
 
+/* Main loop of every fiber: runs one lane after the other. */
 void run_lanes(void)
 {
     fiber_arrived();
@@ -449,7 +449,8 @@ void keep_runner(std::unique_ptr<runner> r)
 
 struct sigaction before;
 
-/* Runs on the stack of the fiber, which never continues. */
+/* Handles SIGSEGV on the stack of the fiber that caused it. The fiber never
+ * continues. */
 void on_fault(int, siginfo_t *info, void *)
 {
     runner *r = mine;

@@ -79,9 +79,9 @@ enum warp_meeting : uint8_t
     MEET_SHUFFLE_XOR
 };
 
-/** Waits until all lanes of mask have called it. value: this lane's
- *  contribution; lane: the lane whose value is returned, within groups of
- *  width lanes. */
+/** Waits until all lanes of mask have called this function, and returns the
+ *  result of the operation `what`. value: this lane's contribution; lane: for
+ *  shuffles, the lane whose value is returned, within groups of width lanes. */
 uint64_t wait_for_lanes(enum warp_meeting what, unsigned mask, uint64_t value,
                         unsigned lane, unsigned width, const char *file,
                         int line);
@@ -93,7 +93,8 @@ int wait_for_block(int value, const char *file, int line);
 enum
 {
     SHARED_BYTES = 1 << 20, /**< shared variables of all kernels together */
-    /** Before each variable: serial of the block that has initialised it. */
+    /** Bytes before each variable, which hold the serial number of the block
+     *  that has initialised it. */
     SHARED_HEAD = 64
 };
 
@@ -200,7 +201,7 @@ static inline T __shfl_xor_sync(unsigned mask, T value, int bits,
 
 /* --- matrices ------------------------------------------------------------- */
 
-/** Converts the bits of a half. */
+/** Returns the value of a half-precision number, given by its 16 bits. */
 static inline float oj_host_half(uint64_t half)
 {
     int exponent = (int)(half >> 10 & 31), rest = (int)(half & 1023);
@@ -209,7 +210,9 @@ static inline float oj_host_half(uint64_t half)
     return (half & 0x8000) != 0 ? -x : x;
 }
 
-/** mma.m16n8k16 of halves. Lane 4 g + t has its elements of c, a and b. */
+/** Emulates the instruction mma.m16n8k16 on halves: adds a * b to c. Each lane,
+ *  4 g + t, passes those elements of the matrices that the instruction assigns
+ *  to it. */
 static inline void oj_host_multiply(float c[4], unsigned a0, unsigned a1,
                                     unsigned a2, unsigned a3, unsigned b0,
                                     unsigned b1, OJ_HOST_HERE)

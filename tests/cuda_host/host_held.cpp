@@ -16,7 +16,8 @@ std::atomic<int64_t> n_allocations, first_failing, end_failing;
 const char *const names[N_THINGS] = {"blocks of device memory", "", "streams",
                                      "events"};
 
-/* A lost device takes its memory with it: it need not be freed. */
+/* Aborts at the end of the process if resources are still held. Memory of a
+ * lost device need not be freed. */
 struct last_look
 {
     ~last_look()

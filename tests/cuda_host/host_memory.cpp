@@ -5,8 +5,8 @@
 #include "host_held.h"
 #include "host_state.h"
 
-/* A memory pool. Memory that it reserves counts as in use, also when it is
- * free. */
+/* A memory pool. All memory that the pool has reserved counts as in use on the
+ * device, even where no allocation of the pool uses it. */
 struct oj_host_pool
 {
     int device;
@@ -52,7 +52,8 @@ unsigned poison(void)
     return byte;
 }
 
-/* Returns the block that contains address at; *start: its start. */
+/* Returns the block that contains address at, or NULL. *start becomes its first
+ * address. */
 const memory_block *find(const void *at, uintptr_t *start)
 {
     auto &all = blocks();
@@ -228,8 +229,8 @@ cudaError_t cudaMallocFromPoolAsync(void **out, size_t bytes,
     return record_error(get(out, bytes, pool->device, DEVICE, pool));
 }
 
-/* Frees in stream order: work that runs later without waiting finds the memory
- * overwritten. */
+/* Frees in stream order. Freed memory is overwritten, so that work of other
+ * streams for which this stream should have waited reads wrong values. */
 cudaError_t cudaFreeAsync(void *memory, cudaStream_t stream)
 {
     if (lost() != cudaSuccess)

@@ -130,7 +130,8 @@ cudaError_t lost(void)
 
 oj_host_stream *stream_or_default(cudaStream_t stream)
 {
-    /* cudaStreamPerThread; 1 is cudaStreamLegacy. */
+    /* Stream handles up to this one, cudaStreamPerThread, mean default streams:
+     * 0, 1 (cudaStreamLegacy) and 2. */
     const uintptr_t per_thread = 2;
     return (uintptr_t)stream > per_thread ? stream : device_at(chosen).stream;
 }
@@ -355,7 +356,8 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream)
     return record_error(lost());
 }
 
-/* Waits for the stream instead of polling it: the result is final. */
+/* Waits for the stream instead of polling it, so the result is never
+ * cudaErrorNotReady. */
 cudaError_t cudaStreamQuery(cudaStream_t stream)
 {
     return cudaStreamSynchronize(stream);

@@ -146,7 +146,7 @@ static int is_equal(const struct fake_index *index, const struct oj_flat *input,
            input->y[row] == index->join_side->y[feature];
 }
 
-/* Finds equal points; without FIDs, in the order of ordinals. */
+/* Lists the equal points of each row in the order of ordinals. */
 static oj_status join_equal(const struct fake_index *index,
                             const struct oj_flat *input, struct oj_matches *out,
                             struct oj_error *err)

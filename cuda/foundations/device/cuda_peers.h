@@ -64,7 +64,7 @@ oj_cuda_peers_exchange(const struct oj_cuda_device *device, cudaStream_t stream,
 
 /** Like oj_cuda_copy_in(), for arrays that all devices of device->peers copy in
  *  one order. Waits for the stream if there are several devices and the array
- *  is not small. */
+ *  has 1 MiB or more. */
 OJ_MUST_USE oj_status oj_cuda_copy_to_all(const struct oj_cuda_device *device,
                                           cudaStream_t stream, void *to,
                                           const void *from, int64_t bytes,

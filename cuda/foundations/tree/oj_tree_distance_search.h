@@ -28,7 +28,7 @@ struct oj_tree_side
 
 #define OJ_TREE_SEVERAL (-1)
 
-/** Computes only_rank of node i of a level. below [n_below]: only_rank of the
+/** Returns only_rank of node i of a level. below [n_below]: only_rank of the
  *  nodes of the level below, or ranks of the entries. */
 OJ_FN int32_t oj_tree_only_rank(const int32_t *below, int64_t n_below,
                                 int64_t i)
@@ -43,7 +43,8 @@ OJ_FN int32_t oj_tree_only_rank(const int32_t *below, int64_t n_below,
     return below[first];
 }
 
-/** Computes least_rank of node i of a level, from that of the level below. */
+/** Returns least_rank of node i of a level, from least_rank of the level below,
+ *  or from the ranks of the entries. */
 OJ_FN int32_t oj_tree_least_rank(const int32_t *below, int64_t n_below,
                                  int64_t i)
 {
@@ -291,10 +292,10 @@ OJ_FN void oj_tree_found_add(struct oj_tree_found *found, int32_t rank,
     found->n++;
 }
 
-/** Finds all features within `reach` of p, the finite point of row. If rule
- *  excludes equal points, either all features must be points or none. The
- *  candidates come in an equal order in every call, so one call may count and
- *  the next one store them. */
+/** Adds all features within `reach` of p, the finite point of row, to the
+ *  candidates *found. If rule excludes equal points, either all features must
+ *  be points or none. Every call adds them in the order of the walk, so one
+ *  call may count and the next one store them. */
 OJ_FN void oj_tree_find_within(const struct oj_tree_side *side,
                                const struct oj_pair_rule *rule, int64_t row,
                                double px, double py, double reach,

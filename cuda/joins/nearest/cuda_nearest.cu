@@ -290,8 +290,8 @@ find_containing_polygons_slice(struct oj_cuda_work *work,
 }
 
 /* Finds rank [n]: the first feature in tie order that contains each point, or
- * OJ_RING_NONE. In a join with all ties, OJ_NEAR_TIED is set if others may
- * contain it, too. */
+ * OJ_RING_NONE. In a join with all ties, OJ_NEAR_TIED is set in a rank if other
+ * features may contain the point, too. */
 static oj_status find_polygons_containing_points(
     const struct near_index *self, struct oj_cuda_work *work,
     const struct oj_cuda_points *points, int32_t *rank)

@@ -221,7 +221,8 @@ static __device__ void keep_nearest(const struct cuda_shape_pairs &p, int row,
     atomicExch(&p.lock[row], 0);
 }
 
-/* Makes the maximum so far known to all warps of a team. */
+/* Sets *d2 to the maximum so far over all warps of a team, which all threads of
+ * the block must do together. A warp that works alone keeps its *d2. */
 static __device__ void share_distance_in_team(const struct oj_cuda_team &team,
                                               double *d2)
 {

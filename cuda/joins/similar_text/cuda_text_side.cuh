@@ -19,6 +19,7 @@ struct oj_cuda_text_side
                                          size by number */
     struct oj_cuda_columns columns; /**< by row */
 
+    /** Returns how many tokens of the row have a number. */
     __device__ int known(int32_t row) const
     {
         return (int)(offset[row + 1] - offset[row]);

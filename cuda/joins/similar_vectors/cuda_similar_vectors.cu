@@ -263,7 +263,7 @@ product_threshold_of_row(const struct cuda_vector_row &row, float rest)
 }
 
 /* Recomputes the limits of the thread's row if its maximum difference has
- * changed.  Then stores what the block compares with: the greatest limit of
+ * changed. Then stores what the block compares with: the greatest limit of
  * each warp, the row's threshold and, for products, the size of feature t of
  * this tile. */
 template <int WAY>
