@@ -80,8 +80,9 @@ enum warp_meeting : uint8_t
 };
 
 /** Waits until all lanes of mask have called this function, and returns the
- *  result of the operation `what`. value: this lane's contribution; lane: for
- *  shuffles, the lane whose value is returned, within groups of width lanes. */
+ *  result of the operation `what`. value: this lane's contribution. lane,
+ *  width: arguments of a shuffle (a lane, a distance or a mask, as the shuffle
+ *  takes it, and the width of groups). */
 uint64_t wait_for_lanes(enum warp_meeting what, unsigned mask, uint64_t value,
                         unsigned lane, unsigned width, const char *file,
                         int line);

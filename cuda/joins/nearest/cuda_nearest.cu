@@ -28,9 +28,9 @@ struct near_index : oj_cuda_index
     struct oj_cuda_ring_cells rings;
 };
 
-/* Takes joins that return one nearest feature per point, or all equally near
- * ones. Not taken, because other families answer them: points with points at
- * any distance, or with their ties. */
+/* Takes joins without minimum distance that return one nearest feature per
+ * point, or all equally near ones. Not taken, because other families answer
+ * them: points with points at any distance, or with their ties. */
 static int takes_nearest(const struct oj_relation *relation,
                          const struct oj_flat *join_side,
                          const struct oj_flat *input)
@@ -195,8 +195,10 @@ static int64_t batch_bytes(const struct oj_cuda_index *index, int64_t n)
 
 /* --- polygons that contain a point ---------------------------------------- */
 
-/* Finds the polygons that contain each point. ties: 1 for trees with
- * OJ_RING_ALL_PARTS. */
+/* Receives the results of locate_chunk_of_points(): keeps the first feature
+ * that contains each point, or OJ_RING_NONE. With ties (trees of
+ * OJ_RING_ALL_PARTS), marks it by OJ_NEAR_TIED if another feature contains the
+ * point, too. */
 template <int ties> struct around_answer
 {
     int32_t *of_chunk;
@@ -324,6 +326,7 @@ struct near_batch
     /* 1: open rows are marked as open, and their distance is kept; 0: they get
      * no match */
     int keeps_open;
+    /* 1: points for which the cells find no match are open, too */
     int none_is_open;
 };
 
