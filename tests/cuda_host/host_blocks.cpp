@@ -71,7 +71,7 @@ enum thread_state : uint8_t
 /* State of a thread of the block, in a cache line of its own. */
 struct alignas(64) lane
 {
-    fiber *on; /* NULL: has not begun */
+    fiber *on; /* runs the lane; NULL before it begins and after it ends */
     uint64_t value, result;
     const char *file;
     int line;

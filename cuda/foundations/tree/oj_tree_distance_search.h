@@ -19,10 +19,10 @@ struct oj_tree_side
     /** [nodes] the rank below a node if there is only one, otherwise
      *  OJ_TREE_SEVERAL; NULL if searches find one feature per point. */
     const int32_t *only_rank;
-    /** [nodes] smallest rank below a node; NULL if only_rank is. */
+    /** [nodes] smallest rank below a node; NULL if only_rank is NULL. */
     const int32_t *least_rank;
-    /** Polygons for points inside; without polygons, distances are to
-     *  boundaries. */
+    /** Polygons, inside of which the distance is 0. Without polygons, distances
+     *  are to boundaries. */
     struct oj_tree_rings rings;
 };
 

@@ -60,9 +60,9 @@ static double distance_covered_by_cells(const struct oj_relation *relation,
     return REACH_OF_MEANS * mean_segment_spacing(layer);
 }
 
-/* Builds the index that answers open rows. If a row gets only one answer, open
- * points are those outside of all polygons and far from all segments;
- * oj_cuda_near_segments answers them. */
+/* Builds the index that answers open rows: with all ties by oj_cuda_tree_joins;
+ * otherwise by oj_cuda_near_segments, because open points are then outside of
+ * all polygons and far from all segments. */
 static oj_status build_fallback_index(struct near_index *self,
                                       struct oj_cuda_device *device,
                                       struct oj_error *err)

@@ -62,7 +62,8 @@ struct cuda_shape_pairs
      * feature on top. */
     int *lock, *n_nearest; /* [rows] */
     /* [rows] distance of the k-th feature; changed under the lock, only
-     * decreases. NULL: all pairs within the distance, without ties. */
+     * decreases. NULL if k is 0 and the pairs are not ties of a k-th feature.
+     */
     double *kth;
     double *nearest_distance; /* [rows * k] */
     int32_t *nearest_feature; /* [rows * k] */

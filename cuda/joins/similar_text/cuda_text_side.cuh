@@ -11,8 +11,8 @@ struct oj_cuda_text_side
     int64_t n, first_token; /**< first_token: offset[0] */
     /** Number of distinct tokens: the greatest token number + 1. */
     uint32_t n_tokens;
-    const int64_t *offset;          /**< [n + 1] by row; values as on the
-                                         host */
+    const int64_t *offset;          /**< [n + 1] by row; as on the host, so
+                                         the first offset may exceed 0 */
     const uint32_t *token;          /**< tokens from first_token on */
     const int32_t *size;            /**< [n] by row */
     const int32_t *order;           /**< [n] rows sorted by size, rows of equal

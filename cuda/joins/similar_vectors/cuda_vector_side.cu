@@ -13,8 +13,8 @@ enum
     MOST_SPREADING = 1024, /* maximum number of blocks that compute spreads */
     /* Positions along a box are sort keys of two bytes. */
     SPLIT_KEYS = 65535,
-    /* Trees with fewer levels, of some thousands of vectors, are sorted faster
-     * by each device than shared. */
+    /* Trees with fewer levels (some thousands of vectors) are sorted faster by
+     * every device alone than in shares. */
     LEAST_DEALT_LEVELS = 7
 };
 
