@@ -113,8 +113,8 @@ oj_cuda_make_pair_rule(const struct oj_relation *relation,
 
 /* --- pairs on the device -------------------------------------------------- */
 
-/* Sets offset [n_rows + 1]: base + the index in by_row [n] of the first pair of
- * each row, by binary search. by_row: the row of each pair, ascending. */
+/* Finds where the pairs of each row begin, by binary search in by_row; offsets
+ * are base + index. */
 static oj_status find_pair_offsets(struct oj_cuda_work *work,
                                    const uint32_t *by_row, int64_t n,
                                    int64_t n_rows, int64_t base,
