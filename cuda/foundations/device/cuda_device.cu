@@ -267,7 +267,7 @@ oj_status oj_cuda_alloc_owned(struct oj_cuda_device *device,
 {
     if (memory->n == OJ_CUDA_MOST_HELD)
         return oj_fail(err, OJ_ERR_INTERNAL,
-                       "internal error: a scope has too many device arrays");
+                       "a scope has too many device arrays");
     OJ_TRY(oj_cuda_alloc_bytes(device, stream, n, size, out, err));
     if (n > 0)
         memory->held[memory->n++] = {*out, n, size};
