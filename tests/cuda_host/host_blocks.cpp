@@ -71,7 +71,7 @@ enum thread_state : uint8_t
 /* State of a thread of the block, in a cache line of its own. */
 struct alignas(64) lane
 {
-    fiber *on; /* NULL: has not begun */
+    fiber *on; /* runs the lane; NULL before it begins and after it ends */
     uint64_t value, result;
     const char *file;
     int line;
@@ -150,8 +150,8 @@ uint64_t draw(runner *r)
     return mix(r->random);
 }
 
-/* Returns one bit of bits: the first or last one, or the next one after a
- * random position. */
+/* Returns one set bit of bits, by the order of the lanes: the first, the last,
+ * or the next one after a random position. */
 int pick_bit(runner *r, unsigned bits)
 {
     unsigned from;
@@ -199,9 +199,9 @@ uint64_t block_in_order(uint64_t i, uint64_t n)
 
 /* --- fibers --------------------------------------------------------------- */
 
-/* Main loop of every fiber: runs one lane after the other. */
 void leave(runner *r, fiber *self);
 
+/* Main loop of every fiber: runs one lane after the other. */
 void run_lanes(void)
 {
     fiber_arrived();
@@ -449,7 +449,8 @@ void keep_runner(std::unique_ptr<runner> r)
 
 struct sigaction before;
 
-/* Runs on the stack of the fiber, which never continues. */
+/* Handles SIGSEGV on the stack of the fiber that caused it. The fiber never
+ * continues. */
 void on_fault(int, siginfo_t *info, void *)
 {
     runner *r = mine;
@@ -533,8 +534,9 @@ unsigned count_threads(void)
 }
 } // namespace
 
-uint64_t meet(enum warp_meeting what, unsigned mask, uint64_t value,
-              unsigned asked, unsigned width, const char *file, int line)
+uint64_t wait_for_lanes(enum warp_meeting what, unsigned mask, uint64_t value,
+                        unsigned asked, unsigned width, const char *file,
+                        int line)
 {
     runner *r = mine;
     int at = r->at, w = at / WARP, n = r->n - w * WARP;
@@ -560,7 +562,7 @@ uint64_t meet(enum warp_meeting what, unsigned mask, uint64_t value,
     return l->result;
 }
 
-int meet_block(int value, const char *file, int line)
+int wait_for_block(int value, const char *file, int line)
 {
     runner *r = mine;
     lane *l = &r->lanes[r->at];

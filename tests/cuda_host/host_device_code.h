@@ -79,20 +79,23 @@ enum warp_meeting : uint8_t
     MEET_SHUFFLE_XOR
 };
 
-/** Waits until all lanes of mask have called it. value: this lane's
- *  contribution; lane: the lane whose value is returned, within groups of
- *  width lanes. */
-uint64_t meet(enum warp_meeting what, unsigned mask, uint64_t value,
-              unsigned lane, unsigned width, const char *file, int line);
+/** Waits until all lanes of mask have called this function, and returns the
+ *  result of the operation `what`. value: this lane's contribution. lane,
+ *  width: arguments of a shuffle (a lane, a distance or a mask, as the shuffle
+ *  takes it, and the width of groups). */
+uint64_t wait_for_lanes(enum warp_meeting what, unsigned mask, uint64_t value,
+                        unsigned lane, unsigned width, const char *file,
+                        int line);
 
 /** Waits for all threads of the block; returns how many have a value other than
  *  0. */
-int meet_block(int value, const char *file, int line);
+int wait_for_block(int value, const char *file, int line);
 
 enum
 {
     SHARED_BYTES = 1 << 20, /**< shared variables of all kernels together */
-    /** Before each variable: serial of the block that has initialised it. */
+    /** Bytes before each variable, which hold the serial number of the block
+     *  that has initialised it. */
     SHARED_HEAD = 64
 };
 
@@ -123,7 +126,7 @@ inline T shuffle(enum warp_meeting what, unsigned mask, T value, unsigned lane,
                   "CUDA has no such shuffle");
     uint64_t bits = 0;
     memcpy(&bits, &value, sizeof value);
-    bits = meet(what, mask, bits, lane, width, file, line);
+    bits = wait_for_lanes(what, mask, bits, lane, width, file, line);
     memcpy(&value, &bits, sizeof value);
     return value;
 }
@@ -141,38 +144,39 @@ inline T shuffle(enum warp_meeting what, unsigned mask, T value, unsigned lane,
 
 static inline void __syncthreads(OJ_HOST_HERE)
 {
-    (void)oj_host::meet_block(0, file, line);
+    (void)oj_host::wait_for_block(0, file, line);
 }
 static inline int __syncthreads_count(int value, OJ_HOST_HERE)
 {
-    return oj_host::meet_block(value, file, line);
+    return oj_host::wait_for_block(value, file, line);
 }
 static inline void __syncwarp(unsigned mask = ~0u, OJ_HOST_HERE)
 {
-    (void)oj_host::meet(oj_host::MEET_SYNC, mask, 0, 0, 32, file, line);
+    (void)oj_host::wait_for_lanes(oj_host::MEET_SYNC, mask, 0, 0, 32, file,
+                                  line);
 }
 static inline unsigned __ballot_sync(unsigned mask, int value, OJ_HOST_HERE)
 {
-    return (unsigned)oj_host::meet(oj_host::MEET_BALLOT, mask, value != 0, 0,
-                                   32, file, line);
+    return (unsigned)oj_host::wait_for_lanes(oj_host::MEET_BALLOT, mask,
+                                             value != 0, 0, 32, file, line);
 }
 static inline int __any_sync(unsigned mask, int value, OJ_HOST_HERE)
 {
-    return (int)oj_host::meet(oj_host::MEET_ANY, mask, value != 0, 0, 32, file,
-                              line);
+    return (int)oj_host::wait_for_lanes(oj_host::MEET_ANY, mask, value != 0, 0,
+                                        32, file, line);
 }
 static inline int __all_sync(unsigned mask, int value, OJ_HOST_HERE)
 {
-    return (int)oj_host::meet(oj_host::MEET_ALL, mask, value != 0, 0, 32, file,
-                              line);
+    return (int)oj_host::wait_for_lanes(oj_host::MEET_ALL, mask, value != 0, 0,
+                                        32, file, line);
 }
 template <typename T>
 static inline unsigned __match_any_sync(unsigned mask, T value, OJ_HOST_HERE)
 {
     uint64_t bits = 0;
     memcpy(&bits, &value, sizeof value);
-    return (unsigned)oj_host::meet(oj_host::MEET_MATCH, mask, bits, 0, 32, file,
-                                   line);
+    return (unsigned)oj_host::wait_for_lanes(oj_host::MEET_MATCH, mask, bits, 0,
+                                             32, file, line);
 }
 template <typename T>
 static inline T __shfl_sync(unsigned mask, T value, int lane, int width = 32,
@@ -198,7 +202,7 @@ static inline T __shfl_xor_sync(unsigned mask, T value, int bits,
 
 /* --- matrices ------------------------------------------------------------- */
 
-/** Converts the bits of a half. */
+/** Returns the value of a half-precision number, given by its 16 bits. */
 static inline float oj_host_half(uint64_t half)
 {
     int exponent = (int)(half >> 10 & 31), rest = (int)(half & 1023);
@@ -207,7 +211,9 @@ static inline float oj_host_half(uint64_t half)
     return (half & 0x8000) != 0 ? -x : x;
 }
 
-/** mma.m16n8k16 of halves. Lane 4 g + t has its elements of c, a and b. */
+/** Emulates the instruction mma.m16n8k16 on halves: adds a * b to c. Each lane,
+ *  4 g + t, passes those elements of the matrices that the instruction assigns
+ *  to it. */
 static inline void oj_host_multiply(float c[4], unsigned a0, unsigned a1,
                                     unsigned a2, unsigned a3, unsigned b0,
                                     unsigned b1, OJ_HOST_HERE)

@@ -8,8 +8,9 @@
 #endif
 
 #ifdef __x86_64__
-/* Pushes the registers that a called function must preserve on the stack that
- * is left, and pops them from the other one. */
+/* Pushes the registers that a called function must preserve on the stack of the
+ * fiber that stops, and pops those of the fiber that continues from its stack.
+ */
 asm(".text\n"
     ".globl oj_host_switch\n"
     ".hidden oj_host_switch\n"
@@ -43,9 +44,9 @@ void fiber_make(fiber *f, char *stack, size_t bytes, void (*body)(void))
     f->stack = stack;
     f->bytes = bytes;
 #ifdef __x86_64__
-    /* Initial stack: six registers, the address of body, and its return
-     * address, 0 since it never returns; it aligns the stack as in any
-     * function. */
+    /* Initial stack: six registers, the address of body, and a return address
+     * for body, which is 0 because body never returns. With the return address
+     * the stack is aligned as in any function. */
     void **top = (void **)(void *)(stack + bytes) - 8;
     memset(top, 0, 8 * sizeof *top);
     top[6] = (void *)(uintptr_t)body;
@@ -61,8 +62,8 @@ void fiber_make(fiber *f, char *stack, size_t bytes, void (*body)(void))
 #if OJ_HOST_ASAN
 static thread_local fiber *left;
 
-/* The position of a thread's own stack is known when it is left for the first
- * time. */
+/* Records the bounds of the stack that was left. Those of a thread's own stack
+ * are unknown before. */
 static void arrive(void *fake_stack)
 {
     const void *bottom;

@@ -11,12 +11,13 @@ namespace oj_host
 namespace
 {
 std::atomic<int64_t> n_held[N_THINGS];
-std::atomic<int64_t> n_takings, first_failing, end_failing;
+std::atomic<int64_t> n_allocations, first_failing, end_failing;
 
 const char *const names[N_THINGS] = {"blocks of device memory", "", "streams",
                                      "events"};
 
-/* A lost device takes its memory with it: it need not be freed. */
+/* Aborts at the end of the process if resources are still held. Memory of a
+ * lost device need not be freed. */
 struct last_look
 {
     ~last_look()
@@ -33,7 +34,7 @@ struct last_look
 
 bool may_take(void)
 {
-    int64_t n = ++n_takings;
+    int64_t n = ++n_allocations;
     return n < first_failing || n >= end_failing;
 }
 
@@ -47,14 +48,14 @@ using namespace oj_host;
 
 void oj_host_fail_at(int64_t first, int64_t n)
 {
-    n_takings = 0;
+    n_allocations = 0;
     first_failing = first;
     end_failing = first + n;
 }
 
-int64_t oj_host_takings(void)
+int64_t oj_host_allocations(void)
 {
-    return n_takings;
+    return n_allocations;
 }
 
 int64_t oj_host_pinned(void)

@@ -12,29 +12,30 @@
 extern "C" {
 #endif
 
-/** Makes allocations number first .. first + n - 1 from now on fail: of device
- *  memory, pinned memory, streams or events. n == 0: none fails. */
+/** Makes the allocations number first .. first + n - 1 from now on fail,
+ *  whether they are of device memory, pinned memory, streams or events. With n
+ *  == 0 none fails. */
 __attribute__((visibility("default"))) void oj_host_fail_at(int64_t first,
                                                             int64_t n);
 
 /** Returns the number of allocations since oj_host_fail_at(), including those
  *  that failed. */
-__attribute__((visibility("default"))) int64_t oj_host_takings(void);
+__attribute__((visibility("default"))) int64_t oj_host_allocations(void);
 
 /** Returns the number of blocks of pinned memory that are held. */
 __attribute__((visibility("default"))) int64_t oj_host_pinned(void);
 
-/** Returns the number of other resources that are held, and lists them in
- *  text. */
+/** Returns the number of resources other than pinned memory that are held, and
+ *  lists them in text. */
 __attribute__((visibility("default"))) int64_t
 oj_host_held(char text[OJ_HOST_HELD_TEXT]);
 
 /** Returns the bytes copied between devices and the host so far. */
 __attribute__((visibility("default"))) int64_t oj_host_copied(void);
 
-/** Allocates memory on the first device that belongs to the caller, who may
- *  access it directly while no work of the device runs. NULL: no memory is
- *  left. */
+/** Allocates memory on the first device, or returns NULL if too little is left.
+ *  The memory belongs to the caller, who may access it directly while no work
+ *  of the device runs. */
 __attribute__((visibility("default"))) void *oj_host_take(int64_t bytes);
 __attribute__((visibility("default"))) void oj_host_give_back(void *memory);
 

@@ -5,8 +5,8 @@
 #include "host_held.h"
 #include "host_state.h"
 
-/* A memory pool. Memory that it reserves counts as in use, also when it is
- * free. */
+/* A memory pool. All memory that the pool has reserved counts as in use on the
+ * device, even where no allocation of the pool uses it. */
 struct oj_host_pool
 {
     int device;
@@ -52,7 +52,8 @@ unsigned poison(void)
     return byte;
 }
 
-/* Returns the block that contains address at; *start: its start. */
+/* Returns the block that contains address at, or NULL. *start becomes its first
+ * address. */
 const memory_block *find(const void *at, uintptr_t *start)
 {
     auto &all = blocks();
@@ -188,7 +189,7 @@ using namespace oj_host;
 cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes)
 {
     if (lost() != cudaSuccess)
-        return told(lost());
+        return record_error(lost());
     device &d = device_at(current_device());
     std::lock_guard<std::mutex> hold(lock);
     *total_bytes = d.total;
@@ -199,42 +200,42 @@ cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes)
 cudaError_t cudaMalloc(void **out, size_t bytes)
 {
     if (lost() != cudaSuccess)
-        return told(lost());
+        return record_error(lost());
     if (bytes == 0)
     {
         *out = nullptr;
         return cudaSuccess;
     }
-    return told(get(out, bytes, current_device(), DEVICE, nullptr));
+    return record_error(get(out, bytes, current_device(), DEVICE, nullptr));
 }
 
 cudaError_t cudaFree(void *memory)
 {
     if (lost() != cudaSuccess)
-        return told(lost());
+        return record_error(lost());
     drain_device(current_device());
     if (memory != nullptr)
         give_back(memory, DEVICE);
-    return told(lost());
+    return record_error(lost());
 }
 
 cudaError_t cudaMallocFromPoolAsync(void **out, size_t bytes,
                                     cudaMemPool_t pool, cudaStream_t stream)
 {
     if (lost() != cudaSuccess)
-        return told(lost());
+        return record_error(lost());
     if (stream_or_default(stream)->device != pool->device)
-        return told(cudaErrorInvalidValue);
-    return told(get(out, bytes, pool->device, DEVICE, pool));
+        return record_error(cudaErrorInvalidValue);
+    return record_error(get(out, bytes, pool->device, DEVICE, pool));
 }
 
-/* Frees in stream order: work that runs later without waiting finds the memory
- * overwritten. */
+/* Frees in stream order. Freed memory is overwritten, so that work of other
+ * streams for which this stream should have waited reads wrong values. */
 cudaError_t cudaFreeAsync(void *memory, cudaStream_t stream)
 {
     if (lost() != cudaSuccess)
-        return told(lost());
-    return told(enqueue(stream, [=] { give_back(memory, DEVICE); }));
+        return record_error(lost());
+    return record_error(enqueue(stream, [=] { give_back(memory, DEVICE); }));
 }
 
 /* --- pools ---------------------------------------------------------------- */
@@ -247,7 +248,7 @@ cudaError_t cudaMemPoolCreate(cudaMemPool_t *out,
     std::lock_guard<std::mutex> hold(lock);
     *out = new oj_host_pool{ordinal, 0, 0, 0};
     d.pools.push_back(*out);
-    return told(lost());
+    return record_error(lost());
 }
 
 cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool)
@@ -259,7 +260,7 @@ cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool)
             pool->used);
     d.pools.erase(std::find(d.pools.begin(), d.pools.end(), pool));
     delete pool;
-    return told(lost());
+    return record_error(lost());
 }
 
 cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, enum cudaMemPoolAttr,
@@ -267,7 +268,7 @@ cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, enum cudaMemPoolAttr,
 {
     std::lock_guard<std::mutex> hold(lock);
     memcpy(&pool->keeps, value, sizeof pool->keeps);
-    return told(lost());
+    return record_error(lost());
 }
 
 cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool,
@@ -278,20 +279,20 @@ cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool,
                  : what == cudaMemPoolAttrUsedMemCurrent   ? pool->used
                                                            : pool->keeps;
     memcpy(value, &v, sizeof v);
-    return told(lost());
+    return record_error(lost());
 }
 
 cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t keep)
 {
     std::lock_guard<std::mutex> hold(lock);
     pool->reserved = std::max(pool->used, std::min(pool->reserved, keep));
-    return told(lost());
+    return record_error(lost());
 }
 
 cudaError_t cudaMemPoolSetAccess(cudaMemPool_t,
                                  const struct cudaMemAccessDesc *, size_t)
 {
-    return told(lost());
+    return record_error(lost());
 }
 
 /* --- host memory ---------------------------------------------------------- */
@@ -299,26 +300,26 @@ cudaError_t cudaMemPoolSetAccess(cudaMemPool_t,
 cudaError_t cudaHostAlloc(void **out, size_t bytes, unsigned)
 {
     if (lost() != cudaSuccess)
-        return told(lost());
-    return told(get(out, bytes, current_device(), PINNED, nullptr));
+        return record_error(lost());
+    return record_error(get(out, bytes, current_device(), PINNED, nullptr));
 }
 
 cudaError_t cudaFreeHost(void *memory)
 {
     give_back(memory, PINNED);
-    return told(lost());
+    return record_error(lost());
 }
 
 cudaError_t cudaHostRegister(void *memory, size_t bytes, unsigned)
 {
     uintptr_t start;
     if (lost() != cudaSuccess)
-        return told(lost());
+        return record_error(lost());
     std::lock_guard<std::mutex> hold(lock);
     if (memory == nullptr || bytes == 0)
-        return told(cudaErrorInvalidValue);
+        return record_error(cudaErrorInvalidValue);
     if (find(memory, &start) != nullptr)
-        return told(cudaErrorHostMemoryAlreadyRegistered);
+        return record_error(cudaErrorHostMemoryAlreadyRegistered);
     blocks()[(uintptr_t)memory] = {bytes, REGISTERED, 0, nullptr};
     return cudaSuccess;
 }
@@ -333,7 +334,7 @@ cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *out,
                 : b->kind == DEVICE ? cudaMemoryTypeDevice
                                     : cudaMemoryTypeHost;
     out->device = b != nullptr ? b->device : -1;
-    return told(lost());
+    return record_error(lost());
 }
 
 /* --- copies --------------------------------------------------------------- */
@@ -367,7 +368,7 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes,
                             enum cudaMemcpyKind kind, cudaStream_t stream)
 {
     if (lost() != cudaSuccess)
-        return told(lost());
+        return record_error(lost());
     if (bytes == 0)
         return cudaSuccess;
     check_sides(to, from, bytes, kind);
@@ -375,12 +376,13 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes,
     {
         auto held = std::make_shared<std::vector<char>>(
             (const char *)from, (const char *)from + bytes);
-        return told(enqueue(stream, [=] { memcpy(to, held->data(), bytes); }));
+        return record_error(
+            enqueue(stream, [=] { memcpy(to, held->data(), bytes); }));
     }
     enqueue(stream, [=] { memmove(to, from, bytes); });
     if (kind_of(to, bytes, "a copy to") < 0)
         drain(stream_or_default(stream));
-    return told(lost());
+    return record_error(lost());
 }
 
 /* Copies in stream order, as between devices without a link. */
@@ -404,7 +406,7 @@ cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from,
                               enum cudaMemcpyKind kind, cudaStream_t stream)
 {
     if (width > to_pitch || width > from_pitch)
-        return told(cudaErrorInvalidPitchValue);
+        return record_error(cudaErrorInvalidPitchValue);
     for (size_t i = 0; i < height; i++)
     {
         cudaError_t error = cudaMemcpyAsync((char *)to + i * to_pitch,
@@ -420,11 +422,11 @@ cudaError_t cudaMemsetAsync(void *to, int value, size_t bytes,
                             cudaStream_t stream)
 {
     if (lost() != cudaSuccess)
-        return told(lost());
+        return record_error(lost());
     if (bytes == 0)
         return cudaSuccess;
     must_be_device(to, bytes, "filling memory");
-    return told(enqueue(stream, [=] { memset(to, value, bytes); }));
+    return record_error(enqueue(stream, [=] { memset(to, value, bytes); }));
 }
 
 /* --- memory of callers ----------------------------------------------------

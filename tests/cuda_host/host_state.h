@@ -15,24 +15,25 @@ struct oj_host_stream
     uint64_t n_given, n_done;
     std::atomic<int> n_waiting{0}; /**< number of threads in drain_device() */
     int closes;
-    std::thread thread; /**< not joinable: work runs when it is enqueued */
+    std::thread thread; /**< not joinable if work runs when it is enqueued */
 };
 
 namespace oj_host
 {
 struct device
 {
-    /** A cudaError_t that is permanent; cudaSuccess: not lost. */
+    /** The permanent error (cudaError_t) of a lost device, otherwise
+     *  cudaSuccess. */
     std::atomic<int> lost;
     oj_host_stream *stream; /**< the default stream */
     std::vector<oj_host_stream *> streams;
-    size_t total, plain; /**< bytes in use; plain: of these, bytes allocated
-                            outside of pools */
+    size_t total, plain; /**< total: bytes of memory that the device has;
+                              plain: bytes in use outside of pools */
     std::vector<oj_host_pool *> pools;
 };
 
 /** Stores the error for cudaGetLastError() and returns it. */
-cudaError_t told(cudaError_t error);
+cudaError_t record_error(cudaError_t error);
 
 int current_device(void);
 device &device_at(int ordinal);

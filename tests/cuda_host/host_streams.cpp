@@ -83,7 +83,7 @@ int64_t setting(const char *name, int64_t otherwise)
     return text != nullptr && *text != '\0' ? atoll(text) : otherwise;
 }
 
-cudaError_t told(cudaError_t error)
+cudaError_t record_error(cudaError_t error)
 {
     if (error != cudaSuccess)
         last = error;
@@ -130,7 +130,8 @@ cudaError_t lost(void)
 
 oj_host_stream *stream_or_default(cudaStream_t stream)
 {
-    /* cudaStreamPerThread; 1 is cudaStreamLegacy. */
+    /* Stream handles up to this one, cudaStreamPerThread, mean default streams:
+     * 0, 1 (cudaStreamLegacy) and 2. */
     const uintptr_t per_thread = 2;
     return (uintptr_t)stream > per_thread ? stream : device_at(chosen).stream;
 }
@@ -181,21 +182,21 @@ void enqueue_kernel(const launch_shape &shape, std::function<void()> body)
     uint64_t block = (uint64_t)shape.block.x * shape.block.y * shape.block.z;
     static const int64_t traces = setting("OJ_CUDA_HOST_TRACE", 0);
     int ordinal = chosen;
-    if (told(lost()) != cudaSuccess)
+    if (record_error(lost()) != cudaSuccess)
         return;
     if (traces)
         fprintf(stderr, "%s<<<(%u, %u), %u>>>\n", shape.kernel, shape.grid.x,
                 shape.grid.y, shape.block.x);
     if (stream_or_default(shape.stream)->device != ordinal)
     {
-        told(cudaErrorInvalidResourceHandle);
+        record_error(cudaErrorInvalidResourceHandle);
         return;
     }
     if (shape.grid.x == 0 || shape.grid.x > INT32_MAX || shape.grid.y == 0 ||
         shape.grid.y > MOST_GRID_Y || shape.grid.z == 0 ||
         shape.grid.z > MOST_GRID_Y || block == 0 || block > MOST_BLOCK)
     {
-        told(cudaErrorInvalidConfiguration);
+        record_error(cudaErrorInvalidConfiguration);
         return;
     }
     enqueue(shape.stream,
@@ -237,7 +238,7 @@ cudaError_t cudaGetLastError(void)
 cudaError_t cudaGetDeviceCount(int *n)
 {
     *n = count_devices();
-    return told(*n > 0 ? cudaSuccess : cudaErrorNoDevice);
+    return record_error(*n > 0 ? cudaSuccess : cudaErrorNoDevice);
 }
 
 cudaError_t cudaDriverGetVersion(int *version)
@@ -249,34 +250,34 @@ cudaError_t cudaDriverGetVersion(int *version)
 cudaError_t cudaSetDevice(int ordinal)
 {
     if (ordinal < 0 || ordinal >= count_devices())
-        return told(cudaErrorInvalidDevice);
+        return record_error(cudaErrorInvalidDevice);
     chosen = ordinal;
-    return told(lost());
+    return record_error(lost());
 }
 
 cudaError_t cudaGetDevice(int *ordinal)
 {
     *ordinal = chosen;
-    return told(lost());
+    return record_error(lost());
 }
 
 cudaError_t cudaDeviceCanAccessPeer(int *can, int, int)
 {
     *can = 1;
-    return told(lost());
+    return record_error(lost());
 }
 
 cudaError_t cudaDeviceSynchronize(void)
 {
     if (lost() == cudaSuccess)
         drain_device(chosen);
-    return told(lost());
+    return record_error(lost());
 }
 
 cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *out, int ordinal)
 {
     if (ordinal < 0 || ordinal >= count_devices())
-        return told(cudaErrorInvalidDevice);
+        return record_error(cudaErrorInvalidDevice);
     memset(out, 0, sizeof *out);
     snprintf(out->name, sizeof out->name, "emulated device");
     out->totalGlobalMem = device_at(ordinal).total;
@@ -292,13 +293,13 @@ cudaError_t cudaDeviceGetAttribute(int *out, enum cudaDeviceAttr what, int)
                ? (int)setting("OJ_CUDA_HOST_PROCESSORS", 4)
            : what == cudaDevAttrComputeCapabilityMajor ? 9
                                                        : 1;
-    return told(lost());
+    return record_error(lost());
 }
 
 cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *out, const void *)
 {
     out->numRegs = 0;
-    return told(lost());
+    return record_error(lost());
 }
 
 /* --- streams -------------------------------------------------------------- */
@@ -306,9 +307,9 @@ cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *out, const void *)
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *out, unsigned)
 {
     if (lost() != cudaSuccess)
-        return told(lost());
+        return record_error(lost());
     if (!may_take())
-        return told(cudaErrorMemoryAllocation);
+        return record_error(cudaErrorMemoryAllocation);
     device &d = device_at(chosen);
     *out = make_stream(chosen);
     holds(STREAM, 1);
@@ -345,17 +346,18 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream)
     holds(STREAM, -1);
     if (is_last && d.lost == cudaSuccess)
         must_hold_nothing(ordinal);
-    return told(lost());
+    return record_error(lost());
 }
 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream)
 {
     if (lost() == cudaSuccess)
         drain(stream_or_default(stream));
-    return told(lost());
+    return record_error(lost());
 }
 
-/* Waits for the stream instead of polling it: the result is final. */
+/* Waits for the stream instead of polling it, so the result is never
+ * cudaErrorNotReady. */
 cudaError_t cudaStreamQuery(cudaStream_t stream)
 {
     return cudaStreamSynchronize(stream);
@@ -366,9 +368,9 @@ cudaError_t cudaStreamQuery(cudaStream_t stream)
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *out, unsigned flags)
 {
     if (lost() != cudaSuccess)
-        return told(lost());
+        return record_error(lost());
     if (!may_take())
-        return told(cudaErrorMemoryAllocation);
+        return record_error(cudaErrorMemoryAllocation);
     holds(EVENT, 1);
     *out = new oj_host_event;
     (*out)->device = chosen;
@@ -386,7 +388,7 @@ cudaError_t cudaEventDestroy(cudaEvent_t event)
 {
     holds(EVENT, -1);
     delete event;
-    return told(lost());
+    return record_error(lost());
 }
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
@@ -394,9 +396,9 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
     std::shared_ptr<oj_host_event::progress> state = event->state;
     uint64_t n;
     if (lost() != cudaSuccess)
-        return told(lost());
+        return record_error(lost());
     if (stream_or_default(stream)->device != event->device)
-        return told(cudaErrorInvalidResourceHandle);
+        return record_error(cudaErrorInvalidResourceHandle);
     {
         std::lock_guard<std::mutex> hold(state->lock);
         n = ++state->n_recorded;
@@ -415,11 +417,11 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event)
 {
     oj_host_event::progress *state = event->state.get();
     if (lost() != cudaSuccess)
-        return told(lost());
+        return record_error(lost());
     std::unique_lock<std::mutex> hold(state->lock);
     uint64_t n = state->n_recorded;
     state->changed.wait(hold, [=] { return state->n_done >= n; });
-    return told(lost());
+    return record_error(lost());
 }
 
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event,
@@ -429,7 +431,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event,
     uint64_t n;
     (void)flags;
     if (lost() != cudaSuccess)
-        return told(lost());
+        return record_error(lost());
     {
         std::lock_guard<std::mutex> hold(state->lock);
         n = state->n_recorded;
@@ -447,12 +449,12 @@ cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_t end)
 {
     oj_host_event::progress *a = start->state.get(), *b = end->state.get();
     if (!start->has_time || !end->has_time)
-        return told(cudaErrorInvalidResourceHandle);
+        return record_error(cudaErrorInvalidResourceHandle);
     std::scoped_lock hold(a->lock, b->lock);
     if (a->n_recorded == 0 || b->n_recorded == 0)
-        return told(cudaErrorInvalidResourceHandle);
+        return record_error(cudaErrorInvalidResourceHandle);
     if (a->n_done < a->n_recorded || b->n_done < b->n_recorded)
-        return told(cudaErrorNotReady);
+        return record_error(cudaErrorNotReady);
     *ms = std::chrono::duration<float, std::milli>(b->at - a->at).count();
-    return told(lost());
+    return record_error(lost());
 }

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Turns a CUDA source into C++: kernel<<<shape>>>(arguments) becomes a call, and
-a variable in shared memory a reference into the block's. Line numbers are kept.
+"""Turns a CUDA source into C++: kernel<<<shape>>>(arguments) becomes a function call,
+and a __shared__ variable becomes a reference to memory of the block. Line numbers are
+kept.
 
     rewrite.py SOURCE OUTPUT
 """

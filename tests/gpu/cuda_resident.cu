@@ -78,7 +78,8 @@ static oj_status copy(struct oj_gpu_index *index, void *to, const void *from,
 }
 
 /* Prepares the join side again. Until this succeeds the index has no family and
- * answers nothing. *seconds: time from the flat arrays on the device. */
+ * answers nothing. *seconds: time from the moment at which the flat arrays are
+ * on the device. */
 static oj_status make_layer_again(struct oj_gpu_index *index, double *seconds,
                                   struct oj_error *err)
 {
@@ -118,7 +119,7 @@ static oj_status rebuild(struct oj_gpu_index *index, double seconds[2],
     oj_cuda_family_free(place->of[number]);
     place->of[number] = NULL;
     seconds[0] = seconds[1] = 0.0;
-    place->device.peers = NULL; /* the other devices do not build theirs */
+    place->device.peers = NULL; /* the other devices build no index now */
     OJ_TRY(make_layer_again(index, &seconds[0], err));
     OJ_CUDA_TRY(cudaDeviceSynchronize(), "waiting", err);
     OJ_TRY(watch.start(place->device.stream, err));

@@ -1,11 +1,11 @@
-/* A module that replaces ogrjoin_cuda.so in tests: two fake devices, and plain
- * loops for nearest points, equal points, and intersecting boxes of lines and
- * polygons. FAKE_GPU in the environment selects how it fails: abi; none (no
- * device); full (no memory for an index); held (no memory even to open one);
- * refuse (refuses the join side); second (its better method refuses it);
- * crowded (no memory for a batch); lost, broken or stopped (every join fails);
- * mute (pairs can only be counted or summed); plain (pairs can be neither
- * counted nor summed). */
+/* A module that replaces ogrjoin_cuda.so in tests: two fake devices, of which
+ * the second is unusable, and plain loops for nearest points, equal points, and
+ * intersecting boxes of lines and polygons. FAKE_GPU in the environment selects
+ * how it fails: abi; none (no device); full (no memory for an index); held (no
+ * memory even to open one); refuse (refuses the join side); second (its faster
+ * method refuses the join side); crowded (no memory for a batch); lost, broken
+ * or stopped (every join fails); mute (pairs can only be counted or summed);
+ * plain (pairs can be neither counted nor summed). */
 #include "../../algs/foundations/kernels/oj_pair_verdict.h"
 #include "../../algs/foundations/relation/oj_gpu.h"
 #include "../../flatten/base/oj_alloc.h"
@@ -146,7 +146,7 @@ static int is_equal(const struct fake_index *index, const struct oj_flat *input,
            input->y[row] == index->join_side->y[feature];
 }
 
-/* Finds equal points; without FIDs, in the order of ordinals. */
+/* Lists the equal points of each row in the order of ordinals. */
 static oj_status join_equal(const struct fake_index *index,
                             const struct oj_flat *input, struct oj_matches *out,
                             struct oj_error *err)

@@ -30,8 +30,8 @@ struct gpu_resident
                          struct oj_error *err);
 
     /** One-to-one joins: fills d_row and d_measure [n] in device memory
-     * (d_measure may be NULL) like struct oj_matches. *seconds: by the device's
-     * clock, as below. */
+     * (d_measure may be NULL) like struct oj_matches. *seconds: time by the
+     * device's clock. */
     oj_status (*join)(struct oj_gpu_index *index,
                       const struct oj_gpu_points *points, int32_t *d_row,
                       double *d_measure, double *seconds, struct oj_error *err);
@@ -54,8 +54,8 @@ struct gpu_resident
 
     /** The module's live_apply(), with changes in memory of the first device.
      * On a single device its counts do not include such batches. With several
-     * devices the changes are copied to each first, and seconds are wall-clock
-     * seconds, as below. */
+     * devices the changes are copied to each first, and *seconds is wall-clock
+     * time, also in live_join(). */
     oj_status (*live_apply)(struct oj_gpu_live *live, int64_t n,
                             const int64_t *id, const double *x, const double *y,
                             double *seconds, struct oj_error *err);

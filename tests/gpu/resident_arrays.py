@@ -107,7 +107,7 @@ def make_index(city):
 
 
 class Bus:
-    """Counts the bytes of all copies of the process by direction: 1 to, 2 from a device."""
+    """Counts the bytes of all copies of the process: 1 to a device, 2 from a device."""
 
     def __init__(self):
         places = ["/usr/local/cuda*/extras/CUPTI/lib64/libcupti.so*"]
@@ -164,8 +164,8 @@ class Bus:
         if self.cupti is None:
             return None
         self.cupti.cuptiActivityFlushAll(1)
-        told, self.bytes = self.bytes, {}
-        return {("", "to", "from")[k] if k < 3 else k: v for k, v in told.items()}
+        counts, self.bytes = self.bytes, {}
+        return {("", "to", "from")[k] if k < 3 else k: v for k, v in counts.items()}
 
 
 def library():
@@ -227,8 +227,8 @@ def main():
     name, to_device, event, elapsed, wait, of = library()
     points = to_device(x), to_device(y)
     wait()
-    told = bus.read()
-    assert told is None or told["to"] >= 16 * n, told
+    copied = bus.read()
+    assert copied is None or copied["to"] >= 16 * n, copied
     cpu = ogrjoin.Index(np.empty((0, 2)), backend="cpu")
     cpu._layer = index._layer
     few = x[:300_000].copy(), y[:300_000].copy()
@@ -248,8 +248,8 @@ def main():
             wait()
             wall.append(1000 * (time.perf_counter() - at))
             device.append(elapsed(first, last))
-        told = bus.read()
-        crossed = "not counted" if told is None else f"{told} bytes in 5 joins"
+        copied = bus.read()
+        crossed = "not counted" if copied is None else f"{copied} bytes in 5 joins"
         print(
             f"{words}: device {sorted(device)[2]:.2f} ms "
             f"({' '.join(f'{t:.2f}' for t in device)}), wall {sorted(wall)[2]:.2f} ms, "

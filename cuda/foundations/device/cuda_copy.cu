@@ -6,8 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Arrays with fewer bytes are copied by a single call of CUDA, which reads
- * memory of the host faster than it writes new one. */
+/* Arrays with fewer bytes are copied to (in) or from (out) the device by a
+ * single call of CUDA. The limits differ because CUDA reads host memory faster
+ * than it writes newly allocated host memory. */
 static const int64_t least_bytes_in = 2 << 20, least_bytes_out = 1 << 20;
 
 /* Pieces of small arrays are smaller, so that there are some for each thread:
@@ -139,7 +140,8 @@ static int count_threads(const struct copying *c)
     return (int)n;
 }
 
-/* Two pieces for each of n threads, within the limits; whole pages. */
+/* Returns the bytes of a piece: the array has two pieces for each of n threads,
+ * within the limits, in whole pages. */
 static int64_t choose_piece(int64_t bytes, int n)
 {
     int64_t piece = (n > 0 ? bytes / (2 * n) : bytes) / 4096 * 4096 + 4096;

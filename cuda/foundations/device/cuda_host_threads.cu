@@ -5,8 +5,9 @@
 #include <pthread.h>
 #include <unistd.h>
 
-/* How long an idle thread polls for its next body before it sleeps, and the
- * caller for the end of the bodies, whose kernels often take milliseconds. */
+/* How long an idle thread polls for its next body before it sleeps, and how
+ * long the caller polls for the end of the bodies. Their kernels often take
+ * milliseconds. */
 static const double most_idle_s = 200e-6, most_waiting_s = 5e-3;
 
 struct bodies
@@ -41,8 +42,8 @@ static void *run_bodies_that_come(void *user)
     {
         struct bodies *of = thread->of;
         of->body(thread->i, of->user);
-        (void)cudaGetLastError(); /* clears CUDA's error, so that the next body
-                                     does not see it */
+        (void)cudaGetLastError(); /* clears CUDA's error, which the next body
+                                     must not report */
         pthread_mutex_lock(&lock);
         if (__atomic_sub_fetch(&of->n_left, 1, __ATOMIC_RELAXED) == 0)
             pthread_cond_signal(&of->ended);

@@ -25,8 +25,9 @@ enum
 };
 
 /** Runs body for 0 .. n - 1, n <= OJ_CUDA_MOST_THREADS, each on a thread of the
- *  module, and waits for all. If no thread can be started for a body, it runs
- * on the calling thread and may change its current device. */
+ *  module, and waits for all. If no thread can be started for a body, the body
+ *  runs on the calling thread, and may change the current device of that
+ *  thread. */
 void oj_cuda_threads_run_aside(int n, void (*body)(int i, void *user),
                                void *user);
 

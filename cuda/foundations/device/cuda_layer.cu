@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* Device copies of the flat layer's arrays, and intermediate results; freed
- * when the layer is complete. NULL: the layer has no such array. */
+ * when the layer is complete. An array that the layer does not have is NULL. */
 struct layer_raw
 {
     const double *x, *y;

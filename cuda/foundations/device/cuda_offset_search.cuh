@@ -4,9 +4,9 @@
 
 #include <stdint.h>
 
-/** Finds the list that contains entry `at`: the last i in first .. end - 1 with
- *  offset[i] <= at, or `first` if there is none. Offsets must ascend; empty
- *  lists are skipped. */
+/** Returns the list that contains entry `at`: the last i in first .. end - 1
+ *  with offset[i] <= at, or `first` if there is none. Offsets must ascend;
+ *  empty lists are skipped. */
 template <typename I, typename Offset>
 static __device__ __forceinline__ I oj_cuda_list_of_entry(const Offset *offset,
                                                           I first, I end,

@@ -128,8 +128,9 @@ oj_status oj_cuda_copy_to_all(const struct oj_cuda_device *device,
     return oj_cuda_peers_exchange(device, stream, to, first, err);
 }
 
-/* Devices that may read the memory of the pool of a device, which the process
- * keeps: letting them takes the longer, the more memory the pool has. */
+/* readers_of[i]: mask of the devices that may already read the pool of device
+ * i. Kept for the process, because giving access takes longer the more memory
+ * the pool has. */
 static pthread_mutex_t link_lock = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t readers_of[OJ_GPU_MAX_DEVICES];
 

@@ -56,15 +56,16 @@ OJ_MUST_USE oj_status oj_cuda_peers_wait_for_all(struct oj_cuda_peers *peers,
                                                  struct oj_error *err);
 
 /** Copies the bytes first[i] .. first[i + 1] - 1 of array, which device i of
- *  device->peers has written, to all others; first [devices + 1]. All devices
- *  call this in one order, and wait for the stream. */
+ *  device->peers has written, to the arrays of all other devices; first
+ *  [devices + 1]. All devices must call it, in one order. Returns when the
+ *  copies of all devices are complete. */
 OJ_MUST_USE oj_status
 oj_cuda_peers_exchange(const struct oj_cuda_device *device, cudaStream_t stream,
                        void *array, const int64_t *first, struct oj_error *err);
 
 /** Like oj_cuda_copy_in(), for arrays that all devices of device->peers copy in
  *  one order. Waits for the stream if there are several devices and the array
- *  is not small. */
+ *  has 1 MiB or more. */
 OJ_MUST_USE oj_status oj_cuda_copy_to_all(const struct oj_cuda_device *device,
                                           cudaStream_t stream, void *to,
                                           const void *from, int64_t bytes,

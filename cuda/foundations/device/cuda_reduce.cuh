@@ -6,8 +6,8 @@
 
 #define OJ_CUDA_REDUCE_BLOCK 128
 
-/** Reduces of(0) .. of(n - 1) to one value per block of threads: out [blocks].
- */
+/** Reduces of(0) .. of(n - 1) by op to one value per block of threads: out
+ *  [blocks]. none: the neutral element of op. */
 template <typename V, typename Of, typename Op>
 static __global__ void __launch_bounds__(OJ_CUDA_REDUCE_BLOCK)
     oj_cuda_reduce_values(int64_t n, const __grid_constant__ Of of,

@@ -5,7 +5,7 @@
 #include "../../../algs/foundations/kernels/oj_box.h"
 
 /** A segment or edge from (ax, ay) to (bx, by), in the layer's direction. Its
- *  size and alignment are those of a memory sector of the GPU. */
+ *  size and alignment, 32 bytes, are those of a memory sector of the GPU. */
 struct __attribute__((aligned(32))) oj_cuda_segment
 {
     double ax, ay, bx, by;

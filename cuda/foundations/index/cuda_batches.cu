@@ -20,7 +20,8 @@
 enum
 {
     BLOCK = 256,
-    /* Minimum rows of a chunk that is halved if memory is missing. */
+    /* If memory is missing, a chunk is halved until its halves would have fewer
+     * rows. */
     LEAST_ROWS = 4096,
     TIED_BLOCK = 64, /* rows that are scanned for ties at a time */
     TIES_OF = 64     /* expected share of rows with ties: one in this many */
@@ -29,7 +30,9 @@ enum
 /** Bytes of device memory per row of a slot. */
 #define SLOT_ROW_BYTES 28
 
-/** Bytes of a slot's stage per row: its coordinates, later its answer. */
+/** Bytes of a slot's stage per row: enough for each of its uses in turn, which
+ *  are coordinates (16), answers (12), and open rows with their answers (20).
+ */
 #define STAGE_ROW_BYTES 28
 
 /** A slot has room for the open rows of this many chunks, even if all their
@@ -559,8 +562,8 @@ struct cuda_join_batch
 
     /* Used if the result consists of lists of pairs: a chunk gets its place in
      * `out` as soon as the pairs of all earlier chunks are counted. */
-    int64_t *offset;           /* offsets of these rows in out */
-    int64_t n_before;          /* entries of out before these rows */
+    int64_t *offset;           /* offsets of the batch's rows in out */
+    int64_t n_before;          /* entries of out before those of the batch */
     struct chunk_pairs *pairs; /* [n_chunks] */
     /* Guards the members below. */
     pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -845,8 +848,9 @@ static oj_status enqueue_join_kernel(struct cuda_batch_worker *w,
                     slot->d_matched);
 }
 
-/* Appends the tied rows among rows first .. first + n - 1. There are few, so
- * rows are counted in blocks, and a block without tied rows is skipped. */
+/* Appends the tied rows among rows first .. first + n - 1. Few rows are tied,
+ * so the tied rows of each block of TIED_BLOCK rows are counted first, and a
+ * block without any is skipped. */
 static oj_status collect_tied_rows(struct tied_rows *tied, int64_t first,
                                    int64_t n, const int32_t *row,
                                    struct oj_error *err)
@@ -1064,8 +1068,8 @@ static int64_t estimate_all_pairs(const struct cuda_join_batch *b)
     return n < 9e18 ? (int64_t)n : INT64_MAX;
 }
 
-/* Allocates the result as soon as a number of first chunks equal to that of the
- * workers is counted. If memory is missing, pairs wait until all chunks are
+/* Allocates the result once as many chunks, from the first on, are counted as
+ * there are workers. If memory is missing, pairs wait until all chunks are
  * counted. */
 static void reserve_result_pairs(struct cuda_join_batch *b)
 {
@@ -1082,8 +1086,8 @@ static void reserve_result_pairs(struct cuda_join_batch *b)
 }
 
 /* Marks a chunk as counted. Chunks whose earlier chunks are all counted get
- * their places in the result. Returns 1 if all chunks are counted; then all
- * workers copy the remaining ones. */
+ * their places in the result. Returns 1 if all chunks are counted: the workers
+ * then copy the chunks that are not in the result yet. */
 static int assign_offset_to_counted_chunk(struct cuda_join_batch *b,
                                           int64_t chunk)
 {
@@ -1109,9 +1113,9 @@ struct placing
     struct pairs_place place;
 };
 
-/* Finds a chunk that has pairs on device and whose place in the result is
- * known, and marks it as placed; the caller must then copy it. Returns 0 if
- * there is none. */
+/* Sets *next to a chunk that `device` has joined and whose place in the result
+ * is known and allocated, and marks it as placed; the caller must then copy its
+ * pairs. Returns 0 if there is no such chunk. */
 static int next_chunk_ready_for_result(struct cuda_join_batch *b,
                                        const struct oj_cuda_device *device,
                                        struct placing *next)
@@ -1140,7 +1144,8 @@ static int next_chunk_ready_for_result(struct cuda_join_batch *b,
     return next->pairs != NULL;
 }
 
-/* Copies all chunks with pairs on the slot's device whose place is known. */
+/* Copies the pairs of all chunks that the slot's device has joined and whose
+ * place in the result is known and allocated. */
 static oj_status copy_ready_chunks_to_result(struct cuda_join_batch *b,
                                              struct oj_cuda_slot *slot,
                                              struct oj_error *err)
@@ -1469,8 +1474,8 @@ static oj_status join_batch_one_pair_per_row(struct cuda_join_batch *b,
         oj_cuda_is_pinned(out->join_row, n * (int64_t)sizeof(int32_t));
     /* Rows are left open only if this saves time. It does not with pinned
      * memory: its few host threads take longer to store such answers one by one
-     * than the device takes to find them chunk by chunk. Nor with a single
-     * chunk, in which all rows are together anyway. */
+     * than the device takes to find them chunk by chunk. It does not with a
+     * single chunk either, in which all rows are together anyway. */
     b->leaves_open = !b->leaves_ties && !(b->in_pinned && b->out_pinned) &&
                      n > (batch > 0 ? batch : few_rows) &&
                      b->family->join_most != NULL &&

@@ -5,7 +5,7 @@ static const int64_t first_rows = 256, least_rows = 64;
 
 /* Target time of a piece. Several workers share a device, and each has one
  * piece running. A single row can take long, while thousands of rows in
- * parallel take no longer than it; so pieces grow until they take much longer
+ * parallel take no longer than one; so pieces grow until they take much longer
  * than one row. */
 static const double piece_s = 0.5;
 

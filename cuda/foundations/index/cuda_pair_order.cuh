@@ -23,9 +23,9 @@ enum oj_cuda_pair_order
     OJ_CUDA_BY_MEASURE_THEN_RANK
 };
 
-/** Sorts n <= 2^31 - 1 pairs by row (< n_rows), and within a row by `order`;
- *  rank NULL: features are ranks. *place [n]: index of the i-th pair; *row [n]:
- *  its row. */
+/** Sorts n <= 2^31 - 1 pairs by row (< n_rows), and within a row by `order`.
+ *  rank: rank of each feature; NULL if pairs.feature holds ranks. (*place)[i]:
+ *  index in pairs of the i-th pair; (*row)[i]: its row. */
 OJ_MUST_USE oj_status oj_cuda_sort_pairs(struct oj_cuda_work *work,
                                          int64_t n_rows, const int32_t *rank,
                                          enum oj_cuda_pair_order order,

@@ -49,9 +49,9 @@ oj_status oj_cuda_pair_sums_add(struct oj_cuda_work *work,
                       });
 }
 
-/* Counts the pairs of a batch per join feature, or sums values of the points.
- * Each device sums its chunks; the sums are copied to the host once per
- * batch. */
+/* State of counting the pairs of a batch per join feature, or of summing values
+ * of the points. Each device sums its chunks; the sums are copied to the host
+ * once per batch. */
 struct counting
 {
     struct oj_gpu_index *index;

@@ -5,7 +5,8 @@
 #include "../../../algs/foundations/kernels/oj_sum_limbs.h"
 #include "cuda_family.h"
 
-/* Splits value i of a column into limbs. */
+/* Splits value i of a column into *limbs. Returns what the value adds to a sum:
+ * nothing, limbs, an infinity or NaN. */
 static __device__ __forceinline__ enum oj_limb_kind
 split_value_into_limbs(const struct oj_sum_column &column, int64_t i,
                        struct oj_limbs *limbs)

@@ -75,7 +75,8 @@ oj_status oj_cuda_resident_points(const struct oj_gpu_index *index,
         join_side->exclude_class != NULL)
         return oj_fail(work->err, OJ_ERR_UNSUPPORTED,
                        "this join needs columns of the points, which points "
-                       "in device memory do not have");
+                       "in device memory do not have; pass the points in host "
+                       "memory");
     *out = {};
     out->n = points->n;
     out->fid = points->fid;

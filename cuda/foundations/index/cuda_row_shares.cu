@@ -242,7 +242,7 @@ static void fill_result_without_pairs(struct oj_matches *out)
 struct cuda_row_stretch
 {
     int64_t first, end;
-    int64_t n_before, n; /* number of pairs of earlier rows, and of these */
+    int64_t n_before, n; /* pairs of earlier rows, and of these rows */
     int64_t n_matched;
 };
 

@@ -173,7 +173,7 @@ OJ_MUST_USE oj_status oj_cuda_share_find(struct oj_cuda_work *work,
 
 /** Appends to *kept the first k pairs, by measure, then rank, of each row that
  *  has at least k of the n pairs in found, and sets done [n_rows] of the row to
- *  1. is_last: 1: does this for all rows. */
+ *  1. With is_last 1, does this for all rows. */
 OJ_MUST_USE oj_status oj_cuda_keep_first_k(
     struct oj_cuda_work *work, int64_t n_rows, const int32_t *rank, int64_t k,
     int is_last, const struct oj_cuda_found *found, int64_t n,

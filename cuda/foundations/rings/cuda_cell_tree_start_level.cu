@@ -5,13 +5,13 @@
  * of windows and edges have 32 bits. */
 #define MOST_UNITS (((int64_t)1 << 32) / OJ_RING_WINDOW_EDGES - 1)
 
-/* A start level may have at most MOST_TIMES * edges + FEW_PLACES windows and
- * edges. */
+/* A start level may have at most MOST_TIMES * (edges of the layer) + FEW_PLACES
+ * windows and edges in total. */
 #define MOST_TIMES 4
 #define FEW_PLACES (1 << 20)
 
-/* Maximum number of fragments, because a fragment and one of its 16 cells share
- * 32 bits of an item. */
+/* Maximum number of fragments, because the number of a fragment (28 bits) and
+ * that of one of its 16 cells share 32 bits of an item. */
 #define MOST_FRAGMENTS ((int64_t)1 << 28)
 
 static __device__ int64_t thread_index(void)

@@ -216,8 +216,8 @@ static __device__ void store_prefix_sums(const struct view &v, uint32_t i,
         v.of_block[blockIdx.x] = unpack_sums(all);
 }
 
-/* Decides the kind of a node: split, leaf, or empty or covered (then *says is
- * its slot), and adds its counts to *s. */
+/* Returns the kind of node i and sets its counts in *s. If one unit covers the
+ * node, the kind is KIND_NOTHING, and *says becomes the slot of the node. */
 static __device__ enum ring_node_kind
 decide_node_kind(const struct view &v, uint32_t i, struct oj_cuda_ring_sums *s,
                  uint32_t *says)
@@ -287,8 +287,9 @@ struct write_heads
     }
 };
 
-/* Marks the children of fragment k of the list. If `exactly` is false and exact
- * signs are needed, returns 0 without marks. */
+/* Marks the children that need fragment k of the list, and returns 1. If
+ * `exactly` is false and exact signs are needed, returns 0 instead; the
+ * fragment must then be marked again. */
 template <bool exactly>
 static __device__ __forceinline__ int
 mark_children_of_fragment(const struct view &v, uint32_t k)
@@ -330,7 +331,7 @@ static __global__ void __launch_bounds__(BLOCK, 3)
         doubt[1 + atomicAdd(doubt, 1u)] = k;
 }
 
-/* Marks the children of those fragments that need exact signs. This is a
+/* Marks the children for those fragments that need exact signs. This is a
  * separate kernel, because exact signs need many registers, and few fragments
  * need them. */
 static __global__ void
@@ -743,8 +744,8 @@ static oj_status build_level_within_memory(
                                          next);
 }
 
-/* Begins the part of the next level; its bases follow the part of the level
- * above. */
+/* Begins the part of the next level: its slots, leaves, records and edges
+ * follow those of the level above. */
 static struct oj_cuda_ring_part *begin_part_of_next_level(struct parts *parts)
 {
     struct oj_cuda_ring_part *part = &parts->part[parts->n];

@@ -41,7 +41,8 @@ struct oj_cuda_ring_level
  *  level, or those of a list. */
 struct oj_cuda_ring_marks
 {
-    /** [n] first fragment of the fragment's unit in the node. */
+    /** [n] for each fragment: number of the first fragment of its unit in its
+     *  node. */
     uint32_t *head;
     /** [n] for the first fragment of a unit in a node: mask of the children in
      *  which its bit is flipped, because another fragment of the unit has the

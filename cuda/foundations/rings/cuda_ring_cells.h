@@ -8,9 +8,10 @@
 /** The tree of cells and its arrays in device memory. Owns nothing. */
 struct oj_cuda_ring_cells
 {
-    /** Passed by value to kernels. These call oj_ring_tree_first_containing()
-     *  (parts), or oj_ring_tree_find() and oj_ring_tree_locate_in_next_unit().
-     *  If the tree has no polygons, these functions find nothing. */
+    /** Passed by value to kernels, which call oj_ring_tree_first_containing()
+     *  (for trees of parts), or oj_ring_tree_find() and
+     *  oj_ring_tree_locate_in_next_unit(). If the tree has no polygons, these
+     *  functions find nothing. */
     struct oj_ring_tree tree;
 
     struct oj_cuda_array<uint32_t> slot;

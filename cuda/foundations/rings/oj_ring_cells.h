@@ -77,10 +77,10 @@ struct oj_ring_tree
     struct oj_ring_frame frame;
     int32_t units;           /**< enum oj_ring_units */
     int32_t directory_level; /**< >= 0 */
-    /** [16^level] the slots, grouped by parent, 16 children each. */
+    /** [16^directory_level] the slots, grouped by parent, 16 children each. */
     const uint32_t *directory;
-    /** [16^(level + 1)] a bit per sixteenth, grouped like directory; 0: no
-     *  polygon contains a point of the sixteenth. */
+    /** [16^(directory_level + 1)] a bit per sixteenth, grouped like directory;
+     *  0: no polygon contains a point of the sixteenth. */
     const uint16_t *occupied;
     const uint32_t *slot;
     const struct oj_ring_leaf *leaf;

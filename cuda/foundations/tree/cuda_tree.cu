@@ -136,9 +136,8 @@ static oj_status make_segment_tree(struct oj_cuda_work *keep,
                         &side->rank);
 }
 
-/* Computes two values for each node: the rank of all entries below it if they
- * have the same rank, otherwise OJ_TREE_SEVERAL; and the smallest rank below
- * it. */
+/* Computes two values for each node: the rank of the entries below it if all
+ * have one rank, otherwise OJ_TREE_SEVERAL; and the smallest rank below it. */
 static oj_status mark_ranks_of_nodes(struct oj_cuda_work *work, int64_t n_nodes,
                                      struct oj_tree_side *side)
 {

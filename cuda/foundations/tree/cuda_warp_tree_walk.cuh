@@ -85,7 +85,8 @@ struct oj_warp_circle
     double x, y, radius;
 };
 
-/* Finds a circle whose centre is the first lane's point. */
+/* Returns a circle around the points of all lanes whose centre is the point of
+ * the first lane that has one. */
 template <typename Lane>
 static __device__ struct oj_warp_circle find_circle_of_warp(const Lane *lane)
 {
@@ -130,7 +131,8 @@ is_box_in_reach_of_any_lane(const struct oj_warp_circle *circle, double reach2,
 }
 
 /* Pushes the children whose bit is set in `wanted`, so that they are popped by
- * ascending distance, equally near ones in the order of the tree. */
+ * ascending distance, equally near ones in the order of the tree. Returns the
+ * new depth of the stack. */
 static __device__ __forceinline__ int
 push_children(struct oj_warp_walk_memory *memory,
               const struct oj_warp_circle *circle, uint32_t wanted,
@@ -164,7 +166,7 @@ box_distance2(const Lane *lane, const struct oj_device_tree_node &b, int c)
 }
 
 /* Visits a node: offers its entries to the lanes, or pushes the children that
- * they need. */
+ * they need. Returns the new depth of the stack. */
 template <typename Lane>
 static __device__ __forceinline__ int offer_entries_or_push_children(
     const struct oj_device_tree &tree, struct oj_warp_walk_memory *memory,

@@ -19,16 +19,16 @@ struct oj_tree_side
     /** [nodes] the rank below a node if there is only one, otherwise
      *  OJ_TREE_SEVERAL; NULL if searches find one feature per point. */
     const int32_t *only_rank;
-    /** [nodes] smallest rank below a node; NULL if only_rank is. */
+    /** [nodes] smallest rank below a node; NULL if only_rank is NULL. */
     const int32_t *least_rank;
-    /** Polygons for points inside; without polygons, distances are to
-     *  boundaries. */
+    /** Polygons, inside of which the distance is 0. Without polygons, distances
+     *  are to boundaries. */
     struct oj_tree_rings rings;
 };
 
 #define OJ_TREE_SEVERAL (-1)
 
-/** Computes only_rank of node i of a level. below [n_below]: only_rank of the
+/** Returns only_rank of node i of a level. below [n_below]: only_rank of the
  *  nodes of the level below, or ranks of the entries. */
 OJ_FN int32_t oj_tree_only_rank(const int32_t *below, int64_t n_below,
                                 int64_t i)
@@ -43,7 +43,8 @@ OJ_FN int32_t oj_tree_only_rank(const int32_t *below, int64_t n_below,
     return below[first];
 }
 
-/** Computes least_rank of node i of a level, from that of the level below. */
+/** Returns least_rank of node i of a level, from least_rank of the level below,
+ *  or from the ranks of the entries. */
 OJ_FN int32_t oj_tree_least_rank(const int32_t *below, int64_t n_below,
                                  int64_t i)
 {
@@ -291,10 +292,10 @@ OJ_FN void oj_tree_found_add(struct oj_tree_found *found, int32_t rank,
     found->n++;
 }
 
-/** Finds all features within `reach` of p, the finite point of row. If rule
- *  excludes equal points, either all features must be points or none. The
- *  candidates come in an equal order in every call, so one call may count and
- *  the next one store them. */
+/** Adds all features within `reach` of p, the finite point of row, to the
+ *  candidates *found. If rule excludes equal points, either all features must
+ *  be points or none. Every call adds them in the order of the walk, so one
+ *  call may count and the next one store them. */
 OJ_FN void oj_tree_find_within(const struct oj_tree_side *side,
                                const struct oj_pair_rule *rule, int64_t row,
                                double px, double py, double reach,

@@ -251,8 +251,8 @@ static __device__ void reset_split_plan(struct oj_cells_plan *plan, int i)
     }
 }
 
-/* Lowers the plan's bounds: combines the 16 numbers of each thread of a warp to
- * their minima first. */
+/* Lowers the plan's bounds to v. First computes the minimum of each of the 16
+ * numbers v over the threads of the warp, so that few threads write. */
 static __device__ void lower_child_bounds_by_warp(float *v, uint32_t lane,
                                                   struct oj_cells_plan *plan)
 {
@@ -500,8 +500,8 @@ count_entries_per_child(const struct oj_cells_round &r,
     return votes;
 }
 
-/* Reserves room in the lists. Returns in lane c the position for child c; for a
- * leaf the position in lane 0. */
+/* Reserves room in the lists. Returns in lane c the position for child c; if
+ * the node becomes a leaf, in lane 0 the position in the leaf. */
 static __device__ uint32_t
 reserve_child_list_positions(uint32_t votes, struct oj_cells_plan *plan)
 {

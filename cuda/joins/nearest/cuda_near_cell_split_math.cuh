@@ -544,14 +544,13 @@ OJ_NEAR_FN int oj_near_short_entry(const struct oj_near_piece *p,
     return 1;
 }
 
-/* --- start below the root
- * ---------------------------------------------------- If the reach is small
- * compared with the nodes, a list contains all segments in reach. So the build
- * can start with the cells of a lower level: a segment is put into all cells
- * that its box, widened by the reach, intersects. A cell's number is its path
- * down the tree, four bits for two levels: the children of a node are
- * consecutive.
- */
+/* --- start below the root ------------------------------------------------- */
+
+/* If the reach is small compared with the nodes, a list contains all segments
+ * in reach. So the build can start with the cells of a lower level: a segment
+ * is put into all cells that its box, widened by the reach, intersects. A
+ * cell's number is its path down the tree, four bits for two levels: the
+ * children of a node are consecutive. */
 
 /** Minimum number of segments per start cell, and minimum side of a cell in
  *  units of the reach. */

@@ -28,9 +28,9 @@ struct near_index : oj_cuda_index
     struct oj_cuda_ring_cells rings;
 };
 
-/* Takes joins that return one nearest feature per point, or all equally near
- * ones. Not taken, because other families answer them: points with points at
- * any distance, or with their ties. */
+/* Takes joins without minimum distance that return one nearest feature per
+ * point, or all equally near ones. Not taken, because other families answer
+ * them: points with points at any distance, or with their ties. */
 static int takes_nearest(const struct oj_relation *relation,
                          const struct oj_flat *join_side,
                          const struct oj_flat *input)
@@ -60,9 +60,9 @@ static double distance_covered_by_cells(const struct oj_relation *relation,
     return REACH_OF_MEANS * mean_segment_spacing(layer);
 }
 
-/* Builds the index that answers open rows. If a row gets only one answer, open
- * points are those outside of all polygons and far from all segments;
- * oj_cuda_near_segments answers them. */
+/* Builds the index that answers open rows: with all ties by oj_cuda_tree_joins;
+ * otherwise by oj_cuda_near_segments, because open points are then outside of
+ * all polygons and far from all segments. */
 static oj_status build_fallback_index(struct near_index *self,
                                       struct oj_cuda_device *device,
                                       struct oj_error *err)
@@ -195,8 +195,10 @@ static int64_t batch_bytes(const struct oj_cuda_index *index, int64_t n)
 
 /* --- polygons that contain a point ---------------------------------------- */
 
-/* Finds the polygons that contain each point. ties: 1 for trees with
- * OJ_RING_ALL_PARTS. */
+/* Receives the results of locate_chunk_of_points(): keeps the first feature
+ * that contains each point, or OJ_RING_NONE. With ties (trees of
+ * OJ_RING_ALL_PARTS), marks it by OJ_NEAR_TIED if another feature contains the
+ * point, too. */
 template <int ties> struct around_answer
 {
     int32_t *of_chunk;
@@ -290,8 +292,8 @@ find_containing_polygons_slice(struct oj_cuda_work *work,
 }
 
 /* Finds rank [n]: the first feature in tie order that contains each point, or
- * OJ_RING_NONE. In a join with all ties, OJ_NEAR_TIED is set if others may
- * contain it, too. */
+ * OJ_RING_NONE. In a join with all ties, OJ_NEAR_TIED is set in a rank if other
+ * features may contain the point, too. */
 static oj_status find_polygons_containing_points(
     const struct near_index *self, struct oj_cuda_work *work,
     const struct oj_cuda_points *points, int32_t *rank)
@@ -324,6 +326,7 @@ struct near_batch
     /* 1: open rows are marked as open, and their distance is kept; 0: they get
      * no match */
     int keeps_open;
+    /* 1: points for which the cells find no match are open, too */
     int none_is_open;
 };
 

@@ -266,8 +266,8 @@ OJ_NEAR_FN void oj_near_keep_nearer(struct oj_near_best *best, double distance,
     best->rank = wins ? rank : best->rank;
 }
 
-/** The same, and if ties is 1, records ties; rank is then as in a leaf
- *  of a tree with ties. */
+/** Like oj_near_keep_nearer(). With ties 1, also records ties; rank is then as
+ *  in a leaf of a tree with ties. */
 OJ_NEAR_FN void oj_near_keep_nearer_with_ties(struct oj_near_best *best,
                                               double distance, int32_t rank,
                                               int ties)

@@ -145,7 +145,7 @@ static __global__ void __launch_bounds__(POINT_BLOCK, resident)
                 unsigned long long *total, int64_t *count)
 {
     int64_t t = (int64_t)blockIdx.x * POINT_BLOCK + threadIdx.x, i;
-    uint32_t n = 0, told = 0;
+    uint32_t n = 0, n_added = 0;
     if (t == batch.n)
         count[t] = 0;
     if (t >= batch.n)
@@ -155,10 +155,10 @@ static __global__ void __launch_bounds__(POINT_BLOCK, resident)
         side, batch, i, [&](int32_t, int64_t) { n++; },
         [&]()
         {
-            uint32_t more = n - told;
+            uint32_t more = n - n_added;
             if (more < LOOK_EVERY)
                 return true;
-            told = n;
+            n_added = n;
             return (int64_t)atomicAdd(total, (unsigned long long)more) + more <=
                    most;
         });

@@ -243,7 +243,8 @@ n_candidates_of_row(const struct candidates &rows, int64_t i)
                               : rows.first[i + 1] - rows.first[i];
 }
 
-/* Finds the rows that a single thread would take long to sort. */
+/* Makes *found the lists of candidates of rows with more than SHORT_ROW, which
+ * a single thread would take long to sort. */
 static oj_status find_rows_with_many_candidates(struct oj_cuda_work *work,
                                                 int64_t n_rows,
                                                 const struct candidates &rows,
@@ -369,9 +370,9 @@ static oj_status run_k_nearest(struct oj_cuda_work *work,
         batch, shares, self->k, distance, rank, count, reach);
 }
 
-/* Writes the pairs whose numbers are in l->out.offset: the first candidates of
- * each row, from first[row] on; `first` NULL: the features in the list of each
- * point. */
+/* Writes the pairs. On entry, l->out.offset holds their number per row. They
+ * are the first candidates of the row, from first[row] on or, if `first` is
+ * NULL, the features in the list of the point. */
 static oj_status write_listed_pairs(struct oj_cuda_listing *l,
                                     const struct point_batch batch,
                                     const int64_t *first,

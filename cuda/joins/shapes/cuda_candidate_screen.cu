@@ -255,7 +255,8 @@ static oj_status open_screen_device(struct oj_gpu_screen *screen, int number,
     device->number = number;
     oj_cuda_peers_link(device, ordinal, screen->n_places);
     status = index_join_side(screen, join_side, &screen->place[number], err);
-    device->peers = NULL; /* the rows of a device are its own */
+    device->peers = NULL; /* from now on, each device copies rows that no
+                             other device needs */
     return status;
 }
 
@@ -357,8 +358,8 @@ struct screen_chunk
 {
     int64_t first, n;
     struct screen_found found; /* on the device */
-    /* In host memory, if the device has too little for all rows at a time;
-     * offset [n_rows] is the end of each row. Owner. */
+    /* Pairs in host memory, used if the device has too little memory for all
+     * rows at a time. offset [n_rows]: end of the pairs of each row. Owner. */
     struct oj_screen_pairs host;
 };
 
@@ -387,9 +388,9 @@ static int64_t end_row_within_weight(const struct oj_flat *input, int64_t first,
     return low;
 }
 
-/* Of the chunks that the devices screen side by side, those before and up to
- * that of device `number`; the first one begins with row first. Returns the end
- * of the chunks of all devices. */
+/* Sets *chunk to the rows of device `number` in the next round, in which the
+ * devices screen one chunk each: consecutive chunks from row first on. Returns
+ * the end of the last of them. */
 static int64_t choose_chunk_of_device(const struct cuda_screen_batch *b,
                                       int64_t first, int number,
                                       struct screen_chunk *chunk)
@@ -551,8 +552,8 @@ static oj_status make_room_for_pairs(const struct cuda_screen_batch *b,
 
 /* Screens a chunk, and places its pairs as soon as those of the chunks before
  * are counted: devices wait for one another, and the first one makes room for
- * all. *n_before: pairs of the chunks of all devices before and, on return,
- * with those of these chunks. */
+ * all. *n_before: number of pairs in the result; on return it includes the
+ * pairs of this round of all devices. */
 static oj_status screen_and_place_chunk(struct cuda_screen_batch *b, int number,
                                         struct screen_chunk *chunk,
                                         int64_t *n_before, struct oj_error *err)

@@ -117,7 +117,9 @@ segment_meets_feature(const struct oj_cuda_meet_side &v,
     return 0;
 }
 
-/* Tests segments first .. end - 1 of large with all segments of small. */
+/* Returns, in all lanes of the warp, 1 if one of the segments first .. end - 1
+ * of large intersects a segment of feature f of small. window: image of the box
+ * of f. */
 static __device__ int segment_run_intersects_feature(
     const struct oj_cuda_meet_side &large, int64_t first, int64_t end,
     const struct oj_cuda_meet_side &small, const struct oj_meet_feature &f,

@@ -1,5 +1,5 @@
 /** Prepares a layer in device memory for tests of pairs (oj_meet.h), finds the
- *  pairs whose boxes pass, and their verdicts. */
+ *  pairs whose boxes pass a test (enum oj_box_test), and their verdicts. */
 #ifndef CUDA_INTERSECTS_H
 #define CUDA_INTERSECTS_H
 

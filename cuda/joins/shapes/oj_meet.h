@@ -1,5 +1,6 @@
-/** Finds pairs of features whose boxes pass, and their verdicts: whether lines
- *  and polygons intersect. The CPU decides the pairs that have no verdict.
+/** Finds pairs of features whose boxes pass a test (enum oj_box_test), and
+ *  their verdicts: whether lines and polygons intersect. The CPU decides the
+ *  pairs that have no verdict.
  *
  *  feature   its box, its segments, and flags that limit the verdict
  *  image     a box as floats, relative to an origin, rounded to nearest.

@@ -109,8 +109,9 @@ oj_vertex_to_block_distance2(const struct oj_cuda_shape_side &side, int64_t at,
     return best;
 }
 
-/* Returns 1 if every vertex in the box is within `enough` of a vertex of the
- * block, with slack for the rounding of the closest point. */
+/* Returns 1 if all points of the box are surely at squared distances of at most
+ * `enough` from one vertex of the block. The slack covers the rounding of the
+ * closest point. */
 static __device__ int
 oj_is_box_near_block(const struct oj_cuda_shape_side &side, int64_t at,
                      const struct oj_box &box, double enough)

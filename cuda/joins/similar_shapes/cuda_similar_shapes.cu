@@ -62,7 +62,8 @@ struct cuda_shape_pairs
      * feature on top. */
     int *lock, *n_nearest; /* [rows] */
     /* [rows] distance of the k-th feature; changed under the lock, only
-     * decreases. NULL: all pairs within the distance, without ties. */
+     * decreases. NULL if k is 0 and the pairs are not ties of a k-th feature.
+     */
     double *kth;
     double *nearest_distance; /* [rows * k] */
     int32_t *nearest_feature; /* [rows * k] */
@@ -221,7 +222,8 @@ static __device__ void keep_nearest(const struct cuda_shape_pairs &p, int row,
     atomicExch(&p.lock[row], 0);
 }
 
-/* Makes the maximum so far known to all warps of a team. */
+/* Sets *d2 to the maximum so far over all warps of a team, which all threads of
+ * the block must do together. A warp that works alone keeps its *d2. */
 static __device__ void share_distance_in_team(const struct oj_cuda_team &team,
                                               double *d2)
 {

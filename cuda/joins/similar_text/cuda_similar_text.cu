@@ -45,8 +45,8 @@ enum
  * tenths of a second. */
 static const double most_at_once = 4e10;
 
-/* Initial room for pairs: 1 / room_share of the free bytes. A pair has 16
- * bytes, so there is room for at most a quarter as many pairs. */
+/* Initial room for pairs: at most one pair per room_share bytes of free memory.
+ * A pair has 16 bytes, so they take at most a quarter of the free memory. */
 static const int64_t room_share = 64;
 
 /* Cost of a token when tokens are compared, relative to a word when bitmaps are

@@ -11,14 +11,15 @@ struct oj_cuda_text_side
     int64_t n, first_token; /**< first_token: offset[0] */
     /** Number of distinct tokens: the greatest token number + 1. */
     uint32_t n_tokens;
-    const int64_t *offset;          /**< [n + 1] by row; values as on the
-                                         host */
+    const int64_t *offset;          /**< [n + 1] by row; as on the host, so
+                                         the first offset may exceed 0 */
     const uint32_t *token;          /**< tokens from first_token on */
     const int32_t *size;            /**< [n] by row */
     const int32_t *order;           /**< [n] rows sorted by size, rows of equal
                                          size by number */
     struct oj_cuda_columns columns; /**< by row */
 
+    /** Returns how many tokens of the row have a number. */
     __device__ int known(int32_t row) const
     {
         return (int)(offset[row + 1] - offset[row]);

@@ -159,7 +159,8 @@ static __device__ void output_nearest_pairs(const struct cuda_vector_pairs &p,
 
 /* --- candidates ----------------------------------------------------------- */
 
-/* Measures n queued pairs, one per lane. */
+/* Measures n queued pairs, from number `at` on, one per lane, and keeps those
+ * that match. */
 static __device__ void measure_queued_pairs(const struct cuda_vector_pairs &p,
                                             struct cuda_vector_block *b,
                                             int64_t row_tile, int at, int n)
@@ -263,7 +264,7 @@ product_threshold_of_row(const struct cuda_vector_row &row, float rest)
 }
 
 /* Recomputes the limits of the thread's row if its maximum difference has
- * changed.  Then stores what the block compares with: the greatest limit of
+ * changed. Then stores what the block compares with: the greatest limit of
  * each warp, the row's threshold and, for products, the size of feature t of
  * this tile. */
 template <int WAY>

@@ -13,8 +13,8 @@ enum
     MOST_SPREADING = 1024, /* maximum number of blocks that compute spreads */
     /* Positions along a box are sort keys of two bytes. */
     SPLIT_KEYS = 65535,
-    /* Trees with fewer levels, of some thousands of vectors, are sorted faster
-     * by each device than shared. */
+    /* Trees with fewer levels (some thousands of vectors) are sorted faster by
+     * every device alone than in shares. */
     LEAST_DEALT_LEVELS = 7
 };
 
@@ -359,8 +359,8 @@ static oj_status sort_rows_within_nodes(struct oj_cuda_work *work,
         order, NULL);
 }
 
-/* Places first .. end - 1 of the nodes of a level, of which there are more than
- * one for each device: those of a device. */
+/* The places first .. end - 1 that one device sorts: those of its share of the
+ * nodes of a level. */
 struct cuda_vector_places
 {
     int64_t first, end;
@@ -375,8 +375,8 @@ places_of_device(const struct cuda_vector_level *level, int number, int n)
     return {first, end < level->n ? end : level->n};
 }
 
-/* Sorts places by the levels `from` to n_levels - 1 of the tree. of: the level
- * above, of these places. */
+/* Sorts *order by the levels `from` to n_levels - 1 of the tree. of: level
+ * `from`, limited to the places in *order. */
 static oj_status sort_rows_by_levels(struct oj_cuda_work *work,
                                      const struct cuda_vector_level *of,
                                      int from, int n_levels, int32_t **order)
@@ -392,8 +392,9 @@ static oj_status sort_rows_by_levels(struct oj_cuda_work *work,
     return OJ_OK;
 }
 
-/* Sorts by the levels below those that all devices have sorted by: each device
- * sorts the places of some nodes, and copies the others. */
+/* Sorts order by the levels `from` to n_levels - 1; all devices have sorted all
+ * places by the levels above. Each device sorts the places of some nodes, and
+ * copies the others from the other devices. */
 static oj_status sort_nodes_of_devices(struct oj_cuda_work *work,
                                        const struct cuda_vector_level *of,
                                        int from, int n_levels, int32_t *order)
@@ -427,8 +428,10 @@ static oj_status sort_nodes_of_devices(struct oj_cuda_work *work,
     return oj_cuda_peers_exchange(device, own.stream, order, first, own.err);
 }
 
-/* The first levels of the tree, by which each device sorts all rows: the next
- * one has a node for each device. */
+/* Returns the number of levels by which each device sorts all rows. The next
+ * level has at least one node per device, which are then shared out; if the
+ * join has one device or the tree few levels, each device sorts by all levels.
+ */
 static int count_levels_of_all_devices(const struct oj_cuda_device *device,
                                        int n_levels)
 {

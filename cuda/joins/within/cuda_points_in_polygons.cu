@@ -48,9 +48,9 @@ make_query_of_batch(const struct oj_cuda_index *index,
 
 /* Numbers of pairs of each chunk of points; counted before the positions of the
  * pairs in the result are known. some: a bit per point, 1 if it may have pairs.
- * few: one entry per such point, in their order, from the chunk's first entry
- * on: the rank of the feature (>= 0) if the point has a single pair, otherwise
- * -1 - the number of its pairs. */
+ * few: one entry per such point, in their order, from entry CHUNK * chunk on:
+ * the rank of the feature (>= 0) if the point has a single pair, otherwise -1 -
+ * the number of its pairs. */
 struct chunk_pair_counts
 {
     uint32_t *some;          /* [ROUNDS] words per chunk, a bit per lane */

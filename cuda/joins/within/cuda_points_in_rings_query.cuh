@@ -106,12 +106,13 @@ append_doubtful_point(const struct points_in_rings_query &q, int64_t i,
     q.doubt[atomicAdd(q.n_doubts, 1u)] = d;
 }
 
-/* Locates a chunk of points by a warp. A point is dropped if its bit states
- * that it is in no polygon. The others are collected and processed by full
- * warps: answer.sure(i, rank) if their cells decide (rank OJ_RING_NONE: no
- * match), otherwise answer.ask(i, place); all lanes call both, with i < 0 for
- * no point. keeps: 1: coordinates are read past the caches and kept in shared
- * memory, which is faster if much is written. */
+/* Locates a chunk of points by a warp. A point is dropped if the bit of its
+ * sixteenth (`occupied`) states that it is in no polygon. The other points are
+ * collected and processed by full warps: answer.sure(q, i, rank) if their cells
+ * decide (rank OJ_RING_NONE: no match), otherwise answer.ask(q, i, place). All
+ * lanes call both, with i < 0 if the lane has no such point. With keeps,
+ * coordinates are read past the caches and kept in shared memory, which is
+ * faster if much is written. */
 template <bool keeps = false, typename answer_t>
 static __device__ __forceinline__ void
 locate_chunk_of_points(const struct points_in_rings_query &q, int64_t chunk,
@@ -179,7 +180,7 @@ locate_chunk_of_points(const struct points_in_rings_query &q, int64_t chunk,
 }
 
 /* Returns shared memory for the ranks of a warp's chunk, set to OJ_RING_NONE.
- * They are stored contiguously when all are known. */
+ * The caller stores them contiguously when all are known. */
 static __device__ __forceinline__ int32_t *shared_ranks_of_chunk(void)
 {
     __shared__ int32_t ranks[BLOCK / LANES][CHUNK];
@@ -267,8 +268,7 @@ static oj_status resolve_doubts(struct oj_cuda_work *work,
                                    answer);
 }
 
-/* Runs slice(q, first) for each slice of points; at its start no point is
- * unsure. */
+/* Runs slice(q, first) for each slice of points, with q.n_doubts set to 0. */
 template <typename Slice>
 static oj_status
 run_for_each_slice_of_points(struct oj_cuda_work *work,
@@ -284,7 +284,8 @@ run_for_each_slice_of_points(struct oj_cuda_work *work,
     return OJ_OK;
 }
 
-/* Like run_for_each_slice_of_points(), with arrays for unsure points. */
+/* Like run_for_each_slice_of_points(), but first allocates the arrays for
+ * unsure points. */
 template <typename Slice>
 static oj_status run_for_slices_with_doubts(struct oj_cuda_work *work,
                                             struct points_in_rings_query q,

@@ -33,7 +33,7 @@ static int find_emulator(void)
     if (library == NULL)
         return 0;
     *(void **)&fail_at = dlsym(library, "oj_host_fail_at");
-    *(void **)&takings = dlsym(library, "oj_host_takings");
+    *(void **)&takings = dlsym(library, "oj_host_allocations");
     *(void **)&pinned = dlsym(library, "oj_host_pinned");
     *(void **)&held = dlsym(library, "oj_host_held");
     *(void **)&module_fail_at = dlsym(library, "oj_alloc_fail_at");
@@ -265,18 +265,18 @@ static int64_t fail_in_turn(const struct memory_trial *t, enum way way,
 static void try_all(const struct memory_trial *t)
 {
     struct memory_answer truth = {0}, ours = {0};
-    int64_t n_pinned, n_takings;
+    int64_t n_pinned, n_allocations;
     must(run_once(t, "cpu", &truth));
     fail_at(1, 0);
     must(run_once(t, t->backend, &ours));
-    n_takings = takings();
+    n_allocations = takings();
     assert_equal_answers(t, &ours, &truth);
     n_pinned = pinned();
-    printf("%s: %d takings", t->name, (int)n_takings);
+    printf("%s: %d takings", t->name, (int)n_allocations);
     for (enum way way = ONCE; way <= OWN; way++)
         printf(", %d", (int)fail_in_turn(t, way, &truth));
     printf(" failed\n");
-    ck_assert_int_gt(n_takings, 0);
+    ck_assert_int_gt(n_allocations, 0);
     ck_assert_int_le(pinned(), n_pinned);
     free_answer(&ours);
     free_answer(&truth);
