@@ -105,6 +105,15 @@ def test_coordinates_lists_and_layers(tmp_path):
             ogrjoin.join(wrong, ZONES)
 
 
+def test_pairs_in_degrees_are_not_measured():
+    sides = [gpd.GeoDataFrame({"z": ["a"]}, geometry=[shapely.Point(x, 60)], crs="EPSG:4326") for x in (10, 11)]
+    words = {"op": "attributes", "on": "z"}
+    for option in {"pick": "nearest"}, {"bearing_field": True}:
+        with pytest.raises(ogrjoin.Error, match="in degrees.*crs=ignore"):
+            ogrjoin.join(*sides, **words, **option)
+        assert ogrjoin.join(*sides, **words, **option, crs="ignore").read_all().num_rows == 1
+
+
 def test_tables_of_texts(tmp_path):
     for name in ("a", "b"):
         (tmp_path / f"{name}.csv").write_text("name\nfoo bar\nbaz\nfoo baz\n")
