@@ -1326,17 +1326,13 @@ static oj_status sum_pairs_by_module(struct oj_join *join,
     return fail_sums(join, is_sum, err);
 }
 
-/* Counts the pairs of each join feature by the engine of the CPU. */
-static oj_status count_pairs_on_cpu(struct oj_join *join,
-                                    const struct oj_flat *input, int64_t *count,
-                                    int64_t *n_pairs, struct oj_error *err)
+/* Index of the engine that counts the pairs of such a batch without listing
+ * them; -1 if there is none. */
+static int choose_counting_engine(const struct oj_join *join,
+                                  const struct oj_flat *input)
 {
     const int i = choose_engine(join, input);
-    const struct oj_engine *engine = i >= 0 ? join->backend->engines[i] : NULL;
-    if (engine == NULL || engine->count_pairs == NULL || join->is_ranked)
-        return fail_sums(join, 0, err);
-    OJ_TRY(ensure_engine_index(join, i, err));
-    return engine->count_pairs(join->of[i], input, count, n_pairs, err);
+    return i >= 0 && join->backend->engines[i]->count_pairs != NULL ? i : -1;
 }
 
 static oj_status sum_pairs_on_gpu(struct oj_join *join,
@@ -1378,11 +1374,16 @@ oj_status oj_join_sum_pairs(struct oj_join *join, const struct oj_flat *input,
 {
     struct oj_sum_request request = {.n_words = 1};
     int64_t *words = oj_aggregates_counts(aggregates);
+    const int counting = choose_counting_engine(join, input);
     OJ_TRY(check_batch_and_mark_overlaps(join, input, err));
     if (words != NULL && !needs_points_in_overlapping_parts(join, input))
         OJ_TRY(open_gpu_if_faster_for_batch(join, input, err));
-    if (words != NULL && !join->uses_gpu)
-        return count_pairs_on_cpu(join, input, words, n_pairs, err);
+    if (words != NULL && counting >= 0)
+    {
+        OJ_TRY(ensure_engine_index(join, counting, err));
+        return join->backend->engines[counting]->count_pairs(
+            join->of[counting], input, words, n_pairs, err);
+    }
     if (words != NULL)
         return sum_pairs_on_gpu(join, input, &request, words, n_pairs, err);
     if (!oj_join_should_sum_pairs(join, input))
