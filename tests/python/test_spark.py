@@ -261,15 +261,21 @@ def kill_when(flag, found):
     return thread, killed
 
 
-@pytest.mark.skipif(not os.path.isdir("/proc"), reason="no /proc")
-@pytest.mark.parametrize("way", ("shuffle",) if IS_QUICK else ("broadcast", "shuffle"))
-@pytest.mark.parametrize("what", (workers, executors))
-def test_killed(session, folders, tmp_path, way, what):
-    if what is executors and not MASTER.startswith("local-cluster"):
+@pytest.fixture(params=(workers, executors))
+def killed_processes(request):
+    """Which processes of Spark are killed; they know the classes of this file."""
+    if not os.path.isdir("/proc"):
+        pytest.skip("no /proc")
+    if request.param is executors and not MASTER.startswith("local-cluster"):
         pytest.skip("executors are processes with OGRJOIN_SPARK_MASTER=local-cluster[2,1,1024]")
     import pyspark.cloudpickle
 
     pyspark.cloudpickle.register_pickle_by_value(sys.modules[__name__])
+    return request.param
+
+
+@pytest.mark.parametrize("way", ("shuffle",) if IS_QUICK else ("broadcast", "shuffle"))
+def test_killed(session, folders, tmp_path, way, killed_processes):
     options = {"op": "nearest", "max_distance": 3, "k": 2}
     left, right = frames(session, folders)
     flag = str(tmp_path / "flag")
@@ -277,7 +283,7 @@ def test_killed(session, folders, tmp_path, way, what):
     slow = left.mapInArrow(Slowly(flag), left.schema)
     rows = oj.join(slow, right, fid="n", way=way, tiles=4, order="input", **options)
     os.remove(flag)
-    thread, killed = kill_when(flag, what)
+    thread, killed = kill_when(flag, killed_processes)
     made = rows.toArrow()
     thread.join()
     assert killed
@@ -417,19 +423,6 @@ def test_a_task_that_fails_each_time_leaves_the_former_output(session, folders, 
         with pytest.raises(Exception, match="a task that fails each time"):
             oj.write(odd, path, overwrite=True)
     assert content(out) == before and os.listdir(tmp_path) == ["out"]
-
-
-@pytest.fixture(params=(workers, executors))
-def killed_processes(request):
-    """Which processes of Spark are killed; they know the classes of this file."""
-    if not os.path.isdir("/proc"):
-        pytest.skip("no /proc")
-    if request.param is executors and not MASTER.startswith("local-cluster"):
-        pytest.skip("executors are processes with OGRJOIN_SPARK_MASTER=local-cluster[2,1,1024]")
-    import pyspark.cloudpickle
-
-    pyspark.cloudpickle.register_pickle_by_value(sys.modules[__name__])
-    return request.param
 
 
 def check_written_in_spite_of_a_kill(rows, out, undisturbed, flag, killed_processes):
