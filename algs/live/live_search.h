@@ -34,14 +34,7 @@ void live_points_free(struct live_points *points);
 /** Returns a view of points as a layer, with their ids as FIDs. */
 static inline struct oj_flat live_points_layer(const struct live_points *points)
 {
-    return (struct oj_flat){.n_features = points->n,
-                            .n_parts = points->n,
-                            .n_rings = points->n,
-                            .n_vertices = points->n,
-                            .part_kinds = OJ_PART_POINT,
-                            .fid = points->id,
-                            .x = points->x,
-                            .y = points->y};
+    return oj_flat_of_points(points->n, points->id, points->x, points->y);
 }
 
 /** Sorts points by ascending ids. After an error they are unchanged. */

@@ -21,7 +21,8 @@
  *  Differences: the paper's threads append rows to the list of a leaf by atomic
  *  operations. Here each thread has its own list of registrations, and all of
  *  them are then sorted by leaf. The paper's buffers of output pages are
- *  replaced by a growing array for each thread.
+ *  replaced by the answer of each thread; for k nearest by one array of the
+ *  points that rows have found: step II first counts them, then fills it.
  *
  *  The backends "gpics_quadtree", "gpics_kdtree", "gpics_quadtree_single" and
  *  "gpics_kdtree_single". */
@@ -33,6 +34,7 @@
 #include "gpics_tree.h"
 
 #include <math.h>
+#include <stdatomic.h>
 #include <string.h>
 
 /* Variants of the engine. */
@@ -51,7 +53,7 @@ enum
 struct gpics_hit
 {
     double d2; /* squared distance; NaN if the join has no measure */
-    int32_t row, feature;
+    int32_t feature;
 };
 
 /* A row that is registered at a leaf. */
@@ -64,7 +66,7 @@ struct gpics_worker
 {
     struct oj_row_worker shared;
     int64_t n_hits, cap_hits;
-    struct gpics_hit *hit;
+    struct gpics_hit *hit; /* of one row; for the method "single" */
     int64_t n_registrations, cap_registrations;
     struct gpics_registration *registration;
     int64_t cap_x, cap_y, cap_feature;
@@ -82,18 +84,20 @@ struct gpics_index
     /* The following members are for the current batch of the method
      * "registered". */
     int64_t n_open;
-    int32_t *open;       /* [n_open] rows that need a further round */
-    double *reach;       /* [rows] search radius of each row */
-    int32_t *n_row_hits; /* [rows] number of hits in this round; -1: the row
-                            needs another round */
+    int32_t *open; /* [n_open] rows that need a further round */
+    double *reach; /* [rows] search radius of each row */
     int64_t n_leaves;
     int32_t *leaf;        /* [n_leaves] leaves with registered rows */
     int64_t *leaf_offset; /* [nodes + 1] first registered row of each leaf */
     int32_t *registered;  /* rows registered at leaves, leaf by leaf */
-    int64_t n_hits, cap_hits;
-    struct gpics_hit *hit; /* [n_hits] hits of the rows that are answered */
-    int64_t *hit_offset;   /* [rows + 1] first hit of each row in sorted_hit */
-    struct gpics_hit *sorted_hit;
+
+    /* Nearest alone: rows may need several rounds. */
+    _Atomic int32_t *n_found;    /* [rows] points that a row has found in this
+                                    round */
+    _Atomic int64_t *next_found; /* [rows] end in `found` of the points of a
+                                    row; -1: it needs another round */
+    int64_t n_all_found, cap_found;
+    int32_t *found; /* [n_all_found] features, by the rows that are answered */
 };
 
 /* --- queries -------------------------------------------------------------- */
@@ -191,31 +195,17 @@ static double next_reach(const struct gpics_index *self, double reach)
     return next < most_distance(self) ? next : most_distance(self);
 }
 
-/* Compares n points with a row's query, and appends those that match to the
- * thread's hits. */
-static oj_status compare_with_points(const struct gpics_index *self,
-                                     struct gpics_worker *worker,
-                                     const struct gpics_query *query,
-                                     int64_t row, int64_t n, const double *x,
-                                     const double *y, const int32_t *feature,
-                                     struct oj_error *err)
+/* Returns 1 if a point is a hit of a row's query. *d2: its squared distance;
+ * NaN if the join has no measure. */
+static inline int is_hit(const struct gpics_index *self,
+                         const struct gpics_query *query, int64_t row, double x,
+                         double y, int32_t feature, double *d2)
 {
-    const struct oj_pair_filter *filter = &self->shared.filter;
-    OJ_ROOM(worker->hit, worker->n_hits, worker->n_hits + n, worker->cap_hits,
-            err);
-    worker->shared.n_candidates += n;
-    for (int64_t i = 0; i < n; i++)
-    {
-        double dx = query->x - x[i], dy = query->y - y[i];
-        double d2 = query->by_distance ? dx * dx + dy * dy : NAN;
-        if ((query->by_distance
-                 ? d2 <= query->most2 && d2 >= query->least2
-                 : oj_box_contains_point(&query->box, x[i], y[i])) &&
-            oj_pair_filter_accepts(filter, row, feature[i]))
-            worker->hit[worker->n_hits++] =
-                (struct gpics_hit){d2, (int32_t)row, feature[i]};
-    }
-    return OJ_OK;
+    const double dx = query->x - x, dy = query->y - y;
+    *d2 = query->by_distance ? dx * dx + dy * dy : NAN;
+    return (query->by_distance ? *d2 <= query->most2 && *d2 >= query->least2
+                               : oj_box_contains_point(&query->box, x, y)) &&
+           oj_pair_filter_accepts(&self->shared.filter, row, feature);
 }
 
 /* 1 if the leaf's cell is farther away than the query's maximum distance. */
@@ -230,16 +220,30 @@ static int is_cell_beyond_reach(const struct gpics_node *leaf,
     return apart * apart * (1.0 - 4.0 * DBL_EPSILON) > query->most2;
 }
 
-static oj_status put_pair_of_hit(struct gpics_index *self,
-                                 struct gpics_worker *worker,
-                                 const struct gpics_hit *hit,
-                                 struct oj_error *err)
-{
-    return oj_row_add_pair(&self->shared, &worker->shared, hit->row,
-                           hit->feature, sqrt(hit->d2), err);
-}
-
 /* --- single: each row reads its leaves ------------------------------------ */
+
+/* Appends those of a page's points that are hits of a row to the thread's list.
+ */
+static oj_status list_hits_of_page(const struct gpics_index *self,
+                                   struct gpics_worker *worker,
+                                   const struct gpics_query *query, int64_t row,
+                                   const struct gpics_page *page,
+                                   struct oj_error *err)
+{
+    const int64_t n = page->n;
+    double d2;
+    OJ_ROOM(worker->hit, worker->n_hits, worker->n_hits + n, worker->cap_hits,
+            err);
+    worker->shared.n_candidates += n;
+    for (int64_t i = 0; i < n; i++)
+    {
+        if (is_hit(self, query, row, page->x[i], page->y[i], page->feature[i],
+                   &d2))
+            worker->hit[worker->n_hits++] =
+                (struct gpics_hit){d2, page->feature[i]};
+    }
+    return OJ_OK;
+}
 
 static oj_status read_leaves_of_row(const struct gpics_index *self,
                                     struct gpics_worker *worker, int64_t row,
@@ -259,11 +263,8 @@ static oj_status read_leaves_of_row(const struct gpics_index *self,
             continue;
         for (int32_t at = tree->node[leaf].page; at != GPICS_NONE;
              at = tree->page[at].previous)
-        {
-            const struct gpics_page *page = &tree->page[at];
-            OJ_TRY(compare_with_points(self, worker, &query, row, page->n,
-                                       page->x, page->y, page->feature, err));
-        }
+            OJ_TRY(list_hits_of_page(self, worker, &query, row, &tree->page[at],
+                                     err));
     }
     return OJ_OK;
 }
@@ -286,7 +287,8 @@ static oj_status search_single_row(struct oj_row_index *shared,
         reach = next_reach(self, reach);
     }
     for (int64_t i = 0; i < worker->n_hits; i++)
-        OJ_TRY(put_pair_of_hit(self, worker, &worker->hit[i], err));
+        OJ_TRY(oj_row_add_pair(shared, of_row, row, worker->hit[i].feature,
+                               sqrt(worker->hit[i].d2), err));
     return OJ_OK;
 }
 
@@ -363,7 +365,7 @@ static oj_status register_open_rows(struct gpics_index *self,
     for (int t = 0; t < self->shared.n_threads; t++)
     {
         struct gpics_worker *worker = (void *)oj_row_worker(&self->shared, t);
-        worker->n_registrations = worker->n_hits = 0;
+        worker->n_registrations = 0;
     }
     OJ_TRY(oj_parallel_try(self->shared.n_threads, self->n_open, ROWS_AT_ONCE,
                            register_row, self, err));
@@ -394,84 +396,124 @@ static oj_status load_points_of_leaf(const struct gpics_tree *tree,
     return OJ_OK;
 }
 
-static oj_status answer_rows_of_leaf(int64_t i, int thread, void *user,
-                                     struct oj_error *err)
+/* What a visit of a leaf does with the hits of a row. */
+enum leaf_visit
 {
-    struct gpics_index *self = user;
+    ADD_PAIRS,  /* joins other than nearest: adds them to the answer */
+    COUNT_HITS, /* nearest: counts them */
+    STORE_HITS  /* nearest: stores those of answered rows */
+};
+
+static inline oj_status visit_row_at_leaf(struct gpics_index *self,
+                                          struct gpics_worker *worker,
+                                          enum leaf_visit visit, int32_t row,
+                                          int64_t n, struct oj_error *err)
+{
+    const struct gpics_query query = query_of_row(self, row, self->reach[row]);
+    int32_t n_hits = 0;
+    double d2;
+    if (visit == ADD_PAIRS)
+        OJ_TRY(oj_answers_reserve(worker->shared.answers, n, err));
+    for (int64_t i = 0; i < n; i++)
+    {
+        const int32_t feature = worker->feature[i];
+        if (!is_hit(self, &query, row, worker->x[i], worker->y[i], feature,
+                    &d2))
+            continue;
+        if (visit == ADD_PAIRS)
+            oj_answers_append_pair(worker->shared.answers, row, feature,
+                                   sqrt(d2));
+        else if (visit == COUNT_HITS)
+            n_hits++;
+        else
+            self->found[atomic_fetch_add(&self->next_found[row], 1)] = feature;
+    }
+    if (visit == COUNT_HITS)
+        atomic_fetch_add(&self->n_found[row], n_hits);
+    return OJ_OK;
+}
+
+static oj_status visit_leaf(struct gpics_index *self, int thread, int32_t leaf,
+                            enum leaf_visit visit, struct oj_error *err)
+{
     struct gpics_worker *worker = (void *)oj_row_worker(&self->shared, thread);
-    int32_t leaf = self->leaf[i];
+    const int64_t n = self->tree.node[leaf].n;
     OJ_TRY(load_points_of_leaf(&self->tree, worker, leaf, err));
     for (int64_t at = self->leaf_offset[leaf]; at < self->leaf_offset[leaf + 1];
          at++)
     {
-        int32_t row = self->registered[at];
-        struct gpics_query query = query_of_row(self, row, self->reach[row]);
+        const int32_t row = self->registered[at];
         OJ_TRY(oj_check_cancel(self->shared.args.options.cancel, err));
-        OJ_TRY(compare_with_points(self, worker, &query, row,
-                                   self->tree.node[leaf].n, worker->x,
-                                   worker->y, worker->feature, err));
+        if (visit == STORE_HITS && self->next_found[row] < 0)
+            continue;
+        if (visit != STORE_HITS)
+            worker->shared.n_candidates += n;
+        OJ_TRY(visit_row_at_leaf(self, worker, visit, row, n, err));
     }
     return OJ_OK;
 }
 
-/* Collects the hits of all answered rows. The other rows stay open, with a
- * larger radius for the next round. */
-static oj_status keep_hits_of_answered_rows(struct gpics_index *self,
-                                            struct oj_error *err)
+static oj_status add_pairs_of_leaf(int64_t i, int thread, void *user,
+                                   struct oj_error *err)
 {
+    struct gpics_index *self = user;
+    return visit_leaf(self, thread, self->leaf[i], ADD_PAIRS, err);
+}
+
+static oj_status count_hits_of_leaf(int64_t i, int thread, void *user,
+                                    struct oj_error *err)
+{
+    struct gpics_index *self = user;
+    return visit_leaf(self, thread, self->leaf[i], COUNT_HITS, err);
+}
+
+static oj_status store_hits_of_leaf(int64_t i, int thread, void *user,
+                                    struct oj_error *err)
+{
+    struct gpics_index *self = user;
+    return visit_leaf(self, thread, self->leaf[i], STORE_HITS, err);
+}
+
+/* Visits all leaves with registered rows, on all threads. */
+static oj_status visit_leaves(struct gpics_index *self,
+                              oj_status (*visit)(int64_t, int, void *,
+                                                 struct oj_error *),
+                              struct oj_error *err)
+{
+    return oj_parallel_try(self->shared.n_threads, self->n_leaves, 1, visit,
+                           self, err);
+}
+
+/* Makes room for the hits of the rows that are answered. The other rows stay
+ * open, with a larger radius for the next round. */
+static oj_status close_answered_rows(struct gpics_index *self,
+                                     struct oj_error *err)
+{
+    const int64_t n_before = self->n_all_found;
     int64_t n_open = 0;
-    int32_t *n_hits = self->n_row_hits;
     for (int64_t i = 0; i < self->n_open; i++)
-        n_hits[self->open[i]] = 0;
-    for (int t = 0; t < self->shared.n_threads; t++)
     {
-        const struct gpics_worker *worker =
-            (void *)oj_row_worker(&self->shared, t);
-        for (int64_t i = 0; i < worker->n_hits; i++)
-            n_hits[worker->hit[i].row] +=
-                n_hits[worker->hit[i].row] < INT32_MAX;
+        const int32_t row = self->open[i];
+        if (is_answered(self, row, self->reach[row], self->n_found[row]))
+        {
+            self->next_found[row] = self->n_all_found;
+            self->n_all_found += self->n_found[row];
+        }
+        else
+            self->next_found[row] = -1;
     }
+    OJ_ROOM(self->found, n_before, self->n_all_found, self->cap_found, err);
+    OJ_TRY(visit_leaves(self, store_hits_of_leaf, err));
     for (int64_t i = 0; i < self->n_open; i++)
     {
-        int32_t row = self->open[i];
-        if (is_answered(self, row, self->reach[row], n_hits[row]))
+        const int32_t row = self->open[i];
+        if (self->next_found[row] >= 0)
             continue;
         self->reach[row] = next_reach(self, self->reach[row]);
+        self->n_found[row] = 0;
         self->open[n_open++] = row;
-        n_hits[row] = -1;
     }
     self->n_open = n_open;
-    for (int t = 0; t < self->shared.n_threads; t++)
-    {
-        const struct gpics_worker *worker =
-            (void *)oj_row_worker(&self->shared, t);
-        OJ_ROOM(self->hit, self->n_hits, self->n_hits + worker->n_hits,
-                self->cap_hits, err);
-        for (int64_t i = 0; i < worker->n_hits; i++)
-        {
-            if (n_hits[worker->hit[i].row] >= 0)
-                self->hit[self->n_hits++] = worker->hit[i];
-        }
-    }
-    return OJ_OK;
-}
-
-static oj_status sort_hits_by_row(struct gpics_index *self,
-                                  struct oj_error *err)
-{
-    int64_t n_rows = self->shared.input->n_features;
-    int64_t *offset;
-    OJ_NEW_ZEROED(self->hit_offset, n_rows + 2, err);
-    OJ_NEW(self->sorted_hit, self->n_hits, err);
-    /* offset[row + 1]: index of the row's next hit in sorted_hit, while filling
-     */
-    offset = self->hit_offset;
-    for (int64_t i = 0; i < self->n_hits; i++)
-        offset[self->hit[i].row + 2]++;
-    for (int64_t row = 0; row < n_rows; row++)
-        offset[row + 2] += offset[row + 1];
-    for (int64_t i = 0; i < self->n_hits; i++)
-        self->sorted_hit[offset[self->hit[i].row + 1]++] = self->hit[i];
     return OJ_OK;
 }
 
@@ -481,7 +523,8 @@ static oj_status open_all_rows(struct gpics_index *self, struct oj_error *err)
     int64_t n = input->n_features;
     OJ_NEW(self->open, n, err);
     OJ_NEW(self->reach, n, err);
-    OJ_NEW(self->n_row_hits, n, err);
+    OJ_NEW_ZEROED(self->n_found, n, err);
+    OJ_NEW_ZEROED(self->next_found, n, err);
     OJ_NEW(self->leaf, self->tree.n_nodes, err);
     OJ_NEW(self->leaf_offset, self->tree.n_nodes + 1, err);
     for (int64_t row = 0; row < n; row++)
@@ -503,23 +546,39 @@ static oj_status answer_registered_rows(struct gpics_index *self,
         double start = oj_clock_seconds(), registered;
         OJ_TRY(register_open_rows(self, err));
         registered = oj_clock_seconds();
-        OJ_TRY(oj_parallel_try(self->shared.n_threads, self->n_leaves, 1,
-                               answer_rows_of_leaf, self, err));
-        OJ_TRY(keep_hits_of_answered_rows(self, err));
+        if (oj_relation_is_nearest(&self->shared.args.relation))
+        {
+            OJ_TRY(visit_leaves(self, count_hits_of_leaf, err));
+            OJ_TRY(close_answered_rows(self, err));
+        }
+        else
+        {
+            OJ_TRY(visit_leaves(self, add_pairs_of_leaf, err));
+            self->n_open = 0;
+        }
         stats->filter_s += registered - start;
         stats->refine_s += oj_clock_seconds() - registered;
     }
-    return sort_hits_by_row(self, err);
+    return OJ_OK;
 }
 
+/* Ranks the points that a row of a nearest join has found; those of other joins
+ * are in the answer already. */
 static oj_status put_hits_of_row(struct oj_row_index *shared,
                                  struct oj_row_worker *worker, int64_t row,
                                  struct oj_error *err)
 {
-    struct gpics_index *self = (void *)shared;
-    for (int64_t i = self->hit_offset[row]; i < self->hit_offset[row + 1]; i++)
-        OJ_TRY(
-            put_pair_of_hit(self, (void *)worker, &self->sorted_hit[i], err));
+    const struct gpics_index *self = (void *)shared;
+    const struct oj_flat *side = shared->args.join_side;
+    const int64_t end = self->next_found[row];
+    for (int64_t i = end - self->n_found[row]; i < end; i++)
+    {
+        const int32_t feature = self->found[i];
+        const double dx = shared->input->x[row] - side->x[feature];
+        const double dy = shared->input->y[row] - side->y[feature];
+        OJ_TRY(oj_row_add_pair(shared, worker, row, feature,
+                               sqrt(dx * dx + dy * dy), err));
+    }
     return OJ_OK;
 }
 
@@ -528,18 +587,18 @@ static void end_registered(struct oj_row_index *shared)
     struct gpics_index *self = (void *)shared;
     oj_free(self->open);
     oj_free(self->reach);
-    oj_free(self->n_row_hits);
+    oj_free((void *)self->n_found);
+    oj_free((void *)self->next_found);
     oj_free(self->leaf);
     oj_free(self->leaf_offset);
     oj_free(self->registered);
-    oj_free(self->hit);
-    oj_free(self->hit_offset);
-    oj_free(self->sorted_hit);
-    self->open = self->n_row_hits = self->leaf = self->registered = NULL;
+    oj_free(self->found);
+    self->open = self->leaf = self->registered = self->found = NULL;
+    self->n_found = NULL;
+    self->next_found = NULL;
     self->reach = NULL;
-    self->leaf_offset = self->hit_offset = NULL;
-    self->hit = self->sorted_hit = NULL;
-    self->n_open = self->n_leaves = self->n_hits = self->cap_hits = 0;
+    self->leaf_offset = NULL;
+    self->n_open = self->n_leaves = self->n_all_found = self->cap_found = 0;
 }
 
 static oj_status join_registered(struct oj_index *wrapped,

@@ -584,9 +584,9 @@ static void append_relation_to_cache_key(char ***key, const struct oj_job *job)
     const struct oj_sides *sides = &job->sides;
     const struct oj_relation *r = &job->relation;
     *key = CSLAddNameValue(*key, "relation",
-                           CPLSPrintf("%d %d %.17g %.17g %.17g %u", r->op,
-                                      r->exclude_self, r->max_distance,
-                                      r->min_distance,
+                           CPLSPrintf("%d %d %d %.17g %.17g %.17g %u", r->op,
+                                      r->exclude_self, r->first_only,
+                                      r->max_distance, r->min_distance,
                                       sides->columns.distance_scale,
                                       engine_options(job).input_kinds));
     for (int made = OJ_MADE_ON_CLASS; made <= OJ_MADE_EXCLUDE_CLASS; made++)

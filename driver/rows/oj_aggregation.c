@@ -303,6 +303,11 @@ int oj_aggregation_needs_only_sums(const struct oj_aggregation *a)
     return oj_aggregates_need_only_sums(a->state);
 }
 
+int oj_aggregation_counts_pairs(const struct oj_aggregation *a)
+{
+    return oj_aggregate_words_are_counts(&a->words);
+}
+
 /* ---- dates and times as bytes -------------------------------------------- */
 
 /* Encodes a time so that bytes sort by time: first the milliseconds in UTC,
@@ -575,6 +580,11 @@ oj_status oj_aggregation_add(struct oj_aggregation *a, int64_t first,
     if (first == 0)
         OJ_TRY(oj_aggregation_start(a, matches->n_rows, err));
     OJ_TRY(oj_aggregates_extend(a->state, first + matches->n_rows, err));
+    if (a->job->relation.first_only)
+    {
+        oj_aggregate_add_counts(matches, first, a->state);
+        return OJ_OK;
+    }
     start_block(a->block, &source, side->flat.fid, side->ordinal, 0);
     return put_pairs(a, matches, first, &side->flat, values, err);
 }

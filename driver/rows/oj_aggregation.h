@@ -32,6 +32,9 @@ oj_aggregation_open(struct oj_job *job, const struct oj_row_column_words *words,
  *  values instead of returning pairs. */
 int oj_aggregation_needs_only_sums(const struct oj_aggregation *aggregation);
 
+/** Returns 1 if -agg has only numbers of pairs. */
+int oj_aggregation_counts_pairs(const struct oj_aggregation *aggregation);
+
 /** Drops all pairs and prepares for n_rows input rows. */
 OJ_MUST_USE oj_status oj_aggregation_start(struct oj_aggregation *aggregation,
                                            int64_t n_rows,

@@ -422,11 +422,20 @@ static oj_status join_rows_on_join_thread(void *user,
                : oj_rows_after_join(&pass->rows, part, &batch->flat, out, err);
 }
 
+/* Returns 1 if the join layer streams past an engine that counts pairs without
+ * listing them, so that batches need not be divided. */
+static int is_counting_pairs(const struct oj_pass *pass)
+{
+    return get_pass_state(pass) == OJ_PASS_STREAMING &&
+           oj_relation_is_of_equal_attributes(&pass->job.relation) &&
+           oj_aggregation_counts_pairs(pass->rows.aggregation);
+}
+
 static int may_sample_on_join_thread(void *user)
 {
     const struct oj_pass *pass = user;
     return pass->answers_from == OJ_ANSWERS_JOINED &&
-           oj_job_may_sample(&pass->job);
+           !is_counting_pairs(pass) && oj_job_may_sample(&pass->job);
 }
 
 static oj_status sample_rows_on_join_thread(void *user,

@@ -58,6 +58,22 @@ static struct oj_row_column_words column_words_of(const struct oj_rows *rows)
     return words;
 }
 
+/* Lets the join list the first pair of each row alone, if the rows need no more
+ * and no other output or comparison takes all pairs. */
+static void plan_first_pairs(struct oj_rows *rows)
+{
+    struct oj_job *job = rows->job;
+    const struct oj_command *command = job->command;
+    struct oj_row_choice choice = row_choice_of_command(rows);
+    choice.takes_first = rows->request.pick == OJ_PICK_FIRST ||
+                         (rows->aggregation != NULL &&
+                          oj_aggregation_counts_pairs(rows->aggregation));
+    job->relation.first_only =
+        command->validate == NULL && command->events == NULL &&
+        command->output.unmatched_join_layer == NULL && !rows->streams_join &&
+        oj_rows_per_input_need_first_only(&job->relation, &choice);
+}
+
 /* Plans the columns with values of pairs. */
 static oj_status plan_columns(struct oj_rows *rows, struct oj_error *err)
 {
@@ -114,12 +130,14 @@ oj_status oj_rows_plan(struct oj_job *job, struct oj_rows *rows,
     fields->one_row_per_input =
         command->events == NULL &&
         oj_rows_per_input_find(&job->relation, &choice) == OJ_ROWS_ONE;
-    if (command->aggregates == NULL)
-        return OJ_OK;
-    words = column_words_of(rows);
-    OJ_TRY(oj_aggregation_open(job, &words, fields, rows->request.want,
-                               &rows->aggregation, err));
-    rows->streams_join = oj_aggregation_streams_join(rows->aggregation);
+    if (command->aggregates != NULL)
+    {
+        words = column_words_of(rows);
+        OJ_TRY(oj_aggregation_open(job, &words, fields, rows->request.want,
+                                   &rows->aggregation, err));
+        rows->streams_join = oj_aggregation_streams_join(rows->aggregation);
+    }
+    plan_first_pairs(rows);
     return OJ_OK;
 }
 

@@ -285,7 +285,13 @@ static oj_status convert_distances(const struct oj_command *command,
         if (oj_command_given(command, options[i]))
             given[i] = &distances[i];
     }
-    request = (struct oj_distance_request){given[0], given[1], given[2]};
+    request = (struct oj_distance_request){
+        .max_distance = given[0],
+        .min_distance = given[1],
+        .densify = given[2],
+        .picks_nearest =
+            command->pick != NULL && EQUAL(command->pick, "nearest"),
+        .wants_bearing = oj_command_given(command, "bearing_field")};
     return oj_distances_convert(&frame, &request, relation, err);
 }
 

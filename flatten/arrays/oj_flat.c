@@ -46,6 +46,19 @@ unsigned oj_flat_kinds(const struct oj_flat *flat, int64_t feature)
     return kinds;
 }
 
+struct oj_flat oj_flat_of_points(int64_t n, const int64_t *fid, const double *x,
+                                 const double *y)
+{
+    return (struct oj_flat){.n_features = n,
+                            .n_parts = n,
+                            .n_rings = n,
+                            .n_vertices = n,
+                            .part_kinds = OJ_PART_POINT,
+                            .fid = fid,
+                            .x = x,
+                            .y = y};
+}
+
 struct oj_flat oj_flat_buf_view(const struct oj_flat_buf *buf)
 {
     struct oj_flat view;

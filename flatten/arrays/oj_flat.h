@@ -129,6 +129,10 @@ struct oj_flat_buf
     double *x, *y;
 };
 
+/** Returns n points as a layer in the short form. fid may be NULL. */
+struct oj_flat oj_flat_of_points(int64_t n, const int64_t *fid, const double *x,
+                                 const double *y);
+
 /** Returns 1 if flat is in the short form. */
 static inline int oj_flat_is_points(const struct oj_flat *flat)
 {

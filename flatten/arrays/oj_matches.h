@@ -127,6 +127,14 @@ static inline int64_t oj_matches_end(const struct oj_matches *m, int64_t row)
                : m->tied_offset[OJ_TIED_ROW - m->join_row[row] + 1];
 }
 
+/** Number of pairs for which entry i stands in the answer of a relation with
+ *  first_only (oj_relation.h). */
+static inline int64_t oj_matches_pairs_of_entry(const struct oj_matches *m,
+                                                int64_t i)
+{
+    return m->measure[i] >= 1.0 ? (int64_t)m->measure[i] : 1;
+}
+
 #ifdef __cplusplus
 }
 #endif

@@ -53,6 +53,9 @@ struct text_reader
     const char *text, *at, *end;
     struct oj_geometry_bytes *out;
     struct oj_error *err;
+    int depth;      /* number of collections around the geometry */
+    int of_members; /* dimensions of the members of the innermost collection
+                       that were read so far */
 };
 
 /* --- bytes ---------------------------------------------------------------- */
@@ -384,40 +387,35 @@ static oj_status read_polygon_of_multi(struct text_reader *r, int dimensions)
     return read_list(r, dimensions, read_ring);
 }
 
-static oj_status read_geometry(struct text_reader *r, int depth,
-                               int *dimensions);
+static oj_status read_geometry(struct text_reader *r, int *dimensions);
 
-/* Reads the members of a collection; adds their dimensions to *dimensions. */
-static oj_status read_collection(struct text_reader *r, int depth,
-                                 int *dimensions)
+static oj_status read_member_of_collection(struct text_reader *r,
+                                           int dimensions)
 {
-    uint32_t n = 0;
-    int64_t at;
-    OJ_TRY(append_uint32(r, 0, &at));
-    if (take_word(r, "EMPTY"))
-        return OJ_OK;
-    if (!take_mark(r, '('))
-        return fail_here(r, "EMPTY or an opening bracket");
-    do
-    {
-        int of_member;
-        OJ_TRY(read_geometry(r, depth + 1, &of_member));
-        *dimensions |= of_member;
-        n++;
-    } while (take_mark(r, ','));
-    if (!take_mark(r, ')'))
-        return fail_here(r, "a comma or a closing bracket");
-    write_uint32(r, at, n);
+    OJ_TRY(read_geometry(r, &dimensions));
+    r->of_members |= dimensions;
     return OJ_OK;
 }
 
-static oj_status read_geometry(struct text_reader *r, int depth,
-                               int *dimensions)
+/* Reads the members of a collection; adds their dimensions to *dimensions. */
+static oj_status read_collection(struct text_reader *r, int *dimensions)
+{
+    const int of_members = r->of_members;
+    r->of_members = *dimensions;
+    r->depth++;
+    OJ_TRY(read_list(r, *dimensions, read_member_of_collection));
+    r->depth--;
+    *dimensions = r->of_members;
+    r->of_members = of_members;
+    return OJ_OK;
+}
+
+static oj_status read_geometry(struct text_reader *r, int *dimensions)
 {
     uint32_t kind = POINT;
     int64_t at;
     OJ_TRY(read_kind(r, &kind, dimensions));
-    if (depth > OJ_GEOMETRY_TEXT_MAX_DEPTH)
+    if (r->depth > OJ_GEOMETRY_TEXT_MAX_DEPTH)
         return oj_fail(r->err, OJ_ERR_DATA,
                        "collections are nested more than %d deep",
                        OJ_GEOMETRY_TEXT_MAX_DEPTH);
@@ -439,7 +437,7 @@ static oj_status read_geometry(struct text_reader *r, int depth,
         case MULTIPOLYGON:
             return read_list(r, *dimensions, read_polygon_of_multi);
         default:
-            OJ_TRY(read_collection(r, depth, dimensions));
+            OJ_TRY(read_collection(r, dimensions));
             write_uint32(r, at, iso_type(kind, *dimensions));
             return OJ_OK;
     }
@@ -505,7 +503,7 @@ static oj_status read_text(struct text_reader *r)
         if (r->at < r->end && *r->at == '0')
             OJ_TRY(read_hexadecimal(r));
         else
-            OJ_TRY(read_geometry(r, 0, &unused));
+            OJ_TRY(read_geometry(r, &unused));
     }
     skip_space(r);
     return r->at == r->end ? OJ_OK : fail_here(r, "the end of the text");
@@ -515,7 +513,7 @@ oj_status oj_geometry_text_read(const char *text, int64_t n,
                                 struct oj_geometry_bytes *out,
                                 struct oj_error *err)
 {
-    struct text_reader r = {text, text, text + n, out, err};
+    struct text_reader r = {text, text, text + n, out, err, 0, 0};
     int64_t before = out->n;
     oj_status status = read_text(&r);
     if (status != OJ_OK)

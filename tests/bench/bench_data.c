@@ -178,14 +178,7 @@ struct oj_flat bench_input(const struct bench_layers *layers)
     const struct bench_points *points = &layers->points;
     if (points->x == NULL)
         return oj_flat_buf_view(&layers->shapes);
-    return (struct oj_flat){.n_features = points->n,
-                            .n_parts = points->n,
-                            .n_rings = points->n,
-                            .n_vertices = points->n,
-                            .part_kinds = OJ_PART_POINT,
-                            .fid = points->id,
-                            .x = points->x,
-                            .y = points->y};
+    return oj_flat_of_points(points->n, points->id, points->x, points->y);
 }
 
 void bench_layers_free(struct bench_layers *layers)

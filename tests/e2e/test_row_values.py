@@ -253,6 +253,20 @@ def check_nearest_points():
 
 
 @once
+def check_pairs_are_not_measured_in_degrees():
+    degrees = {"srs": "EPSG:4326"}
+    make("p.gpkg", [("POINT (10 60)", {"name": "a"})], **degrees)
+    make("z.gpkg", [("POINT (10.1 60)", {"name": "a"}), ("POINT (10 60.08)", {"name": "a"})], **degrees)
+    words = ("-op", "attributes", "-on", "name")
+    of = ("o.gpkg", "p.gpkg", "z.gpkg")
+    for option in ("-pick", "nearest"), ("-bearing_field",):
+        fails(*words, *option, *of, op=False, says=(" ".join(option), "degrees", "-t_srs"))
+    go(*words, "-pick", "nearest", "-t_srs", "EPSG:32632", *of)
+    same(picked("o.gpkg"), [1], "5.6 km along the parallel, 8.9 km along the meridian")
+    go("-op", "intersects", "-pick", "nearest", "-overwrite", *of)  # all pairs are at distance 0
+
+
+@once
 def check_bearing_of_the_compass():
     around = {0: (0, 5), 45: (3, 3), 90: (5, 0), 180: (0, -5), 270: (-5, 0), 315: (-2, 2)}
     make("p.gpkg", [("POINT (0 0)", {"name": "a"})])

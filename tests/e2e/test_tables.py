@@ -92,6 +92,48 @@ def check_with_conditions():
          "each feature in one pair at most")
 
 
+def check_first_pairs_and_counts():
+    """Rows that need the first pair, or the number of pairs, list no more."""
+    a, a_rows, b, b_rows = made(".gpkg")
+    for condition, holds in (((), lambda x, y: True), (("-exclude", "self"), lambda x, y: x[1]["id"] != y[1]["id"])):
+        found = [[y[1]["id"] for y in b_rows if are_equal(x, y, [("key", "key")]) and holds(x, y)] for x in a_rows]
+        n = sum(map(len, found))
+        for how in ((), ("-threads", 1, "-batch", 7), ("-memory", "1K"), ("-backend", "lists"), ("-validate",)):
+            words = ("-op", "attributes", "-on", "key", *condition, *how, "-overwrite", "-json_summary", "summary.json")
+            ids = lambda rule: [x[1]["id"] for x, row in zip(a_rows, found) if rule(row)]
+            for choice, rule in (("semi", len), ("anti", lambda row: not row)):
+                succeeds(*words, "-how", choice, "o.gpkg", a, b)
+                same([v["id"] for _, _, v in Layer("o.gpkg").rows], ids(rule), f"{choice} {words}")
+                same(summary()["pairs"], n)
+            succeeds(*words, "-pick", "first", "o.gpkg", a, b)
+            same([v["join_id"] for _, _, v in Layer("o.gpkg").rows], [row[0] if row else None for row in found])
+            for stream in "input", "join":
+                succeeds(*words, "-agg", "count, count(*) as n", "o.gpkg", a, b, env={"OGRJOIN_AGG_STREAM": stream})
+                same([(v["count"], v["n"]) for _, _, v in Layer("o.gpkg").rows], [(len(row),) * 2 for row in found])
+                same(summary()["pairs"], n)
+            succeeds(*words, "-pick", "first", "-how", "full", "o.gpkg", a, b)
+            same([v["join_id"] for _, _, v in Layer("o.gpkg").rows][len(a_rows):],
+                 [y[1]["id"] for y in b_rows if not any(y[1]["id"] in row for row in found)])
+
+
+def check_large_groups_of_equal_rows():
+    """2 x 10^10 pairs, which would take minutes one by one."""
+    n = 200000
+    for name in "x.csv", "y.csv":
+        with open(name, "w", encoding="utf-8") as file:
+            file.write("id,key\n" + "".join(f"{i},{'pq'[i % 2]}\n" for i in range(n)))
+    for words, stream in (
+        (("-how", "semi"), ""), (("-how", "anti"), ""), (("-pick", "first"), ""),
+        (("-agg", "count"), "input"), (("-agg", "count"), "join"),
+    ):
+        succeeds("-op", "attributes", "-on", "key", *words, "-json_summary", "summary.json", "-f", "CSV", "-overwrite",
+                 "o.csv", "x.csv", "y.csv", env={"OGRJOIN_AGG_STREAM": stream})
+        same(summary()["pairs"], n * n // 2)
+        if stream != "":
+            with open("o.csv", encoding="utf-8") as file:
+                same({line.rsplit(",", 1)[1].strip().strip('"') for line in list(file)[1:]}, {str(n // 2)})
+
+
 def check_what_is_refused():
     a, _, b, _ = made(".gpkg")
     fails("-op", "attributes", "o.gpkg", a, b, op=False, says="-on FIELD[=JOIN_FIELD]")

@@ -317,8 +317,9 @@ REFUSED = [
     ({"op": "nearest", "heading_both_ways": 1}, "heading"),
     ({"op": "intersects", "heading": "course"}, "nearest"),
     ({"op": "nearest", "heading": "course", "min_distance": 1}, "min_distance"),
-    ({"op": "nearest", "heading": "course", "metric": "sphere"}, "planar"),
-    ({"op": "nearest", "heading": "course", "distance": "hausdorff"}, "least"),
+    ({"op": "nearest", "heading": "course", "metric": "sphere"}, "leave metric=sphere out"),
+    ({"op": "nearest", "heading": "course", "distance": "hausdorff"}, "distance=hausdorff compares whole shapes"),
+    ({"op": "nearest", "heading": "course", "distance_to": "interior"}, "write distance_to=boundary"),
     ({"op": "nearest", "heading": "name"}, "number"),
 ]
 

@@ -104,6 +104,30 @@ def test_coordinates_lists_and_layers(tmp_path):
             ogrjoin.join(wrong, ZONES)
 
 
+def test_pairs_in_degrees_are_not_measured():
+    sides = [gpd.GeoDataFrame({"z": ["a"]}, geometry=[shapely.Point(x, 60)], crs="EPSG:4326") for x in (10, 11)]
+    words = {"op": "attributes", "on": "z"}
+    for option in {"pick": "nearest"}, {"bearing_field": True}:
+        with pytest.raises(ogrjoin.Error, match="in degrees.*crs=ignore"):
+            ogrjoin.join(*sides, **words, **option)
+        assert ogrjoin.join(*sides, **words, **option, crs="ignore").read_all().num_rows == 1
+
+
+def test_first_pairs_and_counts_of_equal_rows():
+    """20,000,000,000 pairs: rows that need the first one, or their number, list no more."""
+    side = pa.table({"k": np.arange(200_000) % 2, "n": np.arange(200_000)})
+    words = {"op": "attributes", "on": "k"}
+    assert ogrjoin.join(side, side, **words, how="semi").read_all().num_rows == 200_000
+    assert ogrjoin.join(side, side, **words, how="anti").read_all().num_rows == 0
+    first = ogrjoin.join(side, side, **words, pick="first").read_all()
+    assert first["join_n"].to_pylist() == [0, 1] * 100_000
+    counts = ogrjoin.join(side, side, **words, agg="count, count(*) as also").read_all()
+    assert set(counts["count"].to_pylist()) == set(counts["also"].to_pylist()) == {100_000}
+    few = side.slice(0, 5)
+    others = ogrjoin.join(few, few, **words, right_fid="n", left_fid="n", exclude="self", agg="count").read_all()
+    assert others["count"].to_pylist() == [2, 1, 2, 1, 2]
+
+
 def test_tables_of_texts(tmp_path):
     for name in ("a", "b"):
         (tmp_path / f"{name}.csv").write_text("name\nfoo bar\nbaz\nfoo baz\n")

@@ -261,15 +261,21 @@ def kill_when(flag, found):
     return thread, killed
 
 
-@pytest.mark.skipif(not os.path.isdir("/proc"), reason="no /proc")
-@pytest.mark.parametrize("way", ("shuffle",) if IS_QUICK else ("broadcast", "shuffle"))
-@pytest.mark.parametrize("what", (workers, executors))
-def test_killed(session, folders, tmp_path, way, what):
-    if what is executors and not MASTER.startswith("local-cluster"):
+@pytest.fixture(params=(workers, executors))
+def killed_processes(request):
+    """Which processes of Spark are killed; they know the classes of this file."""
+    if not os.path.isdir("/proc"):
+        pytest.skip("no /proc")
+    if request.param is executors and not MASTER.startswith("local-cluster"):
         pytest.skip("executors are processes with OGRJOIN_SPARK_MASTER=local-cluster[2,1,1024]")
     import pyspark.cloudpickle
 
     pyspark.cloudpickle.register_pickle_by_value(sys.modules[__name__])
+    return request.param
+
+
+@pytest.mark.parametrize("way", ("shuffle",) if IS_QUICK else ("broadcast", "shuffle"))
+def test_killed(session, folders, tmp_path, way, killed_processes):
     options = {"op": "nearest", "max_distance": 3, "k": 2}
     left, right = frames(session, folders)
     flag = str(tmp_path / "flag")
@@ -277,7 +283,7 @@ def test_killed(session, folders, tmp_path, way, what):
     slow = left.mapInArrow(Slowly(flag), left.schema)
     rows = oj.join(slow, right, fid="n", way=way, tiles=4, order="input", **options)
     os.remove(flag)
-    thread, killed = kill_when(flag, what)
+    thread, killed = kill_when(flag, killed_processes)
     made = rows.toArrow()
     thread.join()
     assert killed
@@ -419,34 +425,24 @@ def test_a_task_that_fails_each_time_leaves_the_former_output(session, folders, 
     assert content(out) == before and os.listdir(tmp_path) == ["out"]
 
 
-@pytest.mark.skipif(not os.path.isdir("/proc"), reason="no /proc")
-@pytest.mark.parametrize("what", (workers, executors))
-def test_killed_while_it_writes(session, folders, tmp_path, what):
-    if what is executors and not MASTER.startswith("local-cluster"):
-        pytest.skip("executors are processes with OGRJOIN_SPARK_MASTER=local-cluster[2,1,1024]")
-    import pyspark.cloudpickle
+def check_written_in_spite_of_a_kill(rows, out, undisturbed, flag, killed_processes):
+    thread, killed = kill_when(flag, killed_processes)
+    oj.write(rows, out)
+    thread.join()
+    assert killed
+    assert content(out) == content(undisturbed)
+    assert sorted(os.listdir(os.path.dirname(out))) == ["flag", "out", "undisturbed"]
 
-    pyspark.cloudpickle.register_pickle_by_value(sys.modules[__name__])
+
+def test_killed_while_it_writes(session, folders, tmp_path, killed_processes):
     rows, _ = joined_in_order(session, folders)
     flag, out, undisturbed = (str(tmp_path / name) for name in ("flag", "out", "undisturbed"))
     oj.write(rows, undisturbed)
     slow = rows.mapInArrow(Slowly(flag), rows.schema)
-    thread, killed = kill_when(flag, what)
-    oj.write(slow, out)
-    thread.join()
-    assert killed
-    assert content(out) == content(undisturbed)
-    assert sorted(os.listdir(tmp_path)) == ["flag", "out", "undisturbed"]
+    check_written_in_spite_of_a_kill(slow, out, undisturbed, flag, killed_processes)
 
 
-@pytest.mark.skipif(not os.path.isdir("/proc"), reason="no /proc")
-@pytest.mark.parametrize("what", (workers, executors))
-def test_killed_while_it_joins_and_writes(session, folders, tmp_path, what):
-    if what is executors and not MASTER.startswith("local-cluster"):
-        pytest.skip("executors are processes with OGRJOIN_SPARK_MASTER=local-cluster[2,1,1024]")
-    import pyspark.cloudpickle
-
-    pyspark.cloudpickle.register_pickle_by_value(sys.modules[__name__])
+def test_killed_while_it_joins_and_writes(session, folders, tmp_path, killed_processes):
     options = {"op": "nearest", "max_distance": 3, "fid": "n", "way": "shuffle", "tiles": 4}
     left, right = frames(session, folders)
     flag, out, undisturbed = (str(tmp_path / name) for name in ("flag", "out", "undisturbed"))
@@ -454,12 +450,7 @@ def test_killed_while_it_joins_and_writes(session, folders, tmp_path, what):
     open(flag, "w").close()  # planning is not slowed
     slow = oj.join(left.mapInArrow(Slowly(flag), left.schema), right, **options)
     os.remove(flag)
-    thread, killed = kill_when(flag, what)
-    oj.write(slow, out)
-    thread.join()
-    assert killed
-    assert content(out) == content(undisturbed)
-    assert sorted(os.listdir(tmp_path)) == ["flag", "out", "undisturbed"]
+    check_written_in_spite_of_a_kill(slow, out, undisturbed, flag, killed_processes)
 
 
 def run_apart(program, folder, *arguments, **environment):

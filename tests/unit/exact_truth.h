@@ -32,13 +32,7 @@ static inline struct oj_matrix exact_matrix(const struct oj_flat *a, int64_t i,
 static inline enum oj_location exact_location(const struct oj_flat *flat,
                                               int64_t f, double x, double y)
 {
-    const struct oj_flat point = {.n_features = 1,
-                                  .n_parts = 1,
-                                  .n_rings = 1,
-                                  .n_vertices = 1,
-                                  .part_kinds = OJ_PART_POINT,
-                                  .x = &x,
-                                  .y = &y};
+    const struct oj_flat point = oj_flat_of_points(1, NULL, &x, &y);
     struct oj_matrix matrix = exact_matrix(&point, 0, flat, f);
     return matrix.at[0] != 'F'   ? OJ_INSIDE
            : matrix.at[1] != 'F' ? OJ_ON_BOUNDARY

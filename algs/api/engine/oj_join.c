@@ -190,11 +190,12 @@ static oj_status make_tie_rank(const struct oj_flat *flat, int32_t **out,
 
 /* Index, in the backend's list, of the first engine that supports such a batch;
  * -1 if none does. */
-static int choose_engine(const struct oj_join *join,
-                         const struct oj_flat *input)
+static int choose_engine_of(const struct oj_backend *backend,
+                            const struct oj_join *join,
+                            const struct oj_flat *input)
 {
     const struct oj_engine *engine;
-    for (int i = 0; (engine = join->backend->engines[i]) != NULL; i++)
+    for (int i = 0; (engine = backend->engines[i]) != NULL; i++)
     {
         if ((join->has_small_classes || !engine->needs_small_classes) &&
             oj_engine_takes(engine, &join->args.relation, &join->join_side,
@@ -202,6 +203,12 @@ static int choose_engine(const struct oj_join *join,
             return i;
     }
     return -1;
+}
+
+static int choose_engine(const struct oj_join *join,
+                         const struct oj_flat *input)
+{
+    return choose_engine_of(join->backend, join, input);
 }
 
 /* Index, in the backend's list, of the engine for the expected input: points,
@@ -344,28 +351,48 @@ static oj_status find_candidates_on_gpu(struct oj_join *join,
     return OJ_OK;
 }
 
+/* Fails because no engine of the backend takes the batch. Distinguishes what
+ * the backend lacks from what is not possible with these features at all. */
+static oj_status fail_without_engine(const struct oj_join *join,
+                                     const struct oj_flat *input,
+                                     struct oj_error *err)
+{
+    const struct oj_relation *relation = &join->args.relation;
+    const char *op = oj_op_get(relation->op)->name;
+    const int is_on_ellipsoid = relation->metric == OJ_METRIC_ELLIPSOID;
+    if (choose_engine_of(oj_backend_find("cpu"), join, input) >= 0)
+        return oj_fail(
+            err, OJ_ERR_UNSUPPORTED,
+            "the backend %s does not support -op %s%s%s%s: use the backend "
+            "auto",
+            join->backend->name, op,
+            is_on_ellipsoid                        ? " with metric ellipsoid"
+            : relation->metric == OJ_METRIC_SPHERE ? " with metric sphere"
+                                                   : "",
+            relation->heading.is_asked ? " with a heading" : "",
+            oj_relation_is_of_shapes(relation) ? " between such features" : "");
+    if (relation->heading.is_asked)
+        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                       "a heading is that of points: join lines and polygons "
+                       "by their centroids (centroid_of input)");
+    if (is_on_ellipsoid)
+        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                       "metric ellipsoid measures between points or "
+                       "multipoints and features of any type: one of the sides "
+                       "must be of points");
+    return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                   "-op %s is not possible between these kinds of features",
+                   op);
+}
+
 static oj_status join_on_cpu(struct oj_join *join, const struct oj_flat *input,
                              struct oj_matches *out, struct oj_error *err)
 {
     const struct oj_engine *engine;
     int i = choose_engine(join, input), are_found;
     OJ_TRY(build_cpu_index_if_needed(join, err));
-    if (i < 0 && join->args.relation.heading.is_asked)
-        return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                       "heading needs points as input and one of the backends "
-                       "auto, cpu, cuda, geos and spatialindex: join lines and "
-                       "polygons by their centroids (centroid_of input)");
-    if (i < 0 && join->args.relation.metric == OJ_METRIC_ELLIPSOID)
-        return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                       "metric ellipsoid measures between points or "
-                       "multipoints and features of any type: one of the sides "
-                       "must be of points");
     if (i < 0)
-        return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                       "-op %s is not possible between these kinds of features "
-                       "with the backend %s: use the backend auto",
-                       oj_op_get(join->args.relation.op)->name,
-                       join->backend->name);
+        return fail_without_engine(join, input, err);
     OJ_TRY(ensure_engine_index(join, i, err));
     engine = join->backend->engines[i];
     OJ_TRY(find_candidates_on_gpu(join, engine, input, &are_found, err));
@@ -1299,6 +1326,15 @@ static oj_status sum_pairs_by_module(struct oj_join *join,
     return fail_sums(join, is_sum, err);
 }
 
+/* Index of the engine that counts the pairs of such a batch without listing
+ * them; -1 if there is none. */
+static int choose_counting_engine(const struct oj_join *join,
+                                  const struct oj_flat *input)
+{
+    const int i = choose_engine(join, input);
+    return i >= 0 && join->backend->engines[i]->count_pairs != NULL ? i : -1;
+}
+
 static oj_status sum_pairs_on_gpu(struct oj_join *join,
                                   const struct oj_flat *input,
                                   const struct oj_sum_request *request,
@@ -1338,9 +1374,16 @@ oj_status oj_join_sum_pairs(struct oj_join *join, const struct oj_flat *input,
 {
     struct oj_sum_request request = {.n_words = 1};
     int64_t *words = oj_aggregates_counts(aggregates);
+    const int counting = choose_counting_engine(join, input);
     OJ_TRY(check_batch_and_mark_overlaps(join, input, err));
     if (words != NULL && !needs_points_in_overlapping_parts(join, input))
         OJ_TRY(open_gpu_if_faster_for_batch(join, input, err));
+    if (words != NULL && counting >= 0)
+    {
+        OJ_TRY(ensure_engine_index(join, counting, err));
+        return join->backend->engines[counting]->count_pairs(
+            join->of[counting], input, words, n_pairs, err);
+    }
     if (words != NULL)
         return sum_pairs_on_gpu(join, input, &request, words, n_pairs, err);
     if (!oj_join_should_sum_pairs(join, input))

@@ -133,8 +133,9 @@ int oj_join_should_sum_pairs(const struct oj_join *join,
  *  without storing pairs. The results are added to aggregates, which must
  *  accept sums and have a row per join feature. The rows of columns are those
  *  of input; *n_pairs is the number of pairs.
- * Errors     those of oj_join_batch(); OJ_ERR_UNSUPPORTED, always on the CPU:
- *            aggregates are unchanged, use oj_join_batch() for this batch */
+ * Errors     those of oj_join_batch(); OJ_ERR_UNSUPPORTED, on the CPU unless
+ *            it counts pairs of op attributes: aggregates are unchanged, use
+ * oj_join_batch() for this batch */
 OJ_MUST_USE oj_status oj_join_sum_pairs(
     struct oj_join *join, const struct oj_flat *input,
     const struct oj_aggregate_column *columns, struct oj_aggregates *aggregates,

@@ -438,6 +438,8 @@ static oj_status build_span_slices(struct oj_index *wrapped,
 {
     struct span_slices_index *self = (void *)wrapped;
     self->args = *args;
+    self->args.relation.first_only =
+        0; /* a row's pairs are in several slices */
     self->span = choose_span_for_slices(&args->relation, args->join_side);
     OJ_NEW_ZEROED(self->shared, 1, err);
     pthread_mutex_init(&self->shared->lock, NULL);

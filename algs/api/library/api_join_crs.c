@@ -60,7 +60,9 @@ oj_status api_join_crs_convert(struct ogrjoin_settings *s,
                                const struct oj_distance_frame *frame,
                                struct oj_error *err)
 {
-    struct oj_distance_request request = {NULL, NULL, NULL};
+    struct oj_distance_request request = {.picks_nearest =
+                                              s->pairs.pick == OJ_PICK_NEAREST,
+                                          .wants_bearing = s->pairs.bearing};
     if (api_setting_given(s, "max_distance") != NULL)
         request.max_distance = &s->rows.max_distance;
     if (api_setting_given(s, "min_distance") != NULL)
@@ -93,6 +95,7 @@ static oj_status use_crs(struct ogrjoin_settings *s, const char *left,
         read_side_crs(s, right, "the CRS of the right side", &sides[1], err));
     OJ_TRY(api_join_crs_choose(s, &sides[0], &sides[1], &crs, err));
     frame = api_join_crs_frame(s, &crs);
+    frame.are_layers = 1;
     OJ_TRY(api_join_crs_convert(s, &frame, err));
     s->rows.max_distance.unit = s->rows.min_distance.unit =
         s->rows.densify.unit = OJ_UNIT_CRS;

@@ -426,6 +426,14 @@ static oj_status add_operand(struct oj_aggregate_words *words, int i,
     return OJ_OK;
 }
 
+int oj_aggregate_words_are_counts(const struct oj_aggregate_words *words)
+{
+    int i = 0;
+    while (i < words->n && words->aggregates[i].kind == OJ_AGG_COUNT)
+        i++;
+    return i == words->n;
+}
+
 oj_status oj_aggregate_words_bind(struct oj_aggregate_words *words, int i,
                                   const struct oj_aggregate_operand *values,
                                   const struct oj_aggregate_operand *weights,
@@ -687,4 +695,17 @@ void oj_aggregate_pair_columns_free(struct oj_aggregate_pair_columns *memory)
     }
     oj_free(memory->memory);
     *memory = (struct oj_aggregate_pair_columns){0};
+}
+
+void oj_aggregate_add_counts(const struct oj_matches *matches,
+                             int64_t first_row,
+                             struct oj_aggregates *aggregates)
+{
+    int64_t *count = oj_aggregates_counts(aggregates) + first_row;
+    for (int64_t row = 0; row < matches->n_rows; row++)
+    {
+        const int64_t end = oj_matches_end(matches, row);
+        for (int64_t p = oj_matches_first(matches, row); p < end; p++)
+            count[row] += oj_matches_pairs_of_entry(matches, p);
+    }
 }

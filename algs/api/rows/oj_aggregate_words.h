@@ -106,6 +106,9 @@ OJ_MUST_USE oj_status oj_aggregate_words_parse(const char *dash,
                                                struct oj_aggregate_words *out,
                                                struct oj_error *err);
 
+/** 1 if all aggregates are numbers of pairs. */
+int oj_aggregate_words_are_counts(const struct oj_aggregate_words *words);
+
 /** Binds aggregate i to its values, and to its weights if it has some. values
  * is ignored if word[i].field is NULL, weights if word[i].weight is NULL. Must
  * be called once for each i, ascending. OJ_ERR_ARG: the function does not
@@ -129,6 +132,13 @@ void oj_aggregate_words_values_for_shares(unsigned char *want);
 
 struct oj_matches;
 struct oj_pair_values;
+
+/** Adds the numbers of pairs of an answer of a relation with first_only to
+ * aggregates that are all numbers of pairs. Row 0 of matches is their row
+ * first_row. */
+void oj_aggregate_add_counts(const struct oj_matches *matches,
+                             int64_t first_row,
+                             struct oj_aggregates *aggregates);
 
 /** Pairs of which values are read; the arrays are borrowed. */
 struct oj_aggregate_pair_list

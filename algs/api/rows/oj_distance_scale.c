@@ -59,14 +59,29 @@ static const char *use_projected(const struct oj_distance_frame *frame)
                              : "bring both sides into a projected CRS";
 }
 
+/* Whose CRS is missing. */
+static const char *sides_without_crs(const struct oj_distance_frame *frame)
+{
+    return is_command(frame)   ? "the input layer has"
+           : frame->are_layers ? "the sides have"
+                               : "the left side has";
+}
+
+static const char *give_crs(const struct oj_distance_frame *frame)
+{
+    return is_command(frame)   ? "name it with -s_srs"
+           : frame->are_layers ? "give a side with a CRS"
+                               : "name it with left_crs";
+}
+
 static oj_status fail_unknown_crs(const struct oj_distance_frame *frame,
                                   const char *what, struct oj_error *err)
 {
     if (frame->kind == OJ_CRS_KIND_NONE)
         return oj_fail(err, OJ_ERR_ARG,
-                       "%s: the left side has no CRS; name it with left_crs, "
-                       "or write crs=ignore to take coordinates as they are",
-                       what);
+                       "%s: %s no CRS; %s, or write crs=ignore to take "
+                       "coordinates as they are",
+                       what, sides_without_crs(frame), give_crs(frame));
     return oj_fail(
         err, OJ_ERR_ARG,
         "%s: the CRS of the join, %s, does not state its unit%s: "
@@ -104,20 +119,24 @@ static oj_status check_ellipsoid(const struct oj_distance_frame *frame,
                        "geodesics, which are those of PROJ: use "
                        "%smetric%ssphere, or a build with PROJ",
                        dash, sign, dash, sign);
+    if (!(ellipsoid.semi_major > 0.0) && frame->kind == OJ_CRS_KIND_NONE)
+        return oj_fail(err, OJ_ERR_ARG,
+                       "%smetric%sellipsoid measures on the ellipsoid of a "
+                       "CRS, and %s none: %s, or use %smetric%ssphere",
+                       dash, sign, sides_without_crs(frame), give_crs(frame),
+                       dash, sign);
     if (!(ellipsoid.semi_major > 0.0))
         return oj_fail(
             err, OJ_ERR_ARG,
-            "%smetric%sellipsoid measures on the ellipsoid of the "
-            "CRS of the join, and that of %s is not known: name the "
-            "CRS%s",
-            dash, sign,
-            frame->kind == OJ_CRS_KIND_NONE ? "coordinates alone" : frame->crs,
-            is_command(frame) ? " with -s_srs" : ", as PROJJSON or WKT");
+            "%smetric%sellipsoid measures on the ellipsoid of a CRS, and the "
+            "CRS of the join, %s, does not state its ellipsoid: give it%s",
+            dash, sign, frame->crs,
+            is_command(frame) ? " with -s_srs" : " as PROJJSON or WKT");
     if (!oj_ellipsoid_is_usable(&ellipsoid))
         return oj_fail(err, OJ_ERR_ARG,
-                       "%smetric%sellipsoid: the flattening of %s, %g, is "
-                       "beyond %g, up to which geodesics are exact: use "
-                       "%smetric%ssphere",
+                       "%smetric%sellipsoid: the ellipsoid of the CRS of the "
+                       "join, %s, has a flattening of %g, and geodesics are "
+                       "exact up to %g: use %smetric%ssphere",
                        dash, sign, frame->crs, ellipsoid.flattening,
                        OJ_ELLIPSOID_MOST_FLATTENING, dash, sign);
     return OJ_OK;
@@ -149,8 +168,8 @@ static oj_status scale_on_globe(const struct oj_distance_frame *frame,
         !(fabs(frame->unit / oj_units[OJ_UNIT_DEG].size - 1.0) <= 1e-9))
         return oj_fail(
             err, OJ_ERR_ARG,
-            "%smetric%s%s needs degrees, and the unit of %s is "
-            "another: %s EPSG:4326",
+            "%smetric%s%s needs degrees, and the CRS of the join, %s, has "
+            "another unit: %s EPSG:4326",
             frame->dash, value_sign(frame), metric_name(frame), frame->crs,
             is_command(frame) ? "use -t_srs" : "bring both sides into");
     if (unit == OJ_UNIT_DEG)
@@ -200,17 +219,54 @@ static oj_status check_nearest_is_defined(const struct oj_distance_frame *frame,
                    use_projected(frame), frame->dash, value_sign(frame));
 }
 
+/* 1 if features of a pair need not have a common point. */
+static int may_pairs_be_apart(const struct oj_relation *relation)
+{
+    return !oj_relation_needs_contact(relation) ||
+           oj_relation_is_bbox(relation);
+}
+
+/* Refuses to measure the pairs of a join without distances if plain numbers are
+ * refused. Pairs with a common point are at distance 0 in any unit. */
+static oj_status check_pairs_are_not_measured_in_degrees(
+    const struct oj_distance_frame *frame, const struct oj_distance_request *of,
+    const struct oj_relation *relation, struct oj_error *err)
+{
+    char what[32];
+    if (frame->takes_plain_numbers || is_on_globe(frame) ||
+        !may_pairs_be_apart(relation) ||
+        !(of->picks_nearest || of->wants_bearing))
+        return OJ_OK;
+    if (of->picks_nearest)
+        snprintf(what, sizeof what, "%spick%snearest", frame->dash,
+                 value_sign(frame));
+    else
+        snprintf(what, sizeof what, "%sbearing_field", frame->dash);
+    if (frame->kind == OJ_CRS_KIND_UNKNOWN)
+        return fail_unknown_crs(frame, what, err);
+    if (frame->kind != OJ_CRS_KIND_GEOGRAPHIC)
+        return OJ_OK;
+    return oj_fail(err, OJ_ERR_ARG,
+                   "%s: the CRS of the join, %s, is in degrees, where %s not "
+                   "well defined: %s%s",
+                   what, frame->crs,
+                   of->picks_nearest ? "the nearest feature is"
+                                     : "directions are",
+                   use_projected(frame),
+                   is_command(frame) ? ""
+                                     : ", or write crs=ignore to take "
+                                       "coordinates as they are");
+}
+
 static oj_status fail_unit_without_crs(const struct oj_distance_frame *frame,
                                        const char *option, const char *written,
                                        struct oj_error *err)
 {
     return oj_fail(err, OJ_ERR_ARG,
-                   "%s%s%s%s: the %s has no CRS, so the length of its units is "
-                   "unknown; name the CRS with %s, or write the distance "
-                   "without a unit",
+                   "%s%s%s%s: %s no CRS, so the length of units is unknown; "
+                   "%s, or write the distance without a unit",
                    frame->dash, option, value_sign(frame), written,
-                   is_command(frame) ? "input layer" : "left side",
-                   is_command(frame) ? "-s_srs" : "left_crs");
+                   sides_without_crs(frame), give_crs(frame));
 }
 
 /* Factor from a unit to the unit of the CRS. Precondition: both are units of
@@ -288,7 +344,8 @@ oj_status oj_distances_convert(const struct oj_distance_frame *frame,
         relation->ellipsoid = ellipsoid_of_frame(frame);
     if ((oj_op_get(relation->op)->takes & OJ_TAKES_DISTANCE) == 0 &&
         max == NULL)
-        return OJ_OK;
+        return check_pairs_are_not_measured_in_degrees(frame, request, relation,
+                                                       err);
     if (max == NULL && is_on_globe(frame))
         max = &unbounded;
     if (max != NULL)

@@ -13,6 +13,8 @@
  *
  *  nearest without a maximum distance is refused where a plain number is,
  *  because the nearest feature in degrees is often not the nearest in metres.
+ *  So are the nearest pair and the direction of pairs in joins that take no
+ *  distance and whose pairs may lie apart, such as equal attributes.
  */
 #ifndef OJ_DISTANCE_SCALE_H
 #define OJ_DISTANCE_SCALE_H
@@ -38,16 +40,21 @@ struct oj_distance_frame
     double semi_major, inverse_flattening; /**< ellipsoid of a CRS in degrees,
                                               see struct oj_crs_text */
     const char *crs;                       /**< name of the CRS for messages */
+    int are_layers; /**< 1: the sides are layers of the library, for whose CRS
+                         there is no setting */
     int takes_plain_numbers; /**< 1: the user asked to take coordinates as they
                                   are: a distance without a unit is accepted
                                   also if the CRS is in degrees or its unit is
                                   unknown, and -metric sphere without a CRS */
 };
 
-/** The distances that the user gave; NULL: not given. */
+/** The distances that the user gave (NULL: not given), and what else measures
+ * pairs in the plane. */
 struct oj_distance_request
 {
     const struct oj_distance *max_distance, *min_distance, *densify;
+    int picks_nearest; /**< 1: the nearest pair of a row is chosen */
+    int wants_bearing; /**< 1: the direction of pairs is a column */
 };
 
 /** Makes the frame of a join in this CRS. dash: as the member. dash and the
@@ -69,8 +76,8 @@ OJ_MUST_USE oj_status oj_distance_scale(const struct oj_distance_frame *frame,
  * stores them in relation, and the ellipsoid if the metric is of it. If the
  * join measures no distances and no maximum is given, stores infinity and 0.
  * The metric is frame->metric, not that of relation. OJ_ERR_ARG: a unit is not
- * allowed, or the minimum is infinite or above the maximum. OJ_ERR_UNSUPPORTED:
- * the build has no geodesics. */
+ * allowed, the minimum is infinite or above the maximum, or pairs would be
+ * measured in degrees. OJ_ERR_UNSUPPORTED: the build has no geodesics. */
 OJ_MUST_USE oj_status
 oj_distances_convert(const struct oj_distance_frame *frame,
                      const struct oj_distance_request *request,

@@ -78,11 +78,6 @@ static int is_planar(const struct oj_given_options *given)
     return !oj_relation_is_on_globe(given->relation);
 }
 
-static int is_not_planar_or_least(const struct oj_given_options *given)
-{
-    return !is_planar(given) || oj_relation_compares_shapes(given->relation);
-}
-
 static int compares_shapes(const struct oj_given_options *given)
 {
     return oj_relation_compares_shapes(given->relation);
@@ -150,12 +145,19 @@ static const struct clash clashes[] = {
      .text = "{distance_to boundary} is possible with {metric planar} only"},
     {"metric", "sphere|ellipsoid", "matrix_field|relation_field",
      .why = "DE-9IM matrices are computed in the plane only"},
-    {"heading", .when = is_not_planar_or_least,
-     .text = "{heading} needs {metric planar} and {distance least}: write "
-             "these, and join in a projected CRS"},
+    {"heading", NULL, "metric", "sphere|ellipsoid",
+     .text = "{heading} is a direction in the plane: leave {metric *} out, and "
+             "join in a projected CRS"},
+    {"heading", NULL, "distance", "!least",
+     .text = "{heading} selects segments, and {distance *} compares whole "
+             "shapes: leave one of them out"},
     {"heading", NULL, "min_distance",
      .why = "with a heading the distance of a line is that of its nearest "
             "segment in this direction"},
+    {"heading", NULL, "distance_to", "interior",
+     .text = "{heading} measures to lines and rings, also from points inside "
+             "of a polygon: write {distance_to boundary}, or leave "
+             "{distance_to} out"},
     {"geometry", "nearest_point|connection", .when = compares_shapes,
      .text = "{geometry *} needs {distance least}, because other distances "
              "have no nearest point"},

@@ -25,3 +25,13 @@ int oj_rows_per_input_have_rank(const struct oj_relation *relation,
     return !is_every_pair &&
            (rows == OJ_ROWS_SEVERAL_BY_K || rows == OJ_ROWS_SEVERAL_BY_TIES);
 }
+
+int oj_rows_per_input_need_first_only(const struct oj_relation *relation,
+                                      const struct oj_row_choice *choice)
+{
+    const int is_choice =
+        choice->how == OJ_HOW_SEMI || choice->how == OJ_HOW_ANTI;
+    return oj_relation_is_of_equal_attributes(relation) &&
+           (is_choice || choice->takes_first) && !choice->one_to_one &&
+           !oj_how_has_join_rows(choice->how);
+}

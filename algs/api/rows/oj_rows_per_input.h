@@ -10,9 +10,11 @@
 struct oj_row_choice
 {
     enum oj_how how;
-    int picks;      /**< 1: pick has a rule */
-    int one_to_one; /**< 1: at most one pair per feature of either side */
-    int aggregates; /**< 1: pairs are aggregated */
+    int picks;       /**< 1: pick has a rule */
+    int one_to_one;  /**< 1: at most one pair per feature of either side */
+    int aggregates;  /**< 1: pairs are aggregated */
+    int takes_first; /**< 1: pick takes the first pair, or all aggregates are
+                          numbers of pairs */
 };
 
 /** At most one row per input row; otherwise the reason why there can be
@@ -33,5 +35,11 @@ oj_rows_per_input_find(const struct oj_relation *relation,
  * measure. */
 int oj_rows_per_input_have_rank(const struct oj_relation *relation,
                                 const struct oj_row_choice *choice);
+
+/** 1 if the first pair of each input row and the number of its pairs are enough
+ * to make the rows, and the join can do with these (first_only of struct
+ * oj_relation). */
+int oj_rows_per_input_need_first_only(const struct oj_relation *relation,
+                                      const struct oj_row_choice *choice);
 
 #endif

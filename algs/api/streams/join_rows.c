@@ -4,6 +4,8 @@
 #include "../arrow/oj_arrow_plain_values.h"
 #include "../engine/oj_batch_parts.h"
 #include "../library/api_join_crs.h"
+#include "../rows/oj_aggregate_words.h"
+#include "../rows/oj_rows_per_input.h"
 #include "rows_output.h"
 
 #include <math.h>
@@ -293,6 +295,7 @@ static int is_alike(const struct rows_index *a, const struct rows_index *b)
             return 0;
     }
     return in_a->max_distance == in_b->max_distance &&
+           in_a->first_only == in_b->first_only &&
            in_a->min_distance == in_b->min_distance &&
            in_a->densify == in_b->densify &&
            api_settings_find_equal_pairs(a->settings, b->settings);
@@ -786,6 +789,36 @@ static oj_status make_index(struct rows_stream *s, struct ogrjoin_index *given,
     return status;
 }
 
+/* Sets *are_counts to 1 if the setting agg has only numbers of pairs. */
+static oj_status read_are_counts(const struct ogrjoin_settings *s,
+                                 int *are_counts, struct oj_error *err)
+{
+    const char *agg = api_setting_given(s, "agg");
+    struct oj_aggregate_words words = {0};
+    *are_counts = 0;
+    if (agg == NULL)
+        return OJ_OK;
+    OJ_TRY(oj_aggregate_words_parse("", agg, &words, err));
+    *are_counts = oj_aggregate_words_are_counts(&words);
+    oj_aggregate_words_free(&words);
+    return OJ_OK;
+}
+
+/* Lets the join list the first pair of each row alone, if the rows need no
+ * more. */
+static oj_status choose_first_only(struct ogrjoin_settings *s,
+                                   struct oj_error *err)
+{
+    struct oj_row_choice choice = {.how = (enum oj_how)s->rows.how,
+                                   .one_to_one = s->pairs.one_to_one};
+    OJ_TRY(read_are_counts(s, &choice.aggregates, err));
+    choice.takes_first =
+        choice.aggregates || s->pairs.pick == (int)OJ_PICK_FIRST;
+    s->relation.first_only =
+        oj_rows_per_input_need_first_only(&s->relation, &choice);
+    return OJ_OK;
+}
+
 static oj_status sample_rows(void *user, const struct oj_flat *rows,
                              struct oj_matches *out, struct oj_error *err);
 
@@ -805,6 +838,7 @@ static oj_status open_rows_stream(struct rows_stream *s,
     OJ_TRY(resolve_distances(s->settings, &s->input, &s->join, &s->scale, err));
     OJ_TRY(
         read_span_conditions(s->settings, &s->input, &s->join, s->span, err));
+    OJ_TRY(choose_first_only(s->settings, err));
     OJ_TRY(make_index(s, given, err));
     s->join_flat = s->index->index->flat;
     s->parts.most_per_row =
@@ -1086,8 +1120,9 @@ static oj_status begin_answer(struct rows_stream *s, const struct oj_flat *part,
     }
     if (s->output.aggregates != NULL)
     {
-        OJ_TRY(rows_aggregates_add(s->output.aggregates, entries, &s->join_flat,
-                                   s->answer.values, &s->added_up, err));
+        OJ_TRY(rows_aggregates_add(
+            s->output.aggregates, entries, s->settings->relation.first_only,
+            &s->join_flat, s->answer.values, &s->added_up, err));
         entries = pairs = &s->added_up;
     }
     s->answer.input = &s->chunks;

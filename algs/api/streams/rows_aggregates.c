@@ -471,13 +471,16 @@ static oj_status add_pairs(struct rows_aggregates *a,
 }
 
 oj_status rows_aggregates_add(struct rows_aggregates *a,
-                              const struct oj_matches *matches,
+                              const struct oj_matches *matches, int first_only,
                               const struct oj_flat *join_side,
                               const struct oj_pair_values *values,
                               struct oj_matches *out, struct oj_error *err)
 {
     OJ_TRY(oj_aggregates_reset(a->state, matches->n_rows, err));
-    OJ_TRY(add_pairs(a, matches, join_side, values, err));
+    if (first_only)
+        oj_aggregate_add_counts(matches, 0, a->state);
+    else
+        OJ_TRY(add_pairs(a, matches, join_side, values, err));
     OJ_TRY(oj_aggregates_rewind(a->state, err));
     a->last_row = -1;
     OJ_TRY(oj_matches_reserve(out, matches->n_rows, matches->n_rows, 0, err));

@@ -90,6 +90,13 @@ struct oj_engine
                                  struct oj_matches *out, struct oj_stats *stats,
                                  struct oj_error *err);
 
+    /** Adds to count[f] the number of the batch's pairs with join feature f,
+     * and sets *n_pairs to their total. OJ_ERR_UNSUPPORTED: the pairs of such
+     * batches must be listed; count is unchanged. NULL: always. */
+    oj_status (*count_pairs)(struct oj_index *index,
+                             const struct oj_flat *input, int64_t *count,
+                             int64_t *n_pairs, struct oj_error *err);
+
     /** Updates the index after n points of the join side have moved (a layer in
      * the short form, see struct oj_flat): its arrays x and y have been
      * replaced by arrays that differ in these features. After an error the

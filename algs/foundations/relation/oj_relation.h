@@ -135,9 +135,13 @@ struct oj_relation
     /** nearest, dwithin: condition on the direction of the join side's segments
      * (lines and rings); needs struct oj_flat.heading of the input. */
     struct oj_heading_condition heading;
-    int any_order; /**< 1: the pairs of a row may be in any order (not with
-                        nearest), which saves sorting; *matches may then be
-                        scattered (oj_matches.h), which saves copying */
+    int any_order;  /**< 1: the pairs of a row may be in any order (not with
+                         nearest), which saves sorting; *matches may then be
+                         scattered (oj_matches.h), which saves copying */
+    int first_only; /**< attributes: 1: the first pair of each row is enough. An
+                         engine may list it alone, with the number of pairs
+                         that the row has as its measure; others list all
+                         pairs, whose measure is NaN */
 };
 
 /** Flags: what decides a join, and which of its parameters apply. */

@@ -369,11 +369,7 @@ oj_status oj_relate_locate_point(const struct oj_shape *shape, double x,
                                  struct oj_error *err)
 {
     const struct oj_node node = {x, y, 0.0, {NULL, NULL}};
-    const struct oj_flat point = {.n_features = 1,
-                                  .n_vertices = 1,
-                                  .part_kinds = OJ_PART_POINT,
-                                  .x = &x,
-                                  .y = &y};
+    const struct oj_flat point = oj_flat_of_points(1, NULL, &x, &y);
     struct oj_shape of_point = oj_shape_of(&point, 0);
     struct oj_matrix matrix = oj_matrix_empty();
     int is_vertex;

@@ -31,6 +31,8 @@ struct equal_points_index
                                     bucket */
     uint32_t *first;             /* [2^bucket_bits + 1] */
     struct located_point *entry; /* sorted by bucket, then in tie order */
+    uint32_t *n_equal; /* op attributes, [entries]: number of entries with this
+                          key; only for the first of them, else 0 */
 };
 
 /* --- keys ----------------------------------------------------------------- */
@@ -87,6 +89,7 @@ static void free_equal_points_index(struct oj_index *wrapped)
     struct equal_points_index *self = (void *)wrapped;
     oj_free(self->first);
     oj_free(self->entry);
+    oj_free(self->n_equal);
 }
 
 /* Sets *feature_of to the features in tie order; NULL if FIDs ascend. The
@@ -131,6 +134,37 @@ static void fill_buckets(struct equal_points_index *self,
     }
 }
 
+/* Returns the first entry of a bucket that has this key; if there is none, the
+ * end of the bucket. */
+static uint32_t find_first_equal(const struct equal_points_index *self,
+                                 const struct located_point *key,
+                                 uint32_t bucket)
+{
+    uint32_t i = self->first[bucket], end = self->first[bucket + 1];
+    while (i < end && !are_keys_equal(&self->entry[i], key))
+        i++;
+    return i;
+}
+
+/* Counts the entries of each key. Takes time linear in the entries, since
+ * buckets rarely hold several keys. */
+static oj_status count_equal_entries(struct equal_points_index *self,
+                                     struct oj_stats *stats,
+                                     struct oj_error *err)
+{
+    const int64_t n_buckets = INT64_C(1) << self->bucket_bits;
+    const int64_t n = self->first[n_buckets];
+    OJ_NEW_ZEROED(self->n_equal, n + 1, err);
+    stats->index_bytes += (n + 1) * (int64_t)sizeof *self->n_equal;
+    for (int64_t bucket = 0; bucket < n_buckets; bucket++)
+    {
+        for (uint32_t i = self->first[bucket]; i < self->first[bucket + 1]; i++)
+            self->n_equal[find_first_equal(self, &self->entry[i],
+                                           (uint32_t)bucket)]++;
+    }
+    return OJ_OK;
+}
+
 static const struct oj_row_method by_hash;
 
 static oj_status build_equal_points(struct oj_index *wrapped,
@@ -154,6 +188,8 @@ static oj_status build_equal_points(struct oj_index *wrapped,
     oj_free(feature_of);
     stats->index_bytes += n * (int64_t)sizeof *self->entry +
                           ((INT64_C(4) << self->bucket_bits) + 4);
+    if (status == OJ_OK && oj_relation_is_of_equal_attributes(&args->relation))
+        status = count_equal_entries(self, stats, err);
     return status;
 }
 
@@ -187,6 +223,37 @@ static oj_status add_pairs_of_row(const struct equal_points_index *self,
     return OJ_OK;
 }
 
+/* Adds the first pair of an input row with this key; its measure is the number
+ * of pairs of the row. Without conditions besides the key they are not looked
+ * at. */
+static oj_status add_first_pair_of_row(const struct equal_points_index *self,
+                                       struct oj_row_worker *worker,
+                                       const struct located_point *key,
+                                       uint32_t bucket, struct oj_error *err)
+{
+    const struct oj_row_index *index = &self->shared;
+    const uint32_t end = self->first[bucket + 1];
+    int64_t row = key->feature, n = 0;
+    int32_t feature = -1;
+    uint32_t i = find_first_equal(self, key, bucket);
+    if (i < end && index->filter.tests_classes)
+        return oj_row_add_pair(index, worker, row, self->entry[i].feature,
+                               (double)self->n_equal[i], err);
+    for (; i < end; i++)
+    {
+        const struct located_point *e = &self->entry[i];
+        OJ_TRY(oj_row_poll_cancel(index, worker, err));
+        worker->n_candidates++;
+        if (!are_keys_equal(e, key) ||
+            !oj_pair_filter_accepts(&index->filter, row, e->feature))
+            continue;
+        if (n++ == 0)
+            feature = e->feature;
+    }
+    return n > 0 ? oj_row_add_pair(index, worker, row, feature, (double)n, err)
+                 : OJ_OK;
+}
+
 static oj_status answer_group(struct oj_row_index *index,
                               struct oj_row_worker *worker, int64_t i,
                               struct oj_error *err)
@@ -207,8 +274,12 @@ static oj_status answer_group(struct oj_row_index *index,
         __builtin_prefetch(&self->entry[self->first[bucket[r]]]);
     for (int64_t r = 0; r < n; r++)
     {
-        if (can_key_have_pairs(input, &key[r]))
-            OJ_TRY(add_pairs_of_row(self, worker, &key[r], bucket[r], err));
+        if (!can_key_have_pairs(input, &key[r]))
+            continue;
+        OJ_TRY(
+            index->args.relation.first_only
+                ? add_first_pair_of_row(self, worker, &key[r], bucket[r], err)
+                : add_pairs_of_row(self, worker, &key[r], bucket[r], err));
     }
     return OJ_OK;
 }
@@ -217,6 +288,89 @@ static const struct oj_row_method by_hash = {.worker_size =
                                                  sizeof(struct oj_row_worker),
                                              .start = start_batch,
                                              .answer = answer_group};
+
+/* ---- op attributes: counts of pairs -------------------------------------- */
+
+static oj_status join_equal_attributes(struct oj_index *wrapped,
+                                       const struct oj_flat *input,
+                                       struct oj_matches *out,
+                                       struct oj_stats *stats,
+                                       struct oj_error *err)
+{
+    const struct oj_row_index *index = (void *)wrapped;
+    OJ_TRY(oj_row_join(wrapped, input, out, stats, err));
+    if (!index->args.relation.first_only)
+        return OJ_OK;
+    out->n_pairs = 0;
+    for (int64_t i = 0; i < out->n_entries; i++)
+        out->n_pairs += oj_matches_pairs_of_entry(out, i);
+    return OJ_OK;
+}
+
+/* Looks up the rows of a batch: adds 1 to n_rows[i] for each row whose key
+ * entry i has first. Lists those entries in `found`, which has room for all
+ * rows; returns how many they are. */
+static int64_t count_rows_of_keys(const struct equal_points_index *self,
+                                  const struct oj_flat *input, int64_t *n_rows,
+                                  uint32_t *found)
+{
+    int64_t n_found = 0;
+    for (int64_t row = 0; row < input->n_features; row++)
+    {
+        const struct located_point key = key_of_feature(self, input, row);
+        const uint32_t bucket = bucket_of_key(self, &key);
+        uint32_t i;
+        if (!can_key_have_pairs(input, &key))
+            continue;
+        i = find_first_equal(self, &key, bucket);
+        if (i < self->first[bucket + 1] && n_rows[i]++ == 0)
+            found[n_found++] = i;
+    }
+    return n_found;
+}
+
+/* Implements oj_engine.count_pairs. Takes time linear in the rows of the batch
+ * and in the join features with their keys. */
+static oj_status count_equal_attributes(struct oj_index *wrapped,
+                                        const struct oj_flat *input,
+                                        int64_t *count, int64_t *n_pairs,
+                                        struct oj_error *err)
+{
+    const struct equal_points_index *self = (void *)wrapped;
+    const struct oj_index_args *args = &self->shared.args;
+    const int64_t n_entries = self->first[INT64_C(1) << self->bucket_bits];
+    struct oj_pair_filter filter;
+    int64_t *n_rows, n_found, total = 0;
+    uint32_t *found;
+    OJ_TRY(oj_pair_filter_make(&args->relation, input, args->join_side, &filter,
+                               err));
+    if (filter.is_needed && !filter.tests_classes)
+        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                       "pairs with further conditions are not counted");
+    OJ_NEW_ZEROED(n_rows, n_entries + 1, err);
+    found = oj_malloc(input->n_features + 1, sizeof *found);
+    if (found == NULL)
+    {
+        oj_free(n_rows);
+        return oj_fail_nomem(err, input->n_features, sizeof *found);
+    }
+    n_found = count_rows_of_keys(self, input, n_rows, found);
+    for (int64_t k = 0; k < n_found; k++)
+    {
+        const struct located_point *key = &self->entry[found[k]];
+        const uint32_t end = self->first[bucket_of_key(self, key) + 1];
+        for (uint32_t i = found[k]; i < end; i++)
+        {
+            if (are_keys_equal(&self->entry[i], key))
+                count[self->entry[i].feature] += n_rows[found[k]];
+        }
+        total += n_rows[found[k]] * (int64_t)self->n_equal[found[k]];
+    }
+    oj_free(n_rows);
+    oj_free(found);
+    *n_pairs = total;
+    return OJ_OK;
+}
 
 static int takes_equal_points(const struct oj_relation *relation,
                               const struct oj_flat *join_side,
@@ -246,7 +400,8 @@ const struct oj_engine oj_cpu_equal_attributes = {
     .takes = oj_pair_filter_takes_equal_attributes,
     .index_size = sizeof(struct equal_points_index),
     .build = build_equal_points,
-    .join = oj_row_join,
+    .join = join_equal_attributes,
+    .count_pairs = count_equal_attributes,
     .free_side = free_equal_points_index,
     .free_batches = oj_row_batches_free,
     .set_options = oj_row_set_options};

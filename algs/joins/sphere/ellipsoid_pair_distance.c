@@ -31,6 +31,44 @@ roles_of_features(const struct oj_ellipsoid_sides *sides, int64_t a, int64_t b)
     return roles;
 }
 
+/* --- walk over a feature -------------------------------------------------- */
+
+/* What a search does with the parts of a feature; user: the search. */
+struct part_visits
+{
+    int (*does_part_hold)(void *user, int64_t part); /* 1: p is inside of the
+                                                        polygon part */
+    void (*visit_point)(void *user, int64_t vertex);
+    oj_sphere_edges_visit *visit_edges;
+};
+
+/* Visits the parts of a feature with edges within limit2, a squared chord, of
+ * p. Returns 1, and stops, if p is inside of a part. */
+static int visit_parts(const struct oj_sphere_side *side, int64_t feature,
+                       struct oj_vec3 p, double limit2,
+                       const struct part_visits *visits, void *user)
+{
+    const struct oj_flat *flat = side->flat;
+    for (int64_t part = flat->part_offset[feature];
+         part < flat->part_offset[feature + 1]; part++)
+    {
+        if (side->cap != NULL && flat->part_kind[part] == OJ_PART_POLYGON &&
+            visits->does_part_hold(user, part))
+            return 1;
+        for (int64_t r = flat->ring_offset[part];
+             r < flat->ring_offset[part + 1]; r++)
+        {
+            int64_t first = flat->vertex_offset[r];
+            if (first + 1 == flat->vertex_offset[r + 1])
+                visits->visit_point(user, first);
+            else
+                oj_sphere_visit_edges(side, r, p, &limit2, visits->visit_edges,
+                                      user);
+        }
+    }
+    return 0;
+}
+
 /* --- bounds by chords ----------------------------------------------------- */
 
 /* Squared distance of p from a straight line. */
@@ -88,16 +126,18 @@ static void bound_edges(void *user, int64_t first, int64_t end, double *limit2)
     }
 }
 
-static void bound_point(struct chord_bounds_search *s, struct oj_vec3 at)
+static void bound_point(void *user, int64_t vertex)
 {
-    double d = sqrt(oj_sphere_chord2(s->p, at));
+    struct chord_bounds_search *s = user;
+    double d = sqrt(oj_sphere_chord2(s->p, s->side->at[vertex]));
     s->least = d < s->least ? d : s->least;
     s->most = d < s->most ? d : s->most;
 }
 
 /* 1 if p is inside of the polygon part; 0: it is outside, or in a lens. */
-static int does_part_surely_hold(struct chord_bounds_search *s, int64_t part)
+static int does_part_surely_hold(void *user, int64_t part)
 {
+    const struct chord_bounds_search *s = user;
     const struct oj_flat *flat = s->side->flat;
     int odd = 0, is_beyond;
     for (int64_t r = flat->ring_offset[part]; r < flat->ring_offset[part + 1];
@@ -119,27 +159,10 @@ static int does_part_surely_hold(struct chord_bounds_search *s, int64_t part)
 static void bound_feature(struct chord_bounds_search *s, int64_t feature,
                           double limit2)
 {
-    const struct oj_sphere_side *side = s->side;
-    const struct oj_flat *flat = side->flat;
-    for (int64_t part = flat->part_offset[feature];
-         part < flat->part_offset[feature + 1]; part++)
-    {
-        if (side->cap != NULL && flat->part_kind[part] == OJ_PART_POLYGON &&
-            does_part_surely_hold(s, part))
-        {
-            s->least = s->most = 0.0;
-            return;
-        }
-        for (int64_t r = flat->ring_offset[part];
-             r < flat->ring_offset[part + 1]; r++)
-        {
-            int64_t first = flat->vertex_offset[r];
-            if (first + 1 == flat->vertex_offset[r + 1])
-                bound_point(s, side->at[first]);
-            else
-                oj_sphere_visit_edges(side, r, s->p, &limit2, bound_edges, s);
-        }
-    }
+    static const struct part_visits visits = {does_part_surely_hold,
+                                              bound_point, bound_edges};
+    if (visit_parts(s->side, feature, s->p, limit2, &visits, s))
+        s->least = s->most = 0.0;
 }
 
 struct oj_chord2_range
@@ -158,7 +181,7 @@ oj_ellipsoid_chord_range(const struct oj_ellipsoid_sides *sides, int64_t a,
     {
         s.p = roles.points->at[v];
         if (oj_flat_is_points(roles.shapes->flat))
-            bound_point(&s, roles.shapes->at[roles.of_shapes]);
+            bound_point(&s, roles.of_shapes);
         else
             bound_feature(&s, roles.of_shapes, limit2);
     }
@@ -218,8 +241,9 @@ static void measure_edges(void *user, int64_t first, int64_t end,
     }
 }
 
-static void measure_point(struct nearest_place_search *s, int64_t v)
+static void measure_point(void *user, int64_t v)
 {
+    struct nearest_place_search *s = user;
     const struct oj_flat *flat = s->side->flat;
     double metres = oj_geodesic_metres(s->sides->geodesic, s->p.x, s->p.y,
                                        flat->x[v], flat->y[v]);
@@ -280,8 +304,9 @@ static void count_crossings_of_lenses(void *user, int64_t first, int64_t end,
     }
 }
 
-static int does_part_hold(struct nearest_place_search *s, int64_t part)
+static int does_part_hold(void *user, int64_t part)
 {
+    struct nearest_place_search *s = user;
     const struct oj_flat *flat = s->side->flat;
     int odd = 0;
     for (int64_t r = flat->ring_offset[part]; r < flat->ring_offset[part + 1];
@@ -305,31 +330,14 @@ static int does_part_hold(struct nearest_place_search *s, int64_t part)
 static void find_nearest_place(struct nearest_place_search *s, int64_t feature,
                                double limit2)
 {
-    const struct oj_sphere_side *side = s->side;
-    const struct oj_flat *flat = side->flat;
-    for (int64_t part = flat->part_offset[feature];
-         part < flat->part_offset[feature + 1]; part++)
-    {
-        if (side->cap != NULL && flat->part_kind[part] == OJ_PART_POLYGON &&
-            does_part_hold(s, part))
-        {
-            s->metres = 0.0;
-            s->vertex = -1;
-            s->x = s->p.x;
-            s->y = s->p.y;
-            return;
-        }
-        for (int64_t r = flat->ring_offset[part];
-             r < flat->ring_offset[part + 1]; r++)
-        {
-            int64_t first = flat->vertex_offset[r];
-            if (first + 1 == flat->vertex_offset[r + 1])
-                measure_point(s, first);
-            else
-                oj_sphere_visit_edges(side, r, s->p.at, &limit2, measure_edges,
-                                      s);
-        }
-    }
+    static const struct part_visits visits = {does_part_hold, measure_point,
+                                              measure_edges};
+    if (!visit_parts(s->side, feature, s->p.at, limit2, &visits, s))
+        return;
+    s->metres = 0.0;
+    s->vertex = -1;
+    s->x = s->p.x;
+    s->y = s->p.y;
 }
 
 /* Two features of points. */

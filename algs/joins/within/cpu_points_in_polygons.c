@@ -783,11 +783,7 @@ oj_status oj_containing_find(struct oj_ring_cells *cells, int64_t n,
                              const int *cancel, struct oj_containing *out,
                              struct oj_error *err)
 {
-    const struct oj_flat points = {.n_features = n,
-                                   .n_vertices = n,
-                                   .part_kinds = OJ_PART_POINT,
-                                   .x = x,
-                                   .y = y};
+    const struct oj_flat points = oj_flat_of_points(n, NULL, x, y);
     const struct oj_pair_filter none = {0};
     const struct point_query q = {.cells = cells,
                                   .set = &cells->set[cells->n_sets - 1],

@@ -33,7 +33,9 @@ oj_status oj_pair_filter_make(const struct oj_relation *relation,
                               struct oj_pair_filter *out, struct oj_error *err)
 {
     int asks_fids = relation->exclude_self || relation->unordered_pairs != 0;
-    struct oj_pair_filter filter = {0, relation, input, join_side, {{0}}, {0}};
+    struct oj_pair_filter filter = {
+        .relation = relation, .input = input, .join_side = join_side};
+    int has_conditions;
     if (input->n_features == 0 || join_side->n_features == 0)
     {
         *out = filter; /* without features there are no pairs, and the arrays of
@@ -71,10 +73,11 @@ oj_status oj_pair_filter_make(const struct oj_relation *relation,
         return oj_fail(err, OJ_ERR_ARG,
                        "a condition on headings needs the headings of "
                        "the input");
-    filter.is_needed = oj_relation_compares_attributes(relation) || asks_fids ||
-                       relation->n_spans > 0 ||
-                       relation->exclude_same_geometry ||
-                       input->on_class != NULL || input->exclude_class != NULL;
+    has_conditions = oj_relation_compares_attributes(relation) || asks_fids ||
+                     relation->n_spans > 0 || relation->exclude_same_geometry ||
+                     input->exclude_class != NULL;
+    filter.is_needed = has_conditions || input->on_class != NULL;
+    filter.tests_classes = filter.is_needed && !has_conditions;
     if (relation->n_similar > 0)
         fill_bit_difference_limits(&relation->similar[0], &filter);
     *out = filter;

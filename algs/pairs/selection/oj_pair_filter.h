@@ -20,7 +20,9 @@ enum
 /** The conditions of a join, prepared for a batch; borrows both sides. */
 struct oj_pair_filter
 {
-    int is_needed; /**< 0: every pair passes */
+    int is_needed;     /**< 0: every pair passes */
+    int tests_classes; /**< 1: there are no conditions but equal classes of -on
+                        */
     const struct oj_relation *relation;
     const struct oj_flat *input, *join_side;
     /** For the first condition on texts, [class][class]: maximum number of bits

@@ -20,7 +20,7 @@ oj_vertex_to_item_distance2(const struct oj_cuda_shape_side &side,
     const double *x = side.x + block.first + c, *y = side.y + block.first + c;
     if (!SEGMENTS || block.n == 0)
         return oj_vertex_distance2(px, py, x[0], y[0]);
-    int turned = (c ^ block.is_turned) & 1;
+    int turned = c & 1;
     return oj_closest_point_distance2(px, py, x[turned], y[turned],
                                       x[1 - turned], y[1 - turned]);
 }

@@ -18,7 +18,7 @@ static void append_blocks_of_vertex_run(struct shape_arrays *to, int64_t first,
     int64_t n = end - first - of_segments;
     for (int64_t i = 0; i == 0 || i < n; i += OJ_SHAPE_WARP)
     {
-        struct oj_cuda_shape_block block = {first + i, OJ_SHAPE_WARP, 0};
+        struct oj_cuda_shape_block block = {first + i, OJ_SHAPE_WARP};
         if (n - i < OJ_SHAPE_WARP)
             block.n = (int32_t)(n - i);
         to->block[to->n_blocks++] = block;

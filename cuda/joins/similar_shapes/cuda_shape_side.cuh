@@ -14,15 +14,14 @@
 #define OJ_SHAPE_WARP 32
 #define OJ_SHAPE_SIDES 9 /* numbers per feature in oj_cuda_shape_side.sides */
 
+/** Consecutive vertices or segments. Segments 1, 3, ... of a block are measured
+ *  from their end to their start. */
 struct oj_cuda_shape_block
 {
     int64_t first; /**< first vertex */
     /** Number of vertices or segments; 0: the block is a segment that is a
      *  point. */
     int32_t n;
-    /** Every second segment is measured from its end to its start: 1: segments
-     *  0, 2, ... of the block; 0: segments 1, 3, ... */
-    int32_t is_turned;
 };
 
 /** Features of one side. Owns nothing. */

@@ -110,12 +110,9 @@ static int64_t join_all(struct counted_join *join, int64_t batch)
     for (int64_t begin = 0; begin < join->n_rows; begin += batch)
     {
         int64_t n_left = join->n_rows - begin;
-        const struct oj_flat flat = {
-            .n_features = n_left < batch ? n_left : batch,
-            .n_vertices = n_left < batch ? n_left : batch,
-            .part_kinds = OJ_PART_POINT,
-            .x = join->x + begin,
-            .y = join->y + begin};
+        const struct oj_flat flat =
+            oj_flat_of_points(n_left < batch ? n_left : batch, NULL,
+                              join->x + begin, join->y + begin);
         for (int64_t first = 0, n; first < flat.n_features; first += n)
         {
             ck_assert_msg(oj_batch_parts_join(&parts, &flat, first, &slice,

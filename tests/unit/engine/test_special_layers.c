@@ -197,6 +197,78 @@ TEST(joins_without_sense)
         OJ_ERR_ARG);
 }
 
+/* What no engine of a backend takes: the message names what to change. */
+TEST(messages_of_joins_without_an_engine)
+{
+    static const struct
+    {
+        enum oj_op op;
+        enum oj_metric metric;
+        int has_heading, is_line; /* is_line: the input is no point */
+        const char *backend, *message;
+    } cases[] = {
+        {OJ_OP_NEAREST, OJ_METRIC_ELLIPSOID, 0, 0, "live_quadtree",
+         "the backend live_quadtree does not support -op nearest with metric "
+         "ellipsoid between such features: use the backend auto"},
+        {OJ_OP_NEAREST, OJ_METRIC_ELLIPSOID, 0, 0, "gpics_kdtree",
+         "the backend gpics_kdtree does not support -op nearest with metric "
+         "ellipsoid between such features: use the backend auto"},
+        {OJ_OP_NEAREST, OJ_METRIC_ELLIPSOID, 0, 1, "cpu",
+         "metric ellipsoid measures between points or multipoints and features "
+         "of any type: one of the sides must be of points"},
+        {OJ_OP_NEAREST, OJ_METRIC_PLANAR, 1, 0, "gpics_quadtree",
+         "the backend gpics_quadtree does not support -op nearest with a "
+         "heading between such features: use the backend auto"},
+        {OJ_OP_NEAREST, OJ_METRIC_PLANAR, 1, 0, "quadrant",
+         "the backend quadrant does not support -op nearest with a heading "
+         "between such features: use the backend auto"},
+        {OJ_OP_NEAREST, OJ_METRIC_PLANAR, 1, 1, "cpu",
+         "a heading is that of points: join lines and polygons by their "
+         "centroids (centroid_of input)"},
+        {OJ_OP_NEAREST, OJ_METRIC_PLANAR, 0, 1, "gpics_kdtree",
+         "the backend gpics_kdtree does not support -op nearest between such "
+         "features: use the backend auto"},
+        {OJ_OP_ATTRIBUTES, OJ_METRIC_PLANAR, 0, 0, "geos",
+         "the backend geos does not support -op attributes: use the backend "
+         "auto"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+    {
+        LAYER join = {0}, input = {0};
+        MATCHES out = {0};
+        static const double course[] = {45.0};
+        static const int32_t classes[] = {0};
+        struct oj_relation relation = oj_relation_default();
+        struct oj_flat sides[2];
+        struct oj_join *handle;
+        struct oj_error err = {OJ_OK, ""};
+        oj_status status;
+        relation.op = cases[i].op;
+        relation.metric = cases[i].metric;
+        relation.ellipsoid = (struct oj_ellipsoid){6378137.0, 1.0 / 298.257};
+        relation.heading.is_asked = cases[i].has_heading;
+        relation.heading.tolerance = 45.0;
+        add_line(&join, 0, 0, 1, 1);
+        if (cases[i].is_line)
+            add_line(&input, 0, 0, 1, 1);
+        else
+            add_point(&input, 0, 1);
+        sides[0] = oj_flat_buf_view(&join);
+        sides[1] = oj_flat_buf_view(&input);
+        sides[1].heading = course;
+        sides[0].on_class = sides[1].on_class = classes;
+        status = oj_join_open(&sides[0], &relation, cases[i].backend, NULL,
+                              &handle, &err);
+        if (status == OJ_OK)
+        {
+            status = oj_join_batch(handle, &sides[1], &out, &err);
+            oj_join_close(handle);
+        }
+        ck_assert_int_eq(status, OJ_ERR_UNSUPPORTED);
+        ck_assert_str_eq(err.message, cases[i].message);
+    }
+}
+
 int main(void)
 {
     tests_open("special layers");

@@ -177,13 +177,7 @@ static void check_rounding(const double end[4], double px, double py,
     double x[2] = {end[0], end[2]}, y[2] = {end[1], end[3]};
     uint8_t kind = OJ_PART_LINE;
     int64_t one[2] = {0, 1}, two[2] = {0, 2};
-    const struct oj_flat point = {.n_features = 1,
-                                  .n_parts = 1,
-                                  .n_rings = 1,
-                                  .n_vertices = 1,
-                                  .part_kinds = OJ_PART_POINT,
-                                  .x = &px,
-                                  .y = &py};
+    const struct oj_flat point = oj_flat_of_points(1, NULL, &px, &py);
     const struct oj_flat line = {.n_features = 1,
                                  .n_parts = 1,
                                  .n_rings = 1,

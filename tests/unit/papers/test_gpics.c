@@ -12,6 +12,8 @@
 
 #include "../../../algs/papers/gpics_tree.h"
 
+#include <sys/resource.h>
+
 static const char *const backends[] = {
     "gpics_quadtree",      "gpics_kdtree",  "gpics_quadtree_single",
     "gpics_kdtree_single", "live_quadtree", "live_kdtree",
@@ -472,6 +474,34 @@ TEST_LOOP(moves_without_memory, 0, N_EXACT)
         expect(status != OJ_OK || n > 3, "%s: allocates nothing", backends[_i]);
     }
     end_moving(&m);
+    trial_free(&t);
+}
+
+/* Greatest memory of this process so far, in KiB. */
+static int64_t peak_kib(void)
+{
+    struct rusage usage;
+    ck_assert_int_eq(getrusage(RUSAGE_SELF, &usage), 0);
+    return usage.ru_maxrss;
+}
+
+/* 20,000,000 candidates of coincident points, of which the answer keeps 1000:
+ * each is in memory once at most, as a number of 4 bytes. */
+TEST_LOOP(memory_of_coincident_points, 0, 2)
+{
+    struct join_trial t = {.relation = oj_relation_default()};
+    const struct oj_options options = {.n_threads = 2};
+    const int64_t before = peak_kib();
+    MATCHES out = {0};
+    for (int i = 0; i < 20000; i++)
+        add_point(&t.join_buf, 1, 1);
+    for (int i = 0; i < 1000; i++)
+        add_point(&t.input_buf, 1, 1);
+    trial_view(&t);
+    must(trial_open_and_join(&t, backends[_i], &options, NULL, &out));
+    ck_assert_int_eq(out.n_pairs, 1000);
+    expect(peak_kib() - before < 200 * 1024, "%s takes %lld KiB", backends[_i],
+           (long long)(peak_kib() - before));
     trial_free(&t);
 }
 

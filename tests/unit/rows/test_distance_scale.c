@@ -5,6 +5,7 @@
 #include "../run_tests.h"
 
 #include "../../../algs/api/rows/oj_distance_scale.h"
+#include "../../../algs/foundations/base/oj_geodesic.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -288,12 +289,10 @@ static const struct
     const char *command, *library;
 } messages[] = {
     {OJ_CRS_KIND_NONE, OJ_METRIC_PLANAR, NAN, OJ_UNIT_M,
-     "-max_distance 1m: the input layer has no CRS, so the length of its units "
-     "is unknown; name the CRS with -s_srs, or write the distance without a "
-     "unit",
-     "max_distance=1m: the left side has no CRS, so the length of its units is "
-     "unknown; name the CRS with left_crs, or write the distance without a "
-     "unit"},
+     "-max_distance 1m: the input layer has no CRS, so the length of units is "
+     "unknown; name it with -s_srs, or write the distance without a unit",
+     "max_distance=1m: the left side has no CRS, so the length of units is "
+     "unknown; name it with left_crs, or write the distance without a unit"},
     {OJ_CRS_KIND_GEOGRAPHIC, OJ_METRIC_PLANAR, 0.017453292519943295,
      OJ_UNIT_CRS,
      "the CRS of the join, EPSG:1, is in degrees, and -max_distance 1 has no "
@@ -329,10 +328,10 @@ static const struct
      "the join is EPSG:1: bring both sides into EPSG:4326, or leave metric "
      "out"},
     {OJ_CRS_KIND_GEOGRAPHIC, OJ_METRIC_SPHERE, 1.0, OJ_UNIT_CRS,
-     "-metric sphere needs degrees, and the unit of EPSG:1 is another: use "
-     "-t_srs EPSG:4326",
-     "metric=sphere needs degrees, and the unit of EPSG:1 is another: bring "
-     "both sides into EPSG:4326"},
+     "-metric sphere needs degrees, and the CRS of the join, EPSG:1, has "
+     "another unit: use -t_srs EPSG:4326",
+     "metric=sphere needs degrees, and the CRS of the join, EPSG:1, has "
+     "another unit: bring both sides into EPSG:4326"},
     {OJ_CRS_KIND_GEOGRAPHIC, OJ_METRIC_SPHERE, 0.017453292519943295,
      OJ_UNIT_DEG,
      "-max_distance 1deg: with -metric sphere distances are lengths; write m, "
@@ -355,6 +354,55 @@ TEST_LOOP(unit_messages, 0, sizeof messages / sizeof *messages)
     }
 }
 
+/* The messages of a metric of the globe with a maximum distance of 1, in the
+ * library, where the frame is of layers. */
+TEST(unit_messages_of_layers_and_ellipsoids)
+{
+    struct oj_distance_frame none = frame_of("", OJ_CRS_KIND_NONE, (double)NAN);
+    struct oj_distance_frame degrees =
+        frame_of("-", OJ_CRS_KIND_GEOGRAPHIC, 0.017453292519943295);
+    struct oj_error err;
+    none.are_layers = 1;
+    ck_assert(isnan(scale_of(&none, OJ_UNIT_M, &err)));
+    ck_assert_str_eq(err.message,
+                     "max_distance=1m: the sides have no CRS, so the length of "
+                     "units is unknown; give a side with a CRS, or write the "
+                     "distance without a unit");
+    none.metric = OJ_METRIC_SPHERE;
+    ck_assert(isnan(scale_of(&none, OJ_UNIT_CRS, &err)));
+    ck_assert_str_eq(err.message,
+                     "metric=sphere: the sides have no CRS; give a side with a "
+                     "CRS, or write crs=ignore to take coordinates as they "
+                     "are");
+    if (!oj_geodesic_is_built())
+        return;
+    none.metric = degrees.metric = OJ_METRIC_ELLIPSOID;
+    none.takes_plain_numbers = 1;
+    ck_assert(isnan(scale_of(&none, OJ_UNIT_CRS, &err)));
+    ck_assert_str_eq(err.message,
+                     "metric=ellipsoid measures on the ellipsoid of a CRS, and "
+                     "the sides have none: give a side with a CRS, or use "
+                     "metric=sphere");
+    none.are_layers = 0;
+    ck_assert(isnan(scale_of(&none, OJ_UNIT_CRS, &err)));
+    ck_assert_str_eq(err.message,
+                     "metric=ellipsoid measures on the ellipsoid of a CRS, and "
+                     "the left side has none: name it with left_crs, or use "
+                     "metric=sphere");
+    ck_assert(isnan(scale_of(&degrees, OJ_UNIT_CRS, &err)));
+    ck_assert_str_eq(err.message,
+                     "-metric ellipsoid measures on the ellipsoid of a CRS, "
+                     "and the CRS of the join, EPSG:1, does not state its "
+                     "ellipsoid: give it with -s_srs");
+    degrees.semi_major = 6378137.0;
+    degrees.inverse_flattening = 2.0;
+    degrees.crs = "unknown";
+    ck_assert(isnan(scale_of(&degrees, OJ_UNIT_CRS, &err)));
+    ck_assert_ptr_nonnull(
+        strstr(err.message, "the ellipsoid of the CRS of the join, unknown, "
+                            "has a flattening of 0.5, and geodesics are "));
+}
+
 /* ---- the distances of a join --------------------------------------------- */
 
 static oj_status convert_distances(const struct oj_distance_frame *frame,
@@ -364,8 +412,9 @@ static oj_status convert_distances(const struct oj_distance_frame *frame,
                                    struct oj_error *err)
 {
     struct oj_distance read[2];
-    struct oj_distance_request request = {max != NULL ? &read[0] : NULL,
-                                          min != NULL ? &read[1] : NULL, NULL};
+    struct oj_distance_request request = {
+        .max_distance = max != NULL ? &read[0] : NULL,
+        .min_distance = min != NULL ? &read[1] : NULL};
     *relation = (struct oj_relation){.op = op};
     if (max != NULL)
         OJ_TRY(oj_distance_parse("-", "max_distance", max, &read[0], err));
@@ -426,6 +475,72 @@ TEST(unit_distances_of_a_join)
     ck_assert_int_eq(
         convert_distances(&unknown, OJ_OP_DWITHIN, "5", NULL, &r, &err), OJ_OK);
     ck_assert(r.max_distance == 5.0);
+}
+
+/* The message of a join without distances whose pairs are measured; "": it is
+ * not refused. */
+static const char *
+message_of_measured_pairs(const struct oj_distance_frame *frame, enum oj_op op,
+                          const struct oj_distance_request *request,
+                          struct oj_error *err)
+{
+    struct oj_relation r = {.op = op};
+    *err = (struct oj_error){OJ_OK, ""};
+    (void)!oj_distances_convert(frame, request, &r, err);
+    return err->message;
+}
+
+/* Pairs that may lie apart are not compared by degrees. */
+TEST(unit_pairs_measured_in_degrees)
+{
+    static const struct oj_distance one_degree = {1.0, OJ_UNIT_DEG};
+    static const enum oj_op apart[] = {OJ_OP_ATTRIBUTES, OJ_OP_SIMILAR,
+                                       OJ_OP_DISJOINT, OJ_OP_BBOX};
+    const struct oj_distance_request pick = {.picks_nearest = 1},
+                                     bearing = {.wants_bearing = 1}, none = {0},
+                                     within = {.max_distance = &one_degree,
+                                               .picks_nearest = 1};
+    struct oj_distance_frame degrees =
+        frame_of("-", OJ_CRS_KIND_GEOGRAPHIC, degree);
+    const struct oj_distance_frame metres =
+        frame_of("-", OJ_CRS_KIND_PROJECTED, 1.0);
+    const struct oj_distance_frame unknown =
+        frame_of("", OJ_CRS_KIND_UNKNOWN, (double)NAN);
+    struct oj_error err;
+    for (size_t i = 0; i < sizeof apart / sizeof *apart; i++)
+    {
+        const enum oj_op op = apart[i];
+        ck_assert_str_eq(
+            message_of_measured_pairs(&degrees, op, &pick, &err),
+            "-pick nearest: the CRS of the join, EPSG:1, is in degrees, where "
+            "the nearest feature is not well defined: name a projected CRS to "
+            "join in with -t_srs");
+        ck_assert_str_eq(
+            message_of_measured_pairs(&degrees, op, &bearing, &err),
+            "-bearing_field: the CRS of the join, EPSG:1, is in degrees, where "
+            "directions are not well defined: name a projected CRS to join in "
+            "with -t_srs");
+        ck_assert_str_eq(message_of_measured_pairs(&degrees, op, &none, &err),
+                         "");
+        ck_assert_str_eq(message_of_measured_pairs(&metres, op, &pick, &err),
+                         "");
+        ck_assert_ptr_nonnull(
+            strstr(message_of_measured_pairs(&unknown, op, &pick, &err),
+                   "crs=ignore"));
+    }
+    ck_assert_str_eq(
+        message_of_measured_pairs(&degrees, OJ_OP_INTERSECTS, &pick, &err), "");
+    ck_assert_str_eq(
+        message_of_measured_pairs(&degrees, OJ_OP_SIMILAR, &within, &err), "");
+    degrees.dash = "";
+    ck_assert_str_eq(
+        message_of_measured_pairs(&degrees, OJ_OP_ATTRIBUTES, &pick, &err),
+        "pick=nearest: the CRS of the join, EPSG:1, is in degrees, where the "
+        "nearest feature is not well defined: bring both sides into a "
+        "projected CRS, or write crs=ignore to take coordinates as they are");
+    degrees.takes_plain_numbers = 1;
+    ck_assert_str_eq(
+        message_of_measured_pairs(&degrees, OJ_OP_ATTRIBUTES, &pick, &err), "");
 }
 
 TEST(unit_distances_that_match_nothing)

@@ -96,6 +96,17 @@ TEST(words_of_the_command)
         {"explain=;validate=geos;", &meets,
          "-explain and -validate do not go together: leave one out, because "
          "-explain only shows the plan, and nothing is joined"},
+        {"heading=h;", &nearest, ""},
+        {"heading=h;distance_to=boundary;", &nearest, ""},
+        {"heading=h;distance=frechet;", &nearest,
+         "-heading selects segments, and -distance frechet compares whole "
+         "shapes: leave one of them out"},
+        {"heading=h;metric=sphere;max_distance=1;", &nearest,
+         "-heading is a direction in the plane: leave -metric sphere out, and "
+         "join in a projected CRS"},
+        {"heading=h;distance_to=interior;", &nearest,
+         "-heading measures to lines and rings, also from points inside of a "
+         "polygon: write -distance_to boundary, or leave -distance_to out"},
         {"name_rank=r;", &three, ""},
         {"name_rank=r;", &ties, ""},
         {"name_rank=;", &nearest, ""},

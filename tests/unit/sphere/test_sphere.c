@@ -150,11 +150,8 @@ static double vertex_metres(const struct oj_flat *f, int64_t v,
 static double *vertex_matrix(const struct oj_flat *f, const struct oj_flat *g,
                              int of_arcs)
 {
-    const struct oj_flat points = {.n_features = f->n_vertices,
-                                   .n_vertices = f->n_vertices,
-                                   .part_kinds = OJ_PART_POINT,
-                                   .x = f->x,
-                                   .y = f->y};
+    const struct oj_flat points =
+        oj_flat_of_points(f->n_vertices, NULL, f->x, f->y);
     int64_t n = g->n_features, w, end;
     double *matrix;
     if (of_arcs)
@@ -583,11 +580,7 @@ TEST(rounding_on_the_sphere)
         {20015114.2, 20015113.2, 1},
         {10000000.0, 10000000.00001, 1},
     };
-    struct oj_flat points = {.n_features = 2,
-                             .n_vertices = 2,
-                             .part_kinds = OJ_PART_POINT,
-                             .x = x,
-                             .y = y};
+    struct oj_flat points = oj_flat_of_points(2, NULL, x, y);
     struct oj_relation relation = oj_relation_default();
     relation.metric = OJ_METRIC_SPHERE;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
