@@ -453,7 +453,7 @@ static oj_status find_pairs_of_open_rows(struct oj_cuda_work *work,
                                          struct cuda_gpics_search *s,
                                          int64_t *n_pairs)
 {
-    double start = oj_clock_seconds(), registered;
+    double start = oj_clock_seconds(), registered, begun = 0.0;
     struct oj_cuda_work own(work);
     unsigned long long n_compared = 0;
     int64_t n_blocks = 0;
@@ -468,6 +468,8 @@ static oj_status find_pairs_of_open_rows(struct oj_cuda_work *work,
         work, &s->found, 16 * s->n_open + (1 << 16), share,
         [&]()
         {
+            begun = oj_clock_seconds(); /* with an array that is too small, not
+                                           counted */
             OJ_TRY(own.clear(s->n_compared, 1));
             return way->is_registered
                        ? own.run_blocks<BLOCK>((unsigned)n_blocks,
@@ -479,7 +481,7 @@ static oj_status find_pairs_of_open_rows(struct oj_cuda_work *work,
     OJ_TRY(own.read(s->n_compared, &n_compared));
     way->stats->n_candidates += (int64_t)n_compared;
     way->stats->filter_s += registered - start;
-    way->stats->refine_s += oj_clock_seconds() - registered;
+    way->stats->refine_s += oj_clock_seconds() - begun;
     return OJ_OK;
 }
 
