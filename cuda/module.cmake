@@ -42,6 +42,8 @@ set(OJ_CUDA_SOURCES
   cuda/joins/similar_vectors/cuda_vector_side.cu
   cuda/joins/similar_vectors/cuda_similar_vectors.cu
   cuda/papers/cuda_lss.cu
+  cuda/papers/cuda_gpics_tree.cu
+  cuda/papers/cuda_gpics.cu
   cuda/foundations/index/cuda_index.cu
   cuda/foundations/index/cuda_row_shares.cu
   cuda/foundations/index/cuda_batches.cu

@@ -13,7 +13,7 @@
 #       build/tests/{oj_bench,test_cuda,test_cuda_quadrant,test_cuda_screen} \
 #       build/tests/test_cuda_{errors,grid,layers,similar_text,similar_shapes} \
 #       build/tests/test_cuda_similar_vectors build/tests/oj_bench_similar \
-#       build/tests/test_cuda_live build/tests/oj_bench_live \
+#       build/tests/test_cuda_{gpics,live} build/tests/oj_bench_live \
 #       build/tests/test_cases
 set -uo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -127,7 +127,7 @@ try "unit tests of the papers' method" test_cuda_quadrant
 try "unit tests of lines and polygons" test_cuda_screen
 for program in test_cuda_layers test_cuda_grid test_cuda_errors \
     test_cuda_similar_text test_cuda_similar_shapes \
-    test_cuda_similar_vectors test_cuda_live; do
+    test_cuda_similar_vectors test_cuda_gpics test_cuda_live; do
     if command -v "$program" >/dev/null; then
         try "$program" "$program"
     else

@@ -1,12 +1,14 @@
 /** The engines of the backends "cuda_lists" (gSSJoin), "cuda_size_blocks"
- * (sf-gSSJoin), "cuda_zlists" (LSS) and "cuda_cut_points" (Top-KaBT): methods
- * of papers on a GPU, implemented in the CUDA module (cuda/papers). A join that
+ * (sf-gSSJoin), "cuda_zlists" (LSS), "cuda_cut_points" (Top-KaBT) and
+ * "cuda_gpics_*" (G-PICS): methods of papers on a GPU, implemented in the CUDA
+ * module (cuda/papers). A join that
  * the method does not support is refused instead of passed to another engine,
  * so that measured times are those of the method alone. */
 #include "../foundations/relation/oj_gpu.h"
 #include "../foundations/relation/oj_index.h"
 #include "../joins/similar_text/similar_engine_sides.h"
 #include "../pairs/selection/oj_pair_filter.h"
+#include "gpics.h"
 
 struct cuda_lists_index
 {
@@ -75,3 +77,11 @@ const struct oj_engine oj_cuda_zlists_engine =
     PAPERS("cuda_zlists", oj_zlists_takes, OJ_GPU_ZLISTS);
 const struct oj_engine oj_cuda_cut_points_engine =
     PAPERS("cuda_cut_points", NULL, OJ_GPU_CUT_POINTS);
+const struct oj_engine oj_cuda_gpics_quadtree_engine =
+    PAPERS("cuda_gpics_quadtree", oj_gpics_takes, OJ_GPU_GPICS_QUADTREE);
+const struct oj_engine oj_cuda_gpics_kdtree_engine =
+    PAPERS("cuda_gpics_kdtree", oj_gpics_takes, OJ_GPU_GPICS_KDTREE);
+const struct oj_engine oj_cuda_gpics_quadtree_single_engine = PAPERS(
+    "cuda_gpics_quadtree_single", oj_gpics_takes, OJ_GPU_GPICS_QUADTREE_SINGLE);
+const struct oj_engine oj_cuda_gpics_kdtree_single_engine = PAPERS(
+    "cuda_gpics_kdtree_single", oj_gpics_takes, OJ_GPU_GPICS_KDTREE_SINGLE);

@@ -26,6 +26,7 @@
  *
  *  The backends "gpics_quadtree", "gpics_kdtree", "gpics_quadtree_single" and
  *  "gpics_kdtree_single". */
+#include "gpics.h"
 #include "../../flatten/base/oj_alloc.h"
 #include "../../flatten/base/oj_clock.h"
 #include "../../flatten/base/oj_parallel.h"
@@ -639,10 +640,9 @@ static const struct oj_row_method registered = {.worker_size =
                                                 .end = end_registered,
                                                 .free_worker = free_worker};
 
-/* 1 if the join is one of the paper's four queries. */
-static int takes_paper_queries(const struct oj_relation *relation,
-                               const struct oj_flat *join_side,
-                               const struct oj_flat *input)
+/* The paper's four queries. */
+int oj_gpics_takes(const struct oj_relation *relation,
+                   const struct oj_flat *join_side, const struct oj_flat *input)
 {
     int of_points = input == NULL || oj_flat_is_points(input);
     if (!oj_flat_is_points(join_side) || join_side->max_distance != NULL ||
@@ -706,7 +706,7 @@ static void free_side(struct oj_index *wrapped)
 
 #define GPICS_ENGINE(method_name, variant_number, join_function)               \
     {                                                                          \
-        .name = method_name, .takes = takes_paper_queries,                     \
+        .name = method_name, .takes = oj_gpics_takes,                          \
         .index_size = sizeof(struct gpics_index), .build = build_gpics_tree,   \
         .join = join_function, .move = move_points, .free_side = free_side,    \
         .free_batches = oj_row_batches_free,                                   \

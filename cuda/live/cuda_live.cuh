@@ -74,6 +74,9 @@ enum oj_live_change
 struct oj_cuda_live_histogram
 {
     uint32_t n[OJ_LIVE_N_CHANGES];
+    /** 1: more points come to a place than a page has slots. */
+    uint32_t is_crowded;
+    uint32_t n_new; /**< entries added, where the host has not counted them */
 };
 
 /** Changes in device memory, and what is found out about them. Borrows. */
@@ -83,7 +86,8 @@ struct oj_cuda_live_batch
     const int64_t *id;
     const double *x, *y;
     uint32_t *entry;  /**< [n] */
-    uint32_t *target; /**< [n] place of a point that is put or moved */
+    uint32_t *target; /**< [n] place of a point that is put or moved; for other
+                           changes undefined */
     uint8_t *kind;    /**< [n] enum oj_live_change */
 };
 
@@ -104,12 +108,20 @@ struct oj_cuda_live_plan
     int is_idle; /**< 1: no change is one of this device's points */
     int is_anew;
     int is_marked; /**< 1: oj_cuda_live_ids.last is set for its entries */
+    /** 1: the histogram has the number of entries added to the first
+     *  n_entries. */
+    int has_uncounted;
+    int64_t n_entries;
     int64_t n_after;
     int64_t n_arrivals;
-    int32_t *arrival;        /**< [n_arrivals] changes, by target */
-    uint32_t *first_arrival; /**< [places + 1] */
-    int32_t *n_leaving;      /**< [places] */
-    uint8_t *moves_within;   /**< [places] 1: a point of its page does */
+    int32_t *arrival; /**< [n_arrivals] changes, by target */
+
+    /* Counts by place, in one array whose start is spill. */
+    struct oj_cuda_live_histogram *histogram; /**< behind spill */
+    uint32_t *first_arrival;                  /**< [places + 1] */
+    int32_t *n_leaving;                       /**< [places] */
+    uint32_t *n_placed;    /**< [places] arrivals that are in `arrival` */
+    uint8_t *moves_within; /**< [places] 1: a point of its page does */
 
     /* Pages that overflow: their points, by place and code. */
     int64_t n_spilled, n_more; /**< points, additional pages */

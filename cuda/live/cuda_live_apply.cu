@@ -7,14 +7,16 @@
  *             that points leave and come to are counted
  *  4 decide   above a share of points that change pages, or where pages are
  *             badly filled, all pages are built anew
- *  5 plan     arrivals are sorted by page; pages that overflow are cut apart
- *             into new ones by the Morton codes of their points
+ *  5 plan     arrivals are listed by page, in the order of the changes; pages
+ *             that overflow are cut apart into new ones by the Morton codes of
+ *             their points
  *  6 commit   a warp fills the holes of a page with its arrivals, in the order
  *             of the changes
  *
  *  Up to step 5 anything may fail, and no point has changed; step 6 needs no
  *  memory. Atomic operations count, find the greatest number, or claim a place
- *  of the table of ids: none of them decides the order of anything.
+ *  of the table of ids or of a list that is sorted then: none of them decides
+ *  the order of anything.
  *
  *  Source: G-PICS (Lewis and Tu 2022), sections on updates: movement check,
  *  leaf finding, splits, and pages of leaves; counts before fills in place of
@@ -41,6 +43,15 @@
 /* Pages, and entries of removed points, that cost less than their removal. */
 #define FEW_PAGES 64
 #define FEW_ENTRIES 4096
+
+/* A batch of at most one change for so many entries may make an entry for each
+ * of them, before they are counted. */
+#define FEW_OF_ENTRIES 4
+
+/* Threads of the block that makes the top of the tree, of levels of at most
+ * FEW_NODES nodes. */
+#define TOP_BLOCK 512
+#define FEW_NODES 128
 
 /* --- arrays that grow ----------------------------------------------------- */
 
@@ -227,27 +238,36 @@ static oj_status forget_unused_entries(struct oj_cuda_live_part *part,
 }
 
 /* Adds entries of ids that are not there yet, for the changes i with
- * number[i + 1] > number[i]; marks the last change of each. */
+ * number[i + 1] > number[i]; marks the last change of each. Makes n_room
+ * entries, of which those that are not needed are unused. */
 static oj_status add_entries(struct oj_cuda_live_part *part,
                              struct oj_cuda_work *work,
-                             const struct oj_cuda_live_batch &batch,
-                             const uint32_t *number, int64_t n_new)
+                             struct oj_cuda_live_plan *plan,
+                             const uint32_t *number, int64_t n_room)
 {
-    const struct oj_cuda_live_batch b = batch;
+    const struct oj_cuda_live_batch b = plan->batch;
+    struct oj_cuda_live_histogram *histogram = plan->histogram;
     int64_t n_before = part->ids.n;
-    OJ_TRY(reserve_entries(part, work, n_before + n_new));
+    OJ_TRY(reserve_entries(part, work, n_before + n_room));
     const struct oj_cuda_live_ids ids = part->ids;
     OJ_TRY(work->each(b.n,
                       [=] __device__(int64_t i)
                       {
+                          int64_t n_new = number[b.n];
                           int64_t at = n_before + number[i];
+                          if (i == 0)
+                              histogram->n_new = (uint32_t)n_new;
+                          if (i >= n_new && i < n_room)
+                              ids.slot[n_before + i] = OJ_LIVE_UNUSED;
                           if (number[i + 1] == number[i])
                               return;
                           ids.id[at] = b.id[i];
                           ids.slot[at] = OJ_LIVE_NOWHERE;
                           ids.last[at] = 0;
                       }));
-    part->ids.n += n_new;
+    plan->has_uncounted = 1;
+    plan->n_entries = n_before;
+    part->ids.n += n_room;
     return work->each(b.n,
                       [=] __device__(int64_t i)
                       {
@@ -284,34 +304,41 @@ static oj_status find_added_entries(const struct oj_cuda_live_part *part,
 
 /* Adds entries for the ids of changes without one, and marks the last change of
  * each. Of several devices, the one to whose region a change puts a point has
- * an entry of it. */
+ * an entry of it. The host counts the new ones where they may be many: else
+ * there is room for an entry of each change, and it need not wait. */
 static oj_status add_missing_entries(struct oj_cuda_live_part *part,
                                      struct oj_cuda_work *work,
-                                     const struct oj_cuda_live_plan *plan)
+                                     struct oj_cuda_live_plan *plan)
 {
     const struct oj_cuda_live_batch b = plan->batch;
     const struct oj_cuda_live_region place = *plan->place;
     struct oj_cuda_work own(work);
-    uint32_t *number, n_new;
-    OJ_TRY(own.scan_computed(
-        b.n,
-        [=] __device__(ptrdiff_t i)
-        {
-            if (i == b.n || b.entry[i] != OJ_LIVE_NOWHERE)
-                return 0u;
-            return (uint32_t)(place.regions.n < 2 ||
-                              (oj_live_is_joinable(b.x[i], b.y[i]) &&
-                               oj_live_is_here(place, b.x[i], b.y[i])));
-        },
-        &number, &n_new));
-    if (n_new == 0)
-        return OJ_OK;
-    if (part->ids.n + n_new > INT32_MAX)
+    int64_t n_room = b.n;
+    uint32_t *number;
+    OJ_TRY(own.make(b.n + 1, &number));
+    OJ_TRY(own.each(b.n,
+                    [=] __device__(int64_t i)
+                    {
+                        number[i] = b.entry[i] == OJ_LIVE_NOWHERE &&
+                                    (place.regions.n < 2 ||
+                                     (oj_live_is_joinable(b.x[i], b.y[i]) &&
+                                      oj_live_is_here(place, b.x[i], b.y[i])));
+                    }));
+    OJ_TRY(own.scan(number, b.n));
+    if (b.n > part->ids.n / FEW_OF_ENTRIES)
+    {
+        uint32_t n_new;
+        OJ_TRY(own.read(number + b.n, &n_new));
+        if (n_new == 0)
+            return OJ_OK;
+        n_room = n_new;
+    }
+    if (part->ids.n + n_room > INT32_MAX)
         return oj_fail(work->err, OJ_ERR_LIMIT,
                        "a kept index has at most %d points on a GPU; this "
                        "batch would make them more",
                        INT32_MAX);
-    OJ_TRY(add_entries(part, &own, b, number, n_new));
+    OJ_TRY(add_entries(part, &own, plan, number, n_room));
     return place.regions.n < 2 ? OJ_OK : find_added_entries(part, &own, b);
 }
 
@@ -456,32 +483,142 @@ static __global__ void __launch_bounds__(OJ_CUDA_EACH_BLOCK)
         atomicAdd(&c.histogram->n[threadIdx.x], n_of_block[threadIdx.x]);
 }
 
-/* Words of the counts by place, and of the histogram. */
-static int64_t words_of_counts(const struct oj_cuda_live_part *part)
+/* What a place is after the batch. */
+struct place_plan
 {
-    return 3 * (part->pages.n + 1) + OJ_LIVE_N_CHANGES;
+    const int32_t *n_leaving;
+    const uint32_t *first_arrival;
+    const uint64_t *spill;
+
+    __device__ int64_t n_arrivals(int64_t place) const
+    {
+        return (int64_t)first_arrival[place + 1] - first_arrival[place];
+    }
+    __device__ int64_t n_after(const struct oj_cuda_live_pages &pages,
+                               int64_t place) const
+    {
+        return pages.n_points[pages.page_at[place]] - n_leaving[place] +
+               n_arrivals(place);
+    }
+    __device__ int64_t first_spilled(int64_t place) const
+    {
+        return (int64_t)(spill[place] & 0xffffffffu);
+    }
+    __device__ int64_t first_more(int64_t place) const
+    {
+        return (int64_t)(spill[place] >> 32);
+    }
+    __device__ int64_t n_more(int64_t place) const
+    {
+        return first_more(place + 1) - first_more(place);
+    }
+    /* Page i of those of a place, of which the first one is its own. */
+    __device__ uint32_t page(const struct oj_cuda_live_pages &pages,
+                             int64_t place, int64_t i) const
+    {
+        return i == 0 ? pages.page_at[place]
+                      : (uint32_t)(pages.n + first_more(place) + i - 1);
+    }
+    /* The first point of page i, of the n of a place with n_more pages more. */
+    static __device__ int64_t first_of_page(int64_t n, int64_t n_more,
+                                            int64_t i)
+    {
+        return i * n / (n_more + 1);
+    }
+};
+
+static struct place_plan place_plan_of(const struct oj_cuda_live_plan *plan)
+{
+    return {plan->n_leaving, plan->first_arrival, plan->spill};
 }
 
-static oj_status classify_changes(const struct oj_cuda_live_part *part,
+static oj_status clear_counts(const struct oj_cuda_live_part *part,
+                              struct oj_cuda_work *work,
+                              const struct oj_cuda_live_plan *plan)
+{
+    int64_t n = part->pages.n + 1;
+    return work->clear((uint64_t *)plan->histogram,
+                       (int64_t)(sizeof *plan->histogram / 8) + 2 * n);
+}
+
+/* Makes the counts by place. */
+static oj_status make_counts(const struct oj_cuda_live_part *part,
+                             struct oj_cuda_work *work,
+                             struct oj_cuda_live_plan *plan)
+{
+    int64_t n = part->pages.n + 1;
+    uint32_t *words;
+    OJ_TRY(work->make(n + (int64_t)(sizeof *plan->histogram / 8) + 2 * n,
+                      &plan->spill));
+    plan->histogram = (struct oj_cuda_live_histogram *)(plan->spill + n);
+    words = (uint32_t *)(plan->histogram + 1);
+    plan->first_arrival = words;
+    plan->n_leaving = (int32_t *)(words + n);
+    plan->n_placed = words + 2 * n;
+    plan->moves_within = (uint8_t *)(words + 3 * n);
+    return clear_counts(part, work, plan);
+}
+
+/* What all changes do together. */
+struct batch_outcome
+{
+    uint64_t spilled; /* the last of plan->spill */
+    struct oj_cuda_live_histogram count;
+};
+
+/* Counts the points of places that overflow, and the pages that they need. */
+static oj_status count_spilled(const struct oj_cuda_live_part *part,
+                               struct oj_cuda_work *work,
+                               const struct oj_cuda_live_plan *plan)
+{
+    const struct oj_cuda_live_pages pages = part->pages;
+    const struct place_plan places = place_plan_of(plan);
+    struct oj_cuda_live_histogram *histogram = plan->histogram;
+    uint64_t *spill = plan->spill;
+    OJ_TRY(work->scan(plan->first_arrival, pages.n));
+    OJ_TRY(work->each(pages.n,
+                      [=] __device__(int64_t place)
+                      {
+                          int64_t n = places.n_after(pages, place);
+                          if (places.n_arrivals(place) > OJ_LIVE_SLOTS)
+                              histogram->is_crowded = 1;
+                          spill[place] =
+                              n <= OJ_LIVE_SLOTS
+                                  ? (uint64_t)0
+                                  : (uint64_t)((n - 1) / OJ_LIVE_FILL) << 32 |
+                                        (uint64_t)n;
+                      }));
+    return work->scan(spill, pages.n);
+}
+
+/* Finds out what each change does, and what they do to each place. The latter
+ * is not needed where all pages are built anew; it is counted anyway, so that
+ * the host waits once. */
+static oj_status classify_changes(struct oj_cuda_live_part *part,
                                   struct oj_cuda_work *work,
                                   struct oj_cuda_live_plan *plan)
 {
-    int64_t n = part->pages.n + 1;
-    uint32_t *words = plan->first_arrival;
-    struct oj_cuda_live_histogram *histogram =
-        (struct oj_cuda_live_histogram *)(words + 3 * n);
+    struct batch_outcome outcome;
     const struct change_classifier c = {
         part->pages,
         part->ids,
         plan->batch,
         *plan->place,
-        {words, (int32_t *)(words + n), (uint8_t *)(words + 2 * n)},
-        histogram};
-    plan->n_leaving = c.counts.n_leaving;
-    plan->moves_within = c.counts.moves_within;
-    OJ_TRY(work->clear(words, words_of_counts(part)));
+        {plan->first_arrival, plan->n_leaving, plan->moves_within},
+        plan->histogram};
     OJ_TRY(work->run<OJ_CUDA_EACH_BLOCK>(plan->batch.n, classify_and_count, c));
-    return work->read(histogram, &plan->count);
+    if (part->pages.n > 0)
+        OJ_TRY(count_spilled(part, work, plan));
+    OJ_TRY(work->read(plan->spill + part->pages.n, &outcome));
+    plan->count = outcome.count;
+    if (plan->has_uncounted)
+        part->ids.n = plan->n_entries + plan->count.n_new;
+    if (part->pages.n > 0)
+    {
+        plan->n_spilled = (int64_t)(outcome.spilled & 0xffffffffu);
+        plan->n_more = (int64_t)(outcome.spilled >> 32);
+    }
+    return OJ_OK;
 }
 
 /* Finds out what all changes do. On one device most batches have no new ids, so
@@ -491,13 +628,14 @@ static oj_status sort_out_changes(struct oj_cuda_live_part *part,
                                   struct oj_cuda_work *work,
                                   struct oj_cuda_live_plan *plan)
 {
-    OJ_TRY(work->make(words_of_counts(part), &plan->first_arrival));
+    OJ_TRY(make_counts(part, work, plan));
     OJ_TRY(find_and_mark_entries(part, work, plan));
     if (part->ids.n > 0 && plan->place->regions.n < 2)
     {
         OJ_TRY(classify_changes(part, work, plan));
         if (plan->count.n[OJ_LIVE_MISSING] == 0)
             return OJ_OK;
+        OJ_TRY(clear_counts(part, work, plan));
     }
     OJ_TRY(add_missing_entries(part, work, plan));
     return classify_changes(part, work, plan);
@@ -748,95 +886,105 @@ static oj_status plan_all_anew(const struct oj_cuda_live_part *part,
 
 /* --- 5 pages that overflow ------------------------------------------------ */
 
-/* What a place is after the batch. */
-struct place_plan
+/* Lists arrivals by target, those of a target in any order. */
+static oj_status list_arrivals(struct oj_cuda_work *work,
+                               const struct oj_cuda_live_plan *plan)
 {
-    const int32_t *n_leaving;
-    const uint32_t *first_arrival;
-    const uint64_t *spill;
-
-    __device__ int64_t n_arrivals(int64_t place) const
-    {
-        return (int64_t)first_arrival[place + 1] - first_arrival[place];
-    }
-    __device__ int64_t n_after(const struct oj_cuda_live_pages &pages,
-                               int64_t place) const
-    {
-        return pages.n_points[pages.page_at[place]] - n_leaving[place] +
-               n_arrivals(place);
-    }
-    __device__ int64_t first_spilled(int64_t place) const
-    {
-        return (int64_t)(spill[place] & 0xffffffffu);
-    }
-    __device__ int64_t first_more(int64_t place) const
-    {
-        return (int64_t)(spill[place] >> 32);
-    }
-    __device__ int64_t n_more(int64_t place) const
-    {
-        return first_more(place + 1) - first_more(place);
-    }
-    /* Page i of those of a place, of which the first one is its own. */
-    __device__ uint32_t page(const struct oj_cuda_live_pages &pages,
-                             int64_t place, int64_t i) const
-    {
-        return i == 0 ? pages.page_at[place]
-                      : (uint32_t)(pages.n + first_more(place) + i - 1);
-    }
-    /* The first point of page i, of the n of a place with n_more pages more. */
-    static __device__ int64_t first_of_page(int64_t n, int64_t n_more,
-                                            int64_t i)
-    {
-        return i * n / (n_more + 1);
-    }
-};
-
-static struct place_plan place_plan_of(const struct oj_cuda_live_plan *plan)
-{
-    return {plan->n_leaving, plan->first_arrival, plan->spill};
+    const struct oj_cuda_live_batch b = plan->batch;
+    const uint32_t *first = plan->first_arrival;
+    uint32_t *n_placed = plan->n_placed;
+    int32_t *arrival = plan->arrival;
+    return work->each(b.n,
+                      [=] __device__(int64_t i)
+                      {
+                          uint32_t to;
+                          if (!is_arrival(b.kind[i]))
+                              return;
+                          to = b.target[i];
+                          arrival[first[to] + atomicAdd(&n_placed[to], 1u)] =
+                              (int32_t)i;
+                      });
 }
 
-/* The last page of the batch's places is not a page: scans have one more. */
-static oj_status count_spilled(const struct oj_cuda_live_part *part,
-                               struct oj_cuda_work *work,
-                               struct oj_cuda_live_plan *plan)
+/* A warp sorts the arrivals of a place, at most as many as a page has slots:
+ * each lane counts the smaller ones of its own. */
+static __global__ void __launch_bounds__(OJ_LIVE_WARP_BLOCK)
+    sort_arrivals_of_places(int64_t n_places,
+                            const __grid_constant__ struct place_plan places,
+                            int32_t *arrival)
 {
-    const struct oj_cuda_live_pages pages = part->pages;
-    const struct place_plan places = place_plan_of(plan);
-    uint64_t total;
-    OJ_TRY(work->scan_computed(
-        pages.n,
-        [=] __device__(ptrdiff_t place)
+    int64_t place = oj_cuda_live_warp();
+    int lane = oj_cuda_live_lane(), n;
+    int32_t mine[OJ_LIVE_WORDS], n_before[OJ_LIVE_WORDS];
+    if (place >= n_places)
+        return;
+    n = (int)places.n_arrivals(place);
+    if (n < 2)
+        return;
+    arrival += places.first_arrival[place];
+#pragma unroll
+    for (int word = 0; word < OJ_LIVE_WORDS; word++)
+    {
+        int i = word * OJ_LIVE_LANES + lane;
+        mine[word] = i < n ? arrival[i] : INT32_MAX;
+        n_before[word] = 0;
+    }
+#pragma unroll
+    for (int word = 0; word < OJ_LIVE_WORDS; word++)
+    {
+        int n_lanes = n - word * OJ_LIVE_LANES;
+        for (int i = 0; i < OJ_LIVE_LANES && i < n_lanes; i++)
         {
-            int64_t n =
-                place < pages.n ? places.n_after(pages, place) : (int64_t)0;
-            return n <= OJ_LIVE_SLOTS
-                       ? (uint64_t)0
-                       : (uint64_t)((n - 1) / OJ_LIVE_FILL) << 32 | (uint64_t)n;
-        },
-        &plan->spill, &total));
-    plan->n_spilled = (int64_t)(total & 0xffffffffu);
-    plan->n_more = (int64_t)(total >> 32);
-    return OJ_OK;
+            int32_t other = __shfl_sync(OJ_LIVE_ALL_LANES, mine[word], i);
+#pragma unroll
+            for (int of = 0; of < OJ_LIVE_WORDS; of++)
+            {
+                if (of * OJ_LIVE_LANES < n)
+                    n_before[of] += other < mine[of];
+            }
+        }
+    }
+#pragma unroll
+    for (int word = 0; word < OJ_LIVE_WORDS; word++)
+    {
+        if (word * OJ_LIVE_LANES + lane < n)
+            arrival[n_before[word]] = mine[word];
+    }
 }
 
-/* Sorts arrivals by target; those of one target stay in their order. */
-static oj_status sort_arrivals(const struct oj_cuda_live_part *part,
-                               struct oj_cuda_work *work,
-                               struct oj_cuda_live_plan *plan)
+/* Sorts all changes by target, arrivals first; those of one target stay in
+ * their order. */
+static oj_status sort_all_by_target(const struct oj_cuda_live_part *part,
+                                    struct oj_cuda_work *work,
+                                    struct oj_cuda_live_plan *plan)
 {
     const struct oj_cuda_live_batch b = plan->batch;
     uint32_t nowhere = (uint32_t)part->pages.n;
     int bits = 1;
     while (nowhere >> bits != 0)
         bits++;
-    OJ_TRY(work->order_by<uint32_t>(
+    return work->order_by<uint32_t>(
         b.n, bits,
         [=] __device__(int64_t i)
         { return is_arrival(b.kind[i]) ? b.target[i] : nowhere; },
-        &plan->arrival));
-    return work->scan(plan->first_arrival, part->pages.n);
+        &plan->arrival);
+}
+
+/* Makes the arrivals by target, those of one target in the order of the
+ * changes. */
+static oj_status sort_arrivals(const struct oj_cuda_live_part *part,
+                               struct oj_cuda_work *work,
+                               struct oj_cuda_live_plan *plan)
+{
+    if (plan->n_arrivals == 0)
+        return OJ_OK;
+    if (plan->count.is_crowded)
+        return sort_all_by_target(part, work, plan);
+    OJ_TRY(work->make(plan->n_arrivals, &plan->arrival));
+    OJ_TRY(list_arrivals(work, plan));
+    return work->run<OJ_LIVE_WARP_BLOCK>(part->pages.n * OJ_LIVE_LANES,
+                                         sort_arrivals_of_places, part->pages.n,
+                                         place_plan_of(plan), plan->arrival);
 }
 
 /* A warp gathers the points of a place that overflows. */
@@ -934,7 +1082,6 @@ static oj_status plan_pages(struct oj_cuda_live_part *part,
                             struct oj_cuda_live_plan *plan)
 {
     OJ_TRY(sort_arrivals(part, work, plan));
-    OJ_TRY(count_spilled(part, work, plan));
     return plan->n_spilled > 0 ? plan_spilled(part, work, plan) : OJ_OK;
 }
 
@@ -1038,40 +1185,90 @@ static __global__ void __launch_bounds__(OJ_LIVE_WARP_BLOCK)
         node[i] = box;
 }
 
+/* A warp makes the boxes of 32 places, and the box of the node above. */
+static __global__ void __launch_bounds__(OJ_LIVE_WARP_BLOCK)
+    unite_places(const __grid_constant__ struct oj_cuda_live_pages pages)
+{
+    int64_t i = oj_cuda_live_warp();
+    int64_t place = i * OJ_LIVE_FANOUT + oj_cuda_live_lane();
+    struct oj_box box = oj_box_empty();
+    if (i * OJ_LIVE_FANOUT >= pages.n)
+        return;
+    if (place < pages.n)
+    {
+        box = pages.box[pages.page_at[place]];
+        pages.node[place] = box;
+    }
+    oj_cuda_box_of_warp(&box);
+    if (pages.n_levels > 1 && oj_cuda_live_lane() == 0)
+        pages.node[pages.level_first[1] + i] = box;
+}
+
+/* One block makes the nodes of a level and of those above. */
+static __global__ void __launch_bounds__(TOP_BLOCK)
+    unite_top(const __grid_constant__ struct oj_cuda_live_pages pages,
+              int level)
+{
+    for (; level < pages.n_levels; level++)
+    {
+        const struct oj_box *below = pages.node + pages.level_first[level - 1];
+        struct oj_box *node = pages.node + pages.level_first[level];
+        for (int64_t i = threadIdx.x / OJ_LIVE_LANES; i < pages.level_n[level];
+             i += TOP_BLOCK / OJ_LIVE_LANES)
+        {
+            int64_t child = i * OJ_LIVE_FANOUT + oj_cuda_live_lane();
+            struct oj_box box = oj_box_empty();
+            if (child < pages.level_n[level - 1])
+                box = below[child];
+            oj_cuda_box_of_warp(&box);
+            if (oj_cuda_live_lane() == 0)
+                node[i] = box;
+        }
+        __syncthreads();
+    }
+}
+
 /* Makes the tree over the boxes of the pages. */
 static oj_status make_tree(struct oj_cuda_work *work,
                            struct oj_cuda_live_pages *of)
 {
+    int level = 2;
     (void)oj_cuda_live_layout(of);
     const struct oj_cuda_live_pages pages = *of;
-    OJ_TRY(
-        work->each(pages.n, [=] __device__(int64_t place)
-                   { pages.node[place] = pages.box[pages.page_at[place]]; }));
-    for (int level = 1; level < pages.n_levels; level++)
+    OJ_TRY(work->run<OJ_LIVE_WARP_BLOCK>((pages.n + OJ_LIVE_FANOUT - 1) /
+                                             OJ_LIVE_FANOUT * OJ_LIVE_LANES,
+                                         unite_places, pages));
+    for (; level < pages.n_levels && pages.level_n[level] > FEW_NODES; level++)
         OJ_TRY(work->run<OJ_LIVE_WARP_BLOCK>(
             pages.level_n[level] * OJ_LIVE_LANES, unite_nodes,
             pages.level_n[level], pages.level_n[level - 1],
             (const struct oj_box *)pages.node + pages.level_first[level - 1],
             pages.node + pages.level_first[level]));
-    return OJ_OK;
+    return level < pages.n_levels
+               ? work->run_blocks<TOP_BLOCK>(1, unite_top, pages, level)
+               : OJ_OK;
 }
 
 /* --- 6 commit ------------------------------------------------------------- */
 
-/* Moves points within their pages, and makes holes of those that leave. */
+/* Moves points within their pages, and makes holes of those that leave. Forgets
+ * the marks, too. */
 static oj_status change_slots(const struct oj_cuda_live_part *part,
                               struct oj_cuda_work *work,
-                              const struct oj_cuda_live_plan *plan)
+                              struct oj_cuda_live_plan *plan)
 {
     const struct oj_cuda_live_batch b = plan->batch;
     const struct oj_cuda_live_pages pages = part->pages;
     const struct oj_cuda_live_ids ids = part->ids;
+    plan->is_marked = 0;
     return work->each(b.n,
                       [=] __device__(int64_t i)
                       {
                           int kind = b.kind[i] % OJ_LIVE_OUTSIDE;
                           uint32_t slot;
                           struct oj_cuda_live_page *page;
+                          if (b.entry[i] != OJ_LIVE_NOWHERE)
+                              ids.last[b.entry[i]] = 0;
                           if (kind < OJ_LIVE_REMOVED) /* does nothing */
                               return;
                           slot = ids.slot[b.entry[i]];
@@ -1172,7 +1369,7 @@ static oj_status set_places(struct oj_cuda_live_part *part,
 
 static oj_status commit_pages(struct oj_cuda_live_part *part,
                               struct oj_cuda_work *work,
-                              const struct oj_cuda_live_plan *plan)
+                              struct oj_cuda_live_plan *plan)
 {
     const struct oj_cuda_live_pages pages = part->pages;
     const struct place_plan places = place_plan_of(plan);
@@ -1284,8 +1481,9 @@ oj_status oj_cuda_live_prepare(struct oj_cuda_live_part *part,
     plan->batch.id = id;
     plan->batch.x = x;
     plan->batch.y = y;
-    OJ_TRY(work->make(n, &plan->batch.entry, &plan->batch.target));
-    OJ_TRY(work->make(n, &plan->batch.kind));
+    OJ_TRY(work->make(2 * n + (n + 3) / 4, &plan->batch.entry));
+    plan->batch.target = plan->batch.entry + n;
+    plan->batch.kind = (uint8_t *)(plan->batch.target + n);
     plan->batch.n = n;
     OJ_TRY(sort_out_changes(part, work, plan));
     plan->n_arrivals =
@@ -1312,7 +1510,7 @@ oj_status oj_cuda_live_commit(struct oj_cuda_live_part *part,
                          : commit_pages(part, work, plan));
     part->n_points = plan->n_after;
     part->n_outside = plan->is_anew ? 0 : part->n_outside + count_outside(plan);
-    return forget_marks(part, work, plan);
+    return OJ_OK;
 }
 
 void oj_cuda_live_abandon(struct oj_cuda_live_part *part,

@@ -359,12 +359,16 @@ static const struct
 } of_backends[] = {
     {"gpu|gpu_memory|gpu_batch",
      "auto|cuda|cuda_quadrant|cuda_lists|cuda_size_blocks|cuda_zlists|"
-     "cuda_cut_points",
+     "cuda_cut_points|cuda_gpics_quadtree|cuda_gpics_kdtree|"
+     "cuda_gpics_quadtree_single|cuda_gpics_kdtree_single",
      "cuda or auto"},
     {"quadrant_size",
      "quadrant|cuda_quadrant|spatialindex_collective|gpics_quadtree|"
-     "gpics_kdtree|gpics_quadtree_single|gpics_kdtree_single",
-     "quadrant, cuda_quadrant, spatialindex_collective or one of gpics_*"},
+     "gpics_kdtree|gpics_quadtree_single|gpics_kdtree_single|"
+     "cuda_gpics_quadtree|cuda_gpics_kdtree|cuda_gpics_quadtree_single|"
+     "cuda_gpics_kdtree_single",
+     "quadrant, cuda_quadrant, spatialindex_collective, gpics_* or "
+     "cuda_gpics_*"},
 };
 
 /* Refuses options that neither the backend of the join nor the reference of

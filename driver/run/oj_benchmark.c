@@ -38,9 +38,13 @@ static const struct method methods[] = {
     {"G-PICS quadtree, each row alone", "gpics_quadtree_single", 0, 1},
     {"G-PICS quadtree, rows registered at leaves", "gpics_quadtree", 0, 1},
     {"+ all threads", "gpics_quadtree", 1, 1},
+    {"each row alone, on the GPU", "cuda_gpics_quadtree_single", 1, 1},
+    {"registered at leaves, on the GPU", "cuda_gpics_quadtree", 1, 1},
     {"G-PICS k-d tree, each row alone", "gpics_kdtree_single", 0, 1},
     {"G-PICS k-d tree, rows registered at leaves", "gpics_kdtree", 0, 1},
     {"+ all threads", "gpics_kdtree", 1, 1},
+    {"each row alone, on the GPU", "cuda_gpics_kdtree_single", 1, 1},
+    {"registered at leaves, on the GPU", "cuda_gpics_kdtree", 1, 1},
     {"kept index, quadtree", "live_quadtree", 0, 1},
     {"+ all threads", "live_quadtree", 1, 1},
     {"kept index, k-d tree", "live_kdtree", 0, 1},
@@ -387,7 +391,8 @@ static int is_on_gpu(const struct method *method)
 {
     return strcmp(method->backend, "cuda") == 0 ||
            strcmp(method->backend, "cuda_quadrant") == 0 ||
-           strcmp(method->backend, "cuda_zlists") == 0;
+           strcmp(method->backend, "cuda_zlists") == 0 ||
+           strncmp(method->backend, "cuda_gpics", 10) == 0;
 }
 
 /* Chooses as many rows as the method can join within -benchmark_seconds. */

@@ -11,8 +11,9 @@
  *     --gpu N       on the first N GPUs instead, with changes and queries in
  *                   their memory
  *     --gpu_memory BYTES  of each GPU at most (0: all)
- *     --measure NAME  of a GPU: all, parts (no batches of all points), batches
- *                   or queries (all)
+ *     --measure NAME  of a GPU: all, parts (no batches of all points), batches,
+ *                   queries, or papers: queries, also by the methods of G-PICS
+ *                   on the first GPU (all)
  *
  * Prints a line "LIVE .." for building, for batches in which 1 %, 10 %, 50 %
  * and all of the points jump anywhere or make small steps, and for queries of a
@@ -23,7 +24,9 @@
  * On one GPU the seconds are those of its clock, with points, changes and pairs
  * in its memory; on several GPUs they are wall-clock seconds. "wall_s" are
  * always wall-clock seconds. "from_host_s" are wall-clock seconds of the
- * module's function with changes or rows in host memory. */
+ * module's function with changes or rows in host memory. For the methods of
+ * G-PICS "filter_s" and "refine_s" are wall-clock seconds of their two steps,
+ * with pairs in the GPU's memory, which are then sorted and copied. */
 #include "nycgen.h"
 
 #include "../../algs/live/live_search.h"
@@ -58,7 +61,7 @@ struct bench
     double wall_s; /* wall-clock seconds of the last batch */
     int n_gpus;    /* 0: on processors */
     int64_t gpu_memory;
-    int skips_whole, skips_batches, skips_queries;
+    int skips_whole, skips_batches, skips_queries, asks_papers;
 };
 
 static void stop(const char *why)
@@ -573,6 +576,144 @@ static void measure_queries_on_gpu(struct gpu_bench *g)
     }
 }
 
+/* --- the methods of G-PICS ------------------------------------------------
+ */
+
+static const struct
+{
+    const char *name;
+    enum oj_gpu_papers method;
+} papers[] = {{"quadtree", OJ_GPU_GPICS_QUADTREE},
+              {"kdtree", OJ_GPU_GPICS_KDTREE},
+              {"quadtree_single", OJ_GPU_GPICS_QUADTREE_SINGLE},
+              {"kdtree_single", OJ_GPU_GPICS_KDTREE_SINGLE}};
+
+static void measure_paper(const struct gpu_bench *g, int paper,
+                          const char *name, const struct oj_relation *relation,
+                          const struct oj_flat *rows)
+{
+    const struct bench *b = g->b;
+    const struct oj_flat side = {.n_features = b->n,
+                                 .n_vertices = b->n,
+                                 .part_kinds = OJ_PART_POINT,
+                                 .x = b->at_x,
+                                 .y = b->at_y};
+    struct oj_options options = first_gpu;
+    struct oj_gpu_index *index = NULL;
+    struct oj_matches matches = {0};
+    struct oj_stats built = {0}, stats = {0};
+    struct oj_error err;
+    oj_status status;
+    double start;
+    options.quadrant_size = 256;
+    options.gpu_memory = b->gpu_memory;
+    must(g->module->papers_index(papers[paper].method, &side, NULL, relation,
+                                 &options, &index, &built, &err),
+         &err);
+    start = oj_clock_seconds();
+    status = g->module->join(index, rows, &matches, &stats, &err);
+    if (status == OJ_OK)
+        printf("LIVE papers %s %s n=%lld pairs=%lld filter_s=%.6f "
+               "refine_s=%.6f wall_s=%.6f index_s=%.6f\n",
+               papers[paper].name, name, (long long)rows->n_features,
+               (long long)matches.n_pairs, stats.filter_s, stats.refine_s,
+               oj_clock_seconds() - start, built.index_s);
+    else
+        printf("LIVE papers %s %s: %s\n", papers[paper].name, name,
+               err.message);
+    fflush(stdout);
+    oj_matches_free(&matches);
+    g->module->free_index(index);
+}
+
+/* Windows as lines from one corner to the other. Owner of the arrays. */
+struct window_lines
+{
+    struct oj_flat flat;
+    int64_t *one, *two; /* 0, 1, .. and 0, 2, .. */
+    uint8_t *kind;
+    double *x, *y;
+};
+
+static struct window_lines make_window_lines(const struct bench *b, double half)
+{
+    int64_t n = b->n_queries;
+    struct window_lines w = {.one = oj_malloc(n + 1, sizeof *w.one),
+                             .two = oj_malloc(n + 1, sizeof *w.two),
+                             .kind = oj_malloc(n, sizeof *w.kind),
+                             .x = oj_malloc(2 * n, sizeof *w.x),
+                             .y = oj_malloc(2 * n, sizeof *w.y)};
+    if (w.one == NULL || w.two == NULL || w.kind == NULL || w.x == NULL ||
+        w.y == NULL)
+        stop("out of memory");
+    for (int64_t i = 0; i < n; i++)
+    {
+        double x = half > 0.0 ? b->x[i] : b->at_x[i];
+        double y = half > 0.0 ? b->y[i] : b->at_y[i];
+        w.kind[i] = OJ_PART_LINE;
+        w.x[2 * i] = x - half;
+        w.x[2 * i + 1] = x + half;
+        w.y[2 * i] = y - half;
+        w.y[2 * i + 1] = y + half;
+    }
+    for (int64_t i = 0; i <= n; i++)
+    {
+        w.one[i] = i;
+        w.two[i] = 2 * i;
+    }
+    w.flat = (struct oj_flat){.n_features = n,
+                              .n_parts = n,
+                              .n_rings = n,
+                              .n_vertices = 2 * n,
+                              .part_kinds = OJ_PART_LINE,
+                              .part_offset = w.one,
+                              .part_kind = w.kind,
+                              .ring_offset = w.one,
+                              .vertex_offset = w.two,
+                              .x = w.x,
+                              .y = w.y};
+    return w;
+}
+
+static void free_window_lines(struct window_lines *w)
+{
+    oj_free(w->one);
+    oj_free(w->two);
+    oj_free(w->kind);
+    oj_free(w->x);
+    oj_free(w->y);
+}
+
+/* The queries of measure_queries_on_gpu(), but for the wide windows. */
+static void measure_papers(const struct gpu_bench *g)
+{
+    struct bench *b = g->b;
+    const struct oj_flat points = {.n_features = b->n_queries,
+                                   .n_vertices = b->n_queries,
+                                   .part_kinds = OJ_PART_POINT,
+                                   .x = b->x,
+                                   .y = b->y};
+    for (int p = 0; p < (int)(sizeof papers / sizeof *papers); p++)
+    {
+        struct oj_relation relation = oj_relation_default();
+        for (int i = 0; i < N_ASKED; i++)
+        {
+            relation.op = asked[i].op;
+            relation.k = asked[i].k;
+            relation.max_distance = asked[i].max_distance;
+            measure_paper(g, p, asked[i].name, &relation, &points);
+        }
+        relation = oj_relation_default();
+        relation.op = OJ_OP_BBOX;
+        for (int i = 0; i < N_WINDOWS - 1; i++)
+        {
+            struct window_lines lines = make_window_lines(b, windows[i].half);
+            measure_paper(g, p, windows[i].name, &relation, &lines.flat);
+            free_window_lines(&lines);
+        }
+    }
+}
+
 static void measure_gpu(struct bench *b)
 {
     struct gpu_bench g = {.b = b};
@@ -590,6 +731,8 @@ static void measure_gpu(struct bench *b)
     }
     if (!b->skips_queries)
         measure_queries_on_gpu(&g);
+    if (b->asks_papers)
+        measure_papers(&g);
     if (b->n_batches > 0)
     {
         for (int64_t i = 0; i < b->n_batches; i++)
@@ -649,7 +792,8 @@ static void read_options(int argc, char **argv, struct bench *b)
         else if (strcmp(argv[i], "--measure") == 0)
         {
             b->skips_whole = strcmp(value, "parts") == 0;
-            b->skips_batches = strcmp(value, "queries") == 0;
+            b->asks_papers = strcmp(value, "papers") == 0;
+            b->skips_batches = strcmp(value, "queries") == 0 || b->asks_papers;
             b->skips_queries = strcmp(value, "batches") == 0;
         }
         else

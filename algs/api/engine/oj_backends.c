@@ -78,6 +78,17 @@ static const struct oj_backend backends[] = {
      1, 0, 1, OJ_NO_DEVICE, ONLY(oj_gpics_quadtree_single_engine)},
     {"gpics_kdtree_single", "the same with a k-d tree", 1, 0, 1, OJ_NO_DEVICE,
      ONLY(oj_gpics_kdtree_single_engine)},
+    {"cuda_gpics_quadtree",
+     "gpics_quadtree on an NVIDIA GPU: a block for each leaf and 128 of its "
+     "rows",
+     1, 0, 0, OJ_NO_DEVICE, ONLY(oj_cuda_gpics_quadtree_engine)},
+    {"cuda_gpics_kdtree", "the same with a k-d tree", 1, 0, 0, OJ_NO_DEVICE,
+     ONLY(oj_cuda_gpics_kdtree_engine)},
+    {"cuda_gpics_quadtree_single",
+     "gpics_quadtree_single on an NVIDIA GPU: a thread for each row", 1, 0, 0,
+     OJ_NO_DEVICE, ONLY(oj_cuda_gpics_quadtree_single_engine)},
+    {"cuda_gpics_kdtree_single", "the same with a k-d tree", 1, 0, 0,
+     OJ_NO_DEVICE, ONLY(oj_cuda_gpics_kdtree_single_engine)},
     {"live_quadtree",
      "the kept index of the library (ogrjoin_live) with the points of the join "
      "side: a quadtree of pages",
@@ -151,7 +162,7 @@ oj_status oj_backend_read(const char *dash, const char *option,
                           struct oj_error *err)
 {
     const struct oj_backend *backend = oj_backend_find(name);
-    char names[512];
+    char names[1024];
     if (backend == NULL && strcasecmp(name, oj_auto_backend.name) == 0)
         backend = &oj_auto_backend;
     if (backend != NULL)

@@ -98,13 +98,17 @@ struct oj_gpu_live_pairs
 /** Maximum k of a nearest join with a live index. */
 #define OJ_GPU_LIVE_MOST_K 32
 
-/** Published methods for similar texts, vectors and trajectories. */
+/** Published methods for similar texts, vectors, trajectories and points. */
 enum oj_gpu_papers
 {
-    OJ_GPU_LISTS,       /**< gSSJoin */
-    OJ_GPU_SIZE_BLOCKS, /**< sf-gSSJoin */
-    OJ_GPU_ZLISTS,      /**< LSS */
-    OJ_GPU_CUT_POINTS,  /**< Top-KaBT */
+    OJ_GPU_LISTS,          /**< gSSJoin */
+    OJ_GPU_SIZE_BLOCKS,    /**< sf-gSSJoin */
+    OJ_GPU_ZLISTS,         /**< LSS */
+    OJ_GPU_CUT_POINTS,     /**< Top-KaBT */
+    OJ_GPU_GPICS_QUADTREE, /**< G-PICS: rows registered at leaves */
+    OJ_GPU_GPICS_KDTREE,
+    OJ_GPU_GPICS_QUADTREE_SINGLE, /**< G-PICS: a thread for each row */
+    OJ_GPU_GPICS_KDTREE_SINGLE,
     OJ_N_GPU_PAPERS
 };
 

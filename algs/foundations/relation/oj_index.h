@@ -231,5 +231,9 @@ extern const struct oj_engine oj_cuda_lists_engine;
 extern const struct oj_engine oj_cuda_size_blocks_engine;
 extern const struct oj_engine oj_cuda_zlists_engine;
 extern const struct oj_engine oj_cuda_cut_points_engine;
+extern const struct oj_engine oj_cuda_gpics_quadtree_engine;
+extern const struct oj_engine oj_cuda_gpics_kdtree_engine;
+extern const struct oj_engine oj_cuda_gpics_quadtree_single_engine;
+extern const struct oj_engine oj_cuda_gpics_kdtree_single_engine;
 
 #endif

@@ -171,6 +171,7 @@ struct oj_cuda_layer
     /** The layer in host memory, and its tie ranks. cuda_index.cu sets both. */
     const struct oj_flat *flat;
     const int32_t *tie_rank;
+    int64_t quadrant_size; /**< maximum points of a leaf; set like these */
     int64_t n_features, n_parts, n_rings, n_segments;
     double x0, y0, x1, y1; /**< bounding box; x0 > x1: empty */
     double magnitude;      /**< maximum absolute coordinate */

@@ -1523,6 +1523,7 @@ static oj_status run_batch_on_own_threads(struct cuda_join_batch *b,
                                           struct oj_error *err)
 {
     double start = oj_clock_seconds();
+    double stages_s = b->stats->filter_s + b->stats->refine_s;
     oj_status status = oj_cuda_threads_try_all(
         1,
         [&](int, struct oj_error *error)
@@ -1532,7 +1533,9 @@ static oj_status run_batch_on_own_threads(struct cuda_join_batch *b,
             return joined;
         },
         err);
-    b->stats->refine_s += oj_clock_seconds() - start;
+    /* methods of papers have timed their stages, without copies */
+    if (b->stats->filter_s + b->stats->refine_s == stages_s)
+        b->stats->refine_s += oj_clock_seconds() - start;
     return status;
 }
 

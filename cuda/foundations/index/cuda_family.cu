@@ -8,12 +8,22 @@
 /* All families in the order of preference: first the methods of papers, in the
  * order of enum oj_gpu_papers, then special families before general ones. */
 static const struct oj_cuda_family *const families[] = {
-    &oj_cuda_lists,           &oj_cuda_size_blocks,
-    &oj_cuda_zlists,          &oj_cuda_cut_points,
-    &oj_cuda_nearest,         &oj_cuda_points_in_polygons,
-    &oj_cuda_close_points,    &oj_cuda_point_pairs,
-    &oj_cuda_near_points,     &oj_cuda_tree_joins,
-    &oj_cuda_similar_text,    &oj_cuda_similar_shapes,
+    &oj_cuda_lists,
+    &oj_cuda_size_blocks,
+    &oj_cuda_zlists,
+    &oj_cuda_cut_points,
+    &oj_cuda_gpics_quadtree,
+    &oj_cuda_gpics_kdtree,
+    &oj_cuda_gpics_quadtree_single,
+    &oj_cuda_gpics_kdtree_single,
+    &oj_cuda_nearest,
+    &oj_cuda_points_in_polygons,
+    &oj_cuda_close_points,
+    &oj_cuda_point_pairs,
+    &oj_cuda_near_points,
+    &oj_cuda_tree_joins,
+    &oj_cuda_similar_text,
+    &oj_cuda_similar_shapes,
     &oj_cuda_similar_vectors,
 };
 

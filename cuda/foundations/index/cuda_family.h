@@ -205,6 +205,9 @@ extern const struct oj_cuda_family oj_cuda_zlists;
 /** Paper's method for trajectories (backend cuda_cut_points); cuda_topkabt.cu
  */
 extern const struct oj_cuda_family oj_cuda_cut_points;
+/** Paper's methods for points: trees of G-PICS; cuda_gpics.cu */
+extern const struct oj_cuda_family oj_cuda_gpics_quadtree, oj_cuda_gpics_kdtree,
+    oj_cuda_gpics_quadtree_single, oj_cuda_gpics_kdtree_single;
 /** Nearest and dwithin by distances of shapes (Hausdorff, Frechet);
  *  cuda_similar_shapes.cu */
 extern const struct oj_cuda_family oj_cuda_similar_shapes;
@@ -217,7 +220,7 @@ extern const struct oj_cuda_family oj_cuda_near_segments;
 
 enum
 {
-    OJ_CUDA_MOST_FAMILIES = 13
+    OJ_CUDA_MOST_FAMILIES = 17
 };
 
 /** Bits of the papers' families in masks of families (bit i: family i). */

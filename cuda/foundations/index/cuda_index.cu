@@ -66,6 +66,7 @@ oj_status oj_cuda_index_place_fill(const struct oj_gpu_index *index,
                                   &index->relation, &place->layer));
     place->layer.flat = index->join_side;
     place->layer.tie_rank = index->tie_rank;
+    place->layer.quadrant_size = index->options.quadrant_size;
     oj_cuda_move_ownership(&work.memory, NULL, &place->memory);
     return OJ_OK;
 }

@@ -113,12 +113,10 @@ oj_cuda_make_pair_rule(const struct oj_relation *relation,
 
 /* --- pairs on the device -------------------------------------------------- */
 
-/* Finds where the pairs of each row begin, by binary search in by_row; offsets
- * are base + index. */
-static oj_status find_pair_offsets(struct oj_cuda_work *work,
-                                   const uint32_t *by_row, int64_t n,
-                                   int64_t n_rows, int64_t base,
-                                   int64_t *offset)
+oj_status oj_cuda_find_pair_offsets(struct oj_cuda_work *work,
+                                    const uint32_t *by_row, int64_t n,
+                                    int64_t n_rows, int64_t base,
+                                    int64_t *offset)
 {
     return work->each(n_rows + 1,
                       [=] __device__(int64_t i)
@@ -151,7 +149,7 @@ oj_status oj_cuda_keep_first_k(struct oj_cuda_work *work, int64_t n_rows,
     OJ_TRY(own.make(n_rows + 1, &offset));
     OJ_TRY(oj_cuda_sort_pairs(&own, n_rows, rank, OJ_CUDA_BY_MEASURE_THEN_RANK,
                               found, n, &place, &by_row));
-    OJ_TRY(find_pair_offsets(&own, by_row, n, n_rows, 0, offset));
+    OJ_TRY(oj_cuda_find_pair_offsets(&own, by_row, n, n_rows, 0, offset));
     return own.each(n,
                     [=] __device__(int64_t i)
                     {
@@ -346,8 +344,8 @@ sort_and_copy_pairs_to_result(const struct shares_batch *b, int place,
     OJ_TRY(work.make(pairs.n_rows + 1, &pairs.offset));
     OJ_TRY(work.make(pairs.n, &pairs.feature));
     OJ_TRY(work.make(pairs.n, &pairs.measure));
-    OJ_TRY(find_pair_offsets(&work, by_row, pairs.n, pairs.n_rows,
-                             pairs.n_before, pairs.offset));
+    OJ_TRY(oj_cuda_find_pair_offsets(&work, by_row, pairs.n, pairs.n_rows,
+                                     pairs.n_before, pairs.offset));
     const struct cuda_row_pairs to = pairs;
     OJ_TRY(work.each(pairs.n,
                      [=] __device__(int64_t i)
@@ -440,7 +438,7 @@ static oj_status join_rows_on_all_devices(const struct shares_batch *b,
                                           struct oj_error *err)
 {
     struct oj_gpu_index *index = b->index;
-    struct oj_stats of[OJ_GPU_MAX_DEVICES] = {};
+    struct oj_stats of[OJ_GPU_MAX_DEVICES] = {}, slowest = {};
     struct oj_cuda_share share[OJ_GPU_MAX_DEVICES] = {};
     oj_status status = oj_cuda_try_peers(
         &index->peers, index->n_places,
@@ -458,7 +456,12 @@ static oj_status join_rows_on_all_devices(const struct shares_batch *b,
         oj_cuda_release(&place->device, place->device.stream, &place->pairs);
         if (status == OJ_OK)
             b->stats->n_candidates += of[i].n_candidates;
+        if (of[i].filter_s + of[i].refine_s >
+            slowest.filter_s + slowest.refine_s)
+            slowest = of[i];
     }
+    b->stats->filter_s += slowest.filter_s;
+    b->stats->refine_s += slowest.refine_s;
     return status;
 }
 

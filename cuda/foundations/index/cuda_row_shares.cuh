@@ -171,6 +171,13 @@ OJ_MUST_USE oj_status oj_cuda_share_find(struct oj_cuda_work *work,
     return OJ_OK;
 }
 
+/** Finds where the pairs of each row begin, by binary search in by_row [n], the
+ *  rows of sorted pairs: offset [n_rows + 1] gets base + index. */
+OJ_MUST_USE oj_status oj_cuda_find_pair_offsets(struct oj_cuda_work *work,
+                                                const uint32_t *by_row,
+                                                int64_t n, int64_t n_rows,
+                                                int64_t base, int64_t *offset);
+
 /** Appends to *kept the first k pairs, by measure, then rank, of each row that
  *  has at least k of the n pairs in found, and sets done [n_rows] of the row to
  *  1. With is_last 1, does this for all rows. */

@@ -373,7 +373,7 @@ TEST(errors_say_what_is_wrong)
         {"-nlt none -a_srs EPSG:4326 a b c", "no geometry is written"},
         {"-quadrant_size 5 a b c",
          "-quadrant_size goes with -backend quadrant, cuda_quadrant, "
-         "spatialindex_collective or one of gpics_*, not auto"},
+         "spatialindex_collective, gpics_* or cuda_gpics_*, not auto"},
         {"-backend cpu -gpu 1 a b c", "-gpu goes with -backend cuda or auto"},
         {"-backend cpu -gpu 1 -validate geos a b c", "goes with -backend cuda"},
         {"-op", "-op needs a value"},

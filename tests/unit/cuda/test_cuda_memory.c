@@ -107,6 +107,12 @@ static const struct memory_trial trials[] = {
      OJ_TO_INTERIOR, 0},
     {"polygons in polygons", "cuda", POLYGONS, MIXED, OJ_OP_COVEREDBY, INFINITY,
      1, OJ_TO_INTERIOR, 0},
+    {"quadtree, three nearest", "cuda_gpics_quadtree", OTHER_POINTS, POINTS,
+     OJ_OP_NEAREST, INFINITY, 3, OJ_TO_INTERIOR, 0},
+    {"k-d tree, nearest", "cuda_gpics_kdtree_single", OTHER_POINTS, POINTS,
+     OJ_OP_NEAREST, INFINITY, 1, OJ_TO_INTERIOR, 0},
+    {"k-d tree, points in envelopes", "cuda_gpics_kdtree", POINTS, POLYGONS,
+     OJ_OP_BBOX, INFINITY, 1, OJ_TO_INTERIOR, 0},
     {"quadrants", "cuda_quadrant", POLYGONS, POINTS, OJ_OP_NEAREST, 9.0, 1,
      OJ_TO_BOUNDARY, 0},
 };

@@ -264,7 +264,9 @@ static void run_case(const struct truth_case *c, const struct affine_motion *m)
                 "sphere|ellipsoid|cuda_quadrant|lists|cuda_lists|cut_points|"
                 "cuda_size_blocks|zlists|cuda_zlists|cuda_cut_points|"
                 "gpics_quadtree|gpics_kdtree|gpics_quadtree_single|"
-                "gpics_kdtree_single|live_quadtree|live_kdtree",
+                "gpics_kdtree_single|live_quadtree|live_kdtree|"
+                "cuda_gpics_quadtree|cuda_gpics_kdtree|"
+                "cuda_gpics_quadtree_single|cuda_gpics_kdtree_single",
                 backend->name) >= 0)
             continue;
         if (c->not_geos && backend->is_reference &&

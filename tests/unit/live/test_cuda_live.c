@@ -289,16 +289,16 @@ static oj_status fill_within(int n_devices, int64_t most_bytes)
     double *x = NULL, *y = NULL;
     oj_status status;
     memset(&points, 0, sizeof points);
-    points.n_keys = 12000;
+    points.n_keys = 30000;
     random_state = 9;
     expect(module->live_new(&options, &both.gpu, &err) == OJ_OK, "%s",
            err.message);
     ck_assert(oj_live_new(OJ_LIVE_AUTO, 1, &both.cpu, &err) == OJ_OK);
     status = OJ_OK;
-    for (int first = 0; first < points.n_keys && status == OJ_OK; first += 400)
+    for (int first = 0; first < points.n_keys && status == OJ_OK; first += 1000)
     {
         batch.n = 0;
-        for (int key = first; key < first + 400 && key < points.n_keys; key++)
+        for (int key = first; key < first + 1000 && key < points.n_keys; key++)
             put_random_change(&batch, &points, BATCH_ANYWHERE, key);
         status = module->live_apply(both.gpu, batch.n, batch.id, batch.x,
                                     batch.y, &err);
@@ -323,15 +323,16 @@ static oj_status fill_within(int n_devices, int64_t most_bytes)
     return status;
 }
 
-/* Two devices can hold an index that is too large for one. */
+/* Two devices answer rightly from an index that needs 1.5 times as much memory
+ * on one. */
 TEST(more_than_one_device_holds)
 {
-    int64_t bytes = 200000;
+    int64_t bytes = 1500000;
     if (devices_of_loop(1) == 0)
         return;
     while (fill_within(2, bytes) != OJ_OK)
-        bytes += bytes / 4;
-    ck_assert_int_eq(fill_within(1, bytes), OJ_ERR_NOMEM);
+        bytes += bytes / 32;
+    ck_assert_int_eq(fill_within(1, bytes + bytes / 2), OJ_ERR_NOMEM);
 }
 
 /* A row has more pairs than a warp sorts by comparisons. */
@@ -565,7 +566,7 @@ static void expect_whole_batches(int n_devices, enum batch_kind kind)
         if (status == OJ_OK)
             break;
     }
-    ck_assert_int_gt(n_failed, 10);
+    ck_assert_int_gt(n_failed, 7);
 }
 
 TEST(nth_taking_fails)

@@ -1,0 +1,13 @@
+/** The joins that the methods of G-PICS answer. */
+#ifndef GPICS_H
+#define GPICS_H
+
+#include "../foundations/relation/oj_index.h"
+
+/** takes() of the engines with the methods of G-PICS, on the CPU and on a GPU:
+ * the four queries of the paper. */
+int oj_gpics_takes(const struct oj_relation *relation,
+                   const struct oj_flat *join_side,
+                   const struct oj_flat *input);
+
+#endif
