@@ -1,5 +1,5 @@
-/* The functions of the module for a kept index: its devices, batches, which of
- * them has which points, and counts. */
+/* The functions of the module for a kept index: its devices, batches, which
+ * device has which points, and counts of changes. */
 #include "cuda_live.cuh"
 
 #include "../../flatten/base/oj_alloc.h"
@@ -10,8 +10,9 @@
 #include <new>
 #include <string.h>
 
-/* The regions of devices are chosen anew where one has more than so many times
- * its part of the points, and where so many points are few. */
+/* The regions of devices are chosen anew if one device has more than
+ * MOST_TIMES_PART times the mean number of points per device, plus FEW_POINTS.
+ */
 #define MOST_TIMES_PART 1.5
 #define FEW_POINTS 512
 
@@ -95,8 +96,9 @@ struct part_batch
     struct oj_error err; /* of the work */
     struct oj_cuda_live_region place;
     struct oj_cuda_live_plan plan;
-    /* Of the first of several parts: ids whose last change is a removal, and
-     * those with coordinates that no join takes. */
+    /* Set in the batch of part 0 if there are several parts: number of ids
+     * whose last change is a removal, and how many of those removals have
+     * coordinates that no join takes. */
     int64_t n_removals, n_beyond;
 };
 
@@ -134,7 +136,8 @@ static oj_status prepare_part(struct oj_gpu_live *live, int number,
     return OJ_OK;
 }
 
-/* Makes the changes of a part, or forgets them; frees the work. */
+/* If is_made, makes the prepared changes of a part; otherwise discards them.
+ * Frees the work. Does nothing if the batch has no work. */
 static oj_status finish_part(struct oj_cuda_live_part *part,
                              struct part_batch *batch, int is_made,
                              struct oj_error *err)
@@ -166,8 +169,9 @@ static int64_t count_both(const struct oj_cuda_live_histogram *count, int kind)
     return (int64_t)count->n[kind] + count->n[kind + 1];
 }
 
-/* Counts what n changes have done. Of several parts, a point that goes from one
- * to another is removed by one and put by the other. */
+/* Adds what n changes have done to live->counts. With several parts, a point
+ * that goes from one part to another is removed in the first and put in the
+ * second; it counts as moved. */
 static void add_counts(struct oj_gpu_live *live, int64_t n,
                        const struct part_batch *batch)
 {
@@ -202,7 +206,8 @@ static void add_counts(struct oj_gpu_live *live, int64_t n,
     to->n_rebuilt += is_anew;
 }
 
-/* A part makes its changes once all parts are ready to. */
+/* Prepares the changes of a part, and makes them once all parts are prepared.
+ * If a part fails, no part makes its changes. */
 static oj_status apply_to_part(struct oj_gpu_live *live, int number,
                                const struct oj_cuda_live_given *from,
                                struct part_batch *batch, struct oj_error *err)
@@ -292,7 +297,7 @@ static oj_status read_points(const struct oj_gpu_live *live, int64_t *id,
         err);
 }
 
-/* All points in arrays of the caller, who frees them. */
+/* Returns all points in new arrays, which the caller frees. */
 static oj_status read_all_points(struct oj_gpu_live *live, int64_t *n,
                                  int64_t **out_id, double **out_x,
                                  double **out_y, struct oj_error *err)
@@ -322,7 +327,8 @@ static oj_status read_all_points(struct oj_gpu_live *live, int64_t *n,
 
 /* --- regions -------------------------------------------------------------- */
 
-/* Chooses the regions for the points of a batch, unless there are points. */
+/* Chooses the regions by the points of a batch if the index is empty and has
+ * several parts. */
 static oj_status choose_first_regions(struct oj_gpu_live *live,
                                       const struct oj_cuda_live_given *from,
                                       struct oj_error *err)
@@ -344,9 +350,10 @@ static int is_balanced(const struct oj_gpu_live *live)
            n > INT32_MAX;
 }
 
-/* Chooses the regions anew where one device has too many of the points, at most
- * once for as many changes as half of the points: points go to other devices by
- * a batch that puts each where it is. Where that fails, all stays. */
+/* Chooses the regions anew if one device has too many of the points, but only
+ * after at least half as many changes as there are points. A batch that puts
+ * each point where it already is then brings the points to their devices. If
+ * that fails, the old regions stay. */
 static void balance_regions(struct oj_gpu_live *live)
 {
     const struct oj_cuda_live_regions before = live->regions;

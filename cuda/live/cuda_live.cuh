@@ -26,9 +26,9 @@ struct oj_cuda_live_region
     struct oj_cuda_live_regions regions;
 };
 
-/** The index that the module returns. Of several devices each has the points of
- *  its region, so that a row asks few of them; where points come to be in few
- *  regions these are chosen anew. */
+/** The index that the module returns. With several devices, each has the points
+ *  of its region, so that a row concerns few devices. If most points come to
+ *  lie in few regions, the regions are chosen anew. */
 struct oj_gpu_live
 {
     pthread_mutex_t lock; /**< guards all members */
@@ -46,27 +46,31 @@ OJ_MUST_USE oj_status oj_cuda_live_use(const struct oj_cuda_live_part *part,
 
 /* --- batches of changes --------------------------------------------------- */
 
-/** What a change does on a device. OJ_LIVE_OUTSIDE is added where a point comes
- *  to a place out of the frame. Of several devices each has the points of its
- *  region. */
+/** What a change does on a device. OJ_LIVE_OUTSIDE is added if the new position
+ *  is outside of the frame of the codes. With several devices, each has the
+ *  points of its region. */
 enum oj_live_change
 {
-    OJ_LIVE_SUPERSEDED = 0, /**< nothing: a later one of the batch holds */
-    OJ_LIVE_UNKNOWN,        /**< removes an id that is not there */
-    OJ_LIVE_UNKNOWN_BEYOND, /**< and has coordinates that no join takes */
+    OJ_LIVE_SUPERSEDED = 0, /**< nothing: a later change of the batch has this
+                                 id */
+    OJ_LIVE_UNKNOWN,        /**< removes an id that has no point */
+    OJ_LIVE_UNKNOWN_BEYOND, /**< like OJ_LIVE_UNKNOWN, for a change with
+                                 coordinates that no join takes */
     OJ_LIVE_REMOVED,
     OJ_LIVE_REMOVED_BEYOND,
     OJ_LIVE_PUT,
     OJ_LIVE_STAYS, /**< moves a point within its page */
-    OJ_LIVE_MOVES, /**< moves it to another page */
+    OJ_LIVE_MOVES, /**< moves a point to another page */
     OJ_LIVE_OUTSIDE = 8,
-    OJ_LIVE_MISSING = 8, /**< not found out yet: the id needs an entry */
-    /** Nothing: another device's region, and this one has no point of the id.
+    OJ_LIVE_MISSING = 8, /**< not classified yet: the id has no entry */
+    /** Does nothing: the position is in another device's region, and this
+     * device has no point of the id.
      */
     OJ_LIVE_ELSEWHERE = OJ_LIVE_OUTSIDE + OJ_LIVE_UNKNOWN,
     /** Removes a point that goes to another device. */
     OJ_LIVE_LEAVES = OJ_LIVE_OUTSIDE + OJ_LIVE_REMOVED,
-    /** No kind of a change; counts the changes that are removals. */
+    /** Not a kind of change: index in the histogram of the number of changes
+     *  that are removals. */
     OJ_LIVE_ANY_REMOVAL = OJ_LIVE_OUTSIDE + OJ_LIVE_UNKNOWN_BEYOND,
     OJ_LIVE_N_CHANGES = 16
 };
@@ -76,10 +80,11 @@ struct oj_cuda_live_histogram
     uint32_t n[OJ_LIVE_N_CHANGES];
     /** 1: more points come to a place than a page has slots. */
     uint32_t is_crowded;
-    uint32_t n_new; /**< entries added, where the host has not counted them */
+    uint32_t n_new; /**< number of entries added, if the host has not counted
+                         them */
 };
 
-/** Changes in device memory, and what is found out about them. Borrows. */
+/** Changes in device memory, and their classification. Borrows all arrays. */
 struct oj_cuda_live_batch
 {
     int64_t n;
@@ -91,7 +96,7 @@ struct oj_cuda_live_batch
     uint8_t *kind;    /**< [n] enum oj_live_change */
 };
 
-/** A point as a batch leaves it: 32 bytes, which memory reads at once. */
+/** A point after a batch. It has 32 bytes, which the GPU reads at once. */
 struct oj_cuda_live_kept
 {
     double x, y;
@@ -105,11 +110,11 @@ struct oj_cuda_live_plan
     struct oj_cuda_live_batch batch;
     const struct oj_cuda_live_region *place; /**< borrowed */
     struct oj_cuda_live_histogram count;
-    int is_idle; /**< 1: no change is one of this device's points */
+    int is_idle; /**< 1: no change concerns this device */
     int is_anew;
     int is_marked; /**< 1: oj_cuda_live_ids.last is set for its entries */
-    /** 1: the histogram has the number of entries added to the first
-     *  n_entries. */
+    /** 1: entries were added behind the first n_entries, and their number is in
+     *  the histogram (n_new). */
     int has_uncounted;
     int64_t n_entries;
     int64_t n_after;
@@ -121,9 +126,10 @@ struct oj_cuda_live_plan
     uint32_t *first_arrival;                  /**< [places + 1] */
     int32_t *n_leaving;                       /**< [places] */
     uint32_t *n_placed;    /**< [places] arrivals that are in `arrival` */
-    uint8_t *moves_within; /**< [places] 1: a point of its page does */
+    uint8_t *moves_within; /**< [places] 1: a point moves within the page of
+                                the place */
 
-    /* Pages that overflow: their points, by place and code. */
+    /* Points of pages that overflow, sorted by place and code. */
     int64_t n_spilled, n_more; /**< points, additional pages */
     uint64_t *spill; /**< [places + 1] prefix sums: additional pages << 32 |
                           spilled points */
@@ -131,10 +137,11 @@ struct oj_cuda_live_plan
     int32_t *spill_order;  /**< [n_spilled] */
     /** [n_spilled, or n_after if is_anew] */
     struct oj_cuda_live_kept *kept;
-    uint64_t *first_code; /**< [places + n_more] of the places to come */
-    uint32_t *page_at;    /**< likewise */
+    uint64_t
+        *first_code;   /**< [places + n_more] of the places after the batch */
+    uint32_t *page_at; /**< likewise */
 
-    /* All pages anew. */
+    /* Used if is_anew: the new pages. */
     struct oj_cuda_memory page_memory; /**< owner of the arrays of pages */
     struct oj_cuda_live_pages pages;
     int64_t cap_pages;
@@ -142,8 +149,8 @@ struct oj_cuda_live_plan
     uint64_t code_mask; /**< bits of the codes by which it is sorted */
 };
 
-/** Finds out what n changes, those of a whole batch, do on this device, and
- *  allocates all that this needs. On failure the points are unchanged. */
+/** Classifies the n changes of a whole batch for this device, and allocates all
+ *  memory that they need. On failure the points are unchanged. */
 OJ_MUST_USE oj_status oj_cuda_live_prepare(struct oj_cuda_live_part *part,
                                            struct oj_cuda_work *work,
                                            const struct oj_cuda_live_region *at,
@@ -157,7 +164,8 @@ OJ_MUST_USE oj_status oj_cuda_live_commit(struct oj_cuda_live_part *part,
                                           struct oj_cuda_work *work,
                                           struct oj_cuda_live_plan *plan);
 
-/** Forgets a plan that is not made, also one whose preparation failed. */
+/** Frees what a plan still owns, whether it was committed, was not, or could
+ *  not be prepared. */
 void oj_cuda_live_abandon(struct oj_cuda_live_part *part,
                           struct oj_cuda_work *work,
                           struct oj_cuda_live_plan *plan);
@@ -208,7 +216,7 @@ OJ_FN int oj_live_region(const struct oj_cuda_live_regions &regions, double x,
     return of;
 }
 
-/** 1: a point there is one of this device's. */
+/** Returns 1 if the point (x, y) belongs to this device. */
 OJ_FN int oj_live_is_here(const struct oj_cuda_live_region &place, double x,
                           double y)
 {
@@ -216,8 +224,8 @@ OJ_FN int oj_live_is_here(const struct oj_cuda_live_region &place, double x,
            oj_live_region(place.regions, x, y) == place.number;
 }
 
-/** Chooses regions of about equally many of n points in host memory; of none,
- *  the first region is everywhere. */
+/** Chooses regions that each have about as many of the n points, which are in
+ *  host memory. If n is 0, the first region is the whole plane. */
 OJ_MUST_USE oj_status oj_cuda_live_choose_regions(
     int n_regions, int64_t n, const double *x, const double *y,
     struct oj_cuda_live_regions *out, struct oj_error *err);
@@ -240,13 +248,13 @@ struct oj_cuda_live_given
     const struct oj_cuda_live_changes *here;
 };
 
-/** As oj_cuda_live_apply(). */
+/** Like oj_cuda_live_apply(), for a batch that may be in device memory. */
 OJ_MUST_USE oj_status oj_cuda_live_apply_given(
     struct oj_gpu_live *live, const struct oj_cuda_live_given *given,
     struct oj_error *err);
 
-/** Counts the ids whose last change of a batch is a removal, and those of them
- *  whose coordinates no join takes. */
+/** Counts the ids whose last change in a batch is a removal, and how many of
+ *  those removals have coordinates that no join takes. */
 OJ_MUST_USE oj_status oj_cuda_live_count_removals(
     struct oj_cuda_work *work, const struct oj_cuda_live_changes *changes,
     int64_t *n_removals, int64_t *n_beyond);
@@ -255,11 +263,14 @@ OJ_MUST_USE oj_status oj_cuda_live_count_removals(
 struct oj_cuda_live_answer
 {
     struct oj_cuda_live_rows rows;
-    const int32_t *row; /**< [rows.n] their numbers, ascending; NULL: all */
+    const int32_t *row; /**< [rows.n] numbers of the rows, ascending; NULL:
+                             all rows */
     struct oj_cuda_live_found found;
 };
 
-/** The boxes at the top of the tree of a part, at most OJ_LIVE_FANOUT. */
+/** Returns how many boxes the top level of the tree of a part has, at most
+ *  OJ_LIVE_FANOUT; 0 if the part has no points. *box: these boxes, in device
+ *  memory. */
 int64_t oj_cuda_live_top(const struct oj_cuda_live_part *part,
                          const struct oj_box **box);
 
@@ -274,16 +285,17 @@ OJ_MUST_USE oj_status oj_cuda_live_take_rows(
     struct oj_cuda_work *work, const struct oj_cuda_live_rows *rows, int64_t n,
     const int32_t *row, struct oj_cuda_live_rows *out);
 
-/** Makes *row [*n], the numbers of rows of the answer of a device for which
- *  the other one may have nearer points, and how near they must be: *bound
- *  [*n]. top [n_top]: the other one's boxes. */
+/** Makes *row [*n], the numbers of those rows of a device's answer for which
+ *  device `other` may have nearer points, and *bound [*n], the greatest
+ *  distance of such a point. top [n_top]: boxes at the top of the tree of
+ *  `other`. */
 OJ_MUST_USE oj_status oj_cuda_live_reaching_rows(
     struct oj_cuda_work *work, const struct oj_cuda_live_regions *regions,
     int other, const struct oj_relation *relation,
     const struct oj_cuda_live_answer *answer, const struct oj_box *top,
     int64_t n_top, int64_t *n, const int32_t **row, const double **bound);
 
-/** Rows that other devices are asked about, in host memory. Owner. */
+/** Rows about which one device asks another device, in host memory. Owner. */
 struct oj_cuda_live_asked
 {
     int64_t n;
@@ -297,10 +309,10 @@ struct oj_cuda_live_part_join
     int has_work;
     alignas(struct oj_cuda_work) char work[sizeof(struct oj_cuda_work)];
     struct oj_error err;           /**< of the work */
-    struct oj_cuda_live_rows rows; /**< all of them */
+    struct oj_cuda_live_rows rows; /**< all rows of the join */
     int n_answers;
-    /** Rows that the device answers first, and nearest ones that others asked
-     *  it about. */
+    /** answer[0]: of the rows that the device answers first. answer[1]: of the
+     *  rows of nearest joins about which other devices have asked it. */
     struct oj_cuda_live_answer answer[2];
     int64_t n_top;
     struct oj_box top[OJ_LIVE_FANOUT];
@@ -318,7 +330,7 @@ OJ_MUST_USE oj_status oj_cuda_live_answer_rows(
     struct oj_gpu_live *live, const struct oj_relation *relation,
     struct oj_cuda_live_part_join *join, struct oj_error *err);
 
-/** Frees what a join has, also one that failed or was not begun. */
+/** Frees the memory of a join, even if the join failed or was not begun. */
 void oj_cuda_live_end_join(struct oj_gpu_live *live,
                            struct oj_cuda_live_part_join *join);
 

@@ -1,5 +1,5 @@
-/* Batches of changes to the pages of a kept index on one device. Of several
- * devices each gets the whole batch, and makes the changes of its own points.
+/* Batches of changes to the pages of a kept index on one device. With several
+ * devices, each gets the whole batch, and makes the changes of its own points.
  *
  *  1 find     the entry of each id; new ones are added
  *  2 mark     of several changes of an id the last one, by the greatest number
@@ -28,34 +28,35 @@
 
 #include <float.h>
 
-/* Where more than so many of a hundred points change pages, all pages are built
+/* If more than this percentage of the points change pages, all pages are built
  * anew. */
 #define MOST_PERCENT_MOVED 40
 
-/* Points out of the frame share the codes of its border: where more than one
- * in so many points is, the frame is chosen anew. */
+/* Points outside of the frame share the codes of its border. If more than one
+ * point in OUTSIDE_PART is outside, the frame is chosen anew. */
 #define OUTSIDE_PART 8
 
-/* So many points may have codes of equal upper halves before pages are cut
- * apart by the lower ones. */
+/* Pages are also cut apart by the lower halves of codes if more than this many
+ * points have codes with equal upper halves. */
 #define FEW_EQUAL 48
 
-/* Pages, and entries of removed points, that cost less than their removal. */
+/* Up to this many needless pages, and entries of removed points, are kept,
+ * because they cost less than their removal. */
 #define FEW_PAGES 64
 #define FEW_ENTRIES 4096
 
-/* A batch of at most one change for so many entries may make an entry for each
- * of them, before they are counted. */
+/* If a batch has at most one change per this many entries, room for an entry is
+ * made for each change, so that new ids need not be counted first. */
 #define FEW_OF_ENTRIES 4
 
-/* Threads of the block that makes the top of the tree, of levels of at most
- * FEW_NODES nodes. */
+/* Number of threads of the block that makes the top of the tree: the levels
+ * with at most FEW_NODES nodes. */
 #define TOP_BLOCK 512
 #define FEW_NODES 128
 
 /* --- arrays that grow ----------------------------------------------------- */
 
-/* Gives up the ownership of an array that *memory frees. */
+/* Frees an array that *memory owns; array may be NULL. */
 static void drop_from(struct oj_cuda_memory *memory, struct oj_cuda_work *work,
                       const void *array)
 {
@@ -65,7 +66,8 @@ static void drop_from(struct oj_cuda_memory *memory, struct oj_cuda_work *work,
     oj_cuda_release(work->device, work->stream, &one);
 }
 
-/* Makes *array, of which n_kept elements stay, one of n elements. */
+/* Replaces *array by an array of n elements, of which the first n_kept are
+ * copies of the old ones. */
 template <typename T>
 static oj_status grow(struct oj_cuda_memory *memory, struct oj_cuda_work *work,
                       int64_t n_kept, int64_t n, T **array)
@@ -87,7 +89,7 @@ static int64_t with_room(int64_t n)
     return n + n / 8 + FEW_PAGES;
 }
 
-/* Arrays of pages for n pages. */
+/* Enlarges the arrays of pages to n pages. */
 static oj_status grow_pages(struct oj_cuda_memory *memory,
                             struct oj_cuda_work *work, int64_t n,
                             struct oj_cuda_live_pages *pages)
@@ -107,8 +109,9 @@ static oj_status grow_pages(struct oj_cuda_memory *memory,
                 &pages->node);
 }
 
-/* The slot of an entry holds the number of its page in 24 bits; the last page
- * is left out, since its slots have other meanings (OJ_LIVE_NOWHERE). */
+/* Fails if n pages are too many. The slot of an entry holds the number of its
+ * page in 24 bits; the last number is not used, because two of its slots are
+ * OJ_LIVE_NOWHERE and OJ_LIVE_UNUSED. */
 static oj_status check_number_of_pages(struct oj_cuda_work *work, int64_t n)
 {
     const int64_t most = UINT32_MAX / OJ_LIVE_SLOTS;
@@ -134,8 +137,9 @@ static oj_status reserve_pages(struct oj_cuda_live_part *part,
 
 /* --- 1 ids ---------------------------------------------------------------- */
 
-/* Puts an entry into the table unless its id is there; returns the entry that
- * is there then. The ids of all entries have been written. */
+/* Puts an entry into the table unless the table has an entry of its id; returns
+ * the entry of the id that the table has then. ids.id must have been written
+ * for all entries. */
 static __device__ __forceinline__ uint32_t
 put_entry(const struct oj_cuda_live_ids &ids, uint32_t entry)
 {
@@ -151,7 +155,7 @@ put_entry(const struct oj_cuda_live_ids &ids, uint32_t entry)
     }
 }
 
-/* Makes the table, of twice as many places as there may be entries. */
+/* Makes the table for n_entries entries, with at least twice as many places. */
 static oj_status make_table(struct oj_cuda_work *work, int64_t n_entries,
                             struct oj_cuda_live_ids *ids)
 {
@@ -238,8 +242,8 @@ static oj_status forget_unused_entries(struct oj_cuda_live_part *part,
 }
 
 /* Adds entries of ids that are not there yet, for the changes i with
- * number[i + 1] > number[i]; marks the last change of each. Makes n_room
- * entries, of which those that are not needed are unused. */
+ * number[i + 1] > number[i]; marks the last change of each. Enlarges the
+ * entries by n_room; those that no change needs stay unused. */
 static oj_status add_entries(struct oj_cuda_live_part *part,
                              struct oj_cuda_work *work,
                              struct oj_cuda_live_plan *plan,
@@ -281,8 +285,8 @@ static oj_status add_entries(struct oj_cuda_live_part *part,
                       });
 }
 
-/* Finds the entries that other changes of the batch have added, and marks the
- * last change of each. */
+/* Sets the entries of changes whose ids other changes of the batch have added,
+ * and marks the last change of each entry. */
 static oj_status find_added_entries(const struct oj_cuda_live_part *part,
                                     struct oj_cuda_work *work,
                                     const struct oj_cuda_live_batch &batch)
@@ -303,9 +307,10 @@ static oj_status find_added_entries(const struct oj_cuda_live_part *part,
 }
 
 /* Adds entries for the ids of changes without one, and marks the last change of
- * each. Of several devices, the one to whose region a change puts a point has
- * an entry of it. The host counts the new ones where they may be many: else
- * there is room for an entry of each change, and it need not wait. */
+ * each. With several devices, only the device to whose region a change puts a
+ * point gets an entry. If new entries may be many, the host waits and counts
+ * them; otherwise room is made for an entry of each change, and the host need
+ * not wait. */
 static oj_status add_missing_entries(struct oj_cuda_live_part *part,
                                      struct oj_cuda_work *work,
                                      struct oj_cuda_live_plan *plan)
@@ -344,7 +349,8 @@ static oj_status add_missing_entries(struct oj_cuda_live_part *part,
 
 /* --- 2, 3 what changes do ------------------------------------------------- */
 
-/* Finds the entries of ids that are there, and marks the last change of each.
+/* Sets the entries of changes whose ids have one, and marks the last change of
+ * each entry.
  */
 static oj_status find_and_mark_entries(const struct oj_cuda_live_part *part,
                                        struct oj_cuda_work *work,
@@ -403,7 +409,7 @@ struct place_counts
     uint8_t *moves_within;
 };
 
-/* What the kernel below reads and counts. */
+/* Arguments of the kernel classify_and_count(). */
 struct change_classifier
 {
     struct oj_cuda_live_pages pages;
@@ -414,7 +420,8 @@ struct change_classifier
     struct oj_cuda_live_histogram *histogram;
 };
 
-/* Returns the kind of a change. */
+/* Returns the kind of change i, sets its target, and counts it at the places
+ * that it concerns. */
 static __device__ __forceinline__ int
 classify_change(const struct change_classifier &c, int64_t i)
 {
@@ -483,7 +490,7 @@ static __global__ void __launch_bounds__(OJ_CUDA_EACH_BLOCK)
         atomicAdd(&c.histogram->n[threadIdx.x], n_of_block[threadIdx.x]);
 }
 
-/* What a place is after the batch. */
+/* Number of points and pages of each place after the batch. */
 struct place_plan
 {
     const int32_t *n_leaving;
@@ -512,14 +519,16 @@ struct place_plan
     {
         return first_more(place + 1) - first_more(place);
     }
-    /* Page i of those of a place, of which the first one is its own. */
+    /* Returns the number of the i-th page of a place; page 0 is the one it has
+     * already. */
     __device__ uint32_t page(const struct oj_cuda_live_pages &pages,
                              int64_t place, int64_t i) const
     {
         return i == 0 ? pages.page_at[place]
                       : (uint32_t)(pages.n + first_more(place) + i - 1);
     }
-    /* The first point of page i, of the n of a place with n_more pages more. */
+    /* Returns the number of the first point in page i of a place that has n
+     * points and n_more additional pages. */
     static __device__ int64_t first_of_page(int64_t n, int64_t n_more,
                                             int64_t i)
     {
@@ -541,7 +550,7 @@ static oj_status clear_counts(const struct oj_cuda_live_part *part,
                        (int64_t)(sizeof *plan->histogram / 8) + 2 * n);
 }
 
-/* Makes the counts by place. */
+/* Allocates the counts by place, all 0. */
 static oj_status make_counts(const struct oj_cuda_live_part *part,
                              struct oj_cuda_work *work,
                              struct oj_cuda_live_plan *plan)
@@ -559,10 +568,11 @@ static oj_status make_counts(const struct oj_cuda_live_part *part,
     return clear_counts(part, work, plan);
 }
 
-/* What all changes do together. */
+/* Totals over all changes, which the host reads at once. */
 struct batch_outcome
 {
-    uint64_t spilled; /* the last of plan->spill */
+    uint64_t spilled; /* last element of plan->spill: the totals of points and
+                         pages */
     struct oj_cuda_live_histogram count;
 };
 
@@ -591,9 +601,9 @@ static oj_status count_spilled(const struct oj_cuda_live_part *part,
     return work->scan(spill, pages.n);
 }
 
-/* Finds out what each change does, and what they do to each place. The latter
- * is not needed where all pages are built anew; it is counted anyway, so that
- * the host waits once. */
+/* Classifies each change, and counts by place what the changes do. The counts
+ * are not needed if all pages are built anew; they are made anyway, so that the
+ * host waits only once. */
 static oj_status classify_changes(struct oj_cuda_live_part *part,
                                   struct oj_cuda_work *work,
                                   struct oj_cuda_live_plan *plan)
@@ -621,9 +631,10 @@ static oj_status classify_changes(struct oj_cuda_live_part *part,
     return OJ_OK;
 }
 
-/* Finds out what all changes do. On one device most batches have no new ids, so
- * that they are counted only when they have been met; of several devices each
- * gets points of others by most batches. */
+/* Classifies all changes. With one device, most batches have no new ids, so
+ * entries are added only if the first classification finds ids without one.
+ * With several devices, most batches bring points from other devices, so
+ * entries are added at once. */
 static oj_status sort_out_changes(struct oj_cuda_live_part *part,
                                   struct oj_cuda_work *work,
                                   struct oj_cuda_live_plan *plan)
@@ -641,7 +652,8 @@ static oj_status sort_out_changes(struct oj_cuda_live_part *part,
     return classify_changes(part, work, plan);
 }
 
-/* 1: the point goes to a page, or to another one. */
+/* Returns 1 if the point is new in its page: put, or moved from another page.
+ */
 static __device__ __forceinline__ int is_arrival(uint8_t kind)
 {
     int of = kind % OJ_LIVE_OUTSIDE;
@@ -681,7 +693,8 @@ static int is_cheaper_anew(const struct oj_cuda_live_part *part,
 
 /* --- points that stay, as the batch leaves them --------------------------- */
 
-/* Returns 0: the slot is a hole, or its point goes to another page. */
+/* Sets *out to the point of a slot after the batch, and returns 1; returns 0 if
+ * the slot is a hole, or its point is removed or goes to another page. */
 static __device__ __forceinline__ int keep_point(
     const struct oj_cuda_live_page &page, const struct oj_cuda_live_ids &ids,
     const struct oj_cuda_live_batch &b, int slot, struct oj_cuda_live_kept *out)
@@ -756,7 +769,8 @@ static __global__ void __launch_bounds__(OJ_LIVE_WARP_BLOCK)
         (void)copy_kept_points(pages.page[page], ids, batch, to, first[page]);
 }
 
-/* All points after the batch: those that stay, and then arrivals. */
+/* Makes plan->kept: all points after the batch, first those that stay in their
+ * pages, then arrivals. */
 static oj_status gather_all_points(const struct oj_cuda_live_part *part,
                                    struct oj_cuda_work *work,
                                    struct oj_cuda_live_plan *plan)
@@ -809,8 +823,9 @@ struct greatest_word
     }
 };
 
-/* Sorts all points by the upper halves of their codes, which tell enough apart
- * unless many points are close together in a wide frame: then by all bits. */
+/* Sorts all points by the upper halves of their codes or, if more than
+ * FEW_EQUAL points have equal upper halves (many points close together in a
+ * wide frame), by all bits. */
 static oj_status order_by_code(struct oj_cuda_work *work, int64_t n,
                                const struct oj_box &frame_of,
                                struct oj_cuda_live_plan *plan)
@@ -886,7 +901,7 @@ static oj_status plan_all_anew(const struct oj_cuda_live_part *part,
 
 /* --- 5 pages that overflow ------------------------------------------------ */
 
-/* Lists arrivals by target, those of a target in any order. */
+/* Lists the arrivals by target; those of one target are in any order. */
 static oj_status list_arrivals(struct oj_cuda_work *work,
                                const struct oj_cuda_live_plan *plan)
 {
@@ -906,8 +921,9 @@ static oj_status list_arrivals(struct oj_cuda_work *work,
                       });
 }
 
-/* A warp sorts the arrivals of a place, at most as many as a page has slots:
- * each lane counts the smaller ones of its own. */
+/* Sorts the arrivals of each place, a warp per place; a place has at most as
+ * many as a page has slots. Each lane counts the arrivals that are smaller than
+ * its own. */
 static __global__ void __launch_bounds__(OJ_LIVE_WARP_BLOCK)
     sort_arrivals_of_places(int64_t n_places,
                             const __grid_constant__ struct place_plan places,
@@ -970,8 +986,8 @@ static oj_status sort_all_by_target(const struct oj_cuda_live_part *part,
         &plan->arrival);
 }
 
-/* Makes the arrivals by target, those of one target in the order of the
- * changes. */
+/* Makes plan->arrival: the arrivals by target, those of one target in the order
+ * of the changes. */
 static oj_status sort_arrivals(const struct oj_cuda_live_part *part,
                                struct oj_cuda_work *work,
                                struct oj_cuda_live_plan *plan)
@@ -987,7 +1003,7 @@ static oj_status sort_arrivals(const struct oj_cuda_live_part *part,
                                          place_plan_of(plan), plan->arrival);
 }
 
-/* A warp gathers the points of a place that overflows. */
+/* Gathers the points of places that overflow, a warp per place. */
 static __global__ void __launch_bounds__(OJ_LIVE_WARP_BLOCK)
     gather_spilled(const __grid_constant__ struct oj_cuda_live_pages pages,
                    const __grid_constant__ struct oj_cuda_live_ids ids,
@@ -1012,8 +1028,8 @@ static __global__ void __launch_bounds__(OJ_LIVE_WARP_BLOCK)
     }
 }
 
-/* The places to come: a place that overflows is followed by those of its
- * additional pages. */
+/* Makes the first codes and pages of the places after the batch: a place that
+ * overflows is followed by the places of its additional pages. */
 static oj_status plan_places(const struct oj_cuda_live_part *part,
                              struct oj_cuda_work *work,
                              struct oj_cuda_live_plan *plan)
@@ -1036,7 +1052,7 @@ static oj_status plan_places(const struct oj_cuda_live_part *part,
             int64_t n_more = places.n_more(place);
             int64_t first = places.first_spilled(place);
             int64_t n = places.first_spilled(place + 1) - first;
-            /* codes of a page may be beyond the first one of the next where
+            /* a page may hold codes beyond the first code of the next page if
              * their upper halves are equal (order_by_code()) */
             uint64_t most =
                 place + 1 < pages.n ? pages.first_code[place + 1] : UINT64_MAX;
@@ -1087,7 +1103,8 @@ static oj_status plan_pages(struct oj_cuda_live_part *part,
 
 /* --- 6 boxes -------------------------------------------------------------- */
 
-/* The box of the points of a page. Called by all lanes of a warp. */
+/* Computes the box of the points of a page. All lanes of a warp must call it.
+ */
 static __device__ __forceinline__ void
 compute_box(const struct oj_cuda_live_pages &pages, int64_t number)
 {
@@ -1104,9 +1121,10 @@ compute_box(const struct oj_cuda_live_pages &pages, int64_t number)
         pages.box[number] = box;
 }
 
-/* A warp counts the points of a page, puts the arrivals of its place into
- * holes, and enlarges the box of the page; computes it where points move
- * within. Places that overflow are left out. */
+/* Puts the arrivals of each place into holes of its page, a warp per place, and
+ * sets the number of points and the box of the page. The box is enlarged, or
+ * computed anew if points move within the page. Places that overflow are
+ * skipped. */
 static __global__ void __launch_bounds__(OJ_LIVE_WARP_BLOCK)
     fill_holes(const __grid_constant__ struct oj_cuda_live_pages pages,
                const __grid_constant__ struct oj_cuda_live_ids ids,
@@ -1168,7 +1186,8 @@ static __global__ void __launch_bounds__(OJ_LIVE_WARP_BLOCK)
         compute_box(pages, page);
 }
 
-/* A warp makes the box of a node from those of n_below nodes below. */
+/* Makes the boxes of n nodes, a warp each, from the n_below boxes of the level
+ * below. */
 static __global__ void __launch_bounds__(OJ_LIVE_WARP_BLOCK)
     unite_nodes(int64_t n, int64_t n_below, const struct oj_box *below,
                 struct oj_box *node)
@@ -1185,7 +1204,8 @@ static __global__ void __launch_bounds__(OJ_LIVE_WARP_BLOCK)
         node[i] = box;
 }
 
-/* A warp makes the boxes of 32 places, and the box of the node above. */
+/* Makes the boxes of the places and of the nodes above them: a warp per node
+ * with its 32 places. */
 static __global__ void __launch_bounds__(OJ_LIVE_WARP_BLOCK)
     unite_places(const __grid_constant__ struct oj_cuda_live_pages pages)
 {
@@ -1204,7 +1224,7 @@ static __global__ void __launch_bounds__(OJ_LIVE_WARP_BLOCK)
         pages.node[pages.level_first[1] + i] = box;
 }
 
-/* One block makes the nodes of a level and of those above. */
+/* Makes the nodes of a level and of all levels above, in one block. */
 static __global__ void __launch_bounds__(TOP_BLOCK)
     unite_top(const __grid_constant__ struct oj_cuda_live_pages pages,
               int level)
@@ -1251,8 +1271,8 @@ static oj_status make_tree(struct oj_cuda_work *work,
 
 /* --- 6 commit ------------------------------------------------------------- */
 
-/* Moves points within their pages, and makes holes of those that leave. Forgets
- * the marks, too. */
+/* Moves points within their pages, and makes holes of the slots whose points
+ * leave. Also clears the marks of the last changes. */
 static oj_status change_slots(const struct oj_cuda_live_part *part,
                               struct oj_cuda_work *work,
                               struct oj_cuda_live_plan *plan)
@@ -1288,8 +1308,8 @@ static oj_status change_slots(const struct oj_cuda_live_part *part,
                       });
 }
 
-/* A warp makes holes of what is beyond the points of the pages of a place that
- * overflows, and computes their boxes. */
+/* Finishes the pages of places that overflow, a warp per place: the slots
+ * behind their points become holes, and their boxes are computed. */
 static __global__ void __launch_bounds__(OJ_LIVE_WARP_BLOCK)
     finish_spilled(const __grid_constant__ struct oj_cuda_live_pages pages,
                    const __grid_constant__ struct place_plan places)
@@ -1458,7 +1478,7 @@ static oj_status check_number_of_points(struct oj_cuda_work *work, int64_t n)
     return OJ_OK;
 }
 
-/* 1: no change is one of this device's points. */
+/* Returns 1 if no change concerns a point of this device. */
 static int are_all_elsewhere(const struct oj_cuda_live_plan *plan)
 {
     return plan->n_arrivals == 0 && count_kind(plan, OJ_LIVE_STAYS) == 0 &&

@@ -30,22 +30,24 @@ enum
     SLOTS_OF_LANE = OJ_LIVE_SLOTS / OJ_LIVE_LANES,
     LOG_FANOUT = 5, /* of OJ_LIVE_FANOUT */
 
-    /* Rows with more pairs are sorted together, by their bits; of rows with
-     * more than MIDDLE_ROW few are sorted at a time. */
+    /* Rows with more than SHORT_ROW pairs are sorted together by radix sorts;
+     * of rows with more than MIDDLE_ROW pairs, few are sorted at a time. */
     SHORT_ROW = 1024,
-    FEW_PAIRS = 96, /* are sorted faster by ranks than by a network */
+    FEW_PAIRS = 96, /* up to so many pairs are sorted faster by ranks than by
+                       a network */
     MIDDLE_ROW = 256,
 
-    /* Warps that keep a multiprocessor at work: rows are put together only
-     * where there are more. */
+    /* Number of warps that keep a multiprocessor busy; a warp gets several rows
+     * only if there are more warps than this. */
     ENOUGH_WARPS = 128,
 
-    /* Neighbours that the rows of a warp have together. */
+    /* Maximum number of neighbours of all rows of a warp. */
     NEAREST_OF_WARP = 256
 };
 
 /* Begins the row of each lane of a warp. asker [OJ_LIVE_LANES], in shared
- * memory: the rows as all lanes see them. Returns the row of the lane, or -1.
+ * memory: the rows of all lanes, which every lane may read. Returns the row of
+ * the lane, or -1.
  */
 static __device__ __forceinline__ int64_t
 begin_rows_of_warp(const struct live_question &q, struct live_asker *asker,
@@ -79,7 +81,7 @@ static __device__ __forceinline__ int may_be_pair(const struct live_question &q,
 
 /* --- slots of a page ------------------------------------------------------ */
 
-/* Slots lane, 32 + lane, .. of a page. */
+/* The coordinates of slots lane, 32 + lane, .. of a page, held by one lane. */
 struct live_slots
 {
     double x[SLOTS_OF_LANE], y[SLOTS_OF_LANE];
@@ -114,8 +116,8 @@ distance2_of_slot(const struct live_asker &a, const struct live_slots &slots,
     return dx * dx + dy * dy;
 }
 
-/* Bit i: the point of slot i of the lane is a pair of the row. Nothing compares
- * with the NaN of a hole. */
+/* Returns a mask: bit i is set if the point of the lane's slot i forms a pair
+ * with the row. A hole never does, because its coordinates are NaN. */
 static __device__ __forceinline__ unsigned
 find_pairs_of_slots(const struct live_question &q, const struct live_asker &a,
                     const struct oj_cuda_live_ids &ids,
@@ -163,8 +165,8 @@ static __device__ __forceinline__ double greatest_of_warp(double value)
     return value;
 }
 
-/* The lane of the least value >= 0. *least: that value, less what the number of
- * a lane takes of its last bits. */
+/* Returns the lane with the least of the values, all >= 0. *least: that value
+ * with its last five bits, which hold the number of the lane, cleared. */
 static __device__ __forceinline__ int lane_of_least(double value, double *least)
 {
     const unsigned long long lanes = OJ_LIVE_LANES - 1;
@@ -181,10 +183,10 @@ static __device__ __forceinline__ int lane_of_least(double value, double *least)
     return (int)(key & lanes);
 }
 
-/* 1: places first .. end - 1 may have points with codes in reach: boxes of
- * pages overlap, and codes leave out most of those that a row only touches.
- * Points at the end of a place may have codes beyond the next one's first code,
- * if their upper halves are equal (order_by_code()). */
+/* Returns 1 if the places first .. end - 1 may have points with codes in reach.
+ * Boxes of pages overlap, and codes exclude most pages whose boxes a row only
+ * touches. Points at the end of a place may have codes beyond the next one's
+ * first code, if their upper halves are equal (order_by_code()). */
 static __device__ __forceinline__ int
 has_codes_in_reach(const struct oj_cuda_live_pages &pages,
                    const struct live_reach &reach, int64_t first, int64_t end)
@@ -194,8 +196,9 @@ has_codes_in_reach(const struct oj_cuda_live_pages &pages,
 }
 
 /* Calls visit(place, rows) for each page that is in reach of rows (a bit each)
- * of a warp, nearer ones first; visit returns 1 if it has narrowed bounds. Not
- * for the page at a row's own place `seed`. Called by all lanes of a warp. */
+ * of a warp, nearer ones first; visit returns 1 if it has narrowed bounds.
+ * Skips the page at place `seed` for the row of the lane. All lanes of a warp
+ * must call it. */
 template <typename Visit>
 static __device__ __forceinline__ void
 visit_pages(const struct oj_cuda_live_pages &pages,
@@ -255,7 +258,7 @@ visit_pages(const struct oj_cuda_live_pages &pages,
 
 /* --- the k nearest -------------------------------------------------------- */
 
-/* A point near a row. Without one: INFINITY, INT64_MAX. */
+/* A point near a row; {INFINITY, INT64_MAX} stands for no point. */
 struct live_near
 {
     double distance; /* or its square, and the entry as id */
@@ -276,16 +279,17 @@ static __device__ __forceinline__ int is_nearer(const struct live_near &a,
     return a.distance < b.distance || (a.distance == b.distance && a.id < b.id);
 }
 
-/* The lesser one of a bound and of the square of what is farther than the k-th,
- * whose root may be that of a slightly greater square (live_search.c). */
+/* Returns the smaller of bound2 and kth2, the latter enlarged so that it
+ * includes all squares whose roots round to the distance of the k-th point
+ * (live_search.c). */
 static __device__ __forceinline__ double narrow(double bound2, double kth2)
 {
     double ties2 = kth2 * (1.0 + 0x1p-50);
     return ties2 < bound2 ? ties2 : bound2;
 }
 
-/* Adds n <= OJ_LIVE_LANES candidates to the list of a row; returns its bound.
- * Called by all lanes of a warp. */
+/* Adds n <= OJ_LIVE_LANES candidates to the list of a row; returns the bound of
+ * the row. Called by all lanes of a warp. */
 static __device__ __forceinline__ double
 merge_candidates(const struct oj_cuda_live_ids &ids, int k,
                  struct live_near *list, struct live_near *candidate, int n,
@@ -322,7 +326,7 @@ merge_candidates(const struct oj_cuda_live_ids &ids, int k,
     return narrow(bound2, kth * kth);
 }
 
-/* The k-th least value of the lanes of a warp. */
+/* Returns the k-th smallest of the values of the lanes of a warp. */
 static __device__ __forceinline__ double kth_of_warp(double value, int k)
 {
     int lane = oj_cuda_live_lane();
@@ -352,7 +356,8 @@ offer_slots(const struct live_question &q, const struct oj_cuda_live_ids &ids,
         return bound2;
     if (!(list[of.k - 1].distance < INFINITY))
     {
-        /* the k-th of the least of each lane is no nearer than the k-th */
+        /* the k-th smallest of the minima of the lanes is not below the k-th
+         * smallest of all */
         double least2 = INFINITY;
 #pragma unroll
         for (int i = 0; i < SLOTS_OF_LANE; i++)
@@ -381,8 +386,8 @@ offer_slots(const struct live_question &q, const struct oj_cuda_live_ids &ids,
     return bound2;
 }
 
-/* The k nearest of each row: their number, ids and distances [k] each, and a
- * bound within which those as near as the k-th are. */
+/* The k nearest points of each row: their number, k ids and distances per row,
+ * and a squared bound that includes all points as near as the k-th. */
 struct live_nearest_of_rows
 {
     int k;
@@ -507,7 +512,8 @@ static __global__ void __launch_bounds__(OJ_LIVE_WARP_BLOCK)
         count[row] = n;
 }
 
-/* distance: NULL for boxes. */
+/* Writes the pairs of each row from its offset on. distance is NULL if the rows
+ * are boxes. */
 static __global__ void __launch_bounds__(OJ_LIVE_WARP_BLOCK)
     put_row_pairs(const __grid_constant__ struct oj_cuda_live_pages pages,
                   const __grid_constant__ struct oj_cuda_live_ids ids,
@@ -577,8 +583,9 @@ struct live_lists
     int by_distance;  /* 0: by id alone */
 };
 
-/* Ids of a row differ: by id, distances only tell pairs from what fills up an
- * array. */
+/* Returns 1 if pair a comes before pair b. Ids of a row differ; in the order of
+ * ids, the distances serve only to put the entries that fill up an array last.
+ */
 static __device__ __forceinline__ int comes_before(const struct live_near &a,
                                                    const struct live_near &b,
                                                    int by_distance)
@@ -644,8 +651,8 @@ static __device__ __forceinline__ void sort_pairs(struct live_near *pair,
     __syncwarp();
 }
 
-/* A warp sorts those of 32 rows that have more than FEWER and at most MOST
- * pairs, one after the other. */
+/* Sorts the rows that have more than FEWER and at most MOST pairs. A warp takes
+ * 32 rows, and sorts such rows one after the other. */
 template <int FEWER, int MOST, int N_WARPS>
 static __global__ void __launch_bounds__(N_WARPS *OJ_LIVE_LANES)
     sort_short_rows(const __grid_constant__ struct live_lists lists)
@@ -708,7 +715,8 @@ struct long_rows
     }
 };
 
-/* Sorts n numbers of pairs by row, and within a row as they shall be. */
+/* Makes *order, the numbers 0 .. n - 1 of the pairs sorted by row, and within a
+ * row by id, or by distance and id. */
 static oj_status order_long_rows(struct oj_cuda_work *work,
                                  const struct long_rows &of, int64_t n,
                                  int32_t **order)
@@ -846,7 +854,8 @@ static oj_status cut_rows(struct oj_cuda_work *work, int64_t n_rows, int64_t k,
 
 /* --- a join --------------------------------------------------------------- */
 
-/* Rows in Morton order, if they are many. */
+/* Makes *order, the rows in Morton order; NULL if there are fewer than
+ * OJ_CUDA_FEW_POINTS rows. */
 static oj_status order_rows(const struct oj_cuda_live_part *part,
                             struct oj_cuda_work *work,
                             const struct oj_cuda_live_rows *of, int32_t **order)
@@ -867,7 +876,8 @@ static oj_status order_rows(const struct oj_cuda_live_part *part,
         order);
 }
 
-/* The rows of a warp: few where they are few, or in no order. */
+/* Returns how many rows a warp takes: one if the rows have no order, otherwise
+ * as many as leave enough warps. */
 static int count_together(const struct oj_cuda_live_part *part,
                           const struct live_question &q)
 {
@@ -877,13 +887,14 @@ static int count_together(const struct oj_cuda_live_part *part,
     return n < OJ_LIVE_LANES ? (int)n : OJ_LIVE_LANES;
 }
 
-/* Threads of the warps of all rows. */
+/* Returns the number of threads of the warps that all rows need. */
 static int64_t threads_of_rows(const struct live_question &q)
 {
     return (q.rows.n + q.n_together - 1) / q.n_together * OJ_LIVE_LANES;
 }
 
-/* All pairs within the bounds of q, in no order within a row. */
+/* Lists all pairs within the bounds of q; the pairs of a row are in no
+ * particular order. */
 static oj_status list_pairs(const struct oj_cuda_live_part *part,
                             struct oj_cuda_work *work,
                             const struct live_question &q,
@@ -910,8 +921,8 @@ static oj_status list_pairs(const struct oj_cuda_live_part *part,
     return OJ_OK;
 }
 
-/* The k nearest, at most, of each row. *bound2 [rows]: within which their ties
- * are. */
+/* Lists the at most k nearest points of each row. *bound2 [rows]: squared bound
+ * that includes the ties of the k-th. */
 static oj_status list_nearest(const struct oj_cuda_live_part *part,
                               struct oj_cuda_work *work, struct live_question q,
                               int k, struct oj_cuda_live_found *out,
@@ -956,7 +967,8 @@ static oj_status list_nearest(const struct oj_cuda_live_part *part,
     return OJ_OK;
 }
 
-/* The nearest, with those as near as the k-th. */
+/* Lists the k nearest points of each row, and all points as near as the k-th.
+ */
 static oj_status list_nearest_and_ties(const struct oj_cuda_live_part *part,
                                        struct oj_cuda_work *work, int k,
                                        struct live_question q,

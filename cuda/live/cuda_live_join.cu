@@ -14,7 +14,8 @@
 #include <new>
 #include <stdlib.h>
 
-/* Rows that are joined at once; fewer where memory is missing. */
+/* Maximum number of rows that are joined at a time; halved if memory is
+ * missing. */
 #define MOST_ROWS ((int64_t)1 << 22)
 
 /* --- answers on the devices ----------------------------------------------- */
@@ -76,7 +77,9 @@ static oj_status run_on_parts(struct oj_gpu_live *live,
         err);
 }
 
-/* asks: other devices need the boxes at the top of this one's tree. */
+/* Answers the rows that device `number` answers first. If asks is 1, also
+ * copies the boxes at the top of its tree to the host, for the other devices.
+ */
 static oj_status answer_first(struct oj_gpu_live *live, int number,
                               const struct oj_relation *relation, int asks,
                               struct oj_cuda_live_part_join *join,
@@ -109,7 +112,8 @@ static oj_status answer_first(struct oj_gpu_live *live, int number,
     return work->wait();
 }
 
-/* Finds the rows about which a device asks another one. */
+/* Sets *out to the rows about which a device asks device `number`, described by
+ * `other`. */
 static oj_status ask_part(const struct oj_cuda_live_regions *regions,
                           int number,
                           const struct oj_cuda_live_part_join *other,
@@ -156,7 +160,8 @@ static int by_row(const void *left, const void *right)
     return (a->row > b->row) - (a->row < b->row);
 }
 
-/* What all devices ask one, by row. The caller frees it. */
+/* Makes *out [*n], the rows about which all other devices ask device `number`,
+ * sorted by row. The caller frees *out. */
 static oj_status collect_asked(const struct oj_gpu_live *live, int number,
                                const struct oj_cuda_live_part_join *join,
                                int64_t *n, struct asked_row **out,
@@ -216,7 +221,7 @@ static oj_status answer_asked(const struct oj_cuda_live_part *part,
 }
 
 /* Asks the other devices about rows for which they may have nearer points, and
- * answers what they ask. */
+ * answers the rows about which they ask this device. */
 static oj_status ask_and_answer(struct oj_gpu_live *live, int number,
                                 const struct oj_relation *relation,
                                 struct oj_cuda_live_part_join *join,
@@ -302,8 +307,8 @@ static oj_status copy_out(struct oj_cuda_work *work, int64_t n, const T *from,
                                      n * (int64_t)sizeof **out, work->err);
 }
 
-/* Host memory may be too little for the pairs: the caller asks for fewer rows
- * then. */
+/* Copies the pairs of an answer to host memory. If that is too small, returns
+ * OJ_ERR_NOMEM, and the caller joins fewer rows at a time. */
 static oj_status copy_pairs_out(struct oj_cuda_work *work,
                                 const struct oj_cuda_live_answer *answer,
                                 struct part_pairs *out)
@@ -360,7 +365,7 @@ static oj_status put_rows_everywhere(struct oj_gpu_live *live,
 
 /* --- merging -------------------------------------------------------------- */
 
-/* What has been found so far. */
+/* The pairs found so far, and those of the current chunk. */
 struct all_pairs
 {
     const struct oj_relation *relation;
@@ -390,7 +395,8 @@ static int comes_first(const struct part_pairs *a, int64_t at_a,
     return a->id[at_a] < b->id[at_b];
 }
 
-/* 1: a nearest row that has n pairs ends before one at this distance. */
+/* Returns 1 if the pairs of a row of a nearest join, which begin at first, are
+ * complete without a further pair at this distance. */
 static int is_complete(const struct oj_relation *relation,
                        const struct oj_gpu_live_pairs *out, int64_t first,
                        double distance)
@@ -401,7 +407,8 @@ static int is_complete(const struct oj_relation *relation,
             distance != out->distance[first + relation->k - 1]);
 }
 
-/* Merges the sorted pairs of a row of the chunk. */
+/* Merges the pairs of a row of the chunk, sorted in each list, into the result.
+ */
 static void merge_row(struct all_pairs *all, int64_t row)
 {
     struct oj_gpu_live_pairs *out = all->out;
@@ -444,7 +451,8 @@ static oj_status merge_chunk(struct all_pairs *all, int64_t first,
     int64_t n = 0;
     for (int i = 0; i < all->n_lists; i++)
         n += all->list[i].n;
-    /* of several lists, pairs that are not among the k nearest go */
+    /* with several lists, the limit is checked after the merge, which drops
+     * pairs that are not among the k nearest */
     OJ_TRY(make_room(all->out, n, all->n_lists == 1 ? all->max_pairs : 0, err));
     for (int64_t row = 0; row < n_rows; row++)
     {

@@ -24,17 +24,17 @@
 
 enum
 {
-    OJ_LIVE_SLOTS = 256, /**< of a page */
-    OJ_LIVE_WORDS = 8,   /**< of a bit for each of them */
+    OJ_LIVE_SLOTS = 256, /**< slots of a page */
+    OJ_LIVE_WORDS = 8,   /**< 32-bit words with a bit per slot of a page */
     OJ_LIVE_FILL = 192,  /**< points of a page that is built anew */
     OJ_LIVE_FANOUT = 32, /**< boxes of a node of the tree: a lane for each */
     OJ_LIVE_MOST_LEVELS = 7
 };
 
-/** In place of an entry, and of the slot of one without a point. */
+/** Stands for a missing entry, and is the slot of an entry without a point. */
 #define OJ_LIVE_NOWHERE UINT32_MAX
-/** In place of the slot of an entry that is not in the table: of several new
- *  ones of an id in a batch, all but one. */
+/** Slot of an entry that is not in the table. If several changes of a batch add
+ *  entries for one new id, all but one of these entries get it. */
 #define OJ_LIVE_UNUSED (UINT32_MAX - 1u)
 
 /** Greatest coordinate of a point, as of every join side (OJ_FLAT_MOST). */
@@ -50,8 +50,8 @@ struct oj_cuda_live_page
 /** The pages as kernels see them; passed by value. Borrows all arrays. */
 struct oj_cuda_live_pages
 {
-    int64_t n;           /**< pages, and places */
-    struct oj_box frame; /**< around the points when the pages were built */
+    int64_t n;           /**< number of pages, which is that of places */
+    struct oj_box frame; /**< box of the points when the pages were built */
 
     struct oj_cuda_live_page *page;
     int32_t *n_points;    /**< [page] */
@@ -109,7 +109,8 @@ static __device__ __forceinline__ int oj_cuda_live_lane(void)
     return (int)(threadIdx.x % OJ_LIVE_LANES);
 }
 
-/** Lanes of mask with smaller numbers than this one. */
+/** Returns the number of lanes in mask that have smaller numbers than this
+ *  lane. */
 static __device__ __forceinline__ int oj_cuda_live_lanes_before(unsigned mask)
 {
     return __popc(mask & ((1u << oj_cuda_live_lane()) - 1u));
@@ -123,14 +124,15 @@ OJ_FN int oj_live_is_joinable(double x, double y)
 
 /* --- codes and places ----------------------------------------------------- */
 
-/** Word i of the holes of a page whose first n slots have points. */
+/** Returns word i of the holes of a page of which only the first n slots have
+ *  points. */
 OJ_FN uint32_t oj_live_holes_beyond(int64_t n, int i)
 {
     int64_t filled = n - 32 * i;
     return filled >= 32 ? 0u : UINT32_MAX << (filled > 0 ? filled : 0);
 }
 
-/** 1: an entry with this slot has a point. */
+/** Returns 1 if an entry with this slot has a point. */
 OJ_FN int oj_live_has_point(uint32_t slot)
 {
     return slot < OJ_LIVE_UNUSED;
@@ -142,8 +144,8 @@ OJ_FN uint64_t oj_live_code(const struct oj_box &frame, double x, double y)
                        oj_morton_column32(y, frame.y0, frame.y1));
 }
 
-/** The place to which a code belongs: the last one whose first code is not
- *  greater. */
+/** Returns the place to which a code belongs: the last place whose first code
+ *  is not greater. */
 static __device__ __forceinline__ uint32_t
 oj_cuda_live_place(const struct oj_cuda_live_pages &pages, uint64_t code)
 {
@@ -167,7 +169,7 @@ OJ_FN uint64_t oj_live_mix_id(int64_t id)
     return v ^ v >> 32;
 }
 
-/** The entry of an id, or OJ_LIVE_NOWHERE. */
+/** Returns the entry of an id, or OJ_LIVE_NOWHERE if the table has none. */
 static __device__ __forceinline__ uint32_t
 oj_cuda_live_find_entry(const struct oj_cuda_live_ids &ids, int64_t id)
 {
@@ -182,7 +184,8 @@ oj_cuda_live_find_entry(const struct oj_cuda_live_ids &ids, int64_t id)
     return OJ_LIVE_NOWHERE;
 }
 
-/** Sets the levels of the tree for pages.n pages; returns the boxes of all. */
+/** Sets the levels of the tree for pages.n pages; returns the number of boxes
+ *  of all levels. */
 static inline int64_t oj_cuda_live_layout(struct oj_cuda_live_pages *pages)
 {
     int64_t first = 0, n = pages->n;

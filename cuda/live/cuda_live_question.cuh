@@ -6,7 +6,7 @@
 
 #include "../../algs/foundations/kernels/oj_square_limit.h"
 
-/** What is asked about all rows. */
+/** The rows of a join and the conditions of their pairs. */
 struct live_question
 {
     struct oj_cuda_live_rows rows;
@@ -17,7 +17,7 @@ struct live_question
     int exclude_self, unordered_pairs, exclude_same_geometry;
 };
 
-/** A row on its way. */
+/** A row while it is searched for. */
 struct live_asker
 {
     struct oj_box box;
@@ -63,8 +63,8 @@ static __device__ __forceinline__ double live_gap(double low, double high,
     return d > 0.0 ? d : 0.0;
 }
 
-/** At least the square of the distance of what is in two boxes: what rounding
- * may take off is taken off. 0: they meet, or nearly so. */
+/** Returns a lower bound of the squared distance between points of two boxes,
+ * reduced by more than the rounding error; 0 if the boxes intersect. */
 static __device__ __forceinline__ double
 live_distance2_of_boxes(const struct oj_box &a, const struct oj_box &b)
 {
@@ -73,9 +73,9 @@ live_distance2_of_boxes(const struct oj_box &a, const struct oj_box &b)
     return (dx * dx + dy * dy) * (1.0 - 8.0 * DBL_EPSILON);
 }
 
-/* Least and greatest Morton code of what a row asks for. Boxes of pages
- * overlap, since a page has the points of a stretch of the Morton order: codes
- * leave out most pages whose box a row only touches. */
+/* Least and greatest Morton code of the points that may form a pair with a row.
+ * Boxes of pages overlap, because a page has the points of a stretch of the
+ * Morton order; codes exclude most pages whose boxes a row only touches. */
 struct live_reach
 {
     uint64_t low, high;
@@ -88,7 +88,7 @@ live_reach_of(const struct oj_box &frame, const struct live_asker &a)
     struct live_reach reach = {UINT64_MAX, 0};
     if (a.bound2 < 0.0)
         return reach;
-    /* with what rounding and underflow may take off */
+    /* enlarged by the possible errors of rounding and underflow */
     double r = sqrt(a.bound2) * (1.0 + 0x1p-50) + OJ_LEAST_DISTANCE;
     r += (oj_box_largest_coordinate(&b) + r) * 0x1p-50;
     reach.low = oj_live_code(frame, b.x0 - r, b.y0 - r);

@@ -1,4 +1,5 @@
-/* A kept index on several devices: which changes and which rows are a device's.
+/* A kept index on several devices: which changes and which rows concern a
+ * device.
  *
  *   changes   every device gets the whole batch, puts the points of its region,
  *             and removes its points that go elsewhere (cuda_live_apply.cu)
@@ -16,8 +17,8 @@
 
 #include <stdlib.h>
 
-/* Points by which the regions are chosen: enough for halves that differ by some
- * thousandths. */
+/* Maximum number of points by which the regions are chosen: enough for the
+ * numbers of points of two regions to differ by some thousandths only. */
 #define MOST_SAMPLES 16384
 
 /* --- regions -------------------------------------------------------------- */
@@ -28,7 +29,8 @@ static int by_code(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* Calls use(x, y) for some of n points that joins take. */
+/* Calls use(x, y) for a sample of at most MOST_SAMPLES of n points, except for
+ * points that no join takes. */
 template <typename Use>
 static void each_sample(int64_t n, const double *x, const double *y, Use use)
 {
@@ -153,7 +155,8 @@ oj_cuda_live_count_removals(struct oj_cuda_work *work,
 
 /* --- rows ----------------------------------------------------------------- */
 
-/* Makes *row [*n_chosen], the numbers of the rows that wants() takes. */
+/* Makes *row [*n_chosen], the numbers i of the rows for which wants(i) returns
+ * 1. */
 template <typename Wants>
 static oj_status choose_rows(struct oj_cuda_work *work, int64_t n, Wants wants,
                              int64_t *n_chosen, const int32_t **row)
@@ -178,8 +181,8 @@ static oj_status choose_rows(struct oj_cuda_work *work, int64_t n, Wants wants,
     return OJ_OK;
 }
 
-/* 1: what a row asks for may be among the points of a region, which are in n
- * boxes. */
+/* Returns 1 if points of region `number`, all of which lie in the n boxes, may
+ * form a pair with the row. */
 static __device__ __forceinline__ int
 reaches_region(const struct oj_cuda_live_regions &regions, int number,
                const struct live_asker &a, const struct oj_box *box, int64_t n)

@@ -7,8 +7,8 @@
  *  registered  step I registers each row at the leaves that its search box
  *              intersects, and sorts these registrations by leaf; in step II a
  *              block loads the points of one leaf into shared memory, and its
- *              threads compare them with a registered row each
- *  single      a thread walks the tree for one row, the traditional way
+ *  threads compare them with one registered row each single a thread walks the
+ *  tree for one row, the traditional way
  *
  *   rows of a leaf    | 128 | 128 | 37 |          a block each
  *   points of a leaf  | 256 | 256 | 90 |          in shared memory, in turn
@@ -81,7 +81,7 @@ struct cuda_gpics_search
     unsigned long long *n_compared;
 };
 
-/* What one row looks for. */
+/* The box or circle in which a row searches. */
 struct cuda_gpics_query
 {
     struct oj_box box;
@@ -140,7 +140,8 @@ static __device__ void visit_leaves_of_query(const struct cuda_gpics_search &s,
         });
 }
 
-/* 1 if a point is a pair of the row; *d2 is its squared distance, or NaN. */
+/* Returns 1 if a point forms a pair with the row; *d2: its squared distance, or
+ * NaN if the join has none. */
 static __device__ __forceinline__ int is_pair(const struct cuda_gpics_search &s,
                                               const struct cuda_gpics_query &q,
                                               int32_t row, double x, double y,
@@ -192,8 +193,8 @@ static __device__ double greatest_distance(const struct oj_box &box, double x,
     return sqrt(square) * (1.0 + 8.0 * DBL_EPSILON);
 }
 
-/* Radius of a row's first search: the maximum distance, or for nearest a
- * distance at which k points are expected. */
+/* Returns the radius of a row's first search: the maximum distance or, for
+ * nearest joins, a distance within which k points are expected. */
 static __device__ double first_reach(const struct cuda_gpics_search &s,
                                      int64_t row)
 {
@@ -224,7 +225,7 @@ static __device__ double next_reach(const struct cuda_gpics_search &s,
     return next < s.most ? next : s.most;
 }
 
-/* 1 if a row that has found n points within reach needs no larger radius. */
+/* Returns 1 if a row with n points within reach needs no larger radius. */
 static __device__ int is_answered(const struct cuda_gpics_search &s,
                                   int64_t row, double reach, int64_t n)
 {
@@ -398,7 +399,8 @@ static oj_status register_open_rows(struct oj_cuda_work *work,
 
 /* --- registered, step II: leaf by leaf ------------------------------------ */
 
-/* A block compares the points of a leaf with up to BLOCK rows. */
+/* Compares the points of a leaf with up to BLOCK of its registered rows: one
+ * block per group of rows. */
 static __global__ void
 find_pairs_of_leaves(const __grid_constant__ struct cuda_gpics_search s)
 {
@@ -468,8 +470,8 @@ static oj_status find_pairs_of_open_rows(struct oj_cuda_work *work,
         work, &s->found, 16 * s->n_open + (1 << 16), share,
         [&]()
         {
-            begun = oj_clock_seconds(); /* with an array that is too small, not
-                                           counted */
+            begun = oj_clock_seconds(); /* restarts the clock if the search is
+                                           repeated with a larger array */
             OJ_TRY(own.clear(s->n_compared, 1));
             return way->is_registered
                        ? own.run_blocks<BLOCK>((unsigned)n_blocks,
@@ -637,8 +639,8 @@ static oj_status find_nearest(struct oj_cuda_work *work,
 
 /* --- rows of a batch ------------------------------------------------------ */
 
-/* Copies the vertices of features that are no points, and computes their
- * boxes. */
+/* Copies the vertices of features that are not points to the device, and
+ * computes the boxes of the features. */
 static oj_status upload_shapes(struct oj_cuda_work *work,
                                const struct oj_flat *input, int64_t first,
                                int64_t n, int64_t *first_vertex,
@@ -694,7 +696,7 @@ static oj_status upload_rows(struct oj_cuda_work *work,
     return status;
 }
 
-/* Opens this device's share of the rows. */
+/* Makes s->open: all rows of this device's share. */
 static oj_status open_rows_of_share(struct oj_cuda_work *work,
                                     const struct oj_cuda_share *share,
                                     struct cuda_gpics_search *s)
@@ -743,7 +745,8 @@ static oj_status join_rows(const struct oj_cuda_index *index,
 
 /* --- the families --------------------------------------------------------- */
 
-/* As oj_gpics_takes() in algs/papers/gpics.c. */
+/* Returns 1 for the joins that oj_gpics_takes() in algs/papers/gpics.c takes.
+ */
 static int takes_paper_queries(const struct oj_relation *relation,
                                const struct oj_flat *join_side,
                                const struct oj_flat *input)

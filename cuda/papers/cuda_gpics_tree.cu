@@ -2,7 +2,7 @@
 
 #include "../foundations/index/cuda_row_shares.cuh"
 
-/* Points in device memory, those that are missing left out. */
+/* Points in device memory, without the features that have none. */
 struct gpics_points
 {
     int64_t n;
@@ -28,7 +28,8 @@ struct gpics_growth
     int is_kdtree;
     int64_t most_points;
     int level;
-    int64_t n_nodes, begin; /* nodes; first node of the last level */
+    int64_t n_nodes, begin; /* number of nodes; number of the first node of
+                               the last level */
     struct oj_cuda_gpics_node *node;
     const uint32_t *path; /* quadtree: [n] paths of the points, ascending */
     int32_t *order[2];    /* quadtree: order[0] */
@@ -173,7 +174,7 @@ static __device__ void cut_in_the_middle(const struct gpics_growth &g,
 
 /* --- division at the median ----------------------------------------------- */
 
-/* A coordinate as a key that is sorted like it; -0 becomes 0. */
+/* Returns an integer key that sorts like the coordinate; -0 becomes 0. */
 static __device__ uint64_t key_of_coordinate(double v)
 {
     uint64_t bits = (uint64_t)__double_as_longlong(v + 0.0);
@@ -196,8 +197,9 @@ static oj_status sort_by_coordinates(struct oj_cuda_work *work,
     return work->clear(g->node_of, g->points.n);
 }
 
-/* Returns the first of n sorted coordinates that is at least (is_greater:
- * greater than) v. */
+/* Returns the first place in first .. end - 1 of an order whose coordinate is
+ * at least `from` or, with is_greater, greater than `from`; `end` if there is
+ * none. */
 static __device__ int32_t first_coordinate_from(const double *v,
                                                 const int32_t *order,
                                                 int32_t first, int32_t end,
@@ -215,8 +217,8 @@ static __device__ int32_t first_coordinate_from(const double *v,
     return first;
 }
 
-/* Divides at the median of one axis, which depends on the level; if all points
- * are equal there, of the other axis. Both sides have points. */
+/* Divides a node at the median of the axis of its level or, if all its points
+ * are equal along that axis, of the other axis. Both sides get points. */
 static __device__ void cut_at_median(const struct gpics_growth &g,
                                      const struct oj_cuda_gpics_node &node,
                                      struct gpics_cut *cut)
@@ -246,8 +248,8 @@ static __device__ void cut_at_median(const struct gpics_growth &g,
     }
 }
 
-/* 1 if the point at a place of an order goes to the second child of its node,
- * which is divided. */
+/* Returns 1 if the node of the point at this place of an order is divided and
+ * the point goes to its second child. */
 static __device__ int is_in_upper_half(const struct gpics_growth &g,
                                        const int32_t *order, int64_t place)
 {

@@ -9,9 +9,10 @@
  *                    |
  *   points       x[] y[] feature[], leaf by leaf
  *
- *  Both trees are made level by level, and only nodes with points exist. In
- *  the quadtree points are sorted by their path of 14 levels, so that the
- *  points of a node are a range. In the k-d tree points are sorted once by x
+ * Both trees are made level by level, and only nodes with points exist. In the
+ * quadtree, points are sorted by the numbers of the children on their path
+ * through 14 levels, so that the points of a node are a range. In the k-d tree
+ * points are sorted once by x
  *  and once by y; on each level both orders are divided at the medians, and
  *  stay sorted within each node.
  *
@@ -30,8 +31,9 @@ enum
     /** Levels of the quadtree (MH of the paper's experiments). A k-d tree has
      *  two levels for each of these. */
     OJ_GPICS_LEVELS = 14,
-    /** Nodes that wait while a thread walks a tree: three of each level of a
-     *  quadtree, one of each level of a k-d tree, and the last four. */
+    /** Maximum number of nodes that wait while a thread walks a tree: three per
+     *  level of a quadtree or one per level of a k-d tree (whose levels are
+     *  twice as many), and the last four. */
     OJ_GPICS_WAITING = 3 * OJ_GPICS_LEVELS + 4,
     OJ_GPICS_NONE = -1
 };
@@ -59,9 +61,9 @@ struct oj_cuda_gpics_tree
 };
 
 /** Builds a tree of n points in host memory; x NaN: feature i has no point.
- *  most_points: maximum points of a leaf (MC of the paper), as far as the
- *  maximum level allows. *work owns the arrays. All devices of a join must
- *  build equal trees in equal order. O(n log n). */
+ *  most_points: maximum number of points of a leaf (MC of the paper); leaves on
+ *  the deepest level may have more. *work owns the arrays. All devices of a
+ *  join must build equal trees in equal order. O(n log n). */
 OJ_MUST_USE oj_status oj_cuda_gpics_tree_build(struct oj_cuda_work *work,
                                                int64_t n, const double *x,
                                                const double *y, int is_kdtree,

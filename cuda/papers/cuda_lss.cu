@@ -268,8 +268,8 @@ static __device__ double difference_of(const struct cuda_z_pairs &p,
                                 p.rows.n_dimensions);
 }
 
-/* Inserts a feature into the nearest features of a row, unless it is one of
- * them already. Returns the number of features in the list. */
+/* Inserts a feature into the nearest features of a row, which are n so far,
+ * unless it is one of them already. Returns their number afterwards. */
 static __device__ int insert_near_feature(const struct cuda_z_pairs &p,
                                           int64_t row, int n, int32_t feature)
 {
@@ -322,8 +322,8 @@ find_kth_distance_bounds(const __grid_constant__ struct cuda_z_pairs p)
         p.limit[row] = p.difference[(row + 1) * p.k - 1];
 }
 
-/* Finds the shortest range of each row, and stores its length for the prefix
- * sum. */
+/* Sets first and sums of each row: the start of its shortest range of all
+ * lists, and the length of that range, for the prefix sum. */
 static __global__ void
 find_shortest_list_range_of_rows(const __grid_constant__ struct cuda_z_pairs p)
 {

@@ -31,7 +31,8 @@
 
 enum
 {
-    /* Minimum rows of a chunk that is halved if memory is missing. */
+    /* If memory is missing, a chunk is halved until its halves would have fewer
+     * rows. */
     LEAST_ROWS = 4096
 };
 

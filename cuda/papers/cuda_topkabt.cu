@@ -17,8 +17,8 @@ enum
     MOST_NEAREST = 1024 /* maximum k */
 };
 
-/* Number of pairs whose boxes are compared in one launch, and of pairs that are
- * measured between two checks of the cancel flag. */
+/* Maximum number of pairs whose boxes are compared in one launch, and maximum
+ * number of pairs that are measured between two checks of the cancel flag. */
 static const int64_t pairs_at_once = 1 << 23, measured_at_once = 1 << 16;
 
 /* A run: rows first .. first + n - 1 with all features. */
