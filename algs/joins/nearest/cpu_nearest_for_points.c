@@ -555,7 +555,8 @@ static oj_status make_lists_of_k(const struct nearest_points_batch *b,
     for (int64_t i = 0; n_points < n && i < n; i++)
     {
         if (!has_point(input, i))
-            out->join_row[i * k] = -1;
+            memset(out->join_row + i * k, 0xff,
+                   (size_t)k * sizeof *out->join_row);
     }
     return OJ_OK;
 }
@@ -700,9 +701,12 @@ static oj_status join_nearest_points(struct oj_index *wrapped,
         OJ_TRY(join_to_lists_of_k(&b, input, out, stats, err));
     else
         OJ_TRY(join_batch_to_lists(&b, input, out, stats, err));
-    self->fill = (double)out->n_pairs /
-                 ((double)self->index.relation.k * (double)out->n_rows);
-    self->has_fill = out->n_rows > 0;
+    if (out->n_rows > 0)
+    {
+        self->fill = (double)out->n_pairs / (double)out->n_rows /
+                     (double)self->index.relation.k;
+        self->has_fill = 1;
+    }
     return OJ_OK;
 }
 
