@@ -28,9 +28,9 @@ struct nearest_points_index
     struct oj_answers *answers;         /* [n_threads] answers that are lists */
     struct oj_ones ones;                /* answers of at most one pair per
                                            row */
-    int has_fill; /* 1: fill is set */
-    double fill;  /* pairs per row of the last batch, or of a sample of this
-                     one, divided by k */
+    int has_fill;                       /* 1: fill is set */
+    double fill; /* pairs per row of the last batch, or of a sample of this
+                    one, divided by k */
 };
 
 static void free_batches(struct oj_index *wrapped)
@@ -452,13 +452,14 @@ static oj_status join_one_per_row(struct nearest_points_batch *b,
     return OJ_OK;
 }
 
-/* Lists of k pairs are stored in place if rows have k pairs, or nearly so: their
- * gaps then cost less than intermediate lists of unknown length, which take
- * three times the memory of the pairs and a second pass (citygen L, k = 5 within
- * 100 ft: 40 % of the processor time). With a maximum distance, lists of up to
- * FEW_IN_PLACE pairs are stored in place, and longer ones if they are full to at
- * least LEAST_FILL, by the last batch or, in the first, by a sample of points. A
- * first batch of fewer than ROWS_OF_SAMPLE rows has intermediate lists. */
+/* Lists of k pairs are stored in place if rows have k pairs, or nearly so:
+ * their gaps then cost less than intermediate lists of unknown length, which
+ * take three times the memory of the pairs and a second pass (citygen L, k = 5
+ * within 100 ft: 40 % of the processor time). With a maximum distance, lists of
+ * up to FEW_IN_PLACE pairs are stored in place, and longer ones if they are
+ * full to at least LEAST_FILL, by the last batch or, in the first, by a sample
+ * of points. A first batch of fewer than ROWS_OF_SAMPLE rows has intermediate
+ * lists. */
 #define FEW_IN_PLACE 4
 #define LEAST_FILL 0.4
 #define SAMPLED_POINTS 1024
@@ -535,7 +536,8 @@ static oj_status choose_lists_of_k(struct nearest_points_batch *b,
     return OJ_OK;
 }
 
-/* Makes room for a list of k pairs of each row: entries row * k .. row * k + k -
+/* Makes room for a list of k pairs of each row: entries row * k .. row * k + k
+ * -
  * 1. Lists of rows that are not visited become empty. */
 static oj_status make_lists_of_k(const struct nearest_points_batch *b,
                                  const struct oj_flat *input,
@@ -561,7 +563,8 @@ static oj_status make_lists_of_k(const struct nearest_points_batch *b,
     return OJ_OK;
 }
 
-/* Returns the number of pairs in a list of k; the entries behind them are -1. */
+/* Returns the number of pairs in a list of k; the entries behind them are -1.
+ */
 static int64_t count_pairs_of_list(const int32_t *join_row, int64_t k)
 {
     int64_t n = 0;

@@ -230,9 +230,8 @@ static int join_and_compare(struct oj_join *join, const struct join_trial *t)
         struct join_trial few = *t;
         MATCHES expected = {0};
         int64_t left = t->input.n_features - first;
-        must(oj_flat_slice_make(&t->input, first,
-                                left < at_once ? left : at_once, &rows,
-                                &error));
+        must(oj_flat_slice_make(
+            &t->input, first, left < at_once ? left : at_once, &rows, &error));
         few.input = rows.flat;
         trial_truth(&few, &expected);
         expect(expected.cap_join_row < few.input.n_features * K_OF_LISTS,
