@@ -28,6 +28,9 @@ struct nearest_points_index
     struct oj_answers *answers;         /* [n_threads] answers that are lists */
     struct oj_ones ones;                /* answers of at most one pair per
                                            row */
+    int has_fill;                       /* 1: fill is set */
+    double fill; /* pairs per row of the last batch, or of a sample of this
+                    one, divided by k */
 };
 
 static void free_batches(struct oj_index *wrapped)
@@ -415,6 +418,11 @@ static int has_mask(const struct nearest_points_batch *b)
     return b->reach != NULL && b->reach->bit != NULL;
 }
 
+static int has_point(const struct oj_flat *input, int64_t row)
+{
+    return input->x[row] == input->x[row] && input->y[row] == input->y[row];
+}
+
 /* Joins a batch of at most one pair per row; pairs are stored in *out directly.
  */
 static oj_status join_one_per_row(struct nearest_points_batch *b,
@@ -432,8 +440,7 @@ static oj_status join_one_per_row(struct nearest_points_batch *b,
      * visited. */
     for (int64_t i = 0; i < n; i++)
     {
-        if (has_mask(b) ||
-            !(input->x[i] == input->x[i] && input->y[i] == input->y[i]))
+        if (has_mask(b) || !has_point(input, i))
         {
             out->join_row[i] = -1;
             out->measure[i] = NAN;
@@ -446,61 +453,148 @@ static oj_status join_one_per_row(struct nearest_points_batch *b,
     return OJ_OK;
 }
 
-/* Maximum k for which lists of a join with a maximum distance are stored in
- * place: their gaps cost less than intermediate lists of unknown length. */
+/* Lists of k pairs are stored in place if rows have k pairs, or nearly so:
+ * their gaps then cost less than intermediate lists of unknown length, which
+ * take three times the memory of the pairs and a second pass (citygen L, k = 5
+ * within 100 ft: 40 % of the processor time). With a maximum distance, lists of
+ * up to FEW_IN_PLACE pairs are stored in place, and longer ones if they are
+ * full to at least LEAST_FILL, by the last batch or, in the first, by a sample
+ * of points. A first batch of fewer than ROWS_OF_SAMPLE rows has intermediate
+ * lists. */
 #define FEW_IN_PLACE 4
+#define LEAST_FILL 0.4
+#define SAMPLED_POINTS 1024
+#define ROWS_OF_SAMPLE (64 * SAMPLED_POINTS)
 
-/* Returns 1 if each point has k pairs, or at most a few, so that lists of k are
- * stored in place. */
-static int has_k_pairs_in_place(const struct nearest_points_batch *b,
-                                const struct oj_flat *input)
+/* Returns 1 if each point can have a list of k pairs in place. */
+static int may_have_k_pairs_in_place(const struct nearest_points_batch *b,
+                                     const struct oj_flat *input)
 {
     const struct oj_relation *relation = &b->self->index.relation;
     return oj_flat_is_points(input) && input->max_distance == NULL &&
            oj_relation_is_nearest(relation) && relation->k > 1 &&
            relation->ties == OJ_TIES_FIRST &&
-           (relation->max_distance == INFINITY ||
-            relation->k <= FEW_IN_PLACE) &&
            b->self->index.segments.n_bundles > 0;
 }
 
-/* Reserves a list of k pairs for each row that has a point. */
+static void start_answers(struct nearest_points_batch *b, int64_t n_rows)
+{
+    struct nearest_points_index *self = b->self;
+    int n_threads = self->options.n_threads;
+    oj_pair_budget_start(&b->budget, self->options.max_batch_pairs, n_rows,
+                         n_threads);
+    for (int t = 0; t < n_threads; t++)
+        oj_answers_start(&self->answers[t], &b->budget);
+}
+
+/* Joins evenly spaced rows and drops their pairs. *n_pairs: their number. */
+static oj_status count_pairs_of_sample(struct nearest_points_batch *b,
+                                       const struct oj_flat *input,
+                                       int64_t *n_pairs, struct oj_error *err)
+{
+    struct nearest_points_index *self = b->self;
+    struct oj_stats ignored = {0};
+    double x[SAMPLED_POINTS], y[SAMPLED_POINTS];
+    int32_t row[SAMPLED_POINTS];
+    for (int i = 0; i < SAMPLED_POINTS; i++)
+    {
+        row[i] = (int32_t)(i * (input->n_features / SAMPLED_POINTS));
+        x[i] = input->x[row[i]];
+        y[i] = input->y[row[i]];
+    }
+    start_answers(b, 1);
+    b->to.row = row;
+    OJ_TRY(join_points(b, SAMPLED_POINTS, x, y, &ignored, err));
+    b->to.row = NULL;
+    *n_pairs = 0;
+    for (int t = 0; t < self->options.n_threads; t++)
+        *n_pairs += self->answers[t].n_entries;
+    return OJ_OK;
+}
+
+/* Sets *in_place if the pairs of this batch are stored in lists of k. */
+static oj_status choose_lists_of_k(struct nearest_points_batch *b,
+                                   const struct oj_flat *input, int *in_place,
+                                   struct oj_error *err)
+{
+    struct nearest_points_index *self = b->self;
+    int64_t k = self->index.relation.k, n = input->n_features, n_pairs, most;
+    *in_place = 0;
+    if (!may_have_k_pairs_in_place(b, input))
+        return OJ_OK;
+    *in_place = 1;
+    if (self->relation.max_distance == INFINITY || k <= FEW_IN_PLACE)
+        return OJ_OK;
+    if (!self->has_fill && n >= ROWS_OF_SAMPLE)
+    {
+        OJ_TRY(count_pairs_of_sample(b, input, &n_pairs, err));
+        self->fill = (double)n_pairs / ((double)SAMPLED_POINTS * (double)k);
+        self->has_fill = 1;
+    }
+    most = oj_most_pairs_of_batch(self->options.max_batch_pairs, n);
+    *in_place = self->has_fill && self->fill >= LEAST_FILL &&
+                (most == 0 || n * k <= most);
+    return OJ_OK;
+}
+
+/* Makes room for a list of k pairs of each row: entries row * k .. row * k + k
+ * -
+ * 1. Lists of rows that are not visited become empty. */
 static oj_status make_lists_of_k(const struct nearest_points_batch *b,
                                  const struct oj_flat *input,
                                  struct oj_matches *out, struct oj_error *err)
 {
-    int64_t k = b->self->index.relation.k, n = input->n_features, at = 0;
-    OJ_TRY(oj_matches_reserve(out, n, 0, 1, err));
-    out->offset[0] = 0;
+    int64_t k = b->self->index.relation.k, n = input->n_features;
+    int64_t n_points = 0;
     for (int64_t i = 0; i < n; i++)
-    {
-        at += input->x[i] == input->x[i] && input->y[i] == input->y[i] ? k : 0;
-        out->offset[i + 1] = at;
-    }
+        n_points += has_point(input, i);
     OJ_TRY(oj_pairs_fit(
-        oj_most_pairs_of_batch(b->self->options.max_batch_pairs, n), at, err));
-    OJ_TRY(oj_matches_grow(out, 0, at, err));
+        oj_most_pairs_of_batch(b->self->options.max_batch_pairs, n),
+        n_points * k, err));
+    OJ_TRY(oj_matches_reserve(out, n, 0, 1, err));
+    OJ_TRY(oj_matches_grow(out, 0, n * k, err));
     if (has_mask(b))
-        memset(out->join_row, 0xff, (size_t)at * sizeof *out->join_row);
+        memset(out->join_row, 0xff, (size_t)(n * k) * sizeof *out->join_row);
+    for (int64_t i = 0; n_points < n && i < n; i++)
+    {
+        if (!has_point(input, i))
+            memset(out->join_row + i * k, 0xff,
+                   (size_t)k * sizeof *out->join_row);
+    }
     return OJ_OK;
 }
 
-/* Closes the gaps in lists of rows with fewer than k pairs (because of the
- * maximum distance, or because distances overflow), and counts the pairs. */
-static void close_gaps_in_lists_of_k(struct oj_matches *out)
+/* Returns the number of pairs in a list of k; the entries behind them are -1.
+ */
+static int64_t count_pairs_of_list(const int32_t *join_row, int64_t k)
 {
-    int64_t first = 0, at = 0;
+    int64_t n = 0;
+    if (join_row[k - 1] >= 0)
+        return k;
+    while (join_row[n] >= 0)
+        n++;
+    return n;
+}
+
+/* Closes the gaps behind lists of fewer than k pairs (because of the maximum
+ * distance, or because distances overflow), sets the offsets, and counts the
+ * pairs. */
+static void close_gaps_in_lists_of_k(struct oj_matches *out, int64_t k)
+{
+    int64_t at = 0;
+    out->offset[0] = 0;
     for (int64_t row = 0; row < out->n_rows; row++)
     {
-        int64_t end = out->offset[row + 1], kept = at;
-        for (int64_t i = first; i < end && out->join_row[i] >= 0; i++)
+        int64_t first = row * k;
+        int64_t n = count_pairs_of_list(out->join_row + first, k);
+        for (int64_t i = 0; at < first && i < n; i++)
         {
-            out->join_row[at] = out->join_row[i];
-            out->measure[at++] = out->measure[i];
+            out->join_row[at + i] = out->join_row[first + i];
+            out->measure[at + i] = out->measure[first + i];
         }
+        at += n;
         out->offset[row + 1] = at;
-        out->n_matched += at > kept;
-        first = end;
+        out->n_matched += n > 0;
     }
     out->n_entries = out->n_pairs = at;
 }
@@ -513,8 +607,9 @@ static oj_status join_to_lists_of_k(struct nearest_points_batch *b,
 {
     OJ_TRY(make_lists_of_k(b, input, out, err));
     b->to.lists = out;
+    b->to.list_size = b->self->index.relation.k;
     OJ_TRY(join_points(b, input->n_features, input->x, input->y, stats, err));
-    close_gaps_in_lists_of_k(out);
+    close_gaps_in_lists_of_k(out, b->to.list_size);
     return OJ_OK;
 }
 
@@ -529,9 +624,7 @@ static oj_status join_batch_to_lists(struct nearest_points_batch *b,
     int n_threads = self->options.n_threads;
     int64_t n_rows = input->n_features;
     int64_t max_pairs = self->options.max_batch_pairs;
-    oj_pair_budget_start(&b->budget, max_pairs, n_rows, n_threads);
-    for (int t = 0; t < n_threads; t++)
-        oj_answers_start(&self->answers[t], &b->budget);
+    start_answers(b, n_rows);
     if (oj_flat_is_points(input))
     {
         if (self->index.relation.k == 1 && b->to.filter == NULL)
@@ -591,6 +684,7 @@ static oj_status join_nearest_points(struct oj_index *wrapped,
                                      .input = *input,
                                      .polygons = self->polygons,
                                      .on_class = input->on_class};
+    int in_place;
     OJ_TRY(oj_pair_filter_make(&self->relation, input, &self->polygons,
                                &b.filter, err));
     b.input.on_class = b.polygons.on_class = NULL;
@@ -606,9 +700,18 @@ static oj_status join_nearest_points(struct oj_index *wrapped,
     if (oj_flat_is_points(input) &&
         !oj_relation_allows_many_pairs(&self->relation))
         return join_one_per_row(&b, input, out, stats, err);
-    if (has_k_pairs_in_place(&b, input))
-        return join_to_lists_of_k(&b, input, out, stats, err);
-    return join_batch_to_lists(&b, input, out, stats, err);
+    OJ_TRY(choose_lists_of_k(&b, input, &in_place, err));
+    if (in_place)
+        OJ_TRY(join_to_lists_of_k(&b, input, out, stats, err));
+    else
+        OJ_TRY(join_batch_to_lists(&b, input, out, stats, err));
+    if (out->n_rows > 0)
+    {
+        self->fill = (double)out->n_pairs / (double)out->n_rows /
+                     (double)self->index.relation.k;
+        self->has_fill = 1;
+    }
+    return OJ_OK;
 }
 
 static void set_options(struct oj_index *wrapped,

@@ -576,32 +576,19 @@ OJ_INLINE oj_status sort_pairs_of_point(struct nearest_search *search, int i,
     return OJ_OK;
 }
 
-/* Prefetches the list offsets of the group's rows, which are scattered in
- * memory; prefetch_lists() then prefetches the lists. Without both, the writes
- * take a third of the time of SpatialBench's Q12. */
-OJ_INLINE void prefetch_list_offsets(const struct nearest_search *search,
-                                     const struct oj_group *g)
-{
-    const struct oj_nearest_output *to = search->to;
-    for (int i = 0; to->lists != NULL && i < g->n; i++)
-    {
-        int32_t row = input_row_of_point(to, &g->point[i]);
-        __builtin_prefetch(&to->lists->offset[row]);
-    }
-}
-
+/* Prefetches the lists of the group's rows, which are scattered in memory.
+ * Without this, the writes take a third of the time of SpatialBench's Q12. */
 OJ_INLINE void prefetch_lists(const struct nearest_search *search,
                               const struct oj_group *g)
 {
     const struct oj_nearest_output *to = search->to;
+    int64_t last = to->list_size - 1;
     for (int i = 0; to->lists != NULL && i < g->n; i++)
     {
-        int32_t row = input_row_of_point(to, &g->point[i]);
-        int64_t at = to->lists->offset[row];
-        int64_t last = to->lists->offset[row + 1] - 1;
+        int64_t at = input_row_of_point(to, &g->point[i]) * to->list_size;
         __builtin_prefetch(&to->lists->join_row[at], 1);
         __builtin_prefetch(&to->lists->measure[at], 1);
-        __builtin_prefetch(&to->lists->measure[last], 1);
+        __builtin_prefetch(&to->lists->measure[at + last], 1);
     }
 }
 
@@ -609,8 +596,7 @@ OJ_INLINE void prefetch_lists(const struct nearest_search *search,
 static void store_pairs_in_list(const struct oj_nearest_output *to, int32_t row,
                                 const struct point_pairs *pairs)
 {
-    int64_t at = to->lists->offset[row];
-    int64_t n = to->lists->offset[row + 1] - at;
+    int64_t n = to->list_size, at = row * n;
     for (int64_t i = 0; i < pairs->n; i++)
     {
         to->lists->join_row[at + i] = pairs->feature[i];
@@ -1326,8 +1312,6 @@ OJ_INLINE oj_status answer_group(struct nearest_search *search,
         set_containing_as_nearest(index, s, g, chooses, answer == ONE_ALLOWED,
                                   &best) == g->n)
         cap = 0.0;
-    if (answer == NEAREST_LISTED || answer == FEW_NEAREST)
-        prefetch_list_offsets(search, g);
     OJ_TRY(oj_collect_candidates(&index->segments, s, &g->place, k, chooses,
                                  answer == NEAREST_TIES ||
                                      answer == NEAREST_LISTED,

@@ -257,9 +257,10 @@ struct oj_nearest_output
     struct oj_ones *ones;
     struct oj_answers *answers; /**< all other pairs; NULL if the relation gives
                                      at most one pair per row and ones is set */
-    /** offset holds lists with room for the pairs of each row; unused entries
-     * of a list get join_row -1. NULL: pairs are stored in answers. */
+    /** [rows][list_size] pairs of each row; join_row is -1 in unused entries of
+     * a list. offset is not used. NULL: pairs are stored in answers. */
     const struct oj_matches *lists;
+    int64_t list_size;
     /** pairs that do not pass are dropped; NULL: all pairs within the
      * relation's distance are kept */
     const struct oj_pair_filter *filter;

@@ -269,6 +269,96 @@ TEST(messages_of_joins_without_an_engine)
     }
 }
 
+/* --- lists of k nearest ----------------------------------------------------
+ */
+
+#define K_OF_LISTS 6
+
+/* Adds n points and features without a geometry: of every `every` points one
+ * lies on the squares of a grid, and the others lie far from them. */
+static void add_points_on_grid(struct oj_flat_buf *buf, int n, int every)
+{
+    for (int i = 0; i < n; i++)
+    {
+        if (i % 1009 == 5)
+            must(oj_flat_buf_add_null(buf, i, &error));
+        else
+            add_point(buf, i % every == 0 ? i * 7 % 397 : 5000 + i % 50,
+                      i * 11 % 389);
+    }
+}
+
+/* Joins a batch, and asserts that its pairs are those of joins of few rows,
+ * which store no lists in place. Returns whether lists were stored in place. */
+static int join_and_compare(struct oj_join *join, const struct join_trial *t)
+{
+    const int64_t at_once = 20000;
+    MATCHES out = {0};
+    must(oj_join_batch(join, &t->input, &out, &error));
+    trial_check_form(t, &out);
+    for (int64_t first = 0; first < t->input.n_features; first += at_once)
+    {
+        struct oj_flat_slice rows = {0};
+        struct join_trial few = *t;
+        MATCHES expected = {0};
+        int64_t left = t->input.n_features - first;
+        must(oj_flat_slice_make(
+            &t->input, first, left < at_once ? left : at_once, &rows, &error));
+        few.input = rows.flat;
+        trial_truth(&few, &expected);
+        expect(expected.cap_join_row < few.input.n_features * K_OF_LISTS,
+               "few rows: intermediate lists");
+        same_rows("lists of k", &expected, &out, first);
+        oj_flat_slice_free(&rows);
+    }
+    return out.cap_join_row == t->input.n_features * K_OF_LISTS;
+}
+
+/* Lists of k pairs within a distance are stored in place if a sample of the
+ * first batch, or the last batch, has nearly k pairs a row, and if k pairs of
+ * each row are within the limit of a batch. */
+TEST(lists_in_place)
+{
+    LAYER squares = {0}, full = {0}, empty = {0};
+    struct join_trial t = {.relation = oj_relation_default()};
+    struct oj_options options = {.n_threads = 2};
+    struct oj_flat view_of_full, view_of_empty;
+    struct oj_join *join;
+    MATCHES out = {0};
+    for (int i = 0; i < 1600; i++)
+        add_square(&squares, i % 40 * 10, i / 40 * 10, i % 40 * 10 + 8,
+                   i / 40 * 10 + 8);
+    add_points_on_grid(&full, 70000, 1);
+    add_points_on_grid(&empty, 66000, 9);
+    view_of_full = oj_flat_buf_view(&full);
+    view_of_empty = oj_flat_buf_view(&empty);
+    t.join = oj_flat_buf_view(&squares);
+    t.relation.k = K_OF_LISTS;
+    t.relation.max_distance = 15.0;
+
+    join = trial_open(&t, "cpu", &options);
+    t.input = view_of_full;
+    expect(join_and_compare(join, &t), "a sample with many pairs");
+    t.input = view_of_empty;
+    expect(join_and_compare(join, &t), "a full batch before");
+    t.input = view_of_full;
+    expect(!join_and_compare(join, &t), "a batch with few pairs before");
+    must(oj_join_batch(join, &t.input, &out, &error));
+    oj_join_close(join);
+
+    join = trial_open(&t, "cpu", &options);
+    t.input = view_of_empty;
+    expect(!join_and_compare(join, &t), "a sample with few pairs");
+    oj_join_close(join);
+
+    expect(out.n_pairs < view_of_full.n_features * K_OF_LISTS, "gaps");
+    options.max_batch_pairs = out.n_pairs;
+    join = trial_open(&t, "cpu", &options);
+    t.input = view_of_full;
+    expect(!join_and_compare(join, &t), "the limit of a batch");
+    oj_join_close(join);
+}
+
 int main(void)
 {
     tests_open("special layers");
