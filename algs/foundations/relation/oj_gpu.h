@@ -16,7 +16,7 @@ extern "C" {
 
 /** Version of the interface. Increase it whenever this header or a struct that
  * it uses changes. */
-#define OJ_GPU_ABI 16u
+#define OJ_GPU_ABI 17u
 
 #define OJ_GPU_MAX_DEVICES 64
 

@@ -34,6 +34,7 @@ struct pair_stage_worker
                                   current answer */
     struct oj_pair_matrix_work matrix;
     int64_t n_undecided_pairs, n_undecided_rows, first_undecided;
+    int64_t n_without_m;
     char text[256];
 
     /* The current pair. */
@@ -67,6 +68,7 @@ struct oj_pair_stage
     int64_t cap_area_score, cap_score, cap_shape_at;
     int64_t n_undecided_pairs; /* pairs without an overlap */
     int64_t n_undecided_rows;  /* input rows without a covered part */
+    int64_t n_without_m;       /* pairs without a measure from M values */
     char text[256];            /* GEOS's message for the first of them */
 
     /* The current answer. */
@@ -208,7 +210,9 @@ static oj_status prepare_lines_and_matrices(struct oj_pair_stage *stage,
             (wants_along(&stage->request) ? OJ_ALONG_MEASURE : 0U) |
             (want[OJ_PAIR_ALONG_PERCENT] ? OJ_ALONG_PERCENT : 0U) |
             (want[OJ_PAIR_OFFSET] || want[OJ_PAIR_SIDE] ? OJ_ALONG_SIDE : 0U) |
-            (want[OJ_PAIR_LINE_BEARING] ? OJ_ALONG_BEARING : 0U);
+            (want[OJ_PAIR_LINE_BEARING] ? OJ_ALONG_BEARING : 0U) |
+            (want[OJ_PAIR_ALONG] && stage->request.along_is_m ? OJ_ALONG_M
+                                                              : 0U);
         oj_along_side_free(&stage->along);
         OJ_TRY(oj_along_side_build(&stage->along, side->joined,
                                    is_on_globe(stage), stage->n_workers, err));
@@ -329,6 +333,20 @@ int oj_pair_stage_describe_undecided(const struct oj_pair_stage *stage,
     return 1;
 }
 
+int oj_pair_stage_describe_missing_m(const struct oj_pair_stage *stage,
+                                     char *text, size_t size)
+{
+    const int64_t n = stage->n_without_m;
+    text[0] = '\0';
+    if (n == 0)
+        return 0;
+    snprintf(text, size,
+             "%lld pair%s no measure, because %s line%s no M value there",
+             (long long)n, n == 1 ? " has" : "s have",
+             n == 1 ? "its" : "their", n == 1 ? " has" : "s have");
+    return 1;
+}
+
 /* Returns the row whose list holds the entry: the last row whose list begins at
  * or before it. offset: [n or more] begins of lists. */
 static int64_t find_list_of_entry(const int64_t *offset, int64_t n,
@@ -396,6 +414,7 @@ static oj_status visit_pairs_in_parallel(
     {
         stage->worker[i].n_undecided_pairs = 0;
         stage->worker[i].n_undecided_rows = 0;
+        stage->worker[i].n_without_m = 0;
         stage->worker[i].first_undecided = INT64_MAX;
     }
     OJ_TRY(oj_parallel_try(stage->n_workers,
@@ -406,6 +425,7 @@ static oj_status visit_pairs_in_parallel(
         const struct pair_stage_worker *worker = &stage->worker[i];
         stage->n_undecided_pairs += worker->n_undecided_pairs;
         stage->n_undecided_rows += worker->n_undecided_rows;
+        stage->n_without_m += worker->n_without_m;
         if (worker->first_undecided >= first)
             continue;
         first = worker->first_undecided;
@@ -846,7 +866,8 @@ static oj_status set_along_values_of_pair(struct pair_stage_worker *worker,
                                           struct oj_error *err)
 {
     struct oj_nearest_points p = {INFINITY, NAN, NAN, NAN, NAN};
-    struct oj_along place = {NAN, NAN, NAN, NAN, NAN, NAN};
+    struct oj_along place = {NAN, NAN, NAN, NAN, NAN, NAN, NAN};
+    const int is_m = (worker->stage->along_wants & OJ_ALONG_M) != 0;
     struct oj_heading_range range;
     prefetch_lines_of_next_pairs(worker);
     if (worker->feature >= 0)
@@ -859,7 +880,8 @@ static oj_status set_along_values_of_pair(struct pair_stage_worker *worker,
     }
     if (!isnan(place.along) && do_features_cross(worker, &p))
         place.offset = place.side = 0.0;
-    set_value(worker, OJ_PAIR_ALONG, place.along);
+    worker->n_without_m += is_m && !isnan(place.along) && isnan(place.m);
+    set_value(worker, OJ_PAIR_ALONG, is_m ? place.m : place.along);
     set_value(worker, OJ_PAIR_ALONG_PERCENT, place.percent);
     set_value(worker, OJ_PAIR_OFFSET, place.offset);
     set_value(worker, OJ_PAIR_SIDE, place.side);
