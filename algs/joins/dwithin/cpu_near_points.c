@@ -569,10 +569,10 @@ static int64_t row_of_visited_point(const struct near_points_batch *b,
     return b->self->order.point[i].index;
 }
 
-/* Prefetches the span of a later point. Rows are visited in spatial order, so
- * reading their spans would miss the cache each time. */
-OJ_INLINE void prefetch_span_of_later_point(const struct near_points_batch *b,
-                                            int64_t i, int64_t end)
+/* Prefetches what the search of a later point reads of its row. Rows are
+ * visited in spatial order, so each of these arrays would miss the cache. */
+OJ_INLINE void prefetch_row_of_later_point(const struct near_points_batch *b,
+                                           int64_t i, int64_t end)
 {
     const struct oj_spans *spans;
     int64_t row;
@@ -581,7 +581,12 @@ OJ_INLINE void prefetch_span_of_later_point(const struct near_points_batch *b,
     spans = &b->input->spans[b->self->span];
     row = row_of_visited_point(b, i + PREFETCH_AHEAD);
     __builtin_prefetch(&spans->from[row]);
-    __builtin_prefetch(&spans->until[row]);
+    if (spans->until != spans->from)
+        __builtin_prefetch(&spans->until[row]);
+    if (b->marks.mark != NULL)
+        __builtin_prefetch(&b->marks.mark[row]);
+    if (b->visit == VISIT_COUNT || b->visit == VISIT_FILL)
+        __builtin_prefetch(&b->out->offset[row]);
 }
 
 static oj_status search_near_points_of_task(int64_t task, int thread,
@@ -598,7 +603,7 @@ static oj_status search_near_points_of_task(int64_t task, int thread,
     for (int64_t i = first; i < end; i++)
     {
         double x, y;
-        prefetch_span_of_later_point(b, i, end);
+        prefetch_row_of_later_point(b, i, end);
         x = b->is_join_side ? self->grid.x[i] : self->order.point[i].x;
         y = b->is_join_side ? self->grid.y[i] : self->order.point[i].y;
         OJ_TRY(search_near_points_of_one(

@@ -10,6 +10,7 @@
 #include "../selection/oj_nearest_points.h"
 #include "../selection/oj_pair_filter.h"
 #include "oj_along_line.h"
+#include "oj_cover_area.h"
 #include "oj_pair_matrix.h"
 #include "oj_pick.h"
 
@@ -33,6 +34,7 @@ struct pair_stage_worker
     struct oj_flat_buf shapes; /* intersections of this worker's pairs in the
                                   current answer */
     struct oj_pair_matrix_work matrix;
+    struct oj_cover_work cover;
     int64_t n_undecided_pairs, n_undecided_rows, first_undecided;
     int64_t n_without_m;
     char text[256];
@@ -289,6 +291,7 @@ void oj_pair_stage_close(struct oj_pair_stage *stage)
         oj_flat_buf_free(&stage->worker[i].common);
         oj_flat_buf_free(&stage->worker[i].shapes);
         oj_pair_matrix_work_free(&stage->worker[i].matrix);
+        oj_cover_work_free(&stage->worker[i].cover);
     }
     oj_sphere_side_free(&stage->sphere);
     oj_sphere_side_free(&stage->sphere_input);
@@ -505,7 +508,7 @@ static double overlap_percent(const struct pair_stage_worker *worker,
 {
     double whole = oj_flat_length(worker->stage->input.whole, worker->row);
     if (area_of_row > 0.0)
-        return 100.0 * area / area_of_row;
+        return area == area_of_row ? 100.0 : 100.0 * area / area_of_row;
     return whole > 0.0 ? 100.0 * length / whole : (double)NAN;
 }
 
@@ -635,6 +638,27 @@ static void set_value_of_row(const struct pair_stage_worker *worker,
         stage->values->value[which][i] = value;
 }
 
+/* Measures the area of the row that its n features cover together, without
+ * GEOS; *is_measured 0: that would take too long. If all of the row is covered,
+ * that is its area as it is measured elsewhere. */
+static oj_status measure_cover_area(struct pair_stage_worker *worker, int64_t n,
+                                    double *area, int *is_measured,
+                                    struct oj_error *err)
+{
+    const struct oj_pair_stage *stage = worker->stage;
+    double whole, of_row;
+    OJ_TRY(oj_cover_area(&worker->cover, stage->input.whole, worker->row,
+                         stage->join_side.whole,
+                         stage->entries->join_row + worker->entry, n, area,
+                         &whole, is_measured, err));
+    if (!*is_measured || *area < whole)
+        return OJ_OK;
+    OJ_TRY(oj_geos_pairs_area(worker->geos, 1, worker->row, &of_row, err));
+    if (fabs(of_row - whole) <= 1e-9 * whole) /* otherwise it is not valid */
+        *area = of_row;
+    return OJ_OK;
+}
+
 /* Measures the area and length of the row that its features cover together; NaN
  * if GEOS fails. The length is computed only if it is requested or the
  * percentage needs it. */
@@ -646,7 +670,13 @@ static oj_status measure_cover(struct pair_stage_worker *worker, double *area,
     const int wants_length = wants_value(worker, OJ_PAIR_COVERED_LENGTH) ||
                              (kinds_of_row(worker) & OJ_PART_POLYGON) == 0;
     enum oj_geos_verdict verdict;
+    int is_measured = 0;
     OJ_TRY(open_geos_for_worker(worker, err));
+    *length = 0.0;
+    if (!wants_length && !oj_flat_is_points(worker->stage->join_side.whole))
+        OJ_TRY(measure_cover_area(worker, n, area, &is_measured, err));
+    if (is_measured)
+        return OJ_OK;
     verdict = oj_geos_pairs_cover(worker->geos, worker->row,
                                   entries->join_row + worker->entry, n,
                                   wants_length, area, length);
