@@ -1,6 +1,5 @@
 #include "oj_job.h"
 
-#include "../../algs/api/rows/oj_row_words.h"
 #include "../../flatten/base/oj_alloc.h"
 #include "../../flatten/base/oj_clock.h"
 #include "../../flatten/base/oj_compare.h"
@@ -592,8 +591,8 @@ static void append_relation_to_cache_key(char ***key, const struct oj_job *job)
                                       r->min_distance,
                                       sides->columns.distance_scale,
                                       engine_options(job).input_kinds));
-    *key = CSLAddNameValue(*key, "along",
-                           CPLSPrintf("%d", job->command->along));
+    *key =
+        CSLAddNameValue(*key, "along", CPLSPrintf("%d", job->command->along));
     for (int made = OJ_MADE_ON_CLASS; made <= OJ_MADE_EXCLUDE_CLASS; made++)
     {
         const struct oj_side_fields *fields = sides->columns.fields[made];

@@ -183,8 +183,8 @@ static oj_status read_vertices(struct wkb_reader *in,
     }
     m = oj_flat_buf_last_m(buf, n);
     for (uint32_t i = 0; m != NULL && header->has_m && i < n; i++)
-        m[i] = oj_flat_m_of(get_double(first + stride * (i + 1) - 8,
-                                       header->big_endian));
+        m[i] = oj_flat_m_of(
+            get_double(first + stride * (i + 1) - 8, header->big_endian));
     return OJ_OK;
 }
 

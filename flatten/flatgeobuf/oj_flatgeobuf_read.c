@@ -1,7 +1,7 @@
 #include "oj_flatgeobuf_read.h"
 
+#include "../arrays/oj_iso_time.h"
 #include "../base/oj_alloc.h"
-#include "../base/oj_iso_time.h"
 #include "oj_flatbuffer.h"
 #include "oj_flatgeobuf_format.h"
 #include "oj_flatgeobuf_sort.h"

@@ -1,8 +1,8 @@
 #include "oj_geopackage_read.h"
 
+#include "../arrays/oj_iso_time.h"
 #include "../arrays/oj_wkb.h"
 #include "../base/oj_alloc.h"
-#include "../base/oj_iso_time.h"
 #include "oj_gdal_sqlite.h"
 #include "oj_sqlite_pages.h"
 

@@ -566,15 +566,25 @@ def check_unknown_overlaps_are_counted():
     make("a.gpkg", [(box.format(0, 10), {"name": "box"}), (box.format(20, 30), {"name": "apart"}),
                     (bow, {"name": "bow"})])
     make("z.gpkg", [(bow, {"name": "bow"}), (box.format(1, 9), {"name": "b"}),
-                    (box.format(2, 12), {"name": "c"}), (box.format(21, 22), {"name": "d"})])
+                    (box.format(2, 12), {"name": "c"}), (box.format(21, 22), {"name": "d"}),
+                    ("LINESTRING (99 99, 98 98)", {"name": "a line, so that GEOS measures lengths"})])
     pairs, rows = "the overlap of 4 pairs", "the covered part of 2 rows"
     for words, says in ((("-overlap", "area"), f"{pairs} is unknown"),
-                        (("-agg", "covered_area, count"), f"{rows} is unknown"),
-                        (("-agg", "covered_area, sum(overlap_area)"), f"{pairs} and {rows} are unknown")):
+                        (("-agg", "covered_length, covered_area, count"), f"{rows} is unknown"),
+                        (("-agg", "covered_length, covered_area, sum(overlap_area)"), f"{pairs} and {rows} are unknown")):
         r = go(*words, "-overwrite", "o.gpkg", "a.gpkg", "z.gpkg")
         true(f"{says}, because GEOS cannot compute the intersection" in r.err, f"{words}: {r}")
     covered = Layer("o.gpkg").column("covered_area")
     same([area is None for area in covered], [True, False, True])
+    # Areas alone need no valid polygons: a part is what its rings enclose by even-odd.
+    go("-agg", "covered_area, covered_percent", "-overwrite", "o.gpkg", "a.gpkg", "z.gpkg")
+    bows = [ogr.CreateGeometryFromWkt(f"POLYGON (({x} 0, 5 5, {x} 10, {x} 0))") for x in (0, 10)]
+    bow = bows[0].Union(bows[1])
+    others = [ogr.CreateGeometryFromWkt(box.format(*ends)) for ends in ((1, 9), (2, 12))]
+    united = others[0].Union(others[1]).Union(bow)
+    first = united.Intersection(ogr.CreateGeometryFromWkt(box.format(0, 10))).GetArea()
+    for got, expected in zip(Layer("o.gpkg").column("covered_area"), (first, 1, 50)):
+        near(got, expected, 1e-9)
 
 
 if __name__ == "__main__":

@@ -40,14 +40,8 @@
  * others). */
 #define OJ_LINE_OPS "nearest|dwithin"
 
-/** Words of along: along_field holds the length from the start of the line, or
- * its M value. */
+/** Words of along, in the order of enum oj_along_by. */
 #define OJ_ALONG_WORDS "length|m"
-enum oj_along_word
-{
-    OJ_ALONG_BY_LENGTH,
-    OJ_ALONG_BY_M
-};
 
 /** OJ_ERR_ARG if lines or rings of the join side were found, but no M values
  * (enum oj_m_found or'ed). side: the join side in the message. */

@@ -49,7 +49,7 @@
 struct oj_along
 {
     double along;
-    double m; /**< M value of the place; NaN also without OJ_ALONG_M */
+    double m;       /**< M value of the place; NaN also without OJ_ALONG_M */
     double percent; /**< measure in percent of the length of the path; NaN if
                          that is 0 */
     double offset;

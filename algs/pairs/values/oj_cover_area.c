@@ -190,8 +190,8 @@ static int do_edges_cross(const struct cover *cover,
 {
     const double wrong = fmin(b->low - a->low, b->high - a->high);
     const double rounding =
-        1e-13 * cover->width + 1e-15 * (fabs(a->low) + fabs(a->high) +
-                                        fabs(b->low) + fabs(b->high));
+        1e-13 * cover->width +
+        1e-15 * (fabs(a->low) + fabs(a->high) + fabs(b->low) + fabs(b->high));
     return wrong < -rounding &&
            fmax(fmax(a->low, a->high), fmax(b->low, b->high)) > 0.0 &&
            fmin(fmin(a->low, a->high), fmin(b->low, b->high)) < cover->width;

@@ -29,9 +29,9 @@ struct oj_cover_edge;
 struct oj_cover_work
 {
     struct oj_cover_edge *edge;
-    double *y;   /* heights at which slabs begin and end */
-    double *top; /* tops of the parts of a slab, the lowest last */
-    int64_t *active; /* edges in the slab, from left to right */
+    double *y;             /* heights at which slabs begin and end */
+    double *top;           /* tops of the parts of a slab, the lowest last */
+    int64_t *active;       /* edges in the slab, from left to right */
     unsigned char *is_odd; /* per part: its rings were passed an odd number of
                               times */
     int64_t n_edges, n_y, n_parts;

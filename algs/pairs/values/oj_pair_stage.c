@@ -345,8 +345,8 @@ int oj_pair_stage_describe_missing_m(const struct oj_pair_stage *stage,
         return 0;
     snprintf(text, size,
              "%lld pair%s no measure, because %s line%s no M value there",
-             (long long)n, n == 1 ? " has" : "s have",
-             n == 1 ? "its" : "their", n == 1 ? " has" : "s have");
+             (long long)n, n == 1 ? " has" : "s have", n == 1 ? "its" : "their",
+             n == 1 ? " has" : "s have");
     return 1;
 }
 
@@ -659,6 +659,16 @@ static oj_status measure_cover_area(struct pair_stage_worker *worker, int64_t n,
     return OJ_OK;
 }
 
+/* Returns 1 if no lines matter for the cover of the row. */
+static int is_cover_of_polygons_alone(const struct pair_stage_worker *worker,
+                                      int wants_length)
+{
+    const struct oj_flat *side = worker->stage->join_side.whole;
+    return !oj_flat_is_points(side) &&
+           (!wants_length || (kinds_of_row(worker) == OJ_PART_POLYGON &&
+                              (side->part_kinds & OJ_PART_LINE) == 0));
+}
+
 /* Measures the area and length of the row that its features cover together; NaN
  * if GEOS fails. The length is computed only if it is requested or the
  * percentage needs it. */
@@ -673,7 +683,7 @@ static oj_status measure_cover(struct pair_stage_worker *worker, double *area,
     int is_measured = 0;
     OJ_TRY(open_geos_for_worker(worker, err));
     *length = 0.0;
-    if (!wants_length && !oj_flat_is_points(worker->stage->join_side.whole))
+    if (is_cover_of_polygons_alone(worker, wants_length))
         OJ_TRY(measure_cover_area(worker, n, area, &is_measured, err));
     if (is_measured)
         return OJ_OK;

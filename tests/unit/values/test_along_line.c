@@ -76,9 +76,9 @@ TEST(truth_m_values)
     static const struct
     {
         double x, y, m;
-    } known[] = {{1, 1, 15},           {2, -9, 20},  {-3, 0, 10},
-                 {4, -1, 30},          {7, 0, 30},   {4, 2, (double)NAN},
-                 {7, 8, (double)NAN},  {1, 5, 42.5}, {-2, 4, 40},
+    } known[] = {{1, 1, 15},          {2, -9, 20},  {-3, 0, 10},
+                 {4, -1, 30},         {7, 0, 30},   {4, 2, (double)NAN},
+                 {7, 8, (double)NAN}, {1, 5, 42.5}, {-2, 4, 40},
                  {3.5, 5, 48.75}};
     struct line_layer line;
     struct oj_along_side side;
@@ -87,16 +87,14 @@ TEST(truth_m_values)
     must(oj_along_side_build(&side, &line.flat, 0, 1, &error));
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
     {
-        const struct oj_along got =
-            oj_along_find(&side, 0, known[i].x, known[i].y, INFINITY, NULL,
-                          ALL | OJ_ALONG_M);
+        const struct oj_along got = oj_along_find(
+            &side, 0, known[i].x, known[i].y, INFINITY, NULL, ALL | OJ_ALONG_M);
         ck_assert_msg(got.m == known[i].m ||
                           (isnan(got.m) && isnan(known[i].m)),
                       "place %d: %g", (int)i, got.m);
         ck_assert(got.percent == 100.0 * (got.along / 12.0));
     }
-    ck_assert(
-        isnan(oj_along_find(&side, 0, 1, 1, INFINITY, NULL, ALL).m));
+    ck_assert(isnan(oj_along_find(&side, 0, 1, 1, INFINITY, NULL, ALL).m));
     oj_along_side_free(&side);
 }
 

@@ -26,7 +26,7 @@ static void begin_polygon(struct oj_flat_buf *buf)
 }
 
 static void append_ring(struct oj_flat_buf *buf, const double *xs,
-                     const double *ys, int64_t n)
+                        const double *ys, int64_t n)
 {
     double *x, *y;
     must(oj_flat_buf_ring(buf, &error));
@@ -153,7 +153,8 @@ TEST_LOOP(property_cells_of_rectilinear_rings, 0, 200)
     }
 }
 
-static void append_star(struct oj_flat_buf *buf, double x, double y, double size)
+static void append_star(struct oj_flat_buf *buf, double x, double y,
+                        double size)
 {
     double xs[40], ys[40];
     int n = 3 + pick(30);
@@ -191,15 +192,15 @@ TEST_LOOP(property_geos_of_stars, 0, 300)
             must(oj_flat_buf_copy(&join_buf, &row, 0, 0, &error));
         else
             append_star(&join_buf, x + between(-15.0, 15.0),
-                     y + between(-15.0, 15.0), pow(10.0, between(0.0, 3.0)));
+                        y + between(-15.0, 15.0), pow(10.0, between(0.0, 3.0)));
     }
     joins = oj_flat_buf_view(&join_buf);
     must(oj_geos_pairs_open(NULL, &joins, 0, &geos, &error));
     oj_geos_pairs_set_input(geos, &row);
     measure(&covered, &whole);
-    ck_assert_int_eq(oj_geos_pairs_cover(geos, 0, all, joins.n_features, 0,
-                                         &area, &length),
-                     OJ_GEOS_YES);
+    ck_assert_int_eq(
+        oj_geos_pairs_cover(geos, 0, all, joins.n_features, 0, &area, &length),
+        OJ_GEOS_YES);
     ck_assert_msg(fabs(covered - area) <= 1e-8 * whole,
                   "%.17g, GEOS %.17g, of %.17g", covered, area, whole);
     must(oj_geos_pairs_area(geos, 1, 0, &area, &error));
@@ -220,8 +221,8 @@ static double count_places(const struct oj_flat *row,
     for (int i = 0; i < STEPS * STEPS; i++)
     {
         double x = box->x0 + (box->x1 - box->x0) * (i % STEPS + unit()) / STEPS;
-        double y = box->y0 + (box->y1 - box->y0) *
-                                 ((double)(i / STEPS) + unit()) / STEPS;
+        double y = box->y0 +
+                   (box->y1 - box->y0) * ((double)(i / STEPS) + unit()) / STEPS;
         int is_covered = 0;
         if (!is_in_feature(row, 0, x, y))
             continue;
@@ -229,8 +230,8 @@ static double count_places(const struct oj_flat *row,
             is_covered = is_in_feature(joins, f, x, y);
         covered += is_covered;
     }
-    return covered * (box->x1 - box->x0) *
-           (box->y1 - box->y0) / (STEPS * STEPS);
+    return covered * (box->x1 - box->x0) * (box->y1 - box->y0) /
+           (STEPS * STEPS);
 }
 
 /* Rings that cross, touch and cover themselves. */
@@ -260,7 +261,8 @@ TEST_LOOP(property_places_in_wild_rings, 0, 56)
     ck_assert(covered >= 0.0 && covered <= whole * (1.0 + 1e-12));
     box = oj_box_of_feature(&row, 0);
     expected = count_places(&row, &joins, &box);
-    ck_assert_msg(fabs(covered - expected) < 0.01 * (box.x1 - box.x0) * (box.y1 - box.y0),
+    ck_assert_msg(fabs(covered - expected) <
+                      0.01 * (box.x1 - box.x0) * (box.y1 - box.y0),
                   "%g, by places %g, of %g", covered, expected, whole);
 }
 
