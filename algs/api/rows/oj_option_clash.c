@@ -156,8 +156,8 @@ static const struct clash clashes[] = {
     {"heading", NULL, "min_distance",
      .why = "with a heading the distance of a line is that of its nearest "
             "segment in this direction"},
-    {"along", "m", .without = "along_field",
-     .text = "{along m} needs {along_field}, the column of the measures"},
+    {"along", .without = "along_field",
+     .text = "{along} needs {along_field}, the column of the measures"},
     {"geometry", "nearest_point|connection", .when = compares_shapes,
      .text = "{geometry *} needs {distance least}, because other distances "
              "have no nearest point"},
