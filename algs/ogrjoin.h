@@ -166,10 +166,10 @@ ogrjoin_layer_from_arrays(const struct ogrjoin_arrays *arrays,
  *            the only one of bytes
  *  formats   WKB in binary, large binary and binary view; geoarrow.point to
  *            geoarrow.multipolygon, separated and interleaved, XY to XYZM; Z
- *            and M are ignored.  A feature that is NULL has no pairs
- *  settings  give the number of threads and the cancel flag; NULL: all threads.
- *            If the setting side is left or right, the columns named in similar
- *            and vector are read, too: texts (utf8, large, views, integers),
+ *            is ignored, and M without the setting along m.  A feature that is
+ * NULL has no pairs settings  give the number of threads and the cancel flag;
+ * NULL: all threads. If the setting side is left or right, the columns named in
+ * similar and vector are read, too: texts (utf8, large, views, integers),
  *            numbers, lists of numbers; op similar without max_distance then
  *            needs no geometries
  *  array     moved: the library releases it and marks it as released, also
@@ -211,6 +211,8 @@ struct ogrjoin_columns
     const int64_t *score; /**< join side: `pick score` keeps the pair of each
                                row whose join feature has the maximum score;
                                INT64_MIN ranks last */
+    const double *m; /**< join side, not of points only: the M value of each
+                          vertex, for the setting along; NaN: it has none */
 };
 
 /** Sets columns of a layer, before it is indexed or joined. The arrays are

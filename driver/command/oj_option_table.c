@@ -227,6 +227,10 @@ static const struct oj_option options[] = {
      "input feature, in units of distances (linear referencing)",
      VALUE(TEXT, named[OJ_PAIR_ALONG - OJ_FIRST_NAMED_PAIR_VALUE]),
      .ops = OJ_LINE_OPS},
+    {rows, "along", OJ_ALONG_WORDS,
+     "what -along_field holds: the length (default), or the measure from the M "
+     "values of the line's vertices, interpolated between two of them",
+     VALUE(CHOICE, along), .ops = OJ_LINE_OPS},
     {rows, "along_percent_field", "NAME",
      "as -along_field, in percent of the whole length",
      VALUE(TEXT, named[OJ_PAIR_ALONG_PERCENT - OJ_FIRST_NAMED_PAIR_VALUE]),

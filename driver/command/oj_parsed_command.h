@@ -169,6 +169,7 @@ struct oj_command
     /** names of the columns of the pair values from OJ_FIRST_NAMED_PAIR_VALUE
      *  on */
     const char *named[OJ_N_NAMED_PAIR_VALUES];
+    int along;    /**< enum oj_along_by */
     int geometry; /**< enum oj_write_geometry */
 
     /* The two sides. */

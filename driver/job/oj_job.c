@@ -250,6 +250,7 @@ struct oj_read_options oj_job_read_options(const struct oj_job *job, int side,
     if (options.keep_attributes)
         options.n_fields = source->n_fields + source->n_hidden;
     options.skipped = source->skipped;
+    options.keeps_m = side == 1 && job->command->along == OJ_ALONG_BY_M;
     options.lanes = oj_source_lanes(source);
     options.file =
         source->dataset != NULL ? GDALGetDescription(source->dataset) : NULL;
@@ -355,7 +356,8 @@ static int is_join_side_too_large(int64_t n_rows, void *user)
     int64_t most_tokens = job->relation.n_similar * counts->n_table_bytes;
     int64_t bytes = oj_join_tiles_estimate(
         job->relation.op,
-        16 * counts->n_vertices + 24 * n_rows + counts->n_table_bytes +
+        (job->command->along == OJ_ALONG_BY_M ? 24 : 16) * counts->n_vertices +
+            24 * n_rows + counts->n_table_bytes +
             (int64_t)sizeof(uint32_t) * most_tokens,
         counts->n_vertices, most_tokens);
     return bytes > job->command->memory / count_memory_shares(job->command);
@@ -589,6 +591,8 @@ static void append_relation_to_cache_key(char ***key, const struct oj_job *job)
                                       r->max_distance, r->min_distance,
                                       sides->columns.distance_scale,
                                       engine_options(job).input_kinds));
+    *key =
+        CSLAddNameValue(*key, "along", CPLSPrintf("%d", job->command->along));
     for (int made = OJ_MADE_ON_CLASS; made <= OJ_MADE_EXCLUDE_CLASS; made++)
     {
         const struct oj_side_fields *fields = sides->columns.fields[made];

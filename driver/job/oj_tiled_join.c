@@ -36,6 +36,7 @@ struct head
     int32_t on_class, exclude_class;
     int64_t columns; /* bits of the columns that the record has */
     int64_t n_wkb;   /* 0: no geometry */
+    int64_t n_m;     /* M values, one for each vertex; 0: they are not kept */
     int64_t n_dimensions;
     int64_t from[OJ_MOST_SPANS], until[OJ_MOST_SPANS];
 };
@@ -307,11 +308,14 @@ static oj_status encode_record(struct oj_tiles *tiles,
                             (f->on_class != NULL ? HAS_ON_CLASS : 0) |
                             (f->exclude_class != NULL ? HAS_EXCLUDE_CLASS : 0),
                         oj_wkb_size(f, i, 0),
+                        0,
                         f->vectors.value != NULL ? f->vectors.n_dimensions : 0,
                         {0},
                         {0}};
-    int64_t start = bytes->n, length;
+    int64_t start = bytes->n, length, v, end_v;
     unsigned char *to;
+    oj_flat_vertices(f, i, &v, &end_v);
+    head.n_m = f->m != NULL ? end_v - v : 0;
     for (int s = 0; s < f->n_spans; s++)
     {
         head.from[s] = f->spans[s].from[i];
@@ -322,6 +326,8 @@ static oj_status encode_record(struct oj_tiles *tiles,
     OJ_TRY(append_padded_space(bytes, head.n_wkb, &to, err));
     if (head.n_wkb > 0)
         oj_wkb_write(flat, i, 0, to);
+    if (head.n_m > 0)
+        OJ_TRY(put_bytes(bytes, f->m + v, 8 * head.n_m, err));
     OJ_TRY(encode_token_sets(bytes, flat, i, err));
     if (head.n_dimensions > 0)
         OJ_TRY(put_bytes(bytes, oj_vector_at(&f->vectors, i),
@@ -365,6 +371,20 @@ static oj_status decode_attributes(const unsigned char *at,
     return status;
 }
 
+/* Adds the geometry of a record, with the M values of its vertices. */
+static oj_status add_geometry(struct oj_flat_buf *buf, const struct head *head,
+                              const uint8_t *wkb, const void *m,
+                              struct oj_error *err)
+{
+    if (head->n_wkb == 0)
+        return oj_flat_buf_add_null(buf, head->fid, err);
+    buf->keeps_m |= head->n_m > 0;
+    OJ_TRY(oj_wkb_add(buf, head->fid, wkb, (size_t)head->n_wkb, err));
+    if (head->n_m > 0 && oj_flat_buf_last_m(buf, head->n_m) != NULL)
+        memcpy(oj_flat_buf_last_m(buf, head->n_m), m, (size_t)(8 * head->n_m));
+    return OJ_OK;
+}
+
 /* Adds the feature of the record at offset `place`. A record that was written
  * before the number of dimensions was known has no vector; it gets NaN. */
 static oj_status decode_record(const struct oj_tiles *tiles,
@@ -379,9 +399,11 @@ static oj_status decode_record(const struct oj_tiles *tiles,
     int64_t n = features->buf.n_features;
     struct oj_flat columns = {0};
     const uint8_t *wkb;
+    const void *m;
     struct head head;
     memcpy(&head, read_padded_piece(&at, sizeof head), sizeof head);
     wkb = read_padded_piece(&at, head.n_wkb);
+    m = read_padded_piece(&at, 8 * head.n_m);
     decode_token_sets(&at, tiles->n_texts, text, sets);
     columns.texts = sets;
     columns.n_texts = tiles->n_texts;
@@ -413,9 +435,7 @@ static oj_status decode_record(const struct oj_tiles *tiles,
     features->place[n] = place;
     features->ordinal[n] = head.ordinal;
     OJ_TRY(oj_compared_columns_append(&features->columns, n, &columns, 0, err));
-    if (head.n_wkb == 0)
-        return oj_flat_buf_add_null(&features->buf, head.fid, err);
-    return oj_wkb_add(&features->buf, head.fid, wkb, (size_t)head.n_wkb, err);
+    return add_geometry(&features->buf, &head, wkb, m, err);
 }
 
 /* ---- tiles --------------------------------------------------------------- */
@@ -560,6 +580,8 @@ oj_status oj_join_tiles_add(struct oj_tiles *tiles, const struct oj_flat *flat,
 {
     struct oj_bytes *held = &tiles->held;
     tiles->n_dimensions = flat->vectors.n_dimensions;
+    if (flat->m != NULL)
+        tiles->m_found |= oj_flat_find_m(flat);
     for (int64_t i = 0; i < flat->n_features; i++)
     {
         int64_t first, end, n_joined, n_tokens = 0;

@@ -78,6 +78,7 @@ struct oj_tiles
     int has_vectors;      /**< 1: features have vectors; set by the caller
                                before the first feature is added */
     int64_t n_dimensions; /**< dimensions of the vectors; 0: not yet known */
+    unsigned m_found;     /**< enum oj_m_found or'ed, if M values are kept */
     int64_t n_tiles, cap_tiles;
     struct oj_tile *tile;
 };

@@ -985,7 +985,7 @@ oj_status oj_pass_next(struct oj_pass *pass, const struct oj_answer **answer,
     OJ_TRY(next_answer(pass, answer, err));
     if (*answer == NULL && is_shared(pass) && !pass->pairs_only)
     {
-        oj_rows_warn_of_overlaps(&pass->rows);
+        oj_rows_warn_of_missing_values(&pass->rows);
         oj_summary_warn_of_reading(&pass->job);
     }
     return OJ_OK;

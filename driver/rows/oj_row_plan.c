@@ -108,6 +108,7 @@ oj_status oj_rows_plan(struct oj_job *job, struct oj_rows *rows,
     rows->request.relation = job->relation;
     rows->request.n_threads = options.n_threads;
     rows->request.cancel = options.cancel;
+    rows->request.along_is_m = command->along == OJ_ALONG_BY_M;
     fields->input = &job->input;
     fields->join = &job->join;
     fields->with_input = 1;
@@ -237,6 +238,19 @@ oj_status oj_rows_after_join(struct oj_rows *rows,
                              &rows->values[part->answer], err);
 }
 
+/* Refuses -along m if the lines of the join side have no M values at all. */
+static oj_status check_join_side_has_m(const struct oj_job *job,
+                                       struct oj_error *err)
+{
+    char side[256];
+    snprintf(side, sizeof side, "the join layer '%.200s'", job->join.name);
+    return oj_row_along_check_m("-", side,
+                                job->tiled != NULL
+                                    ? job->tiles.m_found
+                                    : oj_flat_find_m(&job->join_side->flat),
+                                err);
+}
+
 oj_status oj_rows_open(struct oj_rows *rows, struct oj_error *err)
 {
     struct oj_job *job = rows->job;
@@ -248,6 +262,8 @@ oj_status oj_rows_open(struct oj_rows *rows, struct oj_error *err)
                        "-pick, -overlap and -geometry need the join features, "
                        "but with this -memory only the points of -centroid_of "
                        "and -point_on_surface_of are kept; raise -memory");
+    if (rows->request.along_is_m)
+        OJ_TRY(check_join_side_has_m(job, err));
     OJ_TRY(oj_pair_stage_open(&rows->request, &rows->stage, err));
     return job->tiled == NULL ? set_join_side(rows, 0, err) : OJ_OK;
 }
@@ -283,12 +299,15 @@ void oj_rows_fill_write_options(const struct oj_rows *rows,
         rows->geometry == OJ_WRITE_JOIN && is_multi(job->join.type);
 }
 
-void oj_rows_warn_of_overlaps(const struct oj_rows *rows)
+void oj_rows_warn_of_missing_values(const struct oj_rows *rows)
 {
     char text[512];
     if (rows->stage != NULL &&
         oj_pair_stage_describe_undecided(rows->stage, text, sizeof text))
         oj_warn("%s; -invalid fix may help", text);
+    if (rows->stage != NULL &&
+        oj_pair_stage_describe_missing_m(rows->stage, text, sizeof text))
+        oj_warn("-along m: %s", text);
 }
 
 /* ---- the geometry type of the output ------------------------------------- */

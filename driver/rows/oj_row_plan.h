@@ -75,9 +75,9 @@ void oj_rows_fill_write_options(const struct oj_rows *rows,
                                 const struct oj_schema *schema,
                                 struct oj_write_options *options);
 
-/** Warns if overlaps of pairs could not be computed. To be called after the
- *  last row. */
-void oj_rows_warn_of_overlaps(const struct oj_rows *rows);
+/** Warns if overlaps of pairs could not be computed, or places have no M value.
+ *  To be called after the last row. */
+void oj_rows_warn_of_missing_values(const struct oj_rows *rows);
 
 /** Frees what rows owns; a closed one is accepted. To be called before
  *  oj_job_close(). */

@@ -420,7 +420,7 @@ static oj_status update_in_place(struct update *u, struct oj_command_run *run,
     OJ_TRY(join_and_spill_answers(u, err));
     write_start = oj_clock_seconds();
     OJ_TRY(update_layer_from_records(u, err));
-    oj_rows_warn_of_overlaps(&u->pass->rows);
+    oj_rows_warn_of_missing_values(&u->pass->rows);
     oj_pass_end_progress(u->pass);
     u->output->layers[0].n_rows = u->n_records;
     u->output->layers[0].n_checked = -1;

@@ -207,7 +207,7 @@ static void warn_of_writing(const struct writing *w)
                     counts->first_warning,
                     counts->n_warnings > 1 ? " (and more warnings)" : "");
     }
-    oj_rows_warn_of_overlaps(&w->pass->rows);
+    oj_rows_warn_of_missing_values(&w->pass->rows);
 }
 
 /* Records the first row with an infinite coordinate, because drivers do not

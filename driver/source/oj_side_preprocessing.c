@@ -534,7 +534,7 @@ static oj_status add_reshaped_feature(struct oj_reshape *r,
                                       struct oj_flat_buf *to,
                                       struct oj_error *err)
 {
-    OGRGeometryH geometry = NULL;
+    OGRGeometryH geometry = NULL, made;
     oj_status status;
     int64_t v, end;
     oj_flat_vertices(from, feature, &v, &end);
@@ -550,9 +550,12 @@ static oj_status add_reshaped_feature(struct oj_reshape *r,
                                    err);
     }
     OJ_TRY(oj_flat_to_ogr_shape(from, feature, 0, &geometry, err));
+    made = geometry;
     status = handle_invalid_geometry(r, from, feature, &geometry, err);
     if (status == OJ_OK && geometry != NULL && r->shape != OJ_SHAPE_AS_READ)
         status = add_representative(r, fid, geometry, to, err);
+    else if (status == OJ_OK && geometry == made)
+        status = oj_flat_buf_copy(to, from, feature, fid, err); /* with M */
     else if (status == OJ_OK)
         status = oj_layer_geometry_add(&r->work, to, fid, geometry, err);
     OGR_G_DestroyGeometry(geometry);
@@ -629,6 +632,7 @@ oj_status oj_sides_make(struct oj_sides *sides, int side, int insert,
         sides->reshape[side].invalid != OJ_INVALID_USE)
     {
         oj_flat_buf_clear(&work->shapes);
+        work->shapes.keeps_m = flat->m != NULL;
         OJ_TRY(
             reshape_features(&sides->reshape[side], flat, &work->shapes, err));
         *flat = oj_flat_buf_view(&work->shapes);

@@ -73,6 +73,7 @@ struct oj_flat oj_flat_buf_view(const struct oj_flat_buf *buf)
     {
         view.n_parts = buf->n_parts;
         view.n_rings = buf->n_rings;
+        view.m = buf->keeps_m ? buf->m : NULL;
         view.part_offset = buf->part_offset;
         view.part_kind = buf->part_kind;
         view.ring_offset = buf->ring_offset;
@@ -102,6 +103,7 @@ void oj_flat_buf_free(struct oj_flat_buf *buf)
     oj_free(buf->vertex_offset);
     oj_free(buf->x);
     oj_free(buf->y);
+    oj_free(buf->m);
     memset(buf, 0, sizeof *buf);
 }
 
@@ -124,6 +126,17 @@ static oj_status reserve_vertices(struct oj_flat_buf *buf, int64_t n,
     return OJ_OK;
 }
 
+/* Makes room for the M values of n vertices, and sets those from `first` on to
+ * NaN. */
+static oj_status reserve_m(struct oj_flat_buf *buf, int64_t first, int64_t n,
+                           struct oj_error *err)
+{
+    OJ_ROOM(buf->m, first, n, buf->cap_m, err);
+    for (int64_t i = first; i < n; i++)
+        buf->m[i] = (double)NAN;
+    return OJ_OK;
+}
+
 /* Gives every feature a part and a ring, with room for one more feature. */
 static oj_status convert_points_to_long_form(struct oj_flat_buf *buf,
                                              struct oj_error *err)
@@ -133,6 +146,8 @@ static oj_status convert_points_to_long_form(struct oj_flat_buf *buf,
     OJ_ROOM(buf->part_kind, 0, n + 1, buf->cap_parts, err);
     OJ_ROOM(buf->ring_offset, 0, n + 2, buf->cap_ring_offset, err);
     OJ_ROOM(buf->vertex_offset, 0, n + 2, buf->cap_vertex_offset, err);
+    if (buf->keeps_m)
+        OJ_TRY(reserve_m(buf, 0, n, err));
     buf->part_offset[0] = buf->ring_offset[0] = buf->vertex_offset[0] = 0;
     for (int64_t i = 0; i < n; i++)
     {
@@ -191,6 +206,8 @@ oj_status oj_flat_buf_vertices(struct oj_flat_buf *buf, int64_t n, double **x,
                                double **y, struct oj_error *err)
 {
     OJ_TRY(reserve_vertices(buf, buf->n_vertices + n, err));
+    if (buf->keeps_m)
+        OJ_TRY(reserve_m(buf, buf->n_vertices, buf->n_vertices + n, err));
     *x = buf->x + buf->n_vertices;
     *y = buf->y + buf->n_vertices;
     buf->n_vertices += n;
@@ -271,7 +288,7 @@ oj_status oj_flat_buf_copy_part(struct oj_flat_buf *buf,
         int64_t n = flat->vertex_offset[ring + 1] - first;
         int closes =
             n > 0 && kind == OJ_PART_POLYGON && is_ring_open(flat, ring);
-        double *x, *y;
+        double *x, *y, *m;
         if (n == 0)
             continue;
         OJ_TRY(oj_flat_buf_ring(buf, err));
@@ -280,6 +297,12 @@ oj_status oj_flat_buf_copy_part(struct oj_flat_buf *buf,
         memcpy(y, flat->y + first, (size_t)n * sizeof *y);
         x[n + closes - 1] = x[closes ? 0 : n - 1];
         y[n + closes - 1] = y[closes ? 0 : n - 1];
+        m = oj_flat_buf_last_m(buf, n + closes);
+        if (m != NULL && flat->m != NULL)
+        {
+            memcpy(m, flat->m + first, (size_t)n * sizeof *m);
+            m[n + closes - 1] = m[closes ? 0 : n - 1];
+        }
         buf->counts.n_rings_closed += closes;
     }
     return OJ_OK;
@@ -292,7 +315,7 @@ static oj_status tidy_feature(struct oj_flat_buf *buf, int *not_finite,
                               int64_t *n_dropped, struct oj_error *err)
 {
     const struct oj_flat raw = oj_flat_buf_view(buf);
-    struct oj_flat_buf tidy = {0};
+    struct oj_flat_buf tidy = {.keeps_m = buf->keeps_m};
     struct oj_flat flat;
     oj_status status = oj_flat_buf_begin(&tidy, 0, err);
     for (int64_t part = buf->part_offset[buf->n_features];
@@ -497,7 +520,7 @@ oj_status oj_flat_buf_drop_not_finite(struct oj_flat_buf *buf, int64_t first,
 {
     const struct oj_flat_counts counts = buf->counts;
     struct oj_flat flat = oj_flat_buf_view(buf);
-    struct oj_flat_buf rest = {0};
+    struct oj_flat_buf rest = {.keeps_m = buf->keeps_m};
     int64_t n = buf->n_features, part = 0;
     oj_status status = OJ_OK;
     *n_dropped = 0;
@@ -567,6 +590,8 @@ oj_status oj_flat_slice_make(const struct oj_flat *flat, int64_t first,
     }
     view.x = flat->x + vertex;
     view.y = flat->y + vertex;
+    if (flat->m != NULL)
+        view.m = flat->m + vertex;
     if (flat->fid != NULL)
         view.fid = flat->fid + first;
     if (flat->max_distance != NULL)
@@ -601,6 +626,27 @@ void oj_flat_slice_free(struct oj_flat_slice *slice)
     oj_free(slice->vertex_offset);
     oj_free(slice->texts);
     memset(slice, 0, sizeof *slice);
+}
+
+unsigned oj_flat_find_m(const struct oj_flat *flat)
+{
+    unsigned found = 0;
+    if (oj_flat_is_points(flat))
+        return 0;
+    for (int64_t part = 0; part < flat->n_parts; part++)
+    {
+        int64_t v = flat->vertex_offset[flat->ring_offset[part]];
+        int64_t end = flat->vertex_offset[flat->ring_offset[part + 1]];
+        if (flat->part_kind[part] == OJ_PART_POINT)
+            continue;
+        found |= OJ_M_IS_NEEDED;
+        for (; flat->m != NULL && v < end; v++)
+        {
+            if (!isnan(flat->m[v]))
+                return OJ_M_IS_NEEDED | OJ_M_IS_THERE;
+        }
+    }
+    return found;
 }
 
 /* ---- checks -------------------------------------------------------------- */

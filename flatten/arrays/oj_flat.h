@@ -31,6 +31,7 @@
 #include "oj_spans.h"
 #include "oj_vectors.h"
 
+#include <math.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -65,6 +66,9 @@ struct oj_flat
     const int64_t *vertex_offset; /**< [n_rings + 1] first vertex, or NULL */
     /** [n_vertices] in units of the layer's CRS. */
     const double *x, *y;
+    /** [n_vertices] M values of the long form, which linear referencing reads;
+     *  NaN: the vertex has none. NULL: they were not kept. */
+    const double *m;
 
     /* Columns for conditions of a join, [n_features] each; NULL: the join has
      * no such condition. */
@@ -119,14 +123,16 @@ struct oj_flat_buf
 {
     struct oj_flat_counts counts;
     int long_form; /**< 0: part_offset .. vertex_offset are unused */
+    int keeps_m;   /**< 1: vertices of the long form have M values. Set it while
+                        buf is empty; oj_flat_buf_clear() keeps it */
     unsigned part_kinds;
     int64_t n_features, n_parts, n_rings, n_vertices;
     int64_t cap_features, cap_part_offset, cap_parts, cap_ring_offset;
-    int64_t cap_vertex_offset, cap_x, cap_y;
+    int64_t cap_vertex_offset, cap_x, cap_y, cap_m;
     int64_t *fid;
     int64_t *part_offset, *ring_offset, *vertex_offset;
     uint8_t *part_kind;
-    double *x, *y;
+    double *x, *y, *m;
 };
 
 /** Returns n points as a layer in the short form. fid may be NULL. */
@@ -219,6 +225,22 @@ OJ_MUST_USE oj_status oj_flat_buf_ring(struct oj_flat_buf *buf,
 OJ_MUST_USE oj_status oj_flat_buf_vertices(struct oj_flat_buf *buf, int64_t n,
                                            double **x, double **y,
                                            struct oj_error *err);
+/** Returns the M values of the last n vertices, which are NaN until the caller
+ *  sets them; NULL: buf does not keep M values. */
+static inline double *oj_flat_buf_last_m(const struct oj_flat_buf *buf,
+                                         int64_t n)
+{
+    return buf->keeps_m && buf->long_form ? buf->m + (buf->n_vertices - n)
+                                          : NULL;
+}
+
+/** Returns the M value that stands for m as a file has it: NaN if m is not
+ *  finite or below -1e38, the value of Shapefiles for "no data". */
+static inline double oj_flat_m_of(double m)
+{
+    return m >= -1e38 && m - m == 0.0 ? m : (double)NAN;
+}
+
 /** Adds a part of flat, which must be in the long form, with its rings and
  *  vertices. Leaves out empty rings; closes rings of polygons. */
 OJ_MUST_USE oj_status oj_flat_buf_copy_part(struct oj_flat_buf *buf,
@@ -268,6 +290,17 @@ void oj_flat_slice_free(struct oj_flat_slice *slice);
 /** Adds counts to *sum. */
 void oj_flat_counts_add(struct oj_flat_counts *sum,
                         const struct oj_flat_counts *counts);
+
+/** What oj_flat_find_m() finds, or'ed. */
+enum oj_m_found
+{
+    OJ_M_IS_NEEDED = 1, /**< there are lines or rings */
+    OJ_M_IS_THERE = 2   /**< a vertex of one of them has an M value */
+};
+
+/** Looks for lines and rings, and for an M value of their vertices; enum
+ *  oj_m_found or'ed. O(parts), and O(vertices) without M values. */
+unsigned oj_flat_find_m(const struct oj_flat *flat);
 
 /** Returns 1 if joins accept all n coordinates: none is NaN, infinite or beyond
  *  OJ_FLAT_MOST. */

@@ -35,6 +35,7 @@ struct header
     uint32_t type;    /* enum wkb_type, without flags and dimensions */
     int big_endian;   /* byte order of this geometry; each member has its own */
     size_t ordinates; /* doubles per vertex: 2 to 4 */
+    int has_m;        /* the last of them is M */
 };
 
 static oj_status fail_noncanonical_wkb(const struct wkb_reader *in)
@@ -117,6 +118,7 @@ static oj_status read_header(struct wkb_reader *in, struct header *out)
     z = (type & EWKB_Z) != 0 || (dimensions & 1) != 0;
     m = (type & EWKB_M) != 0 || (dimensions & 2) != 0;
     out->ordinates = (size_t)(2 + z + m);
+    out->has_m = m;
     return OJ_OK;
 }
 
@@ -155,8 +157,9 @@ static oj_status read_vertices(struct wkb_reader *in,
                                struct oj_flat_buf *buf)
 {
     const uint8_t *p = in->at;
+    const uint8_t *first = p;
     size_t stride = header->ordinates * 8;
-    double *x, *y;
+    double *x, *y, *m;
     in->at += stride * n;
     if (in->is_strict)
         return OJ_OK;
@@ -178,6 +181,10 @@ static oj_status read_vertices(struct wkb_reader *in,
             y[i] = oj_wkb_double(p + 8);
         }
     }
+    m = oj_flat_buf_last_m(buf, n);
+    for (uint32_t i = 0; m != NULL && header->has_m && i < n; i++)
+        m[i] = oj_flat_m_of(
+            get_double(first + stride * (i + 1) - 8, header->big_endian));
     return OJ_OK;
 }
 

@@ -1,9 +1,10 @@
 /** Converts well-known binary to a flat layer, and back. One parser for the WKB
  *  of OGR, GeoPackage and PostGIS: ISO types (Z 1000, M 2000, ZM 3000),
  *  extended flags (Z 0x80000000, M 0x40000000, SRID 0x20000000; OGR's old 2.5-D
- *  uses the first), both byte orders, also mixed. Only x and y are kept. The
- *  bytes are untrusted: every length is checked before use, and memory is never
- *  allocated for more coordinates than the bytes can hold. */
+ *  uses the first), both byte orders, also mixed. Only x and y are kept, and M
+ *  where the buffer asks for it (keeps_m). The bytes are untrusted: every
+ * length is checked before use, and memory is never allocated for more
+ * coordinates than the bytes can hold. */
 #ifndef OJ_WKB_H
 #define OJ_WKB_H
 

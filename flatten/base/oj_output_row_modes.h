@@ -1,6 +1,6 @@
 /** Enums for the output of a join: which rows it has, which geometry they get,
- *  and where the values of their columns come from. The first two enums are in
- *  the order of the words of -how and -geometry. */
+ *  and where the values of their columns come from. The first three enums are
+ *  in the order of the words of -how, -geometry and -along. */
 #ifndef OJ_OUTPUT_ROW_MODES_H
 #define OJ_OUTPUT_ROW_MODES_H
 
@@ -48,6 +48,13 @@ enum oj_write_geometry
     OJ_WRITE_CONNECTION,
     OJ_WRITE_SHAPE /**< intersection of the pair (struct
                         oj_pair_values.shapes) */
+};
+
+/** What along_field holds of a place on a line. */
+enum oj_along_by
+{
+    OJ_ALONG_BY_LENGTH = 0, /**< the length from the start of the line */
+    OJ_ALONG_BY_M           /**< the measure, from M values of vertices */
 };
 
 /** Where the values of a column come from; `source` is a number stored with the

@@ -1,5 +1,6 @@
 #include "oj_flatgeobuf_read.h"
 
+#include "../arrays/oj_iso_time.h"
 #include "../base/oj_alloc.h"
 #include "oj_flatbuffer.h"
 #include "oj_flatgeobuf_format.h"
@@ -288,10 +289,17 @@ static void add_time(struct oj_chunk_column *column, int64_t row,
                      const uint8_t *at, int64_t n)
 {
     char text[MOST_TIME + 1];
+    struct oj_iso_time time;
     OGRField *field = (OGRField *)column->values + row;
+    memset(field, 0, sizeof *field);
+    if (oj_iso_time_read((const char *)at, n, &time))
+    {
+        OJ_ISO_TIME_ASSIGN(time, field->Date);
+        oj_chunk_set_valid(column, row);
+        return;
+    }
     memcpy(text, at, (size_t)n);
     text[n] = '\0';
-    memset(field, 0, sizeof *field);
     if (OGRParseDate(text, field, 0))
         oj_chunk_set_valid(column, row);
 }

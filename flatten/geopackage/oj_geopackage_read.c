@@ -1,5 +1,6 @@
 #include "oj_geopackage_read.h"
 
+#include "../arrays/oj_iso_time.h"
 #include "../arrays/oj_wkb.h"
 #include "../base/oj_alloc.h"
 #include "oj_gdal_sqlite.h"
@@ -92,6 +93,7 @@ static int add_date_value(const struct stored_value *value,
     static const char form[] = "0000-00-00T00:00:00.000Z";
     OGRField *field = (OGRField *)column->values + row;
     char text[sizeof form] = {0};
+    struct oj_iso_time time;
     if (value->n != (value->column->type == OFTDate ? 10 : 24))
         return 0;
     memcpy(text, value->at, (size_t)value->n);
@@ -101,6 +103,11 @@ static int add_date_value(const struct stored_value *value,
             return 0;
     memset(field, 0, sizeof *field);
     oj_chunk_set_valid(column, row);
+    if (oj_iso_time_read(text, value->n, &time))
+    {
+        OJ_ISO_TIME_ASSIGN(time, field->Date);
+        return 1;
+    }
     return OGRParseDate(text, field, 0) && field->Date.Second < 60;
 }
 

@@ -32,10 +32,14 @@ oj_status oj_layer_geometry_wkb(struct oj_layer_geometry *work,
 static oj_status add_ring(struct oj_flat_buf *flat, OGRGeometryH line,
                           struct oj_error *err)
 {
-    double *x, *y;
+    const int n = OGR_G_GetPointCount(line);
+    double *x, *y, *m;
     OJ_TRY(oj_flat_buf_ring(flat, err));
-    OJ_TRY(oj_flat_buf_vertices(flat, OGR_G_GetPointCount(line), &x, &y, err));
+    OJ_TRY(oj_flat_buf_vertices(flat, n, &x, &y, err));
     OGR_G_GetPoints(line, x, sizeof *x, y, sizeof *y, NULL, 0);
+    m = oj_flat_buf_last_m(flat, n);
+    for (int i = 0; m != NULL && OGR_G_IsMeasured(line) && i < n; i++)
+        m[i] = oj_flat_m_of(OGR_G_GetM(line, i));
     return OJ_OK;
 }
 

@@ -862,6 +862,7 @@ static oj_status clear_batch(struct oj_layer_reader *reader,
                              struct oj_batch *batch, struct oj_error *err)
 {
     oj_flat_buf_clear(&batch->flat);
+    batch->flat.keeps_m = reader->options.keeps_m;
     batch->first_row = reader->counts.n_rows;
     batch->n_rows = 0;
     if (batch->attributes != NULL)

@@ -45,6 +45,7 @@ struct oj_read_options
     /** used with keep_attributes; 1: the geometry in the attributes is not
      *  used, so that only `flat` is transformed */
     int fields_only;
+    int keeps_m; /**< 1: `flat` has the M values of vertices */
     /** lanes that may be used, one bit per enum oj_lane_id; the first one that
      *  can read the layer is used; 0: only GDAL's features */
     unsigned lanes;

@@ -359,6 +359,7 @@ OPTIONS = {
     "nearest_point_fields": (0.15, [""], of_pairs),
     "bearing_field": (0.12, [""], of_pairs),
     "along_field": (0.12, ["along", "along", "''", "!v"], lambda now: far(now) and of_pairs(now)),
+    "along": (0.15, ["length", "length", "m", "!k"], lambda now: far(now) and of_pairs(now) and "-along_field" in now["words"]),
     "along_percent_field": (0.08, ["percent"], lambda now: far(now) and of_pairs(now)),
     "offset_field": (0.12, ["beside"], lambda now: far(now) and of_pairs(now)),
     "side_field": (0.12, ["side"], lambda now: far(now) and of_pairs(now)),

@@ -103,7 +103,8 @@ def check_algorithms_are_the_command():
     near, loc = "ogrjoin:joinbynearest", "ogrjoin:joinbylocation"
     dist, total = "ogrjoin:joinwithindistance", "ogrjoin:joinbylocationsummary"
     text, lines = "ogrjoin:joinbysimilartext", "ogrjoin:joinbysimilarlines"
-    streets = "city/streets.gpkg"
+    streets, measured = "city/streets.gpkg", "measured.gpkg"
+    gdal.VectorTranslate(measured, streets, options="-dim XYM")
     cases = [
         (near, {"INPUT": p, "INPUT_2": lots}, ["-op", "nearest", p, lots]),
         (near, {"INPUT": p, "INPUT_2": lots, "NEIGHBORS": 3, "MAX_DISTANCE": 80,
@@ -149,6 +150,9 @@ def check_algorithms_are_the_command():
          ["-op", "nearest", "-geometry", "connection", "-how", "inner", "-join_select",
           "name", "-segment_field", "line_segment", "-line_bearing_field", "line_bearing",
           *ALONG, "-along_percent_field", "line_percent", p, streets]),
+        ("ogrjoin:placealonglines", {"INPUT": p, "LINES": measured, "BY_M": True},
+         ["-op", "nearest", "-along", "m", *ALONG, "-along_percent_field", "line_percent",
+          p, measured]),
         ("ogrjoin:coveredshares", {"INPUT": zones, "JOIN": lots},
          ["-op", "intersects", "-agg",
           "count, covered_area, covered_percent, covered_length", zones, lots]),

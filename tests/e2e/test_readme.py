@@ -69,11 +69,12 @@ def layers():
     layer_file("lots.gpkg", lots)
     layer_file("pickups.gpkg", random_points(40))
     layer_file("zones.gpkg", random_polygons(20, seed=5))
+    layer_file("roads.gpkg", [f"LINESTRING M ({x} 200000 {i}, {x} 201000 {i + 9})" for i, x in enumerate(range(980000, 980500, 50))])
     with open("stats.csv", "w", encoding="utf-8") as file:
         file.write("name,jobs\n" "n1,10\n" "n2,20\n")
     for path, like in (("input.gpkg", "zones.gpkg"), ("join.gpkg", "lots.gpkg"),
                        ("places_a.gpkg", "pickups.gpkg"), ("places_b.gpkg", "pickups.gpkg"),
-                       ("reports.gpkg", "pickups.gpkg"), ("fences.gpkg", "zones.gpkg"),
+                       ("reports.gpkg", "pickups.gpkg"), ("crashes.gpkg", "pickups.gpkg"), ("fences.gpkg", "zones.gpkg"),
                        ("streets.gpkg", "lots.gpkg")):
         shutil.copy(like, path)
 
@@ -111,6 +112,8 @@ def run_tables(path, headings):
                 if "sphere" in words or "ellipsoid" in words:
                     words += ["-t_srs", "EPSG:4326"]
                     sides[0] = "pickups.gpkg"
+                if "-along" in words:
+                    sides[1] = "roads.gpkg"
                 if "-unordered_pairs" in words:
                     sides[1] = sides[0]
                 words += ["out.gpkg", *sides]

@@ -356,6 +356,81 @@ def check_places_on_lines():
           says="no aggregate uses 'a'")
 
 
+def measure_of(p, parts):
+    """M at the first nearest place of the parts, lists of (x, y, m or None)."""
+    best = None
+    for part in parts:
+        for (ax, ay, am), (bx, by, bm) in zip(part, part[1:]):
+            dx, dy = bx - ax, by - ay
+            t = min(max(((p[0] - ax) * dx + (p[1] - ay) * dy) / (dx * dx + dy * dy), 0), 1)
+            d = math.hypot(p[0] - ax - t * dx, p[1] - ay - t * dy)
+            if best is None or d < best[0]:
+                m = am if t == 0 else bm if t == 1 else None if None in (am, bm) else am + t * (bm - am)
+                best = (d, m)
+    return best[1]
+
+
+def check_measures_from_m():
+    """Of every format that has M values, with and without lanes, in tiles and in place."""
+    rng = random.Random(8)
+    lines, points = [], [(rng.uniform(0, 200), rng.uniform(0, 200)) for _ in range(300)]
+    for i in range(400):
+        parts = []
+        for _ in range(1 + i % 2):
+            x, y, m = rng.uniform(0, 200), rng.uniform(0, 200), rng.uniform(-5, 5)
+            parts.append([(x, y, m), (x + rng.uniform(-9, 9), y + rng.uniform(1, 9), m + 7), (x + 10, y, m + rng.uniform(8, 20))])
+        lines.append(parts)
+    def geometry(parts):
+        line = ogr.Geometry(ogr.wkbMultiLineStringM)
+        for part in parts:
+            piece = ogr.Geometry(ogr.wkbLineStringM)
+            for x, y, m in part:
+                piece.AddPointM(x, y, m)
+            line.AddGeometry(piece)
+        return line
+    make("p.gpkg", [(f"POINT ({x!r} {y!r})", {"name": str(i)}) for i, (x, y) in enumerate(points)])
+    rows = [(geometry(parts).ExportToIsoWkt(), {"name": str(i)}) for i, parts in enumerate(lines)]
+    for name in ("m.gpkg", "m.fgb", "m.shp", "m.csv"):
+        make(name, rows, kind=ogr.wkbMultiLineStringM, lco=["GEOMETRY=AS_WKT"] if name == "m.csv" else [])
+    asked = ("-op", "nearest", "-k", 3, "-along_field", "at", "-along", "m", "-along_percent_field", "percent",
+             "-join_select", "name", "-crs", "ignore", "-overwrite")
+    for name in ("m.gpkg", "m.fgb", "m.shp", "m.csv"):
+        rough = 1e-9 if name != "m.csv" else 1e-6  # decimal digits of GDAL's WKT
+        for more in ((), ("-memory", "100k"), ("-invalid", "fix"), ("-batch", 17)):
+            r = go(*asked, *more, "o.gpkg", "p.gpkg", name)
+            same(" tiles" in r.out + r.err, "-memory" in more, str(r))
+            found = Layer("o.gpkg").rows
+            same(len(found), 900, (name, more))
+            for _, _, v in found:
+                near(v["at"], measure_of(points[int(v["name"])], lines[int(v["join_name"])]), rough, f"{name} {more}")
+            if not more:
+                kept = [v["percent"] for _, _, v in found]
+            same([v["percent"] for _, _, v in found], kept, (name, more))
+        go(*asked, "o.gpkg", "p.gpkg", name, env={"OGRJOIN_LANES": "NO"})
+        same([v["at"] for _, _, v in Layer("o.gpkg").rows], [v["at"] for _, _, v in found], name)
+    true("no difference" in go(*asked, "-validate", "o.gpkg", "p.gpkg", "m.gpkg").err, "the join is validated")
+    # Missing values: NULL, and counted; a layer without any: an error.
+    make("none.gpkg", [("LINESTRING (0 0, 1 1)", {"name": "a"})])
+    make("some.gpkg", [("LINESTRING (0 0, 1 1)", {"name": "a"}), ("LINESTRING M (50 50 1, 60 60 2)", {"name": "b"})])
+    r = go("-op", "nearest", "-along_field", "at", "-along", "m", "-overwrite", "o.gpkg", "p.gpkg", "some.gpkg")
+    values = {v["join_name"]: set() for _, _, v in Layer("o.gpkg").rows}
+    for _, _, v in Layer("o.gpkg").rows:
+        values[v["join_name"]].add(v["at"] is None)
+    same(values, {"a": {True}, "b": {False}})
+    n = sum(v["join_name"] == "a" for _, _, v in Layer("o.gpkg").rows)
+    true(f"{n} pairs have no measure, because their lines have no M value there" in r.err, r.err)
+    fails("-op", "nearest", "-along_field", "at", "-along", "m", "x.gpkg", "p.gpkg", "none.gpkg", op=False,
+          says="no line of the join layer 'none' has M values: write -along length")
+    fails("-op", "nearest", "-along_field", "at", "-along", "m", "-memory", "100", "x.gpkg", "p.gpkg", "none.gpkg",
+          op=False, says="-along length")
+    fails("-op", "nearest", "-along", "m", "x.gpkg", "p.gpkg", "m.gpkg", op=False, says="-along_field")
+    fails("-op", "intersects", "-along", "m", "x.gpkg", "p.gpkg", "m.gpkg", op=False, says="nearest or dwithin")
+    shutil.copy("p.gpkg", "q.gpkg")
+    go("-in_place", "-op", "nearest", "-along_field", "at", "-along", "m", "q.gpkg", "m.gpkg")
+    for _, _, v in Layer("q.gpkg").rows:
+        near(v["at"], measure_of(points[int(v["name"])], lines[int(v["join_name"])]), 1e-9)
+
+
 def check_relations_of_pairs():
     """Compares the relation with GDAL's predicates, and the matrix with -relate."""
     inputs_file()
@@ -509,15 +584,25 @@ def check_unknown_overlaps_are_counted():
     make("a.gpkg", [(box.format(0, 10), {"name": "box"}), (box.format(20, 30), {"name": "apart"}),
                     (bow, {"name": "bow"})])
     make("z.gpkg", [(bow, {"name": "bow"}), (box.format(1, 9), {"name": "b"}),
-                    (box.format(2, 12), {"name": "c"}), (box.format(21, 22), {"name": "d"})])
+                    (box.format(2, 12), {"name": "c"}), (box.format(21, 22), {"name": "d"}),
+                    ("LINESTRING (99 99, 98 98)", {"name": "a line, so that GEOS measures lengths"})])
     pairs, rows = "the overlap of 4 pairs", "the covered part of 2 rows"
     for words, says in ((("-overlap", "area"), f"{pairs} is unknown"),
-                        (("-agg", "covered_area, count"), f"{rows} is unknown"),
-                        (("-agg", "covered_area, sum(overlap_area)"), f"{pairs} and {rows} are unknown")):
+                        (("-agg", "covered_length, covered_area, count"), f"{rows} is unknown"),
+                        (("-agg", "covered_length, covered_area, sum(overlap_area)"), f"{pairs} and {rows} are unknown")):
         r = go(*words, "-overwrite", "o.gpkg", "a.gpkg", "z.gpkg")
         true(f"{says}, because GEOS cannot compute the intersection" in r.err, f"{words}: {r}")
     covered = Layer("o.gpkg").column("covered_area")
     same([area is None for area in covered], [True, False, True])
+    # Areas alone need no valid polygons: a part is what its rings enclose by even-odd.
+    go("-agg", "covered_area, covered_percent", "-overwrite", "o.gpkg", "a.gpkg", "z.gpkg")
+    bows = [ogr.CreateGeometryFromWkt(f"POLYGON (({x} 0, 5 5, {x} 10, {x} 0))") for x in (0, 10)]
+    bow = bows[0].Union(bows[1])
+    others = [ogr.CreateGeometryFromWkt(box.format(*ends)) for ends in ((1, 9), (2, 12))]
+    united = others[0].Union(others[1]).Union(bow)
+    first = united.Intersection(ogr.CreateGeometryFromWkt(box.format(0, 10))).GetArea()
+    for got, expected in zip(Layer("o.gpkg").column("covered_area"), (first, 1, 50)):
+        near(got, expected, 1e-9)
 
 
 if __name__ == "__main__":

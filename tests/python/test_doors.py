@@ -106,6 +106,8 @@ def line(r):
     maybe(0.15, "bearing_field", True)
     if op in FAR:
         maybe(0.15, "along_field", "along", "v", "")
+        if o.get("along_field"):
+            maybe(0.2, "along", "length", "m")
         maybe(0.1, "along_percent_field", "percent")
         maybe(0.15, "offset_field", "beside")
         maybe(0.15, "side_field", "side")

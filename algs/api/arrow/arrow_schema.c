@@ -127,6 +127,11 @@ static int is_float64_field(const struct ArrowSchema *schema, const char *name)
            (schema->name == NULL || strcmp(schema->name, name) == 0);
 }
 
+static int is_called(const struct ArrowSchema *schema, const char *name)
+{
+    return schema->name != NULL && strcmp(schema->name, name) == 0;
+}
+
 /* Reads the format of coordinates: a struct of x, y and possibly more, or
  * fixed-size lists of two to four numbers. */
 static oj_status parse_coordinate_format(const struct ArrowSchema *column,
@@ -139,13 +144,23 @@ static oj_status parse_coordinate_format(const struct ArrowSchema *column,
     if (strcmp(format, "+s") == 0 && schema->n_children >= 2 &&
         schema->n_children <= 4 && is_float64_field(schema->children[0], "x") &&
         is_float64_field(schema->children[1], "y"))
+    {
+        for (int i = 2; i < schema->n_children; i++)
+        {
+            if (is_called(schema->children[i], "m") &&
+                is_float64_field(schema->children[i], "m"))
+                out->m_ordinate = i;
+        }
         return OJ_OK;
+    }
     if (strncmp(format, "+w:", 3) != 0 || schema->n_children != 1 ||
         strcmp(schema->children[0]->format, "g") != 0 || format[3] < '2' ||
         format[3] > '4' || format[4] != '\0')
         return fail_format(column, format, err);
     out->is_interleaved = 1;
     out->n_ordinates = format[3] - '0';
+    if (out->n_ordinates == 4 || is_called(schema->children[0], "xym"))
+        out->m_ordinate = out->n_ordinates - 1;
     return OJ_OK;
 }
 

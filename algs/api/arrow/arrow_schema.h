@@ -40,6 +40,7 @@ struct arrow_layout
                                          32-bit */
     int is_interleaved;
     int n_ordinates; /**< ordinates per coordinate, if interleaved */
+    int m_ordinate;  /**< index of M among the ordinates; 0: there is no M */
 };
 
 /** Finds the geometry column and reads its layout. column: its name, or NULL:

@@ -6,6 +6,7 @@
 #include "../../foundations/aggregate/oj_aggregate.h"
 #include "../../pairs/selection/oj_pair_filter.h"
 #include "../../pairs/values/oj_one_to_one.h"
+#include "../rows/oj_row_words.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -77,6 +78,7 @@ static struct oj_pair_request make_request(const struct api_pair_settings *s,
     for (int i = 0; i < OJ_N_NAMED_PAIR_VALUES; i++)
         want[OJ_FIRST_NAMED_PAIR_VALUE + i] = s->named[i] != 0;
     request.want_shapes = s->intersection;
+    request.along_is_m = s->along == OJ_ALONG_BY_M;
     for (int i = 0; i < relation->n_similar; i++)
         want[OJ_PAIR_SIMILARITY + i] = 1;
     want[OJ_PAIR_DIFFERENCE] = relation->vector.is_asked != 0;
@@ -102,6 +104,9 @@ oj_status api_pair_maker_open(struct api_pair_maker *maker,
     maker->join_side = *join_side;
     if (!oj_pair_request_is_needed(&request))
         return OJ_OK;
+    if (request.along_is_m)
+        OJ_TRY(oj_row_along_check_m("", "the right side",
+                                    oj_flat_find_m(join_side), err));
     side.joined = side.whole = &maker->join_side;
     OJ_TRY(oj_pair_stage_open(&request, &maker->stage, err));
     status = oj_pair_stage_set_join_side(maker->stage, &side, err);

@@ -38,6 +38,7 @@ struct api_pair_settings
     int one_to_one; /**< enum oj_one_to_one_rule */
     int overlap_area, overlap_length, overlap_percent;
     int nearest_point, from_point, bearing, share, intersection;
+    int along;                         /**< enum oj_along_by */
     int named[OJ_N_NAMED_PAIR_VALUES]; /**< 1: compute this value; element 0 is
                                             OJ_FIRST_NAMED_PAIR_VALUE */
 };

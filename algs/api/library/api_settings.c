@@ -81,6 +81,12 @@ static const struct oj_parameter own_settings[] = {
              "start to the place nearest to the left one (0)",
      VALUE(INT, pairs.named[OJ_PAIR_ALONG - OJ_FIRST_NAMED_PAIR_VALUE]),
      .most = 1, .ops = OJ_LINE_OPS},
+    {"along", OJ_ALONG_WORDS,
+     .help =
+         "what line_along and along_field hold: the length (default), or m: "
+         "the measure from the M values of the line's vertices, which are "
+         "read from Arrow only with this setting",
+     VALUE(CHOICE, pairs.along), .ops = OJ_LINE_OPS},
     {"line_along_percent", .help = "1: line_along in percent of the length (0)",
      VALUE(INT, pairs.named[OJ_PAIR_ALONG_PERCENT - OJ_FIRST_NAMED_PAIR_VALUE]),
      .most = 1, .ops = OJ_LINE_OPS},

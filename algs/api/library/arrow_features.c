@@ -26,6 +26,7 @@ struct geometry_column
     /* Members for coordinates in lists. */
     struct arrow_list list[ARROW_MOST_LISTS];
     const double *x, *y;
+    const double *m; /* NULL: there are no M values */
     int64_t stride;
     int64_t n_coordinates;
 };
@@ -73,6 +74,7 @@ static oj_status read_interleaved(struct geometry_column *c,
     c->x =
         (const double *)values->buffers[1] + values->offset + array->offset * n;
     c->y = c->x + 1;
+    c->m = c->layout->m_ordinate > 0 ? c->x + c->layout->m_ordinate : NULL;
     return OJ_OK;
 }
 
@@ -81,7 +83,7 @@ static oj_status read_separated(struct geometry_column *c,
                                 struct oj_error *err)
 {
     int64_t end = array->offset + array->length;
-    const struct ArrowArray *x, *y;
+    const struct ArrowArray *x, *y, *m;
     if (array->n_children < 2 || array->n_children > 4)
         return arrow_fail_mismatch(err);
     OJ_TRY(arrow_check_layout(array, 1, array->n_children, err));
@@ -95,6 +97,12 @@ static oj_status read_separated(struct geometry_column *c,
         return OJ_OK;
     c->x = (const double *)x->buffers[1] + x->offset + array->offset;
     c->y = (const double *)y->buffers[1] + y->offset + array->offset;
+    if (c->layout->m_ordinate == 0 ||
+        c->layout->m_ordinate >= array->n_children)
+        return OJ_OK;
+    m = array->children[c->layout->m_ordinate];
+    OJ_TRY(check_coordinate_buffer(m, end, err));
+    c->m = (const double *)m->buffers[1] + m->offset + array->offset;
     return OJ_OK;
 }
 
@@ -141,7 +149,7 @@ static oj_status add_ring(const struct geometry_column *c,
                           struct oj_flat_buf *buf, int64_t first, int64_t end,
                           struct oj_error *err)
 {
-    double *x, *y;
+    double *x, *y, *m;
     int64_t n = end - first;
     OJ_TRY(oj_flat_buf_ring(buf, err));
     OJ_TRY(oj_flat_buf_vertices(buf, n, &x, &y, err));
@@ -150,6 +158,9 @@ static oj_status add_ring(const struct geometry_column *c,
         x[i] = c->x[(first + i) * c->stride];
         y[i] = c->y[(first + i) * c->stride];
     }
+    m = oj_flat_buf_last_m(buf, n);
+    for (int64_t i = 0; m != NULL && c->m != NULL && i < n; i++)
+        m[i] = oj_flat_m_of(c->m[(first + i) * c->stride]);
     return OJ_OK;
 }
 
@@ -660,6 +671,8 @@ static oj_status allocate_layer_arrays(struct oj_flat_buf *to,
     OJ_NEW(to->y, to->n_vertices, err);
     if (!to->long_form)
         return OJ_OK;
+    if (to->keeps_m)
+        OJ_NEW(to->m, to->n_vertices, err);
     OJ_NEW(to->part_offset, to->n_features + 1, err);
     OJ_NEW(to->part_kind, to->n_parts, err);
     OJ_NEW(to->ring_offset, to->n_parts + 1, err);
@@ -728,6 +741,9 @@ static void copy_slice_into_layer(int64_t i, int thread, void *user)
                sizeof *to->y);
     if (!to->long_form)
         return;
+    if (to->keeps_m)
+        copy_items(to->m + at->n_vertices, from->m, from->n_vertices,
+                   sizeof *to->m);
     copy_items(to->part_kind + at->n_parts, from->part_kind, from->n_parts, 1);
     copy_offsets_shifted(to->part_offset + at->n_features + 1,
                          from->part_offset + 1, from->n_features, at->n_parts);
@@ -756,6 +772,7 @@ static oj_status concatenate_slices(const struct reading *r,
 {
     struct oj_flat_buf *to = r->to;
     struct joined_slices all = {slice, to, first};
+    to->keeps_m = r->features->keeps_m;
     for (int64_t i = 0; i < r->n_pieces; i++)
         to->long_form |= slice[i].long_form;
     for (int64_t i = 0; i < r->n_pieces; i++)
@@ -780,6 +797,8 @@ static oj_status read_slices(struct reading *r, struct oj_flat *flat,
     struct oj_flat_buf *slice, *first = NULL, *to = r->to;
     oj_status status;
     OJ_NEW_ZEROED(slice, r->n_pieces, err);
+    for (int64_t i = 0; i < r->n_pieces; i++)
+        slice[i].keeps_m = r->features->keeps_m;
     r->to = slice;
     status = run_for_each_slice(r, append_geometries_of_slice, err);
     r->to = to;
@@ -888,6 +907,8 @@ static oj_status use_arrow_coordinates_in_place(struct arrow_features *features,
     const struct arrow_layout *layout = c->layout;
     oj_status status = OJ_OK;
     *fits = 0;
+    if (features->keeps_m && c->m != NULL)
+        return OJ_OK;
     if (features->n_held == 1 && c->n_coordinates > 0 &&
         !layout->is_interleaved && c->is.valid == NULL &&
         c->is.outer_valid == NULL)

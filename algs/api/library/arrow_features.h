@@ -32,6 +32,8 @@ struct arrow_features
 
     struct oj_flat_buf made; /**< those arrays of flat that are owned */
     struct oj_flat flat;     /**< valid after arrow_features_end() */
+    int keeps_m; /**< 1: flat gets the M values of vertices, if there are any;
+                      set before arrow_features_end() */
 };
 
 /** Appends the rows of array, whose geometry column has this layout. layout

@@ -116,8 +116,11 @@ int ogrjoin_layer_set_columns(struct ogrjoin_layer *layer,
         status = oj_fail(&why, OJ_ERR_ARG,
                          "the member size of the columns must be set to "
                          "sizeof(struct ogrjoin_columns)");
-    if (columns->size >= sizeof *columns && columns->score != NULL)
+    if (columns->size >= offsetof(struct ogrjoin_columns, m) &&
+        columns->score != NULL)
         layer->score = columns->score;
+    if (columns->size >= sizeof *columns && columns->m != NULL)
+        layer->flat.m = columns->m;
     if (status == OJ_OK && columns->id != NULL)
         layer->flat.fid = columns->id;
     if (status == OJ_OK && columns->max_distance != NULL)
@@ -293,6 +296,8 @@ oj_status api_layer_finish(struct ogrjoin_layer *layer,
     static const int64_t no_rows[1] = {0};
     const int *cancel = settings != NULL ? settings->options.cancel : NULL;
     const struct arrow_columns *columns = &layer->columns;
+    layer->features.keeps_m =
+        settings != NULL && settings->pairs.along == OJ_ALONG_BY_M;
     OJ_TRY(arrow_features_end(&layer->features, api_settings_threads(settings),
                               cancel, err));
     layer->flat = layer->features.flat;

@@ -158,6 +158,8 @@ static const struct clash clashes[] = {
      .text = "{heading} measures to lines and rings, also from points inside "
              "of a polygon: write {distance_to boundary}, or leave "
              "{distance_to} out"},
+    {"along", .without = "along_field",
+     .text = "{along} needs {along_field}, the column of the measures"},
     {"geometry", "nearest_point|connection", .when = compares_shapes,
      .text = "{geometry *} needs {distance least}, because other distances "
              "have no nearest point"},

@@ -185,3 +185,17 @@ void oj_row_geometry_request(enum oj_write_geometry geometry,
     if (geometry == OJ_WRITE_SHAPE)
         request->want_shapes = 1;
 }
+
+/* ---- along --------------------------------------------------------------- */
+
+oj_status oj_row_along_check_m(const char *dash, const char *side,
+                               unsigned found, struct oj_error *err)
+{
+    const char *is = dash[0] != '\0' ? " " : "=";
+    if (found != OJ_M_IS_NEEDED)
+        return OJ_OK;
+    return oj_fail(err, OJ_ERR_ARG,
+                   "%salong%sm: no line of %s has M values: write "
+                   "%salong%slength, or give the lines M values first",
+                   dash, is, side, dash, is);
+}

@@ -40,6 +40,15 @@
  * others). */
 #define OJ_LINE_OPS "nearest|dwithin"
 
+/** Words of along, in the order of enum oj_along_by. */
+#define OJ_ALONG_WORDS "length|m"
+
+/** OJ_ERR_ARG if lines or rings of the join side were found, but no M values
+ * (enum oj_m_found or'ed). side: the join side in the message. */
+OJ_MUST_USE oj_status oj_row_along_check_m(const char *dash, const char *side,
+                                           unsigned found,
+                                           struct oj_error *err);
+
 /** Words of pick; max: and min: are followed by the name of a field. */
 #define OJ_PICK_WORDS                                                          \
     "first|nearest|largest_overlap|smallest_area|largest_area|most_similar|"   \

@@ -306,7 +306,8 @@ static int reads_alike(const struct ogrjoin_settings *a,
                        const struct ogrjoin_settings *b)
 {
     static const char *const names[] = {"right_column", "right_x", "right_y",
-                                        "right_fid",    "similar", "vector"};
+                                        "right_fid",    "similar", "vector",
+                                        "along"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
     {
         const char *in_a = api_setting_given(a, names[i]);
@@ -576,6 +577,9 @@ static oj_status open_stage(struct rows_stream *s,
                                 oj_join_tie_rank(s->index->index->join)};
     if (!oj_pair_request_is_needed(request))
         return OJ_OK;
+    if (request->along_is_m)
+        OJ_TRY(oj_row_along_check_m("", "the right side",
+                                    oj_flat_find_m(&s->join_flat), err));
     OJ_TRY(oj_pair_stage_open(request, &s->stage, err));
     return oj_pair_stage_set_join_side(s->stage, &side, err);
 }
@@ -609,6 +613,7 @@ static oj_status open_output(struct rows_stream *s, struct oj_error *err)
     request.relation = s->index->index->settings.relation;
     request.n_threads = api_settings_threads(all);
     request.cancel = all->options.cancel;
+    request.along_is_m = all->pairs.along == OJ_ALONG_BY_M;
     if (!oj_how_is_at_most_one_row((enum oj_how)all->rows.how))
         OJ_TRY(read_pick(s, &request, err));
     if (agg != NULL)
@@ -1178,6 +1183,9 @@ static oj_status notice_undecided(const struct rows_stream *s)
     if (s->stage != NULL &&
         oj_pair_stage_describe_undecided(s->stage, text, sizeof text))
         api_settings_notify(s->settings, "%s", text);
+    if (s->stage != NULL &&
+        oj_pair_stage_describe_missing_m(s->stage, text, sizeof text))
+        api_settings_notify(s->settings, "along=m: %s", text);
     return OJ_OK;
 }
 

@@ -51,6 +51,10 @@
  * prefetched. */
 #define PREFETCH_AHEAD 12
 
+/* Steps by one before the steps of a search are doubled: runs of consecutive
+ * rows begin and end a few points later. */
+#define SINGLE_STEPS 8
+
 /* Number of squared distances that are collected before their roots are
  * computed; they fit the first-level cache. */
 #define SQUARES_AT_ONCE 2048
@@ -99,6 +103,8 @@ struct near_points_worker
     const uint32_t *cell_of_runs; /* cell of the last row; NULL: no runs are
                                      stored */
     int64_t begin_of_runs;        /* begin of the last row's span */
+    int64_t until_of_runs;        /* and its end */
+    int64_t run_end[9];
     int64_t run[9];
     struct oj_keyed *key; /* [2 n] sort keys of a bucket, and scratch */
     struct oj_ordered_point *sorted;
@@ -385,12 +391,18 @@ static oj_status search_cells_by_similar_text(struct near_points_batch *b,
 }
 
 /* Returns the first index in [first, end) whose number is at least `number`;
- * end if there is none. Numbers ascend. Fast if the index is near `first`:
- * steps are doubled, then halved. */
+ * end if there is none. Numbers ascend. Fast if the index is near `first`: a
+ * few single steps, then steps that are doubled, then halved. */
 static int64_t find_first_at_least(const int64_t *numbers, int64_t first,
                                    int64_t end, int64_t number)
 {
-    int64_t below = first - 1, step = 1;
+    int64_t below, step = 1;
+    for (int i = 0; i < SINGLE_STEPS; i++, first++)
+    {
+        if (first >= end || numbers[first] >= number)
+            return first;
+    }
+    below = first - 1;
     while (first < end && numbers[first] < number)
     {
         below = first;
@@ -422,13 +434,16 @@ static oj_status move_hood_to_runs_of_span(const struct near_points_batch *b,
     const uint32_t *cell = oj_near_cell(grid, x, y);
     int64_t from = spans->from[row], until = spans->until[row];
     int goes_on = cell == worker->cell_of_runs && from >= worker->begin_of_runs;
+    int end_goes_on;
     oj_near_hood_clear(&worker->hood);
     if (!oj_span_exists(from, until))
         return OJ_OK;
     /* A begin of INT64_MAX marks a feature without a span. */
     until = until < INT64_MAX ? until : INT64_MAX - 1;
+    end_goes_on = goes_on && until >= worker->until_of_runs;
     worker->cell_of_runs = cell;
     worker->begin_of_runs = from;
+    worker->until_of_runs = until;
     for (int i = 0; i < 9; i++)
     {
         const uint32_t *at = cell + (i / 3 - 1) * grid->n_columns + (i % 3 - 1);
@@ -436,8 +451,10 @@ static oj_status move_hood_to_runs_of_span(const struct near_points_batch *b,
         int64_t first = goes_on ? worker->run[i] : at[0];
         first = find_first_at_least(self->end, first, end, from);
         worker->run[i] = last = first;
-        while (last < end && self->begin[last] <= until)
-            last++;
+        if (end_goes_on && worker->run_end[i] > first)
+            last = worker->run_end[i];
+        last = find_first_at_least(self->begin, last, end, until + 1);
+        worker->run_end[i] = last;
         if (first < last)
             OJ_TRY(oj_near_hood_add(&worker->hood, grid, first, last - first,
                                     err));
@@ -569,10 +586,10 @@ static int64_t row_of_visited_point(const struct near_points_batch *b,
     return b->self->order.point[i].index;
 }
 
-/* Prefetches the span of a later point. Rows are visited in spatial order, so
- * reading their spans would miss the cache each time. */
-OJ_INLINE void prefetch_span_of_later_point(const struct near_points_batch *b,
-                                            int64_t i, int64_t end)
+/* Prefetches what the search of a later point reads of its row. Rows are
+ * visited in spatial order, so each of these arrays would miss the cache. */
+OJ_INLINE void prefetch_row_of_later_point(const struct near_points_batch *b,
+                                           int64_t i, int64_t end)
 {
     const struct oj_spans *spans;
     int64_t row;
@@ -581,7 +598,12 @@ OJ_INLINE void prefetch_span_of_later_point(const struct near_points_batch *b,
     spans = &b->input->spans[b->self->span];
     row = row_of_visited_point(b, i + PREFETCH_AHEAD);
     __builtin_prefetch(&spans->from[row]);
-    __builtin_prefetch(&spans->until[row]);
+    if (spans->until != spans->from)
+        __builtin_prefetch(&spans->until[row]);
+    if (b->marks.mark != NULL)
+        __builtin_prefetch(&b->marks.mark[row]);
+    if (b->visit == VISIT_COUNT || b->visit == VISIT_FILL)
+        __builtin_prefetch(&b->out->offset[row]);
 }
 
 static oj_status search_near_points_of_task(int64_t task, int thread,
@@ -598,7 +620,7 @@ static oj_status search_near_points_of_task(int64_t task, int thread,
     for (int64_t i = first; i < end; i++)
     {
         double x, y;
-        prefetch_span_of_later_point(b, i, end);
+        prefetch_row_of_later_point(b, i, end);
         x = b->is_join_side ? self->grid.x[i] : self->order.point[i].x;
         y = b->is_join_side ? self->grid.y[i] : self->order.point[i].y;
         OJ_TRY(search_near_points_of_one(

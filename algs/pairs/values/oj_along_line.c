@@ -462,6 +462,15 @@ static double number_of_segment(const struct oj_flat *flat, int64_t feature,
                     1);
 }
 
+static double m_of_place(const struct place *q)
+{
+    const double *m = q->side->flat->m;
+    if (m == NULL)
+        return (double)NAN;
+    return q->end == 0 ? m[q->v] + q->by * (m[q->v + 1] - m[q->v])
+                       : m[q->v + q->end - 1];
+}
+
 static void fill_along(const struct place *q, int64_t feature,
                        const struct nearest_segment *nearest, unsigned want,
                        struct oj_along *out)
@@ -485,6 +494,8 @@ static void fill_along(const struct place *q, int64_t feature,
     }
     if ((want & OJ_ALONG_BEARING) != 0)
         out->bearing = bearing_of_segment(q);
+    if ((want & OJ_ALONG_M) != 0)
+        out->m = m_of_place(q);
 }
 
 struct oj_along oj_along_find(const struct oj_along_side *side, int64_t feature,
@@ -492,7 +503,7 @@ struct oj_along oj_along_find(const struct oj_along_side *side, int64_t feature,
                               const struct oj_heading_range *heading,
                               unsigned want)
 {
-    struct oj_along out = {NAN, NAN, NAN, NAN, NAN, NAN};
+    struct oj_along out = {NAN, NAN, NAN, NAN, NAN, NAN, NAN};
     struct oj_vec3 p = {0.0, 0.0, 0.0};
     struct nearest_segment nearest;
     struct place q = {.side = side};

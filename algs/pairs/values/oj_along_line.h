@@ -29,6 +29,11 @@
  *  left. Source: ours; the rule at a vertex is that of the pseudo-normal
  *  (Baerentzen and Aanaes 2005) in exact signs.
  *
+ *  With M values, the measure of a place is M at its vertex, or between two
+ *  vertices M interpolated by the length from the first; NaN where one of these
+ *  has none. Of equal vertices in a row that of the segment counts on which the
+ *  place was found. The percentage is always that of the length.
+ *
  *  On the sphere, measures and offsets are in metres along great circles; the
  *  bearing is that at the start of the segment. */
 #ifndef OJ_ALONG_LINE_H
@@ -44,6 +49,7 @@
 struct oj_along
 {
     double along;
+    double m;       /**< M value of the place; NaN also without OJ_ALONG_M */
     double percent; /**< measure in percent of the length of the path; NaN if
                          that is 0 */
     double offset;
@@ -112,7 +118,8 @@ enum oj_along_want
     OJ_ALONG_MEASURE = 1, /**< along and segment, which are always computed */
     OJ_ALONG_PERCENT = 2,
     OJ_ALONG_SIDE = 4, /**< side and offset */
-    OJ_ALONG_BEARING = 8
+    OJ_ALONG_BEARING = 8,
+    OJ_ALONG_M = 16
 };
 
 /** Finds the place of (x, y) on a feature; all members are NaN if the feature

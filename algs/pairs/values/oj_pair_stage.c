@@ -10,6 +10,7 @@
 #include "../selection/oj_nearest_points.h"
 #include "../selection/oj_pair_filter.h"
 #include "oj_along_line.h"
+#include "oj_cover_area.h"
 #include "oj_pair_matrix.h"
 #include "oj_pick.h"
 
@@ -33,7 +34,9 @@ struct pair_stage_worker
     struct oj_flat_buf shapes; /* intersections of this worker's pairs in the
                                   current answer */
     struct oj_pair_matrix_work matrix;
+    struct oj_cover_work cover;
     int64_t n_undecided_pairs, n_undecided_rows, first_undecided;
+    int64_t n_without_m;
     char text[256];
 
     /* The current pair. */
@@ -67,6 +70,7 @@ struct oj_pair_stage
     int64_t cap_area_score, cap_score, cap_shape_at;
     int64_t n_undecided_pairs; /* pairs without an overlap */
     int64_t n_undecided_rows;  /* input rows without a covered part */
+    int64_t n_without_m;       /* pairs without a measure from M values */
     char text[256];            /* GEOS's message for the first of them */
 
     /* The current answer. */
@@ -208,7 +212,9 @@ static oj_status prepare_lines_and_matrices(struct oj_pair_stage *stage,
             (wants_along(&stage->request) ? OJ_ALONG_MEASURE : 0U) |
             (want[OJ_PAIR_ALONG_PERCENT] ? OJ_ALONG_PERCENT : 0U) |
             (want[OJ_PAIR_OFFSET] || want[OJ_PAIR_SIDE] ? OJ_ALONG_SIDE : 0U) |
-            (want[OJ_PAIR_LINE_BEARING] ? OJ_ALONG_BEARING : 0U);
+            (want[OJ_PAIR_LINE_BEARING] ? OJ_ALONG_BEARING : 0U) |
+            (want[OJ_PAIR_ALONG] && stage->request.along_is_m ? OJ_ALONG_M
+                                                              : 0U);
         oj_along_side_free(&stage->along);
         OJ_TRY(oj_along_side_build(&stage->along, side->joined,
                                    is_on_globe(stage), stage->n_workers, err));
@@ -285,6 +291,7 @@ void oj_pair_stage_close(struct oj_pair_stage *stage)
         oj_flat_buf_free(&stage->worker[i].common);
         oj_flat_buf_free(&stage->worker[i].shapes);
         oj_pair_matrix_work_free(&stage->worker[i].matrix);
+        oj_cover_work_free(&stage->worker[i].cover);
     }
     oj_sphere_side_free(&stage->sphere);
     oj_sphere_side_free(&stage->sphere_input);
@@ -326,6 +333,20 @@ int oj_pair_stage_describe_undecided(const struct oj_pair_stage *stage,
              "intersection (%s)",
              pairs, n_pairs > 0 && n_rows > 0 ? " and " : "", rows,
              n_pairs > 0 && n_rows > 0 ? "are" : "is", stage->text);
+    return 1;
+}
+
+int oj_pair_stage_describe_missing_m(const struct oj_pair_stage *stage,
+                                     char *text, size_t size)
+{
+    const int64_t n = stage->n_without_m;
+    text[0] = '\0';
+    if (n == 0)
+        return 0;
+    snprintf(text, size,
+             "%lld pair%s no measure, because %s line%s no M value there",
+             (long long)n, n == 1 ? " has" : "s have", n == 1 ? "its" : "their",
+             n == 1 ? " has" : "s have");
     return 1;
 }
 
@@ -396,6 +417,7 @@ static oj_status visit_pairs_in_parallel(
     {
         stage->worker[i].n_undecided_pairs = 0;
         stage->worker[i].n_undecided_rows = 0;
+        stage->worker[i].n_without_m = 0;
         stage->worker[i].first_undecided = INT64_MAX;
     }
     OJ_TRY(oj_parallel_try(stage->n_workers,
@@ -406,6 +428,7 @@ static oj_status visit_pairs_in_parallel(
         const struct pair_stage_worker *worker = &stage->worker[i];
         stage->n_undecided_pairs += worker->n_undecided_pairs;
         stage->n_undecided_rows += worker->n_undecided_rows;
+        stage->n_without_m += worker->n_without_m;
         if (worker->first_undecided >= first)
             continue;
         first = worker->first_undecided;
@@ -485,7 +508,7 @@ static double overlap_percent(const struct pair_stage_worker *worker,
 {
     double whole = oj_flat_length(worker->stage->input.whole, worker->row);
     if (area_of_row > 0.0)
-        return 100.0 * area / area_of_row;
+        return area == area_of_row ? 100.0 : 100.0 * area / area_of_row;
     return whole > 0.0 ? 100.0 * length / whole : (double)NAN;
 }
 
@@ -615,6 +638,37 @@ static void set_value_of_row(const struct pair_stage_worker *worker,
         stage->values->value[which][i] = value;
 }
 
+/* Measures the area of the row that its n features cover together, without
+ * GEOS; *is_measured 0: that would take too long. If all of the row is covered,
+ * that is its area as it is measured elsewhere. */
+static oj_status measure_cover_area(struct pair_stage_worker *worker, int64_t n,
+                                    double *area, int *is_measured,
+                                    struct oj_error *err)
+{
+    const struct oj_pair_stage *stage = worker->stage;
+    double whole, of_row;
+    OJ_TRY(oj_cover_area(&worker->cover, stage->input.whole, worker->row,
+                         stage->join_side.whole,
+                         stage->entries->join_row + worker->entry, n, area,
+                         &whole, is_measured, err));
+    if (!*is_measured || *area < whole)
+        return OJ_OK;
+    OJ_TRY(oj_geos_pairs_area(worker->geos, 1, worker->row, &of_row, err));
+    if (fabs(of_row - whole) <= 1e-9 * whole) /* otherwise it is not valid */
+        *area = of_row;
+    return OJ_OK;
+}
+
+/* Returns 1 if no lines matter for the cover of the row. */
+static int is_cover_of_polygons_alone(const struct pair_stage_worker *worker,
+                                      int wants_length)
+{
+    const struct oj_flat *side = worker->stage->join_side.whole;
+    return !oj_flat_is_points(side) &&
+           (!wants_length || (kinds_of_row(worker) == OJ_PART_POLYGON &&
+                              (side->part_kinds & OJ_PART_LINE) == 0));
+}
+
 /* Measures the area and length of the row that its features cover together; NaN
  * if GEOS fails. The length is computed only if it is requested or the
  * percentage needs it. */
@@ -626,7 +680,13 @@ static oj_status measure_cover(struct pair_stage_worker *worker, double *area,
     const int wants_length = wants_value(worker, OJ_PAIR_COVERED_LENGTH) ||
                              (kinds_of_row(worker) & OJ_PART_POLYGON) == 0;
     enum oj_geos_verdict verdict;
+    int is_measured = 0;
     OJ_TRY(open_geos_for_worker(worker, err));
+    *length = 0.0;
+    if (is_cover_of_polygons_alone(worker, wants_length))
+        OJ_TRY(measure_cover_area(worker, n, area, &is_measured, err));
+    if (is_measured)
+        return OJ_OK;
     verdict = oj_geos_pairs_cover(worker->geos, worker->row,
                                   entries->join_row + worker->entry, n,
                                   wants_length, area, length);
@@ -846,7 +906,8 @@ static oj_status set_along_values_of_pair(struct pair_stage_worker *worker,
                                           struct oj_error *err)
 {
     struct oj_nearest_points p = {INFINITY, NAN, NAN, NAN, NAN};
-    struct oj_along place = {NAN, NAN, NAN, NAN, NAN, NAN};
+    struct oj_along place = {NAN, NAN, NAN, NAN, NAN, NAN, NAN};
+    const int is_m = (worker->stage->along_wants & OJ_ALONG_M) != 0;
     struct oj_heading_range range;
     prefetch_lines_of_next_pairs(worker);
     if (worker->feature >= 0)
@@ -859,7 +920,8 @@ static oj_status set_along_values_of_pair(struct pair_stage_worker *worker,
     }
     if (!isnan(place.along) && do_features_cross(worker, &p))
         place.offset = place.side = 0.0;
-    set_value(worker, OJ_PAIR_ALONG, place.along);
+    worker->n_without_m += is_m && !isnan(place.along) && isnan(place.m);
+    set_value(worker, OJ_PAIR_ALONG, is_m ? place.m : place.along);
     set_value(worker, OJ_PAIR_ALONG_PERCENT, place.percent);
     set_value(worker, OJ_PAIR_OFFSET, place.offset);
     set_value(worker, OJ_PAIR_SIDE, place.side);

@@ -32,6 +32,8 @@ struct oj_pair_request
     enum oj_pick_rule pick;
     unsigned char want[OJ_N_PAIR_VALUES];
     int want_shapes;
+    /** 1: OJ_PAIR_ALONG is the M value of the place, 0: the length up to it */
+    int along_is_m;
 
     /** Kinds of parts that intersections keep, enum oj_part_kind or'ed; 0: all.
      */
@@ -93,6 +95,11 @@ int64_t oj_pair_stage_count_undecided_pairs(const struct oj_pair_stage *stage);
  * are counted by pairs, covered parts by input rows. Returns 0, and writes "",
  * if there are none. */
 int oj_pair_stage_describe_undecided(const struct oj_pair_stage *stage,
+                                     char *text, size_t size);
+
+/** Writes how many places have no measure, because their line has no M value
+ * there. Returns 0, and writes "", if there are none. */
+int oj_pair_stage_describe_missing_m(const struct oj_pair_stage *stage,
                                      char *text, size_t size);
 
 /** Returns the fraction, 0 to 1, of a join feature's area (of its length, if it

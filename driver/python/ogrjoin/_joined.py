@@ -47,7 +47,7 @@ class Joined:
         self._rows, self._left, self._settings = rows, left, settings
         self._index = index  # index of _core that an Index has, or None
         self._progress: Progress | None = progress
-        self._next: Any = None  # stream that was started and not read yet
+        self._next: Any = None  # (stream, its notices) started and not read yet
         self._next, self.schema, self._geometry = self._start(4)
 
     def _start(self, stacklevel: int) -> Any:
@@ -57,15 +57,17 @@ class Joined:
         )
         for notice in notices:
             warnings.warn(notice, UserWarning, stacklevel=stacklevel)
+        del notices[:]  # later ones come with the last rows
         schema = pa.schema(_SchemaOf(schema))
-        return joined, schema, schema.names[geometry] if geometry >= 0 else None
+        return (joined, notices), schema, schema.names[geometry] if geometry >= 0 else None
 
     def _batches(self) -> Iterator[Any]:
-        joined, self._next = self._next, None
-        if joined is None:
-            joined = self._start(4)[0]
+        started, self._next = self._next, None
+        joined, notices = self._start(4)[0] if started is None else started
         while (piece := _core.next_rows(joined)) is not None:
             yield pa.record_batch(_Piece(*piece))
+        for notice in notices:
+            warnings.warn(notice, UserWarning, stacklevel=3)
 
     def reader(self) -> Any:
         """Returns a pyarrow.RecordBatchReader that starts at the first row."""

@@ -510,6 +510,7 @@ class Index:
            columns that joins compare, as in pairs(); they are read with the
            geometries
     op     "similar" or "attributes" if the joins will need no geometries
+    along  "m": read the M values of lines, for joins with along="m"
 
     Several threads may join with it at once.
     """
@@ -526,10 +527,12 @@ class Index:
         similar: Any = None,
         vector: str | None = None,
         op: str | None = None,
+        along: str | None = None,
         threads: int | None = None,
         backend: str | None = None,
     ) -> None:
         self._right = right  # for join()
+        self._has_m = (along or "").lower() == "m"
         self._compared = {"similar": similar_words(similar), "vector": vector}
         self._column = column
         self._settings = {"threads": count_threads(threads), "backend": backend}
@@ -578,6 +581,8 @@ class Index:
         reading = {"threads": self._settings["threads"]}
         if asked["similar"] or asked["vector"] or (asked["op"] or "").lower() in BY_ATTRIBUTES:
             reading.update(asked, side=side)
+        if self._has_m and side == "right":
+            reading["along"] = "m"
         return reading
 
     def __len__(self) -> int:
@@ -789,6 +794,10 @@ class Index:
         settings = {**self._compared, **settings, "op": op}
         settings["similar"] = similar_words(settings["similar"])
         settings["crs"] = crs
+        if (settings.get("along") or "").lower() == "m" and not self._has_m:
+            raise InvalidError(
+                'along="m": the M values were not read: write Index(right, along="m")'
+            )
         if settings.get("word_map") is not None:
             settings["word_map"] = word_map_text(settings["word_map"])
         if np.ndim(max_distance) > 0:
@@ -908,6 +917,7 @@ def _compared(settings: dict[str, Any]) -> dict[str, Any]:
         "similar": settings.get("similar"),
         "vector": settings.get("vector"),
         "op": None if near else settings["op"],
+        "along": settings.get("along"),
     }
 
 

@@ -153,6 +153,18 @@ def _polygons(array: Any, kinds: Any) -> Any:
     )
 
 
+def _wkb_with_m(array: Any) -> list[Any]:
+    import shapely
+
+    if not hasattr(shapely, "has_m"):
+        raise ValueError(
+            f"along=\"m\" needs shapely 2.1 or later, which reads M values, not "
+            f"{shapely.__version__}: or give the lines as an Arrow table with WKB"
+        )
+    wkb: list[Any] = shapely.to_wkb(array, output_dimension=4, flavor="iso").tolist()
+    return wkb
+
+
 def _of_shapely(array: Any, settings: dict[str, Any]) -> Any:
     import shapely
 
@@ -165,6 +177,8 @@ def _of_shapely(array: Any, settings: dict[str, Any]) -> Any:
             )
         if not np.isnan(x).any() or is_points(array):
             return _points(x, shapely.get_y(array))
+    if settings.get("along") == "m":
+        return _core.from_wkb(_wkb_with_m(array), settings)
     kinds = shapely.get_type_id(array)
     if np.isin(kinds, (-1, 3, 6)).all():
         layer = _polygons(array, kinds)

@@ -270,7 +270,8 @@ class PlaceAlongLines(JoinAlgorithm):
         "length; <b>line_offset</b> is the distance from the line, positive on the left, "
         "and <b>line_side</b> is left, right or on. <b>line_segment</b> is the number of "
         "the line's segment, from 1, and <b>line_bearing</b> its direction in degrees, "
-        "clockwise from north. Beyond an end of a line the place is the end.</p>"
+        "clockwise from north. Beyond an end of a line the place is the end. Where lines "
+        "have M values (kilometre posts), line_along can be the measure by these.</p>"
         "<p>The output's geometries are those of the input, or the places on the lines, "
         "or lines to these.</p>"
     )
@@ -287,6 +288,12 @@ class PlaceAlongLines(JoinAlgorithm):
             "SEGMENT",
             "Add segment and its direction (line_segment, line_bearing)",
             ("-segment_field", "line_segment", "-line_bearing_field", "line_bearing"),
+            is_advanced=True,
+        ),
+        shared.flag(
+            "BY_M",
+            "Measure by the M values of the lines (line_along)",
+            ("-along", "m"),
             is_advanced=True,
         ),
         shared.METRIC,

@@ -526,14 +526,15 @@ TEST(no_option_is_without_effect)
          "gpu_memory gpu_batch quadrant_size benchmark benchmark_csv "
          "benchmark_seconds q validate_report in_place_unsafe help "
          "similar min_similarity measure tokens fold word_map "
-         "vector norm max_difference name_similarity name_difference "
+         "vector norm max_difference name_similarity name_difference along "
          "key state flush skipfailures"},
         {"-in_place -pick first",
          "op on within_time during exclude unordered_pairs centroid_of "
          "point_on_surface_of "
          "invalid how "
          "pick prefix name_fid name_distance name_rank name_count overlap "
-         "nearest_point_fields bearing_field along_field along_percent_field "
+         "nearest_point_fields bearing_field along_field along "
+         "along_percent_field "
          "offset_field side_field segment_field line_bearing_field "
          "matrix_field relation_field input_layer input_geometry where "
          "dialect spat join_geometry "

@@ -1,5 +1,6 @@
 /* The table of lanes: which lane may read and write which datasets.
  * Kind: unit. */
+#include "../../../flatten/arrays/oj_iso_time.h"
 #include "../run_tests.h"
 
 #include "../../../flatten/read/oj_lane_table.h"
@@ -111,6 +112,69 @@ TEST(switched_off)
         writing("FlatGeobuf", "a.fgb", OJ_LANE_NEW_FILE | OJ_LANE_SOLE_LAYER),
         "");
     CPLSetConfigOption("OGRJOIN_LANES", NULL);
+}
+
+/* Times that the lanes parse themselves are those of GDAL's parser; others are
+ * left to it. */
+TEST(times_are_those_of_gdal)
+{
+    static const char *const texts[] = {"2026-11-29",
+                                        "2026-11-29T18:00:00",
+                                        "2026-11-29T18:00:07Z",
+                                        "2026-11-29T18:00:07.123Z",
+                                        "2026-01-01T00:00:59.999",
+                                        "0001-12-31T23:59:00.001Z",
+                                        "2026-02-31T01:02:03Z"};
+    static const char *const others[] = {"2026/11/29",
+                                         "2026-11-29 18:00:00",
+                                         "2026-13-29",
+                                         "2026-11-32",
+                                         "2026-11-29T24:00:00Z",
+                                         "2026-11-29T18:60:00Z",
+                                         "2026-11-29T18:00:60Z",
+                                         "2026-11-29T18:00:00+",
+                                         "2026-11-29T18:00:0aZ",
+                                         "2026-11-29T18:00:00,123",
+                                         "0000-11-29",
+                                         "",
+                                         "2026-11-29T18:00:00.12",
+                                         "2026-1-29T18:00:00Z"};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+    {
+        OGRField ours = {0}, gdals = {0};
+        struct oj_iso_time time;
+        ck_assert_msg(
+            oj_iso_time_read(texts[i], (int64_t)strlen(texts[i]), &time), "%s",
+            texts[i]);
+        OJ_ISO_TIME_ASSIGN(time, ours.Date);
+        ck_assert(OGRParseDate(texts[i], &gdals, 0));
+        ck_assert_msg(ours.Date.Year == gdals.Date.Year &&
+                          ours.Date.Month == gdals.Date.Month &&
+                          ours.Date.Day == gdals.Date.Day &&
+                          ours.Date.Hour == gdals.Date.Hour &&
+                          ours.Date.Minute == gdals.Date.Minute &&
+                          ours.Date.Second == gdals.Date.Second &&
+                          ours.Date.TZFlag == gdals.Date.TZFlag,
+                      "%s", texts[i]);
+    }
+    for (int i = 0; i < 60000; i++)
+    {
+        char text[32];
+        OGRField gdals = {0};
+        struct oj_iso_time time;
+        snprintf(text, sizeof text, "2026-11-29T18:00:%02d.%03dZ", i / 1000,
+                 i % 1000);
+        ck_assert(oj_iso_time_read(text, 24, &time));
+        ck_assert(OGRParseDate(text, &gdals, 0));
+        ck_assert(time.second == gdals.Date.Second);
+    }
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+    {
+        struct oj_iso_time time;
+        ck_assert_msg(
+            !oj_iso_time_read(others[i], (int64_t)strlen(others[i]), &time),
+            "%s", others[i]);
+    }
 }
 
 int main(void)

@@ -67,6 +67,37 @@ TEST(truth_places)
     oj_along_side_free(&side);
 }
 
+/* M at a vertex, between two, where one has none, and beyond the ends. The
+ * first segment has no length: M of its end counts. */
+TEST(truth_m_values)
+{
+    static const double x[] = {0, 0, 4, 4, 4, 0}, y[] = {0, 0, 0, 4, 4, 4};
+    static const double m[] = {7, 10, 30, (double)NAN, 50, 40};
+    static const struct
+    {
+        double x, y, m;
+    } known[] = {{1, 1, 15},          {2, -9, 20},  {-3, 0, 10},
+                 {4, -1, 30},         {7, 0, 30},   {4, 2, (double)NAN},
+                 {7, 8, (double)NAN}, {1, 5, 42.5}, {-2, 4, 40},
+                 {3.5, 5, 48.75}};
+    struct line_layer line;
+    struct oj_along_side side;
+    set_line(&line, x, y, 6);
+    line.flat.m = m;
+    must(oj_along_side_build(&side, &line.flat, 0, 1, &error));
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+    {
+        const struct oj_along got = oj_along_find(
+            &side, 0, known[i].x, known[i].y, INFINITY, NULL, ALL | OJ_ALONG_M);
+        ck_assert_msg(got.m == known[i].m ||
+                          (isnan(got.m) && isnan(known[i].m)),
+                      "place %d: %g", (int)i, got.m);
+        ck_assert(got.percent == 100.0 * (got.along / 12.0));
+    }
+    ck_assert(isnan(oj_along_find(&side, 0, 1, 1, INFINITY, NULL, ALL).m));
+    oj_along_side_free(&side);
+}
+
 /* Short and long lines, with and without an upper bound of the distance, which
  * may be too small. */
 TEST_LOOP(property_first_of_the_nearest_segments, 0, 40)
