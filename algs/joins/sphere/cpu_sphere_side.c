@@ -108,7 +108,8 @@ static int64_t first_vertex(const struct oj_flat *flat, int64_t ring)
     return oj_flat_is_points(flat) ? ring : flat->vertex_offset[ring];
 }
 
-/* 3D box of the arc a -> b. On an ellipsoid, of all that is within 3 h. */
+/* Returns the 3D box of the arc a -> b; on an ellipsoid, of all that is within
+ * 3 h of its chord. */
 static struct oj_box3 box_of_arc(const struct oj_ellipsoid *ellipsoid,
                                  struct oj_vec3 a, struct oj_vec3 b)
 {
@@ -417,7 +418,7 @@ static void find_nearest_edge(void *user, int64_t first, int64_t end,
 {
     const struct nearest_edge_search *s = user;
     const struct oj_vec3 *at = s->side->at;
-    (void)limit2; /* that of best */
+    (void)limit2; /* it is best->chord2, which is reduced below */
     for (int64_t v = first; v < end; v++)
         replace_if_nearer_edge(oj_sphere_arc_chord2(s->p, at[v], at[v + 1]), v,
                                s->best);
@@ -548,7 +549,7 @@ static int does_arc_cross_ring_oddly(const struct oj_sphere_side *side,
                                   last, p, r, m);
 }
 
-/* A point a few degrees away from p, in any direction. */
+/* Returns a point a few degrees away from p, in any direction. */
 static struct oj_vec3 point_beside(struct oj_vec3 p)
 {
     struct oj_vec3 w = {p.x, p.y, p.z};

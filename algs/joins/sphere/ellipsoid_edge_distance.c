@@ -5,7 +5,7 @@
 /* Steps to the nearest point before every second one halves the bounds. */
 #define FREE_STEPS 12
 
-/* Enough to halve any edge down to the error. */
+/* Maximum number of steps; enough to halve any edge down to the error. */
 #define MOST_STEPS 200
 
 /* Depth of halving of far edges. */
@@ -38,7 +38,8 @@ static void replace_if_nearer_foot(struct edge_search *s,
         s->best = foot;
 }
 
-/* The distance of an end; becomes the best point if it is nearer. */
+/* Returns the distance of an end, and makes the end the best point if it is
+ * nearer. */
 static double probe_end(struct edge_search *s, int end)
 {
     const struct oj_ellipsoid_vertex *v = s->end[end];
@@ -69,8 +70,8 @@ static struct edge_probe probe_edge(struct edge_search *s, double t)
     return probe;
 }
 
-/* 1 if the least distance cannot be less than that of the probe by the error,
- * see the header. */
+/* Returns 1 if the distance of the probe exceeds the least distance by no more
+ * than the error (proof: ellipsoid_edge_distance.h). */
 static int is_near_enough(const struct edge_search *s,
                           const struct edge_probe *probe)
 {
@@ -121,8 +122,8 @@ static void find_foot_near(struct edge_search *s, double low, double high,
     }
 }
 
-/* A number that the distance is nowhere less than on a piece, of whose ends
- * one is beyond pi r / 2. */
+/* Returns a lower bound of the distance on a piece of which at least one end is
+ * beyond pi r / 2. */
 static double least_of_far_piece(const struct edge_search *s, double length,
                                  double d0, double d1)
 {
@@ -222,7 +223,8 @@ static void find_foot(struct edge_search *s)
         double length = 1.001 * s->unit *
                         sqrt(oj_sphere_chord2(s->end[0]->at, s->end[1]->at));
         if (least_of_far_piece(s, length, d0, d1) >= s->best.metres)
-            return; /* saves the line; of a shorter one the bound is higher */
+            return; /* no line is needed: the edge is at most `length` long, and
+                       a shorter edge has a higher bound */
         make_line(s);
         find_foot_far(s, d0, d1);
         return;
