@@ -9,7 +9,8 @@
 #include "../../pairs/selection/oj_pair_filter.h"
 #include "cpu_nearest_search.h"
 
-/* The index of this engine; begins where struct oj_index is expected. */
+/* The index of this engine; struct oj_engine passes pointers to it as struct
+ * oj_index *. */
 struct nearest_points_index
 {
     struct oj_cpu_index index;

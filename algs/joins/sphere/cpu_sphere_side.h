@@ -127,7 +127,7 @@ void oj_sphere_visit_edges(const struct oj_sphere_side *side, int64_t ring,
 int oj_sphere_ring_holds(const struct oj_sphere_side *side, int64_t ring,
                          struct oj_vec3 p, int *is_beyond);
 
-/** 1 if the way from p to the outside of the ring, whose crossings
+/** Returns 1 if the way from p to the outside of the ring, whose crossings
  * oj_sphere_ring_holds() counts, crosses the arc a -> b an odd number of times.
  */
 int oj_sphere_way_out_crosses(const struct oj_sphere_side *side, int64_t ring,
@@ -141,16 +141,17 @@ oj_sphere_chord2_to_feature(const struct oj_sphere_side *side, int64_t feature,
     return oj_sphere_nearest_edge(side, feature, p, limit2).chord2;
 }
 
-/** 1 if the coordinates are on the sphere: finite, with a latitude within 90
- * degrees. */
+/** Returns 1 if the coordinates are on the sphere: the longitude is finite, and
+ * the latitude within 90 degrees. */
 static inline int oj_sphere_contains_coordinates(double longitude,
                                                  double latitude)
 {
     return longitude - longitude == 0.0 && fabs(latitude) <= 90.0;
 }
 
-/** Upper bound of the distance by which an arc leaves the 3D box of its two
- * ends: less than a quarter of its squared chord, plus rounding. */
+/** Returns an upper bound of the distance by which an arc, whose squared chord
+ * is given, leaves the 3D box of its two ends: less than a quarter of its
+ * squared chord, plus rounding. */
 static inline double oj_sphere_arc_bulge(double chord2)
 {
     return 0.25 * chord2 + 1e-14;
@@ -166,11 +167,12 @@ void oj_sphere_relation_to_chords(struct oj_relation *relation);
 /** Converts a squared chord to metres. */
 double oj_sphere_metres_of(double chord2);
 
-/** Unit vector of a point in degrees. Longitudes 180 and -180 give exactly
- * equal vectors, and so do all longitudes at a pole. */
+/** Returns the unit vector of a point in degrees. Longitudes 180 and -180 give
+ * exactly equal vectors, and so do all longitudes at a pole. */
 struct oj_vec3 oj_sphere_vector(double longitude, double latitude);
 
-/** The vector of a point in degrees, as in struct oj_sphere_side. */
+/** Returns the vector of a point in degrees that struct oj_sphere_side stores;
+ * ellipsoid NULL: the unit vector. */
 static inline struct oj_vec3
 oj_sphere_side_vector(const struct oj_ellipsoid *ellipsoid, double longitude,
                       double latitude)
@@ -215,8 +217,8 @@ static inline int oj_sphere_box3_is_empty(const struct oj_box3 *box)
     return !(box->low[0] <= box->high[0]);
 }
 
-/** Squared distance between two boxes: a lower bound of the squared chord
- * between points in them. */
+/** Returns the squared distance between two boxes: a lower bound of the squared
+ * chord between points in them. */
 static inline double oj_sphere_box3_distance2(const struct oj_box3 *a,
                                               const struct oj_box3 *b)
 {

@@ -49,7 +49,8 @@ static double probe_end(struct edge_search *s, int end)
     return metres;
 }
 
-/* Distance and slope at the length t from end[0] on. */
+/* Returns distance and slope at the length t from end[0] on, and makes this
+ * point the best one if it is nearer. */
 static struct edge_probe probe_edge(struct edge_search *s, double t)
 {
     const struct oj_ellipsoid_vertex *v = s->end[t > 0.0];
@@ -85,7 +86,8 @@ static int is_near_enough(const struct edge_search *s,
     return probe->metres * share / (1.0 + sqrt(1.0 - share)) <= error;
 }
 
-/* Length from a probed point to the foot of the perpendicular, on a sphere. */
+/* Returns the length, with a sign, from a probed point to the foot of the
+ * perpendicular, computed on a sphere. */
 static double step_on_sphere(const struct edge_search *s,
                              const struct edge_probe *probe)
 {
@@ -172,12 +174,12 @@ static void find_foot_far(struct edge_search *s, double d0, double d1)
     }
 }
 
-/* 1 if the angle at v between the shortest lines to p and to the other end w of
- * the edge is surely not less than a right one.  The chord of a line of the
- * length l differs from l times its direction by l^2 / 2 r at most, so the
- * product of two chords from the product of the lengths and the cosine by l l'
- * (l + l') / 2 r.  And l is at most 1.111 times its chord (2 r asin(c / 2 r) of
- * c = sqrt(2) r). */
+/* Returns 1 if the angle at v between the shortest lines to p and to the other
+ * end w of the edge is surely not less than a right one.  The chord of a line
+ * of the length l differs from l times its direction by l^2 / 2 r at most. So
+ * the product of two chords differs from that of both lengths and the cosine by
+ * at most l l' (l + l') / 2 r.  And l is at most 1.111 times its chord (2 r
+ * asin(c / 2 r) of c = sqrt(2) r). */
 static int is_angle_at_vertex_wide(const struct edge_search *s,
                                    const struct oj_ellipsoid_vertex *v,
                                    const struct oj_ellipsoid_vertex *w)
@@ -190,7 +192,7 @@ static int is_angle_at_vertex_wide(const struct edge_search *s,
            -0.5 * l * k * (l + k) * s->unit / s->radius - ROUNDING * (l + k);
 }
 
-/* 1 if the vertex is within pi r / 2 of p. */
+/* Returns 1 if the vertex is surely within pi r / 2 of p. */
 static int is_near(const struct edge_search *s,
                    const struct oj_ellipsoid_vertex *v)
 {
@@ -204,7 +206,8 @@ static void make_line(struct edge_search *s)
                           s->end[1]->y, &s->line);
 }
 
-/* Share of the edge up to the point of its chord that is nearest to p. */
+/* Returns the share of the edge up to the point of its chord that is nearest to
+ * p. */
 static double share_of_foot_on_chord(const struct edge_search *s)
 {
     struct oj_vec3 chord = oj_sphere_vec3_sub(s->end[1]->at, s->end[0]->at);

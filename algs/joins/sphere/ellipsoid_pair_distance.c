@@ -33,7 +33,8 @@ roles_of_features(const struct oj_ellipsoid_sides *sides, int64_t a, int64_t b)
 
 /* --- bounds by chords ----------------------------------------------------- */
 
-/* Squared distance of p from a straight line. */
+/* Returns the squared distance of p from the chord a b, a straight segment
+ * whose squared length is chord2. */
 static double squared_distance_from_chord(struct oj_vec3 p, struct oj_vec3 a,
                                           struct oj_vec3 b, double chord2)
 {
