@@ -13,8 +13,8 @@
  *
  * Features of equal geometry are one entry (oj_equal_groups.h). With classes,
  * entries are the positions in struct oj_class_features. (SpatialBench Q7, 6
- * million points and as many keys, takes a seventh of the time of a search
- * among the segments of each class, cpu_nearest_for_points.c.)
+ * million points and as many keys: a seventh of the time of a search among the
+ * segments of each class, cpu_nearest_for_points.c.)
  *
  * If pairs are ranked by texts or vectors (-op similar within a distance), the
  * features in reach are visited in any order; a feature that can no longer be

@@ -261,9 +261,8 @@ struct oj_nearest_output
      * gets an entry, which is -1 and NaN if nothing is within max_distance.
      * NULL: pairs are stored in lists or answers. */
     struct oj_ones *ones;
-    struct oj_answers *answers; /**< all other pairs; not used if the relation
-                                     gives at most one pair per row and ones is
-                                     set */
+    struct oj_answers *answers; /**< all other pairs; NULL if the relation gives
+                                     at most one pair per row and ones is set */
     /** offset holds lists with room for the pairs of each row; unused entries
      * of a list get join_row -1. NULL: pairs are stored in answers. */
     const struct oj_matches *lists;

@@ -47,8 +47,7 @@ struct shape_index
     struct oj_box_levels levels;
     int32_t *feature;
     double *box;
-    double most; /* maximum over the join features' own maximum distances; -1:
-                    they have none */
+    double most; /* maximum over the join features' own maximum distances */
 
     /* The current batch. */
     struct oj_shape_blocks input;

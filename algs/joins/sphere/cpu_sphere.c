@@ -2,7 +2,7 @@
  *  on an ellipsoid, with points on one side at least.
  *
  *  The join side's features are entries of a tree of 3D boxes, which is
- *  searched for each input feature, the nearest child first.
+ *  searched best-first for each input feature.
  *
  *  On the sphere squared chords are compared; only results are converted to
  *  metres.
