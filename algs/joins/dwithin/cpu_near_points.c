@@ -332,8 +332,8 @@ static oj_status add_near_points_that_pass_filter(
     return OJ_OK;
 }
 
-/* Adds those of n consecutive points of the grid that are near and whose texts
- * may be similar, if the filter passes the pair. */
+/* Adds the pairs of a row with those of n consecutive points of the grid that
+ * are near, may have similar texts, and pass the filter. */
 static oj_status add_near_points_with_similar_text(
     const struct near_points_batch *b, struct near_points_worker *worker,
     const struct oj_near_query *q, int64_t row, int64_t first, int64_t n,

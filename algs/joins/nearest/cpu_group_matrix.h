@@ -171,8 +171,8 @@ OJ_INLINE struct oj_scale oj_matrix_fill(const struct oj_segments *segments,
     return scale;
 }
 
-/* Sets the distances between each point and the candidates of the class that it
- * excludes to NaN, which is within no limit. least2 is recomputed without them.
+/* Sets to NaN, which is within no limit, the distances between each point and
+ * the candidates of the class that it excludes. Recomputes least2 without them.
  */
 OJ_INLINE void oj_matrix_mask(const struct oj_segments *segments,
                               const struct oj_nearest_scratch *s,

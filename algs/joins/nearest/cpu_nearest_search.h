@@ -32,8 +32,8 @@ struct oj_segment_choice
 {
     int64_t first, end; /**< slots first .. end - 1 are considered: all, or
                              those of one -on class */
-    int64_t skip_first, skip_end; /**< slots that are excluded: those of the
-                                       class that all points exclude; empty:
+    int64_t skip_first, skip_end; /**< slots that are skipped, of the class
+                                       that all points exclude; an empty range:
                                        none */
     int32_t skip_class;           /**< class of the slots skip_first .. skip_end
                                        - 1, or OJ_NO_CLASS */

@@ -611,8 +611,8 @@ oj_corner_boxes_make(const struct oj_tree *tree, int64_t k,
     return of;
 }
 
-/* Sets the squared distance of boxes within reach2 that are beyond the bounds
- * of all corners to infinity. */
+/* Sets d2 to infinity for boxes that are beyond the bounds of all corners.
+ * Tests no box if none is within reach2. */
 OJ_INLINE void
 oj_boxes_exclude_by_corners(const struct oj_tree_node *restrict box,
                             const struct oj_corner_boxes *of, float reach2,

@@ -25,7 +25,7 @@
  *
  *  Lines and polygons are decided by three facts: the locations of vertices,
  *  whether edges cross, and whether edges touch. If edges touch without
- *  crossing, which is rare, the matrix (relate.h) decides.
+ *  crossing, the borders (decide_by_borders()) or the matrix decide.
  */
 
 enum verdict
@@ -1062,9 +1062,9 @@ needs_join_shape_after_gpu_screen(const struct predicate_index *index,
 
 /* --- a batch of pairs found by a screen ----------------------------------- */
 
-/* State of a batch whose candidates a screen has found. They are decided in
- * place and counted, and then copied once into the result: there may be
- * millions, most of them already decided by the screen. */
+/* State of a batch whose candidates a screen has found. The candidates are
+ * decided in place and counted, and the pairs then copied once into the result:
+ * there may be millions, most of them already decided by the screen. */
 struct screened_batch
 {
     struct predicate_index *index;
@@ -1217,9 +1217,9 @@ static void count_gpu_screened_pairs_of_task(int64_t task, int thread,
     b->n_matched[task] = n_matched;
 }
 
-/* Sets the verdict of pairs of a row that the pair filter rejects to disjoint.
- * *is_open: there are undecided pairs; *asks_shapes: some of them need the
- * prepared side. */
+/* Sets to disjoint the verdicts of those pairs of a row that the pair filter
+ * rejects. *is_open: there are undecided pairs; *asks_shapes: some of them need
+ * the prepared side. */
 static void filter_gpu_screened_row(const struct screened_batch *b, int64_t row,
                                     int *is_open, int *asks_shapes)
 {

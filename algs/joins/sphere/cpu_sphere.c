@@ -121,7 +121,8 @@ struct sphere_row_search
     double limit2; /* maximum squared chord of the row */
     /* On an ellipsoid only. */
     double metres;    /* maximum distance of the row */
-    int by_geodesics; /* 1: the walk measures; 0: it finds the k-th chord */
+    int by_geodesics; /* 1: the walk measures distances; 0: it finds the k-th
+                         chord */
     struct oj_rank_range ranks;
 };
 

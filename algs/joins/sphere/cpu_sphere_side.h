@@ -60,8 +60,8 @@ struct oj_cap
 /** Owner; zeroed memory is a valid empty value. */
 struct oj_sphere_side
 {
-    const struct oj_flat *flat; /**< must outlive the side; on an ellipsoid
-                                     possibly with edges that were cut */
+    const struct oj_flat *flat; /**< the layer, which must outlive the side, or
+                                     cut->flat */
     struct oj_cut_edges *cut;   /**< owner of flat if edges were cut, or NULL */
     struct oj_vec3 *at;         /**< [n_vertices] unit vectors, or vectors of
                                      the ellipsoid */

@@ -232,7 +232,7 @@ static void measure_point(struct nearest_place_search *s, int64_t v)
     s->y = flat->y[v];
 }
 
-/* A ring and a point of which a lens may contain the point. */
+/* A ring, and a point that lenses of its edges may contain. */
 struct lens_search
 {
     struct nearest_place_search *place;
