@@ -6,7 +6,7 @@
  *
  *  Both ends belong to the span.  Moments are microseconds since 1970 in UTC,
  *  times of a day microseconds since midnight; numbers keep their order
- *  (algs/api/rows/oj_span_values.h).
+ *  (algs/foundations/relation/oj_span_values.h).
  */
 #ifndef OJ_SPANS_H
 #define OJ_SPANS_H

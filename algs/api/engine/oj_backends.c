@@ -55,46 +55,56 @@ static const struct oj_backend backends[] = {
     {"geos", "reference: GEOS STRtree and GEOS predicates, one thread", 1, 1, 0,
      OJ_NO_DEVICE, ONLY(oj_geos_engine)},
     {"geos_sorted",
-     "the same with the input in Morton order and prepared geometries", 1, 1, 0,
-     OJ_NO_DEVICE, ONLY(oj_geos_sorted_engine)},
+     "reference: GEOS STRtree and GEOS predicates, the input in Morton order, "
+     "prepared geometries, one thread",
+     1, 1, 0, OJ_NO_DEVICE, ONLY(oj_geos_sorted_engine)},
 #ifdef OJ_SPATIALINDEX /* libogrjoin does not have this library */
     {"spatialindex",
      "reference: libspatialindex R-tree and GEOS predicates, one thread", 1, 1,
      0, OJ_NO_DEVICE, ONLY(oj_spatialindex_engine)},
     {"spatialindex_collective",
-     "the same with one R-tree query per quadrant of input features", 1, 1, 0,
-     OJ_NO_DEVICE, ONLY(oj_spatialindex_collective_engine)},
+     "reference: libspatialindex R-tree, one query per quadrant of input "
+     "features, and GEOS predicates, one thread",
+     1, 1, 0, OJ_NO_DEVICE, ONLY(oj_spatialindex_collective_engine)},
 #endif
     {"gpics_quadtree",
      "the paper's method for points with points (nearest, dwithin, equals, "
      "...) and in envelopes: a quadtree, rows registered at its leaves, leaf "
      "by leaf",
      1, 0, 1, OJ_NO_DEVICE, ONLY(oj_gpics_quadtree_engine)},
-    {"gpics_kdtree", "the same with a k-d tree", 1, 0, 1, OJ_NO_DEVICE,
-     ONLY(oj_gpics_kdtree_engine)},
+    {"gpics_kdtree",
+     "the paper's method for points with points and in envelopes: a k-d tree, "
+     "rows registered at its leaves, leaf by leaf",
+     1, 0, 1, OJ_NO_DEVICE, ONLY(oj_gpics_kdtree_engine)},
     {"gpics_quadtree_single",
-     "the traditional way beside it: each row reads the leaves of the "
-     "quadtree by itself",
+     "the traditional method for points with points and in envelopes: each row "
+     "reads the leaves of a quadtree by itself",
      1, 0, 1, OJ_NO_DEVICE, ONLY(oj_gpics_quadtree_single_engine)},
-    {"gpics_kdtree_single", "the same with a k-d tree", 1, 0, 1, OJ_NO_DEVICE,
-     ONLY(oj_gpics_kdtree_single_engine)},
+    {"gpics_kdtree_single",
+     "the traditional method for points with points and in envelopes: each row "
+     "reads the leaves of a k-d tree by itself",
+     1, 0, 1, OJ_NO_DEVICE, ONLY(oj_gpics_kdtree_single_engine)},
     {"cuda_gpics_quadtree",
      "gpics_quadtree on an NVIDIA GPU: a block for each leaf and 128 of its "
      "rows",
      1, 0, 0, OJ_NO_DEVICE, ONLY(oj_cuda_gpics_quadtree_engine)},
-    {"cuda_gpics_kdtree", "the same with a k-d tree", 1, 0, 0, OJ_NO_DEVICE,
-     ONLY(oj_cuda_gpics_kdtree_engine)},
+    {"cuda_gpics_kdtree",
+     "gpics_kdtree on an NVIDIA GPU: a block for each leaf and 128 of its rows",
+     1, 0, 0, OJ_NO_DEVICE, ONLY(oj_cuda_gpics_kdtree_engine)},
     {"cuda_gpics_quadtree_single",
      "gpics_quadtree_single on an NVIDIA GPU: a thread for each row", 1, 0, 0,
      OJ_NO_DEVICE, ONLY(oj_cuda_gpics_quadtree_single_engine)},
-    {"cuda_gpics_kdtree_single", "the same with a k-d tree", 1, 0, 0,
+    {"cuda_gpics_kdtree_single",
+     "gpics_kdtree_single on an NVIDIA GPU: a thread for each row", 1, 0, 0,
      OJ_NO_DEVICE, ONLY(oj_cuda_gpics_kdtree_single_engine)},
     {"live_quadtree",
      "the kept index of the library (ogrjoin_live) with the points of the join "
      "side: a quadtree of pages",
      1, 0, 1, OJ_NO_DEVICE, ONLY(oj_live_quadtree_engine)},
-    {"live_kdtree", "the same with a k-d tree", 1, 0, 1, OJ_NO_DEVICE,
-     ONLY(oj_live_kdtree_engine)},
+    {"live_kdtree",
+     "the kept index of the library (ogrjoin_live) with the points of the join "
+     "side: a k-d tree of pages",
+     1, 0, 1, OJ_NO_DEVICE, ONLY(oj_live_kdtree_engine)},
     {"sphere",
      "reference for -metric sphere: spherical trigonometry, every edge of "
      "every feature in reach, one thread",
@@ -108,16 +118,18 @@ static const struct oj_backend backends[] = {
      "all common tokens counted",
      1, 0, 0, OJ_NO_DEVICE, ONLY(oj_cuda_lists_engine)},
     {"cuda_size_blocks",
-     "the papers' later method for them: blocks of texts by size, common "
-     "tokens counted",
+     "the papers' later method for similar texts on an NVIDIA GPU: blocks of "
+     "texts by size, common tokens counted",
      1, 0, 0, OJ_NO_DEVICE, ONLY(oj_cuda_size_blocks_engine)},
     {"cut_points",
      "the papers' method for -distance hausdorff_points: the boxes' least and "
      "greatest distances, all vertices of what they leave, one thread",
      1, 0, 0, OJ_NO_DEVICE, ONLY(oj_cut_points_engine)},
     {"cuda_cut_points",
-     "the same on an NVIDIA GPU, with -ties first and -k up to 1024", 1, 0, 0,
-     OJ_NO_DEVICE, ONLY(oj_cuda_cut_points_engine)},
+     "the papers' method for -distance hausdorff_points on an NVIDIA GPU, with "
+     "-ties first and -k up to 1024: the boxes' least and greatest distances, "
+     "all vertices of what they leave",
+     1, 0, 0, OJ_NO_DEVICE, ONLY(oj_cuda_cut_points_engine)},
     {"lists",
      "reference for similar texts, and the papers' method: inverted lists, all "
      "common tokens counted; for similar vectors and equal attributes: all "

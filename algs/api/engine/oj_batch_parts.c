@@ -150,8 +150,9 @@ static void learn_from_sample(struct oj_batch_parts *parts,
 }
 
 /* Samples the batch: joins one row of each of n_samples stretches of rows. If
- * these have too many pairs, retries with fewer samples. parts->n_samples is 0
- * if even one row has too many. */
+ * these have too many pairs, retries with an eighth of the samples while that
+ * is more than one. parts->n_samples stays 0 if the last retry has too many
+ * pairs, too, or if no sampled row has a geometry. */
 static oj_status sample_batch(struct oj_batch_parts *parts,
                               const struct oj_flat *batch, int64_t n_samples,
                               struct oj_matches *out, struct oj_error *err)
@@ -271,9 +272,9 @@ static int64_t predict_rows(const struct oj_batch_parts *parts, int64_t first,
     return n < 1 ? 1 : n;
 }
 
-/* The previous estimate of pairs per row, reduced after n more rows. The more
- * pairs the n rows were expected to have, the more it is reduced: to a quarter
- * for half of the allowed pairs. */
+/* Returns the previous estimate of pairs per row, reduced after n more rows.
+ * The more pairs the n rows were expected to have, the more it is reduced: to a
+ * quarter if they were expected to have half of the allowed pairs or more. */
 static double fade_rate(const struct oj_batch_parts *parts, int64_t n)
 {
     double expected = parts->pairs_per_row * (double)n;

@@ -63,8 +63,9 @@ struct oj_batch_parts
     /* Members for the current batch. */
     int64_t n_samples; /**< number of samples; 0: not sampled */
     int64_t stretch;   /**< number of rows for each sample */
-    double more;       /**< actual pairs of the last part, as a multiple of the
-                            predicted pairs */
+    double more;       /**< factor of the rates of the samples: actual pairs of
+                            the last part by those predicted without it, from 1
+                            to 4; doubled after a part had too many pairs */
     double rate[OJ_MOST_SAMPLED_ROWS]; /**< [n_samples] predicted pairs per row
                                             of each stretch */
     struct oj_sampled_rows *rows;      /**< sampled rows; NULL until used */

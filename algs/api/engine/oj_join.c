@@ -296,8 +296,10 @@ static int uses_gpu_screen_for_batch(const struct oj_join *join,
            !oj_flat_is_points(input);
 }
 
-/* Finds candidates by the GPU screen. After a lack of memory it is tried again
- * for the next batch; after other errors never. */
+/* Finds candidates by the GPU screen. The screen is not used again if its index
+ * cannot be built, the device was lost or the module reports an internal error;
+ * after other errors, for example a lack of memory for a batch, the next batch
+ * tries it again. */
 static oj_status run_gpu_screen(struct oj_join *join,
                                 const struct oj_flat *input, int64_t most,
                                 struct oj_screen_pairs *out,

@@ -86,7 +86,7 @@ OJ_MUST_USE oj_status oj_join_move(struct oj_join *join,
                                    struct oj_error *err);
 
 /** For use by several threads: gives the calling thread a join with the join
- *  side of `join`, until oj_join_release().  If only the CPU can be used,
+ *  side of `join`, until oj_join_release().  If oj_join_is_on_cpu() is 1,
  *  *out is a copy with its own working memory and stats, so batches run
  *  concurrently; otherwise *out is join itself, and threads take turns in the
  *  order of their calls.  While copies are in use, join itself must have no
@@ -116,12 +116,14 @@ void oj_join_free_unused_copies(struct oj_join *join, int n_kept);
  */
 int64_t oj_join_index_bytes(struct oj_join *taken);
 
-/** 1 if the GPU is never used: oj_join_acquire() then makes copies, and the
- * result does not depend on how rows are split into batches. */
+/** Returns 1 if the GPU is never used and the engines of the backend can share
+ * their indexes: oj_join_acquire() then makes copies, and the result does not
+ * depend on how rows are split into batches. */
 int oj_join_is_on_cpu(struct oj_join *join);
 
-/** 1 if a few rows may be joined first, to count their pairs. 0 if rows have at
- * most one pair, or if the number of rows decides between CPU and GPU. */
+/** Returns 1 if a few rows may be joined first, to count their pairs; 0 if rows
+ * have at most one pair, if the backend is a reference, or if a GPU may be used
+ * (the number of rows may then decide between CPU and GPU). */
 int oj_join_may_sample(const struct oj_join *join);
 
 /** 1 if oj_join_sum_pairs() is faster than oj_join_batch() for batches like

@@ -17,10 +17,10 @@ struct joined_part
     int ends_batch;
 };
 
-/* Batch b is in slot b % OJ_PIPELINE_SLOTS; the result of part a is in
- * answers[a % OJ_PIPELINE_SLOTS]. Invariants: n_released <= n_read <=
- * n_released + SLOTS, n_written <= n_joined <= n_written + SLOTS. The threads
- * communicate only by these counters. */
+/* With n = count_slots(), at most OJ_PIPELINE_SLOTS: batch b is in slot b % n;
+ * the result of part a is in answers[a % n]. Invariants: n_released <= n_read
+ * <= n_released + n, n_written <= n_joined <= n_written + n. The threads
+ * communicate only by these counters, the ends and the status. */
 struct oj_pipeline
 {
     struct oj_pipeline_work work;

@@ -55,8 +55,8 @@ mark_features_without_overlaps(struct oj_overlapping_points *self,
     return OJ_OK;
 }
 
-/* Builds the index of these features, without exclusions and limits, which are
- * tested later for each pair. */
+/* Builds the index of the features with overlapping parts, without exclusions
+ * and limits, which find_pairs() tests for each pair. */
 static oj_status build_index_of_overlapping(struct oj_overlapping_points *self,
                                             struct oj_stats *stats,
                                             struct oj_error *err)
@@ -117,8 +117,8 @@ static oj_status select_points_in_box(struct oj_overlapping_points *self,
     return OJ_OK;
 }
 
-/* Finds all pairs of the batch with these features and stores them in
- * self->pair. */
+/* Finds all pairs of the batch with the features with overlapping parts and
+ * stores them in self->pair. */
 static oj_status find_pairs(struct oj_overlapping_points *self,
                             const struct oj_flat *input, struct oj_stats *stats,
                             struct oj_error *err)

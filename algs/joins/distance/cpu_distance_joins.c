@@ -1,8 +1,9 @@
 /* Engines for distances between features of any kinds; cpu_pair_distance.h
  * measures the pairs. The features of the join side are entries of one tree,
- * which is searched best-first for every input feature; or, if all classes of
- * -on are small, they are listed class by class, and every input feature is
- * measured to those of its class, without a tree and in the order of the rows.
+ * which is searched for every input feature, the nearest child first; or, if
+ * all classes of -on are small, they are listed class by class, and every input
+ * feature is measured to those of its class, without a tree and in the order of
+ * the rows.
  *
  * The tree:
  *
@@ -19,8 +20,9 @@
  * features in reach are visited in any order; a feature that can no longer be
  * among the k most similar is not measured.
  *
- * Features that cannot have pairs (no parts, a class below 0, an own maximum
- * distance that is negative or NaN) are left out. */
+ * Features that cannot have pairs are left out: those without parts, or for
+ * which oj_feature_may_pair() returns 0 (for example a class below 0, or an own
+ * maximum distance that is negative or NaN). */
 #include "../../../flatten/base/oj_alloc.h"
 #include "../../foundations/base/cpu_tree_walk.h"
 #include "../../foundations/kernels/oj_segment.h"
@@ -372,7 +374,7 @@ measure_feature_and_add_to_ranking(struct distance_row_search *s, int64_t entry,
     if (self->x == NULL && !oj_pair_filter_accepts(filter, s->row, feature))
         return OJ_OK;
     distance = measure_row_to_feature(s, entry, feature, limit);
-    /* An infinite distance is an overflow. */
+    /* If the limit is infinite, an infinite distance is an overflow. */
     if (!(distance <= limit && distance < INFINITY) ||
         distance < relation->min_distance)
         return OJ_OK;
@@ -616,7 +618,8 @@ static double max_distance_of_row(const struct oj_row_index *index, int64_t row)
 {
     if (index->input->max_distance != NULL)
         return index->input->max_distance[row];
-    /* the tree applies the maximum distances of join features (reach2) */
+    /* The maximum distances of join features are applied by the tree (reach2)
+     * or, in op similar, by is_entry_in_reach(). */
     if (index->args.join_side->max_distance != NULL)
         return INFINITY;
     return index->args.relation.max_distance;

@@ -10,7 +10,8 @@
 
 #define FEATURES_AT_ONCE 4096
 
-/* Trees per task; few, because a few large features can be most of the work. */
+/* Features per task of building trees; few, because a few large features can be
+ * most of the work. */
 #define TREES_PER_TASK 16
 
 /* Number of pairs of leaves between two polls of the cancel flag. */
@@ -20,7 +21,7 @@ struct features_build
 {
     struct oj_features *features;
     int with_interiors;
-    int64_t *n_segments; /* [n_features] 0 for features without a tree */
+    int64_t *n_segments; /* [n_features] number of segments of each feature */
 };
 
 /* --- boxes ---------------------------------------------------------------- */
@@ -385,8 +386,9 @@ struct pair_distance_search
     int n_leaves;
 };
 
-/* Sets the limits from which pairs are skipped. Squared distances of boxes that
- * underflow become 0; cut2 stays above them, so that such boxes are visited. */
+/* Sets the limits beyond which pairs are skipped. Squared distances of boxes
+ * that underflow become 0; cut2 stays above them, so that such boxes are
+ * visited. */
 static void set_distance_cutoff(struct pair_distance_search *s, double cut)
 {
     double reach = cut + s->slack;

@@ -9,8 +9,8 @@
  *    ...       one box
  *
  *  Segments stay in read order, in which neighbours along a line are adjacent.
- *  If the feature has several rings, they are sorted in Morton order. Features
- *  with few segments are read from the flat arrays. */
+ *  If the feature has several rings, its segments are sorted in Morton order.
+ *  Features with few segments are read from the flat arrays. */
 #ifndef CPU_PAIR_DISTANCE_H
 #define CPU_PAIR_DISTANCE_H
 
@@ -39,8 +39,8 @@ struct oj_features
     const struct oj_flat *flat; /**< must outlive this object */
     struct oj_box *box;         /**< [n_features]; NULL in the short form
                                      (points) */
-    struct oj_box *ring_box;    /**< [n_rings]; NULL for layers without
-                                     polygons */
+    struct oj_box *ring_box;    /**< [n_rings]; NULL: no polygons, or their
+                                     interiors do not count */
     int32_t *own;               /**< [n_features] index of the feature's own
                                      tree in tree, or -1; NULL in the short
                                      form */
@@ -90,10 +90,11 @@ oj_distance_features_box(const struct oj_features *features, int64_t feature)
 /** Working memory of one thread; zeroed memory is valid. */
 struct oj_pair_scratch
 {
-    const int *cancel; /**< nonzero: the computation is stopped; may be NULL */
+    const int *cancel; /**< the computation is stopped if *cancel is nonzero;
+                            may be NULL */
     int64_t n_refined; /**< number of pairs of segments that were measured */
     /* Caches the segments of the first feature for the next call. */
-    int64_t listed; /**< ordinal + 1 of the cached feature */
+    int64_t listed; /**< ordinal + 1 of the cached feature; 0: none */
     struct oj_segment_list first, second;
 };
 

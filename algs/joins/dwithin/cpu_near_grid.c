@@ -19,8 +19,9 @@
 #define CELLS_PER_POINT 6
 #define CELLS_MORE 1024
 
-/* A grid whose cells are wider than the reach is uneven if a point has more
- * points than this in its three runs, on average over the sample. */
+/* A grid that could not cover all points with cells as wide as the reach is
+ * uneven if a point has more points than this in its three runs, on average
+ * over the sample. */
 #define MANY_IN_RUNS 1024
 
 /* A point while points are sorted into cells. */
@@ -63,16 +64,18 @@ static double count_cells_of_box(const struct oj_box *f, double side)
            (floor((f->y1 - f->y0) / side) + 3.0);
 }
 
-/* Sets the extent and the width of cells. Cells are as wide as the reach if
- * their number is not too large; otherwise they cover only the bulk of the
- * points and are wider, and 1 is returned. */
+/* Sets the extent and the width of cells. Cells cover all points and are as
+ * wide as the reach if their number is not too large. Otherwise they cover only
+ * the bulk of the points and are wider if they are still too many. Returns 0 or
+ * 1, accordingly. */
 static int choose_grid_extent_and_cell_size(struct near_grid_build *b)
 {
     struct oj_near_grid *grid = b->grid;
     struct oj_box f = oj_box_empty();
     double most = (double)CELLS_PER_POINT * (double)b->flat->n_features;
     /* Slightly more than the reach, so that rounding cannot make cells
-     * narrower. Squares of distances below 1e-150 underflow to 0. */
+     * narrower; at least 1e-150, because squares of smaller distances may
+     * underflow to 0. */
     double side = b->reach * (1.0 + 1e-6);
     int is_wider = 0;
     most = fmin(most + CELLS_MORE, 4e9); /* cell numbers have 32 bits */
@@ -80,7 +83,8 @@ static int choose_grid_extent_and_cell_size(struct near_grid_build *b)
     /* Comparisons with NaN leave the box unchanged. */
     for (int64_t i = 0; i < b->flat->n_features; i++)
         oj_box_add_point(&f, b->flat->x[i], b->flat->y[i]);
-    /* No points, or an extent that overflows: one cell is used. */
+    /* If the extent overflows, one cell is used. (If there are no points, it is
+     * negative, and oj_order_frame() gives the frame.) */
     if (!(f.x1 - f.x0 < INFINITY && f.y1 - f.y0 < INFINITY))
         f = (struct oj_box){0.0, 0.0, 0.0, 0.0};
     if (!(count_cells_of_box(&f, side) <= most))

@@ -6,8 +6,8 @@
  *             . 3 4 5 .
  *             . . . . .
  *  cell_start [ .. ]          first point of each cell, row by row
- *  x, y, id   0 0 1 2 2 2 3   the points, cell by cell; in a cell in the order
- *                             of the layer
+ *  x, y, id   0 0 1 2 2 2 3   the points, cell by cell; the build puts those of
+ *                             a cell in the order of the layer
  *
  *  A cell is at least as wide as the maximum distance, so all partners of a
  *  point are in three runs of consecutive points: the point's own cell with the
@@ -29,9 +29,10 @@ struct oj_near_grid
 {
     int64_t n;                 /**< number of points; those with NaN are left
                                     out */
-    double *x, *y;             /**< [n] */
+    double *x, *y;             /**< [n], then OJ_NEAR_LANES unused elements */
     int32_t *id;               /**< [n] tie ranks, or ordinals if there is no
-                                    tie rank */
+                                    tie rank; then OJ_NEAR_LANES unused
+                                    elements */
     int64_t n_columns, n_rows; /**< numbers of columns and rows, including the
                                     empty ones */
     uint32_t *cell_start;      /**< [n_columns * n_rows + 1] */
@@ -170,7 +171,7 @@ OJ_MUST_USE oj_status oj_near_hood_add(struct oj_near_hood *hood,
                                        struct oj_error *err);
 
 /** Ends the hood after the last points were added: appends OJ_NEAR_LANES points
- * with NaN. */
+ * with NaN, unless the hood is empty. */
 void oj_near_hood_finish(struct oj_near_hood *hood);
 
 void oj_near_hood_free(struct oj_near_hood *hood);

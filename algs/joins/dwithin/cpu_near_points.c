@@ -11,13 +11,13 @@
  * If pairs have conditions besides distance and FIDs, one visit tests them and
  * collects the pairs that pass, which are usually few. Sizes and bitmaps of
  * texts are stored in the order of the cells, too, and tested before distances
- * (shops of similar names within 200 m: half of the time).
+ * (for shops of similar names within 200 m this halves the time).
  *
  * Spans that must have an instant in common: the points of a cell are sorted by
  * the begin of their span, so those that can meet the span of a row are
- * consecutive. The rows of a cell are visited in the order of their spans, so
- * each run is found from the one before. With a window of half an hour on
- * reports of a month, this leaves one of some hundred points. */
+ * consecutive. The rows of a cell are visited in the order in which their spans
+ * begin, so each run is found from that of the row before. With a window of
+ * half an hour on reports of a month, one point in some hundred is compared. */
 #include "../../../flatten/base/oj_alloc.h"
 #include "../../../flatten/base/oj_clock.h"
 #include "../../../flatten/base/oj_clones.h"
@@ -38,7 +38,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-/* Batches with fewer points than this are always visited twice. */
+/* Batches with fewer points to visit than this get no scattered lists. */
 #define SCATTER_FROM 65536
 
 #define POINTS_PER_TASK 4096
@@ -68,9 +68,9 @@
 enum near_mark
 {
     NO_MARK = 0,
-    MARK_FROM, /* partners have ids >= the mark */
-    MARK_TO,   /* partners have ids < the mark */
-    MARK_EXCEPT
+    MARK_FROM,  /* partners have ids >= the mark */
+    MARK_TO,    /* partners have ids < the mark */
+    MARK_EXCEPT /* partners have other ids than the mark */
 };
 
 /* Limit of each row on the ids of its partners (ids: see oj_near_grid.id).
@@ -144,7 +144,7 @@ struct close_points_index
                        cell are sorted; -1: none */
     int64_t *begin; /* [grid.n] begins of the spans, ascending within a cell */
     int64_t *end;   /* [grid.n] the latest end of the spans of the cell up to
-                       this point; equal to begin if spans are instants */
+                       this point; the array `begin` if spans are instants */
     struct oj_index *general; /* index of the engine for all distances, used if
                                  the grid is too uneven; otherwise NULL */
 
@@ -338,8 +338,8 @@ static oj_status add_near_points_that_pass_filter(
     return OJ_OK;
 }
 
-/* Adds those of n consecutive points of the grid that are near and whose texts
- * may be similar, if the filter passes the pair. */
+/* Adds the pairs of a row with those of n consecutive points of the grid that
+ * are near, may have similar texts, and pass the filter. */
 static oj_status add_near_points_with_similar_text(
     const struct near_points_batch *b, struct near_points_worker *worker,
     const struct oj_near_query *q, int64_t row, int64_t first, int64_t n,

@@ -28,8 +28,8 @@
 /* More keys than this are sorted by radix sort. */
 #define OJ_FEW_KEYS 40
 
-/* Up to this many nearest features per point, the k-th smallest distance is
- * found for sixteen points at once, which costs O(k) per feature. */
+/* For k up to this, the k-th smallest distance is found for sixteen points at
+ * once, which costs O(k) per feature. */
 #define OJ_FEW_NEAREST 32
 
 /* Up to this many pairs of a point are sorted by counting; a multiple of
@@ -219,8 +219,8 @@ OJ_INLINE void oj_group_features_select(const int32_t *tie_rank, double slack,
     f->n = n;
 }
 
-/* Sorts the candidates by feature; drops segments that are not the nearest of
- * their feature for any point. */
+/* Sorts the candidates by feature; drops segments that are the nearest of their
+ * feature for no point, or whose feature was not selected. */
 OJ_INLINE void oj_group_features_sort(struct oj_nearest_scratch *s)
 {
     struct oj_group_features *f = &s->features;
@@ -282,7 +282,8 @@ OJ_INLINE oj_status oj_group_features_list(const struct oj_segments *segments,
     return OJ_OK;
 }
 
-/* Computes least2 of each feature as the minimum over its segments. */
+/* Computes least2 of each feature as the minimum over its segments; 0 for
+ * points inside of the feature. */
 OJ_INLINE void oj_group_features_fill(struct oj_nearest_scratch *s,
                                       const struct oj_group *g)
 {
@@ -363,8 +364,9 @@ OJ_INLINE void oj_group_features_kth(struct oj_nearest_scratch *s,
     }
 }
 
-/* Widens squared limits by the rounding error, and cuts them at cap, the
- * maximum distance of any pair of the point, in CRS units. */
+/* Widens squared limits by the rounding error, and cuts them at cap[i], the
+ * maximum distance of any pair of point i, in CRS units; below 0: the point has
+ * no pairs. */
 OJ_INLINE void oj_group_limits_widen(const struct oj_scale *scale, int n,
                                      const double *cap, float limit2[OJ_GROUP])
 {

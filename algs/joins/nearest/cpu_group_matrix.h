@@ -123,12 +123,13 @@ OJ_INLINE void oj_matrix_measure16(const float *restrict x,
 
 /* Computes the squared distances of all points of the group to the candidates,
  * up to rounding, in s->matrix: a row of OJ_GROUP numbers per candidate, of
- * which the first g->n are used; least2: the minimum for each point.
+ * which the first g->n are used; least2: the minimum for each point. Returns
+ * their unit and error.
  *
  * Coordinates are rounded to 2^-24 of the extent, and each of some ten
  * operations adds an error of that size, so off, 64 times 2^-24, is ample. The
- * error of GEOS's double formula is far smaller, unless its squares underflow.
- */
+ * error of GEOS's double formula is far smaller, unless its squares underflow;
+ * OJ_LEAST_DISTANCE is added for these. */
 OJ_INLINE struct oj_scale oj_matrix_fill(const struct oj_segments *segments,
                                          const struct oj_nearest_scratch *s,
                                          const struct oj_group *g,
@@ -170,8 +171,8 @@ OJ_INLINE struct oj_scale oj_matrix_fill(const struct oj_segments *segments,
     return scale;
 }
 
-/* Sets the distances between each point and the candidates of the class that it
- * excludes to NaN, which is within no limit. least2 is recomputed without them.
+/* Sets to NaN, which is within no limit, the distances between each point and
+ * the candidates of the class that it excludes. Recomputes least2 without them.
  */
 OJ_INLINE void oj_matrix_mask(const struct oj_segments *segments,
                               const struct oj_nearest_scratch *s,

@@ -1,3 +1,6 @@
+/* Engine for nearest and dwithin of points by planar distance. The points of a
+ * batch are sorted in Morton order, bucket by bucket, and search the segments
+ * of the join side in groups (cpu_nearest_search.h). */
 #include "../../../flatten/base/oj_alloc.h"
 #include "../../../flatten/base/oj_clock.h"
 #include "../../foundations/base/oj_point_quadtree.h"
@@ -6,7 +9,8 @@
 #include "../../pairs/selection/oj_pair_filter.h"
 #include "cpu_nearest_search.h"
 
-/* The index of this engine; begins where struct oj_index is expected. */
+/* The index of this engine; struct oj_engine passes pointers to it as struct
+ * oj_index *. */
 struct nearest_points_index
 {
     struct oj_cpu_index index;
@@ -14,7 +18,7 @@ struct nearest_points_index
                                     own k */
     struct oj_options options;
     struct oj_flat polygons;    /* the join side; its member overlaps is
-                                   `repeats` */
+                                   `repeats` if this is computed */
     struct oj_ring_cells cells; /* cells of the polygons, if these count as
                                    areas */
     uint8_t *repeats;           /* [features] 1: equals another polygon and
@@ -243,8 +247,6 @@ struct nearest_points_batch
     const int32_t *on_class;        /* [rows] -on class of each row, or NULL */
 };
 
-/* Points are searched together if they have one -on class and exclude one large
- * class, or no large class. */
 static int64_t row_of_point(const struct nearest_points_batch *b,
                             const struct oj_ordered_point *point)
 {
@@ -282,6 +284,9 @@ static int class_excluded_by_point(const struct nearest_points_batch *b,
     return large >= 0 ? large : SMALL_CLASS_LEFT_OUT;
 }
 
+/* Returns a key that is equal for points that are searched together: those of
+ * one -on class that exclude one large class, or that all exclude a small
+ * class, or none. */
 static uint64_t key_of_point(const struct nearest_points_batch *b,
                              const struct oj_ordered_point *point)
 {

@@ -304,7 +304,8 @@ OJ_INLINE int precedes_in_tie_order(const struct oj_cpu_index *index, int32_t a,
 }
 
 /* Sets the best feature of each point that lies in polygons to the first of
- * these in tie order, at distance 0. Returns the number of such points. */
+ * these in tie order, at distance 0; other points get none. Returns the number
+ * of points in polygons. */
 OJ_INLINE int set_containing_as_nearest(const struct oj_cpu_index *index,
                                         const struct oj_nearest_scratch *s,
                                         const struct oj_group *g, int chooses,
@@ -428,8 +429,8 @@ struct nearest_search
     int64_t k; /* number of features to find for each point; OJ_EVERY_PAIR: all
                   within reach */
     int is_filtered;
-    int has_reaches; /* 1: rows may have their own maximum distances, or none at
-                        all */
+    int has_reaches; /* 1: rows may have maximum distances of their own, or may
+                        be unable to have pairs (oj_feature_may_pair()) */
 };
 
 static int32_t input_row_of_point(const struct oj_nearest_output *to,
@@ -1588,7 +1589,8 @@ static oj_status answer_open_points(struct nearest_search *search,
 }
 
 /* Answers points with all features within reach: without lists until a run of
- * points has many, then with lists until a run has few. */
+ * points has many, then with lists for the rest of the points. If these have
+ * few, the next call begins without lists again. */
 static oj_status answer_all_within(struct nearest_search *search, int64_t n,
                                    const struct oj_ordered_point *point,
                                    struct oj_error *err)

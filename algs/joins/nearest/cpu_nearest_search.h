@@ -1,11 +1,12 @@
 /** Finds the nearest join features of points, group by group.
  *
- *  Points in Morton order are divided into patches, and patches into groups, of
- *  points that lie close together. A patch finds the few segments that can be
- *  nearest to a point of a group, whatever max_distance is
- *  (cpu_point_patches.h). Then every point is measured against these segments
- *  in single precision. Those that may be its nearest, allowing for rounding,
- *  are measured again in GEOS's order of operations, which decides. */
+ *  Points in Morton order are divided into patches, and patches into groups,
+ *  of points that lie close together. A patch finds the bundles of segments,
+ *  and a group the few segments of these, that can be nearest to one of its
+ *  points, whatever max_distance is (cpu_point_patches.h). Then every point of
+ *  the group is measured against these segments in single precision. Segments
+ *  that may be nearest to a point, allowing for rounding, are measured again
+ *  in GEOS's order of operations, which decides. */
 #ifndef CPU_NEAREST_SEARCH_H
 #define CPU_NEAREST_SEARCH_H
 
@@ -19,8 +20,10 @@
 
 #define OJ_GROUP 32 /* maximum number of points in a group */
 
-#define OJ_OWN_SLOTS 4096 /* number of slots; a power of two */
-#define OJ_OWN_MOST 3072  /* maximum number of features in the table */
+/* Number of slots of struct oj_own_bounds, a power of two, and maximum number
+ * of features in it. */
+#define OJ_OWN_SLOTS 4096
+#define OJ_OWN_MOST 3072
 
 #define OJ_NO_CLASS (-2) /* the point excludes no class */
 
@@ -29,8 +32,8 @@ struct oj_segment_choice
 {
     int64_t first, end; /**< slots first .. end - 1 are considered: all, or
                              those of one -on class */
-    int64_t skip_first, skip_end; /**< slots that are excluded: those of the
-                                       class that all points exclude; empty:
+    int64_t skip_first, skip_end; /**< slots that are skipped, of the class
+                                       that all points exclude; an empty range:
                                        none */
     int32_t skip_class;           /**< class of the slots skip_first .. skip_end
                                        - 1, or OJ_NO_CLASS */
@@ -55,8 +58,8 @@ struct oj_segment_choice
 /** The join side as the engine stores it. */
 struct oj_cpu_index
 {
-    struct oj_relation relation;  /**< relation of the join, with k reduced to
-                                       at most the number of features;
+    struct oj_relation relation;  /**< relation of the join; its k is reduced to
+                                       at most the number of features, and is
                                        OJ_EVERY_PAIR in op dwithin */
     const int32_t *tie_rank;      /**< [features]; NULL: the ordinal is the
                                        rank */
@@ -80,7 +83,7 @@ struct oj_nearest_among
 struct oj_front_block
 {
     struct oj_tree_node box;
-    int32_t entry[OJ_FANOUT]; /**< index of each box's entry in the tree */
+    int32_t entry[OJ_FANOUT]; /**< bundle of each box; -1: unused box */
     float d2[OJ_FANOUT];      /**< squared distance of each box to the last
                                    place for which it was computed */
 };
@@ -103,7 +106,8 @@ struct oj_own_slot
  * of its own feature is not needed, however many features are requested.
  *
  * The bound of a search is the k-th smallest distance; there is none while
- * fewer than k features are in reach. A search that collects very many segments
+ * fewer than k features are in reach. A search that collects very many
+ * segments, or ends with fewer than k features and more than a few segments,
  * then records the minimum distance of each feature in this table and drops
  * segments beyond it. Features for which the table has no room have no bound of
  * their own. Zeroed memory is a valid empty table. */
@@ -121,8 +125,9 @@ struct oj_found_feature
     int32_t feature;
     int32_t place;   /**< index among the listed features, or -1 */
     uint32_t inside; /**< bit i: its polygons contain point i of the group */
-    float low,
-        high; /**< minimum and maximum distance from the points of the group */
+    /** Bounds of the distance from any point of the group. After the selection
+     * `low` is the distance within which segments of the feature are kept. */
+    float low, high;
 };
 
 struct oj_found_slot
@@ -158,7 +163,8 @@ struct oj_group_features
     int64_t offset[OJ_GROUP + 1], end[OJ_GROUP]; /**< first pair of each point,
                                                       and the end of its
                                                       pairs */
-    int32_t *pair_of;        /**< [pairs] index in feature */
+    int32_t *pair_of;        /**< [pairs] index in feature; the ordinal once the
+                                  pairs of the point are sorted */
     double *pair_distance;   /**< [pairs] */
     int32_t *pair_candidate; /**< [pairs] nearest candidate of the feature;
                                   below 0: the point is inside */
@@ -225,8 +231,8 @@ struct oj_nearest_scratch
                                     many */
     int64_t expected;    /**< joins within a reach: expected number of features
                               per point */
-    int64_t n_within;    /**< joins within a reach: number of pairs of all
-                              points so far */
+    int64_t n_within;    /**< joins within a reach: number of pairs of the
+                              current run of points */
     int has_many_within; /**< 1: points have so many features within their reach
                               that these are listed for each group */
     int64_t asked; /**< if pairs are filtered: number of nearest features to
@@ -238,7 +244,7 @@ struct oj_nearest_scratch
     struct oj_keyed *class_key;        /**< keys for sorting points by class */
     int64_t cap_of_class, cap_class_key;
     /** Maximum width + height of patches and of groups, adapted to the data.
-     * limit_base, a multiple of the size of bundles, is the initial value. */
+     * Initially 4 * limit_base and limit_base, the mean size of bundles. */
     double patch_limit, group_limit, limit_base;
     const int *cancel; /**< polled before each group; may be NULL */
     int timings;       /**< 1: fill filter_s and refine_s */
@@ -267,7 +273,7 @@ struct oj_nearest_output
 };
 
 /** Returns 1 if the only condition is that each row excludes one class of
- * features. */
+ * features, or the feature with its own FID. */
 static inline int
 oj_filter_excludes_one_class(const struct oj_cpu_index *index,
                              const struct oj_pair_filter *filter)
@@ -283,9 +289,9 @@ oj_filter_excludes_one_class(const struct oj_cpu_index *index,
 }
 
 /** Finds and stores the pairs of n points in Morton order among the given
- * features: the k nearest of each point, with ties as the relation says, or in
- * op dwithin all features within its reach (each point is then a row). Costs
- * some hundred nanoseconds a group.
+ * features: the k nearest of each point, with all ties if relation.ties is
+ * OJ_TIES_ALL, or in op dwithin all features within its reach (each point is
+ * then a row). Costs some hundred nanoseconds a group.
  *
  * If pairs are filtered, more than k features are found and tested with the
  * filter from the nearest on. Points for which too few pass are searched again

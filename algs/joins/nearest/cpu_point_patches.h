@@ -1,9 +1,9 @@
 /** Patches: runs of points in Morton order that lie close together, and the
  *  parts of the join side that are near them.
  *
- *  patch   up to OJ_PATCH points; walks the trees once and keeps, in its
- *          fronts, the few boxes that any of its points can need
- *  group   up to OJ_GROUP points of a patch; reads only the fronts
+ *  patch   up to OJ_PATCH points; walks the tree once and keeps, in its front,
+ *          the few boxes of bundles that any of its points can need
+ *  group   up to OJ_GROUP points of a patch; reads only the front
  *          (cpu_nearest_of_point_groups.c)
  *
  *  Both searches use an upper bound of the distance from any point of a box to
@@ -30,7 +30,8 @@
 
 #define OJ_PATCH 512 /* maximum number of points in a patch */
 
-/* A patch with more boxes than this near it is halved. */
+/* A patch is halved if more boxes are near it than this plus the number of
+ * features that a point is expected to have. */
 #define OJ_MANY_BOXES 1024
 
 /* For k > 1, the bounds of corners are used if the k-th nearest feature is at
@@ -120,7 +121,7 @@ static inline struct oj_own_slot *oj_own_slot(struct oj_own_bounds *own,
     return &own->slot[at];
 }
 
-/* Records that feature has a segment at d2. Returns 0 if a nearer one is
+/* Records that feature has a segment at d2. Returns 0 if one at most as far is
  * recorded already. */
 static inline int oj_own_bounds_lower(struct oj_own_bounds *own,
                                       int32_t feature, double d2)
@@ -219,9 +220,9 @@ OJ_INLINE struct oj_bound oj_bound_make(const struct oj_tree *tree, double cap)
  * rounded down.
  *
  * corner_keep: bound->corner_keep, or NULL (a compile-time constant). A segment
- * whose tangent plane lies above it at all corners is no k-th nearest of any
- * point of the box (see "the bounds of corners"): its low becomes NAN, which no
- * bound keeps. */
+ * whose tangent plane lies above corner_keep at all corners is not among the k
+ * nearest of any point of the box (see "the bounds of corners"): its low
+ * becomes NAN, which no bound keeps. */
 OJ_INLINE void oj_bundle_measure(const struct oj_bundle *restrict b,
                                  const struct oj_place *place,
                                  const float *corner_keep, double *restrict d2,
@@ -610,8 +611,8 @@ oj_corner_boxes_make(const struct oj_tree *tree, int64_t k,
     return of;
 }
 
-/* Sets the squared distance of boxes within reach2 that are beyond the bounds
- * of all corners to infinity. */
+/* Sets d2 to infinity for boxes that are beyond the bounds of all corners.
+ * Tests no box if none is within reach2. */
 OJ_INLINE void
 oj_boxes_exclude_by_corners(const struct oj_tree_node *restrict box,
                             const struct oj_corner_boxes *of, float reach2,
@@ -697,8 +698,9 @@ static inline void oj_own_bounds_begin(struct oj_nearest_scratch *s)
         (void)oj_own_bounds_lower(own, s->best_feature[i], s->best_d2[i]);
 }
 
-/* Returns an upper bound of the distance from any point of the place to the
- * feature. */
+/* Returns the distance from the box of the place within which segments of the
+ * feature may be needed: the smaller one of the feature's own bound and that of
+ * the search. */
 OJ_INLINE double oj_own_bounds_within(const struct oj_nearest_scratch *s,
                                       const struct oj_place *place,
                                       const struct oj_bound *bound,
@@ -797,7 +799,8 @@ OJ_INLINE void oj_front_finish(struct oj_front *front)
         oj_front_put(front, i, &nowhere, 0, -1, INFINITY);
 }
 
-/* Finds the features whose polygons contain the points of the patch. */
+/* Sets s->containing to the features whose polygons contain the n points of the
+ * patch. */
 static inline oj_status
 oj_patch_containing(struct oj_nearest_scratch *s, int n,
                     const struct oj_ordered_point *point, struct oj_error *err)

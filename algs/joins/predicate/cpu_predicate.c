@@ -2,9 +2,9 @@
  *
  * Rows are processed in spatial order. Candidates are the features whose boxes
  * pass the test of the predicate (cpu_prepared_shapes.h), or those found by a
- * screen on the GPU. Each candidate passes the pair filter, then the fast exact
- * kernels (cpu_prepared_shapes.h); pairs that these leave undecided are decided
- * by the DE-9IM matrix (relate.h). */
+ * screen on the GPU. A candidate that the pair filter accepts is decided by the
+ * fast exact kernels (cpu_prepared_shapes.h); pairs that these leave undecided
+ * are decided by the DE-9IM matrix (relate.h). */
 #include "../../../flatten/base/oj_alloc.h"
 #include "../../../flatten/base/oj_clock.h"
 #include "../../../flatten/base/oj_parallel.h"
@@ -25,7 +25,7 @@
  *
  *  Lines and polygons are decided by three facts: the locations of vertices,
  *  whether edges cross, and whether edges touch. If edges touch without
- *  crossing, which is rare, the matrix (relate.h) decides.
+ *  crossing, the borders (decide_by_borders()) or the matrix decide.
  */
 
 enum verdict
@@ -246,8 +246,8 @@ static enum verdict decide_touches(const struct oj_shape *a,
     }
     if (a->kinds == OJ_PART_POINT || b->kinds == OJ_PART_POINT)
         return VERDICT_UNSURE;
-    /* Near a vertex of one polygon inside of the other, the interiors
-     * intersect. */
+    /* Near a vertex of one shape that is inside of the other, a polygon, the
+     * interiors intersect. */
     *needs = NEEDS_BOTH;
     if ((b->kinds == OJ_PART_POLYGON &&
          has_vertex_at_locations(a, b, SOME_INSIDE)) ||
@@ -257,8 +257,8 @@ static enum verdict decide_touches(const struct oj_shape *a,
     return VERDICT_UNSURE;
 }
 
-/* Decides OJ_OP_CROSSES for lines with polygons, and OJ_OP_OVERLAPS for
- * polygons. */
+/* Decides OJ_OP_CROSSES for lines with polygons, OJ_OP_OVERLAPS for polygons,
+ * and either for kinds that never cross or overlap. */
 static enum verdict decide_crosses_or_overlaps(enum oj_op op,
                                                const struct oj_shape *a,
                                                const struct oj_shape *b,
@@ -266,11 +266,11 @@ static enum verdict decide_crosses_or_overlaps(enum oj_op op,
 {
     int crosses = op == OJ_OP_CROSSES, is_simple;
     enum oj_contact contact;
-    *needs = NEEDS_BOTH; /* other combinations of kinds are decided by the
-                            matrix */
+    *needs = NEEDS_BOTH;
     if (crosses ? a->kinds == b->kinds && a->kinds != OJ_PART_LINE
                 : a->kinds != b->kinds)
         return VERDICT_NO;
+    /* The matrix decides the remaining combinations of kinds. */
     if (crosses ? !are_of_these_two_kinds(a, b, OJ_PART_LINE, OJ_PART_POLYGON)
                 : a->kinds != OJ_PART_POLYGON)
         return VERDICT_UNSURE;
@@ -431,8 +431,8 @@ struct predicate_index
     struct oj_shape_side side; /* the prepared features; with a screen, built
                                   when first needed */
     int has_side;
-    int32_t *place_of; /* [features] index of each join feature in the array
-                          side.shape; NULL: no screen */
+    int32_t *place_of; /* [features] position of each join feature in `side`;
+                          made when pairs of a screen first need it */
     _Atomic uint8_t *validity; /* [features] enum oj_validity: cached validity
                                   of each join feature */
 };
@@ -849,7 +849,8 @@ static oj_status add_disjoint_pairs(struct predicate_index *index,
 }
 
 /* Decides the candidates of a row, in w->found, and adds those that are pairs.
- * For OJ_OP_DISJOINT only marks those that intersect the row. */
+ * For OJ_OP_DISJOINT marks those that intersect the row, and adds all other
+ * features. */
 static oj_status add_pairs_of_candidates(struct predicate_index *index,
                                          struct predicate_worker *w,
                                          int64_t row,
@@ -901,9 +902,9 @@ static oj_status list_all_features(const struct oj_shape_side *side,
 #define FOUND_FOR_CELLS 8
 #define FOUND_FOR_FEW_VERTICES 256
 
-/* Returns the cache of the validity of the row's shape. If a join feature has
- * an equal geometry, as in a self join, its cache is used, so that the test is
- * made once. */
+/* Returns the cache of the validity of the row's shape. If borders come first
+ * and a join feature has an equal geometry, as in a self join, its cache is
+ * used, so that the test is made once. */
 static _Atomic uint8_t *
 validity_of_equal_feature(const struct predicate_index *index,
                           struct predicate_worker *w,
@@ -1002,8 +1003,8 @@ static int needs_decision_after_gpu_screen(const struct predicate_index *index,
     return said != OJ_VERDICT_DISJOINT;
 }
 
-/* 0 if a feature has one ring, or is known to be topologically valid: then its
- * vertices need not be read. */
+/* Returns 0 if the vertices of a feature need not be read: it has one ring, or
+ * its cached validity is OJ_VALID. */
 static int may_feature_be_invalid(const struct predicate_index *index,
                                   int32_t feature)
 {
@@ -1016,8 +1017,8 @@ static int may_feature_be_invalid(const struct predicate_index *index,
 }
 
 /* Decides a pair whose verdict is only right if the polygons are topologically
- * valid: tests that and, if they are not, computes the DE-9IM matrix. meets:
- * the verdict. */
+ * valid: tests that and, if they are not, computes the DE-9IM matrix. meets: 1
+ * if the verdict is that they intersect. */
 static oj_status decide_gpu_screened_if_valid(struct predicate_index *index,
                                               struct predicate_worker *w,
                                               const struct oj_shape *shape,
@@ -1061,9 +1062,9 @@ needs_join_shape_after_gpu_screen(const struct predicate_index *index,
 
 /* --- a batch of pairs found by a screen ----------------------------------- */
 
-/* State of a batch whose candidates a screen has found. They are decided in
- * place and counted, and then copied once into the result: there may be
- * millions, most of them already decided by the screen. */
+/* State of a batch whose candidates a screen has found. The candidates are
+ * decided in place and counted, and the pairs then copied once into the result:
+ * there may be millions, most of them already decided by the screen. */
 struct screened_batch
 {
     struct predicate_index *index;
@@ -1158,9 +1159,9 @@ static int has_parts(const struct oj_flat *flat, int64_t feature)
     return flat->part_offset[feature] < flat->part_offset[feature + 1];
 }
 
-/* Writes the join features of a row's pairs to out, or only counts them if out
- * is NULL. For OJ_OP_DISJOINT, is_met [features] must be zeroed, and is zeroed
- * on return. */
+/* Writes the join features of a row's pairs to out, unless out is NULL, and
+ * returns their number. For OJ_OP_DISJOINT, is_met [features] must be zeroed,
+ * and is zeroed on return. */
 static int64_t list_gpu_screened_pairs_of_row(const struct screened_batch *b,
                                               int64_t row, uint8_t *is_met,
                                               int32_t *out)
@@ -1216,9 +1217,9 @@ static void count_gpu_screened_pairs_of_task(int64_t task, int thread,
     b->n_matched[task] = n_matched;
 }
 
-/* Sets the verdict of pairs of a row that the pair filter rejects to disjoint.
- * *is_open: there are undecided pairs; *asks_shapes: some of them need the
- * prepared side. */
+/* Sets to disjoint the verdicts of those pairs of a row that the pair filter
+ * rejects. *is_open: there are undecided pairs; *asks_shapes: some of them need
+ * the prepared side. */
 static void filter_gpu_screened_row(const struct screened_batch *b, int64_t row,
                                     int *is_open, int *asks_shapes)
 {
@@ -1236,8 +1237,8 @@ static void filter_gpu_screened_row(const struct screened_batch *b, int64_t row,
     }
 }
 
-/* Decides the rows of a task that do not need the prepared side, and counts
- * their pairs. */
+/* Decides the rows of a task that do not need the prepared side. Counts the
+ * pairs of the task if these are all its rows, else sets b->asks_shapes. */
 static oj_status decide_and_count_task(int64_t task, int thread, void *user,
                                        struct oj_error *err)
 {

@@ -25,7 +25,8 @@ static int64_t count_items_of_vertex_run(const struct oj_shape_blocks *side,
     return end - first - side->of_segments;
 }
 
-/* Cuts a run of vertices into blocks; out NULL: only counts them. */
+/* Cuts a run of vertices into blocks, which are written to out unless it is
+ * NULL; returns their number. */
 static int64_t cut_run_into_blocks(const struct oj_shape_blocks *side,
                                    int64_t first, int64_t end,
                                    struct oj_shape_block *out)
@@ -45,7 +46,8 @@ static int64_t cut_run_into_blocks(const struct oj_shape_blocks *side,
     return n_blocks;
 }
 
-/* Returns 0 if a vertex has coordinates that are not on the sphere. */
+/* Returns 0 if distances are spherical and a vertex has coordinates that are
+ * not on the sphere. */
 static int are_vertices_on_sphere(const struct oj_shape_blocks *side,
                                   int64_t first, int64_t end)
 {
@@ -603,8 +605,8 @@ static double squared_discrete_frechet(const struct walk *a,
                                        struct oj_shape_scratch *scratch)
 {
     struct leash_row row = {scratch->leash, 0, 0};
-    row.leash[0] = least2; /* start value: the cell before the first row and
-                              column */
+    row.leash[0] = least2; /* start value: the cell of column 0 before the first
+                              row */
     for (int64_t i = 0; i < a->n && row.first <= row.last; i++)
     {
         double p[3];

@@ -59,7 +59,8 @@ void oj_shape_blocks_free(struct oj_shape_blocks *side);
 /** Working memory of one thread. Owner; zeroed memory is valid. */
 struct oj_shape_scratch
 {
-    const int *cancel; /**< nonzero: computations are stopped; may be NULL */
+    const int *cancel; /**< computations are stopped if *cancel is nonzero; may
+                            be NULL */
     int64_t n_refined; /**< number of blocks and cells computed */
     double *leash; /**< [vertices of a feature] scratch: a row of the Frechet
                         table */
@@ -74,10 +75,10 @@ double oj_shape_directed2(const struct oj_shape_blocks *a, int64_t feature_a,
                           double so_far, double limit2,
                           struct oj_shape_scratch *scratch);
 
-/** Returns the squared discrete Frechet distance of two features with blocks,
- * all parts in order; if it exceeds limit2, any number above limit2. least2: a
- * lower bound of it. Cells of the table above limit2 are skipped: O(other
- * cells). Source: Eiter and Mannila 1994. */
+/** Sets *out to the squared discrete Frechet distance of two features with
+ * blocks, all parts in order; if it exceeds limit2, to any number above limit2.
+ * least2: a lower bound of it. Cells of the table above limit2 are skipped:
+ * O(other cells). Source: Eiter and Mannila 1994. */
 OJ_MUST_USE oj_status oj_shape_frechet2(const struct oj_shape_blocks *a,
                                         int64_t feature_a,
                                         const struct oj_shape_blocks *b,

@@ -7,8 +7,9 @@
  * feature as their left sides differ, and likewise for the other three sides.
  * So the bound is the maximum difference of the sides. A directed distance uses
  * only sides by which the first feature protrudes. For the Frechet distance,
- * the first and last vertices add four dimensions. On the sphere, boxes are
- * those of unit vectors in space, and squared chords are compared.
+ * the first and last vertices add four dimensions, on the sphere six. On the
+ * sphere, boxes are those of unit vectors in space, and squared chords are
+ * compared.
  *
  *  entry      0   1   2  ...   features in Morton order of their centres
  *  feature  [ 7   3   9  ...   ordinals
@@ -225,7 +226,7 @@ static double lower_bound_from_box_sides(int n_dims, const double *a,
         double below = a[d] - b[n_dims + d], above = b[d] - a[n_dims + d];
         most = oj_larger(most, oj_larger(below, above));
     }
-    /* Below this, squares underflow, and measured distances may, too. */
+    /* Squares of smaller numbers, and so measured distances, may underflow. */
     return most > 1e-150 ? most : 0.0;
 }
 
@@ -276,9 +277,9 @@ static struct oj_box_child pop_node(struct shape_worker *search)
     return first;
 }
 
-/* Computes the squared distance of a pair; if it exceeds limit2, any number
- * above limit2. The Hausdorff distance of the vertices is computed first, as a
- * lower bound of the Frechet distance. */
+/* Sets *out to the squared distance of a pair; if it exceeds limit2, to any
+ * number above limit2. The Hausdorff distance of the vertices is computed
+ * first, as a lower bound of the Frechet distance. */
 static oj_status squared_hausdorff_or_frechet(struct shape_index *self,
                                               struct shape_worker *search,
                                               int64_t row, int64_t feature,

@@ -1,7 +1,9 @@
 /* Engine for similar texts. In a join of the k most similar, rows are searched
- * one by one, with decreasing thresholds until k pairs are found. The bitmaps
- * of entries exclude most pairs; for the others, common tokens are counted,
- * once per pair: at its first common token. */
+ * one by one in the prefix lists, with decreasing thresholds until k pairs are
+ * found. The bitmaps of entries exclude most pairs; for the others, common
+ * tokens are counted, once per pair: at its first common token. Joins without k
+ * compare whole lists (cpu_token_list_join.c) or bitmaps of all tokens
+ * (cpu_similar_bitmaps.c). */
 #include "cpu_similar.h"
 #include "../../../flatten/base/oj_alloc.h"
 #include "../../../flatten/base/oj_clock.h"
@@ -254,7 +256,8 @@ static int have_sides_equal_token_sets(const struct oj_token_sets *a,
            0;
 }
 
-/* Sets *is_possible to 0 if there are too many combinations of sizes. */
+/* Fills b->needs; if there are too many combinations of sizes, sets
+ * *is_possible to 0 instead. */
 static oj_status compute_common_needed_by_sizes(struct similar_batch *b,
                                                 int *is_possible,
                                                 struct oj_error *err)

@@ -52,9 +52,9 @@ struct similar_side
     int64_t n_classes, n_tokens;
     int32_t *class_size;  /* [n_classes] set size of each class, ascending */
     int64_t *class_start; /* [n_classes + 1] first place in by_size */
-    int32_t *by_size;
-    int64_t *offset; /* [2 n_tokens + 1] first entry of each list; NULL: no
-                        lists */
+    int32_t *by_size;     /* rows, sorted by set size */
+    int64_t *offset;      /* [2 n_tokens + 1] first entry of each list; NULL: no
+                             lists */
     struct similar_entry *entry;
 };
 
@@ -63,11 +63,13 @@ struct similar_side
 int64_t oj_similar_prefix_length(const struct oj_text_condition *condition,
                                  int64_t size);
 
-/* Groups the rows of the join side. Must precede oj_similar_side_sort(). */
+/* Groups the rows of the join side that have equal sets. Must precede
+ * oj_similar_side_sort(). */
 OJ_MUST_USE oj_status oj_similar_side_group(struct similar_side *side,
                                             const struct oj_index_args *args,
                                             struct oj_error *err);
 
+/* Sets the members of the side that are sorted by size. */
 OJ_MUST_USE oj_status oj_similar_side_sort(const struct oj_token_sets *sets,
                                            struct similar_side *side,
                                            struct oj_error *err);

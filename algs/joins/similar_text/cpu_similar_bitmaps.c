@@ -1,8 +1,8 @@
 /* Joins by bitmaps of all tokens: compares all pairs of sets whose sizes allow
  * a pair. Frequent tokens have a bit each; if there are more tokens than bits,
- * the others share bits. Pairs that differ in too many bits of the first words
- * are dropped. If no bits are shared, the number of common tokens follows from
- * the number of differing bits.
+ * rarer tokens share these bits. Pairs that differ in too many bits of the
+ * first words are dropped. If no bits are shared, the number of common tokens
+ * follows from the number of differing bits.
  *
  *  tile     words of consecutive features in size order, which stay in cache
  *
@@ -42,8 +42,8 @@ static int choose_bitmap_words(const struct similar_side *self)
     return n;
 }
 
-/* Sets the bits of the row's tokens that are in the dictionary. Word w is at
- * word[w * stride]. */
+/* Makes the bitmap of a row: each of its tokens that is in the dictionary
+ * toggles a bit. Word w is at word[w * stride]. */
 static void set_token_bitmap_of_row(const struct similar_side *self,
                                     int n_words,
                                     const struct oj_token_sets *sets,

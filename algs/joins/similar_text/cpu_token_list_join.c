@@ -1,7 +1,8 @@
 /* Joins by prefix lists, token by token: a list and the rows that need it stay
  * in the cache, and bitmaps are compared eight at a time.  A pair counts at its
  * first common token only.  If the batch is the join side itself, each pair is
- * found from its larger set, and only the first lists are read.  The sets of
+ * found from its larger set, and of the features only the first lists are read.
+ * The sets of
  * the remaining pairs are scattered in memory: those of many pairs are
  * prefetched together (for city names this saves a third of the time). */
 #include "cpu_similar.h"
@@ -21,7 +22,8 @@ enum
 struct feature_list
 {
     const struct similar_entry *entry;
-    int64_t n_near, n; /* entries for partners of any size; all entries */
+    int64_t n_near, n; /* number of entries of the first list, which serve
+                          partners of any size, and of all entries */
     struct oj_token_planes planes;
 };
 

@@ -6,7 +6,7 @@
 
 #include "../../pairs/selection/oj_parallel_row_search.h"
 
-/** The sides of a batch; must not be moved while it is joined. */
+/** The sides of a batch. Must not be moved while the batch is joined. */
 struct oj_similar_sides
 {
     struct oj_token_sets input, join_side; /**< token sets of the condition on

@@ -14,7 +14,8 @@
 
 enum
 {
-    MOST_WAITING = 64, /* stack size: 1.5 nodes per level of 2^27 blocks */
+    MOST_WAITING = 64, /* stack size; at most 28 nodes wait in a tree of 2^27
+                          blocks, which hold 2^31 vectors */
     ROWS_AT_ONCE = 64  /* rows per task when nearest blocks are found */
 };
 

@@ -4,7 +4,7 @@
  *   box      of 8 dimensions           [    all     ]
  *                                   [        ] [       ]
  *   block    16 vectors             [0] [1] [2] [3] [4]
- *   value    of a block: [dimension][16], dimensions by falling spread
+ *   value    of a block: [dimension][16], dimensions by falling scatter
  *
  *  Boxes and blocks yield sums in single precision, which are compared with a
  *  limit (oj_vector_frame.h).
@@ -38,7 +38,8 @@ struct oj_vector_blocks
     int64_t n_dimensions;
     int64_t n_padded;   /**< dimensions of value: a multiple of OJ_LANES;
                              those beyond n_dimensions are 0 */
-    int32_t *dimension; /**< [n_dimensions] sorted by falling spread */
+    int32_t *dimension; /**< [n_dimensions] sorted by falling scatter (struct
+                             oj_vector_spread) */
     double *centre;     /**< [n_dimensions] centre of the vectors, in the order
                              of dimension */
     double scale;
@@ -54,9 +55,9 @@ struct oj_vector_blocks
     struct oj_vector_box *box;
 };
 
-/** Makes the blocks of the n_rows vectors that are not NULL, with n_threads;
- * the result does not depend on n_threads. O(dimensions * n_rows + n_rows log
- * n_rows). */
+/** Makes the blocks of those of n_rows vectors that are not NULL, with
+ * n_threads; the result does not depend on n_threads. O(dimensions * n_rows +
+ * n_rows log n_rows). */
 OJ_MUST_USE oj_status oj_vector_blocks_make(
     const struct oj_vectors *vectors, int64_t n_rows, enum oj_vector_norm norm,
     int n_threads, struct oj_vector_blocks *out, struct oj_error *err);

@@ -7,17 +7,18 @@
  *  On the sphere squared chords are compared; only results are converted to
  *  metres.
  *
- *  On an ellipsoid chords are bounds of distances (oj_ellipsoid.h). Of nearest
- *  joins a first walk finds the k-th chord, and a second one measures by
+ *  On an ellipsoid chords are bounds of distances (oj_ellipsoid.h). In nearest
+ *  joins a first walk finds the k-th chord, and a second walk measures by
  *  geodesics the entries that may be among the k nearest:
  *
  *   chord   0 ------- k-th chord ---- most distance of the k-th chord ----->
  *             k entries            |  entries that may be nearer  |  none
  *
- *  These are k and seldom more: for a k-th distance of 10 km the stretch of the
- *  others is a millimetre long. (One walk with the wider bound is no
- *  substitute: its first bounds are far too great, and the stretch grows with
- *  their third power, which took 10 times as many candidates.)
+ *  The second walk measures k entries and seldom more: for a k-th distance of
+ *  10 km, the chords of the others are in a range of a millimetre. (One walk
+ *  with the wider bound is no substitute: its first bounds are far too great,
+ *  and the range grows with their third power, which took 10 times as many
+ *  candidates.)
  */
 #include "../../../flatten/base/oj_alloc.h"
 #include "../../pairs/selection/oj_equal_groups.h"
@@ -29,7 +30,8 @@
 struct sphere_index
 {
     struct oj_row_index shared;  /* distances in shared.args.relation are
-                                    squared chords */
+                                    squared chords; on an ellipsoid they are
+                                    removed (prepare_ellipsoid()) */
     struct oj_sphere_side side;  /* the join side */
     struct oj_sphere_side input; /* input rows of the current batch */
     struct oj_tree3 tree;
@@ -40,7 +42,7 @@ struct sphere_index
     /* On an ellipsoid only. */
     struct oj_geodesic *geodesic; /* NULL: on the sphere */
     struct oj_ellipsoid ellipsoid;
-    double max_metres, min_metres; /* of the relation */
+    double max_metres, min_metres; /* distances of the relation */
     int has_edges; /* 1: the join side or the batch has lines or polygons */
 };
 
@@ -67,7 +69,8 @@ static void free_side(struct oj_index *wrapped)
     oj_sphere_side_free(&self->side);
 }
 
-/* Longitude and latitude of a feature's first vertex. */
+/* Sets *x, *y to the longitude and latitude of a feature's first vertex.
+ * Returns 0 if the feature cannot have pairs. */
 static int first_vertex_in_degrees(const void *user, int64_t feature, double *x,
                                    double *y)
 {
@@ -118,7 +121,8 @@ struct sphere_row_search
     double limit2; /* maximum squared chord of the row */
     /* On an ellipsoid only. */
     double metres;    /* maximum distance of the row */
-    int by_geodesics; /* 1: the walk measures; 0: it finds the k-th chord */
+    int by_geodesics; /* 1: the walk measures distances; 0: it finds the k-th
+                         chord */
     struct oj_rank_range ranks;
 };
 
@@ -132,7 +136,8 @@ static double squared_chord_limit_of_feature(const struct sphere_row_search *s,
     return s->limit2;
 }
 
-/* The squared chord from the row to a feature, or more than limit2. */
+/* Returns the squared chord from the row to a feature if it is at most limit2,
+ * otherwise a greater number. */
 static double measure_feature(const struct sphere_row_search *s,
                               int32_t feature, double limit2)
 {
@@ -156,11 +161,11 @@ static void narrow_search(struct sphere_row_search *s)
         s->limit2 = ranking->bound;
 }
 
-/* The features of an entry (join features with equal geometries,
- * oj_equal_groups.h) that can be pairs of the row if they are near enough. Of
+/* Returns the features of an entry (join features with equal geometries,
+ * oj_equal_groups.h) that can be pairs of the row if they are near enough. For
  * several features, oj_equal_groups_add_pairs() tests the other conditions one
- * by one. Of a single feature all are tested here; its run is no range of
- * positions, and only tells by being empty that the feature is left out. */
+ * by one. For a single feature all conditions are tested here; its run is no
+ * range of positions: it is empty if the feature is left out. */
 static struct oj_equal_run features_of_entry(const struct sphere_row_search *s,
                                              int64_t entry)
 {
@@ -232,8 +237,8 @@ static struct oj_ellipsoid_sides sides_of(const struct sphere_index *self)
     return sides;
 }
 
-/* A number that no distance with this squared chord, as it is measured, is
- * greater than, in semi-major axes. */
+/* Returns an upper bound, in semi-major axes, of the distance that is measured
+ * between points with this squared chord. */
 static double most_distance_of_chord2(const struct sphere_index *self,
                                       double chord2)
 {
@@ -269,7 +274,8 @@ static double most_chord2_of_feature(const struct sphere_row_search *s,
     return own2 < s->limit2 ? own2 : s->limit2;
 }
 
-/* 1 if bounds of the distance show that it is within those of the join. */
+/* Returns 1 if bounds of the distance to a feature show that the distance is
+ * within the limits of the join. */
 static int is_surely_within(const struct sphere_row_search *s, int32_t feature,
                             const struct oj_chord2_range *chord)
 {
@@ -283,7 +289,7 @@ static int is_surely_within(const struct sphere_row_search *s, int32_t feature,
             most_distance_of_chord2(self, chord->most2) * unit <= most);
 }
 
-/* First walk: adds the greatest chord of an entry to the ranking. */
+/* First walk: adds the upper bound of an entry's chord to the ranking. */
 static oj_status rank_chord_of_entry(struct sphere_row_search *s, int64_t entry,
                                      struct oj_equal_run run,
                                      const struct oj_chord2_range *chord,
@@ -413,7 +419,7 @@ static oj_status search_row(struct oj_row_index *shared,
     if (flat->max_distance != NULL)
         s.limit2 = oj_sphere_chord2_of(flat->max_distance[row]);
     else if (self->limit2 != NULL)
-        s.limit2 = 5.0;
+        s.limit2 = 5.0; /* no limit: squared chords are at most 4 */
     return walk_tree(&s, err);
 }
 
@@ -482,7 +488,7 @@ static const struct oj_row_method ellipsoid = {
     .search = search_row_on_ellipsoid,
     .end = end_batch};
 
-/* Takes the distances of the relation out of it, since its ranking compares
+/* Moves the distances of the relation to the index, since the ranking compares
  * chords first, then metres. */
 static oj_status prepare_ellipsoid(struct sphere_index *self,
                                    struct oj_error *err)

@@ -50,8 +50,8 @@ oj_status oj_sphere_tree3_reserve(struct oj_tree3 *tree, int64_t n,
 
 /* --- vectors and boxes ---------------------------------------------------- */
 
-/* Sine and cosine of an angle in degrees. They are exact for multiples of 90,
- * so that 180 and -180 are one meridian and a pole is one point. */
+/* Computes sine and cosine of an angle in degrees. They are exact for multiples
+ * of 90, so that 180 and -180 are one meridian and a pole is one point. */
 static void sine_and_cosine(double degrees, double *sine, double *cosine)
 {
     int quarters;
@@ -108,7 +108,8 @@ static int64_t first_vertex(const struct oj_flat *flat, int64_t ring)
     return oj_flat_is_points(flat) ? ring : flat->vertex_offset[ring];
 }
 
-/* 3D box of the arc a -> b. On an ellipsoid, of all that is within 3 h. */
+/* Returns the 3D box of the arc a -> b; on an ellipsoid, of all that is within
+ * 3 h of its chord. */
 static struct oj_box3 box_of_arc(const struct oj_ellipsoid *ellipsoid,
                                  struct oj_vec3 a, struct oj_vec3 b)
 {
@@ -144,7 +145,7 @@ static struct oj_vec3 scale_vec3(struct oj_vec3 v, double by)
     return v;
 }
 
-/* A unit vector that is perpendicular to v. */
+/* Returns a unit vector that is perpendicular to v. */
 static struct oj_vec3 perpendicular_to(struct oj_vec3 v)
 {
     struct oj_vec3 axis = {0.0, 0.0, 0.0}, w;
@@ -158,8 +159,9 @@ static struct oj_vec3 perpendicular_to(struct oj_vec3 v)
     return scale_vec3(w, 1.0 / sqrt(oj_sphere_vec3_dot(w, w)));
 }
 
-/* The direction of the mean of the vertices of a ring (the last one repeats the
- * first); the north pole if it has none. Points of cut edges do not count. */
+/* Returns the direction of the mean of the vertices of a ring, whose last
+ * vertex repeats the first; the north pole if the mean has no direction.
+ * Vertices that cut an edge do not count. */
 static struct oj_vec3 mean_direction(const struct sphere_side_build *b,
                                      int64_t ring)
 {
@@ -184,9 +186,9 @@ static struct oj_vec3 mean_direction(const struct sphere_side_build *b,
     return scale_vec3(sum, 1.0 / length);
 }
 
-/* The cap around the mean of the vertices first .. last - 1. A cap smaller than
- * a hemisphere is convex, so it contains all edges, and points perpendicular to
- * its centre are outside of the ring. */
+/* Returns the cap around the mean of the vertices first .. last - 1 of a ring.
+ * A cap smaller than a hemisphere is convex, so it contains all edges, and
+ * points perpendicular to its centre are outside of the ring. */
 static struct oj_cap cap_of(const struct sphere_side_build *b, int64_t ring,
                             int64_t first, int64_t last)
 {
@@ -417,7 +419,7 @@ static void find_nearest_edge(void *user, int64_t first, int64_t end,
 {
     const struct nearest_edge_search *s = user;
     const struct oj_vec3 *at = s->side->at;
-    (void)limit2; /* that of best */
+    (void)limit2; /* it is best->chord2, which is reduced below */
     for (int64_t v = first; v < end; v++)
         replace_if_nearer_edge(oj_sphere_arc_chord2(s->p, at[v], at[v + 1]), v,
                                s->best);
@@ -490,8 +492,8 @@ static int parity_of_edges_crossed(const struct oj_sphere_side *side,
     return odd;
 }
 
-/* 1 if the box may have points on both sides of the plane through the origin
- * with normal m. */
+/* Returns 1 if the box may have points on both sides of the plane through the
+ * origin with normal m. */
 static int may_plane_cut_box(const struct oj_box3 *box, struct oj_vec3 m)
 {
     const double of[3] = {m.x, m.y, m.z};
@@ -534,7 +536,7 @@ static int parity_of_tree_crossed(const struct oj_sphere_side *side,
     return odd;
 }
 
-/* 1 if the arc from p to r crosses the ring an odd number of times. */
+/* Returns 1 if the arc from p to r crosses the ring an odd number of times. */
 static int does_arc_cross_ring_oddly(const struct oj_sphere_side *side,
                                      int64_t ring, struct oj_vec3 p,
                                      struct oj_vec3 r)
@@ -548,7 +550,7 @@ static int does_arc_cross_ring_oddly(const struct oj_sphere_side *side,
                                   last, p, r, m);
 }
 
-/* A point a few degrees away from p, in any direction. */
+/* Returns a point a few degrees away from p, in any direction. */
 static struct oj_vec3 point_beside(struct oj_vec3 p)
 {
     struct oj_vec3 w = {p.x, p.y, p.z};
@@ -564,9 +566,9 @@ static struct oj_vec3 point_beside(struct oj_vec3 p)
     return w;
 }
 
-/* Finds a third point for the way from p to the reference point of a cap;
- * returns 0 if the arc between both is the way. If they are antipodal, this arc
- * is undefined. */
+/* Returns 0 if the way from p to the reference point of a cap is the arc
+ * between both. If they are nearly antipodal, this arc is not reliable: sets
+ * *by to a third point, by which the way leads, and returns 1. */
 static int find_third_point(const struct oj_cap *cap, struct oj_vec3 p,
                             struct oj_vec3 *by)
 {

@@ -60,16 +60,15 @@ struct oj_cap
 /** Owner; zeroed memory is a valid empty value. */
 struct oj_sphere_side
 {
-    const struct oj_flat *flat; /**< must outlive the side; on an ellipsoid
-                                     possibly with edges that were cut */
+    const struct oj_flat *flat; /**< the layer, which must outlive the side, or
+                                     cut->flat */
     struct oj_cut_edges *cut;   /**< owner of flat if edges were cut, or NULL */
     struct oj_vec3 *at;         /**< [n_vertices] unit vectors, or vectors of
                                      the ellipsoid */
     struct oj_box3 *box;        /**< [n_features] boxes that contain the
                                      interiors of polygons, too; empty for
                                      features without pairs */
-    /* Members for the edges of a join side, unless it is a layer of single
-     * points. */
+    /* Set if the side is built with edges and is no layer of single points. */
     struct oj_box3 *ring_box; /**< [n_rings] boxes of the edges */
     struct oj_cap *cap;       /**< [n_rings] caps of polygon rings; NULL:
                                    interiors are not needed */
@@ -98,35 +97,37 @@ int64_t oj_sphere_side_bytes(const struct oj_sphere_side *side);
 /** The nearest point of a feature to a given point, as an edge or vertex. */
 struct oj_sphere_place
 {
-    double chord2;  /**< squared chord to it; INFINITY: none within the limit */
+    double chord2;  /**< squared chord to it; INFINITY: no point is within the
+                         limit */
     int64_t vertex; /**< start vertex of the nearest edge, or the nearest point
                          part; at equal distance the first; -1: the point is
                          inside of the feature */
 };
 
 /** Finds the edge of a feature that is nearest to p; the distance is 0 if p is
- * inside of a polygon. Edges beyond limit2, a squared chord, are not found. */
+ * inside of a polygon. Edges beyond limit2, a squared chord, are not found; the
+ * point of a layer of single points always is. */
 struct oj_sphere_place oj_sphere_nearest_edge(const struct oj_sphere_side *side,
                                               int64_t feature, struct oj_vec3 p,
                                               double limit2);
 
-/** Looks at edges first .. end - 1 (named by their first vertices) of a ring;
+/** Processes edges first .. end - 1 (named by their first vertices) of a ring;
  * may reduce *limit2. */
 typedef void oj_sphere_edges_visit(void *user, int64_t first, int64_t end,
                                    double *limit2);
 
-/** Visits all edges of a ring of at least two vertices whose boxes are within
- * *limit2, a squared chord, of p; and others. */
+/** Visits the edges of a ring of at least two vertices: all whose boxes are
+ * within *limit2, a squared chord, of p, and maybe others. */
 void oj_sphere_visit_edges(const struct oj_sphere_side *side, int64_t ring,
                            struct oj_vec3 p, double *limit2,
                            oj_sphere_edges_visit *visit, void *user);
 
-/** 1 if p is inside of the ring; on an ellipsoid, of the ring of plane
- * sections. *is_beyond: 1 if p is not even in its cap. */
+/** Returns 1 if p is inside of the ring; on an ellipsoid, of the ring of plane
+ * sections. *is_beyond: 1 if p is not even in the cap of the ring. */
 int oj_sphere_ring_holds(const struct oj_sphere_side *side, int64_t ring,
                          struct oj_vec3 p, int *is_beyond);
 
-/** 1 if the way from p to the outside of the ring, whose crossings
+/** Returns 1 if the way from p to the outside of the ring, whose crossings
  * oj_sphere_ring_holds() counts, crosses the arc a -> b an odd number of times.
  */
 int oj_sphere_way_out_crosses(const struct oj_sphere_side *side, int64_t ring,
@@ -140,16 +141,17 @@ oj_sphere_chord2_to_feature(const struct oj_sphere_side *side, int64_t feature,
     return oj_sphere_nearest_edge(side, feature, p, limit2).chord2;
 }
 
-/** 1 if the coordinates are on the sphere: finite, with a latitude within 90
- * degrees. */
+/** Returns 1 if the coordinates are on the sphere: the longitude is finite, and
+ * the latitude within 90 degrees. */
 static inline int oj_sphere_contains_coordinates(double longitude,
                                                  double latitude)
 {
     return longitude - longitude == 0.0 && fabs(latitude) <= 90.0;
 }
 
-/** Upper bound of the distance by which an arc leaves the 3D box of its two
- * ends: less than a quarter of its squared chord, plus rounding. */
+/** Returns an upper bound of the distance by which an arc, whose squared chord
+ * is given, leaves the 3D box of its two ends: less than a quarter of its
+ * squared chord, plus rounding. */
 static inline double oj_sphere_arc_bulge(double chord2)
 {
     return 0.25 * chord2 + 1e-14;
@@ -161,13 +163,16 @@ double oj_sphere_chord2_of(double metres);
 
 /** Replaces the distances in relation by squared chords. */
 void oj_sphere_relation_to_chords(struct oj_relation *relation);
+
+/** Converts a squared chord to metres. */
 double oj_sphere_metres_of(double chord2);
 
-/** Unit vector of a point in degrees. Longitudes 180 and -180 give exactly
- * equal vectors, and so do all longitudes at a pole. */
+/** Returns the unit vector of a point in degrees. Longitudes 180 and -180 give
+ * exactly equal vectors, and so do all longitudes at a pole. */
 struct oj_vec3 oj_sphere_vector(double longitude, double latitude);
 
-/** The vector of a point in degrees, as in struct oj_sphere_side. */
+/** Returns the vector of a point in degrees that struct oj_sphere_side stores;
+ * ellipsoid NULL: the unit vector. */
 static inline struct oj_vec3
 oj_sphere_side_vector(const struct oj_ellipsoid *ellipsoid, double longitude,
                       double latitude)
@@ -176,9 +181,8 @@ oj_sphere_side_vector(const struct oj_ellipsoid *ellipsoid, double longitude,
     return ellipsoid != NULL ? oj_ellipsoid_point(ellipsoid, up) : up;
 }
 
-/** Adds a multiple of 360 to x, a longitude in -180 .. 180 of a point of an
- * edge, if the edge has longitudes beyond 180, to bring it between those of the
- * edge. */
+/** Returns x, a longitude in -180 .. 180 of a point of an edge. If the edge has
+ * longitudes beyond 180, adds the multiple of 360 that brings x close to x0. */
 static inline double oj_sphere_longitude_at_edge(double x, double x0, double x1)
 {
     if (fabs(x0) <= 180.0 && fabs(x1) <= 180.0)
@@ -213,8 +217,8 @@ static inline int oj_sphere_box3_is_empty(const struct oj_box3 *box)
     return !(box->low[0] <= box->high[0]);
 }
 
-/** Squared distance between two boxes: a lower bound of the squared chord
- * between points in them. */
+/** Returns the squared distance between two boxes: a lower bound of the squared
+ * chord between points in them. */
 static inline double oj_sphere_box3_distance2(const struct oj_box3 *a,
                                               const struct oj_box3 *b)
 {

@@ -16,7 +16,7 @@ struct cut_edges_work
 {
     const struct oj_geodesic *geodesic;
     const struct oj_flat *from;
-    double most; /* length of a piece, in metres */
+    double most; /* greatest length of a piece, in metres */
     struct oj_cut_edges *cut;
 };
 
@@ -31,16 +31,16 @@ static int is_ring_cuttable(const struct oj_flat *flat, int64_t first,
     return 1;
 }
 
-/* 1 if the edge from vertex v on is cut from its other end on: its pieces are
- * equal in both directions. */
+/* Returns 1 if the edge from vertex v on is cut from its other end on, so that
+ * its pieces are equal in both directions. */
 static int is_reversed(const struct oj_flat *flat, int64_t v)
 {
     return flat->x[v + 1] < flat->x[v] ||
            (flat->x[v + 1] == flat->x[v] && flat->y[v + 1] < flat->y[v]);
 }
 
-/* The number of pieces of the edge from vertex v on; sets *line if it is more
- * than one. */
+/* Returns the number of pieces of the edge from vertex v on; sets *line if it
+ * is more than one. */
 static int64_t count_pieces(const struct cut_edges_work *w, int64_t v,
                             struct oj_geodesic_line *line)
 {
@@ -54,7 +54,7 @@ static int64_t count_pieces(const struct cut_edges_work *w, int64_t v,
     return line->metres > w->most ? (int64_t)ceil(line->metres / w->most) : 1;
 }
 
-/* Counts the vertices of a ring. */
+/* Counts the vertices of a ring whose edges are cut. */
 static oj_status count_ring(int64_t ring, int thread, void *user,
                             struct oj_error *err)
 {

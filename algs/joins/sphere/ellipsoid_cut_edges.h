@@ -16,8 +16,9 @@ struct oj_cut_edges
 };
 
 /** Cuts the edges of a layer that are longer than OJ_ELLIPSOID_LONGEST_EDGE
- *  into equally long pieces. *out is NULL if it has none; then the layer itself
- *  can be used. Rings with a latitude beyond 90 stay as they are. */
+ *  into equally long pieces. *out becomes NULL if no edge is longer; then the
+ *  layer itself can be used. Rings with a latitude beyond 90, or a longitude
+ *  that is not finite, stay as they are. */
 OJ_MUST_USE oj_status oj_cut_edges_make(const struct oj_geodesic *geodesic,
                                         const struct oj_ellipsoid *ellipsoid,
                                         const struct oj_flat *flat,

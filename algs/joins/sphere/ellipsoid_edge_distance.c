@@ -5,7 +5,7 @@
 /* Steps to the nearest point before every second one halves the bounds. */
 #define FREE_STEPS 12
 
-/* Enough to halve any edge down to the error. */
+/* Maximum number of steps; enough to halve any edge down to the error. */
 #define MOST_STEPS 200
 
 /* Depth of halving of far edges. */
@@ -38,7 +38,8 @@ static void replace_if_nearer_foot(struct edge_search *s,
         s->best = foot;
 }
 
-/* The distance of an end; becomes the best point if it is nearer. */
+/* Returns the distance of an end, and makes the end the best point if it is
+ * nearer. */
 static double probe_end(struct edge_search *s, int end)
 {
     const struct oj_ellipsoid_vertex *v = s->end[end];
@@ -48,7 +49,8 @@ static double probe_end(struct edge_search *s, int end)
     return metres;
 }
 
-/* Distance and slope at the length t from end[0] on. */
+/* Returns distance and slope at the length t from end[0] on, and makes this
+ * point the best one if it is nearer. */
 static struct edge_probe probe_edge(struct edge_search *s, double t)
 {
     const struct oj_ellipsoid_vertex *v = s->end[t > 0.0];
@@ -69,8 +71,8 @@ static struct edge_probe probe_edge(struct edge_search *s, double t)
     return probe;
 }
 
-/* 1 if the least distance cannot be less than that of the probe by the error,
- * see the header. */
+/* Returns 1 if the distance of the probe exceeds the least distance by no more
+ * than the error (proof: ellipsoid_edge_distance.h). */
 static int is_near_enough(const struct edge_search *s,
                           const struct edge_probe *probe)
 {
@@ -84,7 +86,8 @@ static int is_near_enough(const struct edge_search *s,
     return probe->metres * share / (1.0 + sqrt(1.0 - share)) <= error;
 }
 
-/* Length from a probed point to the foot of the perpendicular, on a sphere. */
+/* Returns the length, with a sign, from a probed point to the foot of the
+ * perpendicular, computed on a sphere. */
 static double step_on_sphere(const struct edge_search *s,
                              const struct edge_probe *probe)
 {
@@ -121,8 +124,8 @@ static void find_foot_near(struct edge_search *s, double low, double high,
     }
 }
 
-/* A number that the distance is nowhere less than on a piece, of whose ends
- * one is beyond pi r / 2. */
+/* Returns a lower bound of the distance on a piece of which at least one end is
+ * beyond pi r / 2. */
 static double least_of_far_piece(const struct edge_search *s, double length,
                                  double d0, double d1)
 {
@@ -171,12 +174,12 @@ static void find_foot_far(struct edge_search *s, double d0, double d1)
     }
 }
 
-/* 1 if the angle at v between the shortest lines to p and to the other end w of
- * the edge is surely not less than a right one.  The chord of a line of the
- * length l differs from l times its direction by l^2 / 2 r at most, so the
- * product of two chords from the product of the lengths and the cosine by l l'
- * (l + l') / 2 r.  And l is at most 1.111 times its chord (2 r asin(c / 2 r) of
- * c = sqrt(2) r). */
+/* Returns 1 if the angle at v between the shortest lines to p and to the other
+ * end w of the edge is surely not less than a right one.  The chord of a line
+ * of the length l differs from l times its direction by l^2 / 2 r at most. So
+ * the product of two chords differs from that of both lengths and the cosine by
+ * at most l l' (l + l') / 2 r.  And l is at most 1.111 times its chord (2 r
+ * asin(c / 2 r) of c = sqrt(2) r). */
 static int is_angle_at_vertex_wide(const struct edge_search *s,
                                    const struct oj_ellipsoid_vertex *v,
                                    const struct oj_ellipsoid_vertex *w)
@@ -189,7 +192,7 @@ static int is_angle_at_vertex_wide(const struct edge_search *s,
            -0.5 * l * k * (l + k) * s->unit / s->radius - ROUNDING * (l + k);
 }
 
-/* 1 if the vertex is within pi r / 2 of p. */
+/* Returns 1 if the vertex is surely within pi r / 2 of p. */
 static int is_near(const struct edge_search *s,
                    const struct oj_ellipsoid_vertex *v)
 {
@@ -203,7 +206,8 @@ static void make_line(struct edge_search *s)
                           s->end[1]->y, &s->line);
 }
 
-/* Share of the edge up to the point of its chord that is nearest to p. */
+/* Returns the share of the edge up to the point of its chord that is nearest to
+ * p. */
 static double share_of_foot_on_chord(const struct edge_search *s)
 {
     struct oj_vec3 chord = oj_sphere_vec3_sub(s->end[1]->at, s->end[0]->at);
@@ -222,7 +226,8 @@ static void find_foot(struct edge_search *s)
         double length = 1.001 * s->unit *
                         sqrt(oj_sphere_chord2(s->end[0]->at, s->end[1]->at));
         if (least_of_far_piece(s, length, d0, d1) >= s->best.metres)
-            return; /* saves the line; of a shorter one the bound is higher */
+            return; /* no line is needed: the edge is at most `length` long, and
+                       a shorter edge has a higher bound */
         make_line(s);
         find_foot_far(s, d0, d1);
         return;

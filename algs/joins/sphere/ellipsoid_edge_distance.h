@@ -3,10 +3,10 @@
  *
  *  Let D(t) be the distance to the point of the edge at the length t from its
  *  start.  Its derivative is the cosine of the angle between the edge and the
- *  shortest line to that point, both of which PROJ gives.  With the radii r and
- *  R of oj_ellipsoid.h the Gaussian curvature is between 1 / R^2 and 1 / r^2,
- *  and the comparison theorems for the second variation of length (do Carmo,
- *  Riemannian geometry, chapter 10) say of the angle theta:
+ *  shortest line to that point; PROJ gives the directions of both.  With the
+ *  radii r and R of oj_ellipsoid.h the Gaussian curvature is between 1 / R^2
+ *  and 1 / r^2.  By the comparison theorems for the second variation of length
+ *  (do Carmo, Riemannian geometry, chapter 10), with the angle theta:
  *
  *   D'' <= cot(D / R) / R sin^2 theta   always, also where the shortest line is
  *                                       not unique: then of one of the lines,
@@ -26,16 +26,17 @@
  *  (a parabola's least value).  From t on, steps as on a sphere are taken to
  *  the foot of the perpendicular, within bounds that the signs of D' give; they
  *  end where this, or the length that remains, leaves less than
- *  OJ_EDGE_NEAR_ERROR.  A step takes the error times some .007 on the Earth,
- * and far less for short distances: one to three are made.
+ *  OJ_EDGE_NEAR_ERROR.  A step multiplies the error by some .007 on the Earth,
+ *  and by far less for short distances: one to three steps are made.
  *
- *  Far: the others. A piece of the length l with the distances D0 <= D1 at its
- *  ends has D >= (D0 + D1 - l) / 2 =: m everywhere, so D'' <= k = max(0,
- *  cot(m / R) / R), and D is nowhere less than the parabola through both ends
- *  with this second derivative.  The parabola is least at an end if D1 - D0 >=
- *  k l^2 / 2, otherwise D0 - k u^2 / 2 with u = l / 2 - (D1 - D0) / (k l).
- *  Pieces whose bound is less than the best distance by OJ_EDGE_FAR_ERROR are
- *  halved. Beyond pi R / 2 k is 0: the nearest point is an end.
+ *  Far: all other edges. A piece of the length l with the distances D0 <= D1
+ *  at its ends has D >= (D0 + D1 - l) / 2 =: m everywhere, so D'' <= k =
+ *  max(0, cot(m / R) / R), and D is nowhere less than the parabola through
+ *  both ends with this second derivative.  The parabola is least at an end if
+ *  D1 - D0 >= k l^2 / 2, otherwise D0 - k u^2 / 2 with u = l / 2 - (D1 - D0) /
+ *  (k l). Pieces whose bound is less than the best distance by
+ *  OJ_EDGE_FAR_ERROR are halved. Beyond pi R / 2, k is 0: the nearest point is
+ *  an end.
  *
  *  So the result exceeds the distance by less than a millimetre on the Earth:
  *  .0007 mm near, .7 mm beyond 9950 km, and the rounding of coordinates (some

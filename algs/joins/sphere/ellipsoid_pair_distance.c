@@ -71,7 +71,8 @@ static int visit_parts(const struct oj_sphere_side *side, int64_t feature,
 
 /* --- bounds by chords ----------------------------------------------------- */
 
-/* Squared distance of p from a straight line. */
+/* Returns the squared distance of p from the chord a b, a straight segment
+ * whose squared length is chord2. */
 static double squared_distance_from_chord(struct oj_vec3 p, struct oj_vec3 a,
                                           struct oj_vec3 b, double chord2)
 {
@@ -255,7 +256,7 @@ static void measure_point(void *user, int64_t v)
     s->y = flat->y[v];
 }
 
-/* A ring and a point of which a lens may contain the point. */
+/* A ring, and a point that lenses of its edges may contain. */
 struct lens_search
 {
     struct nearest_place_search *place;

@@ -7,8 +7,8 @@
 #include "../../pairs/selection/oj_nearest_points.h"
 #include "cpu_sphere_side.h"
 
-/** Both sides of a join on an ellipsoid. Of two features at least one consists
- *  of points. A side with other features was built with edges. */
+/** Both sides of a join on an ellipsoid. At least one feature of a pair
+ *  consists of points. A side with other features was built with edges. */
 struct oj_ellipsoid_sides
 {
     const struct oj_ellipsoid *ellipsoid;
@@ -16,31 +16,33 @@ struct oj_ellipsoid_sides
     const struct oj_sphere_side *input, *join;
 };
 
-/** 1 if all features of a layer are points or multipoints. */
+/** Returns 1 if all features of a layer are points or multipoints. */
 int oj_flat_has_points_only(const struct oj_flat *flat);
 
 /** Bounds of the squared chord between the nearest points of two features, in
  *  units of the semi-major axis. */
 struct oj_chord2_range
 {
-    double least2, most2; /**< INFINITY: least2 is beyond the limit, or a
-                               feature has no points */
+    double least2, most2; /**< both INFINITY: the chord is beyond the limit, or
+                               a feature has no points */
 };
 
-/** Finds bounds; both are 0 where a point is surely inside of a polygon. Takes
- *  no geodesics. Bounds beyond limit2 may be INFINITY. */
+/** Returns the bounds for feature a of the input side and feature b of the join
+ *  side; both are 0 if a point is surely inside of a polygon. Computes no
+ *  geodesics. Bounds beyond limit2 may be INFINITY. */
 struct oj_chord2_range
 oj_ellipsoid_chord_range(const struct oj_ellipsoid_sides *sides, int64_t a,
                          int64_t b, double limit2);
 
-/** Finds the nearest points of feature a of the input side and feature b of the
- *  join side; the distance is in metres. most2: that of their chord range. Both
- * are the point if it is inside of a polygon.  Of equally near ones the first
- * point of the input feature counts, then the first of the join feature.
- * Between points this is the geodesic from the input's point to the join's;
- * with edges ellipsoid_edge_distance.h.  O(1) for single points, otherwise the
- * product of the numbers of points or edges, of which few are measured by
- * geodesics. */
+/** Finds the nearest points of feature a of the input side and feature b of
+ *  the join side, and their distance in metres. most2: member of their chord
+ *  range. If a point is inside of a polygon, both nearest points are this
+ *  point. Of equally near points the first one of the input feature counts,
+ *  then the first one of the join feature. Distances between points are
+ *  geodesics from the input's point to the join's; those from edges are
+ *  measured as in ellipsoid_edge_distance.h. O(1) for single points, otherwise
+ *  the product of the numbers of points or edges, of which few are measured by
+ *  geodesics. */
 struct oj_nearest_points
 oj_ellipsoid_points_find(const struct oj_ellipsoid_sides *sides, int64_t a,
                          int64_t b, double most2);

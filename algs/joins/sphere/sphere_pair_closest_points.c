@@ -4,8 +4,8 @@
 
 #define DEGREES (180.0 / 3.14159265358979323846)
 
-/* The point nearest to p on the edge of feature `feature` that starts at
- * `vertex`. */
+/* Sets *x, *y to the point nearest to p on the edge of `feature` that starts at
+ * `vertex`, or to the point part that this vertex is. */
 static void nearest_point_in_degrees(const struct oj_sphere_side *b,
                                      int64_t feature, int64_t vertex,
                                      struct oj_vec3 p, double *x, double *y)

@@ -6,12 +6,12 @@
 #include "../../pairs/selection/oj_nearest_points.h"
 #include "cpu_sphere_side.h"
 
-/** Like oj_nearest_points_find(), for feature a of a layer of points and
- *  feature b of a prepared side with edges. Points are in degrees; the distance
- *  is a squared chord.
+/** Like oj_nearest_points_find(), for feature a of flat, a layer of points, and
+ *  a feature of b, a prepared side with edges. Points are in degrees; the
+ *  distance is a squared chord.
  *
- *  Ties: the first point of a, then the first vertex of b. If the point of a is
- *  inside a polygon (and interiors count), both results are this point.
+ *  Ties: the first point of a, then the first vertex of `feature`. If the point
+ *  of a is inside a polygon (and interiors count), both results are this point.
  *  Vertices are returned unchanged. Other points have a longitude in -180 ..
  *  180, or near the longitudes of their edge if these exceed 180.
  */
@@ -20,9 +20,10 @@ struct oj_nearest_points oj_sphere_points_find(const struct oj_flat *flat,
                                                const struct oj_sphere_side *b,
                                                int64_t feature);
 
-/** Initial bearing of the great circle from a to b, in degrees clockwise from
- * north, in [0, 360). At a pole, its longitude defines north. NaN if the points
- * are equal or a coordinate is NaN; arbitrary for antipodal points. */
+/** Returns the initial bearing of the great circle from a to b, in degrees
+ * clockwise from north, in [0, 360). At a pole, its longitude defines north.
+ * NaN if the points are equal or a coordinate is NaN; arbitrary for antipodal
+ * points. */
 double oj_sphere_bearing(double ax, double ay, double bx, double by);
 
 #endif

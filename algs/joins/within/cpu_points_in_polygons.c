@@ -57,7 +57,7 @@ struct point_query
 };
 
 /* Result of the test whether all polygons of a feature enclose an area. If not,
- * points on the rings are in the interior, as on lines. */
+ * points on its rings may be in the interior, as on lines. */
 enum solidity
 {
     SOLIDITY_NOT_KNOWN,
@@ -184,7 +184,7 @@ static int by_key(const void *left, const void *right)
     return (a->key > b->key) - (a->key < b->key);
 }
 
-/* Insertion sort: there are usually only one or two rings. */
+/* Uses insertion sort for up to 32 rings; there are usually one or two. */
 static void sort_states_by_feature_and_part(int64_t n,
                                             struct point_state *state)
 {
@@ -266,7 +266,8 @@ static oj_status add_pair_on_boundary(const struct point_query *q,
 
 /* Combines the locations of a point in the rings of one feature, from state[0]
  * on. The point is inside a part if it is inside an odd number of the part's
- * rings. Returns the number of rings. */
+ * rings. *is_inside: 1 if it is inside any part; *n_on: number of parts on
+ * whose rings it is. Returns the number of rings. */
 static int64_t combine_ring_locations(const struct point_state *state,
                                       int64_t n, int *is_inside, int *n_on)
 {
@@ -701,7 +702,8 @@ static oj_status append_candidate_rings_of_point(const struct point_query *q,
 }
 
 /* Finds the rings whose boxes contain each surviving point. Decides these
- * candidates whenever the list is full; the last ones stay in the list. */
+ * candidates whenever the list has CANDIDATES or more; the last ones stay in
+ * the list. */
 static oj_status find_candidates_of_survivors(const struct point_query *q,
                                               struct point_worker *w, int64_t n,
                                               int64_t first_row,
@@ -915,7 +917,9 @@ static oj_status build_points_in_polygons(struct oj_index *wrapped,
 
 /* --- rows ----------------------------------------------------------------- */
 
-/* Sets the offsets of a block's rows, and sorts the pairs of each row. */
+/* Sets the offsets of a block's rows, and sorts the pairs of each row unless
+ * the join accepts any order. before: pairs of the task's earlier rows, plus
+ * task->assumed. */
 static oj_status
 set_offsets_and_sort_rows(const struct points_in_polygons_index *self,
                           struct point_worker *w, int64_t n, int64_t before,

@@ -42,8 +42,8 @@ sides_of_edges(__m512d ax, __m512d ay, __m512d bx, __m512d by, __mmask8 *sure)
     return _mm512_cmp_pd_mask(det, _mm512_setzero_pd(), _CMP_GT_OQ);
 }
 
-/* Implements oj_ring_kernel.cross. It has no branches: few edges are near the
- * path, and a branch could not be predicted. */
+/* Implements oj_ring_kernel.cross. The loop has no branches: whether an edge is
+ * near the path could not be predicted. */
 WIDE static int crossing_parity(const struct oj_ring_way *way, const double *x,
                                 const double *y, const struct oj_edge_run *run,
                                 int64_t n)
@@ -89,6 +89,7 @@ WIDE static int crossing_parity(const struct oj_ring_way *way, const double *x,
     return unsure != 0 ? -1 : __builtin_parity(odd);
 }
 
+/* Implements oj_ring_kernel.at_height. */
 WIDE static uint64_t find_edges_at_height(double height, const double *y, int n)
 {
     const __m512d py = _mm512_set1_pd(height);

@@ -122,8 +122,8 @@ static double find_main_direction(const struct oj_ring_cells *cells)
     return sum_of[best] / length_in[best];
 }
 
-/* Rotates the axes to the main direction if this reduces the sum of box areas
- * by at least a quarter. */
+/* Rotates the axes to the main direction if this reduces the sum of the sampled
+ * box areas by more than a quarter. */
 static void rotate_axes_if_boxes_shrink(struct oj_ring_cells *cells)
 {
     struct oj_ring_axes turned = {1, 0.0, 0.0, 1.0, 0.0};
@@ -208,7 +208,7 @@ static void trim_far_rings_from_extent(int64_t n, double *low, double *high,
 }
 
 /* Samples rings at equal distances in the list; records their boxes, clipped to
- * `clip`. */
+ * `clip`, and in s->all their extent without outliers. */
 static void sample_ring_boxes(const struct oj_ring_cells *cells,
                               const int32_t *ring, int64_t n_rings,
                               const struct oj_box *clip, struct ring_sample *s)
@@ -267,8 +267,9 @@ static double steps_per_unit(double length, int32_t n)
     return length > 0.0 && scale > 0.0 && scale < INFINITY ? scale : 0.0;
 }
 
-/* Chooses the extent and number of cells: about as many cells as rings, in the
- * proportions of the mean ring box, and not much smaller than that box. */
+/* Chooses the extent and number of cells: about as many cells as rings, or up
+ * to four times as many and 64 for few rings. Cells have the proportions of the
+ * mean ring box, and at least a quarter of its width and height. */
 static void choose_grid_extent_and_size(const struct oj_ring_cells *cells,
                                         const int32_t *ring, int64_t n_rings,
                                         const struct oj_box *clip, int is_last,
@@ -315,9 +316,9 @@ static void choose_grid_extent_and_size(const struct oj_ring_cells *cells,
 #define FEW_CELLS 32768
 #define FEW_ENTRIES 6
 
-/* A cell with more than MOST_ENTRIES entries is subdivided, if the boxes of the
- * entries cover at most MOST_COVERED of it, so that smaller cells separate
- * them. */
+/* A cell with more than MOST_ENTRIES entries is subdivided, if the box of an
+ * entry covers on average less than MOST_COVERED of it, so that smaller cells
+ * separate the boxes. Cells are subdivided down to depth MOST_DEPTH. */
 #define MOST_ENTRIES 48
 #define MOST_COVERED 0.25
 #define MOST_DEPTH 6
@@ -613,8 +614,8 @@ static void free_layer(struct oj_ring_layer *layer)
     oj_free(layer->child);
 }
 
-/* Builds a set of layers for the rings, and appends it to cells->set. A layer
- * leaves its large rings to the next. */
+/* Builds a set of layers for the rings, appends it to cells->set, and sets *out
+ * to its index there. A layer leaves its large rings to the next. */
 static oj_status build_grid_layers_of_rings(struct oj_ring_cells *cells,
                                             const int32_t *ring, int64_t n,
                                             const struct oj_box *clip,
@@ -685,8 +686,9 @@ static oj_status build_grid_layers_of_rings(struct oj_ring_cells *cells,
  * cell per point). The number of vertices may require more. */
 #define MOST_PAID 4096.0
 
-/* Assumed number of points if it is not known. (Not the number so far: a grid
- * is built only once, and the first points may be a small sample.) */
+/* Assumed number of points if it is not known, unless more were joined so far.
+ * (A smaller number so far is not used: a grid is built only once, and the
+ * first points may be a small sample.) */
 #define UNKNOWN_POINTS 65536.0
 
 #define LARGE_AT_ONCE 256
@@ -775,7 +777,7 @@ oj_status oj_ring_cells_build_grid(struct oj_ring_cells *cells,
         min_cells_of_ring_grid(cells), err);
     if (status != OJ_OK)
     {
-        atomic_store(&late->is_taken, 0); /* a later batch may try again */
+        atomic_store(&late->is_taken, 0); /* a later test may try again */
         return status;
     }
     atomic_fetch_add(&cells->new_bytes, oj_edge_grid_bytes(&late->grid));

@@ -39,8 +39,8 @@
 /** Maximum layers of a set. */
 #define OJ_RING_LAYERS 6
 
-/** The grid of a large ring, built only after a few tests of the ring. The
- * members that are read in tests share a cache line. */
+/** The grid of a large ring, built at the first test of the ring or after a few
+ * tests. The members that are read in tests share a cache line. */
 struct oj_late_grid
 {
     _Alignas(64) atomic_int n_asked; /* number of tests so far; from
@@ -141,8 +141,8 @@ OJ_MUST_USE oj_status oj_ring_cells_build(struct oj_ring_cells *cells,
                                           int64_t n_expected, int n_threads,
                                           struct oj_error *err);
 
-/** Returns the grid of a large ring; builds it if that is expected to pay.
- * NULL: test all edges of the ring instead. Thread-safe. */
+/** Sets *out to the grid of a large ring, which is built if that is expected to
+ * pay; NULL: all edges of the ring must be tested instead. Thread-safe. */
 OJ_MUST_USE oj_status oj_ring_cells_build_grid(struct oj_ring_cells *cells,
                                                const struct oj_located_ring *r,
                                                const struct oj_edge_grid **out,

@@ -9,13 +9,13 @@
 /** The layer of rectangles. Owner; zeroed memory is a valid empty one. */
 struct envelope_rings
 {
-    /** One polygon of five vertices per feature that has parts, also where the
-     *  envelope has no area. The columns for conditions are those of the layer
-     *  that it was made from, which must outlive it. */
+    /** One polygon of five vertices per feature whose envelope is not empty,
+     *  also if the envelope has no area. The columns for conditions are those
+     *  of the layer that it was made from, which must outlive it. */
     struct oj_flat flat;
     int64_t *offset; /**< [3 (n + 1)] memory of the offset arrays */
-    uint8_t *kind;
-    double *xy; /**< [10 n] memory of x and y */
+    uint8_t *kind;   /**< [n] memory of part_kind */
+    double *xy;      /**< [10 n] memory of x and y */
 };
 
 /** Makes the rectangles of a layer. O(vertices); 105 bytes per feature. */
