@@ -1,5 +1,6 @@
 """join() and scan(): rows, columns, CRS, files, from every kind of side."""
 
+import datetime as dt
 import os
 
 import numpy as np
@@ -358,3 +359,40 @@ def test_a_row_of_aggregates_without_its_geometry():
     assert rows.column_names == ["geometry", "count"]
     with pytest.raises(ogrjoin.Error, match="agg and geometry do not go together"):
         ogrjoin.join(left, [shapely.box(0, 0, 2, 2)], geometry="join", **options)
+
+
+@pytest.mark.parametrize("kind", ("string", "large_string", "string_view", "dictionary"))
+def test_texts_of_each_arrow_type(kind):
+    texts = pa.array(["POINT(1 1)", None, "POINT(9 9)"])
+    kind = pa.dictionary(pa.int32(), pa.string()) if kind == "dictionary" else getattr(pa, kind)()
+    side = pa.table({"n": [0, 1, 2], "g": texts.cast(kind)})
+    rows = ogrjoin.join(side, side, "nearest", left_column="g", right_column="g").read_all()
+    assert rows["join_n"].to_pylist() == [0, None, 2]
+
+
+@pytest.mark.parametrize("which", ("left", "right"))
+def test_a_text_that_is_no_geometry_is_named_in_one_line(which):
+    good = pa.table({"g": ["POINT(1 1)"]})
+    bad = pa.table({"g": ["POINT(1 1)", "nowhere"]})
+    sides = (bad, good) if which == "left" else (good, bad)
+    with pytest.raises(ogrjoin.InvalidError, match="^row 1: the column g holds no") as caught:
+        ogrjoin.join(*sides, "nearest", left_column="g", right_column="g").read_all()
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "left, right",
+    (
+        ([dt.date(2024, 1, 2)], ["2024-01-02"]),
+        ([dt.date(2024, 1, 2)], [dt.datetime(2024, 1, 2)]),
+        ([dt.datetime(2024, 1, 2, 8)], ["2024-01-02T10:00:00+02:00"]),
+        ([dt.datetime(2024, 1, 2, 8)], [dt.datetime(2024, 1, 2, 8, tzinfo=dt.timezone.utc)]),
+    ),
+)
+def test_on_compares_times_as_moments(left, right):
+    sides = [pa.table({"x": [0.0], "y": [0.0], "t": pa.array(t)}) for t in (left, right)]
+    places = {"x": "x", "y": "y", "right_x": "x", "right_y": "y"}
+    for options in ({"op": "nearest", **places}, {"op": "attributes"}):
+        for one, other in (sides, sides[::-1]):
+            rows = ogrjoin.join(one, other, on="t", how="inner", **options).read_all()
+            assert len(rows) == 1

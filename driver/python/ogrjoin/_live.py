@@ -157,8 +157,8 @@ class Live:
         return _of_buffers(made, True)
 
     def join(self, left: Any, op: str = "intersects", **settings: Any) -> Any:
-        """ogrjoin.join(left, the kept points, op, ..): its rows have the columns
-        id, x and y of the points, and join_fid is the id.
+        """ogrjoin.join(left, the kept points, op, ..): join_fid is the id of a point, and
+        its rows have the columns x and y.
 
         The call indexes all points as they are now.
         """

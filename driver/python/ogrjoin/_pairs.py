@@ -1003,7 +1003,7 @@ def pairs(
               l1, linf, cosine
     left_column, right_column
               column of geometries, if the Arrow type does not mark it
-    on        (left, right) values of the rows: only pairs with equal values,
+    on        (left, right) values of the rows, not names: only pairs with equal values,
               compared as in join(on=)
     id        (left, right) numbers of the rows, used for ties and exclude_self;
               None: the row numbers

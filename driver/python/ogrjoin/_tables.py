@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+from contextlib import contextmanager
 from typing import Any, Iterator
 
 import numpy as np
 import pyarrow as pa
 
 from . import _core, _crs, _sides
-from ._errors import InvalidError
+from ._errors import Error, InvalidError
 from ._joined import Joined
 from ._scan import Scan, extension_of, mark_geometries, wkb_metadata
 
@@ -38,10 +39,18 @@ def _shapes_of(table: Any) -> Any:
     return geopandas.GeoDataFrame.from_arrow(table).geometry.values
 
 
+def _is_of_texts(kind: Any) -> bool:
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    return str(kind) in ("string", "large_string", "string_view")
+
+
 def _wkb_of_texts(texts: Any, name: str, first: int) -> Any:
     """Converts a column of WKT, or of WKB in hexadecimal digits, to WKB; an empty text
     becomes NULL.  name: name of the column; first: row number of its first text; both
     for errors."""
+    if not pa.types.is_string(texts.type):
+        texts = texts.cast(pa.large_string())
     schema, array = texts.__arrow_c_array__()
     made = _core.wkb_of_texts(schema, array, name, first)
     return pa.Array._import_from_c_capsule(pa.binary().__arrow_c_schema__(), made)
@@ -104,6 +113,7 @@ class TableSide:
             self.geometry = self.geometry or primary or active
         settings[f"{which}_column"] = self.geometry
         self._texts = self._mark_texts()
+        self._failure: Error | None = None  # raised while the texts were converted
         crs = _crs.text(settings.pop(f"{which}_crs", None))
         settings[f"{which}_crs"] = crs
 
@@ -111,10 +121,7 @@ class TableSide:
         """If the column of geometries holds texts, declares it as WKB in the schema and
         returns its index; otherwise -1."""
         i = self._schema.get_field_index(self.geometry) if self.geometry else -1
-        if i < 0 or not (
-            pa.types.is_string(self._schema.field(i).type)
-            or pa.types.is_large_string(self._schema.field(i).type)
-        ):
+        if i < 0 or not _is_of_texts(self._schema.field(i).type):
             return -1
         field = pa.field(self.geometry, pa.binary(), metadata=wkb_metadata(None))
         self._schema = self._schema.set(i, field)
@@ -157,9 +164,24 @@ class TableSide:
             columns = batch.columns
             if self._texts >= 0:
                 texts = columns[self._texts]
-                columns[self._texts] = _wkb_of_texts(texts, str(self.geometry), first)
+                try:
+                    columns[self._texts] = _wkb_of_texts(texts, str(self.geometry), first)
+                except Error as error:
+                    self._failure = error
+                    raise
             yield pa.RecordBatch.from_arrays(columns, schema=self._schema)
             first += len(batch)
+
+    @contextmanager
+    def own_errors(self) -> Iterator[None]:
+        """Raises an error of this side's own conversion as it was: Arrow reports an
+        exception of a stream as a text with its traceback."""
+        try:
+            yield
+        except Error:
+            if self._failure is not None:
+                raise self._failure from None
+            raise
 
     def moved(self, settings: dict[str, Any]) -> Any:
         """Returns a table of all rows, transformed to the CRS left_crs by pyproj."""
