@@ -19,6 +19,7 @@
 #include "../../../flatten/base/oj_alloc.h"
 #include "../../foundations/base/cpu_box_tree.h"
 #include "../../foundations/kernels/oj_square_limit.h"
+#include "../../pairs/selection/oj_class_runs.h"
 #include "../../pairs/selection/oj_parallel_row_search.h"
 #include "../sphere/cpu_sphere_side.h"
 #include "cpu_shape_blocks.h"
@@ -44,8 +45,9 @@ struct shape_index
                            from the join feature (1) is measured */
     struct oj_shape_blocks side; /* the join side */
     struct oj_box_levels levels;
-    int32_t *feature;
+    int32_t *feature; /* [entries] */
     double *box;
+    struct oj_class_runs classes; /* runs of entries of one class */
     double most; /* maximum over the join features' own maximum distances */
 
     /* The current batch. */
@@ -165,6 +167,9 @@ static oj_status fill_leaf_entries_of_tree(struct shape_index *self,
             self->most, max_distance_of_feature(self, self->side.flat, f));
     }
     oj_box_levels_fill(&self->levels, self->n_dims, self->box);
+    if (self->side.flat->on_class != NULL)
+        return oj_class_runs_make(&self->classes, n, NULL, self->feature,
+                                  self->side.flat->on_class, err);
     return OJ_OK;
 }
 
@@ -194,6 +199,8 @@ static oj_status build_tree(struct shape_index *self, struct oj_stats *stats,
     OJ_TRY(build_shape_side(shared, shared->args.join_side, &self->side, err));
     status = oj_row_order(self->side.flat, &self->side, centre_of_feature,
                           shared->n_threads, &order, err);
+    if (status == OJ_OK && self->side.flat->on_class != NULL)
+        status = oj_class_runs_sort(&order, self->side.flat->on_class, err);
     if (status == OJ_OK)
         status = fill_leaf_entries_of_tree(self, &order, err);
     oj_order_free(&order);
@@ -202,7 +209,8 @@ static oj_status build_tree(struct shape_index *self, struct oj_stats *stats,
         self->levels.first[1] * (int64_t)sizeof *self->feature +
         oj_box_levels_count(&self->levels) * 2 * self->n_dims *
             (int64_t)sizeof *self->box;
-    stats->index_bytes += oj_shape_blocks_bytes(&self->side);
+    stats->index_bytes += oj_shape_blocks_bytes(&self->side) +
+                          oj_class_runs_bytes(&self->classes);
     return OJ_OK;
 }
 
@@ -210,6 +218,7 @@ static void free_shape_index(struct oj_index *wrapped)
 {
     struct shape_index *self = (void *)wrapped;
     oj_shape_blocks_free(&self->side);
+    oj_class_runs_free(&self->classes);
     oj_free(self->feature);
     oj_free(self->box);
 }
@@ -386,13 +395,18 @@ static oj_status search_row(struct oj_row_index *shared,
     struct shape_index *self = (void *)shared;
     struct shape_worker *search = (void *)worker;
     const struct oj_box_levels *levels = &self->levels;
+    struct oj_class_run run =
+        oj_class_runs_find(&self->classes, shared->input->on_class, row);
+    struct oj_box_child top = {0.0, 0, levels->n_levels - 1};
+    if (self->classes.first != NULL && run.first <= run.last)
+        top = oj_box_levels_common_ancestor(run.first, run.last);
     search->scratch.cancel = shared->args.options.cancel;
     search->scratch.n_refined = 0;
     write_bounds_for_tree(&self->input, row, self->n_dims, search->around);
     open_box_sides_if_directed(self, search->around);
     search->n_open = 0;
-    if (levels->n_levels > 0)
-        OJ_TRY(push_node(self, search, levels->n_levels - 1, 0, INFINITY, err));
+    if (levels->n_levels > 0 && run.first <= run.last)
+        OJ_TRY(push_node(self, search, top.level, top.node, INFINITY, err));
     while (search->n_open > 0)
     {
         struct oj_box_child at = pop_node(search);
@@ -400,6 +414,8 @@ static oj_status search_row(struct oj_row_index *shared,
         int64_t first = at.node * OJ_BOX_FANOUT, n;
         if (at.d2 > reach)
             break;
+        if (!oj_box_child_overlaps(at, run.first, run.last))
+            continue;
         if (at.level == 0)
         {
             OJ_TRY(measure_feature_and_add_to_ranking(
