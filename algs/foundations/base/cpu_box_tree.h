@@ -87,8 +87,8 @@ static inline void oj_box_levels_fill(const struct oj_box_levels *levels,
 
 /** The lowest box above the entries first to last; a search for these entries
  * only can start there. */
-static inline struct oj_box_child
-oj_box_levels_common_ancestor(int64_t first, int64_t last)
+static inline struct oj_box_child oj_box_levels_common_ancestor(int64_t first,
+                                                                int64_t last)
 {
     struct oj_box_child over = {0.0, first, 0};
     for (; over.node != last; over.level++)
@@ -97,14 +97,6 @@ oj_box_levels_common_ancestor(int64_t first, int64_t last)
         last /= OJ_BOX_FANOUT;
     }
     return over;
-}
-
-/** 1 if any of the entries first to last is below child, or is child. */
-static inline int oj_box_child_overlaps(struct oj_box_child child,
-                                        int64_t first, int64_t last)
-{
-    int shift = 3 * child.level; /* OJ_BOX_FANOUT is 2^3 */
-    return child.node >= first >> shift && child.node <= last >> shift;
 }
 
 /** Squared distance between two boxes. */

@@ -6,15 +6,13 @@
  *
  * The tree:
  *
- *  entry          0   1     2  ...   features by class of -on, if there are
- *                                    classes, then in Morton order of their
- *                                    centres
+ *  entry          0   1     2  ...   features by run (oj_class_runs.h), then in
+ *                                    Morton order of their centres
  *  feature      [ 7   3 5   9  ...   ordinals
  *  x, y         [                    coordinates; layers of single points only
  *
- * Features of equal geometry are one entry (oj_equal_groups.h). A row visits the
- * entries of its class only (oj_class_runs.h). Without a tree, entries are the
- * positions in struct oj_class_features. (SpatialBench Q7, 6
+ * Features of equal geometry are one entry (oj_equal_groups.h). Without a tree,
+ * entries are the positions in struct oj_class_features. (SpatialBench Q7, 6
  * million points and as many keys: a seventh of the time of a search among the
  * segments of each class, cpu_nearest_for_points.c.)
  *
@@ -499,8 +497,7 @@ OJ_INLINE void begin_descent(const struct distance_row_search *s,
     if (s->run.last < s->run.first)
         descent->depth = 0;
     else if (s->self->groups.classes.first != NULL)
-        descent->stack[0] =
-            oj_tree_common_ancestor(s->run.first, s->run.last);
+        descent->stack[0] = oj_tree_common_ancestor(s->run.first, s->run.last);
 }
 
 /* Returns 1 if no tie rank below a child can be in the answer. Not for the
@@ -527,7 +524,7 @@ OJ_INLINE oj_status search_tree_by_distance(struct distance_row_search *s,
         struct oj_tree_child v = descent.stack[--descent.depth];
         int64_t at;
         if (v.d2 > s->reach2 ||
-            !oj_tree_child_overlaps(v, s->run.first, s->run.last))
+            !oj_class_run_has(&s->run, v.child, 3 * (v.level + 1)))
             continue;
         if ((s->ranks.end < INT32_MAX || s->ranks.from > 0) && v.level < root &&
             has_no_rank_below(s, &v))
@@ -615,7 +612,7 @@ OJ_INLINE oj_status rank_entries_in_reach(struct distance_row_search *s,
         const struct oj_tree_node *node =
             &self->tree.node[self->tree.level_first[v.level] + v.child];
         float d2[OJ_FANOUT];
-        if (!oj_tree_child_overlaps(v, s->run.first, s->run.last))
+        if (!oj_class_run_has(&s->run, v.child, 3 * (v.level + 1)))
             continue;
         if (v.level > 0)
         {
@@ -626,8 +623,7 @@ OJ_INLINE oj_status rank_entries_in_reach(struct distance_row_search *s,
         for (int c = 0; c < OJ_FANOUT; c++)
         {
             int64_t entry = (int64_t)v.child * OJ_FANOUT + c;
-            if (d2[c] <= s->reach2 && entry >= s->run.first &&
-                entry <= s->run.last)
+            if (d2[c] <= s->reach2 && oj_class_run_has(&s->run, entry, 0))
                 OJ_TRY(rank_entry(s, entry, err));
         }
     }
@@ -658,8 +654,7 @@ OJ_CLONES static oj_status search_row(struct oj_row_index *shared,
     worker->scratch.listed = worker->scratch.n_refined = 0;
     s.reach2 = oj_tree_reach2(&self->tree, max_distance_of_row(shared, row));
     s.ranks = oj_equal_groups_ranks_of_row(&self->groups, shared, row);
-    s.run = oj_class_runs_find(&self->groups.classes, shared->input->on_class,
-                               row);
+    s.run = oj_class_runs_find(&self->groups.classes, shared->input, row);
     status = oj_relation_is_similar(&shared->args.relation)
                  ? rank_entries_in_reach(&s, &box, err)
                  : search_tree_by_distance(&s, &box, err);

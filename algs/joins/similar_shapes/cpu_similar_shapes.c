@@ -47,7 +47,7 @@ struct shape_index
     struct oj_box_levels levels;
     int32_t *feature; /* [entries] */
     double *box;
-    struct oj_class_runs classes; /* runs of entries of one class */
+    struct oj_class_runs classes; /* runs of entries */
     double most; /* maximum over the join features' own maximum distances */
 
     /* The current batch. */
@@ -167,10 +167,8 @@ static oj_status fill_leaf_entries_of_tree(struct shape_index *self,
             self->most, max_distance_of_feature(self, self->side.flat, f));
     }
     oj_box_levels_fill(&self->levels, self->n_dims, self->box);
-    if (self->side.flat->on_class != NULL)
-        return oj_class_runs_make(&self->classes, n, NULL, self->feature,
-                                  self->side.flat->on_class, err);
-    return OJ_OK;
+    return oj_class_runs_make(&self->classes, self->side.flat, n, NULL,
+                              self->feature, err);
 }
 
 static oj_status build_shape_side(const struct oj_row_index *index,
@@ -199,8 +197,9 @@ static oj_status build_tree(struct shape_index *self, struct oj_stats *stats,
     OJ_TRY(build_shape_side(shared, shared->args.join_side, &self->side, err));
     status = oj_row_order(self->side.flat, &self->side, centre_of_feature,
                           shared->n_threads, &order, err);
-    if (status == OJ_OK && self->side.flat->on_class != NULL)
-        status = oj_class_runs_sort(&order, self->side.flat->on_class, err);
+    if (status == OJ_OK)
+        status =
+            oj_class_runs_sort(&self->classes, self->side.flat, &order, err);
     if (status == OJ_OK)
         status = fill_leaf_entries_of_tree(self, &order, err);
     oj_order_free(&order);
@@ -396,7 +395,7 @@ static oj_status search_row(struct oj_row_index *shared,
     struct shape_worker *search = (void *)worker;
     const struct oj_box_levels *levels = &self->levels;
     struct oj_class_run run =
-        oj_class_runs_find(&self->classes, shared->input->on_class, row);
+        oj_class_runs_find(&self->classes, shared->input, row);
     struct oj_box_child top = {0.0, 0, levels->n_levels - 1};
     if (self->classes.first != NULL && run.first <= run.last)
         top = oj_box_levels_common_ancestor(run.first, run.last);
@@ -414,7 +413,7 @@ static oj_status search_row(struct oj_row_index *shared,
         int64_t first = at.node * OJ_BOX_FANOUT, n;
         if (at.d2 > reach)
             break;
-        if (!oj_box_child_overlaps(at, run.first, run.last))
+        if (!oj_class_run_has(&run, at.node, 3 * at.level))
             continue;
         if (at.level == 0)
         {

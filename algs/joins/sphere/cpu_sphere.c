@@ -2,8 +2,8 @@
  *  on an ellipsoid, with points on one side at least.
  *
  *  The join side's features are entries of a tree of 3D boxes, which is
- *  searched best-first for each input feature, among the entries of its class
- *  of -on (oj_class_runs.h).
+ *  searched best-first for each input feature, among the entries of its run
+ *  (oj_class_runs.h).
  *
  *  On the sphere squared chords are compared; only results are converted to
  *  metres.
@@ -390,7 +390,7 @@ static oj_status walk_tree(struct sphere_row_search *s, struct oj_error *err)
     {
         struct oj_box_child at = stack[--depth];
         if (at.d2 > s->limit2 ||
-            !oj_box_child_overlaps(at, s->run.first, s->run.last))
+            !oj_class_run_has(&s->run, at.node, 3 * at.level))
             continue;
         if (at.level > 0)
             depth =
@@ -415,8 +415,7 @@ static oj_status search_row(struct oj_row_index *shared,
         .row = row,
         .limit2 = shared->args.relation.max_distance,
         .ranks = oj_equal_groups_ranks_of_row(&self->groups, shared, row),
-        .run =
-            oj_class_runs_find(&self->groups.classes, flat->on_class, row)};
+        .run = oj_class_runs_find(&self->groups.classes, flat, row)};
     /* all parts are points */
     oj_flat_vertices(flat, row, &s.first_vertex, &s.end_vertex);
     if (flat->max_distance != NULL)
@@ -439,8 +438,7 @@ static oj_status search_row_on_ellipsoid(struct oj_row_index *shared,
         .metres = self->max_metres,
         .by_geodesics = !oj_relation_is_nearest(&shared->args.relation),
         .ranks = oj_equal_groups_ranks_of_row(&self->groups, shared, row),
-        .run =
-            oj_class_runs_find(&self->groups.classes, flat->on_class, row)};
+        .run = oj_class_runs_find(&self->groups.classes, flat, row)};
     oj_flat_vertices(flat, row, &s.first_vertex, &s.end_vertex);
     if (flat->max_distance != NULL)
         s.metres = flat->max_distance[row];

@@ -177,15 +177,15 @@ static oj_status sort_long_runs(const struct oj_flat *flat,
     return status;
 }
 
-/* Returns 1 if two neighbours belong to one entry. Features of different
- * classes, or with their own maximum distance, never do. */
-static int belong_to_one_entry(const struct oj_flat *flat,
+/* Returns 1 if two neighbours belong to one entry. Features of different runs,
+ * or with their own maximum distance, never do. */
+static int belong_to_one_entry(const struct oj_class_runs *classes,
+                               const struct oj_flat *flat,
                                const struct oj_ordered_point *a,
                                const struct oj_ordered_point *b)
 {
     return are_coordinates_equal(a, b) && flat->max_distance == NULL &&
-           (flat->on_class == NULL ||
-            flat->on_class[a->index] == flat->on_class[b->index]) &&
+           oj_class_runs_are_equal(classes, flat, a->index, b->index) &&
            oj_flat_same_geometry(flat, a->index, flat, b->index);
 }
 
@@ -201,7 +201,8 @@ static oj_status list_entries(struct oj_equal_groups *groups,
     for (int64_t i = 0; i < n; i++)
     {
         groups->feature[i] = (int32_t)point[i].index;
-        at += i == 0 || !belong_to_one_entry(flat, &point[i - 1], &point[i]);
+        at += i == 0 || !belong_to_one_entry(&groups->classes, flat,
+                                             &point[i - 1], &point[i]);
     }
     groups->n = at;
     if (at == n)
@@ -210,7 +211,8 @@ static oj_status list_entries(struct oj_equal_groups *groups,
     at = 0;
     for (int64_t i = 0; i < n; i++)
     {
-        if (i == 0 || !belong_to_one_entry(flat, &point[i - 1], &point[i]))
+        if (i == 0 || !belong_to_one_entry(&groups->classes, flat,
+                                           &point[i - 1], &point[i]))
             groups->first[at++] = (int32_t)i;
     }
     groups->first[at] = (int32_t)n;
@@ -221,14 +223,12 @@ oj_status oj_equal_groups_make(struct oj_equal_groups *groups,
                                const struct oj_index_args *args,
                                struct oj_order *order, struct oj_error *err)
 {
-    const int32_t *on_class = args->join_side->on_class;
-    OJ_TRY(sort_long_runs(args->join_side, order, err));
-    if (on_class != NULL)
-        OJ_TRY(oj_class_runs_sort(order, on_class, err));
-    OJ_TRY(list_entries(groups, args->join_side, order, err));
-    if (on_class != NULL)
-        OJ_TRY(oj_class_runs_make(&groups->classes, groups->n, groups->first,
-                                  groups->feature, on_class, err));
+    const struct oj_flat *flat = args->join_side;
+    OJ_TRY(sort_long_runs(flat, order, err));
+    OJ_TRY(oj_class_runs_sort(&groups->classes, flat, order, err));
+    OJ_TRY(list_entries(groups, flat, order, err));
+    OJ_TRY(oj_class_runs_make(&groups->classes, flat, groups->n, groups->first,
+                              groups->feature, err));
     return oj_equal_groups_finish(groups, args, err);
 }
 

@@ -1,10 +1,10 @@
-/* Joins by distance with -on, where classes are rare, of middle size, large, or
- * without features, in the plane, on the sphere, on an ellipsoid, and by shape:
- * answers equal those of the join in which a condition on vectors takes the
- * place of the classes, to the last bit, and those of the reference; a row
- * visits no feature of another class. Kind: property, degenerate, memory.
- * OGRJOIN_TEST_LONG=1 runs fifty times as long; OGRJOIN_TEST_SEED=n begins with
- * the round that failed. */
+/* Joins by distance with -on and -exclude, where classes are rare, of middle
+ * size, large, or without features, in the plane, on the sphere, on an
+ * ellipsoid, and by shape: answers equal those of the join in which conditions
+ * on vectors and spans take the place of the classes, to the last bit, and
+ * those of the reference; a row does not visit the features that cannot be its
+ * pairs. Kind: property, degenerate, memory. OGRJOIN_TEST_LONG=1 runs fifty
+ * times as long; OGRJOIN_TEST_SEED=n begins with the round that failed. */
 #include "../run_tests.h"
 #include "../sphere/random_sphere.h"
 
@@ -56,7 +56,7 @@ static int32_t *pick_classes(int64_t n, int32_t by)
     return column;
 }
 
-static void set_classes(struct join_trial *t)
+static void set_on_classes(struct join_trial *t)
 {
     int32_t by = pick(2) ? 1 : SPARSE;
     oj_free(t->columns.on_class[0]);
@@ -65,6 +65,16 @@ static void set_classes(struct join_trial *t)
         pick_classes(t->join.n_features, by);
     t->input.on_class = t->columns.on_class[1] =
         pick_classes(t->input.n_features, by);
+}
+
+static void set_exclude_classes(struct join_trial *t)
+{
+    oj_free(t->columns.exclude_class[0]);
+    oj_free(t->columns.exclude_class[1]);
+    t->join.exclude_class = t->columns.exclude_class[0] =
+        pick_classes(t->join.n_features, 1);
+    t->input.exclude_class = t->columns.exclude_class[1] =
+        pick_classes(t->input.n_features, 1);
 }
 
 static double *numbers_of_classes(const int32_t *on_class, int64_t n)
@@ -76,11 +86,13 @@ static double *numbers_of_classes(const int32_t *on_class, int64_t n)
     return number;
 }
 
-/* Replaces the classes by vectors of one dimension that must be equal: a filter
- * that the order of entries does not know. */
-static void compare_classes_as_vectors(struct join_trial *t)
+/* Replaces the classes of -on by vectors of one dimension that must be equal: a
+ * filter on which the order of entries does not depend. */
+static void compare_on_classes_as_vectors(struct join_trial *t)
 {
     struct oj_flat *side[2] = {&t->join, &t->input};
+    if (t->join.on_class == NULL)
+        return;
     t->relation.vector = (struct oj_vector_condition){
         .is_asked = 1, .norm = OJ_NORM_L1, .max_difference = 0.0};
     for (int i = 0; i < 2; i++)
@@ -89,6 +101,29 @@ static void compare_classes_as_vectors(struct join_trial *t)
             numbers_of_classes(side[i]->on_class, side[i]->n_features);
         side[i]->vectors = (struct oj_vectors){1, t->columns.vector[i]};
         side[i]->on_class = NULL;
+    }
+}
+
+/* Replaces the classes of -exclude by instants that must differ. */
+static void compare_exclude_classes_as_spans(struct join_trial *t)
+{
+    struct oj_flat *side[2] = {&t->join, &t->input};
+    if (t->join.exclude_class == NULL)
+        return;
+    t->relation.n_spans = 1;
+    t->relation.spans[0].relations = 1u << OJ_SPAN_BEFORE | 1u << OJ_SPAN_AFTER;
+    for (int i = 0; i < 2; i++)
+    {
+        const int32_t *of = side[i]->exclude_class;
+        int64_t n = side[i]->n_features;
+        int64_t *at = oj_malloc(n + 1, sizeof *at);
+        ck_assert_ptr_nonnull(at);
+        for (int64_t f = 0; f < n; f++) /* no class differs from all others */
+            at[f] = of[f] >= 0 ? of[f] : -1 - i;
+        t->columns.from[i][0] = at;
+        side[i]->spans[0] = (struct oj_spans){at, at};
+        side[i]->n_spans = 1;
+        side[i]->exclude_class = NULL;
     }
 }
 
@@ -154,7 +189,10 @@ static void make_trial(struct join_trial *t, int way)
                  region.reach * 20e3, 4);
     if (t->join.max_distance != NULL || t->input.max_distance != NULL)
         t->relation.max_distance = INFINITY; /* as the command sets it */
-    set_classes(t);
+    if (pick(2))
+        set_exclude_classes(t);
+    if (t->join.exclude_class == NULL || pick(2))
+        set_on_classes(t);
 }
 
 /* --- tests ---------------------------------------------------------------- */
@@ -186,7 +224,8 @@ TEST_LOOP(classes_equal_a_filter, 0, N_WAYS)
         make_trial(&t, _i);
         trial_answer(&t, "cpu", 1 + pick(3), &by_class);
         compare_with_reference(&t, &by_class);
-        compare_classes_as_vectors(&t);
+        compare_on_classes_as_vectors(&t);
+        compare_exclude_classes_as_spans(&t);
         trial_answer(&t, "cpu", 1 + pick(3), &by_filter);
         same_matches("filter", &by_class, &by_filter);
         n_pairs += by_class.n_pairs;
@@ -198,8 +237,9 @@ TEST_LOOP(classes_equal_a_filter, 0, N_WAYS)
     ck_assert_int_gt(n_of_references, _i == ELLIPSOID ? rounds(200) / 10 : -1);
 }
 
-/* 3000 features, three of them of a rare class, in which all rows are. */
-static void make_rare_class(struct join_trial *t, int way)
+/* 3000 features, three of them of a rare class. by_exclude 0: all rows are in
+ * this class; 1: in the class of all other features, which they exclude. */
+static void make_rare_class(struct join_trial *t, int way, int by_exclude)
 {
     const struct region region = {10, 50, 3};
     memset(t, 0, sizeof *t);
@@ -207,8 +247,7 @@ static void make_rare_class(struct join_trial *t, int way)
     {
         double x = 10 + 3 * unit(), y = 50 + unit();
         begin(&t->join_buf);
-        add_part(&t->join_buf,
-                 way == SHAPES ? OJ_PART_LINE : OJ_PART_POINT);
+        add_part(&t->join_buf, way == SHAPES ? OJ_PART_LINE : OJ_PART_POINT);
         add_ring(&t->join_buf, way == SHAPES ? 2 : 1,
                  (const double[]){x, y, x + 0.01, y});
         end(&t->join_buf);
@@ -219,38 +258,48 @@ static void make_rare_class(struct join_trial *t, int way)
     t->relation.op = OJ_OP_NEAREST;
     t->relation.max_distance = INFINITY;
     t->relation.min_distance = way == SHAPES ? 0.0 : 1e-9;
-    set_classes(t);
+    if (by_exclude)
+        set_exclude_classes(t);
+    else
+        set_on_classes(t);
     for (int i = 0; i < 3000; i++)
     {
-        t->columns.on_class[0][i] = i % 1000 == 7 ? 5 : i % 4;
+        int is_rare = i % 1000 == 7;
+        if (by_exclude)
+        {
+            t->columns.exclude_class[0][i] = !is_rare;
+            t->columns.exclude_class[1][i] = 1;
+            continue;
+        }
+        t->columns.on_class[0][i] = is_rare ? 5 : i % 4;
         t->columns.on_class[1][i] = 5;
     }
 }
 
-TEST_LOOP(a_row_visits_its_class_only, 0, N_WAYS)
+TEST_LOOP(a_row_visits_few_features, 0, N_WAYS)
 {
     const struct oj_options options = {.n_threads = 2};
     static const int64_t k[] = {1, 3, 4, 5000};
     if (cannot_run(_i))
         return;
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 8; i++)
     {
         struct join_trial t;
         MATCHES m = {0};
         struct oj_join *join;
         int64_t n;
-        make_rare_class(&t, _i);
-        t.relation.k = k[i];
+        make_rare_class(&t, _i, i / 4);
+        t.relation.k = k[i % 4];
         t.relation.ties = OJ_TIES_FIRST;
         join = trial_open(&t, "cpu", &options);
         must(oj_join_batch(join, &t.input, &m, &error));
         n = oj_join_stats(join)->n_candidates;
         oj_join_close(join);
         /* at most four measurements a pair; all pairs are 3000 * 3000 */
-        expect(n <= 3000 * 3 * 4, "k %d: %lld candidates", (int)k[i],
+        expect(n <= 3000 * 3 * 4, "k %d: %lld candidates", (int)t.relation.k,
                (long long)n);
         /* a feature is nearer to itself than the minimum distance */
-        ck_assert_int_ge(m.n_pairs, 3000 * (k[i] < 3 ? k[i] : 3) - 3);
+        ck_assert_int_ge(m.n_pairs, 3000 * (i % 4 == 0 ? 1 : 3) - 3);
         trial_free(&t);
     }
 }
