@@ -85,6 +85,20 @@ static inline void oj_box_levels_fill(const struct oj_box_levels *levels,
     }
 }
 
+/** The lowest box above the entries first to last; a search for these entries
+ * only can start there. */
+static inline struct oj_box_child oj_box_levels_common_ancestor(int64_t first,
+                                                                int64_t last)
+{
+    struct oj_box_child over = {0.0, first, 0};
+    for (; over.node != last; over.level++)
+    {
+        over.node /= OJ_BOX_FANOUT;
+        last /= OJ_BOX_FANOUT;
+    }
+    return over;
+}
+
 /** Squared distance between two boxes. */
 static inline double oj_box_gap2(int n_dims, const double *a, const double *b)
 {

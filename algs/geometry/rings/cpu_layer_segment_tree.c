@@ -328,76 +328,6 @@ static void compact_buckets_after_drops(struct segments_build *b)
 /* --- on-classes and exclude-classes (see the header) ------------------------
  */
 
-/* Minimum number of features of a large exclude-class, of n in all. A row of a
- * smaller class skips few of its nearest features anyway. */
-#define LARGE_PART(n) ((n) / (OJ_LARGE_CLASSES + 1) + 1)
-
-/* Minimum size of the largest exclude-class; if it is smaller, no class counts
- * as large. Points of separate classes lie farther apart, which makes the
- * search slower: one join took 1.3 times as long when the largest class had 29
- * % of all features. */
-#define LARGEST_PART(n) ((n) / 3 + 1)
-
-/* Sets class[] to all classes with more than 1 / (OJ_LARGE_CLASSES + 1) of the
- * elements, and possibly some others; returns how many. Source: Misra and Gries
- * 1982: whenever all counters are in use, each is decreased. */
-static int find_frequent_classes(int64_t n, const int32_t *class_of,
-                                 int32_t class[OJ_LARGE_CLASSES])
-{
-    int64_t count[OJ_LARGE_CLASSES];
-    int n_kept = 0;
-    for (int64_t i = 0; i < n; i++)
-    {
-        int at = n_kept - 1, n_left = 0;
-        if (class_of[i] < 0)
-            continue;
-        while (at >= 0 && class[at] != class_of[i])
-            at--;
-        if (at >= 0)
-            count[at]++;
-        else if (n_kept < OJ_LARGE_CLASSES)
-        {
-            class[n_kept] = class_of[i];
-            count[n_kept++] = 1;
-        }
-        else
-        {
-            for (int c = 0; c < n_kept; c++)
-            {
-                class[n_left] = class[c];
-                count[n_left] = count[c] - 1;
-                n_left += count[c] > 1;
-            }
-            n_kept = n_left;
-        }
-    }
-    return n_kept;
-}
-
-/* Finds the large exclude-classes. */
-static void find_large_exclude_classes(struct segments_build *b)
-{
-    const int32_t *class_of = b->flat->exclude_class;
-    int64_t n = b->flat->n_features, count[OJ_LARGE_CLASSES] = {0};
-    int32_t class[OJ_LARGE_CLASSES];
-    int n_kept, has_largest = 0;
-    if (class_of == NULL)
-        return;
-    n_kept = find_frequent_classes(n, class_of, class);
-    for (int64_t i = 0; i < n; i++)
-    {
-        for (int c = 0; c < n_kept; c++)
-            count[c] += class_of[i] == class[c];
-    }
-    for (int c = 0; c < n_kept; c++)
-        has_largest |= count[c] >= LARGEST_PART(n);
-    for (int c = 0; c < n_kept && has_largest; c++)
-    {
-        if (count[c] >= LARGE_PART(n))
-            b->segments->large[b->segments->n_large++] = class[c];
-    }
-}
-
 static int32_t class_of_item(const struct segments_build *b, int64_t i)
 {
     const int32_t *on_class = b->flat->on_class;
@@ -410,9 +340,10 @@ static int large_class_of_feature(const struct segments_build *b,
                                   int32_t feature)
 {
     const int32_t *exclude_class = b->flat->exclude_class;
-    return exclude_class == NULL ? 0
-                                 : 1 + oj_segments_find_large(
-                                           b->segments, exclude_class[feature]);
+    return exclude_class == NULL
+               ? 0
+               : 1 + oj_large_classes_index(&b->segments->large,
+                                            exclude_class[feature]);
 }
 
 static int large_class_of_item(const struct segments_build *b, int64_t i)
@@ -480,7 +411,7 @@ static oj_status list_runs_of_exclude_classes(struct segments_build *b,
 {
     struct oj_segments *segments = b->segments;
     int64_t n = 0;
-    for (int64_t i = 0; i < b->n_items && segments->n_large > 0; i++)
+    for (int64_t i = 0; i < b->n_items && segments->large.n > 0; i++)
         n += begins_large_class(b, i);
     if (n == 0)
         return OJ_OK;
@@ -492,8 +423,9 @@ static oj_status list_runs_of_exclude_classes(struct segments_build *b,
             continue;
         if (begins_large_class(b, i))
             segments->left_out[segments->n_left_out++] =
-                (struct oj_segments_exclude_class){i, i, 0, class_of_item(b, i),
-                                                   segments->large[large - 1]};
+                (struct oj_segments_exclude_class){
+                    i, i, 0, class_of_item(b, i),
+                    segments->large.of[large - 1]};
         segments->left_out[segments->n_left_out - 1].end = i + 1;
     }
     return OJ_OK;
@@ -534,7 +466,7 @@ find_run_of_exclude_class(const struct oj_segments *segments, int32_t on_class,
            segments->left_out[low].on_class == on_class;
          low++)
     {
-        if (segments->left_out[low].exclude_class == segments->large[large])
+        if (segments->left_out[low].exclude_class == segments->large.of[large])
             return &segments->left_out[low];
     }
     return NULL;
@@ -545,8 +477,9 @@ static oj_status group_items_by_class(struct segments_build *b,
 {
     struct oj_keyed *keyed = NULL;
     oj_status status;
-    find_large_exclude_classes(b);
-    if (b->flat->on_class == NULL && b->segments->n_large == 0)
+    b->segments->large =
+        oj_large_classes_find(b->flat->n_features, b->flat->exclude_class);
+    if (b->flat->on_class == NULL && b->segments->large.n == 0)
         return OJ_OK;
     oj_order_free(&b->order);
     status = sort_items_by_class(b, &keyed, err);
@@ -631,7 +564,7 @@ oj_segments_find_exclude_class(const struct oj_segments *segments,
         find_run_of_exclude_class(segments, on_class, i);
     return found != NULL ? *found
                          : (struct oj_segments_exclude_class){
-                               0, 0, 0, on_class, segments->large[i]};
+                               0, 0, 0, on_class, segments->large.of[i]};
 }
 
 /* --- bundles -------------------------------------------------------------- */

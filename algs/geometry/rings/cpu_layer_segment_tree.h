@@ -25,6 +25,7 @@
 #include "../../../flatten/arrays/oj_flat.h"
 #include "../../foundations/base/cpu_tree.h"
 #include "../../pairs/selection/oj_equal_features.h"
+#include "../../pairs/selection/oj_large_classes.h"
 
 #define OJ_BUNDLE 8
 
@@ -45,10 +46,6 @@ struct oj_segments_class
                          */
     int32_t on_class;
 };
-
-/* Maximum number of large exclude-classes. Each has more than a fifth of all
- * features. */
-#define OJ_LARGE_CLASSES 4
 
 /** The run of a large exclude-class within an on-class. Rows of this
  * exclude-class skip the run. */
@@ -75,8 +72,7 @@ struct oj_segments
     struct oj_segments_class *of_class; /**< [n_classes] runs of on-classes,
                                              sorted by on_class; NULL: the layer
                                              has no on-classes */
-    int n_large;
-    int32_t large[OJ_LARGE_CLASSES]; /**< [n_large] the large exclude-classes */
+    struct oj_large_classes large;      /**< of the exclude-classes */
     int64_t n_left_out;
     struct oj_segments_exclude_class *left_out; /**< [n_left_out] runs of large
                                                 exclude-classes, sorted by
@@ -99,16 +95,6 @@ int64_t oj_segments_count_features(const struct oj_flat *flat, int64_t most);
  */
 struct oj_segments_class
 oj_segments_find_on_class(const struct oj_segments *segments, int32_t on_class);
-
-/** Index of exclude_class in `large`; -1 if the class is not large. */
-static inline int oj_segments_find_large(const struct oj_segments *segments,
-                                         int32_t exclude_class)
-{
-    int i = segments->n_large - 1;
-    while (i >= 0 && segments->large[i] != exclude_class)
-        i--;
-    return i;
-}
 
 /** The run of large exclude-class i within an on-class (0 if the layer has
  * none); empty if no feature has both classes. O(log classes). */

@@ -7,11 +7,12 @@
  *
  * The tree:
  *
- *  entry          0   1     2  ...   features in Morton order of their centres
+ *  entry          0   1     2  ...   features by run (oj_class_runs.h), then in
+ *                                    Morton order of their centres
  *  feature      [ 7   3 5   9  ...   ordinals
  *  x, y         [                    coordinates; layers of single points only
  *
- * Features of equal geometry are one entry (oj_equal_groups.h). With classes,
+ * Features of equal geometry are one entry (oj_equal_groups.h). Without a tree,
  * entries are the positions in struct oj_class_features. (SpatialBench Q7, 6
  * million points and as many keys: a seventh of the time of a search among the
  * segments of each class, cpu_nearest_for_points.c.)
@@ -312,6 +313,7 @@ struct distance_row_search
      * that the join requires, and, in a join of the nearest one, to ranks below
      * that of a feature at distance 0. */
     struct oj_rank_range ranks;
+    struct oj_class_run run; /* the entries that can be in the answer */
 };
 
 /* Maximum distance at which a feature can still be in the answer; below 0:
@@ -488,6 +490,18 @@ static oj_status measure_entry_and_add_to_ranking(struct distance_row_search *s,
                      err);
 }
 
+/* Starts a descent above the entries of the row's class. */
+OJ_INLINE void begin_descent(const struct distance_row_search *s,
+                             const struct oj_box *box,
+                             struct oj_tree_descent *descent)
+{
+    oj_tree_descent_begin(descent, &s->self->tree, box);
+    if (s->run.last < s->run.first)
+        descent->depth = 0;
+    else if (s->self->groups.classes.first != NULL)
+        descent->stack[0] = oj_tree_common_ancestor(s->run.first, s->run.last);
+}
+
 /* Returns 1 if no tie rank below a child can be in the answer. Not for the
  * root. */
 OJ_INLINE int has_no_rank_below(const struct distance_row_search *s,
@@ -506,12 +520,13 @@ OJ_INLINE oj_status search_tree_by_distance(struct distance_row_search *s,
     const struct distance_index *self = s->self;
     struct oj_tree_descent descent;
     int root = self->tree.n_levels - 1;
-    oj_tree_descent_begin(&descent, &self->tree, box);
+    begin_descent(s, box, &descent);
     while (descent.depth > 0)
     {
         struct oj_tree_child v = descent.stack[--descent.depth];
         int64_t at;
-        if (v.d2 > s->reach2)
+        if (v.d2 > s->reach2 ||
+            !oj_class_run_has(&s->run, v.child, 3 * (v.level + 1)))
             continue;
         if ((s->ranks.end < INT32_MAX || s->ranks.from > 0) && v.level < root &&
             has_no_rank_below(s, &v))
@@ -588,7 +603,7 @@ OJ_INLINE oj_status rank_entries_in_reach(struct distance_row_search *s,
 {
     const struct distance_index *self = s->self;
     struct oj_tree_descent descent;
-    oj_tree_descent_begin(&descent, &self->tree, box);
+    begin_descent(s, box, &descent);
     if (descent.depth > 0 && self->shared.args.relation.n_similar > 0)
         oj_similarity_bound_start(
             &s->worker->similarity, &self->shared.args.relation,
@@ -599,6 +614,8 @@ OJ_INLINE oj_status rank_entries_in_reach(struct distance_row_search *s,
         const struct oj_tree_node *node =
             &self->tree.node[self->tree.level_first[v.level] + v.child];
         float d2[OJ_FANOUT];
+        if (!oj_class_run_has(&s->run, v.child, 3 * (v.level + 1)))
+            continue;
         if (v.level > 0)
         {
             oj_tree_descent_push(&descent, node, v, s->reach2, NULL, 1);
@@ -607,8 +624,9 @@ OJ_INLINE oj_status rank_entries_in_reach(struct distance_row_search *s,
         oj_boxes_distance2(node, descent.q, d2);
         for (int c = 0; c < OJ_FANOUT; c++)
         {
-            if (d2[c] <= s->reach2)
-                OJ_TRY(rank_entry(s, (int64_t)v.child * OJ_FANOUT + c, err));
+            int64_t entry = (int64_t)v.child * OJ_FANOUT + c;
+            if (d2[c] <= s->reach2 && oj_class_run_has(&s->run, entry, 0))
+                OJ_TRY(rank_entry(s, entry, err));
         }
     }
     return OJ_OK;
@@ -639,6 +657,7 @@ OJ_CLONES static oj_status search_row(struct oj_row_index *shared,
     worker->scratch.listed = worker->scratch.n_refined = 0;
     s.reach2 = oj_tree_reach2(&self->tree, max_distance_of_row(shared, row));
     s.ranks = oj_equal_groups_ranks_of_row(&self->groups, shared, row);
+    s.run = oj_class_runs_find(&self->groups.classes, shared->input, row);
     status = oj_relation_is_similar(&shared->args.relation)
                  ? rank_entries_in_reach(&s, &box, err)
                  : search_tree_by_distance(&s, &box, err);

@@ -280,7 +280,7 @@ static int class_excluded_by_point(const struct nearest_points_batch *b,
     of = b->input.exclude_class[row_of_point(b, point)];
     if (of < 0)
         return NO_CLASS_LEFT_OUT;
-    large = oj_segments_find_large(segments, of);
+    large = oj_large_classes_index(&segments->large, of);
     return large >= 0 ? large : SMALL_CLASS_LEFT_OUT;
 }
 
@@ -381,7 +381,7 @@ static oj_status join_bucket(int64_t bucket, int thread, void *user,
     struct oj_nearest_scratch *s = &self->scratch[thread];
     const struct oj_nearest_among all = {NULL, NULL};
     to.answers += thread;
-    if (b->on_class != NULL || self->index.segments.n_large > 0)
+    if (b->on_class != NULL || self->index.segments.large.n > 0)
         return join_points_by_class(b, n, order->point + first, s, &to, err);
     return oj_nearest_points(&self->index, s, n, order->point + first, &all,
                              &to, err);

@@ -444,7 +444,8 @@ oj_bound_of_two_classes(const struct oj_segments *segments,
         if (!(d2[i] < bound->other2))
             continue;
         of = oj_excluded_class(&s->choice, feature[i]);
-        if (segments->n_large > 0 && oj_segments_find_large(segments, of) >= 0)
+        if (segments->large.n > 0 &&
+            oj_large_classes_index(&segments->large, of) >= 0)
             of = -1;
         if (of == bound->least_class && of >= 0 && !(d2[i] < bound->least2))
             continue;

@@ -20,6 +20,7 @@
 #include "../../../flatten/base/oj_alloc.h"
 #include "../../foundations/base/cpu_box_tree.h"
 #include "../../foundations/kernels/oj_square_limit.h"
+#include "../../pairs/selection/oj_class_runs.h"
 #include "../../pairs/selection/oj_parallel_row_search.h"
 #include "../sphere/cpu_sphere_side.h"
 #include "cpu_shape_blocks.h"
@@ -45,8 +46,9 @@ struct shape_index
                            from the join feature (1) is measured */
     struct oj_shape_blocks side; /* the join side */
     struct oj_box_levels levels;
-    int32_t *feature;
+    int32_t *feature; /* [entries] */
     double *box;
+    struct oj_class_runs classes; /* runs of entries */
     double most; /* maximum over the join features' own maximum distances */
 
     /* The current batch. */
@@ -166,7 +168,8 @@ static oj_status fill_leaf_entries_of_tree(struct shape_index *self,
             self->most, max_distance_of_feature(self, self->side.flat, f));
     }
     oj_box_levels_fill(&self->levels, self->n_dims, self->box);
-    return OJ_OK;
+    return oj_class_runs_make(&self->classes, self->side.flat, n, NULL,
+                              self->feature, err);
 }
 
 static oj_status build_shape_side(const struct oj_row_index *index,
@@ -196,6 +199,9 @@ static oj_status build_tree(struct shape_index *self, struct oj_stats *stats,
     status = oj_row_order(self->side.flat, &self->side, centre_of_feature,
                           shared->n_threads, &order, err);
     if (status == OJ_OK)
+        status =
+            oj_class_runs_sort(&self->classes, self->side.flat, &order, err);
+    if (status == OJ_OK)
         status = fill_leaf_entries_of_tree(self, &order, err);
     oj_order_free(&order);
     OJ_TRY(status);
@@ -203,7 +209,8 @@ static oj_status build_tree(struct shape_index *self, struct oj_stats *stats,
         self->levels.first[1] * (int64_t)sizeof *self->feature +
         oj_box_levels_count(&self->levels) * 2 * self->n_dims *
             (int64_t)sizeof *self->box;
-    stats->index_bytes += oj_shape_blocks_bytes(&self->side);
+    stats->index_bytes += oj_shape_blocks_bytes(&self->side) +
+                          oj_class_runs_bytes(&self->classes);
     return OJ_OK;
 }
 
@@ -211,6 +218,7 @@ static void free_shape_index(struct oj_index *wrapped)
 {
     struct shape_index *self = (void *)wrapped;
     oj_shape_blocks_free(&self->side);
+    oj_class_runs_free(&self->classes);
     oj_free(self->feature);
     oj_free(self->box);
 }
@@ -387,13 +395,18 @@ static oj_status search_row(struct oj_row_index *shared,
     struct shape_index *self = (void *)shared;
     struct shape_worker *search = (void *)worker;
     const struct oj_box_levels *levels = &self->levels;
+    struct oj_class_run run =
+        oj_class_runs_find(&self->classes, shared->input, row);
+    struct oj_box_child top = {0.0, 0, levels->n_levels - 1};
+    if (self->classes.first != NULL && run.first <= run.last)
+        top = oj_box_levels_common_ancestor(run.first, run.last);
     search->scratch.cancel = shared->args.options.cancel;
     search->scratch.n_refined = 0;
     write_bounds_for_tree(&self->input, row, self->n_dims, search->around);
     open_box_sides_if_directed(self, search->around);
     search->n_open = 0;
-    if (levels->n_levels > 0)
-        OJ_TRY(push_node(self, search, levels->n_levels - 1, 0, INFINITY, err));
+    if (levels->n_levels > 0 && run.first <= run.last)
+        OJ_TRY(push_node(self, search, top.level, top.node, INFINITY, err));
     while (search->n_open > 0)
     {
         struct oj_box_child at = pop_node(search);
@@ -401,6 +414,8 @@ static oj_status search_row(struct oj_row_index *shared,
         int64_t first = at.node * OJ_BOX_FANOUT, n;
         if (at.d2 > reach)
             break;
+        if (!oj_class_run_has(&run, at.node, 3 * at.level))
+            continue;
         if (at.level == 0)
         {
             OJ_TRY(measure_feature_and_add_to_ranking(

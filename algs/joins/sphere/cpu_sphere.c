@@ -2,7 +2,8 @@
  *  on an ellipsoid, with points on one side at least.
  *
  *  The join side's features are entries of a tree of 3D boxes, which is
- *  searched best-first for each input feature.
+ *  searched best-first for each input feature, among the entries of its run
+ *  (oj_class_runs.h).
  *
  *  On the sphere squared chords are compared; only results are converted to
  *  metres.
@@ -124,6 +125,7 @@ struct sphere_row_search
     int by_geodesics; /* 1: the walk measures distances; 0: it finds the k-th
                          chord */
     struct oj_rank_range ranks;
+    struct oj_class_run run; /* the entries that can be in the answer */
 };
 
 static double squared_chord_limit_of_feature(const struct sphere_row_search *s,
@@ -386,10 +388,15 @@ static oj_status walk_tree(struct sphere_row_search *s, struct oj_error *err)
     struct oj_box_child stack[OJ_BOX_STACK];
     int depth = tree->levels.n_levels > 0;
     stack[0] = (struct oj_box_child){0.0, 0, tree->levels.n_levels - 1};
+    if (s->run.last < s->run.first)
+        return OJ_OK;
+    if (self->groups.classes.first != NULL)
+        stack[0] = oj_box_levels_common_ancestor(s->run.first, s->run.last);
     while (depth > 0)
     {
         struct oj_box_child at = stack[--depth];
-        if (at.d2 > s->limit2)
+        if (at.d2 > s->limit2 ||
+            !oj_class_run_has(&s->run, at.node, 3 * at.level))
             continue;
         if (at.level > 0)
             depth =
@@ -413,7 +420,8 @@ static oj_status search_row(struct oj_row_index *shared,
         .worker = worker,
         .row = row,
         .limit2 = shared->args.relation.max_distance,
-        .ranks = oj_equal_groups_ranks_of_row(&self->groups, shared, row)};
+        .ranks = oj_equal_groups_ranks_of_row(&self->groups, shared, row),
+        .run = oj_class_runs_find(&self->groups.classes, flat, row)};
     /* all parts are points */
     oj_flat_vertices(flat, row, &s.first_vertex, &s.end_vertex);
     if (flat->max_distance != NULL)
@@ -435,7 +443,8 @@ static oj_status search_row_on_ellipsoid(struct oj_row_index *shared,
         .row = row,
         .metres = self->max_metres,
         .by_geodesics = !oj_relation_is_nearest(&shared->args.relation),
-        .ranks = oj_equal_groups_ranks_of_row(&self->groups, shared, row)};
+        .ranks = oj_equal_groups_ranks_of_row(&self->groups, shared, row),
+        .run = oj_class_runs_find(&self->groups.classes, flat, row)};
     oj_flat_vertices(flat, row, &s.first_vertex, &s.end_vertex);
     if (flat->max_distance != NULL)
         s.metres = flat->max_distance[row];

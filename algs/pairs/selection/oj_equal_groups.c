@@ -177,13 +177,15 @@ static oj_status sort_long_runs(const struct oj_flat *flat,
     return status;
 }
 
-/* Returns 1 if two neighbours belong to one entry. Features with their own
- * maximum distance never do. */
-static int belong_to_one_entry(const struct oj_flat *flat,
+/* Returns 1 if two neighbours belong to one entry. Features of different runs,
+ * or with their own maximum distance, never do. */
+static int belong_to_one_entry(const struct oj_class_runs *classes,
+                               const struct oj_flat *flat,
                                const struct oj_ordered_point *a,
                                const struct oj_ordered_point *b)
 {
     return are_coordinates_equal(a, b) && flat->max_distance == NULL &&
+           oj_class_runs_are_equal(classes, flat, a->index, b->index) &&
            oj_flat_same_geometry(flat, a->index, flat, b->index);
 }
 
@@ -199,7 +201,8 @@ static oj_status list_entries(struct oj_equal_groups *groups,
     for (int64_t i = 0; i < n; i++)
     {
         groups->feature[i] = (int32_t)point[i].index;
-        at += i == 0 || !belong_to_one_entry(flat, &point[i - 1], &point[i]);
+        at += i == 0 || !belong_to_one_entry(&groups->classes, flat,
+                                             &point[i - 1], &point[i]);
     }
     groups->n = at;
     if (at == n)
@@ -208,7 +211,8 @@ static oj_status list_entries(struct oj_equal_groups *groups,
     at = 0;
     for (int64_t i = 0; i < n; i++)
     {
-        if (i == 0 || !belong_to_one_entry(flat, &point[i - 1], &point[i]))
+        if (i == 0 || !belong_to_one_entry(&groups->classes, flat,
+                                           &point[i - 1], &point[i]))
             groups->first[at++] = (int32_t)i;
     }
     groups->first[at] = (int32_t)n;
@@ -219,8 +223,12 @@ oj_status oj_equal_groups_make(struct oj_equal_groups *groups,
                                const struct oj_index_args *args,
                                struct oj_order *order, struct oj_error *err)
 {
-    OJ_TRY(sort_long_runs(args->join_side, order, err));
-    OJ_TRY(list_entries(groups, args->join_side, order, err));
+    const struct oj_flat *flat = args->join_side;
+    OJ_TRY(sort_long_runs(flat, order, err));
+    OJ_TRY(oj_class_runs_sort(&groups->classes, flat, order, err));
+    OJ_TRY(list_entries(groups, flat, order, err));
+    OJ_TRY(oj_class_runs_make(&groups->classes, flat, groups->n, groups->first,
+                              groups->feature, err));
     return oj_equal_groups_finish(groups, args, err);
 }
 
@@ -234,7 +242,7 @@ int64_t oj_equal_groups_bytes(const struct oj_equal_groups *groups)
         n_bytes += n * (int64_t)sizeof *groups->next_other;
     if (groups->fids.copy != NULL)
         n_bytes += groups->fids.n * (int64_t)sizeof *groups->fids.copy;
-    return n_bytes;
+    return n_bytes + oj_class_runs_bytes(&groups->classes);
 }
 
 void oj_equal_groups_free(struct oj_equal_groups *groups)
@@ -243,6 +251,7 @@ void oj_equal_groups_free(struct oj_equal_groups *groups)
     oj_free(groups->first);
     oj_free(groups->next_other);
     oj_sorted_fids_free(&groups->fids);
+    oj_class_runs_free(&groups->classes);
     memset(groups, 0, sizeof *groups);
 }
 

@@ -17,6 +17,7 @@
 #ifndef OJ_EQUAL_GROUPS_H
 #define OJ_EQUAL_GROUPS_H
 
+#include "oj_class_runs.h"
 #include "oj_parallel_row_search.h"
 #include "oj_sorted_fids.h"
 
@@ -34,12 +35,15 @@ struct oj_equal_groups
     int32_t *next_other;
     struct oj_sorted_fids fids; /**< used if a pair depends on the order of its
                                      FIDs */
+    struct oj_class_runs classes; /**< runs of entries; set by
+                                       oj_equal_groups_make() */
 };
 
 /** Builds the entries from order, which is sorted by Morton code: neighbours
  * with equal geometries form one entry. Long runs of one code are sorted first,
- * so that equal geometries are adjacent. A feature with its own maximum
- * distance is an entry of its own. */
+ * so that equal geometries are adjacent. The features of an entry are in one
+ * run of classes (oj_class_runs.h), by which entries are sorted. A feature with
+ * its own maximum distance is an entry of its own. */
 OJ_MUST_USE oj_status oj_equal_groups_make(struct oj_equal_groups *groups,
                                            const struct oj_index_args *args,
                                            struct oj_order *order,
