@@ -266,7 +266,7 @@ static void leave_pages(struct live_batch *b, int64_t bucket)
 }
 
 /* Adds the point of a row to a page with room. */
-static void add_row(struct live_batch *b, uint32_t page, int64_t row)
+static void add_point_of_row(struct live_batch *b, uint32_t page, int64_t row)
 {
     int slot =
         live_page_add(&b->state->page[page], b->x[row], b->y[row], b->id[row]);
@@ -324,7 +324,7 @@ static void arrive_in_pages(struct live_batch *b, int64_t bucket)
             continue;
         }
         for (int64_t k = i; k < next; k++)
-            add_row(b, (uint32_t)key, b->sorted[k].value);
+            add_point_of_row(b, (uint32_t)key, b->sorted[k].value);
     }
     b->bucket[bucket].n_groups = n;
 }
@@ -425,7 +425,7 @@ static void add_group_to_chain(struct live_batch *b,
     for (int64_t i = group->value; i < (int64_t)group->key; i++)
     {
         page = find_page_with_room(b, page);
-        add_row(b, page, b->sorted[i].value);
+        add_point_of_row(b, page, b->sorted[i].value);
     }
 }
 

@@ -155,22 +155,24 @@ const struct live_split_rule *live_split_rule_at(int i)
 /* --- subtrees --------------------------------------------------------------
  */
 
-/* Sorts points by child. offset [5]: first point of each child. */
+/* Sorts points by child. offset [5]: first point of each child, and n. */
 static void partition_points(const struct live_node *node, int64_t n,
                              struct live_point *point,
                              struct live_point *scratch, int64_t *offset)
 {
     int64_t next[4] = {0, 0, 0, 0};
+    int is_sorted = 0; /* 1: one child has all points */
     for (int64_t i = 0; i < n; i++)
         next[live_node_child(node, point[i].x, point[i].y)]++;
     offset[0] = 0;
     for (int c = 0; c < 4; c++)
     {
         offset[c + 1] = offset[c] + next[c];
+        is_sorted |= next[c] == n;
         next[c] = offset[c];
-        if (offset[c + 1] - offset[c] == n)
-            return;
     }
+    if (is_sorted)
+        return;
     for (int64_t i = 0; i < n; i++)
         scratch[next[live_node_child(node, point[i].x, point[i].y)]++] =
             point[i];

@@ -16,8 +16,10 @@ struct oj_box live_node_child_cell(const struct live_node *node, int child)
     struct oj_box cell = node->cell;
     int right = child >> 1;
     double sx = node->sx, sy = node->sy[right];
-    /* A cut may lie outside of the cell: at -INFINITY, where all points are on
-     * one side, or among points that have left the cell by its slack. */
+    /* A cut may lie outside of the cell: at -INFINITY, if all points are on one
+     * side, or among points outside of the cell, which a page keeps up to its
+     * slack away. One child then keeps the whole cell, and the box of the other
+     * is empty (x1 < x0 or y1 < y0). */
     if (right)
         cell.x0 = oj_larger(cell.x0, sx);
     else

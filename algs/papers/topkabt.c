@@ -97,7 +97,7 @@ static oj_status rank_up_to_cut_point(struct oj_row_index *shared,
     const struct oj_flat *side = shared->args.join_side, *input = shared->input;
     struct cut_points_worker *own = (void *)worker;
     int64_t first, end, n;
-    oj_flat_vertices(input, row, &first, &end);
+    oj_flat_vertex_range(input, row, &first, &end);
     if (first == end)
         return OJ_OK;
     if (own->bounded == NULL)

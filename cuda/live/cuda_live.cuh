@@ -78,7 +78,8 @@ enum oj_live_change
 struct oj_cuda_live_histogram
 {
     uint32_t n[OJ_LIVE_N_CHANGES];
-    /** 1: more points come to a place than a page has slots. */
+    /** 1: more points arrive at one page than it has slots (OJ_LIVE_SLOTS);
+     * all arrivals are then sorted at once. */
     uint32_t is_crowded;
     uint32_t n_new; /**< number of entries added, if the host has not counted
                          them */

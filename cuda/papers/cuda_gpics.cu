@@ -648,10 +648,10 @@ static oj_status upload_shapes(struct oj_cuda_work *work,
 {
     int64_t base, end;
     struct oj_box *box;
-    oj_flat_vertices(input, first, &base, &end);
+    oj_flat_vertex_range(input, first, &base, &end);
     for (int64_t i = 0; i < n; i++)
     {
-        oj_flat_vertices(input, first + i, &first_vertex[i], &end);
+        oj_flat_vertex_range(input, first + i, &first_vertex[i], &end);
         first_vertex[i] -= base;
     }
     first_vertex[n] = end - base;

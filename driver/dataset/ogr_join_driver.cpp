@@ -1079,8 +1079,9 @@ oj_status ReadSpec(const char *path, std::string &line, bool &is_relative,
     CPLPopErrorHandler();
     if (!has_read)
         return oj_fail(err, OJ_ERR_IO,
-                       "it cannot be read, or is larger than %d bytes",
-                       static_cast<int>(MAX_BYTES));
+                       "it cannot be read, or is larger than %d MiB; such a "
+                       "file only holds the options of a join as JSON",
+                       static_cast<int>(MAX_BYTES >> 20));
     const CPLJSONObject root = document.GetRoot();
     if (!is_json || root.GetType() != CPLJSONObject::Type::Object)
         return oj_fail(err, OJ_ERR_DATA, "it is not a JSON object%s%s",
@@ -1093,7 +1094,8 @@ oj_status ReadSpec(const char *path, std::string &line, bool &is_relative,
     line = words.ToString();
     if (words.GetType() != CPLJSONObject::Type::String)
         return oj_fail(err, OJ_ERR_DATA,
-                       "it has no member \"command_line\": \"...\"");
+                       "it needs a member \"command_line\" with a text, such "
+                       "as \"-op nearest input.gpkg join.gpkg\"");
     const CPLJSONObject flag = root.GetObj(relative);
     is_relative = !flag.IsValid() || flag.ToBool();
     if (flag.IsValid() && flag.GetType() != CPLJSONObject::Type::Boolean)

@@ -35,12 +35,12 @@ class NotebookParser(MystParser):
         super().parse("\n\n".join(page), document)
 
 
-def keep_lines(app, what, name, obj, options, lines):
+def show_docstring_as_text(app, what, name, obj, options, lines):
     """Docstrings are plain text in columns."""
     lines[:] = [".. code-block:: text", ""] + ["   " + line for line in lines] + [""]
 
 
 def setup(app):
-    app.connect("autodoc-process-docstring", keep_lines)
+    app.connect("autodoc-process-docstring", show_docstring_as_text)
     app.add_source_suffix(".ipynb", "notebook")
     app.add_source_parser(NotebookParser)

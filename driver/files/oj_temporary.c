@@ -165,7 +165,8 @@ static oj_status choose_access_path(struct oj_temporary *t,
     return OJ_OK;
 }
 
-static oj_status fail_replaced(struct oj_temporary *t, struct oj_error *err)
+static oj_status fail_folder_replaced(struct oj_temporary *t,
+                                      struct oj_error *err)
 {
     /* the signal handler must not empty this folder */
     oj_cancel_drop_temporary(t->folder_file);
@@ -204,7 +205,7 @@ static oj_status make_folder(struct oj_temporary *t, struct oj_error *err)
         return fail_system(err, "cannot open", t->folder);
     return oj_folder_each(t->folder_file, is_any_name, NULL) == 0
                ? OJ_OK
-               : fail_replaced(t, err);
+               : fail_folder_replaced(t, err);
 }
 
 /* Returns 1 if both files have one owner. On a network file system the
@@ -227,7 +228,7 @@ static oj_status create_lock_file(struct oj_temporary *t, struct oj_error *err)
         return fail_system(err, "cannot write",
                            path_in_folder(t->folder, lock_name));
     if (!have_one_owner(t->lock, t->folder_file))
-        return fail_replaced(t, err);
+        return fail_folder_replaced(t, err);
     /* This fails on file systems without locks. There a folder that a killed
      * run leaves behind is never removed. */
     (void)!flock(t->lock, LOCK_EX | LOCK_NB);

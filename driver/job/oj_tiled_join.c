@@ -314,7 +314,7 @@ static oj_status encode_record(struct oj_tiles *tiles,
                         {0}};
     int64_t start = bytes->n, length, v, end_v;
     unsigned char *to;
-    oj_flat_vertices(f, i, &v, &end_v);
+    oj_flat_vertex_range(f, i, &v, &end_v);
     head.n_m = f->m != NULL ? end_v - v : 0;
     for (int s = 0; s < f->n_spans; s++)
     {
@@ -585,7 +585,7 @@ oj_status oj_join_tiles_add(struct oj_tiles *tiles, const struct oj_flat *flat,
     for (int64_t i = 0; i < flat->n_features; i++)
     {
         int64_t first, end, n_joined, n_tokens = 0;
-        oj_flat_vertices(flat, i, &first, &end);
+        oj_flat_vertex_range(flat, i, &first, &end);
         for (int t = 0; t < flat->n_texts; t++)
             n_tokens += flat->texts[t].size[i];
         if (first == end && tiles->n_texts == 0 && !tiles->has_vectors)

@@ -1032,7 +1032,7 @@ static void release_column_schema(struct ArrowSchema *schema)
 
 /* Returns the Arrow format of a numpy column as a static string; NULL: unknown
  * name. */
-static const char *find_column_format(const char *name)
+static const char *static_column_format(const char *name)
 {
     static const char *const formats[] = {"l", "L", "g", "U", "tsn:"};
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
@@ -1057,7 +1057,7 @@ static PyObject *py_column(PyObject *module, PyObject *args)
     if (!PyArg_ParseTuple(args, "nsOOO", &n, &format, &from[0], &from[1],
                           &from[2]))
         return NULL;
-    format = find_column_format(format);
+    format = static_column_format(format);
     schema = calloc(1, sizeof *schema);
     array = calloc(1, sizeof *array);
     self = calloc(1, sizeof *self);

@@ -833,7 +833,7 @@ static oj_status check_input_unchanged(struct oj_pass *pass, oj_status status,
         job->counts.read_s += pass->choice.counts.read_s;
         job->counts.join_s +=
             pass->choice.counts.join_s + pass->choice.counts.write_s;
-        if (status == OJ_OK && oj_pass_choice_rows_differ(&pass->choice))
+        if (status == OJ_OK && oj_pass_choice_readings_differ(&pass->choice))
             return oj_source_fail_changed(
                 &job->input,
                 "has other rows, or another order, than when it was first "

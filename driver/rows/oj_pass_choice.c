@@ -69,7 +69,7 @@ void oj_pass_choice_note_rows(struct oj_pass_choice *choice, int reading,
     for (int64_t i = 0; i < flat->n_features; i++)
     {
         int64_t first, end;
-        oj_flat_vertices(flat, i, &first, &end);
+        oj_flat_vertex_range(flat, i, &first, &end);
         if (flat->fid != NULL)
             sum = oj_hash_mix(sum, &flat->fid[i]);
         if (first < end)
@@ -79,7 +79,7 @@ void oj_pass_choice_note_rows(struct oj_pass_choice *choice, int reading,
     choice->seen[reading] = sum;
 }
 
-int oj_pass_choice_rows_differ(const struct oj_pass_choice *choice)
+int oj_pass_choice_readings_differ(const struct oj_pass_choice *choice)
 {
     return !choice->by_fid && choice->seen[0] != choice->seen[1];
 }

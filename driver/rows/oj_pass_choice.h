@@ -63,7 +63,7 @@ void oj_pass_choice_note_rows(struct oj_pass_choice *choice, int reading,
 
 /** Returns 1 if the two readings had different rows. Always 0 if rows are
  *  identified by FID. */
-int oj_pass_choice_rows_differ(const struct oj_pass_choice *choice);
+int oj_pass_choice_readings_differ(const struct oj_pass_choice *choice);
 
 /** Returns the chosen pairs of a part of a batch, in the form of oj_job_join().
  *  Row 0 of the part has the index first_row in the input. */

@@ -137,7 +137,7 @@ static OGRGeometryH make_point(const struct oj_flat *flat, int64_t row)
 {
     int64_t vertex, end;
     OGRGeometryH point;
-    oj_flat_vertices(flat, row, &vertex, &end);
+    oj_flat_vertex_range(flat, row, &vertex, &end);
     if (vertex == end)
         return NULL;
     point = OGR_G_CreateGeometry(wkbPoint);

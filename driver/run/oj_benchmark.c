@@ -152,7 +152,7 @@ static void describe_agreement(const struct method_row *row, char *text,
 
 /* Prints the columns of the moves; "-" if the index cannot be changed and must
  * be rebuilt. row NULL: the head of the table. */
-static void print_moves(const struct method_row *row)
+static void print_move_times(const struct method_row *row)
 {
     for (int i = 0; i < N_MOVES; i++)
     {
@@ -186,7 +186,7 @@ static void print_table(const struct method_row *rows, int n)
            "rows run", "index s", "filter s", "refine s", "total s",
            "all rows s", "rows/s", "speed-up");
     if (has_moves)
-        print_moves(NULL);
+        print_move_times(NULL);
     printf(" %11s  %s\n", "pairs", "agreement");
     for (int i = 0; i < n; i++)
     {
@@ -211,7 +211,7 @@ static void print_table(const struct method_row *rows, int n)
                is_sample ? "*" : " ", per_second(row),
                compute_speedup(&rows[0], row));
         if (has_moves)
-            print_moves(row);
+            print_move_times(row);
         printf(" %11lld  %s\n", (long long)row->n_pairs, agreement);
     }
     if (has_moves)

@@ -25,8 +25,9 @@ const char *oj_crs_describe(OGRSpatialReferenceH srs)
 }
 
 /* Makes the CRS that the value of an option describes; replaces *out. */
-static oj_status read_crs(const char *words, const char *option,
-                          OGRSpatialReferenceH *out, struct oj_error *err)
+static oj_status make_crs_of_option(const char *words, const char *option,
+                                    OGRSpatialReferenceH *out,
+                                    struct oj_error *err)
 {
     OGRSpatialReferenceH srs = OSRNewSpatialReference(NULL);
     if (srs == NULL)
@@ -178,7 +179,7 @@ static oj_status transform_both_to_target_crs(const struct oj_command *command,
                                               struct oj_error *err)
 {
     int has_boxes = command->n_windows > 0;
-    OJ_TRY(read_crs(command->t_srs, "t_srs", &crs->join, err));
+    OJ_TRY(make_crs_of_option(command->t_srs, "t_srs", &crs->join, err));
     if (input->srs == NULL)
         return oj_fail(err, OJ_ERR_DATA,
                        "input layer '%s' has no CRS, so it cannot be brought "
@@ -319,9 +320,11 @@ oj_status oj_crs_choose(const struct oj_command *command,
 {
     int has_shapes = input->type != wkbNone && join->type != wkbNone;
     if (command->input.srs != NULL)
-        OJ_TRY(read_crs(command->input.srs, "s_srs", &input->srs, err));
+        OJ_TRY(
+            make_crs_of_option(command->input.srs, "s_srs", &input->srs, err));
     if (command->join.srs != NULL)
-        OJ_TRY(read_crs(command->join.srs, "join_srs", &join->srs, err));
+        OJ_TRY(
+            make_crs_of_option(command->join.srs, "join_srs", &join->srs, err));
     OJ_TRY(check_not_geocentric(command, "the input layer's CRS ", input->srs,
                                 err));
     OJ_TRY(
@@ -337,7 +340,7 @@ oj_status oj_crs_choose(const struct oj_command *command,
     OJ_TRY(check_not_geocentric(command, "-t_srs ", crs->join, err));
     OJ_TRY(convert_distances(command, crs, relation, err));
     if (command->a_srs != NULL)
-        return read_crs(command->a_srs, "a_srs", &crs->output, err);
+        return make_crs_of_option(command->a_srs, "a_srs", &crs->output, err);
     if (crs->join != NULL)
         crs->output = OSRClone(crs->join);
     return OJ_OK;

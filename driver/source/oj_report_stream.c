@@ -998,8 +998,10 @@ static void note_value_that_does_not_fit(struct oj_report_stream *s,
                  : OGR_GetFieldTypeName(OGR_Fld_GetType(there)));
 }
 
-/* Copies the values of a report. *is_sound 0: the key of this report is no
- * integer, but the key of the first report is. */
+/* Copies the values of a report. A value that does not fit its field becomes
+ * NULL and is noted. *is_sound becomes 0 if this is the key (mostly a text
+ * where keys are integers): the report is then noted as unread, and copying
+ * stops. Always 1 if record is NULL. */
 static void copy_values(struct oj_report_stream *s,
                         const struct report_record *record, OGRFeatureH from,
                         const int *map, OGRFeatureH to, int *is_sound)
@@ -1229,7 +1231,8 @@ static void warn_of_first_losses(struct oj_report_stream *s)
     if (s->found.n_left_out > 0 && s->warned.n_left_out == 0)
         oj_warn_at_once(
             "reports on %s have fields that the first reports did not "
-            "have, such as '%s': these are left out",
+            "have, such as '%s': these are left out; to keep them, give each a "
+            "value in the first report",
             s->options.name, s->found.left_out);
     if (s->found.n_not_held > 0 && s->warned.n_not_held == 0)
         oj_warn_at_once("reports on %s: %s: NULL is written", s->options.name,

@@ -136,8 +136,9 @@ OJ_MUST_USE oj_status oj_side_columns_open(struct oj_side_columns *columns,
                                            const char *word_map,
                                            struct oj_error *err);
 
-/** Adds a field (without scratch) to the fields of this side from which the
- *  column `made` (enum oj_made_column) is made. */
+/** Appends *field to the fields of this side from which the column `made` (enum
+ *  oj_made_column) is computed. The caller leaves scratch and defn NULL; they
+ *  are made when needed. */
 OJ_MUST_USE oj_status oj_side_columns_add(struct oj_side_columns *columns,
                                           int made, int side,
                                           const struct oj_side_field *field,

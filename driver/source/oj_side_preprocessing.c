@@ -187,7 +187,7 @@ static int64_t count_beyond_poles(const struct oj_flat *flat)
     for (int64_t i = 0; i < flat->n_features; i++)
     {
         int64_t v, end;
-        oj_flat_vertices(flat, i, &v, &end);
+        oj_flat_vertex_range(flat, i, &v, &end);
         while (v < end && !(fabs(flat->y[v]) > 90.0))
             v++;
         n += v < end;
@@ -537,7 +537,7 @@ static oj_status add_reshaped_feature(struct oj_reshape *r,
     OGRGeometryH geometry = NULL, made;
     oj_status status;
     int64_t v, end;
-    oj_flat_vertices(from, feature, &v, &end);
+    oj_flat_vertex_range(from, feature, &v, &end);
     if (v == end)
         return oj_flat_buf_add_null(to, fid, err);
     if (oj_flat_is_one_point(from, feature)) /* the feature is valid and equal

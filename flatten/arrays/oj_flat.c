@@ -484,7 +484,7 @@ oj_status oj_flat_buf_copy(struct oj_flat_buf *buf, const struct oj_flat *flat,
 {
     int64_t vertex, end;
     oj_status status;
-    oj_flat_vertices(flat, feature, &vertex, &end);
+    oj_flat_vertex_range(flat, feature, &vertex, &end);
     if (vertex == end)
         return oj_flat_buf_add_null(buf, fid, err);
     if (oj_flat_is_points(flat))

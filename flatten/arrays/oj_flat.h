@@ -164,8 +164,9 @@ unsigned oj_flat_kinds(const struct oj_flat *flat, int64_t feature);
 
 /** Finds the range *first <= v < *end of a feature's vertices, in either form;
  *  an empty range if the feature has no geometry. */
-static inline void oj_flat_vertices(const struct oj_flat *flat, int64_t feature,
-                                    int64_t *first, int64_t *end)
+static inline void oj_flat_vertex_range(const struct oj_flat *flat,
+                                        int64_t feature, int64_t *first,
+                                        int64_t *end)
 {
     const int64_t *ring = flat->ring_offset;
     *first = feature;

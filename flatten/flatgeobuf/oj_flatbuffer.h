@@ -58,8 +58,9 @@ static inline int64_t oj_flatbuffer_le(const uint8_t *at, int size)
                        : (int64_t)oj_flatbuffer_le64(at);
 }
 
-/** Reads the table at an offset. Returns 0 and sets is_broken if the offset is
- *  not a multiple of 4 or the table is invalid. */
+/** Reads the table at an offset, which the caller has checked to be a multiple
+ *  of 4 (oj_flatbuffer_target()). Returns 0 and sets is_broken if the table or
+ *  its vtable is out of bounds or invalid. */
 static inline int oj_flatbuffer_table(struct oj_flatbuffer *buffer, int64_t at,
                                       struct oj_flat_table *table)
 {

@@ -654,7 +654,9 @@ static oj_status add_values(const struct flatgeobuf_rows *rows,
         if (at == NULL)
             continue;
         if (n > MOST_BYTES)
-            return oj_fail(err, OJ_ERR_LIMIT, "a value takes more than 2 GiB");
+            return oj_fail(err, OJ_ERR_LIMIT,
+                           "a value takes more than 2 GiB, which FlatGeobuf "
+                           "cannot hold: leave its field out");
         OJ_TRY(reserve_bytes(&slice->bytes, n + MOST_TIME + 14, err));
         add_value(&slice->bytes, i, field, at, n);
     }
@@ -671,7 +673,10 @@ static oj_status end_feature(const struct flatgeobuf_rows *rows,
     struct oj_flatgeobuf_row row = {.is_point = is_point != 0};
     int64_t n = to->n - slice->properties - 4;
     if (to->n - begin > MOST_BYTES - 128)
-        return oj_fail(err, OJ_ERR_LIMIT, "a feature takes more than 2 GiB");
+        return oj_fail(err, OJ_ERR_LIMIT,
+                       "a feature takes more than 2 GiB, which FlatGeobuf "
+                       "cannot hold: leave large fields out, or simplify the "
+                       "geometry");
     set_uint32(to->at + slice->properties, n);
     for (; to->n % 8 != 0; to->n++)
         to->at[to->n] = 0;

@@ -800,7 +800,9 @@ static oj_status set_extent(const struct geopackage_rows *w,
         return OJ_OK;
     if (!isfinite(b[0]) || !isfinite(b[1]) || !isfinite(b[2]) ||
         !isfinite(b[3])) /* GDAL fails in this case, too */
-        return oj_fail(err, OJ_ERR_IO, "the extent of %s is not finite",
+        return oj_fail(err, OJ_ERR_IO,
+                       "the extent of %s is not finite, because a geometry has "
+                       "infinite coordinates: repair it, or leave its row out",
                        w->table);
     return oj_sqlite_run(w->db, err,
                          "UPDATE gpkg_contents SET min_x = %.18g, min_y = "

@@ -155,7 +155,7 @@ def test_units_of_sjoin():
     )
     want = ogrjoin.sjoin(a, b, predicate="dwithin", distance=5 / foot)
     pd.testing.assert_frame_equal(ogrjoin.sjoin(a, b, predicate="dwithin", distance="5m"), want)
-    for crs, what in ((None, "has no CRS"), (4326, "is in degrees")):
+    for crs, what in ((None, "no CRS"), (4326, "is in degrees")):
         sides = (s.set_crs(crs, allow_override=True) for s in (a, b))
         with pytest.raises(ogrjoin.Error, match=what):
             ogrjoin.sjoin_nearest(*sides, max_distance="2m")

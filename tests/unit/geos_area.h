@@ -48,7 +48,7 @@ static inline int row_is_disputed(const struct oj_flat *join,
                                   const struct oj_flat *input, int64_t row)
 {
     int64_t first, end;
-    oj_flat_vertices(input, row, &first, &end);
+    oj_flat_vertex_range(input, row, &first, &end);
     for (int64_t v = first; v < end; v++)
     {
         if (point_is_disputed(join, input->x[v], input->y[v]))
@@ -68,7 +68,7 @@ static inline int64_t copy_undisputed(const struct oj_flat *join,
     {
         int64_t first, behind;
         int is_disputed;
-        oj_flat_vertices(input, row, &first, &behind);
+        oj_flat_vertex_range(input, row, &first, &behind);
         is_disputed = row_is_disputed(join, input, row);
         n += is_disputed;
         if (is_disputed || first == behind)

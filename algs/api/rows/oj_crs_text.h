@@ -63,8 +63,10 @@ struct oj_crs_text
                              no CRS */
 };
 
-/** Functions of the caller for what texts do not state; each may be NULL.
- * Called by the thread that calls the functions below. */
+/** Callbacks for what the text of a CRS does not state: the definition of a
+ * code or name, and whether two texts are one CRS. Each may be NULL. They are
+ * called on the thread that calls oj_crs_text_read() or oj_crs_text_compare().
+ */
 struct oj_crs_callbacks
 {
     /** Writes the PROJJSON or WKT of crs, a code or name, to text [size],

@@ -12,7 +12,7 @@
 struct oj_box oj_box_of_feature(const struct oj_flat *flat, int64_t feature)
 {
     int64_t first, end;
-    oj_flat_vertices(flat, feature, &first, &end);
+    oj_flat_vertex_range(flat, feature, &first, &end);
     return oj_box_of_points(flat->x + first, flat->y + first, end - first);
 }
 

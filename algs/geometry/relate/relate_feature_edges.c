@@ -534,10 +534,11 @@ OJ_INLINE const struct oj_edge *next_edge_in_band(const struct oj_figure *f,
     return NULL;
 }
 
-/* Appends to s the rays of the edges of f that contain the node, and sets
- * *is_vertex to 1 if the node is an end of an edge. For each group of rings,
- * sets f->is_on: 1 if a ray from the node towards +x crosses an odd number of
- * the group's edges that do not contain the node. */
+/* For each edge of f that contains the node, appends to s the directions in
+ * which it leaves the node (struct oj_ray), and sets *is_vertex to 1 if the
+ * node is an end of an edge. For each group of rings, sets f->is_on to 1 if the
+ * half-line from the node towards +x crosses an odd number of the group's edges
+ * of kind OJ_EDGE_RING that do not contain the node. */
 static oj_status cast_ray_and_list_edges_at_node(
     struct oj_figure *f, int figure, const struct oj_node *node,
     struct oj_node_scratch *s, int *is_vertex, struct oj_error *err)

@@ -25,7 +25,8 @@
 /** A feature, prepared for tests. The layer is borrowed. */
 struct oj_shape
 {
-    struct oj_box box; /**< not widened; empty if the feature has no parts */
+    struct oj_box box; /**< exact bounding box of the vertices, not widened as
+                            those of oj_boxes; empty without parts */
     const struct oj_flat *flat;
     /** Edge grid of the shape; NULL: none made. If the shape belongs to a side,
      * the side owns the grid. */

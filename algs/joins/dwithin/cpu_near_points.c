@@ -90,7 +90,7 @@ struct near_points_worker
     uint64_t *near; /* bitmap of the points in a run of cells whose texts may be
                        similar */
     int64_t cap_id, cap_d2, cap_near;
-    struct oj_row_order order;
+    struct oj_tie_rank_sorter order;
     int64_t block_at, block_end; /* unused entries of the worker's own block */
     int64_t squares_from;        /* entries from here to block_at still hold
                                     squared distances */
@@ -474,8 +474,8 @@ static oj_status write_sorted_pairs_of_row(const struct near_points_batch *b,
     OJ_TRY(reserve_found_point_arrays(worker, err));
     n = self->kernel->collect(&worker->hood, q, worker->id, worker->d2);
     if (!self->relation.any_order)
-        OJ_TRY(oj_row_order_sort(&worker->order, n, NULL, worker->id,
-                                 worker->d2, err));
+        OJ_TRY(oj_tie_rank_sort_pairs(&worker->order, n, NULL, worker->id,
+                                      worker->d2, err));
     for (int64_t i = 0; i < n; i++)
         join_row[i] = feature_of_point_id(self, worker->id[i]);
     oj_near_square_roots(n, worker->d2, b->out->measure + b->out->offset[row]);
@@ -690,7 +690,7 @@ static void free_batches(struct oj_index *wrapped)
         oj_free(self->worker[t].near);
         oj_free(self->worker[t].key);
         oj_free(self->worker[t].sorted);
-        oj_row_order_free(&self->worker[t].order);
+        oj_tie_rank_sorter_free(&self->worker[t].order);
         oj_near_hood_free(&self->worker[t].hood);
         if (self->answers != NULL)
             oj_answers_free(&self->answers[t]);

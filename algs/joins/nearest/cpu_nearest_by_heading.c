@@ -369,7 +369,7 @@ static oj_status search_row(struct heading_row_search *s, int64_t place,
         return OJ_OK;
     s->reach2 = oj_tree_reach2(&s->self->segments.tree, s->reach);
     if (!oj_flat_is_points(input))
-        oj_flat_vertices(input, s->row, &v, &end);
+        oj_flat_vertex_range(input, s->row, &v, &end);
     for (; v < end; v++)
     {
         if (!oj_flat_is_points(input))
@@ -413,7 +413,7 @@ static int first_vertex_of_row(const void *side, int64_t row, double *x,
 {
     const struct oj_flat *input = side;
     int64_t v, end;
-    oj_flat_vertices(input, row, &v, &end);
+    oj_flat_vertex_range(input, row, &v, &end);
     if (v == end)
         return 0;
     *x = input->x[v];

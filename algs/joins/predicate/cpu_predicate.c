@@ -1070,12 +1070,12 @@ struct screened_batch
     struct predicate_index *index;
     struct oj_screen_pairs *pairs;
     struct oj_matches *out;
-    int64_t *count;             /* [tasks] number of pairs, later their prefix
-                                   sums */
-    int64_t *n_matched;         /* [tasks] rows with at least one pair */
-    atomic_int asks_shapes;     /* 1: some undecided pairs need the prepared
-                                   join side */
-    struct oj_row_order *order; /* [threads] scratch for sorting a row's
+    int64_t *count;         /* [tasks] number of pairs, later their prefix
+                               sums */
+    int64_t *n_matched;     /* [tasks] rows with at least one pair */
+    atomic_int asks_shapes; /* 1: some undecided pairs need the prepared
+                               join side */
+    struct oj_tie_rank_sorter *order; /* [threads] scratch for sorting a row's
                                    pairs */
 };
 
@@ -1295,9 +1295,9 @@ static oj_status write_gpu_screened_pairs_of_task(int64_t task, int thread,
             out->measure[i] = NAN;
         at += n;
         if (!relation_of_index(index)->any_order)
-            OJ_TRY(oj_row_order_sort(&b->order[thread], n,
-                                     index->shared.args.tie_rank, feature, NULL,
-                                     err));
+            OJ_TRY(oj_tie_rank_sort_pairs(&b->order[thread], n,
+                                          index->shared.args.tie_rank, feature,
+                                          NULL, err));
     }
     return OJ_OK;
 }
@@ -1357,7 +1357,7 @@ static oj_status make_matches_of_gpu_screened(struct predicate_index *index,
     {
         stats->n_candidates += worker_of(index, t)->shared.n_candidates;
         if (b.order != NULL)
-            oj_row_order_free(&b.order[t]);
+            oj_tie_rank_sorter_free(&b.order[t]);
     }
     oj_free(b.order);
     stats->refine_s += oj_clock_seconds() - start;

@@ -64,7 +64,7 @@ static int64_t cut_feature_into_blocks(const struct oj_shape_blocks *side,
 {
     const struct oj_flat *flat = side->flat;
     int64_t first, end, n = 0;
-    oj_flat_vertices(flat, feature, &first, &end);
+    oj_flat_vertex_range(flat, feature, &first, &end);
     if (first == end || !are_vertices_on_sphere(side, first, end))
         return 0;
     if (!side->of_segments || oj_flat_is_points(flat))
@@ -137,7 +137,7 @@ static void compute_unit_vectors_of_feature(const struct oj_shape_blocks *side,
                                             int64_t feature)
 {
     int64_t first, end, n = side->flat->n_vertices;
-    oj_flat_vertices(side->flat, feature, &first, &end);
+    oj_flat_vertex_range(side->flat, feature, &first, &end);
     for (int64_t v = first; v < end; v++)
     {
         struct oj_vec3 at =
@@ -398,7 +398,7 @@ OJ_INLINE double directed_distance2(const struct oj_shape_blocks *a,
     int64_t first, end, n_blocks, done;
     const struct oj_shape_block *block = a->block + a->block_offset[feature];
     const double *box = a->node + a->node_offset[feature] * 2 * by.n_dims;
-    oj_flat_vertices(a->flat, feature, &first, &end);
+    oj_flat_vertex_range(a->flat, feature, &first, &end);
     for (int64_t s = 0; s < SAMPLES && end - first > 2 * SAMPLES; s++)
     {
         int64_t v = first + (end - first) / SAMPLES * s;
@@ -627,7 +627,7 @@ static struct walk
 vertex_sequence_of_feature(const struct oj_shape_blocks *side, int64_t feature)
 {
     struct walk walk = {side, 0, 0};
-    oj_flat_vertices(side->flat, feature, &walk.first, &walk.n);
+    oj_flat_vertex_range(side->flat, feature, &walk.first, &walk.n);
     walk.n -= walk.first;
     return walk;
 }

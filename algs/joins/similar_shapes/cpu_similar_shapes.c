@@ -103,7 +103,7 @@ static void write_bounds_for_tree(const struct oj_shape_blocks *side,
     int n = side->n_dims;
     double *high = out + n_dims, size = 0.0, slack;
     int64_t first, end;
-    oj_flat_vertices(side->flat, feature, &first, &end);
+    oj_flat_vertex_range(side->flat, feature, &first, &end);
     for (int d = 0; d < n; d++)
     {
         const double *at = side->at[d];

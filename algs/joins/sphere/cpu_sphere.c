@@ -80,7 +80,7 @@ static int first_vertex_in_degrees(const void *user, int64_t feature, double *x,
     if (oj_sphere_box3_is_empty(&side->box[feature]) ||
         !oj_feature_may_pair(side->flat, feature))
         return 0;
-    oj_flat_vertices(side->flat, feature, &v, &end);
+    oj_flat_vertex_range(side->flat, feature, &v, &end);
     *x = remainder(side->flat->x[v], 360.0);
     *y = side->flat->y[v];
     return 1;
@@ -423,7 +423,7 @@ static oj_status search_row(struct oj_row_index *shared,
         .ranks = oj_equal_groups_ranks_of_row(&self->groups, shared, row),
         .run = oj_class_runs_find(&self->groups.classes, flat, row)};
     /* all parts are points */
-    oj_flat_vertices(flat, row, &s.first_vertex, &s.end_vertex);
+    oj_flat_vertex_range(flat, row, &s.first_vertex, &s.end_vertex);
     if (flat->max_distance != NULL)
         s.limit2 = oj_sphere_chord2_of(flat->max_distance[row]);
     else if (self->limit2 != NULL)
@@ -445,7 +445,7 @@ static oj_status search_row_on_ellipsoid(struct oj_row_index *shared,
         .by_geodesics = !oj_relation_is_nearest(&shared->args.relation),
         .ranks = oj_equal_groups_ranks_of_row(&self->groups, shared, row),
         .run = oj_class_runs_find(&self->groups.classes, flat, row)};
-    oj_flat_vertices(flat, row, &s.first_vertex, &s.end_vertex);
+    oj_flat_vertex_range(flat, row, &s.first_vertex, &s.end_vertex);
     if (flat->max_distance != NULL)
         s.metres = flat->max_distance[row];
     else if (self->side.flat->max_distance != NULL)

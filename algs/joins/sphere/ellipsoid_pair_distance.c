@@ -177,7 +177,7 @@ oj_ellipsoid_chord_range(const struct oj_ellipsoid_sides *sides, int64_t a,
         .least = INFINITY,
         .most = INFINITY};
     int64_t v, end;
-    oj_flat_vertices(roles.points->flat, roles.of_points, &v, &end);
+    oj_flat_vertex_range(roles.points->flat, roles.of_points, &v, &end);
     for (; v < end && s.most > 0.0; v++)
     {
         s.p = roles.points->at[v];
@@ -350,8 +350,8 @@ find_between_points(const struct oj_ellipsoid_sides *sides, int64_t a,
     struct oj_nearest_points best = {INFINITY, NAN, NAN, NAN, NAN};
     double unit = sides->ellipsoid->semi_major;
     int64_t v, end, first_b, end_b;
-    oj_flat_vertices(from, a, &v, &end);
-    oj_flat_vertices(to, b, &first_b, &end_b);
+    oj_flat_vertex_range(from, a, &v, &end);
+    oj_flat_vertex_range(to, b, &first_b, &end_b);
     for (; v < end; v++)
     {
         for (int64_t w = first_b; w < end_b; w++)
@@ -389,7 +389,7 @@ oj_ellipsoid_points_find(const struct oj_ellipsoid_sides *sides, int64_t a,
     int64_t v, end;
     if (!has_edges(roles.shapes, roles.of_shapes))
         return find_between_points(sides, a, b);
-    oj_flat_vertices(roles.points->flat, roles.of_points, &v, &end);
+    oj_flat_vertex_range(roles.points->flat, roles.of_points, &v, &end);
     for (; v < end; v++)
     {
         s.p = vertex_of(roles.points, v);

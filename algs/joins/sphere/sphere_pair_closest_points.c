@@ -41,7 +41,7 @@ struct oj_nearest_points oj_sphere_points_find(const struct oj_flat *flat,
     struct oj_nearest_points out = {INFINITY, NAN, NAN, NAN, NAN};
     struct oj_sphere_place best = {INFINITY, -1};
     int64_t first, end, at = -1;
-    oj_flat_vertices(flat, a, &first, &end); /* all parts of feature a are
+    oj_flat_vertex_range(flat, a, &first, &end); /* all parts of feature a are
                                                 points */
     for (int64_t v = first; v < end; v++)
     {

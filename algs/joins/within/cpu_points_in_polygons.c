@@ -123,7 +123,7 @@ struct point_worker
                                 oj_pair_budget) */
     int32_t *feature;        /* [n_pairs] join features, by task and then by
                                 row */
-    struct oj_row_order order;
+    struct oj_tie_rank_sorter order;
     int64_t n_refined;
     double filter_s, refine_s;
 };
@@ -773,7 +773,7 @@ static void free_worker(struct point_worker *w)
     oj_free(w->open);
     oj_free(w->state);
     oj_free(w->feature);
-    oj_row_order_free(&w->order);
+    oj_tie_rank_sorter_free(&w->order);
     oj_relate_scratch_free(&w->relate);
     memset(w, 0, sizeof *w);
 }
@@ -933,8 +933,8 @@ set_offsets_and_sort_rows(const struct points_in_polygons_index *self,
     {
         int64_t n_pairs = w->n_pairs_of[i];
         if (n_pairs > 1 && is_sorting)
-            OJ_TRY(oj_row_order_sort(&w->order, n_pairs, self->tie_rank,
-                                     feature + total, NULL, err));
+            OJ_TRY(oj_tie_rank_sort_pairs(&w->order, n_pairs, self->tie_rank,
+                                          feature + total, NULL, err));
         total += n_pairs;
         n_matched += n_pairs > 0;
         offset[i] = before + total;

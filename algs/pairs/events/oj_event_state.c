@@ -48,7 +48,7 @@ static uint64_t hash_feature(uint64_t hash, const struct oj_flat *flat,
     if (oj_flat_is_points(flat))
     {
         int64_t first, end, kind = OJ_PART_POINT;
-        oj_flat_vertices(flat, feature, &first, &end);
+        oj_flat_vertex_range(flat, feature, &first, &end);
         return first == end
                    ? hash
                    : hash_vertices(oj_hash_mix(hash, &kind), flat, first, end);

@@ -120,8 +120,8 @@ int oj_flat_same_geometry(const struct oj_flat *a, int64_t feature_a,
                           const struct oj_flat *b, int64_t feature_b)
 {
     int64_t va, end_a, vb, end_b;
-    oj_flat_vertices(a, feature_a, &va, &end_a);
-    oj_flat_vertices(b, feature_b, &vb, &end_b);
+    oj_flat_vertex_range(a, feature_a, &va, &end_a);
+    oj_flat_vertex_range(b, feature_b, &vb, &end_b);
     if (end_a - va != end_b - vb || end_a == va)
         return 0;
     for (int64_t i = 0; i < end_a - va; i++)
@@ -139,7 +139,7 @@ uint64_t oj_flat_geometry_hash(const struct oj_flat *flat, int64_t feature)
 {
     int64_t first, end;
     uint64_t hash;
-    oj_flat_vertices(flat, feature, &first, &end);
+    oj_flat_vertex_range(flat, feature, &first, &end);
     hash = (uint64_t)(end - first);
     for (int64_t v = first; v < end && v < first + 3; v++)
     {

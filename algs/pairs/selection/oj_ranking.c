@@ -371,16 +371,16 @@ static oj_status sort_each_row_by_tie_rank(struct oj_matches *out,
                                            const int32_t *tie_rank,
                                            struct oj_error *err)
 {
-    struct oj_row_order order = {0};
+    struct oj_tie_rank_sorter order = {0};
     oj_status status = OJ_OK;
     for (int64_t row = 0; row < out->n_rows && status == OJ_OK; row++)
     {
         int64_t first = out->offset[row];
-        status =
-            oj_row_order_sort(&order, out->offset[row + 1] - first, tie_rank,
-                              out->join_row + first, out->measure + first, err);
+        status = oj_tie_rank_sort_pairs(&order, out->offset[row + 1] - first,
+                                        tie_rank, out->join_row + first,
+                                        out->measure + first, err);
     }
-    oj_row_order_free(&order);
+    oj_tie_rank_sorter_free(&order);
     return status;
 }
 

@@ -53,7 +53,7 @@ OJ_CLONES static void sort_few(int64_t n, const int32_t *tie_rank,
         measure[place[i]] = measures[i];
 }
 
-static oj_status radix_sort_pairs_by_tie_rank(struct oj_row_order *order,
+static oj_status radix_sort_pairs_by_tie_rank(struct oj_tie_rank_sorter *order,
                                               int64_t n,
                                               const int32_t *tie_rank,
                                               int32_t *feature, double *measure,
@@ -80,9 +80,9 @@ static oj_status radix_sort_pairs_by_tie_rank(struct oj_row_order *order,
     return OJ_OK;
 }
 
-oj_status oj_row_order_sort(struct oj_row_order *order, int64_t n,
-                            const int32_t *tie_rank, int32_t *feature,
-                            double *measure, struct oj_error *err)
+oj_status oj_tie_rank_sort_pairs(struct oj_tie_rank_sorter *order, int64_t n,
+                                 const int32_t *tie_rank, int32_t *feature,
+                                 double *measure, struct oj_error *err)
 {
     /* For 5 to FEW pairs, sorting is faster than testing whether they are
      * sorted. */
@@ -95,7 +95,7 @@ oj_status oj_row_order_sort(struct oj_row_order *order, int64_t n,
     return OJ_OK;
 }
 
-void oj_row_order_free(struct oj_row_order *order)
+void oj_tie_rank_sorter_free(struct oj_tie_rank_sorter *order)
 {
     oj_free(order->key);
     oj_free(order->measure);

@@ -16,7 +16,7 @@ static inline int32_t oj_tie_rank(const int32_t *tie_rank, int32_t feature)
 
 /** Buffers for sorting long rows; one per thread. Owner; zeroed memory is a
  * valid empty one. */
-struct oj_row_order
+struct oj_tie_rank_sorter
 {
     struct oj_keyed *key;
     double *measure;
@@ -26,11 +26,11 @@ struct oj_row_order
 /** Sorts the n pairs of a row by tie rank; n < 2^31, features are distinct.
  * tie_rank: [features]; NULL: the ordinal. measure: [n], reordered like
  * feature; may be NULL.  O(n); allocates memory only above 128 pairs. */
-OJ_MUST_USE oj_status oj_row_order_sort(struct oj_row_order *order, int64_t n,
-                                        const int32_t *tie_rank,
-                                        int32_t *feature, double *measure,
-                                        struct oj_error *err);
+OJ_MUST_USE oj_status oj_tie_rank_sort_pairs(struct oj_tie_rank_sorter *order,
+                                             int64_t n, const int32_t *tie_rank,
+                                             int32_t *feature, double *measure,
+                                             struct oj_error *err);
 
-void oj_row_order_free(struct oj_row_order *order);
+void oj_tie_rank_sorter_free(struct oj_tie_rank_sorter *order);
 
 #endif

@@ -487,7 +487,7 @@ static void fill_along(const struct place *q, int64_t feature,
     {
         int64_t first, end;
         double length;
-        oj_flat_vertices(flat, feature, &first, &end);
+        oj_flat_vertex_range(flat, feature, &first, &end);
         length = q->side->vertex[end - 1].measure;
         if (length > 0.0)
             out->percent = 100.0 * (out->along / length);

@@ -10,8 +10,9 @@ __extension__ typedef __int128 s128;
  * is scaled. */
 #define WEIGHT_BITS 90
 
-/* Logarithm to base 2 of the extra cost of a row without an edge. It exceeds
- * any sum of weights, each of which is below 2^(WEIGHT_BITS + 1). */
+/* Logarithm to base 2 of the extra cost of a row without an edge. That cost
+ * exceeds any sum of weights: each weight is below 2^(WEIGHT_BITS + 1), and a
+ * graph has at most 2^20 edges (OJ_MATCHING_MOST_EDGES). */
 #define UNMATCHED_BITS (WEIGHT_BITS + 22)
 
 /* A sum of weights, or a difference of sums. */

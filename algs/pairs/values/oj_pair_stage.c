@@ -753,7 +753,7 @@ static void find_points_by_heading(const struct pair_stage_worker *worker,
     const struct oj_pair_stage *stage = worker->stage;
     const struct oj_flat *input = stage->input.joined;
     int64_t v, end;
-    oj_flat_vertices(input, worker->row, &v, &end);
+    oj_flat_vertex_range(input, worker->row, &v, &end);
     for (; v < end; v++)
     {
         struct oj_nearest_points here = {INFINITY, input->x[v], input->y[v],
@@ -845,7 +845,7 @@ static oj_status find_point_beside_line(struct pair_stage_worker *worker,
     if (oj_flat_is_one_point(input, worker->row))
     {
         int64_t v, end;
-        oj_flat_vertices(input, worker->row, &v, &end);
+        oj_flat_vertex_range(input, worker->row, &v, &end);
         if (v < end)
             *p = (struct oj_nearest_points){INFINITY, input->x[v], input->y[v],
                                             NAN, NAN};

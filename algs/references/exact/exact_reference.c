@@ -115,7 +115,7 @@ static void append_parts_and_segments(struct exact_pair *pair,
                                       int64_t feature, int side)
 {
     int64_t first, end;
-    oj_flat_vertices(flat, feature, &first, &end);
+    oj_flat_vertex_range(flat, feature, &first, &end);
     if (oj_flat_is_points(flat))
     {
         if (first < end)
@@ -145,7 +145,7 @@ static void count_parts_and_segments(const struct oj_flat *flat,
                                      int64_t *n_segments)
 {
     int64_t first, end;
-    oj_flat_vertices(flat, feature, &first, &end);
+    oj_flat_vertex_range(flat, feature, &first, &end);
     *n_segments += end - first;
     *n_parts += oj_flat_is_points(flat) ? 1
                                         : flat->part_offset[feature + 1] -

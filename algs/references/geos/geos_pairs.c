@@ -287,7 +287,7 @@ static GEOSGeometry *make_vertices(const struct geos_side *side,
 {
     struct geos_members members;
     int64_t v, end;
-    oj_flat_vertices(side->flat, feature, &v, &end);
+    oj_flat_vertex_range(side->flat, feature, &v, &end);
     members = allocate_member_list(side->geos, end - v);
     for (; v < end && members.list != NULL; v++)
         add_member(&members, make_point(side->geos, side->flat, v));
@@ -434,7 +434,7 @@ static struct kept *get_feature(struct geos_side *side, int64_t feature)
     geometry = make_feature(side, feature);
     if (geometry == NULL)
         return NULL;
-    oj_flat_vertices(side->flat, feature, &first, &end);
+    oj_flat_vertex_range(side->flat, feature, &first, &end);
     side->n_vertices += end - first - kept->n_vertices;
     evict_kept_feature(side, kept);
     if (!side->keep_all && side->n_vertices > MOST_VERTICES)
@@ -1359,7 +1359,7 @@ static GEOSGeometry *make_box_around_row(const struct geos_cover *cover)
     double far;
     if (corners == NULL)
         return NULL;
-    oj_flat_vertices(flat, cover->row, &first, &end);
+    oj_flat_vertex_range(flat, cover->row, &first, &end);
     box = box_of_vertices(flat, first, end);
     far = fmax(box.x1 - box.x0, box.y1 - box.y0) / 16.0 +
           1e-9 * (fabs(box.x0) + fabs(box.x1) + fabs(box.y0) + fabs(box.y1));

@@ -78,7 +78,7 @@ double oj_plain_shapes_directed(const struct oj_flat *a, int64_t feature_a,
 {
     int64_t first, end;
     double most = 0.0;
-    oj_flat_vertices(a, feature_a, &first, &end);
+    oj_flat_vertex_range(a, feature_a, &first, &end);
     for (int64_t v = first; v < end; v++)
     {
         double d2 = squared_distance_to_feature(a->x[v], a->y[v], b, feature_b,
@@ -96,8 +96,8 @@ oj_status oj_plain_shapes_frechet(const struct oj_flat *a, int64_t feature_a,
 {
     int64_t first, end, first_b, end_b, n;
     double *above, *row;
-    oj_flat_vertices(a, feature_a, &first, &end);
-    oj_flat_vertices(b, feature_b, &first_b, &end_b);
+    oj_flat_vertex_range(a, feature_a, &first, &end);
+    oj_flat_vertex_range(b, feature_b, &first_b, &end_b);
     n = end_b - first_b;
     OJ_NEW(above, 2 * n, err);
     row = above + n;

@@ -478,7 +478,7 @@ static long double ball_around(const struct oj_plain_sphere *side,
     const struct oj_flat *flat = side->flat;
     long double radius = 0, longest = 0;
     int64_t first, end;
-    oj_flat_vertices(flat, feature, &first, &end);
+    oj_flat_vertex_range(flat, feature, &first, &end);
     *centre = end - first == 1 ? side->at[first]
                                : mean_direction(side->at, first, end);
     if (side->geodesic != NULL && end - first > 1)
@@ -567,8 +567,8 @@ static double metres_by_geodesics(const struct oj_plain_sphere *points,
     int64_t first, end, first_b, end_b;
     if (has_edges(a, row))
         return metres_by_geodesics(side, feature, points, row, to_interior);
-    oj_flat_vertices(a, row, &first, &end);
-    oj_flat_vertices(b, feature, &first_b, &end_b);
+    oj_flat_vertex_range(a, row, &first, &end);
+    oj_flat_vertex_range(b, feature, &first_b, &end_b);
     for (int64_t v = first; v < end && has_edges(b, feature); v++)
         least = fmin(
             least, metres_to_geodesics(points, v, side, feature, to_interior));
@@ -591,7 +591,7 @@ double oj_plain_sphere_metres(const struct oj_plain_sphere *points, int64_t row,
     int64_t first, end;
     if (side->geodesic != NULL)
         return metres_by_geodesics(points, row, side, feature, to_interior);
-    oj_flat_vertices(points->flat, row, &first, &end);
+    oj_flat_vertex_range(points->flat, row, &first, &end);
     for (int64_t v = first; v < end; v++)
         least = fmin(least, metres_to_feature(side, feature, to_interior,
                                               points->at[v]));
@@ -613,8 +613,8 @@ double oj_plain_sphere_directed(const struct oj_plain_sphere *a,
 {
     int64_t first, end, first_b, end_b;
     double most = 0.0;
-    oj_flat_vertices(a->flat, feature_a, &first, &end);
-    oj_flat_vertices(b->flat, feature_b, &first_b, &end_b);
+    oj_flat_vertex_range(a->flat, feature_a, &first, &end);
+    oj_flat_vertex_range(b->flat, feature_b, &first_b, &end_b);
     for (int64_t v = first; v < end; v++)
     {
         double least = INFINITY;

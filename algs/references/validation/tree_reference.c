@@ -483,8 +483,8 @@ static int is_frechet_too_large(const struct oj_flat *a, int64_t feature_a,
                                 const struct oj_flat *b, int64_t feature_b)
 {
     int64_t first_a, end_a, first_b, end_b;
-    oj_flat_vertices(a, feature_a, &first_a, &end_a);
-    oj_flat_vertices(b, feature_b, &first_b, &end_b);
+    oj_flat_vertex_range(a, feature_a, &first_a, &end_a);
+    oj_flat_vertex_range(b, feature_b, &first_b, &end_b);
     return (double)(end_a - first_a) * (double)(end_b - first_b) >
                MOST_FRECHET_CELLS ||
            end_a - first_a + end_b - first_b > MOST_FRECHET_STEPS;
@@ -559,7 +559,7 @@ static enum oj_geos_verdict measure_by_heading(const struct box_batch *run,
 {
     const struct oj_index_args *args = &run->index->args;
     int64_t v, end;
-    oj_flat_vertices(run->input, row, &v, &end);
+    oj_flat_vertex_range(run->input, row, &v, &end);
     *distance = INFINITY;
     for (; v < end; v++)
         *distance =

@@ -32,7 +32,7 @@ static void append_blocks_of_feature(struct shape_arrays *to,
                                      int of_segments)
 {
     int64_t first, end;
-    oj_flat_vertices(flat, feature, &first, &end);
+    oj_flat_vertex_range(flat, feature, &first, &end);
     if (first == end)
         return;
     if (!of_segments || oj_flat_is_points(flat))
@@ -67,8 +67,8 @@ static oj_status make_host_arrays(struct shape_arrays *to,
                                   struct oj_error *err)
 {
     int64_t v, end = 0, n_blocks;
-    oj_flat_vertices(flat, first, base, &end);
-    oj_flat_vertices(flat, first + n - 1, &v, &end);
+    oj_flat_vertex_range(flat, first, base, &end);
+    oj_flat_vertex_range(flat, first + n - 1, &v, &end);
     /* a point feature without coordinates counts as a vertex, too */
     *n_vertices = (oj_flat_is_points(flat) ? first + n : end) - *base;
     out->all_vertices = *n_vertices;
@@ -83,7 +83,7 @@ static oj_status make_host_arrays(struct shape_arrays *to,
         return oj_fail_nomem(err, n_blocks + 3 * n, sizeof *to->block);
     for (int64_t i = 0; i < n; i++)
     {
-        oj_flat_vertices(flat, first + i, &v, &end);
+        oj_flat_vertex_range(flat, first + i, &v, &end);
         if (end - v > INT32_MAX)
             return oj_fail(err, OJ_ERR_UNSUPPORTED,
                            "a feature has too many vertices for the GPU");

@@ -56,8 +56,8 @@ static void same_feature(const struct oj_flat *a, int64_t row,
             same_part(a, a->part_offset[row] + i, b, b->part_offset[other] + i);
         return;
     }
-    oj_flat_vertices(a, row, &v, &v_end);
-    oj_flat_vertices(b, other, &w, &w_end);
+    oj_flat_vertex_range(a, row, &v, &v_end);
+    oj_flat_vertex_range(b, other, &w, &w_end);
     ck_assert_int_eq(v_end - v, w_end - w);
     ck_assert_int_eq(v_end - v, n); /* the feature is one point, or empty */
     same_vertices(a, v, b, w, n);
@@ -188,8 +188,8 @@ TEST(in_place)
 struct bad_stream
 {
     enum arrow_form form;
-    int schema_code, code; /* results of get_schema() and get_next(); code
-                              counts from the second array on */
+    int schema_code, code; /* what get_schema() and get_next() return; the
+                              first call of get_next() always succeeds */
     const char *says;
     struct array_spoil array; /* change to the second array */
     int cancels;       /* 1: cancelled when the second array is requested */

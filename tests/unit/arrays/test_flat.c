@@ -252,7 +252,7 @@ TEST(degenerate_points_beyond_most)
         for (int64_t f = 0; f < 6; f++)
         {
             int64_t first, stop;
-            oj_flat_vertices(&flat, f + long_form, &first, &stop);
+            oj_flat_vertex_range(&flat, f + long_form, &first, &stop);
             ck_assert_int_eq(stop - first, f % 3 == 0);
         }
     }
@@ -497,8 +497,8 @@ TEST(unit_slices)
         for (int64_t i = 0; i < n; i++)
         {
             int64_t v, end, w, end_w;
-            oj_flat_vertices(&slice.flat, i, &v, &end);
-            oj_flat_vertices(&flat, first + i, &w, &end_w);
+            oj_flat_vertex_range(&slice.flat, i, &v, &end);
+            oj_flat_vertex_range(&flat, first + i, &w, &end_w);
             ck_assert_int_eq(slice.flat.fid[i], flat.fid[first + i]);
             ck_assert_int_eq(end - v, end_w - w);
             ck_assert_ptr_eq(slice.flat.x + v, flat.x + w);

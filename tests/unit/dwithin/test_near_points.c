@@ -320,7 +320,7 @@ TEST(row_order)
     };
     static int32_t feature[MOST], tie_rank[3 * MOST];
     static double measure[MOST];
-    struct oj_row_order order = {0};
+    struct oj_tie_rank_sorter order = {0};
     random_state = 9;
     for (int f = 0; f < 3 * MOST; f++)
         tie_rank[f] = 3 * MOST - f;
@@ -340,17 +340,19 @@ TEST(row_order)
         for (int i = 0; i < n; i++)
             measure[i] = feature[i] + 0.5;
         ck_assert_int_eq(
-            oj_row_order_sort(&order, n, NULL, feature, measure, NULL), OJ_OK);
+            oj_tie_rank_sort_pairs(&order, n, NULL, feature, measure, NULL),
+            OJ_OK);
         for (int i = 0; i < n; i++)
             expect(feature[i] == 3 * i && measure[i] == 3 * i + 0.5,
                    "round %d, %d of %d", round, i, n);
         ck_assert_int_eq(
-            oj_row_order_sort(&order, n, tie_rank, feature, NULL, NULL), OJ_OK);
+            oj_tie_rank_sort_pairs(&order, n, tie_rank, feature, NULL, NULL),
+            OJ_OK);
         for (int i = 0; i < n; i++)
             expect(feature[i] == 3 * (n - 1 - i), "round %d, %d of %d ranked",
                    round, i, n);
     }
-    oj_row_order_free(&order);
+    oj_tie_rank_sorter_free(&order);
 }
 
 int main(void)

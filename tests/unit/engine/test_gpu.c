@@ -677,8 +677,8 @@ TEST(shapes_taken)
     }
 }
 
-/* Joins in which the CPU must decide the device's candidates do not use the
- * GPU. */
+/* Backend auto leaves joins of lines and polygons to the CPU if the GPU would
+ * only find their candidates and not decide them. */
 TEST(shapes_left)
 {
     static const enum oj_op ops[] = {OJ_OP_TOUCHES, OJ_OP_WITHIN,

@@ -789,9 +789,9 @@ static int64_t root_page(const char *table, int *page_bytes)
     return root;
 }
 
-/* Each byte in the headers of the tree's first pages, and at the start of their
- * first cells, is set to values that truncate, repeat or point outside. The
- * children of the root are found by its cells. */
+/* Damages one page of a table's B-tree: the root (_i 0), its last leaf (1) or
+ * its first (2). Each of the first 20 bytes of the page and of its first cell
+ * takes values that truncate, repeat or point outside. */
 TEST_LOOP(property_broken_tree, 0, 3)
 {
     static const GByte values[] = {0, 1, 2, 5, 10, 13, 0x7F, 0x80, 0xFF};

@@ -85,8 +85,8 @@ static void check_pair(const struct oj_flat *a, int64_t i,
     struct oj_figure figure;
     int valid_s, valid_t;
     int64_t first, end, other, other_end;
-    oj_flat_vertices(a, i, &first, &end);
-    oj_flat_vertices(b, j, &other, &other_end);
+    oj_flat_vertex_range(a, i, &first, &end);
+    oj_flat_vertex_range(b, j, &other, &other_end);
     /* the exact reference is slow for large shapes */
     if (first == end || other == other_end ||
         (end - first) * (other_end - other) > MOST_PAIRS_OF_VERTICES)

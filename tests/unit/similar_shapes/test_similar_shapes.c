@@ -21,7 +21,7 @@ static int64_t n_pairs_of_geos, n_pairs_found;
 static int has_parts(const struct oj_flat *flat, int64_t feature)
 {
     int64_t first, end;
-    oj_flat_vertices(flat, feature, &first, &end);
+    oj_flat_vertex_range(flat, feature, &first, &end);
     return first < end;
 }
 

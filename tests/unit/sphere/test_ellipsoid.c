@@ -153,8 +153,8 @@ static double plain_metres(const struct oj_geodesic *geodesic,
 {
     int64_t first, end, first_b, end_b;
     double least = INFINITY;
-    oj_flat_vertices(f, a, &first, &end);
-    oj_flat_vertices(g, b, &first_b, &end_b);
+    oj_flat_vertex_range(f, a, &first, &end);
+    oj_flat_vertex_range(g, b, &first_b, &end_b);
     for (int64_t v = first; v < end; v++)
     {
         for (int64_t w = first_b; w < end_b; w++)
@@ -177,7 +177,7 @@ static void add_coincident_and_antipodal(struct oj_flat_buf *to,
     {
         int64_t v, end_v;
         double x, y;
-        oj_flat_vertices(&flat, i, &v, &end_v);
+        oj_flat_vertex_range(&flat, i, &v, &end_v);
         if (v >= end_v || !one_in(4) || !(fabs(flat.y[v]) <= 90))
             continue;
         x = flat.x[v];

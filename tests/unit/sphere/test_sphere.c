@@ -161,7 +161,7 @@ static double *vertex_matrix(const struct oj_flat *f, const struct oj_flat *g,
     for (int64_t i = 0; i < f->n_vertices * n; i++)
     {
         matrix[i] = INFINITY;
-        oj_flat_vertices(g, i % n, &w, &end);
+        oj_flat_vertex_range(g, i % n, &w, &end);
         for (; w < end; w++)
             matrix[i] = fmin(matrix[i], vertex_metres(f, i / n, g, w));
     }
@@ -174,7 +174,7 @@ static double directed_metres(const double *matrix, const struct oj_flat *f,
 {
     double most = 0.0;
     int64_t v, end;
-    oj_flat_vertices(f, a, &v, &end);
+    oj_flat_vertex_range(f, a, &v, &end);
     for (; v < end; v++)
         most = fmax(most, matrix[v * n + b]);
     return most;
@@ -186,8 +186,8 @@ static double frechet_metres(const struct oj_flat *f, int64_t a,
 {
     int64_t v, w, n, m;
     double *cell, last;
-    oj_flat_vertices(f, a, &v, &n);
-    oj_flat_vertices(g, b, &w, &m);
+    oj_flat_vertex_range(f, a, &v, &n);
+    oj_flat_vertex_range(g, b, &w, &m);
     n -= v;
     m -= w;
     cell = oj_malloc(n * m, sizeof *cell);
@@ -213,7 +213,7 @@ static double frechet_metres(const struct oj_flat *f, int64_t a,
 static int is_off(const struct oj_flat *flat, int64_t feature)
 {
     int64_t v, end;
-    oj_flat_vertices(flat, feature, &v, &end);
+    oj_flat_vertex_range(flat, feature, &v, &end);
     if (v == end)
         return 1;
     while (v < end && fabs(flat->y[v]) <= 90)
