@@ -195,14 +195,14 @@ def test_what_is_refused():
         (OnDevice(rng.random((5, 3))), "two columns"),
         (OnDevice(XY[:, 0]), "two columns"),
         ((OnDevice(XY[:, 0]), OnDevice(XY[1:, 1])), "equal length"),
-        ((OnDevice(XY[:, 0]), OnDevice(XY[:, 1], stream=2)), "one CUDA stream"),
+        ((OnDevice(XY[:, 0]), OnDevice(XY[:, 1], stream=2)), "of two CUDA streams"),
         (OnDevice(XY, data=(XY.ctypes.data, False)), "not in the memory of a CUDA device"),
     ):
         with pytest.raises(ogrjoin.Error, match=message):
             index.pairs(side)
     for named, message in (
         ({"on": [1] * 3000}, "both sides"),
-        ({"progress": print}, "no columns"),
+        ({"progress": print}, "without columns"),
         ({"pick": "smallest_area"}, "distances only"),
         ({"op": "nearest", "metric": "sphere"}, None),
     ):
