@@ -147,7 +147,7 @@ def check_invalid_options():
         (("-op", "nearest", "-heading_both_ways"), ["-heading"]),
         (("-op", "intersects", "-heading", "course"), ["nearest"]),
         (("-op", "nearest", "-heading", "course", "-min_distance", 3), ["do not go together"]),
-        (("-op", "nearest", "-heading", "course", "-distance", "frechet"), ["-distance least"]),
+        (("-op", "nearest", "-heading", "course", "-distance", "frechet"), ["compares whole shapes"]),
         (("-op", "nearest", "-heading", "course", "-metric", "sphere"), ["-metric planar"]),
     ):
         fails(*words, "x.gpkg", points, roads, op=False, says=says)
