@@ -148,7 +148,7 @@ def check_invalid_options():
         (("-op", "intersects", "-heading", "course"), ["nearest"]),
         (("-op", "nearest", "-heading", "course", "-min_distance", 3), ["do not go together"]),
         (("-op", "nearest", "-heading", "course", "-distance", "frechet"), ["compares whole shapes"]),
-        (("-op", "nearest", "-heading", "course", "-metric", "sphere"), ["-metric planar"]),
+        (("-op", "nearest", "-heading", "course", "-metric", "sphere"), ["leave -metric sphere out"]),
     ):
         fails(*words, "x.gpkg", points, roads, op=False, says=says)
     fails("-op", "nearest", "-heading", "id", "x.gpkg", roads, points, op=False, says=["-centroid_of input"])
