@@ -68,8 +68,8 @@ def check_folders():
 
 
 def as_nobody(folder):
-    """Returns the words before the command that run it as nobody, for whom permissions hold;
-    root may write everywhere."""
+    """Returns the words in front of a command that run it as a user without privileges: root
+    may write everywhere, so the permissions of files would not be tested."""
     if os.getuid() != 0:
         return []
     if not shutil.which("setpriv"):

@@ -1,5 +1,5 @@
-"""Two layers of shops, mapped by different people; the sample city knows which pairs are one
-place. The pairs of -op dwithin -similar are those that fulfil both conditions, computed by code
+"""Joins two layers of shops that different people have mapped. The generator of the sample city
+writes which pairs are one place. The pairs of -op dwithin -similar are those that fulfil both conditions, computed by code
 that is independent of the program."""
 
 import re

@@ -103,8 +103,8 @@ OJ_MUST_USE oj_status api_settings_copy(const struct ogrjoin_settings *settings,
 int api_settings_find_equal_pairs(const struct ogrjoin_settings *a,
                                   const struct ogrjoin_settings *b);
 
-/** 1 if all settings have equal values in a and b, and both point to the same
- * cancel flag or to none. Callbacks are not compared. */
+/** Returns 1 if all settings have equal values in a and b, and a and b share
+ * one cancel flag or have none. Callbacks are not compared. */
 int api_settings_are_equal(const struct ogrjoin_settings *a,
                            const struct ogrjoin_settings *b);
 

@@ -38,10 +38,10 @@ struct oj_cover_work
     int64_t cap_edge, cap_y, cap_top, cap_active, cap_is_odd;
 };
 
-/** Measures the part of the polygons of row `row` of input that the polygons of
- *  n features of join_side cover together, and *whole, the area of these
- *  polygons of the row by the same sums: *covered equals it exactly if they are
- *  covered. *is_measured 0: the edges would make too many trapezoids, and
+/** Sets *covered to the area of the polygons of row `row` of input that the
+ *  polygons of n features of join_side cover together, and *whole to the area
+ *  of the row's polygons. Both are added up slab by slab, so *covered equals
+ *  *whole exactly if all is covered. *is_measured 0: the edges would make too many trapezoids, and
  *  nothing was measured. Both layers must be in the long form.
  *  O(vertices + the edges in each slab). */
 OJ_MUST_USE oj_status oj_cover_area(struct oj_cover_work *work,
