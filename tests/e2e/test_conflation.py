@@ -1,6 +1,6 @@
 """Joins two layers of shops that different people have mapped. The generator of the sample city
-writes which pairs are one place. The pairs of -op dwithin -similar are those that fulfil both conditions, computed by code
-that is independent of the program."""
+writes which pairs are one place. The pairs of -op dwithin -similar are those that fulfil both
+conditions, computed by code that is independent of the program."""
 
 import re
 import struct
