@@ -27,7 +27,7 @@ import pyarrow.fs
 import pyarrow.parquet
 
 from .._errors import InvalidError
-from .._joined import ROW_GROUP_ROWS, geo_metadata, parquet_writer, write_behind
+from .._joined import ROW_GROUP_ROWS, geo_metadata, parquet_writer
 from .._scan import extension_of
 from . import boxes as _boxes
 from .footers import open_filesystem
@@ -169,7 +169,11 @@ class ParquetOutput:
                 return "", 0
             file = filesystem.open_output_stream(path)
             writer = parquet_writer(file, schema)
-            n_rows = write_behind(writer, itertools.chain([first], tables))
+            # Not on a second thread: a task has one core, and each table takes memory.
+            n_rows = 0
+            for table in itertools.chain([first], tables):
+                writer.write_table(table, ROW_GROUP_ROWS)
+                n_rows += len(table)
             writer.close()
             file.close()
             if filesystem.type_name == "local":
