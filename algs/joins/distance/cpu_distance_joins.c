@@ -13,9 +13,10 @@
  *  x, y         [                    coordinates; layers of single points only
  *
  * Features of equal geometry are one entry (oj_equal_groups.h). Without a tree,
- * entries are the positions in struct oj_class_features. (SpatialBench Q7, 6
- * million points and as many keys: a seventh of the time of a search among the
- * segments of each class, cpu_nearest_for_points.c.)
+ * entries are the positions in struct oj_class_features. On SpatialBench's
+ * query 7 (6 million points, as many keys), the join by classes takes a seventh
+ * of the time of cpu_nearest_for_points.c, which searches the segments of each
+ * class.
  *
  * If pairs are ranked by texts or vectors (-op similar within a distance), the
  * features in reach are visited in any order; a feature that can no longer be
@@ -50,12 +51,12 @@ struct distance_index
     struct oj_equal_groups groups;    /* entries of the tree */
     struct oj_class_features classes; /* entries of the variant BY_CLASS, which
                                          has neither tree nor groups */
-    double *x, *y;                    /* [entries] coordinates of points; NULL:
-                                         features are not all points */
+    double *x, *y;                    /* [entries] coordinates; NULL unless all
+                                         features are points */
 
-    /* [n_nodes * OJ_FANOUT] for each child, the maximum of the own maximum
-     * distances of the features below it, squared, in tree coordinates; NULL:
-     * features have none. */
+    /* [n_nodes * OJ_FANOUT] for each child, the square of the greatest own
+     * maximum distance of the features below it, in tree coordinates. NULL if
+     * features have no maximum distances of their own. */
     float *reach2;
 
     /* [n_nodes * OJ_FANOUT] for each child, the lowest and the highest tie rank
@@ -316,8 +317,8 @@ struct distance_row_search
     struct oj_class_run run; /* the entries that can be in the answer */
 };
 
-/* Maximum distance at which a feature can still be in the answer; below 0:
- * none. */
+/* Returns the maximum distance at which a feature can still be in the answer,
+ * or a negative number if it can be at no distance. */
 static double max_distance_for_feature(const struct distance_row_search *s,
                                        int64_t feature)
 {
@@ -390,8 +391,9 @@ measure_feature_and_add_to_ranking(struct distance_row_search *s, int64_t entry,
 
 /* --- one row, among the features of its class ----------------------------- */
 
-/* A row's class is fetched twice this many rows ahead of its search, and the
- * first entry of the class this many. */
+/* Number of rows by which the prefetch of the first entry of a row's class
+ * precedes the search of the row. The position of that entry is prefetched
+ * twice as many rows ahead. */
 #define ROWS_AHEAD 8
 
 static void fetch_classes_ahead(const struct distance_index *self, int64_t row)
@@ -490,7 +492,8 @@ static oj_status measure_entry_and_add_to_ranking(struct distance_row_search *s,
                      err);
 }
 
-/* Starts a descent above the entries of the row's class. */
+/* Starts a descent at the lowest node above all entries of the row's class, or
+ * at the root if there are no classes. */
 OJ_INLINE void begin_descent(const struct distance_row_search *s,
                              const struct oj_box *box,
                              struct oj_tree_descent *descent)

@@ -1,6 +1,6 @@
 /* AVX-512 implementation of struct oj_near_kernel: tests eight points at a
- * time. The compress instruction stores the lanes that pass next to each other.
- */
+ * time. The compress instruction stores the lanes that pass the test without
+ * gaps. */
 #include "cpu_near_grid.h"
 
 #if defined(__x86_64__) && defined(__GNUC__)
@@ -9,8 +9,8 @@
 
 #define WIDE __attribute__((target("avx512f,avx512vl,popcnt")))
 
-/* The query, broadcast to all lanes. Ids that pass form an interval (apart from
- * `except`), which one unsigned comparison decides. */
+/* The query, broadcast to all lanes. The ids of partners form an interval
+ * without `except`; one unsigned comparison tests the interval. */
 struct wide_query
 {
     __m512d x, y, least2, most2;
@@ -38,10 +38,10 @@ static inline int has_min_distance_or_excluded_id(const struct oj_near_query *q)
     return q->least2 > 0.0 || q->except >= 0;
 }
 
-/* Returns the mask of the points at .. at + 7 of the hood that are partners; a
- * point with NaN is none. special: has_min_distance_or_excluded_id(). Product
- * and sum are separate operations: a fused multiply-add would decide some pairs
- * otherwise. */
+/* Returns the mask of those points at .. at + 7 of the hood that are partners
+ * of the query's point; a point with NaN is none. special: the result of
+ * has_min_distance_or_excluded_id(). Product and sum are separate operations: a
+ * fused multiply-add would decide some pairs otherwise. */
 WIDE static inline __attribute__((always_inline)) __mmask8
 test8(const struct oj_near_hood *hood, int64_t at, const struct wide_query *w,
       int special, __m512d *d2, __m256i *id)

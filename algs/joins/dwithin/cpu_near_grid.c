@@ -19,9 +19,8 @@
 #define CELLS_PER_POINT 6
 #define CELLS_MORE 1024
 
-/* A grid that could not cover all points with cells as wide as the reach is
- * uneven if a point has more points than this in its three runs, on average
- * over the sample. */
+/* A grid with cells wider than the reach is uneven if the three runs of a point
+ * (cpu_near_grid.h) hold more points than this, on average over the sample. */
 #define MANY_IN_RUNS 1024
 
 /* A point while points are sorted into cells. */
@@ -65,9 +64,9 @@ static double count_cells_of_box(const struct oj_box *f, double side)
 }
 
 /* Sets the extent and the width of cells. Cells cover all points and are as
- * wide as the reach if their number is not too large. Otherwise they cover only
- * the bulk of the points and are wider if they are still too many. Returns 0 or
- * 1, accordingly. */
+ * wide as the reach if their number is not too large; then returns 0. Otherwise
+ * they cover only the bulk of the points and are wider if they are still too
+ * many; then returns 1. */
 static int choose_grid_extent_and_cell_size(struct near_grid_build *b)
 {
     struct oj_near_grid *grid = b->grid;
@@ -216,8 +215,8 @@ static oj_status sort_points(struct near_grid_build *b, int n_threads,
     return OJ_OK;
 }
 
-/* Returns 1 if a typical point would have to be compared with too many others.
- */
+/* Returns 1 if the three runs of a point hold more than MANY_IN_RUNS points, on
+ * average over a sample. */
 static int has_crowded_cells(const struct oj_near_grid *grid)
 {
     int64_t step = grid->n / N_SAMPLES + 1, n_seen = 0, n_in_runs = 0;

@@ -42,8 +42,8 @@ struct oj_near_grid
 };
 
 /** Sorts the points of flat (short form) into cells, for distances up to reach,
- *  which must be finite and >= 0.  tie_rank: [n_features], or NULL: the
- *  ordinal. */
+ * which must be finite and >= 0. The points get the ids tie_rank [n_features],
+ * or their ordinals if tie_rank is NULL. */
 OJ_MUST_USE oj_status oj_near_grid_build(struct oj_near_grid *grid,
                                          const struct oj_flat *flat,
                                          const int32_t *tie_rank, double reach,
@@ -53,7 +53,8 @@ int64_t oj_near_grid_bytes(const struct oj_near_grid *grid);
 
 void oj_near_grid_free(struct oj_near_grid *grid);
 
-/** Returns the column or row of a coordinate, from 1 to n - 2. */
+/** Returns the column or row of a coordinate, from 1 to n - 2. n: number of
+ * columns or rows, with the empty ones at both ends. */
 static inline int64_t oj_near_column(double v, double origin, double inverse,
                                      int64_t n)
 {
@@ -122,7 +123,8 @@ struct oj_near_query
                                     != except */
 };
 
-/** Returns 1 if a point is a partner; *d2: the square of its distance. */
+/** Returns 1 if the point x, y with this id is a partner of the query's point.
+ * Sets *d2 to the square of their distance in any case. */
 static inline int oj_near_is_partner(const struct oj_near_query *q, double x,
                                      double y, int32_t id, double *d2)
 {
@@ -151,7 +153,8 @@ struct oj_near_kernel
 /** Computes distances from their squares; both may be one array. */
 void oj_near_square_roots(int64_t n, const double *d2, double *distance);
 
-/** Fills hood with the neighbourhood of the cell that contains x, y. */
+/** Fills hood with the points of the cell that contains x, y and of its eight
+ * neighbours. */
 OJ_MUST_USE oj_status oj_near_hood_fill(struct oj_near_hood *hood,
                                         const struct oj_near_grid *grid,
                                         double x, double y,

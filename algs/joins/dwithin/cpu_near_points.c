@@ -13,11 +13,12 @@
  * texts are stored in the order of the cells, too, and tested before distances
  * (for shops of similar names within 200 m this halves the time).
  *
- * Spans that must have an instant in common: the points of a cell are sorted by
- * the begin of their span, so those that can meet the span of a row are
- * consecutive. The rows of a cell are visited in the order in which their spans
- * begin, so each run is found from that of the row before. With a window of
- * half an hour on reports of a month, one point in some hundred is compared. */
+ * If the spans of a pair must have an instant in common, the points of a cell
+ * are sorted by the begin of their span, so those that can meet the span of a
+ * row are consecutive. The rows of a cell are visited in the order in which
+ * their spans begin, so the search for each run starts at the run of the row
+ * before. With a window of half an hour on reports of a month, this compares
+ * one point in some hundred. */
 #include "../../../flatten/base/oj_alloc.h"
 #include "../../../flatten/base/oj_clock.h"
 #include "../../../flatten/base/oj_clones.h"
@@ -51,15 +52,15 @@
  * prefetched. */
 #define PREFETCH_AHEAD 12
 
-/* Steps by one before the steps of a search are doubled: runs of consecutive
- * rows begin and end a few points later. */
+/* Number of steps by one point before a search doubles its steps. The runs of
+ * the next row usually begin and end a few points later. */
 #define SINGLE_STEPS 8
 
 /* Number of squared distances that are collected before their roots are
  * computed; they fit the first-level cache. */
 #define SQUARES_AT_ONCE 2048
 
-/* For the estimate, one task of this many is counted. */
+/* The estimate counts the pairs of one task in this many. */
 #define ONE_OF 32
 
 /* Number of entries that a thread reserves at a time for scattered lists. */
@@ -143,8 +144,9 @@ struct close_points_index
     int span;       /* index of the condition on spans by which the points of a
                        cell are sorted; -1: none */
     int64_t *begin; /* [grid.n] begins of the spans, ascending within a cell */
-    int64_t *end;   /* [grid.n] the latest end of the spans of the cell up to
-                       this point; the array `begin` if spans are instants */
+    int64_t *end;   /* [grid.n] for each point, the latest end of a span of its
+                       cell up to this point; if spans are instants, this is the
+                       array `begin` */
     struct oj_index *general; /* index of the engine for all distances, used if
                                  the grid is too uneven; otherwise NULL */
 
@@ -190,8 +192,8 @@ static int64_t count_points_to_visit(const struct near_points_batch *b)
  *
  * If the FIDs of the join side are distinct, its ids are in the order of FIDs.
  * Then "FID of the input < FID of the partner" is a lower limit of the
- * partner's id, found once for each row; likewise for > and for "another FID".
- */
+ * partner's id, found once for each row. Likewise > gives an upper limit, and
+ * "another FID" an id to exclude. */
 
 static int are_fids_equal(const int64_t *a, const int64_t *b, int64_t n)
 {
@@ -636,8 +638,8 @@ static void start_pair_budget(struct near_points_batch *b, int64_t most)
                          b->self->options.n_threads);
 }
 
-/* Visits the points of the batch, for VISIT_ESTIMATE one of ONE_OF tasks;
- * results are in the workers and in b->out. VISIT_SCATTER sets b->is_full if
+/* Visits the points of the batch; VISIT_ESTIMATE visits one task in ONE_OF.
+ * Results are in the workers and in b->out. VISIT_SCATTER sets b->is_full if
  * the allocated entries are too few. */
 static oj_status search_near_points_in_parallel(struct near_points_batch *b,
                                                 enum near_visit what,
@@ -729,8 +731,8 @@ static void copy_text_bits_in_cell_order(int64_t first, int64_t end, void *user)
     }
 }
 
-/* Copies the token bitmaps and size classes of the first texts in the order of
- * the grid. */
+/* Copies the token bitmaps and size classes of the texts of the first condition
+ * on texts, in the order of the grid. */
 static oj_status make_text_bits_in_cell_order(struct close_points_index *self,
                                               struct oj_error *err)
 {

@@ -223,9 +223,9 @@ static oj_status add_pairs_of_row(const struct equal_points_index *self,
     return OJ_OK;
 }
 
-/* Adds the first pair of an input row with this key; its measure is the number
- * of pairs of the row. Without conditions besides the key they are not looked
- * at. */
+/* Adds only the first pair of an input row with this key, with the number of
+ * the row's pairs as measure. This number is stored; only if there are
+ * conditions besides the key, the pairs are tested one by one. */
 static oj_status add_first_pair_of_row(const struct equal_points_index *self,
                                        struct oj_row_worker *worker,
                                        const struct located_point *key,
@@ -307,9 +307,9 @@ static oj_status join_equal_attributes(struct oj_index *wrapped,
     return OJ_OK;
 }
 
-/* Looks up the rows of a batch: adds 1 to n_rows[i] for each row whose key
- * entry i has first. Lists those entries in `found`, which has room for all
- * rows; returns how many they are. */
+/* For each row of the batch, adds 1 to n_rows[i], where i is the first entry
+ * with the row's key. Lists the entries with n_rows > 0 in `found`, which has
+ * room for all rows, and returns their number. */
 static int64_t count_rows_of_keys(const struct equal_points_index *self,
                                   const struct oj_flat *input, int64_t *n_rows,
                                   uint32_t *found)

@@ -177,10 +177,10 @@ static int is_line_or_single_ring(const struct oj_shape *shape)
     return shape->kinds == OJ_PART_LINE || shape->n_rings == 1;
 }
 
-/* Decides whether lines or polygons are inside a polygon; all topologically
- * valid. At a crossing of edges, each shape has points outside of the other.
- * Without contact of edges, each part of a is wholly inside or outside, and a
- * is inside only if no ring of b is in it. */
+/* Decides whether lines or polygons are inside a polygon, if all shapes are
+ * topologically valid. At a crossing of edges, each shape has points outside of
+ * the other. Without contact of edges, each part of a is wholly inside or
+ * outside, and a is inside only if no ring of b is in it. */
 static enum verdict decide_lines_or_polygons_inside(const struct oj_shape *a,
                                                     const struct oj_shape *b,
                                                     enum inside how)
@@ -257,8 +257,9 @@ static enum verdict decide_touches(const struct oj_shape *a,
     return VERDICT_UNSURE;
 }
 
-/* Decides OJ_OP_CROSSES for lines with polygons, OJ_OP_OVERLAPS for polygons,
- * and either for kinds that never cross or overlap. */
+/* Decides OJ_OP_CROSSES for lines with polygons and OJ_OP_OVERLAPS for
+ * polygons. Returns VERDICT_NO for kinds that can never cross or overlap, and
+ * VERDICT_UNSURE for all others. */
 static enum verdict decide_crosses_or_overlaps(enum oj_op op,
                                                const struct oj_shape *a,
                                                const struct oj_shape *b,
@@ -615,7 +616,8 @@ static int is_validity_unknown_or_simple(_Atomic uint8_t *known)
 }
 
 /* Decides a pair of polygons by their edges near the common window
- * (relate_shared_borders.h), if these suffice. */
+ * (relate_shared_borders.h). Sets *is_decided to 1 if these suffice, and then
+ * *holds to 1 if the features are a pair. */
 static oj_status
 decide_by_borders(struct predicate_index *index, struct predicate_worker *w,
                   const struct oj_shape *shape, int32_t feature,
@@ -651,7 +653,8 @@ decide_by_borders(struct predicate_index *index, struct predicate_worker *w,
 
 /* --- decision by the matrix ----------------------------------------------- */
 
-/* Decides a pair of any shapes exactly, by its DE-9IM matrix. */
+/* Decides a pair of any shapes exactly, by its DE-9IM matrix: sets *holds to 1
+ * if the features are a pair. */
 static oj_status decide_by_matrix(struct predicate_index *index,
                                   struct predicate_worker *w,
                                   const struct oj_shape *shape, int32_t feature,
@@ -696,7 +699,8 @@ static oj_status make_cells_of_feature_if_useful(struct predicate_index *index,
 }
 
 /* Decides a pair by locations of vertices and contacts of edges (the functions
- * above), if these suffice and the shapes are as valid as they require. */
+ * above). Sets *is_decided to 1 if these suffice and the shapes are as valid as
+ * they require, and then *holds to 1 if the features are a pair. */
 static oj_status
 decide_by_kernels(struct predicate_index *index, struct predicate_worker *w,
                   const struct oj_shape *shape, int32_t feature,
@@ -717,9 +721,9 @@ decide_by_kernels(struct predicate_index *index, struct predicate_worker *w,
     return OJ_OK;
 }
 
-/* Decides whether the row and the feature at position `at` are a pair. Tries
- * borders and vertices (the cheaper of them first), and finally the DE-9IM
- * matrix. */
+/* Sets *holds to 1 if the row and the feature at position `at` are a pair.
+ * Tries borders and vertices (the cheaper of them first), and finally the
+ * DE-9IM matrix. */
 static oj_status decide_pair(struct predicate_index *index,
                              struct predicate_worker *w,
                              const struct oj_shape *shape, int64_t at,
@@ -777,8 +781,8 @@ static oj_status reserve_pair(struct predicate_index *index,
 }
 
 /* Returns the set of point locations in a polygon (bits 1 << enum oj_location)
- * for which the polygon and the point are a pair; 0: the location does not
- * decide this join. */
+ * for which the polygon and the point are a pair. Returns 0 if the location
+ * does not decide this join. */
 static unsigned point_locations_that_satisfy_op(enum oj_op op)
 {
     switch (op)
@@ -796,8 +800,10 @@ static unsigned point_locations_that_satisfy_op(enum oj_op op)
     }
 }
 
-/* Decides the pair of a polygon row and the point at position `at`. In polygons
- * that are not topologically valid, points on a ring may be in the interior. */
+/* Decides the pair of a polygon row and the point at position `at` by the
+ * point's location; places: the locations that make a pair. If the polygon is
+ * not topologically valid, decide_pair() decides, since points on its rings may
+ * be in the interior. */
 static oj_status decide_point_in_polygon(struct predicate_index *index,
                                          struct predicate_worker *w,
                                          const struct oj_shape *shape,
@@ -1003,8 +1009,8 @@ static int needs_decision_after_gpu_screen(const struct predicate_index *index,
     return said != OJ_VERDICT_DISJOINT;
 }
 
-/* Returns 0 if the vertices of a feature need not be read: it has one ring, or
- * its cached validity is OJ_VALID. */
+/* Returns 1 if the feature has more than one ring and its cached validity is
+ * not OJ_VALID. Otherwise its vertices need not be read. */
 static int may_feature_be_invalid(const struct predicate_index *index,
                                   int32_t feature)
 {
@@ -1017,8 +1023,8 @@ static int may_feature_be_invalid(const struct predicate_index *index,
 }
 
 /* Decides a pair whose verdict is only right if the polygons are topologically
- * valid: tests that and, if they are not, computes the DE-9IM matrix. meets: 1
- * if the verdict is that they intersect. */
+ * valid: tests their validity and, if one is invalid, computes the DE-9IM
+ * matrix. meets: 1 if the verdict is that they intersect. */
 static oj_status decide_gpu_screened_if_valid(struct predicate_index *index,
                                               struct predicate_worker *w,
                                               const struct oj_shape *shape,
@@ -1218,8 +1224,8 @@ static void count_gpu_screened_pairs_of_task(int64_t task, int thread,
 }
 
 /* Sets to disjoint the verdicts of those pairs of a row that the pair filter
- * rejects. *is_open: there are undecided pairs; *asks_shapes: some of them need
- * the prepared side. */
+ * rejects. Sets *is_open to 1 if undecided pairs remain, and *asks_shapes to 1
+ * if some of these need the prepared side. */
 static void filter_gpu_screened_row(const struct screened_batch *b, int64_t row,
                                     int *is_open, int *asks_shapes)
 {
@@ -1237,8 +1243,8 @@ static void filter_gpu_screened_row(const struct screened_batch *b, int64_t row,
     }
 }
 
-/* Decides the rows of a task that do not need the prepared side. Counts the
- * pairs of the task if these are all its rows, else sets b->asks_shapes. */
+/* Decides the rows of a task that do not need the prepared side. If no row
+ * needs it, counts the pairs of the task; otherwise sets b->asks_shapes. */
 static oj_status decide_and_count_task(int64_t task, int thread, void *user,
                                        struct oj_error *err)
 {

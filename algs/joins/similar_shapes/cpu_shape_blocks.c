@@ -254,8 +254,8 @@ OJ_INLINE double min_of_sixteen(double *d2)
     return d2[0];
 }
 
-/* Kind of distance: number of dimensions; to segments (1) or to vertices (0).
- */
+/* Kind of distance. n_dims: number of coordinates, 2 or 3. of_segments 1: to
+ * segments; 0: to vertices. */
 struct shape_measure
 {
     int n_dims, of_segments;
@@ -366,9 +366,9 @@ OJ_INLINE double vertex_to_feature_distance2(struct measured_shape *to,
 
 /* --- directed distance ---------------------------------------------------- */
 
-/* Returns 1 if all vertices in the box are within the squared distance `enough`
- * of the block that was nearest last: it tests the distance to its middle
- * vertex, with a slack for rounding. */
+/* Returns 1 if all vertices in the box are surely within the squared distance
+ * `enough` of block to->served: tests the distance to the middle vertex of this
+ * block, with a slack for rounding. */
 OJ_INLINE int is_box_near_last_block(const struct measured_shape *to,
                                      const double *box, double enough,
                                      struct shape_measure by)
@@ -520,7 +520,9 @@ static double greedy_upper_bound_of_frechet2(const struct walk *a,
     return most;
 }
 
-/* Computes n <= 16 cells of a row; returns the value of the last. */
+/* Computes n <= 16 cells of a row and returns the value of the last. left: the
+ * cell before the first; corner: the cell before it in the row above. Columns
+ * beyond `to` have no value in the row above. */
 OJ_INLINE double compute_frechet_cells(const struct leash_row *row,
                                        int64_t from, int64_t n, int64_t to,
                                        const double *d2, double corner,

@@ -76,9 +76,10 @@ double oj_shape_directed2(const struct oj_shape_blocks *a, int64_t feature_a,
                           struct oj_shape_scratch *scratch);
 
 /** Sets *out to the squared discrete Frechet distance of two features with
- * blocks, all parts in order; if it exceeds limit2, to any number above limit2.
- * least2: a lower bound of it. Cells of the table above limit2 are skipped:
- * O(other cells). Source: Eiter and Mannila 1994. */
+ * blocks, all parts in order; if it exceeds limit2, to any number above
+ * limit2. least2: a lower bound of the squared distance. Cost: linear in the
+ * cells of the table that are at most limit2. Source: Eiter and Mannila
+ * 1994. */
 OJ_MUST_USE oj_status oj_shape_frechet2(const struct oj_shape_blocks *a,
                                         int64_t feature_a,
                                         const struct oj_shape_blocks *b,

@@ -136,7 +136,7 @@ static void write_bounds_for_tree(const struct oj_shape_blocks *side,
 }
 
 /* Returns the feature's own maximum distance in the form that is compared (on
- * the sphere a squared chord); below 0: it has none. */
+ * the sphere a squared chord), or a negative number if it has none. */
 static double max_distance_of_feature(const struct shape_index *self,
                                       const struct oj_flat *flat,
                                       int64_t feature)
@@ -309,8 +309,8 @@ static oj_status squared_hausdorff_or_frechet(struct shape_index *self,
                              limit2, scratch, out, err);
 }
 
-/* Sorts the list when it has k candidates and k / 16 new ones: each may lower
- * the bound, which saves more than the sorting costs. */
+/* Sorts the list once it has k candidates and more than k / 16 unsorted ones.
+ * The lower bound that may result saves more than the sorting costs. */
 static void sort_to_lower_kth_bound(struct oj_ranking *ranking)
 {
     if (ranking->n >= ranking->k &&
@@ -357,8 +357,8 @@ static oj_status measure_feature_and_add_to_ranking(struct shape_index *self,
     return OJ_OK;
 }
 
-/* Ignores, for a directed distance, the sides by which the other feature
- * protrudes. */
+/* For a directed distance, widens the box `around` to infinity at the sides by
+ * which the other feature protrudes, so that these do not count. */
 static void open_box_sides_if_directed(const struct shape_index *self,
                                        double *around)
 {

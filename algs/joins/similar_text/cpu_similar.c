@@ -1,7 +1,7 @@
 /* Engine for similar texts. In a join of the k most similar, rows are searched
  * one by one in the prefix lists, with decreasing thresholds until k pairs are
- * found. The bitmaps of entries exclude most pairs; for the others, common
- * tokens are counted, once per pair: at its first common token. Joins without k
+ * found. The bitmaps of entries exclude most pairs. The common tokens of each
+ * remaining pair are counted once, at its first common token. Joins without k
  * compare whole lists (cpu_token_list_join.c) or bitmaps of all tokens
  * (cpu_similar_bitmaps.c). */
 #include "cpu_similar.h"
@@ -21,8 +21,8 @@ enum
     MOST_NEEDS = 1 << 23     /* maximum number of row sizes times classes */
 };
 
-/* Seconds. A batch whose join by prefix lists is estimated to take less is
- * joined by them; the work of joining by bitmaps of all tokens is then not
+/* If the join of a batch by prefix lists is estimated to take fewer seconds
+ * than this, the lists are used, and the work by bitmaps of all tokens is not
  * estimated. */
 #define LEAST_CHOICE_S 0.005
 
@@ -447,7 +447,8 @@ static oj_status build_similar_index(struct oj_index *wrapped,
 }
 
 /* Returns the estimated number of list entries that a row reads, if rows are
- * like the join side; uses a sample of its features. 0 if memory runs out. */
+ * like the join side; uses a sample of its features. Returns 0 if memory runs
+ * out. */
 static double estimate_list_entries(const struct oj_text_condition *condition,
                                     const struct oj_token_sets *sets, int64_t n)
 {
@@ -479,9 +480,9 @@ static double estimate_list_entries(const struct oj_text_condition *condition,
     return n_tried > 0 ? sum / (double)n_tried * (double)step : 0.0;
 }
 
-/* Estimates the seconds. On one core: a cost per feature of either side, plus
- * the cheaper of two ways, per entry of the token lists or per pair by bitmaps.
- * On a device: per feature and per pair. */
+/* Estimates the seconds of a join. *cpu_s, on one core: a cost per feature of
+ * either side, plus the cheaper of two ways, per entry of the token lists or
+ * per pair by bitmaps. *gpu_s: a cost per feature and per pair. */
 static void estimate_cpu_and_gpu_seconds(const struct oj_relation *relation,
                                          const struct oj_flat *join_side,
                                          double rows, double *cpu_s,

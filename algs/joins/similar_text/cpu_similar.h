@@ -58,8 +58,8 @@ struct similar_side
     struct similar_entry *entry;
 };
 
-/* Returns the length of the prefix for sets of this size: every partner has one
- * of its tokens. */
+/* Returns the length of the prefix for sets of this size: each partner of a set
+ * has at least one of the tokens in the set's prefix. */
 int64_t oj_similar_prefix_length(const struct oj_text_condition *condition,
                                  int64_t size);
 
@@ -69,7 +69,8 @@ OJ_MUST_USE oj_status oj_similar_side_group(struct similar_side *side,
                                             const struct oj_index_args *args,
                                             struct oj_error *err);
 
-/* Sets the members of the side that are sorted by size. */
+/* Sets the members of the side that describe the order by size: classes and
+ * by_size. */
 OJ_MUST_USE oj_status oj_similar_side_sort(const struct oj_token_sets *sets,
                                            struct similar_side *side,
                                            struct oj_error *err);
@@ -238,8 +239,8 @@ OJ_MUST_USE oj_status oj_similar_store_both_pairs(struct similar_batch *b,
                                                   int64_t common,
                                                   struct oj_error *err);
 
-/* Estimates the number of entries that the lists compare with rows, from rows
- * at equal intervals. */
+/* Estimates how many entries the join by lists compares with rows, from a
+ * sample of rows at equal intervals. */
 double oj_similar_list_work(const struct similar_batch *b);
 
 /* Joins the batch by lists, token by token: rows with the token in their prefix

@@ -122,8 +122,9 @@ struct bitmap_row
     uint64_t word[MOST_WORDS];
 };
 
-/* Prepares a row. Tokens that no feature has always differ, so they lower the
- * limits. *own: memory of lowered limits, which the caller frees. */
+/* Prepares a row. A token that no feature has is a difference to every feature,
+ * so such tokens lower the limits. *own: memory of lowered limits, which the
+ * caller frees. */
 static oj_status prepare_bitmap_row(const struct bitmap_join *t, int64_t i,
                                     struct bitmap_row *r, int32_t **own,
                                     struct oj_error *err)

@@ -10,8 +10,8 @@
 
 enum
 {
-    SPLIT_KEYS = 65535 /* steps along a box, so that rows are sorted by two
-                          bytes */
+    SPLIT_KEYS = 65535 /* number of steps into which a side of a box is divided,
+                          so that sort keys have two bytes */
 };
 
 /* A vector while the tree is built: its first dimensions and its row. */

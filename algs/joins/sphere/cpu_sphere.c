@@ -2,8 +2,8 @@
  *  on an ellipsoid, with points on one side at least.
  *
  *  The join side's features are entries of a tree of 3D boxes, which is
- *  searched best-first for each input feature, among the entries of its run
- *  (oj_class_runs.h).
+ *  searched depth-first, the nearest child first, for each input feature, among
+ *  the entries of its run (oj_class_runs.h).
  *
  *  On the sphere squared chords are compared; only results are converted to
  *  metres.
@@ -15,12 +15,11 @@
  *   chord   0 ------- k-th chord ---- most distance of the k-th chord ----->
  *             k entries            |  entries that may be nearer  |  none
  *
- *  The second walk measures k entries and seldom more: for a k-th distance of
- *  10 km, the chords of the others are in a range of a millimetre. (One walk
- *  with the wider bound is no substitute: its first bounds are far too great,
- *  and the range grows with their third power, which took 10 times as many
- *  candidates.)
- */
+ *  The second walk measures k entries and seldom more: at a k-th distance of 10
+ *  km, other entries are measured only if their chords are within a millimetre
+ *  of the k-th. (A single walk with the wider bound measures 10 times as many:
+ *  its first bounds are far too great, and the range grows with their third
+ *  power.) */
 #include "../../../flatten/base/oj_alloc.h"
 #include "../../pairs/selection/oj_equal_groups.h"
 #include "ellipsoid_edge_distance.h"
@@ -163,11 +162,12 @@ static void narrow_search(struct sphere_row_search *s)
         s->limit2 = ranking->bound;
 }
 
-/* Returns the features of an entry (join features with equal geometries,
- * oj_equal_groups.h) that can be pairs of the row if they are near enough. For
- * several features, oj_equal_groups_add_pairs() tests the other conditions one
- * by one. For a single feature all conditions are tested here; its run is no
- * range of positions: it is empty if the feature is left out. */
+/* Returns the run of those features of an entry (join features with equal
+ * geometries, oj_equal_groups.h) that can be pairs of the row if they are near
+ * enough. If the entry has several features, oj_equal_groups_add_pairs() tests
+ * the other conditions later, one by one. If it has one, all conditions are
+ * tested here, and the run is not a range of positions: it has the length 1 or
+ * 0. */
 static struct oj_equal_run features_of_entry(const struct sphere_row_search *s,
                                              int64_t entry)
 {
@@ -359,7 +359,7 @@ static oj_status measure_entry_on_ellipsoid(struct sphere_row_search *s,
 }
 
 /* Empties the ranking of chords for that of distances, and limits the search by
- * the k-th chord: no entry beyond the greatest distance that belongs to it is
+ * the k-th chord: an entry beyond the greatest distance of that chord is not
  * among the k nearest. */
 static void limit_search_by_kth_chord(struct sphere_row_search *s)
 {

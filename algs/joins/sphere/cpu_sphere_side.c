@@ -108,8 +108,8 @@ static int64_t first_vertex(const struct oj_flat *flat, int64_t ring)
     return oj_flat_is_points(flat) ? ring : flat->vertex_offset[ring];
 }
 
-/* Returns the 3D box of the arc a -> b; on an ellipsoid, of all that is within
- * 3 h of its chord. */
+/* Returns the 3D box of the arc a -> b; on an ellipsoid, of all points within 3
+ * times oj_ellipsoid_edge_bulge() of the chord a b. */
 static struct oj_box3 box_of_arc(const struct oj_ellipsoid *ellipsoid,
                                  struct oj_vec3 a, struct oj_vec3 b)
 {
@@ -161,7 +161,7 @@ static struct oj_vec3 perpendicular_to(struct oj_vec3 v)
 
 /* Returns the direction of the mean of the vertices of a ring, whose last
  * vertex repeats the first; the north pole if the mean has no direction.
- * Vertices that cut an edge do not count. */
+ * Vertices that were added to cut long edges do not count. */
 static struct oj_vec3 mean_direction(const struct sphere_side_build *b,
                                      int64_t ring)
 {

@@ -1,6 +1,6 @@
-/** One side of a join on the sphere: unit vectors of all vertices, and trees of
- *  3D boxes over the edges.  Or one side of a join on an ellipsoid: vectors of
- *  its points (oj_ellipsoid.h), and such trees.
+/** One side of a join on the sphere: unit vectors of all vertices, and trees
+ *  of 3D boxes over the edges.  Or one side of a join on an ellipsoid: vectors
+ *  of its points (oj_ellipsoid.h), and such trees.
  *
  *  Coordinates: x is longitude, y latitude, in degrees. Longitudes are taken
  *  modulo 360. A feature with a latitude beyond 90 has no pairs. Edges are the
@@ -13,17 +13,17 @@
  *
  *  On an ellipsoid edges are geodesics, long ones cut into pieces
  *  (ellipsoid_cut_edges.h). Their boxes contain all points within 3 h of their
- *  chords. A ring is first taken as one of plane sections, which is right but
- *  for points in the lenses between these and the geodesics; a search of the
- *  boxes around the point finds the edges whose lens may contain it. The cap
- *  of a ring is the disc of all points within the greatest distance d of its
- *  vertices from a centre.  If d is less than pi r / 2, the disc is convex
- *  (Cheeger and Ebin, Comparison theorems, 5.14; the Gaussian curvature is
- *  at most 1 / r^2, so the injectivity radius is at least pi r), which makes it
- *  contain the edges, and the inside of the ring, too.
- *  The antipode of the mean, of a ring with a greater d, is compared with plane
- *  sections only: it must not lie in a lens, which is at most 3 m wide.
- */
+ *  chords (h, r: oj_ellipsoid.h). A ring is first taken as one of plane
+ *  sections, which is right but for points in the lenses between these and the
+ *  geodesics; a search of the boxes around the point finds the edges whose
+ *  lens may contain it. The cap of a ring is the disc of all points within the
+ *  greatest distance d of its vertices from a centre. If d is less than pi r /
+ *  2, the disc is convex (Cheeger and Ebin, Comparison theorems, 5.14; the
+ *  Gaussian curvature is at most 1 / r^2, so the injectivity radius is at
+ *  least pi r), which makes it contain the edges, and the inside of the ring,
+ *  too. The antipode of the mean, of a ring with a greater d, is compared with
+ *  plane sections only: it must not lie in a lens, which is at most 3 m
+ * wide. */
 #ifndef CPU_SPHERE_SIDE_H
 #define CPU_SPHERE_SIDE_H
 
@@ -57,7 +57,7 @@ struct oj_cap
     struct oj_vec3 reference; /**< a point outside of the ring */
 };
 
-/** Owner; zeroed memory is a valid empty value. */
+/** A prepared side. Owner; zeroed memory is a valid empty one. */
 struct oj_sphere_side
 {
     const struct oj_flat *flat; /**< the layer, which must outlive the side, or
@@ -104,9 +104,9 @@ struct oj_sphere_place
                          inside of the feature */
 };
 
-/** Finds the edge of a feature that is nearest to p; the distance is 0 if p is
- * inside of a polygon. Edges beyond limit2, a squared chord, are not found; the
- * point of a layer of single points always is. */
+/** Returns the edge of a feature that is nearest to p; the distance is 0 if p
+ * is inside of a polygon. Edges beyond limit2, a squared chord, are not found;
+ * the point of a layer of single points always is. */
 struct oj_sphere_place oj_sphere_nearest_edge(const struct oj_sphere_side *side,
                                               int64_t feature, struct oj_vec3 p,
                                               double limit2);

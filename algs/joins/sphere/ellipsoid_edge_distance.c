@@ -2,7 +2,8 @@
 
 #define RADIANS (3.14159265358979323846 / 180.0)
 
-/* Steps to the nearest point before every second one halves the bounds. */
+/* Number of steps towards the nearest point after which every second step
+ * halves the bounds instead. */
 #define FREE_STEPS 12
 
 /* Maximum number of steps; enough to halve any edge down to the error. */
@@ -11,7 +12,8 @@
 /* Depth of halving of far edges. */
 #define MOST_PIECES 64
 
-/* Rounding of a product of vectors, times their lengths. */
+/* Maximum rounding error of a scalar product, relative to the product of the
+ * lengths of both vectors. */
 #define ROUNDING 4e-16
 
 /* The search for the nearest point of one edge. */
@@ -124,8 +126,8 @@ static void find_foot_near(struct edge_search *s, double low, double high,
     }
 }
 
-/* Returns a lower bound of the distance on a piece of which at least one end is
- * beyond pi r / 2. */
+/* Returns a lower bound of the distance on a piece of this length of which at
+ * least one end is beyond pi r / 2. d0, d1: distances of its ends. */
 static double least_of_far_piece(const struct edge_search *s, double length,
                                  double d0, double d1)
 {

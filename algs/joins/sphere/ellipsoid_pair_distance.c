@@ -33,7 +33,8 @@ roles_of_features(const struct oj_ellipsoid_sides *sides, int64_t a, int64_t b)
 
 /* --- walk over a feature -------------------------------------------------- */
 
-/* What a search does with the parts of a feature; user: the search. */
+/* Callbacks of a search for the parts of a feature; user: the state of the
+ * search. */
 struct part_visits
 {
     int (*does_part_hold)(void *user, int64_t part); /* 1: p is inside of the
@@ -135,7 +136,8 @@ static void bound_point(void *user, int64_t vertex)
     s->most = d < s->most ? d : s->most;
 }
 
-/* 1 if p is inside of the polygon part; 0: it is outside, or in a lens. */
+/* Returns 1 if p is surely inside of the polygon part; 0 if it is outside or
+ * may be in a lens. */
 static int does_part_surely_hold(void *user, int64_t part)
 {
     const struct chord_bounds_search *s = user;
@@ -156,7 +158,8 @@ static int does_part_surely_hold(void *user, int64_t part)
     return odd;
 }
 
-/* Bounds of the chord from s->p to a feature with edges. */
+/* Sets s->least and s->most to bounds of the chord from s->p to a feature with
+ * edges. */
 static void bound_feature(struct chord_bounds_search *s, int64_t feature,
                           double limit2)
 {
@@ -256,7 +259,7 @@ static void measure_point(void *user, int64_t v)
     s->y = flat->y[v];
 }
 
-/* A ring, and a point that lenses of its edges may contain. */
+/* State of a visit of the edges of a ring whose lenses may contain p. */
 struct lens_search
 {
     struct nearest_place_search *place;

@@ -22,8 +22,8 @@ struct oj_nearest_points oj_sphere_points_find(const struct oj_flat *flat,
 
 /** Returns the initial bearing of the great circle from a to b, in degrees
  * clockwise from north, in [0, 360). At a pole, its longitude defines north.
- * NaN if the points are equal or a coordinate is NaN; arbitrary for antipodal
- * points. */
+ * Returns NaN if the points are equal or a coordinate is NaN, and any value
+ * for antipodal points. */
 double oj_sphere_bearing(double ax, double ay, double bx, double by);
 
 #endif
