@@ -3,8 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Finds the extension name in Arrow metadata (pairs of length-prefixed texts);
- * *n is 0 if there is none. */
+/* Returns the extension name in Arrow metadata (pairs of length-prefixed texts)
+ * and sets *n to its length in bytes. Returns NULL and sets *n to 0 if there is
+ * none. */
 static const char *find_extension(const char *metadata, size_t *n)
 {
     static const char key[] = "ARROW:extension:name";
@@ -205,8 +206,8 @@ static oj_status parse_geometry_encoding(const struct ArrowSchema *schema,
     return OJ_OK;
 }
 
-/* Returns the only child for which is_so() holds, or with `first` the first of
- * them; -1 if there is none, or several. */
+/* Returns the index of the only child for which is_so() holds, or -1 if there
+ * is none or several. With `first`, returns the first of several. */
 static int64_t only_child_that_matches(const struct ArrowSchema *schema,
                                        int (*is_so)(const struct ArrowSchema *),
                                        int first)

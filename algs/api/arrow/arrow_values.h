@@ -28,7 +28,7 @@ OJ_MUST_USE oj_status arrow_check_layout(const struct ArrowArray *array,
                                          int64_t n_buffers, int64_t n_children,
                                          struct oj_error *err);
 
-/** The validity bitmap; NULL if all elements are valid. */
+/** Returns the validity bitmap; NULL if all elements are valid. */
 static inline const uint8_t *arrow_validity(const struct ArrowArray *array)
 {
     return array->null_count == 0 ? NULL : (const uint8_t *)array->buffers[0];
@@ -73,12 +73,13 @@ static inline int arrow_is_valid(const struct arrow_presence *p, int64_t row)
            arrow_bit(p->outer_valid, p->skipped + row);
 }
 
-/** Integer i of an array of one of Arrow's formats c C s S i I l L. Those of L
- * beyond INT64_MAX become negative. */
+/** Returns integer i of an array of one of Arrow's formats c C s S i I l L.
+ * Integers of format L beyond INT64_MAX become negative. */
 int64_t arrow_integer_at(char format, const void *integers, int64_t i);
 
-/** Finds a child of a struct, or array itself if child is -1. Checks that it
- * has at least as many rows as array. */
+/** Sets *column to a child of the struct `array`, or to array itself if child
+ * is -1, and *presence to the validity of its rows. Checks that the column has
+ * at least as many rows as array. */
 OJ_MUST_USE oj_status arrow_find_column(const struct ArrowArray *array,
                                         int64_t child,
                                         const struct ArrowArray **column,
@@ -177,8 +178,8 @@ static inline struct arrow_view arrow_view_read(const void *view)
     return v;
 }
 
-/** Number of bytes of a view's value that are stored in a block; 0 if the value
- * is in the view itself; -1 if the view is invalid. */
+/** Returns the number of bytes of a view's value that are stored in a block; 0
+ * if the value is in the view itself; -1 if the view is invalid. */
 int64_t arrow_view_outside(const void *view, int64_t n_blocks,
                            const uint8_t *const *block,
                            const int64_t *block_bytes);
@@ -186,15 +187,15 @@ int64_t arrow_view_outside(const void *view, int64_t n_blocks,
 /** Fails with OJ_ERR_DATA: the views of an array are invalid. */
 oj_status arrow_fail_views(struct oj_error *err);
 
-/** Size in bytes of the run ends of a run-end encoded array, by Arrow format s,
- * i or l. */
+/** Returns the size in bytes of the run ends of a run-end encoded array, by
+ * Arrow format s, i or l. */
 int64_t arrow_run_end_size(const char *format);
 
 /** Returns the end (exclusive) of run i, as an element index. */
 int64_t arrow_run_end(const struct ArrowArray *ends, int64_t size, int64_t i);
 
-/** Finds the run that contains element `at`. The array's offset must have been
- * added to `at`. O(log runs). */
+/** Returns the index of the run that contains element `at`. The array's offset
+ * must have been added to `at`. O(log runs). */
 int64_t arrow_run_find(const struct ArrowArray *ends, int64_t size, int64_t at);
 
 #endif

@@ -78,11 +78,12 @@ static inline void oj_arrow_schema_release(struct ArrowSchema *schema)
     schema->release = NULL;
 }
 
-/** Size in bytes of metadata of the Arrow C data interface; 0 for NULL. */
+/** Returns the size in bytes of metadata of the Arrow C data interface; 0 for
+ * NULL. */
 int64_t oj_arrow_metadata_size(const char *metadata);
 
-/** Finds the value of a key in metadata: *n bytes, not zero-terminated; NULL if
- * there is none. */
+/** Returns the value of a key in metadata, *n bytes that are not
+ * zero-terminated, or NULL if there is none. */
 const char *oj_arrow_metadata_find(const char *metadata, const char *key,
                                    int64_t *n);
 

@@ -170,8 +170,8 @@ oj_status oj_arrow_column_put_real(struct oj_arrow_column *column, int64_t row,
     return OJ_OK;
 }
 
-/* Writes the offset that ends a row with n bytes or list values. *first: where
- * its data start; -1 if they exceed the limit of the column. */
+/* Writes the offset that ends a row with n bytes or list values. Sets *first to
+ * where its data start, or to -1 if they exceed the limit of the column. */
 static oj_status put_offsets(struct oj_arrow_column *column, int64_t row,
                              int64_t n, int64_t *first, struct oj_error *err)
 {

@@ -163,8 +163,8 @@ enum
                          and exponent */
 };
 
-/* Writes the decimal digits of an integer of n words, the last digit first.
- * Sets the integer to 0. */
+/* Writes the decimal digits of an integer of n words, the last digit first, and
+ * returns their number. Sets the integer to 0. */
 static int write_digits(uint32_t *word, int n, char *to)
 {
     int n_digits = 0;
@@ -248,8 +248,8 @@ static struct oj_plain_value number_at(const struct ArrowArray *array,
 
 /* ---- times --------------------------------------------------------------- */
 
-/* Returns the size in bytes of a time and its units per second (0: the unit is
- * a day). */
+/* Returns the size in bytes of a time, and sets *per_second to its units per
+ * second, or to 0 if the unit is a day. */
 static int unit_of_time(const char *format, int64_t *per_second)
 {
     static const char units[] = "smun";
@@ -280,7 +280,7 @@ static int64_t divide_down(int64_t a, int64_t b)
     return a / b - (a % b < 0);
 }
 
-/* Year, month and day from days since 1970-01-01. Source: Hinnant,
+/* Computes year, month and day from days since 1970-01-01. Source: Hinnant,
  * chrono-compatible low-level date algorithms, civil_from_days. */
 static void date_of_days(int64_t days, int64_t *year, int *month, int *day)
 {

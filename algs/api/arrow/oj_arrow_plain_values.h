@@ -18,8 +18,8 @@
 
 enum oj_field_kind oj_arrow_kind(const struct ArrowSchema *schema);
 
-/** The type of the values that are encoded by a dictionary or by runs; for
- * other columns schema itself. */
+/** Returns the type of the values that are encoded by a dictionary or by runs;
+ * for other columns schema itself. */
 const struct ArrowSchema *
 oj_arrow_value_schema(const struct ArrowSchema *schema);
 

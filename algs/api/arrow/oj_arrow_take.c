@@ -10,7 +10,7 @@
 
 /* ---- check of types ------------------------------------------------------ */
 
-/* Number of children that a type requires; -1: any number. */
+/* Returns the number of children that a type requires; -1: any number. */
 static int64_t children_of_type(struct oj_arrow_type type)
 {
     switch (type.storage)
@@ -450,7 +450,8 @@ static int64_t bytes_outside(const struct ArrowArray *array, const char *view)
 }
 
 /* Replaces the views of NULL elements, which Arrow leaves undefined, by empty
- * ones. Returns the number of bytes that the other views have in blocks. */
+ * ones. Sets *n_bytes to the number of bytes that the other views have in
+ * blocks. */
 static oj_status empty_views_of_nulls(const struct oj_arrow_chunks *from,
                                       const struct runs *r,
                                       const uint8_t *valid, char *view,
@@ -821,7 +822,7 @@ static oj_status take_run_ends(const struct oj_arrow_chunks *from,
 
 /* ---- dictionaries -------------------------------------------------------- */
 
-/* 1 if two arrays have identical buffers, offset and length. */
+/* Returns 1 if two arrays have identical buffers, offset and length. */
 static int is_one_array(const struct ArrowArray *a, const struct ArrowArray *b)
 {
     if (a->length != b->length || a->offset != b->offset ||
@@ -842,8 +843,8 @@ static int is_one_array(const struct ArrowArray *a, const struct ArrowArray *b)
             is_one_array(a->dictionary, b->dictionary));
 }
 
-/* 1 if two dictionaries have equal bytes. Types other than texts, binaries and
- * fixed-size values are never equal. */
+/* Returns 1 if two dictionaries have equal bytes. Types other than texts,
+ * binaries and fixed-size values are never equal. */
 static int are_equal_values(const struct ArrowSchema *schema,
                             const struct ArrowArray *a,
                             const struct ArrowArray *b)
@@ -912,8 +913,8 @@ static void mark_used_chunks(const struct runs *r, int64_t *first)
     }
 }
 
-/* Index of an equal dictionary among those listed so far; -1 if there is none.
- */
+/* Returns the index of an equal dictionary among those listed so far, or -1 if
+ * there is none. */
 static int64_t find_equal_dictionary(const struct oj_arrow_chunks *from,
                                      const struct common_dictionary *d,
                                      int64_t chunk)
@@ -960,7 +961,7 @@ static oj_status find_common_dictionary(const struct oj_arrow_chunks *from,
     return OJ_OK;
 }
 
-/* Maximum index of an index type, given by its Arrow format. */
+/* Returns the maximum index of an index type, given by its Arrow format. */
 static int64_t most_place(const char *format)
 {
     switch (format[0])
@@ -1151,8 +1152,9 @@ static int64_t bytes_of_views(const struct ArrowArray *array, int64_t first,
     return sum;
 }
 
-/* Number of child elements or bytes from offset `first` to offset first + n; 0
- * if the offsets are invalid. */
+/* Returns the number of child elements or bytes from offset `first` to offset
+ * first + n, and sets *begin to the first of them. Returns 0 if the offsets are
+ * invalid. */
 static int64_t range_of_offsets(const struct ArrowArray *array, int64_t size,
                                 int64_t first, int64_t n, int64_t *begin)
 {
@@ -1163,7 +1165,8 @@ static int64_t range_of_offsets(const struct ArrowArray *array, int64_t size,
     return *begin >= 0 && end > *begin ? end - *begin : 0;
 }
 
-/* Bytes of rows first .. first + n - 1 in all children; n < 0: of all rows. */
+/* Returns the bytes of rows first .. first + n - 1 in all children. n < 0: of
+ * all rows. */
 static int64_t bytes_of_children(const struct ArrowSchema *schema,
                                  const struct ArrowArray *array, int64_t first,
                                  int64_t n)
@@ -1214,7 +1217,8 @@ int64_t oj_arrow_bytes(const struct ArrowSchema *schema,
     }
 }
 
-/* Maximum number of bytes or values of any of n rows, by their offsets. */
+/* Returns the maximum number of bytes or values of any of n rows, by their
+ * offsets. */
 static int64_t most_between_offsets(const struct ArrowArray *array,
                                     int64_t size, int64_t first, int64_t n)
 {

@@ -63,14 +63,14 @@ OJ_MUST_USE oj_status oj_arrow_take(const struct oj_arrow_chunks *chunks,
                                     struct ArrowArray *out,
                                     struct oj_error *err);
 
-/** Approximate size in bytes of n rows of an array, from row `first` on; used
- * to limit batches. */
+/** Returns the approximate size in bytes of n rows of an array, from row
+ * `first` on; used to limit batches. */
 int64_t oj_arrow_bytes(const struct ArrowSchema *schema,
                        const struct ArrowArray *array, int64_t first,
                        int64_t n);
 
-/** Upper bound of the size in bytes of any of n rows. O(rows, and elements of
- * their lists). */
+/** Returns an upper bound of the size in bytes of any of n rows. O(rows, and
+ * elements of their lists). */
 int64_t oj_arrow_most_bytes(const struct ArrowSchema *schema,
                             const struct ArrowArray *array, int64_t first,
                             int64_t n);

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Bytes of a decimal type "d:precision,scale[,bits]". */
+/* Returns the bytes of a decimal type "d:precision,scale[,bits]". */
 static int64_t size_of_decimal(const char *format)
 {
     const char *comma = strchr(format, ',');

@@ -42,8 +42,8 @@ struct oj_arrow_type
  * types that are not supported, such as unions. */
 int oj_arrow_type_read(const char *format, struct oj_arrow_type *out);
 
-/** The type of a schema. Precondition: oj_arrow_type_read() accepts its format.
- */
+/** Returns the the type of a schema. Precondition: oj_arrow_type_read() accepts
+ * its format. */
 struct oj_arrow_type oj_arrow_type_of(const struct ArrowSchema *schema);
 
 #endif

@@ -77,9 +77,9 @@ struct point_candidate
     const struct oj_edge_grid *grid; /* grid of the ring's edges, or NULL */
 };
 
-/* A candidate that only the edges of the ring can decide: its index in
- * point_worker.candidate. rank: oj_edge_grid_rank() of the point's cell, if the
- * ring has a grid. */
+/* A candidate that only the edges of the ring can decide. candidate: its index
+ * in point_worker.candidate. rank: if the ring has a grid, the number of the
+ * point's cell among the grid's cells with edges (oj_edge_grid_rank()). */
 struct point_open
 {
     uint32_t rank;
@@ -133,9 +133,10 @@ struct point_worker
 
 /* --- refine: from candidates to pairs ------------------------------------- */
 
-/* Locates p in a ring of at most eight edges, all at once: OJ_INSIDE,
- * OJ_OUTSIDE, or UNKNOWN if p is so close to an edge that rounding matters.
- * Always reads nine vertices; those beyond the ring are ignored. */
+/* Returns OJ_INSIDE or OJ_OUTSIDE for the location of p in a ring of at most
+ * eight edges, or UNKNOWN if p is so close to an edge that rounding matters.
+ * Tests all edges at once. Always reads nine vertices; those beyond the ring
+ * are ignored. */
 static OJ_CLONES int locate_in_small_ring(double px, double py, const double *x,
                                           const double *y, int64_t n)
 {
@@ -634,8 +635,8 @@ static oj_status refine_candidates_timed(const struct point_query *q,
     return OJ_OK;
 }
 
-/* Appends the rings whose boxes contain a point, for n points at once. Each has
- * the range of entries (ring boxes) of its cell. */
+/* Appends the rings whose boxes contain a point, for n points at once.
+ * w->range[i] has the range of entries (ring boxes) of the cell of point i. */
 static oj_status append_rings_of_cell_ranges(const struct oj_ring_cells *cells,
                                              struct point_worker *w,
                                              const struct oj_ring_layer *layer,
@@ -881,8 +882,7 @@ static void free_points_in_polygons_index(struct oj_index *wrapped)
     envelope_rings_free(&self->envelopes);
 }
 
-/* Returns 1 if a point on the boundary is a pair exactly if a point inside is.
- */
+/* Returns 1 if the join treats points on the boundary like points inside. */
 static int treats_boundary_as_inside(unsigned accepted)
 {
     return (accepted >> OJ_INSIDE & 1) == (accepted >> OJ_ON_BOUNDARY & 1);

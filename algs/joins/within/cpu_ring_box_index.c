@@ -25,8 +25,9 @@ OJ_INLINE struct oj_box box_of_vertices(const struct oj_ring_axes *axes,
     return box;
 }
 
-/* Returns the box of a ring in u and v. With rotated axes it is widened by more
- * than the rounding error of u and v of any point in the ring. */
+/* Returns the box of a ring in u and v. If the axes are rotated, the box is
+ * widened by more than the rounding error of u and v of any point in the
+ * ring. */
 static OJ_CLONES struct oj_box box_of_ring(const struct oj_ring_cells *cells,
                                            int64_t r)
 {
@@ -267,9 +268,10 @@ static double steps_per_unit(double length, int32_t n)
     return length > 0.0 && scale > 0.0 && scale < INFINITY ? scale : 0.0;
 }
 
-/* Chooses the extent and number of cells: about as many cells as rings, or up
- * to four times as many and 64 for few rings. Cells have the proportions of the
- * mean ring box, and at least a quarter of its width and height. */
+/* Chooses the extent and number of cells. The target is CELLS_PER_RING cells
+ * per ring; for fewer than FEW_RINGS rings CELLS_PER_RING_OF_FEW per ring and
+ * 64 more. Cells have the proportions of the mean ring box, and at least a
+ * quarter of its width and height. */
 static void choose_grid_extent_and_size(const struct oj_ring_cells *cells,
                                         const int32_t *ring, int64_t n_rings,
                                         const struct oj_box *clip, int is_last,
@@ -325,9 +327,10 @@ static void choose_grid_extent_and_size(const struct oj_ring_cells *cells,
 
 #define RINGS_AT_ONCE 4096
 
-/* The range of steps (fractions of cells) that a ring's box covers. x0 < 0: the
- * ring is not in this layer. Then ~x0 is its x0 if it was deferred to the next
- * layer; x0 is NO_STEPS if it has no vertices. */
+/* The range of steps (fractions of cells) that a ring's box covers. A negative
+ * x0 means that the ring is not in this layer: NO_STEPS if it has no vertices,
+ * otherwise the ring was deferred to the next layer and ~x0 is the first
+ * step. */
 #define NO_STEPS INT32_MIN
 
 struct steps
@@ -686,9 +689,9 @@ static oj_status build_grid_layers_of_rings(struct oj_ring_cells *cells,
  * cell per point). The number of vertices may require more. */
 #define MOST_PAID 4096.0
 
-/* Assumed number of points if it is not known, unless more were joined so far.
- * (A smaller number so far is not used: a grid is built only once, and the
- * first points may be a small sample.) */
+/* Assumed number of points if it is not known, or the number of points joined
+ * so far if that is larger. (A smaller number so far is not used: a grid is
+ * built only once, and the first points may be a small sample.) */
 #define UNKNOWN_POINTS 65536.0
 
 #define LARGE_AT_ONCE 256

@@ -142,7 +142,8 @@ OJ_MUST_USE oj_status oj_ring_cells_build(struct oj_ring_cells *cells,
                                           struct oj_error *err);
 
 /** Sets *out to the grid of a large ring, which is built if that is expected to
- * pay; NULL: all edges of the ring must be tested instead. Thread-safe. */
+ * pay; sets it to NULL if all edges of the ring must be tested instead.
+ * Thread-safe. */
 OJ_MUST_USE oj_status oj_ring_cells_build_grid(struct oj_ring_cells *cells,
                                                const struct oj_located_ring *r,
                                                const struct oj_edge_grid **out,

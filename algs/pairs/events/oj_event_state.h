@@ -36,8 +36,8 @@ struct oj_event_state
                               file with another text is refused */
 };
 
-/** OJ_ERR_ARG if two features share a FID: the file identifies features by
- *  FIDs. */
+/** Fails with OJ_ERR_ARG if two features share a FID, since the file identifies
+ * features by FIDs. */
 OJ_MUST_USE oj_status oj_event_state_check_unique_fids(
     const struct oj_event_state *state, struct oj_error *err);
 

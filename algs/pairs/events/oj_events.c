@@ -109,7 +109,8 @@ static oj_status reserve_features(struct key *key, int64_t n,
     return OJ_OK;
 }
 
-/* Frees the feature array of a key when its features fit into `few` again. */
+/* Moves the features of a key into `few` and frees its array, if they fit and
+ * the array has room for more than 4 * FEW features. */
 static void release_unused_features(struct key *key)
 {
     int32_t few[FEW];
@@ -324,8 +325,9 @@ static void drop_empty_keys(struct oj_events *events)
     events->n_text = n_text;
 }
 
-/* Before a batch: drops the keys without features if they are at least half of
- * all keys. Otherwise memory would grow with every vehicle ever seen. */
+/* Before a batch, drops the keys without features if they are at least half of
+ * all keys and the keys fill at least a quarter of the slots. Otherwise memory
+ * would grow with every vehicle ever seen. */
 static void drop_empty_keys_if_many(struct oj_events *events)
 {
     const int64_t n_empty = events->n_keys - events->counts.n_inside;
@@ -407,7 +409,8 @@ struct key_block
     struct name name[BLOCK];
 };
 
-/* Sets row_key to -1 for rows that give no events. */
+/* Hashes the keys of the block's rows. Sets row_key to -1 for rows that give no
+ * events. */
 static void hash_keys_of_block(struct oj_events *events, struct report_batch *b,
                                struct key_block *block)
 {
@@ -532,8 +535,8 @@ static void append_exits(const struct oj_events *events, const int32_t *before,
     }
 }
 
-/* Appends events for pairs of the report. OJ_EVENT_STAY: for those whose
- * feature the key had before; OJ_EVENT_ENTER: for the others. */
+/* Appends events of one kind for pairs of the report: OJ_EVENT_STAY for those
+ * whose feature the key had before, or OJ_EVENT_ENTER for the others. */
 static void append_events_of_pairs(const struct oj_events *events,
                                    const int32_t *before, int64_t n_before,
                                    enum oj_event event, struct report *r)

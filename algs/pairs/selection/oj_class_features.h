@@ -12,14 +12,14 @@
 
 #include "../../../flatten/arrays/oj_flat.h"
 
-/** Joins visit the features of a row's class one by one if these are at most
- * so many on average, over rows whose classes occur as often as those of the
- * features, and at most so many in the largest class. A row of the largest
- * class then costs about as much as a search. */
+/** Joins visit the features of a row's class one by one if a class has at most
+ * OJ_FEW_OF_CLASS features on average, each class weighted by its number of
+ * features, and the largest class has at most OJ_MOST_OF_CLASS. A row of the
+ * largest class then costs about as much as a search. */
 #define OJ_FEW_OF_CLASS 8
 #define OJ_MOST_OF_CLASS 64
 
-/** Owner; zeroed memory is a valid empty one. */
+/** The features by class. Owner; zeroed memory is a valid empty one. */
 struct oj_class_features
 {
     int64_t n_classes;
@@ -30,8 +30,8 @@ struct oj_class_features
 
 /** Sets *are_small to 1 if flat has classes that are small by the rule above,
  * and class numbers are below a few times the number of features. O(n), with a
- * byte per class; layers with large classes usually end it after a few thousand
- * features. */
+ * byte per class; for layers with large classes it usually returns after a few
+ * thousand features. */
 OJ_MUST_USE oj_status oj_class_features_are_small(const struct oj_flat *flat,
                                                   int *are_small,
                                                   struct oj_error *err);

@@ -5,7 +5,8 @@
 
 #include <string.h>
 
-/* 0, or 1 + the index of the feature's large exclude-class. */
+/* Returns 1 + the index of the feature's exclude-class among the large ones, or
+ * 0 if it is not large. */
 static int large_class_of(const struct oj_class_runs *runs,
                           const struct oj_flat *flat, int64_t feature)
 {
@@ -114,7 +115,7 @@ oj_status oj_class_runs_make(struct oj_class_runs *runs,
     return OJ_OK;
 }
 
-/* Position of a class in on_class; n: no entry has it. */
+/* Returns the position of a class in on_class, or n if no entry has it. */
 static int64_t find_on_class(const struct oj_class_runs *runs, int32_t on_class)
 {
     int64_t low = 0, end = runs->n;

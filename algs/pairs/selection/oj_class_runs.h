@@ -16,7 +16,8 @@
 #include "../../foundations/base/cpu_spatial_order.h"
 #include "oj_large_classes.h"
 
-/** Owner; zeroed memory is a valid value for layers without classes. */
+/** The runs. Owner; zeroed memory is a valid value for layers without
+ * classes. */
 struct oj_class_runs
 {
     int64_t n;         /**< -on classes; 1 if the layer has none */
@@ -61,8 +62,8 @@ struct oj_class_run oj_class_runs_find(const struct oj_class_runs *runs,
                                        const struct oj_flat *input,
                                        int64_t row);
 
-/** 1 if the row can have pairs with any of the entries from node << shift to
- * (node + 1) << shift. */
+/** Returns 1 if the row can have pairs with any of the entries below a tree
+ * node: those from node << shift to ((node + 1) << shift) - 1. */
 static inline int oj_class_run_has(const struct oj_class_run *run, int64_t node,
                                    int shift)
 {

@@ -137,8 +137,8 @@ static void sort_shapes_of_one_centre_by_hash(const struct oj_flat *flat,
     qsort(run, (size_t)n, sizeof *run, by_code_and_coordinates);
 }
 
-/* Sorts a long run so that equal geometries are adjacent. A run in which no
- * location is crowded keeps its order. */
+/* Sorts a long run so that equal geometries are adjacent. A run keeps its order
+ * if no location in it has more than LONG_RUN features. */
 static oj_status sort_long_run(const struct oj_flat *flat, int64_t n,
                                struct oj_ordered_point *run,
                                uint8_t *is_crowded, struct oj_error *err)

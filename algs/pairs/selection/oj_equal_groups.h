@@ -21,8 +21,8 @@
 #include "oj_parallel_row_search.h"
 #include "oj_sorted_fids.h"
 
-/** Owner of its arrays. The index fills feature, and first where an entry has
- * several features; zeroed memory is valid. */
+/** The join features by entry. Owner of its arrays; zeroed memory is valid. The
+ * index fills `feature`, and also `first` if an entry has several features. */
 struct oj_equal_groups
 {
     int64_t n;        /**< entries */

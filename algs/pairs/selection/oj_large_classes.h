@@ -24,7 +24,7 @@ struct oj_large_classes
 struct oj_large_classes oj_large_classes_find(int64_t n,
                                               const int32_t *class_of);
 
-/** Index of a class in `of`; -1 if the class is not large. */
+/** Returns the index of a class in `of`, or -1 if the class is not large. */
 static inline int oj_large_classes_index(const struct oj_large_classes *classes,
                                          int32_t exclude_class)
 {

@@ -301,7 +301,7 @@ static void set_nearest_points_from_best(const struct nearest_best *best,
 }
 
 /* Returns 1 if the first vertex of one of a's rings first .. end - 1 lies in b;
- * this vertex is then both nearest points. */
+ * then sets both nearest points to this vertex. */
 static int find_ring_start_inside(const struct part_side *a,
                                   const struct part_side *b, int64_t first,
                                   int64_t end, struct oj_nearest_points *out)
@@ -318,7 +318,8 @@ static int find_ring_start_inside(const struct part_side *a,
     return 0;
 }
 
-/* Tests whether the first ring of one part starts inside the other part. */
+/* Returns 1 if the first ring of one part starts inside the other part; then
+ * sets both nearest points to this start. */
 static int does_a_first_ring_start_in_other(const struct part_side *a,
                                             const struct part_side *b,
                                             struct oj_nearest_points *out)

@@ -35,8 +35,8 @@ struct oj_pair_filter
                                                      of short sets */
 };
 
-/** Makes the filter of a batch. OJ_ERR_ARG if a side lacks arrays that the
- * relation or the other side needs. */
+/** Makes the filter of a batch. Fails with OJ_ERR_ARG if a side lacks arrays
+ * that the relation or the other side needs. */
 OJ_MUST_USE oj_status oj_pair_filter_make(const struct oj_relation *relation,
                                           const struct oj_flat *input,
                                           const struct oj_flat *join_side,
@@ -118,7 +118,8 @@ static inline int oj_feature_may_pair(const struct oj_flat *flat,
 }
 
 /** Returns the maximum distance of a pair: the minimum of the input feature's,
- * the join feature's and the relation's. Negative: no pair is possible. */
+ * the join feature's and the relation's. A negative result means that no pair
+ * is possible. */
 static inline double oj_pair_max_distance(const struct oj_relation *relation,
                                           const struct oj_flat *input,
                                           int64_t row,

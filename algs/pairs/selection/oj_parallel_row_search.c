@@ -214,7 +214,8 @@ static oj_status search_rows(struct oj_row_index *index, struct oj_stats *stats,
     return status;
 }
 
-/* Prepares out for pairs that are stored as they are found. */
+/* If each row has at most one pair and pairs are ranked, prepares `out` and
+ * sets index->one_per_row to it, so that the search writes the pairs there. */
 static oj_status start_one_per_row(struct oj_row_index *index,
                                    struct oj_matches *out, struct oj_error *err)
 {

@@ -54,9 +54,10 @@ struct oj_row_index
                                 set by start() */
     int64_t n_rows;        /**< rows (or groups) to search; start() may
                                 change it */
-    struct oj_matches *one_per_row; /**< destination of the pairs of method
-                                         search() if a row has at most one and
-                                         they are ranked; NULL: answers */
+    struct oj_matches *one_per_row; /**< the batch's result, into which search()
+                                         writes the pairs if they are ranked and
+                                         a row has at most one; NULL: pairs go
+                                         to answers */
 };
 
 struct oj_row_method
@@ -83,8 +84,8 @@ struct oj_row_method
     void (*end)(struct oj_row_index *index);
     /** Frees the method's own members of a worker; NULL: none. */
     void (*free_worker)(struct oj_row_worker *worker);
-    /** Converts a value that search() compared to the measure; NULL: they are
-     * equal. */
+    /** Converts a value that search() compared to the measure of the pair;
+     * NULL: both are equal. */
     double (*measure_of)(double compared);
 };
 
@@ -146,7 +147,8 @@ int64_t oj_row_at_position(const struct oj_row_index *index, int64_t i);
 /** Number of candidates between two polls of the cancel flag. */
 #define OJ_CANDIDATES_PER_LOOK 512
 
-/** Counts a candidate; polls the cancel flag regularly: OJ_ERR_CANCELLED. */
+/** Counts a candidate. Polls the cancel flag once in OJ_CANDIDATES_PER_LOOK
+ * candidates; fails with OJ_ERR_CANCELLED if it is set. */
 static inline oj_status oj_row_poll_cancel(const struct oj_row_index *index,
                                            struct oj_row_worker *worker,
                                            struct oj_error *err)
@@ -170,7 +172,7 @@ static inline oj_status oj_row_add_pair(const struct oj_row_index *index,
     return OJ_OK;
 }
 
-/** Value of a pair by which rows are ranked. */
+/** Returns the value by which the pairs of a row are ranked. */
 typedef double (*oj_row_compare)(const struct oj_row_index *index, int64_t row,
                                  int64_t feature);
 

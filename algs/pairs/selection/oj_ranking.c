@@ -103,8 +103,7 @@ static void drop_repeats_and_keep_k_nearest(struct oj_ranking *ranking)
 }
 
 /* Up to this k the list is kept sorted at all times, so that the bound is known
- * once k candidates are found.  (Sorting only from 74 candidates on, the five
- * nearest lots of a point under a filter took 50 microseconds.) */
+ * once k candidates are found. */
 #define FEW_NEAREST 32
 
 static int is_kept_in_order(const struct oj_ranking *ranking)

@@ -95,7 +95,7 @@ struct oj_answers
 };
 
 /** Empties answers but keeps the memory. budget: counts the pairs of the batch
- * and must outlive it; NULL: no bound. */
+ * and must outlive answers; NULL: no limit. */
 void oj_answers_start(struct oj_answers *answers,
                       struct oj_pair_budget *budget);
 
@@ -122,8 +122,8 @@ static inline void oj_answers_append_pair(struct oj_answers *answers,
     answers->distance[i] = distance;
 }
 
-/** Records that the engine could not decide the pair; feature -1: no pair of
- * the row. */
+/** Records that the engine could not decide the pair. feature -1: the engine
+ * could decide none of the row's pairs. */
 OJ_MUST_USE oj_status oj_answers_add_undecided(struct oj_answers *answers,
                                                int64_t row, int32_t feature,
                                                struct oj_error *err);

@@ -383,8 +383,8 @@ static int side_of_line_with_vertex(const struct place *q, int64_t v, int64_t w,
                         q->side->is_on_sphere ? q->side->sphere.at[of] : none);
 }
 
-/* Returns the last vertex before v that differs from it; in a closed ring the
- * search continues at its end. -1: none. */
+/* Returns the last vertex before v that differs from it, or -1 if there is
+ * none. In a closed ring the search continues at the end of the ring. */
 static int64_t vertex_before(const struct place *q, int64_t v)
 {
     int64_t w = v;
@@ -413,8 +413,8 @@ static int64_t vertex_after(const struct place *q, int64_t v)
     return are_vertices_equal(q, w, v) ? -1 : w;
 }
 
-/* Returns the side of a point whose nearest point is vertex v and that differs
- * from v. The point is (x, y); on the sphere, p. */
+/* Returns the side on which a point lies whose nearest place is vertex v; the
+ * point must differ from v. The point is (x, y); on the sphere, p. */
 static int side_at_vertex(const struct place *q, int64_t v, double x, double y,
                           struct oj_vec3 p)
 {

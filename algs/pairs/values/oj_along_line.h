@@ -19,20 +19,21 @@
  *  offset    distance from p to the place, > 0 on the left, < 0 on the right
  *  side      1 left, -1 right, 0 on the line
  *
- *  Inside a segment, the side is the sign of the orientation, which is exact in
- *  the plane. At a vertex between two segments it is the side of both if they
- *  agree. Otherwise p lies outside the turn: on the right of a left turn, on
- *  the left of a right turn; where the line turns back on itself, the side of
- *  the first of the two segments counts. Closed lines and rings have such a
+ *  Inside a segment, the side is the sign of the orientation, which is exact
+ *  in the plane. At a vertex between two segments it is the side of both if
+ *  they agree. Otherwise p lies outside the turn: on the right of a left turn,
+ *  on the left of a right turn; where the line turns back on itself, the side
+ *  of the first of the two segments counts. Closed lines and rings have such a
  *  vertex at their start, too. Beyond an end of an open line, the side is that
  *  of the last segment, extended; a point exactly on the extension counts as
  *  left. Source: ours; the rule at a vertex is that of the pseudo-normal
  *  (Baerentzen and Aanaes 2005) in exact signs.
  *
  *  With M values, the measure of a place is M at its vertex, or between two
- *  vertices M interpolated by the length from the first; NaN where one of these
- *  has none. Of equal vertices in a row that of the segment counts on which the
- *  place was found. The percentage is always that of the length.
+ *  vertices M interpolated by the length from the first; NaN if one of these
+ *  has no M. Of consecutive equal vertices, the one counts that belongs to the
+ *  segment on which the place was found. The percentage is always that of the
+ *  length.
  *
  *  On the sphere, measures and offsets are in metres along great circles; the
  *  bearing is that at the start of the segment. */
@@ -137,8 +138,8 @@ struct oj_along oj_along_find(const struct oj_along_side *side, int64_t feature,
                               unsigned want);
 
 /** Returns the planar distance from (x, y) to the nearest segment of a feature
- * whose direction fits the heading, and the nearest point on it. INFINITY: no
- * segment fits. */
+ * whose direction fits the heading, and the nearest point on it. Returns
+ * INFINITY if no segment fits. */
 double oj_along_nearest_point(const struct oj_along_side *side, int64_t feature,
                               double x, double y,
                               const struct oj_heading_range *heading,

@@ -8,8 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A feature is left to the caller if its slabs have more edges than this, plus
- * so many times the number of edges: about the time of GEOS's union. */
+/* The computation for a row is given up if its slabs have more edges in total
+ * than MOST_STEPS + MOST_STEPS_PER_EDGE * the number of edges: GEOS's union
+ * takes about as long. */
 #define MOST_STEPS (INT64_C(1) << 20)
 #define MOST_STEPS_PER_EDGE 1024
 

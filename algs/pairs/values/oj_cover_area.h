@@ -39,11 +39,11 @@ struct oj_cover_work
 };
 
 /** Sets *covered to the area of the polygons of row `row` of input that the
- *  polygons of n features of join_side cover together, and *whole to the area
- *  of the row's polygons. Both are added up slab by slab, so *covered equals
- *  *whole exactly if all is covered. *is_measured 0: the edges would make too
- * many trapezoids, and nothing was measured. Both layers must be in the long
- * form. O(vertices + the edges in each slab). */
+ * polygons of n features of join_side cover together, and *whole to the area
+ * of the row's polygons. Both are added up slab by slab, so *covered equals
+ * *whole exactly if all is covered. If the edges would make too many
+ * trapezoids, sets *is_measured to 0 and measures nothing. Both layers must be
+ * in the long form. O(vertices + the edges in each slab). */
 OJ_MUST_USE oj_status oj_cover_area(struct oj_cover_work *work,
                                     const struct oj_flat *input, int64_t row,
                                     const struct oj_flat *join_side,

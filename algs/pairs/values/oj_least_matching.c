@@ -341,8 +341,9 @@ static int32_t node_of_column(const struct matching *m, int32_t column)
     return m->owner[column] >= 0 ? m->owner[column] : (int32_t)m->graph->n_rows;
 }
 
-/* Adds the nodes whose columns a row can take. Returns the row's edge to `old`,
- * the column that `row` gives up, which closes a cycle; -1: none. */
+/* Adds the nodes whose columns row `node` can take. Returns the edge of `node`
+ * to `old`, the column that `row` gives up, since this edge closes a cycle; -1
+ * if there is no such edge. */
 static int64_t reach_from_row(struct matching *m, int64_t row, int32_t node,
                               int32_t old, int64_t *n_queue)
 {

@@ -226,8 +226,8 @@ static int64_t join_feature_of_entry(const struct oj_matches *m, int64_t entry,
 
 /* ---- lists --------------------------------------------------------------- */
 
-/* Returns the number of records from `at` to the end of its block, or of all
- * records if that is less. */
+/* Returns the number of records in the block of memory that begins with record
+ * `at`. */
 static int64_t count_records_in_piece(const struct oj_one_to_one *choice,
                                       int64_t at)
 {
@@ -326,8 +326,9 @@ static oj_status propose_stable_matching_of_row(struct oj_one_to_one *choice,
     }
 }
 
-/* Collects and sorts the pairs of a row. The greedy rule leaves out pairs worse
- * than the present pair of their join feature. */
+/* Collects the pairs of a row in choice->candidate, sorts them, and sets *n to
+ * their number. The greedy rule leaves out pairs worse than the present pair of
+ * their join feature. */
 static oj_status sort_candidates_not_yet_beaten(
     struct oj_one_to_one *choice, const struct oj_matches *m,
     const struct oj_pair_ranks *ranks, int64_t i, const int64_t *ordinal,

@@ -8,30 +8,31 @@
  *  The greedy rule goes through the pairs in this order and accepts a pair if
  *  both its features are free.
  *
- *  It is found without sorting all pairs, as a stable matching (Gale and
- *  Shapley 1962): each row proposes to its best join feature; the feature keeps
- *  the better of two rows, and the rejected row proposes to its next one. Since
- *  rows and features rank pairs by one order, the matching is that of the
- *  greedy rule. A pair worse than the present one of its join feature is never
- *  stored.
+ *  The greedy selection is found without sorting all pairs, as a stable
+ *  matching (Gale and Shapley 1962): each row proposes to its best join
+ *  feature; the feature keeps the better of two rows, and the rejected row
+ *  proposes to its next one. Since rows and features rank pairs by one order,
+ *  the matching is that of the greedy rule. A pair worse than the present one
+ *  of its join feature is never stored.
  *
  *  The best pairs are found group by group (oj_least_matching.h); a group
- *  consists of all pairs that are connected by common features. All pairs are
- *  stored for it. A group of more than OJ_ONE_TO_ONE_MOST_GROUP_PAIRS pairs
- *  keeps its greedy ones. The sums are, in this order, of similarities,
- *  differences, measures. Of selections with equal sums, the first row in which
- *  they differ decides: its pair that comes first in the order is chosen.
+ *  consists of all pairs that are connected by common features. All pairs of
+ *  the join are stored before the search. A group of more than
+ *  OJ_ONE_TO_ONE_MOST_GROUP_PAIRS pairs keeps its greedy ones. The sums are,
+ *  in this order, of similarities, differences, measures. Of selections with
+ *  equal sums, the first row in which they differ decides: its pair that comes
+ *  first in the order is chosen.
  *
  *   answer --add--> lists of rows: label | pair pair pair | label | pair ...
  *                     in memory, then in a temporary file
  *   finish: the present pairs of all join features, in the order of rows
  *
  *  Memory: 40 bytes per join feature, 24 per accepted pair, and most_held. If
- *  labels do not ascend, 16 more per accepted pair, and 16 while sorting. Time:
- *  O(pairs), and sorting within rows whose pairs are not sorted by measure. The
- *  best pairs need 28 bytes more per join feature, most_held again, and the
- *  memory of one group; if the pairs exceed most_held, they are read once more
- *  for each time they exceed it. */
+ *  labels do not ascend, 16 more per accepted pair, and 16 while sorting.
+ *  Time: O(pairs), and sorting within rows whose pairs are not sorted by
+ *  measure. The best pairs need 28 bytes more per join feature, most_held
+ *  again, and the memory of one group; if the pairs exceed most_held, they are
+ *  read once more for each time they exceed it. */
 #ifndef OJ_ONE_TO_ONE_H
 #define OJ_ONE_TO_ONE_H
 
@@ -108,13 +109,14 @@ OJ_MUST_USE oj_status oj_one_to_one_finish(struct oj_one_to_one *choice,
                                            const int *cancel,
                                            struct oj_error *err);
 
-/** Counts the groups that were too large for the best pairs, and their pairs.
- * Valid after oj_one_to_one_finish(). */
+/** Sets *n_groups to the number of groups that were too large for the best
+ * pairs, and *n_pairs to the number of their pairs. Valid after
+ * oj_one_to_one_finish(). */
 void oj_one_to_one_large_groups(const struct oj_one_to_one *choice,
                                 int64_t *n_groups, int64_t *n_pairs);
 
-/** Returns the accepted pairs, ascending by label. Valid after
- * oj_one_to_one_finish(). */
+/** Returns the accepted pairs, ascending by label, and sets *n to their number.
+ * Valid after oj_one_to_one_finish(). */
 const struct oj_one_pair *
 oj_one_to_one_pairs(const struct oj_one_to_one *choice, int64_t *n);
 

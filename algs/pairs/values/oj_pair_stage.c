@@ -439,8 +439,8 @@ static oj_status visit_pairs_in_parallel(
 
 /* ---- overlaps ----------------------------------------------------------- */
 
-/* Adds 1 to *n, a count of what GEOS cannot compute, for the current entry;
- * keeps the message of the first failure of all. */
+/* Adds 1 to *n, a count of values that GEOS could not compute, for the current
+ * entry. Keeps GEOS's message if no earlier entry has failed. */
 static void count_undecided(struct pair_stage_worker *worker, int64_t *n)
 {
     ++*n;
@@ -451,7 +451,8 @@ static void count_undecided(struct pair_stage_worker *worker, int64_t *n)
              oj_geos_pairs_message(worker->geos));
 }
 
-/* Appends the intersection to shapes; sets *is_there to 0 if GEOS fails. */
+/* Appends the intersection of the current pair to shapes and sets *is_there to
+ * 1. If GEOS fails, sets *is_there to 0 and counts the pair as undecided. */
 static oj_status add_intersection(struct pair_stage_worker *worker,
                                   struct oj_flat_buf *shapes, int *is_there,
                                   struct oj_error *err)
@@ -543,7 +544,8 @@ static double intersection_over_union(double common, double a, double b)
     return all > 0.0 ? common / all : (double)NAN;
 }
 
-/* Sets the values that depend on the areas of the features themselves. */
+/* Sets the values that depend on the areas of the features themselves. area,
+ * length: those of the intersection. */
 static oj_status set_values_of_areas(struct pair_stage_worker *worker,
                                      double area, double length,
                                      struct oj_error *err)
@@ -639,8 +641,8 @@ static void set_value_of_row(const struct pair_stage_worker *worker,
 }
 
 /* Measures the area of the row that its n features cover together, without
- * GEOS; *is_measured 0: that would take too long. If all of the row is covered,
- * that is its area as it is measured elsewhere. */
+ * GEOS. If they cover all of it, *area becomes the row's area as GEOS computes
+ * it. Sets *is_measured to 0 if the work would take too long. */
 static oj_status measure_cover_area(struct pair_stage_worker *worker, int64_t n,
                                     double *area, int *is_measured,
                                     struct oj_error *err)

@@ -77,8 +77,8 @@ OJ_MUST_USE oj_status oj_pair_stage_set_join_side(
     struct oj_pair_stage *stage, const struct oj_pair_side *side,
     struct oj_error *err);
 
-/** Fills *values for the pairs of input's rows in matches. One thread at a
- * time. */
+/** Fills *values for the pairs of input's rows in matches. Two threads must not
+ * call it for one stage at once. */
 OJ_MUST_USE oj_status oj_pair_stage_run(struct oj_pair_stage *stage,
                                         const struct oj_pair_side *input,
                                         const struct oj_matches *matches,

@@ -784,9 +784,9 @@ static void cast_ray_from_point(struct exact_arrangement *a,
     }
 }
 
-/* Finds where a piece (records first .. end - 1) lies in both features.
- * covers[s]: bit 0: feature s has area on its right (or upper) side; bit 1: on
- * its left (or lower) side. */
+/* Finds where a piece (records first .. end - 1) lies in both features. Bit 0
+ * of covers[s] is set if feature s has area on the right of the piece, or above
+ * it if the piece is horizontal; bit 1 if on its left, or below. */
 static void find_areas_beside_piece(struct exact_arrangement *a, int64_t first,
                                     int64_t end, struct around around[2],
                                     int covers[2])

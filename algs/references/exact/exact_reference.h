@@ -21,9 +21,9 @@ OJ_MUST_USE oj_status oj_exact_matrix(const struct oj_flat *input, int64_t row,
                                       int64_t feature, struct oj_matrix *out,
                                       struct oj_error *err);
 
-/** Sets *holds to 1 if the features are a pair of the join, a predicate or
- * bbox. Features without parts never are. Reads only op and mask of relation.
- * Errors: OJ_ERR_NOMEM; OJ_ERR_ARG for other joins. */
+/** Sets *holds to 1 if the features are a pair of the join, which must be a
+ * predicate or bbox. Features without parts never are a pair. Reads only op
+ * and mask of relation. Errors: OJ_ERR_NOMEM; OJ_ERR_ARG for other joins. */
 OJ_MUST_USE oj_status oj_exact_decide_pair(const struct oj_relation *relation,
                                            const struct oj_flat *input,
                                            int64_t row,

@@ -17,7 +17,7 @@
 #include <geos_c.h>
 #include <stdio.h>
 
-/** Owner; zeroed memory is a closed handle. */
+/** A handle. Owner; zeroed memory is a closed handle. */
 struct oj_geos_handle
 {
     GEOSContextHandle_t geos; /**< NULL: the handle is closed */
@@ -31,8 +31,8 @@ static inline void oj_geos_handle_keep_message(const char *message, void *user)
     snprintf(handle->message, sizeof handle->message, "%s", message);
 }
 
-/** Opens a handle. OJ_ERR_NOMEM if GEOS does not start; the handle is then
- * closed. */
+/** Opens a handle. Fails with OJ_ERR_NOMEM if GEOS does not start; the handle
+ * is then closed. */
 OJ_MUST_USE static inline oj_status
 oj_geos_handle_open(struct oj_geos_handle *handle, struct oj_error *err)
 {

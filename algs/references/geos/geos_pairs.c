@@ -37,9 +37,9 @@ struct kept
     unsigned kinds;  /* enum oj_part_kind or'ed */
     int64_t n_vertices, n_components;
     GEOSGeometry *geometry;
-    int is_apart;             /* state of polygon parts: 1: disjoint or touching
-                                 only in points; 0: neither; -1: not tested
-                                 yet */
+    int is_apart;             /* 1: the polygon parts are disjoint or touch only
+                                 in points; 0: some overlap or share an edge;
+                                 -1: not tested yet */
     struct prepared whole;    /* union of the parts. Its geometry is NULL
                                  until made, and also if it equals that of
                                  the feature */
@@ -419,8 +419,8 @@ void oj_geos_pairs_forget(struct oj_geos_pairs *pairs, int64_t feature)
 }
 
 /* Returns a feature from the cache; valid until the next call for this side.
- * Precondition: it has parts. NULL if GEOS refuses it or memory is out, as in
- * all functions below. */
+ * Precondition: it has parts. Returns NULL if GEOS refuses it or memory is out,
+ * as do all functions below. */
 static struct kept *get_feature(struct geos_side *side, int64_t feature)
 {
     struct kept *kept;
@@ -610,8 +610,9 @@ prepare_union_of_parts(const struct geos_side *side, struct kept *kept)
     return kept->whole.prepared;
 }
 
-/* Gets both features of a pair from the caches. Returns OJ_GEOS_NO if one of
- * them has no parts. */
+/* Sets *a and *b to the features of a pair, from the caches. Returns
+ * OJ_GEOS_YES, OJ_GEOS_NO if one of them has no parts, or the verdict of a
+ * failure. */
 static enum oj_geos_verdict
 get_cached_features_of_pair(struct oj_geos_pairs *pairs, int64_t row,
                             int64_t feature, struct kept **a, struct kept **b)
@@ -699,7 +700,7 @@ struct asked_polygon
 
 /* Allocates the locators of a feature (prepared polygons): one for all rings,
  * by the even-odd rule, if its polygons do not overlap; otherwise one per part.
- * They are made on first use. */
+ * They are made on first use. Returns 0 after a failure. */
 static int allocate_locators(struct asked_polygon *asked)
 {
     struct kept *kept = asked->kept;
@@ -956,9 +957,10 @@ enum oj_geos_verdict oj_geos_pairs_decide(struct oj_geos_pairs *pairs,
 /* ---- distances ----------------------------------------------------------- */
 
 /* Computes the distance from a point to a polygon with holes. GEOS skips a ring
- * if a rounded distance of its box is not below the minimum so far, which
- * sometimes costs an ulp. So if the polygon does not contain the point, each
- * ring is measured separately. Returns 0 if GEOS fails. */
+ * if a rounded distance of its box is not below the minimum so far, so its
+ * result is sometimes an ulp too large. Therefore, if the polygon does not
+ * contain the point, each ring is measured separately. Returns 0 if GEOS
+ * fails. */
 static int measure_point_to_rings(GEOSContextHandle_t geos,
                                   const GEOSGeometry *point,
                                   const GEOSGeometry *polygon, double *distance)
@@ -1259,7 +1261,7 @@ static void destroy_pieces(GEOSContextHandle_t geos, struct geos_pieces *pieces)
     memset(pieces, 0, sizeof *pieces);
 }
 
-/* Adds a piece and takes ownership of it. Returns 0 if memory is out, as the
+/* Adds a piece and takes ownership of it. Returns 0 if memory is out, as do the
  * functions below. */
 static int add_piece(GEOSContextHandle_t geos, struct geos_pieces *pieces,
                      GEOSGeometry *piece)

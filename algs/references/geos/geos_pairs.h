@@ -55,7 +55,8 @@ enum oj_geos_verdict oj_geos_pairs_decide(struct oj_geos_pairs *pairs,
                                           int64_t row, int64_t feature);
 
 /** Computes the distance between row and feature: the minimum over all pairs of
- * components, each by GEOSDistance. OJ_GEOS_YES: *distance is set. */
+ * components, each by GEOSDistance. *distance is set if the result is
+ * OJ_GEOS_YES. */
 enum oj_geos_verdict oj_geos_pairs_distance(struct oj_geos_pairs *pairs,
                                             int64_t row, int64_t feature,
                                             double *distance);
@@ -69,8 +70,8 @@ enum oj_geos_verdict oj_geos_pairs_shape_distance(struct oj_geos_pairs *pairs,
                                                   double *distance);
 
 /** Appends the intersection of row and feature to shapes, as a feature, without
- * parts if it is empty. OJ_GEOS_YES: it was appended. OJ_GEOS_CANNOT_SAY: GEOS
- * failed (an invalid polygon, a collection), and nothing was appended. */
+ * parts if it is empty, and returns OJ_GEOS_YES. Returns OJ_GEOS_CANNOT_SAY
+ * and appends nothing if GEOS failed (an invalid polygon, a collection). */
 enum oj_geos_verdict oj_geos_pairs_add_common(struct oj_geos_pairs *pairs,
                                               int64_t row, int64_t feature,
                                               struct oj_flat_buf *shapes);
@@ -85,17 +86,18 @@ OJ_MUST_USE oj_status oj_geos_pairs_area(struct oj_geos_pairs *pairs,
 
 /** Measures the part of row that n features cover together, each location once:
  * *area of the polygons and, if wants_length, *length of the lines outside of
- * these polygons. One feature: that of their intersection, as
- * oj_geos_pairs_add_common() makes it. Several: polygons are intersected and
+ * these polygons. For one feature these are measures of the intersection that
+ * oj_geos_pairs_add_common() makes. For several, polygons are intersected and
  * then united, with GEOS's rounding; lines of the row are intersected with the
  * union of the polygons around it. Points cover nothing. The pieces of one row
- * are all in memory. OJ_GEOS_YES if the outputs are set. */
+ * are all in memory. The outputs are set if the result is OJ_GEOS_YES. */
 enum oj_geos_verdict oj_geos_pairs_cover(struct oj_geos_pairs *pairs,
                                          int64_t row, const int32_t *features,
                                          int64_t n, int wants_length,
                                          double *area, double *length);
 
-/** GEOS's text for the last OJ_GEOS_CANNOT_SAY; "" if there was none. */
+/** Returns GEOS's text for the last OJ_GEOS_CANNOT_SAY; "" if there was
+ * none. */
 const char *oj_geos_pairs_message(const struct oj_geos_pairs *pairs);
 
 /** Accepts NULL. */

@@ -49,8 +49,8 @@ static int is_on_sphere(const struct oj_validation *v)
 }
 
 /* Returns 1 if two distances on the sphere are equal up to the rounding of unit
- * vectors, since the engine and the reference use different formulas. The
- * nearer two points are to antipodal, the less precise a chord is. */
+ * vectors. The engine and the reference use different formulas, and chords are
+ * less precise the nearer two points are to antipodal. */
 static int equals_on_sphere(double a, double b)
 {
     double flatness = cos(0.5 * a / OJ_SPHERE_RADIUS);
@@ -59,7 +59,8 @@ static int equals_on_sphere(double a, double b)
     return fabs(a - b) <= OJ_SPHERE_RADIUS * OJ_VALIDATION_CHORD / flatness;
 }
 
-/* Returns 1 if distances are along geodesics, also of lines or polygons. */
+/* Returns 1 if distances are along geodesics and a side has lines or
+ * polygons. */
 static int has_geodesic_edges(const struct oj_validation *v)
 {
     return has_layers_and_relation(v) &&
@@ -237,7 +238,8 @@ static int can_be_proved_by_exact_arithmetic(const struct oj_validation *v)
            !v->relation->heading.is_asked;
 }
 
-/* Compares the exact distance of a pair with limit: *order is -1, 0 or 1. */
+/* Compares the exact distance of a pair with limit: sets *order to -1, 0 or 1
+ * if the distance is less, equal or greater. */
 static oj_status
 compare_exact_distance_with_limit(const struct oj_validation *v,
                                   int64_t feature, double limit, int *order,
@@ -273,7 +275,8 @@ static oj_status is_within_bounds(const struct oj_validation *v,
     return OJ_OK;
 }
 
-/* Sets *is to 1 if our distance is the exact one, rounded correctly. */
+/* Sets *is to 1 if our distance differs from the exact one by at most
+ * OJ_VALIDATION_ULPS ulps. */
 static oj_status is_correctly_rounded(const struct oj_validation *v,
                                       const struct oj_row_pair *ours, int *is,
                                       struct oj_error *err)

@@ -199,8 +199,8 @@ OJ_MUST_USE oj_status oj_validation_compare_part(
     struct oj_validation *validation, const struct oj_matches *ours,
     int64_t first, const struct oj_matches *reference, struct oj_error *err);
 
-/** Name of a kind: "missing", "extra", "distance", "order", "proved" or
- * "rounding". */
+/** Returns the name of a kind: "missing", "extra", "distance", "order",
+ * "proved" or "rounding". */
 const char *oj_validation_difference_name(enum oj_difference_kind kind);
 
 void oj_validation_free(struct oj_validation *validation);

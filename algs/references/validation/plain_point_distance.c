@@ -10,8 +10,8 @@ static int does_polygon_contain_point(const struct oj_flat *flat, int64_t part,
                                flat->ring_offset[part + 1]) != OJ_OUTSIDE;
 }
 
-/* Distance to a ring or line; a line of one vertex is a point. A NaN is never
- * the minimum. */
+/* Returns the distance from (x, y) to a ring or line; a line of one vertex is a
+ * point. Distances that are NaN are ignored. */
 static double ring_distance(const struct oj_flat *flat, int64_t ring, double x,
                             double y)
 {

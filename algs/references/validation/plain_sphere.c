@@ -12,8 +12,9 @@
 /* Vectors shorter than this have no reliable direction. */
 #define NOTHING 1e-17L
 
-/* from this squared chord between a vertex and the mean of the vertices on (2
- * is a hemisphere), points near the mean may be on either side of the ring */
+/* Squared chord between a vertex and the mean of the vertices (2 is a
+ * hemisphere). From this value on, points near the mean may be on either side
+ * of the ring. */
 #define WIDE 1.99L
 
 /* Margin greater than the rounding error of any chord. */
@@ -50,14 +51,14 @@ static struct wide3 scale_wide3(struct wide3 a, long double by)
     return (struct wide3){a.x * by, a.y * by, a.z * by};
 }
 
-/* Distance of two points along a straight line through space. */
+/* Returns the distance of two points along a straight line through space. */
 static long double plain_chord(struct wide3 p, struct wide3 q)
 {
     return length_of_wide3(subtract_wide3(p, q));
 }
 
-/* The vector of a point of an ellipsoid with this flattening, in units of its
- * semi-major axis. */
+/* Returns the vector of a point of an ellipsoid with this flattening, in units
+ * of its semi-major axis. */
 static struct wide3 vector_of(double longitude, double latitude,
                               double flattening)
 {
@@ -70,13 +71,13 @@ static struct wide3 vector_of(double longitude, double latitude,
                           n * minor2 * sinl(b)};
 }
 
-/* Angle between unit vectors; precise at any angle. */
+/* Returns the angle between unit vectors. It is precise at any angle. */
 static long double angle_between(struct wide3 a, struct wide3 b)
 {
     return atan2l(length_of_wide3(cross_wide3(a, b)), dot_wide3(a, b));
 }
 
-/* The point of the arc a -> b nearest to p. */
+/* Returns the point of the arc a -> b nearest to p. */
 static struct wide3 nearest_of_arc(struct wide3 p, struct wide3 a,
                                    struct wide3 b)
 {
@@ -100,8 +101,8 @@ static struct wide3 nearest_of_arc(struct wide3 p, struct wide3 a,
 
 /* --- rings ---------------------------------------------------------------- */
 
-/* Mean direction of the vertices first .. end - 1; north if it is not defined.
- */
+/* Returns the mean direction of the vertices first .. end - 1; north if it is
+ * not defined. */
 static struct wide3 mean_direction(const struct wide3 *at, int64_t first,
                                    int64_t end)
 {
@@ -117,7 +118,7 @@ static struct wide3 mean_direction(const struct wide3 *at, int64_t first,
     return scale_wide3(sum, 1 / length_of_wide3(sum));
 }
 
-/* The angle of an arc a -> b around the axis through p. */
+/* Returns the angle of an arc a -> b around the axis through p. */
 static long double turn_around_point(struct wide3 p, struct wide3 a,
                                      struct wide3 b)
 {
@@ -125,7 +126,7 @@ static long double turn_around_point(struct wide3 p, struct wide3 a,
                   dot_wide3(a, b) - dot_wide3(p, a) * dot_wide3(p, b));
 }
 
-/* Winding number of the ring around the axis through p. */
+/* Returns the winding number of the ring around the axis through p. */
 static long winding_number_around_point(const struct wide3 *at, int64_t first,
                                         int64_t last, struct wide3 p)
 {
@@ -159,7 +160,7 @@ static int count_crossings(const struct wide3 *at, int64_t first, int64_t last,
     return n;
 }
 
-/* A point a few degrees away from p, in any direction. */
+/* Returns a point a few degrees away from p, in any direction. */
 static struct wide3 point_beside(struct wide3 p)
 {
     struct wide3 axis = {fabsl(p.x) < 0.5L, 0, 0}, w;
@@ -220,10 +221,10 @@ static int part_holds(const struct oj_plain_sphere *side, int64_t part,
  * golden-section search finds the nearest point. */
 #define PIECE (1.0 / 64)
 
-/* Beyond the first distance (9885 km on the Earth) a piece may have several
- * nearest points: its points every FAR_PIECE are measured instead. Beyond the
- * second, more than a quarter of the circle with the greatest radius of
- * curvature, distances along a piece are concave: its ends are nearest. */
+/* Beyond FAR (9885 km on the Earth) a piece may have several nearest points, so
+ * its points every FAR_PIECE are measured instead. Beyond CONCAVE, which is
+ * more than a quarter of the circle with the greatest radius of curvature,
+ * distances along a piece are concave, so its ends are nearest. */
 #define FAR 1.55
 #define CONCAVE 1.61
 #define FAR_PIECE (1.0 / 6400)
@@ -247,7 +248,8 @@ static struct wide3 unit_vector(struct wide3 v)
  * angle around p. */
 struct ring_walk
 {
-    struct wide3 p, q, r; /* p: axis; arcs p -> q -> r count crossings */
+    struct wide3 p, q, r; /* p: axis of the turn; crossings with the arcs p -> q
+                             -> r are counted */
     long double turn;     /* angle around p */
     int n_crossed;
 };
@@ -335,7 +337,7 @@ static double metres_at(const struct edge_measure *e, double t)
                               at.latitude);
 }
 
-/* The least distance between low and high, by golden sections. */
+/* Returns the least distance between low and high, by golden sections. */
 static double least_by_golden_sections(const struct edge_measure *e, double low,
                                        double high)
 {
@@ -365,8 +367,8 @@ static double least_by_golden_sections(const struct edge_measure *e, double low,
     return least;
 }
 
-/* The least distance on a piece between low and high, if it is less than best.
- */
+/* Returns the least distance on a piece between low and high, or best if that
+ * is less. */
 static double least_on_piece(const struct edge_measure *e, double low,
                              double high, double best)
 {
@@ -384,8 +386,8 @@ static double least_on_piece(const struct edge_measure *e, double low,
     return best;
 }
 
-/* The least distance from p to the edge of side that starts at vertex v, if it
- * is less than best. */
+/* Returns the least distance from (x, y) to the edge of side that starts at
+ * vertex v, or best if that is less. */
 static double least_on_edge(const struct oj_plain_sphere *side, int64_t v,
                             double x, double y, double best)
 {
@@ -402,8 +404,8 @@ static double least_on_edge(const struct oj_plain_sphere *side, int64_t v,
     return best;
 }
 
-/* Metres from vertex p of points to a feature with edges; with to_interior, 0
- * inside of a polygon. */
+/* Returns the distance in metres from vertex p of points to a feature with
+ * edges; with to_interior, 0 inside of a polygon. */
 static double metres_to_geodesics(const struct oj_plain_sphere *points,
                                   int64_t p, const struct oj_plain_sphere *side,
                                   int64_t feature, int to_interior)
@@ -436,8 +438,8 @@ static double metres_to_geodesics(const struct oj_plain_sphere *points,
 
 /* --- features ------------------------------------------------------------- */
 
-/* Metres from p to the nearest point of a feature; with to_interior, 0 inside
- * of a polygon. */
+/* Returns the distance in metres from p to the nearest point of a feature; with
+ * to_interior, 0 inside of a polygon. */
 static double metres_to_feature(const struct oj_plain_sphere *side,
                                 int64_t feature, int to_interior,
                                 struct wide3 p)
@@ -468,10 +470,11 @@ static double metres_to_feature(const struct oj_plain_sphere *side,
     return (double)(angle_between(p, best) * PLAIN_RADIUS);
 }
 
-/* Finds a ball in space that contains a feature. Returns its radius; < 0 if the
- * feature has no pairs. The ball contains all vertices and is widened by the
- * longest edge, because an edge leaves its ends by less. A polygon that is not
- * within a hemisphere gets a ball of the whole sphere. */
+/* Sets *centre to the centre of a ball in space that contains a feature, and
+ * returns its radius, or a negative number if the feature has no pairs. The
+ * ball contains all vertices and is widened by the longest edge, because an
+ * edge leaves its ends by less. A polygon that is not within a hemisphere gets
+ * a ball of the whole sphere. */
 static long double ball_around(const struct oj_plain_sphere *side,
                                int64_t feature, struct wide3 *centre)
 {
@@ -555,8 +558,8 @@ static int has_edges(const struct oj_flat *flat, int64_t feature)
     return (oj_flat_kinds(flat, feature) & ~(unsigned)OJ_PART_POINT) != 0;
 }
 
-/* Metres along geodesics between the nearest points of two features, of which
- * one consists of points. */
+/* Returns the metres along geodesics between the nearest points of two
+ * features, of which one consists of points. */
 static double metres_by_geodesics(const struct oj_plain_sphere *points,
                                   int64_t row,
                                   const struct oj_plain_sphere *side,

@@ -36,31 +36,32 @@ struct oj_plain_sphere
     struct oj_geodesic *geodesic; /**< NULL: on the sphere */
 };
 
-/** ellipsoid NULL: on the sphere; otherwise one of two sides must be of points.
- * side must be zeroed, and may be freed also after an error. */
+/** Prepares a side. ellipsoid NULL: on the sphere; otherwise one of the two
+ * sides must be of points. side must be zeroed, and may be freed also after an
+ * error. */
 OJ_MUST_USE oj_status oj_plain_sphere_make(struct oj_plain_sphere *side,
                                            const struct oj_flat *flat,
                                            const struct oj_ellipsoid *ellipsoid,
                                            struct oj_error *err);
 
-/** The box of a feature in the plane of projection; empty if it has no pairs.
- */
+/** Returns the box of a feature in the plane of projection; empty if it has no
+ * pairs. */
 struct oj_box oj_plain_sphere_box(const struct oj_plain_sphere *side,
                                   int64_t feature);
 
-/** A number that the chord of no two points within this distance in metres
- * exceeds. */
+/** Returns a number that the chord of two points within this distance in metres
+ * never exceeds. */
 double oj_plain_sphere_chord(const struct oj_plain_sphere *side, double metres);
 
-/** Metres between the nearest points of row and feature; with to_interior, 0
- * inside of a polygon. */
+/** Returns the metres between the nearest points of row and feature; with
+ * to_interior, 0 inside of a polygon. */
 double oj_plain_sphere_metres(const struct oj_plain_sphere *points, int64_t row,
                               const struct oj_plain_sphere *side,
                               int64_t feature, int to_interior);
 
-/** Directed Hausdorff distance in metres: the maximum over the vertices of
- * feature_a of the distance to feature_b's arcs; of_segments 0: to its
- * vertices. */
+/** Returns the directed Hausdorff distance in metres: the maximum over the
+ * vertices of feature_a of the distance to feature_b's arcs; of_segments 0: to
+ * its vertices. */
 double oj_plain_sphere_directed(const struct oj_plain_sphere *a,
                                 int64_t feature_a,
                                 const struct oj_plain_sphere *b,

@@ -446,7 +446,8 @@ static oj_status find_in_window(struct box_batch *run,
     return OJ_OK;
 }
 
-/* Returns the maximum distance of a row's pairs; < 0: it can have no pairs. */
+/* Returns the maximum distance of a row's pairs, or a negative number if it can
+ * have no pairs. */
 static double distance_bound_of_row(const struct box_batch *run, int64_t row)
 {
     const struct box_index *index = run->index;
