@@ -64,7 +64,8 @@ static int32_t feature_of_id(const struct live_backend_index *self, int64_t id)
     return self->feature != NULL ? self->feature[rank] : (int32_t)rank;
 }
 
-/* Puts n features into the index: those of the list, or the first n. */
+/* Inserts or moves n features in the index: those listed in `feature`, or the
+ * first n if it is NULL. */
 static oj_status apply_features(struct live_backend_index *self, int64_t n,
                                 const int32_t *feature, struct oj_error *err)
 {

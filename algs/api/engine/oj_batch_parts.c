@@ -5,16 +5,17 @@
 #include <math.h>
 #include <string.h>
 
-/* Minimum rows that one sample represents (a stretch). The second value is used
- * if earlier parts had so few pairs that the whole batch probably fits. */
+/* Minimum number of rows that one sample represents (a stretch).
+ * LEAST_SPARSE_STRETCH is used if earlier parts had so few pairs that the whole
+ * batch probably fits. */
 #define LEAST_STRETCH 128
 #define LEAST_SPARSE_STRETCH 256
 
 /* Batches that would have fewer samples than this are not sampled. */
 #define LEAST_SAMPLES 4
 
-/* Without earlier parts and samples, the first part is this fraction of the
- * batch. */
+/* Without earlier parts and samples, the first part has the rows of the batch
+ * divided by this. */
 #define FIRST_PART 16
 
 /* Number of samples, before and after, that also influence the prediction for a
@@ -194,9 +195,9 @@ static int64_t count_samples(const struct oj_batch_parts *parts, int64_t n_rows)
     return n < OJ_MOST_SAMPLED_ROWS ? n : OJ_MOST_SAMPLED_ROWS;
 }
 
-/* Number of rows for the next part that is safe because a row has at most
- * most_per_row pairs. The `left` remaining rows are divided into equal parts.
- * 0: no such maximum. */
+/* Returns the number of rows for the next part that is safe because a row has
+ * at most most_per_row pairs, or 0 if there is no such maximum. The `left`
+ * remaining rows are divided into equal parts. */
 static int64_t count_safe_rows(const struct oj_batch_parts *parts, int64_t left)
 {
     int64_t most, n_parts;

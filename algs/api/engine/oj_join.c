@@ -95,7 +95,7 @@ struct oj_join
      * and stats, unless the original is itself in use by a thread. */
     pthread_mutex_t lock;
     pthread_cond_t was_given_back;
-    int is_taken;             /* 1: the original is taken, not a copy */
+    int is_taken;             /* 1: a thread uses the join itself, not a copy */
     struct join_turn *line;   /* queue of threads that wait for the join
                                  itself */
     struct oj_join *original; /* if this is a copy: the join it was copied from;
@@ -327,8 +327,8 @@ static oj_status run_gpu_screen(struct oj_join *join,
     return status;
 }
 
-/* Finds the candidates of a batch by the GPU screen. *are_found is 0 if it
- * could not, so that the engine must find them. */
+/* Finds the candidates of a batch by the GPU screen. Sets *are_found to 0 if
+ * the screen cannot find them, so that the engine must. */
 static oj_status find_candidates_on_gpu(struct oj_join *join,
                                         const struct oj_engine *engine,
                                         const struct oj_flat *input,
@@ -699,9 +699,10 @@ static int is_gpu_clearly_faster(struct oj_join *join,
     return cpu_s > clear_gain * gpu_s;
 }
 
-/* OJ_OK if the join can run on a device: the module, a driver and a device
- * exist, and the module has a kernel for points or the expected input. The
- * first such call in a process starts CUDA, which takes tenths of a second. */
+/* Returns OJ_OK if the join can run on a device: the module, a driver and a
+ * device exist, and the module has a kernel for points or the expected input.
+ * The first such call in a process starts CUDA, which takes tenths of a
+ * second. */
 static oj_status check_gpu_can_join(const struct oj_join *join,
                                     struct oj_error *err)
 {

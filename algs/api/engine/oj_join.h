@@ -162,8 +162,8 @@ const char *oj_join_method(const struct oj_join *join,
 /** Number of threads in use. */
 int oj_join_threads(const struct oj_join *join);
 
-/** [join features] tie ranks (by FID); NULL if they equal the ordinals. Valid
- * as long as the join. */
+/** Returns the tie ranks (by FID) of the join features, or NULL if they equal
+ * the ordinals. Valid as long as the join. */
 const int32_t *oj_join_tie_rank(const struct oj_join *join);
 
 /** join may be NULL. */

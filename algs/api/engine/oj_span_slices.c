@@ -213,8 +213,8 @@ static int choose_span_for_slices(const struct oj_relation *relation,
     return i < relation->n_spans && i < join_side->n_spans ? i : -1;
 }
 
-/* Not for points within a distance of points, whose engine tests spans per
- * cell, and not for texts and vectors, because struct gathered has no copies of
+/* Does not take points within a distance of points, whose engine tests spans
+ * per cell, nor texts and vectors, because struct gathered has no copies of
  * them. */
 static int takes_span_slices(const struct oj_relation *relation,
                              const struct oj_flat *join_side,
@@ -530,8 +530,8 @@ static int64_t slices_of_level(int i)
     return INT64_C(4) << 2 * i;
 }
 
-/* Chooses the level with the most slices that suits the batch; -1 to join with
- * the undivided join side. */
+/* Returns the level with the most slices that suits the batch, or -1 to join
+ * with the undivided join side. */
 static int choose_level(const struct slices_batch *b)
 {
     double share = estimate_share_of_row(b);

@@ -118,13 +118,13 @@ OJ_MUST_USE oj_status api_index_view_input(struct ogrjoin_index *index,
 
 void api_layer_sets_free(struct layer_sets *sets);
 
-/** ogrjoin_index_new() with settings that are not NULL. */
+/** Implements ogrjoin_index_new(); settings must not be NULL. */
 OJ_MUST_USE oj_status api_index_new(struct ogrjoin_layer *join_side,
                                     const struct ogrjoin_settings *settings,
                                     struct ogrjoin_index **out,
                                     struct oj_error *err);
 
-/** ogrjoin_join(), or with is_lists 1 ogrjoin_join_lists(). */
+/** Implements ogrjoin_join(), or ogrjoin_join_lists() if is_lists is 1. */
 OJ_MUST_USE oj_status api_index_join(struct ogrjoin_index *index,
                                      struct ogrjoin_layer *input, int is_lists,
                                      struct ogrjoin_pairs **out,

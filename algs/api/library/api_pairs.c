@@ -232,7 +232,7 @@ static oj_status make_room_for_matches(struct ogrjoin_pairs *pairs,
     return reserve_pair_arrays(pairs, n_rows, n_pairs, err);
 }
 
-/* -1 for similarities, which matches hold negated; otherwise 1. */
+/* Returns -1 for similarities, which matches hold negated; otherwise 1. */
 static double sign_of_measure(const struct api_pair_maker *maker)
 {
     return oj_relation_ranks_by_similarity(&maker->relation) ? -1 : 1;
@@ -615,7 +615,8 @@ const char *api_pairs_value_name(enum oj_pair_value which)
     return value_names[which];
 }
 
-/* Finds a value of pairs by name; -1 if there is none. */
+/* Returns the number of the value of pairs with this name, or -1 if there is
+ * none. */
 static int find_value(const char *name)
 {
     for (int i = 0; i < OJ_N_PAIR_VALUES; i++)
@@ -789,8 +790,8 @@ check_aggregate_values(const struct ogrjoin_pairs *pairs,
     return OJ_OK;
 }
 
-/* Gets the percentage of a percentile function: q1 and q3 have a fixed one;
- * percentile gets it in the argument `text`. */
+/* Sets *percent to the percentage of a percentile function. That of q1 and q3
+ * is fixed; percentile gets it in the argument `text`. */
 static oj_status read_percent(const struct oj_aggregate_function *function,
                               const char *text, double *percent,
                               struct oj_error *err)

@@ -25,8 +25,9 @@ int api_error_export(oj_status status, const struct oj_error *from,
 #define API_MOST_ONE_TO_ONE_BYTES (INT64_C(512) << 20)
 
 /** Fails if a join has more pairs than the setting max_pairs allows. status:
- * that of the join, returned unchanged if it has not too many pairs; most:
- * max_pairs, 0: no limit; n: pairs of the join, after n_before earlier ones. */
+ * result of the join, which is returned unchanged otherwise. most: max_pairs;
+ * 0: no limit. n: number of pairs of the join. n_before: number of earlier
+ * pairs, which count, too. */
 OJ_MUST_USE oj_status api_check_max_pairs(oj_status status, int64_t most,
                                           int64_t n_before, int64_t n,
                                           struct oj_error *err);

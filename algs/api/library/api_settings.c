@@ -414,9 +414,9 @@ static const char *advice_for_missing_setting(const char *name)
     return NULL;
 }
 
-/* Suggests a setting for a wrong name: the synonym of another library,
- * otherwise the most similar name (the shortest if several are equally
- * similar). NULL if no name is similar. */
+/* Returns the setting that a wrong name probably means: the synonym of another
+ * library, otherwise the most similar name (the shortest if several are equally
+ * similar). Returns NULL if no name is similar. */
 static const char *closest_setting(const char *name)
 {
     const struct oj_parameter *setting;

@@ -92,7 +92,8 @@ const char *api_setting_given(const struct ogrjoin_settings *settings,
 struct ogrjoin_settings
 api_settings_view(const struct ogrjoin_settings *settings);
 
-/** A deep copy; settings NULL: the defaults. */
+/** Sets *out to a deep copy of settings, or to the defaults if settings is
+ * NULL. */
 OJ_MUST_USE oj_status api_settings_copy(const struct ogrjoin_settings *settings,
                                         struct ogrjoin_settings **out,
                                         struct oj_error *err);
@@ -133,13 +134,13 @@ api_settings_heading(const struct ogrjoin_settings *settings, char **field,
 void api_settings_set_default_k(const struct ogrjoin_settings *settings,
                                 struct oj_relation *relation);
 
-/** OJ_ERR_ARG if a distance has a unit. Only joins of rows have a CRS to
- * convert it. */
+/** Fails with OJ_ERR_ARG if a distance has a unit. Only joins of rows have a
+ * CRS to convert it. */
 OJ_MUST_USE oj_status api_settings_check_units(
     const struct ogrjoin_settings *settings, struct oj_error *err);
 
-/** OJ_ERR_ARG if a setting has no effect on a join of rows, or clashes with
- * another. */
+/** Fails with OJ_ERR_ARG if a setting has no effect on a join of rows, or
+ * clashes with another. */
 OJ_MUST_USE oj_status api_settings_check_rows(
     const struct ogrjoin_settings *settings, struct oj_error *err);
 
@@ -151,8 +152,8 @@ enum api_pair_sides
     API_PAIRS_OF_KEPT_POINTS /**< the points of a kept index: near pairs */
 };
 
-/** OJ_ERR_ARG if a setting has no effect on the pairs of these sides, or
- * clashes with another. */
+/** Fails with OJ_ERR_ARG if a setting has no effect on the pairs of these
+ * sides, or clashes with another. */
 OJ_MUST_USE oj_status
 api_settings_check_pairs(const struct ogrjoin_settings *settings,
                          enum api_pair_sides sides, struct oj_error *err);

@@ -329,8 +329,8 @@ static oj_status append_row_texts(struct arrow_text_column *to,
 
 /* --- reading numbers ------------------------------------------------------ */
 
-/* Reads the numbers of a row into out, which has room for `most`; returns their
- * number. Precondition: the row is not NULL. */
+/* Reads the numbers of a row into out, which has room for `most`, and sets *n
+ * to their number. Precondition: the row is not NULL. */
 static oj_status numbers_of_field_in_row(const struct field_values *v,
                                          int64_t row, int64_t most, double *out,
                                          int64_t *n, struct oj_error *err)

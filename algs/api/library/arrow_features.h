@@ -44,8 +44,8 @@ OJ_MUST_USE oj_status arrow_features_add(struct arrow_features *features,
                                          struct ArrowArray *array,
                                          struct oj_error *err);
 
-/** Makes features->flat. FIDs are row numbers; flat.fid may be NULL, which
- * stands for them. */
+/** Makes features->flat. FIDs are row numbers; flat.fid may be NULL instead of
+ * an array of them. */
 OJ_MUST_USE oj_status arrow_features_end(struct arrow_features *features,
                                          int n_threads, const int *cancel,
                                          struct oj_error *err);

@@ -31,8 +31,8 @@ static oj_status check_device_points(const struct ogrjoin_device_points *points,
     return OJ_OK;
 }
 
-/* Finds the device that owns the memory of the points; without points, the
- * first device. */
+/* Sets *ordinal to the device that owns the memory of the points, or to the
+ * first device if there are no points. */
 static oj_status
 find_device_of_points(const struct oj_gpu_module *module,
                       const struct ogrjoin_device_points *points, int *ordinal,

@@ -26,8 +26,8 @@ struct device_join_side
     const struct oj_options *options;
 };
 
-/** Joins points on a device. index owns `joins`; *out holds a reference to it.
- */
+/** Joins points on a device. index owns `joins`; *out holds a reference to
+ * index. */
 OJ_MUST_USE oj_status device_join(struct device_joins *joins,
                                   const struct device_join_side *side,
                                   struct ogrjoin_index *index,

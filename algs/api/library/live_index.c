@@ -151,8 +151,8 @@ int ogrjoin_live_apply(struct ogrjoin_live *live, int64_t n, const int64_t *id,
 
 /* --- information about a live index --------------------------------------- */
 
-/* Returns the current version of the points in host memory, copied from the
- * devices if necessary. The caller must release it. */
+/* Sets *out to the current version of the points in host memory, copied from
+ * the devices if necessary. The caller must release it. */
 static oj_status read_state(struct ogrjoin_live *live,
                             const struct live_state **out, struct oj_error *err)
 {
@@ -606,8 +606,8 @@ int ogrjoin_live_join(struct ogrjoin_live *live,
 
 /* --- near pairs (pairs of points within a distance) ----------------------- */
 
-/* Compares two sorted lists of pairs: finds the pairs that only one of them
- * has. */
+/* State of the comparison of two sorted lists of pairs, which finds the pairs
+ * that only one of them has. */
 struct near_changes
 {
     const struct ogrjoin_pairs *now;
