@@ -299,8 +299,9 @@ enum oj_m_found
     OJ_M_IS_THERE = 2   /**< a vertex of one of them has an M value */
 };
 
-/** Looks for lines and rings, and for an M value of their vertices; enum
- *  oj_m_found or'ed. O(parts), and O(vertices) without M values. */
+/** Returns which of these flat has, enum oj_m_found or'ed: lines or rings, and
+ * an M value at one of their vertices. O(parts), and O(vertices) without M
+ * values. */
 unsigned oj_flat_find_m(const struct oj_flat *flat);
 
 /** Returns 1 if joins accept all n coordinates: none is NaN, infinite or beyond

@@ -35,8 +35,8 @@ extern "C" {
  *  further tied row. */
 #define OJ_TIED_ROW (-2)
 
-/** Owner; zeroed memory is a valid empty one, and an object may be used for
- *  many batches (it keeps its memory). */
+/** The answer. Owner; zeroed memory is a valid empty one, and an object may be
+ * used for many batches (it keeps its memory). */
 struct oj_matches
 {
     int64_t n_rows;    /**< input features */

@@ -351,8 +351,9 @@ static int are_rings_nonempty_and_closed(const struct geometry_column *c, int i,
     return 1;
 }
 
-/* Copies n + 1 offsets of the lists at level i, from element `first` on. i -1:
- * makes offsets of one element each. */
+/* Copies n + 1 offsets of the lists at level i, from element `first` on, and
+ * sets *begin and *end to the range of their child elements. i -1: makes
+ * offsets of one element each. */
 static oj_status copy_offsets(const struct geometry_column *c, int i,
                               int64_t first, int64_t n, int64_t **out,
                               int64_t *begin, int64_t *end,

@@ -50,8 +50,8 @@ find_device_of_points(const struct oj_gpu_module *module,
                                        "devices: copy both to one device");
 }
 
-/* Returns the index on a device, built on first use. Precondition: the calling
- * thread holds the lock. */
+/* Builds joins->of[ordinal], the index on a device, if it is not built yet.
+ * Precondition: the calling thread holds the lock. */
 static oj_status get_or_build_device_index(const struct oj_gpu_module *module,
                                            struct device_joins *joins,
                                            const struct device_join_side *side,

@@ -527,8 +527,8 @@ static double real_of_pair(const struct oj_aggregate_field *field,
     return values != NULL ? values[list->entry[i]] : (double)NAN;
 }
 
-/* The value of pair i as an integer, also the code of a text. Returns 0 if it
- * has none. */
+/* Sets *value to the value of pair i as an integer, or to the code of its text.
+ * Returns 0 if the pair has no value, otherwise 1. */
 static int integer_of_pair(const struct oj_aggregate_field *field,
                            const struct oj_aggregate_pair_list *list, int64_t i,
                            int64_t *value)

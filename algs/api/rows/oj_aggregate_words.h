@@ -100,7 +100,8 @@ struct oj_aggregate_words
 };
 
 /** Parses text. dash: prefix of option names in messages, "-" or ""; must
- * outlive *out. OJ_ERR_ARG with the expected syntax. */
+ * outlive *out. Fails with OJ_ERR_ARG and a message with the expected
+ * syntax. */
 OJ_MUST_USE oj_status oj_aggregate_words_parse(const char *dash,
                                                const char *text,
                                                struct oj_aggregate_words *out,
@@ -133,9 +134,9 @@ void oj_aggregate_words_values_for_shares(unsigned char *want);
 struct oj_matches;
 struct oj_pair_values;
 
-/** Adds the numbers of pairs of an answer of a relation with first_only to
- * aggregates that are all numbers of pairs. Row 0 of matches is their row
- * first_row. */
+/** Adds the number of pairs of each row of matches to aggregates, all of which
+ * must count pairs. matches: an answer of a relation with first_only; its row
+ * 0 is row first_row of the aggregates. */
 void oj_aggregate_add_counts(const struct oj_matches *matches,
                              int64_t first_row,
                              struct oj_aggregates *aggregates);

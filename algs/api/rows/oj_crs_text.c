@@ -103,8 +103,9 @@ static int write_identity(const char *authority, int n_authority,
     return 1;
 }
 
-/* Parses a code and its authority, from AUTHORITY:CODE, a URN or a URL. URNs
- * and URLs may have a version between the two. */
+/* Parses a code and its authority, from AUTHORITY:CODE, a URN or a URL, and
+ * writes both to identity. URNs and URLs may have a version between the two.
+ * Returns 0 if the text is none of these. */
 static int parse_code(const char *text, int n, char *identity, size_t size)
 {
     static const char *const prefixes[] = {
@@ -245,7 +246,8 @@ static int32_t find_horizontal_part(const struct oj_crs_tree *tree)
     return node;
 }
 
-/* Finds the kind of a geodetic CRS by its axes, in case its type is missing. */
+/* Returns the kind of a geodetic CRS by its axes, for texts that do not state
+ * its type. */
 static enum oj_crs_kind kind_of_axes(const struct oj_crs_tree *tree,
                                      int32_t node)
 {

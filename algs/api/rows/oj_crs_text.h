@@ -102,14 +102,14 @@ OJ_MUST_USE oj_status oj_crs_text_read(const char *text, const char *whose,
 /** Compares the CRS of two texts that oj_crs_text_read() accepts, ignoring the
  *  order of axes and heights.
  *
- *  They are equal if both are WGS 84 in any spelling, or if texts or identities
- *  are equal. Otherwise the definitions decide, if both texts have them: datum,
- *  ellipsoid, prime meridian, units, method and its parameters (names,
- *  identities, remarks and areas of use are ignored). They do not for example
- *  for WKT 1 methods and ESRI names without known equivalent; then
- *  callbacks->compare is asked. If it has no answer either, two codes of one
- *  authority differ, and others are OJ_CRS_NOT_KNOWN. callbacks may be NULL.
- */
+ *  They are equal if both are WGS 84 in any spelling, or if texts or
+ *  identities are equal. Otherwise the definitions decide, if both texts have
+ *  them: datum, ellipsoid, prime meridian, units, method and its parameters
+ *  (names, identities, remarks and areas of use are ignored). If they cannot
+ *  decide, for example because a WKT 1 method or an ESRI name has no known
+ *  equivalent, callbacks->compare does. If it has no answer either, two codes
+ *  of one authority count as different, all other texts as OJ_CRS_NOT_KNOWN.
+ *  callbacks may be NULL. */
 OJ_MUST_USE oj_status oj_crs_text_compare(
     const char *a, const char *b, const struct oj_crs_callbacks *callbacks,
     enum oj_crs_equality *out, struct oj_error *err);

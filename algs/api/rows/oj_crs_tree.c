@@ -59,7 +59,8 @@ static void end_node(struct crs_tree_reader *r, int32_t node)
 }
 
 /* Reads a number that is followed by a letter of `ends`, white space or the end
- * of the text. Hexadecimal numbers and infinity are not accepted. */
+ * of the text. Returns 0 if there is none. Hexadecimal numbers and infinity are
+ * not accepted. */
 static int read_number(struct crs_tree_reader *r, const char *ends,
                        double *number)
 {
@@ -402,7 +403,8 @@ static uint32_t read_hex4(const char *digits)
     return code;
 }
 
-/* Decodes the escape after a backslash; *at becomes the position after it. */
+/* Returns the code point of the escape after a backslash, and sets *at to the
+ * position after the escape. */
 static uint32_t read_json_escape(const char **at, const char *end)
 {
     uint32_t code, low;

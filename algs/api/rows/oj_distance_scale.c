@@ -142,7 +142,7 @@ static oj_status check_ellipsoid(const struct oj_distance_frame *frame,
     return OJ_OK;
 }
 
-/* Conversion with a metric of the globe: plain numbers are metres, degrees are
+/* Sets *scale for a metric of the globe: plain numbers are metres, degrees are
  * refused. */
 static oj_status scale_on_globe(const struct oj_distance_frame *frame,
                                 const char *option, const char *written,

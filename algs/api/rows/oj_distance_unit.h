@@ -34,7 +34,7 @@ extern const struct oj_unit_row
     double size;      /**< size in metres; of deg in radians */
 } oj_units[OJ_N_UNITS];
 
-/** Finds a unit by name, ignoring case; -1 if there is none. */
+/** Returns the unit with this name, ignoring case, or -1 if there is none. */
 int oj_unit_find(const char *name);
 
 /** Parses text, the value of an option; dash and option are for messages. "inf"

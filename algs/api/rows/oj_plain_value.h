@@ -36,8 +36,8 @@ struct oj_plain_value
 };
 
 /** Function that reads the values of a table. It sets *value to the value of a
- * field in a row. The caller initialises *value to NULL, and it leaves this for
- * NULL. Texts are valid until the next call. */
+ * field in a row. If that value is NULL, it leaves *value unchanged, which the
+ * caller has initialised to NULL. Texts are valid until the next call. */
 struct oj_plain_reader
 {
     oj_status (*read)(void *user, int field, int64_t row,

@@ -43,8 +43,8 @@
 /** Words of along, in the order of enum oj_along_by. */
 #define OJ_ALONG_WORDS "length|m"
 
-/** OJ_ERR_ARG if lines or rings of the join side were found, but no M values
- * (enum oj_m_found or'ed). side: the join side in the message. */
+/** Fails with OJ_ERR_ARG if lines or rings of the join side were found, but no
+ * M values (enum oj_m_found or'ed). side: the join side in the message. */
 OJ_MUST_USE oj_status oj_row_along_check_m(const char *dash, const char *side,
                                            unsigned found,
                                            struct oj_error *err);
@@ -71,8 +71,8 @@ OJ_MUST_USE oj_status oj_row_pick_read(const char *dash, const char *rule,
                                        struct oj_row_pick *out,
                                        struct oj_error *err);
 
-/** OJ_ERR_ARG unless pick can order values of the field's kind: numbers, dates,
- * times. */
+/** Fails with OJ_ERR_ARG unless pick can order values of the field's kind:
+ * numbers, dates, times. */
 OJ_MUST_USE oj_status oj_row_pick_check_field(
     const char *dash, const struct oj_field_description *field,
     struct oj_error *err);

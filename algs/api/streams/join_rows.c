@@ -998,7 +998,7 @@ static oj_status join_part(void *user, const struct oj_flat *rows,
     return status;
 }
 
-/* Joins a sample of rows to count their pairs. Not on a device, where a few
+/* Joins a sample of rows to count their pairs. Fails on a device, where a few
  * rows take as long as many. */
 static oj_status sample_rows(void *user, const struct oj_flat *rows,
                              struct oj_matches *out, struct oj_error *err)

@@ -20,8 +20,9 @@ static int is_made_geometry(int geometry)
            geometry == OJ_WRITE_CONNECTION || geometry == OJ_WRITE_SHAPE;
 }
 
-/* 1 if the input column is part of the output. If rows get a computed geometry,
- * the input's geometry column is not. */
+/* Returns 1 if the output has the input column. The place of the input's
+ * geometry column is also kept for a computed geometry, which is then written
+ * there. */
 static int keeps_input_column(const struct rows_output *o, int64_t column)
 {
     if (column != o->input->geometry)
@@ -78,7 +79,8 @@ static oj_status choose_fields(const struct rows_output *o,
 
 /* ---- the schema of the output -------------------------------------------- */
 
-/* Writes a text as JSON: as a string, or unchanged if it is JSON already. */
+/* Writes a text as JSON: as a string, or unchanged if it is JSON already.
+ * Returns its length; only counts it if `to` is NULL. */
 static int64_t write_json(const char *words, char *to)
 {
     int64_t n = 0;
