@@ -13,8 +13,8 @@ extern "C" {
 #endif
 
 /** Allocates an uninitialised array of n elements of size bytes, 64-byte
- *  aligned. n == 0 gives a valid pointer. NULL if memory is missing, n < 0 or
- *  the size overflows. Free it with oj_free(). */
+ *  aligned. n == 0 gives a valid pointer. Returns NULL if memory is missing, n
+ *  < 0 or the size overflows. Free it with oj_free(). */
 void *oj_malloc(int64_t n, size_t size);
 
 /** Like oj_malloc(), with zeroed elements. */

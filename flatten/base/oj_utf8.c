@@ -182,8 +182,8 @@ static int64_t pass_valid_blocks(const unsigned char *s, int64_t n, int64_t at)
     return at;
 }
 
-/* Checks the bytes from `at` on, n - at < BLOCK; reads some bytes before `at`
- * again to fill a block. */
+/* Returns 1 if the bytes from `at` on are valid; n - at must be below BLOCK.
+ * Reads some bytes before `at` again to fill a block. */
 OJ_CLONES static int is_end_valid(const unsigned char *s, int64_t n, int64_t at)
 {
     signed32 found = {0};

@@ -477,7 +477,8 @@ static int put_vertices(struct wkb_writer *w, const struct vertices *v,
     return 1;
 }
 
-/* Writes the number of vertices and the vertices. */
+/* Writes the number of vertices first .. end - 1, then these vertices. Returns
+ * 0 if there are none, or if the geometry or the room for it has fewer. */
 static int put_counted_vertices(struct wkb_writer *w, const struct vertices *v,
                                 int64_t first, int64_t end)
 {

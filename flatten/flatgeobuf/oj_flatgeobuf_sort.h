@@ -8,8 +8,8 @@
  *
  *  Rows are sorted by the Hilbert codes of their centres, in descending order,
  *  equal codes in input order. A bucket is a range of codes; ranges of about
- *  equal bytes are chosen from a sample of the rows. First each block is sorted
- *  in place, so that each bucket is a stretch of every block; then the
+ *  equal bytes are chosen from a sample of the rows. First each block is
+ *  sorted in place, so that each bucket is a stretch of every block; then the
  *  stretches of each bucket are merged. Blocks, and later buckets, are
  *  processed in parallel, within the memory limit.
  *
@@ -18,8 +18,8 @@
  *  a point are stored. This saves time because writing to new pages of memory
  *  is the main cost of an index.
  *
- *  Source: specification of FlatGeobuf, version 3; Hilbert 1891.
- *  Pays: rows in memory, and heads: a file of 1 M points with its index, see
+ *  Source: specification of FlatGeobuf, version 3; Hilbert 1891. Rows in
+ *  memory and heads pay in files of 1 M points with an index, see
  *  BENCHMARKS.md. */
 #ifndef OJ_FLATGEOBUF_SORT_H
 #define OJ_FLATGEOBUF_SORT_H

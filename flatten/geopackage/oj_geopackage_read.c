@@ -58,8 +58,8 @@ struct stored_value
 };
 
 /* Where a record's wanted values are. If the next record begins with equal
- * types, its values have equal offsets. Pays: a fifth of the reader's time in
- * sums of 10 M rows of a GeoPackage. */
+ * types, its values have equal offsets. This saves a fifth of the reader's time
+ * in sums over 10 M rows of a GeoPackage. */
 struct record_layout
 {
     /* head: first bytes of the record, which hold the types. mask: for

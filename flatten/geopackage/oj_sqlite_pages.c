@@ -254,9 +254,9 @@ oj_status oj_sqlite_pages_read(struct oj_sqlite_pages *pages,
 /* ---- rows ---------------------------------------------------------------- */
 
 /* Copies a record from its leaf and its chain of overflow pages into one piece
- * (section 1.6 of the format).  Each page is read to its final place less 4
- * bytes, so that its 4-byte header overwrites the last 4 bytes of the content
- * before; these are then restored. */
+ * (section 1.6 of the format). Each overflow page is read 4 bytes before the
+ * place of its content, so that its 4-byte header overwrites the last 4 bytes
+ * of the content before; these are then restored. */
 oj_status oj_sqlite_copy_overflow(struct oj_sqlite_pages *pages, int64_t room,
                                   uint64_t size, struct oj_sqlite_record *to,
                                   const uint8_t **record, struct oj_error *err)

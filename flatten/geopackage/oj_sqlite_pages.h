@@ -160,9 +160,9 @@ oj_sqlite_greatest_of_leaf(const struct oj_sqlite_pages *pages, int64_t leaf)
     return pages->greatest[pages->n_done - pages->n_leaves + leaf];
 }
 
-/** Returns the record of row i of a leaf; sets its size *n and the row number;
- *  NULL: malformed. A size of more than 5 bytes is refused: SQLite never writes
- *  one. */
+/** Returns the record of row i of a leaf, or NULL if it is malformed; sets *n
+ *  to its size in bytes and *number to the row number. A size of more than 5
+ *  bytes is refused: SQLite never writes one. */
 static inline const uint8_t *
 oj_sqlite_leaf_row(const struct oj_sqlite_pages *pages, const uint8_t *leaf,
                    int i, uint64_t *n, int64_t *number)
@@ -182,9 +182,9 @@ oj_sqlite_leaf_row(const struct oj_sqlite_pages *pages, const uint8_t *leaf,
     return n_head > 0 ? at + n_head : NULL;
 }
 
-/** Returns the record of n bytes that begins at `at`; copies it to long_one
- *  only if it continues on other pages. Any thread may call it. OJ_ERR_IO:
- *  malformed. */
+/** Sets *record to the record of n bytes that begins at `at`; copies it to
+ *  long_one only if it continues on other pages. Any thread may call it.
+ *  OJ_ERR_IO: malformed. */
 OJ_MUST_USE static inline oj_status
 oj_sqlite_record(struct oj_sqlite_pages *pages, const uint8_t *leaf,
                  const uint8_t *at, uint64_t n,

@@ -441,8 +441,8 @@ static oj_status fail_read(const struct oj_layer_reader *reader, int64_t row,
                    OGR_L_GetName(reader->layer), (long long)row, text);
 }
 
-/* Returns the geometry cut at reader->antimeridian. NULL: it does not cross
- * that line, or it cannot be cut; the latter is counted. */
+/* Returns the geometry cut at reader->antimeridian, or NULL if it does not
+ * cross that line or cannot be cut; the latter case is counted. */
 static OGRGeometryH cut_geometry(struct oj_layer_reader *reader,
                                  OGRGeometryH geometry)
 {
@@ -487,8 +487,8 @@ static OGRGeometryH cut_wkb(struct oj_layer_reader *reader,
 }
 
 /* Transforms the geometry of a feature that is returned to the caller, so that
- * the geometry written is the one that was joined. *is_lost: it cannot be
- * transformed. */
+ * the geometry written is the one that was joined. Sets *is_lost to 1 if it
+ * cannot be transformed. */
 static void transform_feature(struct oj_layer_reader *reader,
                               OGRFeatureH feature, int *is_lost)
 {

@@ -35,8 +35,8 @@ static int read_letter(struct letters *l, char a, char b)
     return 1;
 }
 
-/* Reads the digits after a decimal point; digits beyond microseconds are
- * dropped. */
+/* Reads the digits after a decimal point and returns them as microseconds;
+ * further digits are dropped. */
 static int64_t read_fraction(struct letters *l)
 {
     int64_t microseconds = 0, place = OJ_MICROSECONDS_PER_SECOND / 10;
