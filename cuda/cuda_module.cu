@@ -43,7 +43,8 @@ static __global__ void empty_kernel(void)
 {
 }
 
-/* Tests whether memory and a kernel can be used on this device. */
+/* Returns an error if device memory or a kernel cannot be used on this device,
+ * and sets out->free_bytes. */
 static cudaError_t probe_memory_and_kernel(int ordinal,
                                            struct oj_gpu_device *out)
 {

@@ -1,4 +1,5 @@
-/** Best-first descent in a packed tree (cpu_tree.h) from a query box. */
+/** Depth-first walk down a packed tree (cpu_tree.h) from a query box. Of a
+ * node's children, the nearest to the box is visited first. */
 #ifndef CPU_TREE_WALK_H
 #define CPU_TREE_WALK_H
 

@@ -241,8 +241,8 @@ struct oj_cuda_work
         return scan_words((word *)counts, n);
     }
 
-    /** Like scan(); also reads the total into *total, which waits for the
-     *  stream. */
+    /** Like scan(); also reads the total into *total, for which it waits for
+     *  the stream. */
     template <typename T>
     OJ_MUST_USE oj_status scan_total(T *counts, int64_t n, T *total)
     {
@@ -250,9 +250,9 @@ struct oj_cuda_work
         return read(counts + n, total);
     }
 
-    /** Makes *sums [n + 1], the exclusive prefix sum of of(0) .. of(n - 1);
-     *  *total becomes sums[n], which waits for the stream. of(n) is called,
-     *  too, but its value is ignored. */
+    /** Makes *sums [n + 1], the exclusive prefix sum of of(0) .. of(n - 1),
+     *  and reads sums[n] into *total, for which it waits for the stream. of(n)
+     *  is called, too, but its value is ignored. */
     template <typename T, typename Of>
     OJ_MUST_USE oj_status scan_computed(int64_t n, Of of, T **sums, T *total)
     {

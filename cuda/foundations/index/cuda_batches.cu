@@ -45,8 +45,8 @@ enum
 /* ---- results in host memory ---------------------------------------------- */
 
 /* Results with more bytes are stored past the caches, so that the processor
- * does not read a cache line before overwriting it. Saves a tenth of the time
- * of a join of 170 million rows into pageable memory on 16 threads. */
+ * does not read a cache line before overwriting it. This saves a tenth of the
+ * time of a join of 170 million rows into pageable memory on 16 threads. */
 static const int64_t most_cached_bytes = (int64_t)512 << 20;
 
 static void store_past_caches(int64_t *to, int64_t value)

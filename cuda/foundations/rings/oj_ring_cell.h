@@ -255,8 +255,9 @@ OJ_FN uint32_t oj_ring_touched(const struct oj_ring_splitter *s, double ax,
     return touched;
 }
 
-/* Bit mask of the sixteenths whose reference points the edge a -> b separates
- * from s->p. unsure: as in oj_ring_split_edge(). */
+/* Returns the mask of the children whose reference points the edge a -> b
+ * separates from the cell's reference point (px, py). unsure: as in
+ * oj_ring_split_edge(). */
 OJ_FN uint32_t oj_ring_toggled(const struct oj_ring_splitter *s, double ax,
                                double ay, double bx, double by, int *unsure)
 {

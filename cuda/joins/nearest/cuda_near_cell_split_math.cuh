@@ -210,8 +210,8 @@ OJ_NEAR_FN uint32_t oj_near_quarter_mask(uint32_t mask)
 
 /* --- duplicates ----------------------------------------------------------- */
 
-/** Returns which end of the segment is its nearest point for all points of the
- *  node: 1: end a; 2: end b; 0: none of the two for all of them. For 1 and 2,
+/** Returns 1 if end a of the segment is its nearest point for all points of
+ *  the node, 2 if end b is, and 0 if neither is. For 1 and 2,
  *  oj_segment_distance() returns the distance to that end, bit for bit. */
 OJ_NEAR_FN int oj_near_end(const struct oj_near_piece *p)
 {

@@ -1,12 +1,11 @@
-/* The nearest segment of points far from all segments. The points of a warp
- * lie close together, and its threads walk the packed tree of segments
- * together: a box is visited if one of them needs it, nearer boxes first. Far
- * away, all threads need nearly the same boxes, and so do the next points:
- * their search begins with the segments found last.
+/* The nearest segment of points far from all segments. The points of a warp lie
+ * close together, and its threads walk the packed tree of segments together: a
+ * box is visited if one of them needs it, nearer boxes first. Far away, all
+ * threads need nearly the same boxes, and so do the next points: their search
+ * begins with the segments found last.
  *
- * Pays for itself in the nearest boundary of 170 million points without
- * maximum distance, a row of BENCHMARKS.md: ten million of them are far away.
- */
+ * This pays in the nearest boundary of 170 million points without maximum
+ * distance (a row of BENCHMARKS.md), ten million of which are far away. */
 #include "../../foundations/tree/cuda_tree.h"
 #include "../../foundations/tree/cuda_warp_tree_walk.cuh"
 #include "../points/cuda_point_pair_kernels.cuh"

@@ -80,8 +80,8 @@ static oj_status make_entries_in_cell_order(struct close_index *self,
                         &self->columns.exclude_class);
 }
 
-/* Makes the offsets of the places from the entries, which are sorted by place.
- */
+/* Sets side.start, the first entry of each place. The entries must already be
+ * sorted by place. */
 static oj_status make_cell_start_offsets(struct close_index *self,
                                          struct oj_cuda_work *work)
 {
@@ -150,8 +150,8 @@ static int64_t batch_bytes(const struct oj_cuda_index *wrapped, int64_t n)
 
 /* --- searches ------------------------------------------------------------- */
 
-/* Makes the arguments of the kernels. The rule's columns of the join side are
- * indexed by entry. */
+/* Returns the arguments of the kernels. In batch.rule, columns of the join side
+ * are indexed by entry. */
 static struct point_batch make_point_batch(const struct close_index *self,
                                            const struct oj_cuda_points *points,
                                            const int32_t *order)
@@ -195,8 +195,8 @@ distance_to_entry(const struct oj_close_side &side, double x, double y,
     return oj_close_distance(&side, x, y, (uint32_t)entry);
 }
 
-/* Makes *order, the points sorted by the place of their cell; NULL, the given
- * order, if they are few. */
+/* Sets *order to the points sorted by the place of their cell, or to NULL if
+ * they are too few for a sort to pay and keep their order. */
 static oj_status sort_batch_by_cell_if_large(
     const struct close_index *self, struct oj_cuda_work *work,
     const struct oj_cuda_points *points, int32_t **order)

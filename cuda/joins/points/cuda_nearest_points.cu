@@ -106,8 +106,9 @@ static_assert(sizeof(struct oj_device_tree_node) == LANES * sizeof(float) &&
                   sizeof(struct point_node_boxes) == LANES * sizeof(double),
               "a thread for each number of a node");
 
-/* Pushes the children that at least one thread needs; the first one is popped
- * first. */
+/* Pushes the children of node i of a level that at least one thread needs, so
+ * that the first of them is popped first. Returns the new depth of the
+ * stack. */
 static __device__ __forceinline__ int push_wanted_children(
     const struct oj_near_others &others, struct point_warp_memory &group,
     const struct oj_near_other &o, int level, uint32_t i, int depth)

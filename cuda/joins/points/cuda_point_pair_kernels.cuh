@@ -17,7 +17,8 @@ struct point_batch
     /* [n] maximum distance of each point, which replaces `most`; or NULL. */
     const double *own_most;
     int takes_less; /* 1: the smaller of own_most and `most` counts */
-    const int32_t *ordinal_of; /* NULL: rank == ordinal */
+    const int32_t *ordinal_of; /* [ranks] ordinal of each rank; NULL: ranks are
+                                  ordinals */
     struct oj_pair_rule rule;
 };
 

@@ -126,7 +126,8 @@ struct place_seeker
                !oj_tree_comes_too_late(side, &best, at);
     }
 
-    /* Sets the limits for boxes as oj_tree_walk_bound() does. */
+    /* Sets own_reach2, the limit of the squared distances of boxes, by the
+     * formula of oj_tree_walk_bound(). */
     __device__ __forceinline__ void set_reach()
     {
         double reach = oj_tree_best_bound(&best) + slack;
@@ -243,8 +244,8 @@ n_candidates_of_row(const struct candidates &rows, int64_t i)
                               : rows.first[i + 1] - rows.first[i];
 }
 
-/* Makes *found the lists of candidates of rows with more than SHORT_ROW, which
- * a single thread would take long to sort. */
+/* Sets *found to the candidate lists of the rows that have more than SHORT_ROW
+ * candidates, because a single thread would take long to sort them. */
 static oj_status find_rows_with_many_candidates(struct oj_cuda_work *work,
                                                 int64_t n_rows,
                                                 const struct candidates &rows,
@@ -277,8 +278,8 @@ static oj_status find_rows_with_many_candidates(struct oj_cuda_work *work,
     return OJ_OK;
 }
 
-/* Sorts only the candidates of long rows. Waits for the stream if there may be
- * long rows. */
+/* Sorts the candidates of the rows that have more than SHORT_ROW. Waits for the
+ * stream if there may be such rows. */
 static oj_status sort_rows_with_many_candidates(struct oj_cuda_listing *l,
                                                 enum oj_tree_order order,
                                                 const struct candidates &rows)
@@ -315,7 +316,8 @@ template <> struct shared_places<0>
 
 /* Finds the k nearest features (k <= PLACES, unless PLACES is 0). Element j of
  * the point of thread t has the index j * n + t. count [n + 1], or NULL: number
- * of features found. reach, or NULL: distance of the k-th feature, or -1. */
+ * of features found. reach [n], or NULL: distance of the last feature found, or
+ * -1 if there is none. */
 template <int PLACES>
 static __global__ void __launch_bounds__(BLOCK)
     find_k_nearest(const __grid_constant__ struct oj_tree_side side,

@@ -47,7 +47,8 @@ struct oj_close_side
  * because otherwise all points of a lattice could fall into few places. */
 #define OJ_CLOSE_WIDER 1.0618033988749895
 
-/* Relative error of a window, by magnitude; see oj_close_visit_start(). */
+/* Bound for the error of the ends of a window, relative to |coordinate| +
+ * reach; derived at oj_close_visit_start(). */
 #define OJ_CLOSE_SLACK 2e-15
 
 OJ_FN int64_t oj_close_n_places(const struct oj_close_side *side)
@@ -96,7 +97,8 @@ static inline void oj_close_layout(struct oj_close_side *side, int64_t n,
     side->rank = 0;
 }
 
-/** Returns the column (or row) of v. Monotonic in v, also with rounding. */
+/** Returns the column (or row) of v, which never decreases as v increases, in
+ * spite of rounding. */
 OJ_FN uint32_t oj_close_column(double v, double origin, double scale)
 {
     double c = (v - origin) * scale;
@@ -132,12 +134,12 @@ struct oj_close_visit
 
 /** Starts a search. Returns 0 if nothing can match; the search is then empty.
  *
- *  Let u = 2^-53. A match q has fl(sqrt(dx^2 + dy^2)) <= reach, so |dx| <=
- *  reach (1 + 4 u), or the square underflowed and |dx| < 2^-510; and px - qx is
- *  dx (1 + u). The computed ends of the window have an error of u (|px| +
- *  reach), and the slack one of 2 u of itself: OJ_CLOSE_SLACK, 18 u (|px| +
- *  reach), covers all of them.
- */
+ *  Let u = 2^-53, p the point, q a match and dx the computed difference of
+ *  their x. Since fl(sqrt(dx^2 + dy^2)) <= reach, |dx| <= reach (1 + 4 u),
+ *  unless the square underflowed and |dx| < 2^-510. The exact difference is dx
+ *  (1 + u). The computed ends of the window have an error of u (|px| + reach),
+ *  and the slack one of 2 u of itself: OJ_CLOSE_SLACK, 18 u (|px| + reach),
+ *  covers all of these errors. */
 OJ_FN int oj_close_visit_start(struct oj_close_visit *v,
                                const struct oj_close_side *side, double x,
                                double y)
@@ -246,9 +248,9 @@ OJ_FN uint32_t oj_close_match_mask(const struct oj_close_side *side,
     return bits;
 }
 
-/** Returns 1 if the conditions allow a pair of row, which is at v, and an entry
- *  whose location matches. The rule's columns of the join side are indexed by
- *  entry. */
+/** Returns 1 if the conditions allow a pair of the point `row`, which is at
+ *  (v->x, v->y), and an entry whose location matches. The rule's columns of
+ *  the join side are indexed by entry. */
 OJ_FN int oj_close_may_pair(const struct oj_close_side *side,
                             const struct oj_close_visit *v,
                             const struct oj_pair_rule *rule, int64_t row,

@@ -36,9 +36,10 @@ struct oj_near_other
     int32_t rank; /* -1: no entry so far */
 };
 
-/* Sets the bound: entries farther away are skipped from now on; boxes are
- * treated as in oj_tree_walk_bound(). A square whose root rounds to d or less
- * is at most d^2 (1 + 2^-51). */
+/* From now on, skips entries at a distance above bound. The limit reach2 for
+ * boxes is computed as in oj_tree_walk_bound(). In most2, the factor covers
+ * rounding: a square whose root rounds to d or less is at most d^2 (1 +
+ * 2^-51). */
 OJ_FN void oj_nearest_point_bound(struct oj_near_other *o, double bound)
 {
     double reach = bound + o->slack;
@@ -159,7 +160,7 @@ oj_nearest_point_search_nearest_leaf(struct oj_near_other *o,
     }
 }
 
-/** Computes the smallest rank below node i of a level from those of the level
+/** Returns the smallest rank below node i of a level from those of the level
  *  below. */
 OJ_FN int32_t oj_nearest_point_least_rank(const struct oj_near_others *others,
                                           int level, uint32_t i)

@@ -3,8 +3,7 @@
  *
  *    rows of the caller -> layer in device memory -> pairs whose boxes
  *    intersect (packed tree) -> verdicts (oj_meet.h) -> pairs that are not
- *    surely disjoint -> behind those of the rows before
- */
+ *    surely disjoint -> appended to the pairs of the rows before */
 #include "../../../flatten/base/oj_alloc.h"
 #include "../../foundations/device/cuda_copy.h"
 #include "../../foundations/device/cuda_peers.h"
@@ -336,9 +335,8 @@ oj_status oj_cuda_screen_index(const struct oj_flat *join_side,
  * threads, the search took 19.8, 22.3, 24.9 and 37.7 ms. */
 static const int64_t most_chunk = 8 << 20;
 
-/* Several devices share a batch in equal chunks, unless these have fewer
- * vertices: calls and waiting for one another would take longer than the
- * search. */
+/* Minimum vertices of a chunk if several devices share a batch. For fewer,
+ * calls and waiting for one another would take longer than the search. */
 static const int64_t least_chunk = 256 << 10;
 
 /* A row counts as this many vertices in addition to its own. */
@@ -496,8 +494,8 @@ static oj_status screen_chunk_rows(const struct cuda_screen_batch *b,
                                &chunk->host, work->err);
 }
 
-/* Copies the pairs of a chunk from device or host memory into the result, where
- * n_before pairs are those of the rows before. */
+/* Copies the pairs of a chunk from device or host memory into the result, after
+ * the n_before pairs of the rows before. */
 static oj_status copy_chunk_to_result(const struct cuda_screen_batch *b,
                                       struct oj_cuda_work *work,
                                       const struct screen_chunk *chunk,

@@ -4,11 +4,12 @@
 
 /* Decides whether the features of a pair intersect. Eight lanes test a pair of
  * small features. In other pairs, a warp takes one stretch of the larger
- * feature: few of its segments have images that intersect the other feature's
- * box, and each of these is compared with the segments of the other feature,
- * one per lane; in large features, whole chains of segments are skipped by
- * their images. Then, for pairs without intersecting edges, one thread tests
- * whether a part of one feature begins inside the other. */
+ * feature. Few of its segments have images (their boxes as floats) that
+ * intersect the other feature's box, and each such segment is compared with the
+ * segments of the other feature, one per lane; in large features, whole chains
+ * of segments are skipped by their images. Then, for pairs without intersecting
+ * edges, one thread tests whether a part of one feature begins inside the
+ * other. */
 #define BLOCK 256
 #define WARP 32
 #define ALL 0xFFFFFFFFu
@@ -17,7 +18,8 @@
 /* Number of segments of a stretch, which one warp tests for a pair. */
 #define STRETCH 2048
 
-/* Features with more segments count as large: there, skipping chains pays. */
+/* Features with more segments count as large: for them, skipping chains saves
+ * more than it costs. */
 #define FEW_SEGMENTS 64
 
 struct meet_query

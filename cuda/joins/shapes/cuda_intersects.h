@@ -6,8 +6,8 @@
 #include "../../foundations/tree/cuda_tree.h"
 #include "oj_meet.h"
 
-/** The prepared layer. Owns nothing; the arrays belong to the work that makes
- *  it. */
+/** The prepared layer. Owns nothing: the arrays belong to the oj_cuda_work
+ *  that was passed to the functions below. */
 struct oj_cuda_meet_side
 {
     const struct oj_cuda_layer *layer;
@@ -40,8 +40,9 @@ struct oj_cuda_box_pairs
 };
 
 /** Finds the pairs of n rows whose boxes pass the test; *work owns the arrays.
- *  tree: boxes of the join features. OJ_ERR_NOMEM: memory is missing, or there
- *  are more than `most` pairs or nodes to visit. Waits for the stream. */
+ *  tree: boxes of the join features. Fails with OJ_ERR_NOMEM if memory is
+ *  missing or there are more than `most` pairs or nodes to visit. Waits for
+ *  the stream. */
 OJ_MUST_USE oj_status oj_cuda_box_pairs_find(
     struct oj_cuda_work *work, const struct oj_cuda_tree *tree,
     const struct oj_meet_feature *features, const struct oj_meet_feature *rows,

@@ -105,8 +105,9 @@ OJ_FN void oj_meet_look_start(struct oj_meet_look *look)
     look->is_exact = 1;
 }
 
-/* Returns 1 if products of differences of such numbers, and their rounding
- * errors, neither overflow nor underflow. 0 for NaN. */
+/* Returns 1 if signs are exact for the coordinate v: products of differences of
+ * such numbers, and the rounding errors of these products, neither overflow nor
+ * underflow. Returns 0 for NaN. */
 OJ_FN int oj_meet_is_exact(double v)
 {
     double size = fabs(v);

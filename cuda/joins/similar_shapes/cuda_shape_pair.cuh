@@ -313,9 +313,9 @@ static __device__ double oj_walk_vertex_distance2(const struct oj_cuda_walk &a,
     return oj_vertex_distance2(a.x[i], a.y[i], b.x[j], b.y[j]);
 }
 
-/* Returns the square of an upper bound of the Frechet distance: always takes
- * the step after which the two vertices are nearest. If it exceeds limit2,
- * returns any value above limit2. */
+/* Returns the square of an upper bound of the Frechet distance: the longest
+ * distance on a walk that always takes the step after which the two vertices
+ * are nearest. If the bound exceeds limit2, returns any value above limit2. */
 static __device__ double oj_greedy_frechet_bound2(const struct oj_cuda_walk &a,
                                                   const struct oj_cuda_walk &b,
                                                   double limit2)
@@ -339,9 +339,9 @@ static __device__ double oj_greedy_frechet_bound2(const struct oj_cuda_walk &a,
     return most;
 }
 
-/** Returns the squared discrete Frechet distance, which must be at least
- * least2; if it exceeds limit2, any value above limit2. leash: scratch,
- * [vertices of fb], owned by this warp. */
+/** Returns the squared discrete Frechet distance, of which least2 is a known
+ * lower bound. If the distance exceeds limit2, returns any value above limit2.
+ * leash: scratch, [vertices of fb], owned by this warp. */
 static __device__ double oj_warp_frechet2(const struct oj_cuda_shape_side &a,
                                           int64_t fa,
                                           const struct oj_cuda_shape_side &b,

@@ -95,8 +95,9 @@ oj_vertex_distance2(double px, double py, double x, double y)
     return dx * dx + dy * dy;
 }
 
-/* Returns a lower bound of the squared distance between anything in box a and
- * the content of box b, which is enlarged. */
+/* Returns a lower bound of the squared distance between any point of box a and
+ * any point of the content of box b. Box b must already be enlarged by the
+ * rounding error. */
 static __device__ __forceinline__ double
 oj_boxes_distance2(const struct oj_box &a, const struct oj_box &b)
 {

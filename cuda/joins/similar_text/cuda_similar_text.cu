@@ -26,7 +26,8 @@
 enum
 {
     WARP = 32,
-    TILE = 128, /* rows of a block; features at a time */
+    TILE = 128, /* number of rows of a block, and of features compared at a
+                   time */
     N_WARPS = TILE / WARP,
     /* Pairs of a warp that wait until their tokens are compared. */
     QUEUE = 2 * WARP,
@@ -536,7 +537,9 @@ static oj_status select_undone_rows(struct oj_cuda_work *work,
                     });
 }
 
-/* Finds the pairs of one round, with the threshold in pairs->condition. */
+/* Finds the pairs of one round, with the threshold in pairs->condition. Appends
+ * to *kept the k most similar of each row that has at least k, and sets done of
+ * that row to 1; with is_last 1, of all rows. */
 static oj_status find_threshold_round(struct oj_cuda_work *work,
                                       struct cuda_text_pairs *pairs,
                                       int64_t n_rows, const int32_t *rank,

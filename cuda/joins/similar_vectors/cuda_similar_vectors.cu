@@ -383,7 +383,8 @@ static __device__ float lower_bound_between_boxes(enum oj_vector_norm norm,
     return sum;
 }
 
-/* Returns the tile of features with the nearest centre. */
+/* Returns the number of the tile of features whose box has the centre nearest
+ * to that of `box`. All threads of the block must call it. */
 static __device__ int64_t find_nearest_tile(const struct cuda_vector_pairs &p,
                                             struct cuda_vector_block *b,
                                             const float *box)

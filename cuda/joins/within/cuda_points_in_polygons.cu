@@ -183,7 +183,7 @@ static __device__ __forceinline__ int64_t prefix_sum_over_warp(int64_t first,
     return sum - n;
 }
 
-/* Decodes the number of pairs from an entry of few. */
+/* Returns the number of pairs that an entry of `few` stands for. */
 static __device__ __forceinline__ int64_t decode_pair_count(int32_t few)
 {
     return few >= 0 ? 1 : -1 - (int64_t)few;

@@ -63,8 +63,8 @@ static __device__ __forceinline__ int64_t warp_in_grid(void)
     return (int64_t)blockIdx.x * (BLOCK / LANES) + threadIdx.x / LANES;
 }
 
-/* Returns the rank of the next feature at an accepted location, or
- * OJ_RING_NONE; OJ_RING_UNSURE if the short edges cannot decide. */
+/* Returns the rank of the next feature at an accepted location, OJ_RING_NONE if
+ * there is none, or OJ_RING_UNSURE if the short edges cannot decide. */
 static __device__ __forceinline__ int32_t next_rank_or_unsure(
     const struct points_in_rings_query &q, struct oj_ring_place *place)
 {
@@ -81,8 +81,8 @@ static __device__ __forceinline__ int32_t next_rank_or_unsure(
     return OJ_RING_NONE;
 }
 
-/* Returns the rank of the next feature at an accepted location, or
- * OJ_RING_NONE. The original edges decide where the short ones cannot. */
+/* Returns the rank of the next feature at an accepted location, or OJ_RING_NONE
+ * if there is none. The original edges decide where the short ones cannot. */
 static __device__ __forceinline__ int32_t
 next_rank_exactly(const struct points_in_rings_query &q, double x, double y,
                   struct oj_ring_place *place)
@@ -222,8 +222,8 @@ static inline unsigned blocks_needed_for_chunks(int64_t n_chunks)
     return oj_blocks(n_chunks * LANES, BLOCK);
 }
 
-/* Makes a query. accepted: locations that match, as bits 1 << enum oj_location.
- */
+/* Returns the query of all points. accepted: locations that match, as bits 1 <<
+ * enum oj_location. */
 static inline struct points_in_rings_query
 make_points_in_rings_query(const struct oj_ring_tree &tree, unsigned accepted,
                            const struct oj_cuda_points *points)
