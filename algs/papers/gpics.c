@@ -15,8 +15,8 @@
  *  registered  step I registers each row at the leaves that its search box
  *              intersects; step II loads the points of each leaf once and
  *              compares them with all rows that are registered there
- *  single      each row reads the leaves that its search box intersects; this
- * is the traditional way, with which the paper compares the two steps
+ *  single      each row reads the leaves that its search box intersects: the
+ *              traditional way, with which the paper compares the two steps
  *
  *  Differences: the paper's threads append rows to the list of a leaf by atomic
  *  operations. Here each thread has its own list of registrations, and all of

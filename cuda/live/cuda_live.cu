@@ -297,7 +297,8 @@ static oj_status read_points(const struct oj_gpu_live *live, int64_t *id,
         err);
 }
 
-/* Returns all points in new arrays, which the caller frees. */
+/* Sets *out_id, *out_x and *out_y [*n] to new arrays of all points, which the
+ * caller frees. */
 static oj_status read_all_points(struct oj_gpu_live *live, int64_t *n,
                                  int64_t **out_id, double **out_x,
                                  double **out_y, struct oj_error *err)

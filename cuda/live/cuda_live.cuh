@@ -19,7 +19,7 @@ struct oj_cuda_live_regions
     uint64_t first_code[OJ_GPU_MAX_DEVICES];
 };
 
-/** A device among all: its region. Passed by value. */
+/** The region of device `number`, and those of all devices. Passed by value. */
 struct oj_cuda_live_region
 {
     int number;
@@ -275,7 +275,10 @@ struct oj_cuda_live_answer
 int64_t oj_cuda_live_top(const struct oj_cuda_live_part *part,
                          const struct oj_box **box);
 
-/** Makes *row [*n], the numbers of the rows that a device answers first. */
+/** Sets *row [*n] to the numbers of the rows that device `number` answers
+ * without being asked by another device. In nearest joins these are the rows
+ * whose points are in its region, in others those that reach a box at the top
+ * of its tree. */
 OJ_MUST_USE oj_status oj_cuda_live_choose_rows(
     const struct oj_cuda_live_part *part, struct oj_cuda_work *work,
     const struct oj_cuda_live_regions *regions, int number,
@@ -286,8 +289,8 @@ OJ_MUST_USE oj_status oj_cuda_live_take_rows(
     struct oj_cuda_work *work, const struct oj_cuda_live_rows *rows, int64_t n,
     const int32_t *row, struct oj_cuda_live_rows *out);
 
-/** Makes *row [*n], the numbers of those rows of a device's answer for which
- *  device `other` may have nearer points, and *bound [*n], the greatest
+/** Sets *row [*n] to the numbers of those rows of a device's answer for which
+ *  device `other` may have nearer points, and *bound [*n] to the greatest
  *  distance of such a point. top [n_top]: boxes at the top of the tree of
  *  `other`. */
 OJ_MUST_USE oj_status oj_cuda_live_reaching_rows(
@@ -320,7 +323,8 @@ struct oj_cuda_live_part_join
     struct oj_cuda_live_asked asked[OJ_GPU_MAX_DEVICES];
 };
 
-/** Begins the work of the part of a join. */
+/** Starts the part of a join that runs on device `number`: makes it the current
+ * device and makes join->work. */
 OJ_MUST_USE oj_status oj_cuda_live_begin_join(
     struct oj_gpu_live *live, int number, struct oj_cuda_live_part_join *join,
     struct oj_error *err);

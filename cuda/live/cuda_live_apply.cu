@@ -922,8 +922,8 @@ static oj_status list_arrivals(struct oj_cuda_work *work,
 }
 
 /* Sorts the arrivals of each place, a warp per place; a place has at most as
- * many as a page has slots. Each lane counts the arrivals that are smaller than
- * its own. */
+ * many as a page has slots. Each lane counts the arrivals with smaller numbers
+ * than its own. */
 static __global__ void __launch_bounds__(OJ_LIVE_WARP_BLOCK)
     sort_arrivals_of_places(int64_t n_places,
                             const __grid_constant__ struct place_plan places,

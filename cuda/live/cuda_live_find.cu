@@ -698,7 +698,7 @@ static __device__ __forceinline__ uint64_t key_of_id(int64_t id)
     return (uint64_t)id ^ UINT64_C(1) << 63;
 }
 
-/* The pairs of long rows, numbered from 0. */
+/* The pairs of the rows with more than SHORT_ROW pairs, numbered from 0. */
 struct long_rows
 {
     struct live_lists lists;
@@ -811,7 +811,8 @@ static oj_status sort_rows(struct oj_cuda_work *work, int64_t n_rows,
     return sort_long_rows(work, lists);
 }
 
-/* Cuts sorted rows after the ties of the k-th. */
+/* Cuts each sorted row behind the last of the pairs that are as near as its
+ * k-th. */
 static oj_status cut_rows(struct oj_cuda_work *work, int64_t n_rows, int64_t k,
                           struct oj_cuda_live_found *found)
 {

@@ -7,8 +7,8 @@
  *  registered  step I registers each row at the leaves that its search box
  *              intersects, and sorts these registrations by leaf; in step II a
  *              block loads the points of one leaf into shared memory, and its
- *  threads compare them with one registered row each single a thread walks the
- *  tree for one row, the traditional way
+ *              threads compare them with one registered row each
+ *  single      a thread walks the tree for one row, the traditional way
  *
  *   rows of a leaf    | 128 | 128 | 37 |          a block each
  *   points of a leaf  | 256 | 256 | 90 |          in shared memory, in turn

@@ -9,12 +9,11 @@
  *                    |
  *   points       x[] y[] feature[], leaf by leaf
  *
- * Both trees are made level by level, and only nodes with points exist. In the
- * quadtree, points are sorted by the numbers of the children on their path
- * through 14 levels, so that the points of a node are a range. In the k-d tree
- * points are sorted once by x
- *  and once by y; on each level both orders are divided at the medians, and
- *  stay sorted within each node.
+ *  Both trees are made level by level, and only nodes with points exist. In
+ *  the quadtree, points are sorted by the numbers of the children on their
+ *  path through 14 levels, so that the points of a node are a range. In the
+ *  k-d tree, points are sorted once by x and once by y; on each level both
+ *  orders are divided at the medians, and stay sorted within each node.
  *
  *  Differences: the paper has a thread per point and atomic operations. Here
  *  points are counted before they move, so that a tree depends on the points

@@ -233,7 +233,8 @@ static oj_status split_crowded_squares(struct oj_cuda_work *work, int64_t n,
     return OJ_OK;
 }
 
-/* Computes the boxes, one warp per quadrant. */
+/* Computes the window of each quadrant, the box of its points; one warp per
+ * quadrant. */
 static __global__ void
 compute_boxes_of_quadrants(const __grid_constant__ struct quadrant_chunk c)
 {
@@ -726,7 +727,8 @@ measure_block_pairs_to_points(const struct quadrant_chunk *c,
 }
 
 /* Merges the best match that a block found for a point into the result. Blocks
- * of one quadrant do this one after the other. */
+ * of one quadrant do this one after the other. alone: 1: the quadrant has no
+ * other block. */
 static __device__ void merge_best_of_blocks(const struct quadrant_chunk *c,
                                             int64_t q, int alone, int64_t point,
                                             const struct quadrant_walk *w)

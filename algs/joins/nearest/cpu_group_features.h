@@ -69,8 +69,8 @@ static inline oj_status oj_group_features_reserve(struct oj_group_features *f,
     return OJ_OK;
 }
 
-/* Empties the hash table; it has at least twice as many slots as there can be
- * features. */
+/* Empties the hash table and gives it room for n features; at least half of its
+ * slots stay empty. */
 static inline oj_status oj_group_table_begin(struct oj_group_features *f,
                                              int64_t n, struct oj_error *err)
 {
@@ -175,8 +175,9 @@ OJ_INLINE void oj_group_features_find(const struct oj_segments *segments,
     }
 }
 
-/* Returns an upper bound of the distance from any point of the group to its
- * k-th nearest feature. */
+/* Returns the k-th smallest of the upper bounds `high` of the features found:
+ * no point of the group is farther from its k-th nearest feature. INFINITY if
+ * at most k features were found. */
 OJ_INLINE float oj_group_features_within(struct oj_group_features *f, int64_t k)
 {
     if (f->n <= k)
@@ -187,8 +188,8 @@ OJ_INLINE float oj_group_features_within(struct oj_group_features *f, int64_t k)
 }
 
 /* Selects the features that may be among the k nearest of a point of the group,
- * in tie order, and sets their place. `low` becomes the distance within which
- * segments of the feature are kept. */
+ * and lists them in tie order. Sets their `place` to the index in this list,
+ * and `low` to the distance within which segments of the feature are kept. */
 OJ_INLINE void oj_group_features_select(const int32_t *tie_rank, double slack,
                                         struct oj_group_features *f, int64_t k)
 {
@@ -364,9 +365,9 @@ OJ_INLINE void oj_group_features_kth(struct oj_nearest_scratch *s,
     }
 }
 
-/* Widens squared limits by the rounding error, and cuts them at cap[i], the
- * maximum distance of any pair of point i, in CRS units; below 0: the point has
- * no pairs. */
+/* Widens the squared limits, which are in units of the matrix, by the rounding
+ * error. Then cuts each of them at cap[i], the maximum distance of the pairs of
+ * point i, in CRS units; below 0: the point has no pairs. */
 OJ_INLINE void oj_group_limits_widen(const struct oj_scale *scale, int n,
                                      const double *cap, float limit2[OJ_GROUP])
 {
@@ -449,7 +450,8 @@ OJ_INLINE void oj_group_features_close(struct oj_nearest_scratch *s,
             oj_matrix_points_within(f->least2 + at * OJ_GROUP, limit2, g->n);
 }
 
-/* Measures the pairs of all close features exactly. */
+/* Measures the pairs of points and features that are marked in `close`
+ * exactly. */
 OJ_INLINE oj_status oj_group_features_measure(
     const struct oj_segments *segments, struct oj_nearest_scratch *s,
     const struct oj_group *g, const struct oj_scale *scale, const double *cap,

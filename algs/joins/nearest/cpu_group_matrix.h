@@ -79,7 +79,8 @@ struct oj_scale
                             operations */
 };
 
-/* Returns the extent of the group and of the candidates around its centre. */
+/* Returns, in CRS units, an upper bound of the distance from the group's centre
+ * to the ends of the candidates, plus half the diagonal of the group's box. */
 OJ_INLINE double oj_group_extent(const struct oj_segments *segments,
                                  const struct oj_nearest_scratch *s,
                                  const struct oj_group *g)

@@ -64,8 +64,8 @@ static void free_nearest_points_index(struct oj_index *wrapped)
 
 /* --- polygons that repeat others ------------------------------------------ */
 
-/* Features with equal geometry hashes are compared with each other if there are
- * more than this. */
+/* A run of features with equal geometry hashes is compared feature by feature
+ * only if it is longer than this. */
 #define LONG_RUN 32
 
 /* run: n features with equal geometry hashes. Of the features whose geometry
@@ -313,7 +313,7 @@ static oj_status sort_points_by_class(const struct nearest_points_batch *b,
     return OJ_OK;
 }
 
-/* Answers n points that are searched together. */
+/* Finds and stores the pairs of n points with equal key_of_point(). */
 static oj_status join_points_of_class(const struct nearest_points_batch *b,
                                       int64_t n,
                                       const struct oj_ordered_point *point,
@@ -492,7 +492,8 @@ static void start_answers(struct nearest_points_batch *b, int64_t n_rows)
         oj_answers_start(&self->answers[t], &b->budget);
 }
 
-/* Joins evenly spaced rows and drops their pairs. *n_pairs: their number. */
+/* Joins SAMPLED_POINTS evenly spaced rows, sets *n_pairs to the number of their
+ * pairs, and drops these pairs. */
 static oj_status count_pairs_of_sample(struct nearest_points_batch *b,
                                        const struct oj_flat *input,
                                        int64_t *n_pairs, struct oj_error *err)
@@ -517,7 +518,8 @@ static oj_status count_pairs_of_sample(struct nearest_points_batch *b,
     return OJ_OK;
 }
 
-/* Sets *in_place if the pairs of this batch are stored in lists of k. */
+/* Sets *in_place to 1 if the pairs of this batch are stored in lists of k,
+ * otherwise to 0. */
 static oj_status choose_lists_of_k(struct nearest_points_batch *b,
                                    const struct oj_flat *input, int *in_place,
                                    struct oj_error *err)
@@ -542,9 +544,8 @@ static oj_status choose_lists_of_k(struct nearest_points_batch *b,
     return OJ_OK;
 }
 
-/* Makes room for a list of k pairs of each row: entries row * k .. row * k + k
- * -
- * 1. Lists of rows that are not visited become empty. */
+/* Makes room for a list of k pairs of each row, the first of which is entry row
+ * * k. Lists of rows that are not visited become empty. */
 static oj_status make_lists_of_k(const struct nearest_points_batch *b,
                                  const struct oj_flat *input,
                                  struct oj_matches *out, struct oj_error *err)

@@ -52,7 +52,8 @@ OJ_INLINE void oj_candidate_move(struct oj_nearest_scratch *s, int64_t n,
         s->candidate_high[n] = s->candidate_high[from];
 }
 
-/* Drops the candidates beyond keep, the present bound. */
+/* Drops the candidates whose lower bound of the distance exceeds keep, the
+ * bound of the search. */
 OJ_INLINE void oj_candidates_compact(struct oj_nearest_scratch *s, float keep,
                                      int has_high)
 {
@@ -185,8 +186,8 @@ OJ_INLINE void oj_front_list(struct oj_nearest_scratch *s, float reach2)
     s->n_near = n;
 }
 
-/* Visits the nearest box first: it gives a bound that excludes most other
- * boxes. */
+/* Visits the box with index `nearest` in the front before all others: it gives
+ * a bound that excludes most of them. */
 OJ_INLINE oj_status oj_visit_nearest_box(
     const struct oj_segments *segments, struct oj_nearest_scratch *s,
     const struct oj_place *place, int64_t k, int chooses, int has_high,
@@ -337,7 +338,8 @@ OJ_INLINE int set_containing_as_nearest(const struct oj_cpu_index *index,
     return n_inside;
 }
 
-/* Measures the pairs exactly and updates the best features of their points. */
+/* Measures the pairs exactly, updates the best features of their points, and
+ * empties *p. */
 OJ_INLINE void measure_pairs_and_update_best(const struct oj_cpu_index *index,
                                              const struct oj_nearest_scratch *s,
                                              const struct oj_group *g,
@@ -511,8 +513,9 @@ struct point_pairs
     const double *distance;
 };
 
-/* Ranks the n pairs of a point, which are many, and keeps the first in place.
- * *out is a view of them. */
+/* Ranks the n pairs of a point, from index `first` on, and moves those that are
+ * kept to the front; *out is a view of them. Used for points with many
+ * pairs. */
 static oj_status rank_many_pairs_of_point(struct nearest_search *search,
                                           int64_t first, int64_t n,
                                           struct point_pairs *out,
@@ -854,7 +857,8 @@ OJ_INLINE int add_feature_within(const struct oj_cpu_index *index,
     return 1;
 }
 
-/* Measures the pairs and adds those within reach. */
+/* Measures the pairs, adds those within reach to *w, and empties *p. Returns 0
+ * if *w had no room for a feature of a point. */
 OJ_INLINE int measure_pairs_within(const struct nearest_search *search,
                                    const struct oj_group *g,
                                    const double *reach,
@@ -1067,7 +1071,7 @@ OJ_INLINE void find_kth_by_features(const struct oj_segments *segments,
     }
 }
 
-/* Measures the pairs and adds those within reach. */
+/* Measures the pairs, adds those within reach to *w, and empties *p. */
 OJ_INLINE void measure_pairs_nearest(const struct nearest_search *search,
                                      const struct oj_group *g,
                                      const double *reach,

@@ -257,14 +257,14 @@ struct oj_nearest_output
 {
     const int32_t *row; /**< [points] input row of each point, by its index;
                              NULL: the index is the row */
-    /** [rows] answers of rows with at most one pair: every point without a list
-     * gets an entry, which is -1 and NaN if nothing is within max_distance.
-     * NULL: pairs are stored in lists or answers. */
+    /** [rows] answers of rows with at most one pair. The entry of a row is its
+     * pair, -1 and NaN if nothing is within max_distance, or OJ_ONE_OF_MANY if
+     * its pairs are in answers. NULL: pairs are stored in lists or answers. */
     struct oj_ones *ones;
-    struct oj_answers *answers; /**< all other pairs; NULL if the relation gives
-                                     at most one pair per row and ones is set */
+    struct oj_answers *answers; /**< all other pairs; never NULL */
     /** [rows][list_size] pairs of each row; join_row is -1 in unused entries of
-     * a list. offset is not used. NULL: pairs are stored in answers. */
+     * a list. The member offset is not used. NULL: pairs are stored in ones or
+     * answers. */
     const struct oj_matches *lists;
     int64_t list_size;
     /** pairs that do not pass are dropped; NULL: all pairs within the

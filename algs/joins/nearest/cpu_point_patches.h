@@ -121,8 +121,8 @@ static inline struct oj_own_slot *oj_own_slot(struct oj_own_bounds *own,
     return &own->slot[at];
 }
 
-/* Records that feature has a segment at d2. Returns 0 if one at most as far is
- * recorded already. */
+/* Records that feature has a segment at squared distance d2. Returns 0 if one
+ * at most as far is recorded already. */
 static inline int oj_own_bounds_lower(struct oj_own_bounds *own,
                                       int32_t feature, double d2)
 {
@@ -180,8 +180,8 @@ struct oj_bound
                                       with `low` */
 };
 
-/* Rounds a distance up to single precision, so that lower bounds can be
- * compared with it. */
+/* Returns within + slack, rounded up to single precision so that lower bounds
+ * can be compared with it. */
 OJ_INLINE float oj_keep_within(double within, double slack)
 {
     double keep = within * (1.0 + 1e-6) + slack;
@@ -720,8 +720,9 @@ struct oj_own_keep
     float keep;
 };
 
-/* Returns 1 if a segment of feature may be needed whose distance is at least
- * low. */
+/* Returns 1 if a segment of feature, at a distance of at least low, may be
+ * needed. *of: the limit of the feature of the last call, which is replaced if
+ * feature is another one. */
 OJ_INLINE int oj_own_bounds_keep(const struct oj_nearest_scratch *s,
                                  const struct oj_place *place,
                                  const struct oj_bound *bound, int32_t feature,
