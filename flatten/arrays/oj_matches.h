@@ -127,8 +127,8 @@ static inline int64_t oj_matches_end(const struct oj_matches *m, int64_t row)
                : m->tied_offset[OJ_TIED_ROW - m->join_row[row] + 1];
 }
 
-/** Number of pairs for which entry i stands in the answer of a relation with
- *  first_only (oj_relation.h). */
+/** Returns the number of pairs for which entry i stands in the answer of a
+ *  relation with first_only (oj_relation.h). */
 static inline int64_t oj_matches_pairs_of_entry(const struct oj_matches *m,
                                                 int64_t i)
 {

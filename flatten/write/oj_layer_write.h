@@ -66,7 +66,7 @@ OJ_MUST_USE oj_status oj_layer_writer_finish(struct oj_layer_writer *writer,
                                              int *has_file,
                                              struct oj_error *err);
 
-/** Counts of the rows written so far. */
+/** Returns the counts of the rows written so far. */
 const struct oj_write_counts *
 oj_layer_writer_counts(const struct oj_layer_writer *writer);
 

@@ -52,7 +52,7 @@ static inline void arrow_put_bit(uint8_t *bits, int64_t i, int value)
     arrow_add_bit(bits, i, value);
 }
 
-/** Number of 1 bits among the first n. */
+/** Returns the number of 1 bits among the first n. */
 int64_t arrow_count_bits(const uint8_t *bits, int64_t n);
 
 /** Validity of the rows of a column, which may be in a struct. */

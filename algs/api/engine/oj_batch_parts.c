@@ -56,8 +56,8 @@ static int64_t choose_row_of_stretch(int64_t i, int64_t stretch, int64_t n_rows)
     return first + (int64_t)((mixed >> 33) % (uint64_t)n);
 }
 
-/* 1 if sampled rows can be copied. Batches with texts or vectors are not
- * sampled, because these columns are not copied. */
+/* Returns 1 if sampled rows can be copied. Batches with texts or vectors are
+ * not sampled, because these columns are not copied. */
 static int can_copy_rows(const struct oj_flat *batch)
 {
     return batch->n_texts == 0 && batch->vectors.value == NULL &&
@@ -107,18 +107,18 @@ static oj_status copy_sampled_rows(const struct oj_flat *batch, int64_t n,
     return OJ_OK;
 }
 
-/* Number of pairs of sampled row i; beyond either end, of the first or last
- * sample. */
+/* Returns the number of pairs of sampled row i. An i beyond either end stands
+ * for the first or the last sample. */
 static double count_sampled_pairs(const struct oj_matches *found, int64_t i)
 {
     i = i < 0 ? 0 : i < found->n_rows ? i : found->n_rows - 1;
     return (double)(oj_matches_end(found, i) - oj_matches_first(found, i));
 }
 
-/* Predicted pairs per row of stretch i. It is the maximum of three numbers:
- * pairs of its sample; mean of the neighbouring samples; minimum of the next
- * two samples on either side, because a dense area may start or end within the
- * stretch. */
+/* Returns the predicted number of pairs per row of stretch i: the maximum of
+ * three numbers: pairs of its sample; mean of the neighbouring samples; minimum
+ * of the next two samples on either side, because a dense area may start or end
+ * within the stretch. */
 static double predict_rate(const struct oj_matches *found, int64_t i)
 {
     double rate = count_sampled_pairs(found, i), mean = 0.0;
@@ -251,8 +251,8 @@ static int64_t count_rows_with_pairs(const struct oj_batch_parts *parts,
     return row - first;
 }
 
-/* Predicted number of rows for the next part; `left` rows of the batch are not
- * joined yet. */
+/* Returns the predicted number of rows for the next part; `left` rows of the
+ * batch are not joined yet. */
 static int64_t predict_rows(const struct oj_batch_parts *parts, int64_t first,
                             int64_t left)
 {

@@ -188,8 +188,8 @@ static oj_status make_tie_rank(const struct oj_flat *flat, int32_t **out,
 
 /* --- joins on the CPU ----------------------------------------------------- */
 
-/* Index, in the backend's list, of the first engine that supports such a batch;
- * -1 if none does. */
+/* Returns the index, in the backend's list, of the first engine that supports
+ * such a batch, or -1 if none does. */
 static int choose_engine_of(const struct oj_backend *backend,
                             const struct oj_join *join,
                             const struct oj_flat *input)
@@ -211,8 +211,8 @@ static int choose_engine(const struct oj_join *join,
     return choose_engine_of(join->backend, join, input);
 }
 
-/* Index, in the backend's list, of the engine for the expected input: points,
- * unless input_kinds says otherwise. */
+/* Returns the index, in the backend's list, of the engine for the expected
+ * input, which is points unless input_kinds says otherwise. */
 static int choose_expected_engine(const struct oj_join *join)
 {
     static const int64_t none[1] = {0};
@@ -265,7 +265,7 @@ static void free_cpu_indexes(struct oj_join *join)
 
 /* --- the CUDA module as a screen ------------------------------------------ */
 
-/* 1 if the input may contain points. */
+/* Returns 1 if the input may contain points. */
 static int may_input_have_points(const struct oj_join *join)
 {
     unsigned kinds = join->args.options.input_kinds;
@@ -277,7 +277,7 @@ static int may_input_have_shapes(const struct oj_join *join)
     return join->args.options.input_kinds != OJ_PART_POINT;
 }
 
-/* 1 for errors of the module that the CPU would not have. */
+/* Returns 1 for errors of the module that a join on the CPU would not have. */
 static int is_memory_or_unsupported_error(oj_status status)
 {
     return status == OJ_ERR_UNSUPPORTED || status == OJ_ERR_NOMEM;
@@ -422,15 +422,15 @@ static void install_gpu_screen(struct oj_join *join)
 
 /* --- the CUDA module ------------------------------------------------------ */
 
-/* 1 if pairs are ranked by texts or vectors among features within a distance,
- * which no kernel does. */
+/* Returns 1 if pairs are ranked by texts or vectors among features within a
+ * distance, which no kernel does. */
 static int ranks_within_distance(const struct oj_relation *relation)
 {
     return oj_relation_is_similar(relation) &&
            relation->max_distance < INFINITY;
 }
 
-/* 1 if the join has conditions that no kernel tests. */
+/* Returns 1 if the join has conditions that no kernel tests. */
 static int has_conditions_for_cpu_only(const struct oj_relation *relation)
 {
     return relation->n_spans > 0 || relation->heading.is_asked;
@@ -525,7 +525,7 @@ static oj_status prepare_gpu_for_batch(struct oj_join *join,
     return OJ_OK;
 }
 
-/* 1 if the module's kernels accept features of any kinds. */
+/* Returns 1 if the module's kernels accept features of any kinds. */
 static int gpu_join_ignores_geometry_kind(const struct oj_join *join)
 {
     const struct oj_relation *relation = &join->args.relation;
@@ -632,7 +632,7 @@ static const struct oj_engine_cost *cost_of(const struct oj_join *join,
     return i >= 0 ? join->backend->engines[i]->points_cost : NULL;
 }
 
-/* Estimated seconds to join `rows` points on one core. */
+/* Returns the estimated time, in seconds, to join `rows` points on one core. */
 static double estimate_cpu_seconds(const struct oj_join *join,
                                    const struct oj_engine_cost *cost,
                                    double rows)
@@ -644,8 +644,8 @@ static double estimate_cpu_seconds(const struct oj_join *join,
            rows * (cost->row_s + (k > 1 ? (double)k * cost->place_s : 0.0));
 }
 
-/* 1 if the GPU is expected to be clearly faster for this batch; batch NULL: for
- * the expected input. Writes the reason to join->choice. */
+/* Returns 1 if the GPU is expected to be clearly faster for this batch; batch
+ * NULL: for the expected input. Writes the reason to join->choice. */
 static int is_gpu_clearly_faster(struct oj_join *join,
                                  const struct oj_flat *batch)
 {
@@ -747,7 +747,7 @@ static void abandon_gpu_if_refused(struct oj_join *join)
                               : "");
 }
 
-/* 1 if the CPU can join in place of the GPU after this error. */
+/* Returns 1 if the CPU can join in place of the GPU after this error. */
 static int can_go_on_without_gpu(const struct oj_join *join, oj_status status)
 {
     return is_gpu_use_optional(join) &&
@@ -811,9 +811,9 @@ static int may_use_device(const struct oj_join *join)
            (is_gpu_use_optional(join) && oj_gpu_load(&module, NULL) == OJ_OK);
 }
 
-/* 1 if the join is by the even-odd rule over all rings of a feature, which is
- * wrong for features with overlapping parts: they must be found and joined
- * separately. */
+/* Returns 1 if the join is by the even-odd rule over all rings of a feature,
+ * which is wrong for features with overlapping parts: they must be found and
+ * joined separately. */
 static int must_find_overlapping_parts(const struct oj_join *join)
 {
     return join->args.relation.n_spans == 0 &&
@@ -976,8 +976,8 @@ int oj_join_may_sample(const struct oj_join *join)
            oj_relation_allows_many_pairs(&join->args.relation);
 }
 
-/* 1 if a batch changes only the index of its engine, so that several threads
- * can use copies of the join that share everything else. */
+/* Returns 1 if a batch changes only the index of its engine, so that several
+ * threads can use copies of the join that share everything else. */
 static int can_share_indexes_in_copies(const struct oj_join *join)
 {
     const struct oj_engine *engine;
@@ -1183,8 +1183,8 @@ static oj_status check_batch_and_mark_overlaps(struct oj_join *join,
                : OJ_OK;
 }
 
-/* 1 if points of the batch must also be joined with the features that the
- * engine leaves out because their parts overlap. */
+/* Returns 1 if points of the batch must also be joined with the features that
+ * the engine leaves out because their parts overlap. */
 static int needs_points_in_overlapping_parts(const struct oj_join *join,
                                              const struct oj_flat *input)
 {
@@ -1329,8 +1329,8 @@ static oj_status sum_pairs_by_module(struct oj_join *join,
     return fail_sums(join, is_sum, err);
 }
 
-/* Index of the engine that counts the pairs of such a batch without listing
- * them; -1 if there is none. */
+/* Returns the index of the engine that counts the pairs of such a batch without
+ * listing them, or -1 if there is none. */
 static int choose_counting_engine(const struct oj_join *join,
                                   const struct oj_flat *input)
 {

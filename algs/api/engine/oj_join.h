@@ -34,7 +34,7 @@ struct oj_aggregates;
 /** An indexed join side, ready for any number of batches. */
 struct oj_join;
 
-/** Version of the library in use: "1.0.0". */
+/** Returns the version of the library in use: "1.0.0". */
 const char *oj_version(void);
 
 /** Checks and indexes the join side.
@@ -112,8 +112,8 @@ void oj_join_release(struct oj_join *taken);
  * memory is as large as its largest batch. */
 void oj_join_free_unused_copies(struct oj_join *join, int n_kept);
 
-/** Bytes of all indexes of the join side. taken: result of oj_join_acquire().
- */
+/** Returns the number of bytes of all indexes of the join side. taken: a join
+ * that oj_join_acquire() has returned. */
 int64_t oj_join_index_bytes(struct oj_join *taken);
 
 /** Returns 1 if the GPU is never used and the engines of the backend can share
@@ -126,8 +126,8 @@ int oj_join_is_on_cpu(struct oj_join *join);
  * (the number of rows may then decide between CPU and GPU). */
 int oj_join_may_sample(const struct oj_join *join);
 
-/** 1 if oj_join_sum_pairs() is faster than oj_join_batch() for batches like
- * input. */
+/** Returns 1 if oj_join_sum_pairs() is faster than oj_join_batch() for batches
+ * like input. */
 int oj_join_should_sum_pairs(const struct oj_join *join,
                              const struct oj_flat *input);
 
@@ -143,19 +143,19 @@ OJ_MUST_USE oj_status oj_join_sum_pairs(
     const struct oj_aggregate_column *columns, struct oj_aggregates *aggregates,
     int64_t *n_pairs, struct oj_error *err);
 
-/** Times and counts of all batches so far. */
+/** Returns the times and counts of all batches so far. */
 const struct oj_stats *oj_join_stats(const struct oj_join *join);
 
-/** The backend in use. For "auto" it is the one chosen, which may change with a
- * batch. */
+/** Returns the backend in use. For "auto" it is the one chosen, which may
+ * change with a batch. */
 const struct oj_backend *oj_join_backend(const struct oj_join *join);
 
-/** Why "auto" chose the backend, or why "cuda" used the CPU or a slower method;
- * "" if there is nothing to report. */
+/** Returns why "auto" chose the backend, or why "cuda" used the CPU or a slower
+ * method, or "" if there is nothing to report. */
 const char *oj_join_reason(const struct oj_join *join);
 
-/** Description of the method that joins batches like input, since a backend can
- * have several. input NULL: batches of points. */
+/** Returns a description of the method that joins batches like input, since a
+ * backend can have several. input NULL: batches of points. */
 const char *oj_join_method(const struct oj_join *join,
                            const struct oj_flat *input);
 

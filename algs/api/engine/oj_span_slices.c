@@ -187,8 +187,8 @@ static const struct oj_engine *const *engines_of_cpu(void)
     return oj_backend_find("cpu")->engines;
 }
 
-/* Index, in the list of the backend cpu, of the engine that joins without
- * slices; -1 if none does. */
+/* Returns the index, in the list of the backend cpu, of the engine that joins
+ * without slices, or -1 if none does. */
 static int choose_inner_engine(const struct oj_relation *relation,
                                const struct oj_flat *join_side,
                                const struct oj_flat *input)
@@ -236,8 +236,8 @@ static int64_t span_duration(int64_t from, int64_t until)
                                                             : difference;
 }
 
-/* Time between the 5th and the 95th percentile of all begins. Outliers would
- * make slices too long. */
+/* Returns the time between the 5th and the 95th percentile of all begins.
+ * Outliers would make slices too long. */
 static int64_t middle_duration_of_begins(const struct shared_slices *shared)
 {
     int64_t n = shared->n_begins;
@@ -502,8 +502,8 @@ static int64_t count_begins_up_to(const struct shared_slices *shared,
     return low;
 }
 
-/* Estimated fraction of the join side whose spans begin within the span of a
- * row: the mean over a sample of rows. */
+/* Returns the estimated fraction of the join side whose spans begin within the
+ * span of a row: the mean over a sample of rows. */
 static double estimate_share_of_row(const struct slices_batch *b)
 {
     const struct shared_slices *shared = b->self->shared;

@@ -91,7 +91,7 @@ api_record_find_columns(const struct ArrowSchema *schema, const char *column,
                         const struct oj_relation *relation,
                         struct arrow_record *out, struct oj_error *err);
 
-/** 1 if the join does not use geometries. */
+/** Returns 1 if the join does not use geometries. */
 int api_compares_only_attributes(const struct oj_relation *relation);
 
 /** Appends the rows of array to an incomplete layer. array is moved, also on
@@ -130,9 +130,9 @@ OJ_MUST_USE oj_status api_index_join(struct ogrjoin_index *index,
                                      struct ogrjoin_pairs **out,
                                      struct oj_error *err);
 
-/** 1 if index gives the pairs of a join with these settings: its own settings
- * are equal, and its features have no classes, maximum distances or ids of
- * their own. Distances in settings must be in units of the CRS. */
+/** Returns 1 if index gives the pairs of a join with these settings: its own
+ * settings are equal, and its features have no classes, maximum distances or
+ * ids of their own. Distances in settings must be in units of the CRS. */
 int api_index_matches_settings(const struct ogrjoin_index *index,
                                const struct ogrjoin_settings *settings);
 
@@ -149,8 +149,8 @@ OJ_MUST_USE oj_status api_stream_next(struct ArrowArrayStream *stream,
                                       struct ArrowArray *array,
                                       struct oj_error *err);
 
-/** The errno that get_next() and get_schema() of a stream return for a status.
- */
+/** Returns the errno that get_next() and get_schema() of a stream return for a
+ * status. */
 int api_errno_of(oj_status status);
 
 /* ---- events -------------------------------------------------------------- */

@@ -25,8 +25,8 @@ OJ_MUST_USE oj_status api_join_crs_choose(const struct ogrjoin_settings *s,
                                           struct oj_crs_text *out,
                                           struct oj_error *err);
 
-/** The unit and kind of the CRS, for the conversion of distances; borrows crs.
- */
+/** Returns the unit and kind of the CRS, for the conversion of distances;
+ * borrows crs. */
 struct oj_distance_frame api_join_crs_frame(const struct ogrjoin_settings *s,
                                             const struct oj_crs_text *crs);
 

@@ -181,9 +181,9 @@ static oj_status choose_one_to_one(const struct api_pair_maker *maker,
 
 /* --- arrays of pairs ------------------------------------------------------ */
 
-/* Number of pairs to allocate. If the pairs of more rows will follow,
- * extrapolates from those so far; memory that is never touched costs nothing.
- */
+/* Returns the number of pairs to allocate. If the pairs of more rows will
+ * follow, extrapolates from the rows so far: too high a number does no harm,
+ * because memory that is never touched costs nothing. */
 static int64_t estimate_pairs_of_all_rows(const struct ogrjoin_pairs *pairs,
                                           int64_t n_rows, int64_t n_pairs)
 {
@@ -238,8 +238,8 @@ static double sign_of_measure(const struct api_pair_maker *maker)
     return oj_relation_ranks_by_similarity(&maker->relation) ? -1 : 1;
 }
 
-/* 1 if the arrays of matches have the layout of the public lists, so that they
- * need not be copied. */
+/* Returns 1 if the arrays of matches have the layout of the public lists, so
+ * that they need not be copied. */
 static int are_matches_dense_lists(const struct oj_matches *matches)
 {
     return matches->offset != NULL && !matches->scattered &&
@@ -301,8 +301,8 @@ static void copy_dense_matches_to_lists(const struct oj_matches *matches,
                (size_t)n * sizeof *matches->measure);
 }
 
-/* 1 if the join has written its pairs directly into the arrays of *pairs
- * (api_pairs_lend_room()). */
+/* Returns 1 if the join has written its pairs directly into the arrays of
+ * *pairs (api_pairs_lend_room()). */
 static int are_matches_in_place(const struct ogrjoin_pairs *pairs,
                                 const struct oj_matches *matches)
 {

@@ -118,7 +118,7 @@ OJ_MUST_USE oj_status api_pairs_add(struct api_pair_maker *maker,
                                     struct ogrjoin_pairs *pairs,
                                     struct oj_error *err);
 
-/** The name by which ogrjoin_pairs_value() returns a value. */
+/** Returns the name by which ogrjoin_pairs_value() returns a value. */
 const char *api_pairs_value_name(enum oj_pair_value which);
 
 /** Converts a one-to-one choice to matches. The choice must label pairs by

@@ -668,8 +668,8 @@ static oj_status set_vector(struct ogrjoin_settings *settings,
     return OJ_OK;
 }
 
-/* The member that stores this setting, a distance with its unit; NULL for other
- * settings. */
+/* Returns the member that stores this setting if it is a distance with its
+ * unit, and NULL for other settings. */
 static struct oj_distance *distance_of_setting(struct ogrjoin_settings *s,
                                                const struct oj_parameter *of)
 {
@@ -975,8 +975,8 @@ static const char of_rows[] = VALUE_SETTINGS
     "left_select|right_select|left_fid|left_crs|right_crs|crs|batch_rows|"
     "input_rows|events|key|state";
 
-/* 1 if a and b have equal values in all settings, except those named in `but`;
- * "": no exceptions. */
+/* Returns 1 if a and b have equal values in all settings, except those named in
+ * `but`; "": no exceptions. */
 static int are_given_alike(const struct ogrjoin_settings *a,
                            const struct ogrjoin_settings *b, const char *but)
 {
@@ -1046,7 +1046,8 @@ static const struct
     {"join_select", "right_select"},
 };
 
-/* Index of the first setting of the list that was set; -1 if none was. */
+/* Returns the index of the first setting of the list that was set, or -1 if
+ * none was. */
 static int find_given(const struct ogrjoin_settings *settings, const char *list)
 {
     for (int i = 0; i < API_MOST_SETTINGS; i++)
@@ -1068,14 +1069,15 @@ static const char *settings_of_option(const char *option)
     return option;
 }
 
-/* 1 if a setting was set to the number 0. */
+/* Returns 1 if a setting was set to the number 0. */
 static int is_switched_off(const struct ogrjoin_settings *settings, int place)
 {
     return setting_at(place)->kind == OJ_PARAMETER_INT &&
            strcmp(settings->given[place], "0") == 0;
 }
 
-/* The value of an option as text; NULL if it was not set, or was set to 0. */
+/* Returns the value of an option as text, or NULL if it was not set, or was set
+ * to 0. */
 static const char *value_of_option(const void *user, const char *option)
 {
     const struct ogrjoin_settings *settings = user;

@@ -84,7 +84,8 @@ struct ogrjoin_settings
                                          it; NULL: not set, or reset by "" */
 };
 
-/** The value of a setting as it was given, as text; NULL: not set. */
+/** Returns the value of a setting as it was given, as text, or NULL if it was
+ * not set. */
 const char *api_setting_given(const struct ogrjoin_settings *settings,
                               const char *name);
 
@@ -98,9 +99,9 @@ OJ_MUST_USE oj_status api_settings_copy(const struct ogrjoin_settings *settings,
                                         struct ogrjoin_settings **out,
                                         struct oj_error *err);
 
-/** 1 if joins with the settings a and b find equal pairs. Only settings that
- * decide which pairs are found are compared, not those of the rows that are
- * made from them (pick, agg, geometry ..). */
+/** Returns 1 if joins with the settings a and b find equal pairs. Only settings
+ * that decide which pairs are found are compared, not those of the rows that
+ * are made from them (pick, agg, geometry ..). */
 int api_settings_find_equal_pairs(const struct ogrjoin_settings *a,
                                   const struct ogrjoin_settings *b);
 
@@ -109,7 +110,7 @@ int api_settings_find_equal_pairs(const struct ogrjoin_settings *a,
 int api_settings_are_equal(const struct ogrjoin_settings *a,
                            const struct ogrjoin_settings *b);
 
-/** Number of threads; settings may be NULL. */
+/** Returns the number of threads; settings may be NULL. */
 int api_settings_threads(const struct ogrjoin_settings *settings);
 
 /** Parses the settings similar and vector. The caller frees *out, also after an

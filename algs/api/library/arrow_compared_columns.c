@@ -372,7 +372,7 @@ static oj_status numbers_of_field_in_row(const struct field_values *v,
     return OJ_OK;
 }
 
-/* Number of numbers in all rows of a list column. */
+/* Returns how many numbers all rows of a list column have together. */
 static int64_t count_numbers(const struct field_values *v, int64_t n_rows)
 {
     int64_t first, end;

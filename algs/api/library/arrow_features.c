@@ -334,8 +334,8 @@ static oj_status append_geometries_of_slice(int64_t i, int thread, void *user,
 
 /* --- fast path: coordinates used in place --------------------------------- */
 
-/* 1 if elements first .. end - 1 of the lists at level i are valid rings or
- * lines: none is empty, and rings are closed. */
+/* Returns 1 if elements first .. end - 1 of the lists at level i are valid
+ * rings or lines: none is empty, and rings are closed. */
 static int are_rings_nonempty_and_closed(const struct geometry_column *c, int i,
                                          int64_t first, int64_t end)
 {

@@ -180,8 +180,8 @@ struct oj_live_counts live_device_count(struct live_device *device, char *tree,
 
 /* --- joins on devices ----------------------------------------------------- */
 
-/* 1 if the join depends on the boxes of input features alone: bbox, or any join
- * of points by equality. */
+/* Returns 1 if the join depends on the boxes of input features alone: bbox, or
+ * any join of points by equality. */
 static int asks_for_boxes(const struct oj_relation *relation,
                           const struct oj_flat *input)
 {

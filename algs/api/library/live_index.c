@@ -406,7 +406,7 @@ static oj_status join_with_index(const struct live_join *j,
     return OJ_OK;
 }
 
-/* 1 if the user wants only pairs, no picks or values. */
+/* Returns 1 if the user wants only pairs, no picks or values. */
 static int asks_for_pairs_alone(const struct live_join *j)
 {
     return j->empty->maker.stage == NULL && !j->settings->pairs.one_to_one;
@@ -523,7 +523,7 @@ static oj_status choose_and_join(const struct live_join *j,
     }
 }
 
-/* 1 if the points are on devices and their kernels support the join. */
+/* Returns 1 if the points are on devices and their kernels support the join. */
 static int is_answered_by_device(const struct live_join *j)
 {
     return j->live->device != NULL &&

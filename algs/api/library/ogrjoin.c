@@ -793,7 +793,8 @@ oj_status api_index_view_input(struct ogrjoin_index *index,
 #define PIECE_PAIRS (INT64_C(8) << 20)
 #define LEAST_PIECE_ROWS (INT64_C(1) << 20)
 
-/* Number of rows per piece; INT32_MAX: do not split the input. */
+/* Returns the number of rows per piece, or INT32_MAX if the input is not to be
+ * split. */
 static int64_t count_rows_of_piece(const struct ogrjoin_index *index)
 {
     const struct oj_relation *relation = &index->settings.relation;

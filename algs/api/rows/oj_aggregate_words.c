@@ -338,7 +338,8 @@ type_of_values(const struct oj_aggregate_field *field)
     return oj_field_kind_is_integer(field->kind) ? OJ_AGG_INTEGER : OJ_AGG_REAL;
 }
 
-/* Index of a field in this form in words->fields; added if it is not there. */
+/* Returns the index of a field in this form in words->fields; adds the field if
+ * it is not there. */
 static int find_or_add_field(struct oj_aggregate_words *words,
                              const struct oj_aggregate_field *wanted)
 {
@@ -509,8 +510,8 @@ static oj_status reserve_pair_memory(enum oj_aggregate_type type, int64_t n,
                       err);
 }
 
-/* The array with a value for each entry of the answer; NULL: no pair has one.
- */
+/* Returns the array with a value for each entry of the answer, or NULL if no
+ * pair has a value. */
 static const double *reals_of_entries(const struct oj_aggregate_field *field,
                                       const struct oj_aggregate_pair_list *list)
 {
@@ -519,7 +520,7 @@ static const double *reals_of_entries(const struct oj_aggregate_field *field,
     return list->values != NULL ? list->values->value[field->column] : NULL;
 }
 
-/* The value of pair i as a double; NaN if it has none. */
+/* Returns the value of pair i as a double, or NaN if it has none. */
 static double real_of_pair(const struct oj_aggregate_field *field,
                            const struct oj_aggregate_pair_list *list, int64_t i)
 {

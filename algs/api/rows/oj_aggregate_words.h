@@ -107,7 +107,7 @@ OJ_MUST_USE oj_status oj_aggregate_words_parse(const char *dash,
                                                struct oj_aggregate_words *out,
                                                struct oj_error *err);
 
-/** 1 if all aggregates are numbers of pairs. */
+/** Returns 1 if all aggregates are numbers of pairs. */
 int oj_aggregate_words_are_counts(const struct oj_aggregate_words *words);
 
 /** Binds aggregate i to its values, and to its weights if it has some. values

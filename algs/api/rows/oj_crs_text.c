@@ -75,7 +75,7 @@ static const struct
     {"EPSG:3857", OJ_CRS_KIND_PROJECTED, 0, 0.0, 0.0},
 };
 
-/* Index of a code in known_codes; -1 if it is not there. */
+/* Returns the index of a code in known_codes, or -1 if it is not there. */
 static int find_known_code(const char *identity)
 {
     for (size_t i = 0; i < sizeof known_codes / sizeof *known_codes; i++)
@@ -237,7 +237,7 @@ static int is_compound(const struct oj_crs_tree *tree, int32_t node)
                          : oj_crs_tree_is(tree, node, COMPOUND_WORDS);
 }
 
-/* The node of the horizontal CRS; -1 if there is none. */
+/* Returns the node of the horizontal CRS, or -1 if there is none. */
 static int32_t find_horizontal_part(const struct oj_crs_tree *tree)
 {
     int32_t node = 0;
@@ -603,8 +603,8 @@ static const struct
     {{"falsenorthing", "falsenorthing", "northingatfalseorigin"},
      PARAMETER_LENGTH}};
 
-/* Index of a parameter in usual_parameters by its WKT 1 name or by its EPSG
- * name; -1 if it is not there. */
+/* Returns the index of a parameter in usual_parameters by its WKT 1 name or by
+ * its EPSG name, or -1 if it is not there. */
 static int find_usual_parameter(const char *name, int is_wkt1)
 {
     for (size_t i = 0; i < sizeof usual_parameters / sizeof *usual_parameters;
@@ -679,8 +679,9 @@ static void define_by_json_conversion(const struct oj_crs_tree *tree,
     }
 }
 
-/* The unit of a WKT 1 parameter, which WKT 1 does not state: that of the axes
- * or of the base CRS; 0 for parameters that only WKT 1 has. */
+/* Returns the factor of the unit of a WKT 1 parameter. WKT 1 does not state it:
+ * it is the unit of the axes or of the base CRS. Returns 0 for parameters that
+ * only WKT 1 has. */
 static double unit_of_wkt1_parameter(const struct crs_definition *definition,
                                      const char *name, double axis_unit)
 {
@@ -738,7 +739,8 @@ static void define_by_wkt_conversion(const struct oj_crs_tree *tree,
     }
 }
 
-/* The base CRS of a projected or derived CRS; node itself for others. */
+/* Returns the base CRS of a projected or derived CRS, and node itself for
+ * others. */
 static int32_t find_base(const struct oj_crs_tree *tree, int32_t node)
 {
     int32_t base = tree->is_json
@@ -992,7 +994,8 @@ static oj_status read_words(const char *text, int n, const char *whose,
     return OJ_OK;
 }
 
-/* 1 if the text starts with KEYWORD[ or KEYWORD(. "NAD83(2011)" is a name. */
+/* Returns 1 if the text begins like WKT, with KEYWORD[ or KEYWORD(". The name
+ * "NAD83(2011)" does not. */
 static int begins_like_wkt(const char *text)
 {
     const char *at = text;
@@ -1111,7 +1114,7 @@ static enum oj_crs_equality compare_readings(const struct crs_reading *x,
     return compare_definitions(x, y);
 }
 
-/* 1 if both are codes of one authority. */
+/* Returns 1 if both are codes of one authority. */
 static int have_one_authority(const struct crs_reading *x,
                               const struct crs_reading *y)
 {

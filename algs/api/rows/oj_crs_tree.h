@@ -67,17 +67,17 @@ OJ_MUST_USE oj_status oj_crs_tree_read(const char *text, const char *whose,
                                        struct oj_crs_tree *out,
                                        struct oj_error *err);
 
-/** The first child of node with this name; -1 if there is none, or if node is
- * -1. name may be a list, "DATUM|GEODETICDATUM". WKT keywords are compared
- * ignoring case. */
+/** Returns the first child of node with this name, or -1 if there is none or
+ * node is -1. name may be a list, "DATUM|GEODETICDATUM". WKT keywords are
+ * compared ignoring case. */
 int32_t oj_crs_tree_find(const struct oj_crs_tree *tree, int32_t node,
                          const char *name);
 
-/** 1 if the name of node is in the list names, "A|B". */
+/** Returns 1 if the name of node is in the list names, "A|B". */
 int oj_crs_tree_is(const struct oj_crs_tree *tree, int32_t node,
                    const char *names);
 
-/** Child i of node; -1 if there is none. */
+/** Returns child i of node, or -1 if there is none. */
 int32_t oj_crs_tree_child(const struct oj_crs_tree *tree, int32_t node, int i);
 
 /** Copies a text, number or word to out [size], size > 0, with escapes
@@ -86,7 +86,7 @@ int32_t oj_crs_tree_child(const struct oj_crs_tree *tree, int32_t node, int i);
 void oj_crs_tree_copy(const struct oj_crs_tree *tree, int32_t node, char *out,
                       size_t size);
 
-/** The value of a number node; NaN for other nodes and for -1. */
+/** Returns the value of a number node, and NaN for other nodes and for -1. */
 double oj_crs_tree_number(const struct oj_crs_tree *tree, int32_t node);
 
 /** tree may be zeroed. */

@@ -27,8 +27,8 @@ static int is_command(const struct oj_distance_frame *frame)
     return frame->dash[0] != '\0';
 }
 
-/* The sign between an option and its value in messages: " " for the command,
- * "=" for the library. */
+/* Returns the sign between an option and its value in messages: " " for the
+ * command, "=" for the library. */
 static const char *value_sign(const struct oj_distance_frame *frame)
 {
     return is_command(frame) ? " " : "=";
@@ -96,7 +96,7 @@ static oj_status fail_unknown_crs(const struct oj_distance_frame *frame,
 
 /* ---- conversion ---------------------------------------------------------- */
 
-/* The ellipsoid of the CRS of the join. */
+/* Returns the ellipsoid of the CRS of the join. */
 static struct oj_ellipsoid
 ellipsoid_of_frame(const struct oj_distance_frame *frame)
 {
@@ -219,7 +219,7 @@ static oj_status check_nearest_is_defined(const struct oj_distance_frame *frame,
                    use_projected(frame), frame->dash, value_sign(frame));
 }
 
-/* 1 if features of a pair need not have a common point. */
+/* Returns 1 if features of a pair need not have a common point. */
 static int may_pairs_be_apart(const struct oj_relation *relation)
 {
     return !oj_relation_needs_contact(relation) ||
@@ -269,8 +269,8 @@ static oj_status fail_unit_without_crs(const struct oj_distance_frame *frame,
                    sides_without_crs(frame), give_crs(frame));
 }
 
-/* Factor from a unit to the unit of the CRS. Precondition: both are units of
- * length, or both of angle. */
+/* Returns the factor from a unit to the unit of the CRS. Precondition: both are
+ * units of length, or both of angle. */
 static double scale_of_unit(const struct oj_distance_frame *frame,
                             enum oj_unit unit)
 {

@@ -83,8 +83,8 @@ oj_distances_convert(const struct oj_distance_frame *frame,
                      const struct oj_distance_request *request,
                      struct oj_relation *relation, struct oj_error *err);
 
-/** Name of the unit of distances in the output: "metre" on the globe,
- * otherwise that of the CRS; "" if not known. */
+/** Returns the name of the unit of distances in the output: "metre" on the
+ * globe, otherwise that of the CRS, or "" if it is not known. */
 const char *oj_distance_unit_name(const struct oj_distance_frame *frame);
 
 #ifdef __cplusplus

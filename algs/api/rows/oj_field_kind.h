@@ -40,32 +40,34 @@ struct oj_field_description
     int is_nullable;
 };
 
-/** 1 for booleans, integers and reals. */
+/** Returns 1 for booleans, integers and reals. */
 static inline int oj_field_kind_is_number(enum oj_field_kind kind)
 {
     return kind <= OJ_FIELD_FLOAT64;
 }
 
-/** 1 for kinds that are summed as 64-bit integers: integers and booleans. */
+/** Returns 1 for kinds that are summed as 64-bit integers: integers and
+ * booleans. */
 static inline int oj_field_kind_is_integer(enum oj_field_kind kind)
 {
     return kind <= OJ_FIELD_INT64;
 }
 
-/** 1 for dates, times of day, and both together. */
+/** Returns 1 for dates, times of day, and both together. */
 static inline int oj_field_kind_is_time(enum oj_field_kind kind)
 {
     return kind == OJ_FIELD_DATE || kind == OJ_FIELD_TIME ||
            kind == OJ_FIELD_DATETIME;
 }
 
-/** 1 for dates and datetimes, which are moments; a time of a day is none. */
+/** Returns 1 for dates and datetimes. They are moments, which a time of a day
+ * is not. */
 static inline int oj_field_kind_is_moment(enum oj_field_kind kind)
 {
     return kind == OJ_FIELD_DATE || kind == OJ_FIELD_DATETIME;
 }
 
-/** The kind of span that fields of this kind can form. */
+/** Returns the kind of span that fields of this kind can form. */
 static inline enum oj_span_field oj_field_kind_span(enum oj_field_kind kind)
 {
     return oj_field_kind_is_moment(kind)    ? OJ_SPAN_FIELD_MOMENT
@@ -76,8 +78,8 @@ static inline enum oj_span_field oj_field_kind_span(enum oj_field_kind kind)
                                             : OJ_SPAN_FIELD_OTHER;
 }
 
-/** Name of a kind for messages; OGR's name if it has one, as "Integer",
- * "DateTime". Never NULL. */
+/** Returns the name of a kind for messages, never NULL. It is OGR's name if OGR
+ * has one ("Integer", "DateTime"). */
 const char *oj_field_kind_name(enum oj_field_kind kind);
 
 #ifdef __cplusplus

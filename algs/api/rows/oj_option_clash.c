@@ -409,7 +409,7 @@ static oj_status fail_clash(const struct clash *clash,
 
 /* ---- checking options ---------------------------------------------------- */
 
-/* 1 if the option was given and has one of the values. */
+/* Returns 1 if the option was given and has one of the values. */
 static int is_given(const struct oj_given_options *given, const char *name,
                     const char *values)
 {

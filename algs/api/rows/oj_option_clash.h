@@ -41,9 +41,9 @@ struct oj_given_options
 OJ_MUST_USE oj_status oj_option_clash_check(
     const struct oj_given_options *given, struct oj_error *err);
 
-/** Option names of row i of the table, for tests; NULL beyond the end. which:
- * 0: its option; 1: the others, as "a|b|c"; 2: the options that must be
- * missing; "" if it has none. */
+/** Returns option names of row i of the table, for tests, or NULL beyond its
+ * end. which 0: the option of the row; 1: the others, as "a|b|c"; 2: the
+ * options that must be missing. "": the row has none. */
 const char *oj_option_clash_names(int i, int which);
 
 #ifdef __cplusplus

@@ -214,7 +214,8 @@ static oj_status offer_pair_columns(const struct oj_row_column_words *words,
     return add_all_computed_columns(&choice, err);
 }
 
-/* Index of the column of pairs with this name; -1 if there is none. */
+/* Returns the index of the column of pairs with this name, or -1 if there is
+ * none. */
 static int find_pair_column(const struct oj_computed_columns *columns,
                             const char *name)
 {
@@ -456,8 +457,8 @@ static oj_status plan_side_fields(const struct oj_row_side_fields *side,
 
 /* ---- computed columns ---------------------------------------------------- */
 
-/* 1 if the user's name for computed column i is also the usual name of another,
- * or the user's name for an earlier one. */
+/* Returns 1 if the user's name for computed column i is also the usual name of
+ * another computed column, or the user's name for an earlier one. */
 static int is_name_of_other(const struct oj_row_columns_request *request, int i)
 {
     const struct oj_computed_column *computed = request->computed;

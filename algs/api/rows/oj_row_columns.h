@@ -83,8 +83,8 @@ struct oj_computed_columns
     char *made_name[OJ_MOST_TEXTS]; /* names made for similarities, or NULL */
 };
 
-/** Name of the option that adds a column for a pair value, as "along_field";
- * for values from OJ_FIRST_NAMED_PAIR_VALUE on. */
+/** Returns the name of the option that adds a column for a pair value, as
+ * "along_field". Only for values from OJ_FIRST_NAMED_PAIR_VALUE on. */
 const char *oj_row_column_option(enum oj_pair_value which);
 
 /** Chooses the columns of pairs, in their order in a row, and sets want

@@ -125,8 +125,8 @@ const struct oj_overlap_column oj_overlap_columns[OJ_N_OVERLAP_WORDS] = {
     {"join_area", OJ_PAIR_JOIN_AREA},
 };
 
-/* Index of a word of n characters in OJ_OVERLAP_WORDS; -1 if it is not there.
- */
+/* Returns the index of a word of n characters in OJ_OVERLAP_WORDS, or -1 if it
+ * is not there. */
 static int find_overlap_word(const char *word, size_t n)
 {
     char copy[sizeof OJ_OVERLAP_WORDS];

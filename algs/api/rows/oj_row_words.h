@@ -82,7 +82,8 @@ OJ_MUST_USE oj_status oj_row_pick_check_field(
 int64_t oj_row_pick_score(const struct oj_row_pick *pick,
                           const struct oj_plain_value *value);
 
-/** The rule of a word of one_to_one; "": greedy; NULL: none. */
+/** Returns the rule that a word of one_to_one stands for; "" is greedy, and
+ * NULL is none. */
 enum oj_one_to_one_rule oj_row_one_to_one_rule(const char *word);
 
 /** Frees field and zeroes *pick, which may be zeroed already. */

@@ -31,14 +31,14 @@ enum oj_rows_per_input
 oj_rows_per_input_find(const struct oj_relation *relation,
                        const struct oj_row_choice *choice);
 
-/** 1 if rows have a rank: an input row can have several pairs, ordered by
- * measure. */
+/** Returns 1 if rows have a rank, because an input row can have several pairs,
+ * ordered by measure. */
 int oj_rows_per_input_have_rank(const struct oj_relation *relation,
                                 const struct oj_row_choice *choice);
 
-/** 1 if the first pair of each input row and the number of its pairs are enough
- * to make the rows, and the join can do with these (first_only of struct
- * oj_relation). */
+/** Returns 1 if the first pair of each input row and the number of its pairs
+ * are enough to make the rows, and the join can return these alone (first_only
+ * of struct oj_relation). */
 int oj_rows_per_input_need_first_only(const struct oj_relation *relation,
                                       const struct oj_row_choice *choice);
 

@@ -301,7 +301,8 @@ static int is_alike(const struct rows_index *a, const struct rows_index *b)
            api_settings_find_equal_pairs(a->settings, b->settings);
 }
 
-/* 1 if features that were read with settings a can be used with settings b. */
+/* Returns 1 if features that were read with settings a can be used with
+ * settings b. */
 static int reads_alike(const struct ogrjoin_settings *a,
                        const struct ogrjoin_settings *b)
 {
@@ -346,9 +347,9 @@ static oj_status read_features(struct ogrjoin_rows *rows,
     return OJ_OK;
 }
 
-/* 1 if the caller's own index (may be NULL) can be used for this join. It must
- * have no limit of pairs: on the CPU join_part() limits its copies, and a
- * device needs no limit. */
+/* Returns 1 if the caller's own index (may be NULL) can be used for this join.
+ * It must have no limit of pairs: on the CPU join_part() limits its copies, and
+ * a device needs no limit. */
 static int is_for_join(const struct ogrjoin_index *given,
                        const struct ogrjoin_rows *rows,
                        const struct rows_index *index)

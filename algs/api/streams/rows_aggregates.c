@@ -171,8 +171,8 @@ static void point_at_kept_texts(struct join_values *v, int64_t n)
     }
 }
 
-/* 1 if the Arrow column can be used without conversion: 8-byte numbers of the
- * type that the aggregates need. */
+/* Returns 1 if the Arrow column can be used without conversion: 8-byte numbers
+ * of the type that the aggregates need. */
 static int is_plain_number(const struct rows_aggregates *a, int i)
 {
     const struct oj_aggregate_field *field = &a->words.fields[i];
@@ -288,7 +288,7 @@ static oj_status find_join_field(void *user, const char *name, int *column,
     return OJ_OK;
 }
 
-/* 1 if a column has the ranks of pairs. */
+/* Returns 1 if a column has the ranks of pairs. */
 static int needs_ranks(const struct oj_aggregate_words *words)
 {
     for (int i = 0; i < words->n_fields; i++)
@@ -498,9 +498,9 @@ oj_status rows_aggregates_add(struct rows_aggregates *a,
 
 /* ---- results ------------------------------------------------------------- */
 
-/* Arrow format of the results of aggregate i. Decimals and half floats become
- * float64; dictionaries and runs become their values; a column of type null
- * becomes int64 with only NULLs. */
+/* Returns the Arrow format of the results of aggregate i. Decimals and half
+ * floats become float64; dictionaries and runs become their values; a column of
+ * type null becomes int64 with only NULLs. */
 static const char *format_of_result(const struct rows_aggregates *a, int i)
 {
     const struct oj_aggregate_word *word = &a->words.word[i];

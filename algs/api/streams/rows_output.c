@@ -30,8 +30,8 @@ static int keeps_input_column(const struct rows_output *o, int64_t column)
     return o->geometry == OJ_WRITE_INPUT || is_made_geometry(o->geometry);
 }
 
-/* 1 if the join column is part of the output. Geometries are not, except if the
- * join side's geometry is the geometry of the rows. */
+/* Returns 1 if the join column is part of the output. Geometries are not,
+ * except if the join side's geometry is the geometry of the rows. */
 static int keeps_join_column(const struct rows_output *o, int64_t column)
 {
     const struct rows_side *join = o->join;
@@ -367,7 +367,8 @@ static int is_one_type(const struct ArrowSchema *a, const struct ArrowSchema *b)
     return a->dictionary == NULL || is_one_type(a->dictionary, b->dictionary);
 }
 
-/* Number of ordinates per coordinate (2 to 4) of a geoarrow column. */
+/* Returns the number of ordinates per coordinate (2 to 4) of a geoarrow
+ * column. */
 static int64_t count_ordinates(const struct ArrowSchema *schema)
 {
     while (schema->format[0] == '+' &&
@@ -377,7 +378,8 @@ static int64_t count_ordinates(const struct ArrowSchema *schema)
                                     : schema->n_children;
 }
 
-/* 1 if the geometries of a side lose nothing when they are converted to WKB. */
+/* Returns 1 if the geometries of a side lose nothing when they are converted to
+ * WKB. */
 static int can_be_wkb(const struct rows_side *side)
 {
     return side->record.layout.storage == ARROW_WKB ||
@@ -456,7 +458,8 @@ struct batch
     int64_t *row[2];
 };
 
-/* Row of a side that output row i is made from; -1: none. */
+/* Returns the row of a side that output row i is made from, or -1 if there is
+ * none. */
 static int64_t row_of_side(const struct batch *b, int side, int64_t i)
 {
     if (b->answer->is_join_rows)
@@ -571,8 +574,8 @@ static int side_of_geometry(const struct batch *b)
     return b->answer->is_join_rows && b->output->join->geometry >= 0;
 }
 
-/* 1 if the geometries to write are of the output column's type, so that they
- * are copied without conversion. */
+/* Returns 1 if the geometries to write are of the output column's type, so that
+ * they are copied without conversion. */
 static int is_geometry_copied(const struct batch *b)
 {
     const struct rows_output *o = b->output;
@@ -909,7 +912,8 @@ int64_t rows_output_most_bytes(const struct rows_output *o,
     return most;
 }
 
-/* Bytes of a row of one side, over its columns in the output. */
+/* Returns the number of bytes of a row of one side, over its columns in the
+ * output. */
 static int64_t bytes_of_place(const struct rows_output *o,
                               const struct rows_side *side,
                               const struct rows_chunks *chunks, int64_t row)
@@ -935,7 +939,8 @@ static int64_t bytes_of_place(const struct rows_output *o,
     return sum;
 }
 
-/* How many of the n rows (places) fit into a record batch; at least 1. */
+/* Returns how many of the n rows (places) fit into a record batch, but at least
+ * 1. */
 static int64_t count_fitting(const struct rows_output *o,
                              const struct rows_answer *answer,
                              const struct oj_row_place *place, int64_t n)

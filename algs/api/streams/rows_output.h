@@ -37,7 +37,7 @@ struct rows_output
     int64_t most_bytes;  /**< maximum bytes of any row of the join side */
 };
 
-/** The options that decide which columns of pairs there are, taken from
+/** Returns the options that decide which columns of pairs there are, taken from
  * settings and request (relation, pick). Both are borrowed. */
 struct oj_row_column_words
 rows_output_column_words(const struct ogrjoin_settings *settings,
@@ -82,7 +82,8 @@ OJ_MUST_USE oj_status rows_output_make(const struct rows_output *output,
                                        int64_t *n, struct ArrowArray *out,
                                        struct oj_error *err);
 
-/** Maximum size, in bytes, that a row of these chunks takes in the output. */
+/** Returns the maximum number of bytes that a row of these chunks takes in the
+ * output. */
 int64_t rows_output_most_bytes(const struct rows_output *output,
                                const struct rows_side *side,
                                const struct rows_chunks *chunks);

@@ -33,7 +33,8 @@ struct oj_field_description rows_side_field(const struct rows_side *side,
         (schema->flags & ARROW_FLAG_NULLABLE) != 0};
 }
 
-/* Name of the column that is most similar to a wrong name, or NULL. */
+/* Returns the name of the column that is most similar to a wrong name, or
+ * NULL. */
 static const char *closest_column(const struct rows_side *side,
                                   const char *name)
 {
@@ -96,8 +97,8 @@ oj_status rows_side_find(const struct rows_side *side, const char *option,
         closest != NULL ? closest : "", closest != NULL ? "\"?" : "");
 }
 
-/* The value of setting left_WORD or right_WORD for this side. name receives the
- * setting's name. */
+/* Returns the value of setting left_WORD or right_WORD for this side, or NULL
+ * if it was not set. Writes the setting's name to name. */
 static const char *side_setting(const struct rows_side *side,
                                 const struct ogrjoin_settings *settings,
                                 const char *word, char name[40])

@@ -57,10 +57,10 @@ OJ_MUST_USE oj_status rows_side_open(struct ArrowSchema *schema, int of,
 
 void rows_side_free(struct rows_side *side);
 
-/** 1 if the column is marked as geoarrow. */
+/** Returns 1 if the column is marked as geoarrow. */
 int rows_side_is_geometry(const struct ArrowSchema *schema);
 
-/** 1 if the side has a geometry column, or columns x and y. */
+/** Returns 1 if the side has a geometry column, or columns x and y. */
 int rows_side_has_shapes(const struct rows_side *side);
 
 /** Finds a column by name. option: the setting that names it, for messages. */
@@ -92,7 +92,7 @@ OJ_MUST_USE oj_status rows_chunks_add(struct rows_chunks *chunks,
 void rows_chunks_clear(struct rows_chunks *chunks);
 void rows_chunks_free(struct rows_chunks *chunks);
 
-/** Index of the chunk that contains a row. O(log chunks). */
+/** Returns the index of the chunk that contains a row. O(log chunks). */
 int64_t rows_chunks_find(const struct rows_chunks *chunks, int64_t row);
 
 /** Sets *out to one column of all chunks, as oj_arrow_take() needs it. The

@@ -44,7 +44,7 @@ OJ_MUST_USE oj_status oj_class_runs_sort(struct oj_class_runs *runs,
                                          struct oj_order *order,
                                          struct oj_error *err);
 
-/** 1 if two features are in one run. */
+/** Returns 1 if two features are in one run. */
 int oj_class_runs_are_equal(const struct oj_class_runs *runs,
                             const struct oj_flat *flat, int64_t a, int64_t b);
 

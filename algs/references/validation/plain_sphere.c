@@ -136,7 +136,7 @@ static long winding_number_around_point(const struct wide3 *at, int64_t first,
     return lroundl(sum / (2 * PI));
 }
 
-/* 1 if the arcs p -> q and a -> b cross. */
+/* Returns 1 if the arcs p -> q and a -> b cross. */
 static int arcs_cross(struct wide3 p, struct wide3 q, struct wide3 a,
                       struct wide3 b)
 {
