@@ -70,8 +70,9 @@ struct oj_lane_request
      *  whose geometry intersects it are wanted. */
     const double *box;
 
-    /** Decides whether a row without (wkb NULL) or with a geometry (ISO WKB) is
-     *  wanted. OJ_ERR_UNSUPPORTED: the lane cannot read this row. */
+    /** Decides whether a row without (wkb NULL) or with a geometry (ISO WKB)
+     *  is wanted. Fails with OJ_ERR_UNSUPPORTED if the lane cannot read this
+     *  row. */
     oj_status (*meets)(void *user, const uint8_t *wkb, size_t n, int *is_met,
                        struct oj_error *err);
     void *user;
@@ -83,17 +84,17 @@ struct oj_lane_request
 struct oj_lane
 {
     /** Starts at the first row. Sets *stream, also on failure, to NULL or to a
-     *  stream that the caller must close. OJ_ERR_UNSUPPORTED: GDAL has to read
-     *  the layer. */
+     *  stream that the caller must close. Fails with OJ_ERR_UNSUPPORTED if
+     *  GDAL has to read the layer. */
     oj_status (*open)(const struct oj_lane_request *request, void **stream,
                       struct oj_error *err);
     /** 1: a NULL geometry means that the row has none; 0: the row may have one
      *  that the lane could not read. */
     int nulls_are_sure;
 
-    /** Returns the next rows; *chunk is NULL at the end. On OJ_ERR_IO, *text is
-     *  the lane's message, or NULL. OJ_ERR_UNSUPPORTED: GDAL has to read all
-     *  rows after those returned so far. */
+    /** Returns the next rows; *chunk is NULL at the end. On OJ_ERR_IO, *text
+     *  is the lane's message, or NULL. Fails with OJ_ERR_UNSUPPORTED if GDAL
+     *  has to read all rows after those returned so far. */
     oj_status (*next)(void *stream, struct oj_chunk **chunk, const char **text,
                       struct oj_error *err);
     /** Frees the stream; accepts NULL. Chunks may outlive it. */
@@ -197,10 +198,10 @@ struct oj_chunk_maker
     oj_status (*read)(void *stream, int64_t first, int64_t end,
                       struct oj_error *err);
 
-    /** Decodes a piece, which ends where the next one begins: stores the values
-     *  that are not NULL. *n: number of its rows. Any thread.
-     *  OJ_ERR_UNSUPPORTED: GDAL has to read the row after them and all that
-     *  follow. */
+    /** Decodes a piece, which ends where the next one begins: stores the
+     *  values that are not NULL. *n: number of its rows. Any thread. Fails
+     *  with OJ_ERR_UNSUPPORTED if GDAL has to read the row after them and all
+     *  that follow. */
     oj_status (*add)(void *stream, int thread,
                      const struct oj_chunk_piece *piece,
                      struct oj_chunk_rows *to, int64_t *n,

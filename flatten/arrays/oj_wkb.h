@@ -16,11 +16,11 @@
 /** Maximum depth of collections in collections; deeper ones are refused. */
 #define OJ_WKB_MAX_DEPTH 32
 
-/** Adds one feature, the geometry in wkb[0 .. n - 1], which must be complete. A
- *  multipoint with one point becomes a point (short form). OJ_ERR_DATA: invalid
- *  bytes. OJ_ERR_UNSUPPORTED: curves, surfaces and triangles (types 8 to 17),
- *  which the caller has to turn into lines and polygons. On failure buf is
- *  unchanged. O(n). */
+/** Adds one feature, the geometry in wkb[0 .. n - 1], which must be complete.
+ *  A multipoint with one point becomes a point (short form). Fails with
+ *  OJ_ERR_DATA for invalid bytes. Fails with OJ_ERR_UNSUPPORTED for curves,
+ *  surfaces and triangles (types 8 to 17), which the caller has to turn into
+ *  lines and polygons. On failure buf is unchanged. O(n). */
 OJ_MUST_USE oj_status oj_wkb_add(struct oj_flat_buf *buf, int64_t fid,
                                  const uint8_t *wkb, size_t n,
                                  struct oj_error *err);

@@ -65,8 +65,9 @@ static inline oj_status oj_sqlite_fail_malformed(struct oj_error *err)
 }
 
 /** Prepares reading the table with this root page, about n_bytes at a time.
- *  OJ_ERR_UNSUPPORTED: the file does not show the current state (part of it is
- *  in a log), or is of an unknown kind. OJ_ERR_IO: malformed. */
+ *  Fails with OJ_ERR_UNSUPPORTED if the file does not show the current state
+ *  (part of it is in a log), or is of an unknown kind. Fails with OJ_ERR_IO if
+ *  the file is malformed. */
 OJ_MUST_USE oj_status oj_sqlite_pages_open(sqlite3 *connection, int64_t root,
                                            int64_t n_bytes,
                                            struct oj_sqlite_pages *pages,
@@ -75,14 +76,15 @@ OJ_MUST_USE oj_status oj_sqlite_pages_open(sqlite3 *connection, int64_t root,
 /** Frees the memory of pages; zeroed memory is accepted. */
 void oj_sqlite_pages_close(struct oj_sqlite_pages *pages);
 
-/** Reads the next leaves; pages->n_leaves is 0 at the end. OJ_ERR_IO: a leaf is
- *  malformed. OJ_ERR_UNSUPPORTED: a leaf cannot be read. */
+/** Reads the next leaves; pages->n_leaves is 0 at the end. Fails with
+ *  OJ_ERR_IO if a leaf is malformed, and with OJ_ERR_UNSUPPORTED if a leaf
+ *  cannot be read. */
 OJ_MUST_USE oj_status oj_sqlite_pages_read(struct oj_sqlite_pages *pages,
                                            struct oj_error *err);
 
 /** Copies a record of n bytes, which begins at *record and continues on
- *  overflow pages, into one piece. At most `room` bytes are in the leaf.
- *  OJ_ERR_IO: malformed. */
+ *  overflow pages, into one piece. At most `room` bytes are in the leaf. Fails
+ *  with OJ_ERR_IO if the overflow pages are malformed. */
 OJ_MUST_USE oj_status oj_sqlite_copy_overflow(struct oj_sqlite_pages *pages,
                                               int64_t room, uint64_t n,
                                               struct oj_sqlite_record *to,
@@ -183,8 +185,8 @@ oj_sqlite_leaf_row(const struct oj_sqlite_pages *pages, const uint8_t *leaf,
 }
 
 /** Sets *record to the record of n bytes that begins at `at`; copies it to
- *  long_one only if it continues on other pages. Any thread may call it.
- *  OJ_ERR_IO: malformed. */
+ *  long_one only if it continues on other pages. Any thread may call it. Fails
+ *  with OJ_ERR_IO if the record is malformed. */
 OJ_MUST_USE static inline oj_status
 oj_sqlite_record(struct oj_sqlite_pages *pages, const uint8_t *leaf,
                  const uint8_t *at, uint64_t n,

@@ -51,8 +51,8 @@ struct oj_token oj_token_of_codes(const uint32_t *code, int64_t n);
 int64_t oj_token_table_find(const struct oj_token_table *table,
                             const struct oj_token *token);
 
-/** Sets *number to the number of a token, which is added if it is new.
- *  OJ_ERR_LIMIT: more than 2^32 - 2 tokens. */
+/** Sets *number to the number of a token, which is added if it is new. Fails
+ *  with OJ_ERR_LIMIT if there are more than 2^32 - 2 tokens. */
 OJ_MUST_USE oj_status oj_token_table_put(struct oj_token_table *table,
                                          const struct oj_token *token,
                                          int64_t *number, struct oj_error *err);

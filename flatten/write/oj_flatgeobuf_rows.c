@@ -181,7 +181,8 @@ static int make_template(struct flatgeobuf_rows *w, OGRLayerH layer,
 }
 
 /* Copies the header of the template file and finds the parts of it that depend
- * on the rows. OJ_ERR_UNSUPPORTED: the header is not as expected. */
+ * on the rows. Fails with OJ_ERR_UNSUPPORTED if the header is not as
+ * expected. */
 static oj_status parse_template_header(struct flatgeobuf_rows *w,
                                        const uint8_t *bytes, int64_t n,
                                        struct oj_error *err)
@@ -836,8 +837,8 @@ static oj_status fail_write(struct oj_error *err)
                    strerror(errno));
 }
 
-/* Plans the fields of the file. OJ_ERR_UNSUPPORTED: values of a field would not
- * be written as GDAL writes them. */
+/* Plans the fields of the file. Fails with OJ_ERR_UNSUPPORTED if values of a
+ * field would not be written as GDAL writes them. */
 static oj_status plan_file_fields(struct flatgeobuf_rows *rows,
                                   OGRFeatureDefnH defn, struct oj_error *err)
 {

@@ -65,8 +65,8 @@ void oj_row_cursor_end(struct oj_row_cursor *cursor);
 /* ---- rows as features ---------------------------------------------------- */
 
 /** Fills feature, which has the cursor's definition, with the next row and its
- *  FID; *there is 0, and feature unchanged, if there are no more rows.
- *  OJ_ERR_CANCELLED if options.cancel is set. */
+ *  FID; *there is 0, and feature unchanged, if there are no more rows. Fails
+ *  with OJ_ERR_CANCELLED if options.cancel is set. */
 OJ_MUST_USE oj_status oj_row_cursor_next(struct oj_row_cursor *cursor,
                                          OGRFeatureH feature, int *there,
                                          struct oj_error *err);

@@ -48,8 +48,9 @@ struct oj_arrow_column
 };
 
 /** Initialises an empty column for values of a schema's type. n_expected:
- * expected number of rows, or 0. OJ_ERR_UNSUPPORTED: dictionaries, storage
- * other than that listed above, and values of more than 8 bytes. */
+ * expected number of rows, or 0. Fails with OJ_ERR_UNSUPPORTED for
+ * dictionaries, for storage that is not listed at the top of this file, and
+ * for values of more than 8 bytes. */
 OJ_MUST_USE oj_status oj_arrow_column_open(const struct ArrowSchema *schema,
                                            int64_t n_expected,
                                            struct oj_arrow_column *out,

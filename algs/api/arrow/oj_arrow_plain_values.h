@@ -30,8 +30,8 @@ struct oj_arrow_room
 };
 
 /** Reads the value of a row. Precondition: oj_arrow_check_array() has accepted
- * the array. The result is NULL for kinds without plain values. OJ_ERR_DATA:
- * offsets or indices are invalid. */
+ * the array. The result is NULL for kinds without plain values. Fails with
+ * OJ_ERR_DATA if offsets or indices are invalid. */
 OJ_MUST_USE oj_status oj_arrow_plain_value(const struct ArrowSchema *schema,
                                            const struct ArrowArray *array,
                                            int64_t row,

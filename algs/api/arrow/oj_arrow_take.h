@@ -19,13 +19,13 @@
 
 #include "oj_arrow_array.h"
 
-/** Checks that the type of a column is supported; otherwise OJ_ERR_UNSUPPORTED
- * with the column's name. OJ_ERR_DATA: the schema is invalid. */
+/** Fails with OJ_ERR_UNSUPPORTED and the column's name if the type of the
+ * column is not supported, and with OJ_ERR_DATA if the schema is invalid. */
 OJ_MUST_USE oj_status oj_arrow_check_type(const struct ArrowSchema *schema,
                                           struct oj_error *err);
 
-/** Checks an array of a type that oj_arrow_check_type() has accepted:
- * OJ_ERR_DATA if it lacks buffers, children or elements. */
+/** Checks an array of a type that oj_arrow_check_type() has accepted. Fails
+ * with OJ_ERR_DATA if it lacks buffers, children or elements. */
 OJ_MUST_USE oj_status oj_arrow_check_array(const struct ArrowSchema *schema,
                                            const struct ArrowArray *array,
                                            struct oj_error *err);

@@ -99,8 +99,9 @@ OJ_MUST_USE oj_status oj_join_acquire(struct oj_join *join, const int *cancel,
                                       struct oj_join **out,
                                       struct oj_error *err);
 
-/** oj_join_acquire() with another max_batch_pairs for the batches of a copy; 0:
- * the value of the options. It has no effect if *out is join itself. */
+/** Like oj_join_acquire(), with a max_batch_pairs of their own for the batches
+ * of a copy; 0: the value of the options. max_batch_pairs has no effect if
+ * *out is join itself. */
 OJ_MUST_USE oj_status oj_join_acquire_bounded(struct oj_join *join,
                                               const int *cancel,
                                               int64_t max_batch_pairs,

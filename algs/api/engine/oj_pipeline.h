@@ -103,8 +103,8 @@ OJ_MUST_USE oj_status oj_pipeline_open(const struct oj_pipeline_work *work,
 
 /** Releases the previous answer and waits for the next. *part is NULL after the
  * last. *part and *matches are valid until the next call. After an error only
- * oj_pipeline_close() may be called. OJ_ERR_CANCELLED: by *cancel or by
- * progress(). */
+ * oj_pipeline_close() may be called. Fails with OJ_ERR_CANCELLED if *cancel or
+ * progress() has cancelled the join. */
 OJ_MUST_USE oj_status oj_pipeline_next(struct oj_pipeline *pipeline,
                                        const struct oj_pipeline_part **part,
                                        const struct oj_matches **matches,

@@ -176,7 +176,8 @@ OJ_MUST_USE oj_status api_events_read_words(const char *words, int *with_stays,
 
 /** Makes the events of an index; no key is inside of a feature yet. conditions:
  * text of all other settings that decide pairs, "" for none; it is compared
- * with that of a state file. OJ_ERR_ARG: the join cannot have events. */
+ * with that of a state file. Fails with OJ_ERR_ARG if the join cannot have
+ * events. */
 OJ_MUST_USE oj_status api_events_new(struct ogrjoin_index *index,
                                      int with_stays, int has_texts,
                                      const char *conditions,

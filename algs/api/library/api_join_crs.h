@@ -17,8 +17,8 @@ struct api_side_crs
 };
 
 /** Sets *out to the CRS of the left side, or of the right side if the left has
- * none. Sends a notice if one side has none. OJ_ERR_ARG if the two differ or
- * cannot be compared, unless the setting crs is ignore. */
+ * none. Sends a notice if one side has none. Fails with OJ_ERR_ARG if the two
+ * differ or cannot be compared, unless the setting crs is ignore. */
 OJ_MUST_USE oj_status api_join_crs_choose(const struct ogrjoin_settings *s,
                                           const struct api_side_crs *left,
                                           const struct api_side_crs *right,
@@ -31,7 +31,8 @@ struct oj_distance_frame api_join_crs_frame(const struct ogrjoin_settings *s,
                                             const struct oj_crs_text *crs);
 
 /** Converts the distances of the settings to the unit of the frame and stores
- * them in s->relation. OJ_ERR_ARG if a distance cannot be converted. */
+ * them in s->relation. Fails with OJ_ERR_ARG if a distance cannot be
+ * converted. */
 OJ_MUST_USE oj_status api_join_crs_convert(
     struct ogrjoin_settings *s, const struct oj_distance_frame *frame,
     struct oj_error *err);

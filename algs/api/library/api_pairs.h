@@ -64,7 +64,7 @@ struct api_pair_maker
 
 /** Opens a maker. score: [join features], for OJ_PICK_SCORE, otherwise NULL.
  * tie_rank may be NULL. These arrays and those of join_side must outlive
- * *maker. OJ_ERR_ARG: the settings do not fit the join. */
+ * *maker. Fails with OJ_ERR_ARG if the settings do not fit the join. */
 OJ_MUST_USE oj_status api_pair_maker_open(
     struct api_pair_maker *maker, const struct api_pair_settings *settings,
     const struct oj_relation *relation, const struct oj_options *options,

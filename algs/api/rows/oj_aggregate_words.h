@@ -112,9 +112,9 @@ int oj_aggregate_words_are_counts(const struct oj_aggregate_words *words);
 
 /** Binds aggregate i to its values, and to its weights if it has some. values
  * is ignored if word[i].field is NULL, weights if word[i].weight is NULL. Must
- * be called once for each i, ascending. OJ_ERR_ARG: the function does not
- * accept such values, or two result columns have equal names (ignoring case).
- */
+ * be called once for each i, ascending. Fails with OJ_ERR_ARG if the function
+ * does not accept such values, or two result columns have equal names
+ * (ignoring case). */
 OJ_MUST_USE oj_status oj_aggregate_words_bind(
     struct oj_aggregate_words *words, int i,
     const struct oj_aggregate_operand *values,

@@ -91,9 +91,9 @@ enum oj_crs_equality
 
 /** Reads text, zero-terminated; NULL for no CRS. A JSON string such as
  * "\"EPSG:4326\"" is replaced by its content. whose: origin of the text for
- * messages, as "left_crs" or "the CRS of the left side". callbacks may be NULL.
- * OJ_ERR_DATA: the text is invalid. Safe for any text; nesting is limited.
- * O(length). */
+ * messages, as "left_crs" or "the CRS of the left side". callbacks may be
+ * NULL. Fails with OJ_ERR_DATA if the text is invalid. Safe for any text;
+ * nesting is limited. O(length). */
 OJ_MUST_USE oj_status oj_crs_text_read(const char *text, const char *whose,
                                        const struct oj_crs_callbacks *callbacks,
                                        struct oj_crs_text *out,
@@ -116,8 +116,8 @@ OJ_MUST_USE oj_status oj_crs_text_compare(
 
 /** Extracts "crs" from the metadata of a GeoArrow column
  * (ARROW:extension:metadata, a JSON object; NULL or "": none). *crs is a text
- * for oj_crs_text_read(), or NULL; the caller frees it with oj_free().
- * OJ_ERR_DATA: the metadata are not JSON. */
+ * for oj_crs_text_read(), or NULL; the caller frees it with oj_free(). Fails
+ * with OJ_ERR_DATA if the metadata are not JSON. */
 OJ_MUST_USE oj_status oj_crs_text_of_metadata(const char *metadata, char **crs,
                                               struct oj_error *err);
 

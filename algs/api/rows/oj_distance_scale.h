@@ -65,8 +65,8 @@ oj_distance_frame_of_crs_text(const char *dash, enum oj_metric metric,
                               const struct oj_crs_text *crs);
 
 /** Sets *scale to the factor from the given unit to the unit of the join.
- * option (without dash) and written (its value) are for messages. OJ_ERR_ARG if
- * the unit is not allowed. */
+ * option (without dash) and written (its value) are for messages. Fails with
+ * OJ_ERR_ARG if the unit is not allowed. */
 OJ_MUST_USE oj_status oj_distance_scale(const struct oj_distance_frame *frame,
                                         const char *option, const char *written,
                                         enum oj_unit unit, double *scale,
@@ -75,9 +75,10 @@ OJ_MUST_USE oj_status oj_distance_scale(const struct oj_distance_frame *frame,
 /** Converts max_distance, min_distance and densify to the unit of the join and
  * stores them in relation, and the ellipsoid if the metric is of it. If the
  * join measures no distances and no maximum is given, stores infinity and 0.
- * The metric is frame->metric, not that of relation. OJ_ERR_ARG: a unit is not
- * allowed, the minimum is infinite or above the maximum, or pairs would be
- * measured in degrees. OJ_ERR_UNSUPPORTED: the build has no geodesics. */
+ * The metric is frame->metric, not that of relation. Fails with OJ_ERR_ARG if
+ * a unit is not allowed, the minimum is infinite or above the maximum, or
+ * pairs would be measured in degrees. Fails with OJ_ERR_UNSUPPORTED if the
+ * build has no geodesics. */
 OJ_MUST_USE oj_status
 oj_distances_convert(const struct oj_distance_frame *frame,
                      const struct oj_distance_request *request,

@@ -135,16 +135,16 @@ struct oj_join_field_finder
 
 /** Binds all aggregates to fields of the join side or to columns of pairs. The
  *  columns of pairs have the names that they have in rows; event and count are
- *  not available; those of overlap, nearest_point_fields and bearing_field are,
- *  even if these options are not given; those of oj_row_column_option() are, if
- *  their options are given. Sets want [OJ_N_PAIR_VALUES] for the
+ *  not available; those of overlap, nearest_point_fields and bearing_field
+ *  are, even if these options are not given; those of oj_row_column_option()
+ *  are, if their options are given. Sets want [OJ_N_PAIR_VALUES] for the
  *  values needed.
  *
  *  If a field of the join side has the usual name of a column of pairs, the
  *  name means the field; *hidden becomes the first such name that is used, or
- *  NULL (borrowed from the aggregates). OJ_ERR_ARG if the user's name for a
- *  column of pairs is that of a field, or if no aggregate uses it.
- */
+ *  NULL (borrowed from the aggregates). Fails with OJ_ERR_ARG if the user's
+ *  name for a column of pairs is that of a field, or if no aggregate uses
+ * it. */
 OJ_MUST_USE oj_status oj_aggregate_columns_bind(
     const struct oj_row_column_words *words,
     const struct oj_join_field_finder *fields,
@@ -211,7 +211,7 @@ OJ_MUST_USE oj_status oj_row_columns_take_name(struct oj_row_columns *columns,
                                                struct oj_error *err);
 
 /** Determines the order and the names of all columns. Must be called only once.
- * OJ_ERR_ARG if a name that the user gave is in use. */
+ * Fails with OJ_ERR_ARG if a name that the user gave is in use. */
 OJ_MUST_USE oj_status
 oj_row_columns_plan(const struct oj_row_columns_request *request,
                     struct oj_row_columns *columns, struct oj_error *err);

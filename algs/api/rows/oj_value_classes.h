@@ -56,7 +56,7 @@ enum oj_value_comparison
     OJ_N_VALUE_COMPARISONS
 };
 
-/** Returns how fields of these kinds are compared (see above). */
+/** Returns how fields of these kinds are compared. */
 enum oj_value_comparison oj_value_comparison_of(enum oj_field_kind input,
                                                 enum oj_field_kind join);
 

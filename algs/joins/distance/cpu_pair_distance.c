@@ -38,7 +38,8 @@ static int64_t first_ring(const struct oj_flat *flat, int64_t feature)
     return flat->ring_offset[flat->part_offset[feature]];
 }
 
-/* A line of one vertex counts as a point. */
+/* Returns the number of segments of a ring or line. A line of one vertex counts
+ * as one segment, like a point. */
 static int64_t count_segments_of_ring(const struct oj_flat *flat, int64_t ring)
 {
     int64_t n = flat->vertex_offset[ring + 1] - flat->vertex_offset[ring];

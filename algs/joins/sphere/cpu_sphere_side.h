@@ -201,7 +201,7 @@ static inline void oj_sphere_tree3_fill(struct oj_tree3 *tree)
     oj_box_levels_fill(&tree->levels, 3, (double *)tree->node);
 }
 
-/** oj_box_levels_push() for this tree. The stack must have OJ_BOX_STACK
+/** Like oj_box_levels_push(), for this tree. The stack must have OJ_BOX_STACK
  * elements. */
 static inline int oj_sphere_tree3_push(const struct oj_tree3 *tree,
                                        struct oj_box_child at,

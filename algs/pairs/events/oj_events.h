@@ -151,8 +151,9 @@ struct oj_event_key
 int oj_events_next_key(const struct oj_events *events, int64_t *at,
                        struct oj_event_key *key);
 
-/** Adds a key.  OJ_ERR_DATA: the key exists already, its features are out of
- *  range or not in ascending tie order, or a nearest join has more than one. */
+/** Adds a key. Fails with OJ_ERR_DATA if the key exists already, if its
+ *  features are out of range or not in ascending tie order, or if it has more
+ *  than one feature in a nearest join. */
 OJ_MUST_USE oj_status oj_events_add_key(struct oj_events *events,
                                         const struct oj_event_key *key,
                                         struct oj_error *err);

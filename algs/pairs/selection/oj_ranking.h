@@ -105,8 +105,8 @@ OJ_MUST_USE oj_status oj_answers_add(struct oj_answers *answers, int64_t row,
                                      struct oj_error *err);
 
 /** Makes room for n pairs, which the caller then appends with
- * oj_answers_append_pair(). OJ_ERR_TOO_MANY_PAIRS if the budget of the batch is
- * exceeded. */
+ * oj_answers_append_pair(). Fails with OJ_ERR_TOO_MANY_PAIRS if the budget of
+ * the batch is exceeded. */
 OJ_MUST_USE oj_status oj_answers_reserve(struct oj_answers *answers, int64_t n,
                                          struct oj_error *err);
 
@@ -129,10 +129,10 @@ OJ_MUST_USE oj_status oj_answers_add_undecided(struct oj_answers *answers,
                                                struct oj_error *err);
 
 /** Merges n_answers collections into the matches of n_rows input rows, in the
- * form and order that relation asks for.  A row may occur several times (points
- * of a multipoint).  The result does not depend on which collection holds a
- * row.  OJ_ERR_TOO_MANY_PAIRS: the total exceeds the pair budget of the batch.
- */
+ * form and order that relation asks for. A row may occur several times (points
+ * of a multipoint). The result does not depend on which collection holds a
+ * row. Fails with OJ_ERR_TOO_MANY_PAIRS if the total exceeds the pair budget
+ * of the batch. */
 OJ_MUST_USE oj_status oj_answers_to_matches(const struct oj_answers *answers,
                                             int64_t n_answers, int64_t n_rows,
                                             const struct oj_relation *relation,

@@ -49,11 +49,11 @@ struct oj_matching_graph
     const double (*weight)[OJ_MATCHING_WEIGHTS];
 };
 
-/** Sets chosen[row] to the edge of the row in the matching, or to -1.
- * OJ_ERR_LIMIT if the graph has more than OJ_MATCHING_MOST_EDGES edges. cancel:
- * nonzero stops the search; may be NULL. Cost: at most O(rows * edges *
- * log(columns)); O(edges) if each row can have its first choice. Memory: about
- * 64 bytes an edge. */
+/** Sets chosen[row] to the edge of the row in the matching, or to -1. Fails
+ * with OJ_ERR_LIMIT if the graph has more than OJ_MATCHING_MOST_EDGES edges.
+ * cancel: nonzero stops the search; may be NULL. Cost: at most O(rows * edges
+ * * log(columns)); O(edges) if each row can have its first choice. Memory:
+ * about 64 bytes an edge. */
 OJ_MUST_USE oj_status
 oj_least_matching_find(const struct oj_matching_graph *graph, const int *cancel,
                        int64_t *chosen, struct oj_error *err);

@@ -102,9 +102,9 @@ OJ_MUST_USE oj_status oj_one_to_one_add(struct oj_one_to_one *choice,
                                         const int64_t *label,
                                         struct oj_error *err);
 
-/** Ends the input and selects the pairs. OJ_ERR_DATA if two rows with pairs
- * have equal labels.
- *  cancel  nonzero stops the search; may be NULL */
+/** Ends the input and selects the pairs. Fails with OJ_ERR_DATA if two rows
+ * with pairs have equal labels. cancel  nonzero stops the search; may be NULL
+ */
 OJ_MUST_USE oj_status oj_one_to_one_finish(struct oj_one_to_one *choice,
                                            const int *cancel,
                                            struct oj_error *err);

@@ -124,8 +124,8 @@ struct oj_cuda_memory
     } held[OJ_CUDA_MOST_HELD];
 };
 
-/** Like oj_cuda_alloc_bytes(); *memory owns the array. OJ_ERR_INTERNAL if it
- *  already owns OJ_CUDA_MOST_HELD arrays. */
+/** Like oj_cuda_alloc_bytes(); *memory owns the array. Fails with
+ *  OJ_ERR_INTERNAL if *memory already owns OJ_CUDA_MOST_HELD arrays. */
 OJ_MUST_USE oj_status oj_cuda_alloc_owned(struct oj_cuda_device *device,
                                           cudaStream_t stream, int64_t n,
                                           size_t size,
@@ -198,8 +198,9 @@ struct oj_cuda_work;
 /** Copies the join side to the device, with the columns that relation (may be
  *  NULL) needs. *work owns all arrays. flat may be a slice of a layer, with
  *  offsets that do not begin at 0; the arrays made are numbered from 0.
- *  left_out [n_features], or NULL: 1 for features that get no parts.
- *  OJ_ERR_UNSUPPORTED: more than 2^31 - 1 segments. Waits for the stream. */
+ *  left_out [n_features], or NULL: 1 for features that get no parts. Fails
+ *  with OJ_ERR_UNSUPPORTED for more than 2^31 - 1 segments. Waits for the
+ *  stream. */
 OJ_MUST_USE oj_status oj_cuda_layer_make(struct oj_cuda_work *work,
                                          const struct oj_flat *flat,
                                          const uint8_t *left_out,

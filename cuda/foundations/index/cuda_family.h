@@ -138,8 +138,8 @@ struct oj_cuda_family
                           double *d_measure) = NULL;
 
     /** Joins that give lists: makes l->out; waits for the stream to read the
-     *  number of pairs. OJ_ERR_TOO_MANY_PAIRS: a batch of two or more rows has
-     *  more than max_pairs. NULL: not supported. */
+     *  number of pairs. Fails with OJ_ERR_TOO_MANY_PAIRS if a batch of two or
+     *  more rows has more than max_pairs. NULL: not supported. */
     oj_status (*list)(const struct oj_cuda_index *index,
                       struct oj_cuda_listing *l) = NULL;
 

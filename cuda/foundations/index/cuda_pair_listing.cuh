@@ -56,9 +56,9 @@ OJ_MUST_USE oj_status oj_cuda_list_pairs(const struct oj_cuda_index *index,
 
 /** Sorts the pairs of each row of l->out by rank and then replaces ranks by
  *  ordinals (ordinal_of NULL: rank == ordinal). On entry the join features are
- *  ranks, each at most once per row. Measures move with their pairs.
- *  OJ_ERR_NOMEM: long rows, and more than 2^31 - 1 pairs; smaller batches may
- *  succeed. Waits for the stream if rows may be long. */
+ *  ranks, each at most once per row. Measures move with their pairs. Fails
+ *  with OJ_ERR_NOMEM if there are long rows and more than 2^31 - 1 pairs;
+ *  smaller batches may succeed. Waits for the stream if rows may be long. */
 OJ_MUST_USE oj_status oj_cuda_order_rows(struct oj_cuda_listing *l,
                                          const int32_t *ordinal_of);
 

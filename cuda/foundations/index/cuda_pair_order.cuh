@@ -43,7 +43,8 @@ struct oj_cuda_row_lists
 };
 
 /** Sorts each list in place. Then replaces ranks by ordinal_of[rank], unless
- *  ordinal_of is NULL. OJ_ERR_NOMEM: more than 2^31 - 1 pairs in all lists. */
+ *  ordinal_of is NULL. Fails with OJ_ERR_NOMEM if all lists together have more
+ *  than 2^31 - 1 pairs. */
 OJ_MUST_USE oj_status oj_cuda_sort_row_lists(
     struct oj_cuda_work *work, const struct oj_cuda_row_lists *lists,
     enum oj_cuda_pair_order order, const int32_t *ordinal_of);

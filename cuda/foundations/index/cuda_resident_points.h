@@ -8,7 +8,8 @@
 struct oj_cuda_work;
 
 /** Returns the join side's index on the first device, of the family that
- *  oj_cuda_index_chosen() names for this join. OJ_ERR_UNSUPPORTED: none. */
+ *  oj_cuda_index_chosen() names for this join. Fails with OJ_ERR_UNSUPPORTED
+ *  if there is none. */
 OJ_MUST_USE oj_status oj_cuda_resident_index(const struct oj_gpu_index *index,
                                              const struct oj_cuda_index **out,
                                              struct oj_error *err);
