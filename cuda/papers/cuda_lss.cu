@@ -23,8 +23,8 @@
 enum
 {
     BLOCK = 128,
-    MOST_LISTS = 8, /* number of lists; less than the d + 1 of the paper, see
-                       lss.c */
+    MOST_LISTS = 8, /* number of lists; the paper has d + 1 of them, for d
+                       dimensions */
     MOST_NEAREST = 256
 };
 
@@ -122,7 +122,7 @@ static oj_status upload_vectors_or_points(struct oj_cuda_work *work,
 /* --- the lists ------------------------------------------------------------ */
 
 /* Computes the minimum of each coordinate, and one scale for all coordinates,
- * as in lss.c. */
+ * like algs/papers/lss.c. */
 static oj_status choose_zorder_scale(struct oj_cuda_work *work,
                                      const struct oj_flat *flat,
                                      const struct oj_relation *relation,

@@ -63,7 +63,8 @@ struct oj_lane_request
     /** Threads that decode rows, including the calling one. */
     int n_threads;
 
-    const char *all_rows_filter; /**< see all_rows_filter in struct
+    const char *all_rows_filter; /**< NULL, or an attribute filter that all rows
+                                      pass; explained in struct
                                       oj_read_options */
 
     /** NULL, or a box (minimum x, maximum x, minimum y, maximum y): only rows

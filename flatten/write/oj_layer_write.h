@@ -38,9 +38,10 @@ oj_layer_writer_open(OGRLayerH layer, const struct oj_write_options *options,
 struct oj_row_cursor *oj_layer_writer_cursor(struct oj_layer_writer *writer);
 
 /** Writes the output rows for matches, whose row 0 is row first_row of batch:
- *  in input order, the pairs of a row in the order of the matches.  The input's
- *  geometry is written as it was read, with Z and M.  values: further values of
- *  the pairs, or NULL.  OJ_ERR_IO with OGR's message if a row is refused. */
+ *  in input order, the pairs of a row in the order of the matches. The input's
+ *  geometry is written as it was read, with Z and M. values: further values of
+ *  the pairs, or NULL. Fails with OJ_ERR_IO and OGR's message if a row is
+ *  refused. */
 OJ_MUST_USE oj_status oj_layer_writer_write(struct oj_layer_writer *writer,
                                             const struct oj_batch *batch,
                                             int64_t first_row,

@@ -29,12 +29,12 @@ void oj_row_cursor_set_join_side(struct oj_row_cursor *cursor,
                                  const struct oj_flat *join_side,
                                  const struct oj_table *table);
 
-/** Gives output rows consecutive FIDs, see oj_row_places_set_first_fid(). Not
- * with options.keep_fids. */
+/** Gives output rows the FIDs first, first + 1, ... Not with
+ * options.keep_fids. */
 void oj_row_cursor_set_first_fid(struct oj_row_cursor *cursor, int64_t first);
 
-/** Derives FIDs from those of the input, see oj_row_places_set_fid_stride().
- * Only with options.keep_fids. */
+/** Gives the pairs of input feature f the FIDs f * stride, f * stride + 1, ...
+ * (oj_row_places_set_fid_stride()). Only with options.keep_fids. */
 void oj_row_cursor_set_fid_stride(struct oj_row_cursor *cursor, int64_t stride);
 
 /* ---- answers ------------------------------------------------------------- */

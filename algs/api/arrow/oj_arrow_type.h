@@ -35,15 +35,16 @@ enum oj_arrow_storage
 struct oj_arrow_type
 {
     enum oj_arrow_storage storage;
-    int64_t size; /**< unit by storage: see the table above */
+    int64_t size; /**< meaning by storage: last column of the table at the top
+                       of this file */
 };
 
 /** Parses the format of a type; a dictionary is not part of it. Returns 0 for
  * types that are not supported, such as unions. */
 int oj_arrow_type_read(const char *format, struct oj_arrow_type *out);
 
-/** Returns the the type of a schema. Precondition: oj_arrow_type_read() accepts
- * its format. */
+/** Returns the type of a schema. Precondition: oj_arrow_type_read() accepts its
+ * format. */
 struct oj_arrow_type oj_arrow_type_of(const struct ArrowSchema *schema);
 
 #endif

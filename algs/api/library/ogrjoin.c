@@ -1093,7 +1093,8 @@ struct ogrjoin_source
                                          1 */
 };
 
-/* Reads the next array into source->held; NULL after the last. */
+/* Reads the next array into source->held, which stays NULL at the end of the
+ * stream. */
 static oj_status hold_next_array(struct ogrjoin_source *source,
                                  struct oj_error *err)
 {

@@ -62,8 +62,8 @@ enum
 };
 
 /** Parses a whole text: JSON if it begins with {, [ or a quote, otherwise WKT.
- * whose: origin of the text, for messages. Fails with OJ_ERR_DATA if the text
- * is neither. O(length). */
+ * whose: origin of the text, for messages. Fails with OJ_ERR_DATA if it is
+ * invalid. O(length). */
 OJ_MUST_USE oj_status oj_crs_tree_read(const char *text, const char *whose,
                                        struct oj_crs_tree *out,
                                        struct oj_error *err);

@@ -180,8 +180,8 @@ struct oj_row_columns_request
 struct oj_named_column
 {
     enum oj_column_origin origin;
-    int source; /**< index of the field in its side; for computed columns as in
-                     struct oj_computed_column */
+    int source; /**< index of the field in its side; for a computed column: enum
+                     oj_pair_value, or the index of the aggregate */
     enum oj_field_kind kind;
     int is_nullable;      /**< 1: the value may be NULL */
     int is_always_there;  /**< 1: a field of the input, and every row has an

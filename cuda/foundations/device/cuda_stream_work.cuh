@@ -196,8 +196,8 @@ struct oj_cuda_work
                                        body);
     }
 
-    /** Makes *out with (*out)[i] = value[at[i]] for n elements. *out stays
-     *  unchanged if value is NULL. */
+    /** Makes *out with (*out)[i] = value[at[i]] for n elements. *out becomes
+     *  NULL if value is NULL or n is 0. */
     template <typename T>
     OJ_MUST_USE oj_status gather(int64_t n, const T *value, const int32_t *at,
                                  const T **out)
@@ -250,9 +250,9 @@ struct oj_cuda_work
         return read(counts + n, total);
     }
 
-    /** Makes *sums [n + 1], the exclusive prefix sum of of(0) .. of(n - 1),
-     *  and reads sums[n] into *total, for which it waits for the stream. of(n)
-     *  is called, too, but its value is ignored. */
+    /** Makes *sums [n + 1], the exclusive prefix sum of the numbers of(0) ..
+     *  of(n - 1), and reads sums[n] into *total, for which it waits for the
+     *  stream. of(n) is called, too, but its value is ignored. */
     template <typename T, typename Of>
     OJ_MUST_USE oj_status scan_computed(int64_t n, Of of, T **sums, T *total)
     {

@@ -660,7 +660,8 @@ static int64_t least_free_memory(const struct oj_gpu_index *index)
     for (int i = 0; i < index->n_places; i++)
     {
         int64_t room = oj_cuda_index_free_bytes(&index->place[i].device);
-        /* Reuses the slots of earlier batches. */
+        /* The slots of earlier batches will be used again, so their memory
+         * counts as free. */
         for (int s = 0; s < OJ_CUDA_MOST_SLOTS; s++)
         {
             if (index->slot[s].device == &index->place[i].device)
@@ -1533,7 +1534,8 @@ static oj_status run_batch_on_own_threads(struct cuda_join_batch *b,
             return joined;
         },
         err);
-    /* methods of papers have timed their stages, without copies */
+    /* methods of papers have added the times of their own stages, which exclude
+     * copies; for other methods all time counts as refinement */
     if (b->stats->filter_s + b->stats->refine_s == stages_s)
         b->stats->refine_s += oj_clock_seconds() - start;
     return status;

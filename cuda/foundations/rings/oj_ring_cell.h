@@ -256,8 +256,8 @@ OJ_FN uint32_t oj_ring_touched(const struct oj_ring_splitter *s, double ax,
 }
 
 /* Returns the mask of the children whose reference points the edge a -> b
- * separates from the cell's reference point (px, py). unsure: as in
- * oj_ring_split_edge(). */
+ * separates from the cell's reference point (px, py). unsure NULL: decides by
+ * exact arithmetic; otherwise sets *unsure to 1 if that is needed. */
 OJ_FN uint32_t oj_ring_toggled(const struct oj_ring_splitter *s, double ax,
                                double ay, double bx, double by, int *unsure)
 {

@@ -266,8 +266,9 @@ OJ_NEAR_FN void oj_near_keep_nearer(struct oj_near_best *best, double distance,
     best->rank = wins ? rank : best->rank;
 }
 
-/** Like oj_near_keep_nearer(). With ties 1, also records ties; rank is then as
- *  in a leaf of a tree with ties. */
+/** Like oj_near_keep_nearer(). With ties 1, rank may have the mark
+ *  OJ_NEAR_TIED, and best->tied is set if other features may be as near as the
+ *  best one. */
 OJ_NEAR_FN void oj_near_keep_nearer_with_ties(struct oj_near_best *best,
                                               double distance, int32_t rank,
                                               int ties)
