@@ -43,8 +43,8 @@ static __global__ void empty_kernel(void)
 {
 }
 
-/* Returns an error if device memory or a kernel cannot be used on this device,
- * and sets out->free_bytes. */
+/* Sets out->free_bytes of the device `ordinal`. Returns an error if device
+ * memory or a kernel cannot be used on it. */
 static cudaError_t probe_memory_and_kernel(int ordinal,
                                            struct oj_gpu_device *out)
 {

@@ -472,8 +472,9 @@ static __global__ void __launch_bounds__(OJ_LIVE_WARP_BLOCK)
 
 /* --- lists: one pass counts, the next one writes -------------------------- */
 
-/* Counts the pairs of each row. only [rows]: the slot of a pair that is the
- * only one of its row, which then needs no second walk. */
+/* Sets count [rows + 1] to the number of pairs of each row. only [rows]: the
+ * slot of a pair that is the only one of its row, which then needs no second
+ * walk. */
 static __global__ void __launch_bounds__(OJ_LIVE_WARP_BLOCK)
     count_row_pairs(const __grid_constant__ struct oj_cuda_live_pages pages,
                     const __grid_constant__ struct oj_cuda_live_ids ids,
@@ -595,7 +596,8 @@ static __device__ __forceinline__ int comes_before(const struct live_near &a,
     return a.id < b.id || (a.id == b.id && a.distance < b.distance);
 }
 
-/* Sorts n <= FEW_PAIRS pairs by their ranks. Called by all lanes of a warp. */
+/* Sorts n <= FEW_PAIRS pairs, by distance and id or by id alone, by their
+ * ranks. Called by all lanes of a warp. */
 static __device__ __forceinline__ void rank_pairs(struct live_near *pair, int n,
                                                   int by_distance)
 {
@@ -624,8 +626,8 @@ static __device__ __forceinline__ void rank_pairs(struct live_near *pair, int n,
     __syncwarp();
 }
 
-/* Sorts size pairs, a power of two, by a bitonic network. Called by all lanes
- * of a warp. */
+/* Sorts size pairs, a power of two, by a bitonic network: by distance and id or
+ * by id alone. Called by all lanes of a warp. */
 static __device__ __forceinline__ void sort_pairs(struct live_near *pair,
                                                   int size, int by_distance)
 {
@@ -797,7 +799,7 @@ static oj_status sort_long_rows(struct oj_cuda_work *work,
                     });
 }
 
-/* Sorts the pairs of each row. */
+/* Sorts the pairs of each row, by distance and id or by id alone. */
 static oj_status sort_rows(struct oj_cuda_work *work, int64_t n_rows,
                            int by_distance,
                            const struct oj_cuda_live_found *found)

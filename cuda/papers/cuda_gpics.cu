@@ -532,9 +532,10 @@ static oj_status append_pairs(struct oj_cuda_work *from,
     return OJ_OK;
 }
 
-/* Appends the k nearest pairs of the answered rows to *kept; of ties at the
- * k-th distance, all if takes_ties, else the first by rank. The other open rows
- * remain open, with a larger radius. */
+/* Appends the k nearest of the n found pairs of each answered row to *kept, and
+ * counts them in *n_kept. Of ties at the k-th distance, appends all if
+ * takes_ties, else the first by rank. The other open rows remain open, with a
+ * larger radius. */
 static oj_status keep_pairs_of_answered_rows(
     struct oj_cuda_work *work, const int32_t *rank, int takes_ties, int64_t n,
     struct cuda_gpics_search *search, struct oj_cuda_work *keep,

@@ -190,7 +190,7 @@ static oj_status count_common_of_all(struct oj_cuda_work *work,
     return OJ_OK;
 }
 
-/* Copies the sorted sizes of a side to the host. */
+/* Makes *out, the sorted sizes of a side in host memory. */
 static oj_status fetch_sorted_sizes(struct oj_cuda_work *work,
                                     const struct oj_cuda_text_side *side,
                                     int32_t **out)

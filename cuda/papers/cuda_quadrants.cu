@@ -176,8 +176,10 @@ static oj_status sort_points(struct oj_cuda_work *keep,
                       });
 }
 
-/* Splits a square. Children with too many points become open squares, in any
- * order; for other children, place is set to 1 at their first point. */
+/* Splits a square into the squares of the next level, whose codes agree in the
+ * bits from low_bits on. Squares with too many points are appended to next as
+ * open squares, in any order; for others, place is set to 1 at their first
+ * point. */
 static __device__ void split_square(struct square s, const uint64_t *code,
                                     int low_bits, int64_t size, int32_t *place,
                                     struct square *next,
@@ -340,7 +342,8 @@ struct n_cells_of
     }
 };
 
-/* Lists the cells, one warp per feature. */
+/* Writes the cells of each feature, and the feature beside each of them, from
+ * offset[feature] on; one warp per feature. */
 static __global__ void
 list_cells_of_features(int64_t n,
                        const __grid_constant__ struct quadrant_cells grid,

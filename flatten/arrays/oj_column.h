@@ -36,8 +36,8 @@ static inline int oj_column_has_value(const struct oj_column_view *column,
             (column->bits[at >> 3] >> (at & 7) & 1) != 0);
 }
 
-/** Returns the text or binary of a row that is not NULL; format u, z, U or Z.
- */
+/** Returns the *n bytes of the text or binary of a row that is not NULL; format
+ * u, z, U or Z. */
 static inline const char *oj_column_bytes(const struct oj_column_view *column,
                                           int64_t row, int64_t *n)
 {

@@ -419,9 +419,9 @@ static int put_head(struct wkb_writer *w, int type)
 }
 
 /* Checks the fields from `first` on that this type of geometry does not use,
- * because GDAL's verifier checks them, too. Returns 0 if a field is invalid, or
- * if the geometry has parts, which are left to GDAL. Points and multi-points
- * have no such field. */
+ * because GDAL's verifier checks them, too. Returns 0 if a field is invalid.
+ * Also returns 0 if the geometry has parts and has_parts is 0: it is left to
+ * GDAL. */
 static int are_unread_fields_sound(struct wkb_writer *w,
                                    const struct oj_flat_table *table, int first,
                                    int has_parts)

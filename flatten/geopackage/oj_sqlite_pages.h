@@ -91,8 +91,8 @@ OJ_MUST_USE oj_status oj_sqlite_copy_overflow(struct oj_sqlite_pages *pages,
                                               const uint8_t **record,
                                               struct oj_error *err);
 
-/** Reads a varint of 1 to 9 bytes that must end before `end`. Returns its
- *  number of bytes; 0: it is truncated. */
+/** Sets *value to a varint of 1 to 9 bytes, which must end before `end`.
+ *  Returns its number of bytes, or 0 if it is truncated. */
 static inline int oj_sqlite_varint(const uint8_t *at, const uint8_t *end,
                                    uint64_t *value)
 {

@@ -49,8 +49,8 @@ static oj_status init_column(struct table_column *column, OGRFieldType type,
     return OJ_OK;
 }
 
-/* Makes an empty table: with the columns of `like`, or, if like is NULL, with
- * one column per field of defn. */
+/* Makes an empty table: with the n_columns columns of `like`, or, if like is
+ * NULL, with a column for each of the fields `fields` of defn. */
 static oj_status make_table(const struct oj_table *like, OGRFeatureDefnH defn,
                             const int *fields, int n_columns,
                             struct oj_table **out, struct oj_error *err)
@@ -98,7 +98,7 @@ oj_status oj_table_new_like(const struct oj_table *like, struct oj_table **out,
 /* ---- filling ------------------------------------------------------------- */
 
 /* Copies a list into one block of memory, so that one free suffices; texts
- * follow their array of pointers. */
+ * follow their array of pointers. Adds the size of the block to *n_bytes. */
 static oj_status copy_list(OGRFieldType type, const OGRField *from,
                            OGRField *to, int64_t *n_bytes, struct oj_error *err)
 {

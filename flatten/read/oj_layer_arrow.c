@@ -233,7 +233,8 @@ static void free_array(void *owner)
     oj_free(array);
 }
 
-/* Reads one chunk, which may be empty; *out is NULL at the end. */
+/* Reads one chunk, which may be empty; *out is NULL at the end. On OJ_ERR_IO,
+ * *text is the message of the driver. */
 static oj_status read_arrow_array_as_chunk(struct oj_arrow_stream *stream,
                                            struct oj_chunk **out,
                                            const char **text,

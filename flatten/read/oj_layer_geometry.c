@@ -89,7 +89,8 @@ static oj_status add_parts_without_curves(struct oj_layer_geometry *work,
 }
 
 /* Adds the members of collections and surfaces one by one: OGR converts curves
- * inside a collection, but not surfaces. */
+ * inside a collection, but not surfaces. depth: number of collections around
+ * the geometry. */
 static oj_status append_members_recursively(struct oj_layer_geometry *work,
                                             struct oj_flat_buf *flat,
                                             OGRGeometryH geometry, int depth,

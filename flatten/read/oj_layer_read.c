@@ -254,8 +254,8 @@ static oj_status init_wanted_fields(struct oj_layer_reader *reader,
     return OJ_OK;
 }
 
-/* Tests the spatial filter as OGR does: compares boxes, and asks GEOS where
- * they do not decide. */
+/* Sets *is_met to 1 if the geometry passes the spatial filter, as OGR decides
+ * it: compares boxes, and asks GEOS where they do not decide. */
 static oj_status does_geometry_meet_box(void *user, const uint8_t *wkb,
                                         size_t n, int *is_met,
                                         struct oj_error *err)

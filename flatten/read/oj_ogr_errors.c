@@ -12,9 +12,9 @@ static int is_utf8_continuation(char c)
     return ((unsigned char)c & 0xC0) == 0x80;
 }
 
-/* Copies at most size - 1 bytes as one line. Drivers quote values in full and
- * state the problem at the end, so the middle of a long text is left out. UTF-8
- * sequences are not split. */
+/* Copies a text to `to` [size] as one line. Drivers quote values in full and
+ * state the problem at the end, so the middle of a text that is too long is
+ * left out. UTF-8 sequences are not split. */
 static void copy_shortened_line(char *to, size_t size, const char *from)
 {
     static const char gap[] = " ... ";

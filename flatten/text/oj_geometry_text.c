@@ -102,7 +102,8 @@ static uint32_t iso_type(uint32_t kind, int dimensions)
     return kind + 1000 * (uint32_t)dimensions;
 }
 
-/* Appends the head of a geometry; *at is the place of its type. */
+/* Appends the head of a geometry of this kind and these dimensions; *at is the
+ * place of its type. */
 static oj_status append_head(struct text_reader *r, uint32_t kind,
                              int dimensions, int64_t *at)
 {
@@ -325,8 +326,8 @@ static oj_status append_empty_point(struct text_reader *r, int dimensions)
 
 typedef oj_status (*member_reader)(struct text_reader *r, int dimensions);
 
-/* Reads "EMPTY" or "(member, member, ..)"; writes the number of the members,
- * then the members. */
+/* Reads "EMPTY" or "(member, member, ..)", whose members read_member reads;
+ * writes the number of the members, then the members. */
 static oj_status read_list(struct text_reader *r, int dimensions,
                            member_reader read_member)
 {

@@ -16,8 +16,8 @@ static int is_space(char c)
     return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-/* Reads a whole number of `least` to `most` digits; returns 0 if it has fewer.
- */
+/* Reads a whole number of `least` to `most` digits into *out; returns 0 if it
+ * has fewer. */
 static int read_digits(struct letters *l, int least, int most, int *out)
 {
     int n = 0;

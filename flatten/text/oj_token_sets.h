@@ -127,8 +127,8 @@ OJ_MUST_USE oj_status oj_token_sets_add(struct oj_token_sets_buf *to,
                                         const struct oj_token_sets *from,
                                         int64_t row, struct oj_error *err);
 
-/** Replaces the n tokens of a set by their new numbers from
- *  oj_token_dictionary_order(). */
+/** Replaces the n tokens of a set by their new numbers: token[i] becomes
+ *  number[token[i]], with number from oj_token_dictionary_order(). */
 void oj_tokens_renumber(uint32_t *token, int64_t n, const uint32_t *number);
 
 void oj_token_sets_free(struct oj_token_sets_buf *sets);

@@ -476,8 +476,8 @@ static int64_t put_geometry(const struct flatgeobuf_rows *rows,
 
 /* ---- features ------------------------------------------------------------ */
 
-/* Finds the bounding box of a geometry with curves; arcs extend beyond their
- * vertices, so OGR computes it. */
+/* Sets to [4] to the bounding box of a geometry with curves: arcs extend beyond
+ * their vertices, so OGR computes it. */
 static oj_status find_box_of_curves(double *to, const uint8_t *wkb, int64_t n,
                                     struct oj_error *err)
 {
@@ -952,8 +952,8 @@ static oj_status open_flatgeobuf_writer(OGRLayerH layer, int is_update,
     return status == OJ_ERR_UNSUPPORTED ? OJ_OK : status;
 }
 
-/* Writes the header and, if the file has an index, the sorted rows with it. An
- * output without rows is left to GDAL. */
+/* Writes the header and, if the file has an index, the sorted rows with it.
+ * *has_file is 0 if there are no rows: the output is then left to GDAL. */
 static oj_status write_header_and_index(void *of, int *has_file,
                                         struct oj_error *err)
 {

@@ -5,8 +5,8 @@
 #include "../read/oj_attribute_table.h"
 #include "oj_flat_to_ogr_geometry.h"
 
-/* Copies the bytes of a chunk if they are as OGR would write them; otherwise
- * converts through OGR. */
+/* Sets *wkb to the *n bytes of a chunk if they are as OGR would write them;
+ * otherwise converts the geometry through OGR. */
 static oj_status make_wkb_of_geometry_as_read(
     struct oj_layer_geometry *work, const struct oj_batch *batch, int64_t row,
     const struct oj_row_geometry *shape, const uint8_t **wkb, int64_t *n,

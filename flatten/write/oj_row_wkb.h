@@ -5,9 +5,9 @@
 #include "../read/oj_layer_geometry.h"
 #include "oj_row_cursor.h"
 
-/** Makes the geometry of a row as little-endian ISO WKB, byte for byte as OGR
- *  writes it; *wkb is NULL if the row has none.  Valid until the next call with
- *  `work`, and at most as long as the answer. */
+/** Sets *wkb to the geometry of a row as *n bytes of little-endian ISO WKB,
+ *  byte for byte as OGR writes it, or to NULL if the row has none. Valid until
+ *  the next call with `work`, and at most as long as the answer. */
 OJ_MUST_USE oj_status oj_row_wkb_make(struct oj_layer_geometry *work,
                                       const struct oj_row_cursor *cursor,
                                       const struct oj_row_place *place,

@@ -93,8 +93,8 @@ oj_status arrow_find_column(const struct ArrowArray *array, int64_t child,
     return OJ_OK;
 }
 
-/* Checks that the offsets first .. first + n are not negative, do not decrease,
- * and do not exceed `most`. */
+/* Checks that the offsets first .. first + n, of 64 bits if is_large, of 32
+ * otherwise, are not negative, do not decrease, and do not exceed `most`. */
 static oj_status check_offsets(const void *offset, int is_large, int64_t first,
                                int64_t n, int64_t most, struct oj_error *err)
 {

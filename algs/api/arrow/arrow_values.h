@@ -112,7 +112,7 @@ struct arrow_list
 };
 
 /** Reads an array of lists. Checks its offsets against the length of its child.
- */
+ * is_large: 1: offsets have 64 bits; 0: 32 bits. */
 OJ_MUST_USE oj_status arrow_list_read(const struct ArrowArray *array,
                                       int is_large, struct arrow_list *out,
                                       struct oj_error *err);

@@ -61,7 +61,8 @@ OJ_MUST_USE oj_status oj_arrow_has_value(const struct ArrowSchema *schema,
                                          int64_t row, int *out,
                                          struct oj_error *err);
 
-/** Reads the number of a row as a double; NaN if it is NULL or no number. */
+/** Sets *out to the number of a row as a double, or to NaN if it is NULL or no
+ * number. */
 OJ_MUST_USE oj_status oj_arrow_number(const struct ArrowSchema *schema,
                                       const struct ArrowArray *array,
                                       int64_t row, double *out,

@@ -333,9 +333,9 @@ static oj_status take_bits(const struct oj_arrow_chunks *from,
 
 /* ---- offsets ------------------------------------------------------------- */
 
-/* Computes the offsets (buffer 1) of the result. first, count: range of child
- * elements of each run. most: length of each chunk's child, to check the
- * offsets against; NULL: not checked. */
+/* Computes the offsets (buffer 1) of the result. first, count: on return, range
+ * of child elements of each run; *total: number of all of them. most: length of
+ * each chunk's child, to check the offsets against; NULL: not checked. */
 static oj_status take_offsets(const struct oj_arrow_chunks *from, int64_t size,
                               const struct runs *r, const int64_t *most,
                               struct ArrowArray *out, int64_t *first,
@@ -449,8 +449,8 @@ static int64_t bytes_outside(const struct ArrowArray *array, const char *view)
                               array->buffers[array->n_buffers - 1]);
 }
 
-/* Replaces the views of NULL elements, which Arrow leaves undefined, by empty
- * ones. Sets *n_bytes to the number of bytes that the other views have in
+/* Replaces the views of NULL elements in view, which Arrow leaves undefined, by
+ * empty ones. Sets *n_bytes to the number of bytes that the other views have in
  * blocks. */
 static oj_status empty_views_of_nulls(const struct oj_arrow_chunks *from,
                                       const struct runs *r,
@@ -596,8 +596,9 @@ static oj_status take_lists(const struct oj_arrow_chunks *from, int64_t size,
     return status;
 }
 
-/* Makes a run of the child elements of each list view, in order; none for NULL.
- */
+/* Makes a run of the child elements of each list view, in order: sets chunk,
+ * first and count of each row, and the totals of *below. Views of NULL get an
+ * empty run. Also writes the offsets and sizes (buffers 1 and 2) of out. */
 static oj_status find_viewed_lists(const struct oj_arrow_chunks *from,
                                    int64_t size, const struct runs *r,
                                    struct ArrowArray *out, int32_t *chunk,

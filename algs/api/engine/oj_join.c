@@ -1304,8 +1304,9 @@ static oj_status fail_sums(const struct oj_join *join, int is_sum,
                    is_sum ? "summed" : "counted", join->backend->name);
 }
 
-/* Counts the pairs of each join feature (one word), or sums columns over them.
- */
+/* Adds the pairs of each join feature to words: their number (one word), or
+ * sums of columns over them. Fails with OJ_ERR_UNSUPPORTED if the GPU cannot do
+ * this for the batch. */
 static oj_status sum_pairs_by_module(struct oj_join *join,
                                      const struct oj_flat *input,
                                      const struct oj_sum_request *request,

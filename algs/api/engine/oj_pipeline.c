@@ -175,7 +175,8 @@ static oj_status join_part(void *user, const struct oj_flat *rows,
     return work->join(work->user, part, out, err);
 }
 
-/* Joins the next rows of a batch: as many as do not have too many pairs. */
+/* Joins the next *n rows of the batch in slot: as many as do not have too many
+ * pairs. */
 static oj_status join_rows_within_pair_limit(struct oj_pipeline *p,
                                              struct joined_part *answer,
                                              int slot, int64_t first,

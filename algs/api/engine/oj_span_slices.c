@@ -793,7 +793,8 @@ static oj_status join_with_slices(struct slices_batch *b,
                                  &args->relation, args->tie_rank, out, err);
 }
 
-/* Joins the batch with the undivided join side. */
+/* Joins the batch with the undivided join side, by the engine with this
+ * number. */
 static oj_status join_with_whole(const struct span_slices_index *self,
                                  int engine_number, const struct oj_flat *input,
                                  struct oj_matches *out, struct oj_stats *stats,

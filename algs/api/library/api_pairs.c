@@ -321,8 +321,8 @@ void api_pairs_lend_room(struct ogrjoin_pairs *pairs,
         oj_matches_lend(matches, NULL, NULL, 0);
 }
 
-/* Allocates the arrays of lists, except those that the join has filled already.
- */
+/* Allocates the arrays of lists. is_in_place 1: the join has filled all of them
+ * already, except the offsets. */
 static oj_status make_room_for_lists(struct ogrjoin_pairs *pairs,
                                      int is_in_place,
                                      const struct oj_matches *matches,

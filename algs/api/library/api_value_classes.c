@@ -130,8 +130,9 @@ int ogrjoin_classes_new(const struct ArrowSchema *schema,
     return api_error_export(classes_new(schema, values, out, &why), &why, err);
 }
 
-/* Finds the classes of input values. The lock is held while the join side's
- * classes are computed; later they are only read. */
+/* Sets class_of to the classes of the input values, and *join_class to those of
+ * the join side. The lock is held while the latter are computed; later they are
+ * only read. */
 static oj_status classes_find(struct ogrjoin_classes *self,
                               struct value_column *input, int32_t *class_of,
                               const int32_t **join_class, struct oj_error *err)

@@ -351,9 +351,9 @@ static int are_rings_nonempty_and_closed(const struct geometry_column *c, int i,
     return 1;
 }
 
-/* Copies n + 1 offsets of the lists at level i, from element `first` on, and
- * sets *begin and *end to the range of their child elements. i -1: makes
- * offsets of one element each. */
+/* Sets *out to a copy of n + 1 offsets of the lists at level i, from element
+ * `first` on, and *begin and *end to the range of their child elements. i -1:
+ * makes offsets of one element each. */
 static oj_status copy_offsets(const struct geometry_column *c, int i,
                               int64_t first, int64_t n, int64_t **out,
                               int64_t *begin, int64_t *end,
@@ -443,8 +443,8 @@ static oj_status view_points_in_place(const struct geometry_column *c,
 
 /* --- fast path: WKB of simple geometries ---------------------------------- */
 
-/* Reads a point. Coordinates that a layer does not accept become NaN, so that
- * the point has no pairs. */
+/* Reads a point into *x and *y; xy NULL: there is none. Coordinates that a
+ * layer does not accept become NaN, so that the point has no pairs. */
 static void write_point_or_nan(const uint8_t *xy, double *x, double *y)
 {
     *x = *y = NAN;
@@ -554,8 +554,8 @@ static void put_vertices(struct plain_wkb *w, const uint8_t *from, int64_t n)
     w->to->vertex_offset[w->extent.rings + 1] = w->extent.vertices + n;
 }
 
-/* Reads a ring or line. Returns 0 if it is truncated or not valid for a layer.
- */
+/* Reads a line, or a ring (is_closed 1). Returns 0 if it is truncated or not
+ * valid for a layer. */
 static int read_ring(struct plain_wkb *w, int is_closed)
 {
     const uint8_t *last;

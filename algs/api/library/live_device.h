@@ -33,7 +33,8 @@ OJ_MUST_USE oj_status live_device_apply(struct live_device *device, int64_t n,
 OJ_MUST_USE oj_status live_device_update_host(struct live_device *device,
                                               struct oj_error *err);
 
-/** Like oj_live_count() and oj_live_explain(), for the devices. */
+/** Returns the counts of the points on the devices, like oj_live_count().
+ * Writes the kind of tree in use to tree [size], like oj_live_explain(). */
 struct oj_live_counts live_device_count(struct live_device *device, char *tree,
                                         size_t size);
 

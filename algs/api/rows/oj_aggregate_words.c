@@ -38,8 +38,8 @@ static oj_status read_quoted(struct aggregate_scanner *s, const char **out,
     return OJ_OK;
 }
 
-/* Reads a word, without spaces around it: in quotes, or up to a letter of
- * `ends`. */
+/* Reads a word into *out, without spaces around it: in quotes, or up to a
+ * letter of `ends`. */
 static oj_status read_word(struct aggregate_scanner *s, const char *ends,
                            const char **out, struct oj_error *err)
 {

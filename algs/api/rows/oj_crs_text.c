@@ -445,8 +445,8 @@ static void read_axis_unit(const struct oj_crs_tree *tree, int32_t node,
 
 /* ---- definition of a CRS ------------------------------------------------- */
 
-/* Normalises a name for comparison: keeps letters (in lower case), digits,
- * non-ASCII characters and "+" (CH1903+ is not CH1903). */
+/* Writes a name to out [size] in a form for comparison: keeps letters (in lower
+ * case), digits, non-ASCII characters and "+" (CH1903+ is not CH1903). */
 static void normalize_name(const char *name, char *out, size_t size)
 {
     size_t n = 0;
@@ -603,8 +603,8 @@ static const struct
     {{"falsenorthing", "falsenorthing", "northingatfalseorigin"},
      PARAMETER_LENGTH}};
 
-/* Returns the index of a parameter in usual_parameters by its WKT 1 name or by
- * its EPSG name, or -1 if it is not there. */
+/* Returns the index of a parameter in usual_parameters by its WKT 1 name
+ * (is_wkt1 1) or by its EPSG name, or -1 if it is not there. */
 static int find_usual_parameter(const char *name, int is_wkt1)
 {
     for (size_t i = 0; i < sizeof usual_parameters / sizeof *usual_parameters;
@@ -944,7 +944,8 @@ static oj_status expand_words(const char *words,
 }
 
 /* Reads the definition that the callback gives for a code or name. identity:
- * AUTHORITY:CODE of the code, or "". */
+ * AUTHORITY:CODE of the code, or "". *is_expanded: 0 if the callback gives
+ * none. */
 static oj_status read_expanded(const char *words, const char *identity,
                                const char *whose,
                                const struct oj_crs_callbacks *callbacks,

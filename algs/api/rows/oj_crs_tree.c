@@ -77,7 +77,7 @@ static int read_number(struct crs_tree_reader *r, const char *ends,
 }
 
 /* Adds a node for the next value. Its kind is OJ_CRS_NODE_WORD until the caller
- * has read more. */
+ * has read more. depth: number of brackets around the value. */
 static oj_status begin_value(struct crs_tree_reader *r, int depth,
                              int32_t *node, struct oj_error *err)
 {
@@ -117,7 +117,7 @@ static oj_status skip_json_string(struct crs_tree_reader *r, const char **text,
 static oj_status read_json_value(struct crs_tree_reader *r, int depth,
                                  int32_t *added, struct oj_error *err);
 
-/* Reads the key and colon of an object member. */
+/* Sets *key [*n_key] to the key of an object member, and skips its colon. */
 static oj_status read_json_key(struct crs_tree_reader *r, const char **key,
                                int32_t *n_key, struct oj_error *err)
 {

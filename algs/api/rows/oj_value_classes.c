@@ -149,8 +149,8 @@ static oj_status check_class_number(int64_t number, struct oj_error *err)
     return OJ_OK;
 }
 
-/* Finds the class of a token. A new token gets a new class if insert is 1,
- * otherwise -1. */
+/* Sets *out to the class of a token. A new token gets a new class if insert is
+ * 1, otherwise -1. */
 static oj_status find_token(struct oj_token_table *table,
                             const struct oj_token *token, int insert,
                             int32_t *out, struct oj_error *err)
@@ -223,7 +223,7 @@ static oj_status change_form(struct oj_value_classes *classes,
     return OJ_OK;
 }
 
-/* Finds the class of a key. A new key gets a new class if insert is 1,
+/* Sets *out to the class of a key. A new key gets a new class if insert is 1,
  * otherwise -1. */
 static oj_status find_class(struct oj_value_classes *classes,
                             const struct oj_value_key *key, int insert,
@@ -268,8 +268,9 @@ static int64_t find_ascending(const struct oj_value_classes *classes,
     return whole[low] == number ? low : -1;
 }
 
-/* Finds the class of a number in the form ascending. A new number that does not
- * ascend changes the form; *out is then -1. */
+/* Sets *out to the class of a number in the form ascending. A new number gets a
+ * new class if insert is 1, otherwise -1. A new number that does not ascend
+ * changes the form; *out is then -1. */
 static oj_status find_or_append(struct oj_value_classes *classes,
                                 struct oj_value_key *key, int64_t number,
                                 int insert, int32_t *out, struct oj_error *err)
@@ -303,7 +304,8 @@ static oj_status find_class_of_whole_number(struct oj_value_classes *classes,
                : OJ_OK;
 }
 
-/* Finds the class of a row with a single number. */
+/* Sets *out to the class of a row with a single number, or to -1 if the number
+ * is NULL, or new while insert is 0. */
 static oj_status find_class_of_number(struct oj_value_classes *classes,
                                       struct oj_value_key *key,
                                       const struct oj_plain_reader *rows,

@@ -42,8 +42,9 @@ static int keeps_join_column(const struct rows_output *o, int64_t column)
             !rows_side_is_geometry(join->schema.children[column]));
 }
 
-/* Lists the fields of a side that are in the output, and their column in its
- * schema. */
+/* Appends the fields of a side that are in the output to *fields and *columns;
+ * *n: their number. *columns: column of the side's schema; -1: made by the
+ * output. */
 static oj_status choose_fields(const struct rows_output *o,
                                const struct rows_side *side,
                                struct oj_field_description **fields,
@@ -271,7 +272,7 @@ static oj_status choose_computed(const struct ogrjoin_settings *s,
     return oj_computed_columns_choose(&words, computed, request->want, err);
 }
 
-/* Makes the output columns of all aggregates; the caller frees *out. */
+/* Makes the *n output columns *out of all aggregates; the caller frees *out. */
 static oj_status choose_aggregates(const struct rows_output *o,
                                    struct oj_computed_column **out, int *n,
                                    struct oj_error *err)

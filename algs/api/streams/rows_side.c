@@ -162,8 +162,9 @@ static int64_t count_columns(const struct rows_side *side,
     return n;
 }
 
-/* Chooses the only column marked as geoarrow, otherwise the only column of
- * bytes. */
+/* Chooses the only column marked as geoarrow or, with is_needed 1, otherwise
+ * the only column of bytes. Fails if is_needed is 1 and the choice is not
+ * unique. */
 static oj_status choose_geometry(struct rows_side *side, int is_needed,
                                  struct oj_error *err)
 {
@@ -654,7 +655,7 @@ const struct ArrowArray *rows_chunks_at(const struct rows_chunks *chunks,
 
 /* ---- reading columns ----------------------------------------------------- */
 
-/* Reads a column of numbers, multiplied by scale; NaN for NULL. */
+/* Sets *out to the numbers of a column, multiplied by scale; NaN for NULL. */
 static oj_status read_numbers(const struct rows_side *side,
                               const struct rows_chunks *chunks, int64_t column,
                               double scale, double **out, struct oj_error *err)

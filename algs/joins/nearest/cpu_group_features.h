@@ -110,8 +110,8 @@ OJ_INLINE int32_t oj_group_table_find(struct oj_group_features *f,
     return f->slot[at].place;
 }
 
-/* Returns the k-th smallest of n numbers, 1 <= k <= n; reorders them.  Source:
- * quickselect (Hoare 1961). */
+/* Returns the k-th smallest of the n numbers v, 1 <= k <= n; reorders them.
+ * Source: quickselect (Hoare 1961). */
 static inline float oj_group_kth_least(float *v, int64_t n, int64_t k)
 {
     int64_t low = 0, high = n - 1;
@@ -310,8 +310,8 @@ OJ_INLINE void oj_group_features_fill(struct oj_nearest_scratch *s,
     }
 }
 
-/* Computes the k-th smallest least2 of each of sixteen points; k <=
- * OJ_FEW_NEAREST and k <= n. */
+/* Sets kth[i] to the k-th smallest least2 of point first + i, for sixteen
+ * points; k <= OJ_FEW_NEAREST and k <= n. */
 OJ_INLINE void oj_group_kth_of_sixteen(const struct oj_group_features *f,
                                        int64_t k, int first, float *kth)
 {
@@ -512,7 +512,8 @@ OJ_INLINE oj_status oj_group_features_measure(
     return OJ_OK;
 }
 
-/* Stable sort by distance, for very few pairs. */
+/* Sorts n pairs by distance into sorted_of and sorted_distance; stable. For
+ * very few pairs. */
 OJ_INLINE void oj_group_pairs_sort_by_insertion(int n, const int32_t *of,
                                                 const double *distance,
                                                 int32_t *sorted_of,
@@ -531,10 +532,11 @@ OJ_INLINE void oj_group_pairs_sort_by_insertion(int n, const int32_t *of,
     }
 }
 
-/* Stable sort by distance, for few pairs: the position of a pair is the number
- * of pairs that precede it. Distances are compared as the integers of their
- * bits. The key of a lane is raised by one if its pair follows the pair with
- * which it is compared, so that equal distances keep their order. */
+/* Sorts n pairs by distance into sorted_of and sorted_distance; stable. For few
+ * pairs: the position of a pair is the number of pairs that precede it.
+ * Distances are compared as the integers of their bits. The key of a lane is
+ * raised by one if its pair follows the pair with which it is compared, so that
+ * equal distances keep their order. */
 OJ_INLINE void oj_group_pairs_sort_few(int n, const int32_t *of,
                                        const double *distance,
                                        int32_t *sorted_of,

@@ -12,7 +12,12 @@
  * Finds, for a group of neighbouring points, the segments that can be nearest
  * to one of them: the second half of a search that cpu_point_patches.h begins.
  * A segment is a candidate if its lower bound of the distance from the group's
- * box is within the bound of the search. */
+ * box is within the bound of the search.
+ *
+ * Parameters of several functions: chooses: 0 if every row considers all
+ * segments, so that inner loops test no conditions; a compile-time constant in
+ * answers of one feature. has_high: 1 if candidates also have upper bounds of
+ * their distances. */
 
 /* Up to this many candidates are not filtered again by the bounds of single
  * features. */
@@ -1371,9 +1376,7 @@ OJ_INLINE void adapt_group_limit(struct nearest_search *search,
         oj_adapt(&s->group_limit, s->n_candidates, 20, 40, base);
 }
 
-/* Answers the points of a patch, group by group. chooses, here and below: 0 if
- * every row considers all segments, so that inner loops test no conditions; a
- * compile-time constant in answers of one feature. */
+/* Answers the points of a patch, group by group. */
 OJ_INLINE oj_status answer_patch(struct nearest_search *search, int n,
                                  const struct oj_ordered_point *point,
                                  enum nearest_answer answer, int chooses,

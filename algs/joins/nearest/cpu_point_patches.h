@@ -473,7 +473,7 @@ oj_bound_of_two_classes(const struct oj_segments *segments,
 }
 
 /* Lowers the bound by the segments of a bundle; for k > 1, only if `searches`
- * is set. */
+ * is set. chooses: 0 if every row considers all segments. */
 OJ_INLINE void oj_bound_tighten(const struct oj_segments *segments,
                                 struct oj_nearest_scratch *s,
                                 const struct oj_place *place, int64_t k,
@@ -820,7 +820,9 @@ oj_patch_containing(struct oj_nearest_scratch *s, int n,
 }
 
 /* Stores in s->near_bundles the bundles that any point of the patch can need
- * for its k nearest features within cap, or sets s->too_many. */
+ * for its k nearest features within cap, or sets s->too_many. chooses: 0 if
+ * every row considers all segments. expected: estimated number of features per
+ * point. */
 OJ_INLINE oj_status oj_patch_bundles(const struct oj_segments *segments,
                                      struct oj_nearest_scratch *s,
                                      const struct oj_place *patch, int64_t k,

@@ -201,7 +201,8 @@ static enum verdict decide_lines_or_polygons_inside(const struct oj_shape *a,
                              !has_ring_starting_in(b, a));
 }
 
-/* Decides whether a is inside of b. */
+/* Decides whether a is inside of b. *needs: which of the shapes must be
+ * topologically valid for the verdict to be right. */
 static enum verdict decide_inside(const struct oj_shape *a,
                                   const struct oj_shape *b, enum inside how,
                                   unsigned *needs)
@@ -800,10 +801,10 @@ static unsigned point_locations_that_satisfy_op(enum oj_op op)
     }
 }
 
-/* Decides the pair of a polygon row and the point at position `at` by the
- * point's location; places: the locations that make a pair. If the polygon is
- * not topologically valid, decide_pair() decides, since points on its rings may
- * be in the interior. */
+/* Sets *holds to 1 if the polygon row and the point at position `at` are a
+ * pair, by the point's location; places: the locations that make a pair. If the
+ * polygon is not topologically valid, decide_pair() decides, since points on
+ * its rings may be in the interior. */
 static oj_status decide_point_in_polygon(struct predicate_index *index,
                                          struct predicate_worker *w,
                                          const struct oj_shape *shape,
@@ -1022,9 +1023,9 @@ static int may_feature_be_invalid(const struct predicate_index *index,
                                 memory_order_relaxed) != OJ_VALID;
 }
 
-/* Decides a pair whose verdict is only right if the polygons are topologically
- * valid: tests their validity and, if one is invalid, computes the DE-9IM
- * matrix. meets: 1 if the verdict is that they intersect. */
+/* Sets *holds for a pair whose verdict is only right if the polygons are
+ * topologically valid: tests their validity and, if one is invalid, computes
+ * the DE-9IM matrix. meets: 1 if the verdict is that they intersect. */
 static oj_status decide_gpu_screened_if_valid(struct predicate_index *index,
                                               struct predicate_worker *w,
                                               const struct oj_shape *shape,

@@ -93,7 +93,8 @@ box_levels_of_feature(const struct oj_shape_blocks *side, int64_t feature)
     return levels;
 }
 
-/* Writes the box of n vertices and of the arcs between them. */
+/* Sets out [6] to the box of n vertices and of the arcs between them: three
+ * minima, then three maxima. */
 static void write_sphere_box(const struct oj_shape_blocks *side, int64_t first,
                              int64_t n, double *out)
 {
@@ -272,7 +273,9 @@ OJ_INLINE double vertex_distance2(int n_dims, const double *p,
     return dx * dx + dy * dy + dz * dz;
 }
 
-/* Returns the squared distance from p to the segment from vertex v to v + 1. */
+/* Returns the squared distance from p to the segment from vertex v to v + 1.
+ * is_turned 1: measures in the plane from the segment's end to its start, which
+ * may change the last bit. */
 OJ_INLINE double segment_distance2(int n_dims, const double *p,
                                    const double *const *at, int64_t v,
                                    int is_turned)

@@ -55,7 +55,7 @@ static oj_status count_pieces(const struct dense_segment *s, double length,
     return OJ_OK;
 }
 
-/* Computes the point at this fraction of the segment. */
+/* Sets *x and *y to the point at the fraction `share` of the segment. */
 static void interpolate_on_segment(const struct dense_segment *s, double share,
                                    double *x, double *y)
 {

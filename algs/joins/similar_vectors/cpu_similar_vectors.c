@@ -329,7 +329,7 @@ static oj_status build_vectors_index(struct oj_index *wrapped,
     return OJ_OK;
 }
 
-/* Estimates the cost per row and per coordinate, for clustered vectors, which
+/* Estimates the seconds on one core and on a GPU, for clustered vectors, which
  * boxes separate well. For other vectors the cost is much higher on the CPU,
  * hardly on a GPU (BENCHMARKS.md). */
 static void estimate_cpu_and_gpu_seconds(const struct oj_relation *relation,

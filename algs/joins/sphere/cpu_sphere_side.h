@@ -201,8 +201,9 @@ static inline void oj_sphere_tree3_fill(struct oj_tree3 *tree)
     oj_box_levels_fill(&tree->levels, 3, (double *)tree->node);
 }
 
-/** Like oj_box_levels_push(), for this tree. The stack must have OJ_BOX_STACK
- * elements. */
+/** Pushes the children of the node `at` whose squared distance from the box is
+ * at most `least`, the nearest last. depth: number of elements of the stack,
+ * which must have room for OJ_BOX_STACK. Returns the new number. */
 static inline int oj_sphere_tree3_push(const struct oj_tree3 *tree,
                                        struct oj_box_child at,
                                        const struct oj_box3 *box, double least,

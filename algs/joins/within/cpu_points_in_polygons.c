@@ -496,9 +496,10 @@ static oj_status refine_candidates(const struct point_query *q,
 
 /* --- filter: from points to candidates ------------------------------------ */
 
-/* Finds the cell of a point, and the value to compare with the cell's entries
- * (ring boxes). A point with a NaN coordinate gets the cell after the last,
- * which has no rings. */
+/* Sets *cell to the cell of a point, and *out to the value to compare with the
+ * cell's entries (ring boxes). is_turned 1: the cells are in the turned axes u
+ * and v. A point with a NaN coordinate gets the cell after the last, which has
+ * no rings. */
 OJ_INLINE void find_cell_and_probe(const struct oj_ring_axes *axes,
                                    const struct oj_ring_layer *layer, double x,
                                    double y, int is_turned, uint32_t *cell,
@@ -541,8 +542,9 @@ static inline int subcell_of_probe(uint32_t probe)
     return (int)((probe >> 8 & 0x70) >> 1 | (probe & 0x70) >> 4);
 }
 
-/* Lists, in order, the points of the block that are near some ring: boxes of
- * rings intersect their subcell. */
+/* Lists in w->survivor, in order, the points of the block that are near some
+ * ring: boxes of rings intersect their subcell. Returns how many there are, a
+ * point once for each layer. */
 OJ_INLINE int64_t list_points_near_rings(const struct oj_ring_set *set,
                                          struct point_worker *w, int64_t n,
                                          int n_layers)
@@ -917,9 +919,9 @@ static oj_status build_points_in_polygons(struct oj_index *wrapped,
 
 /* --- rows ----------------------------------------------------------------- */
 
-/* Sets the offsets of a block's rows, and sorts the pairs of each row unless
- * the join accepts any order. before: pairs of the task's earlier rows, plus
- * task->assumed. */
+/* Sets offset[i] to the end of the pairs of row i of a block, and sorts the
+ * pairs of each row unless the join accepts any order. before: pairs of the
+ * task's earlier rows, plus task->assumed. */
 static oj_status
 set_offsets_and_sort_rows(const struct points_in_polygons_index *self,
                           struct point_worker *w, int64_t n, int64_t before,

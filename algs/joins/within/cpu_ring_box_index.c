@@ -13,7 +13,8 @@
 
 /* --- boxes in u and v, the coordinates along the axes of cells ------------ */
 
-/* Returns the box of n vertices in u and v. */
+/* Returns the box of n vertices, in u and v if is_turned is 1, otherwise in x
+ * and y. */
 OJ_INLINE struct oj_box box_of_vertices(const struct oj_ring_axes *axes,
                                         int is_turned, const double *x,
                                         const double *y, int64_t n)
@@ -178,8 +179,9 @@ struct ring_sample
                                in x and [1] in y */
 };
 
-/* Shortens the extent along an axis if a few outliers would otherwise put most
- * rings into one cell. Outliers are clamped to the border cells, so they are
+/* Shortens the extent *first .. *last along an axis if a few outliers would
+ * otherwise put most rings into one cell. low, high [n]: extent of each ring,
+ * which may be reordered. Outliers are clamped to the border cells, so they are
  * not lost. */
 static void trim_far_rings_from_extent(int64_t n, double *low, double *high,
                                        double *first, double *last)

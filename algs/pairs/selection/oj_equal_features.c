@@ -142,7 +142,7 @@ static void count_needed_feature(struct needed_counts *counts, int32_t number)
 }
 
 /* Marks the features of one -on class that must be kept. list: sorted by tie
- * rank. */
+ * rank. of_class: counts, all 0 on entry and on return. */
 static void mark_needed_of_class(const struct oj_equal_features *of, int64_t n,
                                  const struct equal_feature *list,
                                  int64_t *of_class, uint8_t *is_needed)

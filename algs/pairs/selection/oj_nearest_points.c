@@ -220,8 +220,8 @@ static int is_point_on_segment(const struct oj_plain_segment *s, double x,
            oj_orientation(s->x0, s->y0, s->x1, s->y1, x, y) == 0;
 }
 
-/* Computes the intersection of two segments: a common vertex if there is one,
- * else the crossing point. */
+/* Sets *x and *y to the intersection of two segments: a common vertex if there
+ * is one, else the crossing point. */
 static void intersection_point_of_segments(const struct oj_plain_segment *a,
                                            const struct oj_plain_segment *b,
                                            double *x, double *y)

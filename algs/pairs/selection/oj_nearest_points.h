@@ -45,7 +45,8 @@ OJ_MUST_USE oj_status oj_nearest_points_find(
     int64_t b, enum oj_distance_to distance_to, struct oj_nearest_work *work,
     struct oj_nearest_points *out, struct oj_error *err);
 
-/** Computes the point of the segment from a to b that is nearest to (x, y). */
+/** Sets *to_x and *to_y to the point of the segment from a to b that is nearest
+ * to (x, y). */
 void oj_nearest_point_of_segment(double x, double y, double ax, double ay,
                                  double bx, double by, double *to_x,
                                  double *to_y);

@@ -89,7 +89,8 @@ struct oj_along_side
     struct oj_sphere_side sphere;
 };
 
-/** Prepares the features of flat. O(vertices), on n_threads. */
+/** Prepares the features of flat, for distances on the sphere or in the plane.
+ * O(vertices), on n_threads. */
 OJ_MUST_USE oj_status oj_along_side_build(struct oj_along_side *side,
                                           const struct oj_flat *flat,
                                           int is_on_sphere, int n_threads,
@@ -138,8 +139,8 @@ struct oj_along oj_along_find(const struct oj_along_side *side, int64_t feature,
                               unsigned want);
 
 /** Returns the planar distance from (x, y) to the nearest segment of a feature
- * whose direction fits the heading, and the nearest point on it. Returns
- * INFINITY if no segment fits. */
+ * whose direction fits the heading, and sets *to_x and *to_y to the nearest
+ * point on it. Returns INFINITY if no segment fits. */
 double oj_along_nearest_point(const struct oj_along_side *side, int64_t feature,
                               double x, double y,
                               const struct oj_heading_range *heading,

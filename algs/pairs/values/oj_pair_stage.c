@@ -661,7 +661,8 @@ static oj_status measure_cover_area(struct pair_stage_worker *worker, int64_t n,
     return OJ_OK;
 }
 
-/* Returns 1 if no lines matter for the cover of the row. */
+/* Returns 1 if no lines matter for the cover of the row. wants_length 0: only
+ * areas are wanted. */
 static int is_cover_of_polygons_alone(const struct pair_stage_worker *worker,
                                       int wants_length)
 {

@@ -89,11 +89,11 @@ OJ_MUST_USE oj_status oj_pair_stage_run(struct oj_pair_stage *stage,
  * count as having no overlap. */
 int64_t oj_pair_stage_count_undecided_pairs(const struct oj_pair_stage *stage);
 
-/** Writes which values are missing because GEOS could not compute an
- * intersection or a union: "the overlap of 3 pairs and the covered part of 1
- * row are unknown, because .." with GEOS's message for one of them. Overlaps
- * are counted by pairs, covered parts by input rows. Returns 0, and writes "",
- * if there are none. */
+/** Writes to text [size] which values are missing because GEOS could not
+ * compute an intersection or a union: "the overlap of 3 pairs and the covered
+ * part of 1 row are unknown, because .." with GEOS's message for one of them.
+ * Overlaps are counted by pairs, covered parts by input rows. Returns 0, and
+ * writes "", if no value is missing. */
 int oj_pair_stage_describe_undecided(const struct oj_pair_stage *stage,
                                      char *text, size_t size);
 

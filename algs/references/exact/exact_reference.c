@@ -138,8 +138,8 @@ static void append_parts_and_segments(struct exact_pair *pair,
     }
 }
 
-/* Counts the parts and segments of a feature. A ring of v vertices has v - 1
- * segments, or one of length 0. */
+/* Adds the numbers of parts and segments of a feature to *n_parts and
+ * *n_segments. A ring of v vertices has v - 1 segments, or one of length 0. */
 static void count_parts_and_segments(const struct oj_flat *flat,
                                      int64_t feature, int64_t *n_parts,
                                      int64_t *n_segments)
@@ -235,7 +235,7 @@ static struct exact_place place_of_vertex(double x, double y, int exponent)
 }
 
 /* Computes out = (b - a) x (p - a), which is positive if p is left of the
- * segment a -> b. */
+ * segment a -> b. All coordinates must be multiples of 2^exponent. */
 static void exact_orientation_of_vertex(struct oj_integer *out,
                                         const struct exact_segment *s,
                                         double px, double py, int exponent)
@@ -351,8 +351,8 @@ static int compare_places(const void *left, const void *right)
     return oj_integer_compare(&p, &q);
 }
 
-/* Computes bounds of the midpoint of two numbers, one in [a0, a1], the other in
- * [b0, b1]. */
+/* Sets *low and *high to bounds of the midpoint of two numbers, one in [a0,
+ * a1], the other in [b0, b1]. */
 static void bound_midpoint(double a0, double a1, double b0, double b1,
                            double *low, double *high)
 {

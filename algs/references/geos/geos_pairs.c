@@ -1555,7 +1555,8 @@ static enum oj_geos_verdict intersect_lines_of_row(struct geos_cover *cover,
     return classify_geos_failure(pairs);
 }
 
-/* Measures the covered lines outside of the covered area. */
+/* Sets *length to the length of the covered lines outside of the covered
+ * area. */
 static enum oj_geos_verdict measure_covered_lines(struct geos_cover *cover,
                                                   double *length)
 {
@@ -1586,8 +1587,8 @@ static enum oj_geos_verdict measure_covered_lines(struct geos_cover *cover,
     return verdict;
 }
 
-/* Measures the cover of a single feature, which is its intersection with the
- * row. */
+/* Sets *area and *length to the cover of a single feature, which is its
+ * intersection with the row. */
 static enum oj_geos_verdict measure_common(struct oj_geos_pairs *pairs,
                                            int64_t row, int64_t feature,
                                            double *area, double *length)

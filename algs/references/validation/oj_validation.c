@@ -604,8 +604,9 @@ static oj_status is_rounding_of_formula(const struct oj_validation *v,
         is, err);
 }
 
-/* Determines the final kind of a difference: OJ_DIFFERENCE_PROVED or
- * OJ_DIFFERENCE_ROUNDING if it is explained, otherwise `kind`. */
+/* Sets *out to the final kind of a difference: OJ_DIFFERENCE_PROVED if exact
+ * arithmetic has proved our result (is_proved 1), OJ_DIFFERENCE_ROUNDING if
+ * rounding explains the difference, otherwise `kind`. */
 static oj_status kind_of_difference(const struct oj_validation *v,
                                     enum oj_difference_kind kind, int is_proved,
                                     const struct oj_row_pair *ours,

@@ -559,7 +559,8 @@ static int has_edges(const struct oj_flat *flat, int64_t feature)
 }
 
 /* Returns the metres along geodesics between the nearest points of two
- * features, of which one consists of points. */
+ * features, of which one consists of points. to_interior 1: the distance to a
+ * polygon is 0 inside it. */
 static double metres_by_geodesics(const struct oj_plain_sphere *points,
                                   int64_t row,
                                   const struct oj_plain_sphere *side,

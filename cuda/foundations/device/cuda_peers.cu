@@ -79,7 +79,8 @@ oj_status oj_cuda_peers_wait_for_all(struct oj_cuda_peers *peers,
     return status;
 }
 
-/* Copies the parts of the other devices from their memory. */
+/* Copies the parts of array that belong to the other devices from their memory:
+ * device i has bytes first[i] .. first[i + 1] - 1. */
 static oj_status copy_from_peers(const struct oj_cuda_device *device,
                                  cudaStream_t stream, char *array,
                                  const int64_t *first, struct oj_error *err)

@@ -268,9 +268,9 @@ struct oj_cuda_work
      *  value[0] .. value[i]. */
     OJ_MUST_USE oj_status greatest_so_far(uint32_t *value, int64_t n);
 
-    /** Sorts n <= 2^31 - 1 keys with their values by the lowest `bits` bits of
-     *  the keys; stable. *this must own both arrays. The pointers may change.
-     *  K: uint32_t or uint64_t. */
+    /** Sorts the n <= 2^31 - 1 keys *key, with their values *value, by the
+     *  lowest `bits` bits of the keys; stable. *this must own both arrays, and
+     *  may replace them. K: uint32_t or uint64_t. */
     template <typename K>
     OJ_MUST_USE oj_status sort(int64_t n, int bits, K **key, int32_t **value);
 

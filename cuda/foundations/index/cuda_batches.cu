@@ -320,9 +320,10 @@ write_pair_counts_of_rows(int64_t n, const int64_t *offset,
     out[thread] = count;
 }
 
-/* Reads the number of pairs per row. A kernel writes them to the stage, because
- * a copy would wait behind the copies of all other chunks. All work on the
- * slot's stream has ended on return. */
+/* Sets *out to the number of pairs per row; *fits is 0, and *out unset, if a
+ * number is too large for Count. A kernel writes the numbers to the stage,
+ * because a copy would wait behind the copies of all other chunks. All work on
+ * the slot's stream has ended on return. */
 template <typename Count>
 static oj_status read_pair_counts(struct oj_cuda_slot *slot, int64_t n_rows,
                                   const struct oj_cuda_pairs *found,
@@ -686,8 +687,8 @@ static int64_t count_workers(const struct oj_gpu_index *index, int direct)
                         OJ_CUDA_MOST_SLOTS);
 }
 
-/* Chooses the number of rows per chunk. Small batches are divided, too, so that
- * copies and kernels overlap. */
+/* Returns the number of rows per chunk. Small batches are divided, too, so that
+ * copies and kernels overlap. direct 1: the caller's memory is pinned. */
 static int64_t choose_rows_per_chunk(const struct cuda_join_batch *b,
                                      int64_t n_rows, int64_t n_workers,
                                      int direct)
@@ -807,8 +808,8 @@ points_from_row_on(const struct oj_cuda_points *all, int64_t at, int64_t n)
     return part;
 }
 
-/* Appends the open rows among points to the slot's open rows, in any order.
- * Point 0 is row `first` of the batch. */
+/* Appends the open rows among points to the slot's open rows, in any order, and
+ * adds their number to *n_appended. Point 0 is row `first` of the batch. */
 static __global__ void
 append_open_rows(const __grid_constant__ struct oj_cuda_points points,
                  int64_t first, const int32_t *row,

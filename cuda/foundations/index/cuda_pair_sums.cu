@@ -76,7 +76,7 @@ static oj_status allocate_sum_words(struct counting *c, int p,
     return OJ_OK;
 }
 
-/* Copies the sums of a device to the host, after all its chunks have ended. */
+/* Copies the sums of device p to the host, after all its chunks have ended. */
 static oj_status fetch_sum_words(struct counting *c, int p,
                                  struct oj_error *err)
 {

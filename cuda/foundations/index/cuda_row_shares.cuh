@@ -49,7 +49,8 @@ int oj_cuda_is_join_side(const struct oj_cuda_index *index,
 OJ_MUST_USE oj_status oj_cuda_share_fits(const struct oj_cuda_share *share,
                                          int64_t n_pairs, struct oj_error *err);
 
-/** Moves the n pairs of found, which *work owns, to the share. */
+/** Moves the n pairs of found, which *work owns, to the share. by_measure 1:
+ * pairs of a row are ordered by measure, then rank; 0: by rank. */
 void oj_cuda_share_move_pairs(struct oj_cuda_work *work, int by_measure,
                               const struct oj_cuda_found *found, int64_t n,
                               struct oj_cuda_share *share);
@@ -120,7 +121,8 @@ oj_cuda_append_found_pairs(const struct oj_cuda_found &found, int has_one,
 
 /** Runs find(), which appends pairs to *found. If the capacity (at first
  *  `room`) is too small, runs it a second time with enough. *work owns the
- *  arrays. share: NULL, or the share whose limit applies. */
+ *  arrays. share: NULL, or the share whose limit applies. *n_pairs: number of
+ *  pairs. */
 template <typename Find>
 OJ_MUST_USE oj_status oj_cuda_find_and_grow(struct oj_cuda_work *work,
                                             struct oj_cuda_found *found,

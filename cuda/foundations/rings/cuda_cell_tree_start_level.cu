@@ -285,8 +285,8 @@ static __device__ uint32_t n_edges_of_item(unsigned long long item)
     return (uint32_t)(item >> ITEM_EDGES) & 15u;
 }
 
-/* Writes the items; a block collects its items in shared memory and stores them
- * contiguously. */
+/* Writes the items of fragment k to item from place[k] on. A block collects its
+ * items in shared memory and stores them contiguously. */
 static __global__ void
 write_cell_items(const __grid_constant__ struct windows v,
                  const unsigned long long *place, unsigned long long *item)
@@ -391,7 +391,8 @@ static __global__ void write_cell_nodes_and_fragments(
     }
 }
 
-/* Lists the items, sorted by cell and then unit: *out, owned by *work. */
+/* Makes *out [*n_items], owned by *work, the items sorted by cell and then
+ * unit. */
 static oj_status list_and_sort_cell_items(struct oj_cuda_work *work,
                                           const struct windows &v,
                                           unsigned long long **out,

@@ -110,8 +110,8 @@ OJ_FN double oj_ring_cell_y(const struct oj_ring_frame *f, uint32_t iy,
     return f->y0 + ((double)iy + share) * side;
 }
 
-/** Computes the reference point of a cell; repeated calls for one cell give
- *  identical bits. */
+/** Sets *x and *y to the reference point of a cell; repeated calls for one
+ *  cell give identical bits. */
 OJ_FN void oj_ring_cell_reference(const struct oj_ring_frame *f, uint32_t ix,
                                   uint32_t iy, double side, double *x,
                                   double *y)

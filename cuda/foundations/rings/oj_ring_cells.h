@@ -129,8 +129,8 @@ OJ_FN int32_t oj_ring_record_rank(const struct oj_ring_tree *t, uint32_t unit)
     return t->part_feature[unit];
 }
 
-/** Converts p to steps from the corner of the frame. Returns 0 if p is not
- *  finite or outside of the frame. */
+/** Sets *x and *y to p in steps from the corner of the frame. Returns 0 if p
+ *  is not finite or outside of the frame. */
 OJ_FN int oj_ring_tree_point_to_steps(const struct oj_ring_tree *t, double px,
                                       double py, uint32_t *x, uint32_t *y)
 {

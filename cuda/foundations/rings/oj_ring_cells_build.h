@@ -80,7 +80,8 @@ OJ_FN uint32_t oj_ring_node_max_edges(uint32_t most, int level, int fine)
     return level < fine && most > 2 ? 2 : most;
 }
 
-/** Returns 1 if a node with n edges must be split. replication: the average
+/** Returns 1 if a node with n edges must be split: if it has more than `most`,
+ *  and is above the deepest of `levels` levels. replication: the average
  *  number of edges and fragments of this level that stem from one edge or
  *  fragment of the root, on the path to this node. Where many boundaries meet
  *  in one point, or many polygons overlap, splitting helps little and costs

@@ -259,9 +259,9 @@ OJ_FN void oj_tree_visit(struct oj_tree_walk *w,
     w->leaf = i;
 }
 
-/** Pops the next node that may hold entries within the bound; *d2 is a lower
- *  bound of its squared distance. Returns 0 if there is none. The caller then
- *  visits the node by oj_tree_visit(). */
+/** Pops the next node that may hold entries within the bound into *at; *d2 is
+ *  a lower bound of its squared distance. Returns 0 if there is none. The
+ *  caller then visits the node by oj_tree_visit(). */
 OJ_FN int oj_tree_walk_pop(struct oj_tree_walk *w, uint32_t *at, float *d2)
 {
     while (w->depth > 0)

@@ -336,8 +336,8 @@ OJ_FN int oj_tree_comes_before(enum oj_tree_order order, double a_distance,
            (a_distance == b_distance && a_rank < b_rank);
 }
 
-/* Inserts a candidate into a heap of n elements, from `at` downwards; the top
- * of the heap is the last one in order. */
+/* Inserts the candidate (d, r) into a heap of n elements of distance and rank,
+ * from `at` downwards; the top of the heap is the last one in order. */
 OJ_FN void oj_tree_sift(enum oj_tree_order order, int64_t n, double *distance,
                         int32_t *rank, int64_t at, double d, int32_t r)
 {
@@ -414,8 +414,9 @@ OJ_FN int64_t oj_tree_keep_nearest_per_feature(double least, int64_t n,
     return kept;
 }
 
-/** Turns n candidates into the pairs of a point: reduces them to one per
- *  feature and sorts them. Returns how many remain. */
+/** Turns n candidates, in distance and rank, into the pairs of a point:
+ *  reduces them in place to one per feature and sorts them. Returns how many
+ *  remain. */
 OJ_FN int64_t oj_tree_candidates_to_pairs(enum oj_tree_order order,
                                           double least, int64_t n,
                                           double *distance, int32_t *rank)

@@ -1011,8 +1011,8 @@ put_node_leaf(const struct oj_cells_round &r, const struct oj_near_frame &frame,
     list_leaf_entries_of_child(list, 15u, 0, FIELD(list.before, 0), room);
 }
 
-/* Computes the minimum of each of the 16 upper bounds over the eight threads of
- * a group; each thread stores two of the results in shared memory. */
+/* Sets bound [16], in shared memory, to the minima of the 16 upper bounds v
+ * over the eight threads of a group. Each thread stores two of them. */
 static __device__ void min_upper_bounds_of_threads(float *v, uint32_t lane,
                                                    float reach, float *bound)
 {

@@ -375,8 +375,9 @@ static oj_status find_nearest_in_cells(const struct near_index *self,
     return work->run<BLOCK>(points->n, find_nearest<ties, 1>, view, batch);
 }
 
-/* Answers the points by cells. Rows that the cells leave open are marked if the
- * index has `asked`. */
+/* Answers the points by cells: writes the join ordinal or -1 of each to d_row,
+ * and its distance or NaN to d_measure. Rows that the cells leave open are
+ * marked if the index has `asked`. */
 static oj_status find_nearest_by_cells(const struct oj_cuda_index *index,
                                        struct oj_cuda_work *work,
                                        const struct oj_cuda_points *points,

@@ -356,7 +356,8 @@ static __global__ void __launch_bounds__(BLOCK)
     }
 }
 
-/* Runs find_k_nearest() with the smallest shared memory that has room for k. */
+/* Runs find_k_nearest(), whose arrays distance to reach are, with the smallest
+ * shared memory that has room for k. */
 static oj_status run_k_nearest(struct oj_cuda_work *work,
                                const struct tree_index *self,
                                const struct point_batch &batch,
@@ -402,8 +403,9 @@ static oj_status write_listed_pairs(struct oj_cuda_listing *l,
         });
 }
 
-/* Lists the k nearest features. With ties only the distance of the k-th feature
- * is kept per point, and the pairs within it are listed later. */
+/* Lists the k nearest features, or, with ties (reach is not NULL), only sets
+ * reach to the distance of the k-th feature of each point; the pairs within it
+ * are listed later. */
 static oj_status list_nearest(const struct tree_index *self,
                               struct oj_cuda_listing *l,
                               const struct point_batch &batch, double *reach)
@@ -422,7 +424,8 @@ static oj_status list_nearest(const struct tree_index *self,
 }
 
 /* Finds the candidates of each point. distance NULL: counts them in first;
- * otherwise stores them from first on. */
+ * otherwise stores them in distance and rank, those of point i from first[i]
+ * on. reach [n]: maximum distance per point, or NULL. */
 static __global__ void __launch_bounds__(BLOCK, 6)
     find_within(const __grid_constant__ struct oj_tree_side side,
                 const __grid_constant__ struct point_batch batch,

@@ -279,7 +279,7 @@ static __global__ void __launch_bounds__(BLOCK)
 
 /* --- all pairs ------------------------------------------------------------ */
 
-/* Lists the stretches of pairs of large features. */
+/* Makes *out [*n], the stretches of pairs of large features. */
 static oj_status list_segment_runs_of_large_pairs(struct oj_cuda_work *work,
                                                   const struct meet_query &q,
                                                   struct segment_stretch **out,

@@ -9,8 +9,9 @@
 
 /* --- features, a warp each ------------------------------------------------ */
 
-/* Adds the segments of a ring to *look, 32 at a time by a warp. Returns how
- * many of them have a length. */
+/* Adds the segments of a ring to *look, 32 at a time by a warp. is_shell 1: the
+ * ring is the first of its part. Returns how many of its segments have a
+ * length. */
 static __device__ int64_t summarise_ring(const struct oj_cuda_layer &v,
                                          int64_t ring, int is_shell, int lane,
                                          struct oj_meet_look *look)

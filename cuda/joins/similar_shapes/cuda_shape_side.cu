@@ -25,7 +25,8 @@ static void append_blocks_of_vertex_run(struct shape_arrays *to, int64_t first,
     }
 }
 
-/* Appends the blocks of a feature; vertices are numbered from `base` on. */
+/* Appends the blocks of a feature, of its segments or of its vertices. Vertices
+ * are numbered from `base` on. */
 static void append_blocks_of_feature(struct shape_arrays *to,
                                      const struct oj_flat *flat,
                                      int64_t feature, int64_t base,
@@ -98,7 +99,7 @@ static oj_status make_host_arrays(struct shape_arrays *to,
     return OJ_OK;
 }
 
-/* Computes the boxes of blocks and of features. */
+/* Computes the boxes of blocks (of segments or of vertices) and of features. */
 static oj_status make_boxes(struct oj_cuda_work *work, int64_t n_blocks,
                             int of_segments, struct oj_cuda_shape_side *out)
 {

@@ -529,7 +529,7 @@ static oj_status search_all_slices(struct oj_cuda_work *work,
 }
 
 /* Sorts the rows of a share by number of vertices and computes how many slices
- * each gets. */
+ * each gets; n_blocks: number of blocks that search the slices. */
 static oj_status sort_rows_and_count_slices(struct oj_cuda_work *work,
                                             const struct oj_cuda_share *share,
                                             unsigned n_blocks,
@@ -590,7 +590,7 @@ static oj_status output_nearest_of_share(struct oj_cuda_work *work,
                               });
 }
 
-/* Finds all pairs. With ties it finds the distance of each k-th pair first,
+/* Finds all pairs. With has_ties it finds the distance of each k-th pair first,
  * then all pairs within that distance. */
 static oj_status find_pairs(struct oj_cuda_work *work,
                             struct cuda_shape_pairs *p, int has_ties,

@@ -147,8 +147,8 @@ static oj_status find_size_ranges(struct oj_cuda_work *work,
                       });
 }
 
-/* Returns the number of common tokens; if that is below need, the result may be
- * any number below need. */
+/* Returns how many tokens the sets a [n_a] and b [n_b] have in common; if that
+ * is below need, the result may be any number below need. */
 static __device__ int count_common(const uint32_t *a, int n_a,
                                    const uint32_t *b, int n_b, int need)
 {
@@ -224,8 +224,9 @@ sample_pairs(const __grid_constant__ struct cuda_text_pairs p,
     }
 }
 
-/* Chooses the number of words of the bitmaps. Also computes how many pairs must
- * be compared, and estimates the room for similar pairs. */
+/* Chooses *words, the number of words of the bitmaps. Also sets *n_pairs to how
+ * many pairs must be compared, and *room to an estimate of the room for similar
+ * pairs. */
 static oj_status choose_bitmap_length(struct oj_cuda_work *work,
                                       const struct cuda_text_pairs *pairs,
                                       int64_t *n_pairs, int64_t *room,
@@ -455,7 +456,8 @@ static comparing *const comparings[N_CHOICES] = {
     compare_bitmaps_of_tile<16>, compare_bitmaps_of_tile<32>,
     compare_bitmaps_of_tile<64>};
 
-/* Compares all rows with all features, in several launches. */
+/* Compares all rows with all features, in several launches. words: number of
+ * words of a bitmap. */
 static oj_status compare_all(struct oj_cuda_work *work,
                              struct cuda_text_pairs *p, int words,
                              int64_t n_pairs)
@@ -485,7 +487,8 @@ static oj_status compare_all(struct oj_cuda_work *work,
 
 /* --- joins by a threshold ------------------------------------------------- */
 
-/* Prepares a comparison: sizes, number of bits, bitmaps. */
+/* Prepares a comparison: sizes, number of bits, bitmaps. Sets *n_pairs, *room
+ * and *words like choose_bitmap_length(). */
 static oj_status prepare_bit_comparison(struct oj_cuda_work *work,
                                         struct cuda_text_pairs *pairs,
                                         int64_t *n_pairs, int64_t *room,

@@ -428,10 +428,10 @@ static oj_status sort_nodes_of_devices(struct oj_cuda_work *work,
     return oj_cuda_peers_exchange(device, own.stream, order, first, own.err);
 }
 
-/* Returns the number of levels by which each device sorts all rows. The next
- * level has at least one node per device, which are then shared out; if the
- * join has one device or the tree few levels, each device sorts by all levels.
- */
+/* Returns by how many of the n_levels levels each device sorts all rows. The
+ * next level has at least one node per device, which are then shared out. If
+ * the join has one device or the tree few levels, each device sorts by all
+ * levels. */
 static int count_levels_of_all_devices(const struct oj_cuda_device *device,
                                        int n_levels)
 {

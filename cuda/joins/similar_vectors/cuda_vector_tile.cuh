@@ -31,7 +31,7 @@ enum
     OJ_VECTOR_FLOATS = 32  /**< dimensions of a slab of floats */
 };
 
-/** Returns the number of slabs for all dimensions. */
+/** Returns the number of slabs for all n_padded dimensions. */
 template <int WAY>
 static __device__ __forceinline__ int oj_vector_count_slabs(int n_padded)
 {
@@ -118,7 +118,8 @@ static __device__ __forceinline__ int oj_vector_column_of_sum(int i)
     return i / 4 % 16 * 8 + threadIdx.x % 4 * 2 + i % 2;
 }
 
-/* Adds the differences of a slab to the sums, one row per lane. */
+/* Adds the differences of a slab of `width` dimensions to the sums, one row per
+ * lane. */
 template <int WAY>
 static __device__ __forceinline__ void
 oj_vector_add_differences(const float *rows, const float4 *features, int width,
@@ -177,7 +178,8 @@ oj_vector_add_products(const uint4 *rows, const uint4 *features, int width,
     }
 }
 
-/** Adds a slab to the sums, by differences or products. */
+/** Adds a slab to the sums, by differences or products. width: see
+ * oj_vector_slab_width(). */
 template <int WAY>
 static __device__ __forceinline__ void
 oj_vector_add_slab(const uint4 *rows, const uint4 *features, int width,
