@@ -504,8 +504,8 @@ static __device__ int is_candidate_pair(const struct quadrant_cells *grid,
     return oj_quadrant_is_first_common_cell(grid->cell[i], cells, &of_box);
 }
 
-/* Finds the pairs of a quadrant in the order of entries; out NULL: only counts
- * them. */
+/* Writes the pairs of a quadrant to out, in the order of entries; out NULL:
+ * only counts them. Returns their number. */
 static __device__ int64_t find_quadrant_pairs(const struct quadrant_chunk *c,
                                               int64_t q, int32_t *out)
 {

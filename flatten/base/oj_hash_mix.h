@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/** Extends a hash by the 8 bytes of an integer or a double. */
+/** Returns the hash extended by the 8 bytes of an integer or a double. */
 static inline uint64_t oj_hash_mix(uint64_t hash, const void *number)
 {
     uint64_t bits;

@@ -88,7 +88,8 @@ static int write_and_close(int descriptor, void (*write)(FILE *, const void *),
     return fclose(file) == 0 && is_good ? 0 : -1;
 }
 
-/* Writes the folder to disk, so that the new name survives a crash. */
+/* Writes the folder to disk, so that the new name survives a crash. Returns 0,
+ * or -1 with errno. */
 static int sync_folder(const char *folder)
 {
     const int descriptor = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);

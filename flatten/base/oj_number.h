@@ -20,8 +20,8 @@ const char *oj_number_scan(const char *text, const char *end, double *out);
  *  length. text [size] must be large enough; it is zero-terminated. */
 int oj_number_write(double number, int digits, char *text, size_t size);
 
-/** Parses n bytes as a number, ignoring white space around it; NaN if they are
- *  not a number. */
+/** Returns the number that n bytes spell, ignoring white space around it, or
+ *  NaN if they are not a number. */
 double oj_text_number(const char *text, int64_t n);
 
 /** Parses a list of numbers, "[1, 2.5]", or a single number. Returns how many

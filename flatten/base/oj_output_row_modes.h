@@ -15,7 +15,8 @@ enum oj_how
     OJ_HOW_FULL      /**< left, then the join rows without a pair */
 };
 
-/** Maps right to inner and full to left, which treat input rows alike. */
+/** Returns inner for right and left for full, which treat input rows alike; the
+ * other modes are returned as they are. */
 static inline enum oj_how oj_how_of_input_rows(enum oj_how how)
 {
     return how == OJ_HOW_RIGHT  ? OJ_HOW_INNER

@@ -137,9 +137,9 @@ OJ_INLINE int64_t pass_blocks(const unsigned char *s, int64_t n, int64_t at,
     return at;
 }
 
-/* Skips valid blocks by the check for two-byte code points. It does not
- * recognise a three- or four-byte code point that begins before the block; such
- * a block is left to the next slower check. */
+/* Skips valid blocks by the check for two-byte code points; returns where it
+ * stopped. It does not recognise a three- or four-byte code point that begins
+ * before the block; such a block is left to the next slower check. */
 OJ_CLONES static int64_t pass_blocks_up_to_two(const unsigned char *s,
                                                int64_t n, int64_t at)
 {

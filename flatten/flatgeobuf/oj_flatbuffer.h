@@ -49,7 +49,7 @@ static inline uint64_t oj_flatbuffer_le64(const uint8_t *at)
            (uint64_t)oj_flatbuffer_le32(at + 4) << 32;
 }
 
-/** Reads an unsigned little-endian integer of 1, 2, 4 or 8 bytes. */
+/** Returns an unsigned little-endian integer of 1, 2, 4 or 8 bytes. */
 static inline int64_t oj_flatbuffer_le(const uint8_t *at, int size)
 {
     return size == 1   ? *at
@@ -154,7 +154,7 @@ oj_flatbuffer_vector(struct oj_flatbuffer *buffer,
     return NULL;
 }
 
-/** Reads table i of a vector of n tables. */
+/** Reads table i of a vector of n tables. Returns 0 if it is invalid. */
 static inline int oj_flatbuffer_element(struct oj_flatbuffer *buffer,
                                         const uint8_t *vector, int64_t i,
                                         struct oj_flat_table *table)

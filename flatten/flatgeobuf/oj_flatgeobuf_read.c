@@ -495,7 +495,8 @@ static int are_line_ends_plain(const struct vertices *v)
 }
 
 /* Writes the rings of a polygon, or the members of a multi-geometry of points
- * or lines. A single ring has all vertices, regardless of `ends`. */
+ * or lines. A single ring has all vertices, regardless of `ends`. Returns 0 on
+ * failure. */
 static int write_rings_or_members(struct wkb_writer *w,
                                   const struct vertices *v, int type)
 {

@@ -24,8 +24,8 @@ enum
 
 /* ---- rows ---------------------------------------------------------------- */
 
-/* Rounds outwards exactly as SQLite does, so that a query finds a row whether
- * it was packed or inserted. */
+/* Returns the value rounded outwards exactly as SQLite does, so that a query
+ * finds a row whether it was packed or inserted. */
 static float round_down(double value)
 {
     float single = (float)value;

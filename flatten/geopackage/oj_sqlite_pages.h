@@ -114,7 +114,7 @@ static inline int oj_sqlite_varint(const uint8_t *at, const uint8_t *end,
     return 0;
 }
 
-/** Reads a signed integer of n <= 8 bytes. 8 bytes must be readable. */
+/** Returns a signed integer of n <= 8 bytes. 8 bytes must be readable. */
 static inline int64_t oj_sqlite_integer(const uint8_t *at, int n)
 {
     uint64_t bits = (uint64_t)at[0] << 56 | (uint64_t)at[1] << 48 |

@@ -28,9 +28,10 @@ struct oj_antimeridian
     int is_curved;
 };
 
-/** Examines a transformation; NULL is accepted. From degrees into a plane it
- *  finds where the plane ends, opposite to the central meridian; from a plane
- *  into degrees, where the meridian of 180 degrees lies. */
+/** Returns where a transformation tears geometries apart: from degrees into a
+ *  plane, where the plane ends, opposite to the central meridian; from a plane
+ *  into degrees, where the meridian of 180 degrees lies. transformation may be
+ *  NULL. */
 struct oj_antimeridian
 oj_antimeridian_find(OGRCoordinateTransformationH transformation);
 

@@ -143,8 +143,8 @@ OJ_MUST_USE oj_status oj_value_setter_set(struct oj_setter *setter,
                                           const struct oj_value *value,
                                           struct oj_error *err);
 
-/** Creates a feature with one field, for conversions; NULL when out of memory.
- *  The caller destroys the feature first and then releases *defn. */
+/** Creates a feature with one field, for conversions; returns NULL when out of
+ *  memory. The caller destroys the feature first and then releases *defn. */
 OGRFeatureH oj_value_make_scratch_feature(OGRFieldType type,
                                           OGRFieldSubType subtype,
                                           OGRFeatureDefnH *defn);

@@ -3,8 +3,8 @@
 #include <string.h>
 #include <strings.h>
 
-/* Compares only the first MAX letters of each word: longer words cannot be
- * mistyped option names. */
+/* Returns the edit distance of two words. Compares only the first MAX letters
+ * of each: longer words cannot be mistyped option names. */
 static int edit_distance(const char *a, const char *b)
 {
     enum

@@ -48,8 +48,8 @@ oj_status oj_flat_to_ogr_shape(const struct oj_flat *flat, int64_t feature,
 
 /* ---- geometries of rows -------------------------------------------------- */
 
-/* Copies the geometry of a row as it was read, with Z and M. *is_made is 0 on
- * failure. */
+/* Returns a copy of the geometry of a row as it was read, with Z and M; NULL:
+ * there is none. *is_made is 0 on failure. */
 static OGRGeometryH copy_geometry_as_read(const struct oj_attributes *rows,
                                           int64_t row, int *is_made)
 {

@@ -161,7 +161,8 @@ static void release_schema(struct ArrowSchema *schema)
     memset(schema, 0, sizeof *schema);
 }
 
-/* Reads the length of a key or value at *at and advances past it. */
+/* Returns the length of a key or value at *at, and advances *at past the
+ * length. */
 static int32_t read_count(const char **at)
 {
     int32_t n;

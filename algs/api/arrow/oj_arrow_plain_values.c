@@ -184,7 +184,7 @@ static int write_digits(uint32_t *word, int n, char *to)
     }
 }
 
-/* Reads a decimal, format "d:precision,scale[,bits]", as a double that is
+/* Returns a decimal, format "d:precision,scale[,bits]", as a double that is
  * rounded once. */
 static double decimal_at(const struct ArrowArray *array, const char *format,
                          int64_t row)
@@ -229,7 +229,7 @@ static double real_at(const struct ArrowArray *array, const char *format,
     return ((const double *)values)[at];
 }
 
-/* Reads a number. Integers beyond int64_t become reals. */
+/* Returns the number of a row. Integers beyond int64_t become reals. */
 static struct oj_plain_value number_at(const struct ArrowArray *array,
                                        const char *format, int64_t row)
 {

@@ -46,8 +46,8 @@ void oj_batch_parts_free(struct oj_batch_parts *parts)
 
 /* --- samples -------------------------------------------------------------- */
 
-/* Chooses the row that represents stretch i of the batch, pseudo-randomly,
- * because rows may repeat periodically. */
+/* Returns the row that represents stretch i of the batch. It is chosen
+ * pseudo-randomly, because rows may repeat periodically. */
 static int64_t choose_row_of_stretch(int64_t i, int64_t stretch, int64_t n_rows)
 {
     uint64_t mixed = (uint64_t)(i + 1) * UINT64_C(0x9E3779B97F4A7C15);

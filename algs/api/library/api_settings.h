@@ -89,7 +89,7 @@ struct ogrjoin_settings
 const char *api_setting_given(const struct ogrjoin_settings *settings,
                               const char *name);
 
-/** A copy of the struct without the texts that it owns. */
+/** Returns a copy of the struct without the texts that it owns. */
 struct ogrjoin_settings
 api_settings_view(const struct ogrjoin_settings *settings);
 

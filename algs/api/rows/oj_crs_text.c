@@ -480,8 +480,8 @@ static void normalize_datum(const char *name, char *out, size_t size)
     }
 }
 
-/* Reads a number of JSON, which may be {"value": ..., "unit": ...}, and
- * multiplies it by its unit, or by `usual` if it has none. */
+/* Returns a number of JSON, which may be {"value": ..., "unit": ...},
+ * multiplied by its unit, or by `usual` if it has none. */
 static double read_measure(const struct oj_crs_tree *tree, int32_t node,
                            double usual)
 {
@@ -522,8 +522,8 @@ static void define_by_json_base(const struct oj_crs_tree *tree, int32_t base,
                            oj_units[OJ_UNIT_DEG].size);
 }
 
-/* Reads number i of a WKT node and multiplies it by the unit that follows, or
- * by `usual` if there is none. */
+/* Returns number i of a WKT node, multiplied by the unit that follows, or by
+ * `usual` if there is none. */
 static double read_wkt_measure(const struct oj_crs_tree *tree, int32_t node,
                                int i, double usual)
 {
@@ -1077,8 +1077,8 @@ static int are_parameters_equal(const struct crs_definition *a,
     return are_close(a->base_unit, b->base_unit);
 }
 
-/* Compares two definitions. Without a map projection, the names in WKT 1 equal
- * those elsewhere. */
+/* Returns the result of comparing two definitions. Without a map projection,
+ * the names in WKT 1 equal those elsewhere. */
 static enum oj_crs_equality compare_definitions(const struct crs_reading *x,
                                                 const struct crs_reading *y)
 {
@@ -1102,7 +1102,7 @@ static enum oj_crs_equality compare_definitions(const struct crs_reading *x,
     return are_parameters_equal(a, b) ? OJ_CRS_EQUAL : OJ_CRS_DIFFERENT;
 }
 
-/* Compares by what the texts state. */
+/* Returns the result of comparing what the two texts state. */
 static enum oj_crs_equality compare_readings(const struct crs_reading *x,
                                              const struct crs_reading *y)
 {

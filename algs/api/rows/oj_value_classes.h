@@ -89,7 +89,7 @@ OJ_MUST_USE oj_status oj_value_classes_find(
     const struct oj_plain_reader *rows, int64_t n_rows, int insert,
     int32_t *class_of, struct oj_error *err);
 
-/** Memory in use, in bytes. */
+/** Returns the number of bytes in use. */
 int64_t oj_value_classes_bytes(const struct oj_value_classes *classes);
 
 /** Frees the memory; *classes is a valid empty value afterwards. */

@@ -52,8 +52,9 @@ static const char *closest_column(const struct rows_side *side,
     return best;
 }
 
-/* Counts the columns with this name; *out is the column, or -1 if there is not
- * exactly one. A column whose case agrees is preferred to others. */
+/* Returns the number of columns with this name. *out is the column, or -1 if
+ * there is not exactly one. A column whose case agrees is preferred to
+ * others. */
 static int count_columns_of_name(const struct rows_side *side, const char *name,
                                  int64_t *out)
 {

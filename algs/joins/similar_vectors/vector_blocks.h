@@ -95,8 +95,7 @@ static inline void oj_vector_children(const struct oj_vector_node *node,
                                        node->at + 2 * (middle - node->first)};
 }
 
-/** Combines eight differences of coordinates into one sum, according to a norm.
- */
+/** Returns the sum that a norm makes of eight differences of coordinates. */
 OJ_INLINE float oj_vector_sum(enum oj_vector_norm norm, const float d[OJ_LANES])
 {
     float s[OJ_LANES];

@@ -157,8 +157,8 @@ static inline double oj_sphere_arc_bulge(double chord2)
     return 0.25 * chord2 + 1e-14;
 }
 
-/** Converts metres to a squared chord; the result is below 0 for a negative or
- * NaN distance. oj_sphere_metres_of() is the inverse. */
+/** Returns the squared chord of a distance in metres, or a number below 0 if
+ * the distance is negative or NaN. oj_sphere_metres_of() is the inverse. */
 double oj_sphere_chord2_of(double metres);
 
 /** Replaces the distances in relation by squared chords. */

@@ -72,7 +72,7 @@ struct oj_edge_foot
                        meaning for a vertex or if metres is 0 */
 };
 
-/** Finds the point of the edge a -> b, no longer than
+/** Returns the point of the edge a -> b, no longer than
  *  OJ_ELLIPSOID_LONGEST_EDGE, that is nearest to p. Costs one geodesic for a
  *  vertex, else about four. */
 struct oj_edge_foot oj_edge_foot_find(const struct oj_ellipsoid *ellipsoid,

@@ -344,7 +344,7 @@ static void find_nearest_place(struct nearest_place_search *s, int64_t feature,
     s->y = s->p.y;
 }
 
-/* Two features of points. */
+/* Returns the nearest points of two features that consist of points. */
 static struct oj_nearest_points
 find_between_points(const struct oj_ellipsoid_sides *sides, int64_t a,
                     int64_t b)

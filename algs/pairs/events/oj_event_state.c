@@ -36,7 +36,8 @@ static uint64_t hash_vertices(uint64_t hash, const struct oj_flat *flat,
     return hash;
 }
 
-/* Hashes parts, rings and vertices. Points give one hash in both of their forms
+/* Returns the hash extended by the FID, the own maximum distance, the parts,
+ * rings and vertices of a feature. Points give one hash in both of their forms
  * (with and without part offsets). */
 static uint64_t hash_feature(uint64_t hash, const struct oj_flat *flat,
                              int64_t feature)

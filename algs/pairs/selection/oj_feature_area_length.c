@@ -2,8 +2,8 @@
 
 #include "../../foundations/kernels/oj_segment.h"
 
-/* Uses coordinates relative to the first vertex, so that large offsets do not
- * cost precision. */
+/* Returns the area of a ring. Uses coordinates relative to the first vertex, so
+ * that large offsets do not cost precision. */
 static double ring_area(const struct oj_flat *flat, int64_t ring)
 {
     int64_t first = flat->vertex_offset[ring];

@@ -190,8 +190,9 @@ OJ_INLINE int may_be_similar(const struct oj_pair_filter *f, int64_t row,
                         [oj_token_count_class(b->size[feature])];
 }
 
-/* Tests token counts and bitmaps first: they are cheap and give an upper bound
- * of the number of common tokens. */
+/* Returns 1 if the texts of the pair meet the condition. Tests token counts and
+ * bitmaps first: they are cheap and give an upper bound of the number of common
+ * tokens. */
 static int are_texts_similar(const struct oj_text_condition *condition,
                              const struct oj_token_sets *a, int64_t row,
                              const struct oj_token_sets *b, int64_t feature)

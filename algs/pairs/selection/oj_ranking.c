@@ -205,7 +205,8 @@ oj_status oj_answers_add(struct oj_answers *answers, int64_t row,
     return OJ_OK;
 }
 
-/* Packs row and feature into one integer that sorts by row, then feature. */
+/* Returns row and feature packed into one integer that sorts by row, then
+ * feature. */
 static int64_t encode_row_and_feature(int64_t row, int32_t feature)
 {
     return row * (INT64_C(1) << 32) + feature + 1;

@@ -227,8 +227,9 @@ static void find_nearest_arc_of_ring(const struct oj_along_side *side,
     }
 }
 
-/* Uses the trees of the sphere side. These also hold parts that are points, so
- * the feature must have none. */
+/* Returns the arc of a feature that is nearest to p, by the trees of the sphere
+ * side. These also hold parts that are points, so the feature must have
+ * none. */
 static struct nearest_segment
 find_nearest_arc_by_trees(const struct oj_along_side *side, int64_t feature,
                           struct oj_vec3 p)

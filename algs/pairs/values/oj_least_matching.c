@@ -177,8 +177,8 @@ static void move_up_in_heap(struct matching *m, int64_t place, int32_t column)
     set_heap_entry(m, place, column);
 }
 
-/* Removes the column of minimum distance from the heap; its distance is now
- * final. */
+/* Removes the column of minimum distance from the heap and returns it; its
+ * distance is now final. */
 static int32_t remove_nearest_column(struct matching *m)
 {
     const int32_t nearest = m->heap[0];

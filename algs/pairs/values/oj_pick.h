@@ -12,8 +12,8 @@
 /** Score of NULL and NaN, smaller than all others. */
 #define OJ_NO_SCORE INT64_MIN
 
-/** Maps a double to an integer so that the order of numbers is kept; 0 and -0
- * are equal. */
+/** Returns an integer for a double, so that the order of numbers is kept; 0 and
+ * -0 are equal. */
 int64_t oj_pick_score_of_double(double number);
 
 /** Returns the score of an integer field. INT64_MIN is reserved for OJ_NO_SCORE

@@ -95,8 +95,9 @@ classify_geos_failure(const struct oj_geos_pairs *pairs)
  *  caller owns the results.
  */
 
-/* Makes the coordinates of a ring or line. GEOS requires two vertices of a line
- * and four of a ring, so shorter ones repeat their last vertex. */
+/* Returns the coordinates of a ring or line. GEOS requires two vertices of a
+ * line and four of a ring, so shorter ones repeat their last vertex. NULL: the
+ * call failed. */
 static GEOSCoordSequence *ring_coordinates(GEOSContextHandle_t geos,
                                            const struct oj_flat *flat,
                                            int64_t ring, int64_t least)
@@ -128,7 +129,7 @@ static GEOSGeometry *make_ring(GEOSContextHandle_t geos,
     return sequence ? GEOSGeom_createLinearRing_r(geos, sequence) : NULL;
 }
 
-/* Makes a LineString of a ring or line. */
+/* Returns a LineString of a ring or line, or NULL if GEOS failed. */
 static GEOSGeometry *make_line(GEOSContextHandle_t geos,
                                const struct oj_flat *flat, int64_t ring)
 {
@@ -177,8 +178,9 @@ static void add_member(struct geos_members *members, GEOSGeometry *member)
     members->list = NULL;
 }
 
-/* Makes a collection of the members, or a polygon with the members as holes.
- * GEOS owns the arguments afterwards, also if the call fails. */
+/* Returns a collection of the members, or a polygon with the members as holes;
+ * NULL if GEOS failed. GEOS owns the arguments afterwards, also if the call
+ * fails. */
 static GEOSGeometry *make_collection(struct geos_members *members, int type,
                                      GEOSGeometry *shell)
 {
@@ -1098,7 +1100,8 @@ static GEOSGeometry *copy_members_of_kind(const struct geos_side *side,
     return make_geometry_of_parts_of_kinds(side, kept->feature, kind);
 }
 
-/* Intersects the members of kind_a of a with the members of kind_b of b. */
+/* Returns the intersection of the members of kind_a of a with the members of
+ * kind_b of b, or NULL if GEOS failed or memory is out. */
 static GEOSGeometry *
 intersect_parts_of_two_kinds(struct oj_geos_pairs *pairs, struct kept *a,
                              unsigned kind_a, struct kept *b, unsigned kind_b)
@@ -1140,9 +1143,9 @@ static GEOSGeometry *union_of_intersections_by_kind(struct oj_geos_pairs *pairs,
     return members.n < 2 ? all : unite_collection(geos, all);
 }
 
-/* Intersects two features. GEOS does not intersect collections of several
- * kinds, so these are done kind by kind. NULL: GEOS failed, or memory is out.
- */
+/* Returns the intersection of two features, or NULL if GEOS failed or memory is
+ * out. GEOS does not intersect collections of several kinds, so these are
+ * intersected kind by kind. */
 static GEOSGeometry *intersect_cached_features(struct oj_geos_pairs *pairs,
                                                struct kept *a, struct kept *b)
 {
@@ -1261,8 +1264,7 @@ static void destroy_pieces(GEOSContextHandle_t geos, struct geos_pieces *pieces)
     memset(pieces, 0, sizeof *pieces);
 }
 
-/* Adds a piece and takes ownership of it. Returns 0 if memory is out, as do the
- * functions below. */
+/* Adds a piece and takes ownership of it. Returns 0 if memory is out. */
 static int add_piece(GEOSContextHandle_t geos, struct geos_pieces *pieces,
                      GEOSGeometry *piece)
 {
@@ -1278,7 +1280,8 @@ static int add_piece(GEOSContextHandle_t geos, struct geos_pieces *pieces,
 }
 
 /* Adds a piece to the list of its kind and takes ownership of it. Pieces that
- * are empty or of points, and those whose list is NULL, are destroyed. */
+ * are empty or of points, and those whose list is NULL, are destroyed. Returns
+ * 0 if memory is out. */
 static int add_piece_by_kind(GEOSContextHandle_t geos, GEOSGeometry *piece,
                              struct geos_pieces *polygons,
                              struct geos_pieces *lines)
@@ -1296,7 +1299,8 @@ static int add_piece_by_kind(GEOSContextHandle_t geos, GEOSGeometry *piece,
 }
 
 /* Adds a geometry, or each member of a collection (the result of an overlay),
- * by kind. Takes ownership; NULL: GEOS failed. */
+ * by kind. Takes ownership. Returns 0 if the geometry is NULL, because GEOS
+ * failed, or if memory is out. */
 static int add_pieces_by_kind(GEOSContextHandle_t geos, GEOSGeometry *geometry,
                               struct geos_pieces *polygons,
                               struct geos_pieces *lines)

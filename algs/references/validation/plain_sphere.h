@@ -67,7 +67,7 @@ double oj_plain_sphere_directed(const struct oj_plain_sphere *a,
                                 const struct oj_plain_sphere *b,
                                 int64_t feature_b, int of_segments);
 
-/** Metres between two vertices. */
+/** Returns the metres between vertex v of a and vertex w of b. */
 double oj_plain_sphere_vertex_distance(const struct oj_plain_sphere *a,
                                        int64_t v,
                                        const struct oj_plain_sphere *b,

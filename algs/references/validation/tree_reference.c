@@ -109,7 +109,8 @@ static oj_status fail_geos(const struct geos_tree *tree, struct oj_error *err)
                    text[0] != '\0' ? text : "out of memory");
 }
 
-/* Makes a geometry with this envelope; the tree uses only its envelope. */
+/* Returns a geometry with this envelope, which is all that the tree uses of
+ * it. */
 static GEOSGeometry *make_geos_diagonal_of_box(GEOSContextHandle_t geos,
                                                const struct oj_box *box)
 {
@@ -459,7 +460,7 @@ static double distance_bound_of_row(const struct box_batch *run, int64_t row)
                                 index->args.join_side, 0);
 }
 
-/* Converts a distance to the radius of a window (on the globe, a chord). */
+/* Returns the radius of a window for a distance (on the globe, a chord). */
 static double window_radius_of_distance(const struct box_batch *run,
                                         double distance)
 {

@@ -19,8 +19,8 @@ static struct oj_cuda_stage kept[MOST_KEPT];
 static int n_kept;
 static int64_t kept_bytes;
 
-/* Takes a block of at least `bytes` and at most 4 * bytes from those kept; data
- * is NULL if there is none. */
+/* Takes a block of at least `bytes` and at most 4 * bytes from those kept, and
+ * returns it; its data is NULL if there is no such block. */
 static struct oj_cuda_stage take_pinned_block_from_cache(int64_t bytes)
 {
     struct oj_cuda_stage stage = {NULL, 0};
@@ -57,7 +57,8 @@ void oj_cuda_stage_release(struct oj_cuda_stage *stage)
     stage->bytes = 0;
 }
 
-/* Rounds up to one of a few sizes, so that blocks can be reused. */
+/* Returns bytes, rounded up to one of a few sizes, so that blocks can be
+ * reused. */
 static int64_t round_up_block_bytes(int64_t bytes)
 {
     int64_t n = least_bytes;

@@ -1057,8 +1057,8 @@ give_uploaded_rows_to_callback(struct cuda_batch_worker *w,
 
 /* ---- places of pairs in the result --------------------------------------- */
 
-/* Estimates the number of pairs of all rows from the chunks counted so far,
- * plus 1/16. */
+/* Returns an estimate of the number of pairs of all rows, from the chunks
+ * counted so far, plus 1/16. */
 static int64_t estimate_all_pairs(const struct cuda_join_batch *b)
 {
     double n_rows = (double)b->input->n_features;

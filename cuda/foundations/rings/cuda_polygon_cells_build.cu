@@ -71,7 +71,7 @@ static __device__ uint32_t thread_index(void)
     return blockIdx.x * BLOCK + threadIdx.x;
 }
 
-/* Loads entry k of the list of fragments that are split; without a list,
+/* Returns entry k of the list of fragments that are split; without a list,
  * fragment k of the level. */
 static __device__ struct oj_ring_fragment
 load_listed_fragment(const struct view &v, uint32_t k)
@@ -121,7 +121,7 @@ static __device__ uint32_t n_edges_of_node(const struct view &v, uint32_t first,
     return b.first + b.n - a.first;
 }
 
-/* Computes the code of a leaf. said: the contribution of each fragment
+/* Returns the code of a leaf. said: the contribution of each fragment
  * (oj_ring_code_contribution()); NULL: no fragment has edges. */
 static __device__ uint64_t leaf_code_of_fragments(const struct view &v,
                                                   uint32_t first, uint32_t end,

@@ -269,8 +269,8 @@ OJ_FN int32_t oj_ring_tree_find(const struct oj_ring_tree *t, double px,
     return oj_ring_tree_decide_by_cells(t, px, py, x, y, place);
 }
 
-/** Locates p in one unit by the original edges of its records first .. end -
- *  1. */
+/** Returns the location of p in one unit, by the original edges of its records
+ *  first .. end - 1. */
 OJ_FN enum oj_location
 oj_ring_tree_locate_exactly(const struct oj_ring_tree *t,
                             const struct oj_ring_place *place, double px,
@@ -325,8 +325,9 @@ OJ_FN int oj_ring_tree_locate_by_short_edges(const struct oj_ring_tree *t,
     return odd & 1u ? OJ_INSIDE : OJ_OUTSIDE;
 }
 
-/** Locates p in the next unit of the place, and advances the place. Uses the
- *  short edges or, if these cannot decide it, the original edges. */
+/** Returns the location of p in the next unit of the place, and advances the
+ *  place; *unit: this unit. Uses the short edges or, if these cannot decide
+ *  it, the original edges. */
 OJ_FN enum oj_location
 oj_ring_tree_locate_in_next_unit(const struct oj_ring_tree *t,
                                  struct oj_ring_place *place, double px,

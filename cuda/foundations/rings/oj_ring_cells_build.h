@@ -171,8 +171,8 @@ OJ_FN uint64_t oj_ring_coder_end(struct oj_ring_coder *c)
 
 /* --- building: occupied bits ---------------------------------------------- */
 
-/** Computes the bits `occupied` of cell ix, iy of its level from the other
- *  arrays of the tree. */
+/** Returns the bits `occupied` of cell ix, iy of its level, computed from the
+ *  other arrays of the tree. */
 OJ_FN uint32_t oj_ring_occupied(const struct oj_ring_tree *t, uint32_t ix,
                                 uint32_t iy)
 {

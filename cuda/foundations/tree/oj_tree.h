@@ -96,7 +96,7 @@ OJ_FN uint64_t oj_tree_morton_code(const struct oj_device_tree *tree,
            oj_morton(x & 65535u, y & 65535u);
 }
 
-/* Rounds v down to a float that is below the exact difference which v
+/* Returns v rounded down to a float that is below the exact difference which v
  * approximates with a relative error of 2^-53: one step of a float exceeds that
  * error and the rounding to nearest. */
 OJ_FN float oj_tree_below(double v)

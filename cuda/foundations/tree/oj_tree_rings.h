@@ -86,10 +86,10 @@ OJ_FN struct oj_box oj_tree_polygon_box(const struct oj_tree_rings *rings,
     return box;
 }
 
-/** Locates p in rings ring .. end_ring - 1 together, exactly: on a ring, or
- *  inside an odd number of them, or outside. All rings are scanned as one
- *  sequence of edges; a chain with edges of several rings is skipped only if
- *  the ray cannot cross it. */
+/** Returns the exact location of p in rings ring .. end_ring - 1 together: on
+ *  a ring, or inside an odd number of them, or outside. All rings are scanned
+ *  as one sequence of edges; a chain with edges of several rings is skipped
+ *  only if the ray cannot cross it. */
 OJ_FN enum oj_location oj_tree_rings_locate(const struct oj_tree_rings *rings,
                                             int64_t ring, int64_t end_ring,
                                             double px, double py)

@@ -870,7 +870,8 @@ static __device__ void write_leaf_header_and_scale(
     write_leaf_header(r, node, first, n, leaf->scale.exponent);
 }
 
-/* Computes the other members of a piece from its first four numbers. */
+/* Returns a piece with its first four numbers, from which the other members are
+ * computed. */
 static __device__ struct oj_near_piece piece_from_four_floats(float4 v)
 {
     struct oj_near_piece p;

@@ -636,7 +636,7 @@ OJ_NEAR_FN struct oj_near_node oj_near_seed_node(int level, uint32_t cell,
     return node;
 }
 
-/** Makes header i, of a node above the level of the start cells. */
+/** Returns header i, of a node above the level of the start cells. */
 OJ_FN struct oj_near_header oj_near_seed_header(uint32_t i)
 {
     struct oj_near_header h;

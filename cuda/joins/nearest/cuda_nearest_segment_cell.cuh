@@ -466,8 +466,8 @@ OJ_NEAR_FN struct oj_near_header oj_near_find(const struct oj_near_view *v,
     return h;
 }
 
-/** Sets up a leaf for the point at dx, dy from the corner of the square; ix,
- *  iy: this position in finest steps. */
+/** Returns a leaf, set up for the point at dx, dy from the corner of the
+ *  square; ix, iy: this position in finest steps. */
 OJ_NEAR_FN struct oj_near_leaf oj_near_open(const struct oj_near_view *v,
                                             struct oj_near_header h, double dx,
                                             double dy, uint32_t ix, uint32_t iy)

@@ -151,7 +151,7 @@ static oj_status compute_spread(struct oj_cuda_work *work,
                             d * (int64_t)sizeof *out, own.err);
 }
 
-/* Chooses the scale of halves: a power of two that brings the mean coordinate
+/* Returns the scale of halves: a power of two that brings the mean coordinate
  * near 1, where halves have most bits. */
 static double choose_half_scale(const struct oj_vector_spread *spread,
                                 int64_t d, double n, double scale)
@@ -248,7 +248,7 @@ scaled_coordinate_of_row(const struct oj_cuda_vector_frame &frame,
                                 frame.centre[place], frame.scale);
 }
 
-/* Maps floats to integers > 0 so that the order is kept. */
+/* Returns an integer > 0 for a float, so that the order of floats is kept. */
 static __device__ unsigned sortable_float_bits(float x)
 {
     unsigned bits = __float_as_uint(x);
@@ -523,7 +523,7 @@ write_float_tiles(const __grid_constant__ struct cuda_vector_filling f)
     }
 }
 
-/* Rounds a finite float to the nearest half-precision number. */
+/* Returns the bits of the half-precision number nearest to a finite float. */
 static __device__ unsigned half_of_float(float x)
 {
     unsigned bits = __float_as_uint(x), sign = bits >> 16 & 0x8000u;
