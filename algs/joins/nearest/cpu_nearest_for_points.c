@@ -462,10 +462,10 @@ static oj_status join_one_per_row(struct nearest_points_batch *b,
  * their gaps then cost less than intermediate lists of unknown length, which
  * take three times the memory of the pairs and a second pass (citygen L, k = 5
  * within 100 ft: 40 % of the processor time). With a maximum distance, lists of
- * up to FEW_IN_PLACE pairs are stored in place, and longer ones if they are
- * full to at least LEAST_FILL, by the last batch or, in the first, by a sample
- * of points. A first batch of fewer than ROWS_OF_SAMPLE rows has intermediate
- * lists. */
+ * up to FEW_IN_PLACE pairs are stored in place. Longer ones are if they are
+ * full to at least LEAST_FILL; this is known from the last batch or, in the
+ * first one, from a sample of points. A first batch of fewer than
+ * ROWS_OF_SAMPLE rows has intermediate lists. */
 #define FEW_IN_PLACE 4
 #define LEAST_FILL 0.4
 #define SAMPLED_POINTS 1024

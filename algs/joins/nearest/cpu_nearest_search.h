@@ -106,11 +106,11 @@ struct oj_own_slot
  * of its own feature is not needed, however many features are requested.
  *
  * The bound of a search is the k-th smallest distance; there is none while
- * fewer than k features are in reach. A search that collects very many
- * segments, or ends with fewer than k features and more than a few segments,
- * then records the minimum distance of each feature in this table and drops
- * segments beyond it. Features for which the table has no room have no bound of
- * their own. Zeroed memory is a valid empty table. */
+ * fewer than k features are in reach. Some searches collect very many
+ * segments, or end with fewer than k features and more than a few segments.
+ * They then record the minimum distance of each feature in this table and drop
+ * segments beyond it. Features for which the table has no room have no bound
+ * of their own. Zeroed memory is a valid empty table. */
 struct oj_own_bounds
 {
     int is_used; /**< 1: the current search uses the table */

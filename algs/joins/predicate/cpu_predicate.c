@@ -699,9 +699,9 @@ static oj_status make_cells_of_feature_if_useful(struct predicate_index *index,
                                               err);
 }
 
-/* Decides a pair by locations of vertices and contacts of edges (the functions
- * above). Sets *is_decided to 1 if these suffice and the shapes are as valid as
- * they require, and then *holds to 1 if the features are a pair. */
+/* Decides a pair by locations of vertices and contacts of edges. Sets
+ * *is_decided to 1 if these suffice and the shapes are as valid as they
+ * require, and then *holds to 1 if the features are a pair. */
 static oj_status
 decide_by_kernels(struct predicate_index *index, struct predicate_worker *w,
                   const struct oj_shape *shape, int32_t feature,

@@ -12,10 +12,10 @@
 
 #include "../../../flatten/arrays/oj_flat.h"
 
-/** Joins visit the features of a row's class one by one if a class has at most
- * OJ_FEW_OF_CLASS features on average, each class weighted by its number of
- * features, and the largest class has at most OJ_MOST_OF_CLASS. A row of the
- * largest class then costs about as much as a search. */
+/** Limits of small classes, for which joins visit the features of a row's class
+ * one by one: at most OJ_FEW_OF_CLASS features on average, each class weighted
+ * by its number of features, and at most OJ_MOST_OF_CLASS in the largest
+ * class. A row of the largest class then costs about as much as a search. */
 #define OJ_FEW_OF_CLASS 8
 #define OJ_MOST_OF_CLASS 64
 
@@ -28,10 +28,10 @@ struct oj_class_features
                            order */
 };
 
-/** Sets *are_small to 1 if flat has classes that are small by the rule above,
- * and class numbers are below a few times the number of features. O(n), with a
- * byte per class; for layers with large classes it usually returns after a few
- * thousand features. */
+/** Sets *are_small to 1 if flat has classes that are small (OJ_FEW_OF_CLASS,
+ * OJ_MOST_OF_CLASS), and class numbers are below a few times the number of
+ * features. O(n), with a byte per class; for layers with large classes it
+ * usually returns after a few thousand features. */
 OJ_MUST_USE oj_status oj_class_features_are_small(const struct oj_flat *flat,
                                                   int *are_small,
                                                   struct oj_error *err);

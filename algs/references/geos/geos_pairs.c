@@ -421,8 +421,8 @@ void oj_geos_pairs_forget(struct oj_geos_pairs *pairs, int64_t feature)
 }
 
 /* Returns a feature from the cache; valid until the next call for this side.
- * Precondition: it has parts. Returns NULL if GEOS refuses it or memory is out,
- * as do all functions below. */
+ * Precondition: it has parts. Returns NULL if GEOS refuses it or memory is
+ * out. */
 static struct kept *get_feature(struct geos_side *side, int64_t feature)
 {
     struct kept *kept;

@@ -1,19 +1,19 @@
 /** Engine of the reference backends: a library's tree of boxes finds
- *  candidates, GEOS decides them, and a ranking selects the pairs. It takes all
- *  joins and kinds of features, and runs on one thread.
+ *  candidates, GEOS decides them, and a ranking selects the pairs. It takes
+ *  all joins and kinds of features, and runs on one thread.
  *
  *  The tree is queried once per row, with the row's box, grown by the maximum
  *  distance if the join has one; GEOS decides every candidate that passes the
- *  pair filter (geos_pairs.h). For disjoint, and for patterns that can hold for
- *  disjoint features, every feature is a candidate; disjoint envelopes are
+ *  pair filter (geos_pairs.h). For disjoint, and for patterns that can hold
+ *  for disjoint features, every feature is a candidate; disjoint envelopes are
  *  decided without GEOS. In op bbox, the exact envelopes decide.
  *
- *  A nearest join without a maximum distance, or with one so large that most of
- *  the layer would be a candidate, begins with a smaller window and grows it
- *  until the k-th distance is within the window or the window contains every
- *  feature. Points are then visited in Morton order, and the first window of
- *  each depends on the last window of the one before. This affects time, never
- *  the result.
+ *  A nearest join may have no maximum distance, or one so large that most of
+ *  the layer would be a candidate. It then begins with a smaller window and
+ *  grows it until the k-th distance is within the window or the window
+ *  contains every feature. Points are then visited in Morton order, and the
+ *  first window of each depends on the last window of the one before. This
+ *  affects time, never the result.
  *
  *  Collective queries: the rows of a quadrant share one query with the
  *  quadrant's grown box, and each row uses the candidates in its own window.
@@ -25,8 +25,8 @@
  *  for which it has no function, and Frechet distances with too large a table:
  *  these are computed by plain_shape_distances.h.
  *
- *  A pair that GEOS cannot decide is listed as undecided; in a nearest join, so
- *  is the whole row if the pair could be among its nearest.
+ *  A pair that GEOS cannot decide is listed as undecided; in a nearest join,
+ *  so is the whole row if the pair could be among its nearest.
  *
  *  Source: Zhang, You, Gruenwald 2012, sections 3.1 and 4.2 ("collective
  *  query"); the growing windows are ours. */

@@ -180,9 +180,9 @@ OJ_MUST_USE oj_status oj_cuda_find_pair_offsets(struct oj_cuda_work *work,
                                                 int64_t n, int64_t n_rows,
                                                 int64_t base, int64_t *offset);
 
-/** Appends to *kept the first k pairs, by measure, then rank, of each row that
- *  has at least k of the n pairs in found, and sets done [n_rows] of the row to
- *  1. With is_last 1, does this for all rows. */
+/** Appends pairs to *kept: of each row that has at least k of the n pairs in
+ *  found, the first k by measure, then rank. Sets done [n_rows] of these rows
+ *  to 1. With is_last 1, does this for all rows. */
 OJ_MUST_USE oj_status oj_cuda_keep_first_k(
     struct oj_cuda_work *work, int64_t n_rows, const int32_t *rank, int64_t k,
     int is_last, const struct oj_cuda_found *found, int64_t n,

@@ -88,8 +88,8 @@ static __device__ struct oj_ring_windows windows_of_unit(const struct units &u,
 }
 
 /* Computes for each unit (a feature or a polygon part) its windows of 4 x 4
- * cells at the start level (oj_ring_windows.h), and its numbers of fragments
- * and edges, multiplied by its number of windows. */
+ * cells at the start level (oj_ring_windows.h). Also computes its numbers of
+ * fragments and edges, multiplied by its number of windows. */
 static __global__ void
 count_windows_and_edges_of_units(const __grid_constant__ struct units u,
                                  struct starts starts)
