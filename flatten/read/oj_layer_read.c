@@ -580,9 +580,9 @@ static OGRFeatureH next_feature_after_lane(struct oj_layer_reader *reader)
     return feature;
 }
 
-/* Returns 0 if FIDs do not ascend after a lane that read in FID order. A
- * smaller FID comes from a malformed tree, and the lane may have read it
- * already or have missed it. */
+/* Returns 0 if the rows continue those of a lane that read in FID order, but
+ * fid is not greater than the last FID. It then comes from a malformed tree,
+ * and the lane may have read it already or have missed it. */
 static int does_fid_ascend(struct oj_layer_reader *reader, int64_t fid)
 {
     int ascends =

@@ -16,10 +16,11 @@ OJ_MUST_USE oj_status oj_overlapping_points_make(
     const struct oj_index_args *args, struct oj_overlapping_points **out,
     struct oj_stats *stats, struct oj_error *err);
 
-/** Finds the pairs of these features with a batch of single points, and merges
- * them into *out, the engine's pairs, which must not be scattered. Pairs stay
- * in tie order, unless the relation allows any order. O(points), fast for
- * points outside of the box; O(pairs) if there are any. */
+/** Finds the pairs of the prepared features with a batch of single points, and
+ * merges them into *out, the engine's pairs, which must not be scattered.
+ * Pairs stay in tie order, unless the relation allows any order. O(points),
+ * fast for points outside of the features' box; O(pairs) if a point is in
+ * it. */
 OJ_MUST_USE oj_status oj_overlapping_points_add(
     struct oj_overlapping_points *self, const struct oj_flat *input,
     struct oj_matches *out, struct oj_stats *stats, struct oj_error *err);

@@ -299,8 +299,8 @@ static enum verdict decide_equals(const struct oj_shape *a,
         return VERDICT_NO;
     if (oj_flat_same_geometry(a->flat, a->feature, b->flat, b->feature))
         return VERDICT_YES;
-    /* If they are equal, each vertex of one is on the boundary (or on the line)
-     * of the other. */
+    /* If the shapes are equal, each vertex of one is on the boundary (or on the
+     * line) of the other. */
     return has_vertex_at_locations(a, b, SOME_OUTSIDE | SOME_INSIDE) ||
                    has_vertex_at_locations(b, a, SOME_OUTSIDE | SOME_INSIDE)
                ? VERDICT_NO

@@ -23,10 +23,10 @@ static int has_other_conditions(const struct oj_relation *relation,
     if (relation->unordered_pairs != 0 || join_side->max_distance != NULL ||
         relation->n_spans > 0 || oj_relation_compares_attributes(relation))
         return 1;
-    /* These conditions compare whole geometries: of two features with an equal
-     * segment they may exclude one and keep the other. A point has no other
-     * vertex, and a feature without points cannot equal a row, which has only
-     * points: then both are harmless. */
+    /* A minimum distance and exclude_same_geometry compare whole geometries: of
+     * two features with an equal segment they may exclude one and keep the
+     * other. A point has no other vertex, and a feature without points cannot
+     * equal a row, which has only points: then both are harmless. */
     return (relation->min_distance > 0.0 ||
             (relation->exclude_same_geometry &&
              (join_side->part_kinds & OJ_PART_POINT) != 0)) &&

@@ -261,10 +261,10 @@ static void compute_crossing_numerator(struct oj_integer *out, double a,
     oj_integer_cross(out, &whole_b, a_side, &whole_a, b_side);
 }
 
-/* Computes the exact coordinates x / w, y / w of the crossing of two segments.
- * a_side and b_side are the orientations of the ends a and b of `second`
- * relative to `first`, of different signs; the crossing is a + (b - a) a_side /
- * (a_side - b_side). */
+/* Computes the exact coordinates x / w, y / w of a node: a vertex, or the
+ * crossing of two segments. a_side and b_side are the orientations of the ends
+ * a and b of `second` relative to `first`, of different signs; the crossing is
+ * a + (b - a) a_side / (a_side - b_side). */
 static void compute_homogeneous_coordinates(const struct exact_place *place,
                                             struct oj_integer *x,
                                             struct oj_integer *y,
@@ -1063,7 +1063,8 @@ static void dot_product(struct oj_integer *out, const struct exact_vector *a,
     oj_integer_add_products(out, &a->x, &b->x, &a->y, &b->y);
 }
 
-/* Measures the distance from a point to a segment, which may have length 0. */
+/* Lowers the minimum *n to the exact distance from a point to a segment, which
+ * may have length 0. */
 static void measure_point_to_segment_exactly(struct nearness *n, double x,
                                              double y,
                                              const struct exact_segment *s)

@@ -6,8 +6,8 @@
 #include "../../foundations/device/oj_cuda.h"
 #include "cuda_near_cell_split_math.cuh"
 
-/** Maximum length of a short list, and of a long list; longer lists are huge.
- */
+/** Maximum number of segments of a short list, and of a long list; longer lists
+ * are huge. */
 #define OJ_CELLS_SHORT 59
 #define OJ_CELLS_LONG 1024
 

@@ -615,7 +615,7 @@ OJ_FN uint32_t oj_near_seed_above(int level)
     return ((1u << (2 * level)) - 1u) / 15u;
 }
 
-/** Makes the node of a start cell with n segments, whose list begins at 0. */
+/** Returns the node of a start cell with n segments, whose list begins at 0. */
 OJ_NEAR_FN struct oj_near_node oj_near_seed_node(int level, uint32_t cell,
                                                  uint32_t n)
 {

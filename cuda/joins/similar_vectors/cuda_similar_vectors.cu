@@ -420,8 +420,9 @@ static __device__ float greatest_warp_limit(const struct cuda_vector_block *b)
     return limit;
 }
 
-/* Lists those of the next TILE tiles that are near enough; returns how many
- * there are. */
+/* Each thread tests whether its tile of features is near enough to the box.
+ * Lists these tiles in b->tile, for all threads, and returns how many there
+ * are. */
 static __device__ int list_tiles_within_limit(const struct cuda_vector_pairs &p,
                                               struct cuda_vector_block *b,
                                               const float *box, int64_t tile)
