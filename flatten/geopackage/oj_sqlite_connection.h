@@ -33,8 +33,9 @@ void oj_sqlite_connection_interrupt(void *connection);
 
 /** Begins a read transaction: until oj_sqlite_connection_end_reading(),
  *  everything that is read by pages or statements belongs to one state of the
- *  database.  With a rollback journal, other connections cannot commit until
- *  then.  OJ_ERR_IO with SQLite's reason: no transaction has begun. */
+ *  database. With a rollback journal, other connections cannot commit until
+ *  then. After a failure, OJ_ERR_IO with SQLite's reason, no transaction has
+ *  begun. */
 OJ_MUST_USE oj_status oj_sqlite_connection_begin_reading(void *connection,
                                                          struct oj_error *err);
 void oj_sqlite_connection_end_reading(void *connection);

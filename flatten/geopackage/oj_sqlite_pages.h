@@ -66,7 +66,7 @@ static inline oj_status oj_sqlite_fail_malformed(struct oj_error *err)
 
 /** Prepares reading the table with this root page, about n_bytes at a time.
  *  Fails with OJ_ERR_UNSUPPORTED if the file does not show the current state
- *  (part of it is in a log), or is of an unknown kind. Fails with OJ_ERR_IO if
+ *  (part of it is in a log), or is of an unknown kind; fails with OJ_ERR_IO if
  *  the file is malformed. */
 OJ_MUST_USE oj_status oj_sqlite_pages_open(sqlite3 *connection, int64_t root,
                                            int64_t n_bytes,

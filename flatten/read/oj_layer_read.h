@@ -131,9 +131,9 @@ oj_layer_reader_open(OGRLayerH layer, const struct oj_read_options *options,
 
 /** Fills batch (zeroed before the first call; its memory is reused) with the
  *  next rows; batch->n_rows == 0 at the end; a batch may have fewer than
- *  batch_rows rows. OJ_ERR_DATA or OJ_ERR_IO, with FID or row number in the
- *  message: OGR cannot read a row, or its WKB is invalid; the reader must then
- *  be closed. */
+ *  batch_rows rows. Fails with OJ_ERR_DATA or OJ_ERR_IO, and the FID or row
+ *  number in the message, if OGR cannot read a row or its WKB is invalid; the
+ *  reader must then be closed. */
 OJ_MUST_USE oj_status oj_layer_reader_next(struct oj_layer_reader *reader,
                                            struct oj_batch *batch,
                                            struct oj_error *err);

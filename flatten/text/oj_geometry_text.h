@@ -33,9 +33,9 @@ struct oj_geometry_bytes
 
 /** Appends the geometry in text[0 .. n - 1] as little-endian ISO WKB; digits
  * are appended as the bytes that they stand for. A text of white space alone
- * appends nothing. OJ_ERR_DATA, and out unchanged: the text is no geometry;
- * the message names the character. Fails with OJ_ERR_UNSUPPORTED for curves,
- * surfaces and triangles. O(n). */
+ * appends nothing. Fails with OJ_ERR_DATA, leaving out unchanged, if the text
+ * is no geometry; the message names the character. Fails with
+ * OJ_ERR_UNSUPPORTED for curves, surfaces and triangles. O(n). */
 OJ_MUST_USE oj_status oj_geometry_text_read(const char *text, int64_t n,
                                             struct oj_geometry_bytes *out,
                                             struct oj_error *err);

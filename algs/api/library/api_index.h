@@ -170,7 +170,7 @@ struct ogrjoin_events
 };
 
 /** Parses the setting events: *with_stays is 1 for "all", 0 for "changes" or
- * NULL. OJ_ERR_ARG for other words. */
+ * NULL. Fails with OJ_ERR_ARG for other words. */
 OJ_MUST_USE oj_status api_events_read_words(const char *words, int *with_stays,
                                             struct oj_error *err);
 

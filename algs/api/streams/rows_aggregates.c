@@ -84,7 +84,7 @@ static int64_t read_ordered(const char *from)
     return (int64_t)(bits ^ (UINT64_C(1) << 63));
 }
 
-/* Reads a number. OJ_ERR_LIMIT for an integer beyond int64_t. */
+/* Reads a number. Fails with OJ_ERR_LIMIT for an integer beyond int64_t. */
 static oj_status read_number(struct join_values *v, int64_t row,
                              const struct oj_plain_value *value,
                              struct oj_error *err)

@@ -703,7 +703,8 @@ static oj_status measure_cover(struct pair_stage_worker *worker, double *area,
     return OJ_OK;
 }
 
-/* The first pair of a row sets the values of all of them. */
+/* Sets the values of what the features of a row cover together. They are
+ * computed at the first pair of the row, for all its pairs. */
 static oj_status set_cover_values_of_pair(struct pair_stage_worker *worker,
                                           struct oj_error *err)
 {

@@ -68,8 +68,8 @@ void oj_cuda_close(struct oj_cuda_device *device);
 cudaError_t oj_cuda_wait(cudaStream_t stream);
 
 /** Allocates n elements of device memory in stream order, from the device's
- *  pool; NULL if n == 0. OJ_ERR_NOMEM beyond device->limit or if the device has
- *  no more memory. */
+ *  pool; *out is NULL if n == 0. Fails with OJ_ERR_NOMEM beyond device->limit,
+ *  or if the device has no more memory. */
 OJ_MUST_USE oj_status oj_cuda_alloc_bytes(struct oj_cuda_device *device,
                                           cudaStream_t stream, int64_t n,
                                           size_t size, void **out,

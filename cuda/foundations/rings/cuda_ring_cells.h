@@ -24,9 +24,9 @@ struct oj_cuda_ring_cells
 struct oj_cuda_work;
 
 /** Builds the tree of all polygons of layer, which must outlive it; *work owns
- *  the arrays. *out must be zeroed. OJ_ERR_UNSUPPORTED (the CPU has to join):
- *  coordinates too large for exact signs, or more than 2^29 - 1 rings, 2^30 - 1
- *  features or 2^31 - 16 segments. */
+ *  the arrays. *out must be zeroed. Fails with OJ_ERR_UNSUPPORTED, so that the
+ *  CPU has to join, for coordinates too large for exact signs, and for more
+ *  than 2^29 - 1 rings, 2^30 - 1 features or 2^31 - 16 segments. */
 OJ_MUST_USE oj_status oj_cuda_ring_cells_build(
     struct oj_cuda_work *work, const struct oj_cuda_layer *layer,
     enum oj_ring_units units, struct oj_cuda_ring_cells *out);
