@@ -14,7 +14,7 @@ struct point_pair
 struct oj_overlapping_points
 {
     struct oj_index_args args; /* as for the engine of the join */
-    uint8_t *others;           /* [features] 1: features without overlapping
+    uint8_t *others;           /* [features] 1: the feature has no overlapping
                                   parts */
     struct oj_flat flat;       /* the join side without the features marked in
                                   `others` */

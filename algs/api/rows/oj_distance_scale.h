@@ -57,9 +57,9 @@ struct oj_distance_request
     int wants_bearing; /**< 1: the direction of pairs is a column */
 };
 
-/** Makes the frame of a join in this CRS. dash: as the member. dash and the
- *  texts of crs are borrowed as long as the frame is used. takes_plain_numbers
- *  is 0. */
+/** Makes the frame of a join in this CRS. dash: "-" for the command, "" for
+ *  the library. dash and the texts of crs are borrowed as long as the frame is
+ *  used. takes_plain_numbers is 0. */
 struct oj_distance_frame
 oj_distance_frame_of_crs_text(const char *dash, enum oj_metric metric,
                               const struct oj_crs_text *crs);

@@ -28,7 +28,7 @@ struct oj_near_other
     double px, py;
     double least, most; /* minimum and maximum distance */
     double x, y;        /* coordinates relative to the tree's origin */
-    double slack;       /* as in struct oj_tree_walk */
+    double slack;       /* maximum error of a computed distance of boxes */
     double reach2;      /* boxes with a larger squared distance are skipped */
     double most2;       /* entries with a larger squared distance are skipped */
     double distance;    /* distance of the best entry so far */
