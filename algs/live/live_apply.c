@@ -744,9 +744,10 @@ oj_status oj_live_apply(struct oj_live *live, int64_t n, const int64_t *id,
     int64_t n_threads = n / ROWS_OF_THREAD + 1;
     oj_status status;
     if (n < 0 || n > LIVE_MOST_IDS)
-        return oj_fail(err, OJ_ERR_LIMIT,
-                       "a batch has 0 to %d changes, not %lld", LIVE_MOST_IDS,
-                       (long long)n);
+        return oj_fail(
+            err, OJ_ERR_LIMIT,
+            "a batch can have 0 to %d changes, not %lld: apply smaller batches",
+            LIVE_MOST_IDS, (long long)n);
     b.n_threads =
         n_threads < live->n_threads ? (int)n_threads : live->n_threads;
     pthread_mutex_lock(&live->writer);

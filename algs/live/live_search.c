@@ -522,7 +522,8 @@ static oj_status search_ordered_row(int64_t i, int thread, void *user,
         atomic_fetch_add(&p->n_pairs, s->n_out - first) + s->n_out - first >
             p->query->max_pairs)
         return oj_fail(err, OJ_ERR_TOO_MANY_PAIRS,
-                       "the join has more pairs than max_pairs allows");
+                       "the join has more pairs than the setting max_pairs "
+                       "allows: raise it, or restrict the join");
     return OJ_OK;
 }
 

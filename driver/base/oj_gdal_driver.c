@@ -149,7 +149,8 @@ oj_status oj_driver_choose(const char *format, const char *path,
         return fail_unknown_format(format, err);
     if (!can_create_vector_files(driver))
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                       "-f %s: this driver cannot create vector datasets",
+                       "-f %s: this driver cannot create vector datasets: use "
+                       "one that ogrjoin --formats lists as writable",
                        format);
     *out = driver;
     return OJ_OK;

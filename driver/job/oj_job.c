@@ -143,12 +143,14 @@ static oj_status check_extra_output_file(const struct oj_job *job,
         return OJ_OK;
     if (oj_source_has_file(&job->input, path) ||
         oj_source_has_file(&job->join, path))
-        return oj_fail(err, OJ_ERR_ARG, "-%s would overwrite the input %s",
+        return oj_fail(err, OJ_ERR_ARG,
+                       "-%s would overwrite the input %s: name another file",
                        option, path);
     if (dst != NULL &&
         (is_same_path(dst, path) ||
          (oj_output_is_stdout(dst) && oj_text_file_is_stdout(path))))
-        return oj_fail(err, OJ_ERR_ARG, "-%s would overwrite the output %s",
+        return oj_fail(err, OJ_ERR_ARG,
+                       "-%s would overwrite the output %s: name another file",
                        option, path);
     return OJ_OK;
 }

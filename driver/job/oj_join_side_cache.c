@@ -291,7 +291,9 @@ static int is_cancel_flag_set(const int *flag)
 
 static oj_status fail_cancelled(struct oj_error *err)
 {
-    return oj_fail(err, OJ_ERR_CANCELLED, "interrupted while waiting");
+    return oj_fail(
+        err, OJ_ERR_CANCELLED,
+        "interrupted while waiting for a join side that another thread reads");
 }
 
 /* ---- building ------------------------------------------------------------ */

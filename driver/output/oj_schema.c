@@ -397,10 +397,11 @@ static oj_status create_layer(struct oj_output *o,
     if (place->layer == NULL)
         return oj_fail(err, OJ_ERR_IO,
                        "the format %s cannot create the layer '%s' of type "
-                       "%s%s%s",
+                       "%s: %s",
                        format, place->name, OGRGeometryTypeToName(type),
-                       CPLGetLastErrorMsg()[0] != '\0' ? ": " : "",
-                       CPLGetLastErrorMsg());
+                       CPLGetLastErrorMsg()[0] != '\0'
+                           ? CPLGetLastErrorMsg()
+                           : "write another format (-f)");
     if (place->option == NULL && type != wkbNone &&
         OGR_L_GetGeomType(place->layer) == wkbNone)
         oj_notice("the format %s writes no geometry here%s", format,

@@ -689,7 +689,8 @@ static oj_status run_benchmark(struct benchmark *b, struct oj_command_run *run,
     OJ_TRY(oj_job_read_side(job, 0, 0, &b->input, NULL, err));
     if (input->n_features == 0)
         return oj_fail(err, OJ_ERR_DATA,
-                       "input layer '%s' has no rows to benchmark with",
+                       "input layer '%s' has no rows to benchmark with: name "
+                       "another layer, or leave its filters out",
                        job->input.name);
     oj_notice("%s, %s with %s",
               oj_counted(input->n_features, "input row", "input rows"),

@@ -31,7 +31,8 @@ static oj_status make_crs_of_option(const char *words, const char *option,
 {
     OGRSpatialReferenceH srs = OSRNewSpatialReference(NULL);
     if (srs == NULL)
-        return oj_fail(err, OJ_ERR_NOMEM, "out of memory: a CRS");
+        return oj_fail(err, OJ_ERR_NOMEM,
+                       "out of memory for a CRS: free memory");
     if (OSRSetFromUserInput(srs, words) != OGRERR_NONE)
     {
         int is_number =
@@ -189,7 +190,8 @@ static oj_status transform_both_to_target_crs(const struct oj_command *command,
         !is_one_plane(input->srs, join->srs))
         return oj_fail(err, OJ_ERR_DATA,
                        "the two layers have different CRS, and -crs strict "
-                       "allows no reprojection of one of them alone");
+                       "allows no reprojection of one of them alone: reproject "
+                       "it first, or leave -crs strict out");
     OJ_TRY(make_transformation(input, input->srs, crs->join, err));
     if (has_boxes)
         return OJ_OK;
@@ -217,8 +219,9 @@ static oj_status transform_join_to_input_crs(const struct oj_command *command,
     if (is_one_plane(input->srs, join->srs))
         return OJ_OK;
     return oj_fail(err, OJ_ERR_DATA,
-                   "the layers have different CRS, and -crs strict forbids to "
-                   "reproject: input %s, join %s",
+                   "the layers have different CRS, input %s and join %s, and "
+                   "-crs strict forbids to reproject: bring one into the CRS "
+                   "of the other first, or leave -crs strict out",
                    oj_crs_describe(input->srs), oj_crs_describe(join->srs));
 }
 

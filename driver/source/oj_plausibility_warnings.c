@@ -189,10 +189,10 @@ static void warn_of_axes(const struct oj_source *const source[2],
     which = fits[0] ? 0 : 1;
     if (fits[0] && fits[1])
         oj_warn("x and y look swapped in one of the two layers: with them "
-                "exchanged, the layers would intersect");
+                "exchanged, the layers would intersect; correct that layer");
     else if (fits[which])
         oj_warn("x and y look swapped in the %s layer '%s': with them "
-                "exchanged, the layers would intersect",
+                "exchanged, the layers would intersect; correct that layer",
                 source[which]->role, source[which]->name);
 }
 

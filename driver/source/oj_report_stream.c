@@ -1047,7 +1047,9 @@ static oj_status add_report(struct oj_report_stream *s,
         OGR_F_Destroy(to);
     }
     if (result != OGRERR_NONE)
-        return oj_fail(err, OJ_ERR_NOMEM, "out of memory: reports");
+        return oj_fail(
+            err, OJ_ERR_NOMEM,
+            "out of memory for reports: free memory, or use a smaller -batch");
     s->n_rows += is_sound;
     return OJ_OK;
 }

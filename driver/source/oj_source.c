@@ -174,9 +174,11 @@ static oj_status run_select(struct oj_source *s, struct oj_error *err)
     s->layer =
         GDALDatasetExecuteSQL(s->dataset, s->side->sql, NULL, s->side->dialect);
     if (s->layer == NULL)
-        return oj_fail(err, OJ_ERR_ARG, "the %s SELECT returns no layer%s%s",
-                       s->role, CPLGetLastErrorMsg()[0] != '\0' ? ": " : "",
-                       CPLGetLastErrorMsg());
+        return oj_fail(err, OJ_ERR_ARG, "the %s SELECT returns no layer: %s",
+                       s->role,
+                       CPLGetLastErrorMsg()[0] != '\0'
+                           ? CPLGetLastErrorMsg()
+                           : "write a SELECT that returns rows");
     s->is_result_set = 1;
     return OJ_OK;
 }
@@ -525,7 +527,8 @@ static oj_status find_crs(struct oj_source *s, struct oj_error *err)
         return OJ_OK;
     s->srs = OSRClone(srs);
     if (s->srs == NULL)
-        return oj_fail(err, OJ_ERR_NOMEM, "out of memory: a CRS");
+        return oj_fail(err, OJ_ERR_NOMEM,
+                       "out of memory for a CRS: free memory");
     return OJ_OK;
 }
 
@@ -567,7 +570,8 @@ static oj_status create_window_layer(struct oj_source *s, const double *boxes,
         result = OGR_L_CreateFeature(s->layer, feature);
         OGR_F_Destroy(feature);
         if (result != OGRERR_NONE)
-            return oj_fail(err, OJ_ERR_NOMEM, "out of memory: a box");
+            return oj_fail(err, OJ_ERR_NOMEM,
+                           "out of memory for a box: free memory");
     }
     snprintf(s->name, sizeof s->name, "%s", OGR_L_GetName(s->layer));
     return OJ_OK;
@@ -715,8 +719,9 @@ oj_status oj_source_check_count(const struct oj_source *source, int64_t limit,
     if (n_promised <= n_rows)
         return OJ_OK;
     return oj_fail(err, OJ_ERR_DATA,
-                   LAYER_FORMAT " should have %lld rows, but %s ends after "
-                                "%lld: it is damaged or cut off",
+                   LAYER_FORMAT
+                   " should have %lld rows, but %s ends after %lld: it is "
+                   "damaged or cut off; copy or make it again",
                    source->role, source->name, (long long)n_promised,
                    source->side->dataset, (long long)n_rows);
 }

@@ -257,7 +257,8 @@ static oj_status read_geometry(struct wkb_reader *in, struct oj_flat_buf *buf,
     }
     if (depth >= OJ_WKB_MAX_DEPTH)
         return oj_fail(in->err, OJ_ERR_DATA,
-                       "WKB collections are nested more than %d deep",
+                       "WKB collections are nested more than %d deep: make one "
+                       "collection of them",
                        OJ_WKB_MAX_DEPTH);
     /* The shortest member of a collection has a header and a count: 9 bytes. */
     OJ_TRY(read_count(in, &header, 9, &n));

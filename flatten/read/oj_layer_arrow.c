@@ -248,7 +248,8 @@ static oj_status read_arrow_array_as_chunk(struct oj_arrow_stream *stream,
         array->release = NULL;
         *text = stream->stream.get_last_error(&stream->stream);
         status = oj_fail(err, OJ_ERR_IO,
-                         "the driver's Arrow stream ended before the last row");
+                         "the driver's Arrow stream ended before the last row: "
+                         "copy the layer with ogr2ogr");
     }
     else if (array->release != NULL)
         status = oj_chunk_new(stream->n_columns - OJ_CHUNK_FIELDS, array,
@@ -284,8 +285,8 @@ static oj_status next_arrow_chunk(void *stream, struct oj_chunk **out,
     }
     *text = status == OJ_ERR_UNSUPPORTED
                 ? "the driver mixes up rows without geometry"
-                : "the driver has no more rows but is not at the end: "
-                  "the file is broken";
+                : "the driver has no more rows but is not at the end, so the "
+                  "file is broken: copy or make it again";
     return oj_fail(err, status, "%s", *text);
 }
 

@@ -237,7 +237,8 @@ static oj_status init_wanted_fields(struct oj_layer_reader *reader,
     {
         OGRFieldDefnH field = OGR_FD_GetFieldDefn(defn, options->fields[i]);
         if (field == NULL)
-            return oj_fail(err, OJ_ERR_ARG, "layer %s has no field %d",
+            return oj_fail(err, OJ_ERR_ARG,
+                           "internal error: layer %s has no field %d",
                            OGR_L_GetName(reader->layer), options->fields[i]);
         reader->field[i].index = options->fields[i];
         reader->field[i].type = OGR_Fld_GetType(field);
@@ -373,7 +374,8 @@ oj_status oj_layer_reader_open(OGRLayerH layer,
     struct oj_layer_reader *reader;
     oj_status status;
     if (options->batch_rows <= 0)
-        return oj_fail(err, OJ_ERR_ARG, "a batch needs at least one row");
+        return oj_fail(err, OJ_ERR_ARG,
+                       "internal error: a batch needs at least one row");
     OJ_NEW_ZEROED(reader, 1, err);
     reader->layer = layer;
     reader->options = *options;
@@ -429,7 +431,9 @@ static oj_status fail_row(const struct oj_layer_reader *reader, int64_t fid,
 {
     if (status == OJ_ERR_NOMEM)
         return oj_fail(err, status, "%s", text);
-    return oj_fail(err, status, "layer %s, feature %lld: %s",
+    return oj_fail(err, status,
+                   "layer %s, feature %lld: %.700s; correct it, or leave it "
+                   "out by a condition (-where, -join_where)",
                    OGR_L_GetName(reader->layer), (long long)fid, text);
 }
 

@@ -417,7 +417,8 @@ static oj_status read_geometry(struct text_reader *r, int *dimensions)
     OJ_TRY(read_kind(r, &kind, dimensions));
     if (r->depth > OJ_GEOMETRY_TEXT_MAX_DEPTH)
         return oj_fail(r->err, OJ_ERR_DATA,
-                       "collections are nested more than %d deep",
+                       "collections are nested more than %d deep: make one "
+                       "collection of them",
                        OJ_GEOMETRY_TEXT_MAX_DEPTH);
     if (*dimensions < 0)
         *dimensions = kind == COLLECTION ? 0 : find_dimensions(r);

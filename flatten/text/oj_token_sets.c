@@ -177,11 +177,11 @@ static oj_status tokenise_row(const struct tokenising *t, struct text_slice *s,
         OJ_TRY(add_words(s, row, text, tokens, err));
     n = s->n_tokens - first;
     if (n > OJ_MOST_TOKENS)
-        return oj_fail(
-            err, OJ_ERR_LIMIT,
-            "the text of feature %lld has more than %d tokens; shorten it",
-            (long long)(t->fid != NULL ? t->fid[row] : row),
-            (int)OJ_MOST_TOKENS);
+        return oj_fail(err, OJ_ERR_LIMIT,
+                       "the text of feature %lld has more than %d tokens; "
+                       "shorten it, or use -tokens words",
+                       (long long)(t->fid != NULL ? t->fid[row] : row),
+                       (int)OJ_MOST_TOKENS);
     for (int64_t i = first; i < s->n_tokens; i++)
     {
         uint64_t hash = oj_token_mix(s->table.key[s->token[i]]);

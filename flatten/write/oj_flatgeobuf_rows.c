@@ -484,7 +484,9 @@ static oj_status find_box_of_curves(double *to, const uint8_t *wkb, int64_t n,
     OGREnvelope box;
     if (n > INT_MAX ||
         OGR_G_CreateFromWkb(wkb, NULL, &geometry, (int)n) != OGRERR_NONE)
-        return oj_fail(err, OJ_ERR_DATA, "a geometry that OGR cannot read");
+        return oj_fail(err, OJ_ERR_DATA,
+                       "OGR cannot read its geometry: correct it, or leave it "
+                       "out by -where");
     OGR_G_GetEnvelope(geometry, &box);
     OGR_G_DestroyGeometry(geometry);
     to[0] = box.MinX;

@@ -484,8 +484,10 @@ static oj_status drop_index_triggers(struct geopackage_rows *w, int is_update,
         w->restore = CPLStrdup((const char *)sqlite3_column_text(statement, 1));
     }
     sqlite3_finalize(statement);
-    return w->drop != NULL ? oj_sqlite_run(w->db, err, "%s", w->drop)
-                           : oj_sqlite_fail(w->db, "a statement failed", err);
+    return w->drop != NULL
+               ? oj_sqlite_run(w->db, err, "%s", w->drop)
+               : oj_sqlite_fail(w->db, "a statement on the GeoPackage failed",
+                                err);
 }
 
 /* ---- statements ---------------------------------------------------------- */
@@ -513,7 +515,8 @@ static oj_status prepare_row_statements(struct geopackage_rows *w,
             OGR_Fld_GetNameRef(OGR_FD_GetFieldDefn(defn, w->column[i].target)));
     w->rows.columns = w->columns = sqlite3_str_finish(names);
     if (w->columns == NULL)
-        return oj_fail(err, OJ_ERR_NOMEM, "out of memory: an SQL statement");
+        return oj_fail(err, OJ_ERR_NOMEM,
+                       "out of memory for an SQL statement: free memory");
     fields = w->columns + n_first;
     /* The name is unique, because several layers can be written alternately on
      * one connection. */
@@ -758,7 +761,8 @@ static oj_status compare_with_row_of_gdal(struct geopackage_rows *w,
     w->is_again = 0;
     return code == SQLITE_ROW
                ? OJ_OK
-               : oj_sqlite_fail(w->db, "a statement failed", err);
+               : oj_sqlite_fail(w->db, "a statement on the GeoPackage failed",
+                                err);
 }
 
 /* Called after GDAL wrote the current row, or changed an existing one

@@ -263,7 +263,9 @@ oj_status arrow_layout_read(const struct ArrowSchema *schema,
             return OJ_OK;
         }
         if (layout.child < 0 && column != NULL)
-            return oj_fail(err, OJ_ERR_ARG, "there is no column \"%.100s\"",
+            return oj_fail(err, OJ_ERR_ARG,
+                           "the Arrow schema has no column \"%.100s\": name "
+                           "the column of geometries",
                            column);
         if (layout.child < 0)
             return oj_fail(

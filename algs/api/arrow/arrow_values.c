@@ -13,8 +13,8 @@ oj_status arrow_fail_mismatch(struct oj_error *err)
 oj_status arrow_fail_offsets(struct oj_error *err)
 {
     return oj_fail(err, OJ_ERR_DATA,
-                   "the offsets of an Arrow array are invalid: they must be 0 "
-                   "or more, must not decrease and must not exceed its data");
+                   "the offsets of an Arrow array are invalid: give offsets of "
+                   "0 or more that do not decrease and end inside of its data");
 }
 
 oj_status arrow_fail_limit(struct oj_error *err)

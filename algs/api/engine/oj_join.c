@@ -374,16 +374,18 @@ static oj_status fail_without_engine(const struct oj_join *join,
             relation->heading.is_asked ? " with a heading" : "",
             oj_relation_is_of_shapes(relation) ? " between such features" : "");
     if (relation->heading.is_asked)
-        return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                       "a heading is that of points: join lines and polygons "
-                       "by their centroids (centroid_of input)");
+        return oj_fail(
+            err, OJ_ERR_UNSUPPORTED,
+            "a heading needs points as input: join the centroids of lines and "
+            "polygons (centroid_of input), or leave the heading out");
     if (is_on_ellipsoid)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "metric ellipsoid measures between points or "
                        "multipoints and features of any type: one of the sides "
-                       "must be of points");
+                       "must be of points (centroid_of makes them)");
     return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                   "-op %s is not possible between these kinds of features",
+                   "-op %s is not possible between these kinds of features: "
+                   "use another -op",
                    op);
 }
 
@@ -541,7 +543,9 @@ static oj_status open_gpu(struct oj_join *join, struct oj_error *err)
     oj_status status =
         oj_gpu_find(options, &join->module, &options->gpus, &why);
     if (status != OJ_OK)
-        return oj_fail(err, status, "the backend cuda cannot be used: %.900s",
+        return oj_fail(err, status,
+                       "the backend cuda cannot be used: %.800s; the backends "
+                       "cpu and auto need no GPU",
                        why.message);
     OJ_TRY(
         (may_input_have_points(join) || gpu_join_ignores_geometry_kind(join)) &&
@@ -909,7 +913,7 @@ oj_status oj_join_open(const struct oj_flat *join_side,
         oj_free(join);
         return oj_fail(err, OJ_ERR_NOMEM,
                        "the system could not create a lock: it is out of "
-                       "memory or resources");
+                       "memory or resources; end other programs");
     }
     pthread_mutex_init(&join->lock, NULL);
     split_similar_into_dwithin_and_rank(join, relation);
@@ -1062,7 +1066,9 @@ static oj_status wait_until_join_is_free(struct oj_join *join,
     /* the next waiting thread may now be first in the queue */
     pthread_cond_broadcast(&join->was_given_back);
     return status == OJ_OK ? OJ_OK
-                           : oj_fail(err, status, "interrupted while waiting");
+                           : oj_fail(err, status,
+                                     "interrupted while waiting until another "
+                                     "thread has ended its join");
 }
 
 int oj_join_is_on_cpu(struct oj_join *join)

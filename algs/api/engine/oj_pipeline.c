@@ -352,7 +352,10 @@ static void free_pipeline(struct oj_pipeline *p)
 
 static oj_status start_threads(struct oj_pipeline *p, struct oj_error *err)
 {
-    const struct oj_error error = {OJ_ERR_NOMEM, "could not start a thread"};
+    const struct oj_error error = {
+        OJ_ERR_NOMEM,
+        "the system could not start a thread: it is out of memory or of "
+        "threads (ulimit -u); end other programs, or use fewer -threads"};
     int has_reader = pthread_create(&p->reader, NULL, reader_main, p) == 0;
     if (has_reader && pthread_create(&p->joiner, NULL, join_main, p) == 0)
         return OJ_OK;
@@ -376,7 +379,7 @@ oj_status oj_pipeline_open(const struct oj_pipeline_work *work,
         oj_free(p);
         return oj_fail(err, OJ_ERR_NOMEM,
                        "the system could not create a lock: it is out of "
-                       "memory or resources");
+                       "memory or resources; end other programs");
     }
     status = start_threads(p, err);
     if (status == OJ_OK)

@@ -580,9 +580,10 @@ static oj_status parse_similar(const char *list, struct compared_fields *out,
         word[end - list] = '\0';
         list = end + (*end == ',');
         if (out->n_similar == OJ_MOST_TEXTS)
-            status =
-                oj_fail(err, OJ_ERR_ARG, "similar takes at most %d conditions",
-                        OJ_MOST_TEXTS);
+            status = oj_fail(err, OJ_ERR_ARG,
+                             "similar takes at most %d conditions: leave some "
+                             "out, or concatenate columns with +",
+                             OJ_MOST_TEXTS);
         else if (is_named)
             status = oj_similar_fields_parse("", word, to, err);
         else

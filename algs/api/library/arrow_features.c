@@ -243,8 +243,9 @@ static oj_status append_geometry_of_row(const struct geometry_column *c,
     if (status == OJ_OK || status == OJ_ERR_NOMEM)
         return status == OJ_OK ? OJ_OK
                                : oj_fail(err, status, "%s", why.message);
-    return oj_fail(err, status, "row %lld: %.900s", (long long)fid,
-                   why.message);
+    return oj_fail(err, status,
+                   "row %lld: %.800s; correct its geometry, or make it NULL",
+                   (long long)fid, why.message);
 }
 
 /* --- slices of rows, for threads ------------------------------------------ */
@@ -832,7 +833,7 @@ static oj_status add_array(struct arrow_features *features,
     OJ_TRY(read_column(array, layout, &held->column, err));
     if (held->column.n_rows > INT32_MAX - features->n_rows)
         return oj_fail(err, OJ_ERR_LIMIT,
-                       "a layer of more than %d features is not possible",
+                       "a layer can have at most %d features: split it",
                        INT32_MAX);
     features->n_rows += held->column.n_rows;
     return OJ_OK;

@@ -828,11 +828,15 @@ static oj_status describe_tree(const struct oj_crs_tree *tree,
     *out = (struct crs_reading){.text.unit = (double)NAN};
     if (part < 0 || (tree->is_json ? tree->node[part].kind != OJ_CRS_NODE_GROUP
                                    : !is_crs_of_wkt(tree, part)))
-        return oj_fail(err, OJ_ERR_DATA, "%s is %s that describes no CRS",
+        return oj_fail(err, OJ_ERR_DATA,
+                       "%s is %s that describes no CRS: give PROJJSON, WKT or "
+                       "AUTHORITY:CODE",
                        whose, tree->is_json ? "JSON" : "a text");
     if (tree->is_json && oj_crs_tree_find(tree, 0, "type|id") < 0)
         return oj_fail(err, OJ_ERR_DATA,
-                       "%s is JSON without \"type\": no PROJJSON", whose);
+                       "%s is JSON without \"type\", so it is no PROJJSON: "
+                       "give PROJJSON, WKT or AUTHORITY:CODE",
+                       whose);
     text->kind =
         tree->is_json ? kind_of_json(tree, part) : kind_of_wkt(tree, part);
     read_axis_unit(tree, part, text);
@@ -1024,8 +1028,10 @@ static oj_status read_text(const char *text, const char *whose,
     if (strchr("{[\"", *text) != NULL || begins_like_wkt(text))
         return read_tree(text, whose, callbacks, out, err);
     if (n > 4096)
-        return oj_fail(err, OJ_ERR_DATA, "%s is no CRS, but %lld bytes", whose,
-                       (long long)n);
+        return oj_fail(err, OJ_ERR_DATA,
+                       "%s is a text of %lld bytes and no CRS: give PROJJSON, "
+                       "WKT or AUTHORITY:CODE",
+                       whose, (long long)n);
     return read_words(text, (int)n, whose, callbacks, out, err);
 }
 

@@ -361,11 +361,12 @@ oj_status oj_distances_convert(const struct oj_distance_frame *frame,
                                 &relation->densify, err));
     if (!(relation->min_distance <= relation->max_distance))
         return oj_fail(err, OJ_ERR_ARG,
-                       "%smin_distance must not be greater than "
-                       "%smax_distance: no feature would match",
+                       "%smin_distance is greater than %smax_distance, so no "
+                       "feature would match: write a smaller one",
                        frame->dash, frame->dash);
     if (isinf(relation->min_distance))
-        return oj_fail(err, OJ_ERR_ARG, "%smin_distance must be a number",
+        return oj_fail(err, OJ_ERR_ARG,
+                       "%smin_distance is infinite: write a finite distance",
                        frame->dash);
     return OJ_OK;
 }

@@ -142,7 +142,8 @@ static const struct clash clashes[] = {
      .text = "{validate *}: this reference is for {metric ellipsoid}; in the "
              "plane it is {validate geos}"},
     {"metric", "sphere|ellipsoid", "distance_to", "boundary",
-     .text = "{distance_to boundary} is possible with {metric planar} only"},
+     .text = "{distance_to boundary} is possible with {metric planar} only: "
+             "leave one of them out"},
     {"metric", "sphere|ellipsoid", "matrix_field|relation_field",
      .why = "DE-9IM matrices are computed in the plane only"},
     {"heading", NULL, "metric", "sphere|ellipsoid",

@@ -107,7 +107,8 @@ static oj_status parse_similar(const char *dash, const char *word,
                        dash, word);
     if (n[0] > OJ_MOST_TEXT_FIELDS || n[1] > OJ_MOST_TEXT_FIELDS)
         return oj_fail(err, OJ_ERR_ARG,
-                       "%ssimilar concatenates at most %d fields of a side",
+                       "%ssimilar concatenates at most %d fields of a side: "
+                       "leave some out",
                        dash, OJ_MOST_TEXT_FIELDS);
     if (*at == '\0')
         return OJ_OK;
@@ -153,8 +154,9 @@ static oj_status parse_vector(const char *dash, const char *word,
                        "after it; both sides need equally many",
                        dash, word, n[0], n[1]);
     if (n[0] > OJ_MOST_DIMENSIONS)
-        return oj_fail(err, OJ_ERR_ARG, "%svector takes at most %d fields",
-                       dash, OJ_MOST_DIMENSIONS);
+        return oj_fail(err, OJ_ERR_ARG,
+                       "%svector takes at most %d fields: leave some out", dash,
+                       OJ_MOST_DIMENSIONS);
     return OJ_OK;
 }
 

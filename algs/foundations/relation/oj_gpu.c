@@ -113,7 +113,9 @@ static oj_status find_usable_devices(const struct oj_gpu_module *module, int n,
             first = device;
     }
     if (*gpus == 0)
-        return oj_fail(err, OJ_ERR_NO_DEVICE, "no GPU can be used: %s",
+        return oj_fail(err, OJ_ERR_NO_DEVICE,
+                       "no GPU can be used: %s (the first GPU; ogrjoin "
+                       "--devices lists all)",
                        first.why_not);
     return OJ_OK;
 }

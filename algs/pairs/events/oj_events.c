@@ -635,13 +635,13 @@ oj_status oj_events_prepare(struct oj_events *events,
     struct report_batch b = {.keys = keys, .reports = reports, .pairs = pairs};
     if ((keys->integer == NULL) != events->rules.has_texts)
         return oj_fail(err, OJ_ERR_ARG,
-                       "keys are integers for some reports and texts for "
-                       "others: use one kind");
+                       "keys are integers in some batches of reports and texts "
+                       "in others: give keys of one kind");
     if (reports->n_features != n)
-        return oj_fail(err, OJ_ERR_INTERNAL,
-                       "there are %lld reports, but pairs for %lld: both need "
-                       "one row per report",
-                       (long long)reports->n_features, (long long)n);
+        return oj_fail(
+            err, OJ_ERR_INTERNAL,
+            "internal error: pairs of %lld rows for a batch of %lld reports",
+            (long long)reports->n_features, (long long)n);
     drop_empty_keys_if_many(events);
     OJ_ROOM(events->row_key, 0, n, events->cap_row_key, err);
     begin_batch(events);
@@ -773,7 +773,7 @@ oj_status oj_events_add_key(struct oj_events *events,
                                   : hash_integer(key->integer);
     slot = find_slot(events, &name);
     if (slot->key != 0)
-        return oj_fail(err, OJ_ERR_DATA, "it contains a key twice");
+        return oj_fail(err, OJ_ERR_DATA, "a key occurs in it twice");
     OJ_TRY(add_key(events, &name, slot, err));
     added = &events->key[events->n_keys - 1];
     OJ_TRY(reserve_features(added, key->n, err));

@@ -344,7 +344,8 @@ int oj_pair_stage_describe_missing_m(const struct oj_pair_stage *stage,
     if (n == 0)
         return 0;
     snprintf(text, size,
-             "%lld pair%s no measure, because %s line%s no M value there",
+             "%lld pair%s no measure, because %s line%s no M value there: give "
+             "the lines M values, or measure the length (along length)",
              (long long)n, n == 1 ? " has" : "s have", n == 1 ? "its" : "their",
              n == 1 ? " has" : "s have");
     return 1;
@@ -465,7 +466,8 @@ static oj_status add_intersection(struct pair_stage_worker *worker,
         return OJ_OK;
     if (verdict == OJ_GEOS_OUT_OF_MEMORY)
         return oj_fail(err, OJ_ERR_NOMEM,
-                       "out of memory: the intersection of a pair");
+                       "out of memory for the intersection of a pair: free "
+                       "memory, or use smaller batches");
     count_undecided(worker, &worker->n_undecided_pairs);
     return OJ_OK;
 }
@@ -694,7 +696,8 @@ static oj_status measure_cover(struct pair_stage_worker *worker, double *area,
         return OJ_OK;
     if (verdict == OJ_GEOS_OUT_OF_MEMORY)
         return oj_fail(err, OJ_ERR_NOMEM,
-                       "out of memory: the union of the features of a row");
+                       "out of memory for the union of the features of a row: "
+                       "free memory, or use smaller batches");
     *area = *length = (double)NAN;
     count_undecided(worker, &worker->n_undecided_rows);
     return OJ_OK;

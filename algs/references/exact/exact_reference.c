@@ -975,8 +975,8 @@ oj_status oj_exact_decide_pair(const struct oj_relation *relation,
     struct oj_matrix matrix;
     if ((oj_op_get(relation->op)->takes & OJ_TAKES_SHAPES) == 0)
         return oj_fail(err, OJ_ERR_ARG,
-                       "the exact reference decides only joins by predicate, "
-                       "not %s",
+                       "internal error: the exact reference decides joins by "
+                       "predicate only, not %s",
                        oj_op_get(relation->op)->name);
     if (oj_relation_is_bbox(relation) || oj_box_is_empty(&box) ||
         oj_box_is_empty(&other))
@@ -1126,8 +1126,9 @@ static oj_status find_least_squared_distance(struct nearness *n,
     n->is_found = 0;
     n->bound = INFINITY;
     if (pair->n_of_input == 0 || pair->n_of_input == pair->n_segments)
-        return oj_fail(err, OJ_ERR_ARG,
-                       "a feature without parts has no distance");
+        return oj_fail(
+            err, OJ_ERR_ARG,
+            "internal error: exact distance of a feature without parts");
     for (int64_t i = 0; i < pair->n_of_input && !is_distance_zero(n); i++)
     {
         struct oj_box box = box_of_segment(&pair->segment[i]);

@@ -1071,9 +1071,11 @@ static oj_status append_geometry(GEOSContextHandle_t geos,
 {
     size_t n = 0;
     unsigned char *wkb = GEOSGeomToWKB_buf_r(geos, one, &n);
-    oj_status status = wkb != NULL ? add_wkb_as_feature(shapes, wkb, n, err)
-                                   : oj_fail(err, OJ_ERR_NOMEM,
-                                             "out of memory: a GEOS geometry");
+    oj_status status = wkb != NULL
+                           ? add_wkb_as_feature(shapes, wkb, n, err)
+                           : oj_fail(err, OJ_ERR_NOMEM,
+                                     "out of memory for a geometry of GEOS: "
+                                     "free memory, or use smaller batches");
     GEOSFree_r(geos, wkb);
     return status;
 }
@@ -1203,9 +1205,9 @@ oj_status oj_geos_pairs_area(struct oj_geos_pairs *pairs, int of_input,
         whole = get_union_of_parts(side, kept);
     if (whole == NULL)
         return classify_geos_failure(pairs) == OJ_GEOS_OUT_OF_MEMORY
-                   ? oj_fail(
-                         err, OJ_ERR_NOMEM,
-                         "out of memory: the union of the parts of a feature")
+                   ? oj_fail(err, OJ_ERR_NOMEM,
+                             "out of memory for the union of the parts of a "
+                             "feature: free memory, or use smaller batches")
                    : OJ_OK;
     if (whole == kept->geometry)
         return OJ_OK;

@@ -105,7 +105,8 @@ struct geos_tree
 static oj_status fail_geos(const struct geos_tree *tree, struct oj_error *err)
 {
     const char *text = tree->handle.message;
-    return oj_fail(err, OJ_ERR_NOMEM, "GEOS failed: %s",
+    return oj_fail(err, OJ_ERR_NOMEM,
+                   "GEOS failed to search its tree: %s; use the backend cpu",
                    text[0] != '\0' ? text : "out of memory");
 }
 
@@ -248,7 +249,8 @@ static oj_status fail_spatialindex(struct oj_error *err)
         status = OJ_ERR_IO;
         hint = " (it needs to write to the current folder)";
     }
-    status = oj_fail(err, status, "libspatialindex failed: %s%s",
+    status = oj_fail(err, status,
+                     "libspatialindex failed: %s%s; use the backend cpu",
                      text != NULL ? text : "out of memory", hint);
     free(text);
     return status;
@@ -644,7 +646,9 @@ static oj_status decide_candidate(struct box_batch *run, int64_t row,
         case OJ_GEOS_CANNOT_SAY:
             return record_pair_refused_by_geos(run, row, feature, at_least);
         default:
-            return oj_fail(run->err, OJ_ERR_NOMEM, "out of memory in GEOS");
+            return oj_fail(
+                run->err, OJ_ERR_NOMEM,
+                "out of memory in GEOS: free memory, or use the backend cpu");
     }
 }
 
@@ -868,7 +872,9 @@ static oj_status join_by_tree(struct oj_index *wrapped,
         !oj_relation_compares_shapes(&index->args.relation) &&
         (index->args.relation.metric != OJ_METRIC_ELLIPSOID ||
          (index->args.join_side->part_kinds & ~(unsigned)OJ_PART_POINT) != 0))
-        return oj_fail(err, OJ_ERR_UNSUPPORTED, "metric %s needs points as %s",
+        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                       "metric %s needs points as %s: join the centroids of "
+                       "lines and polygons (centroid_of)",
                        index->args.engine->name,
                        index->args.relation.metric == OJ_METRIC_ELLIPSOID
                            ? "one of the sides"
@@ -1022,7 +1028,9 @@ static oj_status check_metric(const struct tree_method *method,
                    : OJ_OK;
     if (!oj_relation_is_on_globe(relation) || strcmp(reference, name) != 0)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                       "the backend \"%s\" needs metric %s", name, name);
+                       "the backend \"%s\" needs metric %s: set that metric, "
+                       "or use the backend cpu",
+                       name, name);
     return OJ_OK;
 }
 

@@ -900,7 +900,8 @@ oj_status oj_cuda_ring_cells_build(struct oj_cuda_work *work,
         layer->n_segments > ((int64_t)1 << 31) - 16)
         return oj_fail(work->err, OJ_ERR_UNSUPPORTED,
                        "the polygons have too many rings or segments, or too "
-                       "large coordinates, for the GPU");
+                       "large coordinates, for the GPU; -memory SIZE makes "
+                       "tiles, which have fewer");
     m.large = LARGE_FACTOR * layer->n_segments;
     if (m.large < LARGE_LEAST)
         m.large = LARGE_LEAST;

@@ -427,7 +427,8 @@ static oj_status run_split_rounds(struct cuda_cells_build *b)
         if (b->seen.lost.n)
             return oj_fail(b->work->err, OJ_ERR_UNSUPPORTED,
                            "the join layer has segments so short that the GPU "
-                           "loses their length in rounding");
+                           "loses their length in rounding; remove them, or "
+                           "join on the CPU (backend cpu)");
         if (b->seen.pool_full.n || (b->seen.crowded.n && b->distinct == NULL))
             return OJ_OK;
         for (k = 0; k < OJ_CELLS_CLASSES; k++)
@@ -535,15 +536,15 @@ oj_status oj_cuda_cells_build(struct oj_cuda_work *keep,
     if (layer->n_segments == 0)
         return OJ_OK;
     if (layer->n_segments > MOST_SEGMENTS)
-        return oj_fail(
-            keep->err, OJ_ERR_UNSUPPORTED,
-            "the join layer has more segments than the GPU can hold");
+        return oj_fail(keep->err, OJ_ERR_UNSUPPORTED,
+                       "the join layer has more segments than the GPU can "
+                       "hold; -memory SIZE makes tiles, which have fewer");
     if (!oj_near_square(layer->x0, layer->y0, layer->x1, layer->y1,
                         layer->magnitude, reach, layer->n_segments,
                         &out->square))
         return oj_fail(keep->err, OJ_ERR_UNSUPPORTED,
                        "the join layer's coordinates are too large or too "
-                       "small for the GPU");
+                       "small for the GPU; join on the CPU (backend cpu)");
     b.work = &work;
     b.layer = layer;
     b.cells = out;

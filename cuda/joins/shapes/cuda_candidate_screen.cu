@@ -86,7 +86,8 @@ static oj_status upload_layer_for_intersection(struct oj_cuda_work *work,
     OJ_TRY(oj_cuda_layer_make(work, flat, NULL, NULL, NULL, layer));
     if (layer->n_segments > 0 && !(layer->magnitude < LARGEST))
         return oj_fail(work->err, OJ_ERR_UNSUPPORTED,
-                       "coordinates are too large for the GPU");
+                       "coordinates are too large for the GPU; join on the CPU "
+                       "(backend cpu)");
     return oj_cuda_intersects_side_make(work, layer, side);
 }
 
