@@ -143,7 +143,7 @@ OJ_MUST_USE oj_status live_batch_classify(struct live_batch *b,
 void live_batch_remove_ids(struct live_batch *b);
 
 /** Returns 1 if it is cheaper to rebuild the tree than to move points. */
-int live_batch_is_cheaper_anew(const struct live_batch *b);
+int live_batch_is_rebuild_cheaper(const struct live_batch *b);
 
 /** Step 3 (live_gather.c): rebuilds the tree from the points that there are
  *  after the batch. */

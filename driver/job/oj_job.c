@@ -61,7 +61,7 @@ static int64_t max_pairs_per_batch(const struct oj_command *command)
 
 /* Returns the number of threads of the join; without -threads it is
  * GDAL_NUM_THREADS. 0: all processors. */
-static int n_threads(const struct oj_command *command)
+static int threads_of_command(const struct oj_command *command)
 {
     const char *n = CPLGetConfigOption("GDAL_NUM_THREADS", "ALL_CPUS");
     int64_t threads = command->threads;
@@ -73,7 +73,7 @@ static int n_threads(const struct oj_command *command)
 struct oj_options oj_job_options(const struct oj_command *command)
 {
     struct oj_options options = {0};
-    options.n_threads = n_threads(command);
+    options.n_threads = threads_of_command(command);
     options.quadrant_size = command->quadrant_size;
     options.cancel = oj_cancel_flag();
     options.max_batch_pairs = max_pairs_per_batch(command);
@@ -188,7 +188,7 @@ oj_status oj_job_open(const struct oj_command *command, int shares,
     job->relation = command->relation;
     OJ_TRY(oj_crs_choose(command, &job->input, &job->join, &job->crs,
                          &job->relation, err));
-    job->sides.columns.n_threads = n_threads(command);
+    job->sides.columns.n_threads = threads_of_command(command);
     OJ_TRY(oj_sides_open(command, &job->input, &job->join, &job->crs,
                          &job->sides, &job->relation, err));
     OJ_TRY(oj_relation_check(&job->relation, err));
@@ -263,7 +263,7 @@ struct oj_read_options oj_job_read_options(const struct oj_job *job, int side,
     options.has_degrees = source->srs != NULL && OSRIsGeographic(source->srs) &&
                           !oj_relation_is_on_globe(&job->relation) &&
                           oj_command_needs_shapes(job->command);
-    options.n_threads = n_threads(job->command);
+    options.n_threads = threads_of_command(job->command);
     if (options.n_threads == 0)
         options.n_threads = oj_cpu_count();
     options.cancel = oj_cancel_flag();
@@ -398,9 +398,9 @@ static oj_status open_tile_files(struct spill *spill, struct oj_error *err)
 
 /* Collects the FIDs of a SELECT, because they may repeat; those of a layer are
  * unique. */
-static oj_status note_fids_for_uniqueness_check(struct spill *spill,
-                                                const struct oj_flat *flat,
-                                                struct oj_error *err)
+static oj_status collect_fids_for_uniqueness_check(struct spill *spill,
+                                                   const struct oj_flat *flat,
+                                                   struct oj_error *err)
 {
     if (!spill->job->join.is_result_set)
         return OJ_OK;
@@ -431,7 +431,7 @@ static oj_status write_batch_to_tiles(struct spill *spill, struct oj_error *err)
     struct oj_flat flat;
     OJ_TRY(oj_job_make_flat(job, 1, OJ_INSERT_SOME, &spill->batch, &spill->work,
                             &flat, err));
-    OJ_TRY(note_fids_for_uniqueness_check(spill, &flat, err));
+    OJ_TRY(collect_fids_for_uniqueness_check(spill, &flat, err));
     return oj_join_tiles_add(&job->tiles, &flat, spill->batch.attributes,
                              spill->batch.first_row, err);
 }

@@ -344,7 +344,8 @@ static void leave_out_quotation(struct oj_report_stream *s, int64_t end,
     s->line++;
 }
 
-static oj_status find_header(struct oj_report_stream *s, struct oj_error *err);
+static oj_status find_header_line(struct oj_report_stream *s,
+                                  struct oj_error *err);
 
 /* Ends a record: it has the bytes from n_complete to end. Blank records are
  * dropped. */
@@ -377,7 +378,7 @@ static oj_status end_record(struct oj_report_stream *s, int64_t end,
     record.number = ++s->n_reports;
     OJ_ROOM(s->records, s->n_records, s->n_records + 1, s->cap_records, err);
     s->records[s->n_records++] = record;
-    return s->is_header_known ? OJ_OK : find_header(s, err);
+    return s->is_header_known ? OJ_OK : find_header_line(s, err);
 }
 
 /* Leaves out the incomplete record, because it is longer than a report may be.
@@ -568,8 +569,9 @@ static oj_status fail_records(const struct oj_report_stream *s, const char *why,
 }
 
 /* Puts a header of n bytes before all records. */
-static oj_status put_header(struct oj_report_stream *s, const char *text,
-                            int64_t n, struct oj_error *err)
+static oj_status put_header_before_records(struct oj_report_stream *s,
+                                           const char *text, int64_t n,
+                                           struct oj_error *err)
 {
     OJ_ROOM(s->bytes, s->n_bytes, s->n_bytes + n, s->cap_bytes, err);
     memmove(s->bytes + n, s->bytes, (size_t)s->n_bytes);
@@ -600,7 +602,7 @@ static oj_status put_header_of_default_names(struct oj_report_stream *s,
     for (int i = 0; i < n; i++)
         oj_message_append(text, (size_t)size, "field_%d%c", i + 1,
                           i + 1 < n ? s->columns.separator : '\n');
-    status = put_header(s, text, (int64_t)strlen(text), err);
+    status = put_header_before_records(s, text, (int64_t)strlen(text), err);
     oj_free(text);
     return status;
 }
@@ -675,7 +677,8 @@ static oj_status read_header(struct oj_report_stream *s, struct oj_error *err)
     return OJ_OK;
 }
 
-static oj_status find_header(struct oj_report_stream *s, struct oj_error *err)
+static oj_status find_header_line(struct oj_report_stream *s,
+                                  struct oj_error *err)
 {
     struct oj_ogr_errors errors = {0};
     oj_status status;
@@ -943,7 +946,7 @@ static oj_status put_header_of_sample_feature(struct oj_report_stream *s,
     oj_status status = is_written ? OJ_OK : oj_fail_nomem(err, 1, n);
     if (status == OJ_OK && n_texts > 0)
     {
-        status = put_header(s, text, (int64_t)n, err);
+        status = put_header_before_records(s, text, (int64_t)n, err);
         s->has_sample = status == OJ_OK;
     }
     free(text);
@@ -952,8 +955,9 @@ static oj_status put_header_of_sample_feature(struct oj_report_stream *s,
 
 /* Makes a map from the fields of a batch to those of the layer, by name: -1 for
  * a field that the layer lacks, which is counted as left out. */
-static oj_status map_fields(struct oj_report_stream *s, OGRFeatureDefnH from,
-                            int **map, struct oj_error *err)
+static oj_status map_fields_by_name(struct oj_report_stream *s,
+                                    OGRFeatureDefnH from, int **map,
+                                    struct oj_error *err)
 {
     OGRFeatureDefnH to = OGR_L_GetLayerDefn(s->layer);
     const int n = OGR_FD_GetFieldCount(from);
@@ -1073,7 +1077,7 @@ static oj_status copy_reports(struct oj_report_stream *s, OGRLayerH from,
 {
     oj_status status;
     int *map;
-    OJ_TRY(map_fields(s, OGR_L_GetLayerDefn(from), &map, err));
+    OJ_TRY(map_fields_by_name(s, OGR_L_GetLayerDefn(from), &map, err));
     status = OJ_OK;
     if (s->has_sample)
         OGR_F_Destroy(OGR_L_GetNextFeature(from));

@@ -511,10 +511,10 @@ static OGRGeometryH centroid_of(OGRGeometryH geometry)
     return point;
 }
 
-static oj_status add_representative(struct oj_reshape *r, int64_t fid,
-                                    OGRGeometryH geometry,
-                                    struct oj_flat_buf *to,
-                                    struct oj_error *err)
+static oj_status add_representative_point(struct oj_reshape *r, int64_t fid,
+                                          OGRGeometryH geometry,
+                                          struct oj_flat_buf *to,
+                                          struct oj_error *err)
 {
     OGRGeometryH point;
     oj_status status;
@@ -553,7 +553,7 @@ static oj_status add_reshaped_feature(struct oj_reshape *r,
     made = geometry;
     status = handle_invalid_geometry(r, from, feature, &geometry, err);
     if (status == OJ_OK && geometry != NULL && r->shape != OJ_SHAPE_AS_READ)
-        status = add_representative(r, fid, geometry, to, err);
+        status = add_representative_point(r, fid, geometry, to, err);
     else if (status == OJ_OK && geometry == made)
         status = oj_flat_buf_copy(to, from, feature, fid, err); /* with M */
     else if (status == OJ_OK)

@@ -168,7 +168,7 @@ static oj_status choose_only_layer(struct oj_source *s, struct oj_error *err)
                    s->side->dataset, n, s->role, names);
 }
 
-static oj_status run_select(struct oj_source *s, struct oj_error *err)
+static oj_status run_sql_of_side(struct oj_source *s, struct oj_error *err)
 {
     CPLErrorReset();
     s->layer =
@@ -186,7 +186,7 @@ static oj_status run_select(struct oj_source *s, struct oj_error *err)
 static oj_status choose_layer(struct oj_source *s, struct oj_error *err)
 {
     if (s->side->sql != NULL)
-        return run_select(s, err);
+        return run_sql_of_side(s, err);
     if (s->side->layer != NULL)
         return choose_named_layer(s, err);
     return choose_only_layer(s, err);
@@ -261,8 +261,8 @@ static oj_status fail_where(const struct oj_source *s, const char *where,
 }
 
 /* Sets the attribute filter of the layer and has_where. */
-static oj_status set_where(struct oj_source *s, const char *where,
-                           struct oj_error *err)
+static oj_status set_attribute_filter(struct oj_source *s, const char *where,
+                                      struct oj_error *err)
 {
     CPLErrorReset();
     if (OGR_L_SetAttributeFilter(s->layer, where) != OGRERR_NONE)
@@ -273,7 +273,8 @@ static oj_status set_where(struct oj_source *s, const char *where,
 
 /* Refuses an invalid condition. GeoPackage and SQLite detect it only when the
  * first row is read, so it is tried in a SELECT. */
-static oj_status check_where(const struct oj_source *s, struct oj_error *err)
+static oj_status check_attribute_filter(const struct oj_source *s,
+                                        struct oj_error *err)
 {
     const char *where = s->side->where;
     size_t size = strlen(where) + 2 * strlen(s->name) + 64;
@@ -309,8 +310,8 @@ static oj_status set_filters(struct oj_source *s, struct oj_error *err)
 {
     if (s->side->where != NULL)
     {
-        OJ_TRY(set_where(s, s->side->where, err));
-        OJ_TRY(check_where(s, err));
+        OJ_TRY(set_attribute_filter(s, s->side->where, err));
+        OJ_TRY(check_attribute_filter(s, err));
     }
     if (s->spat != NULL)
         set_box_filter(s, s->spat);
@@ -346,12 +347,14 @@ static oj_status set_where_and_condition(struct oj_source *s, const char *where,
     if (where == NULL || own == NULL)
     {
         where = where != NULL ? where : own;
-        return where != NULL || s->has_where ? set_where(s, where, err) : OJ_OK;
+        return where != NULL || s->has_where
+                   ? set_attribute_filter(s, where, err)
+                   : OJ_OK;
     }
     size = strlen(own) + strlen(where) + 16;
     OJ_NEW(both, (int64_t)size, err);
     snprintf(both, size, "(%s) AND (%s)", own, where);
-    status = set_where(s, both, err);
+    status = set_attribute_filter(s, both, err);
     oj_free(both);
     return status;
 }

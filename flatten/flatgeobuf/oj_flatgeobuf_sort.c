@@ -183,7 +183,7 @@ static uint32_t hilbert_sort_key(const struct sorting *s, const double *box)
     return UINT32_MAX - oj_hilbert_code(box, s->rows->box);
 }
 
-static int has_one_key(const struct sorting *s, int64_t k)
+static int has_bucket_one_key(const struct sorting *s, int64_t k)
 {
     return s->first_key[k] == UINT32_MAX ||
            (k + 1 < s->n_buckets && s->first_key[k + 1] == s->first_key[k] + 1);
@@ -229,7 +229,7 @@ static int threads_within_memory(const struct sorting *s,
         struct oj_flatgeobuf_extent size = rows_and_bytes_between(&at[i]);
         int64_t held =
             2 * size.bytes + size.in_file + (NODE_BYTES + 16) * size.rows;
-        if (held > most && (at != s->bucket || !has_one_key(s, i)))
+        if (held > most && (at != s->bucket || !has_bucket_one_key(s, i)))
             most = held;
     }
     n_threads = MOST_HELD / most;
@@ -423,7 +423,7 @@ static oj_status sort_and_write_bucket(int64_t k, int thread, void *user,
     {
         OJ_TRY(
             add_rows_to_run(s, run, &s->stretch[b * s->n_buckets + k], 1, err));
-        if (!has_one_key(s, k) && b + 1 < s->rows->n_blocks)
+        if (!has_bucket_one_key(s, k) && b + 1 < s->rows->n_blocks)
             continue;
         oj_hilbert_sort(run->order, run->n.rows);
         OJ_TRY(make_rows_of_file(s, run, err));

@@ -273,9 +273,10 @@ static oj_status add_value_to_layout(const struct oj_geopackage_reader *r,
  * before it. Refuses what SQLite refuses: a truncated type, a value beyond the
  * end of the record, and bytes after the last value. A record without types is
  * left to GDAL: SQLite treats all its columns as missing. */
-static oj_status find_values(const struct oj_geopackage_reader *r,
-                             const uint8_t *record, int64_t n_record,
-                             struct record_layout *to, struct oj_error *err)
+static oj_status find_values_of_record(const struct oj_geopackage_reader *r,
+                                       const uint8_t *record, int64_t n_record,
+                                       struct record_layout *to,
+                                       struct oj_error *err)
 {
     const uint8_t *at = record, *types_end = record;
     struct stored_value value = {0};
@@ -312,8 +313,8 @@ static oj_status find_values(const struct oj_geopackage_reader *r,
     return OJ_OK;
 }
 
-static inline int has_layout(const uint8_t *record,
-                             const struct record_layout *layout)
+static inline int has_record_layout(const uint8_t *record,
+                                    const struct record_layout *layout)
 {
     uint64_t own, head, mask;
     /* eight bytes are readable even if the record is shorter: pages.leaf has 8
@@ -333,8 +334,8 @@ decode_record_to_row(const struct oj_geopackage_reader *r,
                      int64_t row, struct oj_error *err)
 {
     if (n_record < layout->end || n_record > layout->most ||
-        !has_layout(record, layout))
-        OJ_TRY(find_values(r, record, n_record, layout, err));
+        !has_record_layout(record, layout))
+        OJ_TRY(find_values_of_record(r, record, n_record, layout, err));
     for (int i = 0; i < layout->n_values; i++)
     {
         struct stored_value *value = &layout->value[i];

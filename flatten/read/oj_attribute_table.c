@@ -99,8 +99,9 @@ oj_status oj_table_new_like(const struct oj_table *like, struct oj_table **out,
 
 /* Copies a list into one block of memory, so that one free suffices; texts
  * follow their array of pointers. */
-static oj_status copy_list(OGRFieldType type, const OGRField *from,
-                           OGRField *to, int64_t *n_bytes, struct oj_error *err)
+static oj_status copy_list_value(OGRFieldType type, const OGRField *from,
+                                 OGRField *to, int64_t *n_bytes,
+                                 struct oj_error *err)
 {
     int n = from->IntegerList.nCount;
     size_t size = 0, text = 0;
@@ -222,9 +223,9 @@ static oj_status append_value_to_column(struct oj_table *table,
     else if (is_bytes(column->type))
         return append_bytes(column, row, value, err);
     else if (oj_type_is_list(column->type))
-        return copy_list(column->type, &value->raw,
-                         (OGRField *)column->values + row, &table->n_list_bytes,
-                         err);
+        return copy_list_value(column->type, &value->raw,
+                               (OGRField *)column->values + row,
+                               &table->n_list_bytes, err);
     else
         store_fixed_size_value(column, row, &value->raw);
     return OJ_OK;

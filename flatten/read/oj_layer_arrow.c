@@ -60,7 +60,7 @@ static char lossless_arrow_format(OGRFieldDefnH field)
 
 /* Returns 1 if a child has this format, or its variant with 64-bit offsets,
  * which is a capital letter. */
-static int has_format(const struct ArrowSchema *child, char format)
+static int has_arrow_format(const struct ArrowSchema *child, char format)
 {
     char large = format == 'u' ? 'U' : format == 'z' ? 'Z' : format;
     return format != 0 &&
@@ -79,7 +79,7 @@ static int find_column(const struct ArrowSchema *schema, const char *name,
         const struct ArrowSchema *child = schema->children[c];
         if (child->name == NULL || strcmp(child->name, name) != 0)
             continue;
-        if (column->child >= 0 || !has_format(child, format))
+        if (column->child >= 0 || !has_arrow_format(child, format))
             return 0; /* the name occurs twice, or the format is unexpected */
         column->child = (int)c;
         column->format = child->format[0];
@@ -87,9 +87,9 @@ static int find_column(const struct ArrowSchema *schema, const char *name,
     return column->child >= 0;
 }
 
-static int find_columns(struct oj_arrow_stream *stream,
-                        const struct oj_lane_request *from,
-                        const struct ArrowSchema *schema)
+static int find_stream_columns(struct oj_arrow_stream *stream,
+                               const struct oj_lane_request *from,
+                               const struct ArrowSchema *schema)
 {
     OGRFeatureDefnH defn = OGR_L_GetLayerDefn(from->layer);
     const char *fid = OGR_L_GetFIDColumn(from->layer);
@@ -128,7 +128,7 @@ static int has_stream_wanted_columns(struct oj_arrow_stream *stream,
     memset(&schema, 0, sizeof schema);
     if (stream->stream.get_schema(&stream->stream, &schema) != 0)
         return 0;
-    has = find_columns(stream, from, &schema);
+    has = find_stream_columns(stream, from, &schema);
     schema.release(&schema);
     return has;
 }

@@ -449,7 +449,7 @@ static oj_status tokenise_texts(struct tokenising *t, int n_threads,
 }
 
 /* Makes the token sets from the tokenised slices and the dictionary. */
-static oj_status fill_sets(struct tokenising *t, struct oj_error *err)
+static oj_status fill_sets_of_slices(struct tokenising *t, struct oj_error *err)
 {
     struct oj_token_sets_buf *sets = t->sets;
     int64_t n = t->texts->n, n_bad = 0, n_without = 0;
@@ -486,7 +486,7 @@ static oj_status add_texts_to_dictionary(struct tokenising *t, int n_threads,
     if (is_all)
         OJ_TRY(oj_token_dictionary_order(dictionary, &number, err));
     oj_free(number);
-    return fill_sets(t, err);
+    return fill_sets_of_slices(t, err);
 }
 
 oj_status oj_token_dictionary_add(const struct oj_texts *texts,
@@ -545,7 +545,7 @@ oj_status oj_token_dictionary_make_sets(const struct oj_dictionary *dictionary,
                            .sets = sets};
     oj_status status = tokenise_texts(&t, n_threads, err);
     if (status == OJ_OK)
-        status = fill_sets(&t, err);
+        status = fill_sets_of_slices(&t, err);
     free_slices(&t);
     return status;
 }

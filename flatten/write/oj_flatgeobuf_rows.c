@@ -513,10 +513,11 @@ static oj_status check_gdal_would_accept_row(const struct flatgeobuf_rows *rows,
 /* Appends a feature, except its properties; the field for their size is the
  * last one appended. Its geometry, n bytes of WKB over which walk has passed,
  * is left out if it has no vertices. */
-static oj_status put_feature(const struct flatgeobuf_rows *rows,
-                             struct row_slice *slice, const uint8_t *wkb,
-                             int64_t n, const struct oj_wkb_walk *walk,
-                             struct oj_error *err)
+static oj_status
+put_feature_without_properties(const struct flatgeobuf_rows *rows,
+                               struct row_slice *slice, const uint8_t *wkb,
+                               int64_t n, const struct oj_wkb_walk *walk,
+                               struct oj_error *err)
 {
     static const int fields[] = {OJ_FGB_FEATURE_GEOMETRY,
                                  OJ_FGB_FEATURE_PROPERTIES};
@@ -563,7 +564,7 @@ static oj_status write_feature_geometry(const struct flatgeobuf_rows *rows,
         to[i] = box[i % 2 * 2 + i / 2];
     if (walk.has_curves)
         OJ_TRY(find_box_of_curves(to, wkb, n, err));
-    return put_feature(rows, slice, wkb, n, &walk, err);
+    return put_feature_without_properties(rows, slice, wkb, n, &walk, err);
 }
 
 static int is_plain_point(const struct flatgeobuf_rows *rows,
@@ -604,7 +605,8 @@ static oj_status make_head_of_points(struct flatgeobuf_rows *rows,
     if (rows->has_z || rows->has_m || rows->type > OJ_FGB_POINT)
         return OJ_OK;
     oj_wkb_walk_geometry(&walk);
-    OJ_TRY(put_feature(rows, slice, point, sizeof point, &walk, err));
+    OJ_TRY(put_feature_without_properties(rows, slice, point, sizeof point,
+                                          &walk, err));
     rows->sorted.n_head = (uint32_t)slice->properties - 16;
     memcpy(rows->sorted.head, slice->bytes.at, rows->sorted.n_head);
     return OJ_OK;

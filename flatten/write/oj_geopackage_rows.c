@@ -157,8 +157,8 @@ static void describe_wkb_shape(const uint8_t *wkb, struct shape *shape)
  *           of x, y and z; 16: empty
  *
  * Source: OGC 12-128r18, 2.1.3. */
-static int put_head(const struct shape *shape, int32_t srs_id,
-                    uint8_t head[MOST_HEAD])
+static int put_geopackage_head(const struct shape *shape, int32_t srs_id,
+                               uint8_t head[MOST_HEAD])
 {
     int n = shape->is_empty || shape->type == POINT ? 0 : 2 + shape->has_z;
     memcpy(head, "GP", 3);
@@ -168,13 +168,14 @@ static int put_head(const struct shape *shape, int32_t srs_id,
     return 8 + 16 * n;
 }
 
-static oj_status make_blob(struct geopackage_rows *w, struct oj_error *err)
+static oj_status make_geometry_blob(struct geopackage_rows *w,
+                                    struct oj_error *err)
 {
     int n_head;
     if (w->shape.kind <= 0)
         return OJ_OK;
     OJ_ROOM(w->blob, 0, w->n_wkb + MOST_HEAD, w->cap_blob, err);
-    n_head = put_head(&w->shape, w->srs_id, w->blob);
+    n_head = put_geopackage_head(&w->shape, w->srs_id, w->blob);
     memcpy(w->blob + n_head, w->wkb, (size_t)w->n_wkb);
     w->n_blob = n_head + w->n_wkb;
     return OJ_OK;
@@ -330,7 +331,7 @@ static oj_status advance_to_next_row(void *user, int *there,
         OJ_TRY(oj_check_cancel(rows->cancel, err));
     OJ_TRY(fetch_next_row(rows, there, err));
     rows->has_row = *there;
-    return *there ? make_blob(rows, err) : OJ_OK;
+    return *there ? make_geometry_blob(rows, err) : OJ_OK;
 }
 
 static void return_column_to_sqlite(void *user, int column, sqlite3_context *to)
@@ -750,7 +751,7 @@ static oj_status compare_with_row_of_gdal(struct geopackage_rows *w,
                                           struct oj_error *err)
 {
     int code;
-    OJ_TRY(make_blob(w, err));
+    OJ_TRY(make_geometry_blob(w, err));
     w->is_again = 1;
     w->rows.status = OJ_OK;
     sqlite3_bind_int64(w->compare, 1, fid);

@@ -45,8 +45,8 @@ static OGRFieldType type_of_pair_value(enum oj_pair_value which)
 
 /* Initialises the setter of column i. Types of input columns are known only
  * with the first batch. */
-static oj_status init_setter(struct oj_row_cursor *cursor, int i,
-                             struct oj_error *err)
+static oj_status init_setter_of_column(struct oj_row_cursor *cursor, int i,
+                                       struct oj_error *err)
 {
     const struct oj_column *column = &cursor->column[i];
     OGRFieldType type = OFTInteger64;
@@ -109,7 +109,7 @@ static oj_status init_setters(struct oj_row_cursor *cursor,
     for (int i = 0; i < n; i++)
     {
         cursor->column[i] = options->columns[i];
-        OJ_TRY(init_setter(cursor, i, err));
+        OJ_TRY(init_setter_of_column(cursor, i, err));
     }
     return OJ_OK;
 }
@@ -128,7 +128,7 @@ static oj_status set_input_fields_of_reader(struct oj_row_cursor *cursor,
         if (cursor->column[i].origin != OJ_COLUMN_INPUT)
             continue;
         oj_value_setter_free(&cursor->setter[i]);
-        OJ_TRY(init_setter(cursor, i, err));
+        OJ_TRY(init_setter_of_column(cursor, i, err));
     }
     return OJ_OK;
 }
@@ -450,10 +450,11 @@ static void find_pair_value(const struct oj_row_cursor *cursor,
     }
 }
 
-static oj_status find_value(const struct oj_row_cursor *cursor,
-                            const struct oj_column *column,
-                            const struct oj_row_place *place,
-                            struct oj_value *value, struct oj_error *err)
+static oj_status find_value_of_column(const struct oj_row_cursor *cursor,
+                                      const struct oj_column *column,
+                                      const struct oj_row_place *place,
+                                      struct oj_value *value,
+                                      struct oj_error *err)
 {
     const struct oj_write_options *options = &cursor->options;
     const struct oj_row_sources *sources = &cursor->sources;
@@ -487,7 +488,8 @@ oj_status oj_row_cursor_value(const struct oj_row_cursor *cursor, int column,
                               struct oj_error *err)
 {
     struct oj_setter *setter = &cursor->setter[column];
-    OJ_TRY(find_value(cursor, &cursor->column[column], place, value, err));
+    OJ_TRY(find_value_of_column(cursor, &cursor->column[column], place, value,
+                                err));
     if (setter->is_same || !oj_value_is_there(value))
         return OJ_OK;
     OJ_TRY(oj_value_setter_set(setter, scratch, value, err));
@@ -511,7 +513,8 @@ static void set_number_view(struct oj_row_view *found, enum oj_row_number by,
     found->view.values = values;
 }
 
-static struct oj_row_view view_column(const struct oj_row_cursor *cursor, int c)
+static struct oj_row_view
+view_column_of_answer(const struct oj_row_cursor *cursor, int c)
 {
     const struct oj_row_sources *sources = &cursor->sources;
     const struct oj_write_options *options = &cursor->options;
@@ -547,15 +550,15 @@ void oj_row_column_begin_answer(struct oj_row_column *column,
     *format = 0;
     if (column->number >= 0 &&
         oj_row_cursor_needs_no_conversion(cursor, column->number))
-        column->values = view_column(cursor, column->number);
+        column->values = view_column_of_answer(cursor, column->number);
     if (own == 'F' || (*format != own && *format != own + 'a' - 'A'))
         *format = 0;
 }
 
-static oj_status set_columns(const struct oj_row_cursor *cursor,
-                             OGRFeatureH feature, int with_input,
-                             const struct oj_row_place *place,
-                             struct oj_error *err)
+static oj_status set_columns_of_feature(const struct oj_row_cursor *cursor,
+                                        OGRFeatureH feature, int with_input,
+                                        const struct oj_row_place *place,
+                                        struct oj_error *err)
 {
     for (int i = 0; i < cursor->n; i++)
     {
@@ -564,7 +567,7 @@ static oj_status set_columns(const struct oj_row_cursor *cursor,
         if (!cursor->is_wanted[i] ||
             (!with_input && column->origin == OJ_COLUMN_INPUT))
             continue;
-        OJ_TRY(find_value(cursor, column, place, &value, err));
+        OJ_TRY(find_value_of_column(cursor, column, place, &value, err));
         OJ_TRY(oj_value_setter_set(&cursor->setter[i], feature, &value, err));
     }
     return OJ_OK;
@@ -586,7 +589,7 @@ oj_status oj_row_cursor_set_columns(const struct oj_row_cursor *cursor,
                                     const struct oj_row_place *place,
                                     struct oj_error *err)
 {
-    return set_columns(cursor, feature, 0, place, err);
+    return set_columns_of_feature(cursor, feature, 0, place, err);
 }
 
 /* ---- rows ---------------------------------------------------------------- */
@@ -598,7 +601,7 @@ oj_status oj_row_cursor_fill(struct oj_row_cursor *cursor,
     struct oj_row_geometry shape;
     OGRGeometryH geometry;
     cursor->origin_fid = cursor->sources.batch->flat.fid[place->row];
-    OJ_TRY(set_columns(cursor, feature, 1, place, err));
+    OJ_TRY(set_columns_of_feature(cursor, feature, 1, place, err));
     if (cursor->has_geometry)
     {
         oj_row_cursor_geometry(cursor, place, &shape);

@@ -426,7 +426,7 @@ static void install_gpu_screen(struct oj_join *join)
 
 /* 1 if pairs are ranked by texts or vectors among features within a distance,
  * which no kernel does. */
-static int ranks_within_distance(const struct oj_relation *relation)
+static int ranks_similar_within_distance(const struct oj_relation *relation)
 {
     return oj_relation_is_similar(relation) &&
            relation->max_distance < INFINITY;
@@ -441,7 +441,8 @@ static int has_conditions_for_cpu_only(const struct oj_relation *relation)
 static int gpu_module_supports_join(const struct oj_join *join,
                                     const struct oj_flat *input)
 {
-    return !join->is_refused && !ranks_within_distance(&join->args.relation) &&
+    return !join->is_refused &&
+           !ranks_similar_within_distance(&join->args.relation) &&
            !has_conditions_for_cpu_only(&join->args.relation) &&
            join->module->takes(&join->args.relation, &join->join_side, input);
 }
@@ -622,14 +623,14 @@ static const double gpu_start_s = 0.25;
  * estimates are rough. */
 static const double clear_gain = 1.15;
 
-static double n_vertices(const struct oj_flat *flat)
+static double count_vertices(const struct oj_flat *flat)
 {
     return (double)(oj_flat_is_points(flat) ? flat->n_features
                                             : flat->n_vertices);
 }
 
-static const struct oj_engine_cost *cost_of(const struct oj_join *join,
-                                            const struct oj_flat *batch)
+static const struct oj_engine_cost *
+engine_cost_of_batch(const struct oj_join *join, const struct oj_flat *batch)
 {
     int i = batch != NULL ? choose_engine(join, batch)
                           : choose_expected_engine(join);
@@ -644,7 +645,7 @@ static double estimate_cpu_seconds(const struct oj_join *join,
     int64_t k = join->args.relation.k;
     if (cost == NULL)
         return 0.0;
-    return n_vertices(&join->join_side) * cost->vertex_s +
+    return count_vertices(&join->join_side) * cost->vertex_s +
            rows * (cost->row_s + (k > 1 ? (double)k * cost->place_s : 0.0));
 }
 
@@ -659,8 +660,8 @@ static int is_gpu_clearly_faster(struct oj_join *join,
     double threads = options->n_threads;
     double cores = pow(threads, thread_gain);
     double rows = (double)options->n_expected, vertices = rows * LEAST_VERTICES;
-    double all = n_vertices(&join->join_side);
-    const struct oj_engine_cost *cost = cost_of(join, batch);
+    double all = count_vertices(&join->join_side);
+    const struct oj_engine_cost *cost = engine_cost_of_batch(join, batch);
     int by_attributes = cost != NULL && cost->expect != NULL;
     double cpu_s, gpu_s, start = atomic_load(&is_started) ? 0.0 : gpu_start_s;
     char text[40] = "";
@@ -675,7 +676,7 @@ static int is_gpu_clearly_faster(struct oj_join *join,
     {
         double n = (double)batch->n_features;
         rows = rows > n ? rows : n;
-        vertices = n_vertices(batch) * (rows / n);
+        vertices = count_vertices(batch) * (rows / n);
     }
     if (by_attributes)
     {
@@ -716,7 +717,7 @@ static oj_status check_gpu_can_join(const struct oj_join *join,
         return oj_fail(err, OJ_ERR_UNSUPPORTED, NOT_TAKEN);
     if (!((may_input_have_points(join) ||
            gpu_join_ignores_geometry_kind(join)) &&
-          !ranks_within_distance(&join->args.relation) &&
+          !ranks_similar_within_distance(&join->args.relation) &&
           module->takes(&join->args.relation, &join->join_side, NULL)) &&
         !(may_input_have_shapes(join) && module->screen_index != NULL &&
           gpu_screen_decides_most_pairs(join)))
@@ -843,9 +844,11 @@ static oj_status mark_overlapping_parts(struct oj_join *join,
 }
 
 /* Densifies a side if the relation asks for it; otherwise *out is *flat. */
-static oj_status densify(struct oj_join *join, const struct oj_flat *flat,
-                         struct oj_dense *dense, struct oj_flat *out,
-                         struct oj_error *err)
+static oj_status densify_side_if_asked(struct oj_join *join,
+                                       const struct oj_flat *flat,
+                                       struct oj_dense *dense,
+                                       struct oj_flat *out,
+                                       struct oj_error *err)
 {
     const struct oj_relation *relation = &join->args.relation;
     if (relation->densify > 0.0)
@@ -861,7 +864,8 @@ static oj_status prepare_and_index_join_side(struct oj_join *join,
                                              const struct oj_flat *join_side,
                                              struct oj_error *err)
 {
-    OJ_TRY(densify(join, join_side, &join->dense[0], &join->join_side, err));
+    OJ_TRY(densify_side_if_asked(join, join_side, &join->dense[0],
+                                 &join->join_side, err));
     join->join_side.overlaps = NULL;
     OJ_TRY(oj_class_features_are_small(&join->join_side,
                                        &join->has_small_classes, err));
@@ -879,7 +883,8 @@ split_similar_into_dwithin_and_rank(struct oj_join *join,
 {
     struct oj_relation *asked = &join->args.relation;
     *asked = *relation;
-    if (!ranks_within_distance(relation) || choose_engine(join, NULL) >= 0)
+    if (!ranks_similar_within_distance(relation) ||
+        choose_engine(join, NULL) >= 0)
         return;
     join->is_ranked = 1;
     join->ranked = *relation;
@@ -1036,7 +1041,8 @@ static oj_status copy_join_for_concurrent_batch(struct oj_join *join,
     return OJ_OK;
 }
 
-static void leave_line(struct oj_join *join, const struct join_turn *turn)
+static void leave_waiting_line(struct oj_join *join,
+                               const struct join_turn *turn)
 {
     struct join_turn **at = &join->line;
     while (*at != turn)
@@ -1062,7 +1068,7 @@ static oj_status wait_until_join_is_free(struct oj_join *join,
         oj_timed_wait_until_poll(&join->was_given_back, &join->lock);
         status = oj_check_cancel(cancel, NULL);
     }
-    leave_line(join, &turn);
+    leave_waiting_line(join, &turn);
     /* the next waiting thread may now be first in the queue */
     pthread_cond_broadcast(&join->was_given_back);
     return status == OJ_OK ? OJ_OK
@@ -1247,7 +1253,7 @@ oj_status oj_join_batch(struct oj_join *join, const struct oj_flat *given,
     /* engines poll the flag while they search, but not if no row is within
      * reach of a feature */
     OJ_TRY(oj_check_cancel(join->args.options.cancel, err));
-    OJ_TRY(densify(join, given, &join->dense[1], &dense, err));
+    OJ_TRY(densify_side_if_asked(join, given, &join->dense[1], &dense, err));
     OJ_TRY(check_batch_and_mark_overlaps(join, input, err));
     if (join->is_ranked)
     {

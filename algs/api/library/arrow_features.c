@@ -185,9 +185,9 @@ static oj_status append_part_of_lists(const struct geometry_column *c,
     return OJ_OK;
 }
 
-static oj_status add_parts(const struct geometry_column *c,
-                           struct oj_flat_buf *buf, int64_t at,
-                           struct oj_error *err)
+static oj_status add_parts_of_row(const struct geometry_column *c,
+                                  struct oj_flat_buf *buf, int64_t at,
+                                  struct oj_error *err)
 {
     int64_t first, end;
     if (!c->layout->is_multi)
@@ -210,7 +210,7 @@ static oj_status add_row_from_coordinates(const struct geometry_column *c,
         return oj_flat_buf_add_point(buf, fid, c->x[first * c->stride],
                                      c->y[first * c->stride], err);
     OJ_TRY(oj_flat_buf_begin(buf, fid, err));
-    status = add_parts(c, buf, at, err);
+    status = add_parts_of_row(c, buf, at, err);
     if (status == OJ_OK)
         status = oj_flat_buf_end(buf, err);
     if (status != OJ_OK)
@@ -534,12 +534,13 @@ static int read_u32(struct plain_wkb *w, uint32_t *out)
     return 1;
 }
 
-static int read_type(struct plain_wkb *w, uint32_t *type)
+static int read_wkb_type(struct plain_wkb *w, uint32_t *type)
 {
     return w->at < w->end && *w->at++ == 1 && read_u32(w, type);
 }
 
-static void put_vertices(struct plain_wkb *w, const uint8_t *from, int64_t n)
+static void put_wkb_vertices(struct plain_wkb *w, const uint8_t *from,
+                             int64_t n)
 {
     double *x = w->to->x + w->extent.vertices;
     double *y = w->to->y + w->extent.vertices;
@@ -568,7 +569,7 @@ static int read_ring(struct plain_wkb *w, int is_closed)
                       oj_wkb_double(w->at + 8) != oj_wkb_double(last + 8)))
         return 0;
     if (w->to != NULL)
-        put_vertices(w, w->at, n);
+        put_wkb_vertices(w, w->at, n);
     w->at = last + 16;
     w->extent.vertices += n;
     w->extent.rings++;
@@ -600,7 +601,7 @@ static int read_part(struct plain_wkb *w, uint32_t type)
 static int read_shape(struct plain_wkb *w)
 {
     uint32_t type, member, n = 1;
-    if (!read_type(w, &type))
+    if (!read_wkb_type(w, &type))
         return 0;
     if (type <= WKB_MULTI)
         return read_part(w, type) && w->at == w->end;
@@ -608,7 +609,7 @@ static int read_shape(struct plain_wkb *w)
         return 0;
     for (uint32_t i = 0; i < n; i++)
     {
-        if (!read_type(w, &member) || member != type - WKB_MULTI ||
+        if (!read_wkb_type(w, &member) || member != type - WKB_MULTI ||
             !read_part(w, member))
             return 0;
     }
@@ -852,7 +853,7 @@ oj_status arrow_features_add(struct arrow_features *features,
     return status;
 }
 
-static void release_all(struct arrow_features *features)
+static void release_held_arrays(struct arrow_features *features)
 {
     for (int64_t i = 0; i < features->n_held; i++)
         arrow_array_release(&features->held[i].array);
@@ -862,7 +863,7 @@ static void release_all(struct arrow_features *features)
 }
 
 /* Discards what was read, before everything is read in another way. */
-static void reset_before_reading_again(struct reading *r, struct oj_flat *flat)
+static void discard_layer_read(struct reading *r, struct oj_flat *flat)
 {
     oj_flat_buf_free(r->to);
     memset(flat, 0, sizeof *flat);
@@ -891,11 +892,11 @@ static oj_status read_wkb(struct reading *r, struct oj_flat *flat,
     OJ_TRY(read_wkb_points(r, flat, err));
     if (!atomic_load(&r->has_others))
         return OJ_OK;
-    reset_before_reading_again(r, flat);
+    discard_layer_read(r, flat);
     OJ_TRY(read_wkb_shapes(r, flat, err));
     if (!atomic_load(&r->has_others))
         return OJ_OK;
-    reset_before_reading_again(r, flat);
+    discard_layer_read(r, flat);
     return read_slices(r, flat, err);
 }
 
@@ -951,13 +952,13 @@ oj_status arrow_features_end(struct arrow_features *features, int n_threads,
                      ? read_wkb(&r, &features->flat, err)
                      : fill_layer_of_missing_points(&r, &features->flat, err);
     oj_free(r.piece);
-    release_all(features);
+    release_held_arrays(features);
     return status;
 }
 
 void arrow_features_free(struct arrow_features *features)
 {
     oj_flat_buf_free(&features->made);
-    release_all(features);
+    release_held_arrays(features);
     memset(features, 0, sizeof *features);
 }

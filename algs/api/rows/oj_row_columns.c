@@ -202,9 +202,10 @@ struct pair_columns
 
 /* Lists all columns that aggregates can use. The caller frees them, also after
  * an error. */
-static oj_status offer_pair_columns(const struct oj_row_column_words *words,
-                                    struct oj_computed_columns *out,
-                                    struct oj_error *err)
+static oj_status
+list_columns_for_aggregates(const struct oj_row_column_words *words,
+                            struct oj_computed_columns *out,
+                            struct oj_error *err)
 {
     unsigned char want[OJ_N_PAIR_VALUES] = {0};
     struct oj_row_column_words all = *words;
@@ -339,7 +340,7 @@ oj_status oj_aggregate_columns_bind(const struct oj_row_column_words *words,
 {
     struct pair_columns p = {.words = words, .fields = fields};
     oj_status status;
-    status = offer_pair_columns(words, &p.columns, err);
+    status = list_columns_for_aggregates(words, &p.columns, err);
     if (status == OJ_OK)
         status = bind_aggregates(&p, aggregates, err);
     oj_computed_columns_free(&p.columns);

@@ -539,7 +539,7 @@ oj_status oj_aggregates_open(const struct oj_aggregate_plan *plan,
     return status;
 }
 
-static void clear_sum(uint64_t *state, int at)
+static void clear_exact_sum_at(uint64_t *state, int at)
 {
     if (at >= 0)
         oj_exact_sum_clear((struct oj_exact_sum *)(void *)(state + at));
@@ -553,16 +553,17 @@ static void free_rows(struct oj_aggregates *a)
         uint64_t *state = row_state(a, row);
         for (int c = 0; c < a->plan.n_columns; c++)
         {
-            clear_sum(state, a->columns[c].sum);
-            clear_sum(state, a->columns[c].squares);
+            clear_exact_sum_at(state, a->columns[c].sum);
+            clear_exact_sum_at(state, a->columns[c].squares);
         }
         for (int i = 0; i < a->plan.n_aggregates; i++)
         {
             enum oj_aggregate_kind kind = a->plan.aggregates[i].kind;
             if (kind == OJ_AGG_WEIGHTED_SUM || kind == OJ_AGG_WEIGHTED_MEAN)
-                clear_sum(state, a->state[i]);
+                clear_exact_sum_at(state, a->state[i]);
             if (kind == OJ_AGG_WEIGHTED_MEAN)
-                clear_sum(state, a->state[i] + WORDS_OF(struct oj_exact_sum));
+                clear_exact_sum_at(state,
+                                   a->state[i] + WORDS_OF(struct oj_exact_sum));
             if (chooses_value(kind))
                 oj_free(
                     ((struct chosen *)(void *)(state + a->state[i]))->bytes);
@@ -623,7 +624,7 @@ oj_status oj_aggregates_extend(struct oj_aggregates *a, int64_t n_rows,
 
 /* ---- adding pairs -------------------------------------------------------- */
 
-static struct oj_exact_sum *sum_at(uint64_t *state, int at)
+static struct oj_exact_sum *exact_sum_at(uint64_t *state, int at)
 {
     return (void *)(state + at);
 }
@@ -669,8 +670,8 @@ add_to_sum_and_squares(struct oj_aggregates *a, uint64_t *state, int c,
                        const struct oj_aggregate_column *column, int64_t at,
                        struct oj_error *err)
 {
-    struct oj_exact_sum *sum = sum_at(state, a->columns[c].sum);
-    struct oj_exact_sum *squares = sum_at(state, a->columns[c].squares);
+    struct oj_exact_sum *sum = exact_sum_at(state, a->columns[c].sum);
+    struct oj_exact_sum *squares = exact_sum_at(state, a->columns[c].squares);
     if (a->plan.types[c] == OJ_AGG_REAL)
     {
         OJ_TRY(oj_exact_sum_add(sum, column->real[at], err));
@@ -702,7 +703,7 @@ add_to_column_state(struct oj_aggregates *a, uint64_t *state, int c,
     if (to->squares >= 0)
         return add_to_sum_and_squares(a, state, c, column, at, err);
     return to->sum < 0 ? OJ_OK
-                       : add_to_exact_sum(a, sum_at(state, to->sum),
+                       : add_to_exact_sum(a, exact_sum_at(state, to->sum),
                                           column->real[at], err);
 }
 
@@ -783,8 +784,9 @@ static void add_to_range(const struct oj_aggregates *a, uint64_t *state, int i,
         range[1] = number;
 }
 
-static struct oj_exact_factor factor_of(enum oj_aggregate_type type,
-                                        const struct oj_aggregate_value *value)
+static struct oj_exact_factor
+exact_factor_of_value(enum oj_aggregate_type type,
+                      const struct oj_aggregate_value *value)
 {
     return (struct oj_exact_factor){value->real, value->integer,
                                     type == OJ_AGG_INTEGER};
@@ -799,13 +801,13 @@ static oj_status add_to_weighted_mean(struct oj_aggregates *a, uint64_t *state,
 {
     const struct oj_aggregate *what = &a->plan.aggregates[i];
     const enum oj_aggregate_type *types = a->plan.types;
-    struct oj_exact_sum *products = sum_at(state, a->state[i]);
+    struct oj_exact_sum *products = exact_sum_at(state, a->state[i]);
     struct oj_exact_sum *weights = products + 1;
     if (weight->is_null)
         return OJ_OK;
     OJ_TRY(oj_exact_sum_add_product(
-        products, factor_of(types[what->column], value),
-        factor_of(types[what->weight], weight), err));
+        products, exact_factor_of_value(types[what->column], value),
+        exact_factor_of_value(types[what->weight], weight), err));
     if (types[what->weight] == OJ_AGG_INTEGER)
         OJ_TRY(oj_exact_sum_add_integer(weights, weight->integer, err));
     else
@@ -843,7 +845,7 @@ static oj_status add_to_own_state(struct oj_aggregates *a, uint64_t *state,
     }
     if (what->kind == OJ_AGG_WEIGHTED_SUM)
         return add_to_exact_sum(
-            a, sum_at(state, a->state[i]),
+            a, exact_sum_at(state, a->state[i]),
             (pairs->share != NULL ? pairs->share[p] : 1.0) *
                 (type == OJ_AGG_INTEGER ? (double)value.integer : value.real),
             err);
@@ -956,7 +958,7 @@ static oj_status add_run_to_column_state(struct oj_aggregates *a,
     if (to->n >= 0)
         state[to->n] += (uint64_t)(end - p);
     for (; p < end; p++)
-        OJ_TRY(add_to_exact_sum(a, sum_at(state, to->sum),
+        OJ_TRY(add_to_exact_sum(a, exact_sum_at(state, to->sum),
                                 column->real[is_of_pairs ? p : pairs->at[p]],
                                 err));
     return OJ_OK;
@@ -1186,7 +1188,7 @@ static oj_status add_sum_of_backend_to_row(struct oj_aggregates *a,
         state[to->n] += (uint64_t)word[column->n_at];
     if (column->odd_at > 0)
         oj_exact_sum_add_nonfinite(
-            sum_at(state, to->sum), word[column->odd_at] > 0,
+            exact_sum_at(state, to->sum), word[column->odd_at] > 0,
             word[column->odd_at + 1] > 0, word[column->odd_at + 2] > 0);
     if (column->n_limbs == 0)
         return OJ_OK;
@@ -1197,9 +1199,9 @@ static oj_status add_sum_of_backend_to_row(struct oj_aggregates *a,
                               limb[k] * ((s128)1 << (k * OJ_LIMB_BITS)));
         return OJ_OK;
     }
-    OJ_TRY(oj_exact_sum_add_limbs(sum_at(state, to->sum), limb, column->n_limbs,
-                                  column->base, err));
-    a->owns_memory |= sum_at(state, to->sum)->is_wide;
+    OJ_TRY(oj_exact_sum_add_limbs(exact_sum_at(state, to->sum), limb,
+                                  column->n_limbs, column->base, err));
+    a->owns_memory |= exact_sum_at(state, to->sum)->is_wide;
     return OJ_OK;
 }
 
@@ -1236,9 +1238,9 @@ static oj_status merge_row(struct oj_aggregates *a, uint64_t *to,
                               read_128bit_sum(from + column->long_sum));
         if (column->sum < 0)
             continue;
-        OJ_TRY(oj_exact_sum_merge(sum_at(to, column->sum),
+        OJ_TRY(oj_exact_sum_merge(exact_sum_at(to, column->sum),
                                   (const void *)(from + column->sum), err));
-        a->owns_memory |= sum_at(to, column->sum)->is_wide;
+        a->owns_memory |= exact_sum_at(to, column->sum)->is_wide;
     }
     to[0] += from[0];
     return OJ_OK;

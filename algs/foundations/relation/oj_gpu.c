@@ -24,7 +24,7 @@ static void *open_library(int file)
 }
 
 /* dlerror() without the /proc path that open_library() used. */
-static const char *loading_error(void)
+static const char *text_of_loading_error(void)
 {
     const char *text = dlerror(), *colon;
     if (text == NULL)
@@ -44,7 +44,7 @@ static oj_status open_module(const char *path, int file,
     if (library == NULL)
         return oj_fail(err, OJ_ERR_NO_DEVICE,
                        "the CUDA module %s cannot be loaded: %s", path,
-                       loading_error());
+                       text_of_loading_error());
     symbol = dlsym(library, OJ_GPU_MODULE_SYMBOL);
     if (symbol == NULL)
     {

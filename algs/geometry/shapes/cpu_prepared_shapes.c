@@ -25,7 +25,7 @@ static void set_part_range(struct oj_shape *shape, int64_t first, int64_t n)
         shape->kinds |= flat->part_kind[p];
 }
 
-static void set_box(struct oj_shape *shape)
+static void set_box_of_shape(struct oj_shape *shape)
 {
     const struct oj_flat *flat = shape->flat;
     shape->box =
@@ -81,7 +81,7 @@ struct oj_shape oj_shape_of(const struct oj_flat *flat, int64_t feature)
         shape.n_vertices = 1;
         shape.kinds = OJ_PART_POINT;
     }
-    set_box(&shape);
+    set_box_of_shape(&shape);
     shape.may_overlap = (uint8_t)parts_may_overlap(&shape);
     return shape;
 }
@@ -92,7 +92,7 @@ void oj_shape_set_members(struct oj_shape *shape, struct oj_shape *member)
     {
         struct oj_shape m = {.flat = shape->flat, .feature = shape->feature};
         set_part_range(&m, shape->first_part + p, 1);
-        set_box(&m);
+        set_box_of_shape(&m);
         member[p] = m;
     }
     shape->member = member;
@@ -293,7 +293,8 @@ oj_status oj_shape_make_cells(const struct oj_shape *shape,
     return oj_edge_grid_build(cells, &chains, &extent, &fineness, err);
 }
 
-static oj_status attach_edge_cells(struct oj_shape *shape, struct oj_error *err)
+static oj_status make_and_attach_edge_cells(struct oj_shape *shape,
+                                            struct oj_error *err)
 {
     struct oj_edge_grid *cells, *none = NULL;
     oj_status status;
@@ -325,7 +326,7 @@ oj_status oj_shape_side_make_cells_if_useful(struct oj_shape_side *side,
                               memory_order_relaxed);
         return OJ_OK;
     }
-    return attach_edge_cells(shape, err);
+    return make_and_attach_edge_cells(shape, err);
 }
 
 int64_t oj_shape_side_bytes(const struct oj_shape_side *side)

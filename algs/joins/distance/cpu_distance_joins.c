@@ -208,7 +208,8 @@ static void add_limits_of_child(struct distance_index *self, int64_t at,
 }
 
 /* Computes reach2, first_rank and last_rank from the entries up to the root. */
-static oj_status fill_limits(struct distance_index *self, struct oj_error *err)
+static oj_status fill_limits_of_tree(struct distance_index *self,
+                                     struct oj_error *err)
 {
     const struct oj_tree *tree = &self->tree;
     int64_t n = tree->n_nodes * OJ_FANOUT;
@@ -242,7 +243,7 @@ static oj_status build_tree(struct distance_index *self, struct oj_error *err)
     oj_order_free(&order);
     if (status == OJ_OK)
         status = fill_entries_and_build_tree(self, err);
-    return status == OJ_OK ? fill_limits(self, err) : status;
+    return status == OJ_OK ? fill_limits_of_tree(self, err) : status;
 }
 
 /* --- classes -------------------------------------------------------------- */
@@ -349,7 +350,7 @@ static double measure_row_to_feature(const struct distance_row_search *s,
 
 /* Reduces the reach and the tie ranks of the search to what the ranking can
  * still accept. */
-static void narrow_search(struct distance_row_search *s)
+static void narrow_search_to_ranking(struct distance_row_search *s)
 {
     const struct distance_index *self = s->self;
     const struct oj_relation *relation = &self->shared.args.relation;
@@ -384,7 +385,7 @@ measure_feature_and_add_to_ranking(struct distance_row_search *s, int64_t entry,
         return OJ_OK;
     OJ_TRY(oj_row_add_pair(&self->shared, &s->worker->shared, s->row, feature,
                            distance, err));
-    narrow_search(s);
+    narrow_search_to_ranking(s);
     return OJ_OK;
 }
 
@@ -394,7 +395,8 @@ measure_feature_and_add_to_ranking(struct distance_row_search *s, int64_t entry,
  * first entry of the class this many. */
 #define ROWS_AHEAD 8
 
-static void fetch_classes_ahead(const struct distance_index *self, int64_t row)
+static void prefetch_classes_of_later_row(const struct distance_index *self,
+                                          int64_t row)
 {
     const struct oj_flat *input = self->shared.input;
     const struct oj_class_features *classes = &self->classes;
@@ -424,7 +426,7 @@ static oj_status search_class_of_row(struct oj_row_index *shared,
     struct distance_row_search s = {.self = self, .worker = worker, .row = row};
     struct oj_box box;
     int64_t first, end;
-    fetch_classes_ahead(self, row);
+    prefetch_classes_of_later_row(self, row);
     oj_class_features_find(&self->classes, shared->input->on_class[row], &first,
                            &end);
     if (first >= end)
@@ -473,7 +475,7 @@ static oj_status measure_equal_features(struct distance_row_search *s,
     OJ_TRY(oj_equal_groups_add_pairs(groups, &self->shared, &s->worker->shared,
                                      s->row, run, distance,
                                      &s->worker->scratch.n_refined, err));
-    narrow_search(s);
+    narrow_search_to_ranking(s);
     return OJ_OK;
 }
 

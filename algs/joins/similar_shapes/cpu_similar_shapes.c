@@ -311,7 +311,7 @@ static oj_status squared_hausdorff_or_frechet(struct shape_index *self,
 
 /* Sorts the list when it has k candidates and k / 16 new ones: each may lower
  * the bound, which saves more than the sorting costs. */
-static void sort_to_lower_kth_bound(struct oj_ranking *ranking)
+static void sort_ranking_to_lower_kth_bound(struct oj_ranking *ranking)
 {
     if (ranking->n >= ranking->k &&
         ranking->n - ranking->n_cut > ranking->k / 16)
@@ -353,7 +353,7 @@ static oj_status measure_feature_and_add_to_ranking(struct shape_index *self,
         return OJ_OK;
     OJ_TRY(oj_row_add_pair(index, worker, row, feature, distance, err));
     if (oj_relation_is_nearest(relation))
-        sort_to_lower_kth_bound(&worker->ranking);
+        sort_ranking_to_lower_kth_bound(&worker->ranking);
     return OJ_OK;
 }
 

@@ -215,8 +215,8 @@ void oj_nearest_point_of_segment(double x, double y, double ax, double ay,
 static int is_point_on_segment(const struct oj_plain_segment *s, double x,
                                double y)
 {
-    return oj_spans_overlap(s->x0, s->x1, x, x) &&
-           oj_spans_overlap(s->y0, s->y1, y, y) &&
+    return oj_segment_intervals_overlap(s->x0, s->x1, x, x) &&
+           oj_segment_intervals_overlap(s->y0, s->y1, y, y) &&
            oj_orientation(s->x0, s->y0, s->x1, s->y1, x, y) == 0;
 }
 

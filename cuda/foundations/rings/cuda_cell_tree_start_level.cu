@@ -148,11 +148,10 @@ root_fragment_at(const struct units &u, const struct starts &s, int64_t k)
             (uint32_t)(n < OJ_RING_FRAGMENT ? n : OJ_RING_FRAGMENT), 0};
 }
 
-static oj_status fill_root(struct oj_cuda_work *work,
-                           const struct oj_cuda_layer *layer,
-                           const struct units &units,
-                           const struct starts &starts, int64_t n_fragments,
-                           struct oj_cuda_ring_level *out)
+static oj_status
+make_root_level(struct oj_cuda_work *work, const struct oj_cuda_layer *layer,
+                const struct units &units, const struct starts &starts,
+                int64_t n_fragments, struct oj_cuda_ring_level *out)
 {
     const struct units u = units;
     const struct starts s = starts;
@@ -519,5 +518,6 @@ oj_status oj_cuda_ring_start(struct oj_cuda_ring_making *m,
     *first = {};
     units.level = 0;
     OJ_TRY(count_windows_of_level(&work, &units, &starts, &all));
-    return fill_root(below, m->layer, units, starts, all.fragments, first);
+    return make_root_level(below, m->layer, units, starts, all.fragments,
+                           first);
 }

@@ -142,13 +142,13 @@ OJ_FN void oj_ring_coder_end_unit(struct oj_ring_coder *c)
     c->decided |= inside;
 }
 
-/** Adds the next record of the cell. said: by oj_ring_code_contribution(), the
- *  sixteenths that its edges touch (low half), and those whose middle is inside
- *  by this record alone (high half). */
+/** Adds the next record of the cell. contribution: by
+ * oj_ring_code_contribution(), the sixteenths that its edges touch (low half),
+ * and those whose middle is inside by this record alone (high half). */
 OJ_FN void oj_ring_coder_add(struct oj_ring_coder *c, uint32_t unit,
-                             uint32_t said)
+                             uint32_t contribution)
 {
-    uint32_t touched = said & 0xffffu, inside = said >> 16;
+    uint32_t touched = contribution & 0xffffu, inside = contribution >> 16;
     c->n++;
     if (unit != c->unit)
     {

@@ -232,7 +232,7 @@ static __host__ __device__ enum oj_cells_class size_class_of_list(uint32_t n)
 
 /* The entries of a list that one warp processes: 32 at a time, beginning with
  * `first`, at intervals of `step`. */
-struct share
+struct warp_share
 {
     uint32_t first, step;
 };
@@ -266,11 +266,10 @@ static __device__ void lower_child_bounds_by_warp(float *v, uint32_t lane,
         atomicMin(&plan->bound[lane / 2], __float_as_uint(least));
 }
 
-static __device__ void
-bound_child_distances_of_share(const struct oj_cells_round &r,
-                               const struct oj_near_node &node,
-                               const struct oj_near_frame &frame,
-                               struct share share, struct oj_cells_plan *plan)
+static __device__ void bound_child_distances_of_share(
+    const struct oj_cells_round &r, const struct oj_near_node &node,
+    const struct oj_near_frame &frame, struct warp_share share,
+    struct oj_cells_plan *plan)
 {
     float bound[OJ_NEAR_CHILDREN];
     uint32_t lane = threadIdx.x % 32;
@@ -319,7 +318,7 @@ static __device__ void add_child_counts_to_plan(struct oj_cells_plan *plan,
 
 static __device__ uint32_t compute_child_masks_of_share(
     const struct oj_cells_round &r, const struct oj_near_node &node,
-    const struct oj_near_frame &frame, struct share share,
+    const struct oj_near_frame &frame, struct warp_share share,
     struct oj_cells_plan *plan)
 {
     float bound[OJ_NEAR_CHILDREN], mine;
@@ -489,9 +488,9 @@ static __device__ uint32_t child_mask_of_entry(const struct oj_cells_round &r,
 }
 
 /* Counts the entries of the warp's share that each child needs. */
-static __device__ uint32_t
-count_entries_per_child(const struct oj_cells_round &r,
-                        const struct oj_near_node &node, struct share share)
+static __device__ uint32_t count_entries_per_child(
+    const struct oj_cells_round &r, const struct oj_near_node &node,
+    struct warp_share share)
 {
     uint32_t lane = threadIdx.x % 32, votes = 0;
     for (uint32_t base = share.first; base < node.n; base += share.step)
@@ -518,7 +517,7 @@ reserve_child_list_positions(uint32_t votes, struct oj_cells_plan *plan)
  * leaf. votes: result of count_entries_per_child(). */
 static __device__ void write_entries_to_children_or_leaf(
     const struct oj_cells_round &r, const struct oj_near_node &node,
-    const struct oj_near_frame &frame, struct share share, uint32_t votes,
+    const struct oj_near_frame &frame, struct warp_share share, uint32_t votes,
     struct oj_cells_plan *plan)
 {
     uint32_t lane = threadIdx.x % 32, lower = (1u << lane) - 1u, place;
@@ -632,7 +631,7 @@ static __global__ void __launch_bounds__(LONG_BLOCK)
     struct oj_near_node node = r.node[OJ_CELLS_OF_LONG][blockIdx.x];
     struct oj_near_frame frame =
         oj_near_frame(&r.square, node.ix, node.iy, node.level);
-    struct share share = {threadIdx.x & ~31u, LONG_BLOCK};
+    struct warp_share share = {threadIdx.x & ~31u, LONG_BLOCK};
     uint32_t votes;
     if (node.n == 0 || blockIdx.x >= n_nodes)
         return;
@@ -662,9 +661,9 @@ static __global__ void __launch_bounds__(LONG_BLOCK)
 }
 
 /* Returns the share of a warp if many blocks work on node blockIdx.y. */
-static __device__ struct share share_of_block_in_grid(void)
+static __device__ struct warp_share share_of_block_in_grid(void)
 {
-    struct share s;
+    struct warp_share s;
     s.first = (blockIdx.x * HUGE_BLOCK + threadIdx.x) & ~31u;
     s.step = gridDim.x * HUGE_BLOCK;
     return s;

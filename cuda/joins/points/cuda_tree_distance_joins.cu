@@ -402,9 +402,9 @@ static oj_status write_listed_pairs(struct oj_cuda_listing *l,
 
 /* Lists the k nearest features. With ties only the distance of the k-th feature
  * is kept per point, and the pairs within it are listed later. */
-static oj_status list_nearest(const struct tree_index *self,
-                              struct oj_cuda_listing *l,
-                              const struct point_batch &batch, double *reach)
+static oj_status list_k_nearest(const struct tree_index *self,
+                                struct oj_cuda_listing *l,
+                                const struct point_batch &batch, double *reach)
 {
     struct oj_cuda_work work(l);
     double *distance;
@@ -422,10 +422,10 @@ static oj_status list_nearest(const struct tree_index *self,
 /* Finds the candidates of each point. distance NULL: counts them in first;
  * otherwise stores them from first on. */
 static __global__ void __launch_bounds__(BLOCK, 6)
-    find_within(const __grid_constant__ struct oj_tree_side side,
-                const __grid_constant__ struct point_batch batch,
-                const double *reach, int64_t *first, double *distance,
-                int32_t *rank)
+    find_candidates_within(const __grid_constant__ struct oj_tree_side side,
+                           const __grid_constant__ struct point_batch batch,
+                           const double *reach, int64_t *first,
+                           double *distance, int32_t *rank)
 {
     int64_t t = (int64_t)blockIdx.x * BLOCK + threadIdx.x, i;
     struct oj_tree_found found;
@@ -484,23 +484,23 @@ static oj_status drop_duplicate_candidates(struct oj_cuda_listing *l,
 
 /* Lists all features within a distance. reach [n]: maximum distance per point,
  * or NULL. */
-static oj_status list_within(const struct tree_index *self,
-                             struct oj_cuda_listing *l,
-                             const struct point_batch &batch,
-                             const double *reach)
+static oj_status list_features_within(const struct tree_index *self,
+                                      struct oj_cuda_listing *l,
+                                      const struct point_batch &batch,
+                                      const double *reach)
 {
     int64_t n = batch.n;
     struct candidates rows = {};
     OJ_TRY(l->make(n + 1, &rows.first));
-    OJ_TRY(l->run<BLOCK>(n + 1, find_within, self->side, batch, reach,
-                         rows.first, rows.distance, rows.rank));
+    OJ_TRY(l->run<BLOCK>(n + 1, find_candidates_within, self->side, batch,
+                         reach, rows.first, rows.distance, rows.rank));
     OJ_TRY(l->scan_total(rows.first, n, &rows.n));
     if (rows.n == 0)
         return l->clear(l->out.offset.data, n + 1);
     OJ_TRY(l->make(rows.n, &rows.distance));
     OJ_TRY(l->make(rows.n, &rows.rank));
-    OJ_TRY(l->run<BLOCK>(n + 1, find_within, self->side, batch, reach,
-                         rows.first, rows.distance, rows.rank));
+    OJ_TRY(l->run<BLOCK>(n + 1, find_candidates_within, self->side, batch,
+                         reach, rows.first, rows.distance, rows.rank));
     OJ_TRY(drop_duplicate_candidates(l,
                                      oj_relation_is_nearest(&self->relation)
                                          ? OJ_TREE_BY_DISTANCE
@@ -521,11 +521,11 @@ static oj_status list_tree_pairs(const struct oj_cuda_index *index,
     {
         if (all)
             OJ_TRY(l->make(batch.n, &reach));
-        OJ_TRY(list_nearest(self, l, batch, reach));
+        OJ_TRY(list_k_nearest(self, l, batch, reach));
         if (!all)
             return OJ_OK;
     }
-    return list_within(self, l, batch, reach);
+    return list_features_within(self, l, batch, reach);
 }
 
 const struct oj_cuda_family oj_cuda_tree_joins = {

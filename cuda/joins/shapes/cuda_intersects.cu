@@ -26,7 +26,7 @@ struct meet_query
     double x0, y0; /* origin of the images */
     int64_t n;
     const int32_t *row, *feature; /* [n] */
-    uint8_t *said;                /* [n] */
+    uint8_t *verdict;             /* [n] */
 };
 
 /* A stretch, in function names a segment run: consecutive segments of the
@@ -59,7 +59,7 @@ init_verdicts_and_segment_runs(const __grid_constant__ struct meet_query q,
     const struct oj_meet_feature &a = q.rows.feature[q.row[i]];
     const struct oj_meet_feature &b = q.features.feature[q.feature[i]];
     if (stretch == NULL)
-        q.said[i] = (uint8_t)oj_meet_initial_verdict(&a, &b);
+        q.verdict[i] = (uint8_t)oj_meet_initial_verdict(&a, &b);
     if (oj_meet_initial_verdict(&a, &b) == OJ_VERDICT_OPEN)
         return;
     n = count_segment_runs_of_pair(a, b);
@@ -185,8 +185,8 @@ static __global__ void __launch_bounds__(BLOCK)
     if (i >= n)
         return;
     pair = stretch[i].pair;
-    if (__any_sync(ALL,
-                   *(volatile uint8_t *)&q.said[pair] != OJ_VERDICT_DISJOINT))
+    if (__any_sync(ALL, *(volatile uint8_t *)&q.verdict[pair] !=
+                            OJ_VERDICT_DISJOINT))
         return;
     struct pair_by_size s = larger_and_smaller_of_pair(q, pair);
     first = s.of_large->first + (int64_t)stretch[i].number * STRETCH;
@@ -195,7 +195,7 @@ static __global__ void __launch_bounds__(BLOCK)
     if (segment_run_intersects_feature(*s.large, first, end, *s.small,
                                        *s.of_small, s.window, lane) &&
         lane == 0)
-        q.said[pair] = OJ_VERDICT_INTERSECTS;
+        q.verdict[pair] = OJ_VERDICT_INTERSECTS;
 }
 
 /* The lanes that test one pair; they may diverge from the other lanes of their
@@ -251,7 +251,7 @@ static __global__ void __launch_bounds__(BLOCK, 3)
     l.lane = (int)(threadIdx.x % LANES);
     l.shift = (int)(threadIdx.x % WARP) - l.lane;
     l.mask = ((1u << LANES) - 1u) << l.shift;
-    if (i >= q.n || q.said[i] != OJ_VERDICT_DISJOINT)
+    if (i >= q.n || q.verdict[i] != OJ_VERDICT_DISJOINT)
         return;
     struct pair_by_size s = larger_and_smaller_of_pair(q, i);
     if (s.of_large->end - s.of_large->first > FEW_SEGMENTS)
@@ -259,7 +259,7 @@ static __global__ void __launch_bounds__(BLOCK, 3)
     /* waits until all lanes have read the value that one of them may write */
     __syncwarp(l.mask);
     if (do_small_features_intersect(s, l) && l.lane == 0)
-        q.said[i] = OJ_VERDICT_INTERSECTS;
+        q.verdict[i] = OJ_VERDICT_INTERSECTS;
 }
 
 /* --- containment ---------------------------------------------------------- */
@@ -268,9 +268,9 @@ static __global__ void __launch_bounds__(BLOCK)
     test_containment(const __grid_constant__ struct meet_query q)
 {
     int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
-    if (i >= q.n || q.said[i] != OJ_VERDICT_DISJOINT)
+    if (i >= q.n || q.verdict[i] != OJ_VERDICT_DISJOINT)
         return;
-    q.said[i] = (uint8_t)oj_meet_finish(
+    q.verdict[i] = (uint8_t)oj_meet_finish(
         &q.rows.rings, &q.rows.feature[q.row[i]], &q.features.rings,
         &q.features.feature[q.feature[i]]);
 }
@@ -327,11 +327,11 @@ oj_status oj_cuda_intersects(struct oj_cuda_work *of, double x0, double y0,
                              const struct oj_cuda_meet_side *rows,
                              const struct oj_cuda_meet_side *features,
                              const struct oj_cuda_box_pairs *pairs,
-                             uint8_t *said)
+                             uint8_t *verdict)
 {
     struct oj_cuda_work work(of);
-    struct meet_query q = {*rows,      *features,      x0,  y0, pairs->n,
-                           pairs->row, pairs->feature, said};
+    struct meet_query q = {*rows,      *features,      x0,     y0, pairs->n,
+                           pairs->row, pairs->feature, verdict};
     struct segment_stretch *stretch = NULL;
     int64_t n_stretches = 0;
     OJ_TRY(list_segment_runs_of_large_pairs(&work, q, &stretch, &n_stretches));
