@@ -65,7 +65,7 @@ static void begin_change_of_state(struct oj_live *live)
 
 static void end_change_without_effect(struct oj_live *live)
 {
-    live_publish(live, live->state);
+    live_publish_state(live, live->state);
 }
 
 static void mark_page_for_copy(struct live_batch *b, uint32_t page)
@@ -688,7 +688,7 @@ static oj_status change_pages(struct live_batch *b, struct oj_error *err)
     }
     b->state->n_points += b->all.n_arriving - b->all.n_leaving;
     b->state->edition++;
-    live_publish(b->live, b->state);
+    live_publish_state(b->live, b->state);
     return OJ_OK;
 }
 
@@ -701,7 +701,7 @@ static void remove_leavers_from_ids(struct live_batch *b)
     for (int64_t i = 0; i < b->n; i++)
     {
         if (b->entry[i] != LIVE_SUPERSEDED &&
-            !live_batch_joins(b->x[i], b->y[i]))
+            !live_batch_can_join_point(b->x[i], b->y[i]))
         {
             int64_t entry = live_ids_find(ids, b->id[i]);
             if (entry >= 0)

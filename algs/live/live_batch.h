@@ -84,7 +84,7 @@ struct live_batch
 /** Distance in rows between prefetch and use. */
 #define LIVE_AHEAD 24
 
-static inline int live_batch_joins(double x, double y)
+static inline int live_batch_can_join_point(double x, double y)
 {
     return fabs(x) <= OJ_FLAT_MOST && fabs(y) <= OJ_FLAT_MOST;
 }

@@ -596,6 +596,6 @@ oj_status live_rebuild(struct oj_live *live, int64_t n,
     free_build(&b);
     live_subtree_free(&all);
     OJ_TRY(status);
-    live_publish(live, state);
+    live_publish_state(live, state);
     return OJ_OK;
 }

@@ -116,7 +116,7 @@ static uint64_t classify_row(const struct live_batch *b, int64_t i,
     e = &b->live->ids.entry[b->entry[i]];
     place = e->page == LIVE_NOWHERE ? LIVE_NO_PLACE
                                     : LIVE_PLACE_OF(e->page, e->slot);
-    if (!live_batch_joins(x, y))
+    if (!live_batch_can_join_point(x, y))
     {
         rows->counts.n_unjoinable += x == x;
         rows->counts.n_unknown += place == LIVE_NO_PLACE;
@@ -131,7 +131,7 @@ static uint64_t classify_row(const struct live_batch *b, int64_t i,
         return LIVE_NO_PLACE | LIVE_ARRIVES;
     }
     rows->counts.n_moved++;
-    if (live_page_keeps(&b->live->state->page[e->page], x, y))
+    if (live_page_may_keep_point(&b->live->state->page[e->page], x, y))
     {
         rows->n_in_place++;
         return place;

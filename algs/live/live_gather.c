@@ -58,7 +58,7 @@ static void add_points_of_rows(int64_t first, int64_t end, void *user)
     for (int64_t i = first; i < end; i++)
     {
         if (b->entry[i] != LIVE_SUPERSEDED &&
-            live_batch_joins(b->x[i], b->y[i]))
+            live_batch_can_join_point(b->x[i], b->y[i]))
             g->point[at++] =
                 (struct live_point){b->x[i], b->y[i], b->id[i], b->entry[i]};
     }

@@ -23,7 +23,7 @@ static int64_t table_size_for_ids(int64_t n)
 static void put_moved_entry(struct live_ids *ids,
                             const struct live_entry *entry)
 {
-    int64_t mask = ids->size - 1, i = live_ids_home(ids, entry->id);
+    int64_t mask = ids->size - 1, i = live_ids_home_slot(ids, entry->id);
     while (ids->entry[i].page != LIVE_NO_ENTRY)
         i = (i + 1) & mask;
     ids->entry[i] = *entry;
@@ -99,7 +99,7 @@ struct live_dealing
 
 static int64_t part_of_row(const struct live_dealing *d, int64_t row)
 {
-    return live_ids_home(d->ids, d->id[row]) >> d->parts.shift;
+    return live_ids_home_slot(d->ids, d->id[row]) >> d->parts.shift;
 }
 
 static void count_rows_of_slice(int64_t first, int64_t end, void *user)
@@ -205,7 +205,7 @@ static void put_rows_of_part(int64_t part, int thread, void *user)
             __builtin_prefetch(&p->id[row[i + 2 * AHEAD]]);
         if (i + AHEAD < end)
             live_ids_prefetch(p->ids, p->id[row[i + AHEAD]]);
-        at = find_entry_or_free_slot(p->ids, id, live_ids_home(p->ids, id),
+        at = find_entry_or_free_slot(p->ids, id, live_ids_home_slot(p->ids, id),
                                      end_entry);
         if (at < end_entry)
             n_new += set_entry_of_row(p, row[i], at, &has_repeats);
@@ -220,7 +220,7 @@ static void put_rows_of_part(int64_t part, int thread, void *user)
 static void put_row_past_its_part(struct live_putting *p, int64_t row)
 {
     struct live_ids *ids = p->ids;
-    int64_t id = p->id[row], home = live_ids_home(ids, id);
+    int64_t id = p->id[row], home = live_ids_home_slot(ids, id);
     int64_t at = find_entry_or_free_slot(ids, id, home, ids->size);
     if (at == ids->size)
         at = find_entry_or_free_slot(ids, id, 0, home);
@@ -271,7 +271,7 @@ void live_ids_remove(struct live_ids *ids, int64_t entry)
     for (int64_t i = (hole + 1) & mask; ids->entry[i].page != LIVE_NO_ENTRY;
          i = (i + 1) & mask)
     {
-        int64_t home = live_ids_home(ids, ids->entry[i].id);
+        int64_t home = live_ids_home_slot(ids, ids->entry[i].id);
         /* stays if the hole is not between its home and its entry */
         if (((i - home) & mask) < ((i - hole) & mask))
             continue;

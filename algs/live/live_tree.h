@@ -103,8 +103,8 @@ static inline int live_node_child(const struct live_node *node, double x,
 struct oj_box live_node_child_cell(const struct live_node *node, int child);
 
 /** 1: a point of the page that moves to (x, y) may stay in the page. */
-static inline int live_page_keeps(const struct live_page *page, double x,
-                                  double y)
+static inline int live_page_may_keep_point(const struct live_page *page,
+                                           double x, double y)
 {
     const struct oj_box *cell = &page->cell;
     return (x >= cell->x0 - page->slack) & (x < cell->x1 + page->slack) &

@@ -447,9 +447,9 @@ static int64_t bytes_of_view_in_blocks(const struct ArrowArray *array,
                                        const char *view)
 {
     int64_t n_blocks = array->n_buffers - 3;
-    return arrow_view_outside(view, n_blocks,
-                              (const uint8_t *const *)(array->buffers + 2),
-                              array->buffers[array->n_buffers - 1]);
+    return arrow_view_outside_bytes(
+        view, n_blocks, (const uint8_t *const *)(array->buffers + 2),
+        array->buffers[array->n_buffers - 1]);
 }
 
 /* Replaces the views of NULL elements, which Arrow leaves undefined, by empty

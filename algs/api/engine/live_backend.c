@@ -169,7 +169,7 @@ join_with_index_of_points(const struct live_backend_index *self,
                           const struct live_points *points,
                           struct oj_matches *out, struct oj_error *err)
 {
-    struct oj_flat flat = live_points_layer(points);
+    struct oj_flat flat = live_points_view_as_layer(points);
     struct oj_relation relation = *query->relation;
     struct oj_join *join;
     oj_status status;
@@ -212,7 +212,7 @@ static oj_status join(struct oj_index *wrapped, const struct oj_flat *input,
     struct live_backend_index *self = (void *)wrapped;
     const struct oj_options *options = &self->args.options;
     double start = oj_clock_seconds();
-    struct live_query query = {.state = oj_live_read(self->live),
+    struct live_query query = {.state = oj_live_acquire_state(self->live),
                                .relation = &self->args.relation,
                                .input = input,
                                .n_threads = options->n_threads,
@@ -225,7 +225,7 @@ static oj_status join(struct oj_index *wrapped, const struct oj_flat *input,
                            ? join_by_searching_pages(self, &query, out, err)
                            : join_with_index_of_candidates(
                                  self, &query, way == LIVE_BY_ALL, out, err);
-    oj_live_give_back(self->live, query.state);
+    oj_live_release_state(self->live, query.state);
     stats->refine_s += oj_clock_seconds() - start;
     return status;
 }

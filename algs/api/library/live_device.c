@@ -114,11 +114,11 @@ static oj_status replace_points(struct oj_live *host,
                                 const struct live_points *now,
                                 struct oj_error *err)
 {
-    const struct live_state *state = oj_live_read(host);
+    const struct live_state *state = oj_live_acquire_state(host);
     struct live_points old = {0};
     struct copy_batch batch = {0};
     oj_status status = live_search_list_points(state, &old, err);
-    oj_live_give_back(host, state);
+    oj_live_release_state(host, state);
     if (status == OJ_OK)
         status = make_batch_of_differences(&old, now, &batch, err);
     live_points_free(&old);

@@ -160,7 +160,7 @@ static oj_status read_state_on_host(struct ogrjoin_live *live,
 {
     if (live->device != NULL)
         OJ_TRY(live_device_update_host(live->device, err));
-    *out = oj_live_read(live->live);
+    *out = oj_live_acquire_state(live->live);
     return OJ_OK;
 }
 
@@ -171,9 +171,9 @@ int64_t ogrjoin_live_count(struct ogrjoin_live *live)
     int64_t n;
     if (live->device != NULL)
         return live_device_count(live->device, tree, sizeof tree).n;
-    state = oj_live_read(live->live);
+    state = oj_live_acquire_state(live->live);
     n = state->n_points;
-    oj_live_give_back(live->live, state);
+    oj_live_release_state(live->live, state);
     return n;
 }
 
@@ -223,7 +223,7 @@ static oj_status make_layer(struct live_points *points,
     layer->own_x = points->x;
     layer->own_y = points->y;
     layer->own_id = points->id;
-    layer->flat = live_points_layer(points);
+    layer->flat = live_points_view_as_layer(points);
     memset(points, 0, sizeof *points);
     *out = layer;
     return OJ_OK;
@@ -563,7 +563,7 @@ static oj_status join_in_host_memory(struct live_join *j,
     oj_status status;
     OJ_TRY(read_state_on_host(j->live, &j->state, err));
     status = choose_and_join(j, out, err);
-    oj_live_give_back(j->live->live, j->state);
+    oj_live_release_state(j->live->live, j->state);
     return status;
 }
 
@@ -780,7 +780,7 @@ static oj_status near_pairs(struct ogrjoin_live *live,
         if (status == OJ_OK && complete->changes)
             status = turn_pairs_into_changes(live, &pairs, err);
         pthread_mutex_unlock(&live->lock);
-        oj_live_give_back(live->live, state);
+        oj_live_release_state(live->live, state);
     }
     ogrjoin_settings_free(complete);
     if (status == OJ_OK)
@@ -809,7 +809,7 @@ static oj_status read_points(struct ogrjoin_live *live, struct live_points *out,
     oj_status status;
     OJ_TRY(read_state_on_host(live, &state, err));
     status = live_search_list_points(state, out, err);
-    oj_live_give_back(live->live, state);
+    oj_live_release_state(live->live, state);
     return status;
 }
 
@@ -822,7 +822,7 @@ int ogrjoin_live_layer(struct ogrjoin_live *live, struct ogrjoin_layer **out,
     if (status == OJ_OK)
     {
         status = make_layer_of_all_points(state, out, &why);
-        oj_live_give_back(live->live, state);
+        oj_live_release_state(live->live, state);
     }
     return api_error_export(status, &why, err);
 }

@@ -348,7 +348,8 @@ oj_status oj_border_is_simple(const struct oj_shape *shape,
                               struct oj_error *err)
 {
     *is = 0;
-    if (!oj_border_takes(shape) || shape->n_vertices > MOST_EDGES_COMPARED)
+    if (!oj_border_supports_shape(shape) ||
+        shape->n_vertices > MOST_EDGES_COMPARED)
         return OJ_OK;
     for (int64_t r = 0; r < shape->n_rings; r++)
     {

@@ -285,7 +285,8 @@ oj_status oj_shape_make_cells(const struct oj_shape *shape,
     struct oj_edge_extent extent = {box->x0, box->y0, box->x1, box->y1, 0.0};
     if (shape->kinds != OJ_PART_POINT)
         extent.length =
-            oj_edge_measure(chains.x, chains.y, chains.n_vertices).length;
+            oj_edge_measure_extent(chains.x, chains.y, chains.n_vertices)
+                .length;
     if (chains.n > 1)
         chains.offset =
             flat->vertex_offset + flat->ring_offset[shape->first_part];
@@ -316,7 +317,7 @@ oj_status oj_shape_side_make_cells_if_useful(struct oj_shape_side *side,
 {
     struct oj_shape *shape = &side->shape[at];
     uint8_t n_asked;
-    if (!oj_shape_takes_cells(shape, OJ_CELLS_VERTICES))
+    if (!oj_shape_can_have_edge_grid(shape, OJ_CELLS_VERTICES))
         return OJ_OK;
     n_asked = atomic_load_explicit(&shape->n_asks, memory_order_relaxed);
     if (n_asked < n_asks &&

@@ -528,7 +528,7 @@ OJ_INLINE oj_status search_tree_by_distance(struct distance_row_search *s,
         struct oj_tree_child v = descent.stack[--descent.depth];
         int64_t at;
         if (v.d2 > s->reach2 ||
-            !oj_class_run_has(&s->run, v.child, 3 * (v.level + 1)))
+            !oj_class_run_meets_node(&s->run, v.child, 3 * (v.level + 1)))
             continue;
         if ((s->ranks.end < INT32_MAX || s->ranks.from > 0) && v.level < root &&
             has_no_rank_below(s, &v))
@@ -616,7 +616,7 @@ OJ_INLINE oj_status rank_entries_in_reach(struct distance_row_search *s,
         const struct oj_tree_node *node =
             &self->tree.node[self->tree.level_first[v.level] + v.child];
         float d2[OJ_FANOUT];
-        if (!oj_class_run_has(&s->run, v.child, 3 * (v.level + 1)))
+        if (!oj_class_run_meets_node(&s->run, v.child, 3 * (v.level + 1)))
             continue;
         if (v.level > 0)
         {
@@ -627,7 +627,8 @@ OJ_INLINE oj_status rank_entries_in_reach(struct distance_row_search *s,
         for (int c = 0; c < OJ_FANOUT; c++)
         {
             int64_t entry = (int64_t)v.child * OJ_FANOUT + c;
-            if (d2[c] <= s->reach2 && oj_class_run_has(&s->run, entry, 0))
+            if (d2[c] <= s->reach2 &&
+                oj_class_run_meets_node(&s->run, entry, 0))
                 OJ_TRY(rank_entry(s, entry, err));
         }
     }

@@ -629,7 +629,7 @@ decide_by_borders(struct predicate_index *index, struct predicate_worker *w,
     enum oj_validity of_row, of_feature;
     struct oj_matrix matrix;
     *is_decided = 0;
-    if (!oj_border_takes(shape) || !oj_border_takes(other) ||
+    if (!oj_border_supports_shape(shape) || !oj_border_supports_shape(other) ||
         !is_validity_unknown_or_simple(w->row_validity) ||
         !is_validity_unknown_or_simple(&index->validity[feature]))
         return OJ_OK;
@@ -964,9 +964,9 @@ static oj_status prepare_row_shape_members_cells(struct predicate_worker *w,
         return OJ_OK;
     }
     if (w->found.n < least ||
-        !oj_shape_takes_cells(shape, w->found.n < FOUND_FOR_FEW_VERTICES
-                                         ? OJ_CELLS_VERTICES
-                                         : OJ_CELLS_FEW_VERTICES))
+        !oj_shape_can_have_edge_grid(shape, w->found.n < FOUND_FOR_FEW_VERTICES
+                                                ? OJ_CELLS_VERTICES
+                                                : OJ_CELLS_FEW_VERTICES))
         return OJ_OK;
     OJ_TRY(oj_shape_make_cells(shape, &w->cells, err));
     shape->cells = &w->cells;

@@ -414,7 +414,7 @@ static oj_status search_row(struct oj_row_index *shared,
         int64_t first = at.node * OJ_BOX_FANOUT, n;
         if (at.d2 > reach)
             break;
-        if (!oj_class_run_has(&run, at.node, 3 * at.level))
+        if (!oj_class_run_meets_node(&run, at.node, 3 * at.level))
             continue;
         if (at.level == 0)
         {

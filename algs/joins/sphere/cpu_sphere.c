@@ -401,7 +401,7 @@ static oj_status search_tree_of_entries(struct sphere_row_search *s,
     {
         struct oj_box_child at = stack[--depth];
         if (at.d2 > s->limit2 ||
-            !oj_class_run_has(&s->run, at.node, 3 * at.level))
+            !oj_class_run_meets_node(&s->run, at.node, 3 * at.level))
             continue;
         if (at.level > 0)
             depth =

@@ -579,8 +579,8 @@ static int find_detour_point(const struct oj_cap *cap, struct oj_vec3 p,
     return 1;
 }
 
-int oj_sphere_ring_holds(const struct oj_sphere_side *side, int64_t ring,
-                         struct oj_vec3 p, int *is_beyond)
+int oj_sphere_ring_contains(const struct oj_sphere_side *side, int64_t ring,
+                            struct oj_vec3 p, int *is_beyond)
 {
     const struct oj_cap *cap = &side->cap[ring];
     struct oj_vec3 by;
@@ -599,7 +599,7 @@ static int do_arcs_cross(struct oj_vec3 p, struct oj_vec3 r, struct oj_vec3 a,
     return oj_sphere_arcs_cross(p, r, oj_sphere_vec3_cross(p, r), a, b);
 }
 
-int oj_sphere_way_out_crosses(const struct oj_sphere_side *side, int64_t ring,
+int oj_sphere_way_crosses_arc(const struct oj_sphere_side *side, int64_t ring,
                               struct oj_vec3 p, struct oj_vec3 a,
                               struct oj_vec3 b)
 {
@@ -617,7 +617,7 @@ static int does_part_hold_point(const struct oj_sphere_side *side, int64_t part,
     int odd = 0, is_beyond;
     for (int64_t ring = flat->ring_offset[part];
          ring < flat->ring_offset[part + 1]; ring++)
-        odd ^= oj_sphere_ring_holds(side, ring, p, &is_beyond);
+        odd ^= oj_sphere_ring_contains(side, ring, p, &is_beyond);
     return odd;
 }
 

@@ -147,7 +147,7 @@ static int does_part_surely_hold_point(void *user, int64_t part)
     int odd = 0, is_beyond;
     for (int64_t r = flat->ring_offset[part]; r < flat->ring_offset[part + 1];
          r++)
-        odd ^= oj_sphere_ring_holds(s->side, r, s->p, &is_beyond);
+        odd ^= oj_sphere_ring_contains(s->side, r, s->p, &is_beyond);
     for (int64_t r = flat->ring_offset[part];
          odd && r < flat->ring_offset[part + 1]; r++)
     {
@@ -305,9 +305,9 @@ static void count_crossings_of_lenses(void *user, int64_t first, int64_t end,
         q.y = 0.5 * (a.at.y + b.at.y) + by * left.y;
         q.z = 0.5 * (a.at.z + b.at.z) + by * left.z;
         l->is_odd ^=
-            oj_sphere_way_out_crosses(s->side, l->ring, s->p.at, a.at, b.at) ^
-            oj_sphere_way_out_crosses(s->side, l->ring, s->p.at, a.at, q) ^
-            oj_sphere_way_out_crosses(s->side, l->ring, s->p.at, q, b.at);
+            oj_sphere_way_crosses_arc(s->side, l->ring, s->p.at, a.at, b.at) ^
+            oj_sphere_way_crosses_arc(s->side, l->ring, s->p.at, a.at, q) ^
+            oj_sphere_way_crosses_arc(s->side, l->ring, s->p.at, q, b.at);
     }
 }
 
@@ -322,7 +322,7 @@ static int does_part_hold_point(void *user, int64_t part)
         int is_beyond;
         double none = 0.0;
         struct lens_search lenses = {s, r, 0};
-        odd ^= oj_sphere_ring_holds(s->side, r, s->p.at, &is_beyond);
+        odd ^= oj_sphere_ring_contains(s->side, r, s->p.at, &is_beyond);
         if (is_beyond)
             continue;
         oj_sphere_visit_edges(s->side, r, s->p.at, &none,

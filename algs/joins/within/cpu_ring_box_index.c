@@ -701,7 +701,7 @@ static void measure_extents_of_large_rings(int64_t first, int64_t end,
     {
         const struct oj_located_ring *ring = &cells->ring[r];
         if (ring->grid >= 0)
-            cells->grid[ring->grid].extent = oj_edge_measure(
+            cells->grid[ring->grid].extent = oj_edge_measure_extent(
                 cells->flat->x + ring->first_vertex,
                 cells->flat->y + ring->first_vertex, ring->n_vertices);
     }

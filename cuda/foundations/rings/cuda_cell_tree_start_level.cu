@@ -308,7 +308,7 @@ write_cell_items(const __grid_constant__ struct windows v,
             made[at] =
                 (unsigned long long)(inside >> c & 1u) << ITEM_INSIDE |
                 (v.marks.masks[k].counts >> (4 * c) & 15u) << ITEM_EDGES |
-                oj_ring_directory_at(p.x + c % 4, p.y + c / 4, v.level.depth)
+                oj_ring_directory_index(p.x + c % 4, p.y + c / 4, v.level.depth)
                     << ITEM_CELL |
                 (unsigned long long)k << ITEM_FRAGMENT | c;
         }
@@ -384,8 +384,8 @@ static __global__ void write_cell_nodes_and_fragments(
         level.parent[group] =
             make_uint2(parent & ((1u << shift) - 1), parent >> shift);
         level.replication[group] = 1.0f;
-        slot[oj_ring_directory_at(level.parent[group].x, level.parent[group].y,
-                                  v.level.depth - 1)] =
+        slot[oj_ring_directory_index(
+            level.parent[group].x, level.parent[group].y, v.level.depth - 1)] =
             oj_ring_slot_make(OJ_RING_INNER, first_group + group);
     }
 }

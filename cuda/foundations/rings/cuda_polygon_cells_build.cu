@@ -248,7 +248,7 @@ decide_node_kind(const struct view &v, uint32_t i, struct oj_cuda_ring_sums *s,
     if (of > 0)
         *says = oj_ring_slot_make(
             OJ_RING_COVERED,
-            (uint32_t)oj_ring_record_rank(
+            (uint32_t)oj_ring_unit_rank(
                 &v.tree, v.level.fragment[first + of - 1].unit >> 1));
     return KIND_NOTHING;
 }
@@ -405,9 +405,9 @@ static __global__ void __launch_bounds__(BLOCK, LEAF_BLOCKS)
         const struct oj_cuda_segment g = v.segment[id];
         struct oj_ring_edge16 edge;
         struct oj_ring_split split;
-        edge = oj_ring_edge_of(g.ax, g.ay, g.bx, g.by, reference_x[of],
-                               reference_y[of], v.steps);
-        split = oj_ring_edge_sixteenths(edge, v.margin);
+        edge = oj_ring_edge_pack(g.ax, g.ay, g.bx, g.by, reference_x[of],
+                                 reference_y[of], v.steps);
+        split = oj_ring_edge_split_sixteenths(edge, v.margin);
         cells.edge.data[shift[of] + e] = edge;
         cells.edge_segment.data[shift[of] + e] = id;
         atomicOr(&touched[of], split.touched);
@@ -823,7 +823,7 @@ static __global__ void make_directory(const uint32_t *slot, int top, int level,
         return;
     x = i & ((1u << (2 * level - 2)) - 1);
     y = i >> (2 * level - 2);
-    s = slot[oj_ring_directory_at(x >> shift, y >> shift, top)];
+    s = slot[oj_ring_directory_index(x >> shift, y >> shift, top)];
     while (s >> OJ_RING_SLOT_BITS == OJ_RING_INNER && shift > 0)
     {
         shift -= 2;
@@ -852,8 +852,8 @@ make_occupied_bits(const __grid_constant__ struct oj_ring_tree tree,
         return;
     parent_y = i >> (4 + shift);
     for (uint32_t c = 0; c < 4; c++)
-        bits[c] =
-            oj_ring_occupied(&tree, 4 * parent_x + c, 4 * parent_y + i / 4 % 4);
+        bits[c] = oj_ring_occupied_bits(&tree, 4 * parent_x + c,
+                                        4 * parent_y + i / 4 % 4);
     *(uint2 *)&occupied[i] =
         make_uint2(bits[0] | bits[1] << 16, bits[2] | bits[3] << 16);
 }

@@ -172,8 +172,8 @@ OJ_FN uint64_t oj_ring_coder_end(struct oj_ring_coder *c)
 
 /** Computes the bits `occupied` of cell ix, iy of its level from the other
  *  arrays of the tree. */
-OJ_FN uint32_t oj_ring_occupied(const struct oj_ring_tree *t, uint32_t ix,
-                                uint32_t iy)
+OJ_FN uint32_t oj_ring_occupied_bits(const struct oj_ring_tree *t, uint32_t ix,
+                                     uint32_t iy)
 {
     int fine = t->directory_level + 1, i;
     uint32_t x = ix << (32 - 2 * fine), y = iy << (32 - 2 * fine), bits = 0;

@@ -356,9 +356,9 @@ static __global__ void __launch_bounds__(BLOCK)
     int32_t rank;
     if (i >= batch.n)
         return;
-    rank = oj_near_one(&view, __ldcs(batch.x + i), __ldcs(batch.y + i),
-                       to_interior ? __ldcs(batch.row + i) : OJ_NEAR_NONE, ties,
-                       &distance);
+    rank = oj_near_nearest_of_point(
+        &view, __ldcs(batch.x + i), __ldcs(batch.y + i),
+        to_interior ? __ldcs(batch.row + i) : OJ_NEAR_NONE, ties, &distance);
     write_nearest_answer(batch, i, rank, distance);
 }
 

@@ -123,10 +123,10 @@ struct place_seeker
     __device__ __forceinline__ int wants_node(uint32_t at, double d2) const
     {
         return !oj_tree_can_skip_known_feature(side, &best, slack, at, d2) &&
-               !oj_tree_comes_too_late(side, &best, at);
+               !oj_tree_best_excludes_node(side, &best, at);
     }
 
-    /* Sets the limits for boxes as oj_tree_walk_bound() does. */
+    /* Sets the limits for boxes as oj_tree_walk_set_bound() does. */
     __device__ __forceinline__ void set_reach()
     {
         double reach = oj_tree_best_bound(&best) + slack;
@@ -457,25 +457,24 @@ static oj_status drop_duplicate_candidates(struct oj_cuda_listing *l,
 {
     int64_t *count = l->out.offset.data, n_rows = l->points->n;
     OJ_TRY(sort_rows_with_many_candidates(l, OJ_TREE_BY_RANK, rows));
-    OJ_TRY(l->each(n_rows + 1,
-                   [=] __device__(int64_t i)
-                   {
-                       int64_t n =
-                           i < n_rows ? n_candidates_of_row(rows, i) : 0;
-                       double *distance = rows.distance + rows.first[i];
-                       int32_t *rank = rows.rank + rows.first[i];
-                       if (n > SHORT_ROW)
-                       {
-                           n = oj_tree_keep_nearest_per_feature(least, n,
-                                                                distance, rank);
-                           if (order == OJ_TREE_BY_DISTANCE && n <= SHORT_ROW)
-                               oj_tree_sort(order, n, distance, rank);
-                       }
-                       else if (n > 0)
-                           n = oj_tree_candidates_to_pairs(order, least, n,
-                                                           distance, rank);
-                       count[i] = n;
-                   }));
+    OJ_TRY(l->each(
+        n_rows + 1,
+        [=] __device__(int64_t i)
+        {
+            int64_t n = i < n_rows ? n_candidates_of_row(rows, i) : 0;
+            double *distance = rows.distance + rows.first[i];
+            int32_t *rank = rows.rank + rows.first[i];
+            if (n > SHORT_ROW)
+            {
+                n = oj_tree_keep_nearest_per_feature(least, n, distance, rank);
+                if (order == OJ_TREE_BY_DISTANCE && n <= SHORT_ROW)
+                    oj_tree_sort_candidates(order, n, distance, rank);
+            }
+            else if (n > 0)
+                n = oj_tree_candidates_to_pairs(order, least, n, distance,
+                                                rank);
+            count[i] = n;
+        }));
     if (order == OJ_TREE_BY_RANK)
         return OJ_OK;
     rows.count = count;

@@ -81,7 +81,7 @@ static __device__ int intersects_segment_of_any_lane(
     const struct oj_cuda_meet_side &v, int64_t i, int is_one,
     const struct oj_cuda_segment &segment, const struct oj_meet_image &image)
 {
-    int hit = is_one && oj_meet_images(&v.image[i], &image) &&
+    int hit = is_one && oj_meet_images_intersect(&v.image[i], &image) &&
               oj_meet_segments_intersect(&segment, &v.rings.segment[i]);
     return __any_sync(ALL, hit);
 }
@@ -105,7 +105,7 @@ segment_meets_feature(const struct oj_cuda_meet_side &v,
     for (int64_t c = f.first / WARP + lane; c - lane <= last; c += WARP)
     {
         unsigned left = __ballot_sync(
-            ALL, c <= last && oj_meet_images(&v.chain[c], &image));
+            ALL, c <= last && oj_meet_images_intersect(&v.chain[c], &image));
         for (; left != 0; left &= left - 1)
         {
             int64_t i = (c - lane + __ffs((int)left) - 1) * WARP + lane;
@@ -129,14 +129,15 @@ static __device__ int segment_run_intersects_feature(
     for (int64_t c = first / WARP + lane; c - lane <= last; c += WARP)
     {
         unsigned chains = __ballot_sync(
-            ALL, c <= last && oj_meet_images(&large.chain[c], &window));
+            ALL,
+            c <= last && oj_meet_images_intersect(&large.chain[c], &window));
         for (; chains != 0; chains &= chains - 1)
         {
             int64_t from = (c - lane + __ffs((int)chains) - 1) * WARP;
             int64_t i = from + lane;
             unsigned near = __ballot_sync(
                 ALL, i >= first && i < end &&
-                         oj_meet_images(&large.image[i], &window));
+                         oj_meet_images_intersect(&large.image[i], &window));
             for (; near != 0; near &= near - 1)
             {
                 int64_t at = from + __ffs((int)near) - 1;
@@ -168,7 +169,7 @@ larger_and_smaller_of_pair(const struct meet_query &q, int64_t pair)
     s.small = swap ? &q.features : &q.rows;
     s.of_large = swap ? a : b;
     s.of_small = swap ? b : a;
-    s.window = oj_meet_image_of(&s.of_small->box, q.x0, q.y0);
+    s.window = oj_meet_image_of_box(&s.of_small->box, q.x0, q.y0);
     return s;
 }
 
@@ -218,7 +219,7 @@ static __device__ int segment_meets_smaller(const struct pair_by_size &s,
     for (int64_t i = s.of_small->first + l.lane; i - l.lane < end; i += LANES)
     {
         int hit =
-            i < end && oj_meet_images(&s.small->image[i], &image) &&
+            i < end && oj_meet_images_intersect(&s.small->image[i], &image) &&
             oj_meet_segments_intersect(&segment, &s.small->rings.segment[i]);
         if (__any_sync(l.mask, hit))
             return 1;
@@ -233,7 +234,8 @@ static __device__ int do_small_features_intersect(const struct pair_by_size &s,
     for (int64_t i = s.of_large->first + l.lane; i - l.lane < end; i += LANES)
     {
         unsigned near = __ballot_sync(
-            l.mask, i < end && oj_meet_images(&s.large->image[i], &s.window));
+            l.mask,
+            i < end && oj_meet_images_intersect(&s.large->image[i], &s.window));
         for (near = (near & l.mask) >> l.shift; near != 0; near &= near - 1)
         {
             if (segment_meets_smaller(s, l, i - l.lane + __ffs((int)near) - 1))
@@ -270,7 +272,7 @@ static __global__ void __launch_bounds__(BLOCK)
     int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
     if (i >= q.n || q.verdict[i] != OJ_VERDICT_DISJOINT)
         return;
-    q.verdict[i] = (uint8_t)oj_meet_finish(
+    q.verdict[i] = (uint8_t)oj_meet_verdict_without_crossing(
         &q.rows.rings, &q.rows.feature[q.row[i]], &q.features.rings,
         &q.features.feature[q.feature[i]]);
 }
