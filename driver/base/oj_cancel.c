@@ -199,7 +199,7 @@ oj_status oj_cancel_watch_signals(struct oj_error *err)
         pthread_create(&thread, NULL, cancel_and_exit_on_signals, NULL) != 0)
         return oj_fail(err, OJ_ERR_NOMEM,
                        "the system could not start a thread: it is out of "
-                       "memory or of threads (ulimit -u)");
+                       "memory or of threads (ulimit -u); end other programs");
     pthread_detach(thread);
     return OJ_OK;
 }

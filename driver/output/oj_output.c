@@ -833,7 +833,7 @@ static void warn_empty_unreadable(const struct oj_output *o)
             GDALGetDescription(o->driver),
             oj_driver_is(o->driver, "FlatGeobuf")
                 ? "; without -lco SPATIAL_INDEX=NO it can"
-                : "");
+                : "; write another format (-f) to keep the layer");
 }
 
 /* Opens the finished file of a layer again. If the file of an empty layer

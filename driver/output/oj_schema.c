@@ -475,7 +475,8 @@ static oj_status match_column_to_layer_field(const struct oj_output *o,
     if (!can_store_type(from, to))
         return oj_fail(err, OJ_ERR_ARG,
                        "-append: the field '%s' of layer '%s' is of type %s "
-                       "and cannot take %s",
+                       "and cannot take %s; leave it out with -select or "
+                       "-join_select, or write another layer",
                        name, at->name, OGR_GetFieldTypeName(to),
                        OGR_GetFieldTypeName(from));
     schema->columns[i].target = place;

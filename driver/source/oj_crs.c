@@ -165,8 +165,10 @@ static oj_status fill_missing_crs(const struct oj_command *command,
             "name it with -%s",
             lacks->role, lacks->name,
             lacks->role[0] == 'i' ? "s_srs" : "join_srs");
-    oj_warn("%s layer '%s' has no CRS; taken to be %s, that of the %s layer",
-            lacks->role, lacks->name, oj_crs_describe(has->srs), has->role);
+    oj_warn("%s layer '%s' has no CRS; taken to be %s, that of the %s layer "
+            "(-%s names another)",
+            lacks->role, lacks->name, oj_crs_describe(has->srs), has->role,
+            lacks->role[0] == 'i' ? "s_srs" : "join_srs");
     lacks->srs = OSRClone(has->srs);
     return OJ_OK;
 }

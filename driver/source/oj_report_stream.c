@@ -1241,8 +1241,9 @@ static void warn_of_first_losses(struct oj_report_stream *s)
             "value in the first report",
             s->options.name, s->found.left_out);
     if (s->found.n_not_held > 0 && s->warned.n_not_held == 0)
-        oj_warn_at_once("reports on %s: %s: NULL is written", s->options.name,
-                        s->found.not_held);
+        oj_warn_at_once("reports on %s: %s, so NULL is written; a value of a "
+                        "wider type in the first report prevents this",
+                        s->options.name, s->found.not_held);
     s->warned = s->found;
 }
 

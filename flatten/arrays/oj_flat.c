@@ -681,29 +681,31 @@ static oj_status check_part(const struct oj_flat *flat, int64_t part,
     int64_t n_rings = flat->ring_offset[part + 1] - first_ring;
     if (kind != OJ_PART_POINT && kind != OJ_PART_LINE &&
         kind != OJ_PART_POLYGON)
-        return oj_fail(
-            err, OJ_ERR_ARG,
-            "part_kind[%lld] is %d, not 1 (point), 2 (line) or 4 (polygon)",
-            (long long)part, kind);
+        return oj_fail(err, OJ_ERR_ARG,
+                       "part_kind[%lld] is %d, not 1 (point), 2 (line) or 4 "
+                       "(polygon): set it to one of these",
+                       (long long)part, kind);
     if ((flat->part_kinds & (unsigned)kind) == 0)
         return oj_fail(err, OJ_ERR_ARG,
                        "part_kinds lacks the kind %d of part %lld: it must be "
                        "the union of all part_kind",
                        kind, (long long)part);
     if (n_rings < 1 || (kind != OJ_PART_POLYGON && n_rings != 1))
-        return oj_fail(err, OJ_ERR_ARG,
-                       "part %lld of kind %d has %lld rings, but points and "
-                       "lines have one, and polygons at least one",
-                       (long long)part, kind, (long long)n_rings);
+        return oj_fail(
+            err, OJ_ERR_ARG,
+            "part %lld of kind %d has %lld rings, but points and lines have "
+            "one, and polygons at least one: correct ring_offset",
+            (long long)part, kind, (long long)n_rings);
     for (int64_t r = first_ring; r < first_ring + n_rings; r++)
     {
         int64_t first = flat->vertex_offset[r];
         int64_t end = flat->vertex_offset[r + 1];
         if (end == first || (kind == OJ_PART_POINT && end - first != 1))
-            return oj_fail(err, OJ_ERR_ARG,
-                           "ring %lld has %lld vertices, but points have one, "
-                           "and other rings at least one",
-                           (long long)r, (long long)(end - first));
+            return oj_fail(
+                err, OJ_ERR_ARG,
+                "ring %lld has %lld vertices, but points have one, and other "
+                "rings at least one: correct vertex_offset",
+                (long long)r, (long long)(end - first));
         if (kind == OJ_PART_POLYGON && is_ring_open(flat, r))
             return oj_fail(err, OJ_ERR_ARG,
                            "polygon ring %lld is not closed: repeat its first "

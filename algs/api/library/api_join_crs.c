@@ -23,9 +23,11 @@ oj_status api_join_crs_choose(const struct ogrjoin_settings *s,
             has->crs.name);
     if (lacks->words == NULL)
     {
-        api_settings_notify(
-            s, "the %s side has no CRS; %s is assumed, the CRS of the %s side",
-            side_names[!is_right], has->crs.name, side_names[is_right]);
+        api_settings_notify(s,
+                            "the %s side has no CRS; %s is assumed, the CRS of "
+                            "the %s side (left_crs and right_crs name another)",
+                            side_names[!is_right], has->crs.name,
+                            side_names[is_right]);
         return OJ_OK;
     }
     OJ_TRY(oj_crs_text_compare(left->words, right->words,

@@ -785,9 +785,10 @@ check_aggregate_values(const struct ogrjoin_pairs *pairs,
         return oj_fail(err, OJ_ERR_ARG, "%s needs a column of values",
                        function->name);
     if (*type != OJ_AGG_BYTES && function->takes == OJ_AGG_TAKES_WRITTEN)
-        return oj_fail(err, OJ_ERR_ARG,
-                       "%s takes a column of texts, not of numbers",
-                       function->name);
+        return oj_fail(
+            err, OJ_ERR_ARG,
+            "%s takes a column of texts, not of numbers: convert it to text",
+            function->name);
     return OJ_OK;
 }
 

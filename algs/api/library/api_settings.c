@@ -459,7 +459,8 @@ static oj_status find_setting(const char *name, int *out, struct oj_error *err)
     return oj_fail(err, OJ_ERR_ARG, "there is no setting \"%.40s\"%s%s%s", name,
                    closest != NULL ? "; did you mean \"" : "",
                    closest != NULL ? closest : "",
-                   closest != NULL ? "\"?" : "");
+                   closest != NULL ? "\"?"
+                                   : "; ogrjoin_setting_name() lists all");
 }
 
 const char *ogrjoin_setting_name(int i)

@@ -40,9 +40,10 @@ static oj_status check_no_nulls_inside_geometry(const struct ArrowArray *array,
     for (int64_t i = 0; !is_row && valid != NULL && i < array->length; i++)
     {
         if (!arrow_bit(valid, array->offset + i))
-            return oj_fail(err, OJ_ERR_DATA,
-                           "a part, ring or vertex of a geometry is NULL in an "
-                           "Arrow array: only whole geometries may be NULL");
+            return oj_fail(
+                err, OJ_ERR_DATA,
+                "a part, ring or vertex of a geometry is NULL in an Arrow "
+                "array: make the whole geometry NULL, or remove that part");
     }
     return OJ_OK;
 }

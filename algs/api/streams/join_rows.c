@@ -650,7 +650,7 @@ static oj_status find_key(struct rows_stream *s, struct oj_error *err)
         return OJ_OK;
     return oj_fail(err, OJ_ERR_ARG,
                    "key \"%.100s\": keys are integers or texts, and this "
-                   "column is neither",
+                   "column is neither: name another column, or convert it",
                    name);
 }
 

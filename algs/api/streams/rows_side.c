@@ -89,11 +89,12 @@ oj_status rows_side_find(const struct rows_side *side, const char *option,
     if (n == 1)
         return OJ_OK;
     closest = closest_column(side, name);
-    return oj_fail(
-        err, OJ_ERR_ARG, "%s: the %s side has no column \"%.100s\"%s%.100s%s",
-        option, rows_side_name(side), name,
-        closest != NULL ? "; did you mean \"" : "",
-        closest != NULL ? closest : "", closest != NULL ? "\"?" : "");
+    return oj_fail(err, OJ_ERR_ARG,
+                   "%s: the %s side has no column \"%.100s\"%s%.100s%s", option,
+                   rows_side_name(side), name,
+                   closest != NULL ? "; did you mean \"" : "",
+                   closest != NULL ? closest : "",
+                   closest != NULL ? "\"?" : ": name one of its columns");
 }
 
 /* The value of setting left_WORD or right_WORD for this side. name receives the

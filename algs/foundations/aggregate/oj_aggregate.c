@@ -463,8 +463,8 @@ static oj_status check_aggregate_columns(const struct oj_aggregate_plan *plan,
             continue;
         if (what->column < 0 || what->column >= plan->n_columns)
             return oj_fail(err, OJ_ERR_ARG,
-                           "aggregate %d, counted from 0, names a column that "
-                           "does not exist",
+                           "internal error: aggregate %d, counted from 0, "
+                           "names a column that does not exist",
                            i);
         is_bytes = plan->types[what->column] == OJ_AGG_BYTES;
         if ((traits[what->kind] & OF_NUMBERS) && is_bytes)

@@ -43,8 +43,9 @@ static oj_status open_module(const char *path, int file,
     void *library = open_library(file), *symbol;
     if (library == NULL)
         return oj_fail(err, OJ_ERR_NO_DEVICE,
-                       "the CUDA module %s cannot be loaded: %s", path,
-                       text_of_loading_error());
+                       "the CUDA module %s cannot be loaded: %s; install the "
+                       "NVIDIA driver and this module again",
+                       path, text_of_loading_error());
     symbol = dlsym(library, OJ_GPU_MODULE_SYMBOL);
     if (symbol == NULL)
     {
