@@ -433,7 +433,7 @@ static void add_group_to_chain(struct live_batch *b,
 }
 
 /* Splits pages that overflow, and makes pages for children that had none. */
-static void split_pages(struct live_batch *b)
+static void split_full_pages(struct live_batch *b)
 {
     struct live_arrivals arrivals = arrivals_of_batch(b);
     struct live_reshape *task;
@@ -643,7 +643,7 @@ static int64_t unite_leaves_of_nodes(struct live_batch *b, int64_t n,
 }
 
 /* Tidies the pages that points left. Nodes are united level by level. */
-static void tidy_pages(struct live_batch *b)
+static void tidy_pages_left_by_points(struct live_batch *b)
 {
     struct live_reshape *task;
     struct oj_keyed *node;
@@ -665,7 +665,8 @@ static void tidy_pages(struct live_batch *b)
 /* --- a batch ---------------------------------------------------------------
  */
 
-static oj_status change_pages(struct live_batch *b, struct oj_error *err)
+static oj_status reserve_and_change_pages(struct live_batch *b,
+                                          struct oj_error *err)
 {
     oj_status status;
     OJ_TRY(live_batch_deal(b, err));
@@ -683,8 +684,8 @@ static oj_status change_pages(struct live_batch *b, struct oj_error *err)
     if (b->all.n_arriving + b->all.n_leaving > 0)
     {
         live_batch_run_on_buckets(b, move_between_pages);
-        split_pages(b);
-        tidy_pages(b);
+        split_full_pages(b);
+        tidy_pages_left_by_points(b);
     }
     b->state->n_points += b->all.n_arriving - b->all.n_leaving;
     b->state->edition++;
@@ -723,7 +724,7 @@ static oj_status classify_and_apply_batch(struct live_batch *b,
             end_change_without_effect(live);
     }
     else if (status == OJ_OK)
-        status = change_pages(b, err);
+        status = reserve_and_change_pages(b, err);
     if (status != OJ_OK)
     {
         live_batch_remove_ids(b);

@@ -202,8 +202,8 @@ static void carry_out_tasks_of_round(struct reshape_round *r,
                        r);
 }
 
-static void run_round(struct reshape_round *r, int64_t n_points,
-                      int64_t n_promised)
+static void run_reshape_round(struct reshape_round *r, int64_t n_points,
+                              int64_t n_promised)
 {
     for (int64_t i = 0; i < r->n; i++)
         r->task[i].is_done = 0;
@@ -237,6 +237,6 @@ void live_reshape(struct oj_live *live, struct live_state *state, int n_threads,
             n_points += task[end].n;
         }
         r.n = end - first;
-        run_round(&r, n_points, n_promised);
+        run_reshape_round(&r, n_points, n_promised);
     }
 }

@@ -200,8 +200,8 @@ static void push_near_children(struct descent *d,
 
 /* Returns the next page whose squared distance is at most bound2, or
  * LIVE_NONE. */
-static uint32_t next_page(struct descent *d, const struct live_state *state,
-                          double bound2)
+static uint32_t next_nearest_page(struct descent *d,
+                                  const struct live_state *state, double bound2)
 {
     while (d->n_open > 0)
     {
@@ -360,7 +360,7 @@ static oj_status search_pages_of_row(struct row_search *s, struct oj_error *err)
     struct descent d;
     uint32_t page;
     begin_descent(&d, state, &box);
-    while ((page = next_page(&d, state, s->bound2)) != LIVE_NONE)
+    while ((page = next_nearest_page(&d, state, s->bound2)) != LIVE_NONE)
     {
         OJ_TRY(oj_check_cancel(s->query->cancel, err));
         for (; page != LIVE_NONE; page = state->page[page].next)
@@ -686,7 +686,7 @@ static oj_status take_points_in_box(struct candidate_search *c,
     struct descent d;
     uint32_t page;
     begin_descent(&d, state, box);
-    while ((page = next_page(&d, state, 0.0)) != LIVE_NONE)
+    while ((page = next_nearest_page(&d, state, 0.0)) != LIVE_NONE)
     {
         OJ_TRY(oj_check_cancel(c->query->cancel, err));
         if (atomic_load_explicit(&c->n, memory_order_relaxed) > c->most)
@@ -756,7 +756,7 @@ static void add_farthest(struct reach_search *r, double v)
 }
 
 /* Returns the bound as a square, rounded up for the comparisons of
- * next_page(). */
+ * next_nearest_page(). */
 static double reach2_of(const struct reach_search *r)
 {
     double v = r->n < r->k ? INFINITY : r->farthest[0];
@@ -780,7 +780,7 @@ static oj_status find_reach_of_box(const struct live_query *query,
     OJ_NEW(r.farthest, r.k, err);
     begin_descent(&d, state, box);
     while (status == OJ_OK &&
-           (page = next_page(&d, state, reach2_of(&r))) != LIVE_NONE)
+           (page = next_nearest_page(&d, state, reach2_of(&r))) != LIVE_NONE)
     {
         status = oj_check_cancel(query->cancel, err);
         for (; page != LIVE_NONE; page = state->page[page].next)

@@ -10,7 +10,7 @@
 
 /* Returns a number v with low < v <= high, near the middle; NaN if low equals
  * high. */
-static double middle_of(double low, double high)
+static double number_between(double low, double high)
 {
     double middle = 0.5 * low + 0.5 * high;
     if (middle > low)
@@ -34,8 +34,8 @@ static int cut_in_the_middle(struct live_node *node, const struct oj_box *frame,
         square.x1 = square.x1 < of_points.x1 ? square.x1 : of_points.x1;
         square.y1 = square.y1 < of_points.y1 ? square.y1 : of_points.y1;
     }
-    node->sx = middle_of(square.x0, square.x1);
-    node->sy[0] = node->sy[1] = middle_of(square.y0, square.y1);
+    node->sx = number_between(square.x0, square.x1);
+    node->sy[0] = node->sy[1] = number_between(square.y0, square.y1);
     return node->sx == node->sx && node->sy[0] == node->sy[0];
 }
 
@@ -120,7 +120,7 @@ static double estimate_median(const struct numbers *of)
     }
     if (low > first)
         return low;
-    return middle_of(low, high < last ? high : last);
+    return number_between(low, high < last ? high : last);
 }
 
 static int cut_at_medians(struct live_node *node, const struct oj_box *frame,

@@ -179,8 +179,8 @@ static double first_reach_of_row(const struct gpics_index *self, int64_t row)
 }
 
 /* 1 if a row that has found n points within reach needs no larger radius. */
-static int is_answered(const struct gpics_index *self, int64_t row,
-                       double reach, int64_t n)
+static int is_row_answered(const struct gpics_index *self, int64_t row,
+                           double reach, int64_t n)
 {
     const struct oj_relation *relation = &self->shared.args.relation;
     struct oj_box box;
@@ -286,7 +286,7 @@ static oj_status search_single_row(struct oj_row_index *shared,
     {
         worker->n_hits = 0;
         OJ_TRY(read_leaves_of_row(self, worker, row, reach, err));
-        if (is_answered(self, row, reach, worker->n_hits))
+        if (is_row_answered(self, row, reach, worker->n_hits))
             break;
         reach = enlarge_reach(self, reach);
     }
@@ -498,7 +498,7 @@ static oj_status close_answered_rows(struct gpics_index *self,
     for (int64_t i = 0; i < self->n_open; i++)
     {
         const int32_t row = self->open[i];
-        if (is_answered(self, row, self->reach[row], self->n_found[row]))
+        if (is_row_answered(self, row, self->reach[row], self->n_found[row]))
         {
             self->next_found[row] = self->n_all_found;
             self->n_all_found += self->n_found[row];

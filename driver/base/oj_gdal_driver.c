@@ -82,7 +82,7 @@ static GDALDriverH find_by_extension(const char *path)
 /* Returns the name of the driver that a wrong -f probably means: format is a
  * word of its names, an extension, or its name with at most two wrong letters.
  * NULL: no such driver. */
-static const char *driver_meant(const char *format)
+static const char *guess_driver_name(const char *format)
 {
     enum
     {
@@ -115,7 +115,7 @@ static const char *driver_meant(const char *format)
 /* Fails because GDAL has no driver of this name. */
 static oj_status fail_unknown_format(const char *format, struct oj_error *err)
 {
-    const char *meant = driver_meant(format);
+    const char *meant = guess_driver_name(format);
     if (meant != NULL)
         return oj_fail(err, OJ_ERR_ARG,
                        "-f %s: there is no such format; did you mean %s? "

@@ -315,7 +315,7 @@ oj_status oj_job_make_flat(struct oj_job *job, int side, int insert,
 /* ---- the engine ---------------------------------------------------------- */
 
 /* Options for the engine that joins the job's input. */
-static struct oj_options engine_options(const struct oj_job *job)
+static struct oj_options make_engine_options(const struct oj_job *job)
 {
     struct oj_options options = oj_job_options(job->command);
     if (!oj_reshape_makes_points(&job->sides.reshape[0]) &&
@@ -334,7 +334,7 @@ static struct oj_options engine_options(const struct oj_job *job)
 oj_status oj_job_open_engine(struct oj_job *job, const int *cancel,
                              struct oj_error *err)
 {
-    struct oj_options options = engine_options(job);
+    struct oj_options options = make_engine_options(job);
     options.cancel = cancel;
     return oj_join_open(&job->join_side->flat, &job->relation,
                         job->command->backend, &options,
@@ -472,7 +472,7 @@ static void close_join_layer_reader(struct spill *spill)
 
 static oj_status prepare_tiles(struct oj_job *job, struct oj_error *err)
 {
-    const struct oj_options options = engine_options(job);
+    const struct oj_options options = make_engine_options(job);
     struct spill spill = {0};
     double start = oj_clock_seconds();
     int unique;
@@ -592,7 +592,7 @@ static void append_relation_to_cache_key(char ***key, const struct oj_job *job)
                                       r->exclude_self, r->first_only,
                                       r->max_distance, r->min_distance,
                                       sides->columns.distance_scale,
-                                      engine_options(job).input_kinds));
+                                      make_engine_options(job).input_kinds));
     *key =
         CSLAddNameValue(*key, "along", CPLSPrintf("%d", job->command->along));
     for (int made = OJ_MADE_ON_CLASS; made <= OJ_MADE_EXCLUDE_CLASS; made++)
@@ -621,7 +621,7 @@ static int is_irrelevant_config(const char *option)
 
 /* Returns those options of a list of configuration options that may change what
  * a driver reads, in their order; frees the list. */
-static char **relevant_config(char **list)
+static char **keep_relevant_config(char **list)
 {
     char **relevant = NULL;
     for (int i = 0; i < CSLCount(list); i++)
@@ -680,9 +680,10 @@ static struct oj_join_key make_cache_key(const struct oj_job *job)
     }
     append_relation_to_cache_key(&key.identity, job);
     append_list_to_cache_key(&key.identity, "config",
-                             relevant_config(CPLGetConfigOptions()));
-    append_list_to_cache_key(&key.identity, "thread",
-                             relevant_config(CPLGetThreadLocalConfigOptions()));
+                             keep_relevant_config(CPLGetConfigOptions()));
+    append_list_to_cache_key(
+        &key.identity, "thread",
+        keep_relevant_config(CPLGetThreadLocalConfigOptions()));
     return key;
 }
 

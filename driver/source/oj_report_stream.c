@@ -460,7 +460,7 @@ static oj_status scan_bytes(struct oj_report_stream *s, struct oj_error *err)
 }
 
 /* Drops the complete records; the header and the incomplete record stay. */
-static void drop_records(struct oj_report_stream *s)
+static void drop_complete_records(struct oj_report_stream *s)
 {
     const int64_t n = s->n_bytes - s->n_complete;
     memmove(s->bytes + s->n_header, s->bytes + s->n_complete, (size_t)n);
@@ -489,7 +489,7 @@ static oj_status scan_records(struct oj_report_stream *s, struct oj_error *err)
         OJ_TRY(scan_bytes(s, err));
     }
     if (s->n_records == 0)
-        drop_records(s);
+        drop_complete_records(s);
     return OJ_OK;
 }
 
@@ -1266,7 +1266,7 @@ static oj_status load_records(struct oj_report_stream *s, GDALDatasetH dataset,
         n++;
     if (status == OJ_OK && n < s->n_records && s->failure.status != OJ_OK)
         status = delete_rows(s, n, err);
-    drop_records(s);
+    drop_complete_records(s);
     warn_of_first_losses(s);
     if (status == OJ_OK && s->format == FORMAT_SEQUENCE && dataset != NULL &&
         s->layer != NULL)
@@ -1300,7 +1300,7 @@ static oj_status open_stream(struct oj_report_stream *s, GDALDatasetH dataset,
         if (s->n_records > 0 || (!can_receive_more(s) && s->n_header > 0))
             OJ_TRY(load_records(s, s->layer == NULL ? dataset : NULL, err));
         else
-            drop_records(s);
+            drop_complete_records(s);
         if (s->n_rows == 0 && s->failure.status != OJ_OK)
             return oj_fail(err, s->failure.status, "%s", s->failure.message);
         if (!can_receive_more(s))
@@ -1363,7 +1363,7 @@ oj_status oj_report_stream_refill(void *stream, int64_t *n_rows,
         if (s->n_records > 0)
             OJ_TRY(load_records(s, NULL, err));
         else
-            drop_records(s);
+            drop_complete_records(s);
     }
     s->has_failed = s->n_rows == 0 && s->failure.status != OJ_OK;
     *n_rows = s->n_rows;

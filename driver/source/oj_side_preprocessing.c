@@ -441,7 +441,8 @@ static struct oj_reshape reshaping_of_side(const struct oj_command *command,
 
 /* ---- validity ------------------------------------------------------------ */
 
-static int is_valid(OGRGeometryH geometry, char *reason, size_t size)
+static int is_ogr_geometry_valid(OGRGeometryH geometry, char *reason,
+                                 size_t size)
 {
     int valid;
     CPLErrorReset();
@@ -478,7 +479,7 @@ static oj_status handle_invalid_geometry(struct oj_reshape *r,
         (oj_flat_kinds(from, feature) & OJ_PART_POLYGON) == 0)
         return OJ_OK;
     r->found.n_tested++;
-    if (is_valid(*geometry, reason, sizeof reason))
+    if (is_ogr_geometry_valid(*geometry, reason, sizeof reason))
         return OJ_OK;
     if (r->invalid == OJ_INVALID_FAIL)
         return fail_invalid(r, from, feature, reason, err);

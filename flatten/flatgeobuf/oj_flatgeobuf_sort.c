@@ -249,8 +249,8 @@ static void free_row_run(struct row_run *run)
     oj_free(run->order[1]);
 }
 
-static oj_status reserve_order(struct row_run *run, int64_t n_used, int64_t n,
-                               struct oj_error *err)
+static oj_status reserve_sort_order(struct row_run *run, int64_t n_used,
+                                    int64_t n, struct oj_error *err)
 {
     for (int i = 0; i < 2; i++)
         OJ_ROOM(run->order[i], n_used, n, run->cap_order[i], err);
@@ -286,7 +286,7 @@ static oj_status add_rows_to_run(const struct sorting *s, struct row_run *run,
         OJ_TRY(oj_temporary_file_read(&s->rows->rows, at->bytes,
                                       run->from + done.bytes, n.bytes, err));
     }
-    OJ_TRY(reserve_order(run, done.rows, end, err));
+    OJ_TRY(reserve_sort_order(run, done.rows, end, err));
     while (done.rows < end)
     {
         struct oj_flatgeobuf_row *row =
@@ -315,7 +315,7 @@ static oj_status choose_buckets(struct sorting *s, struct oj_error *err)
     uint32_t last = 0;
     n_wanted = n_wanted < MOST_BUCKETS / 2 ? n_wanted + 1 : MOST_BUCKETS / 2;
     OJ_NEW(s->first_key, MOST_BUCKETS + 2, err);
-    OJ_TRY(reserve_order(run, 0, n, err));
+    OJ_TRY(reserve_sort_order(run, 0, n, err));
     for (int64_t i = 0; i < n; i++)
         run->order[0][i] = (uint64_t)hilbert_sort_key(s, s->rows->sample[i])
                            << 32;

@@ -22,8 +22,8 @@
 
 /* Returns the distance between the images of (x0, y) and (x1, y); NaN if one
  * has no image. */
-static double image_distance(OGRCoordinateTransformationH transformation,
-                             double x0, double x1, double y)
+static double distance_of_images(OGRCoordinateTransformationH transformation,
+                                 double x0, double x1, double y)
 {
     double x[2] = {x0, x1}, both[2] = {y, y};
     double dx, dy;
@@ -66,9 +66,10 @@ static void find_end_of_plane(OGRCoordinateTransformationH transformation,
     for (int i = 0; i < 5 && !found->is_torn; i++)
     {
         double at = found->at, y = latitudes[i];
-        double across = image_distance(transformation, at - STEP, at + STEP, y);
+        double across =
+            distance_of_images(transformation, at - STEP, at + STEP, y);
         double before =
-            image_distance(transformation, at - 3 * STEP, at - STEP, y);
+            distance_of_images(transformation, at - 3 * STEP, at - STEP, y);
         found->is_torn = across > LEAP * before;
     }
 }

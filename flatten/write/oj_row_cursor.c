@@ -210,9 +210,9 @@ void oj_row_cursor_end(struct oj_row_cursor *cursor)
     oj_row_places_end(&cursor->places);
 }
 
-static void begin_batch(struct oj_row_cursor *cursor,
-                        const struct oj_batch *batch, int is_join_rows,
-                        int64_t first_row)
+static void begin_input_batch(struct oj_row_cursor *cursor,
+                              const struct oj_batch *batch, int is_join_rows,
+                              int64_t first_row)
 {
     oj_row_cursor_end(cursor);
     cursor->has_geometry = OGR_FD_GetGeomFieldCount(cursor->defn) > 0 &&
@@ -241,7 +241,7 @@ oj_status oj_row_cursor_begin(struct oj_row_cursor *cursor,
                        (long long)matches->n_rows,
                        (long long)(batch->n_rows - first_row));
     OJ_TRY(set_input_fields_of_reader(cursor, batch->attributes->fields, err));
-    begin_batch(cursor, batch, 0, first_row);
+    begin_input_batch(cursor, batch, 0, first_row);
     oj_row_places_begin(&cursor->places, entries, matches, first_row,
                         cursor->options.keep_fids ? batch->flat.fid : NULL);
     cursor->sources.entries = entries;
@@ -261,7 +261,7 @@ oj_status oj_row_cursor_begin_join_rows(struct oj_row_cursor *cursor,
         return oj_fail(err, OJ_ERR_INTERNAL,
                        "internal error: rows of the join layer without "
                        "attributes");
-    begin_batch(cursor, batch, 1, 0);
+    begin_input_batch(cursor, batch, 1, 0);
     oj_row_places_begin_unmatched(&cursor->places, batch->n_rows, is_matched);
     return OJ_OK;
 }
@@ -382,7 +382,7 @@ void oj_row_cursor_geometry(const struct oj_row_cursor *cursor,
 
 /* Returns 1 if entries are events. The feature that a key has left is in no
  * pair any more, so it has no measure. */
-static int has_events(const struct oj_row_sources *sources)
+static int are_entries_events(const struct oj_row_sources *sources)
 {
     return sources->values != NULL && sources->values->event != NULL;
 }
@@ -392,7 +392,7 @@ static void find_event_name(const struct oj_row_sources *sources,
                             struct oj_value *value)
 {
     const struct oj_pair_values *values = sources->values;
-    if (has_events(sources) && place->entry >= 0)
+    if (are_entries_events(sources) && place->entry >= 0)
         value->raw.String =
             (char *)values->event_name[values->event[place->entry]];
     else
@@ -431,7 +431,7 @@ static void find_pair_value(const struct oj_row_cursor *cursor,
             break;
         case OJ_COLUMN_MEASURE:
             value->raw.Real = sources->entries->measure[place->entry];
-            if (has_events(sources) && isnan(value->raw.Real))
+            if (are_entries_events(sources) && isnan(value->raw.Real))
                 oj_value_set_null(value);
             break;
         case OJ_COLUMN_RANK:
@@ -537,7 +537,7 @@ view_column_of_answer(const struct oj_row_cursor *cursor, int c)
     else if (!is_join_row && column->origin == OJ_COLUMN_JOIN_FID)
         set_number_view(&found, OJ_BY_JOIN_ROW, 'l', options->join_side->fid);
     else if (!is_join_row && column->origin == OJ_COLUMN_MEASURE &&
-             !has_events(sources))
+             !are_entries_events(sources))
         set_number_view(&found, OJ_BY_ENTRY, 'g', sources->entries->measure);
     return found;
 }

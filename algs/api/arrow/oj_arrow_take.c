@@ -301,9 +301,10 @@ static void copy_fixed_size_values(const char *const *values,
         copy_runs(values, r, size, to);
 }
 
-static oj_status take_fixed(const struct oj_arrow_chunks *from, int64_t size,
-                            const struct runs *r, struct ArrowArray *out,
-                            struct oj_error *err)
+static oj_status take_fixed_size_values(const struct oj_arrow_chunks *from,
+                                        int64_t size, const struct runs *r,
+                                        struct ArrowArray *out,
+                                        struct oj_error *err)
 {
     const char **values;
     char *to;
@@ -320,9 +321,10 @@ static oj_status take_fixed(const struct oj_arrow_chunks *from, int64_t size,
     return OJ_OK;
 }
 
-static oj_status take_bits(const struct oj_arrow_chunks *from,
-                           const struct runs *r, struct ArrowArray *out,
-                           struct oj_error *err)
+static oj_status take_boolean_values(const struct oj_arrow_chunks *from,
+                                     const struct runs *r,
+                                     struct ArrowArray *out,
+                                     struct oj_error *err)
 {
     uint8_t *to;
     OJ_TRY(oj_arrow_array_make(2, 0, out, err));
@@ -1057,7 +1059,8 @@ static oj_status take_dictionary(const struct oj_arrow_chunks *from,
 {
     struct common_dictionary d = {NULL, NULL, NULL, NULL, 0, 0};
     oj_status status;
-    OJ_TRY(take_fixed(from, oj_arrow_type_of(from->schema).size, r, out, err));
+    OJ_TRY(take_fixed_size_values(from, oj_arrow_type_of(from->schema).size, r,
+                                  out, err));
     status = take_dictionary_indices(from, r, &d, out, err);
     free_common_dictionary(&d);
     return status;
@@ -1087,9 +1090,9 @@ static oj_status take_elements_of_runs(const struct oj_arrow_chunks *from,
         case OJ_STORES_NOTHING:
             return take_null_array(r, out, err);
         case OJ_STORES_BITS:
-            return take_bits(from, r, out, err);
+            return take_boolean_values(from, r, out, err);
         case OJ_STORES_FIXED:
-            return take_fixed(from, type.size, r, out, err);
+            return take_fixed_size_values(from, type.size, r, out, err);
         case OJ_STORES_BYTES:
             return take_bytes(from, type.size, r, out, err);
         case OJ_STORES_BYTE_VIEWS:

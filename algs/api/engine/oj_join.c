@@ -544,9 +544,7 @@ static oj_status open_gpu(struct oj_join *join, struct oj_error *err)
     oj_status status =
         oj_gpu_find(options, &join->module, &options->gpus, &why);
     if (status != OJ_OK)
-        return oj_fail(err, status,
-                       "the backend cuda cannot be used: %.800s; the backends "
-                       "cpu and auto need no GPU",
+        return oj_fail(err, status, "the backend cuda cannot be used: %.900s",
                        why.message);
     OJ_TRY(
         (may_input_have_points(join) || gpu_join_ignores_geometry_kind(join)) &&
@@ -1306,8 +1304,8 @@ static int are_sums_smaller_than_batch(const struct oj_join *join,
            input->n_features;
 }
 
-static oj_status fail_sums(const struct oj_join *join, int is_sum,
-                           struct oj_error *err)
+static oj_status fail_to_sum_pairs(const struct oj_join *join, int is_sum,
+                                   struct oj_error *err)
 {
     return oj_fail(err, OJ_ERR_UNSUPPORTED,
                    "the pairs of such a batch cannot be %s by the backend %s: "
@@ -1329,7 +1327,7 @@ static oj_status sum_pairs_by_module(struct oj_join *join,
     if (are_sums_smaller_than_batch(join, input, request->n_words))
         OJ_TRY(prepare_gpu_for_batch(join, input, &is_taken, err));
     if (!is_taken)
-        return fail_sums(join, is_sum, err);
+        return fail_to_sum_pairs(join, is_sum, err);
     status = module->sum_pairs(join->on_gpu, input, request, words, n_pairs,
                                &join->stats, err);
     if (status == OJ_OK)
@@ -1337,7 +1335,7 @@ static oj_status sum_pairs_by_module(struct oj_join *join,
     if (!is_memory_or_unsupported_error(status))
         return status;
     join->sums_refused |= is_sum;
-    return fail_sums(join, is_sum, err);
+    return fail_to_sum_pairs(join, is_sum, err);
 }
 
 /* Index of the engine that counts the pairs of such a batch without listing
@@ -1359,14 +1357,14 @@ static oj_status sum_pairs_on_gpu(struct oj_join *join,
     oj_status status;
     if (!join->uses_gpu || join->is_ranked ||
         needs_points_in_overlapping_parts(join, input))
-        return fail_sums(join, is_sum, err);
+        return fail_to_sum_pairs(join, is_sum, err);
     status = sum_pairs_by_module(join, input, request, words, n_pairs, err);
     if (status == OJ_OK)
         join->stats.n_pairs_unmade += *n_pairs;
     if (status != OJ_ERR_UNSUPPORTED && can_go_on_without_gpu(join, status))
     {
         abandon_gpu(join, err->message);
-        return fail_sums(join, is_sum, err);
+        return fail_to_sum_pairs(join, is_sum, err);
     }
     abandon_gpu_if_refused(join);
     return status;
@@ -1401,7 +1399,7 @@ oj_status oj_join_sum_pairs(struct oj_join *join, const struct oj_flat *input,
     if (words != NULL)
         return sum_pairs_on_gpu(join, input, &request, words, n_pairs, err);
     if (!oj_join_should_sum_pairs(join, input))
-        return fail_sums(join, 1, err);
+        return fail_to_sum_pairs(join, 1, err);
     OJ_TRY(oj_aggregates_plan_sums(aggregates, columns, input->n_features,
                                    join->args.options.n_threads, &request,
                                    &words, err));

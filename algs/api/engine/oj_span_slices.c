@@ -409,8 +409,8 @@ static void free_batches(struct oj_index *index)
     (void)index;
 }
 
-static oj_status sort_begins(struct span_slices_index *self,
-                             struct oj_error *err)
+static oj_status sort_begins_of_spans(struct span_slices_index *self,
+                                      struct oj_error *err)
 {
     const struct oj_flat *flat = self->args.join_side;
     const struct oj_spans *spans = &flat->spans[self->span];
@@ -443,7 +443,7 @@ static oj_status build_span_slices(struct oj_index *wrapped,
     self->span = choose_span_for_slices(&args->relation, args->join_side);
     OJ_NEW_ZEROED(self->shared, 1, err);
     pthread_mutex_init(&self->shared->lock, NULL);
-    OJ_TRY(sort_begins(self, err));
+    OJ_TRY(sort_begins_of_spans(self, err));
     stats->index_bytes += 8 * self->shared->n_begins;
     return OJ_OK;
 }

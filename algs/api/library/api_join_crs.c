@@ -86,8 +86,8 @@ static oj_status read_side_crs(const struct ogrjoin_settings *s,
                             err);
 }
 
-static oj_status use_crs(struct ogrjoin_settings *s, const char *left,
-                         const char *right, struct oj_error *err)
+static oj_status use_crs_of_sides(struct ogrjoin_settings *s, const char *left,
+                                  const char *right, struct oj_error *err)
 {
     struct api_side_crs sides[2];
     struct oj_crs_text crs;
@@ -109,5 +109,6 @@ int ogrjoin_settings_use_crs(struct ogrjoin_settings *settings,
                              struct ogrjoin_error *err)
 {
     struct oj_error why = {OJ_OK, ""};
-    return api_error_export(use_crs(settings, left, right, &why), &why, err);
+    return api_error_export(use_crs_of_sides(settings, left, right, &why), &why,
+                            err);
 }

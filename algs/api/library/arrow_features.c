@@ -558,7 +558,7 @@ static void put_wkb_vertices(struct plain_wkb *w, const uint8_t *from,
 
 /* Reads a ring or line. Returns 0 if it is truncated or not valid for a layer.
  */
-static int read_ring(struct plain_wkb *w, int is_closed)
+static int read_wkb_ring(struct plain_wkb *w, int is_closed)
 {
     const uint8_t *last;
     uint32_t n;
@@ -577,7 +577,7 @@ static int read_ring(struct plain_wkb *w, int is_closed)
     return 1;
 }
 
-static int read_part(struct plain_wkb *w, uint32_t type)
+static int read_wkb_part(struct plain_wkb *w, uint32_t type)
 {
     unsigned kind = type == WKB_LINE ? OJ_PART_LINE : OJ_PART_POLYGON;
     uint32_t n_rings = 1;
@@ -586,7 +586,7 @@ static int read_part(struct plain_wkb *w, uint32_t type)
         return 0;
     for (uint32_t i = 0; i < n_rings; i++)
     {
-        if (!read_ring(w, type == WKB_POLYGON))
+        if (!read_wkb_ring(w, type == WKB_POLYGON))
             return 0;
     }
     if (w->to != NULL)
@@ -599,19 +599,19 @@ static int read_part(struct plain_wkb *w, uint32_t type)
     return 1;
 }
 
-static int read_shape(struct plain_wkb *w)
+static int read_wkb_shape(struct plain_wkb *w)
 {
     uint32_t type, member, n = 1;
     if (!read_wkb_type(w, &type))
         return 0;
     if (type <= WKB_MULTI)
-        return read_part(w, type) && w->at == w->end;
+        return read_wkb_part(w, type) && w->at == w->end;
     if (!read_u32(w, &n) || n == 0)
         return 0;
     for (uint32_t i = 0; i < n; i++)
     {
         if (!read_wkb_type(w, &member) || member != type - WKB_MULTI ||
-            !read_part(w, member))
+            !read_wkb_part(w, member))
             return 0;
     }
     return w->at == w->end;
@@ -635,7 +635,7 @@ static oj_status read_piece_wkb_shapes(int64_t i, int thread, void *user,
         {
             OJ_TRY(arrow_bytes_find(&p->column->wkb, row, &w.at, &n, err));
             w.end = w.at + n;
-            if (atomic_load(&r->has_others) || !read_shape(&w))
+            if (atomic_load(&r->has_others) || !read_wkb_shape(&w))
             {
                 atomic_store(&r->has_others, 1);
                 return OJ_OK;

@@ -638,8 +638,8 @@ static void put_near_change(struct near_changes *c, int64_t left, int64_t right,
     c->n++;
 }
 
-static int compare_pairs(int64_t left_a, int64_t right_a, int64_t left_b,
-                         int64_t right_b)
+static int compare_pairs_by_left_and_right(int64_t left_a, int64_t right_a,
+                                           int64_t left_b, int64_t right_b)
 {
     if (left_a != left_b)
         return left_a < left_b ? -1 : 1;
@@ -653,11 +653,12 @@ static void list_near_changes(struct near_changes *c)
     c->n = 0;
     while (i < now->n || k < c->n_before)
     {
-        int order = i == now->n ? 1
-                    : k == c->n_before
-                        ? -1
-                        : compare_pairs(now->left[i], now->right[i], c->left[k],
-                                        c->right[k]);
+        int order =
+            i == now->n ? 1
+            : k == c->n_before
+                ? -1
+                : compare_pairs_by_left_and_right(now->left[i], now->right[i],
+                                                  c->left[k], c->right[k]);
         if (order < 0)
             put_near_change(c, now->left[i], now->right[i], now->measure[i],
                             1.0);

@@ -66,7 +66,7 @@ struct ogrjoin_rows
     struct ogrjoin_settings *read_with;
 };
 
-static void unref_index(struct rows_index *index)
+static void release_user_of_index(struct rows_index *index)
 {
     if (index == NULL || atomic_fetch_sub(&index->n_users, 1) > 1)
         return;
@@ -86,7 +86,7 @@ void ogrjoin_rows_free(struct ogrjoin_rows *rows)
 {
     if (rows == NULL || atomic_fetch_sub(&rows->n_users, 1) > 1)
         return;
-    unref_index(rows->kept);
+    release_user_of_index(rows->kept);
     ogrjoin_layer_free(rows->layer);
     ogrjoin_settings_free(rows->read_with);
     rows_chunks_free(&rows->chunks);
@@ -410,7 +410,7 @@ static oj_status find_or_build_index(struct ogrjoin_rows *rows,
     pthread_mutex_lock(&rows->lock);
     if (rows->kept != NULL && are_indexes_alike(rows->kept, *index))
     {
-        unref_index(*index);
+        release_user_of_index(*index);
         *index = rows->kept;
     }
     else
@@ -418,7 +418,7 @@ static oj_status find_or_build_index(struct ogrjoin_rows *rows,
         status = build_index(rows, *index, scale, err);
         if (status == OJ_OK)
         {
-            unref_index(rows->kept);
+            release_user_of_index(rows->kept);
             rows->kept = *index;
         }
     }
@@ -527,7 +527,7 @@ static void close_stream(struct rows_stream *s)
     oj_free(s->score);
     oj_free(s->is_matched);
     oj_free(s->place);
-    unref_index(s->index);
+    release_user_of_index(s->index);
     ogrjoin_settings_free(s->settings);
     ogrjoin_rows_free(s->rows);
     oj_free(s);
@@ -798,7 +798,7 @@ static oj_status make_rows_index(struct rows_stream *s,
     if (status == OJ_OK)
         s->index = index;
     else
-        unref_index(index);
+        release_user_of_index(index);
     return status;
 }
 

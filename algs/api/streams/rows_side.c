@@ -859,10 +859,11 @@ static oj_status read_points(const struct rows_side *side,
     return OJ_OK;
 }
 
-static oj_status fill_layer(const struct rows_side *side,
-                            const struct rows_chunks *chunks,
-                            const struct ogrjoin_settings *settings,
-                            struct ogrjoin_layer *layer, struct oj_error *err)
+static oj_status fill_layer_of_chunks(const struct rows_side *side,
+                                      const struct rows_chunks *chunks,
+                                      const struct ogrjoin_settings *settings,
+                                      struct ogrjoin_layer *layer,
+                                      struct oj_error *err)
 {
     OJ_TRY(add_chunks_to_layer(side, chunks, layer, err));
     OJ_TRY(api_layer_finish(layer, &side->record, settings, err));
@@ -885,7 +886,7 @@ oj_status rows_side_make_layer(const struct rows_side *side,
     oj_status status;
     OJ_TRY(api_layer_new(&layer, err));
     layer->features.first_fid = layer->first_row = first_row;
-    status = fill_layer(side, chunks, settings, layer, err);
+    status = fill_layer_of_chunks(side, chunks, settings, layer, err);
     if (status == OJ_OK)
         *out = layer;
     else

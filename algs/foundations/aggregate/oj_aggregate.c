@@ -1459,9 +1459,10 @@ static oj_status set_integer_result(s128 result, const char *what,
     return OJ_OK;
 }
 
-static oj_status sum_of(const struct oj_aggregates *a, const uint64_t *state,
-                        int c, int64_t row, struct oj_aggregate_value *value,
-                        struct oj_error *err)
+static oj_status result_of_sum(const struct oj_aggregates *a,
+                               const uint64_t *state, int c, int64_t row,
+                               struct oj_aggregate_value *value,
+                               struct oj_error *err)
 {
     const struct column_state *column = &a->columns[c];
     if (a->plan.types[c] != OJ_AGG_INTEGER)
@@ -1473,8 +1474,8 @@ static oj_status sum_of(const struct oj_aggregates *a, const uint64_t *state,
                               ", or ask for the mean", row, value, err);
 }
 
-static double mean_of(const struct oj_aggregates *a, const uint64_t *state,
-                      int c, int64_t n)
+static double result_of_mean(const struct oj_aggregates *a,
+                             const uint64_t *state, int c, int64_t n)
 {
     const struct column_state *column = &a->columns[c];
     if (a->plan.types[c] == OJ_AGG_INTEGER)
@@ -1482,7 +1483,8 @@ static double mean_of(const struct oj_aggregates *a, const uint64_t *state,
     return oj_exact_sum_value((const void *)(state + column->sum)) / (double)n;
 }
 
-static double median_of(enum oj_aggregate_type type, const uint64_t *middle)
+static double result_of_median(enum oj_aggregate_type type,
+                               const uint64_t *middle)
 {
     struct oj_aggregate_value u = {0}, v = {0};
     double sum;
@@ -1518,9 +1520,10 @@ static double value_at_percentile(enum oj_aggregate_type type,
 }
 
 /* Maximum minus minimum of the numbers. */
-static oj_status range_of(enum oj_aggregate_type type, const uint64_t *range,
-                          int64_t row, struct oj_aggregate_value *value,
-                          struct oj_error *err)
+static oj_status result_of_range(enum oj_aggregate_type type,
+                                 const uint64_t *range, int64_t row,
+                                 struct oj_aggregate_value *value,
+                                 struct oj_error *err)
 {
     struct oj_aggregate_value least = {0}, greatest = {0};
     decode_sortable_number(type, range[0], &least);
@@ -1555,7 +1558,7 @@ compute_result_of_sorted_values(struct oj_aggregates *a, int i, int64_t row,
     if (what->kind == OJ_AGG_UNIQUE)
         value->integer = store->n_unique;
     else if (what->kind == OJ_AGG_MEDIAN)
-        value->real = median_of(type, store->middle);
+        value->real = result_of_median(type, store->middle);
     else if (what->kind == OJ_AGG_PERCENTILE)
         value->real = value_at_percentile(type, &a->percentiles[a->state[i]]);
     else if (type == OJ_AGG_BYTES)
@@ -1577,8 +1580,8 @@ static void set_result_to_chosen_value(const struct chosen *chosen,
 }
 
 /* Weighted mean from the two sums; NULL if the sum of weights is 0. */
-static void weighted_mean_of(const uint64_t *sums,
-                             struct oj_aggregate_value *value)
+static void result_of_weighted_mean(const uint64_t *sums,
+                                    struct oj_aggregate_value *value)
 {
     const struct oj_exact_sum *products = (const void *)sums;
     const struct oj_exact_sum *weights = products + 1;
@@ -1598,9 +1601,9 @@ static oj_status compute_aggregate_result(struct oj_aggregates *a,
     switch (what->kind)
     {
         case OJ_AGG_SUM:
-            return sum_of(a, state, what->column, row, value, err);
+            return result_of_sum(a, state, what->column, row, value, err);
         case OJ_AGG_MEAN:
-            value->real = mean_of(a, state, what->column, n);
+            value->real = result_of_mean(a, state, what->column, n);
             return OJ_OK;
         case OJ_AGG_STDDEV:
             value->is_null = n < 2;
@@ -1619,14 +1622,14 @@ static oj_status compute_aggregate_result(struct oj_aggregates *a,
                 (const void *)(state + column->squares), n);
             return OJ_OK;
         case OJ_AGG_RANGE:
-            return range_of(a->plan.types[what->column], state + a->state[i],
-                            row, value, err);
+            return result_of_range(a->plan.types[what->column],
+                                   state + a->state[i], row, value, err);
         case OJ_AGG_COVERED:
             decode_sortable_number(a->plan.types[what->column],
                                    state[a->state[i]], value);
             return OJ_OK;
         case OJ_AGG_WEIGHTED_MEAN:
-            weighted_mean_of(state + a->state[i], value);
+            result_of_weighted_mean(state + a->state[i], value);
             return OJ_OK;
         case OJ_AGG_CONCAT:
             OJ_TRY(summarize_stored_values(a, a->state[i], row, n, err));

@@ -109,7 +109,7 @@ struct shapes_build
     double *x, *y;           /* [features] centre of each box */
 };
 
-static double middle_of(double a, double b)
+static double middle_between(double a, double b)
 {
     return 0.5 * a + 0.5 * b;
 }
@@ -121,8 +121,8 @@ static void compute_boxes_and_middles(int64_t first, int64_t end, void *user)
     {
         struct oj_box box = oj_box_of_feature(b->side->flat, f);
         b->box[f] = box;
-        b->x[f] = oj_box_is_empty(&box) ? NAN : middle_of(box.x0, box.x1);
-        b->y[f] = oj_box_is_empty(&box) ? NAN : middle_of(box.y0, box.y1);
+        b->x[f] = oj_box_is_empty(&box) ? NAN : middle_between(box.x0, box.x1);
+        b->y[f] = oj_box_is_empty(&box) ? NAN : middle_between(box.y0, box.y1);
     }
 }
 

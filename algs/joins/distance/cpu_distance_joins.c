@@ -275,7 +275,7 @@ static oj_status list_features_by_class(struct distance_index *self,
     return OJ_OK;
 }
 
-static int64_t entries_bytes(const struct distance_index *self)
+static int64_t bytes_of_entries(const struct distance_index *self)
 {
     int64_t a_child = (int64_t)sizeof *self->first_rank;
     int64_t n = self->groups.n;
@@ -717,7 +717,7 @@ static oj_status build_distance_index(struct oj_index *wrapped,
     OJ_TRY(is_by_class ? list_features_by_class(self, err)
                        : build_tree(self, err));
     stats->index_bytes +=
-        oj_distance_features_bytes(&self->features) + entries_bytes(self);
+        oj_distance_features_bytes(&self->features) + bytes_of_entries(self);
     return OJ_OK;
 }
 

@@ -444,8 +444,8 @@ relation_of_index(const struct predicate_index *index)
     return &index->shared.args.relation;
 }
 
-static struct predicate_worker *worker_of(const struct predicate_index *index,
-                                          int thread)
+static struct predicate_worker *
+worker_of_thread(const struct predicate_index *index, int thread)
 {
     return (void *)oj_row_worker(&index->shared, thread);
 }
@@ -454,8 +454,9 @@ static struct predicate_worker *worker_of(const struct predicate_index *index,
  * before each computation of a matrix. */
 #define PAIRS_PER_LOOK 256
 
-static oj_status poll_cancel(const struct oj_options *options,
-                             struct predicate_worker *w, struct oj_error *err)
+static oj_status poll_cancel_flag(const struct oj_options *options,
+                                  struct predicate_worker *w,
+                                  struct oj_error *err)
 {
     if (--w->n_to_look > 0)
         return OJ_OK;
@@ -877,7 +878,7 @@ static oj_status add_pairs_of_candidates(struct predicate_index *index,
         int holds;
         if (!oj_pair_filter_accepts(&index->shared.filter, row, feature))
             continue;
-        OJ_TRY(poll_cancel(&index->shared.args.options, w, err));
+        OJ_TRY(poll_cancel_flag(&index->shared.args.options, w, err));
         w->shared.n_candidates++;
         if (places != 0)
             OJ_TRY(decide_point_in_polygon(index, w, shape, at, places, &holds,
@@ -1106,7 +1107,7 @@ static oj_status decide_gpu_screened_row(int64_t row, int thread, void *user,
 {
     struct screened_batch *b = user;
     struct predicate_index *index = b->index;
-    struct predicate_worker *w = worker_of(index, thread);
+    struct predicate_worker *w = worker_of_thread(index, thread);
     const int32_t *feature = b->pairs->feature;
     uint8_t *verdict = b->pairs->verdict;
     int64_t i = b->pairs->offset[row], end = b->pairs->offset[row + 1];
@@ -1129,7 +1130,7 @@ static oj_status decide_gpu_screened_row(int64_t row, int thread, void *user,
         int holds;
         if (!needs_decision_after_gpu_screen(index, verdict[i]))
             continue;
-        OJ_TRY(poll_cancel(&index->shared.args.options, w, err));
+        OJ_TRY(poll_cancel_flag(&index->shared.args.options, w, err));
         w->shared.n_candidates++;
         if (needs_join_shape_after_gpu_screen(index, verdict[i]))
             OJ_TRY(decide_pair(index, w, &shape, index->place_of[feature[i]],
@@ -1214,7 +1215,7 @@ static void count_gpu_screened_pairs_of_task(int64_t task, int thread,
          row++)
     {
         int64_t n_row = list_gpu_screened_pairs_of_row(
-            b, row, worker_of(index, thread)->is_met, NULL);
+            b, row, worker_of_thread(index, thread)->is_met, NULL);
         n += n_row;
         n_matched += n_row > 0;
     }
@@ -1295,7 +1296,7 @@ static oj_status write_gpu_screened_pairs_of_task(int64_t task, int thread,
         if (relation_of_index(index)->op == OJ_OP_DISJOINT)
             OJ_TRY(oj_check_cancel(index->shared.args.options.cancel, err));
         n = list_gpu_screened_pairs_of_row(
-            b, row, worker_of(index, thread)->is_met, feature);
+            b, row, worker_of_thread(index, thread)->is_met, feature);
         for (int64_t i = at; i < at + n; i++)
             out->measure[i] = NAN;
         at += n;
@@ -1360,7 +1361,7 @@ static oj_status make_matches_of_gpu_screened(struct predicate_index *index,
     oj_free(b.n_matched);
     for (int t = 0; t < index->shared.n_threads; t++)
     {
-        stats->n_candidates += worker_of(index, t)->shared.n_candidates;
+        stats->n_candidates += worker_of_thread(index, t)->shared.n_candidates;
         if (b.order != NULL)
             oj_tie_rank_sorter_free(&b.order[t]);
     }
@@ -1401,7 +1402,7 @@ static oj_status prepare_workers(struct predicate_index *index,
 {
     for (int t = 0; t < index->shared.n_threads; t++)
     {
-        struct predicate_worker *w = worker_of(index, t);
+        struct predicate_worker *w = worker_of_thread(index, t);
         w->n_rows = 0;
         oj_relate_scratch_forget_layers(&w->relate);
         if (relation_of_index(index)->op != OJ_OP_DISJOINT)

@@ -149,7 +149,7 @@ static struct oj_box box_of_polygons(const struct oj_flat *flat,
 
 /* ---- slabs --------------------------------------------------------------- */
 
-static int compare_starts(const void *a, const void *b)
+static int compare_edge_starts(const void *a, const void *b)
 {
     const struct oj_cover_edge *p = a, *q = b;
     return (p->y0 > q->y0) - (p->y0 < q->y0);
@@ -247,7 +247,8 @@ static void add_trapezoids(struct cover *cover, double bottom, double top)
 }
 
 /* Measures the slab, cut where edges cross. */
-static oj_status measure_slab(struct cover *cover, double bottom, double top)
+static oj_status measure_area_of_slab(struct cover *cover, double bottom,
+                                      double top)
 {
     struct oj_cover_work *work = cover->work;
     int64_t n = 0;
@@ -272,13 +273,13 @@ static oj_status measure_slab(struct cover *cover, double bottom, double top)
     return OJ_OK;
 }
 
-static oj_status measure_slabs(struct cover *cover)
+static oj_status measure_area_of_slabs(struct cover *cover)
 {
     struct oj_cover_work *work = cover->work;
     int64_t next = 0;
     qsort(work->y, (size_t)work->n_y, sizeof *work->y, oj_compare_doubles);
     qsort(work->edge, (size_t)work->n_edges, sizeof *work->edge,
-          compare_starts);
+          compare_edge_starts);
     OJ_ROOM(work->active, 0, work->n_edges + 1, work->cap_active, cover->err);
     for (int64_t i = 0; i + 1 < work->n_y; i++)
     {
@@ -294,7 +295,7 @@ static oj_status measure_slabs(struct cover *cover)
         for (; next < work->n_edges && work->edge[next].y0 <= bottom; next++)
             work->active[n++] = next;
         cover->n_active = n;
-        OJ_TRY(measure_slab(cover, bottom, top));
+        OJ_TRY(measure_area_of_slab(cover, bottom, top));
         if (cover->n_steps > cover->most_steps)
             return OJ_OK;
     }
@@ -319,7 +320,7 @@ oj_status oj_cover_area(struct oj_cover_work *work, const struct oj_flat *input,
     memset(work->is_odd, 0, (size_t)work->n_parts);
     cover.most_steps = MOST_STEPS + MOST_STEPS_PER_EDGE * work->n_edges;
     cover.width = cover.box.x1 - cover.box.x0;
-    OJ_TRY(measure_slabs(&cover));
+    OJ_TRY(measure_area_of_slabs(&cover));
     *is_measured = cover.n_steps <= cover.most_steps;
     if (!*is_measured)
         return OJ_OK;

@@ -1054,8 +1054,9 @@ struct exact_vector
     struct oj_integer x, y;
 };
 
-static void make_vector(const struct nearness *n, struct exact_vector *out,
-                        double from_x, double from_y, double to_x, double to_y)
+static void make_exact_vector(const struct nearness *n,
+                              struct exact_vector *out, double from_x,
+                              double from_y, double to_x, double to_y)
 {
     oj_integer_difference(&out->x, to_x, from_x, n->pair.exponent);
     oj_integer_difference(&out->y, to_y, from_y, n->pair.exponent);
@@ -1078,8 +1079,8 @@ static void measure_point_to_segment_exactly(struct nearness *n, double x,
     struct oj_integer above, below, at, copy;
     if (oj_box_distance(&box, &point) > n->bound)
         return;
-    make_vector(n, &along, s->ax, s->ay, s->bx, s->by);
-    make_vector(n, &to_point, s->ax, s->ay, x, y);
+    make_exact_vector(n, &along, s->ax, s->ay, s->bx, s->by);
+    make_exact_vector(n, &to_point, s->ax, s->ay, x, y);
     dot_product(&at, &along, &to_point);
     dot_product(&below, &along, &along);
     if (at.sign > 0 && oj_integer_compare(&at, &below) < 0)
@@ -1091,7 +1092,7 @@ static void measure_point_to_segment_exactly(struct nearness *n, double x,
     else /* an end of the segment is the nearest point */
     {
         if (at.sign > 0)
-            make_vector(n, &to_point, s->bx, s->by, x, y);
+            make_exact_vector(n, &to_point, s->bx, s->by, x, y);
         dot_product(&above, &to_point, &to_point);
         oj_integer_set_small(&below, 1);
     }

@@ -703,8 +703,8 @@ static int64_t choose_rows_per_chunk(const struct cuda_join_batch *b,
     return oj_min_int64(oj_max_int64(oj_min_int64(n, even), few_rows), n_rows);
 }
 
-static struct batch_sizes choose_sizes(const struct cuda_join_batch *b,
-                                       int64_t n_rows, int direct)
+static struct batch_sizes choose_chunk_sizes(const struct cuda_join_batch *b,
+                                             int64_t n_rows, int direct)
 {
     const struct oj_gpu_index *index = b->index;
     const struct oj_cuda_index *of = index_on_device(b, &index->place[0]);
@@ -1352,7 +1352,7 @@ static oj_status run_chunks(struct cuda_join_batch *b, struct oj_error *err)
 {
     struct batch_sizes sizes;
     int64_t n = b->input->n_features;
-    sizes = choose_sizes(b, n, b->in_pinned && b->out_pinned);
+    sizes = choose_chunk_sizes(b, n, b->in_pinned && b->out_pinned);
     b->n_workers = sizes.n_workers;
     b->chunk_rows = sizes.chunk_rows;
     b->n_chunks = (n + b->chunk_rows - 1) / b->chunk_rows;
