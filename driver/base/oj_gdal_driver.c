@@ -224,8 +224,8 @@ int oj_driver_takes_fids(GDALDriverH driver)
 
 /* Looks up an option in a list of options that the driver states as XML in its
  * metadata item `list`. */
-static int is_option_in_list(GDALDriverH driver, const char *list,
-                             const char *name, char *default_value, int size)
+static int find_option_in_list(GDALDriverH driver, const char *list,
+                               const char *name, char *default_value, int size)
 {
     const char *text = metadata_item(driver, list);
     CPLXMLNode *root = text != NULL ? CPLParseXMLString(text) : NULL;
@@ -250,11 +250,11 @@ static int is_option_in_list(GDALDriverH driver, const char *list,
 int oj_driver_has_layer_option(GDALDriverH driver, const char *name,
                                char *default_value, int size)
 {
-    return is_option_in_list(driver, GDAL_DS_LAYER_CREATIONOPTIONLIST, name,
-                             default_value, size);
+    return find_option_in_list(driver, GDAL_DS_LAYER_CREATIONOPTIONLIST, name,
+                               default_value, size);
 }
 
 int oj_driver_has_open_option(GDALDriverH driver, const char *name)
 {
-    return is_option_in_list(driver, GDAL_DMD_OPENOPTIONLIST, name, NULL, 0);
+    return find_option_in_list(driver, GDAL_DMD_OPENOPTIONLIST, name, NULL, 0);
 }

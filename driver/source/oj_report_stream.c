@@ -144,7 +144,7 @@ struct oj_report_stream
 
 /* Returns 1 if the name is that of standard input; *format: the format that its
  * prefix names. */
-static int is_stdin(const char *name, enum format *format)
+static int read_stdin_name_and_format(const char *name, enum format *format)
 {
     *format = FORMAT_UNKNOWN;
     for (int i = FORMAT_CSV; i <= FORMAT_SEQUENCE; i++)
@@ -163,7 +163,7 @@ static int is_stdin(const char *name, enum format *format)
 int oj_report_stream_is_name(const char *name)
 {
     enum format format;
-    return is_stdin(name, &format);
+    return read_stdin_name_and_format(name, &format);
 }
 
 /* ---- records ------------------------------------------------------------- */
@@ -692,8 +692,8 @@ static oj_status find_header_line(struct oj_report_stream *s,
     return status;
 }
 
-static int is_row_sound(struct oj_report_stream *s,
-                        const struct report_record *record)
+static int check_row_or_note_flaw(struct oj_report_stream *s,
+                                  const struct report_record *record)
 {
     char flaw[128];
     if (!oj_csv_row_has_flaw(&s->columns, s->bytes + record->begin, record->n,
@@ -749,7 +749,7 @@ static void mark_unsound_records(struct oj_report_stream *s)
     {
         struct report_record *record = &s->records[i];
         if (has_columns)
-            record->is_broken = !is_row_sound(s, record);
+            record->is_broken = !check_row_or_note_flaw(s, record);
         else if (s->format == FORMAT_SEQUENCE && has_second_object(s, record))
         {
             record->is_broken = 1;
@@ -1059,9 +1059,9 @@ static oj_status add_report(struct oj_report_stream *s,
 }
 
 /* Returns 0 if the report has a text in its geometry column that is no WKT. */
-static int is_geometry_text_valid(struct oj_report_stream *s,
-                                  const struct report_record *record,
-                                  OGRFeatureH from)
+static int check_geometry_text_or_note_flaw(struct oj_report_stream *s,
+                                            const struct report_record *record,
+                                            OGRFeatureH from)
 {
     if (OGR_F_GetGeometryRef(from) != NULL ||
         !oj_csv_row_has_wkt(&s->columns, s->bytes + record->begin, record->n))
@@ -1088,7 +1088,8 @@ static oj_status copy_reports(struct oj_report_stream *s, OGRLayerH from,
             *n_read < s->n_records ? &s->records[*n_read] : NULL;
         if (report == NULL)
             break;
-        if (record == NULL || is_geometry_text_valid(s, record, report))
+        if (record == NULL ||
+            check_geometry_text_or_note_flaw(s, record, report))
             status = add_report(s, record, report, map, err);
         OGR_F_Destroy(report);
     }
@@ -1143,9 +1144,9 @@ static oj_status read_records(struct oj_report_stream *s, GDALDatasetH dataset,
 
 /* Returns 1 if GDAL makes exactly one feature of each of n GeoJSONSeq records.
  */
-static int are_records_read(const struct oj_report_stream *s,
-                            const struct report_record *records, int64_t n,
-                            struct oj_ogr_errors *errors)
+static int does_gdal_read_each_record(const struct oj_report_stream *s,
+                                      const struct report_record *records,
+                                      int64_t n, struct oj_ogr_errors *errors)
 {
     const struct report_record *last = &records[n - 1];
     GDALDatasetH dataset =
@@ -1170,7 +1171,7 @@ static void mark_unread_records(struct oj_report_stream *s,
                                 struct report_record *records, int64_t n,
                                 struct oj_ogr_errors *errors)
 {
-    if (n == 0 || are_records_read(s, records, n, errors))
+    if (n == 0 || does_gdal_read_each_record(s, records, n, errors))
         return;
     if (n > 1)
     {
@@ -1321,7 +1322,7 @@ oj_status oj_report_stream_open(const struct oj_report_stream_options *options,
     s->options = *options;
     s->line = 1;
     oj_csv_columns_init(&s->columns);
-    (void)is_stdin(options->name, &s->format);
+    (void)read_stdin_name_and_format(options->name, &s->format);
     s->open_options = CSLDuplicate((CSLConstList)options->open_options);
     s->detects_types = CSLFetchNameValue((CSLConstList)options->open_options,
                                          "AUTODETECT_TYPE");

@@ -64,9 +64,9 @@ void oj_row_places_begin_unmatched(struct oj_row_places *places, int64_t n_rows,
 
 /* Returns 1 if a row of the answer becomes output rows. Sets the range first ..
  * end - 1 of its entries, which may be empty. */
-static inline int does_row_become_output(const struct oj_row_places *places,
-                                         int64_t row, int64_t *first,
-                                         int64_t *end)
+static inline int find_entries_of_output_row(const struct oj_row_places *places,
+                                             int64_t row, int64_t *first,
+                                             int64_t *end)
 {
     enum oj_how how = places->how;
     *first = *end = 0;
@@ -91,7 +91,7 @@ static inline int is_output_without_entry(const struct oj_row_places *places,
 static void move_to_next_row(struct oj_row_places *places)
 {
     int64_t row = places->at++, first, end;
-    if (!does_row_become_output(places, row, &first, &end))
+    if (!find_entries_of_output_row(places, row, &first, &end))
         return;
     places->row = places->first_row + row;
     places->n_pairs = end - first;
@@ -175,7 +175,7 @@ int64_t oj_row_places_count(const struct oj_row_places *places)
     for (int64_t row = places->at; row < places->n_rows; row++)
     {
         int64_t first, end;
-        if (does_row_become_output(places, row, &first, &end))
+        if (find_entries_of_output_row(places, row, &first, &end))
             n += is_output_without_entry(places, first, end) ? 1 : end - first;
     }
     return n;

@@ -199,8 +199,8 @@ OJ_CLONES static int is_end_valid(const unsigned char *s, int64_t n, int64_t at)
 
 /* Returns 1 if the code points that begin before `end` are valid; *at becomes
  * the start of the next one. */
-static int are_code_points_valid(const unsigned char *s, int64_t n, int64_t end,
-                                 int64_t *at)
+static int pass_valid_code_points(const unsigned char *s, int64_t n,
+                                  int64_t end, int64_t *at)
 {
     while (*at < end)
     {
@@ -226,8 +226,8 @@ int oj_utf8_is_valid(const char *bytes, int64_t n)
     if (oj_utf8_is_ascii(bytes, n))
         return 1;
     if (n < BEFORE + VECTOR)
-        return are_code_points_valid(s, n, n, &at);
-    if (!are_code_points_valid(s, n, BEFORE, &at))
+        return pass_valid_code_points(s, n, n, &at);
+    if (!pass_valid_code_points(s, n, BEFORE, &at))
         return 0;
     at = skip_valid_blocks(s, n, at);
     return n - at < BLOCK && is_end_valid(s, n, at) &&

@@ -375,8 +375,8 @@ static oj_status begin_row_numbers(const struct oj_sqlite_pages *pages,
                : oj_sqlite_fail_malformed(err);
 }
 
-static inline int does_row_number_ascend(struct row_numbers *numbers,
-                                         int64_t number)
+static inline int record_ascending_row_number(struct row_numbers *numbers,
+                                              int64_t number)
 {
     int ascends = (number > numbers->before || !numbers->has_before) &&
                   number <= numbers->greatest;
@@ -410,7 +410,7 @@ static oj_status decode_rows_of_piece(void *stream, int thread,
             OJ_TRY(begin_row_numbers(pages, ++at, i, &numbers, err));
         }
         record = oj_sqlite_leaf_row(pages, leaf, i++, &n_record, &fid[row]);
-        if (record == NULL || !does_row_number_ascend(&numbers, fid[row]))
+        if (record == NULL || !record_ascending_row_number(&numbers, fid[row]))
             return oj_sqlite_fail_malformed(err);
         OJ_TRY(oj_sqlite_record(pages, leaf, record, n_record,
                                 &layout->long_one, &record, err));

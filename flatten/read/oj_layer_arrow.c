@@ -120,8 +120,8 @@ static int find_stream_columns(struct oj_arrow_stream *stream,
     return 1;
 }
 
-static int has_stream_wanted_columns(struct oj_arrow_stream *stream,
-                                     const struct oj_lane_request *from)
+static int find_wanted_columns_of_stream(struct oj_arrow_stream *stream,
+                                         const struct oj_lane_request *from)
 {
     struct ArrowSchema schema;
     int has;
@@ -172,7 +172,7 @@ static oj_status open_stream(const struct oj_lane_request *from, void **out,
              (long long)(from->batch_rows < MOST_ROWS ? from->batch_rows
                                                       : MOST_ROWS));
     return OGR_L_GetArrowStream(from->layer, &stream->stream, options) &&
-                   has_stream_wanted_columns(stream, from)
+                   find_wanted_columns_of_stream(stream, from)
                ? OJ_OK
                : oj_lane_leave_to_gdal(err);
 }

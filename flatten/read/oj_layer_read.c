@@ -587,7 +587,7 @@ static OGRFeatureH next_feature_after_lane(struct oj_layer_reader *reader)
 /* Returns 0 if FIDs do not ascend after a lane that read in FID order. A
  * smaller FID comes from a malformed tree, and the lane may have read it
  * already or have missed it. */
-static int does_fid_ascend(struct oj_layer_reader *reader, int64_t fid)
+static int record_ascending_fid(struct oj_layer_reader *reader, int64_t fid)
 {
     int ascends =
         !reader->checks_fids || reader->skips_fids || fid > reader->last_fid;
@@ -610,7 +610,7 @@ static oj_status next_feature(struct oj_layer_reader *reader, int64_t row,
                    : fail_read(reader, row, oj_ogr_errors_text(&reader->errors),
                                err);
     fid = OGR_F_GetFID(*feature);
-    if (reader->errors.n_failures == 0 && does_fid_ascend(reader, fid))
+    if (reader->errors.n_failures == 0 && record_ascending_fid(reader, fid))
         return OJ_OK;
     OGR_F_Destroy(*feature);
     *feature = NULL;

@@ -790,7 +790,7 @@ static oj_status write_slice_in_order(int64_t task, int thread,
 
 /* Finds the arrays with the columns' values. Returns 1 if rows of the answer
  * can be encoded on several threads. */
-static int can_rows_be_encoded_in_parallel(struct flatgeobuf_rows *rows)
+static int find_columns_and_if_parallel(struct flatgeobuf_rows *rows)
 {
     int are_plain = 1;
     for (int i = 0; i < rows->n_fields; i++)
@@ -819,7 +819,7 @@ static oj_status encode_and_write_rows(void *of,
     rows->written = written;
     if (sources->batch == NULL || sources->batch->n_rows == 0)
         return OJ_OK;
-    n_threads = can_rows_be_encoded_in_parallel(rows) ? rows->n_threads : 1;
+    n_threads = find_columns_and_if_parallel(rows) ? rows->n_threads : 1;
     while ((rows->n_places = oj_row_cursor_next_places(
                 rows->cursor, rows->place,
                 rows->n_threads * SLICES_AT_ONCE * SLICE_ROWS)) > 0)

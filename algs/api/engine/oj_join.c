@@ -649,8 +649,8 @@ static double estimate_cpu_seconds(const struct oj_join *join,
 
 /* 1 if the GPU is expected to be clearly faster for this batch; batch NULL: for
  * the expected input. Writes the reason to join->choice. */
-static int is_gpu_clearly_faster(struct oj_join *join,
-                                 const struct oj_flat *batch)
+static int decide_if_gpu_is_clearly_faster(struct oj_join *join,
+                                           const struct oj_flat *batch)
 {
     const struct oj_options *options = &join->args.options;
     int of_points =
@@ -784,7 +784,7 @@ static oj_status choose_processor_at_open(struct oj_join *join,
     if (is_gpu_use_optional(join) && join->args.options.n_expected > 0)
     {
         join->is_settled[1] = 1;
-        if (is_gpu_clearly_faster(join, NULL))
+        if (decide_if_gpu_is_clearly_faster(join, NULL))
             OJ_TRY(open_gpu_or_fall_back(join, err));
     }
     return join->uses_gpu ? OJ_OK : build_cpu_index_if_needed(join, err);
@@ -800,8 +800,9 @@ static oj_status open_gpu_if_faster_for_batch(struct oj_join *join,
     if (*is_settled)
         return OJ_OK;
     *is_settled = join->args.options.n_expected > 0;
-    return is_gpu_clearly_faster(join, input) ? open_gpu_or_fall_back(join, err)
-                                              : OJ_OK;
+    return decide_if_gpu_is_clearly_faster(join, input)
+               ? open_gpu_or_fall_back(join, err)
+               : OJ_OK;
 }
 
 /* --- opening and closing a join ------------------------------------------- */

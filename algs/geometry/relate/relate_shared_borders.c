@@ -565,7 +565,7 @@ static int is_interior_left(const struct oj_shape *shape, int64_t ring)
            is_ring_a_hole(shape, ring);
 }
 
-static int is_interior_left_of_edge(struct oj_border *border, int64_t i)
+static int cached_interior_left_of_edge(struct oj_border *border, int64_t i)
 {
     int64_t ring = ring_of_vertex(border->shape, border->edge[i]);
     if (ring != border->left_ring)
@@ -626,9 +626,10 @@ static void add_sides_of_shared_edge(struct oj_border_pair *p,
     int is_one_side;
     if (has_one_ring(p->border[0].shape) && has_one_ring(p->border[1].shape))
         return;
-    is_one_side = (contact->kind == SHARED_FORWARD) ==
-                  (is_interior_left_of_edge(&p->border[0], contact->edge[0]) ==
-                   is_interior_left_of_edge(&p->border[1], contact->edge[1]));
+    is_one_side =
+        (contact->kind == SHARED_FORWARD) ==
+        (cached_interior_left_of_edge(&p->border[0], contact->edge[0]) ==
+         cached_interior_left_of_edge(&p->border[1], contact->edge[1]));
     facts->shares_interior |= is_one_side;
     facts->shares_line_only |= !is_one_side;
 }
@@ -731,7 +732,7 @@ static enum oj_location locate_edge_at_node(const struct border_ring *ring,
         }
     }
     return at >= 0 && is_direction_left_of_ring(p, u, v, d) ==
-                          is_interior_left_of_edge(other, at)
+                          cached_interior_left_of_edge(other, at)
                ? OJ_INSIDE
                : OJ_OUTSIDE;
 }
