@@ -219,8 +219,8 @@ oj_directed_hausdorff2(const struct oj_cuda_shape_side &a, int64_t fa,
          i += team.n * OJ_SHAPE_WARP)
     {
         int64_t at = v + (i + lane < n ? i + lane : n - 1);
-        so_far = oj_vertices_to_shape2<SEGMENTS>(b, first, end, a.x[at],
-                                                 a.y[at], i + lane < n, so_far);
+        so_far = oj_vertices_to_shape_distance2<SEGMENTS>(
+            b, first, end, a.x[at], a.y[at], i + lane < n, so_far);
         so_far = oj_team_atomic_max(team, so_far);
         if (so_far > limit2)
             return so_far;
