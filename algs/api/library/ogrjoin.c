@@ -150,10 +150,9 @@ static oj_status add_text_column(struct ogrjoin_layer *layer,
                                  struct oj_error *err)
 {
     if (layer->n_texts == OJ_MOST_TEXTS)
-        return oj_fail(
-            err, OJ_ERR_LIMIT,
-            "a layer can have at most %d columns of texts: leave one out",
-            OJ_MOST_TEXTS);
+        return oj_fail(err, OJ_ERR_LIMIT,
+                       "a layer has at most %d texts: leave one out",
+                       OJ_MOST_TEXTS);
     OJ_TRY(check_offsets(layer, offset, "texts", err));
     layer->texts[layer->n_texts++] =
         (struct oj_texts){layer->flat.n_features, offset, bytes};
@@ -372,7 +371,7 @@ static oj_status fail_stream(struct ArrowArrayStream *stream, int code,
 {
     const char *text = stream->get_last_error(stream);
     return oj_fail(err, code == ENOMEM ? OJ_ERR_NOMEM : OJ_ERR_IO,
-                   "the Arrow stream that is read has failed: %.900s",
+                   "the Arrow stream that is read reports: %.900s",
                    text != NULL ? text : strerror(code));
 }
 
@@ -584,8 +583,8 @@ static oj_status make_layer_token_sets(struct ogrjoin_index *index,
     if (n != layer->n_texts)
         return oj_fail(
             err, OJ_ERR_ARG,
-            "the layer has %d columns of texts, and similar has %d conditions: "
-            "add a column for each with ogrjoin_layer_add_text()",
+            "a layer must have a column of texts for each condition on texts "
+            "(similar): it has %d, not %d; ogrjoin_layer_add_text() adds one",
             layer->n_texts, n);
     for (int i = 0; i < n; i++)
     {
