@@ -29,12 +29,15 @@ static oj_status count_devices(int *n, struct oj_error *err)
         cudaDriverGetVersion(&driver) == cudaSuccess && driver == 0)
     {
         (void)cudaGetLastError();
-        return oj_fail(err, OJ_ERR_NO_DEVICE,
-                       "this machine has no NVIDIA driver");
+        return oj_fail(
+            err, OJ_ERR_NO_DEVICE,
+            "this machine has no NVIDIA driver: install one to use its GPU");
     }
     OJ_CUDA_TRY(error, "looking for devices", err);
     if (seen == 0)
-        return oj_fail(err, OJ_ERR_NO_DEVICE, "CUDA finds no GPU");
+        return oj_fail(err, OJ_ERR_NO_DEVICE,
+                       "CUDA finds no GPU: see what nvidia-smi lists and "
+                       "CUDA_VISIBLE_DEVICES allows");
     *n = seen < OJ_GPU_MAX_DEVICES ? seen : OJ_GPU_MAX_DEVICES;
     return OJ_OK;
 }
@@ -90,7 +93,9 @@ static oj_status describe_device(int ordinal, struct oj_gpu_device *out,
     int n = 0;
     OJ_TRY(count_devices(&n, err));
     if (ordinal < 0 || ordinal >= n)
-        return oj_fail(err, OJ_ERR_NO_DEVICE, "there is no GPU %d", ordinal);
+        return oj_fail(err, OJ_ERR_NO_DEVICE,
+                       "there is no GPU %d: ogrjoin --devices lists the GPUs",
+                       ordinal);
     device.ordinal = ordinal;
     oj_cuda_thread_aside([&]() { probe_device(&device); });
     *out = device;

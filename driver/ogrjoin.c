@@ -66,7 +66,7 @@ static oj_status check_gdal_config(int argc, char **argv, struct oj_error *err)
     return OJ_OK;
 }
 
-static int has_word(int argc, char **argv, const char *word)
+static int has_argument(int argc, char **argv, const char *word)
 {
     for (int i = 1; i < argc; i++)
     {
@@ -203,10 +203,10 @@ static int run_program(int argc, char **argv)
         status = check_gdal_config(argc, argv, &err);
     if (status != OJ_OK)
         return exit_code_of_status(status, &err);
-    if (has_word(argc, argv, "--devices"))
+    if (has_argument(argc, argv, "--devices"))
         return exit_code_of_status(print_devices(argc, argv, &err), &err);
-    if (has_word(argc, argv, "--version") ||
-        has_word(argc, argv, "--utility_version"))
+    if (has_argument(argc, argv, "--version") ||
+        has_argument(argc, argv, "--utility_version"))
     {
         printf("ogrjoin %s, %s\n", oj_version(), GDALVersionInfo("--version"));
         return OJ_EXIT_COMPLETE;

@@ -45,7 +45,7 @@
 
 /* From here on a state with readers is not changed. If the current state has no
  * readers, new readers wait until the change is complete. */
-static void begin_change(struct oj_live *live)
+static void begin_change_of_state(struct oj_live *live)
 {
     int32_t oldest = INT32_MAX;
     live->newest_read = -1;
@@ -65,50 +65,50 @@ static void begin_change(struct oj_live *live)
 
 static void end_change_without_effect(struct oj_live *live)
 {
-    live_publish(live, live->state);
+    live_publish_state(live, live->state);
 }
 
-static void touch_page(struct live_batch *b, uint32_t page)
+static void mark_page_for_copy(struct live_batch *b, uint32_t page)
 {
     __atomic_store_n(&b->touched[page], 1, __ATOMIC_RELAXED);
 }
 
-static void touch_pages_of_slice(int64_t first, int64_t end, void *user)
+static void mark_pages_of_slice(int64_t first, int64_t end, void *user)
 {
     struct live_batch *b = user;
     for (int64_t i = first; i < end; i++)
     {
         if (b->place[i] < LIVE_NO_PLACE)
-            touch_page(b, live_batch_page_of_place(b->place[i]));
+            mark_page_for_copy(b, live_batch_page_of_place(b->place[i]));
     }
 }
 
-static void touch_pages_of_bucket(int64_t bucket, int thread, void *user)
+static void mark_pages_of_bucket(int64_t bucket, int thread, void *user)
 {
     struct live_batch *b = user;
     const uint32_t *left = b->left + b->first_leaver[bucket];
     int64_t end = b->first_mover[bucket + 1], next;
     (void)thread;
     for (int64_t i = 0; i < b->bucket[bucket].n_left; i++)
-        touch_page(b, left[i]);
+        mark_page_for_copy(b, left[i]);
     for (int64_t i = b->first_mover[bucket]; i < end; i = next)
     {
         uint64_t key = b->sorted[i].key;
         uint32_t page = key >= LIVE_KEY_OF_NONE ? LIVE_NONE : (uint32_t)key;
         next = live_batch_end_of_group(b, i, end);
         for (; page != LIVE_NONE; page = b->live->state->page[page].next)
-            touch_page(b, page);
+            mark_page_for_copy(b, page);
     }
 }
 
 /* Marks the pages whose blocks the batch changes while readers use them;
  * returns their number. */
-static int64_t touch_pages(struct live_batch *b)
+static int64_t mark_and_count_pages_to_copy(struct live_batch *b)
 {
     const struct live_state *state = b->live->state;
     int64_t n = 0;
-    live_batch_run_on_slices(b, touch_pages_of_slice);
-    live_batch_run_on_buckets(b, touch_pages_of_bucket);
+    live_batch_run_on_slices(b, mark_pages_of_slice);
+    live_batch_run_on_buckets(b, mark_pages_of_bucket);
     for (int64_t p = 0; p < state->n_pages; p++)
     {
         b->touched[p] &= state->page[p].birth <= b->live->newest_read;
@@ -153,8 +153,9 @@ static void copy_touched_pages(struct live_batch *b, struct live_copy *copy)
     oj_parallel_slices(b->n_threads, n, BLOCKS_AT_ONCE, copy_blocks, copy);
 }
 
-static oj_status reserve_state(struct live_batch *b, int64_t n_copies,
-                               struct oj_error *err)
+static oj_status reserve_pages_and_blocks(struct live_batch *b,
+                                          int64_t n_copies,
+                                          struct oj_error *err)
 {
     struct oj_live *live = b->live;
     OJ_TRY(live_blocks_reserve(&live->blocks, b->n_promised + n_copies, err));
@@ -168,17 +169,18 @@ static oj_status reserve_state(struct live_batch *b, int64_t n_copies,
     return live_state_reserve_pages(b->state, b->n_promised, err);
 }
 
-static oj_status reserve(struct live_batch *b, struct oj_error *err)
+static oj_status reserve_room_for_batch(struct live_batch *b,
+                                        struct oj_error *err)
 {
     struct live_copy *copy;
     oj_status status;
     int64_t n;
     if (b->live->newest_read < 0)
-        return reserve_state(b, 0, err);
+        return reserve_pages_and_blocks(b, 0, err);
     OJ_NEW_ZEROED(b->touched, b->live->state->n_pages, err);
-    n = touch_pages(b);
+    n = mark_and_count_pages_to_copy(b);
     OJ_NEW(copy, n, err);
-    status = reserve_state(b, n, err);
+    status = reserve_pages_and_blocks(b, n, err);
     if (status == OJ_OK)
         copy_touched_pages(b, copy);
     oj_free(copy);
@@ -207,16 +209,16 @@ static void prefetch_page(const struct live_batch *b, uint64_t place)
 
 /* Extends the box of a page to include a point, and the covers of the nodes
  * above if the point has left the cell. Threads may do so at once. */
-static void extend_page(struct live_state *state, struct live_page *page,
-                        double x, double y)
+static void extend_page_box(struct live_state *state, struct live_page *page,
+                            double x, double y)
 {
     struct oj_box at = {x, y, x, y};
     live_box_extend(&page->box, &at);
     if (!oj_box_contains_point(&page->cell, x, y))
-        live_state_cover(state, page->parent, &at);
+        live_state_extend_covers(state, page->parent, &at);
 }
 
-static void move_in_place(int64_t first, int64_t end, void *user)
+static void move_points_within_pages(int64_t first, int64_t end, void *user)
 {
     struct live_batch *b = user;
     if (b->rows[first / b->rows_of_slice].n_in_place == 0)
@@ -237,14 +239,14 @@ static void move_in_place(int64_t first, int64_t end, void *user)
         page->block->x[slot] = x;
         page->block->y[slot] = y;
         if (!live_box_contains(&page->box, x, y))
-            extend_page(b->state, page, x, y);
+            extend_page_box(b->state, page, x, y);
     }
 }
 
 /* --- 7 move ----------------------------------------------------------------
  */
 
-static void prefetch_leaver(const struct live_batch *b, uint64_t place)
+static void prefetch_slot_of_leaver(const struct live_batch *b, uint64_t place)
 {
     const struct live_block *block =
         b->state->page[place / LIVE_PAGE_POINTS].block;
@@ -252,14 +254,14 @@ static void prefetch_leaver(const struct live_batch *b, uint64_t place)
     __builtin_prefetch(&block->id[place % LIVE_PAGE_POINTS], 1);
 }
 
-static void leave_pages(struct live_batch *b, int64_t bucket)
+static void remove_leavers_from_pages(struct live_batch *b, int64_t bucket)
 {
     int64_t end = b->first_leaver[bucket + 1];
     for (int64_t i = b->first_leaver[bucket]; i < end; i++)
     {
         uint64_t place = b->leaver[i];
         if (i + LIVE_AHEAD < end)
-            prefetch_leaver(b, b->leaver[i + LIVE_AHEAD]);
+            prefetch_slot_of_leaver(b, b->leaver[i + LIVE_AHEAD]);
         live_page_remove(&b->state->page[place / LIVE_PAGE_POINTS],
                          (int)(place % LIVE_PAGE_POINTS));
     }
@@ -273,7 +275,8 @@ static void add_point_of_row(struct live_batch *b, uint32_t page, int64_t row)
     live_entry_set_place(&b->live->ids.entry[b->entry[row]], page, slot);
 }
 
-static void prefetch_arriving(const struct live_batch *b, int64_t at)
+static void prefetch_entry_and_page_of_arrival(const struct live_batch *b,
+                                               int64_t at)
 {
     const struct live_page *page;
     int64_t row = b->sorted[at].value;
@@ -298,7 +301,7 @@ static void prefetch_row(const struct live_batch *b, int64_t at)
 /* Adds each group of arriving points to its page if the page has room for the
  * whole group. Lists the first mover of every other group in b->mover, for
  * step 8. */
-static void arrive_in_pages(struct live_batch *b, int64_t bucket)
+static void add_arrivals_to_pages(struct live_batch *b, int64_t bucket)
 {
     int64_t first = b->first_mover[bucket], end = b->first_mover[bucket + 1];
     int64_t n = 0, next;
@@ -314,7 +317,7 @@ static void arrive_in_pages(struct live_batch *b, int64_t bucket)
             if (k + LIVE_AHEAD < end)
                 prefetch_row(b, k + LIVE_AHEAD);
             if (k + LIVE_AHEAD / 2 < end)
-                prefetch_arriving(b, k + LIVE_AHEAD / 2);
+                prefetch_entry_and_page_of_arrival(b, k + LIVE_AHEAD / 2);
         }
         if (key >= LIVE_KEY_OF_NONE || b->state->page[key].next != LIVE_NONE ||
             b->state->page[key].n_points + next - i > LIVE_PAGE_POINTS)
@@ -334,21 +337,21 @@ static void move_between_pages(int64_t bucket, int thread, void *user)
     struct live_batch *b = user;
     (void)thread;
     live_batch_clear_leaving(b, bucket);
-    leave_pages(b, bucket);
-    arrive_in_pages(b, bucket);
+    remove_leavers_from_pages(b, bucket);
+    add_arrivals_to_pages(b, bucket);
 }
 
 /* --- 8 splitting -----------------------------------------------------------
  */
 
-static struct live_arrivals arrivals_of(const struct live_batch *b)
+static struct live_arrivals arrivals_of_batch(const struct live_batch *b)
 {
     return (struct live_arrivals){b->id, b->x, b->y, b->entry, b->sorted};
 }
 
 /* Sets cell, parent and depth of the task for a child that has no page yet. */
-static void place_child(const struct live_state *state, uint32_t parent,
-                        struct live_reshape *task)
+static void set_place_of_new_child(const struct live_state *state,
+                                   uint32_t parent, struct live_reshape *task)
 {
     task->cell = (struct oj_box){-INFINITY, -INFINITY, INFINITY, INFINITY};
     task->parent = parent;
@@ -361,15 +364,15 @@ static void place_child(const struct live_state *state, uint32_t parent,
     }
 }
 
-static struct live_reshape task_of_group(const struct live_batch *b,
-                                         const struct oj_keyed *group)
+static struct live_reshape reshape_task_of_group(const struct live_batch *b,
+                                                 const struct oj_keyed *group)
 {
     uint64_t key = b->sorted[group->value].key;
     struct live_reshape task = {
         .node = -1, .first = group->value, .end = (int64_t)group->key};
     task.n = task.end - task.first;
     if (key >= LIVE_KEY_OF_NONE)
-        place_child(b->state, (uint32_t)key, &task);
+        set_place_of_new_child(b->state, (uint32_t)key, &task);
     else
     {
         const struct live_page *page = &b->state->page[key];
@@ -383,11 +386,11 @@ static struct live_reshape task_of_group(const struct live_batch *b,
 }
 
 /* Makes a page for a child that has none. */
-static uint32_t make_leaf(struct live_batch *b, uint32_t parent)
+static uint32_t make_leaf_page(struct live_batch *b, uint32_t parent)
 {
     struct live_reshape child = {0};
     uint32_t page;
-    place_child(b->state, parent, &child);
+    set_place_of_new_child(b->state, parent, &child);
     page = live_state_new_page(b->state, live_blocks_take(&b->live->blocks),
                                &child.cell, parent, child.depth);
     live_state_set_child(b->state, parent, live_child_of_page(page));
@@ -420,8 +423,8 @@ static void add_group_to_chain(struct live_batch *b,
                                const struct oj_keyed *group)
 {
     uint64_t key = b->sorted[group->value].key;
-    uint32_t page =
-        key >= LIVE_KEY_OF_NONE ? make_leaf(b, (uint32_t)key) : (uint32_t)key;
+    uint32_t page = key >= LIVE_KEY_OF_NONE ? make_leaf_page(b, (uint32_t)key)
+                                            : (uint32_t)key;
     for (int64_t i = group->value; i < (int64_t)group->key; i++)
     {
         page = find_page_with_room(b, page);
@@ -430,9 +433,9 @@ static void add_group_to_chain(struct live_batch *b,
 }
 
 /* Splits pages that overflow, and makes pages for children that had none. */
-static void split_pages(struct live_batch *b)
+static void split_full_pages(struct live_batch *b)
 {
-    struct live_arrivals arrivals = arrivals_of(b);
+    struct live_arrivals arrivals = arrivals_of_batch(b);
     struct live_reshape *task;
     int64_t n = 0, at = 0;
     for (int64_t k = 0; k < b->n_buckets; k++)
@@ -443,7 +446,8 @@ static void split_pages(struct live_batch *b)
     for (int64_t k = 0; task != NULL && k < b->n_buckets; k++)
     {
         for (int64_t i = 0; i < b->bucket[k].n_groups; i++)
-            task[at++] = task_of_group(b, &b->mover[b->first_mover[k] + i]);
+            task[at++] =
+                reshape_task_of_group(b, &b->mover[b->first_mover[k] + i]);
     }
     if (task != NULL)
         live_reshape(b->live, b->state, b->n_threads, &arrivals, b->n_promised,
@@ -464,7 +468,8 @@ static void split_pages(struct live_batch *b)
  */
 
 /* Removes a child of a node, and then every ancestor that has no child left. */
-static void remove_child(struct live_state *state, uint32_t parent)
+static void remove_child_and_empty_ancestors(struct live_state *state,
+                                             uint32_t parent)
 {
     live_state_set_child(state, parent, LIVE_NO_CHILD);
     while (parent != LIVE_NONE)
@@ -500,7 +505,7 @@ static int64_t count_points_to_unite(const struct live_state *state,
     return n;
 }
 
-static int is_untidy(const struct live_state *state, uint32_t number)
+static int is_page_untidy(const struct live_state *state, uint32_t number)
 {
     const struct live_page *page = &state->page[number];
     if (page->block == NULL || page->n_points > MOST_TO_UNITE)
@@ -521,7 +526,7 @@ static void find_untidy_pages(int64_t bucket, int thread, void *user)
     (void)thread;
     for (int64_t i = 0; i < b->bucket[bucket].n_left; i++)
     {
-        if (is_untidy(b->state, left[i]))
+        if (is_page_untidy(b->state, left[i]))
             left[n++] = left[i];
     }
     b->bucket[bucket].n_untidy = n;
@@ -529,7 +534,7 @@ static void find_untidy_pages(int64_t bucket, int thread, void *user)
 
 /* Removes pages without points from the chain of a leaf. Returns the first page
  * left, or LIVE_NONE. */
-static uint32_t shorten_chain(struct live_batch *b, uint32_t head)
+static uint32_t free_empty_pages_of_chain(struct live_batch *b, uint32_t head)
 {
     uint32_t first = LIVE_NONE, *to = &first, next;
     for (uint32_t page = head; page != LIVE_NONE; page = next)
@@ -548,16 +553,16 @@ static uint32_t shorten_chain(struct live_batch *b, uint32_t head)
 }
 
 /* Removes the empty pages of the leaf that a page belongs to. */
-static void shorten_leaf(struct live_batch *b, uint32_t page)
+static void free_empty_pages_of_leaf(struct live_batch *b, uint32_t page)
 {
     struct live_state *state = b->state;
     uint32_t parent = state->page[page].parent, first;
     int32_t child = parent == LIVE_NONE
                         ? state->root
                         : state->node[parent / 4].child[parent % 4];
-    first = shorten_chain(b, live_page_of_child(child));
+    first = free_empty_pages_of_chain(b, live_page_of_child(child));
     if (first == LIVE_NONE)
-        remove_child(state, parent);
+        remove_child_and_empty_ancestors(state, parent);
     else
         live_state_set_child(state, parent, live_child_of_page(first));
 }
@@ -574,7 +579,7 @@ static int64_t remove_empty_pages(struct live_batch *b, struct oj_keyed *node)
         {
             const struct live_page *page = &b->state->page[untidy[i]];
             if (page->block != NULL && page->n_points == 0)
-                shorten_leaf(b, untidy[i]);
+                free_empty_pages_of_leaf(b, untidy[i]);
         }
     }
     for (int64_t k = 0; node != NULL && k < b->n_buckets; k++)
@@ -590,8 +595,8 @@ static int64_t remove_empty_pages(struct live_batch *b, struct oj_keyed *node)
     return n;
 }
 
-static struct live_reshape task_of_node(const struct live_state *state,
-                                        int32_t number, int64_t n)
+static struct live_reshape reshape_task_of_node(const struct live_state *state,
+                                                int32_t number, int64_t n)
 {
     const struct live_node *node = &state->node[number];
     struct live_reshape task = {.node = number,
@@ -610,11 +615,12 @@ static struct live_reshape task_of_node(const struct live_state *state,
 /* Unites the leaves of each listed node. Replaces the list by the parents of
  * these nodes, and returns their number. scratch: room for n nodes; task: for
  * n tasks. */
-static int64_t unite_leaves(struct live_batch *b, int64_t n,
-                            struct oj_keyed *node, struct oj_keyed *scratch,
-                            struct live_reshape *task)
+static int64_t unite_leaves_of_nodes(struct live_batch *b, int64_t n,
+                                     struct oj_keyed *node,
+                                     struct oj_keyed *scratch,
+                                     struct live_reshape *task)
 {
-    struct live_arrivals arrivals = arrivals_of(b);
+    struct live_arrivals arrivals = arrivals_of_batch(b);
     const struct oj_keyed *sorted = oj_radix_sort(node, scratch, n);
     int64_t n_tasks = 0, n_above = 0;
     for (int64_t i = 0; i < n; i++)
@@ -625,7 +631,7 @@ static int64_t unite_leaves(struct live_batch *b, int64_t n,
             continue;
         n_points = count_points_to_unite(b->state, &b->state->node[number]);
         if (n_points >= 0)
-            task[n_tasks++] = task_of_node(b->state, number, n_points);
+            task[n_tasks++] = reshape_task_of_node(b->state, number, n_points);
     }
     live_reshape(b->live, b->state, b->n_threads, &arrivals, 0, n_tasks, task);
     for (int64_t i = 0; i < n_tasks; i++)
@@ -637,7 +643,7 @@ static int64_t unite_leaves(struct live_batch *b, int64_t n,
 }
 
 /* Tidies the pages that points left. Nodes are united level by level. */
-static void tidy_pages(struct live_batch *b)
+static void tidy_pages_left_by_points(struct live_batch *b)
 {
     struct live_reshape *task;
     struct oj_keyed *node;
@@ -651,7 +657,7 @@ static void tidy_pages(struct live_batch *b)
     task = oj_malloc(n, sizeof *task);
     n = remove_empty_pages(b, node);
     while (n > 0 && task != NULL)
-        n = unite_leaves(b, n, node, node + n, task);
+        n = unite_leaves_of_nodes(b, n, node, node + n, task);
     oj_free(node);
     oj_free(task);
 }
@@ -659,12 +665,13 @@ static void tidy_pages(struct live_batch *b)
 /* --- a batch ---------------------------------------------------------------
  */
 
-static oj_status change_pages(struct live_batch *b, struct oj_error *err)
+static oj_status reserve_and_change_pages(struct live_batch *b,
+                                          struct oj_error *err)
 {
     oj_status status;
     OJ_TRY(live_batch_deal(b, err));
-    begin_change(b->live);
-    status = reserve(b, err);
+    begin_change_of_state(b->live);
+    status = reserve_room_for_batch(b, err);
     if (status != OJ_OK)
     {
         for (int64_t k = 0; k < b->n_buckets; k++)
@@ -673,16 +680,16 @@ static oj_status change_pages(struct live_batch *b, struct oj_error *err)
         return status;
     }
     if (b->all.n_in_place > 0)
-        live_batch_run_on_slices(b, move_in_place);
+        live_batch_run_on_slices(b, move_points_within_pages);
     if (b->all.n_arriving + b->all.n_leaving > 0)
     {
         live_batch_run_on_buckets(b, move_between_pages);
-        split_pages(b);
-        tidy_pages(b);
+        split_full_pages(b);
+        tidy_pages_left_by_points(b);
     }
     b->state->n_points += b->all.n_arriving - b->all.n_leaving;
     b->state->edition++;
-    live_publish(b->live, b->state);
+    live_publish_state(b->live, b->state);
     return OJ_OK;
 }
 
@@ -695,7 +702,7 @@ static void remove_leavers_from_ids(struct live_batch *b)
     for (int64_t i = 0; i < b->n; i++)
     {
         if (b->entry[i] != LIVE_SUPERSEDED &&
-            !live_batch_joins(b->x[i], b->y[i]))
+            !live_batch_can_join_point(b->x[i], b->y[i]))
         {
             int64_t entry = live_ids_find(ids, b->id[i]);
             if (entry >= 0)
@@ -704,19 +711,20 @@ static void remove_leavers_from_ids(struct live_batch *b)
     }
 }
 
-static oj_status run_batch(struct live_batch *b, struct oj_error *err)
+static oj_status classify_and_apply_batch(struct live_batch *b,
+                                          struct oj_error *err)
 {
     struct oj_live *live = b->live;
     oj_status status = live_batch_classify(b, err);
-    if (status == OJ_OK && live_batch_is_cheaper_anew(b))
+    if (status == OJ_OK && live_batch_is_rebuild_cheaper(b))
     {
-        begin_change(live);
+        begin_change_of_state(live);
         status = live_batch_rebuild(b, err);
         if (status != OJ_OK)
             end_change_without_effect(live);
     }
     else if (status == OJ_OK)
-        status = change_pages(b, err);
+        status = reserve_and_change_pages(b, err);
     if (status != OJ_OK)
     {
         live_batch_remove_ids(b);
@@ -744,13 +752,14 @@ oj_status oj_live_apply(struct oj_live *live, int64_t n, const int64_t *id,
     int64_t n_threads = n / ROWS_OF_THREAD + 1;
     oj_status status;
     if (n < 0 || n > LIVE_MOST_IDS)
-        return oj_fail(err, OJ_ERR_LIMIT,
-                       "a batch has 0 to %d changes, not %lld", LIVE_MOST_IDS,
-                       (long long)n);
+        return oj_fail(
+            err, OJ_ERR_LIMIT,
+            "a batch can have 0 to %d changes, not %lld: apply smaller batches",
+            LIVE_MOST_IDS, (long long)n);
     b.n_threads =
         n_threads < live->n_threads ? (int)n_threads : live->n_threads;
     pthread_mutex_lock(&live->writer);
-    status = run_batch(&b, &why);
+    status = classify_and_apply_batch(&b, &why);
     pthread_mutex_unlock(&live->writer);
     free_batch(&b);
     return status == OJ_OK ? OJ_OK : oj_fail(err, status, "%s", why.message);

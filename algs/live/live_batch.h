@@ -84,7 +84,7 @@ struct live_batch
 /** Distance in rows between prefetch and use. */
 #define LIVE_AHEAD 24
 
-static inline int live_batch_joins(double x, double y)
+static inline int live_batch_can_join_point(double x, double y)
 {
     return fabs(x) <= OJ_FLAT_MOST && fabs(y) <= OJ_FLAT_MOST;
 }
@@ -143,7 +143,7 @@ OJ_MUST_USE oj_status live_batch_classify(struct live_batch *b,
 void live_batch_remove_ids(struct live_batch *b);
 
 /** Returns 1 if it is cheaper to rebuild the tree than to move points. */
-int live_batch_is_cheaper_anew(const struct live_batch *b);
+int live_batch_is_rebuild_cheaper(const struct live_batch *b);
 
 /** Step 3 (live_gather.c): rebuilds the tree from the points that there are
  *  after the batch. */

@@ -60,7 +60,7 @@ static oj_status make_skeleton(struct build *b, struct oj_error *err)
     return status;
 }
 
-static oj_status map_leaves(struct build *b, struct oj_error *err)
+static oj_status map_children_to_leaves(struct build *b, struct oj_error *err)
 {
     const struct live_subtree *s = &b->skeleton;
     OJ_NEW_ZEROED(b->leaf_of, 4 * s->n_nodes + 1, err);
@@ -75,7 +75,8 @@ static oj_status map_leaves(struct build *b, struct oj_error *err)
 /* --- points to cells -------------------------------------------------------
  */
 
-static int32_t find_cell(const struct build *b, const struct live_point *p)
+static int32_t find_skeleton_leaf(const struct build *b,
+                                  const struct live_point *p)
 {
     const struct live_node *node = b->skeleton.node;
     int32_t at = 0;
@@ -101,13 +102,14 @@ static void count_points_of_slice(int64_t slice, int thread, void *user)
     (void)thread;
     for (int64_t i = slice_begin(b, slice); i < end; i++)
     {
-        int32_t cell = find_cell(b, &b->point[i]);
+        int32_t cell = find_skeleton_leaf(b, &b->point[i]);
         b->cell_of[i] = (uint16_t)cell;
         count[cell]++;
     }
 }
 
-static void deal_points_of_slice(int64_t slice, int thread, void *user)
+static void deal_points_of_slice_to_leaves(int64_t slice, int thread,
+                                           void *user)
 {
     struct build *b = user;
     int64_t *next = b->start + slice * b->skeleton.n_leaves;
@@ -117,7 +119,7 @@ static void deal_points_of_slice(int64_t slice, int thread, void *user)
         b->scratch[next[b->cell_of[i]]++] = b->point[i];
 }
 
-static oj_status deal_points(struct build *b, struct oj_error *err)
+static oj_status deal_points_to_leaves(struct build *b, struct oj_error *err)
 {
     struct live_point *dealt = b->scratch;
     int64_t n_leaves = b->skeleton.n_leaves;
@@ -127,7 +129,8 @@ static oj_status deal_points(struct build *b, struct oj_error *err)
     OJ_NEW(b->offset, n_leaves + 1, err);
     oj_parallel_for(b->n_threads, b->n_slices, count_points_of_slice, b);
     oj_order_slices_to_positions(b->n_slices, n_leaves, b->start, b->offset);
-    oj_parallel_for(b->n_threads, b->n_slices, deal_points_of_slice, b);
+    oj_parallel_for(b->n_threads, b->n_slices, deal_points_of_slice_to_leaves,
+                    b);
     b->scratch = b->point;
     b->point = dealt;
     return OJ_OK;
@@ -147,8 +150,8 @@ static int has_crowded_leaf(const struct live_subtree *s)
     return 0;
 }
 
-static oj_status split_cell(int64_t i, int thread, void *user,
-                            struct oj_error *err)
+static oj_status split_skeleton_leaf(int64_t i, int thread, void *user,
+                                     struct oj_error *err)
 {
     struct build *b = user;
     struct live_leaf whole = b->skeleton.leaf[i];
@@ -166,8 +169,8 @@ static oj_status split_cell(int64_t i, int thread, void *user,
 }
 
 /* Appends the subtree of a leaf of the skeleton. */
-static void append_part(const struct live_subtree *part, uint32_t parent,
-                        struct live_subtree *all)
+static void append_subtree(const struct live_subtree *part, uint32_t parent,
+                           struct live_subtree *all)
 {
     int64_t first = all->n_nodes;
     for (int64_t i = 0; i < part->n_nodes; i++)
@@ -192,8 +195,9 @@ static void append_part(const struct live_subtree *part, uint32_t parent,
     }
 }
 
-static oj_status join_parts(struct build *b, struct live_subtree *all,
-                            struct oj_error *err)
+static oj_status join_subtrees_of_skeleton(struct build *b,
+                                           struct live_subtree *all,
+                                           struct oj_error *err)
 {
     const struct live_subtree *s = &b->skeleton;
     int64_t n_nodes = s->n_nodes, n_leaves = 0;
@@ -207,21 +211,21 @@ static oj_status join_parts(struct build *b, struct live_subtree *all,
     memcpy(all->node, s->node, (size_t)s->n_nodes * sizeof *s->node);
     all->n_nodes = s->n_nodes;
     for (int64_t i = 0; i < s->n_leaves; i++)
-        append_part(&b->part[i], s->leaf[i].parent, all);
+        append_subtree(&b->part[i], s->leaf[i].parent, all);
     return OJ_OK;
 }
 
 static oj_status split_by_skeleton(struct build *b, struct live_subtree *all,
                                    struct oj_error *err)
 {
-    OJ_TRY(map_leaves(b, err));
-    OJ_TRY(deal_points(b, err));
+    OJ_TRY(map_children_to_leaves(b, err));
+    OJ_TRY(deal_points_to_leaves(b, err));
     OJ_NEW_ZEROED(b->part, b->skeleton.n_leaves, err);
-    OJ_TRY(oj_parallel_try(b->n_threads, b->skeleton.n_leaves, 1, split_cell, b,
-                           err));
+    OJ_TRY(oj_parallel_try(b->n_threads, b->skeleton.n_leaves, 1,
+                           split_skeleton_leaf, b, err));
     if (atomic_load(&b->has_reached_depth))
         return OJ_OK;
-    return join_parts(b, all, err);
+    return join_subtrees_of_skeleton(b, all, err);
 }
 
 static void free_build(struct build *b)
@@ -238,8 +242,8 @@ static void free_build(struct build *b)
 
 /* Splits all points; *out_point is the array (point or scratch) that holds them
  * afterwards. */
-static oj_status split_all(struct build *b, struct live_subtree *all,
-                           struct oj_error *err)
+static oj_status split_all_points(struct build *b, struct live_subtree *all,
+                                  struct oj_error *err)
 {
     struct live_leaf whole = {
         0, b->n, {-INFINITY, -INFINITY, INFINITY, INFINITY}, LIVE_NONE, 0};
@@ -271,8 +275,8 @@ static int64_t pages_of_subtree(const struct live_subtree *s)
 
 /* Returns why a quadtree does not suit these points, for the text of
  * oj_live_explain(); NULL: it does. */
-static const char *find_fault(const struct build *b,
-                              const struct live_subtree *s)
+static const char *find_fault_of_quadtree(const struct build *b,
+                                          const struct live_subtree *s)
 {
     if (atomic_load(&b->has_reached_depth) || has_crowded_leaf(s))
         return "the quadtree would reach its depth";
@@ -282,8 +286,9 @@ static const char *find_fault(const struct build *b,
     return NULL;
 }
 
-static void explain_tree(struct oj_live *live, const struct build *b,
-                         const struct live_subtree *s, const char *fault)
+static void write_reason_for_tree(struct oj_live *live, const struct build *b,
+                                  const struct live_subtree *s,
+                                  const char *fault)
 {
     double room = (double)pages_of_subtree(s) * LIVE_PAGE_POINTS;
     snprintf(live->reason, sizeof live->reason,
@@ -305,10 +310,10 @@ static oj_status choose_and_split(struct oj_live *live, struct build *b,
     b->stops_at_depth = live->tree == OJ_LIVE_AUTO;
     if (live->tree == OJ_LIVE_AUTO)
         b->split.rule = live_split_rule_at(LIVE_QUADTREE);
-    OJ_TRY(split_all(b, all, err));
+    OJ_TRY(split_all_points(b, all, err));
     if (live->tree != OJ_LIVE_AUTO)
         return OJ_OK;
-    *fault = find_fault(b, all);
+    *fault = find_fault_of_quadtree(b, all);
     if (*fault == NULL)
         return OJ_OK;
     live_subtree_free(all);
@@ -319,7 +324,7 @@ static oj_status choose_and_split(struct oj_live *live, struct build *b,
                         .point = b->point,
                         .scratch = b->scratch};
     b->split.rule = live_split_rule_at(LIVE_KDTREE);
-    return split_all(b, all, err);
+    return split_all_points(b, all, err);
 }
 
 /* --- pages -----------------------------------------------------------------
@@ -337,8 +342,8 @@ struct filling
 /* Distance in points between the prefetch of an entry and its use. */
 #define AHEAD 16
 
-static void ask_for_entry(const struct live_ids *ids,
-                          const struct live_point *p)
+static void prefetch_entry_of_point(const struct live_ids *ids,
+                                    const struct live_point *p)
 {
     if (p->entry >= 0)
         __builtin_prefetch(&ids->entry[p->entry], 1);
@@ -346,18 +351,18 @@ static void ask_for_entry(const struct live_ids *ids,
         live_ids_prefetch(ids, p->id);
 }
 
-static void fill_page(struct live_ids *ids, struct live_page *page,
-                      uint32_t number, int64_t n,
-                      const struct live_point *point)
+static void fill_page_with_points(struct live_ids *ids, struct live_page *page,
+                                  uint32_t number, int64_t n,
+                                  const struct live_point *point)
 {
     for (int64_t i = 0; i < n && i < AHEAD; i++)
-        ask_for_entry(ids, &point[i]);
+        prefetch_entry_of_point(ids, &point[i]);
     for (int64_t i = 0; i < n; i++)
     {
         const struct live_point *p = &point[i];
         struct live_entry *entry;
         if (i + AHEAD < n)
-            ask_for_entry(ids, &point[i + AHEAD]);
+            prefetch_entry_of_point(ids, &point[i + AHEAD]);
         entry =
             &ids->entry[p->entry >= 0 ? p->entry : live_ids_find(ids, p->id)];
         live_entry_set_place(entry, number,
@@ -372,9 +377,9 @@ void live_fill_leaf(struct oj_live *live, struct live_state *state,
     for (int64_t at = 0; at < leaf->n; at += LIVE_PAGE_POINTS)
     {
         int64_t n = leaf->n - at;
-        fill_page(&live->ids, &state->page[page], page,
-                  n < LIVE_PAGE_POINTS ? n : LIVE_PAGE_POINTS,
-                  point + leaf->first + at);
+        fill_page_with_points(&live->ids, &state->page[page], page,
+                              n < LIVE_PAGE_POINTS ? n : LIVE_PAGE_POINTS,
+                              point + leaf->first + at);
         page = state->page[page].next;
     }
 }
@@ -427,7 +432,7 @@ static void make_nodes(struct live_state *state,
         else
             node->parent =
                 4 * (uint32_t)node_of[node->parent / 4] + node->parent % 4;
-        live_state_cover(state, node->parent, &node->cell);
+        live_state_extend_covers(state, node->parent, &node->cell);
     }
     if (subtree->n_nodes > 0)
         live_state_set_child(state, parent, node_of[0]);
@@ -474,7 +479,7 @@ static void fill_state(struct oj_live *live, struct live_state *state,
 }
 
 /* Returns the number of blocks of the current state that no reader uses. */
-static int64_t count_own_blocks(const struct oj_live *live)
+static int64_t count_blocks_without_readers(const struct oj_live *live)
 {
     const struct live_state *state = live->state;
     int64_t n = 0;
@@ -484,7 +489,7 @@ static int64_t count_own_blocks(const struct oj_live *live)
     return n;
 }
 
-static void drop_all_blocks(struct oj_live *live)
+static void drop_blocks_of_state(struct oj_live *live)
 {
     const struct live_state *state = live->state;
     for (int64_t i = 0; i < state->n_pages; i++)
@@ -512,8 +517,8 @@ static oj_status build_state(struct oj_live *live, struct build *b,
     if (status == OJ_OK)
         status = live_state_reserve_nodes(state, all->n_nodes, err);
     if (status == OJ_OK)
-        status = live_blocks_reserve(&live->blocks,
-                                     n_pages - count_own_blocks(live), err);
+        status = live_blocks_reserve(
+            &live->blocks, n_pages - count_blocks_without_readers(live), err);
     node_of = oj_malloc(all->n_nodes, sizeof *node_of);
     page = oj_malloc(all->n_leaves, sizeof *page);
     if (status == OJ_OK && (node_of == NULL || page == NULL))
@@ -523,10 +528,10 @@ static oj_status build_state(struct oj_live *live, struct build *b,
         state->number = live->state->number + 1;
         state->edition = live->state->edition + 1;
         state->n_points = b->n;
-        explain_tree(live, b, all, fault);
+        write_reason_for_tree(live, b, all, fault);
         live->rule = b->split.rule;
         live->frame = b->split.frame;
-        drop_all_blocks(live);
+        drop_blocks_of_state(live);
         fill_state(live, state, all, b->point, node_of, page);
         *out = state;
     }
@@ -556,8 +561,8 @@ static void add_points_to_frame(int64_t first, int64_t end, void *user)
 }
 
 /* Returns the square around all points. */
-static struct oj_box frame_of(int n_threads, int64_t n,
-                              const struct live_point *point)
+static struct oj_box square_around_points(int n_threads, int64_t n,
+                                          const struct live_point *point)
 {
     struct framing f = {point, oj_box_empty()};
     struct oj_box box;
@@ -585,11 +590,12 @@ oj_status live_rebuild(struct oj_live *live, int64_t n,
     struct live_state *state = NULL;
     oj_status status;
     b.split = (struct live_split){
-        live->rule, frame_of(live->n_threads, n, point), LIVE_PAGE_POINTS, 0};
+        live->rule, square_around_points(live->n_threads, n, point),
+        LIVE_PAGE_POINTS, 0};
     status = build_state(live, &b, &all, &state, err);
     free_build(&b);
     live_subtree_free(&all);
     OJ_TRY(status);
-    live_publish(live, state);
+    live_publish_state(live, state);
     return OJ_OK;
 }

@@ -15,7 +15,7 @@
 
 /* Marks the entry. Returns 1 if it has the mark already: another row of the
  * batch has the id. */
-static int mark_entry(struct live_batch *b, int64_t entry)
+static int mark_entry_as_seen(struct live_batch *b, int64_t entry)
 {
     struct live_entry *e = &b->live->ids.entry[entry];
     int has_mark;
@@ -28,8 +28,8 @@ static int mark_entry(struct live_batch *b, int64_t entry)
 }
 
 /* Finds the entries of a slice. Rows with unknown ids get LIVE_SUPERSEDED. */
-static void find_entries(struct live_batch *b, int64_t first, int64_t end,
-                         struct live_rows *rows)
+static void find_entries_of_slice(struct live_batch *b, int64_t first,
+                                  int64_t end, struct live_rows *rows)
 {
     const struct live_ids *ids = &b->live->ids;
     for (int64_t i = first; i < b->n && i < first + LIVE_AHEAD; i++)
@@ -44,7 +44,7 @@ static void find_entries(struct live_batch *b, int64_t first, int64_t end,
         if (entry < 0)
             rows->n_new++;
         else
-            rows->has_repeats |= mark_entry(b, entry);
+            rows->has_repeats |= mark_entry_as_seen(b, entry);
     }
 }
 
@@ -70,7 +70,8 @@ static void drop_superseded_of_part(int64_t part, int thread, void *user)
 
 /* Adds entries for new ids; marks every row of an id but the last as
  * LIVE_SUPERSEDED. */
-static oj_status add_entries(struct live_batch *b, struct oj_error *err)
+static oj_status add_entries_of_new_ids(struct live_batch *b,
+                                        struct oj_error *err)
 {
     struct live_ids *ids = &b->live->ids;
     OJ_TRY(live_ids_reserve(ids, b->n_threads, ids->n + b->all.n_new, err));
@@ -115,7 +116,7 @@ static uint64_t classify_row(const struct live_batch *b, int64_t i,
     e = &b->live->ids.entry[b->entry[i]];
     place = e->page == LIVE_NOWHERE ? LIVE_NO_PLACE
                                     : LIVE_PLACE_OF(e->page, e->slot);
-    if (!live_batch_joins(x, y))
+    if (!live_batch_can_join_point(x, y))
     {
         rows->counts.n_unjoinable += x == x;
         rows->counts.n_unknown += place == LIVE_NO_PLACE;
@@ -130,7 +131,7 @@ static uint64_t classify_row(const struct live_batch *b, int64_t i,
         return LIVE_NO_PLACE | LIVE_ARRIVES;
     }
     rows->counts.n_moved++;
-    if (live_page_keeps(&b->live->state->page[e->page], x, y))
+    if (live_page_may_keep_point(&b->live->state->page[e->page], x, y))
     {
         rows->n_in_place++;
         return place;
@@ -173,7 +174,7 @@ static void find_and_classify_slice(int64_t first, int64_t end, void *user)
 {
     struct live_batch *b = user;
     struct live_rows *rows = &b->rows[first / b->rows_of_slice], found = {0};
-    find_entries(b, first, end, &found);
+    find_entries_of_slice(b, first, end, &found);
     if (found.n_new == 0 && !found.has_repeats)
         classify_slice(first, end, user);
     rows->n_new = found.n_new;
@@ -181,7 +182,7 @@ static void find_and_classify_slice(int64_t first, int64_t end, void *user)
 }
 
 /* Adds up the slices. */
-static void sum_slices(struct live_batch *b)
+static void add_up_slices(struct live_batch *b)
 {
     struct live_rows all = {.counts.n_superseded = b->all.counts.n_superseded};
     for (int64_t i = 0; i < b->n_slices; i++)
@@ -200,7 +201,8 @@ static void sum_slices(struct live_batch *b)
 
 /* Allocates the arrays of rows and slices together, which makes batches of few
  * rows faster. */
-static oj_status reserve_rows(struct live_batch *b, struct oj_error *err)
+static oj_status allocate_rows_and_slices(struct live_batch *b,
+                                          struct oj_error *err)
 {
     int64_t bytes = b->n_slices * (int64_t)sizeof *b->rows +
                     b->n * (int64_t)(sizeof *b->place + sizeof *b->entry);
@@ -218,18 +220,18 @@ oj_status live_batch_classify(struct live_batch *b, struct oj_error *err)
     struct live_ids *ids = &b->live->ids;
     b->rows_of_slice = b->n < LARGE_BATCH ? ROWS_OF_SLICE : ROWS_OF_LARGE_SLICE;
     b->n_slices = (b->n + b->rows_of_slice - 1) / b->rows_of_slice;
-    OJ_TRY(reserve_rows(b, err));
+    OJ_TRY(allocate_rows_and_slices(b, err));
     b->all.n_new = b->n;
     if (ids->n > 0)
     {
         b->mark = live_ids_next_mark(ids);
         live_batch_run_on_slices(b, find_and_classify_slice);
-        sum_slices(b);
+        add_up_slices(b);
     }
     if (b->all.n_new == 0 && !b->all.has_repeats)
         return OJ_OK;
-    OJ_TRY(add_entries(b, err));
+    OJ_TRY(add_entries_of_new_ids(b, err));
     live_batch_run_on_slices(b, classify_slice);
-    sum_slices(b);
+    add_up_slices(b);
     return OJ_OK;
 }

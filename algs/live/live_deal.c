@@ -30,8 +30,8 @@ static int64_t *leavers_of_slice(const struct live_batch *b, int64_t slice)
 }
 
 /* Finds the target pages of movers. */
-static void locate_movers(const struct live_batch *b, int64_t n,
-                          struct oj_keyed *mover)
+static void find_target_pages_of_movers(const struct live_batch *b, int64_t n,
+                                        struct oj_keyed *mover)
 {
     struct live_located place[LIVE_LOCATED_AT_ONCE];
     for (int64_t at = 0; at < n; at += LIVE_LOCATED_AT_ONCE)
@@ -53,7 +53,8 @@ static void locate_movers(const struct live_batch *b, int64_t n,
 
 /* Lists the movers of a slice with their targets, and counts movers and leavers
  * by bucket. */
-static void count_slice(int64_t first, int64_t end, void *user)
+static void list_and_count_movers_of_slice(int64_t first, int64_t end,
+                                           void *user)
 {
     struct live_batch *b = user;
     int64_t slice = first / b->rows_of_slice, n = 0;
@@ -70,12 +71,12 @@ static void count_slice(int64_t first, int64_t end, void *user)
         if (b->place[i] & LIVE_ARRIVES)
             mover[n++].value = i;
     }
-    locate_movers(b, n, mover);
+    find_target_pages_of_movers(b, n, mover);
     for (int64_t i = 0; i < n; i++)
         n_movers[bucket_of_key(b, mover[i].key)]++;
 }
 
-static void deal_slice(int64_t first, int64_t end, void *user)
+static void deal_slice_to_buckets(int64_t first, int64_t end, void *user)
 {
     struct live_batch *b = user;
     int64_t slice = first / b->rows_of_slice;
@@ -198,12 +199,12 @@ static oj_status reserve_buckets(struct live_batch *b, struct oj_error *err)
 oj_status live_batch_deal(struct live_batch *b, struct oj_error *err)
 {
     OJ_TRY(reserve_buckets(b, err));
-    live_batch_run_on_slices(b, count_slice);
+    live_batch_run_on_slices(b, list_and_count_movers_of_slice);
     oj_order_slices_to_positions(b->n_slices, b->n_buckets,
                                  movers_of_slice(b, 0), b->first_mover);
     oj_order_slices_to_positions(b->n_slices, b->n_buckets,
                                  leavers_of_slice(b, 0), b->first_leaver);
-    live_batch_run_on_slices(b, deal_slice);
+    live_batch_run_on_slices(b, deal_slice_to_buckets);
     live_batch_run_on_buckets(b, prepare_bucket);
     for (int64_t i = 0; i < b->n_buckets; i++)
         b->n_promised += b->bucket[i].n_promised;

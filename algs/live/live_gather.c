@@ -10,7 +10,7 @@
 /* --- 3 all anew ------------------------------------------------------------
  */
 
-int live_batch_is_cheaper_anew(const struct live_batch *b)
+int live_batch_is_rebuild_cheaper(const struct live_batch *b)
 {
     int64_t n = b->live->state->n_points + b->all.counts.n_put;
     return b->all.n_arriving * 100 > n * MOST_PERCENT_MOVED;
@@ -58,7 +58,7 @@ static void add_points_of_rows(int64_t first, int64_t end, void *user)
     for (int64_t i = first; i < end; i++)
     {
         if (b->entry[i] != LIVE_SUPERSEDED &&
-            live_batch_joins(b->x[i], b->y[i]))
+            live_batch_can_join_point(b->x[i], b->y[i]))
             g->point[at++] =
                 (struct live_point){b->x[i], b->y[i], b->id[i], b->entry[i]};
     }
@@ -106,7 +106,7 @@ static void add_points_of_pages(int64_t first, int64_t end, void *user)
 
 /* Replaces counts by their prefix sums, which begin with first; returns the
  * total. */
-static int64_t sum_up(int64_t n, int64_t *count, int64_t first)
+static int64_t counts_to_prefix_sums(int64_t n, int64_t *count, int64_t first)
 {
     for (int64_t i = 0; i < n; i++)
     {
@@ -125,12 +125,12 @@ static int64_t gather_points(struct live_gathering *g)
     int64_t n_groups = (n_pages + PAGES_AT_ONCE - 1) / PAGES_AT_ONCE;
     for (int64_t i = 0; i < b->n_slices; i++)
         g->first_point[i] = b->rows[i].n_in_place + b->rows[i].n_arriving;
-    n = sum_up(b->n_slices, g->first_point, 0);
+    n = counts_to_prefix_sums(b->n_slices, g->first_point, 0);
     oj_parallel_slices(b->n_threads, b->n, b->rows_of_slice, mark_changed_slots,
                        g);
     oj_parallel_slices(b->n_threads, n_pages, PAGES_AT_ONCE,
                        count_points_of_pages, g);
-    n = sum_up(n_groups, g->first_kept, n);
+    n = counts_to_prefix_sums(n_groups, g->first_kept, n);
     oj_parallel_slices(b->n_threads, b->n, b->rows_of_slice, add_points_of_rows,
                        g);
     oj_parallel_slices(b->n_threads, n_pages, PAGES_AT_ONCE,

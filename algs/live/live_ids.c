@@ -15,7 +15,7 @@ int64_t live_ids_bytes(const struct live_ids *ids)
 
 /* Returns the table size for n ids: at most five of eight entries are in
  * use. */
-static int64_t entries_for(int64_t n)
+static int64_t table_size_for_ids(int64_t n)
 {
     return n + n / 5 * 3 + 4;
 }
@@ -23,7 +23,7 @@ static int64_t entries_for(int64_t n)
 static void put_moved_entry(struct live_ids *ids,
                             const struct live_entry *entry)
 {
-    int64_t mask = ids->size - 1, i = live_ids_home(ids, entry->id);
+    int64_t mask = ids->size - 1, i = live_ids_home_slot(ids, entry->id);
     while (ids->entry[i].page != LIVE_NO_ENTRY)
         i = (i + 1) & mask;
     ids->entry[i] = *entry;
@@ -50,9 +50,9 @@ oj_status live_ids_reserve(struct live_ids *ids, int n_threads, int64_t n,
                        "could make them %lld: apply smaller batches, or keep "
                        "several indexes",
                        LIVE_MOST_IDS, (long long)n);
-    if (entries_for(n) <= ids->size)
+    if (table_size_for_ids(n) <= ids->size)
         return OJ_OK;
-    while ((INT64_C(1) << bits) < entries_for(n))
+    while ((INT64_C(1) << bits) < table_size_for_ids(n))
         bits++;
     grown.size = INT64_C(1) << bits;
     grown.shift = 64 - bits;
@@ -99,7 +99,7 @@ struct live_dealing
 
 static int64_t part_of_row(const struct live_dealing *d, int64_t row)
 {
-    return live_ids_home(d->ids, d->id[row]) >> d->parts.shift;
+    return live_ids_home_slot(d->ids, d->id[row]) >> d->parts.shift;
 }
 
 static void count_rows_of_slice(int64_t first, int64_t end, void *user)
@@ -162,8 +162,8 @@ struct live_putting
 
 /* Returns the first entry in [from, end) that has the id or is free; end if
  * there is none. */
-static int64_t find_room(const struct live_ids *ids, int64_t id, int64_t from,
-                         int64_t end)
+static int64_t find_entry_or_free_slot(const struct live_ids *ids, int64_t id,
+                                       int64_t from, int64_t end)
 {
     while (from < end && ids->entry[from].page != LIVE_NO_ENTRY &&
            ids->entry[from].id != id)
@@ -172,8 +172,8 @@ static int64_t find_room(const struct live_ids *ids, int64_t id, int64_t from,
 }
 
 /* Sets the entry of a row. Returns the number of new ids, 0 or 1. */
-static int take_entry(const struct live_putting *p, int64_t row, int64_t at,
-                      int *has_repeats)
+static int set_entry_of_row(const struct live_putting *p, int64_t row,
+                            int64_t at, int *has_repeats)
 {
     struct live_entry *e = &p->ids->entry[at];
     int is_new = e->page == LIVE_NO_ENTRY;
@@ -190,7 +190,7 @@ static int take_entry(const struct live_putting *p, int64_t row, int64_t at,
 
 /* Puts the rows of a part, except for those whose search goes on past the end
  * of the part. */
-static void put_part(int64_t part, int thread, void *user)
+static void put_rows_of_part(int64_t part, int thread, void *user)
 {
     struct live_putting *p = user;
     int64_t first = p->parts->offset[part], end = p->parts->offset[part + 1];
@@ -205,9 +205,10 @@ static void put_part(int64_t part, int thread, void *user)
             __builtin_prefetch(&p->id[row[i + 2 * AHEAD]]);
         if (i + AHEAD < end)
             live_ids_prefetch(p->ids, p->id[row[i + AHEAD]]);
-        at = find_room(p->ids, id, live_ids_home(p->ids, id), end_entry);
+        at = find_entry_or_free_slot(p->ids, id, live_ids_home_slot(p->ids, id),
+                                     end_entry);
         if (at < end_entry)
-            n_new += take_entry(p, row[i], at, &has_repeats);
+            n_new += set_entry_of_row(p, row[i], at, &has_repeats);
         else
             p->late[first + n_late++] = row[i];
     }
@@ -216,14 +217,14 @@ static void put_part(int64_t part, int thread, void *user)
     __atomic_fetch_or(&p->has_repeats, has_repeats, __ATOMIC_RELAXED);
 }
 
-static void put_late_row(struct live_putting *p, int64_t row)
+static void put_row_past_its_part(struct live_putting *p, int64_t row)
 {
     struct live_ids *ids = p->ids;
-    int64_t id = p->id[row], home = live_ids_home(ids, id);
-    int64_t at = find_room(ids, id, home, ids->size);
+    int64_t id = p->id[row], home = live_ids_home_slot(ids, id);
+    int64_t at = find_entry_or_free_slot(ids, id, home, ids->size);
     if (at == ids->size)
-        at = find_room(ids, id, 0, home);
-    ids->n += take_entry(p, row, at, &p->has_repeats);
+        at = find_entry_or_free_slot(ids, id, 0, home);
+    ids->n += set_entry_of_row(p, row, at, &p->has_repeats);
 }
 
 oj_status live_ids_put(struct live_ids *ids, int n_threads,
@@ -242,11 +243,11 @@ oj_status live_ids_put(struct live_ids *ids, int n_threads,
         oj_free(p.n_late);
         return oj_fail_nomem(err, n, sizeof *p.late);
     }
-    oj_parallel_for(n_threads, parts->n, put_part, &p);
+    oj_parallel_for(n_threads, parts->n, put_rows_of_part, &p);
     for (int64_t part = 0; part < parts->n; part++)
     {
         for (int64_t i = 0; i < p.n_late[part]; i++)
-            put_late_row(&p, p.late[parts->offset[part] + i]);
+            put_row_past_its_part(&p, p.late[parts->offset[part] + i]);
     }
     oj_free(p.late);
     oj_free(p.n_late);
@@ -270,7 +271,7 @@ void live_ids_remove(struct live_ids *ids, int64_t entry)
     for (int64_t i = (hole + 1) & mask; ids->entry[i].page != LIVE_NO_ENTRY;
          i = (i + 1) & mask)
     {
-        int64_t home = live_ids_home(ids, ids->entry[i].id);
+        int64_t home = live_ids_home_slot(ids, ids->entry[i].id);
         /* stays if the hole is not between its home and its entry */
         if (((i - home) & mask) < ((i - hole) & mask))
             continue;

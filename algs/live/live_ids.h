@@ -66,7 +66,7 @@ OJ_MUST_USE oj_status live_ids_reserve(struct live_ids *ids, int n_threads,
 /** Returns the mark of a new batch, a number that no entry has. */
 uint16_t live_ids_next_mark(struct live_ids *ids);
 
-static inline int64_t live_ids_home(const struct live_ids *ids, int64_t id)
+static inline int64_t live_ids_home_slot(const struct live_ids *ids, int64_t id)
 {
     return (int64_t)(oj_hash_mix(0, &id) >> ids->shift);
 }
@@ -77,7 +77,7 @@ static inline int64_t live_ids_find(const struct live_ids *ids, int64_t id)
     int64_t mask = ids->size - 1;
     if (ids->size == 0)
         return -1;
-    for (int64_t i = live_ids_home(ids, id);; i = (i + 1) & mask)
+    for (int64_t i = live_ids_home_slot(ids, id);; i = (i + 1) & mask)
     {
         if (__atomic_load_n(&ids->entry[i].page, __ATOMIC_RELAXED) ==
             LIVE_NO_ENTRY)
@@ -118,7 +118,7 @@ void live_ids_parts_free(struct live_ids_parts *parts);
 /** Prefetches the cache lines where the search for id begins. */
 static inline void live_ids_prefetch(const struct live_ids *ids, int64_t id)
 {
-    __builtin_prefetch(&ids->entry[live_ids_home(ids, id)], 1);
+    __builtin_prefetch(&ids->entry[live_ids_home_slot(ids, id)], 1);
 }
 
 /** Frees an entry. Other entries may move. */

@@ -41,8 +41,9 @@ void live_free_page(struct oj_live *live, struct live_state *state,
  */
 
 /* Appends the points of a leaf to point[n ..]; returns the new n. */
-static int64_t gather_leaf(const struct live_state *state, uint32_t page,
-                           struct live_point *point, int64_t n)
+static int64_t append_points_of_leaf(const struct live_state *state,
+                                     uint32_t page, struct live_point *point,
+                                     int64_t n)
 {
     for (; page != LIVE_NONE; page = state->page[page].next)
     {
@@ -58,9 +59,9 @@ static int64_t gather_leaf(const struct live_state *state, uint32_t page,
     return n;
 }
 
-static void gather_arrivals(const struct live_arrivals *a,
-                            const struct live_reshape *task,
-                            struct live_point *point, int64_t n)
+static void append_arriving_points(const struct live_arrivals *a,
+                                   const struct live_reshape *task,
+                                   struct live_point *point, int64_t n)
 {
     for (int64_t i = task->first; i < task->end; i++)
     {
@@ -70,7 +71,7 @@ static void gather_arrivals(const struct live_arrivals *a,
     }
 }
 
-static void split_tasks(int64_t first, int64_t end, void *user)
+static void split_points_of_tasks(int64_t first, int64_t end, void *user)
 {
     struct reshape_round *r = user;
     struct live_split split = {r->live->rule, r->live->frame, LIVE_PAGE_POINTS,
@@ -83,8 +84,8 @@ static void split_tasks(int64_t first, int64_t end, void *user)
                                   task->depth};
         int64_t n = 0;
         for (int k = 0; k < task->n_leaves; k++)
-            n = gather_leaf(r->state, task->leaf[k], point, n);
-        gather_arrivals(r->arrivals, task, point, n);
+            n = append_points_of_leaf(r->state, task->leaf[k], point, n);
+        append_arriving_points(r->arrivals, task, point, n);
         task->is_done =
             live_split_points(&split, point, r->scratch + task->at, &whole,
                               &task->subtree, NULL) == OJ_OK;
@@ -110,7 +111,8 @@ static int64_t count_freed_blocks(const struct reshape_round *r,
 }
 
 /* Makes room for the pages, nodes and blocks of all subtrees. */
-static oj_status reserve_round(struct reshape_round *r, int64_t n_promised)
+static oj_status reserve_room_for_round(struct reshape_round *r,
+                                        int64_t n_promised)
 {
     int64_t n_pages = n_promised, n_nodes = 0, n_leaves = 0, n_freed = 0;
     int64_t most_nodes = 0;
@@ -154,7 +156,7 @@ static void free_leaves(struct reshape_round *r,
 
 /* Fills the pages of the subtrees. Points that have left the cell of their page
  * by its slack extend the covers of the nodes above. */
-static void fill_tasks(int64_t first, int64_t end, void *user)
+static void fill_pages_of_tasks(int64_t first, int64_t end, void *user)
 {
     struct reshape_round *r = user;
     struct live_state *state = r->state;
@@ -167,16 +169,18 @@ static void fill_tasks(int64_t first, int64_t end, void *user)
             live_fill_leaf(r->live, state, &task->subtree.leaf[k],
                            r->point + task->at, page);
             for (; page != LIVE_NONE; page = state->page[page].next)
-                live_state_cover(state, state->page[page].parent,
-                                 &state->page[page].box);
+                live_state_extend_covers(state, state->page[page].parent,
+                                         &state->page[page].box);
         }
     }
 }
 
-static void carry_out(struct reshape_round *r, int64_t n_promised)
+static void carry_out_tasks_of_round(struct reshape_round *r,
+                                     int64_t n_promised)
 {
-    oj_parallel_slices(r->n_threads, r->n, TASKS_AT_ONCE, split_tasks, r);
-    if (reserve_round(r, n_promised) != OJ_OK)
+    oj_parallel_slices(r->n_threads, r->n, TASKS_AT_ONCE, split_points_of_tasks,
+                       r);
+    if (reserve_room_for_round(r, n_promised) != OJ_OK)
     {
         for (int64_t i = 0; i < r->n; i++)
             r->task[i].is_done = 0;
@@ -194,18 +198,19 @@ static void carry_out(struct reshape_round *r, int64_t n_promised)
             live_place_subtree(r->live, r->state, &task->subtree, task->parent,
                                r->node_of, r->page + task->first_page);
     }
-    oj_parallel_slices(r->n_threads, r->n, TASKS_AT_ONCE, fill_tasks, r);
+    oj_parallel_slices(r->n_threads, r->n, TASKS_AT_ONCE, fill_pages_of_tasks,
+                       r);
 }
 
-static void run_round(struct reshape_round *r, int64_t n_points,
-                      int64_t n_promised)
+static void run_reshape_round(struct reshape_round *r, int64_t n_points,
+                              int64_t n_promised)
 {
     for (int64_t i = 0; i < r->n; i++)
         r->task[i].is_done = 0;
     r->point = oj_malloc(n_points, sizeof *r->point);
     r->scratch = oj_malloc(n_points, sizeof *r->scratch);
     if (r->point != NULL && r->scratch != NULL)
-        carry_out(r, n_promised);
+        carry_out_tasks_of_round(r, n_promised);
     for (int64_t i = 0; i < r->n; i++)
         live_subtree_free(&r->task[i].subtree);
     oj_free(r->point);
@@ -232,6 +237,6 @@ void live_reshape(struct oj_live *live, struct live_state *state, int n_threads,
             n_points += task[end].n;
         }
         r.n = end - first;
-        run_round(&r, n_points, n_promised);
+        run_reshape_round(&r, n_points, n_promised);
     }
 }

@@ -138,7 +138,8 @@ struct descent
     struct open_child open[MOST_OPEN];
 };
 
-static double gap(double low, double high, double cell_low, double cell_high)
+static double gap_between_intervals(double low, double high, double cell_low,
+                                    double cell_high)
 {
     double left = cell_low - high, right = low - cell_high;
     double d = left > right ? left : right;
@@ -149,8 +150,8 @@ static double gap(double low, double high, double cell_low, double cell_high)
  * up for rounding. */
 static double box_distance2(const struct oj_box *a, const struct oj_box *b)
 {
-    double dx = gap(a->x0, a->x1, b->x0, b->x1);
-    double dy = gap(a->y0, a->y1, b->y0, b->y1);
+    double dx = gap_between_intervals(a->x0, a->x1, b->x0, b->x1);
+    double dy = gap_between_intervals(a->y0, a->y1, b->y0, b->y1);
     return (dx * dx + dy * dy) * (1.0 - 8.0 * DBL_EPSILON);
 }
 
@@ -164,8 +165,9 @@ static void begin_descent(struct descent *d, const struct live_state *state,
 
 /* Pushes the children of a node whose squared distance is at most bound2; the
  * nearest is on top. */
-static void open_children(struct descent *d, const struct live_state *state,
-                          const struct live_node *node, double bound2)
+static void push_near_children(struct descent *d,
+                               const struct live_state *state,
+                               const struct live_node *node, double bound2)
 {
     int bottom = d->n_open, top = bottom;
     for (int c = 0; c < 4; c++)
@@ -198,8 +200,8 @@ static void open_children(struct descent *d, const struct live_state *state,
 
 /* Returns the next page whose squared distance is at most bound2, or
  * LIVE_NONE. */
-static uint32_t next_page(struct descent *d, const struct live_state *state,
-                          double bound2)
+static uint32_t next_nearest_page(struct descent *d,
+                                  const struct live_state *state, double bound2)
 {
     while (d->n_open > 0)
     {
@@ -208,7 +210,7 @@ static uint32_t next_page(struct descent *d, const struct live_state *state,
             continue;
         if (o.child < 0)
             return live_page_of_child(o.child);
-        open_children(d, state, &state->node[o.child], bound2);
+        push_near_children(d, state, &state->node[o.child], bound2);
     }
     return LIVE_NONE;
 }
@@ -275,7 +277,7 @@ OJ_INLINE int may_be_pair(const struct row_search *s, double d2, double x,
     return !(r->exclude_same_geometry && x == s->x && y == s->y);
 }
 
-static int by_square(const void *left, const void *right)
+static int compare_squared_distances(const void *left, const void *right)
 {
     const struct found_point *a = left, *b = right;
     return (a->d2 > b->d2) - (a->d2 < b->d2);
@@ -283,7 +285,7 @@ static int by_square(const void *left, const void *right)
 
 /* Returns an upper bound of the squares whose roots can equal that of kth2:
  * points up to there can tie with the k-th. */
-static double square_of_ties(double kth2)
+static double greatest_square_of_ties(double kth2)
 {
     return kth2 * (1.0 + 0x1p-50);
 }
@@ -293,10 +295,10 @@ static void drop_beyond_kth(struct row_search *s)
     int64_t n = 0;
     if (s->n == 0)
         return;
-    qsort(s->found, (size_t)s->n, sizeof *s->found, by_square);
+    qsort(s->found, (size_t)s->n, sizeof *s->found, compare_squared_distances);
     if (s->n >= s->k)
     {
-        double ties2 = square_of_ties(s->found[s->k - 1].d2);
+        double ties2 = greatest_square_of_ties(s->found[s->k - 1].d2);
         s->bound2 = ties2 < s->bound2 ? ties2 : s->bound2;
     }
     while (n < s->n && s->found[n].d2 <= s->bound2)
@@ -304,7 +306,7 @@ static void drop_beyond_kth(struct row_search *s)
     s->n = s->n_cut = n;
 }
 
-static void add_to_nearest(struct row_search *s, double d2)
+static void add_to_k_nearest_squares(struct row_search *s, double d2)
 {
     int at = s->n_nearest;
     if (at < s->k)
@@ -316,20 +318,20 @@ static void add_to_nearest(struct row_search *s, double d2)
     s->nearest2[at] = d2;
     if (s->n_nearest == s->k)
     {
-        double ties2 = square_of_ties(s->nearest2[s->k - 1]);
+        double ties2 = greatest_square_of_ties(s->nearest2[s->k - 1]);
         s->bound2 = ties2 < s->bound2 ? ties2 : s->bound2;
     }
 }
 
-static oj_status add_found(struct row_search *s, double d2, int64_t id,
-                           struct oj_error *err)
+static oj_status add_found_point(struct row_search *s, double d2, int64_t id,
+                                 struct oj_error *err)
 {
     OJ_ROOM(s->found, s->n, s->n + 1, s->cap, err);
     s->found[s->n++] = (struct found_point){d2, id};
     if (s->k == 0)
         return OJ_OK;
     if (s->k <= FEW_NEAREST)
-        add_to_nearest(s, d2);
+        add_to_k_nearest_squares(s, d2);
     if ((s->n - 64) / 2 - s->n_cut >= s->k)
         drop_beyond_kth(s);
     return OJ_OK;
@@ -346,7 +348,7 @@ OJ_CLONES static oj_status search_page(struct row_search *s,
     {
         if (d2[i] <= s->bound2 &&
             may_be_pair(s, d2[i], block->x[i], block->y[i], block->id[i]))
-            OJ_TRY(add_found(s, d2[i], block->id[i], err));
+            OJ_TRY(add_found_point(s, d2[i], block->id[i], err));
     }
     return OJ_OK;
 }
@@ -358,7 +360,7 @@ static oj_status search_pages_of_row(struct row_search *s, struct oj_error *err)
     struct descent d;
     uint32_t page;
     begin_descent(&d, state, &box);
-    while ((page = next_page(&d, state, s->bound2)) != LIVE_NONE)
+    while ((page = next_nearest_page(&d, state, s->bound2)) != LIVE_NONE)
     {
         OJ_TRY(oj_check_cancel(s->query->cancel, err));
         for (; page != LIVE_NONE; page = state->page[page].next)
@@ -406,8 +408,8 @@ static oj_status sort_found_by_id(struct row_search *s, struct oj_error *err)
     return OJ_OK;
 }
 
-static oj_status put_pair(struct row_search *s, int64_t id, double distance,
-                          struct oj_error *err)
+static oj_status append_pair(struct row_search *s, int64_t id, double distance,
+                             struct oj_error *err)
 {
     OJ_ROOM(s->id, s->n_out, s->n_out + 1, s->cap_id, err);
     OJ_ROOM(s->distance, s->n_out, s->n_out + 1, s->cap_distance, err);
@@ -426,7 +428,7 @@ static oj_status put_pairs_of_row(struct row_search *s, struct oj_error *err)
     if (s->k == 0)
     {
         for (int64_t i = 0; i < s->n; i++)
-            OJ_TRY(put_pair(s, s->found[i].id, sqrt(s->found[i].d2), err));
+            OJ_TRY(append_pair(s, s->found[i].id, sqrt(s->found[i].d2), err));
         return OJ_OK;
     }
     oj_ranking_start(&s->ranking);
@@ -435,8 +437,8 @@ static oj_status put_pairs_of_row(struct row_search *s, struct oj_error *err)
             oj_ranking_add(&s->ranking, (int32_t)i, sqrt(s->found[i].d2), err));
     oj_ranking_finish(&s->ranking);
     for (int64_t i = 0; i < ranking->n; i++)
-        OJ_TRY(put_pair(s, s->found[ranking->list[i].feature].id,
-                        ranking->list[i].distance, err));
+        OJ_TRY(append_pair(s, s->found[ranking->list[i].feature].id,
+                           ranking->list[i].distance, err));
     return OJ_OK;
 }
 
@@ -522,7 +524,8 @@ static oj_status search_ordered_row(int64_t i, int thread, void *user,
         atomic_fetch_add(&p->n_pairs, s->n_out - first) + s->n_out - first >
             p->query->max_pairs)
         return oj_fail(err, OJ_ERR_TOO_MANY_PAIRS,
-                       "the join has more pairs than max_pairs allows");
+                       "the join has more pairs than the setting max_pairs "
+                       "allows: raise it, or restrict the join");
     return OJ_OK;
 }
 
@@ -660,9 +663,10 @@ enum live_way live_search_choose(const struct live_state *state,
 }
 
 /* Adds the point of a slot, unless another feature has added it. */
-static oj_status take_slot(struct candidate_search *c, struct live_points *to,
-                           uint64_t place, const struct live_block *block,
-                           int slot, struct oj_error *err)
+static oj_status add_point_of_slot_once(struct candidate_search *c,
+                                        struct live_points *to, uint64_t place,
+                                        const struct live_block *block,
+                                        int slot, struct oj_error *err)
 {
     uint64_t bit = UINT64_C(1) << (place % 64);
     _Atomic uint64_t *word = &c->is_taken[place / 64];
@@ -682,7 +686,7 @@ static oj_status take_points_in_box(struct candidate_search *c,
     struct descent d;
     uint32_t page;
     begin_descent(&d, state, box);
-    while ((page = next_page(&d, state, 0.0)) != LIVE_NONE)
+    while ((page = next_nearest_page(&d, state, 0.0)) != LIVE_NONE)
     {
         OJ_TRY(oj_check_cancel(c->query->cancel, err));
         if (atomic_load_explicit(&c->n, memory_order_relaxed) > c->most)
@@ -696,7 +700,7 @@ static oj_status take_points_in_box(struct candidate_search *c,
             for (int i = 0; i < of->n; i++)
             {
                 if (oj_box_contains_point(box, block->x[i], block->y[i]))
-                    OJ_TRY(take_slot(
+                    OJ_TRY(add_point_of_slot_once(
                         c, to, (uint64_t)page * LIVE_PAGE_POINTS + (uint64_t)i,
                         block, i, err));
             }
@@ -752,7 +756,7 @@ static void add_farthest(struct reach_search *r, double v)
 }
 
 /* Returns the bound as a square, rounded up for the comparisons of
- * next_page(). */
+ * next_nearest_page(). */
 static double reach2_of(const struct reach_search *r)
 {
     double v = r->n < r->k ? INFINITY : r->farthest[0];
@@ -776,7 +780,7 @@ static oj_status find_reach_of_box(const struct live_query *query,
     OJ_NEW(r.farthest, r.k, err);
     begin_descent(&d, state, box);
     while (status == OJ_OK &&
-           (page = next_page(&d, state, reach2_of(&r))) != LIVE_NONE)
+           (page = next_nearest_page(&d, state, reach2_of(&r))) != LIVE_NONE)
     {
         status = oj_check_cancel(query->cancel, err);
         for (; page != LIVE_NONE; page = state->page[page].next)
@@ -826,8 +830,9 @@ static oj_status take_candidates_of_row(int64_t row, int thread, void *user,
     return take_points_in_box(c, &box, &c->of[thread], err);
 }
 
-static oj_status unite_candidates(struct candidate_search *c,
-                                  struct live_points *out, struct oj_error *err)
+static oj_status unite_candidates_of_threads(struct candidate_search *c,
+                                             struct live_points *out,
+                                             struct oj_error *err)
 {
     *out = c->of[0];
     memset(&c->of[0], 0, sizeof c->of[0]);
@@ -859,7 +864,7 @@ oj_status live_search_candidates(const struct live_query *query, int64_t most,
                                  ROWS_AT_ONCE, take_candidates_of_row, &c, err);
     *are_all = status == OJ_OK && c.n > most;
     if (status == OJ_OK && !*are_all)
-        status = unite_candidates(&c, &points, err);
+        status = unite_candidates_of_threads(&c, &points, err);
     for (int t = 0; c.of != NULL && t < query->n_threads; t++)
         live_points_free(&c.of[t]);
     oj_free(c.of);

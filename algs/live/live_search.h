@@ -32,7 +32,8 @@ struct live_points
 void live_points_free(struct live_points *points);
 
 /** Returns a view of points as a layer, with their ids as FIDs. */
-static inline struct oj_flat live_points_layer(const struct live_points *points)
+static inline struct oj_flat
+live_points_view_as_layer(const struct live_points *points)
 {
     return oj_flat_of_points(points->n, points->id, points->x, points->y);
 }

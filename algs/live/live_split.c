@@ -10,7 +10,7 @@
 
 /* Returns a number v with low < v <= high, near the middle; NaN if low equals
  * high. */
-static double middle_of(double low, double high)
+static double number_between(double low, double high)
 {
     double middle = 0.5 * low + 0.5 * high;
     if (middle > low)
@@ -34,8 +34,8 @@ static int cut_in_the_middle(struct live_node *node, const struct oj_box *frame,
         square.x1 = square.x1 < of_points.x1 ? square.x1 : of_points.x1;
         square.y1 = square.y1 < of_points.y1 ? square.y1 : of_points.y1;
     }
-    node->sx = middle_of(square.x0, square.x1);
-    node->sy[0] = node->sy[1] = middle_of(square.y0, square.y1);
+    node->sx = number_between(square.x0, square.x1);
+    node->sy[0] = node->sy[1] = number_between(square.y0, square.y1);
     return node->sx == node->sx && node->sy[0] == node->sy[0];
 }
 
@@ -58,17 +58,19 @@ struct numbers
     int is_y, right; /* right: 1: x >= sx; 0: x < sx; -1: all points */
 };
 
-static int is_counted(const struct numbers *of, const struct live_point *p)
+static int is_point_counted(const struct numbers *of,
+                            const struct live_point *p)
 {
     return of->right < 0 || (p->x >= of->sx) == of->right;
 }
 
-static double number_of(const struct numbers *of, const struct live_point *p)
+static double coordinate_of_point(const struct numbers *of,
+                                  const struct live_point *p)
 {
     return of->is_y ? p->y : p->x;
 }
 
-static int64_t bin_of(double v, double low, double scale)
+static int64_t bin_of_number(double v, double low, double scale)
 {
     double bin = (v - low) * scale;
     return bin < BINS - 1 ? (int64_t)bin : BINS - 1;
@@ -76,15 +78,15 @@ static int64_t bin_of(double v, double low, double scale)
 
 /* Estimates the median: at least one number is below the result and one is not.
  * NaN: all numbers are equal, or there is at most one. */
-static double median_of(const struct numbers *of)
+static double estimate_median(const struct numbers *of)
 {
     double low = INFINITY, high = -INFINITY, first, last;
     int64_t n = 0, n_below = 0;
     for (int64_t i = 0; i < of->n; i += of->step)
     {
         const struct live_point *p = &of->point[i];
-        double v = number_of(of, p);
-        if (!is_counted(of, p))
+        double v = coordinate_of_point(of, p);
+        if (!is_point_counted(of, p))
             continue;
         n++;
         low = v < low ? v : low;
@@ -103,9 +105,9 @@ static double median_of(const struct numbers *of)
         for (int64_t i = 0; i < of->n; i += of->step)
         {
             const struct live_point *p = &of->point[i];
-            double v = number_of(of, p);
-            if (is_counted(of, p) && v >= low && v <= high)
-                count[bin_of(v, low, scale)]++;
+            double v = coordinate_of_point(of, p);
+            if (is_point_counted(of, p) && v >= low && v <= high)
+                count[bin_of_number(v, low, scale)]++;
         }
         while (bin < BINS - 1 && 2 * (n_below + count[bin]) <= n)
             n_below += count[bin++];
@@ -118,7 +120,7 @@ static double median_of(const struct numbers *of)
     }
     if (low > first)
         return low;
-    return middle_of(low, high < last ? high : last);
+    return number_between(low, high < last ? high : last);
 }
 
 static int cut_at_medians(struct live_node *node, const struct oj_box *frame,
@@ -128,14 +130,14 @@ static int cut_at_medians(struct live_node *node, const struct oj_box *frame,
     double middle;
     (void)frame;
     of.step = n / MOST_COUNTED + 1;
-    middle = median_of(&of);
+    middle = estimate_median(&of);
     /* -INFINITY: all points are right of it */
     node->sx = middle == middle ? middle : -INFINITY;
     of.is_y = 1;
     of.sx = node->sx;
     for (of.right = 0; of.right < 2; of.right++)
     {
-        double y = median_of(&of);
+        double y = estimate_median(&of);
         node->sy[of.right] = y == y ? y : -INFINITY;
         middle = y == y ? y : middle;
     }

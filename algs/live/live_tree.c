@@ -141,16 +141,16 @@ static double slack_of_cell(const struct oj_box *cell)
     return least < INFINITY ? 0.125 * least : 0.0;
 }
 
-static double load_side(const double *side)
+static double load_side_atomically(const double *side)
 {
     double v;
     __atomic_load(side, &v, __ATOMIC_RELAXED);
     return v;
 }
 
-static void lower_side(double *side, double v)
+static void lower_side_atomically(double *side, double v)
 {
-    double old = load_side(side);
+    double old = load_side_atomically(side);
     while (v < old &&
            !__atomic_compare_exchange(side, &old, &v, 1, __ATOMIC_RELAXED,
                                       __ATOMIC_RELAXED))
@@ -158,9 +158,9 @@ static void lower_side(double *side, double v)
     }
 }
 
-static void raise_side(double *side, double v)
+static void raise_side_atomically(double *side, double v)
 {
-    double old = load_side(side);
+    double old = load_side_atomically(side);
     while (v > old &&
            !__atomic_compare_exchange(side, &old, &v, 1, __ATOMIC_RELAXED,
                                       __ATOMIC_RELAXED))
@@ -170,14 +170,14 @@ static void raise_side(double *side, double v)
 
 void live_box_extend(struct oj_box *box, const struct oj_box *by)
 {
-    lower_side(&box->x0, by->x0);
-    lower_side(&box->y0, by->y0);
-    raise_side(&box->x1, by->x1);
-    raise_side(&box->y1, by->y1);
+    lower_side_atomically(&box->x0, by->x0);
+    lower_side_atomically(&box->y0, by->y0);
+    raise_side_atomically(&box->x1, by->x1);
+    raise_side_atomically(&box->y1, by->y1);
 }
 
-void live_state_cover(struct live_state *state, uint32_t parent,
-                      const struct oj_box *box)
+void live_state_extend_covers(struct live_state *state, uint32_t parent,
+                              const struct oj_box *box)
 {
     for (; parent != LIVE_NONE; parent = state->node[parent / 4].parent)
     {
@@ -282,8 +282,8 @@ void live_page_remove(struct live_page *page, int slot)
 /* --- blocks ----------------------------------------------------------------
  */
 
-static oj_status add_slab(struct live_blocks *blocks, int64_t n,
-                          struct oj_error *err)
+static oj_status allocate_slab_of_blocks(struct live_blocks *blocks, int64_t n,
+                                         struct oj_error *err)
 {
     struct live_block *slab;
     int64_t all = blocks->n_blocks + n;
@@ -305,7 +305,8 @@ oj_status live_blocks_reserve(struct live_blocks *blocks, int64_t n,
     int64_t more = n - blocks->n_unused;
     if (more <= 0)
         return OJ_OK;
-    return add_slab(blocks, more > BLOCKS_OF_SLAB ? more : BLOCKS_OF_SLAB, err);
+    return allocate_slab_of_blocks(
+        blocks, more > BLOCKS_OF_SLAB ? more : BLOCKS_OF_SLAB, err);
 }
 
 void live_blocks_collect(struct live_blocks *blocks, int32_t oldest)

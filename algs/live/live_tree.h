@@ -103,8 +103,8 @@ static inline int live_node_child(const struct live_node *node, double x,
 struct oj_box live_node_child_cell(const struct live_node *node, int child);
 
 /** 1: a point of the page that moves to (x, y) may stay in the page. */
-static inline int live_page_keeps(const struct live_page *page, double x,
-                                  double y)
+static inline int live_page_may_keep_point(const struct live_page *page,
+                                           double x, double y)
 {
     const struct oj_box *cell = &page->cell;
     return (x >= cell->x0 - page->slack) & (x < cell->x1 + page->slack) &
@@ -196,8 +196,8 @@ static inline int live_box_contains(const struct oj_box *box, double x,
 /** Extends the cover of node parent / 4 and of the nodes above it so that they
  *  include box: the box of a page with points outside of its cell, or the cell
  *  of a new node. Threads may do so at once. */
-void live_state_cover(struct live_state *state, uint32_t parent,
-                      const struct oj_box *box);
+void live_state_extend_covers(struct live_state *state, uint32_t parent,
+                              const struct oj_box *box);
 
 /** Removes the point of a slot, which becomes a hole. */
 void live_page_remove(struct live_page *page, int slot);

@@ -52,7 +52,7 @@ void oj_live_free(struct oj_live *live)
 /* --- readers ---------------------------------------------------------------
  */
 
-const struct live_state *oj_live_read(struct oj_live *live)
+const struct live_state *oj_live_acquire_state(struct oj_live *live)
 {
     struct live_state *state;
     pthread_mutex_lock(&live->lock);
@@ -81,7 +81,7 @@ static void free_states_without_readers(struct oj_live *live)
     }
 }
 
-void oj_live_give_back(struct oj_live *live, const struct live_state *state)
+void oj_live_release_state(struct oj_live *live, const struct live_state *state)
 {
     pthread_mutex_lock(&live->lock);
     ((struct live_state *)state)->n_readers--;
@@ -89,7 +89,7 @@ void oj_live_give_back(struct oj_live *live, const struct live_state *state)
     pthread_mutex_unlock(&live->lock);
 }
 
-void live_publish(struct oj_live *live, struct live_state *state)
+void live_publish_state(struct oj_live *live, struct live_state *state)
 {
     pthread_mutex_lock(&live->lock);
     if (state != live->state)

@@ -62,10 +62,11 @@ OJ_MUST_USE oj_status oj_live_apply(struct oj_live *live, int64_t n,
                                     const int64_t *id, const double *x,
                                     const double *y, struct oj_error *err);
 
-/** Returns the current state, which does not change until oj_live_give_back().
- *  Waits while a batch changes the state in place. */
-const struct live_state *oj_live_read(struct oj_live *live);
-void oj_live_give_back(struct oj_live *live, const struct live_state *state);
+/** Returns the current state, which does not change until
+ * oj_live_release_state(). Waits while a batch changes the state in place. */
+const struct live_state *oj_live_acquire_state(struct oj_live *live);
+void oj_live_release_state(struct oj_live *live,
+                           const struct live_state *state);
 
 /** Returns the counts; waits for a batch that is being applied. */
 struct oj_live_counts oj_live_count(struct oj_live *live);
@@ -113,7 +114,7 @@ struct oj_live
 
 /** Makes state the current state of the index. The old one is freed when its
  *  last reader has given it back. */
-void live_publish(struct oj_live *live, struct live_state *state);
+void live_publish_state(struct oj_live *live, struct live_state *state);
 
 /** Gives back the block of a page that is changed or freed, or retires it if a
  *  reader may still use it. */

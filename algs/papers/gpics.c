@@ -119,7 +119,7 @@ static double radius_of_a_point(double width, double height, double n)
 }
 
 /* Maximum distance of the join's pairs. */
-static double most_distance(const struct gpics_index *self)
+static double max_distance_of_join(const struct gpics_index *self)
 {
     return self->shared.args.relation.max_distance;
 }
@@ -144,7 +144,8 @@ static struct gpics_query query_of_row(const struct gpics_index *self,
 
 /* Radius of a circle around (x, y) in which one point is expected: estimated
  * from the leaf there, or from the layer if there is no leaf. */
-static double spacing_at(const struct gpics_index *self, double x, double y)
+static double point_spacing_at(const struct gpics_index *self, double x,
+                               double y)
 {
     const struct gpics_tree *tree = &self->tree;
     const struct oj_box *all = &tree->extent, *cell;
@@ -164,43 +165,45 @@ static double spacing_at(const struct gpics_index *self, double x, double y)
 
 /* Radius of a row's first search: the maximum distance, or for nearest a
  * distance at which k points are expected. */
-static double first_reach(const struct gpics_index *self, int64_t row)
+static double first_reach_of_row(const struct gpics_index *self, int64_t row)
 {
     const struct oj_relation *relation = &self->shared.args.relation;
     struct oj_box box = oj_box_of_feature(self->shared.input, row);
     double reach;
     if (!oj_relation_is_nearest(relation) || oj_box_is_empty(&box))
-        return most_distance(self);
-    reach = spacing_at(self, box.x0, box.y0) * sqrt((double)relation->k) +
+        return max_distance_of_join(self);
+    reach = point_spacing_at(self, box.x0, box.y0) * sqrt((double)relation->k) +
             oj_box_distance(&box, &self->tree.extent);
-    return reach < most_distance(self) ? reach : most_distance(self);
+    return reach < max_distance_of_join(self) ? reach
+                                              : max_distance_of_join(self);
 }
 
 /* 1 if a row that has found n points within reach needs no larger radius. */
-static int is_answered(const struct gpics_index *self, int64_t row,
-                       double reach, int64_t n)
+static int is_row_answered(const struct gpics_index *self, int64_t row,
+                           double reach, int64_t n)
 {
     const struct oj_relation *relation = &self->shared.args.relation;
     struct oj_box box;
     if (!oj_relation_is_nearest(relation) || n >= relation->k ||
-        reach >= most_distance(self))
+        reach >= max_distance_of_join(self))
         return 1;
     box = oj_box_of_feature(self->shared.input, row);
     return oj_box_is_empty(&box) ||
            oj_box_max_distance(&box, &self->tree.extent) <= reach;
 }
 
-static double next_reach(const struct gpics_index *self, double reach)
+static double enlarge_reach(const struct gpics_index *self, double reach)
 {
     double next = 2.0 * reach + DBL_MIN;
-    return next < most_distance(self) ? next : most_distance(self);
+    return next < max_distance_of_join(self) ? next
+                                             : max_distance_of_join(self);
 }
 
 /* Returns 1 if a point is a hit of a row's query. *d2: its squared distance;
  * NaN if the join has no measure. */
-static inline int is_hit(const struct gpics_index *self,
-                         const struct gpics_query *query, int64_t row, double x,
-                         double y, int32_t feature, double *d2)
+static inline int is_point_hit(const struct gpics_index *self,
+                               const struct gpics_query *query, int64_t row,
+                               double x, double y, int32_t feature, double *d2)
 {
     const double dx = query->x - x, dy = query->y - y;
     *d2 = query->by_distance ? dx * dx + dy * dy : NAN;
@@ -238,8 +241,8 @@ static oj_status list_hits_of_page(const struct gpics_index *self,
     worker->shared.n_candidates += n;
     for (int64_t i = 0; i < n; i++)
     {
-        if (is_hit(self, query, row, page->x[i], page->y[i], page->feature[i],
-                   &d2))
+        if (is_point_hit(self, query, row, page->x[i], page->y[i],
+                         page->feature[i], &d2))
             worker->hit[worker->n_hits++] =
                 (struct gpics_hit){d2, page->feature[i]};
     }
@@ -276,16 +279,16 @@ static oj_status search_single_row(struct oj_row_index *shared,
 {
     struct gpics_index *self = (void *)shared;
     struct gpics_worker *worker = (void *)of_row;
-    double reach = first_reach(self, row);
+    double reach = first_reach_of_row(self, row);
     if (!oj_feature_may_pair(shared->input, row))
         return OJ_OK;
     for (;;)
     {
         worker->n_hits = 0;
         OJ_TRY(read_leaves_of_row(self, worker, row, reach, err));
-        if (is_answered(self, row, reach, worker->n_hits))
+        if (is_row_answered(self, row, reach, worker->n_hits))
             break;
-        reach = next_reach(self, reach);
+        reach = enlarge_reach(self, reach);
     }
     for (int64_t i = 0; i < worker->n_hits; i++)
         OJ_TRY(oj_row_add_pair(shared, of_row, row, worker->hit[i].feature,
@@ -418,8 +421,8 @@ static inline oj_status visit_row_at_leaf(struct gpics_index *self,
     for (int64_t i = 0; i < n; i++)
     {
         const int32_t feature = worker->feature[i];
-        if (!is_hit(self, &query, row, worker->x[i], worker->y[i], feature,
-                    &d2))
+        if (!is_point_hit(self, &query, row, worker->x[i], worker->y[i],
+                          feature, &d2))
             continue;
         if (visit == ADD_PAIRS)
             oj_answers_append_pair(worker->shared.answers, row, feature,
@@ -495,7 +498,7 @@ static oj_status close_answered_rows(struct gpics_index *self,
     for (int64_t i = 0; i < self->n_open; i++)
     {
         const int32_t row = self->open[i];
-        if (is_answered(self, row, self->reach[row], self->n_found[row]))
+        if (is_row_answered(self, row, self->reach[row], self->n_found[row]))
         {
             self->next_found[row] = self->n_all_found;
             self->n_all_found += self->n_found[row];
@@ -510,7 +513,7 @@ static oj_status close_answered_rows(struct gpics_index *self,
         const int32_t row = self->open[i];
         if (self->next_found[row] >= 0)
             continue;
-        self->reach[row] = next_reach(self, self->reach[row]);
+        self->reach[row] = enlarge_reach(self, self->reach[row]);
         self->n_found[row] = 0;
         self->open[n_open++] = row;
     }
@@ -530,7 +533,7 @@ static oj_status open_all_rows(struct gpics_index *self, struct oj_error *err)
     OJ_NEW(self->leaf_offset, self->tree.n_nodes + 1, err);
     for (int64_t row = 0; row < n; row++)
     {
-        self->reach[row] = first_reach(self, row);
+        self->reach[row] = first_reach_of_row(self, row);
         if (oj_feature_may_pair(input, row))
             self->open[self->n_open++] = (int32_t)row;
     }

@@ -43,8 +43,8 @@ static void free_work(struct gpics_work *work)
     oj_free(work->part);
 }
 
-static oj_status add_part(struct gpics_work *work, int32_t node, int64_t first,
-                          int64_t n, struct oj_error *err)
+static oj_status add_part_to_cut(struct gpics_work *work, int32_t node,
+                                 int64_t first, int64_t n, struct oj_error *err)
 {
     OJ_ROOM(work->part, work->n_parts, work->n_parts + 1, work->cap_parts, err);
     work->part[work->n_parts++] = (struct gpics_part){first, n, node};
@@ -53,9 +53,9 @@ static oj_status add_part(struct gpics_work *work, int32_t node, int64_t first,
 
 /* --- nodes and pages ------------------------------------------------------ */
 
-static oj_status new_leaf(struct gpics_tree *tree, int32_t parent, int level,
-                          const struct oj_box *cell, int32_t *out,
-                          struct oj_error *err)
+static oj_status make_leaf_node(struct gpics_tree *tree, int32_t parent,
+                                int level, const struct oj_box *cell,
+                                int32_t *out, struct oj_error *err)
 {
     int32_t at = tree->free_node;
     if (at != GPICS_NONE)
@@ -290,14 +290,16 @@ static int cut_at_median(struct gpics_node *node, const struct gpics_item *item,
     return 0;
 }
 
-static int most_levels(const struct gpics_tree *tree)
+static int most_levels_of_tree(const struct gpics_tree *tree)
 {
     return tree->kind == GPICS_KDTREE ? GPICS_MOST_LEVELS : GPICS_LEVELS;
 }
 
-static int is_to_be_cut(const struct gpics_tree *tree, int32_t node, int64_t n)
+static int must_node_be_cut(const struct gpics_tree *tree, int32_t node,
+                            int64_t n)
 {
-    return n > tree->most_points && tree->node[node].level < most_levels(tree);
+    return n > tree->most_points &&
+           tree->node[node].level < most_levels_of_tree(tree);
 }
 
 /* Sorts the points of a part by child: those of child c become the items from
@@ -331,7 +333,7 @@ static oj_status cut_or_fill_leaf(struct gpics_tree *tree,
 {
     struct gpics_item *item = work->item + part->first;
     int64_t first[5];
-    if (!is_to_be_cut(tree, part->node, part->n) ||
+    if (!must_node_be_cut(tree, part->node, part->n) ||
         !(tree->kind == GPICS_KDTREE
               ? cut_at_median(&tree->node[part->node], item, part->n,
                               work->value)
@@ -351,17 +353,20 @@ static oj_status cut_or_fill_leaf(struct gpics_tree *tree,
         int32_t child;
         if (first[c + 1] == first[c])
             continue;
-        OJ_TRY(new_leaf(tree, part->node, tree->node[part->node].level + 1,
-                        &cell, &child, err));
+        OJ_TRY(make_leaf_node(tree, part->node,
+                              tree->node[part->node].level + 1, &cell, &child,
+                              err));
         tree->node[part->node].child[c] = child;
-        OJ_TRY(add_part(work, child, first[c], first[c + 1] - first[c], err));
+        OJ_TRY(add_part_to_cut(work, child, first[c], first[c + 1] - first[c],
+                               err));
     }
     return OJ_OK;
 }
 
 /* Distributes the items of all parts to leaves, level by level. */
-static oj_status cut_parts(struct gpics_tree *tree, struct gpics_work *work,
-                           struct oj_error *err)
+static oj_status distribute_parts_to_leaves(struct gpics_tree *tree,
+                                            struct gpics_work *work,
+                                            struct oj_error *err)
 {
     OJ_ROOM(work->scratch, 0, work->n, work->cap_scratch, err);
     if (tree->kind == GPICS_KDTREE)
@@ -396,9 +401,9 @@ static oj_status build_root(struct gpics_tree *tree, struct gpics_work *work,
     tree->frame = tree->extent = oj_box_of_points(x, y, tree->n_features);
     if (work->n == 0)
         return OJ_OK;
-    OJ_TRY(new_leaf(tree, GPICS_NONE, 0, &everywhere, &tree->root, err));
-    OJ_TRY(add_part(work, tree->root, 0, work->n, err));
-    return cut_parts(tree, work, err);
+    OJ_TRY(make_leaf_node(tree, GPICS_NONE, 0, &everywhere, &tree->root, err));
+    OJ_TRY(add_part_to_cut(work, tree->root, 0, work->n, err));
+    return distribute_parts_to_leaves(tree, work, err);
 }
 
 oj_status gpics_tree_build(struct gpics_tree *tree, int64_t n, const double *x,
@@ -530,14 +535,14 @@ static oj_status find_or_make_leaf(struct gpics_tree *tree, double x, double y,
     find_leaf(tree, x, y, &at, &parent, &child);
     if (at == GPICS_NONE && parent == GPICS_NONE)
     {
-        OJ_TRY(new_leaf(tree, GPICS_NONE, 0, &everywhere, &at, err));
+        OJ_TRY(make_leaf_node(tree, GPICS_NONE, 0, &everywhere, &at, err));
         tree->root = at;
     }
     else if (at == GPICS_NONE)
     {
         struct oj_box cell = cell_of_child(&tree->node[parent], child);
-        OJ_TRY(new_leaf(tree, parent, tree->node[parent].level + 1, &cell, &at,
-                        err));
+        OJ_TRY(make_leaf_node(tree, parent, tree->node[parent].level + 1, &cell,
+                              &at, err));
         tree->node[parent].child[child] = at;
     }
     *out = at;
@@ -556,7 +561,7 @@ static oj_status put_moved_points(struct gpics_tree *tree,
         OJ_TRY(find_or_make_leaf(tree, update->x[f], update->y[f], &leaf, err));
         OJ_TRY(add_point(tree, leaf, update->x[f], update->y[f], f, err));
         tree->n_points++;
-        if (!is_to_be_cut(tree, leaf, tree->node[leaf].n) ||
+        if (!must_node_be_cut(tree, leaf, tree->node[leaf].n) ||
             tree->node[leaf].is_full)
             continue;
         tree->node[leaf].is_full = 1;
@@ -578,11 +583,11 @@ static oj_status cut_full_leaves(struct gpics_tree *tree,
         tree->node[update->full[i]].is_full = 0;
         status = take_points_of_leaf(tree, update->full[i], &work, err);
         if (status == OJ_OK)
-            status =
-                add_part(&work, update->full[i], first, work.n - first, err);
+            status = add_part_to_cut(&work, update->full[i], first,
+                                     work.n - first, err);
     }
     if (status == OJ_OK && work.n > 0)
-        status = cut_parts(tree, &work, err);
+        status = distribute_parts_to_leaves(tree, &work, err);
     free_work(&work);
     return status;
 }

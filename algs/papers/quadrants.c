@@ -182,8 +182,8 @@ static void free_grid(struct quadrant_grid *grid)
 
 /* Number of entries in the cells that the window intersects. A feature may have
  * several entries. */
-static int64_t count_in_window(const struct quadrant_grid *grid,
-                               const struct oj_box *window)
+static int64_t count_entries_in_window(const struct quadrant_grid *grid,
+                                       const struct oj_box *window)
 {
     struct oj_quadrant_cells cells;
     int64_t n = 0;
@@ -201,10 +201,11 @@ static int64_t count_in_window(const struct quadrant_grid *grid,
 }
 
 /* Lists in out the features whose boxes intersect the window, each of them
- * once; returns their number. out must have room for count_in_window()
+ * once; returns their number. out must have room for count_entries_in_window()
  * features. */
-static int64_t list_in_window(const struct quadrant_grid *grid,
-                              const struct oj_box *window, int32_t *out)
+static int64_t list_features_in_window(const struct quadrant_grid *grid,
+                                       const struct oj_box *window,
+                                       int32_t *out)
 {
     const struct oj_box *box = grid->boxes->box;
     struct oj_quadrant_cells cells;
@@ -311,9 +312,10 @@ static oj_status list_features_within_reach(const struct quadrant_index *index,
     struct oj_box window = oj_box_widened(box, reach);
     double start = oj_clock_seconds();
     /* + 1, because the array must exist even if there are no features */
-    int64_t n = count_in_window(&index->grid, &window) + 1;
+    int64_t n = count_entries_in_window(&index->grid, &window) + 1;
     OJ_ROOM(worker->feature, 0, n, worker->cap_feature, err);
-    worker->n_features = list_in_window(&index->grid, &window, worker->feature);
+    worker->n_features =
+        list_features_in_window(&index->grid, &window, worker->feature);
     worker->shared.filter_s += oj_clock_seconds() - start;
     return OJ_OK;
 }

@@ -47,7 +47,7 @@ static void free_side(struct oj_index *wrapped)
     oj_boxes_free(&self->boxes);
 }
 
-static int compare_least(const void *a, const void *b)
+static int compare_least_distances(const void *a, const void *b)
 {
     const struct bounded_feature *p = a, *q = b;
     return (p->least > q->least) - (p->least < q->least);
@@ -103,7 +103,8 @@ static oj_status rank_up_to_cut_point(struct oj_row_index *shared,
     if (own->bounded == NULL)
         OJ_NEW(own->bounded, side->n_features, err);
     n = list_features_with_box_bounds(self, row, own->bounded);
-    qsort(own->bounded, (size_t)n, sizeof *own->bounded, compare_least);
+    qsort(own->bounded, (size_t)n, sizeof *own->bounded,
+          compare_least_distances);
     n = count_up_to_kth_cut_point(own->bounded, n, shared->args.relation.k);
     for (int64_t i = 0; i < n; i++)
     {

@@ -389,9 +389,10 @@ oj_status oj_cuda_live_apply_given(struct oj_gpu_live *live,
 {
     oj_status status;
     if (given->n < 0 || given->n > INT32_MAX)
-        return oj_fail(err, OJ_ERR_LIMIT,
-                       "a batch has 0 to %d changes, not %lld", INT32_MAX,
-                       (long long)given->n);
+        return oj_fail(
+            err, OJ_ERR_LIMIT,
+            "a batch can have 0 to %d changes, not %lld: apply smaller batches",
+            INT32_MAX, (long long)given->n);
     pthread_mutex_lock(&live->lock);
     status = choose_first_regions(live, given, err);
     if (status == OJ_OK)

@@ -774,7 +774,8 @@ static oj_status sort_long_rows(struct oj_cuda_work *work,
         return OJ_OK;
     if (n > INT32_MAX)
         return oj_fail(work->err, OJ_ERR_NOMEM,
-                       "%lld pairs are too many to be sorted at once",
+                       "%lld pairs are too many to be sorted at once; join "
+                       "fewer rows at once",
                        (long long)n);
     const struct long_rows rows = {lists, first};
     OJ_TRY(order_long_rows(&own, rows, n, &order));

@@ -380,7 +380,8 @@ static oj_status make_room(struct oj_gpu_live_pairs *out, int64_t n,
 {
     if (max_pairs > 0 && out->n + n > max_pairs)
         return oj_fail(err, OJ_ERR_TOO_MANY_PAIRS,
-                       "the join has more pairs than max_pairs allows");
+                       "the join has more pairs than the setting max_pairs "
+                       "allows: raise it, or restrict the join");
     OJ_ROOM(out->id, out->n, out->n + n, out->cap_id, err);
     OJ_ROOM(out->distance, out->n, out->n + n, out->cap_distance, err);
     return OJ_OK;
@@ -552,7 +553,8 @@ oj_status oj_cuda_live_join(struct oj_gpu_live *live,
     oj_status status;
     if (oj_relation_is_nearest(relation) && relation->k > OJ_GPU_LIVE_MOST_K)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                       "a kept index on a GPU finds at most %d nearest",
+                       "a kept index on a GPU finds at most the %d nearest: "
+                       "set a smaller k, or use backend cpu",
                        OJ_GPU_LIVE_MOST_K);
     pthread_mutex_lock(&live->lock);
     status = join_rows(live, relation, rows, max_pairs, &pairs, err);

@@ -496,7 +496,9 @@ static oj_status build_zorder_index(struct oj_cuda_index *index,
     struct cuda_zlists_index *self = (struct cuda_zlists_index *)index;
     const struct oj_flat *flat = index->layer->flat;
     if (oj_relation_is_similar(&index->relation) && flat->vectors.value == NULL)
-        return oj_fail(work->err, OJ_ERR_ARG, "the join side has no vectors");
+        return oj_fail(
+            work->err, OJ_ERR_ARG,
+            "the join side has no vectors: name its columns in vector");
     OJ_TRY(upload_vectors_or_points(work, flat, 0, flat->n_features,
                                     &index->relation, &self->of.side));
     OJ_TRY(choose_zorder_scale(work, flat, &index->relation, &self->of));

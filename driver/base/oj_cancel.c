@@ -41,7 +41,7 @@ static struct
  * the flag of the process. */
 static _Thread_local const int *flag_of_thread;
 
-static int is_ignored(int number)
+static int is_signal_ignored(int number)
 {
     struct sigaction action;
     return sigaction(number, NULL, &action) == 0 &&
@@ -55,9 +55,9 @@ static void fill_signal_set(sigset_t *signals)
     sigaddset(signals, SIGTERM);
     /* Leaves out SIGHUP and SIGXCPU if they are ignored (nohup): sigwait()
      * would return a blocked signal although it is ignored. */
-    if (!is_ignored(SIGHUP))
+    if (!is_signal_ignored(SIGHUP))
         sigaddset(signals, SIGHUP);
-    if (!is_ignored(SIGXCPU))
+    if (!is_signal_ignored(SIGXCPU))
         sigaddset(signals, SIGXCPU);
 }
 
@@ -92,7 +92,7 @@ static int handle_failed_writes(void)
     action.sa_flags = SA_RESTART;
     for (int i = 0; i < 2; i++)
     {
-        if (!is_ignored(numbers[i]) &&
+        if (!is_signal_ignored(numbers[i]) &&
             sigaction(numbers[i], &action, NULL) != 0)
             return 0;
     }
@@ -116,7 +116,7 @@ const char *oj_cancel_message(void)
     }
 }
 
-static void interrupt_statement(void)
+static void interrupt_sql_statement(void)
 {
     pthread_mutex_lock(&state.mutex);
     if (state.interrupt != NULL)
@@ -126,7 +126,7 @@ static void interrupt_statement(void)
 
 /* Removes a temporary folder. Tries MAX_ATTEMPTS times, because other threads
  * may still create files in it. */
-static void remove_temporary(int parent, const char *name, int folder)
+static void remove_temporary_folder(int parent, const char *name, int folder)
 {
     for (int i = 0; i < MAX_ATTEMPTS; i++)
     {
@@ -173,7 +173,7 @@ static void *cancel_and_exit_on_signals(void *unused)
     fill_signal_set(&signals);
     number = wait_for_cancelling_signal(&signals);
     (void)record_signal(number);
-    interrupt_statement();
+    interrupt_sql_statement();
     /* Waits for a second signal. Meanwhile the main thread normally cleans up
      * and ends the process. */
     sigtimedwait(&signals, NULL, &patience);
@@ -181,8 +181,9 @@ static void *cancel_and_exit_on_signals(void *unused)
     for (int i = 0; i < MAX_TEMPORARIES; i++)
     {
         if (state.temporary[i].is_used)
-            remove_temporary(state.temporary[i].parent, state.temporary[i].name,
-                             state.temporary[i].folder);
+            remove_temporary_folder(state.temporary[i].parent,
+                                    state.temporary[i].name,
+                                    state.temporary[i].folder);
     }
     fprintf(stderr, "ERROR 1: %s\n", oj_cancel_message());
     _exit(OJ_EXIT_INTERRUPTED);
@@ -198,7 +199,7 @@ oj_status oj_cancel_watch_signals(struct oj_error *err)
         pthread_create(&thread, NULL, cancel_and_exit_on_signals, NULL) != 0)
         return oj_fail(err, OJ_ERR_NOMEM,
                        "the system could not start a thread: it is out of "
-                       "memory or of threads (ulimit -u)");
+                       "memory or of threads (ulimit -u); end other programs");
     pthread_detach(thread);
     return OJ_OK;
 }

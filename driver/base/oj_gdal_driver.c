@@ -82,7 +82,7 @@ static GDALDriverH find_by_extension(const char *path)
 /* Returns the name of the driver that a wrong -f probably means: format is a
  * word of its names, an extension, or its name with at most two wrong letters.
  * NULL: no such driver. */
-static const char *driver_meant(const char *format)
+static const char *guess_driver_name(const char *format)
 {
     enum
     {
@@ -115,7 +115,7 @@ static const char *driver_meant(const char *format)
 /* Fails because GDAL has no driver of this name. */
 static oj_status fail_unknown_format(const char *format, struct oj_error *err)
 {
-    const char *meant = driver_meant(format);
+    const char *meant = guess_driver_name(format);
     if (meant != NULL)
         return oj_fail(err, OJ_ERR_ARG,
                        "-f %s: there is no such format; did you mean %s? "
@@ -149,7 +149,8 @@ oj_status oj_driver_choose(const char *format, const char *path,
         return fail_unknown_format(format, err);
     if (!can_create_vector_files(driver))
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                       "-f %s: this driver cannot create vector datasets",
+                       "-f %s: this driver cannot create vector datasets: use "
+                       "one that ogrjoin --formats lists as writable",
                        format);
     *out = driver;
     return OJ_OK;
@@ -223,8 +224,8 @@ int oj_driver_takes_fids(GDALDriverH driver)
 
 /* Looks up an option in a list of options that the driver states as XML in its
  * metadata item `list`. */
-static int is_option_in_list(GDALDriverH driver, const char *list,
-                             const char *name, char *default_value, int size)
+static int find_option_in_list(GDALDriverH driver, const char *list,
+                               const char *name, char *default_value, int size)
 {
     const char *text = metadata_item(driver, list);
     CPLXMLNode *root = text != NULL ? CPLParseXMLString(text) : NULL;
@@ -249,11 +250,11 @@ static int is_option_in_list(GDALDriverH driver, const char *list,
 int oj_driver_has_layer_option(GDALDriverH driver, const char *name,
                                char *default_value, int size)
 {
-    return is_option_in_list(driver, GDAL_DS_LAYER_CREATIONOPTIONLIST, name,
-                             default_value, size);
+    return find_option_in_list(driver, GDAL_DS_LAYER_CREATIONOPTIONLIST, name,
+                               default_value, size);
 }
 
 int oj_driver_has_open_option(GDALDriverH driver, const char *name)
 {
-    return is_option_in_list(driver, GDAL_DMD_OPENOPTIONLIST, name, NULL, 0);
+    return find_option_in_list(driver, GDAL_DMD_OPENOPTIONLIST, name, NULL, 0);
 }

@@ -34,8 +34,8 @@ static _Thread_local struct oj_message_sink *sink_of_thread;
 
 /* Appends text to list and returns 1; returns 0 if the list has it already or
  * is full. Precondition: the mutex is locked. */
-static int add_message(struct oj_message_list *list, int is_warning,
-                       const char *text)
+static int append_message_unless_listed(struct oj_message_list *list,
+                                        int is_warning, const char *text)
 {
     char *to;
     if (list->n == OJ_MOST_MESSAGES)
@@ -92,7 +92,8 @@ void oj_message_replace_path(const char *hidden, const char *also_hidden,
     pthread_mutex_unlock(&state.mutex);
 }
 
-static void count_error(struct oj_heard_errors *errors, const char *text)
+static void count_error_of_gdal(struct oj_heard_errors *errors,
+                                const char *text)
 {
     if (!oj_error_text_is_harmless(text) && errors->n++ == 0)
         snprintf(errors->first, sizeof errors->first, "%s", text);
@@ -111,8 +112,8 @@ static void CPL_STDCALL on_gdal_message(CPLErr level, CPLErrorNum number,
     }
     pthread_mutex_lock(&state.mutex);
     if (level == CE_Failure)
-        count_error(&state.errors, text);
-    else if (add_message(&state.warnings, 1, text))
+        count_error_of_gdal(&state.errors, text);
+    else if (append_message_unless_listed(&state.warnings, 1, text))
     {
         replace_hidden_text(text, line, sizeof line);
         CPLDefaultErrorHandler(level, number, line);
@@ -138,14 +139,14 @@ void oj_message_close(void)
 
 /* ---- message lists ------------------------------------------------------- */
 
-static void store_message(struct oj_message_list *list, int is_warning,
-                          const char *text)
+static void store_message_as_one_line(struct oj_message_list *list,
+                                      int is_warning, const char *text)
 {
     char line[sizeof list->messages[0].text];
     CPLStrlcpy(line, text, sizeof line);
     oj_message_make_one_line(line);
     pthread_mutex_lock(&state.mutex);
-    (void)add_message(list, is_warning, line);
+    (void)append_message_unless_listed(list, is_warning, line);
     pthread_mutex_unlock(&state.mutex);
 }
 
@@ -156,9 +157,9 @@ static void CPL_STDCALL on_message_of_thread(CPLErr level, CPLErrorNum number,
     if (level == CE_Fatal || sink == NULL)
         CPLDefaultErrorHandler(level, number, text);
     else if (level == CE_Failure)
-        count_error(&sink->errors, text);
+        count_error_of_gdal(&sink->errors, text);
     else if (level == CE_Warning)
-        store_message(sink->list, 1, text);
+        store_message_as_one_line(sink->list, 1, text);
 }
 
 void oj_message_use_list(struct oj_message_list *list,
@@ -210,7 +211,7 @@ static void print_or_store_notice(const char *format, va_list args)
     char text[1024];
     vsnprintf(text, sizeof text, format, args);
     if (sink_of_thread != NULL)
-        store_message(sink_of_thread->list, 0, text);
+        store_message_as_one_line(sink_of_thread->list, 0, text);
     else
         fprintf(stderr, "%s\n", text);
 }

@@ -47,7 +47,9 @@ static oj_status guard_connection(void *connection, const char *name,
     guard = closed;
     oj_sqlite_connection_guard(connection, &guard);
     if (!oj_sqlite_connection_in_transaction(connection))
-        return oj_fail(err, OJ_ERR_IO, "cannot begin a transaction in %s",
+        return oj_fail(err, OJ_ERR_IO,
+                       "cannot begin a transaction in %s, because SQLite has "
+                       "not begun it: end other programs that use it",
                        name);
     oj_cancel_interrupt_by(oj_sqlite_connection_interrupt, connection);
     return OJ_OK;
@@ -61,7 +63,9 @@ oj_status oj_transaction_begin(GDALDatasetH dataset, const char *name,
     if (CPLGetConfigOption(threaded_index, NULL) == NULL)
         CPLSetThreadLocalConfigOption(threaded_index, "NO");
     if (GDALDatasetStartTransaction(dataset, 0) != OGRERR_NONE)
-        return oj_fail(err, OJ_ERR_IO, "cannot begin a transaction in %s: %s",
+        return oj_fail(err, OJ_ERR_IO,
+                       "cannot begin a transaction in %s: %s (end other "
+                       "programs that use it)",
                        name, CPLGetLastErrorMsg());
     return connection != NULL ? guard_connection(connection, name, err) : OJ_OK;
 }

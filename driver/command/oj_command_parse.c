@@ -145,8 +145,7 @@ static oj_status fail_without_op(const struct oj_option *option,
                               joins[0] != '\0' ? " or " : "", op->name,
                               op->description);
     }
-    return oj_fail(err, OJ_ERR_ARG,
-                   "-%s needs the join that it belongs to: write %s",
+    return oj_fail(err, OJ_ERR_ARG, "-%s does not say which join: write %s",
                    option->name, joins);
 }
 
@@ -202,8 +201,9 @@ check_options_that_need_others(const struct oj_command *command,
     {
         if (command->given[i] && option->needs != NULL &&
             !oj_command_given(command, option->needs))
-            return oj_fail(err, OJ_ERR_ARG, "-%s needs -%s", option->name,
-                           option->needs);
+            return oj_fail(err, OJ_ERR_ARG,
+                           "-%s needs -%s: write both, or neither",
+                           option->name, option->needs);
     }
     return OJ_OK;
 }
@@ -245,9 +245,10 @@ static oj_status check_options_fit_op(const struct oj_command *command,
         for (int w = 0, n; (at = oj_words_at(option->ops, w, &n)) != NULL; w++)
             oj_message_append(ops, sizeof ops, "%s%.*s", w > 0 ? " or " : "", n,
                               at);
-        return oj_fail(err, OJ_ERR_ARG,
-                       "-%s has no meaning with -op %s; it goes with -op %s",
-                       option->name, name, ops);
+        return oj_fail(
+            err, OJ_ERR_ARG,
+            "-%s has no meaning with -op %s, only with -op %s: leave it out",
+            option->name, name, ops);
     }
     return OJ_OK;
 }
@@ -269,7 +270,9 @@ static oj_status check_distance_values(const struct oj_command *command,
                        op->name);
     if (oj_command_given(command, "densify") &&
         !(command->relation.densify > 0.0))
-        return oj_fail(err, OJ_ERR_ARG, "-densify must be above 0");
+        return oj_fail(err, OJ_ERR_ARG,
+                       "-densify must be above 0: write a length, as 10m, or "
+                       "leave it out");
     return OJ_OK;
 }
 
@@ -385,8 +388,10 @@ static oj_status check_options_fit_backend(const struct oj_command *command,
         if (found != NULL && oj_words_find(backends, command->backend) < 0 &&
             (command->validate == NULL ||
              oj_words_find(backends, command->validate) < 0))
-            return oj_fail(err, OJ_ERR_ARG, "-%s goes with -backend %s, not %s",
-                           found, of_backends[i].text, command->backend);
+            return oj_fail(err, OJ_ERR_ARG,
+                           "-%s has no meaning with -backend %s, only with %s: "
+                           "leave it out",
+                           found, command->backend, of_backends[i].text);
     }
     return OJ_OK;
 }
@@ -409,7 +414,8 @@ static oj_status parse_similar_options(struct oj_command *command,
         const struct oj_similar *limit = own;
         if (relation->n_similar == OJ_MOST_TEXTS)
             return oj_fail(err, OJ_ERR_ARG,
-                           "-similar can be given at most %d times",
+                           "-similar can be given at most %d times: leave some "
+                           "out, or concatenate fields with +",
                            OJ_MOST_TEXTS);
         OJ_TRY(oj_similar_fields_parse("-", *word, own, err));
         if (own->denominator == 0)
@@ -559,7 +565,7 @@ static oj_status read_file(const struct argument_reader *r, const char *word,
     if (!has_read)
         return oj_fail(err, OJ_ERR_ARG,
                        "-%s %s%s: this file cannot be read, or is larger than "
-                       "%d bytes",
+                       "%d bytes; name a readable and smaller one",
                        option->name,
                        option->kind == OJ_OPTION_TEXT_OR_FILE ? "@" : "", name,
                        MAX_BYTES);

@@ -32,6 +32,7 @@
 #include <ogrsf_frmts.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 #include <cstring>
 #include <exception>
@@ -1078,18 +1079,21 @@ oj_status ReadSpec(const char *path, std::string &line, bool &is_relative,
             text.compare(0, 3, "\xEF\xBB\xBF") == 0 ? text.substr(3) : text);
     CPLPopErrorHandler();
     if (!has_read)
-        return oj_fail(err, OJ_ERR_IO,
-                       "it cannot be read, or is larger than %d MiB; such a "
-                       "file only holds the options of a join as JSON",
-                       static_cast<int>(MAX_BYTES >> 20));
+        return oj_fail(
+            err, OJ_ERR_IO,
+            "it cannot be read, or is larger than %d MiB, and is no file of "
+            "-write_spec, which holds the options of a join as JSON",
+            static_cast<int>(MAX_BYTES >> 20));
     const CPLJSONObject root = document.GetRoot();
     if (!is_json || root.GetType() != CPLJSONObject::Type::Object)
-        return oj_fail(err, OJ_ERR_DATA, "it is not a JSON object%s%s",
+        return oj_fail(err, OJ_ERR_DATA,
+                       "it is not a JSON object, as -write_spec writes it%s%s",
                        CPLGetLastErrorMsg()[0] != '\0' ? ": " : "",
                        CPLGetLastErrorMsg());
     if (root.GetString("type") != "ogrjoin")
         return oj_fail(err, OJ_ERR_DATA,
-                       "it has no member \"type\": \"ogrjoin\"");
+                       "it has no member \"type\": \"ogrjoin\"; -write_spec "
+                       "writes such a file");
     const CPLJSONObject words = root.GetObj("command_line");
     line = words.ToString();
     if (words.GetType() != CPLJSONObject::Type::String)
@@ -1099,7 +1103,8 @@ oj_status ReadSpec(const char *path, std::string &line, bool &is_relative,
     const CPLJSONObject flag = root.GetObj(relative);
     is_relative = !flag.IsValid() || flag.ToBool();
     if (flag.IsValid() && flag.GetType() != CPLJSONObject::Type::Boolean)
-        return oj_fail(err, OJ_ERR_DATA, "%s must be true or false", relative);
+        return oj_fail(err, OJ_ERR_DATA, "the member %s must be true or false",
+                       relative);
     return OJ_OK;
 }
 
@@ -1131,8 +1136,8 @@ GDALDataset *Open(GDALOpenInfo *info)
     if (depth >= MAX_DEPTH)
     {
         CPLError(CE_Failure, CPLE_OpenFailed,
-                 "joins of joins are more than %d deep; does a specification "
-                 "name itself?",
+                 "joins of joins are more than %d deep: take out the spec file "
+                 "that names itself, or write the inner joins to files first",
                  MAX_DEPTH);
         return nullptr;
     }
@@ -1167,10 +1172,15 @@ CPLErr ReportFileOperation(bool is_done, const char *name, const char *what)
 {
     if (is_done)
         return CE_None;
-    CPLError(CE_Failure, CPLE_AppDefined, "the %s cannot be %s",
-             oj_dataset_name_words(name) ? "join, which is not a file,"
-                                         : "file of a join",
-             what);
+    if (oj_dataset_name_words(name))
+        CPLError(CE_Failure, CPLE_AppDefined,
+                 "a join named JOIN: is no file and cannot be %s: -write_spec "
+                 "makes a file of it",
+                 what);
+    else
+        CPLError(CE_Failure, CPLE_AppDefined,
+                 "the spec file %s cannot be %s: %s", name, what,
+                 std::strerror(errno));
     return CE_Failure;
 }
 

@@ -129,7 +129,8 @@ oj_status RowStream::MakeFeature(int *there, OGRFeatureUniquePtr &feature,
     if (spare == nullptr)
         spare.reset(OGRFeature::CreateFeature(defn));
     if (spare == nullptr)
-        return oj_fail(err, OJ_ERR_NOMEM, "out of memory: a feature");
+        return oj_fail(err, OJ_ERR_NOMEM,
+                       "out of memory for a feature: free memory");
     OJ_TRY(oj_row_cursor_next(cursor, OGRFeature::ToHandle(spare.get()), there,
                               err));
     if (!*there)

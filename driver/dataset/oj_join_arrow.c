@@ -491,7 +491,8 @@ static oj_status append_output_rows(struct oj_join_arrow *s,
         if (row + *n == 0)
             return oj_fail(err, OJ_ERR_LIMIT,
                            "the row with FID %lld is too large for an Arrow "
-                           "batch: %s takes more than %lld bytes",
+                           "batch, because %s takes more than %lld bytes: "
+                           "leave it out, or read features",
                            (long long)place->fid, child->name,
                            (long long)child->column.limit);
     }

@@ -37,7 +37,7 @@ struct watched_file
 
 /* Returns the link of the list that points to the folder at or above path; the
  * last link, which is NULL, if no such folder is watched. */
-static struct watched_folder **find_folder(const char *path)
+static struct watched_folder **find_watched_folder(const char *path)
 {
     struct watched_folder **at = &folders;
     for (; *at != NULL; at = &(*at)->next)
@@ -50,11 +50,11 @@ static struct watched_folder **find_folder(const char *path)
     return at;
 }
 
-static struct watched_folder *folder_of(const char *path)
+static struct watched_folder *watched_folder_of_path(const char *path)
 {
     struct watched_folder *folder;
     pthread_mutex_lock(&folders_lock);
-    folder = *find_folder(path);
+    folder = *find_watched_folder(path);
     pthread_mutex_unlock(&folders_lock);
     return folder;
 }
@@ -80,7 +80,8 @@ static void *open_file(void *user, const char *path, const char *access)
         errno = ENOMEM;
         return NULL;
     }
-    f->folder = strpbrk(access, "wa+") != NULL ? folder_of(path) : NULL;
+    f->folder =
+        strpbrk(access, "wa+") != NULL ? watched_folder_of_path(path) : NULL;
     f->file = VSIFOpenL(path, access);
     if (f->file != NULL)
         return f;
@@ -234,7 +235,7 @@ oj_status oj_failed_writes_watch(const char *folder, struct oj_error *err)
 
 int oj_failed_writes_errno(const char *folder)
 {
-    struct watched_folder *found = folder_of(skip_prefix(folder));
+    struct watched_folder *found = watched_folder_of_path(skip_prefix(folder));
     return found != NULL ? atomic_load(&found->first_errno) : 0;
 }
 
@@ -242,7 +243,7 @@ void oj_failed_writes_end(const char *folder)
 {
     struct watched_folder **link, *found;
     pthread_mutex_lock(&folders_lock);
-    link = find_folder(skip_prefix(folder));
+    link = find_watched_folder(skip_prefix(folder));
     found = *link;
     if (found != NULL)
         *link = found->next;

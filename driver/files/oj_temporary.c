@@ -68,8 +68,10 @@ static oj_status split_path(const char *final, struct oj_temporary *t,
     folder = oj_path_folder(path, ".");
     if (CPLStrlcpy(t->name, CPLGetFilename(path), sizeof t->name) >=
         sizeof t->name)
-        return oj_fail(err, OJ_ERR_ARG,
-                       "the path of the output is too long: %s", final);
+        return oj_fail(
+            err, OJ_ERR_ARG,
+            "the path of the output is too long, write to a shorter one: %s",
+            final);
     if (realpath(folder, t->destination) == NULL)
         return fail_system(err, "cannot write into folder", folder);
     return OJ_OK;
@@ -160,8 +162,10 @@ static oj_status choose_access_path(struct oj_temporary *t,
         return OJ_OK;
     if (snprintf(t->way, sizeof t->way, "%s%s", prefix, t->folder) >=
         (int)sizeof t->way)
-        return oj_fail(err, OJ_ERR_ARG,
-                       "the path of the output is too long: %s", t->folder);
+        return oj_fail(
+            err, OJ_ERR_ARG,
+            "the path of the output is too long, write to a shorter one: %s",
+            t->folder);
     return OJ_OK;
 }
 
@@ -192,9 +196,10 @@ static oj_status make_folder(struct oj_temporary *t, struct oj_error *err)
     temporary_name_prefix(t, start, sizeof start);
     if (snprintf(t->folder, sizeof t->folder, "%s/%sXXXXXX", t->destination,
                  start) >= (int)sizeof t->folder)
-        return oj_fail(err, OJ_ERR_ARG,
-                       "the path of the output is too long: %s/%s",
-                       t->destination, t->name);
+        return oj_fail(
+            err, OJ_ERR_ARG,
+            "the path of the output is too long, write to a shorter one: %s/%s",
+            t->destination, t->name);
     if (mkdtemp(t->folder) == NULL)
     {
         t->folder[0] = '\0';

@@ -60,8 +60,9 @@ static oj_status check_link(const char *option, const char *path,
                        option, path);
     if (stat(path, &target) != 0 && errno == ENOENT)
         return oj_fail(err, OJ_ERR_IO,
-                       "-%s: %s is a link whose target does not exist", option,
-                       path);
+                       "-%s: %s is a link whose target does not exist; remove "
+                       "it, or name the file itself",
+                       option, path);
     return OJ_OK;
 }
 

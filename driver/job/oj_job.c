@@ -61,7 +61,7 @@ static int64_t max_pairs_per_batch(const struct oj_command *command)
 
 /* Returns the number of threads of the join; without -threads it is
  * GDAL_NUM_THREADS. 0: all processors. */
-static int n_threads(const struct oj_command *command)
+static int threads_of_command(const struct oj_command *command)
 {
     const char *n = CPLGetConfigOption("GDAL_NUM_THREADS", "ALL_CPUS");
     int64_t threads = command->threads;
@@ -73,7 +73,7 @@ static int n_threads(const struct oj_command *command)
 struct oj_options oj_job_options(const struct oj_command *command)
 {
     struct oj_options options = {0};
-    options.n_threads = n_threads(command);
+    options.n_threads = threads_of_command(command);
     options.quadrant_size = command->quadrant_size;
     options.cancel = oj_cancel_flag();
     options.max_batch_pairs = max_pairs_per_batch(command);
@@ -143,12 +143,14 @@ static oj_status check_extra_output_file(const struct oj_job *job,
         return OJ_OK;
     if (oj_source_has_file(&job->input, path) ||
         oj_source_has_file(&job->join, path))
-        return oj_fail(err, OJ_ERR_ARG, "-%s would overwrite the input %s",
+        return oj_fail(err, OJ_ERR_ARG,
+                       "-%s would overwrite the input %s: name another file",
                        option, path);
     if (dst != NULL &&
         (is_same_path(dst, path) ||
          (oj_output_is_stdout(dst) && oj_text_file_is_stdout(path))))
-        return oj_fail(err, OJ_ERR_ARG, "-%s would overwrite the output %s",
+        return oj_fail(err, OJ_ERR_ARG,
+                       "-%s would overwrite the output %s: name another file",
                        option, path);
     return OJ_OK;
 }
@@ -186,7 +188,7 @@ oj_status oj_job_open(const struct oj_command *command, int shares,
     job->relation = command->relation;
     OJ_TRY(oj_crs_choose(command, &job->input, &job->join, &job->crs,
                          &job->relation, err));
-    job->sides.columns.n_threads = n_threads(command);
+    job->sides.columns.n_threads = threads_of_command(command);
     OJ_TRY(oj_sides_open(command, &job->input, &job->join, &job->crs,
                          &job->sides, &job->relation, err));
     OJ_TRY(oj_relation_check(&job->relation, err));
@@ -261,7 +263,7 @@ struct oj_read_options oj_job_read_options(const struct oj_job *job, int side,
     options.has_degrees = source->srs != NULL && OSRIsGeographic(source->srs) &&
                           !oj_relation_is_on_globe(&job->relation) &&
                           oj_command_needs_shapes(job->command);
-    options.n_threads = n_threads(job->command);
+    options.n_threads = threads_of_command(job->command);
     if (options.n_threads == 0)
         options.n_threads = oj_cpu_count();
     options.cancel = oj_cancel_flag();
@@ -313,7 +315,7 @@ oj_status oj_job_make_flat(struct oj_job *job, int side, int insert,
 /* ---- the engine ---------------------------------------------------------- */
 
 /* Options for the engine that joins the job's input. */
-static struct oj_options engine_options(const struct oj_job *job)
+static struct oj_options make_engine_options(const struct oj_job *job)
 {
     struct oj_options options = oj_job_options(job->command);
     if (!oj_reshape_makes_points(&job->sides.reshape[0]) &&
@@ -332,7 +334,7 @@ static struct oj_options engine_options(const struct oj_job *job)
 oj_status oj_job_open_engine(struct oj_job *job, const int *cancel,
                              struct oj_error *err)
 {
-    struct oj_options options = engine_options(job);
+    struct oj_options options = make_engine_options(job);
     options.cancel = cancel;
     return oj_join_open(&job->join_side->flat, &job->relation,
                         job->command->backend, &options,
@@ -396,9 +398,9 @@ static oj_status open_tile_files(struct spill *spill, struct oj_error *err)
 
 /* Collects the FIDs of a SELECT, because they may repeat; those of a layer are
  * unique. */
-static oj_status note_fids_for_uniqueness_check(struct spill *spill,
-                                                const struct oj_flat *flat,
-                                                struct oj_error *err)
+static oj_status collect_fids_for_uniqueness_check(struct spill *spill,
+                                                   const struct oj_flat *flat,
+                                                   struct oj_error *err)
 {
     if (!spill->job->join.is_result_set)
         return OJ_OK;
@@ -429,7 +431,7 @@ static oj_status write_batch_to_tiles(struct spill *spill, struct oj_error *err)
     struct oj_flat flat;
     OJ_TRY(oj_job_make_flat(job, 1, OJ_INSERT_SOME, &spill->batch, &spill->work,
                             &flat, err));
-    OJ_TRY(note_fids_for_uniqueness_check(spill, &flat, err));
+    OJ_TRY(collect_fids_for_uniqueness_check(spill, &flat, err));
     return oj_join_tiles_add(&job->tiles, &flat, spill->batch.attributes,
                              spill->batch.first_row, err);
 }
@@ -470,7 +472,7 @@ static void close_join_layer_reader(struct spill *spill)
 
 static oj_status prepare_tiles(struct oj_job *job, struct oj_error *err)
 {
-    const struct oj_options options = engine_options(job);
+    const struct oj_options options = make_engine_options(job);
     struct spill spill = {0};
     double start = oj_clock_seconds();
     int unique;
@@ -590,7 +592,7 @@ static void append_relation_to_cache_key(char ***key, const struct oj_job *job)
                                       r->exclude_self, r->first_only,
                                       r->max_distance, r->min_distance,
                                       sides->columns.distance_scale,
-                                      engine_options(job).input_kinds));
+                                      make_engine_options(job).input_kinds));
     *key =
         CSLAddNameValue(*key, "along", CPLSPrintf("%d", job->command->along));
     for (int made = OJ_MADE_ON_CLASS; made <= OJ_MADE_EXCLUDE_CLASS; made++)
@@ -619,7 +621,7 @@ static int is_irrelevant_config(const char *option)
 
 /* Returns those options of a list of configuration options that may change what
  * a driver reads, in their order; frees the list. */
-static char **relevant_config(char **list)
+static char **keep_relevant_config(char **list)
 {
     char **relevant = NULL;
     for (int i = 0; i < CSLCount(list); i++)
@@ -678,9 +680,10 @@ static struct oj_join_key make_cache_key(const struct oj_job *job)
     }
     append_relation_to_cache_key(&key.identity, job);
     append_list_to_cache_key(&key.identity, "config",
-                             relevant_config(CPLGetConfigOptions()));
-    append_list_to_cache_key(&key.identity, "thread",
-                             relevant_config(CPLGetThreadLocalConfigOptions()));
+                             keep_relevant_config(CPLGetConfigOptions()));
+    append_list_to_cache_key(
+        &key.identity, "thread",
+        keep_relevant_config(CPLGetThreadLocalConfigOptions()));
     return key;
 }
 

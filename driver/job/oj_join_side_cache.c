@@ -291,7 +291,9 @@ static int is_cancel_flag_set(const int *flag)
 
 static oj_status fail_cancelled(struct oj_error *err)
 {
-    return oj_fail(err, OJ_ERR_CANCELLED, "interrupted while waiting");
+    return oj_fail(
+        err, OJ_ERR_CANCELLED,
+        "interrupted while waiting for a join side that another thread reads");
 }
 
 /* ---- building ------------------------------------------------------------ */
@@ -384,8 +386,8 @@ static oj_status wait_or_build_entry(struct oj_join_entry *entry,
 
 /* Returns the entry of `like`, the entry of key, or a new one. Precondition:
  * the mutex is locked. */
-static struct oj_join_entry *find_or_add(const struct oj_join_use *like,
-                                         const struct oj_join_key *key)
+static struct oj_join_entry *find_or_add_entry(const struct oj_join_use *like,
+                                               const struct oj_join_key *key)
 {
     struct oj_join_entry *entry = like != NULL ? like->entry : NULL;
     if (entry != NULL || key == NULL)
@@ -411,7 +413,7 @@ oj_status oj_join_cache_take(const struct oj_join_use *like,
     pthread_mutex_lock(&cache.mutex);
     cache.has_condition =
         cache.has_condition || oj_timed_wait_init(&cache.changed);
-    entry = cache.has_condition ? find_or_add(like, key) : NULL;
+    entry = cache.has_condition ? find_or_add_entry(like, key) : NULL;
     memset(use, 0, sizeof *use);
     use->cancel = cancel;
     if (entry == NULL)
@@ -437,7 +439,7 @@ struct oj_join_side *oj_join_use_side(const struct oj_join_use *use)
 /* Makes this use the runner: it works with the engine itself, which polls the
  * entry's flag. If the use was cancelled before, oj_join_use_stop() found no
  * runner, so the flag is set here. */
-static void set_runner(struct oj_join_use *use)
+static void set_runner_of_entry(struct oj_join_use *use)
 {
     pthread_mutex_lock(&cache.mutex);
     use->entry->runner = use;
@@ -468,7 +470,7 @@ oj_status oj_join_use_batch(struct oj_join_use *use,
     if (status == OJ_OK)
     {
         if (engine == entry->side.engine)
-            set_runner(use);
+            set_runner_of_entry(use);
         before = *oj_join_stats(engine);
         status = oj_join_batch(engine, input, out, err);
         oj_stats_add(&use->stats, &before, oj_join_stats(engine));

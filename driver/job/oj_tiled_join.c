@@ -818,7 +818,7 @@ oj_status oj_tiled_join_rank_ties(struct oj_tiled_join *join,
     return OJ_OK;
 }
 
-static int compare_place(const void *left, const void *right)
+static int compare_places_of_features(const void *left, const void *right)
 {
     const struct found_feature *a = left, *b = right;
     return (a->place > b->place) - (a->place < b->place);
@@ -867,7 +867,7 @@ static oj_status drop_unmatched_found_features(struct oj_tiled_join *join,
     }
     join->n_found = kept;
     qsort(join->found + join->n_first, (size_t)(kept - join->n_first),
-          sizeof *join->found, compare_place);
+          sizeof *join->found, compare_places_of_features);
     for (int64_t i = 0; i < kept; i++)
         number[join->found[i].before] = (int32_t)i;
     renumber_matches(out, number);
@@ -890,7 +890,7 @@ static oj_status merge_answers_of_tiles(struct oj_tiled_join *join,
 }
 
 /* Returns 1 if only the k best pairs of a row are kept. */
-static int keeps_k_best(const struct oj_relation *relation)
+static int does_join_keep_k_best(const struct oj_relation *relation)
 {
     return oj_relation_sorts_by_measure(relation) &&
            relation->k < OJ_EVERY_PAIR;
@@ -901,7 +901,7 @@ static int keeps_k_best(const struct oj_relation *relation)
 static oj_status prune_to_k_best(struct oj_tiled_join *join, int64_t n_rows,
                                  struct oj_error *err)
 {
-    if (!keeps_k_best(&join->relation) ||
+    if (!does_join_keep_k_best(&join->relation) ||
         join->answers.n_entries <= 2 * n_rows * join->relation.k)
         return OJ_OK;
     OJ_TRY(merge_answers_of_tiles(join, n_rows, &join->matches, err));
@@ -922,8 +922,9 @@ static oj_status join_batch_with_tiles(struct oj_tiled_join *join,
     int backwards = join->loaded > 0;
     oj_pair_budget_start(&join->budget, join->options.max_batch_pairs, n_rows,
                          1);
-    oj_answers_start(&join->answers,
-                     keeps_k_best(&join->relation) ? NULL : &join->budget);
+    oj_answers_start(&join->answers, does_join_keep_k_best(&join->relation)
+                                         ? NULL
+                                         : &join->budget);
     for (int64_t i = 0; i < n; i++)
     {
         OJ_TRY(load_engine(join, backwards ? n - 1 - i : i, err));

@@ -97,9 +97,11 @@ oj_status oj_output_open_layer(const struct oj_output_options *asked,
     o->layers[0].name = layer_name;
     o->layers[0].layer = GDALDatasetGetLayerByName(o->dataset, layer_name);
     if (o->layers[0].layer == NULL)
-        return oj_fail(err, OJ_ERR_IO,
-                       "%s has no layer '%s' when opened for writing",
-                       asked->dst, layer_name);
+        return oj_fail(
+            err, OJ_ERR_IO,
+            "%s has no layer '%s' when it is opened for writing: another "
+            "program may have removed it; run the join again",
+            asked->dst, layer_name);
     return OJ_OK;
 }
 
@@ -109,9 +111,11 @@ static oj_status check_output_can_be_updated(const struct oj_output *o,
     const struct oj_output_options *asked = o->asked;
     if (asked->format != NULL &&
         strcasecmp(asked->format, GDALGetDescription(o->driver)) != 0)
-        return oj_fail(
-            err, OJ_ERR_ARG, "%s exists in the format %s, but -f asks for %s",
-            o->asked->dst, GDALGetDescription(o->driver), asked->format);
+        return oj_fail(err, OJ_ERR_ARG,
+                       "%s exists in the format %s, but -f asks for %s: leave "
+                       "-f out, or write to another file",
+                       o->asked->dst, GDALGetDescription(o->driver),
+                       asked->format);
     return check_transactions(o, err);
 }
 
@@ -165,10 +169,11 @@ static oj_status plan_layer_in_open_dataset(const struct oj_output *o,
     if (!GDALDatasetTestCapability(o->dataset, ODsCCreateLayer) ||
         (l->replaces &&
          !GDALDatasetTestCapability(o->dataset, ODsCDeleteLayer)))
-        return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                       "the driver %s cannot %s layers in %s",
-                       GDALGetDescription(o->driver),
-                       l->replaces ? "replace" : "add", asked->dst);
+        return oj_fail(
+            err, OJ_ERR_UNSUPPORTED,
+            "the driver %s cannot %s layers in %s: write to a new file",
+            GDALGetDescription(o->driver), l->replaces ? "replace" : "add",
+            asked->dst);
     return OJ_OK;
 }
 
@@ -383,11 +388,17 @@ static void warn_ignored_options(const struct oj_output *o)
     int has_beside =
         asked->unmatched_layer != NULL || asked->unmatched_join_layer != NULL;
     if (o->dataset != NULL && asked->dataset_options != NULL)
-        oj_warn("-dsco has no effect: %s exists", asked->dst);
+        oj_warn("-dsco has no effect, because %s exists: leave it out, or "
+                "write to a new file",
+                asked->dst);
     if (o->dataset == NULL && asked->open_options != NULL)
-        oj_warn("-doo has no effect: %s is written anew", asked->dst);
+        oj_warn("-doo has no effect, because %s is written anew: leave it out, "
+                "or write -dsco",
+                asked->dst);
     if (o->layers[0].appends && !has_beside && asked->layer_options != NULL)
-        oj_warn("-lco has no effect: the layer '%s' exists", o->layers[0].name);
+        oj_warn("-lco has no effect, because the layer '%s' exists: leave it "
+                "out, or write another layer",
+                o->layers[0].name);
 }
 
 oj_status oj_output_plan(const struct oj_output_options *asked,
@@ -500,7 +511,7 @@ static oj_status plan_layer_file(struct oj_output *o, struct oj_output_layer *l,
     if (strchr(l->name, '/') != NULL)
         return oj_fail(err, OJ_ERR_ARG,
                        "-%s: '%s' becomes the name of a file and cannot hold a "
-                       "slash",
+                       "slash: write a name without one",
                        l->option, l->name);
     if (strcasecmp(path, o->path) == 0 ||
         oj_source_has_file(o->sides[0], path) ||
@@ -579,9 +590,10 @@ oj_status oj_output_plan_layer(struct oj_output *o, const char *option,
 static oj_status fail_with_reason_of_gdal(struct oj_error *err,
                                           const char *what, const char *path)
 {
-    return oj_fail(err, OJ_ERR_IO, "%s %s%s%s", what, path,
-                   CPLGetLastErrorMsg()[0] != '\0' ? ": " : "",
-                   CPLGetLastErrorMsg());
+    return oj_fail(err, OJ_ERR_IO, "%s %s: %s", what, path,
+                   CPLGetLastErrorMsg()[0] != '\0'
+                       ? CPLGetLastErrorMsg()
+                       : "GDAL gives no reason; write another format (-f)");
 }
 
 /* Begins a transaction. New files are written in one, too, since this is
@@ -617,7 +629,7 @@ static oj_status delete_layer(const struct oj_output *o, const char *name,
     }
     return oj_fail(err, OJ_ERR_IO,
                    "the layer '%s' has disappeared from %s: another program "
-                   "may have removed it",
+                   "may have removed it; run the join again",
                    name, o->asked->dst);
 }
 
@@ -792,7 +804,7 @@ static oj_status check_row_count_of_layer(const struct oj_output *o,
         return OJ_OK;
     return oj_fail(err, OJ_ERR_IO,
                    "%lld rows were written to %s, but it holds %lld after "
-                   "closing",
+                   "closing: run the join again, or write another format (-f)",
                    (long long)n_rows, o->asked->dst, (long long)n_found);
 }
 
@@ -803,7 +815,9 @@ static oj_status check_written_layer(const struct oj_output *o,
     int is_fast =
         layer != NULL && OGR_L_TestCapability(layer, OLCFastFeatureCount);
     if (layer == NULL && l->n_rows > l->n_no_geometry)
-        return oj_fail(err, OJ_ERR_IO, "%s has no layer '%s' after closing",
+        return oj_fail(err, OJ_ERR_IO,
+                       "%s has no layer '%s' after closing: run the join "
+                       "again, or write another format (-f)",
                        o->asked->dst, l->name);
     if (layer == NULL || (!is_fast && l->n_rows > MAX_SLOW_COUNT))
         return OJ_OK;
@@ -819,7 +833,7 @@ static void warn_empty_unreadable(const struct oj_output *o)
             GDALGetDescription(o->driver),
             oj_driver_is(o->driver, "FlatGeobuf")
                 ? "; without -lco SPATIAL_INDEX=NO it can"
-                : "");
+                : "; write another format (-f) to keep the layer");
 }
 
 /* Opens the finished file of a layer again. If the file of an empty layer
@@ -837,8 +851,8 @@ static oj_status open_finished(const struct oj_output *o,
     *dataset =
         GDALOpenEx(path, GDAL_OF_VECTOR | GDAL_OF_READONLY, NULL, NULL, NULL);
     if (*dataset == NULL && l->n_rows != l->n_no_geometry)
-        return fail_with_reason_of_gdal(
-            err, "the output cannot be read back:", o->asked->dst);
+        return fail_with_reason_of_gdal(err, "cannot read back the output",
+                                        o->asked->dst);
     if (*dataset == NULL)
         warn_empty_unreadable(o);
     return OJ_OK;

@@ -211,7 +211,8 @@ oj_status oj_schema_plan(const struct oj_schema_request *request,
 
 /* Replaces a type that the format lacks: 64-bit integers by reals, other types
  * by text, as ogr2ogr does. */
-static void fit_type(GDALDriverH driver, OGRFieldDefnH defn)
+static void replace_type_unknown_to_format(GDALDriverH driver,
+                                           OGRFieldDefnH defn)
 {
     OGRFieldType type = OGR_Fld_GetType(defn);
     OGRFieldSubType subtype = OGR_Fld_GetSubType(defn);
@@ -273,7 +274,7 @@ oj_status oj_schema_create_field(GDALDatasetH dataset, OGRLayerH layer,
     int n = OGR_FD_GetFieldCount(there);
     OGRErr result;
     const char *name;
-    fit_type(driver, defn);
+    replace_type_unknown_to_format(driver, defn);
     copy_field_domain(dataset, side_of_column(schema, &schema->columns[i]),
                       defn);
     CPLErrorReset();
@@ -397,10 +398,11 @@ static oj_status create_layer(struct oj_output *o,
     if (place->layer == NULL)
         return oj_fail(err, OJ_ERR_IO,
                        "the format %s cannot create the layer '%s' of type "
-                       "%s%s%s",
+                       "%s: %s",
                        format, place->name, OGRGeometryTypeToName(type),
-                       CPLGetLastErrorMsg()[0] != '\0' ? ": " : "",
-                       CPLGetLastErrorMsg());
+                       CPLGetLastErrorMsg()[0] != '\0'
+                           ? CPLGetLastErrorMsg()
+                           : "write another format (-f)");
     if (place->option == NULL && type != wkbNone &&
         OGR_L_GetGeomType(place->layer) == wkbNone)
         oj_notice("the format %s writes no geometry here%s", format,
@@ -428,7 +430,7 @@ static oj_status create_fields(const struct oj_output *o,
 
 /* Returns 1 if every value of type `from` can be stored in a field of type
  * `to`. */
-static int type_fits(OGRFieldType from, OGRFieldType to)
+static int can_store_type(OGRFieldType from, OGRFieldType to)
 {
     if (from == to)
         return 1;
@@ -470,10 +472,11 @@ static oj_status match_column_to_layer_field(const struct oj_output *o,
                        at->name, o->asked->dst, name,
                        field_omission_hint(schema->columns[i].origin));
     to = OGR_Fld_GetType(OGR_FD_GetFieldDefn(defn, place));
-    if (!type_fits(from, to))
+    if (!can_store_type(from, to))
         return oj_fail(err, OJ_ERR_ARG,
                        "-append: the field '%s' of layer '%s' is of type %s "
-                       "and cannot take %s",
+                       "and cannot take %s; leave it out with -select or "
+                       "-join_select, or write another layer",
                        name, at->name, OGR_GetFieldTypeName(to),
                        OGR_GetFieldTypeName(from));
     schema->columns[i].target = place;

@@ -327,8 +327,9 @@ static const void *borrow_buffer(struct layer_handle *self, PyObject *buffer,
             PyExc_ValueError,
             "the number of rows must be 0 or more and fit into memory");
     else if (self->n_views == MOST_VIEWS)
-        PyErr_SetString(PyExc_ValueError,
-                        "too many columns were set on this layer");
+        PyErr_SetString(
+            PyExc_ValueError,
+            "too many columns were set on this layer: leave some out");
     else if (PyObject_GetBuffer(buffer, view, PyBUF_SIMPLE) == 0)
     {
         self->n_views++;
@@ -965,7 +966,8 @@ static PyObject *py_fill_left(PyObject *module, PyObject *args)
         int64_t *row_of = left.buf;
         if (n_rows < 0 || offset[n_rows] > n)
             PyErr_SetString(PyExc_ValueError,
-                            "a column has fewer values than its offsets need");
+                            "a column has fewer values than its offsets need: "
+                            "give as many as the last offset");
         else
         {
             for (int64_t row = 0; row < n_rows; row++)
@@ -1406,8 +1408,11 @@ static int run_rows_work(void *data, struct ogrjoin_error *err)
     {
         int code = w->out->get_next(w->out, w->array);
         const char *why = code != 0 ? w->out->get_last_error(w->out) : NULL;
-        snprintf(err->message, sizeof err->message, "%s",
-                 why != NULL ? why : "the rows cannot be made");
+        snprintf(
+            err->message, sizeof err->message, "%s",
+            why != NULL
+                ? why
+                : "the rows cannot be made, and the stream gives no reason");
         return err->status = code == 0           ? OGRJOIN_OK
                              : code == ECANCELED ? OGRJOIN_ERR_CANCELLED
                              : code == ENOMEM    ? OGRJOIN_ERR_NOMEM

@@ -146,7 +146,8 @@ static oj_status bind_aggregates(struct oj_aggregation *a,
                                      err));
     if (hidden != NULL)
         oj_notice("-agg: %s means the field of the join layer, not the column "
-                  "of pairs with this name",
+                  "of pairs with this name; rename the field (-join_sql) to "
+                  "get the other",
                   hidden);
     OJ_NEW_ZEROED(a->fields, a->words.n_fields + 1, err);
     for (int f = 0; f < a->words.n_fields; f++)

@@ -22,7 +22,7 @@ static oj_status check_key_type(struct oj_pass_events *e, OGRFieldDefnH field,
         return OJ_OK;
     return oj_fail(err, OJ_ERR_ARG,
                    "-key %s: the field is of type %s, and keys are integers or "
-                   "texts",
+                   "texts: name another field, or CAST it in -sql",
                    e->job->command->key, OGR_GetFieldTypeName(type));
 }
 

@@ -9,8 +9,8 @@
 
 /* ---- planning ------------------------------------------------------------ */
 
-static oj_status plan_pick(struct oj_rows *rows, const char *rule,
-                           struct oj_error *err)
+static oj_status plan_pick_rule(struct oj_rows *rows, const char *rule,
+                                struct oj_error *err)
 {
     struct oj_field_description description;
     OGRFieldDefnH field;
@@ -116,7 +116,7 @@ oj_status oj_rows_plan(struct oj_job *job, struct oj_rows *rows,
     fields->has_other_rows = oj_how_has_join_rows(how);
     fields->prefix = command->prefix;
     if (!is_choice && command->pick != NULL)
-        OJ_TRY(plan_pick(rows, command->pick, err));
+        OJ_TRY(plan_pick_rule(rows, command->pick, err));
     if (!is_choice)
     {
         rows->geometry = (enum oj_write_geometry)command->geometry;
@@ -153,8 +153,8 @@ static double utc_seconds(const OGRField *raw)
 }
 
 /* Returns a number, date or time as a number that sorts like it. */
-static struct oj_plain_value ordered_value(const struct oj_table *table,
-                                           int64_t row, int column)
+static struct oj_plain_value sortable_value(const struct oj_table *table,
+                                            int64_t row, int column)
 {
     struct oj_value value;
     const struct oj_plain_value none = {OJ_PLAIN_NULL, 0, 0.0, NULL, 0};
@@ -174,8 +174,9 @@ static struct oj_plain_value ordered_value(const struct oj_table *table,
     }
 }
 
-static oj_status fill_scores(struct oj_rows *rows, const struct oj_table *table,
-                             int64_t n, struct oj_error *err)
+static oj_status fill_pick_scores(struct oj_rows *rows,
+                                  const struct oj_table *table, int64_t n,
+                                  struct oj_error *err)
 {
     if (rows->score_column < 0)
         return OJ_OK;
@@ -184,7 +185,7 @@ static oj_status fill_scores(struct oj_rows *rows, const struct oj_table *table,
     for (int64_t i = 0; i < n; i++)
     {
         const struct oj_plain_value value =
-            ordered_value(table, i, rows->score_column);
+            sortable_value(table, i, rows->score_column);
         rows->score[i] = oj_row_pick_score(&rows->pick, &value);
     }
     return OJ_OK;
@@ -204,7 +205,7 @@ static oj_status set_join_side(struct oj_rows *rows, int answer,
     side.joined = side.whole = &rows->join_joined;
     if (oj_reshape_makes_points(&job->sides.reshape[1]) && from.ordinal == NULL)
         side.whole = &rows->join_as_read;
-    OJ_TRY(fill_scores(rows, from.table, from.flat.n_features, err));
+    OJ_TRY(fill_pick_scores(rows, from.table, from.flat.n_features, err));
     side.score = rows->score;
     if (job->join_side->engine != NULL)
         side.tie_rank = oj_join_tie_rank(job->join_side->engine);

@@ -321,7 +321,7 @@ static double join_seconds(const struct oj_job *job)
 
 /* Returns the backend; adds the reason for the choice if a GPU was used, or was
  * asked for but not used. */
-static const char *backend_text(const struct oj_job *job)
+static const char *describe_backend(const struct oj_job *job)
 {
     const struct oj_backend *backend = oj_job_backend(job);
     const char *reason = oj_job_backend_reason(job);
@@ -333,7 +333,7 @@ static const char *backend_text(const struct oj_job *job)
 
 /* Returns a text about pairs that were summed on a GPU without being returned,
  * or "". */
-static const char *text_of_pairs_summed_on_gpu(const struct oj_job *job)
+static const char *describe_pairs_summed_on_gpu(const struct oj_job *job)
 {
     int64_t n = oj_job_stats(job)->n_pairs_unmade;
     if (n == 0)
@@ -344,7 +344,7 @@ static const char *text_of_pairs_summed_on_gpu(const struct oj_job *job)
 
 /* Describes the pairs that are written if -one_to_one or -nlt drops other
  * pairs; NULL: none are dropped. */
-static const char *text_of_choice(const struct oj_command *command)
+static const char *describe_choice_of_pairs(const struct oj_command *command)
 {
     static const char *const parts[] = {"with polygons in common",
                                         "with lines in common",
@@ -356,9 +356,9 @@ static const char *text_of_choice(const struct oj_command *command)
                : NULL;
 }
 
-static const char *pairs_text(const struct oj_job *job)
+static const char *describe_pairs(const struct oj_job *job)
 {
-    const char *choice = text_of_choice(job->command);
+    const char *choice = describe_choice_of_pairs(job->command);
     int64_t n = job->counts.n_pairs;
     return choice == NULL
                ? oj_counted(n, "pair", "pairs")
@@ -435,10 +435,10 @@ static void print_summary_line(const struct oj_summary *summary)
         "%s%s%s",
         oj_counted(counts->n_rows, "row", "rows"), (long long)counts->n_matched,
         (long long)(counts->n_rows - counts->n_matched), skipped,
-        pairs_text(job), text_of_pairs_summed_on_gpu(job),
+        describe_pairs(job), describe_pairs_summed_on_gpu(job),
         oj_counted(n_written, "row", "rows"), name_destination(job),
         job->join_side->read_s + counts->read_s, join_seconds(job),
-        summary->write_s, summary->total_s, backend_text(job),
+        summary->write_s, summary->total_s, describe_backend(job),
         oj_counted(oj_job_threads(job), "thread", "threads"),
         job->tiled != NULL ? ", the join side in " : "",
         job->tiled != NULL ? oj_counted(n_tiles, "tile", "tiles") : "");
@@ -539,8 +539,9 @@ static void write_json(FILE *file, const void *user)
     write_json_count(file, "unmatched", counts->n_rows - counts->n_matched);
     write_json_count(file, "pairs", counts->n_pairs);
     write_json_count(file, "pairs_joined",
-                     text_of_choice(job->command) != NULL ? job->n_pairs_joined
-                                                          : counts->n_pairs);
+                     describe_choice_of_pairs(job->command) != NULL
+                         ? job->n_pairs_joined
+                         : counts->n_pairs);
     write_json_count(file, "groups_chosen_greedily", job->n_large_groups);
     write_json_count(file, "pairs_not_made", stats->n_pairs_unmade);
     write_json_count(file, "undecided_pairs", stats->n_undecided_pairs);

@@ -156,7 +156,8 @@ static oj_status write_difference(struct oj_proof *proof,
         make_point(proof->flat, d->input_row - proof->first_row);
     OGRErr result;
     if (feature == NULL)
-        return oj_fail(err, OJ_ERR_NOMEM, "out of memory: a row of the report");
+        return oj_fail(err, OJ_ERR_NOMEM,
+                       "out of memory for a row of the report: free memory");
     OGR_F_SetFieldInteger64(feature, INPUT_FID, input_fid(proof, d->input_row));
     OGR_F_SetFieldString(feature, KIND, oj_validation_difference_name(d->kind));
     for (int i = 0; i < 2; i++)
@@ -179,8 +180,9 @@ static oj_status write_difference(struct oj_proof *proof,
     result = OGR_L_CreateFeature(proof->report.layers[0].layer, feature);
     OGR_F_Destroy(feature);
     if (result != OGRERR_NONE)
-        return oj_fail(err, OJ_ERR_IO, "-validate_report: %s",
-                       CPLGetLastErrorMsg());
+        return oj_fail(err, OJ_ERR_IO,
+                       "-validate_report: a row cannot be written to %s: %s",
+                       proof->report_asked.dst, CPLGetLastErrorMsg());
     return OJ_OK;
 }
 
@@ -252,8 +254,10 @@ static oj_status open_report(struct oj_proof *proof, struct oj_error *err)
         proof->report.dataset, "differences", proof->job->crs.join, wkbPoint,
         (char **)asked->layer_options);
     if (proof->report.layers[0].layer == NULL)
-        return oj_fail(err, OJ_ERR_IO, "-validate_report: %s",
-                       CPLGetLastErrorMsg());
+        return oj_fail(err, OJ_ERR_IO,
+                       "-validate_report: the layer of the report cannot be "
+                       "created in %s: %s",
+                       path, CPLGetLastErrorMsg());
     return create_report_fields(proof, err);
 }
 

@@ -165,7 +165,7 @@ static void print_move_times(const struct method_row *row)
     }
 }
 
-static double per_second(const struct method_row *row)
+static double rows_per_second(const struct method_row *row)
 {
     return row->all_s > 0 ? (double)row->n_all / row->all_s : 0.0;
 }
@@ -208,7 +208,7 @@ static void print_table(const struct method_row *rows, int n)
         printf("%-42s %3d %10s %9.3f %9.3f %9.3f %9.3f %10.3f%s %11.0f %9.1f",
                row->method->name, row->n_threads, rows_run, row->index_s,
                row->filter_s, row->refine_s, row->total_s, row->all_s,
-               is_sample ? "*" : " ", per_second(row),
+               is_sample ? "*" : " ", rows_per_second(row),
                compute_speedup(&rows[0], row));
         if (has_moves)
             print_move_times(row);
@@ -261,10 +261,10 @@ static void write_csv(FILE *file, const void *user)
                 row->filter_s, row->refine_s, row->total_s);
         if (row->n_run < row->n_all)
             fprintf(file, "%.6f", row->all_s);
-        fprintf(file, ",%.1f,%.3f,%lld,%lld,%lld,%lld,%lld", per_second(row),
-                compute_speedup(&b->rows[0], row), (long long)row->n_pairs,
-                (long long)row->n_differ, (long long)row->n_apart,
-                (long long)row->n_undecided_pairs,
+        fprintf(file, ",%.1f,%.3f,%lld,%lld,%lld,%lld,%lld",
+                rows_per_second(row), compute_speedup(&b->rows[0], row),
+                (long long)row->n_pairs, (long long)row->n_differ,
+                (long long)row->n_apart, (long long)row->n_undecided_pairs,
                 (long long)row->n_within_ulps);
         for (int k = 0; k < N_MOVES; k++)
         {
@@ -304,7 +304,7 @@ compare_with_cpu(struct oj_join *cpu, const struct oj_matches *answer,
 
 /* Returns the number of rows that a comparison could not decide, or whose
  * difference was confirmed as rounding. */
-static int64_t n_rows_apart(const struct oj_validation *validation)
+static int64_t count_rows_apart(const struct oj_validation *validation)
 {
     return validation->n_undecided + validation->n_rows_proved +
            validation->n_rows_rounding;
@@ -334,7 +334,7 @@ static oj_status compare_with_reference_answer(const struct benchmark *b,
     oj_status status =
         compare_with_cpu(b->cpu, &b->answer, input, matches, &validation, err);
     row->n_differ = validation.n_rows_different;
-    row->n_apart = n_rows_apart(&validation);
+    row->n_apart = count_rows_apart(&validation);
     row->n_undecided_pairs = validation.n_undecided_proved;
     row->n_within_ulps = validation.n_within_ulps;
     oj_validation_free(&validation);
@@ -543,7 +543,7 @@ static oj_status compare_after_moves(struct benchmark *b, struct oj_join *join,
         status = compare_with_cpu(side->cpu, &side->answer, &timed.input,
                                   &timed.matches, &validation, err);
     row->n_differ_moved = validation.n_rows_different;
-    row->n_apart_moved = n_rows_apart(&validation);
+    row->n_apart_moved = count_rows_apart(&validation);
     oj_validation_free(&validation);
     free_timed_join(&timed);
     return status;
@@ -689,7 +689,8 @@ static oj_status run_benchmark(struct benchmark *b, struct oj_command_run *run,
     OJ_TRY(oj_job_read_side(job, 0, 0, &b->input, NULL, err));
     if (input->n_features == 0)
         return oj_fail(err, OJ_ERR_DATA,
-                       "input layer '%s' has no rows to benchmark with",
+                       "input layer '%s' has no rows to benchmark with: name "
+                       "another layer, or leave its filters out",
                        job->input.name);
     oj_notice("%s, %s with %s",
               oj_counted(input->n_features, "input row", "input rows"),

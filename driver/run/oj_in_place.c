@@ -243,7 +243,8 @@ static oj_status spill_answers(struct update *u, struct oj_error *err)
             return OJ_OK;
         if (answer->part->flat->fid == NULL)
             return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                           "-in_place: the rows of layer '%s' have no FIDs",
+                           "-in_place: the rows of layer '%s' have no FIDs, by "
+                           "which they are updated: write to a new file",
                            u->layer);
         if (aggregation != NULL)
             OJ_TRY(oj_aggregation_add(aggregation, u->n_records, answer->pairs,
@@ -338,9 +339,11 @@ static oj_status update_row(struct update *u, int64_t row,
     CPLErrorReset();
     feature = OGR_L_GetFeature(layer, record->fid);
     if (feature == NULL)
-        return oj_fail(err, OJ_ERR_IO,
-                       "the feature %lld of layer '%s' has disappeared: %s",
-                       (long long)record->fid, u->layer, CPLGetLastErrorMsg());
+        return oj_fail(
+            err, OJ_ERR_IO,
+            "the feature %lld of layer '%s' has disappeared, as after a change "
+            "by another program (%s): run the join again",
+            (long long)record->fid, u->layer, CPLGetLastErrorMsg());
     status = oj_row_cursor_set_columns(u->cursor, feature, &place, err);
     if (status == OJ_OK && OGR_L_SetFeature(layer, feature) != OGRERR_NONE)
         status =

@@ -229,8 +229,9 @@ static void note_infinite_row_of_writers(struct writing *w)
 
 /* Names the row with an infinite coordinate in an error, unless the cause is a
  * full disk. */
-static oj_status explain_infinite(const struct writing *w, oj_status status,
-                                  struct oj_error *err)
+static oj_status explain_infinite_coordinate(const struct writing *w,
+                                             oj_status status,
+                                             struct oj_error *err)
 {
     const struct oj_error bare = *err;
     if (status != OJ_ERR_IO || w->infinite_side == NULL ||
@@ -245,8 +246,8 @@ static oj_status explain_infinite(const struct writing *w, oj_status status,
 }
 
 /* Adds the likely cause to a driver's error. */
-static oj_status explain_failure(struct writing *w, oj_status status,
-                                 struct oj_error *err)
+static oj_status explain_failed_write(struct writing *w, oj_status status,
+                                      struct oj_error *err)
 {
     struct oj_error bare;
     note_infinite_row_of_writers(w);
@@ -254,7 +255,7 @@ static oj_status explain_failure(struct writing *w, oj_status status,
         strstr(err->message, OJ_TEXT_FID_REPEATS) == NULL)
     {
         status = oj_output_explain_full_disk(w->output, status, err);
-        return explain_infinite(w, status, err);
+        return explain_infinite_coordinate(w, status, err);
     }
     bare = *err;
     return oj_fail(err, status,
@@ -317,13 +318,13 @@ static oj_status write_output(struct writing *w, struct oj_error *err)
                                             &target->at->rows_in_file, err);
     }
     if (status != OJ_OK)
-        return explain_failure(w, status, err);
+        return explain_failed_write(w, status, err);
     warn_of_writing(w);
     note_infinite_row_of_writers(w);
     close_writers(w);
     status = oj_output_finish(w->output, err);
     if (status != OJ_OK)
-        return explain_infinite(w, status, err);
+        return explain_infinite_coordinate(w, status, err);
     w->run->summary.write_s = w->pass->job.counts.write_s - w->pass->proof_s +
                               oj_clock_seconds() - start;
     oj_pass_end_progress(w->pass);

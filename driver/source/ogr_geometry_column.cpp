@@ -311,7 +311,8 @@ oj_status oj_geometry_column_choose(OGRLayerH layer, const char *name,
     }
     catch (const std::bad_alloc &)
     {
-        return oj_fail(err, OJ_ERR_NOMEM, "out of memory: a geometry column");
+        return oj_fail(err, OJ_ERR_NOMEM,
+                       "out of memory for a geometry column: free memory");
     }
     return OJ_OK;
 }

@@ -31,7 +31,8 @@ static oj_status make_crs_of_option(const char *words, const char *option,
 {
     OGRSpatialReferenceH srs = OSRNewSpatialReference(NULL);
     if (srs == NULL)
-        return oj_fail(err, OJ_ERR_NOMEM, "out of memory: a CRS");
+        return oj_fail(err, OJ_ERR_NOMEM,
+                       "out of memory for a CRS: free memory");
     if (OSRSetFromUserInput(srs, words) != OGRERR_NONE)
     {
         int is_number =
@@ -164,8 +165,10 @@ static oj_status fill_missing_crs(const struct oj_command *command,
             "name it with -%s",
             lacks->role, lacks->name,
             lacks->role[0] == 'i' ? "s_srs" : "join_srs");
-    oj_warn("%s layer '%s' has no CRS; taken to be %s, that of the %s layer",
-            lacks->role, lacks->name, oj_crs_describe(has->srs), has->role);
+    oj_warn("%s layer '%s' has no CRS; taken to be %s, that of the %s layer "
+            "(-%s names another)",
+            lacks->role, lacks->name, oj_crs_describe(has->srs), has->role,
+            lacks->role[0] == 'i' ? "s_srs" : "join_srs");
     lacks->srs = OSRClone(has->srs);
     return OJ_OK;
 }
@@ -189,7 +192,8 @@ static oj_status transform_both_to_target_crs(const struct oj_command *command,
         !is_one_plane(input->srs, join->srs))
         return oj_fail(err, OJ_ERR_DATA,
                        "the two layers have different CRS, and -crs strict "
-                       "allows no reprojection of one of them alone");
+                       "allows no reprojection of one of them alone: reproject "
+                       "it first, or leave -crs strict out");
     OJ_TRY(make_transformation(input, input->srs, crs->join, err));
     if (has_boxes)
         return OJ_OK;
@@ -217,8 +221,9 @@ static oj_status transform_join_to_input_crs(const struct oj_command *command,
     if (is_one_plane(input->srs, join->srs))
         return OJ_OK;
     return oj_fail(err, OJ_ERR_DATA,
-                   "the layers have different CRS, and -crs strict forbids to "
-                   "reproject: input %s, join %s",
+                   "the layers have different CRS, input %s and join %s, and "
+                   "-crs strict forbids to reproject: bring one into the CRS "
+                   "of the other first, or leave -crs strict out",
                    oj_crs_describe(input->srs), oj_crs_describe(join->srs));
 }
 

@@ -81,7 +81,8 @@ static void sample_extent(const struct oj_source *source,
 
 /* Returns the extent in the layer's own CRS, if the driver has it without a
  * scan or force is 1; otherwise the extent of the first rows. */
-static struct side_extent extent_of(const struct oj_source *source, int force)
+static struct side_extent extent_of_source(const struct oj_source *source,
+                                           int force)
 {
     struct side_extent extent = {0};
     int found;
@@ -118,8 +119,8 @@ transform_extent(struct side_extent extent,
     return extent;
 }
 
-static double gap_between(const struct side_extent *a,
-                          const struct side_extent *b)
+static double gap_between_boxes(const struct side_extent *a,
+                                const struct side_extent *b)
 {
     double dx = fmax(a->box.MinX - b->box.MaxX, b->box.MinX - a->box.MaxX);
     double dy = fmax(a->box.MinY - b->box.MaxY, b->box.MinY - a->box.MaxY);
@@ -134,7 +135,7 @@ static int looks_like_degrees(const struct side_extent *e)
 
 /* ---- layers that are disjoint -------------------------------------------- */
 
-static const char *unit_of(const struct oj_crs *crs)
+static const char *unit_name_of_crs(const struct oj_crs *crs)
 {
     return crs->unit[0] != '\0' ? crs->unit : "unknown unit";
 }
@@ -174,7 +175,7 @@ static int do_layers_meet_if_swapped(const struct oj_source *source,
         return 0;
     swapped.box = box;
     swapped = transform_extent(swapped, source->transformation);
-    return swapped.is_known && gap_between(&swapped, other) <= 0.0;
+    return swapped.is_known && gap_between_boxes(&swapped, other) <= 0.0;
 }
 
 /* Warns if the axes of one layer seem to be swapped. own: extents in the
@@ -189,10 +190,10 @@ static void warn_of_axes(const struct oj_source *const source[2],
     which = fits[0] ? 0 : 1;
     if (fits[0] && fits[1])
         oj_warn("x and y look swapped in one of the two layers: with them "
-                "exchanged, the layers would intersect");
+                "exchanged, the layers would intersect; correct that layer");
     else if (fits[which])
         oj_warn("x and y look swapped in the %s layer '%s': with them "
-                "exchanged, the layers would intersect",
+                "exchanged, the layers would intersect; correct that layer",
                 source[which]->role, source[which]->name);
 }
 
@@ -250,7 +251,7 @@ static void warn_of_no_match(const struct side_extent *a,
             "%.8g to %.8g; "
             "nearest gap %g (%s)",
             so, a->box.MinX, a->box.MaxX, a->box.MinY, a->box.MaxY, b->box.MinX,
-            b->box.MaxX, b->box.MinY, b->box.MaxY, gap, unit_of(crs));
+            b->box.MaxX, b->box.MinY, b->box.MaxY, gap, unit_name_of_crs(crs));
 }
 
 static void warn_if_layers_do_not_meet(const struct oj_command *command,
@@ -265,7 +266,7 @@ static void warn_if_layers_do_not_meet(const struct oj_command *command,
     double reach = largest_pair_gap(command, max_distance), gap;
     if (!joined[0].is_known || !joined[1].is_known)
         return;
-    gap = gap_between(&joined[0], &joined[1]);
+    gap = gap_between_boxes(&joined[0], &joined[1]);
     if (gap <= 0.0 || !is_gap_conclusive(&joined[0], &joined[1], gap))
         return;
     if (gap > reach)
@@ -301,7 +302,7 @@ static void warn_of_distance(const struct oj_command *command,
     if (crs->join != NULL && value < 0.1)
         oj_warn("-max_distance %g is in the unit %s here, not in degrees; if "
                 "you mean so small a distance, write %gm or %gft",
-                value, unit_of(crs), value, value);
+                value, unit_name_of_crs(crs), value, value);
     if (crs->join == NULL && value > 10 && own->is_known &&
         looks_like_degrees(own))
         oj_warn("the coordinates look like degrees, and no CRS is known, "
@@ -332,8 +333,9 @@ void oj_plausibility_warn(const struct oj_command *command,
                           const struct oj_crs *crs, double max_distance)
 {
     const struct oj_source *const source[2] = {input, join};
-    const struct side_extent own[2] = {extent_of(input, 0),
-                                       extent_of(join, command->n_windows > 0)};
+    const struct side_extent own[2] = {
+        extent_of_source(input, 0),
+        extent_of_source(join, command->n_windows > 0)};
     notice_geometry_columns(input);
     notice_geometry_columns(join);
     if (is_by_distance(command))

@@ -144,7 +144,7 @@ struct oj_report_stream
 
 /* Returns 1 if the name is that of standard input; *format: the format that its
  * prefix names. */
-static int is_stdin(const char *name, enum format *format)
+static int read_stdin_name_and_format(const char *name, enum format *format)
 {
     *format = FORMAT_UNKNOWN;
     for (int i = FORMAT_CSV; i <= FORMAT_SEQUENCE; i++)
@@ -163,7 +163,7 @@ static int is_stdin(const char *name, enum format *format)
 int oj_report_stream_is_name(const char *name)
 {
     enum format format;
-    return is_stdin(name, &format);
+    return read_stdin_name_and_format(name, &format);
 }
 
 /* ---- records ------------------------------------------------------------- */
@@ -344,7 +344,8 @@ static void leave_out_quotation(struct oj_report_stream *s, int64_t end,
     s->line++;
 }
 
-static oj_status find_header(struct oj_report_stream *s, struct oj_error *err);
+static oj_status find_header_line(struct oj_report_stream *s,
+                                  struct oj_error *err);
 
 /* Ends a record: it has the bytes from n_complete to end. Blank records are
  * dropped. */
@@ -377,7 +378,7 @@ static oj_status end_record(struct oj_report_stream *s, int64_t end,
     record.number = ++s->n_reports;
     OJ_ROOM(s->records, s->n_records, s->n_records + 1, s->cap_records, err);
     s->records[s->n_records++] = record;
-    return s->is_header_known ? OJ_OK : find_header(s, err);
+    return s->is_header_known ? OJ_OK : find_header_line(s, err);
 }
 
 /* Leaves out the incomplete record, because it is longer than a report may be.
@@ -459,7 +460,7 @@ static oj_status scan_bytes(struct oj_report_stream *s, struct oj_error *err)
 }
 
 /* Drops the complete records; the header and the incomplete record stay. */
-static void drop_records(struct oj_report_stream *s)
+static void drop_complete_records(struct oj_report_stream *s)
 {
     const int64_t n = s->n_bytes - s->n_complete;
     memmove(s->bytes + s->n_header, s->bytes + s->n_complete, (size_t)n);
@@ -488,7 +489,7 @@ static oj_status scan_records(struct oj_report_stream *s, struct oj_error *err)
         OJ_TRY(scan_bytes(s, err));
     }
     if (s->n_records == 0)
-        drop_records(s);
+        drop_complete_records(s);
     return OJ_OK;
 }
 
@@ -568,8 +569,9 @@ static oj_status fail_records(const struct oj_report_stream *s, const char *why,
 }
 
 /* Puts a header of n bytes before all records. */
-static oj_status put_header(struct oj_report_stream *s, const char *text,
-                            int64_t n, struct oj_error *err)
+static oj_status put_header_before_records(struct oj_report_stream *s,
+                                           const char *text, int64_t n,
+                                           struct oj_error *err)
 {
     OJ_ROOM(s->bytes, s->n_bytes, s->n_bytes + n, s->cap_bytes, err);
     memmove(s->bytes + n, s->bytes, (size_t)s->n_bytes);
@@ -600,7 +602,7 @@ static oj_status put_header_of_default_names(struct oj_report_stream *s,
     for (int i = 0; i < n; i++)
         oj_message_append(text, (size_t)size, "field_%d%c", i + 1,
                           i + 1 < n ? s->columns.separator : '\n');
-    status = put_header(s, text, (int64_t)strlen(text), err);
+    status = put_header_before_records(s, text, (int64_t)strlen(text), err);
     oj_free(text);
     return status;
 }
@@ -675,7 +677,8 @@ static oj_status read_header(struct oj_report_stream *s, struct oj_error *err)
     return OJ_OK;
 }
 
-static oj_status find_header(struct oj_report_stream *s, struct oj_error *err)
+static oj_status find_header_line(struct oj_report_stream *s,
+                                  struct oj_error *err)
 {
     struct oj_ogr_errors errors = {0};
     oj_status status;
@@ -689,8 +692,8 @@ static oj_status find_header(struct oj_report_stream *s, struct oj_error *err)
     return status;
 }
 
-static int is_row_sound(struct oj_report_stream *s,
-                        const struct report_record *record)
+static int check_row_or_note_flaw(struct oj_report_stream *s,
+                                  const struct report_record *record)
 {
     char flaw[128];
     if (!oj_csv_row_has_flaw(&s->columns, s->bytes + record->begin, record->n,
@@ -746,7 +749,7 @@ static void mark_unsound_records(struct oj_report_stream *s)
     {
         struct report_record *record = &s->records[i];
         if (has_columns)
-            record->is_broken = !is_row_sound(s, record);
+            record->is_broken = !check_row_or_note_flaw(s, record);
         else if (s->format == FORMAT_SEQUENCE && has_second_object(s, record))
         {
             record->is_broken = 1;
@@ -943,7 +946,7 @@ static oj_status put_header_of_sample_feature(struct oj_report_stream *s,
     oj_status status = is_written ? OJ_OK : oj_fail_nomem(err, 1, n);
     if (status == OJ_OK && n_texts > 0)
     {
-        status = put_header(s, text, (int64_t)n, err);
+        status = put_header_before_records(s, text, (int64_t)n, err);
         s->has_sample = status == OJ_OK;
     }
     free(text);
@@ -952,8 +955,9 @@ static oj_status put_header_of_sample_feature(struct oj_report_stream *s,
 
 /* Makes a map from the fields of a batch to those of the layer, by name: -1 for
  * a field that the layer lacks, which is counted as left out. */
-static oj_status map_fields(struct oj_report_stream *s, OGRFeatureDefnH from,
-                            int **map, struct oj_error *err)
+static oj_status map_fields_by_name(struct oj_report_stream *s,
+                                    OGRFeatureDefnH from, int **map,
+                                    struct oj_error *err)
 {
     OGRFeatureDefnH to = OGR_L_GetLayerDefn(s->layer);
     const int n = OGR_FD_GetFieldCount(from);
@@ -1047,15 +1051,17 @@ static oj_status add_report(struct oj_report_stream *s,
         OGR_F_Destroy(to);
     }
     if (result != OGRERR_NONE)
-        return oj_fail(err, OJ_ERR_NOMEM, "out of memory: reports");
+        return oj_fail(
+            err, OJ_ERR_NOMEM,
+            "out of memory for reports: free memory, or use a smaller -batch");
     s->n_rows += is_sound;
     return OJ_OK;
 }
 
 /* Returns 0 if the report has a text in its geometry column that is no WKT. */
-static int is_geometry_text_valid(struct oj_report_stream *s,
-                                  const struct report_record *record,
-                                  OGRFeatureH from)
+static int check_geometry_text_or_note_flaw(struct oj_report_stream *s,
+                                            const struct report_record *record,
+                                            OGRFeatureH from)
 {
     if (OGR_F_GetGeometryRef(from) != NULL ||
         !oj_csv_row_has_wkt(&s->columns, s->bytes + record->begin, record->n))
@@ -1071,7 +1077,7 @@ static oj_status copy_reports(struct oj_report_stream *s, OGRLayerH from,
 {
     oj_status status;
     int *map;
-    OJ_TRY(map_fields(s, OGR_L_GetLayerDefn(from), &map, err));
+    OJ_TRY(map_fields_by_name(s, OGR_L_GetLayerDefn(from), &map, err));
     status = OJ_OK;
     if (s->has_sample)
         OGR_F_Destroy(OGR_L_GetNextFeature(from));
@@ -1082,7 +1088,8 @@ static oj_status copy_reports(struct oj_report_stream *s, OGRLayerH from,
             *n_read < s->n_records ? &s->records[*n_read] : NULL;
         if (report == NULL)
             break;
-        if (record == NULL || is_geometry_text_valid(s, record, report))
+        if (record == NULL ||
+            check_geometry_text_or_note_flaw(s, record, report))
             status = add_report(s, record, report, map, err);
         OGR_F_Destroy(report);
     }
@@ -1137,9 +1144,9 @@ static oj_status read_records(struct oj_report_stream *s, GDALDatasetH dataset,
 
 /* Returns 1 if GDAL makes exactly one feature of each of n GeoJSONSeq records.
  */
-static int are_records_read(const struct oj_report_stream *s,
-                            const struct report_record *records, int64_t n,
-                            struct oj_ogr_errors *errors)
+static int does_gdal_read_each_record(const struct oj_report_stream *s,
+                                      const struct report_record *records,
+                                      int64_t n, struct oj_ogr_errors *errors)
 {
     const struct report_record *last = &records[n - 1];
     GDALDatasetH dataset =
@@ -1164,7 +1171,7 @@ static void mark_unread_records(struct oj_report_stream *s,
                                 struct report_record *records, int64_t n,
                                 struct oj_ogr_errors *errors)
 {
-    if (n == 0 || are_records_read(s, records, n, errors))
+    if (n == 0 || does_gdal_read_each_record(s, records, n, errors))
         return;
     if (n > 1)
     {
@@ -1235,8 +1242,9 @@ static void warn_of_first_losses(struct oj_report_stream *s)
             "value in the first report",
             s->options.name, s->found.left_out);
     if (s->found.n_not_held > 0 && s->warned.n_not_held == 0)
-        oj_warn_at_once("reports on %s: %s: NULL is written", s->options.name,
-                        s->found.not_held);
+        oj_warn_at_once("reports on %s: %s, so NULL is written; a value of a "
+                        "wider type in the first report prevents this",
+                        s->options.name, s->found.not_held);
     s->warned = s->found;
 }
 
@@ -1259,7 +1267,7 @@ static oj_status load_records(struct oj_report_stream *s, GDALDatasetH dataset,
         n++;
     if (status == OJ_OK && n < s->n_records && s->failure.status != OJ_OK)
         status = delete_rows(s, n, err);
-    drop_records(s);
+    drop_complete_records(s);
     warn_of_first_losses(s);
     if (status == OJ_OK && s->format == FORMAT_SEQUENCE && dataset != NULL &&
         s->layer != NULL)
@@ -1293,7 +1301,7 @@ static oj_status open_stream(struct oj_report_stream *s, GDALDatasetH dataset,
         if (s->n_records > 0 || (!can_receive_more(s) && s->n_header > 0))
             OJ_TRY(load_records(s, s->layer == NULL ? dataset : NULL, err));
         else
-            drop_records(s);
+            drop_complete_records(s);
         if (s->n_rows == 0 && s->failure.status != OJ_OK)
             return oj_fail(err, s->failure.status, "%s", s->failure.message);
         if (!can_receive_more(s))
@@ -1314,7 +1322,7 @@ oj_status oj_report_stream_open(const struct oj_report_stream_options *options,
     s->options = *options;
     s->line = 1;
     oj_csv_columns_init(&s->columns);
-    (void)is_stdin(options->name, &s->format);
+    (void)read_stdin_name_and_format(options->name, &s->format);
     s->open_options = CSLDuplicate((CSLConstList)options->open_options);
     s->detects_types = CSLFetchNameValue((CSLConstList)options->open_options,
                                          "AUTODETECT_TYPE");
@@ -1356,7 +1364,7 @@ oj_status oj_report_stream_refill(void *stream, int64_t *n_rows,
         if (s->n_records > 0)
             OJ_TRY(load_records(s, NULL, err));
         else
-            drop_records(s);
+            drop_complete_records(s);
     }
     s->has_failed = s->n_rows == 0 && s->failure.status != OJ_OK;
     *n_rows = s->n_rows;

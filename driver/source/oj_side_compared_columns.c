@@ -24,7 +24,9 @@ oj_status oj_side_field_text(struct oj_side_field *field,
         field->scratch = oj_value_make_scratch_feature(
             field->type, field->subtype, &field->defn);
     if (field->scratch == NULL)
-        return oj_fail(err, OJ_ERR_NOMEM, "out of memory: a value");
+        return oj_fail(
+            err, OJ_ERR_NOMEM,
+            "out of memory for a value: free memory, or use a smaller -batch");
     /* The cast is for GDAL 3.4, where the parameter is not const; GDAL does not
      * change the value. */
     OGR_F_SetFieldRaw(field->scratch, 0, (OGRField *)&value->raw);
@@ -247,8 +249,8 @@ static oj_status count_dimensions(const struct oj_side_columns *c, int side,
         if (n > OJ_MOST_DIMENSIONS)
             return oj_fail(
                 err, OJ_ERR_DATA,
-                "-vector: the list of feature %lld has more than "
-                "%d numbers, the most that are compared",
+                "-vector: the list of feature %lld has more than %d numbers, "
+                "the most that are compared: give shorter lists",
                 (long long)(flat->fid != NULL ? flat->fid[row] : row),
                 OJ_MOST_DIMENSIONS);
     }

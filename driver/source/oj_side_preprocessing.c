@@ -441,7 +441,8 @@ static struct oj_reshape reshaping_of_side(const struct oj_command *command,
 
 /* ---- validity ------------------------------------------------------------ */
 
-static int is_valid(OGRGeometryH geometry, char *reason, size_t size)
+static int is_ogr_geometry_valid(OGRGeometryH geometry, char *reason,
+                                 size_t size)
 {
     int valid;
     CPLErrorReset();
@@ -478,7 +479,7 @@ static oj_status handle_invalid_geometry(struct oj_reshape *r,
         (oj_flat_kinds(from, feature) & OJ_PART_POLYGON) == 0)
         return OJ_OK;
     r->found.n_tested++;
-    if (is_valid(*geometry, reason, sizeof reason))
+    if (is_ogr_geometry_valid(*geometry, reason, sizeof reason))
         return OJ_OK;
     if (r->invalid == OJ_INVALID_FAIL)
         return fail_invalid(r, from, feature, reason, err);
@@ -511,10 +512,10 @@ static OGRGeometryH centroid_of(OGRGeometryH geometry)
     return point;
 }
 
-static oj_status add_representative(struct oj_reshape *r, int64_t fid,
-                                    OGRGeometryH geometry,
-                                    struct oj_flat_buf *to,
-                                    struct oj_error *err)
+static oj_status add_representative_point(struct oj_reshape *r, int64_t fid,
+                                          OGRGeometryH geometry,
+                                          struct oj_flat_buf *to,
+                                          struct oj_error *err)
 {
     OGRGeometryH point;
     oj_status status;
@@ -553,7 +554,7 @@ static oj_status add_reshaped_feature(struct oj_reshape *r,
     made = geometry;
     status = handle_invalid_geometry(r, from, feature, &geometry, err);
     if (status == OJ_OK && geometry != NULL && r->shape != OJ_SHAPE_AS_READ)
-        status = add_representative(r, fid, geometry, to, err);
+        status = add_representative_point(r, fid, geometry, to, err);
     else if (status == OJ_OK && geometry == made)
         status = oj_flat_buf_copy(to, from, feature, fid, err); /* with M */
     else if (status == OJ_OK)

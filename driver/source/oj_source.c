@@ -168,15 +168,17 @@ static oj_status choose_only_layer(struct oj_source *s, struct oj_error *err)
                    s->side->dataset, n, s->role, names);
 }
 
-static oj_status run_select(struct oj_source *s, struct oj_error *err)
+static oj_status run_sql_of_side(struct oj_source *s, struct oj_error *err)
 {
     CPLErrorReset();
     s->layer =
         GDALDatasetExecuteSQL(s->dataset, s->side->sql, NULL, s->side->dialect);
     if (s->layer == NULL)
-        return oj_fail(err, OJ_ERR_ARG, "the %s SELECT returns no layer%s%s",
-                       s->role, CPLGetLastErrorMsg()[0] != '\0' ? ": " : "",
-                       CPLGetLastErrorMsg());
+        return oj_fail(err, OJ_ERR_ARG, "the %s SELECT returns no layer: %s",
+                       s->role,
+                       CPLGetLastErrorMsg()[0] != '\0'
+                           ? CPLGetLastErrorMsg()
+                           : "write a SELECT that returns rows");
     s->is_result_set = 1;
     return OJ_OK;
 }
@@ -184,7 +186,7 @@ static oj_status run_select(struct oj_source *s, struct oj_error *err)
 static oj_status choose_layer(struct oj_source *s, struct oj_error *err)
 {
     if (s->side->sql != NULL)
-        return run_select(s, err);
+        return run_sql_of_side(s, err);
     if (s->side->layer != NULL)
         return choose_named_layer(s, err);
     return choose_only_layer(s, err);
@@ -259,8 +261,8 @@ static oj_status fail_where(const struct oj_source *s, const char *where,
 }
 
 /* Sets the attribute filter of the layer and has_where. */
-static oj_status set_where(struct oj_source *s, const char *where,
-                           struct oj_error *err)
+static oj_status set_attribute_filter(struct oj_source *s, const char *where,
+                                      struct oj_error *err)
 {
     CPLErrorReset();
     if (OGR_L_SetAttributeFilter(s->layer, where) != OGRERR_NONE)
@@ -271,7 +273,8 @@ static oj_status set_where(struct oj_source *s, const char *where,
 
 /* Refuses an invalid condition. GeoPackage and SQLite detect it only when the
  * first row is read, so it is tried in a SELECT. */
-static oj_status check_where(const struct oj_source *s, struct oj_error *err)
+static oj_status check_attribute_filter(const struct oj_source *s,
+                                        struct oj_error *err)
 {
     const char *where = s->side->where;
     size_t size = strlen(where) + 2 * strlen(s->name) + 64;
@@ -307,8 +310,8 @@ static oj_status set_filters(struct oj_source *s, struct oj_error *err)
 {
     if (s->side->where != NULL)
     {
-        OJ_TRY(set_where(s, s->side->where, err));
-        OJ_TRY(check_where(s, err));
+        OJ_TRY(set_attribute_filter(s, s->side->where, err));
+        OJ_TRY(check_attribute_filter(s, err));
     }
     if (s->spat != NULL)
         set_box_filter(s, s->spat);
@@ -344,12 +347,14 @@ static oj_status set_where_and_condition(struct oj_source *s, const char *where,
     if (where == NULL || own == NULL)
     {
         where = where != NULL ? where : own;
-        return where != NULL || s->has_where ? set_where(s, where, err) : OJ_OK;
+        return where != NULL || s->has_where
+                   ? set_attribute_filter(s, where, err)
+                   : OJ_OK;
     }
     size = strlen(own) + strlen(where) + 16;
     OJ_NEW(both, (int64_t)size, err);
     snprintf(both, size, "(%s) AND (%s)", own, where);
-    status = set_where(s, both, err);
+    status = set_attribute_filter(s, both, err);
     oj_free(both);
     return status;
 }
@@ -525,7 +530,8 @@ static oj_status find_crs(struct oj_source *s, struct oj_error *err)
         return OJ_OK;
     s->srs = OSRClone(srs);
     if (s->srs == NULL)
-        return oj_fail(err, OJ_ERR_NOMEM, "out of memory: a CRS");
+        return oj_fail(err, OJ_ERR_NOMEM,
+                       "out of memory for a CRS: free memory");
     return OJ_OK;
 }
 
@@ -567,7 +573,8 @@ static oj_status create_window_layer(struct oj_source *s, const double *boxes,
         result = OGR_L_CreateFeature(s->layer, feature);
         OGR_F_Destroy(feature);
         if (result != OGRERR_NONE)
-            return oj_fail(err, OJ_ERR_NOMEM, "out of memory: a box");
+            return oj_fail(err, OJ_ERR_NOMEM,
+                           "out of memory for a box: free memory");
     }
     snprintf(s->name, sizeof s->name, "%s", OGR_L_GetName(s->layer));
     return OJ_OK;
@@ -715,8 +722,9 @@ oj_status oj_source_check_count(const struct oj_source *source, int64_t limit,
     if (n_promised <= n_rows)
         return OJ_OK;
     return oj_fail(err, OJ_ERR_DATA,
-                   LAYER_FORMAT " should have %lld rows, but %s ends after "
-                                "%lld: it is damaged or cut off",
+                   LAYER_FORMAT
+                   " should have %lld rows, but %s ends after %lld: it is "
+                   "damaged or cut off; copy or make it again",
                    source->role, source->name, (long long)n_promised,
                    source->side->dataset, (long long)n_rows);
 }

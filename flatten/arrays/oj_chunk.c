@@ -336,7 +336,8 @@ static oj_status is_row_wanted(const struct oj_chunk_maker *maker, int64_t row,
 }
 
 /* Moves a value from row `from` to row `to`, to <= from. */
-static void move_value(struct oj_chunk_column *column, int64_t from, int64_t to)
+static void move_value_to_earlier_row(struct oj_chunk_column *column,
+                                      int64_t from, int64_t to)
 {
     int64_t *start = column->values;
     int has = oj_chunk_has_value(column, from);
@@ -371,7 +372,7 @@ static oj_status drop_unwanted_rows(struct oj_chunk_maker *maker, int64_t first,
         status = is_row_wanted(maker, row, &is_wanted, err);
         for (int c = 0; is_wanted && c < maker->rows->n_columns; c++)
             if (maker->rows->column[c].format != 0)
-                move_value(&maker->rows->column[c], row, n);
+                move_value_to_earlier_row(&maker->rows->column[c], row, n);
         n += is_wanted;
     }
     for (int c = 0; c < maker->rows->n_columns; c++)

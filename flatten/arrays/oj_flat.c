@@ -655,13 +655,15 @@ static oj_status check_offsets(const int64_t *offset, int64_t n, int64_t total,
                                const char *name, struct oj_error *err)
 {
     if (offset[0] != 0)
-        return oj_fail(err, OJ_ERR_ARG, "%s[0] is %lld, not 0", name,
+        return oj_fail(err, OJ_ERR_ARG, "%s[0] is %lld: set it to 0", name,
                        (long long)offset[0]);
     for (int64_t i = 0; i < n; i++)
     {
         if (offset[i + 1] < offset[i])
-            return oj_fail(err, OJ_ERR_ARG, "%s decreases at entry %lld", name,
-                           (long long)(i + 1));
+            return oj_fail(
+                err, OJ_ERR_ARG,
+                "%s decreases at entry %lld: give offsets that never decrease",
+                name, (long long)(i + 1));
     }
     if (offset[n] != total)
         return oj_fail(err, OJ_ERR_ARG,
@@ -679,30 +681,35 @@ static oj_status check_part(const struct oj_flat *flat, int64_t part,
     int64_t n_rings = flat->ring_offset[part + 1] - first_ring;
     if (kind != OJ_PART_POINT && kind != OJ_PART_LINE &&
         kind != OJ_PART_POLYGON)
-        return oj_fail(
-            err, OJ_ERR_ARG,
-            "part_kind[%lld] is %d, not 1 (point), 2 (line) or 4 (polygon)",
-            (long long)part, kind);
+        return oj_fail(err, OJ_ERR_ARG,
+                       "part_kind[%lld] is %d, not 1 (point), 2 (line) or 4 "
+                       "(polygon): set it to one of these",
+                       (long long)part, kind);
     if ((flat->part_kinds & (unsigned)kind) == 0)
         return oj_fail(err, OJ_ERR_ARG,
-                       "part_kinds lacks the kind %d of part %lld", kind,
-                       (long long)part);
+                       "part_kinds lacks the kind %d of part %lld: it must be "
+                       "the union of all part_kind",
+                       kind, (long long)part);
     if (n_rings < 1 || (kind != OJ_PART_POLYGON && n_rings != 1))
-        return oj_fail(err, OJ_ERR_ARG,
-                       "part %lld of kind %d has %lld rings, but points and "
-                       "lines have one, and polygons at least one",
-                       (long long)part, kind, (long long)n_rings);
+        return oj_fail(
+            err, OJ_ERR_ARG,
+            "part %lld of kind %d has %lld rings, but points and lines have "
+            "one, and polygons at least one: correct ring_offset",
+            (long long)part, kind, (long long)n_rings);
     for (int64_t r = first_ring; r < first_ring + n_rings; r++)
     {
         int64_t first = flat->vertex_offset[r];
         int64_t end = flat->vertex_offset[r + 1];
         if (end == first || (kind == OJ_PART_POINT && end - first != 1))
-            return oj_fail(err, OJ_ERR_ARG,
-                           "ring %lld has %lld vertices, but points have one, "
-                           "and other rings at least one",
-                           (long long)r, (long long)(end - first));
+            return oj_fail(
+                err, OJ_ERR_ARG,
+                "ring %lld has %lld vertices, but points have one, and other "
+                "rings at least one: correct vertex_offset",
+                (long long)r, (long long)(end - first));
         if (kind == OJ_PART_POLYGON && is_ring_open(flat, r))
-            return oj_fail(err, OJ_ERR_ARG, "polygon ring %lld is not closed",
+            return oj_fail(err, OJ_ERR_ARG,
+                           "polygon ring %lld is not closed: repeat its first "
+                           "vertex as the last",
                            (long long)r);
     }
     return OJ_OK;
@@ -723,10 +730,11 @@ static oj_status check_points(const struct oj_flat *flat, struct oj_error *err)
         double x = flat->x[i], y = flat->y[i];
         if (!isnan(x) &&
             !(is_joinable_coordinate(x) && is_joinable_coordinate(y)))
-            return oj_fail(err, OJ_ERR_ARG,
-                           "point %lld has a coordinate that is not finite or "
-                           "beyond %g",
-                           (long long)i, OJ_FLAT_MOST);
+            return oj_fail(
+                err, OJ_ERR_ARG,
+                "point %lld has a coordinate that is not finite or beyond %g: "
+                "correct it, or set x to NaN for a point without a place",
+                (long long)i, OJ_FLAT_MOST);
         if (!isnan(x) && (flat->part_kinds & OJ_PART_POINT) == 0)
             return oj_fail(err, OJ_ERR_ARG,
                            "part_kinds must contain OJ_PART_POINT, since the "
@@ -769,7 +777,8 @@ oj_status oj_flat_check(const struct oj_flat *flat, struct oj_error *err)
         if (!is_joinable_coordinate(flat->x[v]) ||
             !is_joinable_coordinate(flat->y[v]))
             return oj_fail(err, OJ_ERR_ARG,
-                           "vertex %lld is not finite or beyond %g",
+                           "vertex %lld is not finite or beyond %g: correct "
+                           "it, or leave its feature out",
                            (long long)v, OJ_FLAT_MOST);
     }
     return OJ_OK;

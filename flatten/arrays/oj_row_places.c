@@ -64,8 +64,9 @@ void oj_row_places_begin_unmatched(struct oj_row_places *places, int64_t n_rows,
 
 /* Returns 1 if a row of the answer becomes output rows. Sets the range first ..
  * end - 1 of its entries, which may be empty. */
-static inline int row_gives_places(const struct oj_row_places *places,
-                                   int64_t row, int64_t *first, int64_t *end)
+static inline int find_entries_of_output_row(const struct oj_row_places *places,
+                                             int64_t row, int64_t *first,
+                                             int64_t *end)
 {
     enum oj_how how = places->how;
     *first = *end = 0;
@@ -79,8 +80,8 @@ static inline int row_gives_places(const struct oj_row_places *places,
 
 /* Returns 1 if a row with these entries becomes a single output row that refers
  * to no entry. */
-static inline int row_is_one_place(const struct oj_row_places *places,
-                                   int64_t first, int64_t end)
+static inline int is_output_without_entry(const struct oj_row_places *places,
+                                          int64_t first, int64_t end)
 {
     return first == end || places->how == OJ_HOW_SEMI;
 }
@@ -90,14 +91,14 @@ static inline int row_is_one_place(const struct oj_row_places *places,
 static void move_to_next_row(struct oj_row_places *places)
 {
     int64_t row = places->at++, first, end;
-    if (!row_gives_places(places, row, &first, &end))
+    if (!find_entries_of_output_row(places, row, &first, &end))
         return;
     places->row = places->first_row + row;
     places->n_pairs = end - first;
     if (places->all != places->entries)
         places->n_pairs = oj_matches_end(places->all, row) -
                           oj_matches_first(places->all, row);
-    if (row_is_one_place(places, first, end))
+    if (is_output_without_entry(places, first, end))
     {
         first = -1;
         end = 0;
@@ -174,8 +175,8 @@ int64_t oj_row_places_count(const struct oj_row_places *places)
     for (int64_t row = places->at; row < places->n_rows; row++)
     {
         int64_t first, end;
-        if (row_gives_places(places, row, &first, &end))
-            n += row_is_one_place(places, first, end) ? 1 : end - first;
+        if (find_entries_of_output_row(places, row, &first, &end))
+            n += is_output_without_entry(places, first, end) ? 1 : end - first;
     }
     return n;
 }

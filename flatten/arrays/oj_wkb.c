@@ -257,7 +257,8 @@ static oj_status read_geometry(struct wkb_reader *in, struct oj_flat_buf *buf,
     }
     if (depth >= OJ_WKB_MAX_DEPTH)
         return oj_fail(in->err, OJ_ERR_DATA,
-                       "WKB collections are nested more than %d deep",
+                       "WKB collections are nested more than %d deep: make one "
+                       "collection of them",
                        OJ_WKB_MAX_DEPTH);
     /* The shortest member of a collection has a header and a count: 9 bytes. */
     OJ_TRY(read_count(in, &header, 9, &n));
@@ -268,7 +269,7 @@ static oj_status read_geometry(struct wkb_reader *in, struct oj_flat_buf *buf,
     return OJ_OK;
 }
 
-static oj_status check_end(const struct wkb_reader *in)
+static oj_status check_end_of_wkb(const struct wkb_reader *in)
 {
     if (in->at == in->end)
         return OJ_OK;
@@ -282,7 +283,7 @@ oj_status oj_wkb_add_parts(struct oj_flat_buf *buf, const uint8_t *wkb,
 {
     struct wkb_reader in = {wkb, wkb, wkb + n, err, 0, 0};
     OJ_TRY(read_geometry(&in, buf, 0, 0));
-    return check_end(&in);
+    return check_end_of_wkb(&in);
 }
 
 int oj_wkb_is_iso(const uint8_t *wkb, size_t n)
@@ -369,7 +370,7 @@ static oj_status add_single_point(struct oj_flat_buf *buf, int64_t fid,
         return fail_short(&in);
     wkb = in.at;
     in.at += header.ordinates * 8;
-    OJ_TRY(check_end(&in));
+    OJ_TRY(check_end_of_wkb(&in));
     *is_point = 1;
     return oj_flat_buf_add_point(buf, fid, get_double(wkb, header.big_endian),
                                  get_double(wkb + 8, header.big_endian), err);
@@ -425,7 +426,7 @@ static uint8_t *put_double(uint8_t *at, double value)
     return put_u32(at, (uint32_t)(u.bits >> 32));
 }
 
-static uint8_t *put_head(uint8_t *at, uint32_t type)
+static uint8_t *put_geometry_head(uint8_t *at, uint32_t type)
 {
     *at = 1;
     return put_u32(at + 1, type);
@@ -451,7 +452,7 @@ static uint8_t *write_part_as_wkb(uint8_t *at, const struct oj_flat *flat,
 {
     int64_t ring = flat->ring_offset[part], end = flat->ring_offset[part + 1];
     uint32_t type = wkb_type_of_part(flat, part);
-    at = put_head(at, type);
+    at = put_geometry_head(at, type);
     if (type == WKB_POLYGON)
         at = put_u32(at, (uint32_t)(end - ring));
     for (; ring < end; ring++)
@@ -508,15 +509,17 @@ void oj_wkb_write(const struct oj_flat *flat, int64_t feature, int multi,
     if (oj_flat_is_points(flat))
     {
         if (multi)
-            to = put_u32(put_head(to, WKB_MULTIPOINT), 1);
-        put_vertices(put_head(to, WKB_POINT), flat, feature, feature + 1);
+            to = put_u32(put_geometry_head(to, WKB_MULTIPOINT), 1);
+        put_vertices(put_geometry_head(to, WKB_POINT), flat, feature,
+                     feature + 1);
         return;
     }
     part = flat->part_offset[feature];
     end = flat->part_offset[feature + 1];
     if (multi || end - part > 1)
-        to = put_u32(put_head(to, multi_type_of_parts(flat, part, end)),
-                     (uint32_t)(end - part));
+        to =
+            put_u32(put_geometry_head(to, multi_type_of_parts(flat, part, end)),
+                    (uint32_t)(end - part));
     for (; part < end; part++)
         to = write_part_as_wkb(to, flat, part);
 }

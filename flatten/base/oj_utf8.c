@@ -16,7 +16,7 @@ enum
 
 #define FIRST_BITS UINT64_C(0x8080808080808080)
 
-static uint64_t high_bits(const char *bytes)
+static uint64_t high_bits_of_bytes(const char *bytes)
 {
     uint64_t word;
     memcpy(&word, bytes, sizeof word);
@@ -28,7 +28,8 @@ int oj_utf8_is_ascii(const char *bytes, int64_t n)
     int64_t i = 0;
     uint64_t high = 0;
     for (; i + 16 <= n && high == 0; i += 16)
-        high = high_bits(bytes + i) | high_bits(bytes + i + 8);
+        high =
+            high_bits_of_bytes(bytes + i) | high_bits_of_bytes(bytes + i + 8);
     if (n < 8)
     {
         for (; i < n; i++)
@@ -36,8 +37,8 @@ int oj_utf8_is_ascii(const char *bytes, int64_t n)
         return high == 0;
     }
     if (i + 8 < n)
-        high |= high_bits(bytes + i);
-    return (high | high_bits(bytes + n - 8)) == 0;
+        high |= high_bits_of_bytes(bytes + i);
+    return (high | high_bits_of_bytes(bytes + n - 8)) == 0;
 }
 
 /* A vector of bytes in one or two registers, on any processor (GCC and Clang
@@ -123,8 +124,9 @@ OJ_INLINE int is_any_found(const signed32 *found)
 
 /* Checks blocks from `at` on; returns the start of the first block that may be
  * invalid. */
-OJ_INLINE int64_t pass_blocks(const unsigned char *s, int64_t n, int64_t at,
-                              find_bytes find)
+OJ_INLINE int64_t skip_blocks_without_bad_bytes(const unsigned char *s,
+                                                int64_t n, int64_t at,
+                                                find_bytes find)
 {
     for (; n - at >= BLOCK; at += BLOCK)
     {
@@ -140,26 +142,28 @@ OJ_INLINE int64_t pass_blocks(const unsigned char *s, int64_t n, int64_t at,
 /* Skips valid blocks by the check for two-byte code points; returns where it
  * stopped. It does not recognise a three- or four-byte code point that begins
  * before the block; such a block is left to the next slower check. */
-OJ_CLONES static int64_t pass_blocks_up_to_two(const unsigned char *s,
-                                               int64_t n, int64_t at)
+OJ_CLONES static int64_t
+skip_valid_blocks_up_to_two_bytes(const unsigned char *s, int64_t n, int64_t at)
 {
     return s[at - 2] >= 0xE0 || s[at - 3] >= 0xF0
                ? at
-               : pass_blocks(s, n, at, find_bytes_beyond_two);
+               : skip_blocks_without_bad_bytes(s, n, at, find_bytes_beyond_two);
 }
 
-OJ_CLONES static int64_t pass_blocks_up_to_three(const unsigned char *s,
-                                                 int64_t n, int64_t at)
+OJ_CLONES static int64_t
+skip_valid_blocks_up_to_three_bytes(const unsigned char *s, int64_t n,
+                                    int64_t at)
 {
     return s[at - 2] >= 0xF0 || s[at - 3] >= 0xF0
                ? at
-               : pass_blocks(s, n, at, find_bytes_beyond_three);
+               : skip_blocks_without_bad_bytes(s, n, at,
+                                               find_bytes_beyond_three);
 }
 
-OJ_CLONES static int64_t pass_blocks_exactly(const unsigned char *s, int64_t n,
-                                             int64_t at)
+OJ_CLONES static int64_t skip_valid_block_exactly(const unsigned char *s,
+                                                  int64_t n, int64_t at)
 {
-    return pass_blocks(s, n, at, find_bad_bytes);
+    return skip_blocks_without_bad_bytes(s, n, at, find_bad_bytes);
 }
 
 /* Skips valid blocks from `at` on with the fastest check that succeeds: the
@@ -167,17 +171,17 @@ OJ_CLONES static int64_t pass_blocks_exactly(const unsigned char *s, int64_t n,
  * bytes, for some blocks; after that fails, the exact check, for one block.
  * Returns the start of the first invalid block, or of the incomplete last one.
  */
-static int64_t pass_valid_blocks(const unsigned char *s, int64_t n, int64_t at)
+static int64_t skip_valid_blocks(const unsigned char *s, int64_t n, int64_t at)
 {
     int64_t from, end;
     do
     {
         from = at;
-        at = pass_blocks_up_to_two(s, n, at);
+        at = skip_valid_blocks_up_to_two_bytes(s, n, at);
         end = at + BLOCKS_ALIKE * BLOCK < n ? at + BLOCKS_ALIKE * BLOCK : n;
-        at = pass_blocks_up_to_three(s, end, at);
+        at = skip_valid_blocks_up_to_three_bytes(s, end, at);
         if (end - at >= BLOCK)
-            at = pass_blocks_exactly(s, at + BLOCK, at);
+            at = skip_valid_block_exactly(s, at + BLOCK, at);
     } while (at > from);
     return at;
 }
@@ -195,8 +199,8 @@ OJ_CLONES static int is_end_valid(const unsigned char *s, int64_t n, int64_t at)
 
 /* Returns 1 if the code points that begin before `end` are valid; *at becomes
  * the start of the next one. */
-static int are_code_points(const unsigned char *s, int64_t n, int64_t end,
-                           int64_t *at)
+static int pass_valid_code_points(const unsigned char *s, int64_t n,
+                                  int64_t end, int64_t *at)
 {
     while (*at < end)
     {
@@ -222,10 +226,10 @@ int oj_utf8_is_valid(const char *bytes, int64_t n)
     if (oj_utf8_is_ascii(bytes, n))
         return 1;
     if (n < BEFORE + VECTOR)
-        return are_code_points(s, n, n, &at);
-    if (!are_code_points(s, n, BEFORE, &at))
+        return pass_valid_code_points(s, n, n, &at);
+    if (!pass_valid_code_points(s, n, BEFORE, &at))
         return 0;
-    at = pass_valid_blocks(s, n, at);
+    at = skip_valid_blocks(s, n, at);
     return n - at < BLOCK && is_end_valid(s, n, at) &&
            !ends_within_code_point(s, n);
 }

@@ -260,8 +260,8 @@ static oj_status read_header(struct oj_flatgeobuf_reader *r,
 
 /* ---- values -------------------------------------------------------------- */
 
-static void add_number(struct oj_chunk_column *column, int64_t row, int type,
-                       const uint8_t *at)
+static void add_number_value(struct oj_chunk_column *column, int64_t row,
+                             int type, const uint8_t *at)
 {
     int64_t whole = oj_flatbuffer_le(at, types[type].size);
     double *real = (double *)column->values + row;
@@ -305,7 +305,7 @@ static void add_time(struct oj_chunk_column *column, int64_t row,
 }
 
 /* Returns 1 if one of the eight bytes of word is 0. */
-static inline int has_nul(uint64_t word)
+static inline int has_zero_byte(uint64_t word)
 {
     return ((word - UINT64_C(0x0101010101010101)) & ~word &
             UINT64_C(0x8080808080808080)) != 0;
@@ -323,22 +323,23 @@ static inline int64_t length_before_nul(const uint8_t *at, int64_t n)
     for (; i < n - 8; i += 8)
     {
         memcpy(&word, at + i, sizeof word);
-        if (has_nul(word))
+        if (has_zero_byte(word))
             return (int64_t)strnlen((const char *)at, (size_t)n);
     }
     memcpy(&word, at + n - 8, sizeof word);
     if (n < 8)
         word |= (UINT64_C(1) << (64 - 8 * n)) - 1;
-    return has_nul(word) ? (int64_t)strnlen((const char *)at, (size_t)n) : n;
+    return has_zero_byte(word) ? (int64_t)strnlen((const char *)at, (size_t)n)
+                               : n;
 }
 
 /* Adds the value of a property that is stored at `at`, where `left` bytes
  * remain. *n: number of bytes of the value. Fails if the feature repeats a
  * column. */
-static oj_status add_value(struct oj_chunk_rows *rows,
-                           const struct file_column *from, int64_t row,
-                           const uint8_t *at, int64_t left, int64_t *n,
-                           struct oj_error *err)
+static oj_status add_property_value(struct oj_chunk_rows *rows,
+                                    const struct file_column *from, int64_t row,
+                                    const uint8_t *at, int64_t left, int64_t *n,
+                                    struct oj_error *err)
 {
     struct oj_chunk_column *column = &rows->column[OJ_CHUNK_FIELDS + from->to];
     int64_t size = types[from->type].size, n_length = size > 0 ? 0 : 4;
@@ -354,7 +355,7 @@ static oj_status add_value(struct oj_chunk_rows *rows,
     if (oj_chunk_has_value(column, row))
         return oj_lane_leave_to_gdal(err);
     if (n_length == 0)
-        add_number(column, row, from->type, at);
+        add_number_value(column, row, from->type, at);
     else if (from->type == TYPE_DATETIME)
         add_time(column, row, at + 4, size);
     else if (column->format == 'U')
@@ -376,8 +377,8 @@ static oj_status add_properties(const struct oj_flatgeobuf_reader *r,
         int column = n >= 2 ? oj_flatbuffer_le16(at) : r->n_columns;
         if (column >= r->n_columns)
             return oj_lane_leave_to_gdal(err);
-        OJ_TRY(add_value(rows, &r->column[column], row, at + 2, n - 2, &n_value,
-                         err));
+        OJ_TRY(add_property_value(rows, &r->column[column], row, at + 2, n - 2,
+                                  &n_value, err));
         at += 2 + n_value;
         n -= 2 + n_value;
     }
@@ -410,7 +411,7 @@ static int put_u32(struct wkb_writer *w, int64_t value)
     return 1;
 }
 
-static int put_head(struct wkb_writer *w, int type)
+static int put_wkb_head(struct wkb_writer *w, int type)
 {
     if (w->to == w->end)
         return 0;
@@ -510,7 +511,7 @@ static int write_rings_or_members(struct wkb_writer *w,
                       : n > 1    ? (int64_t)oj_flatbuffer_le32(v->ends + 4 * i)
                                  : v->n;
         if ((type != OJ_FGB_POLYGON &&
-             !put_head(w, type - OJ_FGB_MULTIPOINT + OJ_FGB_POINT)) ||
+             !put_wkb_head(w, type - OJ_FGB_MULTIPOINT + OJ_FGB_POINT)) ||
             !(are_points ? put_vertices(w, v, i, end)
                          : put_counted_vertices(w, v, first, end)))
             return 0;
@@ -550,7 +551,7 @@ static int write_wkb(struct wkb_writer *w, const struct oj_flat_table *table,
     if (type == OJ_FGB_UNKNOWN)
         type = own != NULL ? *own : OJ_FGB_UNKNOWN;
     if (++w->n_tables >= MOST_TABLES || type < OJ_FGB_POINT ||
-        type > OJ_FGB_COLLECTION || !put_head(w, type))
+        type > OJ_FGB_COLLECTION || !put_wkb_head(w, type))
         return 0;
     if (type == OJ_FGB_MULTIPOLYGON)
         return write_parts_as_wkb(w, table, OJ_FGB_POLYGON, depth);

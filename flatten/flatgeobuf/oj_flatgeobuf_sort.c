@@ -183,7 +183,7 @@ static uint32_t hilbert_sort_key(const struct sorting *s, const double *box)
     return UINT32_MAX - oj_hilbert_code(box, s->rows->box);
 }
 
-static int has_one_key(const struct sorting *s, int64_t k)
+static int has_bucket_one_key(const struct sorting *s, int64_t k)
 {
     return s->first_key[k] == UINT32_MAX ||
            (k + 1 < s->n_buckets && s->first_key[k + 1] == s->first_key[k] + 1);
@@ -229,7 +229,7 @@ static int threads_within_memory(const struct sorting *s,
         struct oj_flatgeobuf_extent size = rows_and_bytes_between(&at[i]);
         int64_t held =
             2 * size.bytes + size.in_file + (NODE_BYTES + 16) * size.rows;
-        if (held > most && (at != s->bucket || !has_one_key(s, i)))
+        if (held > most && (at != s->bucket || !has_bucket_one_key(s, i)))
             most = held;
     }
     n_threads = MOST_HELD / most;
@@ -249,8 +249,8 @@ static void free_row_run(struct row_run *run)
     oj_free(run->order[1]);
 }
 
-static oj_status reserve_order(struct row_run *run, int64_t n_used, int64_t n,
-                               struct oj_error *err)
+static oj_status reserve_sort_order(struct row_run *run, int64_t n_used,
+                                    int64_t n, struct oj_error *err)
 {
     for (int i = 0; i < 2; i++)
         OJ_ROOM(run->order[i], n_used, n, run->cap_order[i], err);
@@ -286,7 +286,7 @@ static oj_status add_rows_to_run(const struct sorting *s, struct row_run *run,
         OJ_TRY(oj_temporary_file_read(&s->rows->rows, at->bytes,
                                       run->from + done.bytes, n.bytes, err));
     }
-    OJ_TRY(reserve_order(run, done.rows, end, err));
+    OJ_TRY(reserve_sort_order(run, done.rows, end, err));
     while (done.rows < end)
     {
         struct oj_flatgeobuf_row *row =
@@ -315,7 +315,7 @@ static oj_status choose_buckets(struct sorting *s, struct oj_error *err)
     uint32_t last = 0;
     n_wanted = n_wanted < MOST_BUCKETS / 2 ? n_wanted + 1 : MOST_BUCKETS / 2;
     OJ_NEW(s->first_key, MOST_BUCKETS + 2, err);
-    OJ_TRY(reserve_order(run, 0, n, err));
+    OJ_TRY(reserve_sort_order(run, 0, n, err));
     for (int64_t i = 0; i < n; i++)
         run->order[0][i] = (uint64_t)hilbert_sort_key(s, s->rows->sample[i])
                            << 32;
@@ -423,7 +423,7 @@ static oj_status sort_and_write_bucket(int64_t k, int thread, void *user,
     {
         OJ_TRY(
             add_rows_to_run(s, run, &s->stretch[b * s->n_buckets + k], 1, err));
-        if (!has_one_key(s, k) && b + 1 < s->rows->n_blocks)
+        if (!has_bucket_one_key(s, k) && b + 1 < s->rows->n_blocks)
             continue;
         oj_hilbert_sort(run->order, run->n.rows);
         OJ_TRY(make_rows_of_file(s, run, err));

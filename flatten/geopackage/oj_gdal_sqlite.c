@@ -34,13 +34,15 @@ static oj_status prepare_statement(sqlite3 *connection, sqlite3_stmt **out,
     char *text = sqlite3_vmprintf(format, arguments);
     int code;
     if (text == NULL)
-        return oj_fail(err, OJ_ERR_NOMEM, "out of memory: an SQL statement");
+        return oj_fail(err, OJ_ERR_NOMEM,
+                       "out of memory for an SQL statement: free memory");
     code = sqlite3_prepare_v3(connection, text, -1, SQLITE_PREPARE_PERSISTENT,
                               out, NULL);
     sqlite3_free(text);
     return code == SQLITE_OK
                ? OJ_OK
-               : oj_sqlite_fail(connection, "a statement failed", err);
+               : oj_sqlite_fail(connection,
+                                "a statement on the GeoPackage failed", err);
 }
 
 oj_status oj_sqlite_prepare(sqlite3 *connection, sqlite3_stmt **out,
@@ -59,7 +61,7 @@ oj_status oj_sqlite_step(sqlite3_stmt *statement, struct oj_error *err)
     oj_status status = OJ_OK;
     if (sqlite3_step(statement) != SQLITE_DONE)
         status = oj_sqlite_fail(sqlite3_db_handle(statement),
-                                "a statement failed", err);
+                                "a statement on the GeoPackage failed", err);
     sqlite3_reset(statement);
     return status;
 }
@@ -74,12 +76,14 @@ oj_status oj_sqlite_run(sqlite3 *connection, struct oj_error *err,
     text = sqlite3_vmprintf(format, arguments);
     va_end(arguments);
     if (text == NULL)
-        return oj_fail(err, OJ_ERR_NOMEM, "out of memory: an SQL statement");
+        return oj_fail(err, OJ_ERR_NOMEM,
+                       "out of memory for an SQL statement: free memory");
     code = sqlite3_exec(connection, text, NULL, NULL, NULL);
     sqlite3_free(text);
     return code == SQLITE_OK
                ? OJ_OK
-               : oj_sqlite_fail(connection, "a statement failed", err);
+               : oj_sqlite_fail(connection,
+                                "a statement on the GeoPackage failed", err);
 }
 
 oj_status oj_sqlite_read_numbers(sqlite3 *connection, int n, double *values,
@@ -98,7 +102,8 @@ oj_status oj_sqlite_read_numbers(sqlite3 *connection, int n, double *values,
         if (sqlite3_column_type(statement, i) != SQLITE_NULL)
             values[i] = sqlite3_column_double(statement, i);
     if (status == OJ_OK && code != SQLITE_ROW && code != SQLITE_DONE)
-        status = oj_sqlite_fail(connection, "a statement failed", err);
+        status = oj_sqlite_fail(connection,
+                                "a statement on the GeoPackage failed", err);
     sqlite3_finalize(statement);
     return status;
 }

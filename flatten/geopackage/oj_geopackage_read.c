@@ -273,9 +273,10 @@ static oj_status add_value_to_layout(const struct oj_geopackage_reader *r,
  * before it. Refuses what SQLite refuses: a truncated type, a value beyond the
  * end of the record, and bytes after the last value. A record without types is
  * left to GDAL: SQLite treats all its columns as missing. */
-static oj_status find_values(const struct oj_geopackage_reader *r,
-                             const uint8_t *record, int64_t n_record,
-                             struct record_layout *to, struct oj_error *err)
+static oj_status find_values_of_record(const struct oj_geopackage_reader *r,
+                                       const uint8_t *record, int64_t n_record,
+                                       struct record_layout *to,
+                                       struct oj_error *err)
 {
     const uint8_t *at = record, *types_end = record;
     struct stored_value value = {0};
@@ -312,8 +313,8 @@ static oj_status find_values(const struct oj_geopackage_reader *r,
     return OJ_OK;
 }
 
-static inline int has_layout(const uint8_t *record,
-                             const struct record_layout *layout)
+static inline int has_record_layout(const uint8_t *record,
+                                    const struct record_layout *layout)
 {
     uint64_t own, head, mask;
     /* eight bytes are readable even if the record is shorter: pages.leaf has 8
@@ -333,8 +334,8 @@ decode_record_to_row(const struct oj_geopackage_reader *r,
                      int64_t row, struct oj_error *err)
 {
     if (n_record < layout->end || n_record > layout->most ||
-        !has_layout(record, layout))
-        OJ_TRY(find_values(r, record, n_record, layout, err));
+        !has_record_layout(record, layout))
+        OJ_TRY(find_values_of_record(r, record, n_record, layout, err));
     for (int i = 0; i < layout->n_values; i++)
     {
         struct stored_value *value = &layout->value[i];
@@ -374,8 +375,8 @@ static oj_status begin_row_numbers(const struct oj_sqlite_pages *pages,
                : oj_sqlite_fail_malformed(err);
 }
 
-static inline int does_row_number_ascend(struct row_numbers *numbers,
-                                         int64_t number)
+static inline int record_ascending_row_number(struct row_numbers *numbers,
+                                              int64_t number)
 {
     int ascends = (number > numbers->before || !numbers->has_before) &&
                   number <= numbers->greatest;
@@ -409,7 +410,7 @@ static oj_status decode_rows_of_piece(void *stream, int thread,
             OJ_TRY(begin_row_numbers(pages, ++at, i, &numbers, err));
         }
         record = oj_sqlite_leaf_row(pages, leaf, i++, &n_record, &fid[row]);
-        if (record == NULL || !does_row_number_ascend(&numbers, fid[row]))
+        if (record == NULL || !record_ascending_row_number(&numbers, fid[row]))
             return oj_sqlite_fail_malformed(err);
         OJ_TRY(oj_sqlite_record(pages, leaf, record, n_record,
                                 &layout->long_one, &record, err));

@@ -26,7 +26,7 @@ enum
 
 /* Returns the value rounded outwards exactly as SQLite does, so that a query
  * finds a row whether it was packed or inserted. */
-static float round_down(double value)
+static float round_down_as_sqlite(double value)
 {
     float single = (float)value;
     if ((double)single > value)
@@ -42,10 +42,10 @@ oj_status oj_rtree_add_row(struct oj_rtree *tree, int64_t id,
     OJ_ROOM(tree->entry, tree->n, tree->n + 1, tree->cap, err);
     entry = &tree->entry[tree->n++];
     entry->id = id;
-    entry->box[0] = round_down(box[0]);
-    entry->box[1] = round_down(box[2]);
-    entry->box[2] = -round_down(-box[1]);
-    entry->box[3] = -round_down(-box[3]);
+    entry->box[0] = round_down_as_sqlite(box[0]);
+    entry->box[1] = round_down_as_sqlite(box[2]);
+    entry->box[2] = -round_down_as_sqlite(-box[1]);
+    entry->box[3] = -round_down_as_sqlite(-box[3]);
     return OJ_OK;
 }
 
@@ -72,7 +72,7 @@ struct packing
 
 /* ---- order --------------------------------------------------------------- */
 
-static void grow_box(float *box, const float *by)
+static void extend_box(float *box, const float *by)
 {
     for (int i = 0; i < 2; i++)
     {
@@ -93,7 +93,7 @@ static void sort_rows_by_hilbert(struct packing *p)
     double extent[4], box[4];
     set_empty_box(all);
     for (int64_t i = 0; i < p->tree->n; i++)
-        grow_box(all, p->tree->entry[i].box);
+        extend_box(all, p->tree->entry[i].box);
     for (int k = 0; k < 4; k++)
         extent[k] = (double)all[k];
     for (int64_t i = 0; i < p->tree->n; i++)
@@ -153,7 +153,7 @@ static oj_status write_node(const struct packing *p, int level, int64_t i,
             level > 0 ? &p->cell[k]
                       : &p->tree->entry[p->order[0][k] & UINT32_MAX];
         write_cell(p->node + HEAD_BYTES + (k - begin) * CELL_BYTES, cell);
-        grow_box(own.box, cell->box);
+        extend_box(own.box, cell->box);
     }
     /* overwrites p->cell[i], which has been read: the cells still to be read
      * have larger indices */
@@ -322,7 +322,8 @@ static oj_status move_index_rows_to_tree(struct oj_rtree *tree,
     sqlite3_finalize(rows);
     OJ_TRY(status);
     if (code != SQLITE_DONE)
-        return oj_sqlite_fail(connection, "a statement failed", err);
+        return oj_sqlite_fail(connection,
+                              "a statement on the GeoPackage failed", err);
     OJ_TRY(oj_sqlite_run(connection, err, "DELETE FROM \"%w_parent\"", name));
     OJ_TRY(oj_sqlite_run(connection, err, "DELETE FROM \"%w_rowid\"", name));
     return oj_sqlite_run(connection, err,

@@ -130,8 +130,8 @@ static oj_status add_page_to_level(struct tree_level *level, uint32_t number,
 
 /* Returns 1 for a page of this type with at least one cell and consistent
  * limits. n_head: bytes of its header. */
-static int is_good_page(const struct oj_sqlite_pages *pages,
-                        const uint8_t *page, int type, int n_head)
+static int is_page_sound(const struct oj_sqlite_pages *pages,
+                         const uint8_t *page, int type, int n_head)
 {
     int n = oj_sqlite_page_n_cells(page), area = oj_sqlite_page_cell_area(page);
     return page[0] == type && n > 0 &&
@@ -147,7 +147,7 @@ static oj_status list_child_pages(const struct oj_sqlite_pages *pages,
 {
     const uint8_t *end = page + pages->usable_bytes;
     int n_cells = oj_sqlite_page_n_cells(page);
-    if (!is_good_page(pages, page, IS_INTERIOR, INTERIOR_HEAD) ||
+    if (!is_page_sound(pages, page, IS_INTERIOR, INTERIOR_HEAD) ||
         to->n > pages->n_pages)
         return oj_sqlite_fail_malformed(err);
     for (int i = 0; i < n_cells; i++)
@@ -245,7 +245,7 @@ oj_status oj_sqlite_pages_read(struct oj_sqlite_pages *pages,
         oj_sqlite_page_n_cells(pages->leaf) == 0)
         return OJ_OK;
     for (int64_t i = 0; i < n; i++)
-        if (!is_good_page(pages, oj_sqlite_leaf(pages, i), IS_LEAF, LEAF_HEAD))
+        if (!is_page_sound(pages, oj_sqlite_leaf(pages, i), IS_LEAF, LEAF_HEAD))
             return oj_sqlite_fail_malformed(err);
     pages->n_leaves = n;
     return OJ_OK;

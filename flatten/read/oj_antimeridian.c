@@ -22,8 +22,8 @@
 
 /* Returns the distance between the images of (x0, y) and (x1, y); NaN if one
  * has no image. */
-static double image_distance(OGRCoordinateTransformationH transformation,
-                             double x0, double x1, double y)
+static double distance_of_images(OGRCoordinateTransformationH transformation,
+                                 double x0, double x1, double y)
 {
     double x[2] = {x0, x1}, both[2] = {y, y};
     double dx, dy;
@@ -49,7 +49,7 @@ static double central_meridian(OGRSpatialReferenceH srs)
     return 0.0;
 }
 
-static int has_degrees(OGRSpatialReferenceH srs)
+static int is_crs_in_degrees(OGRSpatialReferenceH srs)
 {
     return OSRIsGeographic(srs) &&
            fabs(OSRGetAngularUnits(srs, NULL) - 0.0174532925199433) < 1e-12;
@@ -66,9 +66,10 @@ static void find_end_of_plane(OGRCoordinateTransformationH transformation,
     for (int i = 0; i < 5 && !found->is_torn; i++)
     {
         double at = found->at, y = latitudes[i];
-        double across = image_distance(transformation, at - STEP, at + STEP, y);
+        double across =
+            distance_of_images(transformation, at - STEP, at + STEP, y);
         double before =
-            image_distance(transformation, at - 3 * STEP, at - STEP, y);
+            distance_of_images(transformation, at - 3 * STEP, at - STEP, y);
         found->is_torn = across > LEAP * before;
     }
 }
@@ -115,9 +116,9 @@ oj_antimeridian_find(OGRCoordinateTransformationH transformation)
     if (from == NULL || to == NULL)
         return found;
     CPLPushErrorHandler(CPLQuietErrorHandler);
-    if (has_degrees(from) && OSRIsProjected(to))
+    if (is_crs_in_degrees(from) && OSRIsProjected(to))
         find_end_of_plane(transformation, &found);
-    else if (OSRIsProjected(from) && has_degrees(to))
+    else if (OSRIsProjected(from) && is_crs_in_degrees(to))
         find_end_of_degrees(transformation, &found);
     CPLErrorReset();
     CPLPopErrorHandler();
@@ -125,7 +126,8 @@ oj_antimeridian_find(OGRCoordinateTransformationH transformation)
 }
 
 /* Returns the next line beyond x: lines repeat at intervals of `turn`. */
-static double next_line(const struct oj_antimeridian *antimeridian, double x)
+static double
+next_antimeridian_beyond(const struct oj_antimeridian *antimeridian, double x)
 {
     const double at = antimeridian->at, turn = antimeridian->turn;
     return at + turn * (floor((x - at) / turn) + 1.0);
@@ -135,7 +137,7 @@ int oj_antimeridian_lies_between(const struct oj_antimeridian *antimeridian,
                                  double least, double greatest)
 {
     return antimeridian->is_torn && isfinite(least) && isfinite(greatest) &&
-           next_line(antimeridian, least) < greatest;
+           next_antimeridian_beyond(antimeridian, least) < greatest;
 }
 
 static OGRGeometryH make_rectangle(double x0, double x1, const OGREnvelope *box)
@@ -152,12 +154,12 @@ static OGRGeometryH make_rectangle(double x0, double x1, const OGREnvelope *box)
     return polygon;
 }
 
-static void shift_x(OGRGeometryH geometry, double by)
+static void shift_x_of_geometry(OGRGeometryH geometry, double by)
 {
     const int n_members = OGR_G_GetGeometryCount(geometry);
     const int n_points = n_members > 0 ? 0 : OGR_G_GetPointCount(geometry);
     for (int i = 0; i < n_members; i++)
-        shift_x(OGR_G_GetGeometryRef(geometry, i), by);
+        shift_x_of_geometry(OGR_G_GetGeometryRef(geometry, i), by);
     for (int i = 0; i < n_points; i++)
     {
         double x, y, z, m;
@@ -172,12 +174,14 @@ static void shift_x(OGRGeometryH geometry, double by)
 /* Adds piece, or its members, if they have the wanted dimension. Where a
  * polygon only touches the meridian, the cut also returns lines, which are
  * dropped. */
-static void add_pieces(OGRGeometryH to, OGRGeometryH piece, int dimension)
+static void add_pieces_of_dimension(OGRGeometryH to, OGRGeometryH piece,
+                                    int dimension)
 {
     if (OGR_GT_IsSubClassOf(OGR_G_GetGeometryType(piece),
                             wkbGeometryCollection))
         for (int i = 0; i < OGR_G_GetGeometryCount(piece); i++)
-            add_pieces(to, OGR_G_GetGeometryRef(piece, i), dimension);
+            add_pieces_of_dimension(to, OGR_G_GetGeometryRef(piece, i),
+                                    dimension);
     else if (OGR_G_GetDimension(piece) == dimension && !OGR_G_IsEmpty(piece))
         OGR_G_AddGeometry(to, piece);
 }
@@ -197,10 +201,10 @@ static int cut_and_add_pieces(const struct oj_antimeridian *antimeridian,
     if (dimension == 0 ||
         !oj_antimeridian_lies_between(antimeridian, box.MinX, box.MaxX))
     {
-        add_pieces(to, geometry, dimension);
+        add_pieces_of_dimension(to, geometry, dimension);
         return 1;
     }
-    at = next_line(antimeridian, box.MinX) - turn;
+    at = next_antimeridian_beyond(antimeridian, box.MinX) - turn;
     for (; at < box.MaxX && is_good; at += turn)
     {
         OGRGeometryH band = make_rectangle(at + gap, at + turn - gap, &box);
@@ -208,8 +212,8 @@ static int cut_and_add_pieces(const struct oj_antimeridian *antimeridian,
         is_good = piece != NULL && ++n_turns <= MOST_TURNS;
         if (is_good)
         {
-            shift_x(piece, antimeridian->at - turn - at);
-            add_pieces(to, piece, dimension);
+            shift_x_of_geometry(piece, antimeridian->at - turn - at);
+            add_pieces_of_dimension(to, piece, dimension);
         }
         OGR_G_DestroyGeometry(piece);
         OGR_G_DestroyGeometry(band);

@@ -30,7 +30,7 @@ static int is_bytes(OGRFieldType type)
     return type == OFTString || type == OFTBinary;
 }
 
-static size_t value_size(OGRFieldType type)
+static size_t size_of_value_type(OGRFieldType type)
 {
     return type == OFTInteger                          ? sizeof(int)
            : is_bytes(type) || oj_type_is_number(type) ? 8
@@ -43,7 +43,7 @@ static oj_status init_column(struct table_column *column, OGRFieldType type,
     column->type = type;
     column->subtype = subtype;
     OJ_TRY(oj_reserve(&column->values, 0, 1, &column->cap_values,
-                      value_size(column->type), err));
+                      size_of_value_type(column->type), err));
     if (is_bytes(column->type))
         ((int64_t *)column->values)[0] = 0;
     return OJ_OK;
@@ -99,8 +99,9 @@ oj_status oj_table_new_like(const struct oj_table *like, struct oj_table **out,
 
 /* Copies a list into one block of memory, so that one free suffices; texts
  * follow their array of pointers. Adds the size of the block to *n_bytes. */
-static oj_status copy_list(OGRFieldType type, const OGRField *from,
-                           OGRField *to, int64_t *n_bytes, struct oj_error *err)
+static oj_status copy_list_value(OGRFieldType type, const OGRField *from,
+                                 OGRField *to, int64_t *n_bytes,
+                                 struct oj_error *err)
 {
     int n = from->IntegerList.nCount;
     size_t size = 0, text = 0;
@@ -167,7 +168,7 @@ static void set_validity_bit(struct table_column *column, int64_t row,
 static void store_fixed_size_value(struct table_column *column, int64_t row,
                                    const OGRField *raw)
 {
-    size_t size = value_size(column->type);
+    size_t size = size_of_value_type(column->type);
     char *to = (char *)column->values + (size_t)row * size;
     if (size == 4)
         memcpy(to, raw, 4);
@@ -195,7 +196,8 @@ static oj_status reserve_column(const struct oj_table *table,
 {
     int64_t first = table->n_rows;
     OJ_TRY(oj_reserve(&column->values, first + is_bytes(column->type), end + 1,
-                      &column->cap_values, value_size(column->type), err));
+                      &column->cap_values, size_of_value_type(column->type),
+                      err));
     OJ_ROOM(column->has_value, (first + 7) / 8, (end + 7) / 8,
             column->cap_has_value, err);
     if (oj_type_is_list(column->type)) /* zeroed, so that after a failure
@@ -222,9 +224,9 @@ static oj_status append_value_to_column(struct oj_table *table,
     else if (is_bytes(column->type))
         return append_bytes(column, row, value, err);
     else if (oj_type_is_list(column->type))
-        return copy_list(column->type, &value->raw,
-                         (OGRField *)column->values + row, &table->n_list_bytes,
-                         err);
+        return copy_list_value(column->type, &value->raw,
+                               (OGRField *)column->values + row,
+                               &table->n_list_bytes, err);
     else
         store_fixed_size_value(column, row, &value->raw);
     return OJ_OK;
@@ -313,7 +315,7 @@ void oj_table_prefetch(const struct oj_table *table, int64_t row, int stage)
         {
             __builtin_prefetch(&column->has_value[row >> 3]);
             __builtin_prefetch((const char *)column->values +
-                               (size_t)row * value_size(column->type));
+                               (size_t)row * size_of_value_type(column->type));
         }
         else if (is_bytes(column->type))
             __builtin_prefetch(column->pool +
@@ -328,7 +330,7 @@ int64_t oj_table_bytes(const struct oj_table *table)
     {
         const struct table_column *column = &table->column[c];
         n += column->cap_has_value + column->cap_pool +
-             column->cap_values * (int64_t)value_size(column->type);
+             column->cap_values * (int64_t)size_of_value_type(column->type);
     }
     return n;
 }

@@ -60,7 +60,7 @@ static char lossless_arrow_format(OGRFieldDefnH field)
 
 /* Returns 1 if a child has this format, or its variant with 64-bit offsets,
  * which is a capital letter. */
-static int has_format(const struct ArrowSchema *child, char format)
+static int has_arrow_format(const struct ArrowSchema *child, char format)
 {
     char large = format == 'u' ? 'U' : format == 'z' ? 'Z' : format;
     return format != 0 &&
@@ -79,7 +79,7 @@ static int find_column(const struct ArrowSchema *schema, const char *name,
         const struct ArrowSchema *child = schema->children[c];
         if (child->name == NULL || strcmp(child->name, name) != 0)
             continue;
-        if (column->child >= 0 || !has_format(child, format))
+        if (column->child >= 0 || !has_arrow_format(child, format))
             return 0; /* the name occurs twice, or the format is unexpected */
         column->child = (int)c;
         column->format = child->format[0];
@@ -87,9 +87,9 @@ static int find_column(const struct ArrowSchema *schema, const char *name,
     return column->child >= 0;
 }
 
-static int find_columns(struct oj_arrow_stream *stream,
-                        const struct oj_lane_request *from,
-                        const struct ArrowSchema *schema)
+static int find_stream_columns(struct oj_arrow_stream *stream,
+                               const struct oj_lane_request *from,
+                               const struct ArrowSchema *schema)
 {
     OGRFeatureDefnH defn = OGR_L_GetLayerDefn(from->layer);
     const char *fid = OGR_L_GetFIDColumn(from->layer);
@@ -120,15 +120,15 @@ static int find_columns(struct oj_arrow_stream *stream,
     return 1;
 }
 
-static int has_stream_wanted_columns(struct oj_arrow_stream *stream,
-                                     const struct oj_lane_request *from)
+static int find_wanted_columns_of_stream(struct oj_arrow_stream *stream,
+                                         const struct oj_lane_request *from)
 {
     struct ArrowSchema schema;
     int has;
     memset(&schema, 0, sizeof schema);
     if (stream->stream.get_schema(&stream->stream, &schema) != 0)
         return 0;
-    has = find_columns(stream, from, &schema);
+    has = find_stream_columns(stream, from, &schema);
     schema.release(&schema);
     return has;
 }
@@ -172,7 +172,7 @@ static oj_status open_stream(const struct oj_lane_request *from, void **out,
              (long long)(from->batch_rows < MOST_ROWS ? from->batch_rows
                                                       : MOST_ROWS));
     return OGR_L_GetArrowStream(from->layer, &stream->stream, options) &&
-                   has_stream_wanted_columns(stream, from)
+                   find_wanted_columns_of_stream(stream, from)
                ? OJ_OK
                : oj_lane_leave_to_gdal(err);
 }
@@ -249,7 +249,8 @@ static oj_status read_arrow_array_as_chunk(struct oj_arrow_stream *stream,
         array->release = NULL;
         *text = stream->stream.get_last_error(&stream->stream);
         status = oj_fail(err, OJ_ERR_IO,
-                         "the driver's Arrow stream ended before the last row");
+                         "the driver's Arrow stream ended before the last row: "
+                         "copy the layer with ogr2ogr");
     }
     else if (array->release != NULL)
         status = oj_chunk_new(stream->n_columns - OJ_CHUNK_FIELDS, array,
@@ -285,8 +286,8 @@ static oj_status next_arrow_chunk(void *stream, struct oj_chunk **out,
     }
     *text = status == OJ_ERR_UNSUPPORTED
                 ? "the driver mixes up rows without geometry"
-                : "the driver has no more rows but is not at the end: "
-                  "the file is broken";
+                : "the driver has no more rows but is not at the end, so the "
+                  "file is broken: copy or make it again";
     return oj_fail(err, status, "%s", *text);
 }
 

@@ -103,7 +103,8 @@ static oj_status append_members_recursively(struct oj_layer_geometry *work,
         return add_parts_without_curves(work, flat, geometry, err);
     if (depth >= OJ_WKB_MAX_DEPTH)
         return oj_fail(err, OJ_ERR_DATA,
-                       "collections are nested more than %d deep",
+                       "collections are nested more than %d deep: make one "
+                       "collection of them",
                        OJ_WKB_MAX_DEPTH);
     n = OGR_G_GetGeometryCount(geometry);
     for (int i = 0; i < n; i++)

@@ -237,7 +237,8 @@ static oj_status init_wanted_fields(struct oj_layer_reader *reader,
     {
         OGRFieldDefnH field = OGR_FD_GetFieldDefn(defn, options->fields[i]);
         if (field == NULL)
-            return oj_fail(err, OJ_ERR_ARG, "layer %s has no field %d",
+            return oj_fail(err, OJ_ERR_ARG,
+                           "internal error: layer %s has no field %d",
                            OGR_L_GetName(reader->layer), options->fields[i]);
         reader->field[i].index = options->fields[i];
         reader->field[i].type = OGR_Fld_GetType(field);
@@ -373,7 +374,8 @@ oj_status oj_layer_reader_open(OGRLayerH layer,
     struct oj_layer_reader *reader;
     oj_status status;
     if (options->batch_rows <= 0)
-        return oj_fail(err, OJ_ERR_ARG, "a batch needs at least one row");
+        return oj_fail(err, OJ_ERR_ARG,
+                       "internal error: a batch needs at least one row");
     OJ_NEW_ZEROED(reader, 1, err);
     reader->layer = layer;
     reader->options = *options;
@@ -429,7 +431,9 @@ static oj_status fail_row(const struct oj_layer_reader *reader, int64_t fid,
 {
     if (status == OJ_ERR_NOMEM)
         return oj_fail(err, status, "%s", text);
-    return oj_fail(err, status, "layer %s, feature %lld: %s",
+    return oj_fail(err, status,
+                   "layer %s, feature %lld: %.700s; correct it, or leave it "
+                   "out by a condition (-where, -join_where)",
                    OGR_L_GetName(reader->layer), (long long)fid, text);
 }
 
@@ -583,7 +587,7 @@ static OGRFeatureH next_feature_after_lane(struct oj_layer_reader *reader)
 /* Returns 0 if the rows continue those of a lane that read in FID order, but
  * fid is not greater than the last FID. It then comes from a malformed tree,
  * and the lane may have read it already or have missed it. */
-static int does_fid_ascend(struct oj_layer_reader *reader, int64_t fid)
+static int record_ascending_fid(struct oj_layer_reader *reader, int64_t fid)
 {
     int ascends =
         !reader->checks_fids || reader->skips_fids || fid > reader->last_fid;
@@ -606,7 +610,7 @@ static oj_status next_feature(struct oj_layer_reader *reader, int64_t row,
                    : fail_read(reader, row, oj_ogr_errors_text(&reader->errors),
                                err);
     fid = OGR_F_GetFID(*feature);
-    if (reader->errors.n_failures == 0 && does_fid_ascend(reader, fid))
+    if (reader->errors.n_failures == 0 && record_ascending_fid(reader, fid))
         return OJ_OK;
     OGR_F_Destroy(*feature);
     *feature = NULL;

@@ -167,7 +167,7 @@ static void skip_space(struct text_reader *r)
 
 /* Skips the character and the space before it; returns 0 if another one
  * follows. */
-static int take_mark(struct text_reader *r, char mark)
+static int skip_expected_mark(struct text_reader *r, char mark)
 {
     skip_space(r);
     if (r->at == r->end || *r->at != mark)
@@ -196,7 +196,7 @@ static int is_word(const char *text, int64_t n, const char *word)
     return (size_t)n == strlen(word) && strncasecmp(text, word, (size_t)n) == 0;
 }
 
-static int take_word(struct text_reader *r, const char *word)
+static int skip_expected_word(struct text_reader *r, const char *word)
 {
     int64_t n = count_letters(r);
     if (!is_word(r->at, n, word))
@@ -283,7 +283,7 @@ static int find_dimensions(const struct text_reader *of)
         skip_space(&r);
         if (r.at < r.end && (*r.at == '(' || *r.at == ')' || *r.at == ','))
             r.at++;
-        else if (!take_word(&r, "EMPTY"))
+        else if (!skip_expected_word(&r, "EMPTY"))
             break;
     }
     for (; n < 4; n++)
@@ -334,16 +334,16 @@ static oj_status read_list(struct text_reader *r, int dimensions,
     uint32_t n = 0;
     int64_t at;
     OJ_TRY(append_uint32(r, 0, &at));
-    if (take_word(r, "EMPTY"))
+    if (skip_expected_word(r, "EMPTY"))
         return OJ_OK;
-    if (!take_mark(r, '('))
+    if (!skip_expected_mark(r, '('))
         return fail_here(r, "EMPTY or an opening bracket");
     do
     {
         OJ_TRY(read_member(r, dimensions));
         n++;
-    } while (take_mark(r, ','));
-    if (!take_mark(r, ')'))
+    } while (skip_expected_mark(r, ','));
+    if (!skip_expected_mark(r, ')'))
         return fail_here(r, "a comma or a closing bracket");
     write_uint32(r, at, n);
     return OJ_OK;
@@ -356,12 +356,13 @@ static oj_status read_ring(struct text_reader *r, int dimensions)
 
 static oj_status read_point(struct text_reader *r, int dimensions)
 {
-    if (take_word(r, "EMPTY"))
+    if (skip_expected_word(r, "EMPTY"))
         return append_empty_point(r, dimensions);
-    if (!take_mark(r, '('))
+    if (!skip_expected_mark(r, '('))
         return fail_here(r, "EMPTY or an opening bracket");
     OJ_TRY(read_vertex(r, dimensions));
-    return take_mark(r, ')') ? OJ_OK : fail_here(r, "a closing bracket");
+    return skip_expected_mark(r, ')') ? OJ_OK
+                                      : fail_here(r, "a closing bracket");
 }
 
 static oj_status read_point_of_multi(struct text_reader *r, int dimensions)
@@ -418,7 +419,8 @@ static oj_status read_geometry(struct text_reader *r, int *dimensions)
     OJ_TRY(read_kind(r, &kind, dimensions));
     if (r->depth > OJ_GEOMETRY_TEXT_MAX_DEPTH)
         return oj_fail(r->err, OJ_ERR_DATA,
-                       "collections are nested more than %d deep",
+                       "collections are nested more than %d deep: make one "
+                       "collection of them",
                        OJ_GEOMETRY_TEXT_MAX_DEPTH);
     if (*dimensions < 0)
         *dimensions = kind == COLLECTION ? 0 : find_dimensions(r);
@@ -476,9 +478,9 @@ static oj_status read_hexadecimal(struct text_reader *r)
 /* Skips "SRID=number;", the number of a CRS. */
 static oj_status skip_srid(struct text_reader *r)
 {
-    if (!take_word(r, "SRID"))
+    if (!skip_expected_word(r, "SRID"))
         return OJ_OK;
-    if (!take_mark(r, '='))
+    if (!skip_expected_mark(r, '='))
         return fail_here(r, "the = of SRID=");
     skip_space(r);
     r->at += r->at < r->end && *r->at == '-';
@@ -486,7 +488,8 @@ static oj_status skip_srid(struct text_reader *r)
         return fail_here(r, "the number of SRID=");
     while (r->at < r->end && *r->at >= '0' && *r->at <= '9')
         r->at++;
-    return take_mark(r, ';') ? OJ_OK : fail_here(r, "the ; after SRID=");
+    return skip_expected_mark(r, ';') ? OJ_OK
+                                      : fail_here(r, "the ; after SRID=");
 }
 
 static oj_status read_text(struct text_reader *r)

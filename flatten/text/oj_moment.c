@@ -90,7 +90,7 @@ static int read_zone(struct letters *l, int64_t *out)
     return hours <= 15 && minutes < 60;
 }
 
-static struct letters without_spaces(const char *text, int64_t n)
+static struct letters trim_spaces(const char *text, int64_t n)
 {
     struct letters l = {text, text + n};
     while (l.at < l.end && is_space(*l.at))
@@ -125,7 +125,7 @@ static int read_date(struct letters *l, int64_t *out)
 
 int oj_moment_read(const char *text, int64_t n, int64_t *out)
 {
-    struct letters l = without_spaces(text, n);
+    struct letters l = trim_spaces(text, n);
     int64_t days, of_day = 0, zone = 0;
     if (!read_date(&l, &days))
         return 0;
@@ -144,6 +144,6 @@ int oj_moment_read(const char *text, int64_t n, int64_t *out)
 
 int oj_moment_of_day_read(const char *text, int64_t n, int64_t *out)
 {
-    struct letters l = without_spaces(text, n);
+    struct letters l = trim_spaces(text, n);
     return read_time(&l, out) && l.at == l.end;
 }

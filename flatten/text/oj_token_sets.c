@@ -177,11 +177,11 @@ static oj_status tokenise_row(const struct tokenising *t, struct text_slice *s,
         OJ_TRY(add_words(s, row, text, tokens, err));
     n = s->n_tokens - first;
     if (n > OJ_MOST_TOKENS)
-        return oj_fail(
-            err, OJ_ERR_LIMIT,
-            "the text of feature %lld has more than %d tokens; shorten it",
-            (long long)(t->fid != NULL ? t->fid[row] : row),
-            (int)OJ_MOST_TOKENS);
+        return oj_fail(err, OJ_ERR_LIMIT,
+                       "the text of feature %lld has more than %d tokens; "
+                       "shorten it, or use -tokens words",
+                       (long long)(t->fid != NULL ? t->fid[row] : row),
+                       (int)OJ_MOST_TOKENS);
     for (int64_t i = first; i < s->n_tokens; i++)
     {
         uint64_t hash = oj_token_mix(s->table.key[s->token[i]]);
@@ -449,7 +449,7 @@ static oj_status tokenise_texts(struct tokenising *t, int n_threads,
 }
 
 /* Makes the token sets from the tokenised slices and the dictionary. */
-static oj_status fill_sets(struct tokenising *t, struct oj_error *err)
+static oj_status fill_sets_of_slices(struct tokenising *t, struct oj_error *err)
 {
     struct oj_token_sets_buf *sets = t->sets;
     int64_t n = t->texts->n, n_bad = 0, n_without = 0;
@@ -486,7 +486,7 @@ static oj_status add_texts_to_dictionary(struct tokenising *t, int n_threads,
     if (is_all)
         OJ_TRY(oj_token_dictionary_order(dictionary, &number, err));
     oj_free(number);
-    return fill_sets(t, err);
+    return fill_sets_of_slices(t, err);
 }
 
 oj_status oj_token_dictionary_add(const struct oj_texts *texts,
@@ -545,7 +545,7 @@ oj_status oj_token_dictionary_make_sets(const struct oj_dictionary *dictionary,
                            .sets = sets};
     oj_status status = tokenise_texts(&t, n_threads, err);
     if (status == OJ_OK)
-        status = fill_sets(&t, err);
+        status = fill_sets_of_slices(&t, err);
     free_slices(&t);
     return status;
 }

@@ -41,7 +41,9 @@ oj_status oj_flat_to_ogr_shape(const struct oj_flat *flat, int64_t feature,
               OGR_G_CreateFromWkb(wkb, NULL, &geometry, (int)n) == OGRERR_NONE;
     oj_free(wkb);
     if (!is_made)
-        return oj_fail(err, OJ_ERR_NOMEM, "out of memory: a geometry");
+        return oj_fail(err, OJ_ERR_NOMEM,
+                       "out of memory for a geometry: free memory, or use a "
+                       "smaller -batch");
     *out = geometry;
     return OJ_OK;
 }
@@ -83,7 +85,9 @@ oj_status oj_row_geometry_make(const struct oj_batch *batch, int64_t row,
         *out = shape_to_multi(*out);
     if (is_made)
         return OJ_OK;
-    return oj_fail(err, OJ_ERR_IO,
-                   "the geometry of feature %lld cannot be written",
-                   (long long)batch->flat.fid[row]);
+    return oj_fail(
+        err, OJ_ERR_IO,
+        "OGR cannot read the geometry of feature %lld back from WKB, so it is "
+        "not written: correct it, or leave it out by -where",
+        (long long)batch->flat.fid[row]);
 }

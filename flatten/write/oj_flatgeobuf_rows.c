@@ -485,7 +485,9 @@ static oj_status find_box_of_curves(double *to, const uint8_t *wkb, int64_t n,
     OGREnvelope box;
     if (n > INT_MAX ||
         OGR_G_CreateFromWkb(wkb, NULL, &geometry, (int)n) != OGRERR_NONE)
-        return oj_fail(err, OJ_ERR_DATA, "a geometry that OGR cannot read");
+        return oj_fail(err, OJ_ERR_DATA,
+                       "OGR cannot read its geometry: correct it, or leave it "
+                       "out by -where");
     OGR_G_GetEnvelope(geometry, &box);
     OGR_G_DestroyGeometry(geometry);
     to[0] = box.MinX;
@@ -512,10 +514,11 @@ static oj_status check_gdal_would_accept_row(const struct flatgeobuf_rows *rows,
 /* Appends a feature, except its properties; the field for their size is the
  * last one appended. Its geometry, n bytes of WKB over which walk has passed,
  * is left out if it has no vertices. */
-static oj_status put_feature(const struct flatgeobuf_rows *rows,
-                             struct row_slice *slice, const uint8_t *wkb,
-                             int64_t n, const struct oj_wkb_walk *walk,
-                             struct oj_error *err)
+static oj_status
+put_feature_without_properties(const struct flatgeobuf_rows *rows,
+                               struct row_slice *slice, const uint8_t *wkb,
+                               int64_t n, const struct oj_wkb_walk *walk,
+                               struct oj_error *err)
 {
     static const int fields[] = {OJ_FGB_FEATURE_GEOMETRY,
                                  OJ_FGB_FEATURE_PROPERTIES};
@@ -562,7 +565,7 @@ static oj_status write_feature_geometry(const struct flatgeobuf_rows *rows,
         to[i] = box[i % 2 * 2 + i / 2];
     if (walk.has_curves)
         OJ_TRY(find_box_of_curves(to, wkb, n, err));
-    return put_feature(rows, slice, wkb, n, &walk, err);
+    return put_feature_without_properties(rows, slice, wkb, n, &walk, err);
 }
 
 static int is_plain_point(const struct flatgeobuf_rows *rows,
@@ -603,7 +606,8 @@ static oj_status make_head_of_points(struct flatgeobuf_rows *rows,
     if (rows->has_z || rows->has_m || rows->type > OJ_FGB_POINT)
         return OJ_OK;
     oj_wkb_walk_geometry(&walk);
-    OJ_TRY(put_feature(rows, slice, point, sizeof point, &walk, err));
+    OJ_TRY(put_feature_without_properties(rows, slice, point, sizeof point,
+                                          &walk, err));
     rows->sorted.n_head = (uint32_t)slice->properties - 16;
     memcpy(rows->sorted.head, slice->bytes.at, rows->sorted.n_head);
     return OJ_OK;
@@ -787,7 +791,7 @@ static oj_status write_slice_in_order(int64_t task, int thread,
 
 /* Finds the arrays with the columns' values. Returns 1 if rows of the answer
  * can be encoded on several threads. */
-static int can_rows_be_encoded_in_parallel(struct flatgeobuf_rows *rows)
+static int find_columns_and_if_parallel(struct flatgeobuf_rows *rows)
 {
     int are_plain = 1;
     for (int i = 0; i < rows->n_fields; i++)
@@ -816,7 +820,7 @@ static oj_status encode_and_write_rows(void *of,
     rows->written = written;
     if (sources->batch == NULL || sources->batch->n_rows == 0)
         return OJ_OK;
-    n_threads = can_rows_be_encoded_in_parallel(rows) ? rows->n_threads : 1;
+    n_threads = find_columns_and_if_parallel(rows) ? rows->n_threads : 1;
     while ((rows->n_places = oj_row_cursor_next_places(
                 rows->cursor, rows->place,
                 rows->n_threads * SLICES_AT_ONCE * SLICE_ROWS)) > 0)

@@ -157,8 +157,8 @@ static void describe_wkb_shape(const uint8_t *wkb, struct shape *shape)
  *           of x, y and z; 16: empty
  *
  * Source: OGC 12-128r18, 2.1.3. */
-static int put_head(const struct shape *shape, int32_t srs_id,
-                    uint8_t head[MOST_HEAD])
+static int put_geopackage_head(const struct shape *shape, int32_t srs_id,
+                               uint8_t head[MOST_HEAD])
 {
     int n = shape->is_empty || shape->type == POINT ? 0 : 2 + shape->has_z;
     memcpy(head, "GP", 3);
@@ -168,13 +168,14 @@ static int put_head(const struct shape *shape, int32_t srs_id,
     return 8 + 16 * n;
 }
 
-static oj_status make_blob(struct geopackage_rows *w, struct oj_error *err)
+static oj_status make_geometry_blob(struct geopackage_rows *w,
+                                    struct oj_error *err)
 {
     int n_head;
     if (w->shape.kind <= 0)
         return OJ_OK;
     OJ_ROOM(w->blob, 0, w->n_wkb + MOST_HEAD, w->cap_blob, err);
-    n_head = put_head(&w->shape, w->srs_id, w->blob);
+    n_head = put_geopackage_head(&w->shape, w->srs_id, w->blob);
     memcpy(w->blob + n_head, w->wkb, (size_t)w->n_wkb);
     w->n_blob = n_head + w->n_wkb;
     return OJ_OK;
@@ -330,7 +331,7 @@ static oj_status advance_to_next_row(void *user, int *there,
         OJ_TRY(oj_check_cancel(rows->cancel, err));
     OJ_TRY(fetch_next_row(rows, there, err));
     rows->has_row = *there;
-    return *there ? make_blob(rows, err) : OJ_OK;
+    return *there ? make_geometry_blob(rows, err) : OJ_OK;
 }
 
 static void return_column_to_sqlite(void *user, int column, sqlite3_context *to)
@@ -484,8 +485,10 @@ static oj_status drop_index_triggers(struct geopackage_rows *w, int is_update,
         w->restore = CPLStrdup((const char *)sqlite3_column_text(statement, 1));
     }
     sqlite3_finalize(statement);
-    return w->drop != NULL ? oj_sqlite_run(w->db, err, "%s", w->drop)
-                           : oj_sqlite_fail(w->db, "a statement failed", err);
+    return w->drop != NULL
+               ? oj_sqlite_run(w->db, err, "%s", w->drop)
+               : oj_sqlite_fail(w->db, "a statement on the GeoPackage failed",
+                                err);
 }
 
 /* ---- statements ---------------------------------------------------------- */
@@ -513,7 +516,8 @@ static oj_status prepare_row_statements(struct geopackage_rows *w,
             OGR_Fld_GetNameRef(OGR_FD_GetFieldDefn(defn, w->column[i].target)));
     w->rows.columns = w->columns = sqlite3_str_finish(names);
     if (w->columns == NULL)
-        return oj_fail(err, OJ_ERR_NOMEM, "out of memory: an SQL statement");
+        return oj_fail(err, OJ_ERR_NOMEM,
+                       "out of memory for an SQL statement: free memory");
     fields = w->columns + n_first;
     /* The name is unique, because several layers can be written alternately on
      * one connection. */
@@ -747,7 +751,7 @@ static oj_status compare_with_row_of_gdal(struct geopackage_rows *w,
                                           struct oj_error *err)
 {
     int code;
-    OJ_TRY(make_blob(w, err));
+    OJ_TRY(make_geometry_blob(w, err));
     w->is_again = 1;
     w->rows.status = OJ_OK;
     sqlite3_bind_int64(w->compare, 1, fid);
@@ -758,7 +762,8 @@ static oj_status compare_with_row_of_gdal(struct geopackage_rows *w,
     w->is_again = 0;
     return code == SQLITE_ROW
                ? OJ_OK
-               : oj_sqlite_fail(w->db, "a statement failed", err);
+               : oj_sqlite_fail(w->db, "a statement on the GeoPackage failed",
+                                err);
 }
 
 /* Called after GDAL wrote the current row, or changed an existing one

@@ -83,7 +83,7 @@ oj_status oj_layer_writer_finish(struct oj_layer_writer *writer, int *has_file,
                : writer->lane->finish(writer->rows, has_file, err);
 }
 
-static int is_finite(OGRGeometryH geometry)
+static int is_geometry_finite(OGRGeometryH geometry)
 {
     OGREnvelope box;
     OGR_G_GetEnvelope(geometry, &box);
@@ -112,7 +112,7 @@ static oj_status create_row(struct oj_layer_writer *writer,
         counts->n_without_geometry +=
             OGR_F_GetGeomFieldCount(writer->feature) > 0;
     else if (writer->looks_for_infinite && counts->infinite_side == NULL &&
-             !is_finite(geometry))
+             !is_geometry_finite(geometry))
     {
         counts->infinite_side = side;
         counts->infinite_fid = fid;

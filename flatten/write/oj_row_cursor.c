@@ -45,8 +45,8 @@ static OGRFieldType type_of_pair_value(enum oj_pair_value which)
 
 /* Initialises the setter of column i. Types of input columns are known only
  * with the first batch. */
-static oj_status init_setter(struct oj_row_cursor *cursor, int i,
-                             struct oj_error *err)
+static oj_status init_setter_of_column(struct oj_row_cursor *cursor, int i,
+                                       struct oj_error *err)
 {
     const struct oj_column *column = &cursor->column[i];
     OGRFieldType type = OFTInteger64;
@@ -109,7 +109,7 @@ static oj_status init_setters(struct oj_row_cursor *cursor,
     for (int i = 0; i < n; i++)
     {
         cursor->column[i] = options->columns[i];
-        OJ_TRY(init_setter(cursor, i, err));
+        OJ_TRY(init_setter_of_column(cursor, i, err));
     }
     return OJ_OK;
 }
@@ -128,7 +128,7 @@ static oj_status set_input_fields_of_reader(struct oj_row_cursor *cursor,
         if (cursor->column[i].origin != OJ_COLUMN_INPUT)
             continue;
         oj_value_setter_free(&cursor->setter[i]);
-        OJ_TRY(init_setter(cursor, i, err));
+        OJ_TRY(init_setter_of_column(cursor, i, err));
     }
     return OJ_OK;
 }
@@ -210,9 +210,9 @@ void oj_row_cursor_end(struct oj_row_cursor *cursor)
     oj_row_places_end(&cursor->places);
 }
 
-static void begin_batch(struct oj_row_cursor *cursor,
-                        const struct oj_batch *batch, int is_join_rows,
-                        int64_t first_row)
+static void begin_input_batch(struct oj_row_cursor *cursor,
+                              const struct oj_batch *batch, int is_join_rows,
+                              int64_t first_row)
 {
     oj_row_cursor_end(cursor);
     cursor->has_geometry = OGR_FD_GetGeomFieldCount(cursor->defn) > 0 &&
@@ -241,7 +241,7 @@ oj_status oj_row_cursor_begin(struct oj_row_cursor *cursor,
                        (long long)matches->n_rows,
                        (long long)(batch->n_rows - first_row));
     OJ_TRY(set_input_fields_of_reader(cursor, batch->attributes->fields, err));
-    begin_batch(cursor, batch, 0, first_row);
+    begin_input_batch(cursor, batch, 0, first_row);
     oj_row_places_begin(&cursor->places, entries, matches, first_row,
                         cursor->options.keep_fids ? batch->flat.fid : NULL);
     cursor->sources.entries = entries;
@@ -261,7 +261,7 @@ oj_status oj_row_cursor_begin_join_rows(struct oj_row_cursor *cursor,
         return oj_fail(err, OJ_ERR_INTERNAL,
                        "internal error: rows of the join layer without "
                        "attributes");
-    begin_batch(cursor, batch, 1, 0);
+    begin_input_batch(cursor, batch, 1, 0);
     oj_row_places_begin_unmatched(&cursor->places, batch->n_rows, is_matched);
     return OJ_OK;
 }
@@ -382,7 +382,7 @@ void oj_row_cursor_geometry(const struct oj_row_cursor *cursor,
 
 /* Returns 1 if entries are events. The feature that a key has left is in no
  * pair any more, so it has no measure. */
-static int has_events(const struct oj_row_sources *sources)
+static int are_entries_events(const struct oj_row_sources *sources)
 {
     return sources->values != NULL && sources->values->event != NULL;
 }
@@ -392,7 +392,7 @@ static void find_event_name(const struct oj_row_sources *sources,
                             struct oj_value *value)
 {
     const struct oj_pair_values *values = sources->values;
-    if (has_events(sources) && place->entry >= 0)
+    if (are_entries_events(sources) && place->entry >= 0)
         value->raw.String =
             (char *)values->event_name[values->event[place->entry]];
     else
@@ -431,7 +431,7 @@ static void find_pair_value(const struct oj_row_cursor *cursor,
             break;
         case OJ_COLUMN_MEASURE:
             value->raw.Real = sources->entries->measure[place->entry];
-            if (has_events(sources) && isnan(value->raw.Real))
+            if (are_entries_events(sources) && isnan(value->raw.Real))
                 oj_value_set_null(value);
             break;
         case OJ_COLUMN_RANK:
@@ -450,10 +450,11 @@ static void find_pair_value(const struct oj_row_cursor *cursor,
     }
 }
 
-static oj_status find_value(const struct oj_row_cursor *cursor,
-                            const struct oj_column *column,
-                            const struct oj_row_place *place,
-                            struct oj_value *value, struct oj_error *err)
+static oj_status find_value_of_column(const struct oj_row_cursor *cursor,
+                                      const struct oj_column *column,
+                                      const struct oj_row_place *place,
+                                      struct oj_value *value,
+                                      struct oj_error *err)
 {
     const struct oj_write_options *options = &cursor->options;
     const struct oj_row_sources *sources = &cursor->sources;
@@ -487,7 +488,8 @@ oj_status oj_row_cursor_value(const struct oj_row_cursor *cursor, int column,
                               struct oj_error *err)
 {
     struct oj_setter *setter = &cursor->setter[column];
-    OJ_TRY(find_value(cursor, &cursor->column[column], place, value, err));
+    OJ_TRY(find_value_of_column(cursor, &cursor->column[column], place, value,
+                                err));
     if (setter->is_same || !oj_value_is_there(value))
         return OJ_OK;
     OJ_TRY(oj_value_setter_set(setter, scratch, value, err));
@@ -511,7 +513,8 @@ static void set_number_view(struct oj_row_view *found, enum oj_row_number by,
     found->view.values = values;
 }
 
-static struct oj_row_view view_column(const struct oj_row_cursor *cursor, int c)
+static struct oj_row_view
+view_column_of_answer(const struct oj_row_cursor *cursor, int c)
 {
     const struct oj_row_sources *sources = &cursor->sources;
     const struct oj_write_options *options = &cursor->options;
@@ -534,7 +537,7 @@ static struct oj_row_view view_column(const struct oj_row_cursor *cursor, int c)
     else if (!is_join_row && column->origin == OJ_COLUMN_JOIN_FID)
         set_number_view(&found, OJ_BY_JOIN_ROW, 'l', options->join_side->fid);
     else if (!is_join_row && column->origin == OJ_COLUMN_MEASURE &&
-             !has_events(sources))
+             !are_entries_events(sources))
         set_number_view(&found, OJ_BY_ENTRY, 'g', sources->entries->measure);
     return found;
 }
@@ -547,15 +550,15 @@ void oj_row_column_begin_answer(struct oj_row_column *column,
     *format = 0;
     if (column->number >= 0 &&
         oj_row_cursor_needs_no_conversion(cursor, column->number))
-        column->values = view_column(cursor, column->number);
+        column->values = view_column_of_answer(cursor, column->number);
     if (own == 'F' || (*format != own && *format != own + 'a' - 'A'))
         *format = 0;
 }
 
-static oj_status set_columns(const struct oj_row_cursor *cursor,
-                             OGRFeatureH feature, int with_input,
-                             const struct oj_row_place *place,
-                             struct oj_error *err)
+static oj_status set_columns_of_feature(const struct oj_row_cursor *cursor,
+                                        OGRFeatureH feature, int with_input,
+                                        const struct oj_row_place *place,
+                                        struct oj_error *err)
 {
     for (int i = 0; i < cursor->n; i++)
     {
@@ -564,7 +567,7 @@ static oj_status set_columns(const struct oj_row_cursor *cursor,
         if (!cursor->is_wanted[i] ||
             (!with_input && column->origin == OJ_COLUMN_INPUT))
             continue;
-        OJ_TRY(find_value(cursor, column, place, &value, err));
+        OJ_TRY(find_value_of_column(cursor, column, place, &value, err));
         OJ_TRY(oj_value_setter_set(&cursor->setter[i], feature, &value, err));
     }
     return OJ_OK;
@@ -586,7 +589,7 @@ oj_status oj_row_cursor_set_columns(const struct oj_row_cursor *cursor,
                                     const struct oj_row_place *place,
                                     struct oj_error *err)
 {
-    return set_columns(cursor, feature, 0, place, err);
+    return set_columns_of_feature(cursor, feature, 0, place, err);
 }
 
 /* ---- rows ---------------------------------------------------------------- */
@@ -598,7 +601,7 @@ oj_status oj_row_cursor_fill(struct oj_row_cursor *cursor,
     struct oj_row_geometry shape;
     OGRGeometryH geometry;
     cursor->origin_fid = cursor->sources.batch->flat.fid[place->row];
-    OJ_TRY(set_columns(cursor, feature, 1, place, err));
+    OJ_TRY(set_columns_of_feature(cursor, feature, 1, place, err));
     if (cursor->has_geometry)
     {
         oj_row_cursor_geometry(cursor, place, &shape);

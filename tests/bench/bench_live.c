@@ -251,9 +251,9 @@ static double measure_queries(struct bench *b, const struct asked *asked,
     {
         struct live_pairs pairs = {0};
         double start = processor_seconds();
-        query.state = oj_live_read(b->live);
+        query.state = oj_live_acquire_state(b->live);
         must(live_search_pairs(&query, &pairs, &err), &err);
-        oj_live_give_back(b->live, query.state);
+        oj_live_release_state(b->live, query.state);
         start = processor_seconds() - start;
         least = r == 0 || start < least ? start : least;
         *n_pairs = pairs.n;

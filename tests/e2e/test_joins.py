@@ -232,7 +232,7 @@ def check_invalid_conditions():
     fails("-max_distance_field", "day", "-oo", "AUTODETECT_TYPE=YES", "-oo", "X_POSSIBLE_NAMES=X",
           "-oo", "Y_POSSIBLE_NAMES=Y", "o.gpkg", "days.csv", "b.gpkg", op=False,
           says=["'day' of the input layer is not numeric", "name a field of numbers"])
-    wrong(*near, "-min_distance", 2, says="-min_distance must not be greater")
+    wrong(*near, "-min_distance", 2, says="-min_distance is greater")
 
 
 @once

@@ -293,8 +293,8 @@ static oj_status screen_find(struct oj_gpu_screen *wrapped,
                       sizeof *out->offset, err));
     OJ_TRY(oj_reserve(&out->feature, 0, n * m, &out->cap_feature,
                       sizeof *out->feature, err));
-    OJ_TRY(oj_reserve(&out->said, 0, n * m, &out->cap_said, sizeof *out->said,
-                      err));
+    OJ_TRY(oj_reserve(&out->verdict, 0, n * m, &out->cap_verdict,
+                      sizeof *out->verdict, err));
     for (int64_t i = 0; i < n; i++)
     {
         struct feature_box row = box_of(input, i);
@@ -303,8 +303,8 @@ static oj_status screen_find(struct oj_gpu_screen *wrapped,
         {
             struct feature_box other = box_of(screen->join_side, f);
             out->feature[at] = (int32_t)f;
-            out->said[at] = screen->rule.is_enough ? OJ_VERDICT_INTERSECTS
-                                                   : OJ_VERDICT_OPEN;
+            out->verdict[at] = screen->rule.is_enough ? OJ_VERDICT_INTERSECTS
+                                                      : OJ_VERDICT_OPEN;
             at += boxes_meet(&row, &other);
         }
     }

@@ -6,7 +6,7 @@
 /* Returns the extension name in Arrow metadata (pairs of length-prefixed texts)
  * and sets *n to its length in bytes. Returns NULL and sets *n to 0 if there is
  * none. */
-static const char *find_extension(const char *metadata, size_t *n)
+static const char *find_extension_name(const char *metadata, size_t *n)
 {
     static const char key[] = "ARROW:extension:name";
     int32_t n_pairs, n_bytes;
@@ -80,7 +80,7 @@ static int is_wkb_name(const char *extension, size_t n)
 static int is_geoarrow(const struct ArrowSchema *schema)
 {
     size_t n;
-    const char *extension = find_extension(schema->metadata, &n);
+    const char *extension = find_extension_name(schema->metadata, &n);
     return extension != NULL && (is_wkb_name(extension, n) ||
                                  find_geoarrow_type(extension, n) != NULL);
 }
@@ -92,7 +92,7 @@ static int is_bytes(const struct ArrowSchema *schema)
            strcmp(schema->format, "vz") == 0;
 }
 
-static const char *name_of(const struct ArrowSchema *schema)
+static const char *column_name_for_message(const struct ArrowSchema *schema)
 {
     return schema->name != NULL && schema->name[0] != '\0' ? schema->name
                                                            : "geometry";
@@ -104,7 +104,7 @@ static oj_status fail_format(const struct ArrowSchema *schema,
     return oj_fail(err, OJ_ERR_UNSUPPORTED,
                    "column %.100s: geometries in the Arrow format \"%.40s\" "
                    "are not supported: convert them to WKB or GeoArrow",
-                   name_of(schema), format);
+                   column_name_for_message(schema), format);
 }
 
 static oj_status check_well_formed(const struct ArrowSchema *schema,
@@ -128,7 +128,7 @@ static int is_float64_field(const struct ArrowSchema *schema, const char *name)
            (schema->name == NULL || strcmp(schema->name, name) == 0);
 }
 
-static int is_called(const struct ArrowSchema *schema, const char *name)
+static int has_name(const struct ArrowSchema *schema, const char *name)
 {
     return schema->name != NULL && strcmp(schema->name, name) == 0;
 }
@@ -148,7 +148,7 @@ static oj_status parse_coordinate_format(const struct ArrowSchema *column,
     {
         for (int i = 2; i < schema->n_children; i++)
         {
-            if (is_called(schema->children[i], "m") &&
+            if (has_name(schema->children[i], "m") &&
                 is_float64_field(schema->children[i], "m"))
                 out->m_ordinate = i;
         }
@@ -160,7 +160,7 @@ static oj_status parse_coordinate_format(const struct ArrowSchema *column,
         return fail_format(column, format, err);
     out->is_interleaved = 1;
     out->n_ordinates = format[3] - '0';
-    if (out->n_ordinates == 4 || is_called(schema->children[0], "xym"))
+    if (out->n_ordinates == 4 || has_name(schema->children[0], "xym"))
         out->m_ordinate = out->n_ordinates - 1;
     return OJ_OK;
 }
@@ -192,7 +192,7 @@ static oj_status parse_geometry_encoding(const struct ArrowSchema *schema,
                                          struct oj_error *err)
 {
     size_t n;
-    const char *extension = find_extension(schema->metadata, &n);
+    const char *extension = find_extension_name(schema->metadata, &n);
     const struct geoarrow_type *type =
         extension != NULL ? find_geoarrow_type(extension, n) : NULL;
     if (schema->dictionary != NULL)
@@ -264,7 +264,9 @@ oj_status arrow_layout_read(const struct ArrowSchema *schema,
             return OJ_OK;
         }
         if (layout.child < 0 && column != NULL)
-            return oj_fail(err, OJ_ERR_ARG, "there is no column \"%.100s\"",
+            return oj_fail(err, OJ_ERR_ARG,
+                           "the Arrow schema has no column \"%.100s\": name "
+                           "the column of geometries",
                            column);
         if (layout.child < 0)
             return oj_fail(

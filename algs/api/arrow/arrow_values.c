@@ -13,8 +13,8 @@ oj_status arrow_fail_mismatch(struct oj_error *err)
 oj_status arrow_fail_offsets(struct oj_error *err)
 {
     return oj_fail(err, OJ_ERR_DATA,
-                   "the offsets of an Arrow array are invalid: they must be 0 "
-                   "or more, must not decrease and must not exceed its data");
+                   "the offsets of an Arrow array are invalid: give offsets of "
+                   "0 or more that do not decrease and end inside of its data");
 }
 
 oj_status arrow_fail_limit(struct oj_error *err)
@@ -177,9 +177,9 @@ oj_status arrow_fail_views(struct oj_error *err)
                    "buffers: export the array with all its buffers");
 }
 
-int64_t arrow_view_outside(const void *view, int64_t n_blocks,
-                           const uint8_t *const *block,
-                           const int64_t *block_bytes)
+int64_t arrow_view_outside_bytes(const void *view, int64_t n_blocks,
+                                 const uint8_t *const *block,
+                                 const int64_t *block_bytes)
 {
     const struct arrow_view v = arrow_view_read(view);
     if (v.length >= 0 && v.length <= ARROW_MOST_INSIDE)
@@ -199,7 +199,7 @@ static oj_status find_bytes_of_binary_view(const struct arrow_bytes *b,
         (const uint8_t *)b->offset + (b->first + row) * ARROW_VIEW_BYTES;
     const struct arrow_view v = arrow_view_read(view);
     int64_t outside =
-        arrow_view_outside(view, b->n_blocks, b->block, b->block_bytes);
+        arrow_view_outside_bytes(view, b->n_blocks, b->block, b->block_bytes);
     if (outside < 0)
         return arrow_fail_views(err);
     *bytes = outside > 0 ? b->block[v.block] + v.at : view + 4;

@@ -180,9 +180,9 @@ static inline struct arrow_view arrow_view_read(const void *view)
 
 /** Returns the number of bytes of a view's value that are stored in a block; 0
  * if the value is in the view itself; -1 if the view is invalid. */
-int64_t arrow_view_outside(const void *view, int64_t n_blocks,
-                           const uint8_t *const *block,
-                           const int64_t *block_bytes);
+int64_t arrow_view_outside_bytes(const void *view, int64_t n_blocks,
+                                 const uint8_t *const *block,
+                                 const int64_t *block_bytes);
 
 /** Fails with OJ_ERR_DATA: the views of an array are invalid. */
 oj_status arrow_fail_views(struct oj_error *err);

@@ -106,9 +106,10 @@ static void release_view(struct ArrowArray *array)
 /* Makes a view of an array and of its children. Each child holds its own
  * reference to the shared array, because consumers may move a child out of its
  * parent. */
-static oj_status view_node(struct oj_arrow_shared *shared,
-                           const struct ArrowArray *node,
-                           struct ArrowArray *out, struct oj_error *err)
+static oj_status view_array_and_children(struct oj_arrow_shared *shared,
+                                         const struct ArrowArray *node,
+                                         struct ArrowArray *out,
+                                         struct oj_error *err)
 {
     *out = *node;
     out->n_children = 0;
@@ -119,18 +120,20 @@ static oj_status view_node(struct oj_arrow_shared *shared,
     atomic_fetch_add(&shared->n_users, 1);
     OJ_TRY(make_children(node->n_children, out, err));
     for (int64_t i = 0; i < node->n_children; i++)
-        OJ_TRY(view_node(shared, node->children[i], out->children[i], err));
+        OJ_TRY(view_array_and_children(shared, node->children[i],
+                                       out->children[i], err));
     if (node->dictionary == NULL)
         return OJ_OK;
     OJ_TRY(oj_arrow_array_add_dictionary(out, err));
-    return view_node(shared, node->dictionary, out->dictionary, err);
+    return view_array_and_children(shared, node->dictionary, out->dictionary,
+                                   err);
 }
 
 oj_status oj_arrow_view(struct oj_arrow_shared *shared,
                         const struct ArrowArray *node, int64_t first, int64_t n,
                         struct ArrowArray *out, struct oj_error *err)
 {
-    oj_status status = view_node(shared, node, out, err);
+    oj_status status = view_array_and_children(shared, node, out, err);
     if (status != OJ_OK)
     {
         oj_arrow_array_release(out);
@@ -163,7 +166,7 @@ static void release_schema(struct ArrowSchema *schema)
 
 /* Returns the length of a key or value at *at, and advances *at past the
  * length. */
-static int32_t read_count(const char **at)
+static int32_t read_metadata_length(const char **at)
 {
     int32_t n;
     memcpy(&n, *at, sizeof n);
@@ -176,9 +179,9 @@ int64_t oj_arrow_metadata_size(const char *metadata)
     const char *at = metadata;
     if (metadata == NULL)
         return 0;
-    for (int32_t n = 2 * read_count(&at); n > 0; n--)
+    for (int32_t n = 2 * read_metadata_length(&at); n > 0; n--)
     {
-        int32_t length = read_count(&at);
+        int32_t length = read_metadata_length(&at);
         at += length > 0 ? length : 0;
     }
     return at - metadata;
@@ -192,14 +195,14 @@ const char *oj_arrow_metadata_find(const char *metadata, const char *key,
     *n = 0;
     if (metadata == NULL)
         return NULL;
-    for (int32_t i = read_count(&at); i > 0; i--)
+    for (int32_t i = read_metadata_length(&at); i > 0; i--)
     {
-        int32_t n_key = read_count(&at), n_value;
+        int32_t n_key = read_metadata_length(&at), n_value;
         const char *here = at;
         if (n_key < 0)
             return NULL;
         at += n_key;
-        n_value = read_count(&at);
+        n_value = read_metadata_length(&at);
         if (n_value < 0)
             return NULL;
         if ((size_t)n_key == length && memcmp(here, key, length) == 0)

@@ -112,8 +112,8 @@ oj_status oj_arrow_column_make_room(struct oj_arrow_column *column,
 
 /* Enlarges the validity bitmap to at least n rows; to the capacity of `values`
  * if that is more. */
-static oj_status cover_rows_with_validity(struct oj_arrow_column *column,
-                                          int64_t n, struct oj_error *err)
+static oj_status enlarge_validity_bitmap(struct oj_arrow_column *column,
+                                         int64_t n, struct oj_error *err)
 {
     int64_t before = column->cap_valid;
     n = n > column->n_room ? n : column->n_room;
@@ -128,7 +128,7 @@ oj_status oj_arrow_column_put_null(struct oj_arrow_column *column, int64_t row,
     const int64_t size = column->type.size;
     OJ_TRY(oj_arrow_column_make_room(column, row, 1, err));
     if (column->is_nullable && row >= 8 * column->cap_valid)
-        OJ_TRY(cover_rows_with_validity(column, row + 1, err));
+        OJ_TRY(enlarge_validity_bitmap(column, row + 1, err));
     if (column->is_nullable)
         arrow_put_bit(column->valid, row, 0);
     if (has_offsets(column))
@@ -172,8 +172,8 @@ oj_status oj_arrow_column_put_real(struct oj_arrow_column *column, int64_t row,
 
 /* Writes the offset that ends a row with n bytes or list values. Sets *first to
  * where its data start, or to -1 if they exceed the limit of the column. */
-static oj_status put_offsets(struct oj_arrow_column *column, int64_t row,
-                             int64_t n, int64_t *first, struct oj_error *err)
+static oj_status put_end_offset(struct oj_arrow_column *column, int64_t row,
+                                int64_t n, int64_t *first, struct oj_error *err)
 {
     const int64_t size = column->type.size;
     OJ_TRY(oj_arrow_column_begin_value(column, row, err));
@@ -189,7 +189,7 @@ oj_status oj_arrow_column_put_bytes(struct oj_arrow_column *column, int64_t row,
                                     int64_t n, char **to, struct oj_error *err)
 {
     int64_t first, end;
-    OJ_TRY(put_offsets(column, row, n, &first, err));
+    OJ_TRY(put_end_offset(column, row, n, &first, err));
     *to = NULL;
     if (first < 0)
         return OJ_OK;
@@ -207,20 +207,21 @@ oj_status oj_arrow_column_put_list(struct oj_arrow_column *column, int64_t row,
                                    int64_t n, int64_t *first,
                                    struct oj_error *err)
 {
-    return put_offsets(column, row, n, first, err);
+    return put_end_offset(column, row, n, first, err);
 }
 
 /* ---- arrays -------------------------------------------------------------- */
 
 /* Moves the validity bitmap to the array, unless no row is NULL. */
-static oj_status move_validity(struct oj_arrow_column *column, int64_t n_rows,
-                               struct ArrowArray *out, struct oj_error *err)
+static oj_status move_validity_to_array(struct oj_arrow_column *column,
+                                        int64_t n_rows, struct ArrowArray *out,
+                                        struct oj_error *err)
 {
     out->null_count = 0;
     if (column->valid == NULL)
         return OJ_OK;
     if (n_rows > 8 * column->cap_valid)
-        OJ_TRY(cover_rows_with_validity(column, n_rows, err));
+        OJ_TRY(enlarge_validity_bitmap(column, n_rows, err));
     out->null_count = n_rows - arrow_count_bits(column->valid, n_rows);
     if (out->null_count > 0)
         out->buffers[0] = column->valid;
@@ -231,8 +232,9 @@ static oj_status move_validity(struct oj_arrow_column *column, int64_t n_rows,
     return OJ_OK;
 }
 
-static oj_status move_bytes(struct oj_arrow_column *column, int64_t n_bytes,
-                            struct ArrowArray *out, struct oj_error *err)
+static oj_status move_bytes_to_array(struct oj_arrow_column *column,
+                                     int64_t n_bytes, struct ArrowArray *out,
+                                     struct oj_error *err)
 {
     OJ_ROOM(column->bytes, 0, 1, column->cap_bytes, err);
     column->n_expected_bytes = n_bytes + n_bytes / 16;
@@ -256,11 +258,11 @@ oj_status oj_arrow_column_finish(struct oj_arrow_column *column, int64_t n_rows,
     {
         int64_t end =
             arrow_offset_at(column->values, column->type.size == 8, n_rows);
-        OJ_TRY(is_bytes ? move_bytes(column, end, out, err)
+        OJ_TRY(is_bytes ? move_bytes_to_array(column, end, out, err)
                         : oj_arrow_column_finish(column->item, end,
                                                  out->children[0], err));
     }
-    OJ_TRY(move_validity(column, n_rows, out, err));
+    OJ_TRY(move_validity_to_array(column, n_rows, out, err));
     out->length = n_rows;
     out->buffers[1] = column->values;
     column->values = NULL;

@@ -23,7 +23,8 @@ static oj_status fail_text(const struct text_conversion *c, int64_t row,
                              sizeof excerpt);
     return oj_fail(err, OJ_ERR_ARG,
                    "row %lld: the column %.100s holds no geometry as WKT or as "
-                   "hexadecimal digits of WKB: '%s' (%s)",
+                   "hexadecimal digits of WKB: '%s' (%s); correct the text, or "
+                   "make it NULL",
                    (long long)(c->first_row + row), c->name, excerpt,
                    why->message);
 }
@@ -65,10 +66,11 @@ static oj_status convert_rows(struct text_conversion *c,
     const struct ArrowArray *column;
     if (strcmp(format, "u") != 0 && strcmp(format, "U") != 0 &&
         strcmp(format, "vu") != 0)
-        return oj_fail(err, OJ_ERR_ARG,
-                       "the column %.100s holds no texts: its Arrow format is "
-                       "\"%.40s\"",
-                       c->name, format);
+        return oj_fail(
+            err, OJ_ERR_ARG,
+            "the column %.100s holds no texts, because its Arrow format is "
+            "\"%.40s\": name a column of geometries, WKB or WKT",
+            c->name, format);
     OJ_TRY(arrow_find_column(array, -1, &column, &c->is, err));
     OJ_TRY(arrow_bytes_read(array, format, 0, array->length, &c->texts, err));
     OJ_TRY(oj_arrow_column_open_format("z", array->length, &c->column, err));

@@ -107,9 +107,9 @@ static int is_null_at(const struct ArrowArray *array, int64_t row)
 
 /* Follows dictionaries and run-end encoding to the array that stores the value
  * of row *row. *row becomes the row in that array; -1 if the value is NULL. */
-static oj_status find_value(const struct ArrowSchema **schema,
-                            const struct ArrowArray **array, int64_t *row,
-                            struct oj_error *err)
+static oj_status find_stored_value(const struct ArrowSchema **schema,
+                                   const struct ArrowArray **array,
+                                   int64_t *row, struct oj_error *err)
 {
     for (;;)
     {
@@ -186,8 +186,8 @@ static int write_digits(uint32_t *word, int n, char *to)
 
 /* Returns a decimal, format "d:precision,scale[,bits]", as a double that is
  * rounded once. */
-static double decimal_at(const struct ArrowArray *array, const char *format,
-                         int64_t row)
+static double decimal_at_row(const struct ArrowArray *array, const char *format,
+                             int64_t row)
 {
     const char *comma = strchr(format, ',');
     struct oj_arrow_type type = {OJ_STORES_FIXED, 16};
@@ -215,8 +215,8 @@ static double decimal_at(const struct ArrowArray *array, const char *format,
     return oj_number_read(text, NULL);
 }
 
-static double real_at(const struct ArrowArray *array, const char *format,
-                      int64_t row)
+static double real_at_row(const struct ArrowArray *array, const char *format,
+                          int64_t row)
 {
     const void *values = array->buffers[1];
     int64_t at = array->offset + row;
@@ -225,17 +225,17 @@ static double real_at(const struct ArrowArray *array, const char *format,
     if (format[0] == 'f')
         return (double)((const float *)values)[at];
     if (format[0] == 'd')
-        return decimal_at(array, format, row);
+        return decimal_at_row(array, format, row);
     return ((const double *)values)[at];
 }
 
 /* Returns the number of a row. Integers beyond int64_t become reals. */
-static struct oj_plain_value number_at(const struct ArrowArray *array,
-                                       const char *format, int64_t row)
+static struct oj_plain_value number_at_row(const struct ArrowArray *array,
+                                           const char *format, int64_t row)
 {
     int64_t integer;
     if (strchr("efgd", format[0]) != NULL)
-        return oj_plain_real(real_at(array, format, row));
+        return oj_plain_real(real_at_row(array, format, row));
     if (format[0] == 'b')
         return oj_plain_integer(
             arrow_bit(array->buffers[1], array->offset + row));
@@ -266,8 +266,8 @@ static int unit_of_time(const char *format, int64_t *per_second)
     return format[1] == 't' && (format[2] == 's' || format[2] == 'm') ? 4 : 8;
 }
 
-static int64_t time_at(const struct ArrowArray *array, const char *format,
-                       int64_t row)
+static int64_t time_at_row(const struct ArrowArray *array, const char *format,
+                           int64_t row)
 {
     int64_t per_second;
     return unit_of_time(format, &per_second) == 4
@@ -275,7 +275,7 @@ static int64_t time_at(const struct ArrowArray *array, const char *format,
                : ((const int64_t *)array->buffers[1])[array->offset + row];
 }
 
-static int64_t divide_down(int64_t a, int64_t b)
+static int64_t divide_rounding_down(int64_t a, int64_t b)
 {
     return a / b - (a % b < 0);
 }
@@ -286,7 +286,7 @@ static void date_of_days(int64_t days, int64_t *year, int *month, int *day)
 {
     int64_t era, of_era, year_of_era, of_year, m;
     days += 719468;
-    era = divide_down(days, 146097);
+    era = divide_rounding_down(days, 146097);
     of_era = days - era * 146097;
     year_of_era =
         (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
@@ -310,9 +310,9 @@ static int64_t write_time(int64_t time, const char *format, char *to,
         days = time;
     else
     {
-        second = divide_down(time, per_second);
+        second = divide_rounding_down(time, per_second);
         thousandths = (time - second * per_second) * 1000 / per_second;
-        days = divide_down(second, 86400);
+        days = divide_rounding_down(second, 86400);
         second -= days * 86400;
     }
     date_of_days(days, &year, &month, &day);
@@ -332,9 +332,9 @@ static int64_t write_time(int64_t time, const char *format, char *to,
 
 /* ---- values -------------------------------------------------------------- */
 
-static oj_status text_at(const struct ArrowArray *array, const char *format,
-                         int64_t row, struct oj_plain_value *out,
-                         struct oj_error *err)
+static oj_status text_at_row(const struct ArrowArray *array, const char *format,
+                             int64_t row, struct oj_plain_value *out,
+                             struct oj_error *err)
 {
     struct arrow_bytes bytes;
     const uint8_t *text;
@@ -355,17 +355,17 @@ oj_status oj_arrow_plain_value(const struct ArrowSchema *schema,
 {
     enum oj_field_kind kind;
     memset(out, 0, sizeof *out);
-    OJ_TRY(find_value(&schema, &array, &row, err));
+    OJ_TRY(find_stored_value(&schema, &array, &row, err));
     if (row < 0)
         return OJ_OK;
     kind = oj_arrow_kind(schema);
     if (kind == OJ_FIELD_TEXT)
-        return text_at(array, schema->format, row, out, err);
+        return text_at_row(array, schema->format, row, out, err);
     if (oj_field_kind_is_number(kind))
-        *out = number_at(array, schema->format, row);
+        *out = number_at_row(array, schema->format, row);
     else if (oj_field_kind_is_time(kind))
         *out = oj_plain_text(room->text,
-                             write_time(time_at(array, schema->format, row),
+                             write_time(time_at_row(array, schema->format, row),
                                         schema->format, room->text,
                                         sizeof room->text));
     return OJ_OK;
@@ -377,9 +377,9 @@ oj_status oj_arrow_time_as_integer(const struct ArrowSchema *schema,
                                    struct oj_error *err)
 {
     memset(out, 0, sizeof *out);
-    OJ_TRY(find_value(&schema, &array, &row, err));
+    OJ_TRY(find_stored_value(&schema, &array, &row, err));
     if (row >= 0 && oj_field_kind_is_time(oj_arrow_kind(schema)))
-        *out = oj_plain_integer(time_at(array, schema->format, row));
+        *out = oj_plain_integer(time_at_row(array, schema->format, row));
     return OJ_OK;
 }
 
@@ -396,7 +396,7 @@ oj_status oj_arrow_microseconds(const struct ArrowSchema *schema,
     unit_of_time(oj_arrow_value_schema(schema)->format, &per_second);
     if (per_second > most)
     {
-        out->integer = divide_down(out->integer, per_second / most);
+        out->integer = divide_rounding_down(out->integer, per_second / most);
         return OJ_OK;
     }
     in_a_unit = per_second == 0 ? OJ_MICROSECONDS_PER_DAY : most / per_second;
@@ -411,7 +411,7 @@ oj_status oj_arrow_has_value(const struct ArrowSchema *schema,
                              const struct ArrowArray *array, int64_t row,
                              int *out, struct oj_error *err)
 {
-    OJ_TRY(find_value(&schema, &array, &row, err));
+    OJ_TRY(find_stored_value(&schema, &array, &row, err));
     *out = row >= 0;
     return OJ_OK;
 }
@@ -422,10 +422,10 @@ oj_status oj_arrow_number(const struct ArrowSchema *schema,
 {
     struct oj_plain_value value;
     *out = (double)NAN;
-    OJ_TRY(find_value(&schema, &array, &row, err));
+    OJ_TRY(find_stored_value(&schema, &array, &row, err));
     if (row < 0 || !oj_field_kind_is_number(oj_arrow_kind(schema)))
         return OJ_OK;
-    value = number_at(array, schema->format, row);
+    value = number_at_row(array, schema->format, row);
     *out = value.form == OJ_PLAIN_REAL ? value.real : (double)value.integer;
     return OJ_OK;
 }

@@ -160,23 +160,24 @@ struct runs
     int64_t total;
 };
 
-static int32_t chunk_of(const struct runs *r, int64_t i)
+static int32_t chunk_of_run(const struct runs *r, int64_t i)
 {
     return r->chunk != NULL ? r->chunk[i] : 0;
 }
 
-static int64_t count_of(const struct runs *r, int64_t i)
+static int64_t count_of_run(const struct runs *r, int64_t i)
 {
     return r->count != NULL ? r->count[i] : 1;
 }
 
-static oj_status take_runs(const struct oj_arrow_chunks *from,
-                           const struct runs *r, struct ArrowArray *out,
-                           struct oj_error *err);
+static oj_status take_elements_of_runs(const struct oj_arrow_chunks *from,
+                                       const struct runs *r,
+                                       struct ArrowArray *out,
+                                       struct oj_error *err);
 
 /* ---- validity ------------------------------------------------------------ */
 
-static const uint8_t *validity_of(const struct ArrowArray *array)
+static const uint8_t *validity_of_array(const struct ArrowArray *array)
 {
     return array->n_buffers > 0 ? arrow_validity(array) : NULL;
 }
@@ -186,7 +187,7 @@ static int may_have_nulls(const struct oj_arrow_chunks *from,
 {
     for (int64_t i = 0; i < from->n; i++)
     {
-        if (validity_of(from->array[i]) != NULL)
+        if (validity_of_array(from->array[i]) != NULL)
             return 1;
     }
     for (int64_t i = 0; i < r->n; i++)
@@ -205,11 +206,11 @@ static void copy_bits(const struct oj_arrow_chunks *from, const struct runs *r,
     int64_t at = 0;
     for (int64_t i = 0; i < r->n; i++)
     {
-        int64_t n = count_of(r, i), row = r->row[i];
+        int64_t n = count_of_run(r, i), row = r->row[i];
         const struct ArrowArray *array =
-            row >= 0 ? from->array[chunk_of(r, i)] : NULL;
+            row >= 0 ? from->array[chunk_of_run(r, i)] : NULL;
         const uint8_t *bits = array == NULL ? NULL
-                              : which == 0  ? validity_of(array)
+                              : which == 0  ? validity_of_array(array)
                                             : array->buffers[which];
         for (int64_t k = 0; array != NULL && k < n; k++)
             arrow_add_bit(to, at + k, arrow_bit(bits, array->offset + row + k));
@@ -240,8 +241,9 @@ static oj_status take_validity(const struct oj_arrow_chunks *from,
 /* ---- values of a fixed size ---------------------------------------------- */
 
 /* Sets, for each chunk, the address of its first value. */
-static oj_status find_values(const struct oj_arrow_chunks *from, int64_t size,
-                             const char ***out, struct oj_error *err)
+static oj_status find_values_of_chunks(const struct oj_arrow_chunks *from,
+                                       int64_t size, const char ***out,
+                                       struct oj_error *err)
 {
     OJ_NEW(*out, from->n, err);
     for (int64_t i = 0; i < from->n; i++)
@@ -264,7 +266,7 @@ static oj_status find_values(const struct oj_arrow_chunks *from, int64_t size,
             int64_t row = r->row[i];                                           \
             to_[i] = row < 0 ? 0                                               \
                              : ((const type *)(const void *)                   \
-                                    values[chunk_of(r, i)])[row];              \
+                                    values[chunk_of_run(r, i)])[row];          \
         }                                                                      \
     } while (0)
 
@@ -273,17 +275,17 @@ static void copy_runs(const char *const *values, const struct runs *r,
 {
     for (int64_t i = 0; i < r->n; i++)
     {
-        size_t n = (size_t)(count_of(r, i) * size);
+        size_t n = (size_t)(count_of_run(r, i) * size);
         if (r->row[i] < 0)
             memset(to, 0, n);
         else if (n > 0)
-            memcpy(to, values[chunk_of(r, i)] + r->row[i] * size, n);
+            memcpy(to, values[chunk_of_run(r, i)] + r->row[i] * size, n);
         to += n;
     }
 }
 
-static void copy_fixed(const char *const *values, const struct runs *r,
-                       int64_t size, char *to)
+static void copy_fixed_size_values(const char *const *values,
+                                   const struct runs *r, int64_t size, char *to)
 {
     if (r->count != NULL)
         copy_runs(values, r, size, to);
@@ -299,9 +301,10 @@ static void copy_fixed(const char *const *values, const struct runs *r,
         copy_runs(values, r, size, to);
 }
 
-static oj_status take_fixed(const struct oj_arrow_chunks *from, int64_t size,
-                            const struct runs *r, struct ArrowArray *out,
-                            struct oj_error *err)
+static oj_status take_fixed_size_values(const struct oj_arrow_chunks *from,
+                                        int64_t size, const struct runs *r,
+                                        struct ArrowArray *out,
+                                        struct oj_error *err)
 {
     const char **values;
     char *to;
@@ -312,15 +315,16 @@ static oj_status take_fixed(const struct oj_arrow_chunks *from, int64_t size,
         return oj_fail_nomem(err, r->total, (size_t)size);
     OJ_NEW(to, n_bytes, err);
     out->buffers[1] = to;
-    OJ_TRY(find_values(from, size, &values, err));
-    copy_fixed(values, r, size, to);
+    OJ_TRY(find_values_of_chunks(from, size, &values, err));
+    copy_fixed_size_values(values, r, size, to);
     oj_free(values);
     return OJ_OK;
 }
 
-static oj_status take_bits(const struct oj_arrow_chunks *from,
-                           const struct runs *r, struct ArrowArray *out,
-                           struct oj_error *err)
+static oj_status take_boolean_values(const struct oj_arrow_chunks *from,
+                                     const struct runs *r,
+                                     struct ArrowArray *out,
+                                     struct oj_error *err)
 {
     uint8_t *to;
     OJ_TRY(oj_arrow_array_make(2, 0, out, err));
@@ -350,7 +354,7 @@ static oj_status take_offsets(const struct oj_arrow_chunks *from, int64_t size,
     arrow_put_offset(offset, size, 0, 0);
     for (int64_t i = 0; i < r->n; i++)
     {
-        int64_t elements = count_of(r, i), row = r->row[i], end = -1;
+        int64_t elements = count_of_run(r, i), row = r->row[i], end = -1;
         const struct ArrowArray *array = NULL;
         const void *there = NULL;
         first[i] = -1;
@@ -358,7 +362,7 @@ static oj_status take_offsets(const struct oj_arrow_chunks *from, int64_t size,
         if (row >= 0 && elements > 0) /* an array without elements may lack the
                                          offsets */
         {
-            int64_t chunk = chunk_of(r, i), last;
+            int64_t chunk = chunk_of_run(r, i), last;
             array = from->array[chunk];
             there = array->buffers[1];
             row += array->offset;
@@ -393,8 +397,8 @@ static oj_status take_offsets(const struct oj_arrow_chunks *from, int64_t size,
 
 /* Allocates the arrays first and count of take_offsets(), an element for each
  * run. */
-static oj_status make_ranges(const struct runs *r, int64_t **first,
-                             int64_t **count, struct oj_error *err)
+static oj_status allocate_ranges(const struct runs *r, int64_t **first,
+                                 int64_t **count, struct oj_error *err)
 {
     OJ_NEW(*first, 2 * r->n, err);
     *count = *first + r->n;
@@ -416,7 +420,7 @@ static oj_status copy_bytes(const struct oj_arrow_chunks *from,
         const char *bytes;
         if (count[i] == 0)
             continue;
-        bytes = from->array[chunk_of(r, i)]->buffers[2];
+        bytes = from->array[chunk_of_run(r, i)]->buffers[2];
         if (bytes == NULL)
             return arrow_fail_mismatch(err);
         memcpy(to, bytes + first[i], (size_t)count[i]);
@@ -433,7 +437,7 @@ static oj_status take_bytes(const struct oj_arrow_chunks *from, int64_t size,
     oj_status status;
     OJ_TRY(oj_arrow_array_make(3, 0, out, err));
     OJ_TRY(take_validity(from, r, out, err));
-    OJ_TRY(make_ranges(r, &first, &count, err));
+    OJ_TRY(allocate_ranges(r, &first, &count, err));
     status = take_offsets(from, size, r, NULL, out, first, count, &total, err);
     if (status == OJ_OK)
         status = copy_bytes(from, r, first, count, total, out, err);
@@ -441,27 +445,28 @@ static oj_status take_bytes(const struct oj_arrow_chunks *from, int64_t size,
     return status;
 }
 
-static int64_t bytes_outside(const struct ArrowArray *array, const char *view)
+static int64_t bytes_of_view_in_blocks(const struct ArrowArray *array,
+                                       const char *view)
 {
     int64_t n_blocks = array->n_buffers - 3;
-    return arrow_view_outside(view, n_blocks,
-                              (const uint8_t *const *)(array->buffers + 2),
-                              array->buffers[array->n_buffers - 1]);
+    return arrow_view_outside_bytes(
+        view, n_blocks, (const uint8_t *const *)(array->buffers + 2),
+        array->buffers[array->n_buffers - 1]);
 }
 
 /* Replaces the views of NULL elements in view, which Arrow leaves undefined, by
  * empty ones. Sets *n_bytes to the number of bytes that the other views have in
  * blocks. */
-static oj_status empty_views_of_nulls(const struct oj_arrow_chunks *from,
-                                      const struct runs *r,
-                                      const uint8_t *valid, char *view,
-                                      int64_t *n_bytes, struct oj_error *err)
+static oj_status
+empty_views_of_null_elements(const struct oj_arrow_chunks *from,
+                             const struct runs *r, const uint8_t *valid,
+                             char *view, int64_t *n_bytes, struct oj_error *err)
 {
     int64_t at = 0;
     *n_bytes = 0;
     for (int64_t i = 0; i < r->n; i++)
     {
-        int64_t n = count_of(r, i);
+        int64_t n = count_of_run(r, i);
         for (int64_t k = 0; k < n; k++, at++)
         {
             int64_t here;
@@ -470,8 +475,8 @@ static oj_status empty_views_of_nulls(const struct oj_arrow_chunks *from,
                 memset(view + at * ARROW_VIEW_BYTES, 0, ARROW_VIEW_BYTES);
                 continue;
             }
-            here = bytes_outside(from->array[chunk_of(r, i)],
-                                 view + at * ARROW_VIEW_BYTES);
+            here = bytes_of_view_in_blocks(from->array[chunk_of_run(r, i)],
+                                           view + at * ARROW_VIEW_BYTES);
             if (here < 0)
                 return arrow_fail_views(err);
             *n_bytes += here;
@@ -489,14 +494,14 @@ static void copy_bytes_of_views(const struct oj_arrow_chunks *from,
     int32_t n_bytes = 0, zero = 0;
     for (int64_t i = 0; i < r->n; i++)
     {
-        int64_t n = count_of(r, i);
+        int64_t n = count_of_run(r, i);
         for (int64_t k = 0; k < n; k++, at++, view += ARROW_VIEW_BYTES)
         {
             const struct arrow_view v = arrow_view_read(view);
             if (v.length <= ARROW_MOST_INSIDE)
                 continue;
             memcpy(to + n_bytes,
-                   (const char *)from->array[chunk_of(r, i)]
+                   (const char *)from->array[chunk_of_run(r, i)]
                            ->buffers[2 + v.block] +
                        v.at,
                    (size_t)v.length);
@@ -522,10 +527,11 @@ static oj_status take_byte_views(const struct oj_arrow_chunks *from,
     out->buffers[1] = view;
     OJ_NEW_ZEROED(n_bytes, 1, err);
     out->buffers[3] = n_bytes;
-    OJ_TRY(find_values(from, ARROW_VIEW_BYTES, &values, err));
+    OJ_TRY(find_values_of_chunks(from, ARROW_VIEW_BYTES, &values, err));
     copy_runs(values, r, ARROW_VIEW_BYTES, view);
     oj_free(values);
-    OJ_TRY(empty_views_of_nulls(from, r, out->buffers[0], view, n_bytes, err));
+    OJ_TRY(empty_views_of_null_elements(from, r, out->buffers[0], view, n_bytes,
+                                        err));
     OJ_NEW(block, *n_bytes, err);
     out->buffers[2] = block;
     copy_bytes_of_views(from, r, view, block);
@@ -536,10 +542,10 @@ static oj_status take_byte_views(const struct oj_arrow_chunks *from,
 
 /* Makes *out the list of child i of each chunk. The caller frees *children with
  * oj_free(). */
-static oj_status find_children(const struct oj_arrow_chunks *from, int64_t i,
-                               struct oj_arrow_chunks *out,
-                               const struct ArrowArray ***children,
-                               struct oj_error *err)
+static oj_status list_child_of_chunks(const struct oj_arrow_chunks *from,
+                                      int64_t i, struct oj_arrow_chunks *out,
+                                      const struct ArrowArray ***children,
+                                      struct oj_error *err)
 {
     OJ_NEW(*children, from->n, err);
     for (int64_t k = 0; k < from->n; k++)
@@ -556,8 +562,8 @@ static oj_status take_child(const struct oj_arrow_chunks *from, int64_t i,
     const struct ArrowArray **children;
     struct oj_arrow_chunks below;
     oj_status status;
-    OJ_TRY(find_children(from, i, &below, &children, err));
-    status = take_runs(&below, r, out, err);
+    OJ_TRY(list_child_of_chunks(from, i, &below, &children, err));
+    status = take_elements_of_runs(&below, r, out, err);
     oj_free(children);
     return status;
 }
@@ -580,7 +586,7 @@ static oj_status take_lists(const struct oj_arrow_chunks *from, int64_t size,
     OJ_TRY(oj_arrow_array_make(2, 1, out, err));
     OJ_TRY(take_validity(from, r, out, err));
     OJ_TRY(find_lengths_of_children(from, &most, err));
-    status = make_ranges(r, &first, &count, err);
+    status = allocate_ranges(r, &first, &count, err);
     if (status == OJ_OK)
     {
         status =
@@ -608,14 +614,14 @@ static oj_status find_viewed_lists(const struct oj_arrow_chunks *from,
     int64_t at = 0;
     for (int64_t i = 0; i < r->n; i++)
     {
-        int64_t n = count_of(r, i);
+        int64_t n = count_of_run(r, i);
         const struct ArrowArray *array =
-            r->row[i] >= 0 ? from->array[chunk_of(r, i)] : NULL;
+            r->row[i] >= 0 ? from->array[chunk_of_run(r, i)] : NULL;
         for (int64_t k = 0; k < n; k++, at++)
         {
             first[at] = -1;
             count[at] = 0;
-            chunk[at] = chunk_of(r, i);
+            chunk[at] = chunk_of_run(r, i);
             if (array != NULL && arrow_bit(out->buffers[0], at))
             {
                 int64_t row = array->offset + r->row[i] + k;
@@ -671,22 +677,23 @@ static oj_status take_list_views(const struct oj_arrow_chunks *from,
 
 /* Takes the child elements of all elements in r, each of which has n_each.
  * Child elements are counted from the parent array's offset. */
-static oj_status take_below(const struct oj_arrow_chunks *from, int64_t n_each,
-                            const struct runs *r, struct ArrowArray *out,
-                            struct oj_error *err)
+static oj_status
+take_children_of_fixed_count(const struct oj_arrow_chunks *from, int64_t n_each,
+                             const struct runs *r, struct ArrowArray *out,
+                             struct oj_error *err)
 {
     struct runs below = {r->n, r->chunk, NULL, r->count, 0};
     int64_t *row, *count = NULL;
     oj_status status = OJ_OK;
     if (__builtin_mul_overflow(r->total, n_each, &below.total))
         return arrow_fail_limit(err);
-    OJ_TRY(make_ranges(r, &row, &count, err));
+    OJ_TRY(allocate_ranges(r, &row, &count, err));
     for (int64_t i = 0; i < r->n; i++)
     {
         const struct ArrowArray *array =
-            r->row[i] >= 0 ? from->array[chunk_of(r, i)] : NULL;
+            r->row[i] >= 0 ? from->array[chunk_of_run(r, i)] : NULL;
         row[i] = array != NULL ? (array->offset + r->row[i]) * n_each : -1;
-        count[i] = count_of(r, i) * n_each;
+        count[i] = count_of_run(r, i) * n_each;
     }
     below.row = row;
     if (n_each != 1)
@@ -703,7 +710,7 @@ static oj_status take_fixed_lists(const struct oj_arrow_chunks *from,
 {
     OJ_TRY(oj_arrow_array_make(1, 1, out, err));
     OJ_TRY(take_validity(from, r, out, err));
-    return take_below(from, n_each, r, out, err);
+    return take_children_of_fixed_count(from, n_each, r, out, err);
 }
 
 static oj_status take_structs(const struct oj_arrow_chunks *from,
@@ -712,7 +719,7 @@ static oj_status take_structs(const struct oj_arrow_chunks *from,
 {
     OJ_TRY(oj_arrow_array_make(1, from->schema->n_children, out, err));
     OJ_TRY(take_validity(from, r, out, err));
-    return take_below(from, 1, r, out, err);
+    return take_children_of_fixed_count(from, 1, r, out, err);
 }
 
 /* ---- runs of equal values ------------------------------------------------ */
@@ -751,14 +758,14 @@ static oj_status find_runs_of_values(const struct oj_arrow_chunks *from,
 {
     for (int64_t i = 0; i < r->n; i++)
     {
-        int64_t n = count_of(r, i), row = r->row[i];
+        int64_t n = count_of_run(r, i), row = r->row[i];
         const struct ArrowArray *array, *ends;
         if (row < 0)
         {
             OJ_TRY(add_taken_run(t, 0, -1, n, err));
             continue;
         }
-        array = from->array[chunk_of(r, i)];
+        array = from->array[chunk_of_run(r, i)];
         ends = array->children[0];
         row += array->offset;
         while (n > 0)
@@ -768,7 +775,7 @@ static oj_status find_runs_of_values(const struct oj_arrow_chunks *from,
                 return arrow_fail_mismatch(err);
             here = arrow_run_end(ends, size, value) - row;
             here = here < n ? here : n;
-            OJ_TRY(add_taken_run(t, chunk_of(r, i), value, here, err));
+            OJ_TRY(add_taken_run(t, chunk_of_run(r, i), value, here, err));
             row += here;
             n -= here;
         }
@@ -824,7 +831,8 @@ static oj_status take_run_ends(const struct oj_arrow_chunks *from,
 /* ---- dictionaries -------------------------------------------------------- */
 
 /* Returns 1 if two arrays have identical buffers, offset and length. */
-static int is_one_array(const struct ArrowArray *a, const struct ArrowArray *b)
+static int are_arrays_identical(const struct ArrowArray *a,
+                                const struct ArrowArray *b)
 {
     if (a->length != b->length || a->offset != b->offset ||
         a->n_buffers != b->n_buffers || a->n_children != b->n_children)
@@ -836,12 +844,12 @@ static int is_one_array(const struct ArrowArray *a, const struct ArrowArray *b)
     }
     for (int64_t i = 0; i < a->n_children; i++)
     {
-        if (!is_one_array(a->children[i], b->children[i]))
+        if (!are_arrays_identical(a->children[i], b->children[i]))
             return 0;
     }
     return (a->dictionary == NULL && b->dictionary == NULL) ||
            (a->dictionary != NULL && b->dictionary != NULL &&
-            is_one_array(a->dictionary, b->dictionary));
+            are_arrays_identical(a->dictionary, b->dictionary));
 }
 
 /* Returns 1 if two dictionaries have equal bytes. Types other than texts,
@@ -859,9 +867,10 @@ static int are_equal_values(const struct ArrowSchema *schema,
     {
         int64_t at = a->offset + i, other = b->offset + i, n = type.size;
         const char *in_a = a->buffers[1], *in_b = b->buffers[1];
-        if (arrow_bit(validity_of(a), at) != arrow_bit(validity_of(b), other))
+        if (arrow_bit(validity_of_array(a), at) !=
+            arrow_bit(validity_of_array(b), other))
             return 0;
-        if (!arrow_bit(validity_of(a), at))
+        if (!arrow_bit(validity_of_array(a), at))
             continue;
         if (is_fixed)
         {
@@ -910,7 +919,7 @@ static void mark_used_chunks(const struct runs *r, int64_t *first)
     for (int64_t i = 0; i < r->n; i++)
     {
         if (r->row[i] >= 0)
-            first[chunk_of(r, i)] = 0;
+            first[chunk_of_run(r, i)] = 0;
     }
 }
 
@@ -924,7 +933,7 @@ static int64_t find_equal_dictionary(const struct oj_arrow_chunks *from,
     for (int64_t i = d->n; i-- > 0;)
     {
         const struct ArrowArray *other = from->array[d->chunk[i]]->dictionary;
-        if (is_one_array(values, other) ||
+        if (are_arrays_identical(values, other) ||
             are_equal_values(from->schema->dictionary, values, other))
             return i;
     }
@@ -963,7 +972,7 @@ static oj_status find_common_dictionary(const struct oj_arrow_chunks *from,
 }
 
 /* Returns the maximum index of an index type, given by its Arrow format. */
-static int64_t most_place(const char *format)
+static int64_t greatest_dictionary_index(const char *format)
 {
     switch (format[0])
     {
@@ -986,13 +995,13 @@ static int64_t most_place(const char *format)
 
 /* Converts dictionary indices of each chunk to indices in the common
  * dictionary. */
-static void move_places(const struct runs *r, const int64_t *first,
-                        int64_t size, char *to)
+static void shift_dictionary_indices(const struct runs *r, const int64_t *first,
+                                     int64_t size, char *to)
 {
     for (int64_t i = 0; i < r->n; i++)
     {
-        int64_t n = count_of(r, i);
-        int64_t by = r->row[i] >= 0 ? first[chunk_of(r, i)] : 0;
+        int64_t n = count_of_run(r, i);
+        int64_t by = r->row[i] >= 0 ? first[chunk_of_run(r, i)] : 0;
         for (int64_t k = 0; by > 0 && k < n; k++)
         {
             uint64_t place = 0;
@@ -1024,23 +1033,24 @@ static oj_status take_values_of_dictionary(const struct oj_arrow_chunks *from,
     for (int64_t i = 0; i < from->n; i++)
         values[i] = from->array[i]->dictionary;
     below.array = values;
-    status = take_runs(&below, &all, out, err);
+    status = take_elements_of_runs(&below, &all, out, err);
     oj_free(values);
     return status;
 }
 
-static oj_status take_places_of_dictionary(const struct oj_arrow_chunks *from,
-                                           const struct runs *r,
-                                           struct common_dictionary *d,
-                                           struct ArrowArray *out,
-                                           struct oj_error *err)
+static oj_status take_dictionary_indices(const struct oj_arrow_chunks *from,
+                                         const struct runs *r,
+                                         struct common_dictionary *d,
+                                         struct ArrowArray *out,
+                                         struct oj_error *err)
 {
     int64_t size = oj_arrow_type_of(from->schema).size;
     OJ_TRY(find_common_dictionary(from, r, d, err));
-    if (d->n > 1 && d->total - 1 > most_place(from->schema->format))
+    if (d->n > 1 &&
+        d->total - 1 > greatest_dictionary_index(from->schema->format))
         return arrow_fail_limit(err);
     if (d->n > 1)
-        move_places(r, d->first, size, (char *)out->buffers[1]);
+        shift_dictionary_indices(r, d->first, size, (char *)out->buffers[1]);
     OJ_TRY(oj_arrow_array_add_dictionary(out, err));
     return take_values_of_dictionary(from, d, out->dictionary, err);
 }
@@ -1051,16 +1061,17 @@ static oj_status take_dictionary(const struct oj_arrow_chunks *from,
 {
     struct common_dictionary d = {NULL, NULL, NULL, NULL, 0, 0};
     oj_status status;
-    OJ_TRY(take_fixed(from, oj_arrow_type_of(from->schema).size, r, out, err));
-    status = take_places_of_dictionary(from, r, &d, out, err);
+    OJ_TRY(take_fixed_size_values(from, oj_arrow_type_of(from->schema).size, r,
+                                  out, err));
+    status = take_dictionary_indices(from, r, &d, out, err);
     free_common_dictionary(&d);
     return status;
 }
 
 /* ---- any type ------------------------------------------------------------ */
 
-static oj_status take_nothing(const struct runs *r, struct ArrowArray *out,
-                              struct oj_error *err)
+static oj_status take_null_array(const struct runs *r, struct ArrowArray *out,
+                                 struct oj_error *err)
 {
     OJ_TRY(oj_arrow_array_make(0, 0, out, err));
     out->length = out->null_count = r->total;
@@ -1068,9 +1079,10 @@ static oj_status take_nothing(const struct runs *r, struct ArrowArray *out,
 }
 
 /* On an error out->release may be set. */
-static oj_status take_runs(const struct oj_arrow_chunks *from,
-                           const struct runs *r, struct ArrowArray *out,
-                           struct oj_error *err)
+static oj_status take_elements_of_runs(const struct oj_arrow_chunks *from,
+                                       const struct runs *r,
+                                       struct ArrowArray *out,
+                                       struct oj_error *err)
 {
     struct oj_arrow_type type = oj_arrow_type_of(from->schema);
     if (from->schema->dictionary != NULL)
@@ -1078,11 +1090,11 @@ static oj_status take_runs(const struct oj_arrow_chunks *from,
     switch (type.storage)
     {
         case OJ_STORES_NOTHING:
-            return take_nothing(r, out, err);
+            return take_null_array(r, out, err);
         case OJ_STORES_BITS:
-            return take_bits(from, r, out, err);
+            return take_boolean_values(from, r, out, err);
         case OJ_STORES_FIXED:
-            return take_fixed(from, type.size, r, out, err);
+            return take_fixed_size_values(from, type.size, r, out, err);
         case OJ_STORES_BYTES:
             return take_bytes(from, type.size, r, out, err);
         case OJ_STORES_BYTE_VIEWS:
@@ -1131,7 +1143,7 @@ oj_status oj_arrow_take(const struct oj_arrow_chunks *chunks,
     if (chunk >= 0 && places->n >= chunks->array[chunk]->length / 16)
         return oj_arrow_view(chunks->shared[chunk], chunks->array[chunk],
                              places->row[0], places->n, out, err);
-    status = take_runs(chunks, &r, out, err);
+    status = take_elements_of_runs(chunks, &r, out, err);
     if (status != OJ_OK)
         oj_arrow_array_release(out);
     return status;
@@ -1147,7 +1159,7 @@ static int64_t bytes_of_views(const struct ArrowArray *array, int64_t first,
     int64_t sum = n * ARROW_VIEW_BYTES;
     for (int64_t i = 0; i < n; i++, view += ARROW_VIEW_BYTES)
     {
-        int64_t outside = bytes_outside(array, view);
+        int64_t outside = bytes_of_view_in_blocks(array, view);
         sum += outside > 0 ? outside : 0;
     }
     return sum;
@@ -1156,8 +1168,9 @@ static int64_t bytes_of_views(const struct ArrowArray *array, int64_t first,
 /* Returns the number of child elements or bytes from offset `first` to offset
  * first + n, and sets *begin to the first of them. Returns 0 if the offsets are
  * invalid. */
-static int64_t range_of_offsets(const struct ArrowArray *array, int64_t size,
-                                int64_t first, int64_t n, int64_t *begin)
+static int64_t count_between_offsets(const struct ArrowArray *array,
+                                     int64_t size, int64_t first, int64_t n,
+                                     int64_t *begin)
 {
     int64_t end;
     first += array->offset;
@@ -1195,11 +1208,12 @@ int64_t oj_arrow_bytes(const struct ArrowSchema *schema,
         case OJ_STORES_FIXED:
             return n * size;
         case OJ_STORES_BYTES:
-            return n * size + range_of_offsets(array, size, first, n, &begin);
+            return n * size +
+                   count_between_offsets(array, size, first, n, &begin);
         case OJ_STORES_BYTE_VIEWS:
             return bytes_of_views(array, first, n);
         case OJ_STORES_LISTS:
-            sum = range_of_offsets(array, size, first, n, &begin);
+            sum = count_between_offsets(array, size, first, n, &begin);
             if (sum > array->children[0]->length - begin)
                 return n * size;
             return n * size + oj_arrow_bytes(schema->children[0],
@@ -1220,8 +1234,8 @@ int64_t oj_arrow_bytes(const struct ArrowSchema *schema,
 
 /* Returns the maximum number of bytes or values of any of n rows, by their
  * offsets. */
-static int64_t most_between_offsets(const struct ArrowArray *array,
-                                    int64_t size, int64_t first, int64_t n)
+static int64_t longest_between_offsets(const struct ArrowArray *array,
+                                       int64_t size, int64_t first, int64_t n)
 {
     int64_t most = 0;
     first += array->offset;
@@ -1234,8 +1248,8 @@ static int64_t most_between_offsets(const struct ArrowArray *array,
     return most;
 }
 
-static int64_t most_of_views(const struct ArrowArray *array, int64_t first,
-                             int64_t n)
+static int64_t longest_view(const struct ArrowArray *array, int64_t first,
+                            int64_t n)
 {
     int64_t most = 0;
     for (int64_t i = first; i < first + n; i++)
@@ -1265,11 +1279,11 @@ int64_t oj_arrow_most_bytes(const struct ArrowSchema *schema,
         case OJ_STORES_FIXED:
             return size;
         case OJ_STORES_BYTES:
-            return size + most_between_offsets(array, size, first, n);
+            return size + longest_between_offsets(array, size, first, n);
         case OJ_STORES_BYTE_VIEWS:
-            return most_of_views(array, first, n);
+            return longest_view(array, first, n);
         case OJ_STORES_LISTS:
-            return size + most_between_offsets(array, size, first, n) *
+            return size + longest_between_offsets(array, size, first, n) *
                               oj_arrow_most_bytes(schema->children[0], child, 0,
                                                   child->length);
         case OJ_STORES_FIXED_LISTS:

@@ -102,7 +102,7 @@ static oj_status build(struct oj_index *wrapped,
     else if (args->relation.exclude_self || args->relation.unordered_pairs != 0)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "the backend \"%s\" can join a layer with itself only "
-                       "if its FIDs have no gaps: use the backend cpu",
+                       "if its FIDs have no gaps: use -backend cpu",
                        args->engine->name);
     if (args->tie_rank != NULL)
     {
@@ -150,9 +150,10 @@ static oj_status make_matches(const struct live_backend_index *self,
     return OJ_OK;
 }
 
-static oj_status join_in_pages(const struct live_backend_index *self,
-                               const struct live_query *query,
-                               struct oj_matches *out, struct oj_error *err)
+static oj_status join_by_searching_pages(const struct live_backend_index *self,
+                                         const struct live_query *query,
+                                         struct oj_matches *out,
+                                         struct oj_error *err)
 {
     struct live_pairs pairs = {0};
     oj_status status = live_search_pairs(query, &pairs, err);
@@ -163,12 +164,13 @@ static oj_status join_in_pages(const struct live_backend_index *self,
 }
 
 /* Joins with a new index of some kept points. */
-static oj_status join_with_points(const struct live_backend_index *self,
-                                  const struct live_query *query,
-                                  const struct live_points *points,
-                                  struct oj_matches *out, struct oj_error *err)
+static oj_status
+join_with_index_of_points(const struct live_backend_index *self,
+                          const struct live_query *query,
+                          const struct live_points *points,
+                          struct oj_matches *out, struct oj_error *err)
 {
-    struct oj_flat flat = live_points_layer(points);
+    struct oj_flat flat = live_points_view_as_layer(points);
     struct oj_relation relation = *query->relation;
     struct oj_join *join;
     oj_status status;
@@ -186,10 +188,10 @@ static oj_status join_with_points(const struct live_backend_index *self,
     return status;
 }
 
-static oj_status join_with_candidates(const struct live_backend_index *self,
-                                      const struct live_query *query,
-                                      int are_all, struct oj_matches *out,
-                                      struct oj_error *err)
+static oj_status
+join_with_index_of_candidates(const struct live_backend_index *self,
+                              const struct live_query *query, int are_all,
+                              struct oj_matches *out, struct oj_error *err)
 {
     struct live_points points = {0};
     oj_status status = OJ_OK;
@@ -199,7 +201,7 @@ static oj_status join_with_candidates(const struct live_backend_index *self,
     if (status == OJ_OK && are_all)
         status = live_search_list_points(query->state, &points, err);
     if (status == OJ_OK)
-        status = join_with_points(self, query, &points, out, err);
+        status = join_with_index_of_points(self, query, &points, out, err);
     live_points_free(&points);
     return status;
 }
@@ -211,7 +213,7 @@ static oj_status join(struct oj_index *wrapped, const struct oj_flat *input,
     struct live_backend_index *self = (void *)wrapped;
     const struct oj_options *options = &self->args.options;
     double start = oj_clock_seconds();
-    struct live_query query = {.state = oj_live_read(self->live),
+    struct live_query query = {.state = oj_live_acquire_state(self->live),
                                .relation = &self->args.relation,
                                .input = input,
                                .n_threads = options->n_threads,
@@ -220,11 +222,11 @@ static oj_status join(struct oj_index *wrapped, const struct oj_flat *input,
                                .cancel = options->cancel};
     enum live_way way =
         live_search_choose(query.state, query.relation, input, 1);
-    oj_status status =
-        way == LIVE_IN_PAGES
-            ? join_in_pages(self, &query, out, err)
-            : join_with_candidates(self, &query, way == LIVE_BY_ALL, out, err);
-    oj_live_give_back(self->live, query.state);
+    oj_status status = way == LIVE_IN_PAGES
+                           ? join_by_searching_pages(self, &query, out, err)
+                           : join_with_index_of_candidates(
+                                 self, &query, way == LIVE_BY_ALL, out, err);
+    oj_live_release_state(self->live, query.state);
     stats->refine_s += oj_clock_seconds() - start;
     return status;
 }

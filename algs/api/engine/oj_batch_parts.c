@@ -48,7 +48,8 @@ void oj_batch_parts_free(struct oj_batch_parts *parts)
 
 /* Returns the row that represents stretch i of the batch. It is chosen
  * pseudo-randomly, because rows may repeat periodically. */
-static int64_t choose_row_of_stretch(int64_t i, int64_t stretch, int64_t n_rows)
+static int64_t choose_sample_row_of_stretch(int64_t i, int64_t stretch,
+                                            int64_t n_rows)
 {
     uint64_t mixed = (uint64_t)(i + 1) * UINT64_C(0x9E3779B97F4A7C15);
     int64_t first = i * stretch;
@@ -167,8 +168,8 @@ static oj_status sample_batch(struct oj_batch_parts *parts,
         parts->stretch = (batch->n_features + n_samples - 1) / n_samples;
         n_samples = (batch->n_features + parts->stretch - 1) / parts->stretch;
         for (int64_t i = 0; i < n_samples; i++)
-            parts->rows->row[i] =
-                choose_row_of_stretch(i, parts->stretch, batch->n_features);
+            parts->rows->row[i] = choose_sample_row_of_stretch(
+                i, parts->stretch, batch->n_features);
         OJ_TRY(copy_sampled_rows(batch, n_samples, parts->rows, &rows, err));
         if (oj_flat_is_points(&rows) != oj_flat_is_points(batch))
             return OJ_OK; /* no sampled row has a geometry */
@@ -186,7 +187,8 @@ static oj_status sample_batch(struct oj_batch_parts *parts,
     return status == OJ_ERR_TOO_MANY_PAIRS ? OJ_OK : status;
 }
 
-static int64_t count_samples(const struct oj_batch_parts *parts, int64_t n_rows)
+static int64_t count_rows_to_sample(const struct oj_batch_parts *parts,
+                                    int64_t n_rows)
 {
     int is_sparse =
         parts->n_joined > 0 &&
@@ -209,11 +211,12 @@ static int64_t count_safe_rows(const struct oj_batch_parts *parts, int64_t left)
     return n_parts > 0 ? (left + n_parts - 1) / n_parts : 0;
 }
 
-static oj_status begin_batch(struct oj_batch_parts *parts,
-                             const struct oj_flat *batch,
-                             struct oj_matches *out, struct oj_error *err)
+static oj_status sample_batch_if_needed(struct oj_batch_parts *parts,
+                                        const struct oj_flat *batch,
+                                        struct oj_matches *out,
+                                        struct oj_error *err)
 {
-    int64_t n_samples = count_samples(parts, batch->n_features);
+    int64_t n_samples = count_rows_to_sample(parts, batch->n_features);
     parts->n_samples = 0;
     if (parts->sample == NULL || parts->max_pairs == 0 ||
         n_samples < LEAST_SAMPLES || !can_copy_rows(batch) ||
@@ -276,7 +279,7 @@ static int64_t predict_rows(const struct oj_batch_parts *parts, int64_t first,
 /* Returns the previous estimate of pairs per row, reduced after n more rows.
  * The more pairs the n rows were expected to have, the more it is reduced: to a
  * quarter if they were expected to have half of the allowed pairs or more. */
-static double fade_rate(const struct oj_batch_parts *parts, int64_t n)
+static double fade_pairs_per_row(const struct oj_batch_parts *parts, int64_t n)
 {
     double expected = parts->pairs_per_row * (double)n;
     double half = (double)parts->max_pairs / 2.0;
@@ -284,14 +287,14 @@ static double fade_rate(const struct oj_batch_parts *parts, int64_t n)
            (expected < half ? pow(0.25, expected / half) : 0.25);
 }
 
-static void learn_from_part(struct oj_batch_parts *parts, int64_t first,
-                            int64_t n, int64_t n_pairs)
+static void learn_from_joined_part(struct oj_batch_parts *parts, int64_t first,
+                                   int64_t n, int64_t n_pairs)
 {
     double rate = (double)n_pairs / (double)n, predicted = 0.0;
     if (parts->n_samples > 0)
         (void)count_rows_with_pairs(parts, first, first + n, INFINITY,
                                     &predicted);
-    parts->pairs_per_row = fmax(rate, fade_rate(parts, n));
+    parts->pairs_per_row = fmax(rate, fade_pairs_per_row(parts, n));
     parts->n_joined++;
     /* a part with too many pairs has set this limit: relax it slowly */
     if (parts->most_rows > 0 && parts->most_rows < INT64_MAX / 2)
@@ -301,7 +304,7 @@ static void learn_from_part(struct oj_batch_parts *parts, int64_t first,
             fmin(fmax(parts->more * (double)n_pairs / predicted, 1.0), 4.0);
 }
 
-static void learn_from_part_in_vain(struct oj_batch_parts *parts, int64_t n)
+static void learn_from_part_over_limit(struct oj_batch_parts *parts, int64_t n)
 {
     parts->n_pairs_again += parts->max_pairs;
     parts->most_rows = (n + 1) / 2;
@@ -320,7 +323,7 @@ oj_status oj_batch_parts_join(struct oj_batch_parts *parts,
 {
     int64_t left = batch->n_features - first;
     if (first == 0)
-        OJ_TRY(begin_batch(parts, batch, out, err));
+        OJ_TRY(sample_batch_if_needed(parts, batch, out, err));
     for (;;)
     {
         const struct oj_flat *rows = batch;
@@ -333,9 +336,9 @@ oj_status oj_batch_parts_join(struct oj_batch_parts *parts,
         }
         status = join(user, rows, out, err);
         if (status == OJ_OK)
-            learn_from_part(parts, first, *n, out->n_pairs);
+            learn_from_joined_part(parts, first, *n, out->n_pairs);
         if (status != OJ_ERR_TOO_MANY_PAIRS || *n == 1)
             return status;
-        learn_from_part_in_vain(parts, *n);
+        learn_from_part_over_limit(parts, *n);
     }
 }

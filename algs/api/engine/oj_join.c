@@ -374,16 +374,18 @@ static oj_status fail_without_engine(const struct oj_join *join,
             relation->heading.is_asked ? " with a heading" : "",
             oj_relation_is_of_shapes(relation) ? " between such features" : "");
     if (relation->heading.is_asked)
-        return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                       "a heading is that of points: join lines and polygons "
-                       "by their centroids (centroid_of input)");
+        return oj_fail(
+            err, OJ_ERR_UNSUPPORTED,
+            "a heading needs points as input: join the centroids of lines and "
+            "polygons (centroid_of input), or leave the heading out");
     if (is_on_ellipsoid)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "metric ellipsoid measures between points or "
                        "multipoints and features of any type: one of the sides "
-                       "must be of points");
+                       "must be of points (centroid_of makes them)");
     return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                   "-op %s is not possible between these kinds of features",
+                   "-op %s is not possible between these kinds of features: "
+                   "use another -op",
                    op);
 }
 
@@ -424,7 +426,7 @@ static void install_gpu_screen(struct oj_join *join)
 
 /* Returns 1 if pairs are ranked by texts or vectors among features within a
  * distance, which no kernel does. */
-static int ranks_within_distance(const struct oj_relation *relation)
+static int ranks_similar_within_distance(const struct oj_relation *relation)
 {
     return oj_relation_is_similar(relation) &&
            relation->max_distance < INFINITY;
@@ -439,7 +441,8 @@ static int has_conditions_for_cpu_only(const struct oj_relation *relation)
 static int gpu_module_supports_join(const struct oj_join *join,
                                     const struct oj_flat *input)
 {
-    return !join->is_refused && !ranks_within_distance(&join->args.relation) &&
+    return !join->is_refused &&
+           !ranks_similar_within_distance(&join->args.relation) &&
            !has_conditions_for_cpu_only(&join->args.relation) &&
            join->module->takes(&join->args.relation, &join->join_side, input);
 }
@@ -618,14 +621,14 @@ static const double gpu_start_s = 0.25;
  * estimates are rough. */
 static const double clear_gain = 1.15;
 
-static double n_vertices(const struct oj_flat *flat)
+static double count_vertices(const struct oj_flat *flat)
 {
     return (double)(oj_flat_is_points(flat) ? flat->n_features
                                             : flat->n_vertices);
 }
 
-static const struct oj_engine_cost *cost_of(const struct oj_join *join,
-                                            const struct oj_flat *batch)
+static const struct oj_engine_cost *
+engine_cost_of_batch(const struct oj_join *join, const struct oj_flat *batch)
 {
     int i = batch != NULL ? choose_engine(join, batch)
                           : choose_expected_engine(join);
@@ -640,14 +643,14 @@ static double estimate_cpu_seconds(const struct oj_join *join,
     int64_t k = join->args.relation.k;
     if (cost == NULL)
         return 0.0;
-    return n_vertices(&join->join_side) * cost->vertex_s +
+    return count_vertices(&join->join_side) * cost->vertex_s +
            rows * (cost->row_s + (k > 1 ? (double)k * cost->place_s : 0.0));
 }
 
 /* Returns 1 if the GPU is expected to be clearly faster for this batch; batch
  * NULL: for the expected input. Writes the reason to join->choice. */
-static int is_gpu_clearly_faster(struct oj_join *join,
-                                 const struct oj_flat *batch)
+static int decide_if_gpu_is_clearly_faster(struct oj_join *join,
+                                           const struct oj_flat *batch)
 {
     const struct oj_options *options = &join->args.options;
     int of_points =
@@ -655,8 +658,8 @@ static int is_gpu_clearly_faster(struct oj_join *join,
     double threads = options->n_threads;
     double cores = pow(threads, thread_gain);
     double rows = (double)options->n_expected, vertices = rows * LEAST_VERTICES;
-    double all = n_vertices(&join->join_side);
-    const struct oj_engine_cost *cost = cost_of(join, batch);
+    double all = count_vertices(&join->join_side);
+    const struct oj_engine_cost *cost = engine_cost_of_batch(join, batch);
     int by_attributes = cost != NULL && cost->expect != NULL;
     double cpu_s, gpu_s, start = atomic_load(&is_started) ? 0.0 : gpu_start_s;
     char text[40] = "";
@@ -671,7 +674,7 @@ static int is_gpu_clearly_faster(struct oj_join *join,
     {
         double n = (double)batch->n_features;
         rows = rows > n ? rows : n;
-        vertices = n_vertices(batch) * (rows / n);
+        vertices = count_vertices(batch) * (rows / n);
     }
     if (by_attributes)
     {
@@ -713,7 +716,7 @@ static oj_status check_gpu_can_join(const struct oj_join *join,
         return oj_fail(err, OJ_ERR_UNSUPPORTED, NOT_TAKEN);
     if (!((may_input_have_points(join) ||
            gpu_join_ignores_geometry_kind(join)) &&
-          !ranks_within_distance(&join->args.relation) &&
+          !ranks_similar_within_distance(&join->args.relation) &&
           module->takes(&join->args.relation, &join->join_side, NULL)) &&
         !(may_input_have_shapes(join) && module->screen_index != NULL &&
           gpu_screen_decides_most_pairs(join)))
@@ -782,7 +785,7 @@ static oj_status choose_processor_at_open(struct oj_join *join,
     if (is_gpu_use_optional(join) && join->args.options.n_expected > 0)
     {
         join->is_settled[1] = 1;
-        if (is_gpu_clearly_faster(join, NULL))
+        if (decide_if_gpu_is_clearly_faster(join, NULL))
             OJ_TRY(open_gpu_or_fall_back(join, err));
     }
     return join->uses_gpu ? OJ_OK : build_cpu_index_if_needed(join, err);
@@ -798,8 +801,9 @@ static oj_status open_gpu_if_faster_for_batch(struct oj_join *join,
     if (*is_settled)
         return OJ_OK;
     *is_settled = join->args.options.n_expected > 0;
-    return is_gpu_clearly_faster(join, input) ? open_gpu_or_fall_back(join, err)
-                                              : OJ_OK;
+    return decide_if_gpu_is_clearly_faster(join, input)
+               ? open_gpu_or_fall_back(join, err)
+               : OJ_OK;
 }
 
 /* --- opening and closing a join ------------------------------------------- */
@@ -840,9 +844,11 @@ static oj_status mark_overlapping_parts(struct oj_join *join,
 }
 
 /* Densifies a side if the relation asks for it; otherwise *out is *flat. */
-static oj_status densify(struct oj_join *join, const struct oj_flat *flat,
-                         struct oj_dense *dense, struct oj_flat *out,
-                         struct oj_error *err)
+static oj_status densify_side_if_asked(struct oj_join *join,
+                                       const struct oj_flat *flat,
+                                       struct oj_dense *dense,
+                                       struct oj_flat *out,
+                                       struct oj_error *err)
 {
     const struct oj_relation *relation = &join->args.relation;
     if (relation->densify > 0.0)
@@ -858,7 +864,8 @@ static oj_status prepare_and_index_join_side(struct oj_join *join,
                                              const struct oj_flat *join_side,
                                              struct oj_error *err)
 {
-    OJ_TRY(densify(join, join_side, &join->dense[0], &join->join_side, err));
+    OJ_TRY(densify_side_if_asked(join, join_side, &join->dense[0],
+                                 &join->join_side, err));
     join->join_side.overlaps = NULL;
     OJ_TRY(oj_class_features_are_small(&join->join_side,
                                        &join->has_small_classes, err));
@@ -876,7 +883,8 @@ split_similar_into_dwithin_and_rank(struct oj_join *join,
 {
     struct oj_relation *asked = &join->args.relation;
     *asked = *relation;
-    if (!ranks_within_distance(relation) || choose_engine(join, NULL) >= 0)
+    if (!ranks_similar_within_distance(relation) ||
+        choose_engine(join, NULL) >= 0)
         return;
     join->is_ranked = 1;
     join->ranked = *relation;
@@ -910,7 +918,7 @@ oj_status oj_join_open(const struct oj_flat *join_side,
         oj_free(join);
         return oj_fail(err, OJ_ERR_NOMEM,
                        "the system could not create a lock: it is out of "
-                       "memory or resources");
+                       "memory or resources; end other programs");
     }
     pthread_mutex_init(&join->lock, NULL);
     split_similar_into_dwithin_and_rank(join, relation);
@@ -1033,7 +1041,8 @@ static oj_status copy_join_for_concurrent_batch(struct oj_join *join,
     return OJ_OK;
 }
 
-static void leave_line(struct oj_join *join, const struct join_turn *turn)
+static void leave_waiting_line(struct oj_join *join,
+                               const struct join_turn *turn)
 {
     struct join_turn **at = &join->line;
     while (*at != turn)
@@ -1059,11 +1068,13 @@ static oj_status wait_until_join_is_free(struct oj_join *join,
         oj_timed_wait_until_poll(&join->was_given_back, &join->lock);
         status = oj_check_cancel(cancel, NULL);
     }
-    leave_line(join, &turn);
+    leave_waiting_line(join, &turn);
     /* the next waiting thread may now be first in the queue */
     pthread_cond_broadcast(&join->was_given_back);
     return status == OJ_OK ? OJ_OK
-                           : oj_fail(err, status, "interrupted while waiting");
+                           : oj_fail(err, status,
+                                     "interrupted while waiting until another "
+                                     "thread has ended its join");
 }
 
 int oj_join_is_on_cpu(struct oj_join *join)
@@ -1242,7 +1253,7 @@ oj_status oj_join_batch(struct oj_join *join, const struct oj_flat *given,
     /* engines poll the flag while they search, but not if no row is within
      * reach of a feature */
     OJ_TRY(oj_check_cancel(join->args.options.cancel, err));
-    OJ_TRY(densify(join, given, &join->dense[1], &dense, err));
+    OJ_TRY(densify_side_if_asked(join, given, &join->dense[1], &dense, err));
     OJ_TRY(check_batch_and_mark_overlaps(join, input, err));
     if (join->is_ranked)
     {
@@ -1295,8 +1306,8 @@ static int are_sums_smaller_than_batch(const struct oj_join *join,
            input->n_features;
 }
 
-static oj_status fail_sums(const struct oj_join *join, int is_sum,
-                           struct oj_error *err)
+static oj_status fail_to_sum_pairs(const struct oj_join *join, int is_sum,
+                                   struct oj_error *err)
 {
     return oj_fail(err, OJ_ERR_UNSUPPORTED,
                    "the pairs of such a batch cannot be %s by the backend %s: "
@@ -1319,7 +1330,7 @@ static oj_status sum_pairs_by_module(struct oj_join *join,
     if (are_sums_smaller_than_batch(join, input, request->n_words))
         OJ_TRY(prepare_gpu_for_batch(join, input, &is_taken, err));
     if (!is_taken)
-        return fail_sums(join, is_sum, err);
+        return fail_to_sum_pairs(join, is_sum, err);
     status = module->sum_pairs(join->on_gpu, input, request, words, n_pairs,
                                &join->stats, err);
     if (status == OJ_OK)
@@ -1327,7 +1338,7 @@ static oj_status sum_pairs_by_module(struct oj_join *join,
     if (!is_memory_or_unsupported_error(status))
         return status;
     join->sums_refused |= is_sum;
-    return fail_sums(join, is_sum, err);
+    return fail_to_sum_pairs(join, is_sum, err);
 }
 
 /* Returns the index of the engine that counts the pairs of such a batch without
@@ -1349,14 +1360,14 @@ static oj_status sum_pairs_on_gpu(struct oj_join *join,
     oj_status status;
     if (!join->uses_gpu || join->is_ranked ||
         needs_points_in_overlapping_parts(join, input))
-        return fail_sums(join, is_sum, err);
+        return fail_to_sum_pairs(join, is_sum, err);
     status = sum_pairs_by_module(join, input, request, words, n_pairs, err);
     if (status == OJ_OK)
         join->stats.n_pairs_unmade += *n_pairs;
     if (status != OJ_ERR_UNSUPPORTED && can_go_on_without_gpu(join, status))
     {
         abandon_gpu(join, err->message);
-        return fail_sums(join, is_sum, err);
+        return fail_to_sum_pairs(join, is_sum, err);
     }
     abandon_gpu_if_refused(join);
     return status;
@@ -1391,7 +1402,7 @@ oj_status oj_join_sum_pairs(struct oj_join *join, const struct oj_flat *input,
     if (words != NULL)
         return sum_pairs_on_gpu(join, input, &request, words, n_pairs, err);
     if (!oj_join_should_sum_pairs(join, input))
-        return fail_sums(join, 1, err);
+        return fail_to_sum_pairs(join, 1, err);
     OJ_TRY(oj_aggregates_plan_sums(aggregates, columns, input->n_features,
                                    join->args.options.n_threads, &request,
                                    &words, err));

@@ -25,7 +25,7 @@ struct oj_pipeline
 {
     struct oj_pipeline_work work;
     struct oj_pipeline_counts counts; /* each stage writes different members */
-    pthread_t reader, joiner;
+    pthread_t reader_thread, join_thread;
     struct oj_flat batches[OJ_PIPELINE_SLOTS];
     struct joined_part answers[OJ_PIPELINE_SLOTS];
 
@@ -120,12 +120,12 @@ static int always_false(const struct oj_pipeline *p)
     return 0;
 }
 
-static int all_joined(const struct oj_pipeline *p)
+static int are_all_batches_joined(const struct oj_pipeline *p)
 {
     return p->read_ended && p->n_batches_joined == p->n_read;
 }
 
-static int all_written(const struct oj_pipeline *p)
+static int are_all_answers_written(const struct oj_pipeline *p)
 {
     return p->join_ended && p->n_written == p->n_joined;
 }
@@ -222,7 +222,8 @@ static oj_status join_batch_in_parts(struct oj_pipeline *p, int slot,
 
 static void join_batches_until_end(struct oj_pipeline *p)
 {
-    while (wait_until_ready_or_ended(p, has_batch_to_join, all_joined))
+    while (
+        wait_until_ready_or_ended(p, has_batch_to_join, are_all_batches_joined))
     {
         struct oj_error error = {OJ_OK, ""};
         oj_status status = join_batch_in_parts(
@@ -267,7 +268,7 @@ static oj_status wait_for_next_answer(struct oj_pipeline *p,
     oj_status status = OJ_OK;
     pthread_mutex_lock(&p->mutex);
     while (status == OJ_OK && p->status == OJ_OK && !has_answer_to_write(p) &&
-           !all_written(p))
+           !are_all_answers_written(p))
     {
         oj_timed_wait_until_poll(&p->moved, &p->mutex);
         status = oj_check_cancel(p->work.cancel, err);
@@ -353,13 +354,17 @@ static void free_pipeline(struct oj_pipeline *p)
 
 static oj_status start_threads(struct oj_pipeline *p, struct oj_error *err)
 {
-    const struct oj_error error = {OJ_ERR_NOMEM, "could not start a thread"};
-    int has_reader = pthread_create(&p->reader, NULL, reader_main, p) == 0;
-    if (has_reader && pthread_create(&p->joiner, NULL, join_main, p) == 0)
+    const struct oj_error error = {
+        OJ_ERR_NOMEM,
+        "the system could not start a thread: it is out of memory or of "
+        "threads (ulimit -u); end other programs, or use fewer -threads"};
+    int has_reader =
+        pthread_create(&p->reader_thread, NULL, reader_main, p) == 0;
+    if (has_reader && pthread_create(&p->join_thread, NULL, join_main, p) == 0)
         return OJ_OK;
     stop_pipeline(p, OJ_ERR_NOMEM, &error);
     if (has_reader)
-        pthread_join(p->reader, NULL);
+        pthread_join(p->reader_thread, NULL);
     return oj_fail(err, OJ_ERR_NOMEM, "%s", error.message);
 }
 
@@ -377,7 +382,7 @@ oj_status oj_pipeline_open(const struct oj_pipeline_work *work,
         oj_free(p);
         return oj_fail(err, OJ_ERR_NOMEM,
                        "the system could not create a lock: it is out of "
-                       "memory or resources");
+                       "memory or resources; end other programs");
     }
     status = start_threads(p, err);
     if (status == OJ_OK)
@@ -398,8 +403,8 @@ oj_status oj_pipeline_close(struct oj_pipeline *p, oj_status status,
     if (status != OJ_OK && err != NULL)
         error = *err;
     stop_pipeline(p, status != OJ_OK ? status : OJ_ERR_CANCELLED, &error);
-    pthread_join(p->joiner, NULL);
-    pthread_join(p->reader, NULL);
+    pthread_join(p->join_thread, NULL);
+    pthread_join(p->reader_thread, NULL);
     p->counts.n_pairs_again = p->parts.n_pairs_again;
     if (counts != NULL)
         *counts = p->counts;

@@ -45,7 +45,7 @@ struct gathered
     struct gathered_column from[OJ_MOST_SPANS], until[OJ_MOST_SPANS];
 };
 
-static void gathered_free(struct gathered *g)
+static void free_gathered(struct gathered *g)
 {
     oj_flat_buf_free(&g->buf);
     oj_free(g->x.value);
@@ -330,9 +330,9 @@ static oj_status sort_slice_by_tie(const struct span_slices_index *self,
     return OJ_OK;
 }
 
-static oj_status fill_level(const struct span_slices_index *self,
-                            int64_t n_slices, struct slice_level *level,
-                            struct oj_error *err)
+static oj_status fill_slice_level(const struct span_slices_index *self,
+                                  int64_t n_slices, struct slice_level *level,
+                                  struct oj_error *err)
 {
     const struct oj_flat *flat = self->args.join_side;
     int64_t n, n_short, at_once;
@@ -373,7 +373,7 @@ static void free_indexes(struct oj_index *of[OJ_MOST_ENGINES])
     }
 }
 
-static void free_level(struct slice_level *level)
+static void free_slice_level(struct slice_level *level)
 {
     for (int64_t s = 0; level->slice != NULL && s < level->n; s++)
     {
@@ -383,7 +383,7 @@ static void free_level(struct slice_level *level)
     oj_free(level->slice);
     oj_free(level->last);
     oj_free(level->feature_of);
-    gathered_free(&level->join_side);
+    free_gathered(&level->join_side);
     memset(level, 0, sizeof *level);
 }
 
@@ -396,7 +396,7 @@ static void free_side(struct oj_index *wrapped)
     if (shared == NULL)
         return;
     for (int i = 0; i < N_LEVELS; i++)
-        free_level(&shared->level[i]);
+        free_slice_level(&shared->level[i]);
     free_indexes(shared->whole);
     pthread_mutex_destroy(&shared->lock);
     oj_free(shared->begin);
@@ -409,8 +409,8 @@ static void free_batches(struct oj_index *index)
     (void)index;
 }
 
-static oj_status sort_begins(struct span_slices_index *self,
-                             struct oj_error *err)
+static oj_status sort_begins_of_spans(struct span_slices_index *self,
+                                      struct oj_error *err)
 {
     const struct oj_flat *flat = self->args.join_side;
     const struct oj_spans *spans = &flat->spans[self->span];
@@ -443,7 +443,7 @@ static oj_status build_span_slices(struct oj_index *wrapped,
     self->span = choose_span_for_slices(&args->relation, args->join_side);
     OJ_NEW_ZEROED(self->shared, 1, err);
     pthread_mutex_init(&self->shared->lock, NULL);
-    OJ_TRY(sort_begins(self, err));
+    OJ_TRY(sort_begins_of_spans(self, err));
     stats->index_bytes += 8 * self->shared->n_begins;
     return OJ_OK;
 }
@@ -504,7 +504,7 @@ static int64_t count_begins_up_to(const struct shared_slices *shared,
 
 /* Returns the estimated fraction of the join side whose spans begin within the
  * span of a row: the mean over a sample of rows. */
-static double estimate_share_of_row(const struct slices_batch *b)
+static double estimate_join_share_of_row(const struct slices_batch *b)
 {
     const struct shared_slices *shared = b->self->shared;
     const struct oj_spans *spans = &b->input->spans[b->self->span];
@@ -525,20 +525,20 @@ static double estimate_share_of_row(const struct slices_batch *b)
                : 1.0;
 }
 
-static int64_t slices_of_level(int i)
+static int64_t slice_count_of_level(int i)
 {
     return INT64_C(4) << 2 * i;
 }
 
 /* Returns the level with the most slices that suits the batch, or -1 to join
  * with the undivided join side. */
-static int choose_level(const struct slices_batch *b)
+static int choose_slice_level(const struct slices_batch *b)
 {
-    double share = estimate_share_of_row(b);
+    double share = estimate_join_share_of_row(b);
     int found = -1;
     for (int i = 0; i < N_LEVELS; i++)
     {
-        int64_t n = slices_of_level(i);
+        int64_t n = slice_count_of_level(i);
         if ((double)n * share <= 1.5 &&
             n * LEAST_FEATURES <= b->self->shared->n_begins &&
             (n * LEAST_ROWS <= b->input->n_features ||
@@ -607,7 +607,8 @@ static oj_status list_rows_of_slices(struct slices_batch *b,
     return OJ_OK;
 }
 
-static oj_status list_tasks(struct slices_batch *b, struct oj_error *err)
+static oj_status list_tasks_of_slices(struct slices_batch *b,
+                                      struct oj_error *err)
 {
     int64_t n = b->level->n, n_tasks = 0;
     for (int64_t s = 0; s < n; s++)
@@ -627,8 +628,9 @@ static oj_status list_tasks(struct slices_batch *b, struct oj_error *err)
     return OJ_OK;
 }
 
-static struct oj_index_args args_of_inner(const struct span_slices_index *self,
-                                          const struct oj_flat *join_side)
+static struct oj_index_args
+args_of_inner_index(const struct span_slices_index *self,
+                    const struct oj_flat *join_side)
 {
     struct oj_index_args args = self->args;
     args.join_side = join_side;
@@ -641,7 +643,7 @@ static oj_status make_index_of_slice(int64_t i, int thread, void *user,
 {
     struct slices_batch *b = user;
     struct slice *slice = &b->level->slice[i];
-    struct oj_index_args args = args_of_inner(b->self, &slice->flat.flat);
+    struct oj_index_args args = args_of_inner_index(b->self, &slice->flat.flat);
     if (slice->of[b->engine] != NULL || b->first[i] == b->first[i + 1])
         return OJ_OK;
     args.tie_rank = NULL;
@@ -728,7 +730,7 @@ static void end_batch(struct slices_batch *b, struct oj_stats *stats)
         stats->n_candidates += b->worker[t].stats.n_candidates;
         stats->n_points_searched += b->worker[t].stats.n_points_searched;
         stats->index_bytes += b->worker[t].stats.index_bytes;
-        gathered_free(&b->worker[t].rows);
+        free_gathered(&b->worker[t].rows);
         oj_matches_free(&b->worker[t].matches);
         oj_ranking_free(&b->worker[t].ranking);
     }
@@ -741,22 +743,23 @@ static void end_batch(struct slices_batch *b, struct oj_stats *stats)
     oj_free(b->task);
 }
 
-static oj_status make_level_once(struct slices_batch *b, int level,
-                                 struct oj_error *err)
+static oj_status make_slice_level_once(struct slices_batch *b, int level,
+                                       struct oj_error *err)
 {
     struct shared_slices *shared = b->self->shared;
     oj_status status = OJ_OK;
     b->level = &shared->level[level];
     pthread_mutex_lock(&shared->lock);
     if (!b->level->is_made)
-        status = fill_level(b->self, slices_of_level(level), b->level, err);
+        status = fill_slice_level(b->self, slice_count_of_level(level),
+                                  b->level, err);
     if (status != OJ_OK)
-        free_level(b->level);
+        free_slice_level(b->level);
     pthread_mutex_unlock(&shared->lock);
     return status;
 }
 
-static int has_few_visits(const struct slices_batch *b)
+static int do_rows_visit_few_slices(const struct slices_batch *b)
 {
     return b->first[b->level->n] <= MOST_VISITS * b->input->n_features;
 }
@@ -769,9 +772,9 @@ static oj_status prepare_slices(struct slices_batch *b, int level,
 {
     struct shared_slices *shared = b->self->shared;
     oj_status status;
-    OJ_TRY(make_level_once(b, level, err));
+    OJ_TRY(make_slice_level_once(b, level, err));
     OJ_TRY(list_rows_of_slices(b, err));
-    *is_worth_it = has_few_visits(b);
+    *is_worth_it = do_rows_visit_few_slices(b);
     if (!*is_worth_it)
         return OJ_OK;
     pthread_mutex_lock(&shared->lock);
@@ -786,7 +789,7 @@ static oj_status join_with_slices(struct slices_batch *b,
 {
     const struct oj_index_args *args = &b->self->args;
     int n_threads = args->options.n_threads;
-    OJ_TRY(list_tasks(b, err));
+    OJ_TRY(list_tasks_of_slices(b, err));
     OJ_TRY(oj_parallel_try(n_threads, b->n_tasks, 1, join_rows_with_slice, b,
                            err));
     return oj_answers_to_matches(b->answers, n_threads, b->input->n_features,
@@ -795,14 +798,16 @@ static oj_status join_with_slices(struct slices_batch *b,
 
 /* Joins the batch with the undivided join side, by the engine with this
  * number. */
-static oj_status join_with_whole(const struct span_slices_index *self,
-                                 int engine_number, const struct oj_flat *input,
-                                 struct oj_matches *out, struct oj_stats *stats,
-                                 struct oj_error *err)
+static oj_status join_with_undivided_side(const struct span_slices_index *self,
+                                          int engine_number,
+                                          const struct oj_flat *input,
+                                          struct oj_matches *out,
+                                          struct oj_stats *stats,
+                                          struct oj_error *err)
 {
     const struct oj_engine *engine = engines_of_cpu()[engine_number];
     struct shared_slices *shared = self->shared;
-    struct oj_index_args args = args_of_inner(self, self->args.join_side);
+    struct oj_index_args args = args_of_inner_index(self, self->args.join_side);
     struct oj_index *copy;
     oj_status status = OJ_OK;
     pthread_mutex_lock(&shared->lock);
@@ -835,11 +840,12 @@ static oj_status join_span_slices(struct oj_index *wrapped,
         choose_inner_engine(&self->args.relation, self->args.join_side, input);
     if (b.engine < 0)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                       "-op %s is not possible between these kinds of features",
+                       "-op %s is not possible between these kinds of "
+                       "features: use another -op",
                        oj_op_get(self->args.relation.op)->name);
-    level = input->n_features > 0 ? choose_level(&b) : -1;
+    level = input->n_features > 0 ? choose_slice_level(&b) : -1;
     if (level < 0)
-        return join_with_whole(self, b.engine, input, out, stats, err);
+        return join_with_undivided_side(self, b.engine, input, out, stats, err);
     status = start_workers(&b, err);
     if (status == OJ_OK)
         status = prepare_slices(&b, level, &uses_slices, err);
@@ -851,7 +857,8 @@ static oj_status join_span_slices(struct oj_index *wrapped,
     stats->refine_s += oj_clock_seconds() - ready;
     return status != OJ_OK || uses_slices
                ? status
-               : join_with_whole(self, b.engine, input, out, stats, err);
+               : join_with_undivided_side(self, b.engine, input, out, stats,
+                                          err);
 }
 
 const struct oj_engine oj_span_slices = {.name = "slices of time",

@@ -32,9 +32,9 @@ oj_status api_events_read_words(const char *words, int *with_stays,
 
 /* Writes all that decides the pairs of the join as a text, to compare it with a
  * state file. */
-static oj_status write_options(const struct oj_relation *r,
-                               const char *conditions, char **out,
-                               struct oj_error *err)
+static oj_status write_options_as_text(const struct oj_relation *r,
+                                       const char *conditions, char **out,
+                                       struct oj_error *err)
 {
     const struct oj_ellipsoid *of = oj_relation_ellipsoid(r);
     char text[MOST_OPTIONS], ellipsoid[80] = "";
@@ -99,7 +99,7 @@ oj_status api_events_new(struct ogrjoin_index *index, int with_stays,
     status = oj_events_new(&rules, index->flat.n_features,
                            oj_join_tie_rank(index->join), &e->events, err);
     if (status == OJ_OK)
-        status = write_options(relation, conditions, &e->options, err);
+        status = write_options_as_text(relation, conditions, &e->options, err);
     if (status == OJ_OK)
         *out = e;
     else
@@ -107,7 +107,7 @@ oj_status api_events_new(struct ogrjoin_index *index, int with_stays,
     return status;
 }
 
-static struct oj_event_state state_of(const struct ogrjoin_events *e)
+static struct oj_event_state state_of_events(const struct ogrjoin_events *e)
 {
     return (struct oj_event_state){&e->index->flat, e->options};
 }
@@ -115,7 +115,7 @@ static struct oj_event_state state_of(const struct ogrjoin_events *e)
 oj_status api_events_load(struct ogrjoin_events *e, const char *path,
                           int *is_there, struct oj_error *err)
 {
-    const struct oj_event_state state = state_of(e);
+    const struct oj_event_state state = state_of_events(e);
     const struct oj_event_rules rules = *oj_events_rules(e->events);
     struct oj_events *loaded;
     int found;
@@ -143,7 +143,7 @@ oj_status api_events_load(struct ogrjoin_events *e, const char *path,
 oj_status api_events_save(const struct ogrjoin_events *e, const char *path,
                           struct oj_error *err)
 {
-    const struct oj_event_state state = state_of(e);
+    const struct oj_event_state state = state_of_events(e);
     const struct oj_event_state_to_write written = {&state, e->events};
     OJ_TRY(oj_event_state_check_unique_fids(&state, err));
     if (oj_new_file_write(path, oj_event_state_write, &written) == 0)

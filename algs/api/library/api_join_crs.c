@@ -23,9 +23,11 @@ oj_status api_join_crs_choose(const struct ogrjoin_settings *s,
             has->crs.name);
     if (lacks->words == NULL)
     {
-        api_settings_notify(
-            s, "the %s side has no CRS; %s is assumed, the CRS of the %s side",
-            side_names[!is_right], has->crs.name, side_names[is_right]);
+        api_settings_notify(s,
+                            "the %s side has no CRS; %s is assumed, the CRS of "
+                            "the %s side (left_crs and right_crs name another)",
+                            side_names[!is_right], has->crs.name,
+                            side_names[is_right]);
         return OJ_OK;
     }
     OJ_TRY(oj_crs_text_compare(left->words, right->words,
@@ -84,8 +86,8 @@ static oj_status read_side_crs(const struct ogrjoin_settings *s,
                             err);
 }
 
-static oj_status use_crs(struct ogrjoin_settings *s, const char *left,
-                         const char *right, struct oj_error *err)
+static oj_status use_crs_of_sides(struct ogrjoin_settings *s, const char *left,
+                                  const char *right, struct oj_error *err)
 {
     struct api_side_crs sides[2];
     struct oj_crs_text crs;
@@ -107,5 +109,6 @@ int ogrjoin_settings_use_crs(struct ogrjoin_settings *settings,
                              struct ogrjoin_error *err)
 {
     struct oj_error why = {OJ_OK, ""};
-    return api_error_export(use_crs(settings, left, right, &why), &why, err);
+    return api_error_export(use_crs_of_sides(settings, left, right, &why), &why,
+                            err);
 }

@@ -59,9 +59,10 @@ static oj_status check_settings(const struct api_pair_settings *s,
     return OJ_OK;
 }
 
-static struct oj_pair_request make_request(const struct api_pair_settings *s,
-                                           const struct oj_relation *relation,
-                                           const struct oj_options *options)
+static struct oj_pair_request
+make_pair_request(const struct api_pair_settings *s,
+                  const struct oj_relation *relation,
+                  const struct oj_options *options)
 {
     struct oj_pair_request request = {.pick = (enum oj_pick_rule)s->pick,
                                       .relation = *relation,
@@ -93,7 +94,8 @@ oj_status api_pair_maker_open(struct api_pair_maker *maker,
                               const int64_t *score, const int32_t *tie_rank,
                               struct oj_error *err)
 {
-    struct oj_pair_request request = make_request(settings, relation, options);
+    struct oj_pair_request request =
+        make_pair_request(settings, relation, options);
     struct oj_pair_side side = {join_side, join_side, score, tie_rank};
     oj_status status;
     OJ_TRY(check_settings(settings, relation, score, err));
@@ -617,7 +619,7 @@ const char *api_pairs_value_name(enum oj_pair_value which)
 
 /* Returns the number of the value of pairs with this name, or -1 if there is
  * none. */
-static int find_value(const char *name)
+static int find_value_by_name(const char *name)
 {
     for (int i = 0; i < OJ_N_PAIR_VALUES; i++)
     {
@@ -629,7 +631,7 @@ static int find_value(const char *name)
 
 const char *ogrjoin_pairs_word(const char *name, double value)
 {
-    int which = find_value(name);
+    int which = find_value_by_name(name);
     return which >= 0 ? oj_pair_value_text((enum oj_pair_value)which, value)
                       : NULL;
 }
@@ -637,7 +639,7 @@ const char *ogrjoin_pairs_word(const char *name, double value)
 const double *ogrjoin_pairs_value(const struct ogrjoin_pairs *pairs,
                                   const char *name)
 {
-    int which = find_value(name), condition = 0;
+    int which = find_value_by_name(name), condition = 0;
     if (which >= 0)
         return pairs->value[which];
     if (strcmp(name, "change") == 0)
@@ -784,9 +786,10 @@ check_aggregate_values(const struct ogrjoin_pairs *pairs,
         return oj_fail(err, OJ_ERR_ARG, "%s needs a column of values",
                        function->name);
     if (*type != OJ_AGG_BYTES && function->takes == OJ_AGG_TAKES_WRITTEN)
-        return oj_fail(err, OJ_ERR_ARG,
-                       "%s takes a column of texts, not of numbers",
-                       function->name);
+        return oj_fail(
+            err, OJ_ERR_ARG,
+            "%s takes a column of texts, not of numbers: convert it to text",
+            function->name);
     return OJ_OK;
 }
 

@@ -459,7 +459,8 @@ static oj_status find_setting(const char *name, int *out, struct oj_error *err)
     return oj_fail(err, OJ_ERR_ARG, "there is no setting \"%.40s\"%s%s%s", name,
                    closest != NULL ? "; did you mean \"" : "",
                    closest != NULL ? closest : "",
-                   closest != NULL ? "\"?" : "");
+                   closest != NULL ? "\"?"
+                                   : "; ogrjoin_setting_name() lists all");
 }
 
 const char *ogrjoin_setting_name(int i)
@@ -580,9 +581,10 @@ static oj_status parse_similar(const char *list, struct compared_fields *out,
         word[end - list] = '\0';
         list = end + (*end == ',');
         if (out->n_similar == OJ_MOST_TEXTS)
-            status =
-                oj_fail(err, OJ_ERR_ARG, "similar takes at most %d conditions",
-                        OJ_MOST_TEXTS);
+            status = oj_fail(err, OJ_ERR_ARG,
+                             "similar takes at most %d conditions: leave some "
+                             "out, or concatenate columns with +",
+                             OJ_MOST_TEXTS);
         else if (is_named)
             status = oj_similar_fields_parse("", word, to, err);
         else
@@ -977,8 +979,9 @@ static const char of_rows[] = VALUE_SETTINGS
 
 /* Returns 1 if a and b have equal values in all settings, except those named in
  * `but`; "": no exceptions. */
-static int are_given_alike(const struct ogrjoin_settings *a,
-                           const struct ogrjoin_settings *b, const char *but)
+static int are_given_values_equal(const struct ogrjoin_settings *a,
+                                  const struct ogrjoin_settings *b,
+                                  const char *but)
 {
     const struct oj_parameter *setting;
     for (int i = 0; (setting = setting_at(i)) != NULL; i++)
@@ -996,13 +999,13 @@ static int are_given_alike(const struct ogrjoin_settings *a,
 int api_settings_find_equal_pairs(const struct ogrjoin_settings *a,
                                   const struct ogrjoin_settings *b)
 {
-    return are_given_alike(a, b, of_rows);
+    return are_given_values_equal(a, b, of_rows);
 }
 
 int api_settings_are_equal(const struct ogrjoin_settings *a,
                            const struct ogrjoin_settings *b)
 {
-    return are_given_alike(a, b, "");
+    return are_given_values_equal(a, b, "");
 }
 
 /* ---- checks of combinations of settings ---------------------------------- */
@@ -1048,7 +1051,8 @@ static const struct
 
 /* Returns the index of the first setting of the list that was set, or -1 if
  * none was. */
-static int find_given(const struct ogrjoin_settings *settings, const char *list)
+static int find_given_setting(const struct ogrjoin_settings *settings,
+                              const char *list)
 {
     for (int i = 0; i < API_MOST_SETTINGS; i++)
     {
@@ -1059,7 +1063,7 @@ static int find_given(const struct ogrjoin_settings *settings, const char *list)
     return -1;
 }
 
-static const char *settings_of_option(const char *option)
+static const char *settings_named_by_option(const char *option)
 {
     for (size_t i = 0; i < sizeof spellings / sizeof *spellings; i++)
     {
@@ -1081,16 +1085,16 @@ static int is_switched_off(const struct ogrjoin_settings *settings, int place)
 static const char *value_of_option(const void *user, const char *option)
 {
     const struct ogrjoin_settings *settings = user;
-    int place = find_given(settings, settings_of_option(option));
+    int place = find_given_setting(settings, settings_named_by_option(option));
     if (place < 0 || is_switched_off(settings, place))
         return NULL;
     return settings->given[place];
 }
 
-static void spell_setting(const void *user, const char *option,
-                          const char *word, char *text, size_t size)
+static void write_setting_as_given(const void *user, const char *option,
+                                   const char *word, char *text, size_t size)
 {
-    int place = find_given(user, settings_of_option(option));
+    int place = find_given_setting(user, settings_named_by_option(option));
     snprintf(text, size, "%s%s%s",
              place >= 0 ? setting_at(place)->name : option,
              word != NULL ? "=" : "", word != NULL ? word : "");
@@ -1132,8 +1136,8 @@ static oj_status check_combinations(const struct ogrjoin_settings *s,
 {
     for (size_t i = 0; i < sizeof beside / sizeof *beside; i++)
     {
-        int other = find_given(s, beside[i].others);
-        if (find_given(s, beside[i].setting) < 0)
+        int other = find_given_setting(s, beside[i].others);
+        if (find_given_setting(s, beside[i].setting) < 0)
             continue;
         if (beside[i].why == NULL && other < 0)
             return oj_fail(
@@ -1156,7 +1160,7 @@ static oj_status check_settings_of_kept_index(const struct ogrjoin_settings *s,
                                               const char *what,
                                               struct oj_error *err)
 {
-    int place = find_given(s, list);
+    int place = find_given_setting(s, list);
     const char *name = place >= 0 ? setting_at(place)->name : "";
     if (place >= 0 && !is_switched_off(s, place))
         return oj_fail(
@@ -1187,7 +1191,8 @@ static oj_status check_settings_fit_op(const struct ogrjoin_settings *s,
 static oj_status check_distances_of_rows(const struct ogrjoin_settings *s,
                                          struct oj_error *err)
 {
-    int place = find_given(s, "max_distance_field|join_max_distance_field");
+    int place =
+        find_given_setting(s, "max_distance_field|join_max_distance_field");
     int has_field = place >= 0;
     if (has_field && !oj_relation_is_dwithin(&s->relation))
         return oj_fail(
@@ -1214,9 +1219,9 @@ static oj_status check_option_clashes(const struct ogrjoin_settings *s,
                                       struct oj_error *err)
 {
     struct oj_relation relation = s->relation;
-    const struct oj_given_options given = {&relation,
-                                           oj_op_get(relation.op)->name,
-                                           value_of_option, spell_setting, s};
+    const struct oj_given_options given = {
+        &relation, oj_op_get(relation.op)->name, value_of_option,
+        write_setting_as_given, s};
     api_settings_set_default_k(s, &relation);
     return oj_option_clash_check(&given, err);
 }
@@ -1260,7 +1265,7 @@ static oj_status check_no_settings_of_rows(const struct ogrjoin_settings *s,
 static oj_status check_values_of_changes(const struct ogrjoin_settings *s,
                                          struct oj_error *err)
 {
-    int value = s->changes ? find_given(s, VALUE_SETTINGS) : -1;
+    int value = s->changes ? find_given_setting(s, VALUE_SETTINGS) : -1;
     if (value >= 0 && !is_switched_off(s, value))
         return oj_fail(err, OJ_ERR_ARG,
                        "%s and changes do not go together, because pairs that "

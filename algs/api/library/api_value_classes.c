@@ -102,9 +102,10 @@ static oj_status make_classes_once(struct ogrjoin_classes *self,
     return status;
 }
 
-static oj_status classes_new(const struct ArrowSchema *schema,
-                             struct ArrowArray *values,
-                             struct ogrjoin_classes **out, struct oj_error *err)
+static oj_status make_classes_of_column(const struct ArrowSchema *schema,
+                                        struct ArrowArray *values,
+                                        struct ogrjoin_classes **out,
+                                        struct oj_error *err)
 {
     struct ogrjoin_classes *self = oj_calloc(1, sizeof *self);
     oj_status status;
@@ -127,15 +128,18 @@ int ogrjoin_classes_new(const struct ArrowSchema *schema,
                         struct ogrjoin_error *err)
 {
     struct oj_error why = {OJ_OK, ""};
-    return api_error_export(classes_new(schema, values, out, &why), &why, err);
+    return api_error_export(make_classes_of_column(schema, values, out, &why),
+                            &why, err);
 }
 
 /* Sets class_of to the classes of the input values, and *join_class to those of
  * the join side. The lock is held while the latter are computed; later they are
  * only read. */
-static oj_status classes_find(struct ogrjoin_classes *self,
-                              struct value_column *input, int32_t *class_of,
-                              const int32_t **join_class, struct oj_error *err)
+static oj_status find_classes_of_input(struct ogrjoin_classes *self,
+                                       struct value_column *input,
+                                       int32_t *class_of,
+                                       const int32_t **join_class,
+                                       struct oj_error *err)
 {
     enum oj_value_comparison comparison =
         oj_value_comparison_of(input->kind, self->join.kind);
@@ -162,7 +166,8 @@ int ogrjoin_classes_find(struct ogrjoin_classes *classes,
     memset(&input, 0, sizeof input);
     status = open_column(schema, values, &input, &why);
     if (status == OJ_OK)
-        status = classes_find(classes, &input, class_of, join_class, &why);
+        status =
+            find_classes_of_input(classes, &input, class_of, join_class, &why);
     free_column(&input);
     return api_error_export(status, &why, err);
 }

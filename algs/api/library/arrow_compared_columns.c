@@ -45,7 +45,7 @@ static oj_status fail_format(const struct ArrowSchema *column,
 {
     return oj_fail(err, OJ_ERR_UNSUPPORTED,
                    "%s: the column \"%.100s\" holds no %s (Arrow format "
-                   "\"%.20s\"%s)",
+                   "\"%.20s\"%s): convert it, or name another column",
                    setting, column->name, what, column->format,
                    column->dictionary != NULL ? ", a dictionary" : "");
 }
@@ -86,7 +86,9 @@ static oj_status find_column(const struct ArrowSchema *schema, const char *name,
         snprintf(out->format, sizeof out->format, "%s", (*column)->format);
         return OJ_OK;
     }
-    return oj_fail(err, OJ_ERR_ARG, "%s: there is no column \"%.100s\"",
+    return oj_fail(err, OJ_ERR_ARG,
+                   "%s: the Arrow schema has no column \"%.100s\": name one of "
+                   "its columns",
                    setting, name);
 }
 

@@ -40,9 +40,10 @@ static oj_status check_no_nulls_inside_geometry(const struct ArrowArray *array,
     for (int64_t i = 0; !is_row && valid != NULL && i < array->length; i++)
     {
         if (!arrow_bit(valid, array->offset + i))
-            return oj_fail(err, OJ_ERR_DATA,
-                           "a part, ring or vertex of a geometry is NULL in an "
-                           "Arrow array: only whole geometries may be NULL");
+            return oj_fail(
+                err, OJ_ERR_DATA,
+                "a part, ring or vertex of a geometry is NULL in an Arrow "
+                "array: make the whole geometry NULL, or remove that part");
     }
     return OJ_OK;
 }
@@ -185,9 +186,9 @@ static oj_status append_part_of_lists(const struct geometry_column *c,
     return OJ_OK;
 }
 
-static oj_status add_parts(const struct geometry_column *c,
-                           struct oj_flat_buf *buf, int64_t at,
-                           struct oj_error *err)
+static oj_status add_parts_of_row(const struct geometry_column *c,
+                                  struct oj_flat_buf *buf, int64_t at,
+                                  struct oj_error *err)
 {
     int64_t first, end;
     if (!c->layout->is_multi)
@@ -210,7 +211,7 @@ static oj_status add_row_from_coordinates(const struct geometry_column *c,
         return oj_flat_buf_add_point(buf, fid, c->x[first * c->stride],
                                      c->y[first * c->stride], err);
     OJ_TRY(oj_flat_buf_begin(buf, fid, err));
-    status = add_parts(c, buf, at, err);
+    status = add_parts_of_row(c, buf, at, err);
     if (status == OJ_OK)
         status = oj_flat_buf_end(buf, err);
     if (status != OJ_OK)
@@ -243,8 +244,9 @@ static oj_status append_geometry_of_row(const struct geometry_column *c,
     if (status == OJ_OK || status == OJ_ERR_NOMEM)
         return status == OJ_OK ? OJ_OK
                                : oj_fail(err, status, "%s", why.message);
-    return oj_fail(err, status, "row %lld: %.900s", (long long)fid,
-                   why.message);
+    return oj_fail(err, status,
+                   "row %lld: %.800s; correct its geometry, or make it NULL",
+                   (long long)fid, why.message);
 }
 
 /* --- slices of rows, for threads ------------------------------------------ */
@@ -534,12 +536,13 @@ static int read_u32(struct plain_wkb *w, uint32_t *out)
     return 1;
 }
 
-static int read_type(struct plain_wkb *w, uint32_t *type)
+static int read_wkb_type(struct plain_wkb *w, uint32_t *type)
 {
     return w->at < w->end && *w->at++ == 1 && read_u32(w, type);
 }
 
-static void put_vertices(struct plain_wkb *w, const uint8_t *from, int64_t n)
+static void put_wkb_vertices(struct plain_wkb *w, const uint8_t *from,
+                             int64_t n)
 {
     double *x = w->to->x + w->extent.vertices;
     double *y = w->to->y + w->extent.vertices;
@@ -556,7 +559,7 @@ static void put_vertices(struct plain_wkb *w, const uint8_t *from, int64_t n)
 
 /* Reads a line, or a ring (is_closed 1). Returns 0 if it is truncated or not
  * valid for a layer. */
-static int read_ring(struct plain_wkb *w, int is_closed)
+static int read_wkb_ring(struct plain_wkb *w, int is_closed)
 {
     const uint8_t *last;
     uint32_t n;
@@ -568,14 +571,14 @@ static int read_ring(struct plain_wkb *w, int is_closed)
                       oj_wkb_double(w->at + 8) != oj_wkb_double(last + 8)))
         return 0;
     if (w->to != NULL)
-        put_vertices(w, w->at, n);
+        put_wkb_vertices(w, w->at, n);
     w->at = last + 16;
     w->extent.vertices += n;
     w->extent.rings++;
     return 1;
 }
 
-static int read_part(struct plain_wkb *w, uint32_t type)
+static int read_wkb_part(struct plain_wkb *w, uint32_t type)
 {
     unsigned kind = type == WKB_LINE ? OJ_PART_LINE : OJ_PART_POLYGON;
     uint32_t n_rings = 1;
@@ -584,7 +587,7 @@ static int read_part(struct plain_wkb *w, uint32_t type)
         return 0;
     for (uint32_t i = 0; i < n_rings; i++)
     {
-        if (!read_ring(w, type == WKB_POLYGON))
+        if (!read_wkb_ring(w, type == WKB_POLYGON))
             return 0;
     }
     if (w->to != NULL)
@@ -597,19 +600,19 @@ static int read_part(struct plain_wkb *w, uint32_t type)
     return 1;
 }
 
-static int read_shape(struct plain_wkb *w)
+static int read_wkb_shape(struct plain_wkb *w)
 {
     uint32_t type, member, n = 1;
-    if (!read_type(w, &type))
+    if (!read_wkb_type(w, &type))
         return 0;
     if (type <= WKB_MULTI)
-        return read_part(w, type) && w->at == w->end;
+        return read_wkb_part(w, type) && w->at == w->end;
     if (!read_u32(w, &n) || n == 0)
         return 0;
     for (uint32_t i = 0; i < n; i++)
     {
-        if (!read_type(w, &member) || member != type - WKB_MULTI ||
-            !read_part(w, member))
+        if (!read_wkb_type(w, &member) || member != type - WKB_MULTI ||
+            !read_wkb_part(w, member))
             return 0;
     }
     return w->at == w->end;
@@ -633,7 +636,7 @@ static oj_status read_piece_wkb_shapes(int64_t i, int thread, void *user,
         {
             OJ_TRY(arrow_bytes_find(&p->column->wkb, row, &w.at, &n, err));
             w.end = w.at + n;
-            if (atomic_load(&r->has_others) || !read_shape(&w))
+            if (atomic_load(&r->has_others) || !read_wkb_shape(&w))
             {
                 atomic_store(&r->has_others, 1);
                 return OJ_OK;
@@ -833,7 +836,7 @@ static oj_status add_array(struct arrow_features *features,
     OJ_TRY(read_column(array, layout, &held->column, err));
     if (held->column.n_rows > INT32_MAX - features->n_rows)
         return oj_fail(err, OJ_ERR_LIMIT,
-                       "a layer of more than %d features is not possible",
+                       "a layer can have at most %d features: split it",
                        INT32_MAX);
     features->n_rows += held->column.n_rows;
     return OJ_OK;
@@ -852,7 +855,7 @@ oj_status arrow_features_add(struct arrow_features *features,
     return status;
 }
 
-static void release_all(struct arrow_features *features)
+static void release_held_arrays(struct arrow_features *features)
 {
     for (int64_t i = 0; i < features->n_held; i++)
         arrow_array_release(&features->held[i].array);
@@ -862,7 +865,7 @@ static void release_all(struct arrow_features *features)
 }
 
 /* Discards what was read, before everything is read in another way. */
-static void reset_before_reading_again(struct reading *r, struct oj_flat *flat)
+static void discard_layer_read(struct reading *r, struct oj_flat *flat)
 {
     oj_flat_buf_free(r->to);
     memset(flat, 0, sizeof *flat);
@@ -891,11 +894,11 @@ static oj_status read_wkb(struct reading *r, struct oj_flat *flat,
     OJ_TRY(read_wkb_points(r, flat, err));
     if (!atomic_load(&r->has_others))
         return OJ_OK;
-    reset_before_reading_again(r, flat);
+    discard_layer_read(r, flat);
     OJ_TRY(read_wkb_shapes(r, flat, err));
     if (!atomic_load(&r->has_others))
         return OJ_OK;
-    reset_before_reading_again(r, flat);
+    discard_layer_read(r, flat);
     return read_slices(r, flat, err);
 }
 
@@ -951,13 +954,13 @@ oj_status arrow_features_end(struct arrow_features *features, int n_threads,
                      ? read_wkb(&r, &features->flat, err)
                      : fill_layer_of_missing_points(&r, &features->flat, err);
     oj_free(r.piece);
-    release_all(features);
+    release_held_arrays(features);
     return status;
 }
 
 void arrow_features_free(struct arrow_features *features)
 {
     oj_flat_buf_free(&features->made);
-    release_all(features);
+    release_held_arrays(features);
     memset(features, 0, sizeof *features);
 }

@@ -78,9 +78,10 @@ struct copy_batch
 
 /* Makes the batch from the points before and after: it removes the ids that are
  * only in the former, so that it has no more changes than there are ids. */
-static oj_status make_copy_batch(const struct live_points *old,
-                                 const struct live_points *now,
-                                 struct copy_batch *out, struct oj_error *err)
+static oj_status make_batch_of_differences(const struct live_points *old,
+                                           const struct live_points *now,
+                                           struct copy_batch *out,
+                                           struct oj_error *err)
 {
     int64_t at = 0, most = old->n + now->n;
     OJ_NEW(out->id, most, err);
@@ -113,13 +114,13 @@ static oj_status replace_points(struct oj_live *host,
                                 const struct live_points *now,
                                 struct oj_error *err)
 {
-    const struct live_state *state = oj_live_read(host);
+    const struct live_state *state = oj_live_acquire_state(host);
     struct live_points old = {0};
     struct copy_batch batch = {0};
     oj_status status = live_search_list_points(state, &old, err);
-    oj_live_give_back(host, state);
+    oj_live_release_state(host, state);
     if (status == OJ_OK)
-        status = make_copy_batch(&old, now, &batch, err);
+        status = make_batch_of_differences(&old, now, &batch, err);
     live_points_free(&old);
     if (status == OJ_OK)
         status = oj_live_apply(host, batch.n, batch.id, batch.x, batch.y, err);
@@ -182,8 +183,8 @@ struct oj_live_counts live_device_count(struct live_device *device, char *tree,
 
 /* Returns 1 if the join depends on the boxes of input features alone: bbox, or
  * any join of points by equality. */
-static int asks_for_boxes(const struct oj_relation *relation,
-                          const struct oj_flat *input)
+static int needs_feature_boxes_alone(const struct oj_relation *relation,
+                                     const struct oj_flat *input)
 {
     return oj_relation_is_bbox(relation)
                ? oj_flat_is_points(input) || !relation->exclude_same_geometry
@@ -201,11 +202,13 @@ int live_device_takes(const struct oj_relation *relation,
     return relation->metric == OJ_METRIC_PLANAR &&
            !oj_relation_compares_attributes(relation) &&
            input->on_class == NULL && input->exclude_class == NULL &&
-           input->max_distance == NULL && asks_for_boxes(relation, input);
+           input->max_distance == NULL &&
+           needs_feature_boxes_alone(relation, input);
 }
 
-static oj_status make_boxes(const struct oj_flat *input, struct oj_box **out,
-                            struct oj_error *err)
+static oj_status make_boxes_of_features(const struct oj_flat *input,
+                                        struct oj_box **out,
+                                        struct oj_error *err)
 {
     struct oj_box *box;
     OJ_NEW(box, input->n_features, err);
@@ -233,7 +236,7 @@ oj_status live_device_join(struct live_device *device,
         rows.max_distance = input->max_distance;
     }
     else
-        status = make_boxes(input, &box, err);
+        status = make_boxes_of_features(input, &box, err);
     rows.box = box;
     if (status == OJ_OK)
         status = device->module->live_join(device->live, relation, &rows,

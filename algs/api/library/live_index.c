@@ -100,7 +100,7 @@ int ogrjoin_live_new(const struct ogrjoin_settings *settings,
     return api_error_export(new_live(settings, out, &why), &why, err);
 }
 
-static void forget_indexes(struct ogrjoin_live *live)
+static void free_kept_indexes(struct ogrjoin_live *live)
 {
     for (int i = 0; i < live->n_kept; i++)
     {
@@ -116,7 +116,7 @@ void ogrjoin_live_free(struct ogrjoin_live *live)
 {
     if (live == NULL)
         return;
-    forget_indexes(live);
+    free_kept_indexes(live);
     oj_free(live->near_left);
     oj_free(live->near_right);
     pthread_mutex_destroy(&live->lock);
@@ -125,8 +125,9 @@ void ogrjoin_live_free(struct ogrjoin_live *live)
     oj_free(live);
 }
 
-static oj_status apply(struct ogrjoin_live *live, int64_t n, const int64_t *id,
-                       const double *x, const double *y, struct oj_error *err)
+static oj_status apply_batch(struct ogrjoin_live *live, int64_t n,
+                             const int64_t *id, const double *x,
+                             const double *y, struct oj_error *err)
 {
     return live->device != NULL
                ? live_device_apply(live->device, n, id, x, y, err)
@@ -138,12 +139,12 @@ int ogrjoin_live_apply(struct ogrjoin_live *live, int64_t n, const int64_t *id,
                        struct ogrjoin_error *err)
 {
     struct oj_error why = {OJ_OK, ""};
-    oj_status status = apply(live, n, id, x, y, &why);
+    oj_status status = apply_batch(live, n, id, x, y, &why);
     /* The cached indexes are out of date and only use memory. If a join holds
      * the lock, they are left for it, or for the next batch, to free. */
     if (status == OJ_OK && pthread_mutex_trylock(&live->lock) == 0)
     {
-        forget_indexes(live);
+        free_kept_indexes(live);
         pthread_mutex_unlock(&live->lock);
     }
     return api_error_export(status, &why, err);
@@ -153,12 +154,13 @@ int ogrjoin_live_apply(struct ogrjoin_live *live, int64_t n, const int64_t *id,
 
 /* Sets *out to the current version of the points in host memory, copied from
  * the devices if necessary. The caller must release it. */
-static oj_status read_state(struct ogrjoin_live *live,
-                            const struct live_state **out, struct oj_error *err)
+static oj_status read_state_on_host(struct ogrjoin_live *live,
+                                    const struct live_state **out,
+                                    struct oj_error *err)
 {
     if (live->device != NULL)
         OJ_TRY(live_device_update_host(live->device, err));
-    *out = oj_live_read(live->live);
+    *out = oj_live_acquire_state(live->live);
     return OJ_OK;
 }
 
@@ -169,9 +171,9 @@ int64_t ogrjoin_live_count(struct ogrjoin_live *live)
     int64_t n;
     if (live->device != NULL)
         return live_device_count(live->device, tree, sizeof tree).n;
-    state = oj_live_read(live->live);
+    state = oj_live_acquire_state(live->live);
     n = state->n_points;
-    oj_live_give_back(live->live, state);
+    oj_live_release_state(live->live, state);
     return n;
 }
 
@@ -221,15 +223,15 @@ static oj_status make_layer(struct live_points *points,
     layer->own_x = points->x;
     layer->own_y = points->y;
     layer->own_id = points->id;
-    layer->flat = live_points_layer(points);
+    layer->flat = live_points_view_as_layer(points);
     memset(points, 0, sizeof *points);
     *out = layer;
     return OJ_OK;
 }
 
-static oj_status make_layer_of_all(const struct live_state *state,
-                                   struct ogrjoin_layer **out,
-                                   struct oj_error *err)
+static oj_status make_layer_of_all_points(const struct live_state *state,
+                                          struct ogrjoin_layer **out,
+                                          struct oj_error *err)
 {
     struct live_points points = {0};
     oj_status status = live_search_list_points(state, &points, err);
@@ -272,7 +274,7 @@ static oj_status make_empty_index(const struct ogrjoin_settings *settings,
 
 /* --- cached indexes of all points ----------------------------------------- */
 
-static struct ogrjoin_index *use_index(struct ogrjoin_index *index)
+static struct ogrjoin_index *add_user_of_index(struct ogrjoin_index *index)
 {
     atomic_fetch_add(&index->n_users, 1);
     return index;
@@ -292,9 +294,10 @@ find_kept_index(const struct ogrjoin_live *live, int64_t edition,
     return NULL;
 }
 
-static oj_status keep_index(struct ogrjoin_live *live,
-                            const struct ogrjoin_settings *settings,
-                            struct ogrjoin_index *index, struct oj_error *err)
+static oj_status
+keep_index_for_settings(struct ogrjoin_live *live,
+                        const struct ogrjoin_settings *settings,
+                        struct ogrjoin_index *index, struct oj_error *err)
 {
     struct kept_index kept = {NULL, index}, *to = &live->kept[live->next_kept];
     OJ_TRY(api_settings_copy(settings, &kept.settings, err));
@@ -306,21 +309,21 @@ static oj_status keep_index(struct ogrjoin_live *live,
     else
         live->n_kept++;
     *to = kept;
-    use_index(index);
+    add_user_of_index(index);
     live->next_kept = (live->next_kept + 1) % MOST_KEPT;
     return OJ_OK;
 }
 
 /* Sets live->all to a layer of all points. Precondition: the calling thread
  * holds the lock. */
-static oj_status gather_all(struct ogrjoin_live *live,
-                            const struct live_state *state,
-                            struct oj_error *err)
+static oj_status gather_all_points(struct ogrjoin_live *live,
+                                   const struct live_state *state,
+                                   struct oj_error *err)
 {
     if (live->all != NULL && live->edition == state->edition)
         return OJ_OK;
-    forget_indexes(live);
-    OJ_TRY(make_layer_of_all(state, &live->all, err));
+    free_kept_indexes(live);
+    OJ_TRY(make_layer_of_all_points(state, &live->all, err));
     live->edition = state->edition;
     return OJ_OK;
 }
@@ -336,12 +339,12 @@ static oj_status find_or_make_index(struct ogrjoin_live *live,
     oj_status status;
     if (index != NULL)
     {
-        *out = use_index(index);
+        *out = add_user_of_index(index);
         return OJ_OK;
     }
-    OJ_TRY(gather_all(live, state, err));
+    OJ_TRY(gather_all_points(live, state, err));
     OJ_TRY(api_index_new(live->all, settings, &index, err));
-    status = keep_index(live, settings, index, err);
+    status = keep_index_for_settings(live, settings, index, err);
     if (status == OJ_OK)
         *out = index;
     else
@@ -349,10 +352,11 @@ static oj_status find_or_make_index(struct ogrjoin_live *live,
     return status;
 }
 
-static oj_status index_all(struct ogrjoin_live *live,
-                           const struct live_state *state,
-                           const struct ogrjoin_settings *settings,
-                           struct ogrjoin_index **out, struct oj_error *err)
+static oj_status index_all_points(struct ogrjoin_live *live,
+                                  const struct live_state *state,
+                                  const struct ogrjoin_settings *settings,
+                                  struct ogrjoin_index **out,
+                                  struct oj_error *err)
 {
     oj_status status;
     pthread_mutex_lock(&live->lock);
@@ -361,9 +365,9 @@ static oj_status index_all(struct ogrjoin_live *live,
     return status;
 }
 
-static int has_index_of_all(struct ogrjoin_live *live,
-                            const struct live_state *state,
-                            const struct ogrjoin_settings *settings)
+static int has_index_of_all_points(struct ogrjoin_live *live,
+                                   const struct live_state *state,
+                                   const struct ogrjoin_settings *settings)
 {
     int has;
     pthread_mutex_lock(&live->lock);
@@ -387,7 +391,7 @@ struct live_join
 };
 
 /* Replaces row numbers of the join side by ids. */
-static void set_ids(struct ogrjoin_pairs *pairs)
+static void replace_rows_by_ids(struct ogrjoin_pairs *pairs)
 {
     for (int64_t i = 0; i < pairs->n; i++)
         pairs->right[i] = pairs->join_id[pairs->right[i]];
@@ -401,7 +405,7 @@ static oj_status join_with_index(const struct live_join *j,
 {
     struct ogrjoin_pairs *pairs = NULL;
     OJ_TRY(api_index_join(index, j->input, 0, &pairs, err));
-    set_ids(pairs);
+    replace_rows_by_ids(pairs);
     *out = pairs;
     return OJ_OK;
 }
@@ -412,7 +416,7 @@ static int asks_for_pairs_alone(const struct live_join *j)
     return j->empty->maker.stage == NULL && !j->settings->pairs.one_to_one;
 }
 
-static struct live_query make_query(const struct live_join *j)
+static struct live_query make_live_query(const struct live_join *j)
 {
     const struct ogrjoin_settings *s = &j->empty->settings;
     return (struct live_query){.state = j->state,
@@ -424,8 +428,10 @@ static struct live_query make_query(const struct live_join *j)
 }
 
 /* Makes pairs by moving the arrays of found. */
-static oj_status make_pairs(const struct live_join *j, struct live_pairs *found,
-                            struct ogrjoin_pairs **out, struct oj_error *err)
+static oj_status make_pairs_of_found(const struct live_join *j,
+                                     struct live_pairs *found,
+                                     struct ogrjoin_pairs **out,
+                                     struct oj_error *err)
 {
     struct ogrjoin_pairs *pairs;
     OJ_NEW_ZEROED(pairs, 1, err);
@@ -454,34 +460,36 @@ static oj_status make_pairs(const struct live_join *j, struct live_pairs *found,
     return OJ_OK;
 }
 
-static oj_status join_in_pages(const struct live_join *j,
-                               struct ogrjoin_pairs **out, struct oj_error *err)
+static oj_status join_by_searching_pages(const struct live_join *j,
+                                         struct ogrjoin_pairs **out,
+                                         struct oj_error *err)
 {
-    struct live_query query = make_query(j);
+    struct live_query query = make_live_query(j);
     struct live_pairs found = {0};
     oj_status status = live_search_pairs(&query, &found, err);
     if (status == OJ_OK)
-        status = make_pairs(j, &found, out, err);
+        status = make_pairs_of_found(j, &found, out, err);
     live_pairs_free(&found);
     return status;
 }
 
-static oj_status join_all(const struct live_join *j, struct ogrjoin_pairs **out,
-                          struct oj_error *err)
+static oj_status join_all_points(const struct live_join *j,
+                                 struct ogrjoin_pairs **out,
+                                 struct oj_error *err)
 {
     struct ogrjoin_index *index = NULL;
     oj_status status;
-    OJ_TRY(index_all(j->live, j->state, j->settings, &index, err));
+    OJ_TRY(index_all_points(j->live, j->state, j->settings, &index, err));
     status = join_with_index(j, index, out, err);
     ogrjoin_index_free(index);
     return status;
 }
 
-static oj_status join_candidates(const struct live_join *j,
-                                 struct ogrjoin_pairs **out,
-                                 struct oj_error *err)
+static oj_status join_candidate_points(const struct live_join *j,
+                                       struct ogrjoin_pairs **out,
+                                       struct oj_error *err)
 {
-    struct live_query query = make_query(j);
+    struct live_query query = make_live_query(j);
     struct live_points points = {0};
     struct ogrjoin_index *index = NULL;
     oj_status status;
@@ -489,7 +497,7 @@ static oj_status join_candidates(const struct live_join *j,
     OJ_TRY(live_search_candidates(&query, j->state->n_points / 2, &points,
                                   &are_all, err));
     if (are_all)
-        return join_all(j, out, err);
+        return join_all_points(j, out, err);
     status = make_index_of(&points, j->settings, &index, err);
     live_points_free(&points);
     if (status == OJ_OK)
@@ -509,17 +517,17 @@ static oj_status choose_and_join(const struct live_join *j,
                                  struct oj_error *err)
 {
     if (!is_answered_by_cpu(j->settings) ||
-        has_index_of_all(j->live, j->state, j->settings))
-        return join_all(j, out, err);
+        has_index_of_all_points(j->live, j->state, j->settings))
+        return join_all_points(j, out, err);
     switch (live_search_choose(j->state, &j->empty->settings.relation, &j->flat,
                                asks_for_pairs_alone(j)))
     {
         case LIVE_IN_PAGES:
-            return join_in_pages(j, out, err);
+            return join_by_searching_pages(j, out, err);
         case LIVE_BY_CANDIDATES:
-            return join_candidates(j, out, err);
+            return join_candidate_points(j, out, err);
         default:
-            return join_all(j, out, err);
+            return join_all_points(j, out, err);
     }
 }
 
@@ -543,7 +551,7 @@ static oj_status join_on_device(const struct live_join *j,
         live_device_join(j->live->device, &s->relation, &j->flat,
                          s->options.max_batch_pairs, &found, err);
     if (status == OJ_OK)
-        status = make_pairs(j, &found, out, err);
+        status = make_pairs_of_found(j, &found, out, err);
     live_pairs_free(&found);
     return status;
 }
@@ -553,9 +561,9 @@ static oj_status join_in_host_memory(struct live_join *j,
                                      struct oj_error *err)
 {
     oj_status status;
-    OJ_TRY(read_state(j->live, &j->state, err));
+    OJ_TRY(read_state_on_host(j->live, &j->state, err));
     status = choose_and_join(j, out, err);
-    oj_live_give_back(j->live->live, j->state);
+    oj_live_release_state(j->live->live, j->state);
     return status;
 }
 
@@ -617,8 +625,8 @@ struct near_changes
                                     them */
 };
 
-static void put_change(struct near_changes *c, int64_t left, int64_t right,
-                       double measure, double change)
+static void put_near_change(struct near_changes *c, int64_t left, int64_t right,
+                            double measure, double change)
 {
     if (c->out != NULL)
     {
@@ -630,37 +638,39 @@ static void put_change(struct near_changes *c, int64_t left, int64_t right,
     c->n++;
 }
 
-static int compare_pairs(int64_t left_a, int64_t right_a, int64_t left_b,
-                         int64_t right_b)
+static int compare_pairs_by_left_and_right(int64_t left_a, int64_t right_a,
+                                           int64_t left_b, int64_t right_b)
 {
     if (left_a != left_b)
         return left_a < left_b ? -1 : 1;
     return (right_a > right_b) - (right_a < right_b);
 }
 
-static void list_changes(struct near_changes *c)
+static void list_near_changes(struct near_changes *c)
 {
     const struct ogrjoin_pairs *now = c->now;
     int64_t i = 0, k = 0;
     c->n = 0;
     while (i < now->n || k < c->n_before)
     {
-        int order = i == now->n ? 1
-                    : k == c->n_before
-                        ? -1
-                        : compare_pairs(now->left[i], now->right[i], c->left[k],
-                                        c->right[k]);
+        int order =
+            i == now->n ? 1
+            : k == c->n_before
+                ? -1
+                : compare_pairs_by_left_and_right(now->left[i], now->right[i],
+                                                  c->left[k], c->right[k]);
         if (order < 0)
-            put_change(c, now->left[i], now->right[i], now->measure[i], 1.0);
+            put_near_change(c, now->left[i], now->right[i], now->measure[i],
+                            1.0);
         if (order > 0)
-            put_change(c, c->left[k], c->right[k], NAN, -1.0);
+            put_near_change(c, c->left[k], c->right[k], NAN, -1.0);
         i += order <= 0;
         k += order >= 0;
     }
 }
 
-static oj_status new_changes(int64_t n, struct ogrjoin_pairs **out,
-                             struct oj_error *err)
+static oj_status allocate_changes(int64_t n, struct ogrjoin_pairs **out,
+                                  struct oj_error *err)
 {
     struct ogrjoin_pairs *pairs;
     OJ_NEW_ZEROED(pairs, 1, err);
@@ -682,18 +692,18 @@ static oj_status new_changes(int64_t n, struct ogrjoin_pairs **out,
 
 /* Replaces *pairs by the changes since the last call, and stores the pairs for
  * the next call. */
-static oj_status turn_into_changes(struct ogrjoin_live *live,
-                                   struct ogrjoin_pairs **pairs,
-                                   struct oj_error *err)
+static oj_status turn_pairs_into_changes(struct ogrjoin_live *live,
+                                         struct ogrjoin_pairs **pairs,
+                                         struct oj_error *err)
 {
     struct ogrjoin_pairs *now = *pairs;
     struct near_changes c = {.now = now,
                              .n_before = live->n_near,
                              .left = live->near_left,
                              .right = live->near_right};
-    list_changes(&c);
-    OJ_TRY(new_changes(c.n, &c.out, err));
-    list_changes(&c);
+    list_near_changes(&c);
+    OJ_TRY(allocate_changes(c.n, &c.out, err));
+    list_near_changes(&c);
     oj_free(live->near_left);
     oj_free(live->near_right);
     live->n_near = now->n;
@@ -722,7 +732,7 @@ static oj_status find_near_pairs(struct ogrjoin_live *live,
     {
         for (int64_t i = 0; i < pairs->n; i++)
             pairs->left[i] = pairs->join_id[pairs->left[i]];
-        set_ids(pairs);
+        replace_rows_by_ids(pairs);
         *out = pairs;
     }
     ogrjoin_index_free(index);
@@ -763,15 +773,15 @@ static oj_status near_pairs(struct ogrjoin_live *live,
     const struct live_state *state;
     oj_status status = complete_near_settings(settings, &complete, err);
     if (status == OJ_OK)
-        status = read_state(live, &state, err);
+        status = read_state_on_host(live, &state, err);
     if (status == OJ_OK)
     {
         pthread_mutex_lock(&live->lock);
         status = find_near_pairs(live, state, complete, &pairs, err);
         if (status == OJ_OK && complete->changes)
-            status = turn_into_changes(live, &pairs, err);
+            status = turn_pairs_into_changes(live, &pairs, err);
         pthread_mutex_unlock(&live->lock);
-        oj_live_give_back(live->live, state);
+        oj_live_release_state(live->live, state);
     }
     ogrjoin_settings_free(complete);
     if (status == OJ_OK)
@@ -798,9 +808,9 @@ static oj_status read_points(struct ogrjoin_live *live, struct live_points *out,
 {
     const struct live_state *state;
     oj_status status;
-    OJ_TRY(read_state(live, &state, err));
+    OJ_TRY(read_state_on_host(live, &state, err));
     status = live_search_list_points(state, out, err);
-    oj_live_give_back(live->live, state);
+    oj_live_release_state(live->live, state);
     return status;
 }
 
@@ -809,11 +819,11 @@ int ogrjoin_live_layer(struct ogrjoin_live *live, struct ogrjoin_layer **out,
 {
     struct oj_error why = {OJ_OK, ""};
     const struct live_state *state;
-    oj_status status = read_state(live, &state, &why);
+    oj_status status = read_state_on_host(live, &state, &why);
     if (status == OJ_OK)
     {
-        status = make_layer_of_all(state, out, &why);
-        oj_live_give_back(live->live, state);
+        status = make_layer_of_all_points(state, out, &why);
+        oj_live_release_state(live->live, state);
     }
     return api_error_export(status, &why, err);
 }
@@ -910,7 +920,8 @@ static oj_status load_live(const char *path,
     if (status == OJ_OK)
         status = live_file_read(path, &points, err);
     if (status == OJ_OK)
-        status = apply(live, points.n, points.id, points.x, points.y, err);
+        status =
+            apply_batch(live, points.n, points.id, points.x, points.y, err);
     live_points_free(&points);
     if (status == OJ_OK)
         *out = live;

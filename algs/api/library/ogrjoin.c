@@ -150,7 +150,8 @@ static oj_status add_text_column(struct ogrjoin_layer *layer,
                                  struct oj_error *err)
 {
     if (layer->n_texts == OJ_MOST_TEXTS)
-        return oj_fail(err, OJ_ERR_LIMIT, "a layer has at most %d texts",
+        return oj_fail(err, OJ_ERR_LIMIT,
+                       "a layer has at most %d texts: leave one out",
                        OJ_MOST_TEXTS);
     OJ_TRY(check_offsets(layer, offset, "texts", err));
     layer->texts[layer->n_texts++] =
@@ -370,7 +371,7 @@ static oj_status fail_stream(struct ArrowArrayStream *stream, int code,
 {
     const char *text = stream->get_last_error(stream);
     return oj_fail(err, code == ENOMEM ? OJ_ERR_NOMEM : OJ_ERR_IO,
-                   "the Arrow stream reports: %.900s",
+                   "the Arrow stream that is read reports: %.900s",
                    text != NULL ? text : strerror(code));
 }
 
@@ -505,10 +506,11 @@ static oj_status find_number_of_dimensions(struct ogrjoin_index *index,
     {
         n = layer->number_offset[row + 1] - layer->number_offset[row];
         if (n > OJ_MOST_DIMENSIONS)
-            return oj_fail(err, OJ_ERR_DATA,
-                           "vector: the list of row %lld has more than %d "
-                           "numbers, the most that are compared",
-                           (long long)row, OJ_MOST_DIMENSIONS);
+            return oj_fail(
+                err, OJ_ERR_DATA,
+                "vector: the list of row %lld has more than %d numbers, the "
+                "most that are compared: give shorter lists",
+                (long long)row, OJ_MOST_DIMENSIONS);
     }
     index->n_dimensions = n > 0 ? n : 1;
     if (index->compared.vector.n > 1 && n > 0 && n != index->compared.vector.n)
@@ -579,10 +581,11 @@ static oj_status make_layer_token_sets(struct ogrjoin_index *index,
     int n = s->relation.n_similar, n_threads = api_settings_threads(s);
     const int *cancel = s->options.cancel;
     if (n != layer->n_texts)
-        return oj_fail(err, OJ_ERR_ARG,
-                       "a layer must have a column of texts for each condition "
-                       "on texts (similar): it has %d, not %d",
-                       layer->n_texts, n);
+        return oj_fail(
+            err, OJ_ERR_ARG,
+            "a layer must have a column of texts for each condition on texts "
+            "(similar): it has %d, not %d; ogrjoin_layer_add_text() adds one",
+            layer->n_texts, n);
     for (int i = 0; i < n; i++)
     {
         struct oj_dictionary **dictionary = &index->dictionary[i];
@@ -1277,7 +1280,8 @@ static oj_status join_source(struct ogrjoin_index *index,
         is_end = layer == NULL;
         if (!is_end && is_whole && w.pairs->n_rows > 0)
             status = oj_fail(err, OJ_ERR_LIMIT,
-                             "a layer of more than %d features is not possible",
+                             "a layer can have at most %d features: join the "
+                             "stream array by array",
                              INT32_MAX);
         if (status == OJ_OK && !is_end)
             status = join_layer_of_source(&w, layer, err);

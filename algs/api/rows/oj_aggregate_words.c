@@ -402,7 +402,8 @@ static const struct
                         {"covered_length", OJ_PAIR_COVERED_LENGTH},
                         {"covered_percent", OJ_PAIR_COVERED_PERCENT}};
 
-static struct oj_aggregate_operand operand_of_cover(const char *function)
+static struct oj_aggregate_operand
+operand_of_cover_function(const char *function)
 {
     const int n = (int)(sizeof values_of_covers / sizeof *values_of_covers);
     int i = 0;
@@ -449,7 +450,7 @@ oj_status oj_aggregate_words_bind(struct oj_aggregate_words *words, int i,
     const char *named = word->field;
     if (kind == OJ_AGG_COVERED)
     {
-        cover = operand_of_cover(word->function->name);
+        cover = operand_of_cover_function(word->function->name);
         values = &cover;
         named = "";
     }
@@ -600,10 +601,11 @@ static void read_texts(const struct oj_aggregate_field *field,
 }
 
 /* Writes the values as text. */
-static oj_status write_values(const struct oj_aggregate_field *field,
-                              const struct oj_aggregate_pair_list *list,
-                              struct oj_aggregate_pair_memory *memory,
-                              struct oj_error *err)
+static oj_status
+write_values_as_texts(const struct oj_aggregate_field *field,
+                      const struct oj_aggregate_pair_list *list,
+                      struct oj_aggregate_pair_memory *memory,
+                      struct oj_error *err)
 {
     struct oj_aggregate_bytes *bytes = memory->value;
     const char *at;
@@ -648,7 +650,7 @@ static oj_status read_pair_column(const struct oj_aggregate_words *words, int f,
     if (field->form == OJ_FORM_WRITTEN || field->form == OJ_FORM_TEXT)
         any_null = 1;
     if (field->form == OJ_FORM_WRITTEN)
-        OJ_TRY(write_values(field, list, memory, err));
+        OJ_TRY(write_values_as_texts(field, list, memory, err));
     else if (field->form == OJ_FORM_TEXT)
         read_texts(field, list, memory);
     else if (words->types[f] == OJ_AGG_INTEGER)

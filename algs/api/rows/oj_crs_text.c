@@ -337,7 +337,7 @@ static void read_name(const struct oj_crs_tree *tree, int32_t node, char *name,
 
 /* WKT rounds factors to 15 digits or fewer: returns the exact factor for the
  * usual ones. (PROJ also does this for WKT, but not for PROJJSON.) */
-static double exact_factor(double factor)
+static double exact_unit_factor(double factor)
 {
     static const double exact[] = {1.0, 0.3048, 12.0 / 39.37,
                                    3.14159265358979323846 / 180.0};
@@ -407,7 +407,7 @@ static double read_unit(const struct oj_crs_tree *tree, int32_t node,
         snprintf(name, size, "%.*s", (int)size - 1, usual_unit_name(word));
     if (!(factor > 0))
         return (double)NAN;
-    return tree->is_json ? factor : exact_factor(factor);
+    return tree->is_json ? factor : exact_unit_factor(factor);
 }
 
 /* Returns the node of the unit of the first axis that has one; otherwise that
@@ -482,8 +482,8 @@ static void normalize_datum(const char *name, char *out, size_t size)
 
 /* Returns a number of JSON, which may be {"value": ..., "unit": ...},
  * multiplied by its unit, or by `usual` if it has none. */
-static double read_measure(const struct oj_crs_tree *tree, int32_t node,
-                           double usual)
+static double read_json_measure(const struct oj_crs_tree *tree, int32_t node,
+                                double usual)
 {
     int is_angle;
     double unit;
@@ -505,7 +505,7 @@ static void define_by_json_base(const struct oj_crs_tree *tree, int32_t base,
     char name[NAME_BYTES];
     read_name(tree, datum, name, sizeof name);
     normalize_datum(name, out->datum, sizeof out->datum);
-    out->semi_major = read_measure(
+    out->semi_major = read_json_measure(
         tree, oj_crs_tree_find(tree, ellipsoid, "semi_major_axis|radius"), 1.0);
     out->inverse_flattening = oj_crs_tree_number(
         tree, oj_crs_tree_find(tree, ellipsoid, "inverse_flattening"));
@@ -514,12 +514,13 @@ static void define_by_json_base(const struct oj_crs_tree *tree, int32_t base,
     if (minor >= 0)
         out->inverse_flattening =
             out->semi_major /
-            (out->semi_major - read_measure(tree, minor, 1.0));
+            (out->semi_major - read_json_measure(tree, minor, 1.0));
     out->prime_meridian =
         meridian < 0
             ? 0.0
-            : read_measure(tree, oj_crs_tree_find(tree, meridian, "longitude"),
-                           oj_units[OJ_UNIT_DEG].size);
+            : read_json_measure(tree,
+                                oj_crs_tree_find(tree, meridian, "longitude"),
+                                oj_units[OJ_UNIT_DEG].size);
 }
 
 /* Returns number i of a WKT node, multiplied by the unit that follows, or by
@@ -789,7 +790,7 @@ static void define_crs(const struct oj_crs_tree *tree, int32_t node,
         out->is_complete = 0;
 }
 
-static int are_close(double a, double b)
+static int are_nearly_equal(double a, double b)
 {
     return a == b || fabs(a - b) <= 1e-11 * fmax(fabs(a), fabs(b));
 }
@@ -799,10 +800,10 @@ static int is_definition_of_wgs84(const struct crs_definition *d,
 {
     return d->is_complete && text->kind == OJ_CRS_KIND_GEOGRAPHIC &&
            !d->is_derived && strcmp(d->datum, "wgs84") == 0 &&
-           are_close(d->semi_major, 6378137.0) &&
+           are_nearly_equal(d->semi_major, 6378137.0) &&
            fabs(d->inverse_flattening - 298.257223563) < 1e-6 &&
            d->prime_meridian == 0.0 && d->extension[0] == '\0' &&
-           are_close(text->unit, oj_units[OJ_UNIT_DEG].size);
+           are_nearly_equal(text->unit, oj_units[OJ_UNIT_DEG].size);
 }
 
 /* Sets the ellipsoid of a geographic CRS. A derived CRS (rotated pole) gets
@@ -821,9 +822,10 @@ static void describe_ellipsoid(const struct crs_definition *definition,
 
 /* ---- reading a text ------------------------------------------------------ */
 
-static oj_status describe_tree(const struct oj_crs_tree *tree,
-                               const char *whose, struct crs_reading *out,
-                               struct oj_error *err)
+static oj_status describe_crs_of_tree(const struct oj_crs_tree *tree,
+                                      const char *whose,
+                                      struct crs_reading *out,
+                                      struct oj_error *err)
 {
     int32_t part = find_horizontal_part(tree);
     struct oj_crs_text *text = &out->text;
@@ -832,11 +834,15 @@ static oj_status describe_tree(const struct oj_crs_tree *tree,
     *out = (struct crs_reading){.text.unit = (double)NAN};
     if (part < 0 || (tree->is_json ? tree->node[part].kind != OJ_CRS_NODE_GROUP
                                    : !is_crs_of_wkt(tree, part)))
-        return oj_fail(err, OJ_ERR_DATA, "%s is %s that describes no CRS",
+        return oj_fail(err, OJ_ERR_DATA,
+                       "%s is %s that describes no CRS: give PROJJSON, WKT or "
+                       "AUTHORITY:CODE",
                        whose, tree->is_json ? "JSON" : "a text");
     if (tree->is_json && oj_crs_tree_find(tree, 0, "type|id") < 0)
         return oj_fail(err, OJ_ERR_DATA,
-                       "%s is JSON without \"type\": no PROJJSON", whose);
+                       "%s is JSON without \"type\", so it is no PROJJSON: "
+                       "give PROJJSON, WKT or AUTHORITY:CODE",
+                       whose);
     text->kind =
         tree->is_json ? kind_of_json(tree, part) : kind_of_wkt(tree, part);
     read_axis_unit(tree, part, text);
@@ -864,8 +870,8 @@ static oj_status read_text(const char *text, const char *whose,
                            struct crs_reading *out, struct oj_error *err);
 
 /* Copies the content of a text node without escapes; the caller frees it. */
-static oj_status copy_content(const struct oj_crs_tree *tree, int32_t node,
-                              char **out, struct oj_error *err)
+static oj_status copy_text_of_node(const struct oj_crs_tree *tree, int32_t node,
+                                   char **out, struct oj_error *err)
 {
     size_t size = (size_t)tree->node[node].n_text + 1;
     char *content;
@@ -883,7 +889,7 @@ static oj_status read_json_string(const struct oj_crs_tree *tree,
 {
     char *content = NULL;
     oj_status status;
-    OJ_TRY(copy_content(tree, 0, &content, err));
+    OJ_TRY(copy_text_of_node(tree, 0, &content, err));
     if (content[strspn(content, " \t\r\n")] == '"')
         status = oj_fail(
             err, OJ_ERR_DATA,
@@ -904,7 +910,7 @@ static oj_status read_tree(const char *text, const char *whose,
     if (tree.is_json && tree.node[0].kind == OJ_CRS_NODE_TEXT)
         status = read_json_string(&tree, whose, callbacks, out, err);
     else
-        status = describe_tree(&tree, whose, out, err);
+        status = describe_crs_of_tree(&tree, whose, out, err);
     oj_crs_tree_free(&tree);
     return status;
 }
@@ -972,9 +978,10 @@ static oj_status read_expanded(const char *words, const char *identity,
 
 /* Reads a code, or a name that the callback may have a definition for. (The
  * text is neither JSON nor WKT.) */
-static oj_status read_words(const char *text, int n, const char *whose,
-                            const struct oj_crs_callbacks *callbacks,
-                            struct crs_reading *out, struct oj_error *err)
+static oj_status read_code_or_name(const char *text, int n, const char *whose,
+                                   const struct oj_crs_callbacks *callbacks,
+                                   struct crs_reading *out,
+                                   struct oj_error *err)
 {
     char identity[sizeof out->text.identity] = "";
     int is_number = (int)strspn(text, "0123456789") == n, is_expanded;
@@ -1030,9 +1037,11 @@ static oj_status read_text(const char *text, const char *whose,
     if (strchr("{[\"", *text) != NULL || begins_like_wkt(text))
         return read_tree(text, whose, callbacks, out, err);
     if (n > 4096)
-        return oj_fail(err, OJ_ERR_DATA, "%s is no CRS, but %lld bytes", whose,
-                       (long long)n);
-    return read_words(text, (int)n, whose, callbacks, out, err);
+        return oj_fail(err, OJ_ERR_DATA,
+                       "%s is a text of %lld bytes and no CRS: give PROJJSON, "
+                       "WKT or AUTHORITY:CODE",
+                       whose, (long long)n);
+    return read_code_or_name(text, (int)n, whose, callbacks, out, err);
 }
 
 oj_status oj_crs_text_read(const char *text, const char *whose,
@@ -1071,10 +1080,10 @@ static int are_parameters_equal(const struct crs_definition *a,
 {
     for (int i = 0; i < a->n; i++)
     {
-        if (!are_close(a->parameter[i].value, b->parameter[i].value))
+        if (!are_nearly_equal(a->parameter[i].value, b->parameter[i].value))
             return 0;
     }
-    return are_close(a->base_unit, b->base_unit);
+    return are_nearly_equal(a->base_unit, b->base_unit);
 }
 
 /* Returns the result of comparing two definitions. Without a map projection,
@@ -1086,7 +1095,7 @@ static enum oj_crs_equality compare_definitions(const struct crs_reading *x,
     int is_projected = x->text.kind == OJ_CRS_KIND_PROJECTED || a->is_derived;
     if (!a->is_complete || !b->is_complete)
         return OJ_CRS_NOT_KNOWN;
-    if (!are_close(x->text.unit, y->text.unit) ||
+    if (!are_nearly_equal(x->text.unit, y->text.unit) ||
         a->is_derived != b->is_derived ||
         fabs(a->semi_major - b->semi_major) > 1e-3 ||
         fabs(a->inverse_flattening - b->inverse_flattening) > 1e-3 ||
@@ -1164,7 +1173,7 @@ static oj_status unquote_json_text(const char **text, char **owned,
     if ((*text)[strspn(*text, " \t\r\n")] != '"')
         return OJ_OK;
     OJ_TRY(oj_crs_tree_read(*text, "a CRS", &tree, err));
-    status = copy_content(&tree, 0, owned, err);
+    status = copy_text_of_node(&tree, 0, owned, err);
     oj_crs_tree_free(&tree);
     if (status == OJ_OK)
         *text = *owned;
@@ -1195,7 +1204,7 @@ static oj_status copy_json_value(const struct oj_crs_tree *tree, int32_t node,
     const struct oj_crs_node *n = &tree->node[node];
     char *text;
     if (n->kind == OJ_CRS_NODE_TEXT)
-        return copy_content(tree, node, out, err);
+        return copy_text_of_node(tree, node, out, err);
     OJ_NEW(text, n->n_text + 1, err);
     memcpy(text, n->text, (size_t)n->n_text);
     text[n->n_text] = '\0';

@@ -18,7 +18,9 @@ struct crs_tree_reader
 static oj_status fail_broken(const struct crs_tree_reader *r, const char *what,
                              struct oj_error *err)
 {
-    return oj_fail(err, OJ_ERR_DATA, "%s is broken %s: %s at byte %lld",
+    return oj_fail(err, OJ_ERR_DATA,
+                   "%s is broken %s: %s at byte %lld; give its whole PROJJSON "
+                   "or WKT, or AUTHORITY:CODE",
                    r->whose, r->tree->is_json ? "JSON" : "WKT", what,
                    (long long)(r->at - r->text) + 1);
 }
@@ -122,11 +124,11 @@ static oj_status read_json_key(struct crs_tree_reader *r, const char **key,
                                int32_t *n_key, struct oj_error *err)
 {
     if (*r->at != '"')
-        return fail_broken(r, "no name of a member", err);
+        return fail_broken(r, "the name of a member is missing", err);
     OJ_TRY(skip_json_string(r, key, n_key, err));
     skip_white_space(r);
     if (*r->at != ':')
-        return fail_broken(r, "no colon", err);
+        return fail_broken(r, "a colon is missing", err);
     r->at++;
     return OJ_OK;
 }
@@ -160,7 +162,7 @@ static oj_status read_json_children(struct crs_tree_reader *r, int depth,
         if (*r->at == end)
             break;
         if (*r->at != ',')
-            return fail_broken(r, "no comma", err);
+            return fail_broken(r, "a comma is missing", err);
         r->at++;
     }
     r->at++;
@@ -179,7 +181,7 @@ static oj_status read_json_word(struct crs_tree_reader *r, struct oj_error *err)
             return OJ_OK;
         }
     }
-    return fail_broken(r, "no value", err);
+    return fail_broken(r, "a value is missing", err);
 }
 
 static oj_status read_json_value(struct crs_tree_reader *r, int depth,
@@ -254,7 +256,7 @@ static oj_status read_wkt_arguments(struct crs_tree_reader *r, int depth,
         skip_white_space(r);
     } while (*r->at == ',');
     if (*r->at != end)
-        return fail_broken(r, "no comma or closing bracket", err);
+        return fail_broken(r, "a comma or a closing bracket is missing", err);
     r->at++;
     return OJ_OK;
 }
@@ -280,7 +282,7 @@ static oj_status read_wkt_value(struct crs_tree_reader *r, int depth,
     r->at += strcspn(r->at, " \t\r\n,\"[]()");
     end_node(r, node);
     if (r->at == from)
-        return fail_broken(r, "no value", err);
+        return fail_broken(r, "a value is missing", err);
     skip_white_space(r);
     if (*r->at != '[' && *r->at != '(')
         return OJ_OK;

@@ -40,12 +40,12 @@ static const char *metric_name(const struct oj_distance_frame *frame)
     return frame->metric == OJ_METRIC_ELLIPSOID ? "ellipsoid" : "sphere";
 }
 
-static int is_on_globe(const struct oj_distance_frame *frame)
+static int measures_on_globe(const struct oj_distance_frame *frame)
 {
     return frame->metric != OJ_METRIC_PLANAR;
 }
 
-static const char *use_degrees(const struct oj_distance_frame *frame)
+static const char *advise_degrees(const struct oj_distance_frame *frame)
 {
     return is_command(frame)
                ? "bring both sides into degrees with -t_srs EPSG:4326 (the "
@@ -53,21 +53,21 @@ static const char *use_degrees(const struct oj_distance_frame *frame)
                : "bring both sides into EPSG:4326";
 }
 
-static const char *use_projected(const struct oj_distance_frame *frame)
+static const char *advise_projected_crs(const struct oj_distance_frame *frame)
 {
     return is_command(frame) ? "name a projected CRS to join in with -t_srs"
                              : "bring both sides into a projected CRS";
 }
 
 /* Whose CRS is missing. */
-static const char *sides_without_crs(const struct oj_distance_frame *frame)
+static const char *name_sides_without_crs(const struct oj_distance_frame *frame)
 {
     return is_command(frame)   ? "the input layer has"
            : frame->are_layers ? "the sides have"
                                : "the left side has";
 }
 
-static const char *give_crs(const struct oj_distance_frame *frame)
+static const char *advise_giving_crs(const struct oj_distance_frame *frame)
 {
     return is_command(frame)   ? "name it with -s_srs"
            : frame->are_layers ? "give a side with a CRS"
@@ -81,7 +81,8 @@ static oj_status fail_unknown_crs(const struct oj_distance_frame *frame,
         return oj_fail(err, OJ_ERR_ARG,
                        "%s: %s no CRS; %s, or write crs=ignore to take "
                        "coordinates as they are",
-                       what, sides_without_crs(frame), give_crs(frame));
+                       what, name_sides_without_crs(frame),
+                       advise_giving_crs(frame));
     return oj_fail(
         err, OJ_ERR_ARG,
         "%s: the CRS of the join, %s, does not state its unit%s: "
@@ -123,8 +124,8 @@ static oj_status check_ellipsoid(const struct oj_distance_frame *frame,
         return oj_fail(err, OJ_ERR_ARG,
                        "%smetric%sellipsoid measures on the ellipsoid of a "
                        "CRS, and %s none: %s, or use %smetric%ssphere",
-                       dash, sign, sides_without_crs(frame), give_crs(frame),
-                       dash, sign);
+                       dash, sign, name_sides_without_crs(frame),
+                       advise_giving_crs(frame), dash, sign);
     if (!(ellipsoid.semi_major > 0.0))
         return oj_fail(
             err, OJ_ERR_ARG,
@@ -163,7 +164,7 @@ static oj_status scale_on_globe(const struct oj_distance_frame *frame,
                        "%smetric out",
                        frame->dash, value_sign(frame), metric_name(frame),
                        frame->kind == OJ_CRS_KIND_NONE ? "unknown" : frame->crs,
-                       use_degrees(frame), frame->dash);
+                       advise_degrees(frame), frame->dash);
     if (frame->kind == OJ_CRS_KIND_GEOGRAPHIC &&
         !(fabs(frame->unit / oj_units[OJ_UNIT_DEG].size - 1.0) <= 1e-9))
         return oj_fail(
@@ -197,7 +198,7 @@ fail_plain_number_in_degrees(const struct oj_distance_frame *frame,
         "great circles, or %s, or write degrees, for example "
         "%smax_distance%s0.01deg",
         frame->crs, frame->dash, option, sign, written, frame->dash, sign,
-        use_projected(frame), frame->dash, sign);
+        advise_projected_crs(frame), frame->dash, sign);
 }
 
 /* Refuses nearest without a maximum distance if plain numbers are refused: the
@@ -216,7 +217,7 @@ static oj_status check_nearest_is_defined(const struct oj_distance_frame *frame,
                    "feature is not well defined: use %smetric%ssphere, or %s, "
                    "or accept distances in degrees with %smax_distance%sinfdeg",
                    frame->crs, frame->dash, value_sign(frame),
-                   use_projected(frame), frame->dash, value_sign(frame));
+                   advise_projected_crs(frame), frame->dash, value_sign(frame));
 }
 
 /* Returns 1 if features of a pair need not have a common point. */
@@ -233,7 +234,7 @@ static oj_status check_pairs_are_not_measured_in_degrees(
     const struct oj_relation *relation, struct oj_error *err)
 {
     char what[32];
-    if (frame->takes_plain_numbers || is_on_globe(frame) ||
+    if (frame->takes_plain_numbers || measures_on_globe(frame) ||
         !may_pairs_be_apart(relation) ||
         !(of->picks_nearest || of->wants_bearing))
         return OJ_OK;
@@ -252,7 +253,7 @@ static oj_status check_pairs_are_not_measured_in_degrees(
                    what, frame->crs,
                    of->picks_nearest ? "the nearest feature is"
                                      : "directions are",
-                   use_projected(frame),
+                   advise_projected_crs(frame),
                    is_command(frame) ? ""
                                      : ", or write crs=ignore to take "
                                        "coordinates as they are");
@@ -266,7 +267,7 @@ static oj_status fail_unit_without_crs(const struct oj_distance_frame *frame,
                    "%s%s%s%s: %s no CRS, so the length of units is unknown; "
                    "%s, or write the distance without a unit",
                    frame->dash, option, value_sign(frame), written,
-                   sides_without_crs(frame), give_crs(frame));
+                   name_sides_without_crs(frame), advise_giving_crs(frame));
 }
 
 /* Returns the factor from a unit to the unit of the CRS. Precondition: both are
@@ -287,7 +288,7 @@ oj_status oj_distance_scale(const struct oj_distance_frame *frame,
 {
     char what[600];
     int is_geographic = frame->kind == OJ_CRS_KIND_GEOGRAPHIC;
-    if (is_on_globe(frame))
+    if (measures_on_globe(frame))
         return scale_on_globe(frame, option, written, unit, scale, err);
     if (unit == OJ_UNIT_CRS &&
         (frame->takes_plain_numbers || frame->kind == OJ_CRS_KIND_NONE))
@@ -346,7 +347,7 @@ oj_status oj_distances_convert(const struct oj_distance_frame *frame,
         max == NULL)
         return check_pairs_are_not_measured_in_degrees(frame, request, relation,
                                                        err);
-    if (max == NULL && is_on_globe(frame))
+    if (max == NULL && measures_on_globe(frame))
         max = &unbounded;
     if (max != NULL)
         OJ_TRY(convert_distance(frame, "max_distance", max,
@@ -361,18 +362,19 @@ oj_status oj_distances_convert(const struct oj_distance_frame *frame,
                                 &relation->densify, err));
     if (!(relation->min_distance <= relation->max_distance))
         return oj_fail(err, OJ_ERR_ARG,
-                       "%smin_distance must not be greater than "
-                       "%smax_distance: no feature would match",
+                       "%smin_distance is greater than %smax_distance, so no "
+                       "feature would match: write a smaller one",
                        frame->dash, frame->dash);
     if (isinf(relation->min_distance))
-        return oj_fail(err, OJ_ERR_ARG, "%smin_distance must be a number",
+        return oj_fail(err, OJ_ERR_ARG,
+                       "%smin_distance is infinite: write a finite distance",
                        frame->dash);
     return OJ_OK;
 }
 
 const char *oj_distance_unit_name(const struct oj_distance_frame *frame)
 {
-    if (is_on_globe(frame))
+    if (measures_on_globe(frame))
         return "metre";
     return frame->unit_name != NULL ? frame->unit_name : "";
 }

@@ -10,42 +10,44 @@
 
 /* ---- conditions: functions for `when` ------------------------------------ */
 
-static const char *word_of(const struct oj_given_options *given,
-                           const char *name)
+static const char *value_of_option(const struct oj_given_options *given,
+                                   const char *name)
 {
     return strcmp(name, "op") == 0 ? given->op : given->word(given->user, name);
 }
 
 static struct oj_row_choice row_choice_of(const struct oj_given_options *given)
 {
-    const char *how = word_of(given, "how"), *pick = word_of(given, "pick");
+    const char *how = value_of_option(given, "how"),
+               *pick = value_of_option(given, "pick");
     const int is_choice = how != NULL && oj_words_find("semi|anti", how) >= 0;
     return (struct oj_row_choice){
         .how = is_choice ? OJ_HOW_SEMI : OJ_HOW_LEFT,
         .picks = pick != NULL && strcasecmp(pick, "all") != 0,
-        .one_to_one = word_of(given, "one_to_one") != NULL,
-        .aggregates = word_of(given, "agg") != NULL};
+        .one_to_one = value_of_option(given, "one_to_one") != NULL,
+        .aggregates = value_of_option(given, "agg") != NULL};
 }
 
-static enum oj_rows_per_input rows_of(const struct oj_given_options *given)
+static enum oj_rows_per_input
+rows_per_input_of(const struct oj_given_options *given)
 {
     const struct oj_row_choice choice = row_choice_of(given);
     return oj_rows_per_input_find(given->relation, &choice);
 }
 
-static int finds_several(const struct oj_given_options *given)
+static int finds_several_pairs(const struct oj_given_options *given)
 {
-    return rows_of(given) == OJ_ROWS_SEVERAL;
+    return rows_per_input_of(given) == OJ_ROWS_SEVERAL;
 }
 
 static int gives_k_rows(const struct oj_given_options *given)
 {
-    return rows_of(given) == OJ_ROWS_SEVERAL_BY_K;
+    return rows_per_input_of(given) == OJ_ROWS_SEVERAL_BY_K;
 }
 
-static int gives_ties(const struct oj_given_options *given)
+static int gives_rows_by_ties(const struct oj_given_options *given)
 {
-    return rows_of(given) == OJ_ROWS_SEVERAL_BY_TIES;
+    return rows_per_input_of(given) == OJ_ROWS_SEVERAL_BY_TIES;
 }
 
 static int has_no_rank(const struct oj_given_options *given)
@@ -53,13 +55,13 @@ static int has_no_rank(const struct oj_given_options *given)
     struct oj_row_choice choice = row_choice_of(given);
     choice.aggregates = 0; /* aggregates do not matter here: name_rank names a
                               column of pairs, which have a rank */
-    return word_of(given, "name_rank")[0] != '\0' &&
+    return value_of_option(given, "name_rank")[0] != '\0' &&
            !oj_rows_per_input_have_rank(given->relation, &choice);
 }
 
 static int has_no_distance(const struct oj_given_options *given)
 {
-    return word_of(given, "name_distance")[0] != '\0' &&
+    return value_of_option(given, "name_distance")[0] != '\0' &&
            (oj_op_get(given->relation->op)->takes & OJ_TAKES_DISTANCE) == 0;
 }
 
@@ -142,7 +144,8 @@ static const struct clash clashes[] = {
      .text = "{validate *}: this reference is for {metric ellipsoid}; in the "
              "plane it is {validate geos}"},
     {"metric", "sphere|ellipsoid", "distance_to", "boundary",
-     .text = "{distance_to boundary} is possible with {metric planar} only"},
+     .text = "{distance_to boundary} is possible with {metric planar} only: "
+             "leave one of them out"},
     {"metric", "sphere|ellipsoid", "matrix_field|relation_field",
      .why = "DE-9IM matrices are computed in the plane only"},
     {"heading", NULL, "metric", "sphere|ellipsoid",
@@ -256,14 +259,14 @@ static const struct clash clashes[] = {
     {"in_place", NULL, "how", "!left",
      .text = "{in_place} keeps every row of the layer: write {how left}, or "
              "leave {how} out"},
-    {"in_place", .when = finds_several,
+    {"in_place", .when = finds_several_pairs,
      .text = "{in_place} has room for one join feature per row, and {op *} can "
              "find several: choose one with {pick}, for example {pick first}, "
              "or with {one_to_one}, or add them up with {agg}"},
     {"in_place", .when = gives_k_rows,
      .text = "{in_place} has room for one join feature per row: write {k 1}, "
              "or reduce several to one with {pick}, {one_to_one} or {agg}"},
-    {"in_place", .when = gives_ties,
+    {"in_place", .when = gives_rows_by_ties,
      .text =
          "{in_place} has room for one join feature per row: write {ties "
          "first}, or reduce several to one with {pick}, {one_to_one} or {agg}"},
@@ -323,7 +326,7 @@ struct message
     size_t n;
 };
 
-static void add_text(struct message *m, const char *text, size_t n)
+static void append_text(struct message *m, const char *text, size_t n)
 {
     const size_t room = sizeof m->text - 1 - m->n;
     n = n < room ? n : room;
@@ -332,8 +335,9 @@ static void add_text(struct message *m, const char *text, size_t n)
     m->text[m->n] = '\0';
 }
 
-static void add_option(struct message *m, const struct oj_given_options *given,
-                       const char *name, const char *word)
+static void append_option(struct message *m,
+                          const struct oj_given_options *given,
+                          const char *name, const char *word)
 {
     char text[MAX_NAME + MAX_WORD];
     if (given->spell != NULL)
@@ -341,13 +345,14 @@ static void add_option(struct message *m, const struct oj_given_options *given,
     else
         snprintf(text, sizeof text, "-%s%s%s", name, word != NULL ? " " : "",
                  word != NULL ? word : "");
-    add_text(m, text, strlen(text));
+    append_text(m, text, strlen(text));
 }
 
 /* Appends the text for an option in braces, {in}; its n characters are
  * described at struct clash. */
-static void add_braces(struct message *m, const struct oj_given_options *given,
-                       const char *in, size_t n)
+static void append_option_in_braces(struct message *m,
+                                    const struct oj_given_options *given,
+                                    const char *in, size_t n)
 {
     char name[MAX_NAME];
     char *word;
@@ -357,28 +362,29 @@ static void add_braces(struct message *m, const struct oj_given_options *given,
         *word++ = '\0';
     if (strcmp(name, "*") == 0)
     {
-        const char *given_word = word_of(given, word);
-        add_text(m, given_word, strlen(given_word));
+        const char *given_word = value_of_option(given, word);
+        append_text(m, given_word, strlen(given_word));
         return;
     }
-    add_option(m, given, name,
-               word != NULL && strcmp(word, "*") == 0 ? word_of(given, name)
-                                                      : word);
+    append_option(m, given, name,
+                  word != NULL && strcmp(word, "*") == 0
+                      ? value_of_option(given, name)
+                      : word);
 }
 
-static void add_with_braces(struct message *m,
-                            const struct oj_given_options *given,
-                            const char *text)
+static void append_text_with_braces(struct message *m,
+                                    const struct oj_given_options *given,
+                                    const char *text)
 {
     while (*text != '\0')
     {
         size_t n = strcspn(text, "{");
-        add_text(m, text, n);
+        append_text(m, text, n);
         text += n;
         if (*text == '\0')
             return;
         n = strcspn(++text, "}");
-        add_braces(m, given, text, n);
+        append_option_in_braces(m, given, text, n);
         text += n + (text[n] == '}');
     }
 }
@@ -391,18 +397,19 @@ static oj_status fail_clash(const struct clash *clash,
 {
     struct message m = {"", 0};
     if (clash->text != NULL)
-        add_with_braces(&m, given, clash->text);
+        append_text_with_braces(&m, given, clash->text);
     else
     {
         const int has_value = clash->values != NULL;
-        add_option(&m, given, has_value ? other : clash->option, NULL);
-        add_text(&m, " and ", 5);
+        append_option(&m, given, has_value ? other : clash->option, NULL);
+        append_text(&m, " and ", 5);
         if (has_value)
-            add_option(&m, given, clash->option, word_of(given, clash->option));
+            append_option(&m, given, clash->option,
+                          value_of_option(given, clash->option));
         else
-            add_option(&m, given, other, NULL);
-        add_text(&m, " do not go together: leave one out, because ", 44);
-        add_with_braces(&m, given, clash->why);
+            append_option(&m, given, other, NULL);
+        append_text(&m, " do not go together: leave one out, because ", 44);
+        append_text_with_braces(&m, given, clash->why);
     }
     return oj_fail(err, OJ_ERR_ARG, "%s", m.text);
 }
@@ -410,10 +417,10 @@ static oj_status fail_clash(const struct clash *clash,
 /* ---- checking options ---------------------------------------------------- */
 
 /* Returns 1 if the option was given and has one of the values. */
-static int is_given(const struct oj_given_options *given, const char *name,
-                    const char *values)
+static int is_option_given(const struct oj_given_options *given,
+                           const char *name, const char *values)
 {
-    const char *word = word_of(given, name);
+    const char *word = value_of_option(given, name);
     if (word == NULL || values == NULL)
         return word != NULL;
     return values[0] == '!' ? oj_words_find(values + 1, word) < 0
@@ -422,28 +429,32 @@ static int is_given(const struct oj_given_options *given, const char *name,
 
 /* Finds the first option of the list `names` that was given and has one of the
  * values. Copies its name to found; returns 0 if there is none. */
-static int find_given(const struct oj_given_options *given, const char *names,
-                      const char *values, char found[MAX_NAME])
+static int find_given_option(const struct oj_given_options *given,
+                             const char *names, const char *values,
+                             char found[MAX_NAME])
 {
     const char *at;
     for (int i = 0, n; (at = oj_words_at(names, i, &n)) != NULL; i++)
     {
         snprintf(found, MAX_NAME, "%.*s", n, at);
-        if (is_given(given, found, values))
+        if (is_option_given(given, found, values))
             return 1;
     }
     return 0;
 }
 
-static int row_fits(const struct clash *clash,
-                    const struct oj_given_options *given, char other[MAX_NAME])
+static int does_clash_apply(const struct clash *clash,
+                            const struct oj_given_options *given,
+                            char other[MAX_NAME])
 {
     other[0] = '\0';
-    return is_given(given, clash->option, clash->values) &&
+    return is_option_given(given, clash->option, clash->values) &&
            (clash->others == NULL ||
-            find_given(given, clash->others, clash->other_values, other)) &&
+            find_given_option(given, clash->others, clash->other_values,
+                              other)) &&
            (clash->without == NULL ||
-            !find_given(given, clash->without, NULL, (char[MAX_NAME]){""})) &&
+            !find_given_option(given, clash->without, NULL,
+                               (char[MAX_NAME]){""})) &&
            (clash->when == NULL || clash->when(given));
 }
 
@@ -453,7 +464,7 @@ oj_status oj_option_clash_check(const struct oj_given_options *given,
     char other[MAX_NAME];
     for (size_t i = 0; i < sizeof clashes / sizeof *clashes; i++)
     {
-        if (row_fits(&clashes[i], given, other))
+        if (does_clash_apply(&clashes[i], given, other))
             return fail_clash(&clashes[i], given, other, err);
     }
     return OJ_OK;

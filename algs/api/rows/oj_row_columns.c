@@ -202,9 +202,10 @@ struct pair_columns
 
 /* Lists all columns that aggregates can use. The caller frees them, also after
  * an error. */
-static oj_status offer_pair_columns(const struct oj_row_column_words *words,
-                                    struct oj_computed_columns *out,
-                                    struct oj_error *err)
+static oj_status
+list_columns_for_aggregates(const struct oj_row_column_words *words,
+                            struct oj_computed_columns *out,
+                            struct oj_error *err)
 {
     unsigned char want[OJ_N_PAIR_VALUES] = {0};
     struct oj_row_column_words all = *words;
@@ -230,8 +231,8 @@ static int find_pair_column(const struct oj_computed_columns *columns,
 /* Fails because an aggregate uses an unknown name. The message lists the
  * columns of pairs; for a name that begins with "distinct ", as in SQL, it
  * names unique(). */
-static oj_status fail_operand(const struct pair_columns *p, const char *name,
-                              struct oj_error *err)
+static oj_status fail_unknown_operand(const struct pair_columns *p,
+                                      const char *name, struct oj_error *err)
 {
     const struct oj_error no_field = *err;
     char names[400] = "";
@@ -247,9 +248,10 @@ static oj_status fail_operand(const struct pair_columns *p, const char *name,
                    no_field.message, names);
 }
 
-static oj_status find_operand(struct pair_columns *p, const char *name,
-                              struct oj_aggregate_operand *out,
-                              struct oj_error *err)
+static oj_status find_aggregate_operand(struct pair_columns *p,
+                                        const char *name,
+                                        struct oj_aggregate_operand *out,
+                                        struct oj_error *err)
 {
     struct oj_field_description field = {"", OJ_FIELD_NULL, 1};
     const int i = find_pair_column(&p->columns, name);
@@ -274,7 +276,7 @@ static oj_status find_operand(struct pair_columns *p, const char *name,
     if (status != OJ_ERR_ARG)
         return status;
     if (pair == NULL)
-        return fail_operand(p, name, err);
+        return fail_unknown_operand(p, name, err);
     p->is_named[i] = 1;
     *out =
         (struct oj_aggregate_operand){pair->origin, pair->source, pair->kind};
@@ -313,9 +315,9 @@ static oj_status check_given_names_are_used(const struct pair_columns *p,
     return OJ_OK;
 }
 
-static oj_status bind_aggregates(struct pair_columns *p,
-                                 struct oj_aggregate_words *aggregates,
-                                 struct oj_error *err)
+static oj_status bind_aggregate_operands(struct pair_columns *p,
+                                         struct oj_aggregate_words *aggregates,
+                                         struct oj_error *err)
 {
     for (int i = 0; i < aggregates->n; i++)
     {
@@ -324,9 +326,9 @@ static oj_status bind_aggregates(struct pair_columns *p,
                                               OJ_FIELD_NULL};
         struct oj_aggregate_operand weights = values;
         if (word->field != NULL)
-            OJ_TRY(find_operand(p, word->field, &values, err));
+            OJ_TRY(find_aggregate_operand(p, word->field, &values, err));
         if (word->weight != NULL)
-            OJ_TRY(find_operand(p, word->weight, &weights, err));
+            OJ_TRY(find_aggregate_operand(p, word->weight, &weights, err));
         OJ_TRY(oj_aggregate_words_bind(aggregates, i, &values, &weights, err));
     }
     return check_given_names_are_used(p, err);
@@ -340,9 +342,9 @@ oj_status oj_aggregate_columns_bind(const struct oj_row_column_words *words,
 {
     struct pair_columns p = {.words = words, .fields = fields};
     oj_status status;
-    status = offer_pair_columns(words, &p.columns, err);
+    status = list_columns_for_aggregates(words, &p.columns, err);
     if (status == OJ_OK)
-        status = bind_aggregates(&p, aggregates, err);
+        status = bind_aggregate_operands(&p, aggregates, err);
     oj_computed_columns_free(&p.columns);
     OJ_TRY(status);
     oj_aggregate_words_needed_values(aggregates, want);

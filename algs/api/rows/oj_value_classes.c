@@ -110,10 +110,12 @@ static int value_is_missing(const struct oj_plain_value *value)
 
 /* Makes the key of a row. *is_missing is 1 if a compared value is NULL or NaN.
  */
-static oj_status make_key(struct oj_value_key *key,
-                          const enum oj_value_comparison *comparison,
-                          int n_fields, const struct oj_plain_reader *rows,
-                          int64_t row, int *is_missing, struct oj_error *err)
+static oj_status make_key_of_row(struct oj_value_key *key,
+                                 const enum oj_value_comparison *comparison,
+                                 int n_fields,
+                                 const struct oj_plain_reader *rows,
+                                 int64_t row, int *is_missing,
+                                 struct oj_error *err)
 {
     *is_missing = 0;
     key->n = 0;
@@ -167,9 +169,10 @@ static oj_status find_token(struct oj_token_table *table,
 
 /* Inserts all whole numbers again, as tokens of the form any. Classes keep
  * their numbers. */
-static oj_status fill_table_of_any(const struct oj_value_classes *classes,
-                                   struct oj_token_table *table,
-                                   struct oj_error *err)
+static oj_status
+insert_whole_numbers_as_tokens(const struct oj_value_classes *classes,
+                               struct oj_token_table *table,
+                               struct oj_error *err)
 {
     int is_ascending = classes->form == OJ_CLASSES_ASCENDING;
     int64_t n = is_ascending ? classes->n_whole : classes->table.n;
@@ -195,15 +198,15 @@ static oj_status fill_table_of_any(const struct oj_value_classes *classes,
 
 /* Replaces the values of a form by those of a later one. On failure the classes
  * are unchanged. */
-static oj_status change_form(struct oj_value_classes *classes,
-                             enum oj_value_classes_form form,
-                             struct oj_error *err)
+static oj_status change_form_of_classes(struct oj_value_classes *classes,
+                                        enum oj_value_classes_form form,
+                                        struct oj_error *err)
 {
     struct oj_token_table table;
     oj_status status = OJ_OK;
     memset(&table, 0, sizeof table);
     if (form == OJ_CLASSES_ANY)
-        status = fill_table_of_any(classes, &table, err);
+        status = insert_whole_numbers_as_tokens(classes, &table, err);
     for (int64_t i = 0;
          form == OJ_CLASSES_WHOLE && i < classes->n_whole && status == OJ_OK;
          i++)
@@ -235,7 +238,7 @@ static oj_status find_class(struct oj_value_classes *classes,
     {
         if (!insert) /* only whole numbers have classes */
             return OJ_OK;
-        OJ_TRY(change_form(classes, OJ_CLASSES_ANY, err));
+        OJ_TRY(change_form_of_classes(classes, OJ_CLASSES_ANY, err));
     }
     return find_token(&classes->table, &token, insert, out, err);
 }
@@ -244,8 +247,8 @@ static oj_status find_class(struct oj_value_classes *classes,
 
 /* Returns the position of a number in the form ascending; -1 if it is not
  * there. */
-static int64_t find_ascending(const struct oj_value_classes *classes,
-                              const struct oj_value_key *key, int64_t number)
+static int64_t find_in_ascending(const struct oj_value_classes *classes,
+                                 const struct oj_value_key *key, int64_t number)
 {
     const int64_t *whole = classes->whole;
     int64_t low = 0, high = classes->n_whole - 1;
@@ -271,18 +274,19 @@ static int64_t find_ascending(const struct oj_value_classes *classes,
 /* Sets *out to the class of a number in the form ascending. A new number gets a
  * new class if insert is 1, otherwise -1. A new number that does not ascend
  * changes the form; *out is then -1. */
-static oj_status find_or_append(struct oj_value_classes *classes,
-                                struct oj_value_key *key, int64_t number,
-                                int insert, int32_t *out, struct oj_error *err)
+static oj_status find_or_append_ascending(struct oj_value_classes *classes,
+                                          struct oj_value_key *key,
+                                          int64_t number, int insert,
+                                          int32_t *out, struct oj_error *err)
 {
-    int64_t n = classes->n_whole, at = find_ascending(classes, key, number);
+    int64_t n = classes->n_whole, at = find_in_ascending(classes, key, number);
     *out = (int32_t)at;
     if (at >= 0)
         key->next = at + 1;
     if (at >= 0 || !insert)
         return OJ_OK;
     if (n > 0 && number < classes->whole[n - 1])
-        return change_form(classes, OJ_CLASSES_WHOLE, err);
+        return change_form_of_classes(classes, OJ_CLASSES_WHOLE, err);
     OJ_TRY(check_class_number(n, err));
     OJ_ROOM(classes->whole, n, n + 1, classes->cap_whole, err);
     classes->whole[n] = number;
@@ -298,7 +302,8 @@ static oj_status find_class_of_whole_number(struct oj_value_classes *classes,
 {
     const struct oj_token token = {(uint64_t)number, NULL, 0};
     if (classes->form == OJ_CLASSES_ASCENDING)
-        OJ_TRY(find_or_append(classes, key, number, insert, out, err));
+        OJ_TRY(
+            find_or_append_ascending(classes, key, number, insert, out, err));
     return classes->form == OJ_CLASSES_WHOLE
                ? find_token(&classes->table, &token, insert, out, err)
                : OJ_OK;
@@ -337,7 +342,8 @@ find_class_of_row(struct oj_value_classes *classes, struct oj_value_key *key,
 {
     int is_missing;
     *out = -1;
-    OJ_TRY(make_key(key, comparison, n_fields, rows, row, &is_missing, err));
+    OJ_TRY(make_key_of_row(key, comparison, n_fields, rows, row, &is_missing,
+                           err));
     return is_missing ? OJ_OK : find_class(classes, key, insert, out, err);
 }
 

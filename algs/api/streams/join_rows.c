@@ -66,7 +66,7 @@ struct ogrjoin_rows
     struct ogrjoin_settings *read_with;
 };
 
-static void unref_index(struct rows_index *index)
+static void release_user_of_index(struct rows_index *index)
 {
     if (index == NULL || atomic_fetch_sub(&index->n_users, 1) > 1)
         return;
@@ -86,7 +86,7 @@ void ogrjoin_rows_free(struct ogrjoin_rows *rows)
 {
     if (rows == NULL || atomic_fetch_sub(&rows->n_users, 1) > 1)
         return;
-    unref_index(rows->kept);
+    release_user_of_index(rows->kept);
     ogrjoin_layer_free(rows->layer);
     ogrjoin_settings_free(rows->read_with);
     rows_chunks_free(&rows->chunks);
@@ -122,9 +122,10 @@ static oj_status read_chunks(struct ArrowArrayStream *stream,
 
 /* Finds the roles of columns (geometry, ids ..) for these settings, on a copy
  * of the schema. */
-static oj_status open_side(const struct ogrjoin_rows *rows,
-                           const struct ogrjoin_settings *settings,
-                           struct rows_side *side, struct oj_error *err)
+static oj_status find_columns_of_side(const struct ogrjoin_rows *rows,
+                                      const struct ogrjoin_settings *settings,
+                                      struct rows_side *side,
+                                      struct oj_error *err)
 {
     struct ArrowSchema copy;
     oj_status status = oj_arrow_schema_copy(&rows->schema, NULL, &copy, err);
@@ -144,16 +145,17 @@ static oj_status read_join_side(struct ogrjoin_rows *rows,
     oj_status status;
     OJ_TRY(api_settings_check_rows(rows->settings, err));
     OJ_TRY(api_stream_schema(stream, &rows->schema, err));
-    OJ_TRY(open_side(rows, rows->settings, &side, err));
+    OJ_TRY(find_columns_of_side(rows, rows->settings, &side, err));
     status = read_chunks(stream, &side, rows->settings->options.cancel,
                          &rows->chunks, err);
     rows_side_free(&side);
     return status;
 }
 
-static oj_status open_rows(struct ArrowArrayStream *stream,
-                           const struct ogrjoin_settings *settings,
-                           struct ogrjoin_rows **out, struct oj_error *err)
+static oj_status read_rows_of_stream(struct ArrowArrayStream *stream,
+                                     const struct ogrjoin_settings *settings,
+                                     struct ogrjoin_rows **out,
+                                     struct oj_error *err)
 {
     struct ogrjoin_rows *rows;
     oj_status status;
@@ -231,7 +233,7 @@ static oj_status read_heading_condition(struct ogrjoin_settings *s,
 
 /* Converts the user's distances to the unit of the join. *scale: factor for
  * distances that are in a column. */
-static oj_status resolve_distances(struct ogrjoin_settings *s,
+static oj_status convert_distances(struct ogrjoin_settings *s,
                                    const struct rows_side *input,
                                    const struct rows_side *join, double *scale,
                                    struct oj_error *err)
@@ -258,10 +260,10 @@ static oj_status resolve_distances(struct ogrjoin_settings *s,
     return api_join_crs_convert(s, &frame, err);
 }
 
-static oj_status choose_comparisons(const struct rows_side *input,
-                                    const struct rows_side *join,
-                                    struct rows_classes_of_values *out,
-                                    struct oj_error *err)
+static oj_status choose_value_comparisons(const struct rows_side *input,
+                                          const struct rows_side *join,
+                                          struct rows_classes_of_values *out,
+                                          struct oj_error *err)
 {
     for (int i = 0; i < ROWS_N_CLASSES; i++)
     {
@@ -277,7 +279,8 @@ static oj_status choose_comparisons(const struct rows_side *input,
 
 /* ---- indexes ------------------------------------------------------------- */
 
-static int is_alike(const struct rows_index *a, const struct rows_index *b)
+static int are_indexes_alike(const struct rows_index *a,
+                             const struct rows_index *b)
 {
     const struct oj_relation *in_a = &a->settings->relation;
     const struct oj_relation *in_b = &b->settings->relation;
@@ -303,8 +306,8 @@ static int is_alike(const struct rows_index *a, const struct rows_index *b)
 
 /* Returns 1 if features that were read with settings a can be used with
  * settings b. */
-static int reads_alike(const struct ogrjoin_settings *a,
-                       const struct ogrjoin_settings *b)
+static int do_settings_read_alike(const struct ogrjoin_settings *a,
+                                  const struct ogrjoin_settings *b)
 {
     static const char *const names[] = {"right_column", "right_x", "right_y",
                                         "right_fid",    "similar", "vector",
@@ -330,7 +333,8 @@ static oj_status read_features(struct ogrjoin_rows *rows,
     struct ogrjoin_layer *layer = NULL;
     struct ogrjoin_settings *settings = NULL;
     oj_status status;
-    if (rows->layer != NULL && reads_alike(rows->read_with, index->settings))
+    if (rows->layer != NULL &&
+        do_settings_read_alike(rows->read_with, index->settings))
         return OJ_OK;
     OJ_TRY(rows_side_make_layer(&index->side, &rows->chunks, 0, index->settings,
                                 &layer, err));
@@ -350,9 +354,9 @@ static oj_status read_features(struct ogrjoin_rows *rows,
 /* Returns 1 if the caller's own index (may be NULL) can be used for this join.
  * It must have no limit of pairs: on the CPU join_part() limits its copies, and
  * a device needs no limit. */
-static int is_for_join(const struct ogrjoin_index *given,
-                       const struct ogrjoin_rows *rows,
-                       const struct rows_index *index)
+static int can_use_given_index(const struct ogrjoin_index *given,
+                               const struct ogrjoin_rows *rows,
+                               const struct rows_index *index)
 {
     const struct rows_side *side = &index->side;
     return given != NULL && side->fid < 0 && side->max_distance < 0 &&
@@ -398,16 +402,16 @@ static oj_status find_or_build_index(struct ogrjoin_rows *rows,
                                      struct oj_error *err)
 {
     oj_status status = OJ_OK;
-    if (is_for_join(given, rows, *index))
+    if (can_use_given_index(given, rows, *index))
     {
         atomic_fetch_add(&given->n_users, 1);
         (*index)->index = given;
         return OJ_OK;
     }
     pthread_mutex_lock(&rows->lock);
-    if (rows->kept != NULL && is_alike(rows->kept, *index))
+    if (rows->kept != NULL && are_indexes_alike(rows->kept, *index))
     {
-        unref_index(*index);
+        release_user_of_index(*index);
         *index = rows->kept;
     }
     else
@@ -415,7 +419,7 @@ static oj_status find_or_build_index(struct ogrjoin_rows *rows,
         status = build_index(rows, *index, scale, err);
         if (status == OJ_OK)
         {
-            unref_index(rows->kept);
+            release_user_of_index(rows->kept);
             rows->kept = *index;
         }
     }
@@ -524,7 +528,7 @@ static void close_stream(struct rows_stream *s)
     oj_free(s->score);
     oj_free(s->is_matched);
     oj_free(s->place);
-    unref_index(s->index);
+    release_user_of_index(s->index);
     ogrjoin_settings_free(s->settings);
     ogrjoin_rows_free(s->rows);
     oj_free(s);
@@ -570,9 +574,10 @@ static oj_status read_pick(struct rows_stream *s,
     return s->pick.field != NULL ? read_scores(s, err) : OJ_OK;
 }
 
-static oj_status open_stage(struct rows_stream *s,
-                            const struct oj_pair_request *request,
-                            struct oj_error *err)
+static oj_status
+open_pair_stage_if_needed(struct rows_stream *s,
+                          const struct oj_pair_request *request,
+                          struct oj_error *err)
 {
     struct oj_pair_side side = {&s->join_flat, &s->join_flat, s->score,
                                 oj_join_tie_rank(s->index->index->join)};
@@ -621,7 +626,7 @@ static oj_status open_output(struct rows_stream *s, struct oj_error *err)
         OJ_TRY(open_aggregates(s, agg, &request, &aggregates, err));
     OJ_TRY(rows_output_open(&s->input, &s->join, &s->rows->chunks, all,
                             aggregates, &request, &s->output, err));
-    OJ_TRY(open_stage(s, &request, err));
+    OJ_TRY(open_pair_stage_if_needed(s, &request, err));
     OJ_NEW(s->place, MOST_PLACES, err);
     if (oj_how_has_join_rows((enum oj_how)all->rows.how))
         OJ_NEW_ZEROED(s->is_matched, s->join_flat.n_features, err);
@@ -646,7 +651,7 @@ static oj_status find_key(struct rows_stream *s, struct oj_error *err)
         return OJ_OK;
     return oj_fail(err, OJ_ERR_ARG,
                    "key \"%.100s\": keys are integers or texts, and this "
-                   "column is neither",
+                   "column is neither: name another column, or convert it",
                    name);
 }
 
@@ -747,9 +752,11 @@ static oj_status read_keys(struct rows_stream *s, int64_t first, int64_t n,
 }
 
 /* Makes *pairs the events of a part, in place of its pairs. */
-static oj_status make_events(struct rows_stream *s, const struct oj_flat *part,
-                             int64_t first, const struct oj_matches **pairs,
-                             struct oj_error *err)
+static oj_status replace_pairs_by_events(struct rows_stream *s,
+                                         const struct oj_flat *part,
+                                         int64_t first,
+                                         const struct oj_matches **pairs,
+                                         struct oj_error *err)
 {
     struct oj_event_keys keys = {NULL, NULL, NULL, NULL};
     OJ_TRY(read_keys(s, first, part->n_features, &keys, err));
@@ -769,8 +776,9 @@ static oj_status save_events(const struct rows_stream *s, struct oj_error *err)
                : OJ_OK;
 }
 
-static oj_status make_index(struct rows_stream *s, struct ogrjoin_index *given,
-                            struct oj_error *err)
+static oj_status make_rows_index(struct rows_stream *s,
+                                 struct ogrjoin_index *given,
+                                 struct oj_error *err)
 {
     struct rows_index *index;
     oj_status status;
@@ -780,24 +788,25 @@ static oj_status make_index(struct rows_stream *s, struct ogrjoin_index *given,
     if (status == OJ_OK)
     {
         index->settings->relation = s->settings->relation;
-        status = open_side(s->rows, s->settings, &index->side, err);
+        status = find_columns_of_side(s->rows, s->settings, &index->side, err);
     }
     if (status == OJ_OK)
-        status =
-            choose_comparisons(&s->input, &index->side, &index->classes, err);
+        status = choose_value_comparisons(&s->input, &index->side,
+                                          &index->classes, err);
     memcpy(index->classes.span, s->span, sizeof s->span);
     if (status == OJ_OK)
         status = find_or_build_index(s->rows, given, &index, s->scale, err);
     if (status == OJ_OK)
         s->index = index;
     else
-        unref_index(index);
+        release_user_of_index(index);
     return status;
 }
 
 /* Sets *are_counts to 1 if the setting agg has only numbers of pairs. */
-static oj_status read_are_counts(const struct ogrjoin_settings *s,
-                                 int *are_counts, struct oj_error *err)
+static oj_status find_if_aggregates_are_counts(const struct ogrjoin_settings *s,
+                                               int *are_counts,
+                                               struct oj_error *err)
 {
     const char *agg = api_setting_given(s, "agg");
     struct oj_aggregate_words words = {0};
@@ -812,12 +821,12 @@ static oj_status read_are_counts(const struct ogrjoin_settings *s,
 
 /* Lets the join list the first pair of each row alone, if the rows need no
  * more. */
-static oj_status choose_first_only(struct ogrjoin_settings *s,
-                                   struct oj_error *err)
+static oj_status choose_if_first_pair_suffices(struct ogrjoin_settings *s,
+                                               struct oj_error *err)
 {
     struct oj_row_choice choice = {.how = (enum oj_how)s->rows.how,
                                    .one_to_one = s->pairs.one_to_one};
-    OJ_TRY(read_are_counts(s, &choice.aggregates, err));
+    OJ_TRY(find_if_aggregates_are_counts(s, &choice.aggregates, err));
     choice.takes_first =
         choice.aggregates || s->pairs.pick == (int)OJ_PICK_FIRST;
     s->relation.first_only =
@@ -840,12 +849,12 @@ static oj_status open_rows_stream(struct rows_stream *s,
         s->settings->rows.how = OJ_HOW_INNER;
     OJ_TRY(api_stream_schema(&s->source, &schema, err));
     OJ_TRY(rows_side_open(&schema, API_SIDE_LEFT, s->settings, &s->input, err));
-    OJ_TRY(open_side(s->rows, s->settings, &s->join, err));
-    OJ_TRY(resolve_distances(s->settings, &s->input, &s->join, &s->scale, err));
+    OJ_TRY(find_columns_of_side(s->rows, s->settings, &s->join, err));
+    OJ_TRY(convert_distances(s->settings, &s->input, &s->join, &s->scale, err));
     OJ_TRY(
         read_span_conditions(s->settings, &s->input, &s->join, s->span, err));
-    OJ_TRY(choose_first_only(s->settings, err));
-    OJ_TRY(make_index(s, given, err));
+    OJ_TRY(choose_if_first_pair_suffices(s->settings, err));
+    OJ_TRY(make_rows_index(s, given, err));
     s->join_flat = s->index->index->flat;
     s->parts.most_per_row =
         oj_relation_most_pairs_of_row(&s->index->index->settings.relation);
@@ -861,8 +870,8 @@ static oj_status open_rows_stream(struct rows_stream *s,
 
 /* Reads the next array of the source, or n rows of it if it is larger. out is
  * released at the end of the stream. */
-static oj_status read_array(struct rows_stream *s, int64_t n,
-                            struct ArrowArray *out, struct oj_error *err)
+static oj_status read_next_array(struct rows_stream *s, int64_t n,
+                                 struct ArrowArray *out, struct oj_error *err)
 {
     const struct ArrowArray *large;
     int64_t n_left;
@@ -919,7 +928,8 @@ static int64_t choose_batch_rows(const struct rows_stream *s)
 /* Reads the arrays of the next batch; none at the end of the input. With
  * events, a batch is a single array, so that its events are output before the
  * next array is waited for. */
-static oj_status read_arrays(struct rows_stream *s, struct oj_error *err)
+static oj_status read_arrays_of_batch(struct rows_stream *s,
+                                      struct oj_error *err)
 {
     const struct ogrjoin_settings *all = s->settings;
     int64_t most = choose_batch_rows(s);
@@ -929,7 +939,8 @@ static oj_status read_arrays(struct rows_stream *s, struct oj_error *err)
     {
         struct ArrowArray array;
         OJ_TRY(oj_check_cancel(all->options.cancel, err));
-        OJ_TRY(read_array(s, most - rows_chunks_rows(&s->chunks), &array, err));
+        OJ_TRY(read_next_array(s, most - rows_chunks_rows(&s->chunks), &array,
+                               err));
         if (array.release == NULL)
             s->source_ended = 1;
         else if (array.length == 0)
@@ -965,7 +976,7 @@ static oj_status read_batch(struct rows_stream *s, struct oj_error *err)
     s->n_before += s->at;
     s->at = 0;
     free_batch(s);
-    OJ_TRY(read_arrays(s, err));
+    OJ_TRY(read_arrays_of_batch(s, err));
     s->state = STREAM_JOINS;
     if (rows_chunks_rows(&s->chunks) == 0)
     {
@@ -1032,10 +1043,10 @@ static oj_status join_next_part(struct rows_stream *s, int64_t *n,
     return count_pairs(s, s->matches.n_pairs, err);
 }
 
-static oj_status add_parts_to_choice(struct rows_stream *s,
-                                     struct oj_one_to_one *choice,
-                                     struct oj_pair_ranks *ranks,
-                                     struct oj_error *err)
+static oj_status add_batch_to_one_to_one(struct rows_stream *s,
+                                         struct oj_one_to_one *choice,
+                                         struct oj_pair_ranks *ranks,
+                                         struct oj_error *err)
 {
     const struct oj_relation *relation = &s->index->index->settings.relation;
     while (s->at < s->flat.n_features)
@@ -1078,7 +1089,7 @@ static oj_status choose_one_to_one(struct rows_stream *s, struct oj_error *err)
         s->join_flat.n_features,
         (enum oj_one_to_one_rule)s->settings->pairs.one_to_one,
         API_MOST_ONE_TO_ONE_BYTES, NULL, &choice, err));
-    status = add_parts_to_choice(s, choice, &ranks, err);
+    status = add_batch_to_one_to_one(s, choice, &ranks, err);
     if (status == OJ_OK)
         status = oj_one_to_one_finish(choice, s->settings->options.cancel, err);
     if (status == OJ_OK)
@@ -1091,7 +1102,8 @@ static oj_status choose_one_to_one(struct rows_stream *s, struct oj_error *err)
     return status;
 }
 
-static void mark_matched(struct rows_stream *s, const struct oj_matches *pairs)
+static void mark_matched_join_rows(struct rows_stream *s,
+                                   const struct oj_matches *pairs)
 {
     for (int64_t row = 0; s->is_matched != NULL && row < pairs->n_rows; row++)
     {
@@ -1103,9 +1115,11 @@ static void mark_matched(struct rows_stream *s, const struct oj_matches *pairs)
 
 /* Computes the wanted values of a part's pairs. The part has n rows from
  * `first` on. */
-static oj_status begin_answer(struct rows_stream *s, const struct oj_flat *part,
-                              int64_t first, const struct oj_matches *pairs,
-                              struct oj_error *err)
+static oj_status compute_values_and_begin_rows(struct rows_stream *s,
+                                               const struct oj_flat *part,
+                                               int64_t first,
+                                               const struct oj_matches *pairs,
+                                               struct oj_error *err)
 {
     const struct oj_matches *entries = pairs;
     struct oj_pair_side side = {part, part, NULL, NULL};
@@ -1118,10 +1132,10 @@ static oj_status begin_answer(struct rows_stream *s, const struct oj_flat *part,
     }
     if (s->answer.values != NULL && s->answer.values->is_kept)
         pairs = entries; /* pairs that were dropped do not count as matches */
-    mark_matched(s, pairs);
+    mark_matched_join_rows(s, pairs);
     if (s->events != NULL)
     {
-        OJ_TRY(make_events(s, part, first, &pairs, err));
+        OJ_TRY(replace_pairs_by_events(s, part, first, &pairs, err));
         entries = pairs;
     }
     if (s->output.aggregates != NULL)
@@ -1153,21 +1167,21 @@ static oj_status join_rows_of_batch(struct rows_stream *s, struct oj_error *err)
     if (s->settings->pairs.one_to_one)
     {
         OJ_TRY(choose_one_to_one(s, err));
-        OJ_TRY(begin_answer(s, &s->flat, 0, &s->chosen, err));
+        OJ_TRY(compute_values_and_begin_rows(s, &s->flat, 0, &s->chosen, err));
     }
     else
     {
         OJ_TRY(join_next_part(s, &n, err));
         s->at += n;
-        OJ_TRY(begin_answer(s,
-                            n == s->flat.n_features ? &s->flat : &s->slice.flat,
-                            first, &s->matches, err));
+        OJ_TRY(compute_values_and_begin_rows(
+            s, n == s->flat.n_features ? &s->flat : &s->slice.flat, first,
+            &s->matches, err));
     }
     return report_progress(s, err);
 }
 
 /* Starts the output of join rows without pairs. */
-static void begin_join_rows(struct rows_stream *s)
+static void begin_unmatched_join_rows(struct rows_stream *s)
 {
     free_batch(s);
     s->answer =
@@ -1192,7 +1206,8 @@ static oj_status notice_undecided(const struct rows_stream *s)
 
 /* Finds the next rows of output (places). If there are none left, changes to
  * the next state. */
-static oj_status find_places(struct rows_stream *s, struct oj_error *err)
+static oj_status find_next_output_rows(struct rows_stream *s,
+                                       struct oj_error *err)
 {
     int is_last = s->state == STREAM_OTHERS;
     s->first_place = 0;
@@ -1216,7 +1231,7 @@ static oj_status advance_stream(struct rows_stream *s, struct oj_error *err)
             case STREAM_READS:
                 OJ_TRY(read_batch(s, err));
                 if (s->state == STREAM_OTHERS)
-                    begin_join_rows(s);
+                    begin_unmatched_join_rows(s);
                 if (s->state == STREAM_ENDED)
                 {
                     OJ_TRY(notice_undecided(s));
@@ -1228,7 +1243,7 @@ static oj_status advance_stream(struct rows_stream *s, struct oj_error *err)
                 break;
             case STREAM_GIVES:
             case STREAM_OTHERS:
-                OJ_TRY(find_places(s, err));
+                OJ_TRY(find_next_output_rows(s, err));
                 break;
             case STREAM_ENDED:
                 break;
@@ -1344,7 +1359,7 @@ int ogrjoin_rows_open(struct ArrowArrayStream *join_side,
                       struct ogrjoin_rows **out, struct ogrjoin_error *err)
 {
     struct oj_error why = {OJ_OK, ""};
-    oj_status status = open_rows(join_side, settings, out, &why);
+    oj_status status = read_rows_of_stream(join_side, settings, out, &why);
     release_input(join_side);
     return api_error_export(status, &why, err);
 }

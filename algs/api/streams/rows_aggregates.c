@@ -69,14 +69,14 @@ static oj_status keep_text(struct join_values *v, int64_t row, const char *text,
 }
 
 /* Writes a time as bytes that memcmp() orders chronologically. */
-static void write_ordered(int64_t time, char to[TIME_BYTES])
+static void write_time_as_sortable_bytes(int64_t time, char to[TIME_BYTES])
 {
     uint64_t bits = (uint64_t)time ^ (UINT64_C(1) << 63);
     for (int i = 0; i < TIME_BYTES; i++)
         to[i] = (char)(bits >> (8 * (TIME_BYTES - 1 - i)));
 }
 
-static int64_t read_ordered(const char *from)
+static int64_t read_time_of_sortable_bytes(const char *from)
 {
     uint64_t bits = 0;
     for (int i = 0; i < TIME_BYTES; i++)
@@ -148,7 +148,7 @@ static oj_status read_value(const struct ArrowSchema *schema,
     if (at >= 0 && form == OJ_FORM_TIME)
     {
         OJ_TRY(oj_arrow_time_as_integer(schema, array, at, &value, err));
-        write_ordered(value.integer, ordered);
+        write_time_as_sortable_bytes(value.integer, ordered);
         if (value.form != OJ_PLAIN_NULL)
             value = oj_plain_text(ordered, TIME_BYTES);
     }
@@ -289,7 +289,7 @@ static oj_status find_join_field(void *user, const char *name, int *column,
 }
 
 /* Returns 1 if a column has the ranks of pairs. */
-static int needs_ranks(const struct oj_aggregate_words *words)
+static int has_column_of_ranks(const struct oj_aggregate_words *words)
 {
     for (int i = 0; i < words->n_fields; i++)
     {
@@ -331,7 +331,7 @@ static oj_status open_aggregates(struct rows_aggregates *a, const char *words,
     if (a->words.n_of_pairs > 0)
     {
         OJ_NEW(a->entry, PAIRS_AT_ONCE, err);
-        if (needs_ranks(&a->words))
+        if (has_column_of_ranks(&a->words))
             OJ_NEW(a->rank, PAIRS_AT_ONCE, err);
     }
     a->plan.aggregates = a->words.aggregates;
@@ -541,8 +541,9 @@ struct result_column
     struct oj_arrow_column column;
 };
 
-static oj_status put_result(const struct oj_aggregate_value *value, int64_t i,
-                            struct result_column *result, struct oj_error *err)
+static oj_status put_aggregate_result(const struct oj_aggregate_value *value,
+                                      int64_t i, struct result_column *result,
+                                      struct oj_error *err)
 {
     struct oj_arrow_column *column = &result->column;
     const char *format = result->format;
@@ -554,7 +555,8 @@ static oj_status put_result(const struct oj_aggregate_value *value, int64_t i,
     if (column->type.storage != OJ_STORES_BYTES)
         return oj_arrow_column_put_integer(
             column, i,
-            format[0] == 't' ? read_ordered(value->bytes) : value->integer,
+            format[0] == 't' ? read_time_of_sortable_bytes(value->bytes)
+                             : value->integer,
             err);
     OJ_TRY(oj_arrow_column_put_bytes(column, i, value->n_bytes, &to, err));
     if (to == NULL)
@@ -565,9 +567,10 @@ static oj_status put_result(const struct oj_aggregate_value *value, int64_t i,
 }
 
 /* Fills the columns row by row, because sorted values can be read only once. */
-static oj_status fill_columns(struct rows_aggregates *a, const int64_t *rows,
-                              int64_t n, struct result_column *columns,
-                              struct oj_error *err)
+static oj_status fill_result_columns(struct rows_aggregates *a,
+                                     const int64_t *rows, int64_t n,
+                                     struct result_column *columns,
+                                     struct oj_error *err)
 {
     for (int w = 0; w < a->words.n; w++)
     {
@@ -584,7 +587,7 @@ static oj_status fill_columns(struct rows_aggregates *a, const int64_t *rows,
         {
             struct oj_aggregate_value value;
             OJ_TRY(oj_aggregates_result(a->state, rows[i], w, &value, err));
-            OJ_TRY(put_result(&value, i, &columns[w], err));
+            OJ_TRY(put_aggregate_result(&value, i, &columns[w], err));
         }
     }
     return OJ_OK;
@@ -598,7 +601,7 @@ oj_status rows_aggregates_results(struct rows_aggregates *a,
     struct result_column *columns;
     oj_status status;
     OJ_NEW_ZEROED(columns, a->words.n, err);
-    status = fill_columns(a, rows, n, columns, err);
+    status = fill_result_columns(a, rows, n, columns, err);
     for (int w = 0; w < a->words.n && status == OJ_OK; w++)
         status = oj_arrow_column_finish(&columns[w].column, n, out[w], err);
     for (int w = 0; w < a->words.n; w++)

@@ -106,7 +106,7 @@ static int64_t write_json(const char *words, char *to)
     return n + 2;
 }
 
-static char *put_counted(char *to, const char *bytes, int32_t n)
+static char *put_counted_bytes(char *to, const char *bytes, int32_t n)
 {
     memcpy(to, &n, sizeof n);
     if (n > 0)
@@ -145,10 +145,11 @@ static oj_status make_wkb_schema(const struct rows_output *o, const char *name,
         text[n - 1] = '}';
     }
     memcpy(metadata, &n_pairs, sizeof n_pairs);
-    to = put_counted(metadata + sizeof n_pairs, key, (int32_t)sizeof key - 1);
-    to = put_counted(to, wkb, (int32_t)sizeof wkb - 1);
-    to = put_counted(to, key_of_crs, (int32_t)sizeof key_of_crs - 1);
-    put_counted(to, text, (int32_t)n);
+    to = put_counted_bytes(metadata + sizeof n_pairs, key,
+                           (int32_t)sizeof key - 1);
+    to = put_counted_bytes(to, wkb, (int32_t)sizeof wkb - 1);
+    to = put_counted_bytes(to, key_of_crs, (int32_t)sizeof key_of_crs - 1);
+    put_counted_bytes(to, text, (int32_t)n);
     status = oj_arrow_schema_make("z", name, metadata, ARROW_FLAG_NULLABLE, 0,
                                   out, err);
     oj_free(metadata);
@@ -252,10 +253,10 @@ rows_output_column_words(const struct ogrjoin_settings *s,
     return words;
 }
 
-static oj_status choose_computed(const struct ogrjoin_settings *s,
-                                 struct oj_pair_request *request,
-                                 struct oj_computed_columns *computed,
-                                 struct oj_error *err)
+static oj_status choose_computed_columns(const struct ogrjoin_settings *s,
+                                         struct oj_pair_request *request,
+                                         struct oj_computed_columns *computed,
+                                         struct oj_error *err)
 {
     struct oj_row_column_words words = rows_output_column_words(s, request);
     char overlap[40];
@@ -273,9 +274,9 @@ static oj_status choose_computed(const struct ogrjoin_settings *s,
 }
 
 /* Makes the *n output columns *out of all aggregates; the caller frees *out. */
-static oj_status choose_aggregates(const struct rows_output *o,
-                                   struct oj_computed_column **out, int *n,
-                                   struct oj_error *err)
+static oj_status choose_aggregate_columns(const struct rows_output *o,
+                                          struct oj_computed_column **out,
+                                          int *n, struct oj_error *err)
 {
     const struct oj_aggregate_words *words =
         rows_aggregates_words(o->aggregates);
@@ -320,12 +321,13 @@ static oj_status plan_columns(struct rows_output *o,
     memset(&asked, 0, sizeof asked);
     if (o->aggregates != NULL)
     {
-        status = choose_aggregates(o, &aggregates, &asked.n_computed, err);
+        status =
+            choose_aggregate_columns(o, &aggregates, &asked.n_computed, err);
         asked.computed = aggregates;
     }
     else if (!oj_how_is_at_most_one_row(o->how))
     {
-        status = choose_computed(s, request, &computed, err);
+        status = choose_computed_columns(s, request, &computed, err);
         asked.computed = computed.column;
         asked.n_computed = computed.n;
         if (is_made_geometry(o->geometry))
@@ -355,17 +357,19 @@ static int is_wkb_format(const struct ArrowSchema *schema)
     return strcmp(schema->format, "z") == 0 || strcmp(schema->format, "Z") == 0;
 }
 
-static int is_one_type(const struct ArrowSchema *a, const struct ArrowSchema *b)
+static int are_types_equal(const struct ArrowSchema *a,
+                           const struct ArrowSchema *b)
 {
     if (strcmp(a->format, b->format) != 0 || a->n_children != b->n_children ||
         (a->dictionary == NULL) != (b->dictionary == NULL))
         return 0;
     for (int64_t i = 0; i < a->n_children; i++)
     {
-        if (!is_one_type(a->children[i], b->children[i]))
+        if (!are_types_equal(a->children[i], b->children[i]))
             return 0;
     }
-    return a->dictionary == NULL || is_one_type(a->dictionary, b->dictionary);
+    return a->dictionary == NULL ||
+           are_types_equal(a->dictionary, b->dictionary);
 }
 
 /* Returns the number of ordinates per coordinate (2 to 4) of a geoarrow
@@ -381,7 +385,7 @@ static int64_t count_ordinates(const struct ArrowSchema *schema)
 
 /* Returns 1 if the geometries of a side lose nothing when they are converted to
  * WKB. */
-static int can_be_wkb(const struct rows_side *side)
+static int keeps_all_as_wkb(const struct rows_side *side)
 {
     return side->record.layout.storage == ARROW_WKB ||
            count_ordinates(side->schema.children[side->geometry]) == 2;
@@ -407,9 +411,9 @@ static oj_status check_geometry(struct rows_output *o, struct oj_error *err)
         return OJ_OK;
     mine = o->input->schema.children[o->input->geometry];
     other = o->join->schema.children[o->join->geometry];
-    if (is_wkb_format(mine) || is_one_type(mine, other))
+    if (is_wkb_format(mine) || are_types_equal(mine, other))
         return OJ_OK;
-    o->is_in_wkb = can_be_wkb(o->input) && can_be_wkb(o->join);
+    o->is_in_wkb = keeps_all_as_wkb(o->input) && keeps_all_as_wkb(o->join);
     if (o->is_in_wkb)
         return OJ_OK;
     return oj_fail(err, OJ_ERR_UNSUPPORTED,
@@ -420,8 +424,8 @@ static oj_status check_geometry(struct rows_output *o, struct oj_error *err)
 }
 
 /* Makes room for a value of n bytes in row i. */
-static oj_status put_bytes(struct oj_arrow_column *column, int64_t i, int64_t n,
-                           char **to, struct oj_error *err)
+static oj_status make_room_for_value(struct oj_arrow_column *column, int64_t i,
+                                     int64_t n, char **to, struct oj_error *err)
 {
     OJ_TRY(oj_arrow_column_put_bytes(column, i, n, to, err));
     return *to != NULL ? OJ_OK : arrow_fail_limit(err);
@@ -429,15 +433,15 @@ static oj_status put_bytes(struct oj_arrow_column *column, int64_t i, int64_t n,
 
 /* Writes the WKB of a feature to row i; NULL if it has no geometry. multi 1: a
  * single geometry becomes a multi-geometry. */
-static oj_status put_wkb(struct oj_arrow_column *column, int64_t i,
-                         const struct oj_flat *flat, int64_t feature, int multi,
-                         struct oj_error *err)
+static oj_status put_wkb_of_feature(struct oj_arrow_column *column, int64_t i,
+                                    const struct oj_flat *flat, int64_t feature,
+                                    int multi, struct oj_error *err)
 {
     int64_t size = feature >= 0 ? oj_wkb_size(flat, feature, multi) : 0;
     char *to;
     if (size <= 0)
         return oj_arrow_column_put_null(column, i, err);
-    OJ_TRY(put_bytes(column, i, size, &to, err));
+    OJ_TRY(make_room_for_value(column, i, size, &to, err));
     oj_wkb_write(flat, feature, multi, (uint8_t *)to);
     return OJ_OK;
 }
@@ -475,7 +479,8 @@ static const struct rows_chunks *chunks_of_side(const struct batch *b, int side)
 
 /* Finds the chunks of all rows of a side. Input rows are ascending, so each is
  * first looked for in the chunk of the one before. */
-static oj_status find_rows(struct batch *b, int side, struct oj_error *err)
+static oj_status find_chunks_of_rows(struct batch *b, int side,
+                                     struct oj_error *err)
 {
     const struct rows_chunks *chunks = chunks_of_side(b, side);
     int64_t at = 0, n_chunks = chunks != NULL ? chunks->n : 0;
@@ -533,7 +538,7 @@ static oj_status copy_wkb(const struct ArrowArray *array, const char *format,
     size_t n;
     OJ_TRY(arrow_bytes_read(array, format, row, 1, &bytes, err));
     OJ_TRY(arrow_bytes_find(&bytes, 0, &from, &n, err));
-    OJ_TRY(put_bytes(column, i, (int64_t)n, &to, err));
+    OJ_TRY(make_room_for_value(column, i, (int64_t)n, &to, err));
     if (n > 0)
         memcpy(to, from, n);
     return OJ_OK;
@@ -556,7 +561,7 @@ static oj_status fill_wkb_of_side(const struct batch *b, int side,
         const struct ArrowArray *array;
         if (of->record.layout.storage != ARROW_WKB)
         {
-            OJ_TRY(put_wkb(column, i, flat, row, 0, err));
+            OJ_TRY(put_wkb_of_feature(column, i, flat, row, 0, err));
             continue;
         }
         array = rows_chunks_at(chunks_of_side(b, side), of->geometry, row, &at);
@@ -582,8 +587,8 @@ static int is_geometry_copied(const struct batch *b)
     const struct rows_output *o = b->output;
     return !o->is_in_wkb &&
            (side_of_geometry(b) == 0 ||
-            is_one_type(o->input->schema.children[o->input->geometry],
-                        o->join->schema.children[o->join->geometry]));
+            are_types_equal(o->input->schema.children[o->input->geometry],
+                            o->join->schema.children[o->join->geometry]));
 }
 
 static oj_status take_geometry(const struct batch *b, struct ArrowArray *out,
@@ -631,7 +636,8 @@ static oj_status put_point_or_line(const struct batch *b, int64_t i,
         flat.vertex_offset = two;
         flat.n_parts = flat.n_rings = 1;
     }
-    return put_wkb(column, i, &flat, isnan(x[is_line]) ? -1 : 0, 0, err);
+    return put_wkb_of_feature(column, i, &flat, isnan(x[is_line]) ? -1 : 0, 0,
+                              err);
 }
 
 static oj_status fill_made_geometries(const struct batch *b,
@@ -647,9 +653,9 @@ static oj_status fill_made_geometries(const struct batch *b,
     {
         int has_pair = !b->answer->is_join_rows && b->place[i].join_row >= 0;
         if (b->output->geometry == OJ_WRITE_SHAPE)
-            OJ_TRY(put_wkb(column, i, &shapes,
-                           has_pair ? b->place[i].entry : -1,
-                           b->output->is_multi, err));
+            OJ_TRY(put_wkb_of_feature(column, i, &shapes,
+                                      has_pair ? b->place[i].entry : -1,
+                                      b->output->is_multi, err));
         else
             OJ_TRY(put_point_or_line(b, i, column, err));
     }
@@ -749,7 +755,7 @@ static oj_status fill_texts(const struct batch *b, enum oj_pair_value which,
             OJ_TRY(oj_arrow_column_put_null(column, i, err));
             continue;
         }
-        OJ_TRY(put_bytes(column, i, (int64_t)n, &to, err));
+        OJ_TRY(make_room_for_value(column, i, (int64_t)n, &to, err));
         memcpy(to, text, n);
     }
     return OJ_OK;
@@ -781,7 +787,7 @@ static oj_status fill_event_names(const struct batch *b,
         const char *name = values->event_name[values->event[b->place[i].entry]];
         const size_t n = strlen(name);
         char *to;
-        OJ_TRY(put_bytes(column, i, (int64_t)n, &to, err));
+        OJ_TRY(make_room_for_value(column, i, (int64_t)n, &to, err));
         memcpy(to, name, n);
     }
     return OJ_OK;
@@ -789,10 +795,10 @@ static oj_status fill_event_names(const struct batch *b,
 
 /* Fills a column that is computed or converted. The column must have room for
  * all rows. */
-static oj_status fill_computed(const struct batch *b,
-                               const struct oj_named_column *named,
-                               struct oj_arrow_column *column,
-                               struct oj_error *err)
+static oj_status fill_computed_column(const struct batch *b,
+                                      const struct oj_named_column *named,
+                                      struct oj_arrow_column *column,
+                                      struct oj_error *err)
 {
     switch (named->origin)
     {
@@ -830,7 +836,7 @@ static oj_status build_column(const struct batch *b, int64_t i,
     OJ_TRY(oj_arrow_column_open(o->schema.children[i], b->n, &column, err));
     status = oj_arrow_column_make_room(&column, 0, b->n, err);
     if (status == OJ_OK)
-        status = fill_computed(b, &o->columns.column[i], &column, err);
+        status = fill_computed_column(b, &o->columns.column[i], &column, err);
     if (status == OJ_OK)
         status = oj_arrow_column_finish(&column, b->n, out, err);
     oj_arrow_column_free(&column);
@@ -915,9 +921,9 @@ int64_t rows_output_most_bytes(const struct rows_output *o,
 
 /* Returns the number of bytes of a row of one side, over its columns in the
  * output. */
-static int64_t bytes_of_place(const struct rows_output *o,
-                              const struct rows_side *side,
-                              const struct rows_chunks *chunks, int64_t row)
+static int64_t bytes_of_side_row(const struct rows_output *o,
+                                 const struct rows_side *side,
+                                 const struct rows_chunks *chunks, int64_t row)
 {
     const int64_t *columns =
         side == o->input ? o->input_column : o->join_column;
@@ -942,9 +948,9 @@ static int64_t bytes_of_place(const struct rows_output *o,
 
 /* Returns how many of the n rows (places) fit into a record batch, but at least
  * 1. */
-static int64_t count_fitting(const struct rows_output *o,
-                             const struct rows_answer *answer,
-                             const struct oj_row_place *place, int64_t n)
+static int64_t count_rows_that_fit(const struct rows_output *o,
+                                   const struct rows_answer *answer,
+                                   const struct oj_row_place *place, int64_t n)
 {
     int64_t sum = 0, fixed = 16 * o->columns.n;
     struct batch b = {.output = o, .answer = answer, .place = place, .n = n};
@@ -953,11 +959,11 @@ static int64_t count_fitting(const struct rows_output *o,
         return n;
     for (int64_t i = 0; i < n; i++)
     {
-        sum += fixed + bytes_of_place(o, o->join, o->join_chunks,
-                                      row_of_side(&b, 1, i));
+        sum += fixed + bytes_of_side_row(o, o->join, o->join_chunks,
+                                         row_of_side(&b, 1, i));
         if (answer->input != NULL)
-            sum += bytes_of_place(o, o->input, answer->input,
-                                  row_of_side(&b, 0, i));
+            sum += bytes_of_side_row(o, o->input, answer->input,
+                                     row_of_side(&b, 0, i));
         if (sum > MOST_BATCH_BYTES)
             return i > 0 ? i : 1;
     }
@@ -967,8 +973,8 @@ static int64_t count_fitting(const struct rows_output *o,
 static oj_status fill_batch(struct batch *b, struct ArrowArray *out,
                             struct oj_error *err)
 {
-    OJ_TRY(find_rows(b, 0, err));
-    OJ_TRY(find_rows(b, 1, err));
+    OJ_TRY(find_chunks_of_rows(b, 0, err));
+    OJ_TRY(find_chunks_of_rows(b, 1, err));
     OJ_TRY(oj_arrow_array_make(1, b->output->columns.n, out, err));
     out->length = b->n;
     for (int64_t i = 0; i < b->output->columns.n; i++)
@@ -981,7 +987,7 @@ oj_status rows_output_make(const struct rows_output *output,
                            const struct oj_row_place *places, int64_t *n,
                            struct ArrowArray *out, struct oj_error *err)
 {
-    int64_t n_rows = count_fitting(output, answer, places, *n);
+    int64_t n_rows = count_rows_that_fit(output, answer, places, *n);
     for (;;)
     {
         struct batch b = {

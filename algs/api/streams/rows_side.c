@@ -91,18 +91,20 @@ oj_status rows_side_find(const struct rows_side *side, const char *option,
     if (n == 1)
         return OJ_OK;
     closest = closest_column(side, name);
-    return oj_fail(
-        err, OJ_ERR_ARG, "%s: the %s side has no column \"%.100s\"%s%.100s%s",
-        option, rows_side_name(side), name,
-        closest != NULL ? "; did you mean \"" : "",
-        closest != NULL ? closest : "", closest != NULL ? "\"?" : "");
+    return oj_fail(err, OJ_ERR_ARG,
+                   "%s: the %s side has no column \"%.100s\"%s%.100s%s", option,
+                   rows_side_name(side), name,
+                   closest != NULL ? "; did you mean \"" : "",
+                   closest != NULL ? closest : "",
+                   closest != NULL ? "\"?" : ": name one of its columns");
 }
 
 /* Returns the value of setting left_WORD or right_WORD for this side, or NULL
  * if it was not set. Writes the setting's name to name. */
-static const char *side_setting(const struct rows_side *side,
-                                const struct ogrjoin_settings *settings,
-                                const char *word, char name[40])
+static const char *
+value_of_side_setting(const struct rows_side *side,
+                      const struct ogrjoin_settings *settings, const char *word,
+                      char name[40])
 {
     snprintf(name, 40, "%s_%s", rows_side_name(side), word);
     return api_setting_given(settings, name);
@@ -110,13 +112,13 @@ static const char *side_setting(const struct rows_side *side,
 
 /* Finds the column that setting left_WORD or right_WORD names; *out is -1 if it
  * is not set. */
-static oj_status find_named(const struct rows_side *side,
-                            const struct ogrjoin_settings *settings,
-                            const char *word, int64_t *out,
-                            struct oj_error *err)
+static oj_status find_column_of_setting(const struct rows_side *side,
+                                        const struct ogrjoin_settings *settings,
+                                        const char *word, int64_t *out,
+                                        struct oj_error *err)
 {
     char name[40];
-    const char *given = side_setting(side, settings, word, name);
+    const char *given = value_of_side_setting(side, settings, word, name);
     *out = -1;
     return given != NULL ? rows_side_find(side, name, given, out, err) : OJ_OK;
 }
@@ -204,16 +206,17 @@ static oj_status check_is_number(const struct rows_side *side, int64_t column,
                    field.name, oj_field_kind_name(field.kind));
 }
 
-static oj_status find_features(struct rows_side *side,
-                               const struct ogrjoin_settings *settings,
-                               const struct compared_fields *compared,
-                               struct oj_error *err)
+static oj_status find_feature_columns(struct rows_side *side,
+                                      const struct ogrjoin_settings *settings,
+                                      const struct compared_fields *compared,
+                                      struct oj_error *err)
 {
     struct oj_relation relation = settings->relation;
     int is_needed = !api_compares_only_attributes(&relation);
-    OJ_TRY(find_named(side, settings, "x", &side->x, err));
-    OJ_TRY(find_named(side, settings, "y", &side->y, err));
-    OJ_TRY(find_named(side, settings, "column", &side->geometry, err));
+    OJ_TRY(find_column_of_setting(side, settings, "x", &side->x, err));
+    OJ_TRY(find_column_of_setting(side, settings, "y", &side->y, err));
+    OJ_TRY(
+        find_column_of_setting(side, settings, "column", &side->geometry, err));
     if (side->x >= 0)
     {
         OJ_TRY(check_is_number(side, side->x, "x", err));
@@ -240,9 +243,10 @@ int rows_side_has_shapes(const struct rows_side *side)
 /* ---- other roles of columns ---------------------------------------------- */
 
 /* Finds those columns of a list "LEFT=RIGHT,F" that belong to this side. */
-static oj_status find_compared(struct rows_side *side, const char *option,
-                               const char *list, enum rows_classes which,
-                               struct oj_error *err)
+static oj_status find_compared_columns(struct rows_side *side,
+                                       const char *option, const char *list,
+                                       enum rows_classes which,
+                                       struct oj_error *err)
 {
     struct oj_field_pairs pairs;
     oj_status status;
@@ -299,7 +303,8 @@ static oj_status find_excluded(struct rows_side *side, const char *list,
             OJ_NEW(word, (int64_t)n + 1, err);
             memcpy(word, list + 6, n);
             word[n] = '\0';
-            status = find_compared(side, "exclude", word, ROWS_EXCLUDE, err);
+            status =
+                find_compared_columns(side, "exclude", word, ROWS_EXCLUDE, err);
             oj_free(word);
             OJ_TRY(status);
         }
@@ -375,7 +380,7 @@ static oj_status find_fid(struct rows_side *side,
                           struct oj_error *err)
 {
     struct oj_field_description field;
-    OJ_TRY(find_named(side, settings, "fid", &side->fid, err));
+    OJ_TRY(find_column_of_setting(side, settings, "fid", &side->fid, err));
     if (side->fid < 0)
         return OJ_OK;
     field = rows_side_field(side, side->fid);
@@ -389,8 +394,9 @@ static oj_status find_fid(struct rows_side *side,
 
 /* ---- columns in the output ----------------------------------------------- */
 
-static oj_status select_named(struct rows_side *side, const char *option,
-                              const char *list, struct oj_error *err)
+static oj_status select_listed_columns(struct rows_side *side,
+                                       const char *option, const char *list,
+                                       struct oj_error *err)
 {
     struct oj_field_pairs pairs;
     oj_status status;
@@ -421,10 +427,10 @@ static oj_status select_columns(struct rows_side *side,
                                 struct oj_error *err)
 {
     char option[40];
-    const char *list = side_setting(side, settings, "select", option);
+    const char *list = value_of_side_setting(side, settings, "select", option);
     OJ_NEW_ZEROED(side->selected, side->schema.n_children, err);
     if (list != NULL && list[0] != '\0')
-        OJ_TRY(select_named(side, option, list, err));
+        OJ_TRY(select_listed_columns(side, option, list, err));
     for (int64_t i = 0; i < side->schema.n_children; i++)
     {
         if (list == NULL || (list[0] == '\0' && i == side->geometry))
@@ -466,7 +472,7 @@ static oj_status read_crs(struct rows_side *side,
                           struct oj_error *err)
 {
     char option[40];
-    const char *given = side_setting(side, settings, "crs", option);
+    const char *given = value_of_side_setting(side, settings, "crs", option);
     if (given != NULL)
     {
         size_t size = strlen(given) + 1;
@@ -485,9 +491,10 @@ static oj_status read_crs(struct rows_side *side,
 
 /* ---- opening a side ------------------------------------------------------ */
 
-static oj_status read_side(struct rows_side *side,
-                           const struct ogrjoin_settings *settings,
-                           struct oj_error *err)
+static oj_status
+find_columns_of_settings(struct rows_side *side,
+                         const struct ogrjoin_settings *settings,
+                         struct oj_error *err)
 {
     const char *on = api_setting_given(settings, "on");
     const char *exclude = api_setting_given(settings, "exclude");
@@ -500,14 +507,14 @@ static oj_status read_side(struct rows_side *side,
                        rows_side_name(side));
     status = api_settings_compared(settings, &compared, err);
     if (status == OJ_OK)
-        status = find_features(side, settings, &compared, err);
+        status = find_feature_columns(side, settings, &compared, err);
     compared_fields_free(&compared);
     OJ_TRY(status);
     OJ_TRY(find_fid(side, settings, err));
     OJ_TRY(find_distances(side, settings, err));
     OJ_TRY(find_heading(side, settings, err));
     if (on != NULL)
-        OJ_TRY(find_compared(side, "on", on, ROWS_ON, err));
+        OJ_TRY(find_compared_columns(side, "on", on, ROWS_ON, err));
     if (exclude != NULL)
         OJ_TRY(find_excluded(side, exclude, err));
     OJ_TRY(find_spans(side, settings, err));
@@ -524,7 +531,7 @@ oj_status rows_side_open(struct ArrowSchema *schema, int of,
     side->side = of;
     side->schema = *schema;
     schema->release = NULL;
-    status = read_side(side, settings, err);
+    status = find_columns_of_settings(side, settings, err);
     if (status != OJ_OK)
         rows_side_free(side);
     return status;
@@ -548,9 +555,9 @@ int64_t rows_chunks_rows(const struct rows_chunks *chunks)
     return chunks->n > 0 ? chunks->first[chunks->n] : 0;
 }
 
-static oj_status check_record(const struct rows_side *side,
-                              const struct ArrowArray *array,
-                              struct oj_error *err)
+static oj_status check_record_batch(const struct rows_side *side,
+                                    const struct ArrowArray *array,
+                                    struct oj_error *err)
 {
     OJ_TRY(arrow_check_layout(array, 1, side->schema.n_children, err));
     for (int64_t i = 0; i < array->n_children; i++)
@@ -572,7 +579,7 @@ oj_status rows_chunks_add(struct rows_chunks *chunks,
                           struct ArrowArray *array, struct oj_error *err)
 {
     int64_t n = chunks->n, n_rows = rows_chunks_rows(chunks);
-    oj_status status = check_record(side, array, err);
+    oj_status status = check_record_batch(side, array, err);
     if (status == OJ_OK && n_rows > INT32_MAX - array->length)
         status = oj_fail(err, OJ_ERR_LIMIT,
                          "a side can have at most %d rows: split it, or set a "
@@ -811,9 +818,10 @@ static oj_status make_spans(const struct rows_side *side,
 
 /* ---- making layers ------------------------------------------------------- */
 
-static oj_status add_chunks(const struct rows_side *side,
-                            const struct rows_chunks *chunks,
-                            struct ogrjoin_layer *layer, struct oj_error *err)
+static oj_status add_chunks_to_layer(const struct rows_side *side,
+                                     const struct rows_chunks *chunks,
+                                     struct ogrjoin_layer *layer,
+                                     struct oj_error *err)
 {
     for (int64_t i = 0; i < chunks->n; i++)
     {
@@ -854,12 +862,13 @@ static oj_status read_points(const struct rows_side *side,
     return OJ_OK;
 }
 
-static oj_status fill_layer(const struct rows_side *side,
-                            const struct rows_chunks *chunks,
-                            const struct ogrjoin_settings *settings,
-                            struct ogrjoin_layer *layer, struct oj_error *err)
+static oj_status fill_layer_of_chunks(const struct rows_side *side,
+                                      const struct rows_chunks *chunks,
+                                      const struct ogrjoin_settings *settings,
+                                      struct ogrjoin_layer *layer,
+                                      struct oj_error *err)
 {
-    OJ_TRY(add_chunks(side, chunks, layer, err));
+    OJ_TRY(add_chunks_to_layer(side, chunks, layer, err));
     OJ_TRY(api_layer_finish(layer, &side->record, settings, err));
     if (side->x >= 0)
         OJ_TRY(read_points(side, chunks, layer, err));
@@ -880,7 +889,7 @@ oj_status rows_side_make_layer(const struct rows_side *side,
     oj_status status;
     OJ_TRY(api_layer_new(&layer, err));
     layer->features.first_fid = layer->first_row = first_row;
-    status = fill_layer(side, chunks, settings, layer, err);
+    status = fill_layer_of_chunks(side, chunks, settings, layer, err);
     if (status == OJ_OK)
         *out = layer;
     else

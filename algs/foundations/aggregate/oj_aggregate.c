@@ -463,8 +463,8 @@ static oj_status check_aggregate_columns(const struct oj_aggregate_plan *plan,
             continue;
         if (what->column < 0 || what->column >= plan->n_columns)
             return oj_fail(err, OJ_ERR_ARG,
-                           "aggregate %d, counted from 0, names a column that "
-                           "does not exist",
+                           "internal error: aggregate %d, counted from 0, "
+                           "names a column that does not exist",
                            i);
         is_bytes = plan->types[what->column] == OJ_AGG_BYTES;
         if ((traits[what->kind] & OF_NUMBERS) && is_bytes)
@@ -539,7 +539,7 @@ oj_status oj_aggregates_open(const struct oj_aggregate_plan *plan,
     return status;
 }
 
-static void clear_sum(uint64_t *state, int at)
+static void clear_exact_sum_at(uint64_t *state, int at)
 {
     if (at >= 0)
         oj_exact_sum_clear((struct oj_exact_sum *)(void *)(state + at));
@@ -553,16 +553,17 @@ static void free_rows(struct oj_aggregates *a)
         uint64_t *state = row_state(a, row);
         for (int c = 0; c < a->plan.n_columns; c++)
         {
-            clear_sum(state, a->columns[c].sum);
-            clear_sum(state, a->columns[c].squares);
+            clear_exact_sum_at(state, a->columns[c].sum);
+            clear_exact_sum_at(state, a->columns[c].squares);
         }
         for (int i = 0; i < a->plan.n_aggregates; i++)
         {
             enum oj_aggregate_kind kind = a->plan.aggregates[i].kind;
             if (kind == OJ_AGG_WEIGHTED_SUM || kind == OJ_AGG_WEIGHTED_MEAN)
-                clear_sum(state, a->state[i]);
+                clear_exact_sum_at(state, a->state[i]);
             if (kind == OJ_AGG_WEIGHTED_MEAN)
-                clear_sum(state, a->state[i] + WORDS_OF(struct oj_exact_sum));
+                clear_exact_sum_at(state,
+                                   a->state[i] + WORDS_OF(struct oj_exact_sum));
             if (chooses_value(kind))
                 oj_free(
                     ((struct chosen *)(void *)(state + a->state[i]))->bytes);
@@ -623,7 +624,7 @@ oj_status oj_aggregates_extend(struct oj_aggregates *a, int64_t n_rows,
 
 /* ---- adding pairs -------------------------------------------------------- */
 
-static struct oj_exact_sum *sum_at(uint64_t *state, int at)
+static struct oj_exact_sum *exact_sum_at(uint64_t *state, int at)
 {
     return (void *)(state + at);
 }
@@ -669,8 +670,8 @@ add_to_sum_and_squares(struct oj_aggregates *a, uint64_t *state, int c,
                        const struct oj_aggregate_column *column, int64_t at,
                        struct oj_error *err)
 {
-    struct oj_exact_sum *sum = sum_at(state, a->columns[c].sum);
-    struct oj_exact_sum *squares = sum_at(state, a->columns[c].squares);
+    struct oj_exact_sum *sum = exact_sum_at(state, a->columns[c].sum);
+    struct oj_exact_sum *squares = exact_sum_at(state, a->columns[c].squares);
     if (a->plan.types[c] == OJ_AGG_REAL)
     {
         OJ_TRY(oj_exact_sum_add(sum, column->real[at], err));
@@ -702,7 +703,7 @@ add_to_column_state(struct oj_aggregates *a, uint64_t *state, int c,
     if (to->squares >= 0)
         return add_to_sum_and_squares(a, state, c, column, at, err);
     return to->sum < 0 ? OJ_OK
-                       : add_to_exact_sum(a, sum_at(state, to->sum),
+                       : add_to_exact_sum(a, exact_sum_at(state, to->sum),
                                           column->real[at], err);
 }
 
@@ -783,8 +784,9 @@ static void add_to_range(const struct oj_aggregates *a, uint64_t *state, int i,
         range[1] = number;
 }
 
-static struct oj_exact_factor factor_of(enum oj_aggregate_type type,
-                                        const struct oj_aggregate_value *value)
+static struct oj_exact_factor
+exact_factor_of_value(enum oj_aggregate_type type,
+                      const struct oj_aggregate_value *value)
 {
     return (struct oj_exact_factor){value->real, value->integer,
                                     type == OJ_AGG_INTEGER};
@@ -799,13 +801,13 @@ static oj_status add_to_weighted_mean(struct oj_aggregates *a, uint64_t *state,
 {
     const struct oj_aggregate *what = &a->plan.aggregates[i];
     const enum oj_aggregate_type *types = a->plan.types;
-    struct oj_exact_sum *products = sum_at(state, a->state[i]);
+    struct oj_exact_sum *products = exact_sum_at(state, a->state[i]);
     struct oj_exact_sum *weights = products + 1;
     if (weight->is_null)
         return OJ_OK;
     OJ_TRY(oj_exact_sum_add_product(
-        products, factor_of(types[what->column], value),
-        factor_of(types[what->weight], weight), err));
+        products, exact_factor_of_value(types[what->column], value),
+        exact_factor_of_value(types[what->weight], weight), err));
     if (types[what->weight] == OJ_AGG_INTEGER)
         OJ_TRY(oj_exact_sum_add_integer(weights, weight->integer, err));
     else
@@ -843,7 +845,7 @@ static oj_status add_to_own_state(struct oj_aggregates *a, uint64_t *state,
     }
     if (what->kind == OJ_AGG_WEIGHTED_SUM)
         return add_to_exact_sum(
-            a, sum_at(state, a->state[i]),
+            a, exact_sum_at(state, a->state[i]),
             (pairs->share != NULL ? pairs->share[p] : 1.0) *
                 (type == OJ_AGG_INTEGER ? (double)value.integer : value.real),
             err);
@@ -956,7 +958,7 @@ static oj_status add_run_to_column_state(struct oj_aggregates *a,
     if (to->n >= 0)
         state[to->n] += (uint64_t)(end - p);
     for (; p < end; p++)
-        OJ_TRY(add_to_exact_sum(a, sum_at(state, to->sum),
+        OJ_TRY(add_to_exact_sum(a, exact_sum_at(state, to->sum),
                                 column->real[is_of_pairs ? p : pairs->at[p]],
                                 err));
     return OJ_OK;
@@ -1186,7 +1188,7 @@ static oj_status add_sum_of_backend_to_row(struct oj_aggregates *a,
         state[to->n] += (uint64_t)word[column->n_at];
     if (column->odd_at > 0)
         oj_exact_sum_add_nonfinite(
-            sum_at(state, to->sum), word[column->odd_at] > 0,
+            exact_sum_at(state, to->sum), word[column->odd_at] > 0,
             word[column->odd_at + 1] > 0, word[column->odd_at + 2] > 0);
     if (column->n_limbs == 0)
         return OJ_OK;
@@ -1197,9 +1199,9 @@ static oj_status add_sum_of_backend_to_row(struct oj_aggregates *a,
                               limb[k] * ((s128)1 << (k * OJ_LIMB_BITS)));
         return OJ_OK;
     }
-    OJ_TRY(oj_exact_sum_add_limbs(sum_at(state, to->sum), limb, column->n_limbs,
-                                  column->base, err));
-    a->owns_memory |= sum_at(state, to->sum)->is_wide;
+    OJ_TRY(oj_exact_sum_add_limbs(exact_sum_at(state, to->sum), limb,
+                                  column->n_limbs, column->base, err));
+    a->owns_memory |= exact_sum_at(state, to->sum)->is_wide;
     return OJ_OK;
 }
 
@@ -1236,9 +1238,9 @@ static oj_status merge_row(struct oj_aggregates *a, uint64_t *to,
                               read_128bit_sum(from + column->long_sum));
         if (column->sum < 0)
             continue;
-        OJ_TRY(oj_exact_sum_merge(sum_at(to, column->sum),
+        OJ_TRY(oj_exact_sum_merge(exact_sum_at(to, column->sum),
                                   (const void *)(from + column->sum), err));
-        a->owns_memory |= sum_at(to, column->sum)->is_wide;
+        a->owns_memory |= exact_sum_at(to, column->sum)->is_wide;
     }
     to[0] += from[0];
     return OJ_OK;
@@ -1457,9 +1459,10 @@ static oj_status set_integer_result(s128 result, const char *what,
     return OJ_OK;
 }
 
-static oj_status sum_of(const struct oj_aggregates *a, const uint64_t *state,
-                        int c, int64_t row, struct oj_aggregate_value *value,
-                        struct oj_error *err)
+static oj_status result_of_sum(const struct oj_aggregates *a,
+                               const uint64_t *state, int c, int64_t row,
+                               struct oj_aggregate_value *value,
+                               struct oj_error *err)
 {
     const struct column_state *column = &a->columns[c];
     if (a->plan.types[c] != OJ_AGG_INTEGER)
@@ -1471,8 +1474,8 @@ static oj_status sum_of(const struct oj_aggregates *a, const uint64_t *state,
                               ", or ask for the mean", row, value, err);
 }
 
-static double mean_of(const struct oj_aggregates *a, const uint64_t *state,
-                      int c, int64_t n)
+static double result_of_mean(const struct oj_aggregates *a,
+                             const uint64_t *state, int c, int64_t n)
 {
     const struct column_state *column = &a->columns[c];
     if (a->plan.types[c] == OJ_AGG_INTEGER)
@@ -1480,7 +1483,8 @@ static double mean_of(const struct oj_aggregates *a, const uint64_t *state,
     return oj_exact_sum_value((const void *)(state + column->sum)) / (double)n;
 }
 
-static double median_of(enum oj_aggregate_type type, const uint64_t *middle)
+static double result_of_median(enum oj_aggregate_type type,
+                               const uint64_t *middle)
 {
     struct oj_aggregate_value u = {0}, v = {0};
     double sum;
@@ -1516,9 +1520,10 @@ static double value_at_percentile(enum oj_aggregate_type type,
 }
 
 /* Maximum minus minimum of the numbers. */
-static oj_status range_of(enum oj_aggregate_type type, const uint64_t *range,
-                          int64_t row, struct oj_aggregate_value *value,
-                          struct oj_error *err)
+static oj_status result_of_range(enum oj_aggregate_type type,
+                                 const uint64_t *range, int64_t row,
+                                 struct oj_aggregate_value *value,
+                                 struct oj_error *err)
 {
     struct oj_aggregate_value least = {0}, greatest = {0};
     decode_sortable_number(type, range[0], &least);
@@ -1553,7 +1558,7 @@ compute_result_of_sorted_values(struct oj_aggregates *a, int i, int64_t row,
     if (what->kind == OJ_AGG_UNIQUE)
         value->integer = store->n_unique;
     else if (what->kind == OJ_AGG_MEDIAN)
-        value->real = median_of(type, store->middle);
+        value->real = result_of_median(type, store->middle);
     else if (what->kind == OJ_AGG_PERCENTILE)
         value->real = value_at_percentile(type, &a->percentiles[a->state[i]]);
     else if (type == OJ_AGG_BYTES)
@@ -1575,8 +1580,8 @@ static void set_result_to_chosen_value(const struct chosen *chosen,
 }
 
 /* Weighted mean from the two sums; NULL if the sum of weights is 0. */
-static void weighted_mean_of(const uint64_t *sums,
-                             struct oj_aggregate_value *value)
+static void result_of_weighted_mean(const uint64_t *sums,
+                                    struct oj_aggregate_value *value)
 {
     const struct oj_exact_sum *products = (const void *)sums;
     const struct oj_exact_sum *weights = products + 1;
@@ -1596,9 +1601,9 @@ static oj_status compute_aggregate_result(struct oj_aggregates *a,
     switch (what->kind)
     {
         case OJ_AGG_SUM:
-            return sum_of(a, state, what->column, row, value, err);
+            return result_of_sum(a, state, what->column, row, value, err);
         case OJ_AGG_MEAN:
-            value->real = mean_of(a, state, what->column, n);
+            value->real = result_of_mean(a, state, what->column, n);
             return OJ_OK;
         case OJ_AGG_STDDEV:
             value->is_null = n < 2;
@@ -1617,14 +1622,14 @@ static oj_status compute_aggregate_result(struct oj_aggregates *a,
                 (const void *)(state + column->squares), n);
             return OJ_OK;
         case OJ_AGG_RANGE:
-            return range_of(a->plan.types[what->column], state + a->state[i],
-                            row, value, err);
+            return result_of_range(a->plan.types[what->column],
+                                   state + a->state[i], row, value, err);
         case OJ_AGG_COVERED:
             decode_sortable_number(a->plan.types[what->column],
                                    state[a->state[i]], value);
             return OJ_OK;
         case OJ_AGG_WEIGHTED_MEAN:
-            weighted_mean_of(state + a->state[i], value);
+            result_of_weighted_mean(state + a->state[i], value);
             return OJ_OK;
         case OJ_AGG_CONCAT:
             OJ_TRY(summarize_stored_values(a, a->state[i], row, n, err));

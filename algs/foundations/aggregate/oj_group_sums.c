@@ -7,7 +7,8 @@ oj_status oj_group_sums_init(struct oj_group_sums *sums, int64_t n,
                              struct oj_error *err)
 {
     if (n < 0)
-        return oj_fail(err, OJ_ERR_ARG, "%lld groups: give 0 or more",
+        return oj_fail(err, OJ_ERR_ARG,
+                       "the number of groups is %lld: give 0 or more",
                        (long long)n);
     sums->sum = oj_calloc(n + 1, sizeof *sums->sum);
     if (sums->sum == NULL)

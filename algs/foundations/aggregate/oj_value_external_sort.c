@@ -374,7 +374,7 @@ static oj_status advance_top_run_of_heap(struct oj_value_sort *held,
     return OJ_OK;
 }
 
-static void drop_runs(struct oj_value_sort *held)
+static void free_runs_and_file(struct oj_value_sort *held)
 {
     for (int64_t i = 0; i < held->n_runs; i++)
         oj_free(held->run[i].word);
@@ -470,7 +470,7 @@ oj_status oj_value_sort_skip(struct oj_value_sort *held, struct oj_error *err)
 
 void oj_value_sort_clear(struct oj_value_sort *held)
 {
-    drop_runs(held);
+    free_runs_and_file(held);
     if (held->cap_entries * (int64_t)sizeof *held->entry +
             held->cap_pool * WORD >
         KEPT_BYTES)
@@ -483,7 +483,7 @@ void oj_value_sort_close(struct oj_value_sort *held)
 {
     if (held == NULL)
         return;
-    drop_runs(held);
+    free_runs_and_file(held);
     free_entries_in_memory(held);
     oj_free(held->run);
     oj_free(held);

@@ -80,7 +80,8 @@ static int add_sampled_box(void *user, const struct oj_box *of)
 
 /* 1 if the widened boxes probably cover less than half of their common extent,
  * estimated from the areas of a sample. */
-static int leaves_most_points_out(const struct oj_flat *layer, double distance)
+static int may_leave_most_points_out(const struct oj_flat *layer,
+                                     double distance)
 {
     struct sampled_boxes sample = {distance, 0.0, oj_box_empty()};
     int64_t n = layer->n_features, step = n / N_SAMPLES + 1, n_taken = 0;
@@ -91,7 +92,7 @@ static int leaves_most_points_out(const struct oj_flat *layer, double distance)
                                   (sample.all.y1 - sample.all.y0);
 }
 
-static int add_to_frame(void *user, const struct oj_box *box)
+static int add_box_to_frame(void *user, const struct oj_box *box)
 {
     oj_box_add_box(user, box);
     return 1;
@@ -145,7 +146,7 @@ static int mark_cells_of_box(void *user, const struct oj_box *of)
     return 1;
 }
 
-static int has_few_bits(const struct oj_reach_mask *mask)
+static int are_few_cells_marked(const struct oj_reach_mask *mask)
 {
     int64_t n_words = (int64_t)mask->ny * mask->row_words, n = 0;
     for (int64_t i = 0; i < n_words; i++)
@@ -171,9 +172,9 @@ static void choose_cell_size(struct oj_reach_mask *mask, double reach)
 
 /* Marks the cells within the distance. Leaves mask->bit NULL if marking them is
  * too much work, or if most cells are marked. */
-static oj_status make_cells(struct oj_reach_mask *mask,
-                            const struct oj_flat *layer, double distance,
-                            struct oj_error *err)
+static oj_status mark_cells_within_reach(struct oj_reach_mask *mask,
+                                         const struct oj_flat *layer,
+                                         double distance, struct oj_error *err)
 {
     struct mask_fill fill = {.mask = mask, .distance = distance};
     int is_whole = 1;
@@ -182,7 +183,7 @@ static oj_status make_cells(struct oj_reach_mask *mask,
     fill.words_left = FREE_WORDS + MOST_WORDS_PER_VERTEX * layer->n_vertices;
     for (int64_t f = 0; f < layer->n_features && is_whole; f++)
         is_whole = visit_boxes_of_feature(layer, f, mark_cells_of_box, &fill);
-    if (!is_whole || !has_few_bits(mask))
+    if (!is_whole || !are_few_cells_marked(mask))
     {
         oj_free(mask->bit);
         mask->bit = NULL;
@@ -191,7 +192,8 @@ static oj_status make_cells(struct oj_reach_mask *mask,
 }
 
 /* Makes the frame a single cell and marks it. */
-static oj_status make_one_cell(struct oj_reach_mask *mask, struct oj_error *err)
+static oj_status mark_single_cell(struct oj_reach_mask *mask,
+                                  struct oj_error *err)
 {
     mask->scale = 0.0;
     mask->nx = mask->ny = mask->row_words = 1;
@@ -207,15 +209,15 @@ oj_status oj_reach_mask_make(struct oj_reach_mask *mask,
     struct oj_box all = oj_box_empty();
     memset(mask, 0, sizeof *mask);
     for (int64_t f = 0; f < layer->n_features; f++)
-        visit_boxes_of_feature(layer, f, add_to_frame, &all);
+        visit_boxes_of_feature(layer, f, add_box_to_frame, &all);
     if (oj_box_is_empty(&all))
         return OJ_OK;
     mask->frame = oj_box_widened(&all, distance);
     if (!oj_box_is_safe(&mask->frame))
         return OJ_OK;
-    if (leaves_most_points_out(layer, distance))
-        OJ_TRY(make_cells(mask, layer, distance, err));
-    return mask->bit != NULL ? OJ_OK : make_one_cell(mask, err);
+    if (may_leave_most_points_out(layer, distance))
+        OJ_TRY(mark_cells_within_reach(mask, layer, distance, err));
+    return mask->bit != NULL ? OJ_OK : mark_single_cell(mask, err);
 }
 
 void oj_reach_mask_free(struct oj_reach_mask *mask)

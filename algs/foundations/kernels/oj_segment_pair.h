@@ -10,7 +10,7 @@
 
 /** 1 if the interval between u and v and the interval between s and t overlap.
  */
-OJ_FN int oj_spans_overlap(double u, double v, double s, double t)
+OJ_FN int oj_segment_intervals_overlap(double u, double v, double s, double t)
 {
     double u0 = u < v ? u : v, u1 = u < v ? v : u;
     double s0 = s < t ? s : t, s1 = s < t ? t : s;

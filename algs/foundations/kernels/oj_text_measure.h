@@ -93,8 +93,8 @@ OJ_FN int64_t oj_text_least_common(const struct oj_text_condition *condition,
 /* 1 if o / sqrt(ab) > half_units * 2^(exponent - 1), decided by 128-bit
  * integers. Preconditions: half_units has 54 bits, the right side is below 2; o
  * and sqrt(ab) are from 1 to 2^20. */
-OJ_FN int oj_text_exceeds(int64_t o, int64_t ab, int64_t half_units,
-                          int exponent)
+OJ_FN int oj_text_cosine_exceeds(int64_t o, int64_t ab, int64_t half_units,
+                                 int exponent)
 {
     oj_text_u128 units = (uint64_t)half_units, square = units * units;
     oj_text_u128 product = (uint64_t)ab, common = (uint64_t)(o * o);
@@ -112,9 +112,9 @@ OJ_FN_APART double oj_text_cosine(int64_t o, int64_t ab)
     int64_t units =
         (int64_t)ldexp(frexp((double)o / sqrt((double)ab), &exponent), 53);
     exponent -= 53;
-    while (oj_text_exceeds(o, ab, 2 * units + 1, exponent))
+    while (oj_text_cosine_exceeds(o, ab, 2 * units + 1, exponent))
         units++;
-    while (!oj_text_exceeds(o, ab, 2 * units - 1, exponent))
+    while (!oj_text_cosine_exceeds(o, ab, 2 * units - 1, exponent))
         units--;
     return ldexp((double)units, exponent);
 }

@@ -44,8 +44,9 @@ static int read_weight(const char **at, double *weight)
 /* Reads the names of "a+b" and, unless `weight` is NULL, their weights. *n:
  * number of names, or -1 if a name is empty or badly quoted, or if a weight is
  * wrong. */
-static oj_status read_names(const char **at, char ***names, double **weight,
-                            int *n, struct oj_error *err)
+static oj_status read_weighted_names(const char **at, char ***names,
+                                     double **weight, int *n,
+                                     struct oj_error *err)
 {
     size_t n_bytes = strlen(*at) + 1;
     int64_t n_most = 1;
@@ -81,14 +82,14 @@ static oj_status parse_fields_of_both_sides(const char **at, char **fields[2],
                                             int *has_both, struct oj_error *err)
 {
     const char *first = *at;
-    OJ_TRY(read_names(at, &fields[0], weight, &n[0], err));
+    OJ_TRY(read_weighted_names(at, &fields[0], weight, &n[0], err));
     *has_both = n[0] > 0 && **at == '=';
     if (*has_both)
     {
         (*at)++;
-        return read_names(at, &fields[1], NULL, &n[1], err);
+        return read_weighted_names(at, &fields[1], NULL, &n[1], err);
     }
-    return read_names(&first, &fields[1], weight, &n[1], err);
+    return read_weighted_names(&first, &fields[1], weight, &n[1], err);
 }
 
 static oj_status parse_similar(const char *dash, const char *word,
@@ -107,7 +108,8 @@ static oj_status parse_similar(const char *dash, const char *word,
                        dash, word);
     if (n[0] > OJ_MOST_TEXT_FIELDS || n[1] > OJ_MOST_TEXT_FIELDS)
         return oj_fail(err, OJ_ERR_ARG,
-                       "%ssimilar concatenates at most %d fields of a side",
+                       "%ssimilar concatenates at most %d fields of a side: "
+                       "leave some out",
                        dash, OJ_MOST_TEXT_FIELDS);
     if (*at == '\0')
         return OJ_OK;
@@ -153,8 +155,9 @@ static oj_status parse_vector(const char *dash, const char *word,
                        "after it; both sides need equally many",
                        dash, word, n[0], n[1]);
     if (n[0] > OJ_MOST_DIMENSIONS)
-        return oj_fail(err, OJ_ERR_ARG, "%svector takes at most %d fields",
-                       dash, OJ_MOST_DIMENSIONS);
+        return oj_fail(err, OJ_ERR_ARG,
+                       "%svector takes at most %d fields: leave some out", dash,
+                       OJ_MOST_DIMENSIONS);
     return OJ_OK;
 }
 

@@ -24,7 +24,7 @@ static void *open_library(int file)
 }
 
 /* dlerror() without the /proc path that open_library() used. */
-static const char *loading_error(void)
+static const char *text_of_loading_error(void)
 {
     const char *text = dlerror(), *colon;
     if (text == NULL)
@@ -43,8 +43,9 @@ static oj_status open_module(const char *path, int file,
     void *library = open_library(file), *symbol;
     if (library == NULL)
         return oj_fail(err, OJ_ERR_NO_DEVICE,
-                       "the CUDA module %s cannot be loaded: %s", path,
-                       loading_error());
+                       "the CUDA module %s cannot be loaded: %s; install the "
+                       "NVIDIA driver and this module again",
+                       path, text_of_loading_error());
     symbol = dlsym(library, OJ_GPU_MODULE_SYMBOL);
     if (symbol == NULL)
     {
@@ -113,7 +114,9 @@ static oj_status find_usable_devices(const struct oj_gpu_module *module, int n,
             first = device;
     }
     if (*gpus == 0)
-        return oj_fail(err, OJ_ERR_NO_DEVICE, "no GPU can be used: %s",
+        return oj_fail(err, OJ_ERR_NO_DEVICE,
+                       "no GPU can be used: %s (the first GPU; ogrjoin "
+                       "--devices lists all)",
                        first.why_not);
     return OJ_OK;
 }

@@ -284,7 +284,8 @@ static oj_status check_heading(const struct oj_relation *r,
         r->metric != OJ_METRIC_PLANAR || r->min_distance > 0.0)
         return oj_fail(err, OJ_ERR_ARG,
                        "heading needs op nearest or dwithin with metric planar "
-                       "and distance least, and no minimum distance");
+                       "and distance least, without a minimum distance: set "
+                       "these, or leave heading out");
     return OJ_OK;
 }
 
@@ -320,9 +321,10 @@ oj_status oj_relation_check(const struct oj_relation *r, struct oj_error *err)
                        "limit), not %g",
                        r->densify);
     if (r->metric == OJ_METRIC_ELLIPSOID && oj_relation_compares_shapes(r))
-        return oj_fail(err, OJ_ERR_ARG,
-                       "distances between shapes (hausdorff, frechet) are "
-                       "possible with metric planar and sphere only");
+        return oj_fail(
+            err, OJ_ERR_ARG,
+            "distances between shapes (hausdorff, frechet) are not possible "
+            "with metric ellipsoid: use metric planar or sphere");
     if (r->densify > 0.0 && !oj_relation_compares_shapes(r))
         return oj_fail(err, OJ_ERR_ARG,
                        "densify needs a distance between shapes (hausdorff, "
@@ -346,10 +348,10 @@ oj_status oj_relation_check(const struct oj_relation *r, struct oj_error *err)
         OJ_TRY(oj_text_condition_check(&r->similar[i], err));
     OJ_TRY(oj_vector_condition_check(&r->vector, err));
     if (r->n_spans < 0 || r->n_spans > OJ_MOST_SPANS)
-        return oj_fail(
-            err, OJ_ERR_ARG,
-            "a join has at most %d conditions on spans (within_time, during)",
-            (int)OJ_MOST_SPANS);
+        return oj_fail(err, OJ_ERR_ARG,
+                       "a join has at most %d conditions on spans "
+                       "(within_time, during): leave some out",
+                       (int)OJ_MOST_SPANS);
     for (int i = 0; i < r->n_spans; i++)
         OJ_TRY(oj_span_condition_check(&r->spans[i], err));
     OJ_TRY(check_heading(r, err));

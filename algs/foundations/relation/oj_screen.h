@@ -50,9 +50,9 @@ struct oj_screen_pairs
     int64_t *offset;  /**< [n_rows + 1] first candidate of each row */
     int32_t *feature; /**< [n_pairs] join features as ordinals, in any order
                            within a row */
-    uint8_t *said;    /**< [n_pairs] verdicts, enum oj_pair_verdict
-                           (kernels/oj_pair_verdict.h) */
-    int64_t cap_offset, cap_feature, cap_said;
+    uint8_t *verdict; /**< [n_pairs] verdicts, enum oj_pair_verdict
+                        (kernels/oj_pair_verdict.h) */
+    int64_t cap_offset, cap_feature, cap_verdict;
 };
 
 void oj_screen_pairs_free(struct oj_screen_pairs *pairs);

@@ -18,7 +18,7 @@ struct overlap_worker
 struct overlap_search
 {
     const struct oj_flat *flat;
-    int flat_too;
+    int with_zero_area;
     const int *cancel;
     uint8_t *mark;                 /* [n_features] result: 1 if the even-odd
                                       rule over all rings of the feature is
@@ -107,7 +107,8 @@ static oj_status mark_one_feature_if_overlapping(int64_t i, int thread,
     struct overlap_search *s = user;
     const struct oj_flat *flat = s->flat;
     int64_t first = flat->part_offset[i], past = flat->part_offset[i + 1];
-    int is_flat = s->flat_too && may_have_zero_area_polygon(flat, first, past);
+    int is_flat =
+        s->with_zero_area && may_have_zero_area_polygon(flat, first, past);
     if (!is_flat && past - first < 2) /* usual case: one polygon with an area */
         return OJ_OK;
     return mark_if_overlapping(s, &s->worker[thread], i, is_flat, err);
@@ -124,11 +125,11 @@ static oj_status search_overlapping_features(struct overlap_search *s,
                            mark_one_feature_if_overlapping, s, err);
 }
 
-oj_status oj_self_overlap_find(const struct oj_flat *flat, int flat_too,
+oj_status oj_self_overlap_find(const struct oj_flat *flat, int with_zero_area,
                                int n_threads, const int *cancel, uint8_t **out,
                                struct oj_error *err)
 {
-    struct overlap_search s = {flat, flat_too, cancel, NULL, NULL};
+    struct overlap_search s = {flat, with_zero_area, cancel, NULL, NULL};
     oj_status status = OJ_OK;
     if (!oj_flat_is_points(flat) && (flat->part_kinds & OJ_PART_POLYGON) != 0)
         status = search_overlapping_features(&s, n_threads, err);

@@ -20,14 +20,14 @@ extern "C" {
 
 /** Sets *out to [n_features] marks, 1 for the features described above, or to
  *  NULL if there are none; free with oj_free(). Features with invalid parts may
- *  be marked without need, but no mark is missing. flat_too 0: polygons without
- *  area are not searched. cancel may be NULL.
+ *  be marked without need, but no mark is missing. with_zero_area 0: polygons
+ * without area are not searched. cancel may be NULL.
  *
- *  Cost: O(features), with flat_too O(vertices), and a call of
+ *  Cost: O(features), with with_zero_area O(vertices), and a call of
  *  oj_shape_is_valid() for features whose parts' boxes intersect.
  */
 OJ_MUST_USE oj_status oj_self_overlap_find(const struct oj_flat *flat,
-                                           int flat_too, int n_threads,
+                                           int with_zero_area, int n_threads,
                                            const int *cancel, uint8_t **out,
                                            struct oj_error *err);
 

@@ -115,8 +115,8 @@ static oj_status add_node_to_matrix(struct relate *r,
                                     struct oj_error *err)
 {
     OJ_TRY(check_cancel_by_nodes(r, err));
-    return oj_relate_node_relate(r->side[0], r->side[1], node, r->node,
-                                 r->matrix, is_vertex, err);
+    return oj_relate_node_add_to_matrix(r->side[0], r->side[1], node, r->node,
+                                        r->matrix, is_vertex, err);
 }
 
 static oj_status relate_vertex(struct relate *r, double x, double y,
@@ -148,7 +148,7 @@ static void add_vertex_not_on_other_boundary(struct relate *r, int figure,
     else if (has_parts_of_kind_only(f, OJ_PART_LINE))
     {
         add_to_matrix(m, figure, OJ_PLACE_INTERIOR, other, 1);
-        if (oj_relate_spots_contain(&f->ends, x, y))
+        if (oj_relate_points_contain(&f->ends, x, y))
             add_to_matrix(m, figure, OJ_PLACE_BOUNDARY, other, 0);
     }
     else
@@ -201,9 +201,9 @@ static oj_status relate_all_vertices(struct relate *r, int figure,
                                      struct oj_error *err)
 {
     const struct oj_figure *f = r->side[figure];
-    const struct oj_spot *spot = f->spots.spot;
-    for (int64_t i = 0; i < f->spots.n && !does_matrix_so_far_decide(r); i++)
-        OJ_TRY(relate_vertex_if_needed(r, figure, spot[i].x, spot[i].y, err));
+    const struct oj_relate_point *point = f->points.point;
+    for (int64_t i = 0; i < f->points.n && !does_matrix_so_far_decide(r); i++)
+        OJ_TRY(relate_vertex_if_needed(r, figure, point[i].x, point[i].y, err));
     /* simple figures have no dots (rings of a single point) */
     for (int64_t i = 0; i < f->n_dots && !does_matrix_so_far_decide(r); i++)
         OJ_TRY(relate_vertex_if_needed(r, figure, f->dot[i].at.x,
@@ -379,8 +379,9 @@ oj_status oj_relate_locate_point(const struct oj_shape *shape, double x,
     oj_relate_figure_forget_layer(&scratch->input);
     OJ_TRY(oj_relate_figure_make(&scratch->join_side, shape, 0, &scratch->node,
                                  err));
-    OJ_TRY(oj_relate_node_relate(&scratch->input, &scratch->join_side, &node,
-                                 &scratch->node, &matrix, &is_vertex, err));
+    OJ_TRY(oj_relate_node_add_to_matrix(&scratch->input, &scratch->join_side,
+                                        &node, &scratch->node, &matrix,
+                                        &is_vertex, err));
     *place = matrix.at[0] != 'F'   ? OJ_PLACE_INTERIOR
              : matrix.at[1] != 'F' ? OJ_PLACE_BOUNDARY
                                    : OJ_PLACE_EXTERIOR;

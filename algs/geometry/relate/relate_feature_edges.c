@@ -18,44 +18,46 @@
 
 static int compare_points_by_x_y(const void *left, const void *right)
 {
-    const struct oj_spot *a = left, *b = right;
+    const struct oj_relate_point *a = left, *b = right;
     if (a->x != b->x)
         return a->x < b->x ? -1 : 1;
     return (a->y > b->y) - (a->y < b->y);
 }
 
-int oj_relate_spots_contain(const struct oj_spots *spots, double x, double y)
+int oj_relate_points_contain(const struct oj_relate_points *points, double x,
+                             double y)
 {
-    const struct oj_spot wanted = {x, y};
-    return spots->n > 0 &&
-           bsearch(&wanted, spots->spot, (size_t)spots->n, sizeof wanted,
+    const struct oj_relate_point wanted = {x, y};
+    return points->n > 0 &&
+           bsearch(&wanted, points->point, (size_t)points->n, sizeof wanted,
                    compare_points_by_x_y) != NULL;
 }
 
 /* Sorts points by (x, y) and removes duplicates. odd_only: keeps only points
  * that occur an odd number of times. */
-static void sort_and_deduplicate_points(struct oj_spots *spots, int odd_only)
+static void sort_and_deduplicate_points(struct oj_relate_points *points,
+                                        int odd_only)
 {
-    struct oj_spot *spot = spots->spot;
-    int64_t n = spots->n, end;
+    struct oj_relate_point *point = points->point;
+    int64_t n = points->n, end;
     if (n > 1)
-        qsort(spot, (size_t)n, sizeof *spot, compare_points_by_x_y);
-    spots->n = 0;
+        qsort(point, (size_t)n, sizeof *point, compare_points_by_x_y);
+    points->n = 0;
     for (int64_t i = 0; i < n; i = end)
     {
         end = i + 1;
-        while (end < n && compare_points_by_x_y(&spot[end], &spot[i]) == 0)
+        while (end < n && compare_points_by_x_y(&point[end], &point[i]) == 0)
             end++;
         if (!odd_only || (end - i) % 2 != 0)
-            spot[spots->n++] = spot[i];
+            point[points->n++] = point[i];
     }
 }
 
-static oj_status append_point(struct oj_spots *spots, double x, double y,
-                              struct oj_error *err)
+static oj_status append_point(struct oj_relate_points *points, double x,
+                              double y, struct oj_error *err)
 {
-    OJ_ROOM(spots->spot, spots->n, spots->n + 1, spots->capacity, err);
-    spots->spot[spots->n++] = (struct oj_spot){x, y};
+    OJ_ROOM(points->point, points->n, points->n + 1, points->capacity, err);
+    points->point[points->n++] = (struct oj_relate_point){x, y};
     return OJ_OK;
 }
 
@@ -82,7 +84,7 @@ static oj_status add_line(struct oj_figure *f, int64_t first, int64_t end,
     int64_t before = f->n_edges;
     add_edges(f, first, end, OJ_EDGE_LINE, 0);
     if (f->n_edges == before)
-        return append_point(&f->spots, x[first], y[first], err);
+        return append_point(&f->points, x[first], y[first], err);
     if (x[first] == x[end - 1] && y[first] == y[end - 1])
         return OJ_OK;
     OJ_TRY(append_point(&f->ends, x[first], y[first], err));
@@ -102,8 +104,8 @@ static oj_status add_ring(struct oj_figure *f, int64_t first, int64_t end,
     return OJ_OK;
 }
 
-static oj_status add_part(struct oj_figure *f, int64_t part,
-                          struct oj_error *err)
+static oj_status add_part_to_figure(struct oj_figure *f, int64_t part,
+                                    struct oj_error *err)
 {
     const struct oj_flat *flat = f->shape->flat;
     int64_t ring = flat->ring_offset[part];
@@ -112,7 +114,7 @@ static oj_status add_part(struct oj_figure *f, int64_t part,
     if (flat->part_kind[part] == OJ_PART_LINE)
         return add_line(f, first, flat->vertex_offset[ring + 1], err);
     if (flat->part_kind[part] == OJ_PART_POINT)
-        return append_point(&f->spots, flat->x[first], flat->y[first], err);
+        return append_point(&f->points, flat->x[first], flat->y[first], err);
     if (!f->is_valid || f->n_groups == 0)
         f->n_groups++;
     for (; ring < end_ring; ring++)
@@ -121,15 +123,15 @@ static oj_status add_part(struct oj_figure *f, int64_t part,
     return OJ_OK;
 }
 
-static oj_status add_parts(struct oj_figure *f, struct oj_error *err)
+static oj_status add_parts_to_figure(struct oj_figure *f, struct oj_error *err)
 {
     const struct oj_shape *shape = f->shape;
     OJ_ROOM(f->edge, 0, shape->n_vertices, f->cap_edges, err);
     if (oj_flat_is_points(shape->flat))
-        return append_point(&f->spots, shape->flat->x[shape->first_vertex],
+        return append_point(&f->points, shape->flat->x[shape->first_vertex],
                             shape->flat->y[shape->first_vertex], err);
     for (int64_t p = 0; p < shape->n_parts; p++)
-        OJ_TRY(add_part(f, shape->first_part + p, err));
+        OJ_TRY(add_part_to_figure(f, shape->first_part + p, err));
     sort_and_deduplicate_points(&f->ends, 1);
     return OJ_OK;
 }
@@ -199,7 +201,7 @@ enum oj_location oj_relate_figure_locate(const struct oj_figure *f, double px,
     if (f->shape->kinds != OJ_PART_LINE &&
         atomic_load_explicit(&f->shape->cells, memory_order_acquire) != NULL)
         return oj_shape_locate(f->shape, px, py);
-    if (oj_relate_spots_contain(&f->spots, px, py))
+    if (oj_relate_points_contain(&f->points, px, py))
         return OJ_ON_BOUNDARY;
     for (int64_t k = 0; k < n; k++)
     {
@@ -223,11 +225,11 @@ static oj_status list_figure_edges_and_bands(struct oj_figure *f,
     f->shape = shape;
     f->flat = NULL;
     f->is_valid = is_valid;
-    f->n_edges = f->spots.n = f->ends.n = f->n_dots = 0;
+    f->n_edges = f->points.n = f->ends.n = f->n_dots = 0;
     f->n_groups = 0;
     f->has_flat = 0;
     f->box = shape->box;
-    OJ_TRY(add_parts(f, err));
+    OJ_TRY(add_parts_to_figure(f, err));
     OJ_TRY(make_bands(f, err));
     OJ_ROOM(f->is_on, 0, f->n_groups + 1, f->cap_on, err);
     OJ_ROOM(f->mark, 0, f->n_groups + 1, f->cap_mark, err);
@@ -248,16 +250,16 @@ static oj_status list_zero_area_rings_as_points(struct oj_figure *f,
             f->dot[n_kept++] = f->dot[i];
         else
             OJ_TRY(
-                append_point(&f->spots, f->dot[i].at.x, f->dot[i].at.y, err));
+                append_point(&f->points, f->dot[i].at.x, f->dot[i].at.y, err));
     }
     f->n_dots = n_kept;
-    sort_and_deduplicate_points(&f->spots, 0);
+    sort_and_deduplicate_points(&f->points, 0);
     return OJ_OK;
 }
 
 /* --- exact signs at a node ------------------------------------------------ */
 
-static int sign_of(double v)
+static int sign_of_double(double v)
 {
     return (v > 0.0) - (v < 0.0);
 }
@@ -271,7 +273,8 @@ static int sign_of(double v)
 /* Sums of products of at least this size are not affected by underflow. */
 #define LEAST_SIZE 1e-280
 
-static void lower_exponent_to_edge(const struct oj_edge *e, int *exponent)
+static void lower_exponent_to_that_of_edge(const struct oj_edge *e,
+                                           int *exponent)
 {
     const double value[4] = {e->ax, e->ay, e->bx, e->by};
     for (int i = 0; i < 4; i++)
@@ -319,7 +322,7 @@ static int cross_sign(const struct oj_edge *e, const struct oj_edge *f)
     double det = left - right, size = fabs(left) + fabs(right);
     int side;
     if (size > LEAST_SIZE && fabs(det) > 1e-15 * size)
-        return sign_of(det);
+        return sign_of_double(det);
     if (is_same_edge(e, f)) /* frequent: neighbours share an edge */
         return 0;
     side = oj_edge_side(e, f->bx, f->by);
@@ -337,9 +340,9 @@ static int exact_side_of_crossing(const struct oj_edge *p,
     struct oj_integer along_p[2], along_q[2], along_e[2], between[2];
     struct oj_integer w, t, u, v, sum;
     int exponent = INT_MAX;
-    lower_exponent_to_edge(p, &exponent);
-    lower_exponent_to_edge(q, &exponent);
-    lower_exponent_to_edge(e, &exponent);
+    lower_exponent_to_that_of_edge(p, &exponent);
+    lower_exponent_to_that_of_edge(q, &exponent);
+    lower_exponent_to_that_of_edge(e, &exponent);
     exponent = exponent == INT_MAX ? 0 : exponent;
     set_scaled_vector(along_p, p->ax, p->ay, p->bx, p->by, exponent);
     set_scaled_vector(along_q, q->ax, q->ay, q->bx, q->by, exponent);
@@ -370,7 +373,7 @@ static int side_of_node_to_edge(const struct oj_node *node,
            (fabs(node->x) + fabs(node->y) + fabs(e->ax) + fabs(e->ay));
     if (size > LEAST_SIZE &&
         fabs(det) > UNITS * size + (fabs(dx) + fabs(dy)) * node->error)
-        return sign_of(det);
+        return sign_of_double(det);
     return exact_side_of_crossing(node->cross[0], node->cross[1], e);
 }
 
@@ -444,9 +447,10 @@ static oj_status add_ray(struct oj_node_scratch *s, const struct oj_edge *e,
 
 /* Adds the rays in which edge e leaves the node, which lies on e: one ray if
  * the node is an end of e, otherwise two. */
-static oj_status add_rays(struct oj_node_scratch *s, const struct oj_edge *e,
-                          const struct oj_node *node, int figure,
-                          struct oj_error *err)
+static oj_status add_rays_of_edge(struct oj_node_scratch *s,
+                                  const struct oj_edge *e,
+                                  const struct oj_node *node, int figure,
+                                  struct oj_error *err)
 {
     int is_exact = node->cross[0] == NULL;
     int is_a = is_exact && node->x == e->ax && node->y == e->ay;
@@ -556,7 +560,7 @@ static oj_status cast_ray_and_list_edges_at_node(
         if (passing == ENDS_THERE)
             *is_vertex = 1;
         if (passing == CONTAINS || passing == ENDS_THERE)
-            OJ_TRY(add_rays(s, e, node, figure, err));
+            OJ_TRY(add_rays_of_edge(s, e, node, figure, err));
     }
     return OJ_OK;
 }
@@ -711,11 +715,11 @@ static enum oj_matrix_place de9im_place_of_node(const struct node_round *r,
     if (r->n_rings > 0)
         return r->n_groups > 1 && r->is_covered ? OJ_PLACE_INTERIOR
                                                 : OJ_PLACE_BOUNDARY;
-    n_ends += is_exact && oj_relate_spots_contain(&f->ends, node->x, node->y);
+    n_ends += is_exact && oj_relate_points_contain(&f->ends, node->x, node->y);
     if (n_ends % 2 != 0)
         return OJ_PLACE_BOUNDARY;
     if (r->n_lines > 0 || r->n_flat_ends > 0 ||
-        (is_exact && oj_relate_spots_contain(&f->spots, node->x, node->y)))
+        (is_exact && oj_relate_points_contain(&f->points, node->x, node->y)))
         return OJ_PLACE_INTERIOR;
     return OJ_PLACE_EXTERIOR;
 }
@@ -750,11 +754,11 @@ static void add_sectors_and_rays_to_matrix(struct oj_figure *a,
                   de9im_place_of_node(&of_b, node), 0);
 }
 
-oj_status oj_relate_node_relate(struct oj_figure *a, struct oj_figure *b,
-                                const struct oj_node *node,
-                                struct oj_node_scratch *s,
-                                struct oj_matrix *matrix, int *is_vertex,
-                                struct oj_error *err)
+oj_status oj_relate_node_add_to_matrix(struct oj_figure *a, struct oj_figure *b,
+                                       const struct oj_node *node,
+                                       struct oj_node_scratch *s,
+                                       struct oj_matrix *matrix, int *is_vertex,
+                                       struct oj_error *err)
 {
     *is_vertex = 0;
     s->n_rays = 0;
@@ -801,7 +805,7 @@ static oj_status count_overlapping_parts_at_point(struct oj_figure *f, double x,
 
 /* --- test for topologically valid shapes ---------------------------------- */
 
-static int lines_have_length(const struct oj_shape *shape)
+static int do_all_lines_have_length(const struct oj_shape *shape)
 {
     const double *x = shape->flat->x, *y = shape->flat->y;
     for (int64_t r = 0; r < shape->n_rings; r++)
@@ -817,8 +821,8 @@ static int lines_have_length(const struct oj_shape *shape)
 
 /* 1 if two edges with intersecting boxes have no common point, or only an end
  * of one of them. */
-static int share_at_most_an_end(const struct oj_edge *e,
-                                const struct oj_edge *f)
+static int do_edges_share_at_most_an_end(const struct oj_edge *e,
+                                         const struct oj_edge *f)
 {
     int c = oj_orientation(e->ax, e->ay, e->bx, e->by, f->ax, f->ay);
     int d = oj_orientation(e->ax, e->ay, e->bx, e->by, f->bx, f->by);
@@ -886,7 +890,7 @@ static oj_status check_edge_contacts_of_band(struct oj_figure *f, int32_t band,
             if (!oj_segment_boxes_meet(e->ax, e->ay, e->bx, e->by, other->ax,
                                        other->ay, other->bx, other->by))
                 continue;
-            *is_fine = share_at_most_an_end(e, other);
+            *is_fine = do_edges_share_at_most_an_end(e, other);
             if (*is_fine && e->group != other->group)
                 OJ_TRY(check_parts_disjoint_at_shared_end(f, e, other, scratch,
                                                           is_fine, err));
@@ -965,8 +969,9 @@ oj_status oj_shape_is_valid(const struct oj_shape *shape,
                             struct oj_node_scratch *scratch, int *is_valid,
                             struct oj_error *err)
 {
-    *is_valid = shape->kinds == OJ_PART_POINT ||
-                (shape->kinds == OJ_PART_LINE && lines_have_length(shape));
+    *is_valid =
+        shape->kinds == OJ_PART_POINT ||
+        (shape->kinds == OJ_PART_LINE && do_all_lines_have_length(shape));
     if (shape->kinds != OJ_PART_POLYGON)
         return OJ_OK;
     OJ_TRY(list_figure_edges_and_bands(figure, shape, 0, err));
@@ -1058,8 +1063,8 @@ oj_status oj_relate_figure_make(struct oj_figure *f,
 void oj_relate_figure_free(struct oj_figure *f)
 {
     oj_free(f->edge);
-    oj_free(f->spots.spot);
-    oj_free(f->ends.spot);
+    oj_free(f->points.point);
+    oj_free(f->ends.point);
     oj_free(f->dot);
     oj_free(f->encloses);
     oj_free(f->bands.first);

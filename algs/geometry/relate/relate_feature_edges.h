@@ -40,22 +40,22 @@ struct oj_edge
 int oj_edge_side(const struct oj_edge *e, double x, double y);
 
 /** A point. */
-struct oj_spot
+struct oj_relate_point
 {
     double x, y;
 };
 
 /** A list of points. Owner. */
-struct oj_spots
+struct oj_relate_points
 {
     int64_t n, capacity;
-    struct oj_spot *spot; /**< [n] points */
+    struct oj_relate_point *point; /**< [n] points */
 };
 
 /** A ring whose vertices are all equal. */
 struct oj_dot
 {
-    struct oj_spot at;
+    struct oj_relate_point at;
     int32_t group;
 };
 
@@ -84,9 +84,10 @@ struct oj_figure
     struct oj_box box;
     int64_t n_edges, cap_edges;
     struct oj_edge *edge;
-    struct oj_spots spots; /**< isolated points, sorted and distinct */
-    struct oj_spots ends;  /**< points in which an odd number of line ends meet
-                                (the boundary of lines), sorted */
+    struct oj_relate_points points; /**< isolated points, sorted and distinct */
+    struct oj_relate_points ends;   /**< points in which an odd number of line
+                                         ends meet (the boundary of lines),
+                                         sorted */
     int64_t n_dots, cap_dots;
     struct oj_dot *dot; /**< [n_dots] rings of a single point, in groups with an
                              area */
@@ -158,13 +159,14 @@ static inline void oj_relate_figure_forget_layer(struct oj_figure *figure)
  * made with is_valid 0. */
 static inline int oj_relate_figure_is_solid(const struct oj_figure *figure)
 {
-    return !figure->has_flat && figure->spots.n == 0;
+    return !figure->has_flat && figure->points.n == 0;
 }
 
 void oj_relate_figure_free(struct oj_figure *figure);
 
-/** 1 if the point is among the spots, which must be sorted. */
-int oj_relate_spots_contain(const struct oj_spots *spots, double x, double y);
+/** 1 if (x, y) is one of the points, which must be sorted. */
+int oj_relate_points_contain(const struct oj_relate_points *points, double x,
+                             double y);
 
 /** The band of height y. Monotone in y. */
 static inline int32_t oj_relate_band_of(const struct oj_bands *bands, double y)
@@ -229,7 +231,7 @@ struct oj_node oj_relate_node_of_crossing(const struct oj_edge *e,
  * If it is a crossing, too, adds nothing, because the end is visited as a node
  * itself.
  */
-OJ_MUST_USE oj_status oj_relate_node_relate(
+OJ_MUST_USE oj_status oj_relate_node_add_to_matrix(
     struct oj_figure *a, struct oj_figure *b, const struct oj_node *node,
     struct oj_node_scratch *scratch, struct oj_matrix *matrix, int *is_vertex,
     struct oj_error *err);

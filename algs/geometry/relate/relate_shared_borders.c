@@ -57,10 +57,11 @@ OJ_INLINE int edge_meets_window(const double *x, const double *y,
 /* Lists in out the edges from i to i + 7 whose boxes intersect the window,
  * except edges before `least`, and returns their number. out must have room for
  * eight. */
-OJ_INLINE int64_t list_eight_in_window(const double *x, const double *y,
-                                       int64_t i, int64_t least,
-                                       const struct oj_box *window,
-                                       int32_t *restrict out)
+OJ_INLINE int64_t list_of_eight_edges_in_window(const double *x,
+                                                const double *y, int64_t i,
+                                                int64_t least,
+                                                const struct oj_box *window,
+                                                int32_t *restrict out)
 {
     const struct oj_box w = *window;
     int64_t hit[OJ_LANES], any = 0, n = 0;
@@ -91,10 +92,10 @@ OJ_CLONES static int64_t list_edges_in_window(const double *restrict x,
 {
     int64_t n = 0, i = first;
     for (; i + OJ_LANES <= end; i += OJ_LANES)
-        n += list_eight_in_window(x, y, i, i, window, out + n);
+        n += list_of_eight_edges_in_window(x, y, i, i, window, out + n);
     if (i < end && end - first >= OJ_LANES)
-        return n +
-               list_eight_in_window(x, y, end - OJ_LANES, i, window, out + n);
+        return n + list_of_eight_edges_in_window(x, y, end - OJ_LANES, i,
+                                                 window, out + n);
     for (; i < end; i++)
     {
         out[n] = (int32_t)i;
@@ -123,7 +124,7 @@ static void set_box(struct oj_border_boxes *boxes, int c,
     boxes->y1[c] = box->y1;
 }
 
-static struct oj_box box_around(const struct oj_border_boxes *boxes)
+static struct oj_box box_around_boxes(const struct oj_border_boxes *boxes)
 {
     struct oj_box box = oj_box_empty();
     for (int c = 0; c < OJ_BORDER_BOXES; c++)
@@ -139,7 +140,7 @@ static struct oj_box box_around(const struct oj_border_boxes *boxes)
  * pay. */
 #define LEAST_GROUPED 5
 
-static int64_t count_eights(int64_t n)
+static int64_t count_groups_of_eight(int64_t n)
 {
     return (n + OJ_BORDER_BOXES - 1) / OJ_BORDER_BOXES;
 }
@@ -147,7 +148,7 @@ static int64_t count_eights(int64_t n)
 static oj_status fill_border_boxes(struct oj_border *border,
                                    struct oj_error *err)
 {
-    int64_t n = count_eights(border->n);
+    int64_t n = count_groups_of_eight(border->n);
     OJ_ROOM(border->boxes, 0, n, border->cap_boxes, err);
     OJ_ROOM(border->near, 0, border->n, border->cap_near, err);
     if (n > 0)
@@ -158,13 +159,13 @@ static oj_status fill_border_boxes(struct oj_border *border,
         set_box(&border->boxes[i / OJ_BORDER_BOXES], (int)(i % OJ_BORDER_BOXES),
                 &box);
     }
-    border->n_groups = n < LEAST_GROUPED ? 0 : count_eights(n);
+    border->n_groups = n < LEAST_GROUPED ? 0 : count_groups_of_eight(n);
     OJ_ROOM(border->groups, 0, border->n_groups, border->cap_groups, err);
     if (border->n_groups > 0)
         set_boxes_empty(&border->groups[border->n_groups - 1]);
     for (int64_t i = 0; i < n && border->n_groups > 0; i++)
     {
-        const struct oj_box box = box_around(&border->boxes[i]);
+        const struct oj_box box = box_around_boxes(&border->boxes[i]);
         set_box(&border->groups[i / OJ_BORDER_BOXES],
                 (int)(i % OJ_BORDER_BOXES), &box);
     }
@@ -190,7 +191,7 @@ mask_of_intersecting_boxes(const struct oj_border_boxes *boxes,
 
 /* Lists in out the edges from 8 * eight to 8 * eight + 7 whose boxes intersect
  * `box`, except edges before `least`, and returns their number. */
-OJ_INLINE int64_t list_edges_of_eight(const struct oj_border *border,
+OJ_INLINE int64_t list_edges_of_group(const struct oj_border *border,
                                       int64_t eight, const struct oj_box *box,
                                       int64_t least, int32_t *restrict out)
 {
@@ -211,12 +212,12 @@ OJ_INLINE int64_t list_edges_near(const struct oj_border *border,
                                   const struct oj_box *box, int64_t least,
                                   int32_t *restrict out)
 {
-    int64_t n_boxes = count_eights(border->n), n = 0;
+    int64_t n_boxes = count_groups_of_eight(border->n), n = 0;
     int64_t eight = least / OJ_BORDER_BOXES;
     if (border->n_groups == 0)
     {
         for (; eight < n_boxes; eight++)
-            n += list_edges_of_eight(border, eight, box, least, out + n);
+            n += list_edges_of_group(border, eight, box, least, out + n);
         return n;
     }
     for (int64_t g = eight / OJ_BORDER_BOXES; g < border->n_groups; g++)
@@ -226,7 +227,7 @@ OJ_INLINE int64_t list_edges_near(const struct oj_border *border,
         {
             int64_t k = g * OJ_BORDER_BOXES + __builtin_ctz(eights);
             if (k >= eight)
-                n += list_edges_of_eight(border, k, box, least, out + n);
+                n += list_edges_of_group(border, k, box, least, out + n);
         }
     }
     return n;
@@ -235,9 +236,10 @@ OJ_INLINE int64_t list_edges_near(const struct oj_border *border,
 /* --- the border of a polygon ---------------------------------------------- */
 
 /* Lists the edges of shape whose boxes intersect the window, ring by ring. */
-static oj_status list_border(struct oj_border *border,
-                             const struct oj_shape *shape,
-                             const struct oj_box *window, struct oj_error *err)
+static oj_status list_border_edges_in_window(struct oj_border *border,
+                                             const struct oj_shape *shape,
+                                             const struct oj_box *window,
+                                             struct oj_error *err)
 {
     border->shape = shape;
     border->x = shape->flat->x + shape->first_vertex;
@@ -346,14 +348,15 @@ oj_status oj_border_is_simple(const struct oj_shape *shape,
                               struct oj_error *err)
 {
     *is = 0;
-    if (!oj_border_takes(shape) || shape->n_vertices > MOST_EDGES_COMPARED)
+    if (!oj_border_supports_shape(shape) ||
+        shape->n_vertices > MOST_EDGES_COMPARED)
         return OJ_OK;
     for (int64_t r = 0; r < shape->n_rings; r++)
     {
         if (!is_ring_closed_without_spikes(shape, r))
             return OJ_OK;
     }
-    OJ_TRY(list_border(border, shape, &shape->box, err));
+    OJ_TRY(list_border_edges_in_window(border, shape, &shape->box, err));
     OJ_TRY(fill_border_boxes(border, err));
     *is = are_edges_of_border_apart(border);
     return OJ_OK;
@@ -389,8 +392,8 @@ OJ_INLINE enum contact_kind mark_equal_vertices(const struct oj_edge *e,
     return aa ? SHARED_FORWARD : SHARED_BACKWARD;
 }
 
-OJ_INLINE void add_contact(struct oj_border_pair *p, int64_t i, int64_t k,
-                           enum contact_kind kind)
+OJ_INLINE void add_edge_contact(struct oj_border_pair *p, int64_t i, int64_t k,
+                                enum contact_kind kind)
 {
     struct oj_border_contact *contact = &p->contact[p->n_contacts++];
     contact->edge[0] = (int32_t)i;
@@ -416,14 +419,15 @@ OJ_INLINE void follow_shared_edges(struct oj_border_pair *p, int64_t i,
         if (!is_shared || (a->state[i] & IS_SHARED))
             return;
         a->state[i] = b->state[k] = STARTS_AT_NODE | ENDS_AT_NODE | IS_SHARED;
-        add_contact(p, i, k, step > 0 ? SHARED_FORWARD : SHARED_BACKWARD);
+        add_edge_contact(p, i, k, step > 0 ? SHARED_FORWARD : SHARED_BACKWARD);
     }
 }
 
 /* Lists the contacts of the edges from *next on, until the list is full. Skips
  * edges that follow_shared_edges() has marked: if another edge touches a shared
  * edge, the search for the other edge finds this contact. */
-OJ_CLONES static void list_contacts(struct oj_border_pair *p, int64_t *next)
+OJ_CLONES static void list_edge_contacts(struct oj_border_pair *p,
+                                         int64_t *next)
 {
     struct oj_border *a = &p->border[0], *b = &p->border[1];
     int64_t i = *next;
@@ -441,7 +445,7 @@ OJ_CLONES static void list_contacts(struct oj_border_pair *p, int64_t *next)
             const struct oj_edge f = border_edge(b, at);
             enum contact_kind kind =
                 mark_equal_vertices(&e, &f, &a->state[i], &b->state[at]);
-            add_contact(p, i, at, kind);
+            add_edge_contact(p, i, at, kind);
             if (kind < COMMON_VERTEX)
                 follow_shared_edges(p, i, at, kind == SHARED_FORWARD ? 1 : -1);
         }
@@ -478,7 +482,7 @@ static oj_status find_contacts(struct oj_border_pair *p, struct oj_error *err)
     {
         OJ_ROOM(p->contact, p->n_contacts, p->n_contacts + 2 * n_both,
                 p->cap_contacts, err);
-        list_contacts(p, &next);
+        list_edge_contacts(p, &next);
         p->is_complete = p->n_contacts <= MOST_CONTACTS_PER_EDGE * n_both;
     }
     return OJ_OK;
@@ -491,8 +495,8 @@ oj_status oj_borders_find(const struct oj_shape *a, const struct oj_shape *b,
         oj_larger(a->box.x0, b->box.x0), oj_larger(a->box.y0, b->box.y0),
         -oj_larger(-a->box.x1, -b->box.x1), -oj_larger(-a->box.y1, -b->box.y1)};
     p->n_contacts = 0;
-    OJ_TRY(list_border(&p->border[0], a, &p->window, err));
-    OJ_TRY(list_border(&p->border[1], b, &p->window, err));
+    OJ_TRY(list_border_edges_in_window(&p->border[0], a, &p->window, err));
+    OJ_TRY(list_border_edges_in_window(&p->border[1], b, &p->window, err));
     return find_contacts(p, err);
 }
 
@@ -561,7 +565,7 @@ static int is_interior_left(const struct oj_shape *shape, int64_t ring)
            is_ring_a_hole(shape, ring);
 }
 
-static int is_interior_left_of_edge(struct oj_border *border, int64_t i)
+static int cached_interior_left_of_edge(struct oj_border *border, int64_t i)
 {
     int64_t ring = ring_of_vertex(border->shape, border->edge[i]);
     if (ring != border->left_ring)
@@ -588,9 +592,9 @@ static int do_edges_overlap_at_common_vertex(const struct oj_edge *e,
 
 /* Records a contact of two unshared edges. Collinear edges without a common
  * vertex overlap, because their boxes intersect. */
-static void add_facts_of_open_contact(const struct oj_border_pair *p,
-                                      const struct oj_border_contact *contact,
-                                      struct border_facts *facts)
+static void record_unshared_contact(const struct oj_border_pair *p,
+                                    const struct oj_border_contact *contact,
+                                    struct border_facts *facts)
 {
     const struct oj_edge e = border_edge(&p->border[0], contact->edge[0]);
     const struct oj_edge f = border_edge(&p->border[1], contact->edge[1]);
@@ -614,7 +618,7 @@ static int has_one_ring(const struct oj_shape *shape)
 }
 
 /* Records on which sides of a shared edge the interiors are. Not needed for two
- * polygons of one ring each (see add_interiors()). */
+ * polygons of one ring each (see add_interior_entries()). */
 static void add_sides_of_shared_edge(struct oj_border_pair *p,
                                      const struct oj_border_contact *contact,
                                      struct border_facts *facts)
@@ -622,9 +626,10 @@ static void add_sides_of_shared_edge(struct oj_border_pair *p,
     int is_one_side;
     if (has_one_ring(p->border[0].shape) && has_one_ring(p->border[1].shape))
         return;
-    is_one_side = (contact->kind == SHARED_FORWARD) ==
-                  (is_interior_left_of_edge(&p->border[0], contact->edge[0]) ==
-                   is_interior_left_of_edge(&p->border[1], contact->edge[1]));
+    is_one_side =
+        (contact->kind == SHARED_FORWARD) ==
+        (cached_interior_left_of_edge(&p->border[0], contact->edge[0]) ==
+         cached_interior_left_of_edge(&p->border[1], contact->edge[1]));
     facts->shares_interior |= is_one_side;
     facts->shares_line_only |= !is_one_side;
 }
@@ -632,8 +637,8 @@ static void add_sides_of_shared_edge(struct oj_border_pair *p,
 /* Records all contacts. An unshared edge touches a shared edge only in
  * vertices, because the edges of each polygon touch only at successive
  * vertices. */
-static void add_facts_of_contacts(struct oj_border_pair *p,
-                                  struct border_facts *facts)
+static void record_contacts(struct oj_border_pair *p,
+                            struct border_facts *facts)
 {
     for (int64_t i = 0; i < p->n_contacts; i++)
     {
@@ -648,7 +653,7 @@ static void add_facts_of_contacts(struct oj_border_pair *p,
             add_sides_of_shared_edge(p, contact, facts);
         }
         else if (!is_shared)
-            add_facts_of_open_contact(p, contact, facts);
+            record_unshared_contact(p, contact, facts);
     }
 }
 
@@ -667,7 +672,7 @@ struct border_ring
 
 /* 1 if an end of edge i is outside of the window, and so outside of the other
  * polygon. */
-OJ_INLINE int leaves_window(const struct border_ring *ring, int64_t i)
+OJ_INLINE int does_edge_leave_window(const struct border_ring *ring, int64_t i)
 {
     const struct oj_edge e = border_edge(ring->border, i);
     const struct oj_box *w = ring->window;
@@ -677,7 +682,7 @@ OJ_INLINE int leaves_window(const struct border_ring *ring, int64_t i)
 
 /* 1 if edge i is the first of a chain: the edge before it is not listed, or the
  * borders touch in the vertex between them. */
-OJ_INLINE int starts_chain(const struct border_ring *ring, int64_t i)
+OJ_INLINE int does_edge_start_chain(const struct border_ring *ring, int64_t i)
 {
     const int32_t *edge = ring->border->edge;
     if (ring->border->state[i] & STARTS_AT_NODE)
@@ -727,7 +732,7 @@ static enum oj_location locate_edge_at_node(const struct border_ring *ring,
         }
     }
     return at >= 0 && is_direction_left_of_ring(p, u, v, d) ==
-                          is_interior_left_of_edge(other, at)
+                          cached_interior_left_of_edge(other, at)
                ? OJ_INSIDE
                : OJ_OUTSIDE;
 }
@@ -754,11 +759,11 @@ static enum oj_location locate_chain(const struct border_ring *ring,
 
 /* Splits a ring of border `of` into chains and records the location of each
  * that is not shared. */
-static void add_facts_of_ring(const struct border_ring *ring, int of,
-                              struct border_facts *facts)
+static void record_chains_of_ring(const struct border_ring *ring, int of,
+                                  struct border_facts *facts)
 {
     int64_t count = ring->end - ring->first, first = ring->first;
-    while (first < ring->end && !starts_chain(ring, first))
+    while (first < ring->end && !does_edge_start_chain(ring, first))
         first++;
     if (first == ring->end)
         first = ring->first;
@@ -769,10 +774,10 @@ static void add_facts_of_ring(const struct border_ring *ring, int of,
         n = 0;
         do
         {
-            leaves |= leaves_window(ring, i);
+            leaves |= does_edge_leave_window(ring, i);
             i = next_edge_of_ring(ring, i);
             n++;
-        } while (done + n < count && !starts_chain(ring, i));
+        } while (done + n < count && !does_edge_start_chain(ring, i));
         if (!(ring->border->state[first] & IS_SHARED))
         {
             enum oj_location location = locate_chain(ring, first, leaves);
@@ -783,8 +788,8 @@ static void add_facts_of_ring(const struct border_ring *ring, int of,
     }
 }
 
-static void add_facts_of_border(struct oj_border_pair *p, int of,
-                                struct border_facts *facts)
+static void record_border_locations(struct oj_border_pair *p, int of,
+                                    struct border_facts *facts)
 {
     const struct oj_border *border = &p->border[of];
     const struct oj_shape *shape = border->shape;
@@ -803,7 +808,7 @@ static void add_facts_of_border(struct oj_border_pair *p, int of,
             continue;
         ring.is_closed = border->edge[ring.first] == first &&
                          border->edge[ring.end - 1] == last;
-        add_facts_of_ring(&ring, of, facts);
+        record_chains_of_ring(&ring, of, facts);
     }
 }
 
@@ -820,9 +825,9 @@ static void add_facts_of_border(struct oj_border_pair *p, int of,
  *  would have to be whole rings, so the interiors are disjoint. If no chain of
  *  the first ring is outside, all its edges are shared, so the rings are equal.
  */
-static void add_interiors(const struct oj_border_pair *p,
-                          const struct border_facts *f,
-                          struct oj_matrix *matrix)
+static void add_interior_entries(const struct oj_border_pair *p,
+                                 const struct border_facts *f,
+                                 struct oj_matrix *matrix)
 {
     int are_single =
         has_one_ring(p->border[0].shape) && has_one_ring(p->border[1].shape);
@@ -836,7 +841,8 @@ static void add_interiors(const struct oj_border_pair *p,
         oj_matrix_add(matrix, OJ_PLACE_EXTERIOR, OJ_PLACE_INTERIOR, 2);
 }
 
-static void add_borders(const struct border_facts *f, struct oj_matrix *matrix)
+static void add_boundary_entries(const struct border_facts *f,
+                                 struct oj_matrix *matrix)
 {
     if (f->is_inside[0])
         oj_matrix_add(matrix, OJ_PLACE_BOUNDARY, OJ_PLACE_INTERIOR, 1);
@@ -870,7 +876,7 @@ int oj_borders_relate(struct oj_border_pair *p, struct oj_matrix *matrix)
     if (!p->is_complete)
         return 0;
     memset(&facts, 0, sizeof facts);
-    add_facts_of_contacts(p, &facts);
+    record_contacts(p, &facts);
     if (facts.has_crossing) /* points near a crossing have all nine combinations
                                of interior, boundary and exterior */
     {
@@ -881,14 +887,14 @@ int oj_borders_relate(struct oj_border_pair *p, struct oj_matrix *matrix)
     }
     if (facts.has_opening || facts.runs_along)
         return 0;
-    add_facts_of_border(p, 0, &facts);
+    record_border_locations(p, 0, &facts);
     if (is_second_ring_outside(p, &facts))
         facts.is_outside[1] = 1;
     else
-        add_facts_of_border(p, 1, &facts);
+        record_border_locations(p, 1, &facts);
     *matrix = oj_matrix_empty();
-    add_interiors(p, &facts, matrix);
-    add_borders(&facts, matrix);
+    add_interior_entries(p, &facts, matrix);
+    add_boundary_entries(&facts, matrix);
     return 1;
 }
 

@@ -78,7 +78,7 @@ struct oj_border_pair
 };
 
 /** 1 if this file can process the shape: a polygon that is not too large. */
-static inline int oj_border_takes(const struct oj_shape *shape)
+static inline int oj_border_supports_shape(const struct oj_shape *shape)
 {
     return shape->kinds == OJ_PART_POLYGON && shape->n_vertices < INT32_MAX &&
            oj_box_is_safe(&shape->box);

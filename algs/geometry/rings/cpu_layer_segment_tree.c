@@ -46,7 +46,8 @@ static int64_t ring_start(const struct oj_flat *flat, int64_t ring)
     return flat->vertex_offset == NULL ? ring : flat->vertex_offset[ring];
 }
 
-static int64_t rings_before(const struct oj_flat *flat, int64_t feature)
+static int64_t first_ring_of_feature(const struct oj_flat *flat,
+                                     int64_t feature)
 {
     return flat->part_offset == NULL
                ? feature
@@ -64,8 +65,8 @@ static int64_t list_segments_of_task(struct segments_build *b, int64_t task,
         end = flat->n_features;
     for (int64_t f = task * FEATURES_PER_TASK; f < end; f++)
     {
-        int64_t last_ring = rings_before(flat, f + 1);
-        for (int64_t r = rings_before(flat, f); r < last_ring; r++)
+        int64_t last_ring = first_ring_of_feature(flat, f + 1);
+        for (int64_t r = first_ring_of_feature(flat, f); r < last_ring; r++)
         {
             int64_t v = ring_start(flat, r);
             int64_t last = ring_start(flat, r + 1) - 1;
@@ -491,7 +492,7 @@ static oj_status group_items_by_class(struct segments_build *b,
 
 /* Counts the features of each on-class and computes the mean size of its
  * bundles. */
-static void measure_on_classes(struct segments_build *b)
+static void count_features_of_on_classes(struct segments_build *b)
 {
     struct oj_segments *segments = b->segments;
     int32_t last_feature = -1;
@@ -611,7 +612,7 @@ static oj_status make_bundles(struct segments_build *b, int n_threads,
     for (int64_t i = 0; i < n; i++)
         size += (b->box[i].x1 - b->box[i].x0) + (b->box[i].y1 - b->box[i].y0);
     segments->bundle_size = n > 0 ? size / (double)n : 0.0;
-    measure_on_classes(b);
+    count_features_of_on_classes(b);
     count_features_of_exclude_classes(b);
     return oj_tree_build(&segments->tree, n_threads, n, b->box, err);
 }
@@ -662,10 +663,10 @@ oj_status oj_segments_build(struct oj_segments *segments,
     return status;
 }
 
-static int has_segments(const struct oj_flat *flat, int64_t feature)
+static int feature_has_segments(const struct oj_flat *flat, int64_t feature)
 {
-    for (int64_t r = rings_before(flat, feature);
-         r < rings_before(flat, feature + 1); r++)
+    for (int64_t r = first_ring_of_feature(flat, feature);
+         r < first_ring_of_feature(flat, feature + 1); r++)
     {
         int64_t v = ring_start(flat, r), n = ring_start(flat, r + 1) - v;
         if (n > 1 || (n == 1 && isfinite(flat->x[v]) && isfinite(flat->y[v])))
@@ -678,7 +679,7 @@ int64_t oj_segments_count_features(const struct oj_flat *flat, int64_t most)
 {
     int64_t n = 0;
     for (int64_t f = 0; f < flat->n_features && n < most; f++)
-        n += has_segments(flat, f);
+        n += feature_has_segments(flat, f);
     return n;
 }
 

@@ -11,8 +11,8 @@
  * has more edges to test; a narrower one needs more memory. */
 #define EDGES_ALONG 8.0
 
-struct oj_edge_extent oj_edge_measure(const double *x, const double *y,
-                                      int64_t n)
+struct oj_edge_extent oj_edge_measure_extent(const double *x, const double *y,
+                                             int64_t n)
 {
     struct oj_box box = oj_box_of_points(x, y, n);
     struct oj_edge_extent e = {box.x0, box.y0, box.x1, box.y1, 0.0};
@@ -166,7 +166,7 @@ oj_status oj_edge_grid_of_ring(struct oj_edge_grid *g, const double *x,
                        (long long)n, (long long)OJ_EDGE_GRID_VERTICES);
     if (extent == NULL)
     {
-        measured = oj_edge_measure(x, y, n);
+        measured = oj_edge_measure_extent(x, y, n);
         extent = &measured;
     }
     return oj_edge_grid_build(g, &ring, extent, &fineness, err);

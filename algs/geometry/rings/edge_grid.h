@@ -69,8 +69,8 @@ struct oj_edge_extent
 
 /** Computes the extent of n vertices. Preconditions: n > 0, finite coordinates.
  */
-struct oj_edge_extent oj_edge_measure(const double *x, const double *y,
-                                      int64_t n);
+struct oj_edge_extent oj_edge_measure_extent(const double *x, const double *y,
+                                             int64_t n);
 
 /** Bounds of the size of cells, whose default width is about eight mean edge
  * lengths. least, most: bounds of the number of cells per vertex. edge: maximum
@@ -89,8 +89,9 @@ OJ_MUST_USE oj_status oj_edge_grid_build(
     const struct oj_edge_fineness *fineness, struct oj_error *err);
 
 /** Builds the grid of one closed ring x, y [n]. extent: the result of
- * oj_edge_measure(), or NULL to compute it. The grid has at least n_cells
- * cells, unless edges are too long for it. OJ_ERR_LIMIT: too many vertices. */
+ * oj_edge_measure_extent(), or NULL to compute it. The grid has at least
+ * n_cells cells, unless edges are too long for it. OJ_ERR_LIMIT: too many
+ * vertices. */
 OJ_MUST_USE oj_status oj_edge_grid_of_ring(
     struct oj_edge_grid *grid, const double *x, const double *y, int64_t n,
     const struct oj_edge_extent *extent, double n_cells, struct oj_error *err);

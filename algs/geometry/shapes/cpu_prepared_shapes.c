@@ -25,7 +25,7 @@ static void set_part_range(struct oj_shape *shape, int64_t first, int64_t n)
         shape->kinds |= flat->part_kind[p];
 }
 
-static void set_box(struct oj_shape *shape)
+static void set_box_of_shape(struct oj_shape *shape)
 {
     const struct oj_flat *flat = shape->flat;
     shape->box =
@@ -81,7 +81,7 @@ struct oj_shape oj_shape_of(const struct oj_flat *flat, int64_t feature)
         shape.n_vertices = 1;
         shape.kinds = OJ_PART_POINT;
     }
-    set_box(&shape);
+    set_box_of_shape(&shape);
     shape.may_overlap = (uint8_t)parts_may_overlap(&shape);
     return shape;
 }
@@ -92,7 +92,7 @@ void oj_shape_set_members(struct oj_shape *shape, struct oj_shape *member)
     {
         struct oj_shape m = {.flat = shape->flat, .feature = shape->feature};
         set_part_range(&m, shape->first_part + p, 1);
-        set_box(&m);
+        set_box_of_shape(&m);
         member[p] = m;
     }
     shape->member = member;
@@ -109,7 +109,7 @@ struct shapes_build
     double *x, *y;           /* [features] centre of each box */
 };
 
-static double middle_of(double a, double b)
+static double middle_between(double a, double b)
 {
     return 0.5 * a + 0.5 * b;
 }
@@ -121,8 +121,8 @@ static void compute_boxes_and_middles(int64_t first, int64_t end, void *user)
     {
         struct oj_box box = oj_box_of_feature(b->side->flat, f);
         b->box[f] = box;
-        b->x[f] = oj_box_is_empty(&box) ? NAN : middle_of(box.x0, box.x1);
-        b->y[f] = oj_box_is_empty(&box) ? NAN : middle_of(box.y0, box.y1);
+        b->x[f] = oj_box_is_empty(&box) ? NAN : middle_between(box.x0, box.x1);
+        b->y[f] = oj_box_is_empty(&box) ? NAN : middle_between(box.y0, box.y1);
     }
 }
 
@@ -285,7 +285,8 @@ oj_status oj_shape_make_cells(const struct oj_shape *shape,
     struct oj_edge_extent extent = {box->x0, box->y0, box->x1, box->y1, 0.0};
     if (shape->kinds != OJ_PART_POINT)
         extent.length =
-            oj_edge_measure(chains.x, chains.y, chains.n_vertices).length;
+            oj_edge_measure_extent(chains.x, chains.y, chains.n_vertices)
+                .length;
     if (chains.n > 1)
         chains.offset =
             flat->vertex_offset + flat->ring_offset[shape->first_part];
@@ -293,7 +294,8 @@ oj_status oj_shape_make_cells(const struct oj_shape *shape,
     return oj_edge_grid_build(cells, &chains, &extent, &fineness, err);
 }
 
-static oj_status attach_edge_cells(struct oj_shape *shape, struct oj_error *err)
+static oj_status make_and_attach_edge_cells(struct oj_shape *shape,
+                                            struct oj_error *err)
 {
     struct oj_edge_grid *cells, *none = NULL;
     oj_status status;
@@ -315,7 +317,7 @@ oj_status oj_shape_side_make_cells_if_useful(struct oj_shape_side *side,
 {
     struct oj_shape *shape = &side->shape[at];
     uint8_t n_asked;
-    if (!oj_shape_takes_cells(shape, OJ_CELLS_VERTICES))
+    if (!oj_shape_can_have_edge_grid(shape, OJ_CELLS_VERTICES))
         return OJ_OK;
     n_asked = atomic_load_explicit(&shape->n_asks, memory_order_relaxed);
     if (n_asked < n_asks &&
@@ -325,7 +327,7 @@ oj_status oj_shape_side_make_cells_if_useful(struct oj_shape_side *side,
                               memory_order_relaxed);
         return OJ_OK;
     }
-    return attach_edge_cells(shape, err);
+    return make_and_attach_edge_cells(shape, err);
 }
 
 int64_t oj_shape_side_bytes(const struct oj_shape_side *side)

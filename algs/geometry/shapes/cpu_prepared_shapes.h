@@ -135,16 +135,16 @@ OJ_MUST_USE oj_status oj_shape_side_find(const struct oj_shape_side *side,
 
 /** 1 if an edge grid is possible for the shape and the shape has at least
  * `least` vertices. */
-static inline int oj_shape_takes_cells(const struct oj_shape *shape,
-                                       int64_t least)
+static inline int oj_shape_can_have_edge_grid(const struct oj_shape *shape,
+                                              int64_t least)
 {
     return shape->n_vertices >= least &&
            shape->n_vertices <= OJ_EDGE_GRID_VERTICES &&
            !oj_shape_is_mixed(shape) && oj_box_is_safe(&shape->box);
 }
 
-/** Makes the edge grid of a shape. Precondition: oj_shape_takes_cells(). The
- * earlier contents of *cells are overwritten. */
+/** Makes the edge grid of a shape. Precondition: oj_shape_can_have_edge_grid().
+ * The earlier contents of *cells are overwritten. */
 OJ_MUST_USE oj_status oj_shape_make_cells(const struct oj_shape *shape,
                                           struct oj_edge_grid *cells,
                                           struct oj_error *err);

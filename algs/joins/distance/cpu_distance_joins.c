@@ -209,7 +209,8 @@ static void add_limits_of_child(struct distance_index *self, int64_t at,
 }
 
 /* Computes reach2, first_rank and last_rank from the entries up to the root. */
-static oj_status fill_limits(struct distance_index *self, struct oj_error *err)
+static oj_status fill_limits_of_tree(struct distance_index *self,
+                                     struct oj_error *err)
 {
     const struct oj_tree *tree = &self->tree;
     int64_t n = tree->n_nodes * OJ_FANOUT;
@@ -243,7 +244,7 @@ static oj_status build_tree(struct distance_index *self, struct oj_error *err)
     oj_order_free(&order);
     if (status == OJ_OK)
         status = fill_entries_and_build_tree(self, err);
-    return status == OJ_OK ? fill_limits(self, err) : status;
+    return status == OJ_OK ? fill_limits_of_tree(self, err) : status;
 }
 
 /* --- classes -------------------------------------------------------------- */
@@ -275,7 +276,7 @@ static oj_status list_features_by_class(struct distance_index *self,
     return OJ_OK;
 }
 
-static int64_t entries_bytes(const struct distance_index *self)
+static int64_t bytes_of_entries(const struct distance_index *self)
 {
     int64_t a_child = (int64_t)sizeof *self->first_rank;
     int64_t n = self->groups.n;
@@ -350,7 +351,7 @@ static double measure_row_to_feature(const struct distance_row_search *s,
 
 /* Reduces the reach and the tie ranks of the search to what the ranking can
  * still accept. */
-static void narrow_search(struct distance_row_search *s)
+static void narrow_search_to_ranking(struct distance_row_search *s)
 {
     const struct distance_index *self = s->self;
     const struct oj_relation *relation = &self->shared.args.relation;
@@ -385,7 +386,7 @@ measure_feature_and_add_to_ranking(struct distance_row_search *s, int64_t entry,
         return OJ_OK;
     OJ_TRY(oj_row_add_pair(&self->shared, &s->worker->shared, s->row, feature,
                            distance, err));
-    narrow_search(s);
+    narrow_search_to_ranking(s);
     return OJ_OK;
 }
 
@@ -396,7 +397,8 @@ measure_feature_and_add_to_ranking(struct distance_row_search *s, int64_t entry,
  * twice as many rows ahead. */
 #define ROWS_AHEAD 8
 
-static void fetch_classes_ahead(const struct distance_index *self, int64_t row)
+static void prefetch_classes_of_later_row(const struct distance_index *self,
+                                          int64_t row)
 {
     const struct oj_flat *input = self->shared.input;
     const struct oj_class_features *classes = &self->classes;
@@ -426,7 +428,7 @@ static oj_status search_class_of_row(struct oj_row_index *shared,
     struct distance_row_search s = {.self = self, .worker = worker, .row = row};
     struct oj_box box;
     int64_t first, end;
-    fetch_classes_ahead(self, row);
+    prefetch_classes_of_later_row(self, row);
     oj_class_features_find(&self->classes, shared->input->on_class[row], &first,
                            &end);
     if (first >= end)
@@ -475,7 +477,7 @@ static oj_status measure_equal_features(struct distance_row_search *s,
     OJ_TRY(oj_equal_groups_add_pairs(groups, &self->shared, &s->worker->shared,
                                      s->row, run, distance,
                                      &s->worker->scratch.n_refined, err));
-    narrow_search(s);
+    narrow_search_to_ranking(s);
     return OJ_OK;
 }
 
@@ -529,7 +531,7 @@ OJ_INLINE oj_status search_tree_by_distance(struct distance_row_search *s,
         struct oj_tree_child v = descent.stack[--descent.depth];
         int64_t at;
         if (v.d2 > s->reach2 ||
-            !oj_class_run_has(&s->run, v.child, 3 * (v.level + 1)))
+            !oj_class_run_meets_node(&s->run, v.child, 3 * (v.level + 1)))
             continue;
         if ((s->ranks.end < INT32_MAX || s->ranks.from > 0) && v.level < root &&
             has_no_rank_below(s, &v))
@@ -617,7 +619,7 @@ OJ_INLINE oj_status rank_entries_in_reach(struct distance_row_search *s,
         const struct oj_tree_node *node =
             &self->tree.node[self->tree.level_first[v.level] + v.child];
         float d2[OJ_FANOUT];
-        if (!oj_class_run_has(&s->run, v.child, 3 * (v.level + 1)))
+        if (!oj_class_run_meets_node(&s->run, v.child, 3 * (v.level + 1)))
             continue;
         if (v.level > 0)
         {
@@ -628,7 +630,8 @@ OJ_INLINE oj_status rank_entries_in_reach(struct distance_row_search *s,
         for (int c = 0; c < OJ_FANOUT; c++)
         {
             int64_t entry = (int64_t)v.child * OJ_FANOUT + c;
-            if (d2[c] <= s->reach2 && oj_class_run_has(&s->run, entry, 0))
+            if (d2[c] <= s->reach2 &&
+                oj_class_run_meets_node(&s->run, entry, 0))
                 OJ_TRY(rank_entry(s, entry, err));
         }
     }
@@ -717,7 +720,7 @@ static oj_status build_distance_index(struct oj_index *wrapped,
     OJ_TRY(is_by_class ? list_features_by_class(self, err)
                        : build_tree(self, err));
     stats->index_bytes +=
-        oj_distance_features_bytes(&self->features) + entries_bytes(self);
+        oj_distance_features_bytes(&self->features) + bytes_of_entries(self);
     return OJ_OK;
 }
 

@@ -254,9 +254,9 @@ static oj_status add_first_pair_of_row(const struct equal_points_index *self,
                  : OJ_OK;
 }
 
-static oj_status answer_group(struct oj_row_index *index,
-                              struct oj_row_worker *worker, int64_t i,
-                              struct oj_error *err)
+static oj_status answer_group_of_rows(struct oj_row_index *index,
+                                      struct oj_row_worker *worker, int64_t i,
+                                      struct oj_error *err)
 {
     const struct equal_points_index *self = (void *)index;
     const struct oj_flat *input = index->input;
@@ -287,7 +287,7 @@ static oj_status answer_group(struct oj_row_index *index,
 static const struct oj_row_method by_hash = {.worker_size =
                                                  sizeof(struct oj_row_worker),
                                              .start = start_batch,
-                                             .answer = answer_group};
+                                             .answer = answer_group_of_rows};
 
 /* ---- op attributes: counts of pairs -------------------------------------- */
 

@@ -28,14 +28,14 @@
  *  crossing, the borders (decide_by_borders()) or the matrix decide.
  */
 
-enum verdict
+enum decision
 {
-    VERDICT_NO = 0,
-    VERDICT_YES,
-    VERDICT_UNSURE
+    DECISION_NO = 0,
+    DECISION_YES,
+    DECISION_UNSURE
 };
 
-/* Flags: a verdict is only right if these shapes are topologically valid
+/* Flags: a decision is only right if these shapes are topologically valid
  * (oj_shape_is_valid()). */
 enum needs_valid
 {
@@ -116,9 +116,9 @@ static int has_vertex_at_locations(const struct oj_shape *a,
 
 /* --- containment ---------------------------------------------------------- */
 
-static enum verdict verdict_yes_or_no(int condition)
+static enum decision decision_yes_or_no(int condition)
 {
-    return condition ? VERDICT_YES : VERDICT_NO;
+    return condition ? DECISION_YES : DECISION_NO;
 }
 
 /* Returns 1 if the first vertex of any ring of polygon b is inside or on the
@@ -151,9 +151,9 @@ static unsigned validity_needed_for_points(const struct oj_shape *a,
                 : 0u);
 }
 
-static enum verdict decide_points_inside(const struct oj_shape *a,
-                                         const struct oj_shape *b,
-                                         enum inside how, unsigned *needs)
+static enum decision decide_points_inside(const struct oj_shape *a,
+                                          const struct oj_shape *b,
+                                          enum inside how, unsigned *needs)
 {
     unsigned found =
         locate_vertices(a, b,
@@ -162,14 +162,14 @@ static enum verdict decide_points_inside(const struct oj_shape *a,
                             : SOME_OUTSIDE);
     *needs = validity_needed_for_points(a, b, how == COVERED ? 0u : found);
     if (found & SOME_OUTSIDE)
-        return VERDICT_NO;
+        return DECISION_NO;
     if (b->kinds == OJ_PART_POINT || how == COVERED)
-        return VERDICT_YES;
+        return DECISION_YES;
     if (b->kinds == OJ_PART_LINE) /* The ends of a line are usually its
                                      boundary, so the matrix must decide. */
-        return VERDICT_UNSURE;
-    return verdict_yes_or_no(how == WITHIN ? (found & SOME_INSIDE) != 0
-                                           : (found & SOME_ON_BOUNDARY) == 0);
+        return DECISION_UNSURE;
+    return decision_yes_or_no(how == WITHIN ? (found & SOME_INSIDE) != 0
+                                            : (found & SOME_ON_BOUNDARY) == 0);
 }
 
 static int is_line_or_single_ring(const struct oj_shape *shape)
@@ -181,31 +181,31 @@ static int is_line_or_single_ring(const struct oj_shape *shape)
  * topologically valid. At a crossing of edges, each shape has points outside of
  * the other. Without contact of edges, each part of a is wholly inside or
  * outside, and a is inside only if no ring of b is in it. */
-static enum verdict decide_lines_or_polygons_inside(const struct oj_shape *a,
-                                                    const struct oj_shape *b,
-                                                    enum inside how)
+static enum decision decide_lines_or_polygons_inside(const struct oj_shape *a,
+                                                     const struct oj_shape *b,
+                                                     enum inside how)
 {
     enum oj_location window =
         oj_box_intersects(&a->box, &b->box)
             ? oj_cells_locate_box(oj_shape_cells(b), b, &a->box)
             : OJ_OUTSIDE;
     if (window != OJ_ON_BOUNDARY)
-        return verdict_yes_or_no(window == OJ_INSIDE);
+        return decision_yes_or_no(window == OJ_INSIDE);
     /* For PROPERLY, a vertex on the boundary of b excludes the pair. */
     if (has_vertex_at_locations(
             a, b, SOME_OUTSIDE | (how == PROPERLY ? SOME_ON_BOUNDARY : 0u)))
-        return VERDICT_NO;
+        return DECISION_NO;
     if (oj_shapes_contact(a, b, OJ_TOUCHING) != OJ_APART)
-        return how == PROPERLY ? VERDICT_NO : VERDICT_UNSURE;
-    return verdict_yes_or_no(a->kinds == OJ_PART_LINE ||
-                             !has_ring_starting_in(b, a));
+        return how == PROPERLY ? DECISION_NO : DECISION_UNSURE;
+    return decision_yes_or_no(a->kinds == OJ_PART_LINE ||
+                              !has_ring_starting_in(b, a));
 }
 
 /* Decides whether a is inside of b. *needs: which of the shapes must be
  * topologically valid for the verdict to be right. */
-static enum verdict decide_inside(const struct oj_shape *a,
-                                  const struct oj_shape *b, enum inside how,
-                                  unsigned *needs)
+static enum decision decide_inside(const struct oj_shape *a,
+                                   const struct oj_shape *b, enum inside how,
+                                   unsigned *needs)
 {
     *needs = 0;
     if (a->kinds == OJ_PART_POINT)
@@ -216,37 +216,37 @@ static enum verdict decide_inside(const struct oj_shape *a,
     /* A line is never inside of points, a polygon never inside of lines or
      * points. */
     if (a->kinds != b->kinds)
-        return VERDICT_NO;
+        return DECISION_NO;
     /* Both are lines. */
-    return has_vertex_at_locations(a, b, SOME_OUTSIDE) ? VERDICT_NO
-                                                       : VERDICT_UNSURE;
+    return has_vertex_at_locations(a, b, SOME_OUTSIDE) ? DECISION_NO
+                                                       : DECISION_UNSURE;
 }
 
 /* --- touching, crossing, overlapping, equal ------------------------------- */
 
-static int are_of_these_two_kinds(const struct oj_shape *a,
-                                  const struct oj_shape *b, uint8_t kind,
-                                  uint8_t other)
+static int are_shapes_of_two_kinds(const struct oj_shape *a,
+                                   const struct oj_shape *b, uint8_t kind,
+                                   uint8_t other)
 {
     return (a->kinds == kind && b->kinds == other) ||
            (a->kinds == other && b->kinds == kind);
 }
 
-static enum verdict decide_touches(const struct oj_shape *a,
-                                   const struct oj_shape *b, unsigned *needs)
+static enum decision decide_touches(const struct oj_shape *a,
+                                    const struct oj_shape *b, unsigned *needs)
 {
     *needs = 0;
     if (a->kinds == OJ_PART_POINT && b->kinds == OJ_PART_POINT)
-        return VERDICT_NO;
-    if (are_of_these_two_kinds(a, b, OJ_PART_POINT, OJ_PART_POLYGON))
+        return DECISION_NO;
+    if (are_shapes_of_two_kinds(a, b, OJ_PART_POINT, OJ_PART_POLYGON))
     {
         unsigned found = a->kinds == OJ_PART_POINT ? locate_vertices(a, b, 0)
                                                    : locate_vertices(b, a, 0);
         *needs = validity_needed_for_points(a, b, found);
-        return verdict_yes_or_no((found & SOME_INSIDE) == 0);
+        return decision_yes_or_no((found & SOME_INSIDE) == 0);
     }
     if (a->kinds == OJ_PART_POINT || b->kinds == OJ_PART_POINT)
-        return VERDICT_UNSURE;
+        return DECISION_UNSURE;
     /* Near a vertex of one shape that is inside of the other, a polygon, the
      * interiors intersect. */
     *needs = NEEDS_BOTH;
@@ -254,57 +254,57 @@ static enum verdict decide_touches(const struct oj_shape *a,
          has_vertex_at_locations(a, b, SOME_INSIDE)) ||
         (a->kinds == OJ_PART_POLYGON &&
          has_vertex_at_locations(b, a, SOME_INSIDE)))
-        return VERDICT_NO;
-    return VERDICT_UNSURE;
+        return DECISION_NO;
+    return DECISION_UNSURE;
 }
 
 /* Decides OJ_OP_CROSSES for lines with polygons and OJ_OP_OVERLAPS for
- * polygons. Returns VERDICT_NO for kinds that can never cross or overlap, and
- * VERDICT_UNSURE for all others. */
-static enum verdict decide_crosses_or_overlaps(enum oj_op op,
-                                               const struct oj_shape *a,
-                                               const struct oj_shape *b,
-                                               unsigned *needs)
+ * polygons. Returns DECISION_NO for kinds that can never cross or overlap, and
+ * DECISION_UNSURE for all others. */
+static enum decision decide_crosses_or_overlaps(enum oj_op op,
+                                                const struct oj_shape *a,
+                                                const struct oj_shape *b,
+                                                unsigned *needs)
 {
     int crosses = op == OJ_OP_CROSSES, is_simple;
     enum oj_contact contact;
     *needs = NEEDS_BOTH;
     if (crosses ? a->kinds == b->kinds && a->kinds != OJ_PART_LINE
                 : a->kinds != b->kinds)
-        return VERDICT_NO;
+        return DECISION_NO;
     /* The matrix decides the remaining combinations of kinds. */
-    if (crosses ? !are_of_these_two_kinds(a, b, OJ_PART_LINE, OJ_PART_POLYGON)
+    if (crosses ? !are_shapes_of_two_kinds(a, b, OJ_PART_LINE, OJ_PART_POLYGON)
                 : a->kinds != OJ_PART_POLYGON)
-        return VERDICT_UNSURE;
+        return DECISION_UNSURE;
     contact = oj_shapes_contact(a, b, OJ_CROSSING);
     /* The interiors intersect near a crossing, unless another ring touches its
      * edge in exactly this point. */
     if (contact == OJ_CROSSING)
         return is_line_or_single_ring(a) && is_line_or_single_ring(b)
-                   ? VERDICT_YES
-                   : VERDICT_UNSURE;
+                   ? DECISION_YES
+                   : DECISION_UNSURE;
     /* No contact of edges: a line that intersects a polygon is wholly inside of
      * it; of two intersecting polygons of one ring each, one contains the
      * other. */
     is_simple = crosses ? (a->kinds == OJ_PART_LINE ? a : b)->n_parts == 1
                         : a->n_rings == 1 && b->n_rings == 1;
-    return contact == OJ_APART && is_simple ? VERDICT_NO : VERDICT_UNSURE;
+    return contact == OJ_APART && is_simple ? DECISION_NO : DECISION_UNSURE;
 }
 
-static enum verdict decide_equals(const struct oj_shape *a,
-                                  const struct oj_shape *b, unsigned *needs)
+static enum decision decide_equals(const struct oj_shape *a,
+                                   const struct oj_shape *b, unsigned *needs)
 {
     *needs = NEEDS_BOTH;
     if (a->kinds != b->kinds)
-        return VERDICT_NO;
+        return DECISION_NO;
     if (oj_flat_same_geometry(a->flat, a->feature, b->flat, b->feature))
-        return VERDICT_YES;
+        return DECISION_YES;
     /* If the shapes are equal, each vertex of one is on the boundary (or on the
      * line) of the other. */
     return has_vertex_at_locations(a, b, SOME_OUTSIDE | SOME_INSIDE) ||
                    has_vertex_at_locations(b, a, SOME_OUTSIDE | SOME_INSIDE)
-               ? VERDICT_NO
-               : VERDICT_UNSURE;
+               ? DECISION_NO
+               : DECISION_UNSURE;
 }
 
 /* --- disjoint features ---------------------------------------------------- */
@@ -330,22 +330,23 @@ static int de9im_dimensions_of_shape(const struct oj_shape *shape,
     return 1;
 }
 
-static enum verdict decide_relate_of_disjoint_shapes(const char *mask,
-                                                     const struct oj_shape *a,
-                                                     const struct oj_shape *b,
-                                                     unsigned *needs)
+static enum decision decide_relate_of_disjoint_shapes(const char *mask,
+                                                      const struct oj_shape *a,
+                                                      const struct oj_shape *b,
+                                                      unsigned *needs)
 {
     struct oj_matrix matrix = oj_matrix_empty();
     *needs = NEEDS_BOTH;
     if (!de9im_dimensions_of_shape(a, &matrix.at[2], &matrix.at[5]) ||
         !de9im_dimensions_of_shape(b, &matrix.at[6], &matrix.at[7]))
-        return VERDICT_UNSURE;
-    return oj_matrix_matches_pattern(&matrix, mask) ? VERDICT_YES : VERDICT_NO;
+        return DECISION_UNSURE;
+    return oj_matrix_matches_pattern(&matrix, mask) ? DECISION_YES
+                                                    : DECISION_NO;
 }
 
 /* --- all joins ------------------------------------------------------------ */
 
-static enum verdict
+static enum decision
 decide_predicate_without_matrix(const struct oj_relation *relation,
                                 const struct oj_shape *a,
                                 const struct oj_shape *b, unsigned *needs)
@@ -354,24 +355,24 @@ decide_predicate_without_matrix(const struct oj_relation *relation,
     enum oj_op op = relation->op;
     enum inside how;
     if (op == OJ_OP_INTERSECTS || op == OJ_OP_DISJOINT)
-        return verdict_yes_or_no(oj_shapes_meet(a, b, needs) ==
-                                 (op == OJ_OP_INTERSECTS));
+        return decision_yes_or_no(oj_shapes_meet(a, b, needs) ==
+                                  (op == OJ_OP_INTERSECTS));
     if (!is_mixed && classify_containment_op(op, &how, &is_around))
     {
-        enum verdict verdict =
+        enum decision decision =
             decide_inside(is_around ? b : a, is_around ? a : b, how, needs);
         if (is_around) /* the flags are for (b, a) and must be exchanged */
             *needs = (*needs & NEEDS_VALID_A ? (unsigned)NEEDS_VALID_B : 0u) |
                      (*needs & NEEDS_VALID_B ? (unsigned)NEEDS_VALID_A : 0u);
-        return verdict;
+        return decision;
     }
     if (!oj_shapes_meet(a, b, needs))
         return op == OJ_OP_RELATE && !oj_relation_needs_contact(relation)
                    ? decide_relate_of_disjoint_shapes(relation->mask, a, b,
                                                       needs)
-                   : VERDICT_NO;
+                   : DECISION_NO;
     if (is_mixed)
-        return VERDICT_UNSURE;
+        return DECISION_UNSURE;
     switch (op)
     {
         case OJ_OP_TOUCHES:
@@ -382,7 +383,7 @@ decide_predicate_without_matrix(const struct oj_relation *relation,
         case OJ_OP_EQUALS:
             return decide_equals(a, b, needs);
         default:
-            return VERDICT_UNSURE;
+            return DECISION_UNSURE;
     }
 }
 
@@ -445,8 +446,8 @@ relation_of_index(const struct predicate_index *index)
     return &index->shared.args.relation;
 }
 
-static struct predicate_worker *worker_of(const struct predicate_index *index,
-                                          int thread)
+static struct predicate_worker *
+worker_of_thread(const struct predicate_index *index, int thread)
 {
     return (void *)oj_row_worker(&index->shared, thread);
 }
@@ -455,8 +456,9 @@ static struct predicate_worker *worker_of(const struct predicate_index *index,
  * before each computation of a matrix. */
 #define PAIRS_PER_LOOK 256
 
-static oj_status poll_cancel(const struct oj_options *options,
-                             struct predicate_worker *w, struct oj_error *err)
+static oj_status poll_cancel_flag(const struct oj_options *options,
+                                  struct predicate_worker *w,
+                                  struct oj_error *err)
 {
     if (--w->n_to_look > 0)
         return OJ_OK;
@@ -477,10 +479,10 @@ static oj_status build_side_if_needed(struct predicate_index *index,
 
 /* --- topological validity of shapes, cached ------------------------------- */
 
-static oj_status compute_validity(struct predicate_worker *w,
-                                  const struct oj_shape *shape,
-                                  enum oj_validity *validity,
-                                  struct oj_error *err)
+static oj_status compute_validity_of_shape(struct predicate_worker *w,
+                                           const struct oj_shape *shape,
+                                           enum oj_validity *validity,
+                                           struct oj_error *err)
 {
     int is_simple, is_valid;
     OJ_TRY(oj_border_is_simple(shape, &w->own_border, &is_simple, err));
@@ -499,16 +501,17 @@ static oj_status compute_validity(struct predicate_worker *w,
 
 /* Determines whether the shape is topologically valid. known: cache of the
  * result, shared by all threads. */
-static oj_status find_validity(struct predicate_worker *w,
-                               const struct oj_shape *shape,
-                               _Atomic uint8_t *known,
-                               enum oj_validity *validity, struct oj_error *err)
+static oj_status find_cached_validity(struct predicate_worker *w,
+                                      const struct oj_shape *shape,
+                                      _Atomic uint8_t *known,
+                                      enum oj_validity *validity,
+                                      struct oj_error *err)
 {
     *validity =
         (enum oj_validity)atomic_load_explicit(known, memory_order_relaxed);
     if (*validity != OJ_VALIDITY_NOT_KNOWN)
         return OJ_OK;
-    OJ_TRY(compute_validity(w, shape, validity, err));
+    OJ_TRY(compute_validity_of_shape(w, shape, validity, err));
     atomic_store_explicit(known, (uint8_t)*validity, memory_order_relaxed);
     return OJ_OK;
 }
@@ -519,7 +522,7 @@ static oj_status is_feature_topologically_valid(struct predicate_worker *w,
                                                 int *yes, struct oj_error *err)
 {
     enum oj_validity validity;
-    OJ_TRY(find_validity(w, shape, known, &validity, err));
+    OJ_TRY(find_cached_validity(w, shape, known, &validity, err));
     *yes = validity != OJ_NOT_VALID;
     return OJ_OK;
 }
@@ -541,7 +544,7 @@ static oj_status is_feature_topologically_valid(struct predicate_worker *w,
 #define SMALL_BORDERS_BEFORE_CELLS 12
 #define SMALL_BORDER_RATIO 3
 
-static int takes_borders_first(const struct predicate_index *index)
+static int does_op_compare_borders_first(const struct predicate_index *index)
 {
     enum oj_op op = relation_of_index(index)->op;
     return op == OJ_OP_TOUCHES || op == OJ_OP_OVERLAPS || op == OJ_OP_RELATE;
@@ -550,11 +553,12 @@ static int takes_borders_first(const struct predicate_index *index)
 /* Returns the number of tests after which the shape gets an edge grid, if it is
  * compared with n others that have n_vertices in total. as_a_rule: the result
  * if borders are not compared first. */
-static uint8_t tests_before_cells(const struct predicate_index *index,
-                                  const struct oj_shape *shape, int64_t n,
-                                  int64_t n_vertices, uint8_t as_a_rule)
+static uint8_t tests_before_edge_grid(const struct predicate_index *index,
+                                      const struct oj_shape *shape, int64_t n,
+                                      int64_t n_vertices, uint8_t as_a_rule)
 {
-    if (!takes_borders_first(index) || shape->kinds != OJ_PART_POLYGON ||
+    if (!does_op_compare_borders_first(index) ||
+        shape->kinds != OJ_PART_POLYGON ||
         shape->n_vertices > BORDER_VERTICES_WITHOUT_CELLS)
         return as_a_rule;
     return n * shape->n_vertices < SMALL_BORDER_RATIO * n_vertices
@@ -564,8 +568,8 @@ static uint8_t tests_before_cells(const struct predicate_index *index,
 
 /* Returns 1 if the edge grid of a will probably decide the pair: b lies in grid
  * cells without edges, or has far fewer vertices than a. */
-static int do_cells_come_first(const struct oj_shape *a,
-                               const struct oj_shape *b)
+static int will_edge_grid_decide(const struct oj_shape *a,
+                                 const struct oj_shape *b)
 {
     const struct oj_edge_grid *cells = oj_shape_cells(a);
     return cells != NULL &&
@@ -573,16 +577,16 @@ static int do_cells_come_first(const struct oj_shape *a,
             oj_cells_locate_box(cells, a, &b->box) != OJ_ON_BOUNDARY);
 }
 
-static int do_borders_come_first(const struct predicate_index *index,
-                                 const struct oj_shape *a,
-                                 const struct oj_shape *b)
+static int should_compare_borders_first(const struct predicate_index *index,
+                                        const struct oj_shape *a,
+                                        const struct oj_shape *b)
 {
-    return takes_borders_first(index) && a->kinds == OJ_PART_POLYGON &&
-           b->kinds == OJ_PART_POLYGON &&
+    return does_op_compare_borders_first(index) &&
+           a->kinds == OJ_PART_POLYGON && b->kinds == OJ_PART_POLYGON &&
            a->n_vertices <= MOST_BORDER_VERTICES &&
            b->n_vertices <= MOST_BORDER_VERTICES &&
-           oj_box_intersects(&a->box, &b->box) && !do_cells_come_first(a, b) &&
-           !do_cells_come_first(b, a);
+           oj_box_intersects(&a->box, &b->box) &&
+           !will_edge_grid_decide(a, b) && !will_edge_grid_decide(b, a);
 }
 
 /* Returns 1 if the ring of a is outside of b. Precondition: both are polygons
@@ -629,7 +633,7 @@ decide_by_borders(struct predicate_index *index, struct predicate_worker *w,
     enum oj_validity of_row, of_feature;
     struct oj_matrix matrix;
     *is_decided = 0;
-    if (!oj_border_takes(shape) || !oj_border_takes(other) ||
+    if (!oj_border_supports_shape(shape) || !oj_border_supports_shape(other) ||
         !is_validity_unknown_or_simple(w->row_validity) ||
         !is_validity_unknown_or_simple(&index->validity[feature]))
         return OJ_OK;
@@ -642,9 +646,9 @@ decide_by_borders(struct predicate_index *index, struct predicate_worker *w,
         *holds = 0;
         return OJ_OK;
     }
-    OJ_TRY(find_validity(w, shape, w->row_validity, &of_row, err));
-    OJ_TRY(
-        find_validity(w, other, &index->validity[feature], &of_feature, err));
+    OJ_TRY(find_cached_validity(w, shape, w->row_validity, &of_row, err));
+    OJ_TRY(find_cached_validity(w, other, &index->validity[feature],
+                                &of_feature, err));
     *is_decided = of_row == OJ_VALID_SIMPLE && of_feature == OJ_VALID_SIMPLE &&
                   oj_borders_relate(&w->borders, &matrix);
     if (*is_decided)
@@ -692,7 +696,8 @@ static oj_status make_cells_of_feature_if_useful(struct predicate_index *index,
     if (atomic_load_explicit(&other->cells, memory_order_relaxed) != NULL)
         return OJ_OK;
     if (shape->kinds == OJ_PART_POLYGON)
-        n_asks = tests_before_cells(index, other, 1, shape->n_vertices, n_asks);
+        n_asks =
+            tests_before_edge_grid(index, other, 1, shape->n_vertices, n_asks);
     if (n_asks != OJ_ASKS_BEFORE_CELLS || shape->cells != NULL)
         n_vertices = 0;
     return oj_shape_side_make_cells_if_useful(side, at, n_vertices, n_asks,
@@ -709,10 +714,10 @@ decide_by_kernels(struct predicate_index *index, struct predicate_worker *w,
                   struct oj_error *err)
 {
     unsigned needs = 0;
-    enum verdict verdict = decide_predicate_without_matrix(
+    enum decision decision = decide_predicate_without_matrix(
         relation_of_index(index), shape, other, &needs);
-    *is_decided = verdict != VERDICT_UNSURE;
-    *holds = verdict == VERDICT_YES;
+    *is_decided = decision != DECISION_UNSURE;
+    *holds = decision == DECISION_YES;
     if (*is_decided && (needs & NEEDS_VALID_B))
         OJ_TRY(is_feature_topologically_valid(
             w, other, &index->validity[feature], is_decided, err));
@@ -745,7 +750,7 @@ static oj_status decide_pair(struct predicate_index *index,
     }
     else
         point = oj_shape_side_point(side, at);
-    borders_first = do_borders_come_first(index, shape, other);
+    borders_first = should_compare_borders_first(index, shape, other);
     if (borders_first)
         OJ_TRY(decide_by_borders(index, w, shape, feature, other, &is_decided,
                                  holds, err));
@@ -764,8 +769,9 @@ static oj_status decide_pair(struct predicate_index *index,
 
 /* Makes room for one more pair. To avoid repeated copying, the new size is
  * extrapolated from the rows so far to the whole batch. */
-static oj_status reserve_pair(struct predicate_index *index,
-                              struct predicate_worker *w, struct oj_error *err)
+static oj_status make_room_for_pair(struct predicate_index *index,
+                                    struct predicate_worker *w,
+                                    struct oj_error *err)
 {
     int64_t n = w->shared.answers->n_entries, more = 1;
     if (w->shared.answers->budget == NULL)
@@ -828,7 +834,7 @@ static oj_status store_pair(struct predicate_index *index,
                             struct predicate_worker *w, int64_t row,
                             int32_t feature, struct oj_error *err)
 {
-    OJ_TRY(reserve_pair(index, w, err));
+    OJ_TRY(make_room_for_pair(index, w, err));
     oj_answers_append_pair(w->shared.answers, (int32_t)row, feature, NAN);
     return OJ_OK;
 }
@@ -879,7 +885,7 @@ static oj_status add_pairs_of_candidates(struct predicate_index *index,
         int holds;
         if (!oj_pair_filter_accepts(&index->shared.filter, row, feature))
             continue;
-        OJ_TRY(poll_cancel(&index->shared.args.options, w, err));
+        OJ_TRY(poll_cancel_flag(&index->shared.args.options, w, err));
         w->shared.n_candidates++;
         if (places != 0)
             OJ_TRY(decide_point_in_polygon(index, w, shape, at, places, &holds,
@@ -918,7 +924,7 @@ validity_of_equal_feature(const struct predicate_index *index,
                           const struct oj_shape *shape)
 {
     const struct oj_shape_side *side = &index->side;
-    if (!takes_borders_first(index) || index->rule.takes_all ||
+    if (!does_op_compare_borders_first(index) || index->rule.takes_all ||
         side->shape == NULL)
         return &w->own_validity;
     for (int64_t i = 0; i < w->found.n; i++)
@@ -936,9 +942,9 @@ validity_of_equal_feature(const struct predicate_index *index,
 
 /* Returns the number of candidates from which on the row's shape gets an edge
  * grid. */
-static int64_t candidates_for_cells(const struct predicate_index *index,
-                                    const struct predicate_worker *w,
-                                    const struct oj_shape *shape)
+static int64_t candidates_before_edge_grid(const struct predicate_index *index,
+                                           const struct predicate_worker *w,
+                                           const struct oj_shape *shape)
 {
     const struct oj_shape_side *side = &index->side;
     int64_t n = w->found.n, n_vertices = 0;
@@ -946,7 +952,7 @@ static int64_t candidates_for_cells(const struct predicate_index *index,
         return FOUND_FOR_CELLS;
     for (int64_t i = 0; i < n; i++)
         n_vertices += side->shape[w->found.at[i]].n_vertices;
-    return tests_before_cells(index, shape, n, n_vertices, FOUND_FOR_CELLS);
+    return tests_before_edge_grid(index, shape, n, n_vertices, FOUND_FOR_CELLS);
 }
 
 /* Prepares the shape of a row. If its parts are of different kinds, makes a
@@ -966,9 +972,9 @@ static oj_status prepare_row_shape_members_cells(struct predicate_worker *w,
         return OJ_OK;
     }
     if (w->found.n < least ||
-        !oj_shape_takes_cells(shape, w->found.n < FOUND_FOR_FEW_VERTICES
-                                         ? OJ_CELLS_VERTICES
-                                         : OJ_CELLS_FEW_VERTICES))
+        !oj_shape_can_have_edge_grid(shape, w->found.n < FOUND_FOR_FEW_VERTICES
+                                                ? OJ_CELLS_VERTICES
+                                                : OJ_CELLS_FEW_VERTICES))
         return OJ_OK;
     OJ_TRY(oj_shape_make_cells(shape, &w->cells, err));
     shape->cells = &w->cells;
@@ -991,7 +997,7 @@ static oj_status search_row(struct oj_row_index *shared,
                                   &shape.box, &w->found, err));
     if (w->found.n > 0)
         OJ_TRY(prepare_row_shape_members_cells(
-            w, &shape, candidates_for_cells(index, w, &shape), err));
+            w, &shape, candidates_before_edge_grid(index, w, &shape), err));
     w->row_validity = validity_of_equal_feature(index, w, &shape);
     return add_pairs_of_candidates(index, w, row, &shape, err);
 }
@@ -1001,13 +1007,13 @@ static oj_status search_row(struct oj_row_index *shared,
 /* Returns 1 if a pair with this verdict of the GPU is still undecided for the
  * join's relation. */
 static int needs_decision_after_gpu_screen(const struct predicate_index *index,
-                                           uint8_t said)
+                                           uint8_t verdict)
 {
     enum oj_op op = relation_of_index(index)->op;
-    if (said == OJ_VERDICT_INTERSECTS)
+    if (verdict == OJ_VERDICT_INTERSECTS)
         return op != OJ_OP_INTERSECTS && op != OJ_OP_DISJOINT &&
                op != OJ_OP_BBOX;
-    return said != OJ_VERDICT_DISJOINT;
+    return verdict != OJ_VERDICT_DISJOINT;
 }
 
 /* Returns 1 if the feature has more than one ring and its cached validity is
@@ -1058,13 +1064,13 @@ static oj_status decide_gpu_screened_if_valid(struct predicate_index *index,
  * features; 0 if only their validity may be needed. */
 static int
 needs_join_shape_after_gpu_screen(const struct predicate_index *index,
-                                  uint8_t said)
+                                  uint8_t verdict)
 {
     enum oj_op op = relation_of_index(index)->op;
     int decides_meeting = op == OJ_OP_INTERSECTS || op == OJ_OP_DISJOINT;
-    return needs_decision_after_gpu_screen(index, said) &&
-           said != OJ_VERDICT_DISJOINT_IF_VALID &&
-           (said != OJ_VERDICT_INTERSECTS_IF_VALID || !decides_meeting);
+    return needs_decision_after_gpu_screen(index, verdict) &&
+           verdict != OJ_VERDICT_DISJOINT_IF_VALID &&
+           (verdict != OJ_VERDICT_INTERSECTS_IF_VALID || !decides_meeting);
 }
 
 /* --- a batch of pairs found by a screen ----------------------------------- */
@@ -1090,7 +1096,7 @@ void oj_screen_pairs_free(struct oj_screen_pairs *pairs)
 {
     oj_free(pairs->offset);
     oj_free(pairs->feature);
-    oj_free(pairs->said);
+    oj_free(pairs->verdict);
     memset(pairs, 0, sizeof *pairs);
 }
 
@@ -1108,12 +1114,12 @@ static oj_status decide_gpu_screened_row(int64_t row, int thread, void *user,
 {
     struct screened_batch *b = user;
     struct predicate_index *index = b->index;
-    struct predicate_worker *w = worker_of(index, thread);
+    struct predicate_worker *w = worker_of_thread(index, thread);
     const int32_t *feature = b->pairs->feature;
-    uint8_t *said = b->pairs->said;
+    uint8_t *verdict = b->pairs->verdict;
     int64_t i = b->pairs->offset[row], end = b->pairs->offset[row + 1];
     struct oj_shape shape;
-    while (i < end && !needs_decision_after_gpu_screen(index, said[i]))
+    while (i < end && !needs_decision_after_gpu_screen(index, verdict[i]))
         i++;
     if (i == end)
         return OJ_OK;
@@ -1124,25 +1130,25 @@ static oj_status decide_gpu_screened_row(int64_t row, int thread, void *user,
                        which decides whether the row's shape gets an edge
                        grid. */
     for (int64_t k = i; k < end; k++)
-        w->found.n += needs_join_shape_after_gpu_screen(index, said[k]);
+        w->found.n += needs_join_shape_after_gpu_screen(index, verdict[k]);
     OJ_TRY(prepare_row_shape_members_cells(w, &shape, FOUND_FOR_CELLS, err));
     for (; i < end; i++)
     {
         int holds;
-        if (!needs_decision_after_gpu_screen(index, said[i]))
+        if (!needs_decision_after_gpu_screen(index, verdict[i]))
             continue;
-        OJ_TRY(poll_cancel(&index->shared.args.options, w, err));
+        OJ_TRY(poll_cancel_flag(&index->shared.args.options, w, err));
         w->shared.n_candidates++;
-        if (needs_join_shape_after_gpu_screen(index, said[i]))
+        if (needs_join_shape_after_gpu_screen(index, verdict[i]))
             OJ_TRY(decide_pair(index, w, &shape, index->place_of[feature[i]],
                                &holds, err));
         else
             OJ_TRY(decide_gpu_screened_if_valid(
                 index, w, &shape, feature[i],
-                said[i] == OJ_VERDICT_INTERSECTS_IF_VALID, &holds, err));
-        said[i] = holds != (relation_of_index(index)->op == OJ_OP_DISJOINT)
-                      ? OJ_VERDICT_INTERSECTS
-                      : OJ_VERDICT_DISJOINT;
+                verdict[i] == OJ_VERDICT_INTERSECTS_IF_VALID, &holds, err));
+        verdict[i] = holds != (relation_of_index(index)->op == OJ_OP_DISJOINT)
+                         ? OJ_VERDICT_INTERSECTS
+                         : OJ_VERDICT_DISJOINT;
     }
     return OJ_OK;
 }
@@ -1161,7 +1167,7 @@ static oj_status map_features_to_places(struct predicate_index *index,
 
 /* --- result of a batch with a screen -------------------------------------- */
 
-static int has_parts(const struct oj_flat *flat, int64_t feature)
+static int feature_has_parts(const struct oj_flat *flat, int64_t feature)
 {
     return flat->part_offset[feature] < flat->part_offset[feature + 1];
 }
@@ -1177,11 +1183,11 @@ static int64_t list_gpu_screened_pairs_of_row(const struct screened_batch *b,
     const struct oj_flat *join_side = b->index->shared.args.join_side;
     int64_t first = pairs->offset[row], end = pairs->offset[row + 1], n = 0;
     int is_disjoint = relation_of_index(b->index)->op == OJ_OP_DISJOINT;
-    if (is_disjoint && !has_parts(b->index->shared.input, row))
+    if (is_disjoint && !feature_has_parts(b->index->shared.input, row))
         return 0;
     for (int64_t i = first; i < end; i++)
     {
-        if (pairs->said[i] != OJ_VERDICT_INTERSECTS)
+        if (pairs->verdict[i] != OJ_VERDICT_INTERSECTS)
             continue;
         if (is_disjoint)
             is_met[pairs->feature[i]] = 1;
@@ -1194,7 +1200,7 @@ static int64_t list_gpu_screened_pairs_of_row(const struct screened_batch *b,
     n = 0;
     for (int64_t f = 0; f < join_side->n_features; f++)
     {
-        if (is_met[f] || !has_parts(join_side, f) ||
+        if (is_met[f] || !feature_has_parts(join_side, f) ||
             !oj_pair_filter_accepts(&b->index->shared.filter, row, f))
             continue;
         if (out != NULL)
@@ -1216,7 +1222,7 @@ static void count_gpu_screened_pairs_of_task(int64_t task, int thread,
          row++)
     {
         int64_t n_row = list_gpu_screened_pairs_of_row(
-            b, row, worker_of(index, thread)->is_met, NULL);
+            b, row, worker_of_thread(index, thread)->is_met, NULL);
         n += n_row;
         n_matched += n_row > 0;
     }
@@ -1237,10 +1243,10 @@ static void filter_gpu_screened_row(const struct screened_batch *b, int64_t row,
     {
         if (!oj_pair_filter_accepts(&index->shared.filter, row,
                                     pairs->feature[i]))
-            pairs->said[i] = OJ_VERDICT_DISJOINT;
-        *is_open |= needs_decision_after_gpu_screen(index, pairs->said[i]);
+            pairs->verdict[i] = OJ_VERDICT_DISJOINT;
+        *is_open |= needs_decision_after_gpu_screen(index, pairs->verdict[i]);
         *asks_shapes |=
-            needs_join_shape_after_gpu_screen(index, pairs->said[i]);
+            needs_join_shape_after_gpu_screen(index, pairs->verdict[i]);
     }
 }
 
@@ -1297,7 +1303,7 @@ static oj_status write_gpu_screened_pairs_of_task(int64_t task, int thread,
         if (relation_of_index(index)->op == OJ_OP_DISJOINT)
             OJ_TRY(oj_check_cancel(index->shared.args.options.cancel, err));
         n = list_gpu_screened_pairs_of_row(
-            b, row, worker_of(index, thread)->is_met, feature);
+            b, row, worker_of_thread(index, thread)->is_met, feature);
         for (int64_t i = at; i < at + n; i++)
             out->measure[i] = NAN;
         at += n;
@@ -1362,7 +1368,7 @@ static oj_status make_matches_of_gpu_screened(struct predicate_index *index,
     oj_free(b.n_matched);
     for (int t = 0; t < index->shared.n_threads; t++)
     {
-        stats->n_candidates += worker_of(index, t)->shared.n_candidates;
+        stats->n_candidates += worker_of_thread(index, t)->shared.n_candidates;
         if (b.order != NULL)
             oj_tie_rank_sorter_free(&b.order[t]);
     }
@@ -1403,7 +1409,7 @@ static oj_status prepare_workers(struct predicate_index *index,
 {
     for (int t = 0; t < index->shared.n_threads; t++)
     {
-        struct predicate_worker *w = worker_of(index, t);
+        struct predicate_worker *w = worker_of_thread(index, t);
         w->n_rows = 0;
         oj_relate_scratch_forget_layers(&w->relate);
         if (relation_of_index(index)->op != OJ_OP_DISJOINT)

@@ -77,7 +77,8 @@ static int64_t cut_feature_into_blocks(const struct oj_shape_blocks *side,
     return n;
 }
 
-static struct oj_vec3 vector_at(const struct oj_shape_blocks *side, int64_t v)
+static struct oj_vec3 unit_vector_of_vertex(const struct oj_shape_blocks *side,
+                                            int64_t v)
 {
     struct oj_vec3 at = {side->at[0][v], side->at[1][v], side->at[2][v]};
     return at;
@@ -102,7 +103,8 @@ static void write_sphere_box(const struct oj_shape_blocks *side, int64_t first,
     for (int64_t v = first; v + side->of_segments < first + n; v++)
     {
         double chord2 = oj_sphere_chord2(
-            vector_at(side, v), vector_at(side, v + side->of_segments));
+            unit_vector_of_vertex(side, v),
+            unit_vector_of_vertex(side, v + side->of_segments));
         by = oj_larger(by, oj_sphere_arc_bulge(chord2));
     }
     for (int d = 0; d < 3; d++)

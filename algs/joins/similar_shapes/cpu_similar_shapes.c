@@ -311,7 +311,7 @@ static oj_status squared_hausdorff_or_frechet(struct shape_index *self,
 
 /* Sorts the list once it has k candidates and more than k / 16 unsorted ones.
  * The lower bound that may result saves more than the sorting costs. */
-static void sort_to_lower_kth_bound(struct oj_ranking *ranking)
+static void sort_ranking_to_lower_kth_bound(struct oj_ranking *ranking)
 {
     if (ranking->n >= ranking->k &&
         ranking->n - ranking->n_cut > ranking->k / 16)
@@ -353,7 +353,7 @@ static oj_status measure_feature_and_add_to_ranking(struct shape_index *self,
         return OJ_OK;
     OJ_TRY(oj_row_add_pair(index, worker, row, feature, distance, err));
     if (oj_relation_is_nearest(relation))
-        sort_to_lower_kth_bound(&worker->ranking);
+        sort_ranking_to_lower_kth_bound(&worker->ranking);
     return OJ_OK;
 }
 
@@ -414,7 +414,7 @@ static oj_status search_row(struct oj_row_index *shared,
         int64_t first = at.node * OJ_BOX_FANOUT, n;
         if (at.d2 > reach)
             break;
-        if (!oj_class_run_has(&run, at.node, 3 * at.level))
+        if (!oj_class_run_meets_node(&run, at.node, 3 * at.level))
             continue;
         if (at.level == 0)
         {

@@ -154,7 +154,7 @@ static double measure_feature(const struct sphere_row_search *s,
     return least;
 }
 
-static void narrow_search(struct sphere_row_search *s)
+static void narrow_search_to_ranking(struct sphere_row_search *s)
 {
     const struct oj_ranking *ranking = &s->worker->ranking;
     if (oj_relation_is_nearest(&s->self->shared.args.relation) &&
@@ -168,8 +168,8 @@ static void narrow_search(struct sphere_row_search *s)
  * the other conditions later, one by one. If it has one, all conditions are
  * tested here, and the run is not a range of positions: it has the length 1 or
  * 0. */
-static struct oj_equal_run features_of_entry(const struct sphere_row_search *s,
-                                             int64_t entry)
+static struct oj_equal_run
+possible_features_of_entry(const struct sphere_row_search *s, int64_t entry)
 {
     const struct sphere_index *self = s->self;
     const struct oj_row_index *shared = &self->shared;
@@ -194,9 +194,10 @@ static struct oj_equal_run features_of_entry(const struct sphere_row_search *s,
 
 /* Adds the features of an entry, which are equally far, to the ranking or the
  * answer. */
-static oj_status put_features_of_entry(const struct sphere_row_search *s,
-                                       int64_t entry, struct oj_equal_run run,
-                                       double compared, struct oj_error *err)
+static oj_status
+add_features_of_entry_as_pairs(const struct sphere_row_search *s, int64_t entry,
+                               struct oj_equal_run run, double compared,
+                               struct oj_error *err)
 {
     const struct sphere_index *self = s->self;
     const struct oj_equal_groups *groups = &self->groups;
@@ -219,20 +220,21 @@ static oj_status measure_entry_and_add_to_ranking(struct sphere_row_search *s,
     struct oj_equal_run run;
     OJ_TRY(oj_row_poll_cancel(&self->shared, s->worker, err));
     s->worker->n_candidates++;
-    run = features_of_entry(s, entry);
+    run = possible_features_of_entry(s, entry);
     if (run.first >= run.end)
         return OJ_OK;
     least = measure_feature(s, feature, limit2);
     if (!(least <= limit2) || least < self->shared.args.relation.min_distance)
         return OJ_OK;
-    OJ_TRY(put_features_of_entry(s, entry, run, least, err));
-    narrow_search(s);
+    OJ_TRY(add_features_of_entry_as_pairs(s, entry, run, least, err));
+    narrow_search_to_ranking(s);
     return OJ_OK;
 }
 
 /* --- one row on an ellipsoid ---------------------------------------------- */
 
-static struct oj_ellipsoid_sides sides_of(const struct sphere_index *self)
+static struct oj_ellipsoid_sides
+ellipsoid_sides_of_index(const struct sphere_index *self)
 {
     struct oj_ellipsoid_sides sides = {&self->ellipsoid, self->geodesic,
                                        &self->input, &self->side};
@@ -278,8 +280,9 @@ static double most_chord2_of_feature(const struct sphere_row_search *s,
 
 /* Returns 1 if bounds of the distance to a feature show that the distance is
  * within the limits of the join. */
-static int is_surely_within(const struct sphere_row_search *s, int32_t feature,
-                            const struct oj_chord2_range *chord)
+static int is_distance_surely_within_limits(const struct sphere_row_search *s,
+                                            int32_t feature,
+                                            const struct oj_chord2_range *chord)
 {
     const struct sphere_index *self = s->self;
     double most = most_metres_of_feature(s, feature);
@@ -298,10 +301,11 @@ static oj_status rank_chord_of_entry(struct sphere_row_search *s, int64_t entry,
                                      struct oj_error *err)
 {
     int32_t feature = oj_equal_groups_first_feature(&s->self->groups, entry);
-    if (!(chord->most2 < INFINITY) || !is_surely_within(s, feature, chord))
+    if (!(chord->most2 < INFINITY) ||
+        !is_distance_surely_within_limits(s, feature, chord))
         return OJ_OK;
-    OJ_TRY(put_features_of_entry(s, entry, run, chord->most2, err));
-    narrow_search(s);
+    OJ_TRY(add_features_of_entry_as_pairs(s, entry, run, chord->most2, err));
+    narrow_search_to_ranking(s);
     return OJ_OK;
 }
 
@@ -313,7 +317,7 @@ static oj_status measure_entry_by_geodesics(struct sphere_row_search *s,
                                             double most2, struct oj_error *err)
 {
     const struct sphere_index *self = s->self;
-    const struct oj_ellipsoid_sides sides = sides_of(self);
+    const struct oj_ellipsoid_sides sides = ellipsoid_sides_of_index(self);
     int32_t feature = oj_equal_groups_first_feature(&self->groups, entry);
     double limit2, metres;
     if (most_distance_of_chord2(self, most2) * self->ellipsoid.semi_major <
@@ -323,7 +327,7 @@ static oj_status measure_entry_by_geodesics(struct sphere_row_search *s,
     if (!(metres <= most_metres_of_feature(s, feature)) ||
         metres < self->min_metres)
         return OJ_OK;
-    OJ_TRY(put_features_of_entry(s, entry, run, metres, err));
+    OJ_TRY(add_features_of_entry_as_pairs(s, entry, run, metres, err));
     if (!oj_relation_is_nearest(&self->shared.args.relation))
         return OJ_OK;
     limit2 = most_chord2_of_metres(self, s->worker->ranking.bound);
@@ -341,12 +345,12 @@ static oj_status measure_entry_on_ellipsoid(struct sphere_row_search *s,
     double limit2 = most_chord2_of_feature(s, feature);
     OJ_TRY(oj_row_poll_cancel(&self->shared, s->worker, err));
     s->worker->n_candidates += s->by_geodesics;
-    run = features_of_entry(s, entry);
+    run = possible_features_of_entry(s, entry);
     if (run.first >= run.end)
         return OJ_OK;
     if (self->has_edges)
     {
-        const struct oj_ellipsoid_sides sides = sides_of(self);
+        const struct oj_ellipsoid_sides sides = ellipsoid_sides_of_index(self);
         chord = oj_ellipsoid_chord_range(&sides, s->row, feature, limit2);
     }
     else
@@ -380,7 +384,8 @@ static void limit_search_by_kth_chord(struct sphere_row_search *s)
 
 /* --- the search ----------------------------------------------------------- */
 
-static oj_status walk_tree(struct sphere_row_search *s, struct oj_error *err)
+static oj_status search_tree_of_entries(struct sphere_row_search *s,
+                                        struct oj_error *err)
 {
     const struct sphere_index *self = s->self;
     const struct oj_tree3 *tree = &self->tree;
@@ -396,7 +401,7 @@ static oj_status walk_tree(struct sphere_row_search *s, struct oj_error *err)
     {
         struct oj_box_child at = stack[--depth];
         if (at.d2 > s->limit2 ||
-            !oj_class_run_has(&s->run, at.node, 3 * at.level))
+            !oj_class_run_meets_node(&s->run, at.node, 3 * at.level))
             continue;
         if (at.level > 0)
             depth =
@@ -428,7 +433,7 @@ static oj_status search_row(struct oj_row_index *shared,
         s.limit2 = oj_sphere_chord2_of(flat->max_distance[row]);
     else if (self->limit2 != NULL)
         s.limit2 = 5.0; /* no limit: squared chords are at most 4 */
-    return walk_tree(&s, err);
+    return search_tree_of_entries(&s, err);
 }
 
 static oj_status search_row_on_ellipsoid(struct oj_row_index *shared,
@@ -454,10 +459,10 @@ static oj_status search_row_on_ellipsoid(struct oj_row_index *shared,
     if (!s.by_geodesics)
     {
         worker->ranking.keep_ties = 0; /* of chords only the k-th counts */
-        OJ_TRY(walk_tree(&s, err));
+        OJ_TRY(search_tree_of_entries(&s, err));
         limit_search_by_kth_chord(&s);
     }
-    return walk_tree(&s, err);
+    return search_tree_of_entries(&s, err);
 }
 
 /* --- a batch -------------------------------------------------------------- */

@@ -146,7 +146,7 @@ static struct oj_vec3 scale_vec3(struct oj_vec3 v, double by)
 }
 
 /* Returns a unit vector that is perpendicular to v. */
-static struct oj_vec3 perpendicular_to(struct oj_vec3 v)
+static struct oj_vec3 unit_vector_perpendicular_to(struct oj_vec3 v)
 {
     struct oj_vec3 axis = {0.0, 0.0, 0.0}, w;
     if (fabs(v.x) <= fabs(v.y) && fabs(v.x) <= fabs(v.z))
@@ -189,8 +189,8 @@ static struct oj_vec3 mean_direction(const struct sphere_side_build *b,
 /* Returns the cap around the mean of the vertices first .. last - 1 of a ring.
  * A cap smaller than a hemisphere is convex, so it contains all edges, and
  * points perpendicular to its centre are outside of the ring. */
-static struct oj_cap cap_of(const struct sphere_side_build *b, int64_t ring,
-                            int64_t first, int64_t last)
+static struct oj_cap cap_around_ring(const struct sphere_side_build *b,
+                                     int64_t ring, int64_t first, int64_t last)
 {
     struct oj_cap cap = {mean_direction(b, ring), 0.0, {0.0, 0.0, 0.0}};
     int is_wide;
@@ -217,7 +217,7 @@ static struct oj_cap cap_of(const struct sphere_side_build *b, int64_t ring,
         is_wide = !(cap.chord2 < WIDE_CAP);
     if (!is_wide)
     {
-        cap.reference = perpendicular_to(cap.centre);
+        cap.reference = unit_vector_perpendicular_to(cap.centre);
         cap.chord2 += SLACK;
     }
     else
@@ -264,7 +264,7 @@ static oj_status build_ring(struct sphere_side_build *b, int64_t ring,
     if (side->cap != NULL && is_polygon)
     {
         const struct oj_cap *cap = &side->cap[ring];
-        side->cap[ring] = cap_of(b, ring, first, last);
+        side->cap[ring] = cap_around_ring(b, ring, first, last);
         around = oj_sphere_box3_of(cap->centre);
         oj_sphere_box3_grow(
             &around, cap->chord2 < 4.0 ? sqrt(cap->chord2) + SLACK : 3.0);
@@ -506,10 +506,11 @@ static int may_plane_cut_box(const struct oj_box3 *box, struct oj_vec3 m)
     return fabs(middle) <= half;
 }
 
-static int parity_of_tree_crossed(const struct oj_sphere_side *side,
-                                  const struct oj_tree3 *tree, int64_t first,
-                                  int64_t last, struct oj_vec3 p,
-                                  struct oj_vec3 r, struct oj_vec3 m)
+static int parity_of_tree_edges_crossed(const struct oj_sphere_side *side,
+                                        const struct oj_tree3 *tree,
+                                        int64_t first, int64_t last,
+                                        struct oj_vec3 p, struct oj_vec3 r,
+                                        struct oj_vec3 m)
 {
     struct oj_box_child stack[OJ_BOX_STACK];
     int depth = 0, odd = 0;
@@ -546,12 +547,12 @@ static int does_arc_cross_ring_oddly(const struct oj_sphere_side *side,
     struct oj_vec3 m = oj_sphere_vec3_cross(p, r);
     if (side->tree_of[ring] < 0)
         return parity_of_edges_crossed(side, first, last, p, r, m);
-    return parity_of_tree_crossed(side, &side->tree[side->tree_of[ring]], first,
-                                  last, p, r, m);
+    return parity_of_tree_edges_crossed(side, &side->tree[side->tree_of[ring]],
+                                        first, last, p, r, m);
 }
 
 /* Returns a point a few degrees away from p, in any direction. */
-static struct oj_vec3 point_beside(struct oj_vec3 p)
+static struct oj_vec3 point_a_few_degrees_away(struct oj_vec3 p)
 {
     struct oj_vec3 w = {p.x, p.y, p.z};
     double length;
@@ -569,24 +570,24 @@ static struct oj_vec3 point_beside(struct oj_vec3 p)
 /* Returns 0 if the way from p to the reference point of a cap is the arc
  * between both. If they are nearly antipodal, this arc is not reliable: sets
  * *by to a third point, by which the way leads, and returns 1. */
-static int find_third_point(const struct oj_cap *cap, struct oj_vec3 p,
-                            struct oj_vec3 *by)
+static int find_detour_point(const struct oj_cap *cap, struct oj_vec3 p,
+                             struct oj_vec3 *by)
 {
     if (cap->chord2 < 4.0 || oj_sphere_chord2(p, cap->centre) > NO_DIRECTION)
         return 0;
-    *by = point_beside(p);
+    *by = point_a_few_degrees_away(p);
     return 1;
 }
 
-int oj_sphere_ring_holds(const struct oj_sphere_side *side, int64_t ring,
-                         struct oj_vec3 p, int *is_beyond)
+int oj_sphere_ring_contains(const struct oj_sphere_side *side, int64_t ring,
+                            struct oj_vec3 p, int *is_beyond)
 {
     const struct oj_cap *cap = &side->cap[ring];
     struct oj_vec3 by;
     *is_beyond = oj_sphere_chord2(p, cap->centre) > cap->chord2;
     if (*is_beyond)
         return 0;
-    if (!find_third_point(cap, p, &by))
+    if (!find_detour_point(cap, p, &by))
         return does_arc_cross_ring_oddly(side, ring, p, cap->reference);
     return does_arc_cross_ring_oddly(side, ring, p, by) ^
            does_arc_cross_ring_oddly(side, ring, by, cap->reference);
@@ -598,25 +599,25 @@ static int do_arcs_cross(struct oj_vec3 p, struct oj_vec3 r, struct oj_vec3 a,
     return oj_sphere_arcs_cross(p, r, oj_sphere_vec3_cross(p, r), a, b);
 }
 
-int oj_sphere_way_out_crosses(const struct oj_sphere_side *side, int64_t ring,
+int oj_sphere_way_crosses_arc(const struct oj_sphere_side *side, int64_t ring,
                               struct oj_vec3 p, struct oj_vec3 a,
                               struct oj_vec3 b)
 {
     const struct oj_cap *cap = &side->cap[ring];
     struct oj_vec3 by;
-    if (!find_third_point(cap, p, &by))
+    if (!find_detour_point(cap, p, &by))
         return do_arcs_cross(p, cap->reference, a, b);
     return do_arcs_cross(p, by, a, b) ^ do_arcs_cross(by, cap->reference, a, b);
 }
 
-static int part_holds(const struct oj_sphere_side *side, int64_t part,
-                      struct oj_vec3 p)
+static int does_part_hold_point(const struct oj_sphere_side *side, int64_t part,
+                                struct oj_vec3 p)
 {
     const struct oj_flat *flat = side->flat;
     int odd = 0, is_beyond;
     for (int64_t ring = flat->ring_offset[part];
          ring < flat->ring_offset[part + 1]; ring++)
-        odd ^= oj_sphere_ring_holds(side, ring, p, &is_beyond);
+        odd ^= oj_sphere_ring_contains(side, ring, p, &is_beyond);
     return odd;
 }
 
@@ -633,7 +634,7 @@ struct oj_sphere_place oj_sphere_nearest_edge(const struct oj_sphere_side *side,
          part < flat->part_offset[feature + 1]; part++)
     {
         if (side->cap != NULL && flat->part_kind[part] == OJ_PART_POLYGON &&
-            part_holds(side, part, p))
+            does_part_hold_point(side, part, p))
             return (struct oj_sphere_place){0.0, -1};
         for (int64_t r = flat->ring_offset[part];
              r < flat->ring_offset[part + 1]; r++)

@@ -124,13 +124,14 @@ void oj_sphere_visit_edges(const struct oj_sphere_side *side, int64_t ring,
 
 /** Returns 1 if p is inside of the ring; on an ellipsoid, of the ring of plane
  * sections. *is_beyond: 1 if p is not even in the cap of the ring. */
-int oj_sphere_ring_holds(const struct oj_sphere_side *side, int64_t ring,
-                         struct oj_vec3 p, int *is_beyond);
+int oj_sphere_ring_contains(const struct oj_sphere_side *side, int64_t ring,
+                            struct oj_vec3 p, int *is_beyond);
 
 /** Returns 1 if the way from p to the outside of the ring, whose crossings
- * oj_sphere_ring_holds() counts, crosses the arc a -> b an odd number of times.
+ * oj_sphere_ring_contains() counts, crosses the arc a -> b an odd number of
+ * times.
  */
-int oj_sphere_way_out_crosses(const struct oj_sphere_side *side, int64_t ring,
+int oj_sphere_way_crosses_arc(const struct oj_sphere_side *side, int64_t ring,
                               struct oj_vec3 p, struct oj_vec3 a,
                               struct oj_vec3 b);
 

@@ -33,7 +33,7 @@ static int is_ring_cuttable(const struct oj_flat *flat, int64_t first,
 
 /* Returns 1 if the edge from vertex v on is cut from its other end on, so that
  * its pieces are equal in both directions. */
-static int is_reversed(const struct oj_flat *flat, int64_t v)
+static int is_edge_cut_from_its_end(const struct oj_flat *flat, int64_t v)
 {
     return flat->x[v + 1] < flat->x[v] ||
            (flat->x[v + 1] == flat->x[v] && flat->y[v + 1] < flat->y[v]);
@@ -41,11 +41,11 @@ static int is_reversed(const struct oj_flat *flat, int64_t v)
 
 /* Returns the number of pieces of the edge from vertex v on; sets *line if it
  * is more than one. */
-static int64_t count_pieces(const struct cut_edges_work *w, int64_t v,
-                            struct oj_geodesic_line *line)
+static int64_t count_pieces_of_edge(const struct cut_edges_work *w, int64_t v,
+                                    struct oj_geodesic_line *line)
 {
     const double *x = w->from->x + v, *y = w->from->y + v;
-    int turn = is_reversed(w->from, v);
+    int turn = is_edge_cut_from_its_end(w->from, v);
     if (fabs(x[1] - x[0]) <= SHORT_DEGREES &&
         fabs(y[1] - y[0]) <= SHORT_DEGREES)
         return 1;
@@ -55,8 +55,8 @@ static int64_t count_pieces(const struct cut_edges_work *w, int64_t v,
 }
 
 /* Counts the vertices of a ring whose edges are cut. */
-static oj_status count_ring(int64_t ring, int thread, void *user,
-                            struct oj_error *err)
+static oj_status count_vertices_of_cut_ring(int64_t ring, int thread,
+                                            void *user, struct oj_error *err)
 {
     struct cut_edges_work *w = user;
     const int64_t *offset = w->from->vertex_offset;
@@ -68,13 +68,13 @@ static oj_status count_ring(int64_t ring, int thread, void *user,
     if (!is_ring_cuttable(w->from, offset[ring], offset[ring + 1]))
         return OJ_OK;
     for (int64_t v = offset[ring]; v + 1 < offset[ring + 1]; v++)
-        n += count_pieces(w, v, &line) - 1;
+        n += count_pieces_of_edge(w, v, &line) - 1;
     w->cut->vertex_offset[ring + 1] = n;
     return OJ_OK;
 }
 
-static oj_status fill_ring(int64_t ring, int thread, void *user,
-                           struct oj_error *err)
+static oj_status fill_cut_ring(int64_t ring, int thread, void *user,
+                               struct oj_error *err)
 {
     struct cut_edges_work *w = user;
     const struct oj_flat *from = w->from;
@@ -87,13 +87,15 @@ static oj_status fill_ring(int64_t ring, int thread, void *user,
     for (int64_t v = offset[ring]; v < offset[ring + 1]; v++)
     {
         struct oj_geodesic_line line;
-        int64_t n =
-            is_cut && v + 1 < offset[ring + 1] ? count_pieces(w, v, &line) : 1;
+        int64_t n = is_cut && v + 1 < offset[ring + 1]
+                        ? count_pieces_of_edge(w, v, &line)
+                        : 1;
         w->cut->x[to] = from->x[v];
         w->cut->y[to++] = from->y[v];
         for (int64_t i = 1; i < n; i++, to++)
         {
-            double piece = (double)(is_reversed(from, v) ? n - i : i);
+            double piece =
+                (double)(is_edge_cut_from_its_end(from, v) ? n - i : i);
             struct oj_geodesic_point at =
                 oj_geodesic_line_at(&line, line.metres * (piece / (double)n));
             w->cut->x[to] = at.longitude;
@@ -110,8 +112,8 @@ static oj_status cut_edges_of_layer(struct cut_edges_work *w, int n_threads,
     int64_t n_rings = w->from->n_rings;
     OJ_NEW(cut->vertex_offset, n_rings + 1, err);
     cut->vertex_offset[0] = 0;
-    OJ_TRY(
-        oj_parallel_try(n_threads, n_rings, RINGS_AT_ONCE, count_ring, w, err));
+    OJ_TRY(oj_parallel_try(n_threads, n_rings, RINGS_AT_ONCE,
+                           count_vertices_of_cut_ring, w, err));
     for (int64_t r = 0; r < n_rings; r++)
         cut->vertex_offset[r + 1] += cut->vertex_offset[r];
     cut->flat = *w->from;
@@ -123,7 +125,7 @@ static oj_status cut_edges_of_layer(struct cut_edges_work *w, int n_threads,
     cut->flat.vertex_offset = cut->vertex_offset;
     cut->flat.x = cut->x;
     cut->flat.y = cut->y;
-    return oj_parallel_try(n_threads, n_rings, RINGS_AT_ONCE, fill_ring, w,
+    return oj_parallel_try(n_threads, n_rings, RINGS_AT_ONCE, fill_cut_ring, w,
                            err);
 }
 

@@ -42,7 +42,7 @@ static void replace_if_nearer_foot(struct edge_search *s,
 
 /* Returns the distance of an end, and makes the end the best point if it is
  * nearer. */
-static double probe_end(struct edge_search *s, int end)
+static double measure_end_of_edge(struct edge_search *s, int end)
 {
     const struct oj_ellipsoid_vertex *v = s->end[end];
     double metres =
@@ -53,7 +53,7 @@ static double probe_end(struct edge_search *s, int end)
 
 /* Returns distance and slope at the length t from end[0] on, and makes this
  * point the best one if it is nearer. */
-static struct edge_probe probe_edge(struct edge_search *s, double t)
+static struct edge_probe measure_point_on_edge(struct edge_search *s, double t)
 {
     const struct oj_ellipsoid_vertex *v = s->end[t > 0.0];
     struct oj_geodesic_point at = {v->x, v->y, s->line.course[t > 0.0]};
@@ -75,8 +75,8 @@ static struct edge_probe probe_edge(struct edge_search *s, double t)
 
 /* Returns 1 if the distance of the probe exceeds the least distance by no more
  * than the error (proof: ellipsoid_edge_distance.h). */
-static int is_near_enough(const struct edge_search *s,
-                          const struct edge_probe *probe)
+static int is_probe_near_enough(const struct edge_search *s,
+                                const struct edge_probe *probe)
 {
     double error = OJ_EDGE_NEAR_ERROR * s->unit;
     double x = probe->metres / s->radius;
@@ -90,8 +90,8 @@ static int is_near_enough(const struct edge_search *s,
 
 /* Returns the length, with a sign, from a probed point to the foot of the
  * perpendicular, computed on a sphere. */
-static double step_on_sphere(const struct edge_search *s,
-                             const struct edge_probe *probe)
+static double step_to_foot_on_sphere(const struct edge_search *s,
+                                     const struct edge_probe *probe)
 {
     double radius = sqrt(s->radius * s->most_radius);
     double angle = probe->metres / radius;
@@ -100,14 +100,15 @@ static double step_on_sphere(const struct edge_search *s,
 
 /* Finds the nearest point of the piece low .. high, on which the distance is
  * convex; begins at t. */
-static void find_foot_near(struct edge_search *s, double low, double high,
-                           double t)
+static void find_foot_on_convex_piece(struct edge_search *s, double low,
+                                      double high, double t)
 {
     const double first = low, last = high;
     for (int i = 0; i < MOST_STEPS; i++)
     {
-        struct edge_probe probe = probe_edge(s, t);
-        if (is_near_enough(s, &probe) || (t <= first && probe.slope >= 0.0) ||
+        struct edge_probe probe = measure_point_on_edge(s, t);
+        if (is_probe_near_enough(s, &probe) ||
+            (t <= first && probe.slope >= 0.0) ||
             (t >= last && probe.slope <= 0.0))
             return;
         if (probe.slope > 0.0)
@@ -116,7 +117,7 @@ static void find_foot_near(struct edge_search *s, double low, double high,
             low = t;
         if (high - low <= OJ_EDGE_NEAR_ERROR * s->unit)
             return;
-        t += step_on_sphere(s, &probe);
+        t += step_to_foot_on_sphere(s, &probe);
         if (i >= FREE_STEPS && i % 2 == 1)
             t = low + 0.5 * (high - low);
         else if (t <= low)
@@ -128,8 +129,8 @@ static void find_foot_near(struct edge_search *s, double low, double high,
 
 /* Returns a lower bound of the distance on a piece of this length of which at
  * least one end is beyond pi r / 2. d0, d1: distances of its ends. */
-static double least_of_far_piece(const struct edge_search *s, double length,
-                                 double d0, double d1)
+static double least_distance_of_far_piece(const struct edge_search *s,
+                                          double length, double d0, double d1)
 {
     double least = d0 < d1 ? d0 : d1, rise = fabs(d1 - d0);
     double m = 0.5 * (d0 + d1 - length), bend, u;
@@ -151,7 +152,7 @@ struct edge_piece
 
 /* Finds the nearest point of an edge whose ends have the distances d0 and d1
  * and are the best points so far. */
-static void find_foot_far(struct edge_search *s, double d0, double d1)
+static void find_foot_by_pieces(struct edge_search *s, double d0, double d1)
 {
     const double near = 0.5 * 3.14159265358979323846 * s->radius;
     struct edge_piece stack[MOST_PIECES];
@@ -163,14 +164,14 @@ static void find_foot_far(struct edge_search *s, double d0, double d1)
         double middle = at.low + 0.5 * (at.high - at.low), d;
         if (at.d0 < near && at.d1 < near)
         {
-            find_foot_near(s, at.low, at.high, middle);
+            find_foot_on_convex_piece(s, at.low, at.high, middle);
             continue;
         }
-        if (least_of_far_piece(s, at.high - at.low, at.d0, at.d1) >=
+        if (least_distance_of_far_piece(s, at.high - at.low, at.d0, at.d1) >=
                 s->best.metres - OJ_EDGE_FAR_ERROR * s->unit ||
             depth + 2 > MOST_PIECES)
             continue;
-        d = probe_edge(s, middle).metres;
+        d = measure_point_on_edge(s, middle).metres;
         stack[depth++] = (struct edge_piece){middle, at.high, d, at.d1};
         stack[depth++] = (struct edge_piece){at.low, middle, at.d0, d};
     }
@@ -195,14 +196,14 @@ static int is_angle_at_vertex_wide(const struct edge_search *s,
 }
 
 /* Returns 1 if the vertex is surely within pi r / 2 of p. */
-static int is_near(const struct edge_search *s,
-                   const struct oj_ellipsoid_vertex *v)
+static int is_vertex_surely_near(const struct edge_search *s,
+                                 const struct oj_ellipsoid_vertex *v)
 {
     double radius = s->radius / s->unit;
     return oj_sphere_chord2(s->p->at, v->at) < 1.999 * radius * radius;
 }
 
-static void make_line(struct edge_search *s)
+static void make_line_of_edge(struct edge_search *s)
 {
     oj_geodesic_line_make(s->geodesic, s->end[0]->x, s->end[0]->y, s->end[1]->x,
                           s->end[1]->y, &s->line);
@@ -219,38 +220,39 @@ static double share_of_foot_on_chord(const struct edge_search *s)
     return share > 0.0 ? (share < 1.0 ? share : 1.0) : 0.0;
 }
 
-static void find_foot(struct edge_search *s)
+static void find_foot_of_edge(struct edge_search *s)
 {
     double share;
-    if (!is_near(s, s->end[0]) || !is_near(s, s->end[1]))
+    if (!is_vertex_surely_near(s, s->end[0]) ||
+        !is_vertex_surely_near(s, s->end[1]))
     {
-        double d0 = probe_end(s, 0), d1 = probe_end(s, 1);
+        double d0 = measure_end_of_edge(s, 0), d1 = measure_end_of_edge(s, 1);
         double length = 1.001 * s->unit *
                         sqrt(oj_sphere_chord2(s->end[0]->at, s->end[1]->at));
-        if (least_of_far_piece(s, length, d0, d1) >= s->best.metres)
+        if (least_distance_of_far_piece(s, length, d0, d1) >= s->best.metres)
             return; /* no line is needed: the edge is at most `length` long, and
                        a shorter edge has a higher bound */
-        make_line(s);
-        find_foot_far(s, d0, d1);
+        make_line_of_edge(s);
+        find_foot_by_pieces(s, d0, d1);
         return;
     }
     for (int end = 0; end < 2; end++)
     {
         if (is_angle_at_vertex_wide(s, s->end[end], s->end[!end]))
         {
-            probe_end(s, end);
+            measure_end_of_edge(s, end);
             return;
         }
     }
-    make_line(s);
+    make_line_of_edge(s);
     if (s->line.metres <= OJ_EDGE_NEAR_ERROR * s->unit)
     {
-        probe_end(s, 0);
-        probe_end(s, 1);
+        measure_end_of_edge(s, 0);
+        measure_end_of_edge(s, 1);
         return;
     }
     share = share_of_foot_on_chord(s);
-    find_foot_near(s, 0.0, s->line.metres, share * s->line.metres);
+    find_foot_on_convex_piece(s, 0.0, s->line.metres, share * s->line.metres);
 }
 
 struct oj_edge_foot oj_edge_foot_find(const struct oj_ellipsoid *ellipsoid,
@@ -269,7 +271,7 @@ struct oj_edge_foot oj_edge_foot_find(const struct oj_ellipsoid *ellipsoid,
     s.radius = oj_ellipsoid_least_radius(ellipsoid) * s.unit;
     s.most_radius = oj_ellipsoid_most_radius(ellipsoid) * s.unit;
     s.best = (struct oj_edge_foot){INFINITY, (double)NAN, (double)NAN, 0, 0};
-    find_foot(&s);
+    find_foot_of_edge(&s);
     s.best.is_right ^= turn;
     return s.best;
 }

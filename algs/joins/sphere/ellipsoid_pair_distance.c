@@ -23,7 +23,8 @@ static int has_edges(const struct oj_sphere_side *side, int64_t feature)
 }
 
 static struct point_and_shape
-roles_of_features(const struct oj_ellipsoid_sides *sides, int64_t a, int64_t b)
+find_point_and_shape(const struct oj_ellipsoid_sides *sides, int64_t a,
+                     int64_t b)
 {
     struct point_and_shape roles = {sides->input, sides->join, a, b, 0};
     if (has_edges(sides->input, a))
@@ -37,24 +38,26 @@ roles_of_features(const struct oj_ellipsoid_sides *sides, int64_t a, int64_t b)
  * search. */
 struct part_visits
 {
-    int (*does_part_hold)(void *user, int64_t part); /* 1: p is inside of the
-                                                        polygon part */
+    int (*does_part_hold_point)(void *user, int64_t part); /* 1: p is inside of
+                                                        the polygon part */
     void (*visit_point)(void *user, int64_t vertex);
     oj_sphere_edges_visit *visit_edges;
 };
 
 /* Visits the parts of a feature with edges within limit2, a squared chord, of
  * p. Returns 1, and stops, if p is inside of a part. */
-static int visit_parts(const struct oj_sphere_side *side, int64_t feature,
-                       struct oj_vec3 p, double limit2,
-                       const struct part_visits *visits, void *user)
+static int visit_parts_within_reach(const struct oj_sphere_side *side,
+                                    int64_t feature, struct oj_vec3 p,
+                                    double limit2,
+                                    const struct part_visits *visits,
+                                    void *user)
 {
     const struct oj_flat *flat = side->flat;
     for (int64_t part = flat->part_offset[feature];
          part < flat->part_offset[feature + 1]; part++)
     {
         if (side->cap != NULL && flat->part_kind[part] == OJ_PART_POLYGON &&
-            visits->does_part_hold(user, part))
+            visits->does_part_hold_point(user, part))
             return 1;
         for (int64_t r = flat->ring_offset[part];
              r < flat->ring_offset[part + 1]; r++)
@@ -101,7 +104,8 @@ struct chord_bounds_search
     int is_in_lens; /* 1: p may be between an edge and its plane section */
 };
 
-static void bound_edges(void *user, int64_t first, int64_t end, double *limit2)
+static void bound_chord_to_edges(void *user, int64_t first, int64_t end,
+                                 double *limit2)
 {
     struct chord_bounds_search *s = user;
     const struct oj_vec3 *at = s->side->at;
@@ -128,7 +132,7 @@ static void bound_edges(void *user, int64_t first, int64_t end, double *limit2)
     }
 }
 
-static void bound_point(void *user, int64_t vertex)
+static void bound_chord_to_vertex(void *user, int64_t vertex)
 {
     struct chord_bounds_search *s = user;
     double d = sqrt(oj_sphere_chord2(s->p, s->side->at[vertex]));
@@ -138,21 +142,22 @@ static void bound_point(void *user, int64_t vertex)
 
 /* Returns 1 if p is surely inside of the polygon part; 0 if it is outside or
  * may be in a lens. */
-static int does_part_surely_hold(void *user, int64_t part)
+static int does_part_surely_hold_point(void *user, int64_t part)
 {
     const struct chord_bounds_search *s = user;
     const struct oj_flat *flat = s->side->flat;
     int odd = 0, is_beyond;
     for (int64_t r = flat->ring_offset[part]; r < flat->ring_offset[part + 1];
          r++)
-        odd ^= oj_sphere_ring_holds(s->side, r, s->p, &is_beyond);
+        odd ^= oj_sphere_ring_contains(s->side, r, s->p, &is_beyond);
     for (int64_t r = flat->ring_offset[part];
          odd && r < flat->ring_offset[part + 1]; r++)
     {
         struct chord_bounds_search lenses = {s->side,  s->bulge, s->p,
                                              INFINITY, INFINITY, 0};
         double none = 0.0;
-        oj_sphere_visit_edges(s->side, r, s->p, &none, bound_edges, &lenses);
+        oj_sphere_visit_edges(s->side, r, s->p, &none, bound_chord_to_edges,
+                              &lenses);
         odd = !lenses.is_in_lens;
     }
     return odd;
@@ -160,12 +165,13 @@ static int does_part_surely_hold(void *user, int64_t part)
 
 /* Sets s->least and s->most to bounds of the chord from s->p to a feature with
  * edges. */
-static void bound_feature(struct chord_bounds_search *s, int64_t feature,
-                          double limit2)
+static void bound_chord_to_feature(struct chord_bounds_search *s,
+                                   int64_t feature, double limit2)
 {
-    static const struct part_visits visits = {does_part_surely_hold,
-                                              bound_point, bound_edges};
-    if (visit_parts(s->side, feature, s->p, limit2, &visits, s))
+    static const struct part_visits visits = {does_part_surely_hold_point,
+                                              bound_chord_to_vertex,
+                                              bound_chord_to_edges};
+    if (visit_parts_within_reach(s->side, feature, s->p, limit2, &visits, s))
         s->least = s->most = 0.0;
 }
 
@@ -173,7 +179,7 @@ struct oj_chord2_range
 oj_ellipsoid_chord_range(const struct oj_ellipsoid_sides *sides, int64_t a,
                          int64_t b, double limit2)
 {
-    const struct point_and_shape roles = roles_of_features(sides, a, b);
+    const struct point_and_shape roles = find_point_and_shape(sides, a, b);
     struct chord_bounds_search s = {
         .side = roles.shapes,
         .bulge = oj_ellipsoid_bulge_of_unit(sides->ellipsoid),
@@ -185,9 +191,9 @@ oj_ellipsoid_chord_range(const struct oj_ellipsoid_sides *sides, int64_t a,
     {
         s.p = roles.points->at[v];
         if (oj_flat_is_points(roles.shapes->flat))
-            bound_point(&s, roles.of_shapes);
+            bound_chord_to_vertex(&s, roles.of_shapes);
         else
-            bound_feature(&s, roles.of_shapes, limit2);
+            bound_chord_to_feature(&s, roles.of_shapes, limit2);
     }
     return (struct oj_chord2_range){s.least * s.least, s.most * s.most};
 }
@@ -205,16 +211,16 @@ struct nearest_place_search
     int64_t vertex; /* first vertex of the edge */
 };
 
-static struct oj_ellipsoid_vertex vertex_of(const struct oj_sphere_side *side,
-                                            int64_t v)
+static struct oj_ellipsoid_vertex
+vertex_of_side(const struct oj_sphere_side *side, int64_t v)
 {
     struct oj_ellipsoid_vertex vertex = {side->flat->x[v], side->flat->y[v],
                                          side->at[v]};
     return vertex;
 }
 
-static void measure_edges(void *user, int64_t first, int64_t end,
-                          double *limit2)
+static void measure_nearest_of_edges(void *user, int64_t first, int64_t end,
+                                     double *limit2)
 {
     struct nearest_place_search *s = user;
     const struct oj_vec3 *at = s->side->at;
@@ -227,8 +233,8 @@ static void measure_edges(void *user, int64_t first, int64_t end,
         if (squared_distance_from_chord(s->p.at, at[v], at[v + 1], chord2) >
             most * most)
             continue;
-        a = vertex_of(s->side, v);
-        b = vertex_of(s->side, v + 1);
+        a = vertex_of_side(s->side, v);
+        b = vertex_of_side(s->side, v + 1);
         foot = oj_edge_foot_find(s->sides->ellipsoid, s->sides->geodesic, &s->p,
                                  &a, &b);
         if (foot.metres > s->metres ||
@@ -245,7 +251,7 @@ static void measure_edges(void *user, int64_t first, int64_t end,
     }
 }
 
-static void measure_point(void *user, int64_t v)
+static void measure_vertex(void *user, int64_t v)
 {
     struct nearest_place_search *s = user;
     const struct oj_flat *flat = s->side->flat;
@@ -283,8 +289,8 @@ static void count_crossings_of_lenses(void *user, int64_t first, int64_t end,
     {
         double chord2 = oj_sphere_chord2(at[v], at[v + 1]);
         double h = s->bulge * chord2 + OJ_ELLIPSOID_SLACK;
-        struct oj_ellipsoid_vertex a = vertex_of(s->side, v);
-        struct oj_ellipsoid_vertex b = vertex_of(s->side, v + 1);
+        struct oj_ellipsoid_vertex a = vertex_of_side(s->side, v);
+        struct oj_ellipsoid_vertex b = vertex_of_side(s->side, v + 1);
         struct oj_edge_foot foot;
         struct oj_vec3 left, q;
         double by;
@@ -302,13 +308,13 @@ static void count_crossings_of_lenses(void *user, int64_t first, int64_t end,
         q.y = 0.5 * (a.at.y + b.at.y) + by * left.y;
         q.z = 0.5 * (a.at.z + b.at.z) + by * left.z;
         l->is_odd ^=
-            oj_sphere_way_out_crosses(s->side, l->ring, s->p.at, a.at, b.at) ^
-            oj_sphere_way_out_crosses(s->side, l->ring, s->p.at, a.at, q) ^
-            oj_sphere_way_out_crosses(s->side, l->ring, s->p.at, q, b.at);
+            oj_sphere_way_crosses_arc(s->side, l->ring, s->p.at, a.at, b.at) ^
+            oj_sphere_way_crosses_arc(s->side, l->ring, s->p.at, a.at, q) ^
+            oj_sphere_way_crosses_arc(s->side, l->ring, s->p.at, q, b.at);
     }
 }
 
-static int does_part_hold(void *user, int64_t part)
+static int does_part_hold_point(void *user, int64_t part)
 {
     struct nearest_place_search *s = user;
     const struct oj_flat *flat = s->side->flat;
@@ -319,7 +325,7 @@ static int does_part_hold(void *user, int64_t part)
         int is_beyond;
         double none = 0.0;
         struct lens_search lenses = {s, r, 0};
-        odd ^= oj_sphere_ring_holds(s->side, r, s->p.at, &is_beyond);
+        odd ^= oj_sphere_ring_contains(s->side, r, s->p.at, &is_beyond);
         if (is_beyond)
             continue;
         oj_sphere_visit_edges(s->side, r, s->p.at, &none,
@@ -334,9 +340,10 @@ static int does_part_hold(void *user, int64_t part)
 static void find_nearest_place(struct nearest_place_search *s, int64_t feature,
                                double limit2)
 {
-    static const struct part_visits visits = {does_part_hold, measure_point,
-                                              measure_edges};
-    if (!visit_parts(s->side, feature, s->p.at, limit2, &visits, s))
+    static const struct part_visits visits = {
+        does_part_hold_point, measure_vertex, measure_nearest_of_edges};
+    if (!visit_parts_within_reach(s->side, feature, s->p.at, limit2, &visits,
+                                  s))
         return;
     s->metres = 0.0;
     s->vertex = -1;
@@ -346,8 +353,8 @@ static void find_nearest_place(struct nearest_place_search *s, int64_t feature,
 
 /* Returns the nearest points of two features that consist of points. */
 static struct oj_nearest_points
-find_between_points(const struct oj_ellipsoid_sides *sides, int64_t a,
-                    int64_t b)
+find_nearest_of_point_features(const struct oj_ellipsoid_sides *sides,
+                               int64_t a, int64_t b)
 {
     const struct oj_flat *from = sides->input->flat, *to = sides->join->flat;
     struct oj_nearest_points best = {INFINITY, NAN, NAN, NAN, NAN};
@@ -380,7 +387,7 @@ struct oj_nearest_points
 oj_ellipsoid_points_find(const struct oj_ellipsoid_sides *sides, int64_t a,
                          int64_t b, double most2)
 {
-    const struct point_and_shape roles = roles_of_features(sides, a, b);
+    const struct point_and_shape roles = find_point_and_shape(sides, a, b);
     const struct oj_ellipsoid *ellipsoid = sides->ellipsoid;
     struct nearest_place_search s = {.sides = sides,
                                      .side = roles.shapes,
@@ -391,11 +398,11 @@ oj_ellipsoid_points_find(const struct oj_ellipsoid_sides *sides, int64_t a,
         oj_ellipsoid_most_distance(ellipsoid, most2) + OJ_EDGE_FAR_ERROR);
     int64_t v, end;
     if (!has_edges(roles.shapes, roles.of_shapes))
-        return find_between_points(sides, a, b);
+        return find_nearest_of_point_features(sides, a, b);
     oj_flat_vertex_range(roles.points->flat, roles.of_points, &v, &end);
     for (; v < end; v++)
     {
-        s.p = vertex_of(roles.points, v);
+        s.p = vertex_of_side(roles.points, v);
         s.metres = INFINITY;
         s.vertex = INT64_MAX;
         find_nearest_place(&s, roles.of_shapes, limit2);

@@ -169,8 +169,8 @@ static OJ_CLONES int locate_in_small_ring(double px, double py, const double *x,
     return n_unsure > 0.0 ? UNKNOWN : (int)n_crossings & 1;
 }
 
-static oj_status add_pair(struct point_worker *w, int32_t point,
-                          int32_t feature, struct oj_error *err)
+static oj_status add_pair_of_point(struct point_worker *w, int32_t point,
+                                   int32_t feature, struct oj_error *err)
 {
     if (w->n_pairs == w->cap_pairs)
         OJ_ROOM(w->feature, w->n_pairs, w->n_pairs + 4096, w->cap_pairs, err);
@@ -179,7 +179,7 @@ static oj_status add_pair(struct point_worker *w, int32_t point,
     return OJ_OK;
 }
 
-static int by_key(const void *left, const void *right)
+static int compare_states_by_key(const void *left, const void *right)
 {
     const struct point_state *a = left, *b = right;
     return (a->key > b->key) - (a->key < b->key);
@@ -191,7 +191,7 @@ static void sort_states_by_feature_and_part(int64_t n,
 {
     if (n > 32)
     {
-        qsort(state, (size_t)n, sizeof *state, by_key);
+        qsort(state, (size_t)n, sizeof *state, compare_states_by_key);
         return;
     }
     for (int64_t i = 1; i < n; i++)
@@ -261,7 +261,7 @@ static oj_status add_pair_on_boundary(const struct point_query *q,
         location = is_interior ? OJ_INSIDE : OJ_ON_BOUNDARY;
     }
     if (q->accepted >> location & 1)
-        return add_pair(w, point, feature, err);
+        return add_pair_of_point(w, point, feature, err);
     return OJ_OK;
 }
 
@@ -317,7 +317,7 @@ static oj_status add_pairs_of_located_point(
             OJ_TRY(add_pair_on_boundary(q, w, first_row, point, feature, n_on,
                                         err));
         else if (q->accepted >> is_inside & 1)
-            OJ_TRY(add_pair(w, point, feature, err));
+            OJ_TRY(add_pair_of_point(w, point, feature, err));
     }
     return OJ_OK;
 }
@@ -963,7 +963,8 @@ static oj_status join_rows(struct points_in_polygons_batch *b,
     }
     task->n = w->n_pairs - task->first;
     if (b->self->options.timings)
-        /* The time includes refinement, which sum_stats() subtracts. */
+        /* The time includes refinement, which sum_stats_of_threads() subtracts.
+         */
         w->filter_s += oj_clock_seconds() - start;
     return OJ_OK;
 }
@@ -1012,8 +1013,8 @@ static void move_pairs_of_task_into_place(int64_t i, int thread, void *user)
         out->measure[task->before + p] = NAN;
 }
 
-static void sum_stats(struct points_in_polygons_index *self, double seconds,
-                      struct oj_stats *stats)
+static void sum_stats_of_threads(struct points_in_polygons_index *self,
+                                 double seconds, struct oj_stats *stats)
 {
     int n_threads = self->options.n_threads;
     for (int t = 0; t < n_threads; t++)
@@ -1055,7 +1056,7 @@ static oj_status join_batch(struct points_in_polygons_batch *b,
         OJ_ROOM(w->feature, 0, n / n_threads + POINT_BLOCK, w->cap_pairs, err);
     }
     status = oj_parallel_try(n_threads, n_tasks, 1, join_task, b, err);
-    sum_stats(self, oj_clock_seconds() - start, stats);
+    sum_stats_of_threads(self, oj_clock_seconds() - start, stats);
     stats->index_bytes += atomic_exchange(&self->cells.new_bytes, 0);
     if (status != OJ_OK)
         return status;

@@ -698,14 +698,15 @@ static oj_status build_grid_layers_of_rings(struct oj_ring_cells *cells,
 
 #define LARGE_AT_ONCE 256
 
-static void measure_large_rings(int64_t first, int64_t end, void *user)
+static void measure_extents_of_large_rings(int64_t first, int64_t end,
+                                           void *user)
 {
     struct oj_ring_cells *cells = user;
     for (int64_t r = first; r < end; r++)
     {
         const struct oj_located_ring *ring = &cells->ring[r];
         if (ring->grid >= 0)
-            cells->grid[ring->grid].extent = oj_edge_measure(
+            cells->grid[ring->grid].extent = oj_edge_measure_extent(
                 cells->flat->x + ring->first_vertex,
                 cells->flat->y + ring->first_vertex, ring->n_vertices);
     }
@@ -732,7 +733,7 @@ static oj_status assign_grids_to_large_rings(struct oj_ring_cells *cells,
         atomic_init(&cells->grid[i].is_taken, 0);
     }
     oj_parallel_slices(n_threads, cells->n_rings, LARGE_AT_ONCE,
-                       measure_large_rings, cells);
+                       measure_extents_of_large_rings, cells);
     return OJ_OK;
 }
 

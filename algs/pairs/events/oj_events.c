@@ -123,7 +123,8 @@ static void release_unused_features(struct key *key)
 }
 
 /* Replaces the features of a key, which must have room for n. */
-static void set_features(struct key *key, const int32_t *feature, int64_t n)
+static void set_features_of_key(struct key *key, const int32_t *feature,
+                                int64_t n)
 {
     int32_t *to = features_of_key(key);
     for (int64_t i = 0; i < n; i++)
@@ -177,7 +178,8 @@ static struct name name_of_row(const struct oj_event_keys *keys, int64_t row)
     return name;
 }
 
-static uint64_t first_slot(const struct oj_events *events, uint64_t hash)
+static uint64_t first_slot_of_hash(const struct oj_events *events,
+                                   uint64_t hash)
 {
     return hash & (uint64_t)(events->n_slots - 1);
 }
@@ -197,7 +199,7 @@ static struct slot *find_slot(const struct oj_events *events,
                               const struct name *name)
 {
     const uint32_t tag = (uint32_t)(name->hash >> 32);
-    uint64_t at = first_slot(events, name->hash);
+    uint64_t at = first_slot_of_hash(events, name->hash);
     for (;; at = (at + 1) & (uint64_t)(events->n_slots - 1))
     {
         struct slot *slot = &events->slot[at];
@@ -225,12 +227,12 @@ static struct name name_of_key(const struct oj_events *events,
 }
 
 /* Inserts all keys into the slots, which must be empty. */
-static void fill_slots(struct oj_events *events)
+static void insert_all_keys_into_slots(struct oj_events *events)
 {
     for (int64_t i = 0; i < events->n_keys; i++)
     {
         const struct name name = name_of_key(events, &events->key[i]);
-        uint64_t at = first_slot(events, name.hash);
+        uint64_t at = first_slot_of_hash(events, name.hash);
         while (events->slot[at].key != 0)
             at = (at + 1) & (uint64_t)(events->n_slots - 1);
         events->slot[at].tag = (uint32_t)(name.hash >> 32);
@@ -247,12 +249,12 @@ static oj_status make_slots(struct oj_events *events, int64_t n_slots,
     oj_free(events->slot);
     events->slot = slots;
     events->n_slots = n_slots;
-    fill_slots(events);
+    insert_all_keys_into_slots(events);
     return OJ_OK;
 }
 
-static oj_status copy_text(struct oj_events *events, const struct name *name,
-                           struct oj_error *err)
+static oj_status copy_text_of_key(struct oj_events *events,
+                                  const struct name *name, struct oj_error *err)
 {
     if (name->n_text > INT32_MAX)
         return oj_fail(err, OJ_ERR_LIMIT,
@@ -291,7 +293,7 @@ static oj_status add_key(struct oj_events *events, const struct name *name,
     if (name->text != NULL)
     {
         key->name = events->n_text;
-        OJ_TRY(copy_text(events, name, err));
+        OJ_TRY(copy_text_of_key(events, name, err));
         key->n_text = (int32_t)name->n_text;
     }
     events->n_keys = n + 1;
@@ -335,7 +337,7 @@ static void drop_empty_keys_if_many(struct oj_events *events)
         return;
     drop_empty_keys(events);
     memset(events->slot, 0, (size_t)events->n_slots * sizeof *events->slot);
-    fill_slots(events);
+    insert_all_keys_into_slots(events);
 }
 
 /* ---- the rows of a batch --------------------------------------------------
@@ -425,7 +427,7 @@ static void hash_keys_of_block(struct oj_events *events, struct report_batch *b,
         b->counts.n_without_place += has_key && row_key[i] < 0;
         block->name[i] = row_key[i] == 0 ? name_of_row(b->keys, row) : none;
         __builtin_prefetch(
-            &events->slot[first_slot(events, block->name[i].hash)]);
+            &events->slot[first_slot_of_hash(events, block->name[i].hash)]);
     }
 }
 
@@ -435,7 +437,7 @@ static void prefetch_keys_of_block(const struct oj_events *events,
     for (int i = 0; i < block->n; i++)
     {
         const uint32_t key =
-            events->slot[first_slot(events, block->name[i].hash)].key;
+            events->slot[first_slot_of_hash(events, block->name[i].hash)].key;
         if (key != 0)
             __builtin_prefetch(&events->key[key - 1]);
     }
@@ -618,7 +620,7 @@ static void append_events_of_rows(struct oj_events *events,
         r.n = oj_matches_end(pairs, row) - first;
         append_events_of_report(events, key, &r);
         events->counts.n_inside += (r.n > 0) - (key->n > 0);
-        set_features(key, r.feature, r.n);
+        set_features_of_key(key, r.feature, r.n);
         out->rows.n_matched += r.at > out->rows.offset[row];
     }
     out->rows.offset[pairs->n_rows] = r.at;
@@ -638,13 +640,13 @@ oj_status oj_events_prepare(struct oj_events *events,
     struct report_batch b = {.keys = keys, .reports = reports, .pairs = pairs};
     if ((keys->integer == NULL) != events->rules.has_texts)
         return oj_fail(err, OJ_ERR_ARG,
-                       "keys are integers for some reports and texts for "
-                       "others: use one kind");
+                       "keys are integers in some batches of reports and texts "
+                       "in others: give keys of one kind");
     if (reports->n_features != n)
-        return oj_fail(err, OJ_ERR_INTERNAL,
-                       "there are %lld reports, but pairs for %lld: both need "
-                       "one row per report",
-                       (long long)reports->n_features, (long long)n);
+        return oj_fail(
+            err, OJ_ERR_INTERNAL,
+            "internal error: pairs of %lld rows for a batch of %lld reports",
+            (long long)reports->n_features, (long long)n);
     drop_empty_keys_if_many(events);
     OJ_ROOM(events->row_key, 0, n, events->cap_row_key, err);
     begin_batch(events);
@@ -776,11 +778,11 @@ oj_status oj_events_add_key(struct oj_events *events,
                                   : hash_integer(key->integer);
     slot = find_slot(events, &name);
     if (slot->key != 0)
-        return oj_fail(err, OJ_ERR_DATA, "it contains a key twice");
+        return oj_fail(err, OJ_ERR_DATA, "a key occurs in it twice");
     OJ_TRY(add_key(events, &name, slot, err));
     added = &events->key[events->n_keys - 1];
     OJ_TRY(reserve_features(added, key->n, err));
-    set_features(added, key->feature, key->n);
+    set_features_of_key(added, key->feature, key->n);
     events->counts.n_inside++;
     return OJ_OK;
 }

@@ -49,10 +49,11 @@ oj_status oj_class_features_are_small(const struct oj_flat *flat,
 
 /* Fills the lists from the last rank to the first. On entry first[c] is the end
  * of class c. */
-static oj_status fill_lists(struct oj_class_features *classes,
-                            const struct oj_flat *flat, const int32_t *tie_rank,
-                            int (*is_listed)(const void *user, int64_t feature),
-                            const void *user, struct oj_error *err)
+static oj_status
+fill_lists_of_classes(struct oj_class_features *classes,
+                      const struct oj_flat *flat, const int32_t *tie_rank,
+                      int (*is_listed)(const void *user, int64_t feature),
+                      const void *user, struct oj_error *err)
 {
     int64_t n = flat->n_features;
     int32_t *feature_of = NULL; /* features in tie order */
@@ -92,7 +93,7 @@ oj_class_features_make(struct oj_class_features *classes,
         classes->first[c] = total;
     }
     OJ_NEW(classes->feature, total, err);
-    return fill_lists(classes, flat, tie_rank, is_listed, user, err);
+    return fill_lists_of_classes(classes, flat, tie_rank, is_listed, user, err);
 }
 
 int64_t oj_class_features_bytes(const struct oj_class_features *classes)

@@ -7,8 +7,8 @@
 
 /* Returns 1 + the index of the feature's exclude-class among the large ones, or
  * 0 if it is not large. */
-static int large_class_of(const struct oj_class_runs *runs,
-                          const struct oj_flat *flat, int64_t feature)
+static int large_class_of_feature(const struct oj_class_runs *runs,
+                                  const struct oj_flat *flat, int64_t feature)
 {
     return runs->large.n == 0
                ? 0
@@ -22,7 +22,7 @@ static uint64_t key_of_feature(const struct oj_class_runs *runs,
     uint64_t on_class =
         flat->on_class != NULL ? (uint32_t)flat->on_class[feature] : 0;
     return on_class * (OJ_LARGE_CLASSES + 1) +
-           (uint64_t)large_class_of(runs, flat, feature);
+           (uint64_t)large_class_of_feature(runs, flat, feature);
 }
 
 int oj_class_runs_are_equal(const struct oj_class_runs *runs,
@@ -84,7 +84,7 @@ static void count_entries(struct oj_class_runs *runs,
                 runs->on_class[at] = of;
         }
         runs->first[1 + at * (runs->large.n + 1) +
-                    large_class_of(runs, flat, f)]++;
+                    large_class_of_feature(runs, flat, f)]++;
     }
 }
 
@@ -116,7 +116,8 @@ oj_status oj_class_runs_make(struct oj_class_runs *runs,
 }
 
 /* Returns the position of a class in on_class, or n if no entry has it. */
-static int64_t find_on_class(const struct oj_class_runs *runs, int32_t on_class)
+static int64_t position_of_on_class(const struct oj_class_runs *runs,
+                                    int32_t on_class)
 {
     int64_t low = 0, end = runs->n;
     while (low < end)
@@ -140,7 +141,7 @@ struct oj_class_run oj_class_runs_find(const struct oj_class_runs *runs,
     if (runs->first == NULL)
         return run;
     if (runs->on_class != NULL)
-        at = find_on_class(runs, input->on_class[row]);
+        at = position_of_on_class(runs, input->on_class[row]);
     if (at == runs->n)
         return (struct oj_class_run){0, -1, INT32_MAX, -1};
     of_run = runs->first + at * (runs->large.n + 1);

@@ -64,8 +64,8 @@ struct oj_class_run oj_class_runs_find(const struct oj_class_runs *runs,
 
 /** Returns 1 if the row can have pairs with any of the entries below a tree
  * node: those from node << shift to ((node + 1) << shift) - 1. */
-static inline int oj_class_run_has(const struct oj_class_run *run, int64_t node,
-                                   int shift)
+static inline int oj_class_run_meets_node(const struct oj_class_run *run,
+                                          int64_t node, int shift)
 {
     int64_t first = node << shift, last = ((node + 1) << shift) - 1;
     return first <= run->last && last >= run->first &&

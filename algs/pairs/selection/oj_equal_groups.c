@@ -9,15 +9,16 @@
 
 /* --- index ---------------------------------------------------------------- */
 
-static int by_key(const void *left, const void *right)
+static int compare_keyed(const void *left, const void *right)
 {
     const struct oj_keyed *a = left, *b = right;
     return (a->key > b->key) - (a->key < b->key);
 }
 
 /* Sorts features by -on class, then by tie rank. */
-static void sort_entry(const struct oj_index_args *args, int64_t n,
-                       int32_t *feature, struct oj_keyed *keyed)
+static void sort_features_by_class_and_rank(const struct oj_index_args *args,
+                                            int64_t n, int32_t *feature,
+                                            struct oj_keyed *keyed)
 {
     const int32_t *on_class = args->join_side->on_class;
     for (int64_t i = 0; i < n; i++)
@@ -26,7 +27,7 @@ static void sort_entry(const struct oj_index_args *args, int64_t n,
         uint32_t rank = (uint32_t)oj_tie_rank(args->tie_rank, feature[i]);
         keyed[i] = (struct oj_keyed){(uint64_t)of << 32 | rank, feature[i]};
     }
-    qsort(keyed, (size_t)n, sizeof *keyed, by_key);
+    qsort(keyed, (size_t)n, sizeof *keyed, compare_keyed);
     for (int64_t i = 0; i < n; i++)
         feature[i] = (int32_t)keyed[i].value;
 }
@@ -47,7 +48,8 @@ static oj_status sort_entries(struct oj_equal_groups *groups,
     {
         int64_t n = oj_equal_groups_count(groups, entry);
         if (n > 1)
-            sort_entry(args, n, groups->feature + groups->first[entry], keyed);
+            sort_features_by_class_and_rank(
+                args, n, groups->feature + groups->first[entry], keyed);
     }
     oj_free(keyed);
     return OJ_OK;
@@ -55,8 +57,8 @@ static oj_status sort_entries(struct oj_equal_groups *groups,
 
 /* Returns 1 if every row that excludes one of the features excludes the other,
  * too. */
-static int are_left_out_together(const struct oj_flat *flat, int32_t a,
-                                 int32_t b)
+static int are_features_excluded_together(const struct oj_flat *flat, int32_t a,
+                                          int32_t b)
 {
     if (flat->exclude_class != NULL)
         return flat->exclude_class[a] >= 0 &&
@@ -65,9 +67,10 @@ static int are_left_out_together(const struct oj_flat *flat, int32_t a,
 }
 
 /* Fills next_other if a row can exclude several features of an entry. */
-static oj_status link_entries(struct oj_equal_groups *groups,
-                              const struct oj_index_args *args,
-                              struct oj_error *err)
+static oj_status
+link_features_excluded_together(struct oj_equal_groups *groups,
+                                const struct oj_index_args *args,
+                                struct oj_error *err)
 {
     const struct oj_flat *flat = args->join_side;
     int64_t n = groups->first[groups->n];
@@ -78,9 +81,9 @@ static oj_status link_entries(struct oj_equal_groups *groups,
     OJ_NEW(groups->next_other, n, err);
     for (int64_t i = n - 1; i >= 0; i--)
     {
-        int together =
-            i + 1 < n && are_left_out_together(flat, groups->feature[i],
-                                               groups->feature[i + 1]);
+        int together = i + 1 < n &&
+                       are_features_excluded_together(flat, groups->feature[i],
+                                                      groups->feature[i + 1]);
         groups->next_other[i] =
             together ? groups->next_other[i + 1] : (int32_t)(i + 1);
     }
@@ -97,7 +100,7 @@ oj_status oj_equal_groups_finish(struct oj_equal_groups *groups,
     if (groups->first == NULL)
         return OJ_OK;
     OJ_TRY(sort_entries(groups, args, err));
-    return link_entries(groups, args, err);
+    return link_features_excluded_together(groups, args, err);
 }
 
 /* --- entries --------------------------------------------------------------
@@ -179,10 +182,10 @@ static oj_status sort_long_runs(const struct oj_flat *flat,
 
 /* Returns 1 if two neighbours belong to one entry. Features of different runs,
  * or with their own maximum distance, never do. */
-static int belong_to_one_entry(const struct oj_class_runs *classes,
-                               const struct oj_flat *flat,
-                               const struct oj_ordered_point *a,
-                               const struct oj_ordered_point *b)
+static int do_features_belong_to_one_entry(const struct oj_class_runs *classes,
+                                           const struct oj_flat *flat,
+                                           const struct oj_ordered_point *a,
+                                           const struct oj_ordered_point *b)
 {
     return are_coordinates_equal(a, b) && flat->max_distance == NULL &&
            oj_class_runs_are_equal(classes, flat, a->index, b->index) &&
@@ -201,8 +204,8 @@ static oj_status list_entries(struct oj_equal_groups *groups,
     for (int64_t i = 0; i < n; i++)
     {
         groups->feature[i] = (int32_t)point[i].index;
-        at += i == 0 || !belong_to_one_entry(&groups->classes, flat,
-                                             &point[i - 1], &point[i]);
+        at += i == 0 || !do_features_belong_to_one_entry(
+                            &groups->classes, flat, &point[i - 1], &point[i]);
     }
     groups->n = at;
     if (at == n)
@@ -211,8 +214,8 @@ static oj_status list_entries(struct oj_equal_groups *groups,
     at = 0;
     for (int64_t i = 0; i < n; i++)
     {
-        if (i == 0 || !belong_to_one_entry(&groups->classes, flat,
-                                           &point[i - 1], &point[i]))
+        if (i == 0 || !do_features_belong_to_one_entry(
+                          &groups->classes, flat, &point[i - 1], &point[i]))
             groups->first[at++] = (int32_t)i;
     }
     groups->first[at] = (int32_t)n;
@@ -320,8 +323,8 @@ oj_equal_groups_find_run(const struct oj_equal_groups *groups,
 
 /* Returns 1 if the row excludes the feature, and with it all features that
  * next_other skips. */
-static int is_left_out(const struct oj_row_index *index, int64_t row,
-                       int32_t feature)
+static int is_feature_excluded_by_row(const struct oj_row_index *index,
+                                      int64_t row, int32_t feature)
 {
     const struct oj_flat *input = index->input;
     const struct oj_flat *join_side = index->args.join_side;
@@ -347,7 +350,8 @@ oj_status oj_equal_groups_add_pairs(const struct oj_equal_groups *groups,
         int32_t feature = groups->feature[i];
         OJ_TRY(oj_row_poll_cancel(index, worker, err));
         ++*n_tried;
-        if (groups->next_other != NULL && is_left_out(index, row, feature))
+        if (groups->next_other != NULL &&
+            is_feature_excluded_by_row(index, row, feature))
         {
             i = groups->next_other[i];
             continue;

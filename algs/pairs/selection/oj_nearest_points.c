@@ -215,8 +215,8 @@ void oj_nearest_point_of_segment(double x, double y, double ax, double ay,
 static int is_point_on_segment(const struct oj_plain_segment *s, double x,
                                double y)
 {
-    return oj_spans_overlap(s->x0, s->x1, x, x) &&
-           oj_spans_overlap(s->y0, s->y1, y, y) &&
+    return oj_segment_intervals_overlap(s->x0, s->x1, x, x) &&
+           oj_segment_intervals_overlap(s->y0, s->y1, y, y) &&
            oj_orientation(s->x0, s->y0, s->x1, s->y1, x, y) == 0;
 }
 
@@ -320,9 +320,9 @@ static int find_ring_start_inside(const struct part_side *a,
 
 /* Returns 1 if the first ring of one part starts inside the other part; then
  * sets both nearest points to this start. */
-static int does_a_first_ring_start_in_other(const struct part_side *a,
-                                            const struct part_side *b,
-                                            struct oj_nearest_points *out)
+static int find_first_ring_starting_inside(const struct part_side *a,
+                                           const struct part_side *b,
+                                           struct oj_nearest_points *out)
 {
     int64_t i = a->first_ring, j = b->first_ring;
     return find_ring_start_inside(a, b, i, i + 1, out) ||
@@ -332,9 +332,9 @@ static int does_a_first_ring_start_in_other(const struct part_side *a,
 /* Tests the other rings, for parts still found disjoint. Only in invalid
  * polygons, with holes outside their shells, can one of them start inside the
  * other part. */
-static int does_another_ring_start_in_other(const struct part_side *a,
-                                            const struct part_side *b,
-                                            struct oj_nearest_points *out)
+static int find_other_ring_starting_inside(const struct part_side *a,
+                                           const struct part_side *b,
+                                           struct oj_nearest_points *out)
 {
     return find_ring_start_inside(a, b, a->first_ring + 1, a->end_ring, out) ||
            find_ring_start_inside(b, a, b->first_ring + 1, b->end_ring, out);
@@ -359,7 +359,7 @@ oj_status oj_nearest_points_find(const struct oj_flat *flat_a, int64_t a,
         {
             OJ_TRY(load_part_segments(&two, j, err));
             if (distance_to == OJ_TO_INTERIOR &&
-                does_a_first_ring_start_in_other(&one, &two, out))
+                find_first_ring_starting_inside(&one, &two, out))
                 return OJ_OK;
             find_nearest_in_parts(&one, &two, &best);
             if (best.found && best.distance <= 0.0)
@@ -368,7 +368,7 @@ oj_status oj_nearest_points_find(const struct oj_flat *flat_a, int64_t a,
                 return OJ_OK;
             }
             if (distance_to == OJ_TO_INTERIOR &&
-                does_another_ring_start_in_other(&one, &two, out))
+                find_other_ring_starting_inside(&one, &two, out))
                 return OJ_OK;
         }
     }

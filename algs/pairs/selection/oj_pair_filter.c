@@ -44,35 +44,38 @@ oj_status oj_pair_filter_make(const struct oj_relation *relation,
     }
     if (asks_fids && (input->fid == NULL || join_side->fid == NULL))
         return oj_fail(err, OJ_ERR_ARG,
-                       "exclude_self and unordered_pairs need the FIDs of both "
-                       "sides");
+                       "exclude_self and unordered_pairs compare FIDs: give "
+                       "both sides their FIDs");
     if ((input->on_class == NULL) != (join_side->on_class == NULL) ||
         (input->exclude_class == NULL) != (join_side->exclude_class == NULL))
         return oj_fail(err, OJ_ERR_ARG,
-                       "attributes to compare (on, exclude) must be given "
-                       "for both sides, or for neither");
+                       "attributes to compare (on, exclude) are given for one "
+                       "side only: give them for both sides, or for neither");
     if (oj_relation_is_of_equal_attributes(relation) && input->on_class == NULL)
         return oj_fail(err, OJ_ERR_ARG,
                        "op attributes needs the columns whose values must "
                        "be equal: give on");
     if (input->n_texts < relation->n_similar ||
         join_side->n_texts < relation->n_similar)
-        return oj_fail(err, OJ_ERR_ARG,
-                       "a condition on texts needs the texts of both sides");
+        return oj_fail(
+            err, OJ_ERR_ARG,
+            "a condition on texts (similar) lacks the texts of a side: give "
+            "both sides a column of texts for each condition");
     if (relation->vector.is_asked &&
         (input->vectors.value == NULL || join_side->vectors.value == NULL ||
          input->vectors.n_dimensions != join_side->vectors.n_dimensions))
         return oj_fail(err, OJ_ERR_ARG,
-                       "a condition on vectors needs vectors of equally many "
-                       "dimensions on both sides");
+                       "a condition on vectors (vector) needs vectors on both "
+                       "sides: give both vectors of equally many numbers");
     if (input->n_spans < relation->n_spans ||
         join_side->n_spans < relation->n_spans)
         return oj_fail(err, OJ_ERR_ARG,
-                       "a condition on spans needs the spans of both sides");
+                       "a condition on spans (within_time, during) lacks the "
+                       "spans of a side: name columns of both sides");
     if (relation->heading.is_asked && input->heading == NULL)
         return oj_fail(err, OJ_ERR_ARG,
-                       "a condition on headings needs the headings of "
-                       "the input");
+                       "heading lacks the headings of the input: name the "
+                       "column that holds them");
     has_conditions = oj_relation_compares_attributes(relation) || asks_fids ||
                      relation->n_spans > 0 || relation->exclude_same_geometry ||
                      input->exclude_class != NULL;

@@ -216,8 +216,9 @@ static oj_status search_rows(struct oj_row_index *index, struct oj_stats *stats,
 
 /* If each row has at most one pair and pairs are ranked, prepares `out` and
  * sets index->one_per_row to it, so that the search writes the pairs there. */
-static oj_status start_one_per_row(struct oj_row_index *index,
-                                   struct oj_matches *out, struct oj_error *err)
+static oj_status prepare_one_pair_per_row(struct oj_row_index *index,
+                                          struct oj_matches *out,
+                                          struct oj_error *err)
 {
     int64_t n = index->input->n_features;
     index->one_per_row = NULL;
@@ -234,8 +235,9 @@ static oj_status start_one_per_row(struct oj_row_index *index,
     return OJ_OK;
 }
 
-static oj_status finish_matches(struct oj_row_index *index,
-                                struct oj_matches *out, struct oj_error *err)
+static oj_status finish_matches_of_batch(struct oj_row_index *index,
+                                         struct oj_matches *out,
+                                         struct oj_error *err)
 {
     if (index->one_per_row == NULL)
         return oj_answers_to_matches(
@@ -252,13 +254,13 @@ oj_status oj_row_batch_join(struct oj_row_index *index, struct oj_matches *out,
                             struct oj_stats *stats, struct oj_error *err)
 {
     const struct oj_row_method *method = index->method;
-    oj_status status = start_one_per_row(index, out, err);
+    oj_status status = prepare_one_pair_per_row(index, out, err);
     if (status == OJ_OK)
         status = search_rows(index, stats, err);
     if (method->end != NULL)
         method->end(index);
     OJ_TRY(status);
-    OJ_TRY(finish_matches(index, out, err));
+    OJ_TRY(finish_matches_of_batch(index, out, err));
     for (int64_t i = 0; method->measure_of != NULL && i < out->n_entries; i++)
         out->measure[i] = method->measure_of(out->measure[i]);
     return OJ_OK;

@@ -41,7 +41,7 @@ void oj_ranking_free(struct oj_ranking *ranking)
     ranking->n = ranking->n_cut = ranking->capacity = 0;
 }
 
-static int by_distance(const void *left, const void *right)
+static int compare_by_distance(const void *left, const void *right)
 {
     const struct oj_candidate *a = left, *b = right;
     if (a->distance != b->distance)
@@ -49,7 +49,7 @@ static int by_distance(const void *left, const void *right)
     return (a->rank > b->rank) - (a->rank < b->rank);
 }
 
-static int by_feature(const void *left, const void *right)
+static int compare_by_feature(const void *left, const void *right)
 {
     const struct oj_candidate *a = left, *b = right;
     if (a->rank != b->rank)
@@ -81,13 +81,13 @@ static void drop_repeats_and_keep_k_nearest(struct oj_ranking *ranking)
 {
     struct oj_candidate *list = ranking->list;
     int64_t n = 0;
-    sort_candidates(list, ranking->n, by_feature);
+    sort_candidates(list, ranking->n, compare_by_feature);
     for (int64_t i = 0; i < ranking->n; i++)
     {
         if (n == 0 || list[n - 1].rank != list[i].rank)
             list[n++] = list[i];
     }
-    sort_candidates(list, n, by_distance);
+    sort_candidates(list, n, compare_by_distance);
     if (n >= ranking->k)
     {
         int64_t kept = ranking->k;
@@ -106,7 +106,7 @@ static void drop_repeats_and_keep_k_nearest(struct oj_ranking *ranking)
  * once k candidates are found. */
 #define FEW_NEAREST 32
 
-static int is_kept_in_order(const struct oj_ranking *ranking)
+static int are_candidates_kept_in_order(const struct oj_ranking *ranking)
 {
     return ranking->k <= FEW_NEAREST && !ranking->keep_ties;
 }
@@ -126,7 +126,7 @@ static void insert_among_k_nearest(struct oj_ranking *ranking,
         ranking->n = ++n;
     else if (at == n)
         at--;
-    for (; at > 0 && by_distance(&list[at - 1], candidate) > 0; at--)
+    for (; at > 0 && compare_by_distance(&list[at - 1], candidate) > 0; at--)
         list[at] = list[at - 1];
     list[at] = *candidate;
     if (n < ranking->k)
@@ -148,7 +148,7 @@ oj_status oj_ranking_add(struct oj_ranking *ranking, int32_t feature,
     if (distance == ranking->bound && candidate.rank >= ranking->last_rank)
         return OJ_OK;
     OJ_ROOM(ranking->list, ranking->n, ranking->n + 1, ranking->capacity, err);
-    if (is_kept_in_order(ranking))
+    if (are_candidates_kept_in_order(ranking))
     {
         insert_among_k_nearest(ranking, &candidate);
         return OJ_OK;
@@ -163,7 +163,7 @@ oj_status oj_ranking_add(struct oj_ranking *ranking, int32_t feature,
 
 void oj_ranking_finish(struct oj_ranking *ranking)
 {
-    if (!is_kept_in_order(ranking) && ranking->n > ranking->n_cut)
+    if (!are_candidates_kept_in_order(ranking) && ranking->n > ranking->n_cut)
         drop_repeats_and_keep_k_nearest(ranking);
 }
 

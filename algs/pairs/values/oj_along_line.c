@@ -92,8 +92,8 @@ static oj_status bound_segments_of_task(int64_t task, int thread, void *user,
     return OJ_OK;
 }
 
-static oj_status fill_side(struct oj_along_side *side, int n_threads,
-                           struct oj_error *err)
+static oj_status measure_lines_of_side(struct oj_along_side *side,
+                                       int n_threads, struct oj_error *err)
 {
     const struct oj_flat *flat = side->flat;
     int64_t n_boxes = flat->n_vertices / SEGMENTS_PER_BOX + 1;
@@ -125,7 +125,7 @@ oj_status oj_along_side_build(struct oj_along_side *side,
     memset(side, 0, sizeof *side);
     side->flat = flat;
     side->is_on_sphere = is_on_sphere;
-    status = fill_side(side, n_threads, err);
+    status = measure_lines_of_side(side, n_threads, err);
     if (status != OJ_OK)
         oj_along_side_free(side);
     return status;
@@ -472,9 +472,9 @@ static double m_of_place(const struct place *q)
                        : m[q->v + q->end - 1];
 }
 
-static void fill_along(const struct place *q, int64_t feature,
-                       const struct nearest_segment *nearest, unsigned want,
-                       struct oj_along *out)
+static void fill_values_along(const struct place *q, int64_t feature,
+                              const struct nearest_segment *nearest,
+                              unsigned want, struct oj_along *out)
 {
     const struct oj_flat *flat = q->side->flat;
     const struct oj_along_vertex *a = &q->side->vertex[q->v], *b = a + 1;
@@ -538,7 +538,7 @@ struct oj_along oj_along_find(const struct oj_along_side *side, int64_t feature,
     }
     else
         find_place_in_plane(&q, x, y);
-    fill_along(&q, feature, &nearest, want, &out);
+    fill_values_along(&q, feature, &nearest, want, &out);
     if ((want & OJ_ALONG_SIDE) != 0)
     {
         out.side = distance > 0.0 ? find_side_of_point(&q, x, y, p) : 0.0;

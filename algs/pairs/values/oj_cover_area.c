@@ -49,7 +49,7 @@ void oj_cover_work_free(struct oj_cover_work *work)
 
 /* ---- edges --------------------------------------------------------------- */
 
-static oj_status add_y(struct cover *cover, double y)
+static oj_status add_height(struct cover *cover, double y)
 {
     struct oj_cover_work *work = cover->work;
     OJ_ROOM(work->y, work->n_y, work->n_y + 1, work->cap_y, cover->err);
@@ -79,8 +79,8 @@ static oj_status add_edge(struct cover *cover, double ax, double ay, double bx,
             cover->err);
     work->edge[work->n_edges++] = edge;
     if (edge.y0 > 0.0)
-        OJ_TRY(add_y(cover, edge.y0));
-    return edge.y1 < height ? add_y(cover, edge.y1) : OJ_OK;
+        OJ_TRY(add_height(cover, edge.y0));
+    return edge.y1 < height ? add_height(cover, edge.y1) : OJ_OK;
 }
 
 /* Adds the edges of a ring that matter for the box. Edges on the right of it do
@@ -150,7 +150,7 @@ static struct oj_box box_of_polygons(const struct oj_flat *flat,
 
 /* ---- slabs --------------------------------------------------------------- */
 
-static int compare_starts(const void *a, const void *b)
+static int compare_edge_starts(const void *a, const void *b)
 {
     const struct oj_cover_edge *p = a, *q = b;
     return (p->y0 > q->y0) - (p->y0 < q->y0);
@@ -248,7 +248,8 @@ static void add_trapezoids(struct cover *cover, double bottom, double top)
 }
 
 /* Measures the slab, cut where edges cross. */
-static oj_status measure_slab(struct cover *cover, double bottom, double top)
+static oj_status measure_area_of_slab(struct cover *cover, double bottom,
+                                      double top)
 {
     struct oj_cover_work *work = cover->work;
     int64_t n = 0;
@@ -273,13 +274,13 @@ static oj_status measure_slab(struct cover *cover, double bottom, double top)
     return OJ_OK;
 }
 
-static oj_status measure_slabs(struct cover *cover)
+static oj_status measure_area_of_slabs(struct cover *cover)
 {
     struct oj_cover_work *work = cover->work;
     int64_t next = 0;
     qsort(work->y, (size_t)work->n_y, sizeof *work->y, oj_compare_doubles);
     qsort(work->edge, (size_t)work->n_edges, sizeof *work->edge,
-          compare_starts);
+          compare_edge_starts);
     OJ_ROOM(work->active, 0, work->n_edges + 1, work->cap_active, cover->err);
     for (int64_t i = 0; i + 1 < work->n_y; i++)
     {
@@ -295,7 +296,7 @@ static oj_status measure_slabs(struct cover *cover)
         for (; next < work->n_edges && work->edge[next].y0 <= bottom; next++)
             work->active[n++] = next;
         cover->n_active = n;
-        OJ_TRY(measure_slab(cover, bottom, top));
+        OJ_TRY(measure_area_of_slab(cover, bottom, top));
         if (cover->n_steps > cover->most_steps)
             return OJ_OK;
     }
@@ -310,8 +311,8 @@ oj_status oj_cover_area(struct oj_cover_work *work, const struct oj_flat *input,
     struct cover cover = {.work = work, .err = err};
     cover.box = box_of_polygons(input, row);
     work->n_edges = work->n_y = work->n_parts = 0;
-    OJ_TRY(add_y(&cover, 0.0));
-    OJ_TRY(add_y(&cover, cover.box.y1 - cover.box.y0));
+    OJ_TRY(add_height(&cover, 0.0));
+    OJ_TRY(add_height(&cover, cover.box.y1 - cover.box.y0));
     OJ_TRY(add_edges_of_feature(&cover, input, row));
     cover.n_row_parts = work->n_parts;
     for (int64_t i = 0; i < n; i++)
@@ -320,7 +321,7 @@ oj_status oj_cover_area(struct oj_cover_work *work, const struct oj_flat *input,
     memset(work->is_odd, 0, (size_t)work->n_parts);
     cover.most_steps = MOST_STEPS + MOST_STEPS_PER_EDGE * work->n_edges;
     cover.width = cover.box.x1 - cover.box.x0;
-    OJ_TRY(measure_slabs(&cover));
+    OJ_TRY(measure_area_of_slabs(&cover));
     *is_measured = cover.n_steps <= cover.most_steps;
     if (!*is_measured)
         return OJ_OK;

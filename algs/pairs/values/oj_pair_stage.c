@@ -344,7 +344,8 @@ int oj_pair_stage_describe_missing_m(const struct oj_pair_stage *stage,
     if (n == 0)
         return 0;
     snprintf(text, size,
-             "%lld pair%s no measure, because %s line%s no M value there",
+             "%lld pair%s no measure, because %s line%s no M value there: give "
+             "the lines M values, or measure the length (along length)",
              (long long)n, n == 1 ? " has" : "s have", n == 1 ? "its" : "their",
              n == 1 ? " has" : "s have");
     return 1;
@@ -457,16 +458,17 @@ static oj_status add_intersection(struct pair_stage_worker *worker,
                                   struct oj_flat_buf *shapes, int *is_there,
                                   struct oj_error *err)
 {
-    enum oj_geos_verdict verdict;
+    enum oj_geos_outcome outcome;
     OJ_TRY(open_geos_for_worker(worker, err));
-    verdict = oj_geos_pairs_add_common(worker->geos, worker->row,
+    outcome = oj_geos_pairs_add_common(worker->geos, worker->row,
                                        worker->feature, shapes);
-    *is_there = verdict == OJ_GEOS_YES;
-    if (verdict == OJ_GEOS_YES)
+    *is_there = outcome == OJ_GEOS_YES;
+    if (outcome == OJ_GEOS_YES)
         return OJ_OK;
-    if (verdict == OJ_GEOS_OUT_OF_MEMORY)
+    if (outcome == OJ_GEOS_OUT_OF_MEMORY)
         return oj_fail(err, OJ_ERR_NOMEM,
-                       "out of memory: the intersection of a pair");
+                       "out of memory for the intersection of a pair: free "
+                       "memory, or use smaller batches");
     count_undecided(worker, &worker->n_undecided_pairs);
     return OJ_OK;
 }
@@ -519,8 +521,8 @@ static int wants_value(const struct pair_stage_worker *worker,
     return worker->stage->request.want[which];
 }
 
-static void set_value(const struct pair_stage_worker *worker,
-                      enum oj_pair_value which, double value)
+static void set_value_if_wanted(const struct pair_stage_worker *worker,
+                                enum oj_pair_value which, double value)
 {
     if (wants_value(worker, which))
         worker->stage->values->value[which][worker->entry] = value;
@@ -563,14 +565,15 @@ static oj_status set_values_of_areas(struct pair_stage_worker *worker,
         (wants_iou || wants_value(worker, OJ_PAIR_JOIN_AREA)))
         OJ_TRY(oj_geos_pairs_area(worker->geos, 0, worker->feature, &of_feature,
                                   err));
-    set_value(worker, OJ_PAIR_OVERLAP_PERCENT,
-              wants_percent ? overlap_percent(worker, of_row, area, length)
-                            : NAN);
-    set_value(worker, OJ_PAIR_JOIN_AREA, of_feature);
-    set_value(worker, OJ_PAIR_INPUT_AREA, of_row);
-    set_value(worker, OJ_PAIR_OVERLAP_IOU,
-              wants_iou ? intersection_over_union(area, of_row, of_feature)
-                        : (double)NAN);
+    set_value_if_wanted(
+        worker, OJ_PAIR_OVERLAP_PERCENT,
+        wants_percent ? overlap_percent(worker, of_row, area, length) : NAN);
+    set_value_if_wanted(worker, OJ_PAIR_JOIN_AREA, of_feature);
+    set_value_if_wanted(worker, OJ_PAIR_INPUT_AREA, of_row);
+    set_value_if_wanted(worker, OJ_PAIR_OVERLAP_IOU,
+                        wants_iou
+                            ? intersection_over_union(area, of_row, of_feature)
+                            : (double)NAN);
     return OJ_OK;
 }
 
@@ -595,11 +598,12 @@ static oj_status set_overlap_values_of_pair(struct pair_stage_worker *worker,
         area = oj_flat_area(&shapes, at);
         length = oj_flat_length(&shapes, at);
     }
-    set_value(worker, OJ_PAIR_OVERLAP_AREA, area);
-    set_value(worker, OJ_PAIR_OVERLAP_LENGTH, length);
-    set_value(worker, OJ_PAIR_OVERLAP_SIZE,
-              worker->feature >= 0 ? overlap_size(worker, area, length)
-                                   : (double)NAN);
+    set_value_if_wanted(worker, OJ_PAIR_OVERLAP_AREA, area);
+    set_value_if_wanted(worker, OJ_PAIR_OVERLAP_LENGTH, length);
+    set_value_if_wanted(worker, OJ_PAIR_OVERLAP_SIZE,
+                        worker->feature >= 0
+                            ? overlap_size(worker, area, length)
+                            : (double)NAN);
     return set_values_of_areas(worker, area, length, err);
 }
 
@@ -682,7 +686,7 @@ static oj_status measure_cover(struct pair_stage_worker *worker, double *area,
     const int64_t n = oj_matches_end(entries, worker->row) - worker->entry;
     const int wants_length = wants_value(worker, OJ_PAIR_COVERED_LENGTH) ||
                              (kinds_of_row(worker) & OJ_PART_POLYGON) == 0;
-    enum oj_geos_verdict verdict;
+    enum oj_geos_outcome outcome;
     int is_measured = 0;
     OJ_TRY(open_geos_for_worker(worker, err));
     *length = 0.0;
@@ -690,14 +694,15 @@ static oj_status measure_cover(struct pair_stage_worker *worker, double *area,
         OJ_TRY(measure_cover_area(worker, n, area, &is_measured, err));
     if (is_measured)
         return OJ_OK;
-    verdict = oj_geos_pairs_cover(worker->geos, worker->row,
+    outcome = oj_geos_pairs_cover(worker->geos, worker->row,
                                   entries->join_row + worker->entry, n,
                                   wants_length, area, length);
-    if (verdict == OJ_GEOS_YES)
+    if (outcome == OJ_GEOS_YES)
         return OJ_OK;
-    if (verdict == OJ_GEOS_OUT_OF_MEMORY)
+    if (outcome == OJ_GEOS_OUT_OF_MEMORY)
         return oj_fail(err, OJ_ERR_NOMEM,
-                       "out of memory: the union of the features of a row");
+                       "out of memory for the union of the features of a row: "
+                       "free memory, or use smaller batches");
     *area = *length = (double)NAN;
     count_undecided(worker, &worker->n_undecided_rows);
     return OJ_OK;
@@ -712,9 +717,9 @@ static oj_status set_cover_values_of_pair(struct pair_stage_worker *worker,
     double area, length, of_row, percent = (double)NAN;
     if (worker->feature < 0)
     {
-        set_value(worker, OJ_PAIR_COVERED_AREA, (double)NAN);
-        set_value(worker, OJ_PAIR_COVERED_LENGTH, (double)NAN);
-        set_value(worker, OJ_PAIR_COVERED_PERCENT, (double)NAN);
+        set_value_if_wanted(worker, OJ_PAIR_COVERED_AREA, (double)NAN);
+        set_value_if_wanted(worker, OJ_PAIR_COVERED_LENGTH, (double)NAN);
+        set_value_if_wanted(worker, OJ_PAIR_COVERED_PERCENT, (double)NAN);
     }
     if (worker->feature < 0 || worker->entry != first)
         return OJ_OK;
@@ -829,11 +834,12 @@ static oj_status set_closest_point_values(struct pair_stage_worker *worker,
     struct oj_nearest_points p = {INFINITY, NAN, NAN, NAN, NAN};
     if (worker->feature >= 0)
         OJ_TRY(find_closest_points(worker, &p, err));
-    set_value(worker, OJ_PAIR_FROM_X, p.ax);
-    set_value(worker, OJ_PAIR_FROM_Y, p.ay);
-    set_value(worker, OJ_PAIR_NEAREST_X, p.bx);
-    set_value(worker, OJ_PAIR_NEAREST_Y, p.by);
-    set_value(worker, OJ_PAIR_BEARING, bearing_between(worker->stage, &p));
+    set_value_if_wanted(worker, OJ_PAIR_FROM_X, p.ax);
+    set_value_if_wanted(worker, OJ_PAIR_FROM_Y, p.ay);
+    set_value_if_wanted(worker, OJ_PAIR_NEAREST_X, p.bx);
+    set_value_if_wanted(worker, OJ_PAIR_NEAREST_Y, p.by);
+    set_value_if_wanted(worker, OJ_PAIR_BEARING,
+                        bearing_between(worker->stage, &p));
     return OJ_OK;
 }
 
@@ -925,12 +931,12 @@ static oj_status set_along_values_of_pair(struct pair_stage_worker *worker,
     if (!isnan(place.along) && do_features_cross(worker, &p))
         place.offset = place.side = 0.0;
     worker->n_without_m += is_m && !isnan(place.along) && isnan(place.m);
-    set_value(worker, OJ_PAIR_ALONG, is_m ? place.m : place.along);
-    set_value(worker, OJ_PAIR_ALONG_PERCENT, place.percent);
-    set_value(worker, OJ_PAIR_OFFSET, place.offset);
-    set_value(worker, OJ_PAIR_SIDE, place.side);
-    set_value(worker, OJ_PAIR_SEGMENT, place.segment);
-    set_value(worker, OJ_PAIR_LINE_BEARING, place.bearing);
+    set_value_if_wanted(worker, OJ_PAIR_ALONG, is_m ? place.m : place.along);
+    set_value_if_wanted(worker, OJ_PAIR_ALONG_PERCENT, place.percent);
+    set_value_if_wanted(worker, OJ_PAIR_OFFSET, place.offset);
+    set_value_if_wanted(worker, OJ_PAIR_SIDE, place.side);
+    set_value_if_wanted(worker, OJ_PAIR_SEGMENT, place.segment);
+    set_value_if_wanted(worker, OJ_PAIR_LINE_BEARING, place.bearing);
     return OJ_OK;
 }
 
@@ -951,8 +957,8 @@ static oj_status set_matrix_values_of_pair(struct pair_stage_worker *worker,
         code = oj_pair_matrix_code(matrix.at);
         relation = oj_pair_matrix_relation(&matrix);
     }
-    set_value(worker, OJ_PAIR_MATRIX, code);
-    set_value(worker, OJ_PAIR_RELATION, relation);
+    set_value_if_wanted(worker, OJ_PAIR_MATRIX, code);
+    set_value_if_wanted(worker, OJ_PAIR_RELATION, relation);
     return OJ_OK;
 }
 
@@ -982,14 +988,15 @@ static void set_similarity_values_of_pair(struct pair_stage_worker *worker)
     {
         enum oj_pair_value which = (enum oj_pair_value)(OJ_PAIR_SIMILARITY + i);
         if (wants_value(worker, which))
-            set_value(worker, which,
-                      worker->feature >= 0 ? similarity_of_pair(worker, i)
-                                           : (double)NAN);
+            set_value_if_wanted(worker, which,
+                                worker->feature >= 0
+                                    ? similarity_of_pair(worker, i)
+                                    : (double)NAN);
     }
     if (wants_value(worker, OJ_PAIR_DIFFERENCE))
-        set_value(worker, OJ_PAIR_DIFFERENCE,
-                  worker->feature >= 0 ? difference_of_pair(worker)
-                                       : (double)NAN);
+        set_value_if_wanted(worker, OJ_PAIR_DIFFERENCE,
+                            worker->feature >= 0 ? difference_of_pair(worker)
+                                                 : (double)NAN);
 }
 
 static oj_status set_values_of_pair(struct pair_stage_worker *worker,
@@ -1094,9 +1101,9 @@ static oj_status drop_pairs_without_part(struct oj_pair_stage *stage,
     return OJ_OK;
 }
 
-static oj_status fill_values(struct oj_pair_stage *stage,
-                             const struct oj_matches *entries,
-                             struct oj_error *err)
+static oj_status fill_pair_values(struct oj_pair_stage *stage,
+                                  const struct oj_matches *entries,
+                                  struct oj_error *err)
 {
     struct oj_pair_values *values = stage->values;
     int n_wanted = stage->request.want_shapes;
@@ -1234,5 +1241,6 @@ oj_status oj_pair_stage_run(struct oj_pair_stage *stage,
             stage->n_workers, err));
     }
     OJ_TRY(pick_one_per_row(stage, matches, values, err));
-    return fill_values(stage, oj_pair_values_matches(values, matches), err);
+    return fill_pair_values(stage, oj_pair_values_matches(values, matches),
+                            err);
 }

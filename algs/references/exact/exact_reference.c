@@ -65,7 +65,7 @@ static int is_zero_length_segment(const struct exact_segment *s)
     return s->ax == s->bx && s->ay == s->by;
 }
 
-static void lower_to_exponent_of(int *exponent, double value)
+static void lower_exponent_to_that_of(int *exponent, double value)
 {
     int own = oj_integer_exponent(value);
     *exponent = own < *exponent ? own : *exponent;
@@ -79,10 +79,10 @@ static void append_segment_of_vertices(struct exact_pair *pair,
     const struct exact_segment s = {flat->x[from] + 0.0, flat->y[from] + 0.0,
                                     flat->x[to] + 0.0, flat->y[to] + 0.0,
                                     pair->n_parts - 1};
-    lower_to_exponent_of(&pair->exponent, s.ax);
-    lower_to_exponent_of(&pair->exponent, s.ay);
-    lower_to_exponent_of(&pair->exponent, s.bx);
-    lower_to_exponent_of(&pair->exponent, s.by);
+    lower_exponent_to_that_of(&pair->exponent, s.ax);
+    lower_exponent_to_that_of(&pair->exponent, s.ay);
+    lower_exponent_to_that_of(&pair->exponent, s.bx);
+    lower_exponent_to_that_of(&pair->exponent, s.by);
     pair->segment[pair->n_segments++] = s;
 }
 
@@ -294,8 +294,10 @@ static void compute_homogeneous_coordinates(const struct exact_place *place,
 
 /* Replaces low and high by bounds of x / w * 2^exponent, if these are tighter.
  */
-static void narrow_bounds(double *low, double *high, const struct oj_integer *x,
-                          const struct oj_integer *w, int exponent)
+static void narrow_bounds_by_exact_ratio(double *low, double *high,
+                                         const struct oj_integer *x,
+                                         const struct oj_integer *w,
+                                         int exponent)
 {
     double mantissa, value, error;
     int own;
@@ -321,8 +323,10 @@ make_crossing_point_with_bounds(const struct exact_segment *first,
                                 exponent};
     struct oj_integer x, y, w;
     compute_homogeneous_coordinates(&place, &x, &y, &w);
-    narrow_bounds(&place.bounds.x0, &place.bounds.x1, &x, &w, exponent);
-    narrow_bounds(&place.bounds.y0, &place.bounds.y1, &y, &w, exponent);
+    narrow_bounds_by_exact_ratio(&place.bounds.x0, &place.bounds.x1, &x, &w,
+                                 exponent);
+    narrow_bounds_by_exact_ratio(&place.bounds.y0, &place.bounds.y1, &y, &w,
+                                 exponent);
     return place;
 }
 
@@ -545,8 +549,9 @@ static void free_arrangement(struct exact_arrangement *a)
 
 /* Records that the segment has a node at `place`. Until nodes are numbered,
  * exact_cut.node is an index of places. */
-static oj_status add_cut(struct exact_arrangement *a, int64_t segment,
-                         int64_t place, struct oj_error *err)
+static oj_status add_cut_of_segment(struct exact_arrangement *a,
+                                    int64_t segment, int64_t place,
+                                    struct oj_error *err)
 {
     OJ_ROOM(a->cut, a->n_cuts, a->n_cuts + 1, a->cap_cuts, err);
     a->cut[a->n_cuts].segment = segment;
@@ -566,7 +571,7 @@ static oj_status cut_segment_at_touching_ends(struct exact_arrangement *a,
     {
         int64_t place = 2 * t + end;
         if (side[end] == 0 && oj_box_intersects(&box, &a->place[place].bounds))
-            OJ_TRY(add_cut(a, s, place, err));
+            OJ_TRY(add_cut_of_segment(a, s, place, err));
     }
     return OJ_OK;
 }
@@ -589,8 +594,8 @@ static oj_status cut_two_segments_at_meetings(struct exact_arrangement *a,
     }
     OJ_ROOM(a->place, a->n_places, a->n_places + 1, a->cap_places, err);
     a->place[a->n_places++] = make_crossing_point_with_bounds(s, t, exponent);
-    OJ_TRY(add_cut(a, i, a->n_places - 1, err));
-    return add_cut(a, j, a->n_places - 1, err);
+    OJ_TRY(add_cut_of_segment(a, i, a->n_places - 1, err));
+    return add_cut_of_segment(a, j, a->n_places - 1, err);
 }
 
 static oj_status cut_all_segments_at_meetings(struct exact_arrangement *a,
@@ -604,8 +609,8 @@ static oj_status cut_all_segments_at_meetings(struct exact_arrangement *a,
         const struct exact_segment *s = &pair->segment[i];
         a->place[2 * i] = place_of_vertex(s->ax, s->ay, pair->exponent);
         a->place[2 * i + 1] = place_of_vertex(s->bx, s->by, pair->exponent);
-        OJ_TRY(add_cut(a, i, 2 * i, err));
-        OJ_TRY(add_cut(a, i, 2 * i + 1, err));
+        OJ_TRY(add_cut_of_segment(a, i, 2 * i, err));
+        OJ_TRY(add_cut_of_segment(a, i, 2 * i + 1, err));
     }
     for (int64_t i = 0; i < pair->n_segments; i++)
     {
@@ -975,8 +980,8 @@ oj_status oj_exact_decide_pair(const struct oj_relation *relation,
     struct oj_matrix matrix;
     if ((oj_op_get(relation->op)->takes & OJ_TAKES_SHAPES) == 0)
         return oj_fail(err, OJ_ERR_ARG,
-                       "the exact reference decides only joins by predicate, "
-                       "not %s",
+                       "internal error: the exact reference decides joins by "
+                       "predicate only, not %s",
                        oj_op_get(relation->op)->name);
     if (oj_relation_is_bbox(relation) || oj_box_is_empty(&box) ||
         oj_box_is_empty(&other))
@@ -1049,8 +1054,9 @@ struct exact_vector
     struct oj_integer x, y;
 };
 
-static void make_vector(const struct nearness *n, struct exact_vector *out,
-                        double from_x, double from_y, double to_x, double to_y)
+static void make_exact_vector(const struct nearness *n,
+                              struct exact_vector *out, double from_x,
+                              double from_y, double to_x, double to_y)
 {
     oj_integer_difference(&out->x, to_x, from_x, n->pair.exponent);
     oj_integer_difference(&out->y, to_y, from_y, n->pair.exponent);
@@ -1074,8 +1080,8 @@ static void measure_point_to_segment_exactly(struct nearness *n, double x,
     struct oj_integer above, below, at, copy;
     if (oj_box_distance(&box, &point) > n->bound)
         return;
-    make_vector(n, &along, s->ax, s->ay, s->bx, s->by);
-    make_vector(n, &to_point, s->ax, s->ay, x, y);
+    make_exact_vector(n, &along, s->ax, s->ay, s->bx, s->by);
+    make_exact_vector(n, &to_point, s->ax, s->ay, x, y);
     dot_product(&at, &along, &to_point);
     dot_product(&below, &along, &along);
     if (at.sign > 0 && oj_integer_compare(&at, &below) < 0)
@@ -1087,7 +1093,7 @@ static void measure_point_to_segment_exactly(struct nearness *n, double x,
     else /* an end of the segment is the nearest point */
     {
         if (at.sign > 0)
-            make_vector(n, &to_point, s->bx, s->by, x, y);
+            make_exact_vector(n, &to_point, s->bx, s->by, x, y);
         dot_product(&above, &to_point, &to_point);
         oj_integer_set_small(&below, 1);
     }
@@ -1127,8 +1133,9 @@ static oj_status find_least_squared_distance(struct nearness *n,
     n->is_found = 0;
     n->bound = INFINITY;
     if (pair->n_of_input == 0 || pair->n_of_input == pair->n_segments)
-        return oj_fail(err, OJ_ERR_ARG,
-                       "a feature without parts has no distance");
+        return oj_fail(
+            err, OJ_ERR_ARG,
+            "internal error: exact distance of a feature without parts");
     for (int64_t i = 0; i < pair->n_of_input && !is_distance_zero(n); i++)
     {
         struct oj_box box = box_of_segment(&pair->segment[i]);
@@ -1159,8 +1166,8 @@ compare_distance_with_mean(const struct oj_flat *input, int64_t row,
     memset(&n.pair, 0, sizeof n.pair);
     status = read_segments_of_two_features(&n.pair, input, row, join_side,
                                            feature, err);
-    lower_to_exponent_of(&n.pair.exponent, a);
-    lower_to_exponent_of(&n.pair.exponent, b);
+    lower_exponent_to_that_of(&n.pair.exponent, a);
+    lower_exponent_to_that_of(&n.pair.exponent, b);
     if (status == OJ_OK)
         status = find_least_squared_distance(&n, err);
     if (status == OJ_OK && distance_to == OJ_TO_INTERIOR &&

@@ -40,7 +40,7 @@ oj_geos_handle_open(struct oj_geos_handle *handle, struct oj_error *err)
     handle->geos = GEOS_init_r();
     if (handle->geos == NULL)
         return oj_fail(err, OJ_ERR_NOMEM,
-                       "GEOS could not be started: out of memory");
+                       "out of memory for the start of GEOS: free memory");
     GEOSContext_setErrorMessageHandler_r(handle->geos,
                                          oj_geos_handle_keep_message, handle);
     return OJ_OK;

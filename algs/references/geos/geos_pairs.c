@@ -79,7 +79,7 @@ struct oj_geos_pairs
 
 /* Classifies a failed GEOS call (result NULL, 2 or -1): with an error text it
  * is OJ_GEOS_CANNOT_SAY, without one memory ran out. */
-static enum oj_geos_verdict
+static enum oj_geos_outcome
 classify_geos_failure(const struct oj_geos_pairs *pairs)
 {
     const char *text = pairs->handle.message;
@@ -615,7 +615,7 @@ prepare_union_of_parts(const struct geos_side *side, struct kept *kept)
 /* Sets *a and *b to the features of a pair, from the caches. Returns
  * OJ_GEOS_YES, OJ_GEOS_NO if one of them has no parts, or the verdict of a
  * failure. */
-static enum oj_geos_verdict
+static enum oj_geos_outcome
 get_cached_features_of_pair(struct oj_geos_pairs *pairs, int64_t row,
                             int64_t feature, struct kept **a, struct kept **b)
 {
@@ -689,24 +689,24 @@ void oj_geos_pairs_close(struct oj_geos_pairs *pairs)
 /* ---- points in polygons -------------------------------------------------- */
 
 /* A feature with polygons in which points are located. */
-struct asked_polygon
+struct polygon_locators
 {
     struct oj_geos_pairs *pairs;
     struct geos_side *side;
     struct kept *kept;
     const struct oj_box *box; /* boxes of its parts; NULL: there is one locator
                                  for all parts */
-    int tells_boundary;       /* 1: the join distinguishes boundary and
-                                 interior */
+    int distinguishes_boundary; /* 1: the join distinguishes boundary and
+                           interior */
 };
 
 /* Allocates the locators of a feature (prepared polygons): one for all rings,
  * by the even-odd rule, if its polygons do not overlap; otherwise one per part.
  * They are made on first use. Returns 0 after a failure. */
-static int allocate_locators(struct asked_polygon *asked)
+static int allocate_locators(struct polygon_locators *locators)
 {
-    struct kept *kept = asked->kept;
-    int apart = are_polygon_parts_apart(asked->side, kept);
+    struct kept *kept = locators->kept;
+    int apart = are_polygon_parts_apart(locators->side, kept);
     if (apart >= 0 && kept->n_locators == 0)
     {
         int64_t n = apart ? 1 : kept->n_components;
@@ -714,23 +714,24 @@ static int allocate_locators(struct asked_polygon *asked)
         kept->n_locators = kept->locator != NULL ? n : 0;
     }
     if (kept->n_locators > 1)
-        asked->box = component_boxes(asked->side, kept);
+        locators->box = component_boxes(locators->side, kept);
     return kept->n_locators > 0;
 }
 
 static const GEOSPreparedGeometry *
-get_prepared_polygon_part(const struct asked_polygon *asked, int64_t i)
+get_prepared_polygon_part(const struct polygon_locators *locators, int64_t i)
 {
-    const struct kept *kept = asked->kept;
-    int64_t first = asked->side->flat->part_offset[kept->feature] + i;
+    const struct kept *kept = locators->kept;
+    int64_t first = locators->side->flat->part_offset[kept->feature] + i;
     int64_t n = kept->n_locators == 1 ? kept->n_components : 1;
     struct prepared *one = &kept->locator[i];
     if (one->geometry == NULL)
-        one->geometry = make_rings_as_polygons(asked->side, first, first + n);
-    return prepare_geometry(asked->side->geos, one);
+        one->geometry =
+            make_rings_as_polygons(locators->side, first, first + n);
+    return prepare_geometry(locators->side->geos, one);
 }
 
-static enum oj_geos_verdict
+static enum oj_geos_outcome
 locate_by_prepared_geometry(const struct oj_geos_pairs *pairs,
                             const GEOSPreparedGeometry *locator,
                             const GEOSGeometry *point, enum oj_location *where)
@@ -759,16 +760,16 @@ static int does_box_contain_point(const struct oj_geos_pairs *pairs,
 
 /* Locates a point in the union of the n parts whose boundaries it is on. `part`
  * lists at most MOST_BESIDE of them. */
-static enum oj_geos_verdict locate_in_union(const struct asked_polygon *asked,
-                                            const GEOSGeometry *point,
-                                            const int64_t *part, int64_t n,
-                                            enum oj_location *where)
+static enum oj_geos_outcome
+locate_in_union(const struct polygon_locators *locators,
+                const GEOSGeometry *point, const int64_t *part, int64_t n,
+                enum oj_location *where)
 {
-    struct oj_geos_pairs *pairs = asked->pairs;
-    const struct geos_side *side = asked->side;
-    struct kept *kept = asked->kept;
+    struct oj_geos_pairs *pairs = locators->pairs;
+    const struct geos_side *side = locators->side;
+    struct kept *kept = locators->kept;
     struct prepared beside = {NULL, NULL};
-    enum oj_geos_verdict located;
+    enum oj_geos_outcome located;
     if (get_union_of_parts(side, kept) == kept->geometry)
     {
         snprintf(pairs->handle.message, sizeof pairs->handle.message,
@@ -792,21 +793,22 @@ static enum oj_geos_verdict locate_in_union(const struct asked_polygon *asked,
 /* Locates a point. Overlapping parts are tested one by one: inside of any part
  * means inside; on the boundary of a single part means boundary; on the
  * boundaries of several, their union decides. */
-static enum oj_geos_verdict locate_point(const struct asked_polygon *asked,
-                                         const GEOSGeometry *point,
-                                         enum oj_location *where)
+static enum oj_geos_outcome
+locate_point(const struct polygon_locators *locators, const GEOSGeometry *point,
+             enum oj_location *where)
 {
     enum oj_location at = OJ_OUTSIDE;
     int64_t n = 0, part[MOST_BESIDE];
     *where = OJ_OUTSIDE;
-    for (int64_t i = 0; i < asked->kept->n_locators; i++)
+    for (int64_t i = 0; i < locators->kept->n_locators; i++)
     {
-        enum oj_geos_verdict located;
-        if (asked->box != NULL &&
-            !does_box_contain_point(asked->pairs, &asked->box[i], point))
+        enum oj_geos_outcome located;
+        if (locators->box != NULL &&
+            !does_box_contain_point(locators->pairs, &locators->box[i], point))
             continue;
         located = locate_by_prepared_geometry(
-            asked->pairs, get_prepared_polygon_part(asked, i), point, &at);
+            locators->pairs, get_prepared_polygon_part(locators, i), point,
+            &at);
         if (located != OJ_GEOS_YES)
             return located;
         if (at != OJ_OUTSIDE)
@@ -817,33 +819,33 @@ static enum oj_geos_verdict locate_point(const struct asked_polygon *asked,
             part[n] = i;
         n += at == OJ_ON_BOUNDARY;
     }
-    if (n < 2 || !asked->tells_boundary)
+    if (n < 2 || !locators->distinguishes_boundary)
         return OJ_GEOS_YES;
-    return locate_in_union(asked, point, part, n, where);
+    return locate_in_union(locators, point, part, n, where);
 }
 
 /* Decides whether points and polygons are a pair, by their DE-9IM matrix with
  * the points first. relation must be the one with points as input. */
-static enum oj_geos_verdict
-relate_points_to_polygons(struct asked_polygon *asked,
+static enum oj_geos_outcome
+relate_points_to_polygons(struct polygon_locators *locators,
                           const struct kept *points,
                           const struct oj_relation *relation)
 {
-    struct oj_geos_pairs *pairs = asked->pairs;
+    struct oj_geos_pairs *pairs = locators->pairs;
     struct oj_matrix matrix = {"FFFFFF212"};
-    if (!allocate_locators(asked))
+    if (!allocate_locators(locators))
         return classify_geos_failure(pairs);
-    asked->tells_boundary = relation->op != OJ_OP_INTERSECTS &&
-                            relation->op != OJ_OP_DISJOINT &&
-                            relation->op != OJ_OP_COVEREDBY;
+    locators->distinguishes_boundary = relation->op != OJ_OP_INTERSECTS &&
+                                       relation->op != OJ_OP_DISJOINT &&
+                                       relation->op != OJ_OP_COVEREDBY;
     for (int64_t i = 0; i < points->n_components; i++)
     {
         const GEOSGeometry *point =
             GEOSGetGeometryN_r(pairs->handle.geos, points->geometry, (int)i);
         enum oj_location where = OJ_OUTSIDE;
-        enum oj_geos_verdict located = point != NULL
-                                           ? locate_point(asked, point, &where)
-                                           : classify_geos_failure(pairs);
+        enum oj_geos_outcome located =
+            point != NULL ? locate_point(locators, point, &where)
+                          : classify_geos_failure(pairs);
         if (located != OJ_GEOS_YES)
             return located;
         oj_matrix_add(&matrix, OJ_PLACE_INTERIOR,
@@ -927,33 +929,34 @@ static char test_plain_predicate(struct oj_geos_pairs *pairs,
     return answer == 1 ? GEOSRelatePattern_r(geos, a, b, pattern) : answer;
 }
 
-enum oj_geos_verdict oj_geos_pairs_decide(struct oj_geos_pairs *pairs,
+enum oj_geos_outcome oj_geos_pairs_decide(struct oj_geos_pairs *pairs,
                                           int64_t row, int64_t feature)
 {
     const struct oj_relation *relation = &pairs->relation;
     struct kept *a = NULL, *b = NULL;
-    enum oj_geos_verdict both =
+    enum oj_geos_outcome both =
         get_cached_features_of_pair(pairs, row, feature, &a, &b);
     char answer;
     if (both != OJ_GEOS_YES)
         return both;
     if (a->kinds == OJ_PART_POINT && b->kinds == OJ_PART_POLYGON)
     {
-        struct asked_polygon asked = {pairs, &pairs->join_side, b, NULL, 1};
-        return relate_points_to_polygons(&asked, a, relation);
+        struct polygon_locators locators = {pairs, &pairs->join_side, b, NULL,
+                                            1};
+        return relate_points_to_polygons(&locators, a, relation);
     }
     if (a->kinds == OJ_PART_POLYGON && b->kinds == OJ_PART_POINT)
     {
-        struct asked_polygon asked = {pairs, &pairs->input, a, NULL, 1};
+        struct polygon_locators locators = {pairs, &pairs->input, a, NULL, 1};
         struct oj_relation other = oj_relation_transpose(relation);
-        return relate_points_to_polygons(&asked, b, &other);
+        return relate_points_to_polygons(&locators, b, &other);
     }
     answer = pairs->prepare && prepared_predicate[relation->op] != NULL &&
                      is_one_kind(a) && is_one_kind(b)
                  ? test_prepared_predicate(pairs, a, b)
                  : test_plain_predicate(pairs, a, b);
     return answer > 1 ? classify_geos_failure(pairs)
-                      : (enum oj_geos_verdict)answer;
+                      : (enum oj_geos_outcome)answer;
 }
 
 /* ---- distances ----------------------------------------------------------- */
@@ -999,13 +1002,13 @@ static int measure_component_distance(GEOSContextHandle_t geos,
     return 1;
 }
 
-enum oj_geos_verdict oj_geos_pairs_distance(struct oj_geos_pairs *pairs,
+enum oj_geos_outcome oj_geos_pairs_distance(struct oj_geos_pairs *pairs,
                                             int64_t row, int64_t feature,
                                             double *distance)
 {
     GEOSContextHandle_t geos = pairs->handle.geos;
     struct kept *a = NULL, *b = NULL;
-    enum oj_geos_verdict both =
+    enum oj_geos_outcome both =
         get_cached_features_of_pair(pairs, row, feature, &a, &b);
     const struct oj_box *box_a = NULL, *box_b = NULL;
     double least = INFINITY, d = INFINITY;
@@ -1037,13 +1040,13 @@ enum oj_geos_verdict oj_geos_pairs_distance(struct oj_geos_pairs *pairs,
     return OJ_GEOS_YES;
 }
 
-enum oj_geos_verdict oj_geos_pairs_shape_distance(struct oj_geos_pairs *pairs,
+enum oj_geos_outcome oj_geos_pairs_shape_distance(struct oj_geos_pairs *pairs,
                                                   int64_t row, int64_t feature,
                                                   double *distance)
 {
     GEOSContextHandle_t geos = pairs->handle.geos;
     struct kept *a = NULL, *b = NULL;
-    enum oj_geos_verdict both =
+    enum oj_geos_outcome both =
         get_cached_features_of_pair(pairs, row, feature, &a, &b);
     int is_measured;
     if (both != OJ_GEOS_YES)
@@ -1075,9 +1078,11 @@ static oj_status append_geometry(GEOSContextHandle_t geos,
 {
     size_t n = 0;
     unsigned char *wkb = GEOSGeomToWKB_buf_r(geos, one, &n);
-    oj_status status = wkb != NULL ? add_wkb_as_feature(shapes, wkb, n, err)
-                                   : oj_fail(err, OJ_ERR_NOMEM,
-                                             "out of memory: a GEOS geometry");
+    oj_status status = wkb != NULL
+                           ? add_wkb_as_feature(shapes, wkb, n, err)
+                           : oj_fail(err, OJ_ERR_NOMEM,
+                                     "out of memory for a geometry of GEOS: "
+                                     "free memory, or use smaller batches");
     GEOSFree_r(geos, wkb);
     return status;
 }
@@ -1160,12 +1165,12 @@ static GEOSGeometry *intersect_cached_features(struct oj_geos_pairs *pairs,
     return GEOSIntersection_r(geos, whole_a, whole_b);
 }
 
-enum oj_geos_verdict oj_geos_pairs_add_common(struct oj_geos_pairs *pairs,
+enum oj_geos_outcome oj_geos_pairs_add_common(struct oj_geos_pairs *pairs,
                                               int64_t row, int64_t feature,
                                               struct oj_flat_buf *shapes)
 {
     struct kept *a = NULL, *b = NULL;
-    enum oj_geos_verdict both =
+    enum oj_geos_outcome both =
         get_cached_features_of_pair(pairs, row, feature, &a, &b);
     GEOSGeometry *common;
     struct oj_error err;
@@ -1208,9 +1213,9 @@ oj_status oj_geos_pairs_area(struct oj_geos_pairs *pairs, int of_input,
         whole = get_union_of_parts(side, kept);
     if (whole == NULL)
         return classify_geos_failure(pairs) == OJ_GEOS_OUT_OF_MEMORY
-                   ? oj_fail(
-                         err, OJ_ERR_NOMEM,
-                         "out of memory: the union of the parts of a feature")
+                   ? oj_fail(err, OJ_ERR_NOMEM,
+                             "out of memory for the union of the parts of a "
+                             "feature: free memory, or use smaller batches")
                    : OJ_OK;
     if (whole == kept->geometry)
         return OJ_OK;
@@ -1343,7 +1348,7 @@ static GEOSGeometry *unite_pieces(GEOSContextHandle_t geos,
 
 /* Sets *out to the union of the pieces, or to NULL if there are none. Takes
  * ownership of the pieces. */
-static enum oj_geos_verdict unite_pieces_if_any(struct oj_geos_pairs *pairs,
+static enum oj_geos_outcome unite_pieces_if_any(struct oj_geos_pairs *pairs,
                                                 struct geos_pieces *pieces,
                                                 GEOSGeometry **out)
 {
@@ -1392,7 +1397,7 @@ static unsigned covering_kinds(const struct oj_flat *flat, int64_t feature)
 
 /* Adds the intersection of the row's members of one kind with a feature's
  * members of one kind. */
-static enum oj_geos_verdict add_common_of_kinds(struct geos_cover *cover,
+static enum oj_geos_outcome add_common_of_kinds(struct geos_cover *cover,
                                                 struct kept *a, unsigned kind_a,
                                                 struct kept *b, unsigned kind_b)
 {
@@ -1411,32 +1416,32 @@ static enum oj_geos_verdict add_common_of_kinds(struct geos_cover *cover,
 
 /* Adds the intersection of the row with each feature, except lines of the row
  * within polygons. */
-static enum oj_geos_verdict add_common_of_features(struct geos_cover *cover)
+static enum oj_geos_outcome add_common_of_features(struct geos_cover *cover)
 {
     struct oj_geos_pairs *pairs = cover->pairs;
-    enum oj_geos_verdict verdict = OJ_GEOS_YES;
-    for (int64_t i = 0; verdict == OJ_GEOS_YES && i < cover->n; i++)
+    enum oj_geos_outcome outcome = OJ_GEOS_YES;
+    for (int64_t i = 0; outcome == OJ_GEOS_YES && i < cover->n; i++)
     {
         struct kept *a = NULL, *b = NULL;
         if (covering_kinds(pairs->join_side.flat, cover->features[i]) == 0)
             continue;
-        verdict = get_cached_features_of_pair(pairs, cover->row,
+        outcome = get_cached_features_of_pair(pairs, cover->row,
                                               cover->features[i], &a, &b);
-        if (verdict == OJ_GEOS_YES)
-            verdict = add_common_of_kinds(cover, a, OJ_PART_POLYGON, b,
+        if (outcome == OJ_GEOS_YES)
+            outcome = add_common_of_kinds(cover, a, OJ_PART_POLYGON, b,
                                           OJ_PART_POLYGON);
-        if (verdict == OJ_GEOS_YES && cover->wants_length)
-            verdict =
+        if (outcome == OJ_GEOS_YES && cover->wants_length)
+            outcome =
                 add_common_of_kinds(cover, a, OJ_PART_POLYGON, b, OJ_PART_LINE);
-        if (verdict == OJ_GEOS_YES && cover->wants_length)
-            verdict =
+        if (outcome == OJ_GEOS_YES && cover->wants_length)
+            outcome =
                 add_common_of_kinds(cover, a, OJ_PART_LINE, b, OJ_PART_LINE);
     }
-    return verdict;
+    return outcome;
 }
 
 /* Adds the polygons of a feature, clipped to box. box NULL: not clipped. */
-static enum oj_geos_verdict add_polygons_of_feature(struct geos_cover *cover,
+static enum oj_geos_outcome add_polygons_of_feature(struct geos_cover *cover,
                                                     int64_t feature,
                                                     const GEOSGeometry *box,
                                                     struct geos_pieces *pieces)
@@ -1458,13 +1463,13 @@ static enum oj_geos_verdict add_polygons_of_feature(struct geos_cover *cover,
 
 /* Sets *out to the union of the features' polygons near the row; NULL: there
  * are none. If only one feature has polygons, they are not clipped. */
-static enum oj_geos_verdict unite_polygons_near_row(struct geos_cover *cover,
+static enum oj_geos_outcome unite_polygons_near_row(struct geos_cover *cover,
                                                     GEOSGeometry **out)
 {
     struct oj_geos_pairs *pairs = cover->pairs;
     const struct oj_flat *flat = pairs->join_side.flat;
     GEOSContextHandle_t geos = pairs->handle.geos;
-    enum oj_geos_verdict verdict = OJ_GEOS_YES;
+    enum oj_geos_outcome outcome = OJ_GEOS_YES;
     struct geos_pieces pieces = {0};
     GEOSGeometry *box = NULL;
     int64_t n = 0;
@@ -1477,21 +1482,21 @@ static enum oj_geos_verdict unite_polygons_near_row(struct geos_cover *cover,
         if (box == NULL)
             return classify_geos_failure(pairs);
     }
-    for (int64_t i = 0; verdict == OJ_GEOS_YES && n > 0 && i < cover->n; i++)
+    for (int64_t i = 0; outcome == OJ_GEOS_YES && n > 0 && i < cover->n; i++)
     {
         if (oj_flat_kinds(flat, cover->features[i]) & OJ_PART_POLYGON)
-            verdict = add_polygons_of_feature(cover, cover->features[i], box,
+            outcome = add_polygons_of_feature(cover, cover->features[i], box,
                                               &pieces);
     }
     GEOSGeom_destroy_r(geos, box);
-    if (verdict == OJ_GEOS_YES)
+    if (outcome == OJ_GEOS_YES)
         return unite_pieces_if_any(pairs, &pieces, out);
     destroy_pieces(geos, &pieces);
-    return verdict;
+    return outcome;
 }
 
 /* Measures area and length of a geometry of one kind; both are 0 for NULL. */
-static enum oj_geos_verdict measure_geometry(struct oj_geos_pairs *pairs,
+static enum oj_geos_outcome measure_geometry(struct oj_geos_pairs *pairs,
                                              const GEOSGeometry *geometry,
                                              double *area, double *length)
 {
@@ -1512,29 +1517,29 @@ static enum oj_geos_verdict measure_geometry(struct oj_geos_pairs *pairs,
 
 /* Sets *length to the length of operation(lines, polygons). polygons NULL: of
  * all lines; lines NULL: 0. */
-static enum oj_geos_verdict measure_lines(
+static enum oj_geos_outcome measure_lines(
     struct oj_geos_pairs *pairs,
     GEOSGeometry *(*operation)(GEOSContextHandle_t, const GEOSGeometry *,
                                const GEOSGeometry *),
     const GEOSGeometry *lines, const GEOSGeometry *polygons, double *length)
 {
     GEOSGeometry *result;
-    enum oj_geos_verdict verdict;
+    enum oj_geos_outcome outcome;
     double area;
     if (lines == NULL || polygons == NULL)
         return measure_geometry(pairs, lines, &area, length);
     result = operation(pairs->handle.geos, lines, polygons);
     if (result == NULL)
         return classify_geos_failure(pairs);
-    verdict = measure_geometry(pairs, result, &area, length);
+    outcome = measure_geometry(pairs, result, &area, length);
     GEOSGeom_destroy_r(pairs->handle.geos, result);
-    return verdict;
+    return outcome;
 }
 
 /* Sets *out to the parts of the row's lines that lie in `around`, the union of
  * polygons; NULL: none. If the row also has polygons, these parts are added to
  * cover->lines instead, to be united with the other lines. */
-static enum oj_geos_verdict intersect_lines_of_row(struct geos_cover *cover,
+static enum oj_geos_outcome intersect_lines_of_row(struct geos_cover *cover,
                                                    const GEOSGeometry *around,
                                                    GEOSGeometry **out)
 {
@@ -1561,55 +1566,55 @@ static enum oj_geos_verdict intersect_lines_of_row(struct geos_cover *cover,
 
 /* Sets *length to the length of the covered lines outside of the covered
  * area. */
-static enum oj_geos_verdict measure_covered_lines(struct geos_cover *cover,
+static enum oj_geos_outcome measure_covered_lines(struct geos_cover *cover,
                                                   double *length)
 {
     struct oj_geos_pairs *pairs = cover->pairs;
     GEOSContextHandle_t geos = pairs->handle.geos;
     const unsigned kinds = covering_kinds(pairs->input.flat, cover->row);
     GEOSGeometry *around = NULL, *inside = NULL, *lines = NULL;
-    enum oj_geos_verdict verdict = OJ_GEOS_YES;
+    enum oj_geos_outcome outcome = OJ_GEOS_YES;
     double in_polygons = 0.0, in_both = 0.0, all = 0.0;
     if ((kinds & OJ_PART_LINE) != 0)
-        verdict = unite_polygons_near_row(cover, &around);
-    if (verdict == OJ_GEOS_YES && around != NULL)
-        verdict = intersect_lines_of_row(cover, around, &inside);
-    if (verdict == OJ_GEOS_YES)
-        verdict = unite_pieces_if_any(pairs, &cover->lines, &lines);
-    if (verdict == OJ_GEOS_YES)
-        verdict =
+        outcome = unite_polygons_near_row(cover, &around);
+    if (outcome == OJ_GEOS_YES && around != NULL)
+        outcome = intersect_lines_of_row(cover, around, &inside);
+    if (outcome == OJ_GEOS_YES)
+        outcome = unite_pieces_if_any(pairs, &cover->lines, &lines);
+    if (outcome == OJ_GEOS_YES)
+        outcome =
             measure_lines(pairs, GEOSDifference_r, lines, cover->covered, &all);
-    if (verdict == OJ_GEOS_YES && inside != NULL)
-        verdict = measure_lines(pairs, NULL, inside, NULL, &in_polygons);
-    if (verdict == OJ_GEOS_YES && inside != NULL && lines != NULL)
-        verdict =
+    if (outcome == OJ_GEOS_YES && inside != NULL)
+        outcome = measure_lines(pairs, NULL, inside, NULL, &in_polygons);
+    if (outcome == OJ_GEOS_YES && inside != NULL && lines != NULL)
+        outcome =
             measure_lines(pairs, GEOSIntersection_r, lines, around, &in_both);
     *length = fmax(all + in_polygons - in_both, 0.0);
     GEOSGeom_destroy_r(geos, around);
     GEOSGeom_destroy_r(geos, inside);
     GEOSGeom_destroy_r(geos, lines);
-    return verdict;
+    return outcome;
 }
 
 /* Sets *area and *length to the cover of a single feature, which is its
  * intersection with the row. */
-static enum oj_geos_verdict measure_common(struct oj_geos_pairs *pairs,
+static enum oj_geos_outcome measure_common(struct oj_geos_pairs *pairs,
                                            int64_t row, int64_t feature,
                                            double *area, double *length)
 {
-    enum oj_geos_verdict verdict;
+    enum oj_geos_outcome outcome;
     oj_flat_buf_clear(&pairs->united);
-    verdict = oj_geos_pairs_add_common(pairs, row, feature, &pairs->united);
-    if (verdict == OJ_GEOS_YES)
+    outcome = oj_geos_pairs_add_common(pairs, row, feature, &pairs->united);
+    if (outcome == OJ_GEOS_YES)
     {
         const struct oj_flat common = oj_flat_buf_view(&pairs->united);
         *area = oj_flat_area(&common, 0);
         *length = oj_flat_length(&common, 0);
     }
-    return verdict;
+    return outcome;
 }
 
-enum oj_geos_verdict oj_geos_pairs_cover(struct oj_geos_pairs *pairs,
+enum oj_geos_outcome oj_geos_pairs_cover(struct oj_geos_pairs *pairs,
                                          int64_t row, const int32_t *features,
                                          int64_t n, int wants_length,
                                          double *area, double *length)
@@ -1619,7 +1624,7 @@ enum oj_geos_verdict oj_geos_pairs_cover(struct oj_geos_pairs *pairs,
                                .features = features,
                                .n = n,
                                .wants_length = wants_length};
-    enum oj_geos_verdict verdict;
+    enum oj_geos_outcome outcome;
     double unused;
     *area = *length = 0.0;
     if (covering_kinds(pairs->input.flat, row) == 0 || n == 0)
@@ -1628,15 +1633,15 @@ enum oj_geos_verdict oj_geos_pairs_cover(struct oj_geos_pairs *pairs,
         return covering_kinds(pairs->join_side.flat, features[0]) != 0
                    ? measure_common(pairs, row, features[0], area, length)
                    : OJ_GEOS_YES;
-    verdict = add_common_of_features(&cover);
-    if (verdict == OJ_GEOS_YES)
-        verdict = unite_pieces_if_any(pairs, &cover.polygons, &cover.covered);
-    if (verdict == OJ_GEOS_YES)
-        verdict = measure_geometry(pairs, cover.covered, area, &unused);
-    if (verdict == OJ_GEOS_YES && wants_length)
-        verdict = measure_covered_lines(&cover, length);
+    outcome = add_common_of_features(&cover);
+    if (outcome == OJ_GEOS_YES)
+        outcome = unite_pieces_if_any(pairs, &cover.polygons, &cover.covered);
+    if (outcome == OJ_GEOS_YES)
+        outcome = measure_geometry(pairs, cover.covered, area, &unused);
+    if (outcome == OJ_GEOS_YES && wants_length)
+        outcome = measure_covered_lines(&cover, length);
     destroy_pieces(pairs->handle.geos, &cover.polygons);
     destroy_pieces(pairs->handle.geos, &cover.lines);
     GEOSGeom_destroy_r(pairs->handle.geos, cover.covered);
-    return verdict;
+    return outcome;
 }

@@ -18,7 +18,7 @@
 struct oj_geos_pairs;
 
 /** Result of a GEOS predicate or computation for two features. */
-enum oj_geos_verdict
+enum oj_geos_outcome
 {
     OJ_GEOS_NO = 0,
     OJ_GEOS_YES = 1,    /**< or success, with a result in an output argument */
@@ -51,13 +51,13 @@ void oj_geos_pairs_forget(struct oj_geos_pairs *pairs, int64_t feature);
 
 /** Decides the relation's predicate (not nearest, dwithin or bbox) for a pair.
  * Features without parts are never a pair. */
-enum oj_geos_verdict oj_geos_pairs_decide(struct oj_geos_pairs *pairs,
+enum oj_geos_outcome oj_geos_pairs_decide(struct oj_geos_pairs *pairs,
                                           int64_t row, int64_t feature);
 
 /** Computes the distance between row and feature: the minimum over all pairs of
  * components, each by GEOSDistance. *distance is set if the result is
  * OJ_GEOS_YES. */
-enum oj_geos_verdict oj_geos_pairs_distance(struct oj_geos_pairs *pairs,
+enum oj_geos_outcome oj_geos_pairs_distance(struct oj_geos_pairs *pairs,
                                             int64_t row, int64_t feature,
                                             double *distance);
 
@@ -65,14 +65,14 @@ enum oj_geos_verdict oj_geos_pairs_distance(struct oj_geos_pairs *pairs,
  * hausdorff_points (of the vertices as multipoints) or frechet. The last needs
  * about 64 bytes per cell of the table and recurses once per step through it.
  */
-enum oj_geos_verdict oj_geos_pairs_shape_distance(struct oj_geos_pairs *pairs,
+enum oj_geos_outcome oj_geos_pairs_shape_distance(struct oj_geos_pairs *pairs,
                                                   int64_t row, int64_t feature,
                                                   double *distance);
 
 /** Appends the intersection of row and feature to shapes, as a feature, without
  * parts if it is empty, and returns OJ_GEOS_YES. Returns OJ_GEOS_CANNOT_SAY
  * and appends nothing if GEOS failed (an invalid polygon, a collection). */
-enum oj_geos_verdict oj_geos_pairs_add_common(struct oj_geos_pairs *pairs,
+enum oj_geos_outcome oj_geos_pairs_add_common(struct oj_geos_pairs *pairs,
                                               int64_t row, int64_t feature,
                                               struct oj_flat_buf *shapes);
 
@@ -91,7 +91,7 @@ OJ_MUST_USE oj_status oj_geos_pairs_area(struct oj_geos_pairs *pairs,
  * then united, with GEOS's rounding; lines of the row are intersected with the
  * union of the polygons around it. Points cover nothing. The pieces of one row
  * are all in memory. The outputs are set if the result is OJ_GEOS_YES. */
-enum oj_geos_verdict oj_geos_pairs_cover(struct oj_geos_pairs *pairs,
+enum oj_geos_outcome oj_geos_pairs_cover(struct oj_geos_pairs *pairs,
                                          int64_t row, const int32_t *features,
                                          int64_t n, int wants_length,
                                          double *area, double *length);

@@ -59,8 +59,8 @@ static long double plain_chord(struct wide3 p, struct wide3 q)
 
 /* Returns the vector of a point of an ellipsoid with this flattening, in units
  * of its semi-major axis. */
-static struct wide3 vector_of(double longitude, double latitude,
-                              double flattening)
+static struct wide3 vector_of_coordinates(double longitude, double latitude,
+                                          double flattening)
 {
     long double l = remainderl((long double)longitude, 360) * (PI / 180);
     long double b = (long double)latitude * (PI / 180);
@@ -119,8 +119,8 @@ static struct wide3 mean_direction(const struct wide3 *at, int64_t first,
 }
 
 /* Returns the angle of an arc a -> b around the axis through p. */
-static long double turn_around_point(struct wide3 p, struct wide3 a,
-                                     struct wide3 b)
+static long double angle_of_arc_around_point(struct wide3 p, struct wide3 a,
+                                             struct wide3 b)
 {
     return atan2l(dot_wide3(p, cross_wide3(a, b)),
                   dot_wide3(a, b) - dot_wide3(p, a) * dot_wide3(p, b));
@@ -132,7 +132,7 @@ static long winding_number_around_point(const struct wide3 *at, int64_t first,
 {
     long double sum = 0;
     for (int64_t v = first; v < last; v++)
-        sum += turn_around_point(p, at[v], at[v + 1]);
+        sum += angle_of_arc_around_point(p, at[v], at[v + 1]);
     return lroundl(sum / (2 * PI));
 }
 
@@ -231,8 +231,8 @@ static int part_holds(const struct oj_plain_sphere *side, int64_t part,
 
 #define GOLDEN 0.6180339887498949
 
-static void make_line(const struct oj_plain_sphere *side, int64_t v,
-                      struct oj_geodesic_line *line)
+static void geodesic_of_edge(const struct oj_plain_sphere *side, int64_t v,
+                             struct oj_geodesic_line *line)
 {
     const struct oj_flat *f = side->flat;
     oj_geodesic_line_make(side->geodesic, f->x[v], f->y[v], f->x[v + 1],
@@ -254,15 +254,17 @@ struct ring_walk
     int n_crossed;
 };
 
-static void walk_piece(struct ring_walk *walk, struct wide3 a, struct wide3 b)
+static void add_piece_to_ring_walk(struct ring_walk *walk, struct wide3 a,
+                                   struct wide3 b)
 {
-    walk->turn += turn_around_point(walk->p, a, b);
+    walk->turn += angle_of_arc_around_point(walk->p, a, b);
     walk->n_crossed +=
         arcs_cross(walk->p, walk->q, a, b) + arcs_cross(walk->q, walk->r, a, b);
 }
 
-static void walk_ring(const struct oj_plain_sphere *side, int64_t first,
-                      int64_t last, struct ring_walk *walk)
+static void walk_ring_of_geodesics(const struct oj_plain_sphere *side,
+                                   int64_t first, int64_t last,
+                                   struct ring_walk *walk)
 {
     double unit = side->ellipsoid.semi_major;
     struct wide3 a = unit_vector(side->at[first]);
@@ -270,18 +272,18 @@ static void walk_ring(const struct oj_plain_sphere *side, int64_t first,
     {
         struct oj_geodesic_line line;
         double n;
-        make_line(side, v, &line);
+        geodesic_of_edge(side, v, &line);
         n = ceil(line.metres / (RING_PIECE * unit));
         for (double i = 1.0; i < n; i++)
         {
             struct oj_geodesic_point at =
                 oj_geodesic_line_at(&line, line.metres * (i / n));
-            struct wide3 b = unit_vector(vector_of(at.longitude, at.latitude,
-                                                   side->ellipsoid.flattening));
-            walk_piece(walk, a, b);
+            struct wide3 b = unit_vector(vector_of_coordinates(
+                at.longitude, at.latitude, side->ellipsoid.flattening));
+            add_piece_to_ring_walk(walk, a, b);
             a = b;
         }
-        walk_piece(walk, a, unit_vector(side->at[v + 1]));
+        add_piece_to_ring_walk(walk, a, unit_vector(side->at[v + 1]));
         a = unit_vector(side->at[v + 1]);
     }
 }
@@ -305,7 +307,7 @@ static int ring_of_geodesics_holds(const struct oj_plain_sphere *side,
     walk.q = walk.r = scale_wide3(middle, -1);
     if (plain_chord(walk.p, middle) < 1e-6L)
         walk.q = point_beside(middle);
-    walk_ring(side, first, last, &walk);
+    walk_ring_of_geodesics(side, first, last, &walk);
     return is_wide ? walk.n_crossed % 2 != 0
                    : lroundl(walk.turn / (2 * PI)) % 2 != 0;
 }
@@ -330,7 +332,7 @@ struct edge_measure
     struct oj_geodesic_line line;
 };
 
-static double metres_at(const struct edge_measure *e, double t)
+static double metres_to_point_of_edge(const struct edge_measure *e, double t)
 {
     struct oj_geodesic_point at = oj_geodesic_line_at(&e->line, t);
     return oj_geodesic_metres(e->geodesic, e->x, e->y, at.longitude,
@@ -342,7 +344,8 @@ static double least_by_golden_sections(const struct edge_measure *e, double low,
                                        double high)
 {
     double s = high - GOLDEN * (high - low), t = low + GOLDEN * (high - low);
-    double of_s = metres_at(e, s), of_t = metres_at(e, t), least;
+    double of_s = metres_to_point_of_edge(e, s),
+           of_t = metres_to_point_of_edge(e, t), least;
     least = fmin(of_s, of_t);
     while (high - low > 1e-14 * e->unit)
     {
@@ -352,7 +355,7 @@ static double least_by_golden_sections(const struct edge_measure *e, double low,
             t = s;
             of_t = of_s;
             s = high - GOLDEN * (high - low);
-            of_s = metres_at(e, s);
+            of_s = metres_to_point_of_edge(e, s);
         }
         else
         {
@@ -360,7 +363,7 @@ static double least_by_golden_sections(const struct edge_measure *e, double low,
             s = t;
             of_s = of_t;
             t = low + GOLDEN * (high - low);
-            of_t = metres_at(e, t);
+            of_t = metres_to_point_of_edge(e, t);
         }
         least = fmin(least, fmin(of_s, of_t));
     }
@@ -369,10 +372,11 @@ static double least_by_golden_sections(const struct edge_measure *e, double low,
 
 /* Returns the least distance on a piece between low and high, or best if that
  * is less. */
-static double least_on_piece(const struct edge_measure *e, double low,
-                             double high, double best)
+static double least_distance_on_piece(const struct edge_measure *e, double low,
+                                      double high, double best)
 {
-    double of_low = metres_at(e, low), of_high = metres_at(e, high);
+    double of_low = metres_to_point_of_edge(e, low),
+           of_high = metres_to_point_of_edge(e, high);
     double length = high - low;
     best = fmin(best, fmin(of_low, of_high));
     if (0.5 * (of_low + of_high - length) > best)
@@ -382,25 +386,25 @@ static double least_on_piece(const struct edge_measure *e, double low,
     if (fmin(of_low, of_high) - length > CONCAVE * e->unit)
         return best;
     for (double t = low; t < high; t += FAR_PIECE * e->unit)
-        best = fmin(best, metres_at(e, t));
+        best = fmin(best, metres_to_point_of_edge(e, t));
     return best;
 }
 
 /* Returns the least distance from (x, y) to the edge of side that starts at
  * vertex v, or best if that is less. */
-static double least_on_edge(const struct oj_plain_sphere *side, int64_t v,
-                            double x, double y, double best)
+static double least_distance_on_edge(const struct oj_plain_sphere *side,
+                                     int64_t v, double x, double y, double best)
 {
     struct edge_measure e = {.geodesic = side->geodesic,
                              .x = x,
                              .y = y,
                              .unit = side->ellipsoid.semi_major};
     double n;
-    make_line(side, v, &e.line);
+    geodesic_of_edge(side, v, &e.line);
     n = fmax(ceil(e.line.metres / (PIECE * e.unit)), 1.0);
     for (double i = 0.0; i < n; i++)
-        best = least_on_piece(&e, e.line.metres * (i / n),
-                              e.line.metres * ((i + 1.0) / n), best);
+        best = least_distance_on_piece(&e, e.line.metres * (i / n),
+                                       e.line.metres * ((i + 1.0) / n), best);
     return best;
 }
 
@@ -429,7 +433,7 @@ static double metres_to_geodesics(const struct oj_plain_sphere *points,
                 best = fmin(best,
                             oj_geodesic_metres(side->geodesic, x, y,
                                                flat->x[v + 1], flat->y[v + 1]));
-                best = least_on_edge(side, v, x, y, best);
+                best = least_distance_on_edge(side, v, x, y, best);
             }
         }
     }
@@ -475,8 +479,8 @@ static double metres_to_feature(const struct oj_plain_sphere *side,
  * ball contains all vertices and is widened by the longest edge, because an
  * edge leaves its ends by less. A polygon that is not within a hemisphere gets
  * a ball of the whole sphere. */
-static long double ball_around(const struct oj_plain_sphere *side,
-                               int64_t feature, struct wide3 *centre)
+static long double ball_around_feature(const struct oj_plain_sphere *side,
+                                       int64_t feature, struct wide3 *centre)
 {
     const struct oj_flat *flat = side->flat;
     long double radius = 0, longest = 0;
@@ -530,8 +534,8 @@ oj_status oj_plain_sphere_make(struct oj_plain_sphere *side,
     }
     OJ_NEW(side->at, flat->n_vertices, err);
     for (int64_t v = 0; v < flat->n_vertices; v++)
-        side->at[v] =
-            vector_of(flat->x[v], flat->y[v], side->ellipsoid.flattening);
+        side->at[v] = vector_of_coordinates(flat->x[v], flat->y[v],
+                                            side->ellipsoid.flattening);
     return OJ_OK;
 }
 
@@ -539,7 +543,7 @@ struct oj_box oj_plain_sphere_box(const struct oj_plain_sphere *side,
                                   int64_t feature)
 {
     struct wide3 centre;
-    double radius = (double)ball_around(side, feature, &centre) + SLACK;
+    double radius = (double)ball_around_feature(side, feature, &centre) + SLACK;
     struct oj_box box = {(double)centre.x - radius, (double)centre.z - radius,
                          (double)centre.x + radius, (double)centre.z + radius};
     return radius > 0.0 ? box : oj_box_empty();

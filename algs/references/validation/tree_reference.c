@@ -60,8 +60,8 @@ struct box_found
     int32_t *feature;
 };
 
-static oj_status add_found(struct box_found *found, int64_t feature,
-                           struct oj_error *err)
+static oj_status add_found_feature(struct box_found *found, int64_t feature,
+                                   struct oj_error *err)
 {
     OJ_ROOM(found->feature, found->n, found->n + 1, found->capacity, err);
     found->feature[found->n++] = (int32_t)feature;
@@ -105,7 +105,8 @@ struct geos_tree
 static oj_status fail_geos(const struct geos_tree *tree, struct oj_error *err)
 {
     const char *text = tree->handle.message;
-    return oj_fail(err, OJ_ERR_NOMEM, "GEOS failed: %s",
+    return oj_fail(err, OJ_ERR_NOMEM,
+                   "GEOS failed to search its tree: %s; use the backend cpu",
                    text[0] != '\0' ? text : "out of memory");
 }
 
@@ -131,8 +132,8 @@ static void append_item_of_geos_query(void *item, void *user)
     struct geos_tree *tree = user;
     const struct oj_box *box = item;
     if (tree->found_status == OJ_OK)
-        tree->found_status =
-            add_found(tree->found, box - tree->boxes->box, tree->found_err);
+        tree->found_status = add_found_feature(
+            tree->found, box - tree->boxes->box, tree->found_err);
 }
 
 static oj_status query_geos_tree(void *opened, const struct oj_box *window,
@@ -249,7 +250,8 @@ static oj_status fail_spatialindex(struct oj_error *err)
         status = OJ_ERR_IO;
         hint = " (it needs to write to the current folder)";
     }
-    status = oj_fail(err, status, "libspatialindex failed: %s%s",
+    status = oj_fail(err, status,
+                     "libspatialindex failed: %s%s; use the backend cpu",
                      text != NULL ? text : "out of memory", hint);
     free(text);
     return status;
@@ -321,7 +323,7 @@ static oj_status query_spatialindex(void *tree, const struct oj_box *window,
     if (Index_Intersects_id(tree, low, high, 2, &ids, &n) != RT_None)
         return fail_spatialindex(err);
     for (uint64_t i = 0; i < n && status == OJ_OK; i++)
-        status = add_found(found, ids[i], err);
+        status = add_found_feature(found, ids[i], err);
     Index_Free(ids);
     return status;
 }
@@ -427,8 +429,8 @@ static oj_status check_cancelled(const struct box_batch *run)
 
 /* Finds the features whose boxes intersect window; with takes_apart, all
  * features that have a box. */
-static oj_status find_in_window(struct box_batch *run,
-                                const struct oj_box *window)
+static oj_status find_features_in_window(struct box_batch *run,
+                                         const struct oj_box *window)
 {
     const struct box_index *index = run->index;
     const struct oj_boxes *boxes = &index->boxes;
@@ -437,7 +439,7 @@ static oj_status find_in_window(struct box_batch *run,
     for (int64_t i = 0; index->takes_apart && i < boxes->n; i++)
     {
         if (!oj_box_is_empty(&boxes->box[i]))
-            OJ_TRY(add_found(&run->found, i, run->err));
+            OJ_TRY(add_found_feature(&run->found, i, run->err));
     }
     if (!index->takes_apart)
         OJ_TRY(
@@ -492,7 +494,7 @@ static int is_frechet_too_large(const struct oj_flat *a, int64_t feature_a,
            end_a - first_a + end_b - first_b > MOST_FRECHET_STEPS;
 }
 
-static enum oj_geos_verdict plain_frechet(struct box_batch *run, int64_t row,
+static enum oj_geos_outcome plain_frechet(struct box_batch *run, int64_t row,
                                           int64_t feature, double *distance)
 {
     const struct box_index *index = run->index;
@@ -505,7 +507,7 @@ static enum oj_geos_verdict plain_frechet(struct box_batch *run, int64_t row,
                : OJ_GEOS_OUT_OF_MEMORY;
 }
 
-static enum oj_geos_verdict measure_on_globe(struct box_batch *run, int64_t row,
+static enum oj_geos_outcome measure_on_globe(struct box_batch *run, int64_t row,
                                              int64_t feature, double *distance)
 {
     const struct box_index *index = run->index;
@@ -529,7 +531,7 @@ static enum oj_geos_verdict measure_on_globe(struct box_batch *run, int64_t row,
     return OJ_GEOS_YES;
 }
 
-static enum oj_geos_verdict measure_shape_distance(struct box_batch *run,
+static enum oj_geos_outcome measure_shape_distance(struct box_batch *run,
                                                    int64_t row, int64_t feature,
                                                    double *distance)
 {
@@ -555,7 +557,7 @@ static enum oj_geos_verdict measure_shape_distance(struct box_batch *run,
 
 /* Computes the distance between a row of points and the nearest segment of the
  * feature whose direction fits the row's heading. */
-static enum oj_geos_verdict measure_by_heading(const struct box_batch *run,
+static enum oj_geos_outcome measure_by_heading(const struct box_batch *run,
                                                int64_t row, int64_t feature,
                                                double *distance)
 {
@@ -574,14 +576,14 @@ static enum oj_geos_verdict measure_by_heading(const struct box_batch *run,
 
 /* Decides a pair: OJ_GEOS_YES if it is a result. Sets *distance if the join
  * measures distances. */
-static enum oj_geos_verdict decide_and_measure_pair(struct box_batch *run,
+static enum oj_geos_outcome decide_and_measure_pair(struct box_batch *run,
                                                     int64_t row,
                                                     int64_t feature,
                                                     double *distance)
 {
     const struct box_index *index = run->index;
     const struct oj_relation *relation = &index->args.relation;
-    enum oj_geos_verdict verdict;
+    enum oj_geos_outcome outcome;
     *distance = NAN;
     if (oj_relation_is_bbox(relation))
         return envelopes_meet(run, row, feature) ? OJ_GEOS_YES : OJ_GEOS_NO;
@@ -590,15 +592,15 @@ static enum oj_geos_verdict decide_and_measure_pair(struct box_batch *run,
     if (!index->has_distance)
         return oj_geos_pairs_decide(index->pairs, row, feature);
     if (index->visit == VISIT_GLOBE)
-        verdict = measure_on_globe(run, row, feature, distance);
+        outcome = measure_on_globe(run, row, feature, distance);
     else if (relation->heading.is_asked)
-        verdict = measure_by_heading(run, row, feature, distance);
+        outcome = measure_by_heading(run, row, feature, distance);
     else if (oj_relation_compares_shapes(relation))
-        verdict = measure_shape_distance(run, row, feature, distance);
+        outcome = measure_shape_distance(run, row, feature, distance);
     else
-        verdict = oj_geos_pairs_distance(index->pairs, row, feature, distance);
-    if (verdict != OJ_GEOS_YES)
-        return verdict;
+        outcome = oj_geos_pairs_distance(index->pairs, row, feature, distance);
+    if (outcome != OJ_GEOS_YES)
+        return outcome;
     /* An infinite distance is an overflow. */
     return *distance >= relation->min_distance && *distance < INFINITY &&
                    *distance <= oj_pair_max_distance(relation, run->input, row,
@@ -646,7 +648,9 @@ static oj_status decide_candidate(struct box_batch *run, int64_t row,
         case OJ_GEOS_CANNOT_SAY:
             return record_pair_refused_by_geos(run, row, feature, at_least);
         default:
-            return oj_fail(run->err, OJ_ERR_NOMEM, "out of memory in GEOS");
+            return oj_fail(
+                run->err, OJ_ERR_NOMEM,
+                "out of memory in GEOS: free memory, or use the backend cpu");
     }
 }
 
@@ -727,7 +731,7 @@ static oj_status join_group_of_rows_by_one_query(struct box_batch *run,
     }
     if (oj_box_is_empty(&all))
         return OJ_OK;
-    OJ_TRY(find_in_window(run, &all));
+    OJ_TRY(find_features_in_window(run, &all));
     for (int64_t i = first; i < end; i++)
     {
         int64_t row = run->middle.row[i];
@@ -762,7 +766,7 @@ static oj_status join_row_by_growing_windows(struct box_batch *run, int64_t row)
     {
         struct oj_box window = oj_box_widened(box, reach);
         OJ_TRY(check_cancelled(run));
-        OJ_TRY(find_in_window(run, &window));
+        OJ_TRY(find_features_in_window(run, &window));
         OJ_TRY(decide_features_found_in_window(run, row, &window));
         kth = oj_ranking_kth_distance(&run->ranking);
         if (kth < INFINITY)
@@ -870,7 +874,9 @@ static oj_status join_by_tree(struct oj_index *wrapped,
         !oj_relation_compares_shapes(&index->args.relation) &&
         (index->args.relation.metric != OJ_METRIC_ELLIPSOID ||
          (index->args.join_side->part_kinds & ~(unsigned)OJ_PART_POINT) != 0))
-        return oj_fail(err, OJ_ERR_UNSUPPORTED, "metric %s needs points as %s",
+        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                       "metric %s needs points as %s: join the centroids of "
+                       "lines and polygons (centroid_of)",
                        index->args.engine->name,
                        index->args.relation.metric == OJ_METRIC_ELLIPSOID
                            ? "one of the sides"
@@ -1024,7 +1030,9 @@ static oj_status check_metric(const struct tree_method *method,
                    : OJ_OK;
     if (!oj_relation_is_on_globe(relation) || strcmp(reference, name) != 0)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                       "the backend \"%s\" needs metric %s", name, name);
+                       "the backend \"%s\" needs metric %s: set that metric, "
+                       "or use the backend cpu",
+                       name, name);
     return OJ_OK;
 }
 

@@ -142,7 +142,7 @@ static int count_threads(const struct copying *c)
 
 /* Returns the bytes of a piece: the array has two pieces for each of n threads,
  * within the limits, in whole pages. */
-static int64_t choose_piece(int64_t bytes, int n)
+static int64_t choose_piece_bytes(int64_t bytes, int n)
 {
     int64_t piece = (n > 0 ? bytes / (2 * n) : bytes) / 4096 * 4096 + 4096;
     if (piece > most_piece)
@@ -175,7 +175,7 @@ static oj_status copy_by_staging_threads_if_large(
                         bytes,  is_out, 0,          0};
     int n = count_threads(&c);
     oj_status status;
-    c.piece = choose_piece(bytes, n);
+    c.piece = choose_piece_bytes(bytes, n);
     if (bytes < (is_out ? least_bytes_out : least_bytes_in) || n < 2 ||
         oj_cuda_is_pinned(is_out ? to : from, bytes))
         return copy_by_plain_cuda_memcpy(&c, err);

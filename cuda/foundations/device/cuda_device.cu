@@ -58,8 +58,9 @@ oj_status oj_cuda_fail(struct oj_error *err, cudaError_t error,
                        "programs that hold it, use smaller batches, or join on "
                        "the CPU (backend cpu)",
                        doing);
-    return oj_fail(err, status, "CUDA failed while %s: %s", doing,
-                   cudaGetErrorString(error));
+    return oj_fail(err, status,
+                   "CUDA failed while %s: %s (the backend cpu needs no GPU)",
+                   doing, cudaGetErrorString(error));
 }
 
 static oj_status make_pool(int ordinal, struct shared_device *device,
@@ -221,7 +222,8 @@ oj_status oj_cuda_alloc_bytes(struct oj_cuda_device *device,
     cudaError_t error;
     if (n < 0 || __builtin_mul_overflow(n, (int64_t)size, &bytes))
         return oj_fail(err, OJ_ERR_NOMEM,
-                       "%lld elements of %lld bytes do not fit into memory",
+                       "%lld elements of %lld bytes do not fit into the memory "
+                       "of a GPU: use smaller batches",
                        (long long)n, (long long)size);
     if (n == 0)
     {
@@ -234,8 +236,8 @@ oj_status oj_cuda_alloc_bytes(struct oj_cuda_device *device,
     {
         __atomic_sub_fetch(used_bytes_counter(device), bytes, __ATOMIC_RELAXED);
         return oj_fail(err, OJ_ERR_NOMEM,
-                       "the %.1f MB of GPU %d that may be used are not "
-                       "enough; -gpu_memory allows more",
+                       "the %.1f MB that may be used of GPU %d are not enough; "
+                       "a larger -gpu_memory allows more",
                        (double)device->limit / 1048576.0, device->ordinal);
     }
     error = allocate_from_pool(device, stream, (size_t)bytes, out);

@@ -229,10 +229,10 @@ static oj_status make_segments(struct layer_build *m)
     struct oj_cuda_layer *layer = m->layer;
     int64_t n = layer->n_segments;
     if (n > INT32_MAX)
-        return oj_fail(
-            m->work->err, OJ_ERR_UNSUPPORTED,
-            "the join layer has %lld segments; a GPU can index at most %d",
-            (long long)n, INT32_MAX);
+        return oj_fail(m->work->err, OJ_ERR_UNSUPPORTED,
+                       "the join layer has %lld segments, and a GPU can index "
+                       "at most %d; -memory SIZE makes tiles, which have fewer",
+                       (long long)n, INT32_MAX);
     OJ_TRY(m->keep->make(n, &layer->segment, &layer->segment_feature));
     if ((m->flat->part_kinds & OJ_PART_POLYGON) != 0)
         OJ_TRY(m->keep->make(n, &layer->segment_part));

@@ -81,9 +81,9 @@ oj_status oj_cuda_peers_wait_for_all(struct oj_cuda_peers *peers,
 
 /* Copies the parts of array that belong to the other devices from their memory:
  * device i has bytes first[i] .. first[i + 1] - 1. */
-static oj_status copy_from_peers(const struct oj_cuda_device *device,
-                                 cudaStream_t stream, char *array,
-                                 const int64_t *first, struct oj_error *err)
+static oj_status copy_parts_of_peers(const struct oj_cuda_device *device,
+                                     cudaStream_t stream, char *array,
+                                     const int64_t *first, struct oj_error *err)
 {
     const struct oj_cuda_peers *peers = device->peers;
     for (int i = 0; i < peers->n; i++)
@@ -108,7 +108,7 @@ oj_status oj_cuda_peers_exchange(const struct oj_cuda_device *device,
     OJ_CUDA_TRY(cudaStreamSynchronize(stream), "copying arrays", err);
     peers->of[device->number] = {(const char *)array, device->ordinal};
     OJ_TRY(oj_cuda_peers_wait_for_all(peers, err));
-    OJ_TRY(copy_from_peers(device, stream, (char *)array, first, err));
+    OJ_TRY(copy_parts_of_peers(device, stream, (char *)array, first, err));
     return oj_cuda_peers_wait_for_all(peers, err);
 }
 

@@ -84,7 +84,8 @@ oj_status oj_cuda_stage_reserve(struct oj_cuda_stage *stage, int64_t bytes,
     {
         (void)cudaGetLastError();
         return oj_fail(err, OJ_ERR_NOMEM,
-                       "cannot allocate %.1f MB of pinned memory: %s",
+                       "cannot allocate %.1f MB of pinned memory: %s (free "
+                       "memory of this machine)",
                        (double)bytes / 1048576.0, cudaGetErrorString(error));
     }
     OJ_CUDA_TRY(error, "allocating pinned memory", err);

@@ -511,7 +511,7 @@ static oj_status copy_chunk_to_result(struct chunk_pairs *chunk,
     return OJ_OK;
 }
 
-static void chunk_free(struct chunk_pairs *chunk)
+static void free_chunk_pairs(struct chunk_pairs *chunk)
 {
     if (chunk->n_parts > 0)
         (void)cudaSetDevice(chunk->device->ordinal);
@@ -595,7 +595,7 @@ index_on_device(const struct cuda_join_batch *b,
     return b->is_tied ? place->of[b->number]->asked : place->of[b->number];
 }
 
-static int is_stopped(const struct cuda_join_batch *b)
+static int is_batch_stopped(const struct cuda_join_batch *b)
 {
     return __atomic_load_n(&b->stop, __ATOMIC_RELAXED);
 }
@@ -705,8 +705,8 @@ static int64_t choose_rows_per_chunk(const struct cuda_join_batch *b,
     return oj_min_int64(oj_max_int64(oj_min_int64(n, even), few_rows), n_rows);
 }
 
-static struct batch_sizes choose_sizes(const struct cuda_join_batch *b,
-                                       int64_t n_rows, int direct)
+static struct batch_sizes choose_chunk_sizes(const struct cuda_join_batch *b,
+                                             int64_t n_rows, int direct)
 {
     const struct oj_gpu_index *index = b->index;
     const struct oj_cuda_index *of = index_on_device(b, &index->place[0]);
@@ -982,7 +982,7 @@ static oj_status answer_open_rows_of_slot(struct cuda_batch_worker *w)
 {
     struct oj_cuda_pace *pace = &w->slot->pace[1];
     int64_t n_rows = w->slot->open.n;
-    for (int64_t at = 0, n; at < n_rows && !is_stopped(w->batch); at += n)
+    for (int64_t at = 0, n; at < n_rows && !is_batch_stopped(w->batch); at += n)
     {
         double start = oj_clock_seconds();
         n = oj_cuda_pace_next_rows(pace, n_rows - at);
@@ -1153,7 +1153,7 @@ static oj_status copy_ready_chunks_to_result(struct cuda_join_batch *b,
                                              struct oj_error *err)
 {
     struct placing next;
-    while (!is_stopped(b) &&
+    while (!is_batch_stopped(b) &&
            next_chunk_ready_for_result(b, slot->device, &next))
     {
         OJ_TRY(oj_check_cancel(b->index->options.cancel, err));
@@ -1177,7 +1177,7 @@ static oj_status join_rows_or_their_halves(struct cuda_batch_worker *w,
     int64_t first = chunk * b->chunk_rows + at;
     struct oj_error first_error;
     oj_status status;
-    if (is_stopped(b))
+    if (is_batch_stopped(b))
         return OJ_OK;
     OJ_TRY(oj_check_cancel(b->index->options.cancel, w->err));
     if (b->taker != NULL)
@@ -1226,7 +1226,7 @@ static oj_status upload_and_join_chunk(struct cuda_batch_worker *w,
 static oj_status join_chunks_until_none_left(struct cuda_batch_worker *w)
 {
     struct cuda_join_batch *b = w->batch;
-    while (!is_stopped(b))
+    while (!is_batch_stopped(b))
     {
         int64_t chunk = __atomic_fetch_add(&b->next_chunk, 1, __ATOMIC_RELAXED);
         if (chunk >= b->n_chunks)
@@ -1331,7 +1331,7 @@ static oj_status copy_remaining_chunks_to_result(struct cuda_join_batch *b,
 static void free_chunks(struct cuda_join_batch *b)
 {
     for (int64_t c = 0; b->pairs != NULL && c < b->n_chunks; c++)
-        chunk_free(&b->pairs[c]);
+        free_chunk_pairs(&b->pairs[c]);
     for (int64_t c = 0; b->tied != NULL && c < b->n_chunks; c++)
         oj_free(b->tied[c].row);
     oj_free(b->pairs);
@@ -1354,7 +1354,7 @@ static oj_status run_chunks(struct cuda_join_batch *b, struct oj_error *err)
 {
     struct batch_sizes sizes;
     int64_t n = b->input->n_features;
-    sizes = choose_sizes(b, n, b->in_pinned && b->out_pinned);
+    sizes = choose_chunk_sizes(b, n, b->in_pinned && b->out_pinned);
     b->n_workers = sizes.n_workers;
     b->chunk_rows = sizes.chunk_rows;
     b->n_chunks = (n + b->chunk_rows - 1) / b->chunk_rows;

@@ -267,7 +267,7 @@ static void free_index_device(struct oj_cuda_place *place)
     oj_cuda_close(&place->device);
 }
 
-static void free_all(struct oj_gpu_index *index)
+static void free_slots_and_devices(struct oj_gpu_index *index)
 {
     for (int i = 0; i < OJ_CUDA_MOST_SLOTS; i++)
         oj_cuda_index_slot_free(&index->slot[i]);
@@ -279,7 +279,7 @@ void oj_cuda_index_free(struct oj_gpu_index *index)
 {
     if (index == NULL)
         return;
-    oj_cuda_thread_aside([=]() { free_all(index); });
+    oj_cuda_thread_aside([=]() { free_slots_and_devices(index); });
     oj_cuda_peers_destroy(&index->peers);
     oj_free(index->place);
     oj_free(index);

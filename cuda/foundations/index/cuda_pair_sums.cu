@@ -218,10 +218,10 @@ oj_status oj_cuda_index_sum_pairs(struct oj_gpu_index *index,
     c.request = request;
     OJ_TRY(oj_cuda_family_for(index, input, &c.number, stats, err));
     if (oj_cuda_family_at(c.number)->add == NULL)
-        return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                       "on a GPU, pairs of this join cannot be %s per join "
-                       "feature",
-                       n_words > 1 ? "summed" : "counted");
+        return oj_fail(
+            err, OJ_ERR_UNSUPPORTED,
+            "the GPU cannot have the pairs of this join %s per join feature",
+            n_words > 1 ? "summed" : "counted");
     c.n_words = n_features * n_words;
     n_all = index->n_places * c.n_words;
     c.host = (int64_t *)oj_malloc(n_all, sizeof *c.host);

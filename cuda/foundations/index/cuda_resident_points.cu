@@ -53,7 +53,8 @@ oj_status oj_cuda_resident_index(const struct oj_gpu_index *index,
     int number = oj_cuda_index_chosen(index, NULL);
     if (number < 0 || index->place[0].of[number] == NULL)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                       "the join side has no index on the device");
+                       "the join side has no index on this GPU: pass the "
+                       "points in host memory");
     *out = index->place[0].of[number];
     return OJ_OK;
 }
@@ -102,9 +103,10 @@ oj_status oj_cuda_resident_answer(const struct oj_cuda_index *of,
 {
     if (of->family->join_one == NULL ||
         oj_relation_allows_many_pairs(&of->relation))
-        return oj_fail(work->err, OJ_ERR_UNSUPPORTED,
-                       "this join gives a list of pairs per point, not one "
-                       "answer per point");
+        return oj_fail(
+            work->err, OJ_ERR_UNSUPPORTED,
+            "this join can give several pairs per point, and was asked for one "
+            "answer per point: pass the points in host memory");
     return of->family->join_one(of, work, points, d_row, d_measure);
 }
 
@@ -198,13 +200,13 @@ oj_status oj_cuda_device_of(const void *memory, int *ordinal,
                 err);
     if (what.type != cudaMemoryTypeDevice && what.type != cudaMemoryTypeManaged)
         return oj_fail(err, OJ_ERR_ARG,
-                       "the array is not in the memory of a CUDA device");
+                       "the array is not in the memory of a CUDA device: copy "
+                       "it there, or pass points in host memory");
     if (what.device < 0 || what.device >= OJ_GPU_MAX_DEVICES)
-        return oj_fail(
-            err, OJ_ERR_UNSUPPORTED,
-            "the array is on GPU %d; only GPUs with smaller numbers are "
-            "supported",
-            what.device);
+        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                       "the array is on GPU %d, whose number is too large: "
+                       "copy it to a GPU with a smaller number",
+                       what.device);
     *ordinal = what.device;
     return OJ_OK;
 }

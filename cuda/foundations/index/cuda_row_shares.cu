@@ -247,8 +247,8 @@ struct cuda_row_stretch
 /* Replaces *array [n], in the memory of device `ordinal`, by a copy in this
  * device's memory that *work owns. */
 template <typename T>
-static oj_status copy_from_peer(struct oj_cuda_work *work, int ordinal,
-                                int64_t n, T **array)
+static oj_status copy_array_of_peer(struct oj_cuda_work *work, int ordinal,
+                                    int64_t n, T **array)
 {
     const T *from = *array;
     OJ_TRY(work->make(n, array));
@@ -300,9 +300,9 @@ static oj_status gather_pairs_from_all_devices(
             continue;
         if (ordinal != own.device->ordinal)
         {
-            OJ_TRY(copy_from_peer(&own, ordinal, n_pairs, &from.row));
-            OJ_TRY(copy_from_peer(&own, ordinal, n_pairs, &from.feature));
-            OJ_TRY(copy_from_peer(&own, ordinal, n_pairs, &from.measure));
+            OJ_TRY(copy_array_of_peer(&own, ordinal, n_pairs, &from.row));
+            OJ_TRY(copy_array_of_peer(&own, ordinal, n_pairs, &from.feature));
+            OJ_TRY(copy_array_of_peer(&own, ordinal, n_pairs, &from.measure));
         }
         OJ_TRY(own.run<256>(n_pairs, select_pairs_of_rows, from, n_pairs, first,
                             end, *out, counts + 1));

@@ -148,11 +148,10 @@ root_fragment_at(const struct units &u, const struct starts &s, int64_t k)
             (uint32_t)(n < OJ_RING_FRAGMENT ? n : OJ_RING_FRAGMENT), 0};
 }
 
-static oj_status fill_root(struct oj_cuda_work *work,
-                           const struct oj_cuda_layer *layer,
-                           const struct units &units,
-                           const struct starts &starts, int64_t n_fragments,
-                           struct oj_cuda_ring_level *out)
+static oj_status
+make_root_level(struct oj_cuda_work *work, const struct oj_cuda_layer *layer,
+                const struct units &units, const struct starts &starts,
+                int64_t n_fragments, struct oj_cuda_ring_level *out)
 {
     const struct units u = units;
     const struct starts s = starts;
@@ -309,7 +308,7 @@ write_cell_items(const __grid_constant__ struct windows v,
             made[at] =
                 (unsigned long long)(inside >> c & 1u) << ITEM_INSIDE |
                 (v.marks.masks[k].counts >> (4 * c) & 15u) << ITEM_EDGES |
-                oj_ring_directory_at(p.x + c % 4, p.y + c / 4, v.level.depth)
+                oj_ring_directory_index(p.x + c % 4, p.y + c / 4, v.level.depth)
                     << ITEM_CELL |
                 (unsigned long long)k << ITEM_FRAGMENT | c;
         }
@@ -385,8 +384,8 @@ static __global__ void write_cell_nodes_and_fragments(
         level.parent[group] =
             make_uint2(parent & ((1u << shift) - 1), parent >> shift);
         level.replication[group] = 1.0f;
-        slot[oj_ring_directory_at(level.parent[group].x, level.parent[group].y,
-                                  v.level.depth - 1)] =
+        slot[oj_ring_directory_index(
+            level.parent[group].x, level.parent[group].y, v.level.depth - 1)] =
             oj_ring_slot_make(OJ_RING_INNER, first_group + group);
     }
 }
@@ -520,5 +519,6 @@ oj_status oj_cuda_ring_start(struct oj_cuda_ring_making *m,
     *first = {};
     units.level = 0;
     OJ_TRY(count_windows_of_level(&work, &units, &starts, &all));
-    return fill_root(below, m->layer, units, starts, all.fragments, first);
+    return make_root_level(below, m->layer, units, starts, all.fragments,
+                           first);
 }

@@ -62,7 +62,7 @@ struct view
     uint32_t n_listed;
     /* [n_fragments] contributions to the codes of leaves
      * (oj_ring_code_contribution()) */
-    uint32_t *said;
+    uint32_t *contribution;
     struct oj_cuda_ring_marks marks;
 };
 
@@ -91,8 +91,8 @@ static __device__ uint2 cell_coordinates_of_node(const struct view &v,
     return p;
 }
 
-static __device__ struct oj_ring_splitter splitter_of(const struct view &v,
-                                                      uint32_t node)
+static __device__ struct oj_ring_splitter splitter_of_node(const struct view &v,
+                                                           uint32_t node)
 {
     uint2 p;
     if (v.level.window != NULL)
@@ -125,7 +125,7 @@ static __device__ uint32_t n_edges_of_node(const struct view &v, uint32_t first,
  * (oj_ring_code_contribution()); NULL: no fragment has edges. */
 static __device__ uint64_t leaf_code_of_fragments(const struct view &v,
                                                   uint32_t first, uint32_t end,
-                                                  const uint32_t *said)
+                                                  const uint32_t *contribution)
 {
     struct oj_ring_coder coder = oj_ring_coder_make(v.tree.units);
     if (end - first > OJ_RING_CODED_RECORDS)
@@ -135,8 +135,9 @@ static __device__ uint64_t leaf_code_of_fragments(const struct view &v,
         struct oj_ring_split none = {0, 0};
         uint32_t unit = v.level.fragment[k].unit;
         oj_ring_coder_add(&coder, unit >> 1,
-                          said != NULL ? said[k]
-                                       : oj_ring_code_contribution(unit, none));
+                          contribution != NULL
+                              ? contribution[k]
+                              : oj_ring_code_contribution(unit, none));
     }
     return oj_ring_coder_end(&coder);
 }
@@ -247,7 +248,7 @@ decide_node_kind(const struct view &v, uint32_t i, struct oj_cuda_ring_sums *s,
     if (of > 0)
         *says = oj_ring_slot_make(
             OJ_RING_COVERED,
-            (uint32_t)oj_ring_record_rank(
+            (uint32_t)oj_ring_unit_rank(
                 &v.tree, v.level.fragment[first + of - 1].unit >> 1));
     return KIND_NOTHING;
 }
@@ -300,7 +301,7 @@ mark_children_of_fragment(const struct view &v, uint32_t k)
     int unsure = 0;
     if (f.n > 0)
     {
-        struct oj_ring_splitter s = splitter_of(v, f.node);
+        struct oj_ring_splitter s = splitter_of_node(v, f.node);
         for (uint32_t e = f.first; e < f.first + f.n; e++)
         {
             const struct oj_cuda_segment g = v.segment[v.level.edge[e]];
@@ -404,9 +405,9 @@ static __global__ void __launch_bounds__(BLOCK, LEAF_BLOCKS)
         const struct oj_cuda_segment g = v.segment[id];
         struct oj_ring_edge16 edge;
         struct oj_ring_split split;
-        edge = oj_ring_edge_of(g.ax, g.ay, g.bx, g.by, reference_x[of],
-                               reference_y[of], v.steps);
-        split = oj_ring_edge_sixteenths(edge, v.margin);
+        edge = oj_ring_edge_pack(g.ax, g.ay, g.bx, g.by, reference_x[of],
+                                 reference_y[of], v.steps);
+        split = oj_ring_edge_split_sixteenths(edge, v.margin);
         cells.edge.data[shift[of] + e] = edge;
         cells.edge_segment.data[shift[of] + e] = id;
         atomicOr(&touched[of], split.touched);
@@ -416,7 +417,7 @@ static __global__ void __launch_bounds__(BLOCK, LEAF_BLOCKS)
     if (is == KIND_LEAF)
     {
         struct oj_ring_split all = {touched[mine], toggled[mine]};
-        v.said[k] = oj_ring_code_contribution(f.unit, all);
+        v.contribution[k] = oj_ring_code_contribution(f.unit, all);
     }
 }
 
@@ -433,7 +434,7 @@ static __global__ void write_leaf_codes_and_slots(
     first = v.level.node_first[i];
     end = v.level.node_first[i + 1];
     s = node_prefix_sums(v, i);
-    leaf.code = leaf_code_of_fragments(v, first, end, v.said);
+    leaf.code = leaf_code_of_fragments(v, first, end, v.contribution);
     leaf.first = to.first_record + s.records;
     leaf.n = 16 * (end - first) + (uint32_t)v.level.depth;
     cells.leaf.data[to.first_leaf + s.leaves] = leaf;
@@ -449,7 +450,7 @@ static __global__ void write_leaf_codes_and_slots(
  * receives the fragment, plus the number of edges that it receives. The prefix
  * sums of these counts are places in the next level: of fragments in the high
  * half, of edges in the low half. */
-struct family
+struct child_counts
 {
     uint32_t first, n; /* fragments of the node, in the list */
     /* Index of the byte for fragment k and child 0; the byte for child c is at
@@ -457,10 +458,10 @@ struct family
     uint64_t at;
 };
 
-static __device__ struct family index_of_child_counts(const struct view &v,
-                                                      uint32_t node, uint32_t k)
+static __device__ struct child_counts
+index_of_child_counts(const struct view &v, uint32_t node, uint32_t k)
 {
-    struct family f;
+    struct child_counts f;
     f.first = v.of_block[node / BLOCK].split_fragments + v.of_node[node].y;
     f.n = v.level.node_first[node + 1] - v.level.node_first[node];
     f.at = 15 * (uint64_t)f.first + k;
@@ -472,14 +473,14 @@ count_fragments_per_child(const __grid_constant__ struct view v, uint8_t *count)
 {
     uint32_t k = thread_index(), there;
     struct oj_ring_fragment f;
-    struct family family;
+    struct child_counts counts;
     if (k >= v.n_listed)
         return;
     f = load_listed_fragment(v, k);
-    family = index_of_child_counts(v, f.node, k);
+    counts = index_of_child_counts(v, f.node, k);
     there = oj_cuda_ring_receivers(v.marks, k, f.unit);
     for (uint32_t c = 0; c < OJ_RING_CELL_CHILDREN; c++)
-        count[family.at + (uint64_t)c * family.n] =
+        count[counts.at + (uint64_t)c * counts.n] =
             (uint8_t)((there >> c & 1u) << 7 |
                       (uint32_t)(v.marks.masks[k].counts >> (4 * c) & 15u));
 }
@@ -502,19 +503,19 @@ static __global__ void scatter_fragments_to_children(
 {
     uint32_t k = thread_index(), inside, split;
     struct oj_ring_fragment f;
-    struct family family;
+    struct child_counts counts;
     uint64_t done = 0;
     if (k >= v.n_listed)
         return;
     f = load_listed_fragment(v, k);
-    family = index_of_child_counts(v, f.node, k);
+    counts = index_of_child_counts(v, f.node, k);
     split = node_prefix_sums(v, f.node).split;
     inside = oj_cuda_ring_inside(v.marks, k, f.unit);
     for (uint32_t left = oj_cuda_ring_receivers(v.marks, k, f.unit); left != 0;
          left &= left - 1)
     {
         uint32_t c = (uint32_t)__ffs((int)left) - 1;
-        unsigned long long to = place[family.at + (uint64_t)c * family.n];
+        unsigned long long to = place[counts.at + (uint64_t)c * counts.n];
         next.fragment[to >> 32] = {
             (f.unit & ~1u) | (inside >> c & 1u), (uint32_t)to,
             (uint32_t)(v.marks.masks[k].counts >> (4 * c) & 15u),
@@ -526,7 +527,7 @@ static __global__ void scatter_fragments_to_children(
         for (uint32_t left = v.marks.touched[e]; left != 0; left &= left - 1)
         {
             uint32_t c = (uint32_t)__ffs((int)left) - 1;
-            uint32_t to = (uint32_t)place[family.at + (uint64_t)c * family.n] +
+            uint32_t to = (uint32_t)place[counts.at + (uint64_t)c * counts.n] +
                           (uint32_t)(done >> (4 * c) & 15u);
             next.edge[to] = id;
             done += (uint64_t)1 << (4 * c);
@@ -543,7 +544,7 @@ write_child_nodes(const __grid_constant__ struct view v,
                   const __grid_constant__ struct oj_cuda_ring_level next)
 {
     uint32_t k = thread_index(), node, edges, unused, split;
-    struct family f;
+    struct child_counts f;
     unsigned long long all;
     if (k >= v.n_listed)
         return;
@@ -629,7 +630,7 @@ static oj_status write_leaves_of_level(const struct oj_cuda_ring_making *m,
     OJ_TRY(oj_cuda_ring_extend(m->keep, &cells->edge_segment, part->first_edge,
                                s->edges));
     OJ_TRY(work->make(s->split_fragments, &v->list));
-    OJ_TRY(work->make(v->n_fragments, &v->said));
+    OJ_TRY(work->make(v->n_fragments, &v->contribution));
     OJ_TRY(work->run<BLOCK>(v->n_fragments, write_leaf_fragments_and_edges, *v,
                             *cells, *part));
     OJ_TRY(work->run<BLOCK>(v->n_nodes, write_leaf_codes_and_slots, *v, *cells,
@@ -761,7 +762,8 @@ static struct oj_cuda_ring_part *begin_part_of_next_level(struct parts *parts)
     return part;
 }
 
-static oj_status make_levels(struct oj_cuda_ring_making *m, struct parts *parts)
+static oj_status build_levels_of_tree(struct oj_cuda_ring_making *m,
+                                      struct parts *parts)
 {
     struct oj_cuda_work even(m->keep), odd(m->keep);
     struct oj_cuda_work *has = &even, *below = &odd;
@@ -821,7 +823,7 @@ static __global__ void make_directory(const uint32_t *slot, int top, int level,
         return;
     x = i & ((1u << (2 * level - 2)) - 1);
     y = i >> (2 * level - 2);
-    s = slot[oj_ring_directory_at(x >> shift, y >> shift, top)];
+    s = slot[oj_ring_directory_index(x >> shift, y >> shift, top)];
     while (s >> OJ_RING_SLOT_BITS == OJ_RING_INNER && shift > 0)
     {
         shift -= 2;
@@ -850,8 +852,8 @@ make_occupied_bits(const __grid_constant__ struct oj_ring_tree tree,
         return;
     parent_y = i >> (4 + shift);
     for (uint32_t c = 0; c < 4; c++)
-        bits[c] =
-            oj_ring_occupied(&tree, 4 * parent_x + c, 4 * parent_y + i / 4 % 4);
+        bits[c] = oj_ring_occupied_bits(&tree, 4 * parent_x + c,
+                                        4 * parent_y + i / 4 % 4);
     *(uint2 *)&occupied[i] =
         make_uint2(bits[0] | bits[1] << 16, bits[2] | bits[3] << 16);
 }
@@ -900,7 +902,8 @@ oj_status oj_cuda_ring_cells_build(struct oj_cuda_work *work,
         layer->n_segments > ((int64_t)1 << 31) - 16)
         return oj_fail(work->err, OJ_ERR_UNSUPPORTED,
                        "the polygons have too many rings or segments, or too "
-                       "large coordinates, for the GPU");
+                       "large coordinates, for the GPU; -memory SIZE makes "
+                       "tiles, which have fewer");
     m.large = LARGE_FACTOR * layer->n_segments;
     if (m.large < LARGE_LEAST)
         m.large = LARGE_LEAST;
@@ -909,7 +912,7 @@ oj_status oj_cuda_ring_cells_build(struct oj_cuda_work *work,
         layer->x0 <= layer->x1
             ? oj_ring_frame_around(layer->x0, layer->y0, layer->x1, layer->y1)
             : oj_ring_frame_around(0.0, 0.0, 0.0, 0.0);
-    OJ_TRY(make_levels(&m, &parts));
+    OJ_TRY(build_levels_of_tree(&m, &parts));
     OJ_TRY(terminate_records_and_set_tree(&m, &parts));
     if (level >= parts.top + parts.n)
         level = parts.top + parts.n - 1;

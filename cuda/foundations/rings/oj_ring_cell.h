@@ -208,8 +208,8 @@ OJ_FN struct oj_ring_splitter oj_ring_splitter_of(const struct oj_ring_frame *f,
 
 /* Returns the mask of columns (or rows), widened by the margin, that the
  * interval low .. high intersects; both relative to the cell's corner. */
-OJ_FN uint32_t oj_ring_span(double low, double high,
-                            const struct oj_ring_splitter *s)
+OJ_FN uint32_t oj_ring_cells_of_interval(double low, double high,
+                                         const struct oj_ring_splitter *s)
 {
     double first = (low - s->margin) * s->inverse;
     double last = (high + s->margin) * s->inverse;
@@ -225,13 +225,16 @@ OJ_FN uint32_t oj_ring_span(double low, double high,
  * rounding. Both ends are in the root's square, so the error of the cross
  * product is less than 2^-50 size (|dx| + |dy|); the margin is at least 2^-38
  * size. */
-OJ_FN uint32_t oj_ring_touched(const struct oj_ring_splitter *s, double ax,
-                               double ay, double bx, double by)
+OJ_FN uint32_t oj_ring_children_touched(const struct oj_ring_splitter *s,
+                                        double ax, double ay, double bx,
+                                        double by)
 {
     double left = ax < bx ? ax : bx, right = ax < bx ? bx : ax;
     double low = ay < by ? ay : by, high = ay < by ? by : ay;
-    uint32_t columns = oj_ring_span(left - s->x0, right - s->x0, s);
-    uint32_t rows = oj_ring_span(low - s->y0, high - s->y0, s), touched = 0;
+    uint32_t columns =
+        oj_ring_cells_of_interval(left - s->x0, right - s->x0, s);
+    uint32_t rows = oj_ring_cells_of_interval(low - s->y0, high - s->y0, s),
+             touched = 0;
     double dx = bx - ax, dy = by - ay, reach, start;
     int i, j;
     for (j = 0; j < OJ_RING_CELL_SPLIT; j++)
@@ -258,8 +261,9 @@ OJ_FN uint32_t oj_ring_touched(const struct oj_ring_splitter *s, double ax,
 /* Returns the mask of the children whose reference points the edge a -> b
  * separates from the cell's reference point (px, py). unsure NULL: decides by
  * exact arithmetic; otherwise sets *unsure to 1 if that is needed. */
-OJ_FN uint32_t oj_ring_toggled(const struct oj_ring_splitter *s, double ax,
-                               double ay, double bx, double by, int *unsure)
+OJ_FN uint32_t oj_ring_sixteenths_toggled(const struct oj_ring_splitter *s,
+                                          double ax, double ay, double bx,
+                                          double by, int *unsure)
 {
     uint32_t toggled = 0;
     int i, j;
@@ -302,8 +306,8 @@ OJ_FN struct oj_ring_split oj_ring_split_edge(const struct oj_ring_splitter *s,
                                               double by, int *unsure)
 {
     struct oj_ring_split split;
-    split.touched = oj_ring_touched(s, ax, ay, bx, by);
-    split.toggled = oj_ring_toggled(s, ax, ay, bx, by, unsure);
+    split.touched = oj_ring_children_touched(s, ax, ay, bx, by);
+    split.toggled = oj_ring_sixteenths_toggled(s, ax, ay, bx, by, unsure);
     return split;
 }
 

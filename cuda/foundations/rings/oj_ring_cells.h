@@ -113,7 +113,7 @@ OJ_FN uint32_t oj_ring_slot_make(enum oj_ring_slot tag, uint32_t value)
 
 /** Returns the index of cell ix, iy in the order of the directory, at a level
  *  with 16^level cells. */
-OJ_FN uint64_t oj_ring_directory_at(uint32_t ix, uint32_t iy, int level)
+OJ_FN uint64_t oj_ring_directory_index(uint32_t ix, uint32_t iy, int level)
 {
     if (level == 0)
         return 0;
@@ -122,7 +122,7 @@ OJ_FN uint64_t oj_ring_directory_at(uint32_t ix, uint32_t iy, int level)
 }
 
 /** Returns the rank of the feature to which a unit belongs. */
-OJ_FN int32_t oj_ring_record_rank(const struct oj_ring_tree *t, uint32_t unit)
+OJ_FN int32_t oj_ring_unit_rank(const struct oj_ring_tree *t, uint32_t unit)
 {
     if (t->units == OJ_RING_FEATURES)
         return (int32_t)unit;
@@ -152,7 +152,7 @@ OJ_FN uint32_t oj_ring_tree_is_occupied(const struct oj_ring_tree *t,
 {
     int level = t->directory_level + 1, shift = 32 - 2 * level;
     uint32_t bits =
-        t->occupied[oj_ring_directory_at(x >> shift, y >> shift, level)];
+        t->occupied[oj_ring_directory_index(x >> shift, y >> shift, level)];
     shift -= 2;
     return bits >> ((y >> shift & 3u) * 4 + (x >> shift & 3u)) & 1u;
 }
@@ -165,8 +165,8 @@ OJ_FN uint32_t oj_ring_tree_slot(const struct oj_ring_tree *t, uint32_t x,
     int shift = 32 - 2 * t->directory_level;
     if (t->directory_level == 0)
         return t->directory[0];
-    return t->directory[oj_ring_directory_at(x >> shift, y >> shift,
-                                             t->directory_level)];
+    return t->directory[oj_ring_directory_index(x >> shift, y >> shift,
+                                                t->directory_level)];
 }
 
 /** Follows inner slots; returns the slot of the deepest cell, which is not
@@ -210,8 +210,8 @@ OJ_FN int32_t oj_ring_tree_decide_by_slot(const struct oj_ring_tree *t,
     if (code == 0)
         return OJ_RING_NONE;
     if (code != OJ_RING_CODE_ASK)
-        return oj_ring_record_rank(t,
-                                   t->record[leaf->first + code - 1].unit >> 1);
+        return oj_ring_unit_rank(t,
+                                 t->record[leaf->first + code - 1].unit >> 1);
     return OJ_RING_ASK;
 }
 

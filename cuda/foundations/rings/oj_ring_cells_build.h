@@ -143,13 +143,13 @@ OJ_FN void oj_ring_coder_end_unit(struct oj_ring_coder *c)
     c->decided |= inside;
 }
 
-/** Adds the next record of the cell. said: by oj_ring_code_contribution(), the
- *  sixteenths that its edges touch (low half), and those whose middle is inside
- *  by this record alone (high half). */
+/** Adds the next record of the cell. contribution: by
+ * oj_ring_code_contribution(), the sixteenths that its edges touch (low half),
+ * and those whose middle is inside by this record alone (high half). */
 OJ_FN void oj_ring_coder_add(struct oj_ring_coder *c, uint32_t unit,
-                             uint32_t said)
+                             uint32_t contribution)
 {
-    uint32_t touched = said & 0xffffu, inside = said >> 16;
+    uint32_t touched = contribution & 0xffffu, inside = contribution >> 16;
     c->n++;
     if (unit != c->unit)
     {
@@ -173,8 +173,8 @@ OJ_FN uint64_t oj_ring_coder_end(struct oj_ring_coder *c)
 
 /** Returns the bits `occupied` of cell ix, iy of its level, computed from the
  *  other arrays of the tree. */
-OJ_FN uint32_t oj_ring_occupied(const struct oj_ring_tree *t, uint32_t ix,
-                                uint32_t iy)
+OJ_FN uint32_t oj_ring_occupied_bits(const struct oj_ring_tree *t, uint32_t ix,
+                                     uint32_t iy)
 {
     int fine = t->directory_level + 1, i;
     uint32_t x = ix << (32 - 2 * fine), y = iy << (32 - 2 * fine), bits = 0;

@@ -45,7 +45,7 @@ struct oj_ring_edge16
     int16_t ax, ay, bx, by;
 };
 
-OJ_FN int16_t oj_ring_edge_step(double v)
+OJ_FN int16_t oj_ring_edge_round_to_step(double v)
 {
     v = v < -OJ_RING_EDGE_REACH ? -OJ_RING_EDGE_REACH : v;
     v = v > OJ_RING_EDGE_REACH ? OJ_RING_EDGE_REACH : v;
@@ -80,9 +80,9 @@ OJ_FN void oj_ring_edge_clip(double u, double du, double *t0, double *t1)
  *  and reference point r. Steps are below 2^42, and the parameters are rounded
  *  three times, so clipped ends are off by less than 2^-8 of a step. An edge
  *  far from the cell becomes a point far from it. */
-OJ_FN struct oj_ring_edge16 oj_ring_edge_of(double ax, double ay, double bx,
-                                            double by, double rx, double ry,
-                                            double steps)
+OJ_FN struct oj_ring_edge16 oj_ring_edge_pack(double ax, double ay, double bx,
+                                              double by, double rx, double ry,
+                                              double steps)
 {
     struct oj_ring_edge16 e;
     double ux = (ax - rx) * steps, uy = (ay - ry) * steps;
@@ -109,10 +109,10 @@ OJ_FN struct oj_ring_edge16 oj_ring_edge_of(double ax, double ay, double bx,
             uy += t0 * dy;
         }
     }
-    e.ax = oj_ring_edge_step(ux);
-    e.ay = oj_ring_edge_step(uy);
-    e.bx = oj_ring_edge_step(vx);
-    e.by = oj_ring_edge_step(vy);
+    e.ax = oj_ring_edge_round_to_step(ux);
+    e.ay = oj_ring_edge_round_to_step(uy);
+    e.bx = oj_ring_edge_round_to_step(vx);
+    e.by = oj_ring_edge_round_to_step(vy);
     return e;
 }
 
@@ -157,7 +157,7 @@ OJ_FN float oj_ring_edge_margin(const struct oj_ring_frame *f, double steps)
 }
 
 /* Returns the bits of v; the top bit is its sign. */
-OJ_FN uint32_t oj_ring_edge_sign(float v)
+OJ_FN uint32_t oj_ring_edge_sign_bits(float v)
 {
     uint32_t bits;
     memcpy(&bits, &v, sizeof bits);
@@ -176,8 +176,8 @@ OJ_FN uint32_t oj_ring_edge_sign(float v)
  *  the file's head), apart from the rounding of the ends, which the margin
  *  covers. |p| is below 2^15 here. Signs are the top bits of numbers; the sign
  *  of a zero does not matter, because a zero is unsure. */
-OJ_FN struct oj_ring_split oj_ring_edge_sixteenths(struct oj_ring_edge16 e,
-                                                   float margin)
+OJ_FN struct oj_ring_split
+oj_ring_edge_split_sixteenths(struct oj_ring_edge16 e, float margin)
 {
     struct oj_ring_split split;
     float ax = (float)e.ax, ay = (float)e.ay;
@@ -190,8 +190,8 @@ OJ_FN struct oj_ring_split oj_ring_edge_sixteenths(struct oj_ring_edge16 e,
     float d = ax * by - ay * bx, t_d = 0.52f * size + 4096.0f;
     float t_p = 0.52f * 32768.0f + 4096.0f, t_e = t_d + 1.04f * 32768.0f;
     uint32_t columns = 0, rows = 0, far = 0, unsure = 0, toggled = 0;
-    uint32_t d_left = oj_ring_edge_sign(d),
-             is_d = oj_ring_edge_sign(t_d - fabsf(d));
+    uint32_t d_left = oj_ring_edge_sign_bits(d),
+             is_d = oj_ring_edge_sign_bits(t_d - fabsf(d));
     int i, j;
     for (i = 0; i < OJ_RING_CELL_SPLIT; i++)
     {
@@ -210,12 +210,13 @@ OJ_FN struct oj_ring_split oj_ring_edge_sixteenths(struct oj_ring_edge16 e,
             float py = OJ_RING_EDGE_MIDDLE(j, OJ_RING_CELL_V);
             float pa = px * ay - py * ax, pb = px * by - py * bx;
             float e_p = d + pa - pb;
-            uint32_t a_opposite = oj_ring_edge_sign(pa) ^ oj_ring_edge_sign(pb);
-            uint32_t d_opposite = d_left ^ oj_ring_edge_sign(e_p);
+            uint32_t a_opposite =
+                oj_ring_edge_sign_bits(pa) ^ oj_ring_edge_sign_bits(pb);
+            uint32_t d_opposite = d_left ^ oj_ring_edge_sign_bits(e_p);
             uint32_t is_a =
-                oj_ring_edge_sign(t_p - fminf(fabsf(pa), fabsf(pb)));
-            uint32_t is_both = is_d & oj_ring_edge_sign(t_e - fabsf(e_p));
-            far = far << 1 | oj_ring_edge_sign(reach - fabsf(e_p)) >> 31;
+                oj_ring_edge_sign_bits(t_p - fminf(fabsf(pa), fabsf(pb)));
+            uint32_t is_both = is_d & oj_ring_edge_sign_bits(t_e - fabsf(e_p));
+            far = far << 1 | oj_ring_edge_sign_bits(reach - fabsf(e_p)) >> 31;
             toggled = toggled << 1 | (a_opposite & d_opposite) >> 31;
             unsure = unsure << 1 | ((~is_a & (~is_both | d_opposite)) |
                                     (~is_both & a_opposite)) >>

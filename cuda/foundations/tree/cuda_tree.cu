@@ -40,7 +40,7 @@ oj_status oj_cuda_tree_build(struct oj_cuda_work *work,
     const struct oj_box extent = {layer->x0, layer->y0, layer->x1, layer->y1};
     struct oj_device_tree tree = {};
     struct oj_device_tree_node *node;
-    out->n_nodes = (int64_t)oj_tree_layout(&tree, n, &extent);
+    out->n_nodes = (int64_t)oj_tree_set_layout(&tree, n, &extent);
     out->tree = tree;
     out->order = NULL;
     if (n == 0)
@@ -153,14 +153,13 @@ static oj_status mark_ranks_of_nodes(struct oj_cuda_work *work, int64_t n_nodes,
     {
         int32_t *only = only_rank + tree->level_first[level];
         int32_t *least = least_rank + tree->level_first[level];
-        OJ_TRY(work->each(tree->level_n[level],
-                          [=] __device__(int64_t i)
-                          {
-                              only[i] =
-                                  oj_tree_only_rank(only_below, n_below, i);
-                              least[i] =
-                                  oj_tree_least_rank(least_below, n_below, i);
-                          }));
+        OJ_TRY(work->each(
+            tree->level_n[level],
+            [=] __device__(int64_t i)
+            {
+                only[i] = oj_tree_node_only_rank(only_below, n_below, i);
+                least[i] = oj_tree_node_least_rank(least_below, n_below, i);
+            }));
         only_below = only;
         least_below = least;
         n_below = tree->level_n[level];

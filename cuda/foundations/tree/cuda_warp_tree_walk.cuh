@@ -160,8 +160,8 @@ template <typename Lane>
 static __device__ __forceinline__ double
 box_distance2(const Lane *lane, const struct oj_device_tree_node &b, int c)
 {
-    double dx = oj_tree_apart(lane->x(), b.x0[c], b.x1[c]);
-    double dy = oj_tree_apart(lane->y(), b.y0[c], b.y1[c]);
+    double dx = oj_tree_distance_to_interval(lane->x(), b.x0[c], b.x1[c]);
+    double dy = oj_tree_distance_to_interval(lane->y(), b.y0[c], b.y1[c]);
     return dx * dx + dy * dy;
 }
 

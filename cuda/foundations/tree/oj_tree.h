@@ -50,8 +50,8 @@ struct oj_device_tree
 
 /** Sets the layout of a tree of n entries in box; returns the number of
  *  nodes. */
-OJ_FN uint32_t oj_tree_layout(struct oj_device_tree *tree, int64_t n,
-                              const struct oj_box *box)
+OJ_FN uint32_t oj_tree_set_layout(struct oj_device_tree *tree, int64_t n,
+                                  const struct oj_box *box)
 {
     uint32_t n_nodes = 0;
     int64_t below = n;
@@ -99,12 +99,12 @@ OJ_FN uint64_t oj_tree_morton_code(const struct oj_device_tree *tree,
 /* Returns v rounded down to a float that is below the exact difference which v
  * approximates with a relative error of 2^-53: one step of a float exceeds that
  * error and the rounding to nearest. */
-OJ_FN float oj_tree_below(double v)
+OJ_FN float oj_tree_float_below(double v)
 {
     return nextafterf((float)v, -INFINITY);
 }
 
-OJ_FN float oj_tree_above(double v)
+OJ_FN float oj_tree_float_above(double v)
 {
     return nextafterf((float)v, INFINITY);
 }
@@ -116,10 +116,10 @@ OJ_FN void oj_tree_set_entry(const struct oj_device_tree *tree,
                              const struct oj_box *box)
 {
     int is_box = box != 0 && box->x0 <= box->x1;
-    node->x0[c] = is_box ? oj_tree_below(box->x0 - tree->x0) : INFINITY;
-    node->y0[c] = is_box ? oj_tree_below(box->y0 - tree->y0) : INFINITY;
-    node->x1[c] = is_box ? oj_tree_above(box->x1 - tree->x0) : -INFINITY;
-    node->y1[c] = is_box ? oj_tree_above(box->y1 - tree->y0) : -INFINITY;
+    node->x0[c] = is_box ? oj_tree_float_below(box->x0 - tree->x0) : INFINITY;
+    node->y0[c] = is_box ? oj_tree_float_below(box->y0 - tree->y0) : INFINITY;
+    node->x1[c] = is_box ? oj_tree_float_above(box->x1 - tree->x0) : -INFINITY;
+    node->y1[c] = is_box ? oj_tree_float_above(box->y1 - tree->y0) : -INFINITY;
 }
 
 /** Sets child c of a node to the box around all boxes of the node `below`;
@@ -168,7 +168,7 @@ struct oj_tree_walk
  *  y, and a few u of its own. Both |p - a| and the distance of a box are at
  *  most |x| + |y| + radius: 64 u of that suffice. Underflow adds at most
  *  OJ_LEAST_DISTANCE. */
-OJ_FN void oj_tree_walk_bound(struct oj_tree_walk *w, double bound)
+OJ_FN void oj_tree_walk_set_bound(struct oj_tree_walk *w, double bound)
 {
     double reach = bound + w->slack;
     w->reach2 = reach * reach * (1.0 + 1e-14);
@@ -186,7 +186,7 @@ OJ_FN void oj_tree_walk_start(struct oj_tree_walk *w,
     w->pending = 0;
     w->leaf = 0;
     w->depth = 0;
-    oj_tree_walk_bound(w, bound);
+    oj_tree_walk_set_bound(w, bound);
     if (tree->n > 0)
     {
         w->stack[0] = (uint32_t)(tree->n_levels - 1) << OJ_TREE_INDEX_BITS;
@@ -196,7 +196,7 @@ OJ_FN void oj_tree_walk_start(struct oj_tree_walk *w,
 }
 
 /* Returns the distance of v from the interval low .. high; 0 if v is NaN. */
-OJ_FN double oj_tree_apart(double v, float low, float high)
+OJ_FN double oj_tree_distance_to_interval(double v, float low, float high)
 {
     double apart = (double)low - v;
     if (apart > 0.0)
@@ -206,7 +206,7 @@ OJ_FN double oj_tree_apart(double v, float low, float high)
 }
 
 /* Returns a float <= d2. */
-OJ_FN float oj_tree_d2_below(double d2)
+OJ_FN float oj_tree_d2_float_below(double d2)
 {
     if (!(d2 > 1e-36))
         return 0.0f;
@@ -215,8 +215,8 @@ OJ_FN float oj_tree_d2_below(double d2)
 
 /* Pushes a child below those children of this visit (from `first` on) that are
  * nearer to the point, so that they are popped before it. */
-OJ_FN void oj_tree_push(struct oj_tree_walk *w, int32_t first, uint32_t at,
-                        float d2)
+OJ_FN void oj_tree_walk_push(struct oj_tree_walk *w, int32_t first, uint32_t at,
+                             float d2)
 {
     int32_t i = w->depth++;
     for (; i > first && w->stack_d2[i - 1] < d2; i--)
@@ -228,8 +228,9 @@ OJ_FN void oj_tree_push(struct oj_tree_walk *w, int32_t first, uint32_t at,
     w->stack_d2[i] = d2;
 }
 
-OJ_FN void oj_tree_visit(struct oj_tree_walk *w,
-                         const struct oj_device_tree *tree, uint32_t at)
+OJ_FN void oj_tree_walk_open_node(struct oj_tree_walk *w,
+                                  const struct oj_device_tree *tree,
+                                  uint32_t at)
 {
     int32_t level = (int32_t)(at >> OJ_TREE_INDEX_BITS), first = w->depth;
     uint32_t i = at & ((1u << OJ_TREE_INDEX_BITS) - 1u);
@@ -243,25 +244,27 @@ OJ_FN void oj_tree_visit(struct oj_tree_walk *w,
      * others. */
     for (c = n - 1; c >= 0; c--)
     {
-        double dx = oj_tree_apart(w->x, node->x0[c], node->x1[c]);
-        double dy = oj_tree_apart(w->y, node->y0[c], node->y1[c]);
+        double dx =
+            oj_tree_distance_to_interval(w->x, node->x0[c], node->x1[c]);
+        double dy =
+            oj_tree_distance_to_interval(w->y, node->y0[c], node->y1[c]);
         double d2 = dx * dx + dy * dy;
         if (d2 > w->reach2)
             continue;
         if (level == 0)
             w->pending |= 1u << c;
         else
-            oj_tree_push(w, first,
-                         (uint32_t)(level - 1) << OJ_TREE_INDEX_BITS |
-                             (i * OJ_TREE_FANOUT + (uint32_t)c),
-                         oj_tree_d2_below(d2));
+            oj_tree_walk_push(w, first,
+                              (uint32_t)(level - 1) << OJ_TREE_INDEX_BITS |
+                                  (i * OJ_TREE_FANOUT + (uint32_t)c),
+                              oj_tree_d2_float_below(d2));
     }
     w->leaf = i;
 }
 
 /** Pops the next node that may hold entries within the bound into *at; *d2 is
  *  a lower bound of its squared distance. Returns 0 if there is none. The
- *  caller then visits the node by oj_tree_visit(). */
+ *  caller then visits the node by oj_tree_walk_open_node(). */
 OJ_FN int oj_tree_walk_pop(struct oj_tree_walk *w, uint32_t *at, float *d2)
 {
     while (w->depth > 0)
@@ -295,7 +298,7 @@ OJ_FN int64_t oj_tree_walk_next(struct oj_tree_walk *w,
     {
         if (!oj_tree_walk_pop(w, &at, &d2))
             return -1;
-        oj_tree_visit(w, tree, at);
+        oj_tree_walk_open_node(w, tree, at);
     }
     return oj_tree_walk_entry(w);
 }

@@ -30,8 +30,8 @@ struct oj_tree_side
 
 /** Returns only_rank of node i of a level. below [n_below]: only_rank of the
  *  nodes of the level below, or ranks of the entries. */
-OJ_FN int32_t oj_tree_only_rank(const int32_t *below, int64_t n_below,
-                                int64_t i)
+OJ_FN int32_t oj_tree_node_only_rank(const int32_t *below, int64_t n_below,
+                                     int64_t i)
 {
     int64_t first = i * OJ_TREE_FANOUT, end = first + OJ_TREE_FANOUT, j;
     end = end < n_below ? end : n_below;
@@ -45,8 +45,8 @@ OJ_FN int32_t oj_tree_only_rank(const int32_t *below, int64_t n_below,
 
 /** Returns least_rank of node i of a level, from least_rank of the level below,
  *  or from the ranks of the entries. */
-OJ_FN int32_t oj_tree_least_rank(const int32_t *below, int64_t n_below,
-                                 int64_t i)
+OJ_FN int32_t oj_tree_node_least_rank(const int32_t *below, int64_t n_below,
+                                      int64_t i)
 {
     int64_t first = i * OJ_TREE_FANOUT, end = first + OJ_TREE_FANOUT, j;
     int32_t least = below[first];
@@ -140,8 +140,9 @@ OJ_FN int oj_tree_may_pair(const struct oj_tree_side *side,
 /** Returns 1 if nothing below node `at` can enter the list, because the list
  *  has k features at distance 0 with smaller ranks than all below. So among
  *  many features at one location only the first k are visited. */
-OJ_FN int oj_tree_comes_too_late(const struct oj_tree_side *side,
-                                 const struct oj_tree_best *best, uint32_t at)
+OJ_FN int oj_tree_best_excludes_node(const struct oj_tree_side *side,
+                                     const struct oj_tree_best *best,
+                                     uint32_t at)
 {
     int64_t last = (best->k - 1) * best->stride;
     uint32_t i = at & ((1u << OJ_TREE_INDEX_BITS) - 1u);
@@ -326,9 +327,9 @@ enum oj_tree_order
     OJ_TREE_BY_DISTANCE /**< by distance, then rank */
 };
 
-OJ_FN int oj_tree_comes_before(enum oj_tree_order order, double a_distance,
-                               int32_t a_rank, double b_distance,
-                               int32_t b_rank)
+OJ_FN int oj_tree_candidate_precedes(enum oj_tree_order order,
+                                     double a_distance, int32_t a_rank,
+                                     double b_distance, int32_t b_rank)
 {
     if (order == OJ_TREE_BY_RANK)
         return a_rank < b_rank || (a_rank == b_rank && a_distance < b_distance);
@@ -338,8 +339,9 @@ OJ_FN int oj_tree_comes_before(enum oj_tree_order order, double a_distance,
 
 /* Inserts the candidate (d, r) into a heap of n elements of distance and rank,
  * from `at` downwards; the top of the heap is the last one in order. */
-OJ_FN void oj_tree_sift(enum oj_tree_order order, int64_t n, double *distance,
-                        int32_t *rank, int64_t at, double d, int32_t r)
+OJ_FN void oj_tree_heap_sift_down(enum oj_tree_order order, int64_t n,
+                                  double *distance, int32_t *rank, int64_t at,
+                                  double d, int32_t r)
 {
     for (;;)
     {
@@ -347,10 +349,11 @@ OJ_FN void oj_tree_sift(enum oj_tree_order order, int64_t n, double *distance,
         if (child >= n)
             break;
         if (child + 1 < n &&
-            oj_tree_comes_before(order, distance[child], rank[child],
-                                 distance[child + 1], rank[child + 1]))
+            oj_tree_candidate_precedes(order, distance[child], rank[child],
+                                       distance[child + 1], rank[child + 1]))
             child++;
-        if (!oj_tree_comes_before(order, d, r, distance[child], rank[child]))
+        if (!oj_tree_candidate_precedes(order, d, r, distance[child],
+                                        rank[child]))
             break;
         distance[at] = distance[child];
         rank[at] = rank[child];
@@ -360,21 +363,22 @@ OJ_FN void oj_tree_sift(enum oj_tree_order order, int64_t n, double *distance,
     rank[at] = r;
 }
 
-OJ_FN void oj_tree_sort(enum oj_tree_order order, int64_t n, double *distance,
-                        int32_t *rank)
+OJ_FN void oj_tree_sort_candidates(enum oj_tree_order order, int64_t n,
+                                   double *distance, int32_t *rank)
 {
     int64_t i, j;
     if (n > 24)
     {
         for (i = n / 2 - 1; i >= 0; i--)
-            oj_tree_sift(order, n, distance, rank, i, distance[i], rank[i]);
+            oj_tree_heap_sift_down(order, n, distance, rank, i, distance[i],
+                                   rank[i]);
         for (i = n - 1; i > 0; i--)
         {
             double d = distance[i];
             int32_t r = rank[i];
             distance[i] = distance[0];
             rank[i] = rank[0];
-            oj_tree_sift(order, i, distance, rank, 0, d, r);
+            oj_tree_heap_sift_down(order, i, distance, rank, 0, d, r);
         }
         return;
     }
@@ -382,8 +386,8 @@ OJ_FN void oj_tree_sort(enum oj_tree_order order, int64_t n, double *distance,
     {
         double d = distance[i];
         int32_t r = rank[i];
-        for (j = i; j > 0 && oj_tree_comes_before(order, d, r, distance[j - 1],
-                                                  rank[j - 1]);
+        for (j = i; j > 0 && oj_tree_candidate_precedes(
+                                 order, d, r, distance[j - 1], rank[j - 1]);
              j--)
         {
             distance[j] = distance[j - 1];
@@ -422,10 +426,10 @@ OJ_FN int64_t oj_tree_candidates_to_pairs(enum oj_tree_order order,
                                           double *distance, int32_t *rank)
 {
     int64_t kept;
-    oj_tree_sort(OJ_TREE_BY_RANK, n, distance, rank);
+    oj_tree_sort_candidates(OJ_TREE_BY_RANK, n, distance, rank);
     kept = oj_tree_keep_nearest_per_feature(least, n, distance, rank);
     if (order == OJ_TREE_BY_DISTANCE)
-        oj_tree_sort(order, kept, distance, rank);
+        oj_tree_sort_candidates(order, kept, distance, rank);
     return kept;
 }
 

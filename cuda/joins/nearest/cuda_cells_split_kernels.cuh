@@ -132,7 +132,7 @@ load_segment_as_piece(const struct oj_cells_round &r,
                       struct oj_cuda_segment *s)
 {
     *s = oj_near_load_segment(r.segment, (int32_t)id);
-    return oj_near_piece(&frame, *s);
+    return oj_near_piece_of_segment(&frame, *s);
 }
 
 /* Result of comparing two segments with equal hashes. */
@@ -144,16 +144,17 @@ enum oj_cells_comparison
 };
 
 /* Decides which of two segments with equal hashes is kept, if they are equal
- * for the node's points. end_i, end_j: results of oj_near_end(). */
+ * for the node's points. end_i, end_j: results of oj_near_nearest_end(). */
 static __device__ enum oj_cells_comparison
 compare_segments_as_duplicates(const struct oj_cells_round &r, uint32_t i,
                                int end_i, uint32_t j, int end_j)
 {
-    struct oj_cuda_segment k = oj_near_key(end_i, r.segment[i]);
-    struct oj_cuda_segment l = oj_near_key(end_j, r.segment[j]);
-    if (!oj_near_same_key(&k, &l))
+    struct oj_cuda_segment k = oj_near_key_of_segment(end_i, r.segment[i]);
+    struct oj_cuda_segment l = oj_near_key_of_segment(end_j, r.segment[j]);
+    if (!oj_near_keys_equal(&k, &l))
         return OJ_CELLS_NOT_EQUAL;
-    return oj_near_replaces(r.rank[i], (int32_t)i, r.rank[j], (int32_t)j)
+    return oj_near_segment_replaces(r.rank[i], (int32_t)i, r.rank[j],
+                                    (int32_t)j)
                ? OJ_CELLS_FIRST_KEPT
                : OJ_CELLS_SECOND_KEPT;
 }
@@ -173,8 +174,8 @@ static __device__ uint64_t encode_clipped_segment(
     const struct oj_cells_round &r, const struct oj_near_frame &frame,
     const struct oj_near_scale &scale, uint32_t id)
 {
-    return oj_near_entry(&frame, &scale,
-                         oj_near_load_segment(r.segment, (int32_t)id));
+    return oj_near_entry_of_segment(
+        &frame, &scale, oj_near_load_segment(r.segment, (int32_t)id));
 }
 
 /* Writes entry `at` of a leaf of n entries, at `first` in the pool. id: the
@@ -188,7 +189,8 @@ static __device__ void write_entry_to_leaf(const struct oj_cells_round &r,
     to[at] = entry;
     uint32_t tied = (id & OJ_NEAR_SHARED) != 0 ? OJ_NEAR_TIED : 0u;
     id &= ~OJ_NEAR_SHARED;
-    to[((n + 1u) & ~1u) + at] = oj_near_pack(id, (uint32_t)r.rank[id] | tied);
+    to[((n + 1u) & ~1u) + at] =
+        oj_near_pack_words(id, (uint32_t)r.rank[id] | tied);
 }
 
 static __device__ void write_node_header(const struct oj_cells_round &r,
@@ -232,7 +234,7 @@ static __host__ __device__ enum oj_cells_class size_class_of_list(uint32_t n)
 
 /* The entries of a list that one warp processes: 32 at a time, beginning with
  * `first`, at intervals of `step`. */
-struct share
+struct warp_share
 {
     uint32_t first, step;
 };
@@ -266,11 +268,10 @@ static __device__ void lower_child_bounds_by_warp(float *v, uint32_t lane,
         atomicMin(&plan->bound[lane / 2], __float_as_uint(least));
 }
 
-static __device__ void
-bound_child_distances_of_share(const struct oj_cells_round &r,
-                               const struct oj_near_node &node,
-                               const struct oj_near_frame &frame,
-                               struct share share, struct oj_cells_plan *plan)
+static __device__ void bound_child_distances_of_share(
+    const struct oj_cells_round &r, const struct oj_near_node &node,
+    const struct oj_near_frame &frame, struct warp_share share,
+    struct oj_cells_plan *plan)
 {
     float bound[OJ_NEAR_CHILDREN];
     uint32_t lane = threadIdx.x % 32;
@@ -284,7 +285,7 @@ bound_child_distances_of_share(const struct oj_cells_round &r,
         struct oj_cuda_segment s;
         struct oj_near_piece p = load_segment_as_piece(
             r, frame, segment_id_at(r, node.first + i), &s);
-        oj_near_lower_uppers(&p, bound);
+        oj_near_lower_upper_bounds(&p, bound);
     }
     lower_child_bounds_by_warp(bound, lane, plan);
 }
@@ -319,15 +320,15 @@ static __device__ void add_child_counts_to_plan(struct oj_cells_plan *plan,
 
 static __device__ uint32_t compute_child_masks_of_share(
     const struct oj_cells_round &r, const struct oj_near_node &node,
-    const struct oj_near_frame &frame, struct share share,
+    const struct oj_near_frame &frame, struct warp_share share,
     struct oj_cells_plan *plan)
 {
     float bound[OJ_NEAR_CHILDREN], mine;
     uint32_t lane = threadIdx.x % 32, votes = 0;
     if (share.first >= node.n)
         return 0;
-    mine = oj_near_bound(__uint_as_float(plan->bound[lane % OJ_NEAR_CHILDREN]),
-                         frame.reach);
+    mine = oj_near_bound_of_sixteenth(
+        __uint_as_float(plan->bound[lane % OJ_NEAR_CHILDREN]), frame.reach);
 #pragma unroll
     for (int c = 0; c < OJ_NEAR_CHILDREN; c++)
         bound[c] = __shfl_sync(FULL_WARP, mine, c);
@@ -415,7 +416,7 @@ allocate_child_nodes_of_split(const struct oj_cells_round &r,
     child.iy = FAN * node.iy + (uint32_t)lane / FAN;
     child.header = header + (uint32_t)lane;
     child.level = (uint8_t)(node.level + 2);
-    child.stale = oj_near_stale(&node, FAN, sum);
+    child.stale = oj_near_next_stale(&node, FAN, sum);
     if (n > 0)
         r.next_node[mine][base + before] = child;
     else
@@ -429,12 +430,12 @@ static __device__ void reserve_pool_for_leaf(const struct oj_cells_round &r,
                                              const struct oj_near_frame &frame,
                                              struct oj_cells_plan *plan)
 {
-    unsigned long long words = oj_near_words(plan->kept);
+    unsigned long long words = oj_near_words_of_leaf(plan->kept);
     plan->greatest = 0.0f;
     for (int c = 0; c < OJ_NEAR_CHILDREN; c++)
-        plan->greatest =
-            fmaxf(plan->greatest,
-                  oj_near_bound(__uint_as_float(plan->bound[c]), frame.reach));
+        plan->greatest = fmaxf(
+            plan->greatest, oj_near_bound_of_sixteenth(
+                                __uint_as_float(plan->bound[c]), frame.reach));
     plan->at = 0;
     plan->first = 0;
     if (words > 0)
@@ -450,7 +451,7 @@ static __device__ void reserve_pool_for_leaf(const struct oj_cells_round &r,
         plan->first = (uint32_t)first;
     }
     write_leaf_header(r, node, plan->first, plan->kept,
-                      oj_near_scale(&frame, plan->greatest).exponent);
+                      oj_near_scale_make(&frame, plan->greatest).exponent);
 }
 
 /* Decides whether the node is split or becomes a leaf, and reserves the room.
@@ -462,9 +463,10 @@ static __device__ void decide_leaf_or_split(const struct oj_cells_round &r,
 {
     uint32_t sum = sum_child_counts_of_plan(plan),
              is_first = threadIdx.x % 32 == 0;
-    int leaf =
-        oj_near_is_leaf(&r.square, &node, FAN, plan->kept, sum, r.leaf_size);
-    int crowded = node.n > OJ_CELLS_LONG && oj_near_stale(&node, FAN, sum) >= 4;
+    int leaf = oj_near_becomes_leaf(&r.square, &node, FAN, plan->kept, sum,
+                                    r.leaf_size);
+    int crowded =
+        node.n > OJ_CELLS_LONG && oj_near_next_stale(&node, FAN, sum) >= 4;
     if (!leaf && !allocate_child_nodes_of_split(r, node, plan, sum))
     {
         leaf = 1;
@@ -489,9 +491,9 @@ static __device__ uint32_t child_mask_of_entry(const struct oj_cells_round &r,
 }
 
 /* Counts the entries of the warp's share that each child needs. */
-static __device__ uint32_t
-count_entries_per_child(const struct oj_cells_round &r,
-                        const struct oj_near_node &node, struct share share)
+static __device__ uint32_t count_entries_per_child(
+    const struct oj_cells_round &r, const struct oj_near_node &node,
+    struct warp_share share)
 {
     uint32_t lane = threadIdx.x % 32, votes = 0;
     for (uint32_t base = share.first; base < node.n; base += share.step)
@@ -518,12 +520,12 @@ reserve_child_list_positions(uint32_t votes, struct oj_cells_plan *plan)
  * leaf. votes: result of count_entries_per_child(). */
 static __device__ void write_entries_to_children_or_leaf(
     const struct oj_cells_round &r, const struct oj_near_node &node,
-    const struct oj_near_frame &frame, struct share share, uint32_t votes,
+    const struct oj_near_frame &frame, struct warp_share share, uint32_t votes,
     struct oj_cells_plan *plan)
 {
     uint32_t lane = threadIdx.x % 32, lower = (1u << lane) - 1u, place;
     uint32_t n_columns = plan->leaf ? 1 : OJ_NEAR_CHILDREN;
-    struct oj_near_scale scale = oj_near_scale(&frame, plan->greatest);
+    struct oj_near_scale scale = oj_near_scale_make(&frame, plan->greatest);
     if (plan->leaf == 2 || share.first >= node.n)
         return;
     place = reserve_child_list_positions(votes, plan);
@@ -558,7 +560,7 @@ distance_key_of_segment(const struct oj_cells_round &r,
 {
     struct oj_cuda_segment s;
     struct oj_near_piece p = load_segment_as_piece(r, frame, id, &s);
-    return oj_near_key(oj_near_end(&p), s);
+    return oj_near_key_of_segment(oj_near_nearest_end(&p), s);
 }
 
 /* Removes duplicates from a list that would otherwise not become shorter. All
@@ -590,14 +592,14 @@ static __device__ void drop_duplicate_segments_of_node(
             there = (seen & ~OJ_NEAR_SHARED) - 1;
             its = id[there] & ~OJ_NEAR_SHARED;
             other = distance_key_of_segment(r, frame, its);
-            if (!oj_near_same_key(&key, &other))
+            if (!oj_near_keys_equal(&key, &other))
             {
                 at = (at + 1) & (SLOTS - 1);
                 continue;
             }
             mark = seen & OJ_NEAR_SHARED;
-            if (!oj_near_replaces(r.rank[mine], (int32_t)mine, r.rank[its],
-                                  (int32_t)its))
+            if (!oj_near_segment_replaces(r.rank[mine], (int32_t)mine,
+                                          r.rank[its], (int32_t)its))
             {
                 if (r.marks_ties &&
                     is_duplicate_of_other_feature(r, r.rank[its], id[i]))
@@ -631,8 +633,8 @@ static __global__ void __launch_bounds__(LONG_BLOCK)
     __shared__ uint32_t slot[SLOTS];
     struct oj_near_node node = r.node[OJ_CELLS_OF_LONG][blockIdx.x];
     struct oj_near_frame frame =
-        oj_near_frame(&r.square, node.ix, node.iy, node.level);
-    struct share share = {threadIdx.x & ~31u, LONG_BLOCK};
+        oj_near_frame_make(&r.square, node.ix, node.iy, node.level);
+    struct warp_share share = {threadIdx.x & ~31u, LONG_BLOCK};
     uint32_t votes;
     if (node.n == 0 || blockIdx.x >= n_nodes)
         return;
@@ -662,9 +664,9 @@ static __global__ void __launch_bounds__(LONG_BLOCK)
 }
 
 /* Returns the share of a warp if many blocks work on node blockIdx.y. */
-static __device__ struct share share_of_block_in_grid(void)
+static __device__ struct warp_share share_of_block_in_grid(void)
 {
-    struct share s;
+    struct warp_share s;
     s.first = (blockIdx.x * HUGE_BLOCK + threadIdx.x) & ~31u;
     s.step = gridDim.x * HUGE_BLOCK;
     return s;
@@ -686,7 +688,7 @@ static __global__ void __launch_bounds__(HUGE_BLOCK)
     struct oj_near_node node = r.node[OJ_CELLS_OF_HUGE][blockIdx.y];
     struct oj_cells_plan *plan = plans + blockIdx.y;
     struct oj_near_frame frame =
-        oj_near_frame(&r.square, node.ix, node.iy, node.level);
+        oj_near_frame_make(&r.square, node.ix, node.iy, node.level);
     if (node.n == 0)
         return;
     if (step == OJ_CELLS_BEGIN)
@@ -859,9 +861,9 @@ static __device__ void write_leaf_header_and_scale(
     uint32_t items, struct leaf_plan *leaf)
 {
     struct oj_near_frame frame =
-        oj_near_frame(&r.square, node.ix, node.iy, node.level);
-    leaf->scale = oj_near_scale(&frame, bound);
-    leaf->units = oj_near_units(&split, &frame, &leaf->scale);
+        oj_near_frame_make(&r.square, node.ix, node.iy, node.level);
+    leaf->scale = oj_near_scale_make(&frame, bound);
+    leaf->units = oj_near_units_make(&split, &frame, &leaf->scale);
     leaf->cx = frame.cx;
     leaf->cy = frame.cy;
     leaf->first = first;
@@ -895,7 +897,7 @@ static __device__ void write_listed_leaf_entries(
         struct oj_near_piece p = piece_from_four_floats(room->piece[place]);
         struct oj_near_units units = leaf->units;
         uint64_t entry;
-        if (!oj_near_short_entry(&p, &units, &entry))
+        if (!oj_near_entry_of_piece(&p, &units, &entry))
         {
             struct oj_near_frame frame;
             struct oj_near_scale scale = leaf->scale;
@@ -941,7 +943,7 @@ put_child(const struct oj_cells_round &r, const struct oj_near_frame &frame,
     {
         uint32_t m = FIELD(list.total, i + 1);
         int leaf = m <= r.leaf_size;
-        word += leaf ? oj_near_words(m) : 0;
+        word += leaf ? oj_near_words_of_leaf(m) : 0;
         items += leaf ? m : 0;
         id += leaf ? 0 : m;
         next += leaf ? 0 : 1;
@@ -952,7 +954,8 @@ put_child(const struct oj_cells_round &r, const struct oj_near_frame &frame,
     child.iy = 2 * node.iy + (c >> 1);
     child.header = q->first_header[group] + c;
     child.level = (uint8_t)(node.level + 1);
-    child.stale = oj_near_stale(&node, 2, sum_child_bit_fields(list.total));
+    child.stale =
+        oj_near_next_stale(&node, 2, sum_child_bit_fields(list.total));
     if (n <= r.leaf_size)
         write_leaf_header_and_scale(
             r, frame, child,
@@ -1020,8 +1023,8 @@ static __device__ void min_upper_bounds_of_threads(float *v, uint32_t lane,
     exchange_halves_keeping_min<8>(v, lane, 4);
     exchange_halves_keeping_min<4>(v, lane, 2);
     exchange_halves_keeping_min<2>(v, lane, 1);
-    bound[2 * lane] = oj_near_bound(v[0], reach);
-    bound[2 * lane + 1] = oj_near_bound(v[1], reach);
+    bound[2 * lane] = oj_near_bound_of_sixteenth(v[0], reach);
+    bound[2 * lane + 1] = oj_near_bound_of_sixteenth(v[1], reach);
 }
 
 static __device__ void compute_memory_request_of_group(
@@ -1035,16 +1038,17 @@ static __device__ void compute_memory_request_of_group(
         int leaf = n <= r.leaf_size;
         ids += leaf ? 0 : n;
         nodes += leaf ? 0 : 1;
-        words += leaf ? oj_near_words(n) : 0;
+        words += leaf ? oj_near_words_of_leaf(n) : 0;
     }
     q->leaf[group] =
         node.n == 0 ||
-        oj_near_is_leaf(&r.square, &node, 2, FIELD(list.total, 0),
-                        sum_child_bit_fields(list.total), r.leaf_size);
+        oj_near_becomes_leaf(&r.square, &node, 2, FIELD(list.total, 0),
+                             sum_child_bit_fields(list.total), r.leaf_size);
     q->ids[group] = ids;
     q->nodes[group] = nodes;
     q->words[group] = words;
-    q->leaf_words[group] = node.n > 0 ? oj_near_words(FIELD(list.total, 0)) : 0;
+    q->leaf_words[group] =
+        node.n > 0 ? oj_near_words_of_leaf(FIELD(list.total, 0)) : 0;
 }
 
 /* Returns v with the top bit of each byte that is 0 set, and all other bits 0.
@@ -1108,7 +1112,7 @@ static __device__ void store_hash_of_segment(struct list_keys *keys, uint32_t i,
                                              int end,
                                              const struct oj_cuda_segment &s)
 {
-    struct oj_cuda_segment key = oj_near_key(end, s);
+    struct oj_cuda_segment key = oj_near_key_of_segment(end, s);
     uint32_t hash = oj_near_hash(&key);
     keys->hash[i] = hash;
     ((uint8_t *)keys->first_byte)[i] = (uint8_t)(hash >> 24);
@@ -1132,7 +1136,7 @@ static __global__ void __launch_bounds__(SHORT_BLOCK, SHORT_BLOCKS)
     if (at < n_nodes)
         node = r.node[OJ_CELLS_OF_SHORT][at];
     list.n = node.n;
-    frame = oj_near_frame(&r.square, node.ix, node.iy, node.level);
+    frame = oj_near_frame_make(&r.square, node.ix, node.iy, node.level);
     {
         float upper2[OJ_NEAR_CHILDREN];
 #pragma unroll
@@ -1143,8 +1147,8 @@ static __global__ void __launch_bounds__(SHORT_BLOCK, SHORT_BLOCKS)
             struct oj_cuda_segment s;
             uint32_t id = segment_id_at(r, node.first + i);
             struct oj_near_piece p = load_segment_as_piece(r, frame, id, &s);
-            store_hash_of_segment(&room->keys, i, oj_near_end(&p), s);
-            oj_near_lower_uppers(&p, upper2);
+            store_hash_of_segment(&room->keys, i, oj_near_nearest_end(&p), s);
+            oj_near_lower_upper_bounds(&p, upper2);
             room->piece[i] = make_float4(p.ax, p.ay, p.dx, p.dy);
         }
         min_upper_bounds_of_threads(upper2, lane, frame.reach, room->bound);

@@ -55,8 +55,8 @@ struct oj_near_frame
 };
 
 OJ_NEAR_FN struct oj_near_frame
-oj_near_frame(const struct oj_near_square *square, uint32_t ix, uint32_t iy,
-              int level)
+oj_near_frame_make(const struct oj_near_square *square, uint32_t ix,
+                   uint32_t iy, int level)
 {
     struct oj_near_frame f;
     uint32_t shift = (uint32_t)(OJ_NEAR_BITS - level);
@@ -93,8 +93,9 @@ OJ_NEAR_FN void oj_near_complete_piece(struct oj_near_piece *p)
     p->slack = fmaxf(size, 1.0f) * 3.8146973e-6f + 2.4414063e-4f;
 }
 
-OJ_NEAR_FN struct oj_near_piece oj_near_piece(const struct oj_near_frame *f,
-                                              struct oj_cuda_segment s)
+OJ_NEAR_FN struct oj_near_piece
+oj_near_piece_of_segment(const struct oj_near_frame *f,
+                         struct oj_cuda_segment s)
 {
     struct oj_near_piece p;
     p.ax = (float)(((s.ax - f->x0) - f->cx) * f->per_half);
@@ -108,8 +109,8 @@ OJ_NEAR_FN struct oj_near_piece oj_near_piece(const struct oj_near_frame *f,
 /** Lowers the squared upper bounds of the sixteenths, upper2
  *  [OJ_NEAR_CHILDREN], by one segment. Includes the slack: (d + s)^2 <= d^2 (1
  *  + e) + s^2 (1 + 1 / e), with e = 2^-9. */
-OJ_NEAR_FN void oj_near_lower_uppers(const struct oj_near_piece *p,
-                                     float *upper2)
+OJ_NEAR_FN void oj_near_lower_upper_bounds(const struct oj_near_piece *p,
+                                           float *upper2)
 {
     /* maximum over two adjacent corners, for the row of corners below and for
      * this row */
@@ -159,7 +160,7 @@ OJ_NEAR_FN void oj_near_lower_uppers(const struct oj_near_piece *p,
 }
 
 /** Returns the bound of a sixteenth: the minimum of upper bound and reach. */
-OJ_NEAR_FN float oj_near_bound(float upper2, float reach)
+OJ_NEAR_FN float oj_near_bound_of_sixteenth(float upper2, float reach)
 {
     return fminf(sqrtf(upper2) * 1.000001f, reach);
 }
@@ -213,7 +214,7 @@ OJ_NEAR_FN uint32_t oj_near_quarter_mask(uint32_t mask)
 /** Returns 1 if end a of the segment is its nearest point for all points of
  *  the node, 2 if end b is, and 0 if neither is. For 1 and 2,
  *  oj_segment_distance() returns the distance to that end, bit for bit. */
-OJ_NEAR_FN int oj_near_end(const struct oj_near_piece *p)
+OJ_NEAR_FN int oj_near_nearest_end(const struct oj_near_piece *p)
 {
     float span = (fabsf(p->dx) + fabsf(p->dy)) * (1.0f + 4.0f * p->slack);
     float at_a = -p->ax * p->dx - p->ay * p->dy;
@@ -226,9 +227,9 @@ OJ_NEAR_FN int oj_near_end(const struct oj_near_piece *p)
 /** Returns the part of a segment on which its distances from the node's points
  *  depend: one end, or the whole segment. Segments with equal keys have equal
  *  distances from each of these points, so only the first in tie order is kept.
- *  end: result of oj_near_end(). */
-OJ_NEAR_FN struct oj_cuda_segment oj_near_key(int end,
-                                              const struct oj_cuda_segment s)
+ *  end: result of oj_near_nearest_end(). */
+OJ_NEAR_FN struct oj_cuda_segment
+oj_near_key_of_segment(int end, const struct oj_cuda_segment s)
 {
     struct oj_cuda_segment k = s;
     if (end == 1)
@@ -244,14 +245,14 @@ OJ_NEAR_FN struct oj_cuda_segment oj_near_key(int end,
     return k;
 }
 
-OJ_NEAR_FN int oj_near_same_key(const struct oj_cuda_segment *k,
-                                const struct oj_cuda_segment *l)
+OJ_NEAR_FN int oj_near_keys_equal(const struct oj_cuda_segment *k,
+                                  const struct oj_cuda_segment *l)
 {
     return (k->ax == l->ax) & (k->ay == l->ay) & (k->bx == l->bx) &
            (k->by == l->by);
 }
 
-OJ_NEAR_FN uint32_t oj_near_hash_one(uint32_t hash, double v)
+OJ_NEAR_FN uint32_t oj_near_hash_add(uint32_t hash, double v)
 {
     /* -0 becomes 0 */
     uint64_t bits = (uint64_t)__double_as_longlong(v + 0.0);
@@ -263,18 +264,18 @@ OJ_NEAR_FN uint32_t oj_near_hash_one(uint32_t hash, double v)
  *  differ in sign. */
 OJ_NEAR_FN uint32_t oj_near_hash(const struct oj_cuda_segment *k)
 {
-    uint32_t hash = oj_near_hash_one(0x2545F491u, k->ax);
-    hash = oj_near_hash_one(hash, k->ay);
-    hash = oj_near_hash_one(hash, k->bx);
-    hash = oj_near_hash_one(hash, k->by);
+    uint32_t hash = oj_near_hash_add(0x2545F491u, k->ax);
+    hash = oj_near_hash_add(hash, k->ay);
+    hash = oj_near_hash_add(hash, k->bx);
+    hash = oj_near_hash_add(hash, k->by);
     hash = (hash ^ (hash >> 15)) * 0x2C1B3C6Du;
     return hash ^ (hash >> 13);
 }
 
 /** Returns 1 if segment i replaces segment j, for equal keys: the lower tie
  *  rank wins, then the lower number. */
-OJ_NEAR_FN int oj_near_replaces(int32_t rank_i, int32_t i, int32_t rank_j,
-                                int32_t j)
+OJ_NEAR_FN int oj_near_segment_replaces(int32_t rank_i, int32_t i,
+                                        int32_t rank_j, int32_t j)
 {
     return rank_i < rank_j || (rank_i == rank_j && i < j);
 }
@@ -287,9 +288,9 @@ oj_near_smallest_node(const struct oj_near_header *tree, uint32_t ix,
 {
     struct oj_near_header h = tree[0];
     uint32_t bits = (uint32_t)(OJ_NEAR_BITS - level);
-    while ((h.info & OJ_NEAR_INNER) && oj_near_shift(h.info) >= bits)
+    while ((h.info & OJ_NEAR_INNER) && oj_near_shift_of_info(h.info) >= bits)
     {
-        uint32_t fan = h.info & 3u, to = oj_near_shift(h.info) - bits;
+        uint32_t fan = h.info & 3u, to = oj_near_shift_of_info(h.info) - bits;
         uint32_t rest = (1u << fan) - 1u;
         uint32_t child = (((iy >> to) & rest) << fan) | ((ix >> to) & rest);
         h = tree[h.first + child];
@@ -304,9 +305,9 @@ oj_near_smallest_node(const struct oj_near_header *tree, uint32_t ix,
  *  are too large or too small for cells. If reach is large compared with the
  *  join side, points outside of the square are left open, because cells far
  *  from all segments would have long lists. */
-OJ_FN int oj_near_square(double x0, double y0, double x1, double y1,
-                         double magnitude, double reach, int64_t n,
-                         struct oj_near_square *out)
+OJ_FN int oj_near_square_make(double x0, double y0, double x1, double y1,
+                              double magnitude, double reach, int64_t n,
+                              struct oj_near_square *out)
 {
     double width = x1 - x0 > y1 - y0 ? x1 - x0 : y1 - y0;
     double around = n <= 256 ? 256.0 * (width + magnitude * 9.5e-7)
@@ -351,9 +352,10 @@ OJ_FN int oj_near_has_no_length(const struct oj_cuda_segment s)
 
 /** Returns 1 if a node becomes a leaf. Its list has n segments; `kept` of them
  *  are needed by at least one child, `sum` counts them once per child. */
-OJ_NEAR_FN int oj_near_is_leaf(const struct oj_near_square *square,
-                               const struct oj_near_node *node, uint32_t fan,
-                               uint32_t kept, uint64_t sum, uint32_t leaf_size)
+OJ_NEAR_FN int oj_near_becomes_leaf(const struct oj_near_square *square,
+                                    const struct oj_near_node *node,
+                                    uint32_t fan, uint32_t kept, uint64_t sum,
+                                    uint32_t leaf_size)
 {
     uint64_t full = (uint64_t)node->n * fan * fan;
     int pays = 10 * sum < 8 * full;
@@ -369,8 +371,8 @@ OJ_NEAR_FN int oj_near_is_leaf(const struct oj_near_square *square,
                      (node->n <= 4096 && node->stale >= 3));
 }
 
-OJ_NEAR_FN uint8_t oj_near_stale(const struct oj_near_node *node, uint32_t fan,
-                                 uint64_t sum)
+OJ_NEAR_FN uint8_t oj_near_next_stale(const struct oj_near_node *node,
+                                      uint32_t fan, uint64_t sum)
 {
     int pays = 10 * sum < 8 * ((uint64_t)node->n * fan * fan);
     return (uint8_t)(pays ? 0 : node->stale + (fan == 4 ? 2 : 1));
@@ -389,8 +391,8 @@ struct oj_near_scale
 
 /** Computes the scale. bound: maximum bound of the children, in half sides of
  *  the node. */
-OJ_NEAR_FN struct oj_near_scale oj_near_scale(const struct oj_near_frame *f,
-                                              float bound)
+OJ_NEAR_FN struct oj_near_scale
+oj_near_scale_make(const struct oj_near_frame *f, float bound)
 {
     struct oj_near_scale s;
     float units, per_unit;
@@ -404,7 +406,7 @@ OJ_NEAR_FN struct oj_near_scale oj_near_scale(const struct oj_near_frame *f,
     return s;
 }
 
-OJ_NEAR_FN uint32_t oj_near_round(double v)
+OJ_NEAR_FN uint32_t oj_near_round_to_16_bits(double v)
 {
     int32_t i = (int32_t)(v < 0.0 ? v - 0.5 : v + 0.5);
     return (uint32_t)i & 0xFFFFu;
@@ -413,7 +415,8 @@ OJ_NEAR_FN uint32_t oj_near_round(double v)
 /** Reduces the interval t0 .. t1 of a + t d to the part between -box and box,
  *  widened by 2^-20 of the segment on each side. Rounding cuts off less than
  *  2^-22 of the box, 2^-7 units. */
-OJ_NEAR_FN void oj_near_clip(float a, float d, float box, float *t0, float *t1)
+OJ_NEAR_FN void oj_near_clip_interval(float a, float d, float box, float *t0,
+                                      float *t1)
 {
     float low, high, swap;
     if (d == 0.0f)
@@ -430,8 +433,8 @@ OJ_NEAR_FN void oj_near_clip(float a, float d, float box, float *t0, float *t1)
     *t1 = fminf(*t1, high + 9.5367432e-7f);
 }
 
-/** Like oj_near_clip(), in double precision, for segments that are long
- *  compared with the box. */
+/** Like oj_near_clip_interval(), in double precision, for segments that are
+ * long compared with the box. */
 OJ_NEAR_FN void oj_near_clip_long(double a, double d, double box, float *t0,
                                   float *t1, double *from, double *to)
 {
@@ -456,9 +459,9 @@ OJ_NEAR_FN void oj_near_clip_long(double a, double d, double box, float *t0,
  *  to units. A segment outside of the box may be in the list because of
  *  rounding; its entry is a corner of the box, which is farther from the cell
  *  than the nearest segment and so never the answer. */
-OJ_NEAR_FN uint64_t oj_near_entry(const struct oj_near_frame *f,
-                                  const struct oj_near_scale *s,
-                                  struct oj_cuda_segment of)
+OJ_NEAR_FN uint64_t oj_near_entry_of_segment(const struct oj_near_frame *f,
+                                             const struct oj_near_scale *s,
+                                             struct oj_cuda_segment of)
 {
     double from = 0.0, to = 1.0, dx, dy;
     float t0 = 0.0f, t1 = 1.0f, box = (float)s->box;
@@ -476,22 +479,23 @@ OJ_NEAR_FN uint64_t oj_near_entry(const struct oj_near_frame *f,
         }
         else
         {
-            oj_near_clip((float)ax, (float)dx, box, &t0, &t1);
-            oj_near_clip((float)ay, (float)dy, box, &t0, &t1);
+            oj_near_clip_interval((float)ax, (float)dx, box, &t0, &t1);
+            oj_near_clip_interval((float)ay, (float)dy, box, &t0, &t1);
             from = (double)t0;
             to = (double)t1;
         }
         if (!(t0 <= t1))
-            return oj_near_pack(0x7FFF7FFFu, 0x7FFF7FFFu);
+            return oj_near_pack_words(0x7FFF7FFFu, 0x7FFF7FFFu);
         bx = to < 1.0 ? ax + to * dx : bx;
         by = to < 1.0 ? ay + to * dy : by;
         ax = ax + from * dx;
         ay = ay + from * dy;
     }
-    return oj_near_pack(oj_near_round(ax * s->per_unit) |
-                            (oj_near_round(ay * s->per_unit) << 16),
-                        oj_near_round(bx * s->per_unit) |
-                            (oj_near_round(by * s->per_unit) << 16));
+    return oj_near_pack_words(
+        oj_near_round_to_16_bits(ax * s->per_unit) |
+            (oj_near_round_to_16_bits(ay * s->per_unit) << 16),
+        oj_near_round_to_16_bits(bx * s->per_unit) |
+            (oj_near_round_to_16_bits(by * s->per_unit) << 16));
 }
 
 /** Factors that convert the coordinates of a piece to those of a leaf: units *
@@ -505,9 +509,10 @@ struct oj_near_units
     float box;
 };
 
-OJ_NEAR_FN struct oj_near_units oj_near_units(const struct oj_near_frame *node,
-                                              const struct oj_near_frame *leaf,
-                                              const struct oj_near_scale *s)
+OJ_NEAR_FN struct oj_near_units
+oj_near_units_make(const struct oj_near_frame *node,
+                   const struct oj_near_frame *leaf,
+                   const struct oj_near_scale *s)
 {
     struct oj_near_units u;
     u.middle_x = (float)((leaf->cx - node->cx) * node->per_half);
@@ -523,13 +528,13 @@ OJ_NEAR_FN uint32_t oj_near_round_float(float v)
     return (uint32_t)i & 0xFFFFu;
 }
 
-/** Like oj_near_entry(), in single precision; returns 0 if the piece extends
- *  beyond the box. Coordinates are at most two boxes, 2^16 units, from the
- *  leaf's middle, so each of at most five roundings is below 2^-9 of a unit,
+/** Like oj_near_entry_of_segment(), in single precision; returns 0 if the piece
+ * extends beyond the box. Coordinates are at most two boxes, 2^16 units, from
+ * the leaf's middle, so each of at most five roundings is below 2^-9 of a unit,
  *  and the error of b in total below 2^-7. */
-OJ_NEAR_FN int oj_near_short_entry(const struct oj_near_piece *p,
-                                   const struct oj_near_units *u,
-                                   uint64_t *entry)
+OJ_NEAR_FN int oj_near_entry_of_piece(const struct oj_near_piece *p,
+                                      const struct oj_near_units *u,
+                                      uint64_t *entry)
 {
     float ax = p->ax - u->middle_x, ay = p->ay - u->middle_y;
     float bx = ax + p->dx, by = ay + p->dy;
@@ -537,10 +542,10 @@ OJ_NEAR_FN int oj_near_short_entry(const struct oj_near_piece *p,
         fmaxf(fmaxf(fabsf(ax), fabsf(ay)), fmaxf(fabsf(bx), fabsf(by)));
     if (!(size <= u->box))
         return 0;
-    *entry = oj_near_pack(oj_near_round_float(ax * u->units) |
-                              (oj_near_round_float(ay * u->units) << 16),
-                          oj_near_round_float(bx * u->units) |
-                              (oj_near_round_float(by * u->units) << 16));
+    *entry = oj_near_pack_words(oj_near_round_float(ax * u->units) |
+                                    (oj_near_round_float(ay * u->units) << 16),
+                                oj_near_round_float(bx * u->units) |
+                                    (oj_near_round_float(by * u->units) << 16));
     return 1;
 }
 
@@ -610,7 +615,7 @@ OJ_NEAR_FN uint32_t oj_near_seed_cell(int level, uint32_t ix, uint32_t iy)
 
 /** Returns the number of headers of all levels above a level; the headers of
  *  its cells follow them. */
-OJ_FN uint32_t oj_near_seed_above(int level)
+OJ_FN uint32_t oj_near_seed_headers_above(int level)
 {
     return ((1u << (2 * level)) - 1u) / 15u;
 }
@@ -630,7 +635,7 @@ OJ_NEAR_FN struct oj_near_node oj_near_seed_node(int level, uint32_t cell,
         node.ix |= (way & 3u) << (2 * digit);
         node.iy |= ((way >> 2) & 3u) << (2 * digit);
     }
-    node.header = oj_near_seed_above(level) + cell;
+    node.header = oj_near_seed_headers_above(level) + cell;
     node.level = (uint8_t)level;
     node.stale = 0;
     return node;
@@ -641,10 +646,10 @@ OJ_FN struct oj_near_header oj_near_seed_header(uint32_t i)
 {
     struct oj_near_header h;
     int level = 0;
-    while (i >= oj_near_seed_above(level + 2))
+    while (i >= oj_near_seed_headers_above(level + 2))
         level += 2;
-    h.first =
-        oj_near_seed_above(level + 2) + 16u * (i - oj_near_seed_above(level));
+    h.first = oj_near_seed_headers_above(level + 2) +
+              16u * (i - oj_near_seed_headers_above(level));
     h.info = oj_near_inner_info(level + 2, 2);
     return h;
 }

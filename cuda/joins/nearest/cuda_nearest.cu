@@ -162,9 +162,9 @@ static oj_status build_nearest(struct oj_cuda_index *index,
     self->has_rings =
         relation->distance_to == OJ_TO_INTERIOR && layer->segment_part.n > 0;
     if (self->all_ties && layer->n_features >= OJ_NEAR_TIED)
-        return oj_fail(
-            work->err, OJ_ERR_UNSUPPORTED,
-            "the join layer has more features than the GPU can number");
+        return oj_fail(work->err, OJ_ERR_UNSUPPORTED,
+                       "the join layer has more features than the GPU can "
+                       "number; -memory SIZE makes tiles, which have fewer");
     OJ_TRY(build_cells_rings_and_fallback(self, work));
     if (self->asked == NULL && self->cells.square.has_outside)
         OJ_TRY(build_fallback_index(self, self->device, work->err));
@@ -356,9 +356,9 @@ static __global__ void __launch_bounds__(BLOCK)
     int32_t rank;
     if (i >= batch.n)
         return;
-    rank = oj_near_one(&view, __ldcs(batch.x + i), __ldcs(batch.y + i),
-                       to_interior ? __ldcs(batch.row + i) : OJ_NEAR_NONE, ties,
-                       &distance);
+    rank = oj_near_nearest_of_point(
+        &view, __ldcs(batch.x + i), __ldcs(batch.y + i),
+        to_interior ? __ldcs(batch.row + i) : OJ_NEAR_NONE, ties, &distance);
     write_nearest_answer(batch, i, rank, distance);
 }
 

@@ -111,13 +111,13 @@ OJ_FN uint32_t oj_near_inner_info(int child_level, uint32_t fan)
     return OJ_NEAR_INNER | ((uint32_t)(OJ_NEAR_BITS - child_level) << 14) | fan;
 }
 
-OJ_FN uint32_t oj_near_shift(uint32_t info)
+OJ_FN uint32_t oj_near_shift_of_info(uint32_t info)
 {
     return (info >> 14) & 31u;
 }
 
 /** Returns the number of words of the pool for a leaf of n segments; even. */
-OJ_FN uint32_t oj_near_words(uint32_t n)
+OJ_FN uint32_t oj_near_words_of_leaf(uint32_t n)
 {
     uint32_t even = (n + 1u) & ~1u;
     return 2u * even + (n >= OJ_NEAR_COUNT ? 2u : 0u);
@@ -153,7 +153,7 @@ oj_near_load_header(const struct oj_near_header *at)
     return h;
 }
 
-OJ_NEAR_FN struct oj_near_two oj_near_load_two(const uint64_t *at)
+OJ_NEAR_FN struct oj_near_two oj_near_load_two_entries(const uint64_t *at)
 {
     uint4 v = __ldg((const uint4 *)at);
     struct oj_near_two two = {v.x, v.y, v.z, v.w};
@@ -169,7 +169,7 @@ OJ_NEAR_FN struct oj_near_pair oj_near_load_pair(const uint64_t *at)
     return pair;
 }
 
-OJ_NEAR_FN uint64_t oj_near_pack(uint32_t low, uint32_t high)
+OJ_NEAR_FN uint64_t oj_near_pack_words(uint32_t low, uint32_t high)
 {
     return (uint64_t)low | ((uint64_t)high << 32);
 }
@@ -210,20 +210,20 @@ OJ_NEAR_FN double oj_near_distance(struct oj_cuda_segment e, double px,
 
 /** Returns the distance from p to segment s, as oj_segment_distance() computes
  *  it. */
-OJ_NEAR_FN double oj_near_exact(const struct oj_cuda_segment *segment,
-                                int32_t s, double px, double py)
+OJ_NEAR_FN double oj_near_exact_distance(const struct oj_cuda_segment *segment,
+                                         int32_t s, double px, double py)
 {
     return oj_near_distance(oj_near_load_segment(segment, s), px, py);
 }
 
 /* --- single precision: relative errors of 2^-22 do not matter here -------- */
 
-OJ_NEAR_FN float oj_near_low(uint32_t v)
+OJ_NEAR_FN float oj_near_low_half(uint32_t v)
 {
     return (float)(int16_t)(uint16_t)(v & 0xFFFFu);
 }
 
-OJ_NEAR_FN float oj_near_high(uint32_t v)
+OJ_NEAR_FN float oj_near_high_half(uint32_t v)
 {
     return (float)((int32_t)v >> 16);
 }
@@ -233,8 +233,8 @@ OJ_NEAR_FN float oj_near_high(uint32_t v)
 OJ_NEAR_FN float oj_near_entry_distance2(uint32_t a, uint32_t b, float px,
                                          float py)
 {
-    float ax = oj_near_low(a), ay = oj_near_high(a);
-    float dx = oj_near_low(b) - ax, dy = oj_near_high(b) - ay;
+    float ax = oj_near_low_half(a), ay = oj_near_high_half(a);
+    float dx = oj_near_low_half(b) - ax, dy = oj_near_high_half(b) - ay;
     float wx = px - ax, wy = py - ay;
     float length2 = __fmaf_rn(dx, dx, dy * dy);
     float dot = __fmaf_rn(wx, dx, wy * dy);
@@ -294,10 +294,11 @@ struct oj_near_leaf
 };
 
 /** Measures every entry exactly whose squared distance is at most limit2. */
-OJ_NEAR_FN void oj_near_measure_close(const struct oj_near_view *v,
-                                      const struct oj_near_leaf *leaf,
-                                      float limit2, double x, double y,
-                                      int ties, struct oj_near_best *best)
+OJ_NEAR_FN void oj_near_measure_close_entries(const struct oj_near_view *v,
+                                              const struct oj_near_leaf *leaf,
+                                              float limit2, double x, double y,
+                                              int ties,
+                                              struct oj_near_best *best)
 {
     uint32_t i;
     for (i = 0; i < leaf->n; i++)
@@ -309,23 +310,23 @@ OJ_NEAR_FN void oj_near_measure_close(const struct oj_near_view *v,
             continue;
         pair = oj_near_load_pair(leaf->pair + i);
         oj_near_keep_nearer_with_ties(
-            best, oj_near_exact(v->segment, pair.segment, x, y), pair.rank,
-            ties);
+            best, oj_near_exact_distance(v->segment, pair.segment, x, y),
+            pair.rank, ties);
     }
 }
 
 /** Returns the squared distance up to which an entry may be as near as the best
  *  entry, whose squared distance is best2. */
-OJ_NEAR_FN float oj_near_limit2(float best2)
+OJ_NEAR_FN float oj_near_close_limit2(float best2)
 {
     float limit = sqrtf(best2) + OJ_NEAR_CLOSE;
     return limit * limit;
 }
 
-OJ_NEAR_FN void oj_near_measure_long(const struct oj_near_view *v,
-                                     const struct oj_near_leaf *leaf, double x,
-                                     double y, int ties,
-                                     struct oj_near_best *best)
+OJ_NEAR_FN void oj_near_measure_long_leaf(const struct oj_near_view *v,
+                                          const struct oj_near_leaf *leaf,
+                                          double x, double y, int ties,
+                                          struct oj_near_best *best)
 {
     float least2 = INFINITY;
     uint32_t i;
@@ -336,8 +337,9 @@ OJ_NEAR_FN void oj_near_measure_long(const struct oj_near_view *v,
                                                        (uint32_t)at.rank,
                                                        leaf->px, leaf->py));
     }
-    oj_near_measure_close(v, leaf, oj_near_limit2(best->rank < 0 ? least2 : 0),
-                          x, y, ties, best);
+    oj_near_measure_close_entries(
+        v, leaf, oj_near_close_limit2(best->rank < 0 ? least2 : 0), x, y, ties,
+        best);
 }
 
 /** The three smallest keys so far. A key is a squared distance whose last bits
@@ -357,8 +359,8 @@ OJ_NEAR_FN uint32_t oj_near_max(uint32_t a, uint32_t b)
     return a < b ? b : a;
 }
 
-OJ_NEAR_FN void oj_near_see(struct oj_near_keys *keys, float distance2,
-                            uint32_t i)
+OJ_NEAR_FN void oj_near_keys_add(struct oj_near_keys *keys, float distance2,
+                                 uint32_t i)
 {
     uint32_t key = (__float_as_uint(distance2) & ~(OJ_NEAR_SHORT - 1u)) | i;
     uint32_t behind = oj_near_max(keys->first, key);
@@ -373,21 +375,21 @@ OJ_NEAR_FN void oj_near_add_two_entries(struct oj_near_keys *keys,
                                         const struct oj_near_leaf *leaf,
                                         uint32_t i)
 {
-    oj_near_see(
+    oj_near_keys_add(
         keys, oj_near_entry_distance2(two->a0, two->b0, leaf->px, leaf->py), i);
     if (i + 1 < leaf->n)
-        oj_near_see(
+        oj_near_keys_add(
             keys, oj_near_entry_distance2(two->a1, two->b1, leaf->px, leaf->py),
             i + 1);
 }
 
 /** Measures entry first and, if n is 2, entry second exactly. Loads both before
  *  it measures one. */
-OJ_NEAR_FN void oj_near_measure_two(const struct oj_near_view *v,
-                                    const struct oj_near_leaf *leaf,
-                                    uint32_t first, uint32_t second, uint32_t n,
-                                    double x, double y, int ties,
-                                    struct oj_near_best *best)
+OJ_NEAR_FN void oj_near_measure_two_entries(const struct oj_near_view *v,
+                                            const struct oj_near_leaf *leaf,
+                                            uint32_t first, uint32_t second,
+                                            uint32_t n, double x, double y,
+                                            int ties, struct oj_near_best *best)
 {
     struct oj_near_pair one = oj_near_load_pair(leaf->pair + first), two = one;
     struct oj_cuda_segment s, t;
@@ -404,10 +406,10 @@ OJ_NEAR_FN void oj_near_measure_two(const struct oj_near_view *v,
                                       ties);
 }
 
-OJ_NEAR_FN void oj_near_measure_short(const struct oj_near_view *v,
-                                      const struct oj_near_leaf *leaf, double x,
-                                      double y, int ties,
-                                      struct oj_near_best *best)
+OJ_NEAR_FN void oj_near_measure_short_leaf(const struct oj_near_view *v,
+                                           const struct oj_near_leaf *leaf,
+                                           double x, double y, int ties,
+                                           struct oj_near_best *best)
 {
     const uint32_t far = 0x7F800000u; /* infinity */
     struct oj_near_keys keys;
@@ -421,7 +423,7 @@ OJ_NEAR_FN void oj_near_measure_short(const struct oj_near_view *v,
         for (k = 0; k < OJ_NEAR_STEP / 2; k++)
         {
             if (i + 2 * k < leaf->n)
-                two[k] = oj_near_load_two(leaf->entry + i + 2 * k);
+                two[k] = oj_near_load_two_entries(leaf->entry + i + 2 * k);
         }
 #pragma unroll
         for (k = 0; k < OJ_NEAR_STEP / 2; k++)
@@ -431,26 +433,26 @@ OJ_NEAR_FN void oj_near_measure_short(const struct oj_near_view *v,
         }
     }
     /* if the point is in a polygon, only features at distance 0 matter */
-    limit = __float_as_uint(oj_near_limit2(
+    limit = __float_as_uint(oj_near_close_limit2(
         best->rank < 0 ? __uint_as_float(keys.first & ~(OJ_NEAR_SHORT - 1u))
                        : 0.0f));
     if (keys.third <= limit)
     {
-        oj_near_measure_close(v, leaf, __uint_as_float(limit) * 1.0001f, x, y,
-                              ties, best);
+        oj_near_measure_close_entries(v, leaf, __uint_as_float(limit) * 1.0001f,
+                                      x, y, ties, best);
         return;
     }
     n_close = (uint32_t)(keys.first <= limit) + (keys.second <= limit);
     if (n_close > 0)
-        oj_near_measure_two(v, leaf, keys.first & (OJ_NEAR_SHORT - 1u),
-                            keys.second & (OJ_NEAR_SHORT - 1u), n_close, x, y,
-                            ties, best);
+        oj_near_measure_two_entries(v, leaf, keys.first & (OJ_NEAR_SHORT - 1u),
+                                    keys.second & (OJ_NEAR_SHORT - 1u), n_close,
+                                    x, y, ties, best);
 }
 
 /** Returns the header of the leaf that contains a location, given in finest
  *  steps. */
-OJ_NEAR_FN struct oj_near_header oj_near_find(const struct oj_near_view *v,
-                                              uint32_t ix, uint32_t iy)
+OJ_NEAR_FN struct oj_near_header oj_near_find_leaf(const struct oj_near_view *v,
+                                                   uint32_t ix, uint32_t iy)
 {
     int shift = OJ_NEAR_BITS - v->directory_level;
     struct oj_near_header h = oj_near_load_header(
@@ -458,7 +460,7 @@ OJ_NEAR_FN struct oj_near_header oj_near_find(const struct oj_near_view *v,
         (((int64_t)(iy >> shift) << v->directory_level) | (ix >> shift)));
     while (h.info & OJ_NEAR_INNER)
     {
-        uint32_t fan = h.info & 3u, to = oj_near_shift(h.info);
+        uint32_t fan = h.info & 3u, to = oj_near_shift_of_info(h.info);
         uint32_t rest = (1u << fan) - 1u;
         uint32_t child = (((iy >> to) & rest) << fan) | ((ix >> to) & rest);
         h = oj_near_load_header(v->tree + h.first + child);
@@ -468,12 +470,13 @@ OJ_NEAR_FN struct oj_near_header oj_near_find(const struct oj_near_view *v,
 
 /** Returns a leaf, set up for the point at dx, dy from the corner of the
  *  square; ix, iy: this position in finest steps. */
-OJ_NEAR_FN struct oj_near_leaf oj_near_open(const struct oj_near_view *v,
-                                            struct oj_near_header h, double dx,
-                                            double dy, uint32_t ix, uint32_t iy)
+OJ_NEAR_FN struct oj_near_leaf oj_near_leaf_open(const struct oj_near_view *v,
+                                                 struct oj_near_header h,
+                                                 double dx, double dy,
+                                                 uint32_t ix, uint32_t iy)
 {
     struct oj_near_leaf leaf;
-    uint32_t shift = oj_near_shift(h.info);
+    uint32_t shift = oj_near_shift_of_info(h.info);
     uint32_t middle = 1u << (shift - 1u);
     /* the exponent of 1 / scale */
     float per_unit = __uint_as_float(((h.info >> 19) & 0xFFu) << 23);
@@ -499,8 +502,9 @@ OJ_NEAR_FN struct oj_near_leaf oj_near_open(const struct oj_near_view *v,
  *  contain the point, at distance 0; OJ_NEAR_NONE if there is none or only
  *  boundaries count. ties (only in a tree with ties): 1: points with several
  *  features that may be equally near are open. */
-OJ_NEAR_FN int32_t oj_near_one(const struct oj_near_view *v, double x, double y,
-                               int32_t around, int ties, double *distance)
+OJ_NEAR_FN int32_t oj_near_nearest_of_point(const struct oj_near_view *v,
+                                            double x, double y, int32_t around,
+                                            int ties, double *distance)
 {
     double dx = x - v->square.x0, dy = y - v->square.y0;
     struct oj_near_header h;
@@ -517,17 +521,17 @@ OJ_NEAR_FN int32_t oj_near_one(const struct oj_near_view *v, double x, double y,
         return OJ_NEAR_OPEN;
     ix = (uint32_t)(dx * v->square.per_finest);
     iy = (uint32_t)(dy * v->square.per_finest);
-    h = oj_near_find(v, ix, iy);
+    h = oj_near_find_leaf(v, ix, iy);
     if ((h.info & OJ_NEAR_COUNT) == 0)
         return around;
-    leaf = oj_near_open(v, h, dx, dy, ix, iy);
+    leaf = oj_near_leaf_open(v, h, dx, dy, ix, iy);
     best.distance = around < 0 ? INFINITY : 0.0;
     best.rank = around;
     best.tied = 0;
     if (leaf.n > OJ_NEAR_SHORT)
-        oj_near_measure_long(v, &leaf, x, y, ties, &best);
+        oj_near_measure_long_leaf(v, &leaf, x, y, ties, &best);
     else
-        oj_near_measure_short(v, &leaf, x, y, ties, &best);
+        oj_near_measure_short_leaf(v, &leaf, x, y, ties, &best);
     if (!(best.distance <= v->square.reach) || best.rank < 0)
         return OJ_NEAR_NONE;
     *distance = best.distance;

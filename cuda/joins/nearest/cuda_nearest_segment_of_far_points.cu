@@ -78,7 +78,7 @@ struct seeker
         o->distance = distance;
         o->rank = rank;
         entry = its;
-        oj_nearest_point_bound(o, distance);
+        oj_nearest_point_set_bound(o, distance);
     }
 };
 

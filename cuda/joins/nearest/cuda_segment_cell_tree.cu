@@ -79,13 +79,14 @@ mark_duplicate_segments(const __grid_constant__ struct oj_cells_round r,
             return;
         there = (seen & ~OJ_NEAR_SHARED) - 1;
         struct oj_cuda_segment other = r.segment[there];
-        if (!oj_near_same_key(&key, &other))
+        if (!oj_near_keys_equal(&key, &other))
         {
             at = (at + 1) & (size - 1);
             continue;
         }
         mark = r.marks_ties && rank[i] != rank[there] ? OJ_NEAR_SHARED : 0u;
-        if (!oj_near_replaces(rank[i], (int32_t)i, rank[there], (int32_t)there))
+        if (!oj_near_segment_replaces(rank[i], (int32_t)i, rank[there],
+                                      (int32_t)there))
         {
             atomicOr(&table[at], mark);
             return;
@@ -351,7 +352,7 @@ static oj_status write_headers_above_start_level(struct oj_cuda_work *work,
 {
     struct oj_near_header *tree = r.tree;
     struct oj_cells_counters *counters = r.counters;
-    return work->each(oj_near_seed_above(level),
+    return work->each(oj_near_seed_headers_above(level),
                       [=] __device__(int64_t i)
                       {
                           struct oj_near_header h =
@@ -359,7 +360,7 @@ static oj_status write_headers_above_start_level(struct oj_cuda_work *work,
                           *(uint2 *)(tree + i) = make_uint2(h.first, h.info);
                           if (i == 0)
                               counters->headers.n =
-                                  oj_near_seed_above(level + 2);
+                                  oj_near_seed_headers_above(level + 2);
                       });
 }
 
@@ -414,7 +415,7 @@ static oj_status run_split_rounds(struct cuda_cells_build *b)
     /* if segments are too long for the cells of a level, tries larger cells */
     for (; level >= 4 && !done && b->distinct == NULL; level -= 2)
     {
-        if (oj_near_seed_above(level + 2) <= b->round.max_headers)
+        if (oj_near_seed_headers_above(level + 2) <= b->round.max_headers)
             OJ_TRY(start_build_from_level_cells(b, level, n, &done));
     }
     if (!done)
@@ -427,7 +428,8 @@ static oj_status run_split_rounds(struct cuda_cells_build *b)
         if (b->seen.lost.n)
             return oj_fail(b->work->err, OJ_ERR_UNSUPPORTED,
                            "the join layer has segments so short that the GPU "
-                           "loses their length in rounding");
+                           "loses their length in rounding; remove them, or "
+                           "join on the CPU (backend cpu)");
         if (b->seen.pool_full.n || (b->seen.crowded.n && b->distinct == NULL))
             return OJ_OK;
         for (k = 0; k < OJ_CELLS_CLASSES; k++)
@@ -535,15 +537,15 @@ oj_status oj_cuda_cells_build(struct oj_cuda_work *keep,
     if (layer->n_segments == 0)
         return OJ_OK;
     if (layer->n_segments > MOST_SEGMENTS)
-        return oj_fail(
-            keep->err, OJ_ERR_UNSUPPORTED,
-            "the join layer has more segments than the GPU can hold");
-    if (!oj_near_square(layer->x0, layer->y0, layer->x1, layer->y1,
-                        layer->magnitude, reach, layer->n_segments,
-                        &out->square))
+        return oj_fail(keep->err, OJ_ERR_UNSUPPORTED,
+                       "the join layer has more segments than the GPU can "
+                       "hold; -memory SIZE makes tiles, which have fewer");
+    if (!oj_near_square_make(layer->x0, layer->y0, layer->x1, layer->y1,
+                             layer->magnitude, reach, layer->n_segments,
+                             &out->square))
         return oj_fail(keep->err, OJ_ERR_UNSUPPORTED,
                        "the join layer's coordinates are too large or too "
-                       "small for the GPU");
+                       "small for the GPU; join on the CPU (backend cpu)");
     b.work = &work;
     b.layer = layer;
     b.cells = out;

@@ -129,9 +129,10 @@ static oj_status build_close_points(struct oj_cuda_index *index,
         self->most_pairs = (int64_t)(total_bytes / sizeof(int32_t));
     else
         (void)cudaGetLastError();
-    oj_close_layout(&self->side, layer->n_segments, layer->x0, layer->y0,
-                    layer->x1, layer->y1, !self->is_near,
-                    self->relation.min_distance, self->relation.max_distance);
+    oj_close_set_layout(&self->side, layer->n_segments, layer->x0, layer->y0,
+                        layer->x1, layer->y1, !self->is_near,
+                        self->relation.min_distance,
+                        self->relation.max_distance);
     if (layer->n_segments == 0)
         return OJ_OK;
     OJ_TRY(sort_points_and_make_entries(self, work));

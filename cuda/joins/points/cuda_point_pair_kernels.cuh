@@ -78,9 +78,9 @@ write_single_answer(const struct point_batch &batch, int64_t i, int32_t rank,
  * resident: minimum blocks per multiprocessor, or 0. */
 template <int resident, typename Side, typename Add>
 static __global__ void __launch_bounds__(POINT_BLOCK, resident)
-    add_pairs(const __grid_constant__ Side side,
-              const __grid_constant__ struct point_batch batch,
-              const __grid_constant__ Add add)
+    call_for_each_pair(const __grid_constant__ Side side,
+                       const __grid_constant__ struct point_batch batch,
+                       const __grid_constant__ Add add)
 {
     int64_t t = (int64_t)blockIdx.x * POINT_BLOCK + threadIdx.x, i;
     if (t >= batch.n)
@@ -123,12 +123,12 @@ static oj_status add_found_pairs_to_sums(struct oj_cuda_work *work,
     if (batch.n == 0)
         return OJ_OK;
     if (tally->request.n_words == 1)
-        return work->run<POINT_BLOCK>(batch.n,
-                                      add_pairs<resident, Side, add_one>, side,
-                                      batch, add_one{tally->words});
-    return work->run<POINT_BLOCK>(batch.n,
-                                  add_pairs<resident, Side, add_values>, side,
-                                  batch, add_values{*tally});
+        return work->run<POINT_BLOCK>(
+            batch.n, call_for_each_pair<resident, Side, add_one>, side, batch,
+            add_one{tally->words});
+    return work->run<POINT_BLOCK>(
+        batch.n, call_for_each_pair<resident, Side, add_values>, side, batch,
+        add_values{*tally});
 }
 
 /* --- lists of pairs: one pass counts, the next one writes ----------------- */
@@ -141,9 +141,10 @@ static oj_status add_found_pairs_to_sums(struct oj_cuda_work *work,
  * Threads with many pairs add to *total and stop when it exceeds most. */
 template <int resident, typename Side>
 static __global__ void __launch_bounds__(POINT_BLOCK, resident)
-    count_pairs(const __grid_constant__ Side side,
-                const __grid_constant__ struct point_batch batch, int64_t most,
-                unsigned long long *total, int64_t *count)
+    count_pairs_of_points(const __grid_constant__ Side side,
+                          const __grid_constant__ struct point_batch batch,
+                          int64_t most, unsigned long long *total,
+                          int64_t *count)
 {
     int64_t t = (int64_t)blockIdx.x * POINT_BLOCK + threadIdx.x, i;
     uint32_t n = 0, n_added = 0;
@@ -170,9 +171,10 @@ static __global__ void __launch_bounds__(POINT_BLOCK, resident)
  * NULL. */
 template <int resident, typename Side>
 static __global__ void __launch_bounds__(POINT_BLOCK, resident)
-    put_pairs(const __grid_constant__ Side side,
-              const __grid_constant__ struct point_batch batch, int as_ordinals,
-              const int64_t *offset, int32_t *row, double *measure)
+    write_pairs_of_points(const __grid_constant__ Side side,
+                          const __grid_constant__ struct point_batch batch,
+                          int as_ordinals, const int64_t *offset, int32_t *row,
+                          double *measure)
 {
     int64_t t = (int64_t)blockIdx.x * POINT_BLOCK + threadIdx.x, i, at;
     double x, y;
@@ -210,8 +212,8 @@ static oj_status list_found_pairs(struct oj_cuda_listing *l, const Side &side,
         l->max_pairs > 0 && n > 1 && l->max_pairs < most ? l->max_pairs : most;
     unsigned long long *total = NULL;
     OJ_TRY(l->make_zeros(1, &total));
-    OJ_TRY(l->run<POINT_BLOCK>(n + 1, count_pairs<resident, Side>, side, batch,
-                               limit, total, offset));
+    OJ_TRY(l->run<POINT_BLOCK>(n + 1, count_pairs_of_points<resident, Side>,
+                               side, batch, limit, total, offset));
     OJ_TRY(l->sum_pairs());
     if (l->out.n_pairs > most)
         return oj_fail(l->err, OJ_ERR_NOMEM,
@@ -221,8 +223,8 @@ static oj_status list_found_pairs(struct oj_cuda_listing *l, const Side &side,
     if (l->out.n_pairs == 0)
         return OJ_OK;
     OJ_TRY(l->make_pairs(has_measure));
-    OJ_TRY(l->run<POINT_BLOCK>(n, put_pairs<resident, Side>, side, batch,
-                               in_order, offset, l->out.row.data,
+    OJ_TRY(l->run<POINT_BLOCK>(n, write_pairs_of_points<resident, Side>, side,
+                               batch, in_order, offset, l->out.row.data,
                                l->out.measure.data));
     return in_order ? OJ_OK : oj_cuda_order_rows(l, batch.ordinal_of);
 }

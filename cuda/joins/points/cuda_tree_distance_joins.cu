@@ -123,11 +123,11 @@ struct place_seeker
     __device__ __forceinline__ int wants_node(uint32_t at, double d2) const
     {
         return !oj_tree_can_skip_known_feature(side, &best, slack, at, d2) &&
-               !oj_tree_comes_too_late(side, &best, at);
+               !oj_tree_best_excludes_node(side, &best, at);
     }
 
     /* Sets own_reach2, the limit of the squared distances of boxes, by the
-     * formula of oj_tree_walk_bound(). */
+     * formula of oj_tree_walk_set_bound(). */
     __device__ __forceinline__ void set_reach()
     {
         double reach = oj_tree_best_bound(&best) + slack;
@@ -406,9 +406,9 @@ static oj_status write_listed_pairs(struct oj_cuda_listing *l,
 /* Lists the k nearest features, or, with ties (reach is not NULL), only sets
  * reach to the distance of the k-th feature of each point; the pairs within it
  * are listed later. */
-static oj_status list_nearest(const struct tree_index *self,
-                              struct oj_cuda_listing *l,
-                              const struct point_batch &batch, double *reach)
+static oj_status list_k_nearest(const struct tree_index *self,
+                                struct oj_cuda_listing *l,
+                                const struct point_batch &batch, double *reach)
 {
     struct oj_cuda_work work(l);
     double *distance;
@@ -427,10 +427,10 @@ static oj_status list_nearest(const struct tree_index *self,
  * otherwise stores them in distance and rank, those of point i from first[i]
  * on. reach [n]: maximum distance per point, or NULL. */
 static __global__ void __launch_bounds__(BLOCK, 6)
-    find_within(const __grid_constant__ struct oj_tree_side side,
-                const __grid_constant__ struct point_batch batch,
-                const double *reach, int64_t *first, double *distance,
-                int32_t *rank)
+    find_candidates_within(const __grid_constant__ struct oj_tree_side side,
+                           const __grid_constant__ struct point_batch batch,
+                           const double *reach, int64_t *first,
+                           double *distance, int32_t *rank)
 {
     int64_t t = (int64_t)blockIdx.x * BLOCK + threadIdx.x, i;
     struct oj_tree_found found;
@@ -462,25 +462,24 @@ static oj_status drop_duplicate_candidates(struct oj_cuda_listing *l,
 {
     int64_t *count = l->out.offset.data, n_rows = l->points->n;
     OJ_TRY(sort_rows_with_many_candidates(l, OJ_TREE_BY_RANK, rows));
-    OJ_TRY(l->each(n_rows + 1,
-                   [=] __device__(int64_t i)
-                   {
-                       int64_t n =
-                           i < n_rows ? n_candidates_of_row(rows, i) : 0;
-                       double *distance = rows.distance + rows.first[i];
-                       int32_t *rank = rows.rank + rows.first[i];
-                       if (n > SHORT_ROW)
-                       {
-                           n = oj_tree_keep_nearest_per_feature(least, n,
-                                                                distance, rank);
-                           if (order == OJ_TREE_BY_DISTANCE && n <= SHORT_ROW)
-                               oj_tree_sort(order, n, distance, rank);
-                       }
-                       else if (n > 0)
-                           n = oj_tree_candidates_to_pairs(order, least, n,
-                                                           distance, rank);
-                       count[i] = n;
-                   }));
+    OJ_TRY(l->each(
+        n_rows + 1,
+        [=] __device__(int64_t i)
+        {
+            int64_t n = i < n_rows ? n_candidates_of_row(rows, i) : 0;
+            double *distance = rows.distance + rows.first[i];
+            int32_t *rank = rows.rank + rows.first[i];
+            if (n > SHORT_ROW)
+            {
+                n = oj_tree_keep_nearest_per_feature(least, n, distance, rank);
+                if (order == OJ_TREE_BY_DISTANCE && n <= SHORT_ROW)
+                    oj_tree_sort_candidates(order, n, distance, rank);
+            }
+            else if (n > 0)
+                n = oj_tree_candidates_to_pairs(order, least, n, distance,
+                                                rank);
+            count[i] = n;
+        }));
     if (order == OJ_TREE_BY_RANK)
         return OJ_OK;
     rows.count = count;
@@ -489,23 +488,23 @@ static oj_status drop_duplicate_candidates(struct oj_cuda_listing *l,
 
 /* Lists all features within a distance. reach [n]: maximum distance per point,
  * or NULL. */
-static oj_status list_within(const struct tree_index *self,
-                             struct oj_cuda_listing *l,
-                             const struct point_batch &batch,
-                             const double *reach)
+static oj_status list_features_within(const struct tree_index *self,
+                                      struct oj_cuda_listing *l,
+                                      const struct point_batch &batch,
+                                      const double *reach)
 {
     int64_t n = batch.n;
     struct candidates rows = {};
     OJ_TRY(l->make(n + 1, &rows.first));
-    OJ_TRY(l->run<BLOCK>(n + 1, find_within, self->side, batch, reach,
-                         rows.first, rows.distance, rows.rank));
+    OJ_TRY(l->run<BLOCK>(n + 1, find_candidates_within, self->side, batch,
+                         reach, rows.first, rows.distance, rows.rank));
     OJ_TRY(l->scan_total(rows.first, n, &rows.n));
     if (rows.n == 0)
         return l->clear(l->out.offset.data, n + 1);
     OJ_TRY(l->make(rows.n, &rows.distance));
     OJ_TRY(l->make(rows.n, &rows.rank));
-    OJ_TRY(l->run<BLOCK>(n + 1, find_within, self->side, batch, reach,
-                         rows.first, rows.distance, rows.rank));
+    OJ_TRY(l->run<BLOCK>(n + 1, find_candidates_within, self->side, batch,
+                         reach, rows.first, rows.distance, rows.rank));
     OJ_TRY(drop_duplicate_candidates(l,
                                      oj_relation_is_nearest(&self->relation)
                                          ? OJ_TREE_BY_DISTANCE
@@ -526,11 +525,11 @@ static oj_status list_tree_pairs(const struct oj_cuda_index *index,
     {
         if (all)
             OJ_TRY(l->make(batch.n, &reach));
-        OJ_TRY(list_nearest(self, l, batch, reach));
+        OJ_TRY(list_k_nearest(self, l, batch, reach));
         if (!all)
             return OJ_OK;
     }
-    return list_within(self, l, batch, reach);
+    return list_features_within(self, l, batch, reach);
 }
 
 const struct oj_cuda_family oj_cuda_tree_joins = {

@@ -59,9 +59,10 @@ OJ_FN int64_t oj_close_n_places(const struct oj_close_side *side)
 /** Chooses the cells for n points in x0 .. x1, y0 .. y1. Matches have least <=
  *  distance <= reach, with finite reach; or equal coordinates if equal is set.
  *  A negative or NaN reach matches nothing. Host only. */
-static inline void oj_close_layout(struct oj_close_side *side, int64_t n,
-                                   double x0, double y0, double x1, double y1,
-                                   int equal, double least, double reach)
+static inline void oj_close_set_layout(struct oj_close_side *side, int64_t n,
+                                       double x0, double y0, double x1,
+                                       double y1, int equal, double least,
+                                       double reach)
 {
     double extent = x1 - x0 > y1 - y0 ? x1 - x0 : y1 - y0;
     double size = fabs(x0) > fabs(x1) ? fabs(x0) : fabs(x1);

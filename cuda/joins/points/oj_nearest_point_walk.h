@@ -37,10 +37,10 @@ struct oj_near_other
 };
 
 /* From now on, skips entries at a distance above bound. The limit reach2 for
- * boxes is computed as in oj_tree_walk_bound(). In most2, the factor covers
+ * boxes is computed as in oj_tree_walk_set_bound(). In most2, the factor covers
  * rounding: a square whose root rounds to d or less is at most d^2 (1 +
  * 2^-51). */
-OJ_FN void oj_nearest_point_bound(struct oj_near_other *o, double bound)
+OJ_FN void oj_nearest_point_set_bound(struct oj_near_other *o, double bound)
 {
     double reach = bound + o->slack;
     o->reach2 = reach * reach * (1.0 + 1e-14);
@@ -68,12 +68,13 @@ OJ_FN void oj_nearest_point_start(struct oj_near_other *o,
         7.2e-15 * (fabs(o->x) + fabs(o->y) + tree->radius) + OJ_LEAST_DISTANCE;
     o->reach2 = o->most2 = -1.0;
     if (isfinite(px) && isfinite(py) && most >= 0.0)
-        oj_nearest_point_bound(o, most);
+        oj_nearest_point_set_bound(o, most);
 }
 
 /** Returns the squared distance of a box, a lower bound for its entries. */
-OJ_FN double oj_nearest_point_box(const struct oj_near_other *o, double x0,
-                                  double y0, double x1, double y1)
+OJ_FN double oj_nearest_point_box_distance2(const struct oj_near_other *o,
+                                            double x0, double y0, double x1,
+                                            double y1)
 {
     double dx = x0 - o->x > o->x - x1 ? x0 - o->x : o->x - x1;
     double dy = y0 - o->y > o->y - y1 ? y0 - o->y : o->y - y1;
@@ -89,7 +90,7 @@ OJ_FN int oj_nearest_point_can_improve(const struct oj_near_other *o, double x0,
                                        double y0, double x1, double y1,
                                        int32_t least_rank)
 {
-    return oj_nearest_point_box(o, x0, y0, x1, y1) <= o->reach2 &&
+    return oj_nearest_point_box_distance2(o, x0, y0, x1, y1) <= o->reach2 &&
            !(o->distance == 0.0 && least_rank > o->rank);
 }
 
@@ -109,7 +110,7 @@ OJ_FN void oj_nearest_point_offer(struct oj_near_other *o,
         return;
     o->distance = distance;
     o->rank = rank;
-    oj_nearest_point_bound(o, distance);
+    oj_nearest_point_set_bound(o, distance);
 }
 
 /** Returns the number of entries of node `node` of level 0, which begin at
@@ -141,8 +142,8 @@ oj_nearest_point_search_nearest_leaf(struct oj_near_other *o,
         int nearest = 0;
         for (c = 0; c < OJ_TREE_FANOUT; c++)
         {
-            double d2 = oj_nearest_point_box(o, node->x0[c], node->y0[c],
-                                             node->x1[c], node->y1[c]);
+            double d2 = oj_nearest_point_box_distance2(
+                o, node->x0[c], node->y0[c], node->x1[c], node->y1[c]);
             if (d2 < least)
             {
                 least = d2;

@@ -50,7 +50,7 @@ static __global__ void __launch_bounds__(BLOCK)
     if (i >= level.entry.n)
         return;
     row = &q.rows[level.entry.row[i]];
-    image = oj_meet_image_of(&row->box, q.tree.x0, q.tree.y0);
+    image = oj_meet_image_of_box(&row->box, q.tree.x0, q.tree.y0);
     node = load_node(q.tree.node + q.tree.level_first[level.number] +
                      level.entry.feature[i]);
     first = (int64_t)level.entry.feature[i] * OJ_TREE_FANOUT;

@@ -32,7 +32,7 @@ struct screen_found
     int32_t *feature; /**< [n_pairs] ordinal */
     /** [n_pairs] enum oj_pair_verdict, or NULL: all pairs have one verdict:
      *  OJ_VERDICT_INTERSECTS if rule.is_enough, else OJ_VERDICT_OPEN. */
-    uint8_t *said;
+    uint8_t *verdict;
 };
 
 struct oj_gpu_screen
@@ -85,7 +85,8 @@ static oj_status upload_layer_for_intersection(struct oj_cuda_work *work,
     OJ_TRY(oj_cuda_layer_make(work, flat, NULL, NULL, NULL, layer));
     if (layer->n_segments > 0 && !(layer->magnitude < LARGEST))
         return oj_fail(work->err, OJ_ERR_UNSUPPORTED,
-                       "coordinates are too large for the GPU");
+                       "coordinates are too large for the GPU; join on the CPU "
+                       "(backend cpu)");
     return oj_cuda_intersects_side_make(work, layer, side);
 }
 
@@ -95,11 +96,11 @@ static oj_status upload_layer_for_intersection(struct oj_cuda_work *work,
 struct is_kept
 {
     int64_t n;
-    const uint8_t *said;
+    const uint8_t *verdict;
 
     __device__ int64_t operator()(ptrdiff_t i) const
     {
-        return i < n && said[i] != OJ_VERDICT_DISJOINT;
+        return i < n && verdict[i] != OJ_VERDICT_DISJOINT;
     }
 };
 
@@ -143,22 +144,22 @@ static oj_status
 keep_pairs_not_surely_disjoint(struct oj_cuda_work *keep,
                                struct oj_cuda_work *work, int64_t n_rows,
                                const struct oj_cuda_box_pairs &pairs,
-                               const uint8_t *said, struct screen_found *out)
+                               const uint8_t *verdict, struct screen_found *out)
 {
     const int32_t *feature = pairs.feature;
     int64_t *place;
-    OJ_TRY(work->scan_computed(pairs.n, is_kept{pairs.n, said}, &place,
+    OJ_TRY(work->scan_computed(pairs.n, is_kept{pairs.n, verdict}, &place,
                                &out->n_pairs));
     OJ_TRY(keep->make(out->n_pairs, &out->feature));
-    OJ_TRY(keep->make(out->n_pairs, &out->said));
+    OJ_TRY(keep->make(out->n_pairs, &out->verdict));
     const struct screen_found to = *out;
     OJ_TRY(work->each(pairs.n,
                       [=] __device__(int64_t i)
                       {
-                          if (said[i] == OJ_VERDICT_DISJOINT)
+                          if (verdict[i] == OJ_VERDICT_DISJOINT)
                               return;
                           to.feature[place[i]] = feature[i];
-                          to.said[place[i]] = said[i];
+                          to.verdict[place[i]] = verdict[i];
                       }));
     return compute_end_offsets_of_rows(keep, n_rows, pairs, place, out);
 }
@@ -176,7 +177,7 @@ static oj_status find_and_classify_candidates(const struct screen_place *place,
     struct oj_cuda_layer layer;
     struct oj_cuda_meet_side side = {};
     struct oj_cuda_box_pairs pairs;
-    uint8_t *said;
+    uint8_t *verdict;
     OJ_TRY(upload_layer_for_intersection(&work, rows, &layer, &side));
     if (rule->asks_meeting)
         OJ_TRY(oj_cuda_intersects_side_add_edges(&work, tree->x0, tree->y0,
@@ -186,11 +187,11 @@ static oj_status find_and_classify_candidates(const struct screen_place *place,
         rows->n_features, (enum oj_box_test)rule->test, MOST_PAIRS, &pairs));
     if (rule->asks_meeting && pairs.n > 0)
     {
-        OJ_TRY(work.make(pairs.n, &said));
+        OJ_TRY(work.make(pairs.n, &verdict));
         OJ_TRY(oj_cuda_intersects(&work, tree->x0, tree->y0, &side,
-                                  &place->side, &pairs, said));
+                                  &place->side, &pairs, verdict));
         return keep_pairs_not_surely_disjoint(keep, &work, rows->n_features,
-                                              pairs, said, out);
+                                              pairs, verdict, out);
     }
     OJ_TRY(
         compute_end_offsets_of_rows(keep, rows->n_features, pairs, NULL, out));
@@ -427,7 +428,7 @@ static oj_status append_pairs_in_host_memory(struct oj_cuda_work *work,
     int64_t all = before + found->n_pairs, *end;
     OJ_ROOM(host->offset, rows, rows + n_rows, host->cap_offset, work->err);
     OJ_ROOM(host->feature, before, all, host->cap_feature, work->err);
-    OJ_ROOM(host->said, before, all, host->cap_said, work->err);
+    OJ_ROOM(host->verdict, before, all, host->cap_verdict, work->err);
     end = host->offset + rows;
     OJ_TRY(oj_cuda_copy_out(work->device, work->stream, end, found->end,
                             n_rows * (int64_t)sizeof *end, work->err));
@@ -436,9 +437,10 @@ static oj_status append_pairs_in_host_memory(struct oj_cuda_work *work,
     OJ_TRY(oj_cuda_copy_out(
         work->device, work->stream, host->feature + before, found->feature,
         found->n_pairs * (int64_t)sizeof *host->feature, work->err));
-    if (found->said != NULL)
-        OJ_TRY(oj_cuda_copy_out(work->device, work->stream, host->said + before,
-                                found->said, found->n_pairs, work->err));
+    if (found->verdict != NULL)
+        OJ_TRY(oj_cuda_copy_out(work->device, work->stream,
+                                host->verdict + before, found->verdict,
+                                found->n_pairs, work->err));
     host->n_rows += n_rows;
     host->n_pairs = all;
     return OJ_OK;
@@ -506,9 +508,10 @@ static oj_status copy_chunk_to_result(const struct cuda_screen_batch *b,
     struct oj_screen_pairs *out = b->out;
     int64_t n_rows = chunk->n, n = chunk->found.n_pairs + host->n_pairs;
     int64_t *to = out->offset + chunk->first + 1, *end = chunk->found.end;
-    uint8_t *said = out->said + n_before;
+    uint8_t *verdict = out->verdict + n_before;
     if (!rule->asks_meeting && n > 0)
-        memset(said, rule->is_enough ? OJ_VERDICT_INTERSECTS : OJ_VERDICT_OPEN,
+        memset(verdict,
+               rule->is_enough ? OJ_VERDICT_INTERSECTS : OJ_VERDICT_OPEN,
                (size_t)n);
     if (host->n_rows > 0)
     {
@@ -518,7 +521,7 @@ static oj_status copy_chunk_to_result(const struct cuda_screen_batch *b,
             memcpy(out->feature + n_before, host->feature,
                    (size_t)n * sizeof *out->feature);
         if (rule->asks_meeting && n > 0)
-            memcpy(said, host->said, (size_t)n);
+            memcpy(verdict, host->verdict, (size_t)n);
         return OJ_OK;
     }
     if (n_before > 0)
@@ -529,10 +532,10 @@ static oj_status copy_chunk_to_result(const struct cuda_screen_batch *b,
     OJ_TRY(oj_cuda_copy_out(work->device, work->stream, out->feature + n_before,
                             chunk->found.feature,
                             n * (int64_t)sizeof *out->feature, work->err));
-    return chunk->found.said == NULL
+    return chunk->found.verdict == NULL
                ? OJ_OK
-               : oj_cuda_copy_out(work->device, work->stream, said,
-                                  chunk->found.said, n, work->err);
+               : oj_cuda_copy_out(work->device, work->stream, verdict,
+                                  chunk->found.verdict, n, work->err);
 }
 
 /* Makes room for the pairs of the chunks of all devices, n in all. */
@@ -543,7 +546,7 @@ static oj_status make_room_for_pairs(const struct cuda_screen_batch *b,
     int64_t before = out->n_pairs, all = before + n;
     OJ_TRY(oj_pairs_fit(b->most, all, err));
     OJ_ROOM(out->feature, before, all, out->cap_feature, err);
-    OJ_ROOM(out->said, before, all, out->cap_said, err);
+    OJ_ROOM(out->verdict, before, all, out->cap_verdict, err);
     out->n_pairs = all;
     return OJ_OK;
 }
@@ -591,7 +594,7 @@ static oj_status screen_rows_of_device(struct cuda_screen_batch *b, int number,
         status = screen_and_place_chunk(b, number, &chunk, &n_before, err);
         oj_free(chunk.host.offset);
         oj_free(chunk.host.feature);
-        oj_free(chunk.host.said);
+        oj_free(chunk.host.verdict);
     }
     return status;
 }

@@ -28,7 +28,7 @@ struct meet_query
     double x0, y0; /* origin of the images */
     int64_t n;
     const int32_t *row, *feature; /* [n] */
-    uint8_t *said;                /* [n] */
+    uint8_t *verdict;             /* [n] */
 };
 
 /* A stretch, in function names a segment run: consecutive segments of the
@@ -61,7 +61,7 @@ init_verdicts_and_segment_runs(const __grid_constant__ struct meet_query q,
     const struct oj_meet_feature &a = q.rows.feature[q.row[i]];
     const struct oj_meet_feature &b = q.features.feature[q.feature[i]];
     if (stretch == NULL)
-        q.said[i] = (uint8_t)oj_meet_initial_verdict(&a, &b);
+        q.verdict[i] = (uint8_t)oj_meet_initial_verdict(&a, &b);
     if (oj_meet_initial_verdict(&a, &b) == OJ_VERDICT_OPEN)
         return;
     n = count_segment_runs_of_pair(a, b);
@@ -83,7 +83,7 @@ static __device__ int intersects_segment_of_any_lane(
     const struct oj_cuda_meet_side &v, int64_t i, int is_one,
     const struct oj_cuda_segment &segment, const struct oj_meet_image &image)
 {
-    int hit = is_one && oj_meet_images(&v.image[i], &image) &&
+    int hit = is_one && oj_meet_images_intersect(&v.image[i], &image) &&
               oj_meet_segments_intersect(&segment, &v.rings.segment[i]);
     return __any_sync(ALL, hit);
 }
@@ -107,7 +107,7 @@ segment_meets_feature(const struct oj_cuda_meet_side &v,
     for (int64_t c = f.first / WARP + lane; c - lane <= last; c += WARP)
     {
         unsigned left = __ballot_sync(
-            ALL, c <= last && oj_meet_images(&v.chain[c], &image));
+            ALL, c <= last && oj_meet_images_intersect(&v.chain[c], &image));
         for (; left != 0; left &= left - 1)
         {
             int64_t i = (c - lane + __ffs((int)left) - 1) * WARP + lane;
@@ -131,14 +131,15 @@ static __device__ int segment_run_intersects_feature(
     for (int64_t c = first / WARP + lane; c - lane <= last; c += WARP)
     {
         unsigned chains = __ballot_sync(
-            ALL, c <= last && oj_meet_images(&large.chain[c], &window));
+            ALL,
+            c <= last && oj_meet_images_intersect(&large.chain[c], &window));
         for (; chains != 0; chains &= chains - 1)
         {
             int64_t from = (c - lane + __ffs((int)chains) - 1) * WARP;
             int64_t i = from + lane;
             unsigned near = __ballot_sync(
                 ALL, i >= first && i < end &&
-                         oj_meet_images(&large.image[i], &window));
+                         oj_meet_images_intersect(&large.image[i], &window));
             for (; near != 0; near &= near - 1)
             {
                 int64_t at = from + __ffs((int)near) - 1;
@@ -170,7 +171,7 @@ larger_and_smaller_of_pair(const struct meet_query &q, int64_t pair)
     s.small = swap ? &q.features : &q.rows;
     s.of_large = swap ? a : b;
     s.of_small = swap ? b : a;
-    s.window = oj_meet_image_of(&s.of_small->box, q.x0, q.y0);
+    s.window = oj_meet_image_of_box(&s.of_small->box, q.x0, q.y0);
     return s;
 }
 
@@ -187,8 +188,8 @@ static __global__ void __launch_bounds__(BLOCK)
     if (i >= n)
         return;
     pair = stretch[i].pair;
-    if (__any_sync(ALL,
-                   *(volatile uint8_t *)&q.said[pair] != OJ_VERDICT_DISJOINT))
+    if (__any_sync(ALL, *(volatile uint8_t *)&q.verdict[pair] !=
+                            OJ_VERDICT_DISJOINT))
         return;
     struct pair_by_size s = larger_and_smaller_of_pair(q, pair);
     first = s.of_large->first + (int64_t)stretch[i].number * STRETCH;
@@ -197,7 +198,7 @@ static __global__ void __launch_bounds__(BLOCK)
     if (segment_run_intersects_feature(*s.large, first, end, *s.small,
                                        *s.of_small, s.window, lane) &&
         lane == 0)
-        q.said[pair] = OJ_VERDICT_INTERSECTS;
+        q.verdict[pair] = OJ_VERDICT_INTERSECTS;
 }
 
 /* The lanes that test one pair; they may diverge from the other lanes of their
@@ -220,7 +221,7 @@ static __device__ int segment_meets_smaller(const struct pair_by_size &s,
     for (int64_t i = s.of_small->first + l.lane; i - l.lane < end; i += LANES)
     {
         int hit =
-            i < end && oj_meet_images(&s.small->image[i], &image) &&
+            i < end && oj_meet_images_intersect(&s.small->image[i], &image) &&
             oj_meet_segments_intersect(&segment, &s.small->rings.segment[i]);
         if (__any_sync(l.mask, hit))
             return 1;
@@ -235,7 +236,8 @@ static __device__ int do_small_features_intersect(const struct pair_by_size &s,
     for (int64_t i = s.of_large->first + l.lane; i - l.lane < end; i += LANES)
     {
         unsigned near = __ballot_sync(
-            l.mask, i < end && oj_meet_images(&s.large->image[i], &s.window));
+            l.mask,
+            i < end && oj_meet_images_intersect(&s.large->image[i], &s.window));
         for (near = (near & l.mask) >> l.shift; near != 0; near &= near - 1)
         {
             if (segment_meets_smaller(s, l, i - l.lane + __ffs((int)near) - 1))
@@ -253,7 +255,7 @@ static __global__ void __launch_bounds__(BLOCK, 3)
     l.lane = (int)(threadIdx.x % LANES);
     l.shift = (int)(threadIdx.x % WARP) - l.lane;
     l.mask = ((1u << LANES) - 1u) << l.shift;
-    if (i >= q.n || q.said[i] != OJ_VERDICT_DISJOINT)
+    if (i >= q.n || q.verdict[i] != OJ_VERDICT_DISJOINT)
         return;
     struct pair_by_size s = larger_and_smaller_of_pair(q, i);
     if (s.of_large->end - s.of_large->first > FEW_SEGMENTS)
@@ -261,7 +263,7 @@ static __global__ void __launch_bounds__(BLOCK, 3)
     /* waits until all lanes have read the value that one of them may write */
     __syncwarp(l.mask);
     if (do_small_features_intersect(s, l) && l.lane == 0)
-        q.said[i] = OJ_VERDICT_INTERSECTS;
+        q.verdict[i] = OJ_VERDICT_INTERSECTS;
 }
 
 /* --- containment ---------------------------------------------------------- */
@@ -270,9 +272,9 @@ static __global__ void __launch_bounds__(BLOCK)
     test_containment(const __grid_constant__ struct meet_query q)
 {
     int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
-    if (i >= q.n || q.said[i] != OJ_VERDICT_DISJOINT)
+    if (i >= q.n || q.verdict[i] != OJ_VERDICT_DISJOINT)
         return;
-    q.said[i] = (uint8_t)oj_meet_finish(
+    q.verdict[i] = (uint8_t)oj_meet_verdict_without_crossing(
         &q.rows.rings, &q.rows.feature[q.row[i]], &q.features.rings,
         &q.features.feature[q.feature[i]]);
 }
@@ -329,11 +331,11 @@ oj_status oj_cuda_intersects(struct oj_cuda_work *of, double x0, double y0,
                              const struct oj_cuda_meet_side *rows,
                              const struct oj_cuda_meet_side *features,
                              const struct oj_cuda_box_pairs *pairs,
-                             uint8_t *said)
+                             uint8_t *verdict)
 {
     struct oj_cuda_work work(of);
-    struct meet_query q = {*rows,      *features,      x0,  y0, pairs->n,
-                           pairs->row, pairs->feature, said};
+    struct meet_query q = {*rows,      *features,      x0,     y0, pairs->n,
+                           pairs->row, pairs->feature, verdict};
     struct segment_stretch *stretch = NULL;
     int64_t n_stretches = 0;
     OJ_TRY(list_segment_runs_of_large_pairs(&work, q, &stretch, &n_stretches));

@@ -49,12 +49,12 @@ OJ_MUST_USE oj_status oj_cuda_box_pairs_find(
     int64_t n, enum oj_box_test test, int64_t most,
     struct oj_cuda_box_pairs *out);
 
-/** Writes the verdict (enum oj_pair_verdict) of each pair to said [n]. x0, y0:
- * origin of the images of both sides. Waits for the stream. */
+/** Writes the verdict (enum oj_pair_verdict) of each pair to verdict [n]. x0,
+ * y0: origin of the images of both sides. Waits for the stream. */
 OJ_MUST_USE oj_status
 oj_cuda_intersects(struct oj_cuda_work *work, double x0, double y0,
                    const struct oj_cuda_meet_side *rows,
                    const struct oj_cuda_meet_side *features,
-                   const struct oj_cuda_box_pairs *pairs, uint8_t *said);
+                   const struct oj_cuda_box_pairs *pairs, uint8_t *verdict);
 
 #endif

@@ -14,7 +14,7 @@
  * length. */
 static __device__ int64_t summarise_ring(const struct oj_cuda_layer &v,
                                          int64_t ring, int is_shell, int lane,
-                                         struct oj_meet_look *look)
+                                         struct oj_meet_summary *summary)
 {
     int64_t end = v.segment_offset.data[ring + 1], n = 0;
     for (int64_t s = v.segment_offset.data[ring]; s < end; s += WARP)
@@ -23,7 +23,7 @@ static __device__ int64_t summarise_ring(const struct oj_cuda_layer &v,
         if (s + lane < end)
         {
             const struct oj_cuda_segment *segment = v.segment.data + s + lane;
-            oj_meet_look_add(look, segment, is_shell);
+            oj_meet_summary_add_edge(summary, segment, is_shell);
             has_length = oj_meet_has_length(segment);
         }
         n += __popc(__ballot_sync(ALL, has_length));
@@ -39,7 +39,7 @@ static __global__ void __launch_bounds__(BLOCK)
     int lane = (int)(threadIdx.x % WARP), odd = 0;
     unsigned kinds = 0;
     int64_t first_part, end_part, first_ring, end_ring;
-    struct oj_meet_look look;
+    struct oj_meet_summary summary;
     struct oj_meet_feature made;
     if (f >= v.n_features)
         return;
@@ -47,7 +47,7 @@ static __global__ void __launch_bounds__(BLOCK)
     end_part = v.part_offset.data[f + 1];
     first_ring = v.ring_offset.data[first_part];
     end_ring = v.ring_offset.data[end_part];
-    oj_meet_look_start(&look);
+    oj_meet_summary_start(&summary);
     for (int64_t p = first_part; p < end_part; p++)
     {
         unsigned kind = v.part_kind.data[p];
@@ -55,25 +55,25 @@ static __global__ void __launch_bounds__(BLOCK)
         kinds |= kind;
         for (int64_t ring = shell; ring < v.ring_offset.data[p + 1]; ring++)
         {
-            int64_t n = summarise_ring(v, ring, ring == shell, lane, &look);
+            int64_t n = summarise_ring(v, ring, ring == shell, lane, &summary);
             odd |= oj_meet_ring_is_odd(kind == OJ_PART_POLYGON,
                                        kind == OJ_PART_LINE, n);
         }
     }
-    oj_cuda_box_of_warp(&look.all);
-    oj_cuda_box_of_warp(&look.shells);
-    look.is_exact = __all_sync(ALL, look.is_exact);
+    oj_cuda_box_of_warp(&summary.all);
+    oj_cuda_box_of_warp(&summary.shells);
+    summary.is_exact = __all_sync(ALL, summary.is_exact);
     if (lane > 0)
         return;
-    made.box = look.all;
+    made.box = summary.all;
     made.first = (int32_t)v.segment_offset.data[first_ring];
     made.end = (int32_t)v.segment_offset.data[end_ring];
     made.first_part = (int32_t)first_part;
     made.end_part = (int32_t)end_part;
-    made.flags =
-        oj_meet_flags(&look, (kinds & OJ_PART_POLYGON) != 0,
-                      (kinds & OJ_PART_LINE) != 0, (kinds & OJ_PART_POINT) != 0,
-                      end_part - first_part, end_ring - first_ring, odd);
+    made.flags = oj_meet_flags_of_summary(
+        &summary, (kinds & OJ_PART_POLYGON) != 0, (kinds & OJ_PART_LINE) != 0,
+        (kinds & OJ_PART_POINT) != 0, end_part - first_part,
+        end_ring - first_ring, odd);
     made.padding = 0;
     out[f] = made;
 }
@@ -115,7 +115,7 @@ make_float_boxes_of_segments(int64_t n, const struct oj_cuda_segment *segment,
     if (i < n)
     {
         struct oj_box box = oj_cuda_segment_box(&segment[i]);
-        image = oj_meet_image_of(&box, x0, y0);
+        image = oj_meet_image_of_box(&box, x0, y0);
         out[i] = image;
     }
     for (int step = WARP / 2; step > 0; step /= 2)

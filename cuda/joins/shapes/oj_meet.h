@@ -43,8 +43,8 @@ struct __attribute__((aligned(16))) oj_meet_image
 
 /* --- images --------------------------------------------------------------- */
 
-OJ_FN struct oj_meet_image oj_meet_image_of(const struct oj_box *box, double x0,
-                                            double y0)
+OJ_FN struct oj_meet_image oj_meet_image_of_box(const struct oj_box *box,
+                                                double x0, double y0)
 {
     struct oj_meet_image image;
     image.x0 = (float)(box->x0 - x0);
@@ -54,8 +54,8 @@ OJ_FN struct oj_meet_image oj_meet_image_of(const struct oj_box *box, double x0,
     return image;
 }
 
-OJ_FN int oj_meet_images(const struct oj_meet_image *a,
-                         const struct oj_meet_image *b)
+OJ_FN int oj_meet_images_intersect(const struct oj_meet_image *a,
+                                   const struct oj_meet_image *b)
 {
     return (a->x0 <= b->x1) & (b->x0 <= a->x1) & (a->y0 <= b->y1) &
            (b->y0 <= a->y1);
@@ -92,17 +92,17 @@ OJ_FN uint32_t oj_meet_child_mask(const struct oj_device_tree_node *node, int n,
 
 /** A summary of a feature. Its edges are added one by one, or summaries of
  *  different edges are merged. */
-struct oj_meet_look
+struct oj_meet_summary
 {
     /** all: box of all rings; shells: box of the first rings of all parts */
     struct oj_box all, shells;
     int is_exact; /**< signs are exact for these coordinates */
 };
 
-OJ_FN void oj_meet_look_start(struct oj_meet_look *look)
+OJ_FN void oj_meet_summary_start(struct oj_meet_summary *summary)
 {
-    look->all = look->shells = oj_box_empty();
-    look->is_exact = 1;
+    summary->all = summary->shells = oj_box_empty();
+    summary->is_exact = 1;
 }
 
 /* Returns 1 if signs are exact for the coordinate v: products of differences of
@@ -114,19 +114,20 @@ OJ_FN int oj_meet_is_exact(double v)
     return v == 0.0 || (size > 1e-100 && size < 1e100);
 }
 
-OJ_FN void oj_meet_look_add(struct oj_meet_look *look,
-                            const struct oj_cuda_segment *s, int is_shell)
+OJ_FN void oj_meet_summary_add_edge(struct oj_meet_summary *summary,
+                                    const struct oj_cuda_segment *s,
+                                    int is_shell)
 {
-    oj_box_add_point(&look->all, s->ax, s->ay);
-    oj_box_add_point(&look->all, s->bx, s->by);
+    oj_box_add_point(&summary->all, s->ax, s->ay);
+    oj_box_add_point(&summary->all, s->bx, s->by);
     if (is_shell)
     {
-        oj_box_add_point(&look->shells, s->ax, s->ay);
-        oj_box_add_point(&look->shells, s->bx, s->by);
+        oj_box_add_point(&summary->shells, s->ax, s->ay);
+        oj_box_add_point(&summary->shells, s->bx, s->by);
     }
-    look->is_exact = look->is_exact & oj_meet_is_exact(s->ax) &
-                     oj_meet_is_exact(s->ay) & oj_meet_is_exact(s->bx) &
-                     oj_meet_is_exact(s->by);
+    summary->is_exact = summary->is_exact & oj_meet_is_exact(s->ax) &
+                        oj_meet_is_exact(s->ay) & oj_meet_is_exact(s->bx) &
+                        oj_meet_is_exact(s->by);
 }
 
 /** Returns 1 if the segment has a length. */
@@ -146,19 +147,20 @@ OJ_FN int oj_meet_ring_is_odd(int is_polygon, int is_line, int64_t n_lengths)
 /** Returns the flags of a feature after all its edges were added. polygons,
  *  lines, points: 1 if it has such parts; odd_rings: 1 if one of its rings is
  *  degenerate. */
-OJ_FN uint32_t oj_meet_flags(const struct oj_meet_look *look, int polygons,
-                             int lines, int points, int64_t n_parts,
-                             int64_t n_rings, int odd_rings)
+OJ_FN uint32_t oj_meet_flags_of_summary(const struct oj_meet_summary *summary,
+                                        int polygons, int lines, int points,
+                                        int64_t n_parts, int64_t n_rings,
+                                        int odd_rings)
 {
     uint32_t flags = 0;
     int odd = odd_rings;
     if (polygons && n_rings != n_parts)
-        odd = odd || !oj_box_covers(&look->shells, &look->all);
+        odd = odd || !oj_box_covers(&summary->shells, &summary->all);
     if (polygons && !lines && !points)
         flags |= OJ_MEET_POLYGON;
     if (polygons && n_rings > 1)
         flags |= OJ_MEET_MANY;
-    if (!odd && look->is_exact && !points && polygons != lines)
+    if (!odd && summary->is_exact && !points && polygons != lines)
         flags |= OJ_MEET_PLAIN;
     return flags;
 }
@@ -293,10 +295,9 @@ oj_meet_initial_verdict(const struct oj_meet_feature *a,
 
 /** Returns the verdict of a pair of plain features whose edges do not
  *  intersect. */
-OJ_FN enum oj_pair_verdict oj_meet_finish(const struct oj_tree_rings *rings_a,
-                                          const struct oj_meet_feature *a,
-                                          const struct oj_tree_rings *rings_b,
-                                          const struct oj_meet_feature *b)
+OJ_FN enum oj_pair_verdict oj_meet_verdict_without_crossing(
+    const struct oj_tree_rings *rings_a, const struct oj_meet_feature *a,
+    const struct oj_tree_rings *rings_b, const struct oj_meet_feature *b)
 {
     int many = ((a->flags | b->flags) & (uint32_t)OJ_MEET_MANY) != 0;
     if (oj_meet_is_long(rings_a, a, rings_b, b))

@@ -128,9 +128,9 @@ oj_is_box_near_block(const struct oj_cuda_shape_side &side, int64_t at,
  * vertices to the feature. is_there: 1 if the lane has a vertex. */
 template <int SEGMENTS>
 static __device__ double
-oj_vertices_to_shape2(const struct oj_cuda_shape_side &side, int64_t first,
-                      int64_t end, double px, double py, int is_there,
-                      double so_far)
+oj_vertices_to_shape_distance2(const struct oj_cuda_shape_side &side,
+                               int64_t first, int64_t end, double px, double py,
+                               int is_there, double so_far)
 {
     struct oj_box box;
     int lane = threadIdx.x % OJ_SHAPE_WARP;
@@ -219,8 +219,8 @@ oj_directed_hausdorff2(const struct oj_cuda_shape_side &a, int64_t fa,
          i += team.n * OJ_SHAPE_WARP)
     {
         int64_t at = v + (i + lane < n ? i + lane : n - 1);
-        so_far = oj_vertices_to_shape2<SEGMENTS>(b, first, end, a.x[at],
-                                                 a.y[at], i + lane < n, so_far);
+        so_far = oj_vertices_to_shape_distance2<SEGMENTS>(
+            b, first, end, a.x[at], a.y[at], i + lane < n, so_far);
         so_far = oj_team_atomic_max(team, so_far);
         if (so_far > limit2)
             return so_far;

@@ -87,7 +87,8 @@ static oj_status make_host_arrays(struct shape_arrays *to,
         oj_flat_vertex_range(flat, first + i, &v, &end);
         if (end - v > INT32_MAX)
             return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                           "a feature has too many vertices for the GPU");
+                           "a feature has too many vertices for the GPU; "
+                           "simplify it, or join on the CPU (backend cpu)");
         to->vertex[i] = v - *base;
         to->n_vertices[i] = (int32_t)(end - v);
         if (end - v > out->most_vertices)

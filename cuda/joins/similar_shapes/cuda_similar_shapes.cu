@@ -148,8 +148,9 @@ static __device__ double load_kth_distance(const struct cuda_shape_pairs &p,
     return *(const volatile double *)&p.kth[row];
 }
 
-static __device__ int is_before(const struct cuda_shape_pairs &p, double d,
-                                int32_t feature, double other_d, int32_t other)
+static __device__ int
+is_nearer_or_first_in_ties(const struct cuda_shape_pairs &p, double d,
+                           int32_t feature, double other_d, int32_t other)
 {
     if (d != other_d)
         return d < other_d;
@@ -165,10 +166,12 @@ static __device__ void heap_sift_down(const struct cuda_shape_pairs &p,
     int at = 0;
     for (int child = 1; child < n; child = 2 * at + 1)
     {
-        if (child + 1 < n && is_before(p, distance[child], feature[child],
+        if (child + 1 < n &&
+            is_nearer_or_first_in_ties(p, distance[child], feature[child],
                                        distance[child + 1], feature[child + 1]))
             child++;
-        if (!is_before(p, d, f, distance[child], feature[child]))
+        if (!is_nearer_or_first_in_ties(p, d, f, distance[child],
+                                        feature[child]))
             break;
         distance[at] = distance[child];
         feature[at] = feature[child];
@@ -187,7 +190,8 @@ static __device__ void heap_sift_up(const struct cuda_shape_pairs &p,
     while (at > 0)
     {
         int parent = (at - 1) / 2;
-        if (!is_before(p, distance[parent], feature[parent], d, f))
+        if (!is_nearer_or_first_in_ties(p, distance[parent], feature[parent], d,
+                                        f))
             break;
         distance[at] = distance[parent];
         feature[at] = feature[parent];
@@ -214,7 +218,8 @@ static __device__ void keep_nearest(const struct cuda_shape_pairs &p, int row,
         heap_sift_up(p, distances, features, n, distance, feature);
         *n_nearest = n + 1;
     }
-    else if (is_before(p, distance, feature, distances[0], features[0]))
+    else if (is_nearer_or_first_in_ties(p, distance, feature, distances[0],
+                                        features[0]))
         heap_sift_down(p, distances, features, n, distance, feature);
     if (*n_nearest == p.k)
         *(volatile double *)&p.kth[row] = distances[0];
@@ -288,8 +293,9 @@ measure_candidate(const struct cuda_shape_pairs &p, int row, int32_t feature,
 
 /* Returns the current maximum distance of a match, which other warps may
  * decrease at any time. */
-static __device__ double current_limit(const struct cuda_shape_pairs &p,
-                                       int row, int32_t feature)
+static __device__ double
+current_distance_limit(const struct cuda_shape_pairs &p, int row,
+                       int32_t feature)
 {
     double limit = pair_distance_limit(p, row, feature);
     double kth = p.k > 0 ? load_kth_distance(p, row) : (double)INFINITY;
@@ -311,7 +317,7 @@ static __device__ void measure_long_candidates(const struct cuda_shape_pairs &p,
         if (threadIdx.x == 0)
         {
             r->greatest = 0;
-            r->limit = current_limit(p, r->row, r->candidate[at]);
+            r->limit = current_distance_limit(p, r->row, r->candidate[at]);
         }
         __syncthreads();
         measure_candidate<SEGMENTS>(p, r->row, r->candidate[at], r->bound[at],
@@ -343,7 +349,8 @@ static __device__ void measure_candidates(const struct cuda_shape_pairs &p,
                 r->long_one[atomicAdd(&r->n_long, 1)] = i;
             continue;
         }
-        limit = __shfl_sync(~0u, current_limit(p, r->row, r->candidate[i]), 0);
+        limit = __shfl_sync(
+            ~0u, current_distance_limit(p, r->row, r->candidate[i]), 0);
         measure_candidate<SEGMENTS>(p, r->row, r->candidate[i], r->bound[i],
                                     limit, {0, 1, NULL});
     }
@@ -494,7 +501,7 @@ static __global__ void __launch_bounds__(BLOCK)
 /* Appends the nearest features of all rows to the pairs; one thread per heap
  * element. */
 static __global__ void
-output_nearest(const __grid_constant__ struct cuda_shape_pairs p)
+append_nearest_of_rows(const __grid_constant__ struct cuda_shape_pairs p)
 {
     int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
     int64_t row = i / p.k;
@@ -585,8 +592,8 @@ static oj_status output_nearest_of_share(struct oj_cuda_work *work,
                               [&]()
                               {
                                   OJ_TRY(work->clear(p->found.n, 1));
-                                  return work->run<BLOCK>(n, output_nearest,
-                                                          *p);
+                                  return work->run<BLOCK>(
+                                      n, append_nearest_of_rows, *p);
                               });
 }
 

@@ -72,9 +72,9 @@ struct cuda_text_pairs
 };
 
 /* Makes the bitmaps of all sets, in the order of sizes, `words` words each. */
-static oj_status make_bits(struct oj_cuda_work *work,
-                           const struct oj_cuda_text_side &of, int words,
-                           const uint32_t **out)
+static oj_status make_token_bitmaps(struct oj_cuda_work *work,
+                                    const struct oj_cuda_text_side &of,
+                                    int words, const uint32_t **out)
 {
     const struct oj_cuda_text_side side = of;
     uint32_t *bits;
@@ -149,8 +149,8 @@ static oj_status find_size_ranges(struct oj_cuda_work *work,
 
 /* Returns how many tokens the sets a [n_a] and b [n_b] have in common; if that
  * is below need, the result may be any number below need. */
-static __device__ int count_common(const uint32_t *a, int n_a,
-                                   const uint32_t *b, int n_b, int need)
+static __device__ int count_common_tokens(const uint32_t *a, int n_a,
+                                          const uint32_t *b, int n_b, int need)
 {
     int n = 0, i = 0, j = 0;
     while (i < n_a && j < n_b && n + n_a - i >= need && n + n_b - j >= need)
@@ -208,9 +208,10 @@ sample_pairs(const __grid_constant__ struct cuda_text_pairs p,
     toggle_token_bits(p.rows, row, word);
     toggle_token_bits(p.features, feature, word);
     if (oj_pair_rule_passes(&p.rule, row, feature, 0) &&
-        count_common(p.rows.tokens(row), p.rows.known(row),
-                     p.features.tokens(feature), p.features.known(feature),
-                     0) >= oj_text_least_common(&p.condition, a, b))
+        count_common_tokens(p.rows.tokens(row), p.rows.known(row),
+                            p.features.tokens(feature),
+                            p.features.known(feature),
+                            0) >= oj_text_least_common(&p.condition, a, b))
         atomicAdd(&trial.tokens[N_CHOICES], 1ull);
     for (int n = MOST_WORDS, c = N_CHOICES - 1; c >= 0; c--, n /= 2)
     {
@@ -291,9 +292,9 @@ static __device__ void verify_lane_pairs(const struct cuda_text_pairs &p,
                                              p.features.size[feature]);
         is_there = oj_pair_rule_passes(&p.rule, row, feature, 0);
         if (is_there)
-            common = count_common(p.rows.tokens(row), p.rows.known(row),
-                                  p.features.tokens(feature),
-                                  p.features.known(feature), need);
+            common = count_common_tokens(p.rows.tokens(row), p.rows.known(row),
+                                         p.features.tokens(feature),
+                                         p.features.known(feature), need);
         is_there = is_there && common >= need;
     }
     oj_cuda_append_found_pairs(
@@ -458,9 +459,9 @@ static comparing *const comparings[N_CHOICES] = {
 
 /* Compares all rows with all features, in several launches. words: number of
  * words of a bitmap. */
-static oj_status compare_all(struct oj_cuda_work *work,
-                             struct cuda_text_pairs *p, int words,
-                             int64_t n_pairs)
+static oj_status compare_all_tiles(struct oj_cuda_work *work,
+                                   struct cuda_text_pairs *p, int words,
+                                   int64_t n_pairs)
 {
     int64_t tiles = (p->rows.n + TILE - 1) / TILE;
     int64_t runs = (int64_t)((double)n_pairs * words / most_at_once / 4) + 1;
@@ -496,8 +497,9 @@ static oj_status prepare_bit_comparison(struct oj_cuda_work *work,
 {
     OJ_TRY(find_size_ranges(work, pairs));
     OJ_TRY(choose_bitmap_length(work, pairs, n_pairs, room, words));
-    OJ_TRY(make_bits(work, pairs->rows, *words, &pairs->row_bits));
-    return make_bits(work, pairs->features, *words, &pairs->feature_bits);
+    OJ_TRY(make_token_bitmaps(work, pairs->rows, *words, &pairs->row_bits));
+    return make_token_bitmaps(work, pairs->features, *words,
+                              &pairs->feature_bits);
 }
 
 static oj_status find_pairs(struct oj_cuda_work *work,
@@ -509,7 +511,7 @@ static oj_status find_pairs(struct oj_cuda_work *work,
     OJ_TRY(prepare_bit_comparison(work, pairs, &n_pairs, &room, &words));
     OJ_TRY(oj_cuda_share_find(
         work, 1, &pairs->found, room, share,
-        [&]() { return compare_all(work, pairs, words, n_pairs); }));
+        [&]() { return compare_all_tiles(work, pairs, words, n_pairs); }));
     stats->n_candidates += n_pairs;
     return OJ_OK;
 }
@@ -556,7 +558,7 @@ static oj_status find_threshold_round(struct oj_cuda_work *work,
     OJ_TRY(prepare_bit_comparison(&own, pairs, &n_pairs, &room, &words));
     OJ_TRY(oj_cuda_find_and_grow(
         &own, &pairs->found, room, NULL,
-        [&]() { return compare_all(&own, pairs, words, n_pairs); }, &n));
+        [&]() { return compare_all_tiles(&own, pairs, words, n_pairs); }, &n));
     stats->n_candidates += n_pairs;
     return oj_cuda_keep_first_k(&own, n_rows, rank, k, is_last, &pairs->found,
                                 n, kept, done);

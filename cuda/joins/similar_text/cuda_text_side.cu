@@ -65,7 +65,9 @@ oj_status oj_cuda_text_index_build(struct oj_cuda_index *index,
 {
     const struct oj_flat *flat = index->layer->flat;
     if (flat->n_texts < 1)
-        return oj_fail(work->err, OJ_ERR_ARG, "the join side has no texts");
+        return oj_fail(
+            work->err, OJ_ERR_ARG,
+            "the join side has no texts: name its columns in similar");
     return oj_cuda_text_side_make(work, flat, 0, flat->n_features,
                                   &index->relation,
                                   &((struct oj_cuda_text_index *)index)->side);

@@ -632,7 +632,9 @@ static oj_status build_vectors_index(struct oj_cuda_index *index,
     struct cuda_vectors_index *self = (struct cuda_vectors_index *)index;
     const struct oj_flat *flat = index->layer->flat;
     if (flat->vectors.value == NULL)
-        return oj_fail(work->err, OJ_ERR_ARG, "the join side has no vectors");
+        return oj_fail(
+            work->err, OJ_ERR_ARG,
+            "the join side has no vectors: name its columns in vector");
     return oj_cuda_vector_side_make(work, flat, 0, flat->n_features,
                                     &index->relation, &self->frame,
                                     &self->side);

@@ -102,8 +102,8 @@ compute_block_spread(const __grid_constant__ struct cuda_vector_spreading s)
     }
 }
 
-static __device__ void add_spread(struct oj_vector_spread *to,
-                                  const struct oj_vector_spread &other)
+static __device__ void unite_spreads(struct oj_vector_spread *to,
+                                     const struct oj_vector_spread &other)
 {
     to->apart += other.apart;
     to->low = other.low < to->low ? other.low : to->low;
@@ -119,14 +119,14 @@ combine_block_spreads(const __grid_constant__ struct cuda_vector_spreading s,
     int32_t j = (int32_t)blockIdx.x;
     struct oj_vector_spread all = {0.0, (double)INFINITY, -(double)INFINITY, j};
     for (int64_t i = threadIdx.x; i < blocks; i += WARP)
-        add_spread(&all, s.out[i * s.side.n_dimensions + j]);
+        unite_spreads(&all, s.out[i * s.side.n_dimensions + j]);
     for (int step = WARP / 2; step > 0; step /= 2)
     {
         struct oj_vector_spread other = {__shfl_xor_sync(~0u, all.apart, step),
                                          __shfl_xor_sync(~0u, all.low, step),
                                          __shfl_xor_sync(~0u, all.high, step),
                                          j};
-        add_spread(&all, other);
+        unite_spreads(&all, other);
     }
     if (threadIdx.x == 0)
         s.out[j] = all;

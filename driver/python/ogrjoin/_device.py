@@ -118,7 +118,10 @@ class DeviceArray:
         copy: bool | None = None,
     ) -> Any:
         if copy or dl_device not in (None, self.__dlpack_device__()):
-            raise BufferError("the array can only be shared on its device, without a copy")
+            raise BufferError(
+                "the array can only be shared on its device, without a copy: leave dl_device "
+                "and copy out"
+            )
         if stream != -1:
             _core.wait_device(self._owner, stream or _LEGACY)
         code = 2 if self._typestr[1] == "f" else 0

@@ -97,7 +97,7 @@ def _open_parquet(path: str) -> Any:
     try:
         return pyarrow.dataset.dataset(path, format="parquet")
     except FileNotFoundError:
-        raise InputError(f"{path}: there is no such file or folder") from None
+        raise InputError(f"{path}: there is no such file or folder; correct the path") from None
     except (OSError, pa.ArrowException) as why:
         raise InputError(f"{path} cannot be read as Parquet: {why}") from None
 

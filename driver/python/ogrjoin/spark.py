@@ -113,7 +113,9 @@ def _frame(df: Any, which: str, options: dict[str, Any]) -> _Frame:
     if column is not None:
         i = schema.get_field_index(column)
         if i < 0:
-            raise InvalidError(f"the {which} side has no column {column}")
+            raise InvalidError(
+                f"the {which} side has no column {column}: name one of {', '.join(schema.names)}"
+            )
         schema = schema.set(i, schema.field(i).with_metadata(wkb_metadata(crs)))
         options[f"{which}_column"] = column
     return _Frame(df, schema, options.get(f"{which}_fid"))
@@ -138,8 +140,11 @@ def _check_fid(frame: _Frame, which: str) -> None:
     odd = frame.df.groupBy(F.expr(name).alias("n")).count().where("n is null or count > 1")
     found = odd.limit(1).collect()
     if found:
-        value = "missing" if found[0]["n"] is None else f"{found[0]['n']} is not unique"
-        raise InvalidError(f"fid={frame.number} cannot number the {which} rows: {value}")
+        value = "is missing" if found[0]["n"] is None else f"is not unique ({found[0]['n']})"
+        raise InvalidError(
+            f"fid={frame.number} cannot number the {which} rows, because a number {value}: name "
+            "a column of unique whole numbers"
+        )
 
 
 class _Numbered(NamedTuple):

@@ -162,7 +162,7 @@ class JoinAlgorithm(OgrjoinAlgorithm):
             runs.append((rest, [*what, "-how", "anti", *how]))
         if len({destination.path for destination, _ in runs}) < max(1, len(runs)):
             raise QgsProcessingException(
-                "Both outputs are one file."
+                "Both outputs are one file: name two files."
                 if runs
                 else "Both outputs are skipped: choose at least one."
             )

@@ -224,7 +224,10 @@ class JoinByLocationSummary(JoinAlgorithm):
                 if suits(function, field):
                     found.append(aggregate(function, field.name()))
         if names and len(found) == 1:
-            raise QgsProcessingException("None of the summaries suits the fields.")
+            raise QgsProcessingException(
+                "None of the summaries suits the fields: choose fields of numbers, or "
+                "other summaries."
+            )
         return ", ".join(found)
 
 

@@ -222,7 +222,8 @@ def run(words, feedback, may_end_with=(EXIT_COMPLETE,), span=(0.0, 100.0)):
         )
     except OSError as why:
         raise QgsProcessingException(
-            f"{path} cannot be started: {why.strerror}."
+            f"{path} cannot be started: {why.strerror}. Install ogrjoin again, or "
+            "correct its path in the settings."
         ) from None
     with process:
         try:
@@ -241,10 +242,14 @@ def run(words, feedback, may_end_with=(EXIT_COMPLETE,), span=(0.0, 100.0)):
         return code
     if code < 0:
         raise QgsProcessingException(
-            messages.reason() or f"ogrjoin was ended by the signal {-code}."
+            messages.reason()
+            or f"ogrjoin was ended by the signal {-code}: another program has stopped "
+            "it, or memory was short."
         )
     raise QgsProcessingException(
-        messages.reason() or f"ogrjoin ended with the code {code}."
+        messages.reason()
+        or f"ogrjoin ended with the code {code} and gave no reason: run the command "
+        "of the log in a terminal."
     )
 
 

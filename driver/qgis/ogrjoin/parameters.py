@@ -401,7 +401,9 @@ def operation_words(algorithm, parameters, context):
     if op not in ("nearest", "dwithin"):
         return words
     if op == "dwithin" and parameters.get("MAX_DISTANCE") is None:
-        raise QgsProcessingException("This join needs the maximum distance.")
+        raise QgsProcessingException(
+            "This join needs a maximum distance: fill in Maximum distance."
+        )
     neighbors = algorithm.parameterAsInt(parameters, "NEIGHBORS", context)
     if op == "nearest" and neighbors > 1:
         words += ["-k", neighbors]

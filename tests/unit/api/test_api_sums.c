@@ -90,7 +90,7 @@ TEST(unit_errors)
     struct ogrjoin_sums *sums = NULL;
     double out[3];
     int64_t whole[3];
-    fails(ogrjoin_sums_new(-1, &sums, &err), OGRJOIN_ERR_ARG, "-1 groups");
+    fails(ogrjoin_sums_new(-1, &sums, &err), OGRJOIN_ERR_ARG, "groups is -1");
     must(ogrjoin_sums_new(3, &sums, &err));
     fails(ogrjoin_sums_add(sums, 2, beyond, value, &err), OGRJOIN_ERR_ARG,
           "group[1] is 3");

@@ -100,7 +100,7 @@ static int may_be_apart(const struct oj_relation *r)
 
 /* Decides a pair by GEOS. by_even_odd 1: part of a hole outside of its shell is
  * area, unlike in GEOS. */
-static enum oj_geos_verdict decide_pair_by_geos(struct oj_geos_pairs *pairs,
+static enum oj_geos_outcome decide_pair_by_geos(struct oj_geos_pairs *pairs,
                                                 const struct join_trial *t,
                                                 int by_even_odd, int64_t row,
                                                 int64_t feature,
@@ -109,7 +109,7 @@ static enum oj_geos_verdict decide_pair_by_geos(struct oj_geos_pairs *pairs,
     const struct oj_relation *r = &t->relation;
     struct oj_box a = oj_box_of_feature(&t->input, row);
     struct oj_box b = oj_box_of_feature(&t->join, feature);
-    enum oj_geos_verdict verdict;
+    enum oj_geos_outcome outcome;
     double most;
     *distance = NAN;
     if (oj_box_is_empty(&a) || oj_box_is_empty(&b))
@@ -121,23 +121,23 @@ static enum oj_geos_verdict decide_pair_by_geos(struct oj_geos_pairs *pairs,
     if (!has_distance(r))
         return oj_geos_pairs_decide(pairs, row, feature);
     most = oj_pair_max_distance(r, &t->input, row, &t->join, feature);
-    verdict = oj_geos_pairs_distance(pairs, row, feature, distance);
-    if (by_even_odd && verdict == OJ_GEOS_YES && *distance > 0.0 &&
+    outcome = oj_geos_pairs_distance(pairs, row, feature, distance);
+    if (by_even_odd && outcome == OJ_GEOS_YES && *distance > 0.0 &&
         r->distance_to == OJ_TO_INTERIOR &&
         plain_distance(&t->input, row, &t->join, feature, OJ_TO_INTERIOR) ==
             0.0)
         *distance = 0.0;
-    if (verdict == OJ_GEOS_CANNOT_SAY)
+    if (outcome == OJ_GEOS_CANNOT_SAY)
     {
         a = oj_box_widened(&a, 0.0);
         b = oj_box_widened(&b, 0.0);
         *distance = oj_box_distance(&a, &b); /* at least */
-        return *distance <= most ? verdict : OJ_GEOS_NO;
+        return *distance <= most ? outcome : OJ_GEOS_NO;
     }
-    if (verdict == OJ_GEOS_YES && !(*distance >= r->min_distance &&
+    if (outcome == OJ_GEOS_YES && !(*distance >= r->min_distance &&
                                     *distance <= most && *distance < INFINITY))
         return OJ_GEOS_NO;
-    return verdict;
+    return outcome;
 }
 
 static void join_row(struct oj_geos_pairs *pairs, const struct join_trial *t,
@@ -151,18 +151,18 @@ static void join_row(struct oj_geos_pairs *pairs, const struct join_trial *t,
     for (int32_t feature = 0; feature < t->join.n_features; feature++)
     {
         double distance;
-        enum oj_geos_verdict verdict;
+        enum oj_geos_outcome outcome;
         if (!oj_pair_filter_accepts(filter, row, feature))
             continue;
-        verdict =
+        outcome =
             decide_pair_by_geos(pairs, t, by_even_odd, row, feature, &distance);
-        ck_assert_int_ne(verdict, OJ_GEOS_OUT_OF_MEMORY);
-        if (verdict == OJ_GEOS_CANNOT_SAY && has_distance(&t->relation))
+        ck_assert_int_ne(outcome, OJ_GEOS_OUT_OF_MEMORY);
+        if (outcome == OJ_GEOS_CANNOT_SAY && has_distance(&t->relation))
             refused_at = fmin(refused_at, distance);
-        is_undecided |= verdict == OJ_GEOS_CANNOT_SAY;
-        if (verdict == OJ_GEOS_CANNOT_SAY && t->relation.op != OJ_OP_NEAREST)
+        is_undecided |= outcome == OJ_GEOS_CANNOT_SAY;
+        if (outcome == OJ_GEOS_CANNOT_SAY && t->relation.op != OJ_OP_NEAREST)
             must(oj_answers_add_undecided(answers, row, feature, &error));
-        if (verdict != OJ_GEOS_YES)
+        if (outcome != OJ_GEOS_YES)
             continue;
         must(oj_answers_reserve(answers, 1, &error));
         if (t->relation.op == OJ_OP_NEAREST)

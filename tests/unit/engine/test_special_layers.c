@@ -215,7 +215,8 @@ TEST(messages_of_joins_without_an_engine)
          "ellipsoid between such features: use the backend auto"},
         {OJ_OP_NEAREST, OJ_METRIC_ELLIPSOID, 0, 1, "cpu",
          "metric ellipsoid measures between points or multipoints and features "
-         "of any type: one of the sides must be of points"},
+         "of any type: one of the sides must be of points (centroid_of makes "
+         "them)"},
         {OJ_OP_NEAREST, OJ_METRIC_PLANAR, 1, 0, "gpics_quadtree",
          "the backend gpics_quadtree does not support -op nearest with a "
          "heading between such features: use the backend auto"},
@@ -223,8 +224,8 @@ TEST(messages_of_joins_without_an_engine)
          "the backend quadrant does not support -op nearest with a heading "
          "between such features: use the backend auto"},
         {OJ_OP_NEAREST, OJ_METRIC_PLANAR, 1, 1, "cpu",
-         "a heading is that of points: join lines and polygons by their "
-         "centroids (centroid_of input)"},
+         "a heading needs points as input: join the centroids of lines and "
+         "polygons (centroid_of input), or leave the heading out"},
         {OJ_OP_NEAREST, OJ_METRIC_PLANAR, 0, 1, "gpics_kdtree",
          "the backend gpics_kdtree does not support -op nearest between such "
          "features: use the backend auto"},

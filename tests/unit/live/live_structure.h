@@ -84,7 +84,7 @@ static inline void check_child(struct structure *s, int32_t child,
 static inline struct structure check_structure(struct oj_live *live)
 {
     struct oj_box all = {-INFINITY, -INFINITY, INFINITY, INFINITY};
-    struct structure s = {.live = live, .state = oj_live_read(live)};
+    struct structure s = {.live = live, .state = oj_live_acquire_state(live)};
     check_child(&s, s.state->root, all, all, LIVE_NONE, 0);
     expect(s.n_points == s.state->n_points && s.n_points == live->ids.n,
            "seed %llu: %lld points of %lld, %lld ids", (unsigned long long)seed,
@@ -93,7 +93,7 @@ static inline struct structure check_structure(struct oj_live *live)
     expect(s.n_pages == s.state->n_leaves, "seed %llu: %lld pages of %lld",
            (unsigned long long)seed, (long long)s.n_pages,
            (long long)s.state->n_leaves);
-    oj_live_give_back(live, s.state);
+    oj_live_release_state(live, s.state);
     return s;
 }
 

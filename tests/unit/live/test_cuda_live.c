@@ -189,9 +189,9 @@ static int64_t expect_equal_joins(const struct both_indexes *both)
     random_rows(n, x, y, fid, max_distance);
     if (one_in(4))
         flat.max_distance = rows.max_distance = max_distance;
-    query.state = oj_live_read(both->cpu);
+    query.state = oj_live_acquire_state(both->cpu);
     ck_assert(live_search_pairs(&query, &b, &err) == OJ_OK);
-    oj_live_give_back(both->cpu, query.state);
+    oj_live_release_state(both->cpu, query.state);
     expect(module->live_join(both->gpu, &relation, &rows, 0, &a, &err) == OJ_OK,
            "seed %llu: %s", (unsigned long long)seed, err.message);
     expect_equal_lists(&a, &b);
@@ -363,9 +363,9 @@ TEST(long_rows)
             oj_relation_make_dwithin(&relation);
         relation.max_distance = 400;
         relation.ties = OJ_TIES_ALL;
-        query.state = oj_live_read(both.cpu);
+        query.state = oj_live_acquire_state(both.cpu);
         ck_assert(live_search_pairs(&query, &b, &err) == OJ_OK);
-        oj_live_give_back(both.cpu, query.state);
+        oj_live_release_state(both.cpu, query.state);
         ck_assert_int_gt(b.offset[1], 2000);
         expect(module->live_join(both.gpu, &relation, &rows, 0, &a, &err) ==
                    OJ_OK,

@@ -45,8 +45,8 @@ static void expect_equal_nodes(const struct live_node *a,
 
 static void expect_equal_states(struct oj_live *first, struct oj_live *second)
 {
-    const struct live_state *a = oj_live_read(first);
-    const struct live_state *b = oj_live_read(second);
+    const struct live_state *a = oj_live_acquire_state(first);
+    const struct live_state *b = oj_live_acquire_state(second);
     expect(a->root == b->root && a->n_pages == b->n_pages &&
                a->n_nodes == b->n_nodes && a->n_leaves == b->n_leaves &&
                a->n_points == b->n_points && a->free_page == b->free_page &&
@@ -56,8 +56,8 @@ static void expect_equal_states(struct oj_live *first, struct oj_live *second)
         expect_equal_pages(&a->page[i], &b->page[i]);
     for (int64_t i = 0; i < a->n_nodes; i++)
         expect_equal_nodes(&a->node[i], &b->node[i]);
-    oj_live_give_back(first, a);
-    oj_live_give_back(second, b);
+    oj_live_release_state(first, a);
+    oj_live_release_state(second, b);
 }
 
 static void expect_equal_counts(struct oj_live *first, struct oj_live *second)
@@ -99,7 +99,7 @@ static double sum_of_state(const struct live_state *state)
 static void hold(struct held *h, struct oj_live *live)
 {
     h->live = live;
-    h->state = oj_live_read(live);
+    h->state = oj_live_acquire_state(live);
     h->sum = sum_of_state(h->state);
 }
 
@@ -109,7 +109,7 @@ static void release(struct held *h)
         return;
     expect(sum_of_state(h->state) == h->sum, "seed %llu: a held state changed",
            (unsigned long long)seed);
-    oj_live_give_back(h->live, h->state);
+    oj_live_release_state(h->live, h->state);
     h->live = NULL;
 }
 

@@ -61,11 +61,11 @@ TEST(one_distance)
 TEST(refused)
 {
     struct oj_near_square square;
-    ck_assert(!oj_near_square(0, 0, 1e31, 1, 1e31, 1.0, 5, &square));
-    ck_assert(!oj_near_square(0, 0, 1e-30, 0, 1e-30, 0.0, 5, &square));
-    ck_assert(oj_near_square(3, 3, 3, 3, 3, 0.0, 1, &square));
-    ck_assert(oj_near_square(0, 0, 0, 0, 0, 0.0, 1, &square));
-    ck_assert(oj_near_square(0, 0, 9, 9, 9, INFINITY, 1, &square));
+    ck_assert(!oj_near_square_make(0, 0, 1e31, 1, 1e31, 1.0, 5, &square));
+    ck_assert(!oj_near_square_make(0, 0, 1e-30, 0, 1e-30, 0.0, 5, &square));
+    ck_assert(oj_near_square_make(3, 3, 3, 3, 3, 0.0, 1, &square));
+    ck_assert(oj_near_square_make(0, 0, 0, 0, 0, 0.0, 1, &square));
+    ck_assert(oj_near_square_make(0, 0, 9, 9, 9, INFINITY, 1, &square));
     ck_assert(square.has_outside);
     ck_assert(oj_near_has_no_length({0.0, 0.0, 1e-160, 0.0}));
     ck_assert(!oj_near_has_no_length({1.0, 0.0, 1.0, 0.0}));

@@ -278,7 +278,7 @@ TEST(several_rings)
             chains.n_vertices += ring.n;
             offset[r + 1] = 7 + chains.n_vertices;
         }
-        extent = oj_edge_measure(x, y, chains.n_vertices);
+        extent = oj_edge_measure_extent(x, y, chains.n_vertices);
         ck_assert_int_eq(
             oj_edge_grid_build(&grid, &chains, &extent, &fine, &error), OJ_OK);
         for (int k = 0; k < 300; k++)

@@ -552,12 +552,14 @@ TEST(unit_distances_that_match_nothing)
     ck_assert_int_eq(
         convert_distances(&feet, OJ_OP_NEAREST, "1", "2", &r, &err),
         OJ_ERR_ARG);
-    ck_assert_str_eq(err.message, "-min_distance must not be greater than "
-                                  "-max_distance: no feature would match");
+    ck_assert_str_eq(err.message,
+                     "-min_distance is greater than -max_distance, so no "
+                     "feature would match: write a smaller one");
     ck_assert_int_eq(
         convert_distances(&feet, OJ_OP_NEAREST, NULL, "inf", &r, &err),
         OJ_ERR_ARG);
-    ck_assert_str_eq(err.message, "-min_distance must be a number");
+    ck_assert_str_eq(err.message,
+                     "-min_distance is infinite: write a finite distance");
 }
 
 /* Without -max_distance, -metric sphere still requires degrees. */

@@ -148,7 +148,8 @@ TEST(words_of_the_command)
          "-centroid_of and -point_on_surface_of both replace the features of "
          "the join side by points: name this side in one of them only"},
         {"distance_to=boundary;metric=sphere;", &nearest,
-         "-distance_to boundary is possible with -metric planar only"},
+         "-distance_to boundary is possible with -metric planar only: leave "
+         "one of them out"},
         {"distance_to=interior;metric=sphere;", &nearest, ""},
         {"metric=sphere;validate=geos;", &nearest,
          "-validate geos: this reference measures in the plane, as GEOS does; "

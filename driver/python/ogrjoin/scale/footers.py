@@ -145,7 +145,7 @@ def read_row_groups(path: str, column: str | None = None, xy: Any = None) -> Row
     filesystem, inside = open_filesystem(path)
     dataset = pyarrow.dataset.dataset(inside, filesystem=filesystem, format="parquet")
     if not dataset.files:
-        raise InvalidError(f"{path}: no Parquet file is there")
+        raise InvalidError(f"{path} has no Parquet file: name a file or a folder of them")
     schema, primary = mark_geometries(dataset.schema)
     column = column or primary
     wanted = _box_columns(dataset.schema, column, xy)

@@ -128,7 +128,7 @@ class ParquetOutput:
             else:
                 filesystem.delete_dir(left.path)
         if kind == pyarrow.fs.FileType.File:
-            raise InvalidError(f"{self._path} is a file: the output is a folder of its own")
+            raise InvalidError(f"{self._path} is a file: name a folder for the output")
         if kind == pyarrow.fs.FileType.Directory and not self._overwrite:
             raise InvalidError(f"{self._path} exists: remove it, or write overwrite=True")
         parent = folder.rpartition("/")[0] or "/"

@@ -380,7 +380,9 @@ class TileJoin:
         """Compares the pairs of a tile with the pairs found by GEOS."""
         odd = [name for name in _NOT_VALIDATED if self._options.get(name)]
         if odd:
-            raise UnsupportedError(f"pairs with {odd[0]} are not compared with GEOS here")
+            raise UnsupportedError(
+                f"pairs with {odd[0]} are not compared with GEOS: leave it out for validate()"
+            )
         kept = {name: v for name, v in self._options.items() if name in _VALIDATED}
         sides: list[Any] = []
         for which, table in (("left", left), ("right", right)):
