@@ -92,8 +92,8 @@ static int reserve_standard_streams(void)
 }
 
 /* Makes glibc return the large arrays of a tile to the system when they are
- * freed. By default it raises its threshold and keeps them, in one arena per
- * thread. Only for the command, because the setting is process-wide. */
+ * freed. By default glibc keeps them, in one arena per thread. Called only in
+ * the command, because the setting is process-wide. */
 static void limit_malloc_retention(void)
 {
 #ifdef __GLIBC__

@@ -79,9 +79,9 @@ static GDALDriverH find_by_extension(const char *path)
     return best;
 }
 
-/* Returns the name of the driver that a wrong -f probably means: format is a
- * word of its names, an extension, or its name with at most two wrong letters.
- * NULL: no such driver. */
+/* Returns the name of the driver that the user probably means by an unknown -f
+ * format, or NULL. The format may be a word of the driver's name, an extension
+ * of its files, or its name with at most two wrong letters. */
 static const char *driver_meant(const char *format)
 {
     enum
@@ -221,8 +221,8 @@ int oj_driver_takes_fids(GDALDriverH driver)
            oj_driver_has_layer_option(driver, "FID", NULL, 0);
 }
 
-/* Looks up an option in a list of options that the driver states as XML in its
- * metadata item `list`. */
+/* Returns 1 if the driver's metadata item `list`, an XML text, contains the
+ * option `name`. */
 static int is_option_in_list(GDALDriverH driver, const char *list,
                              const char *name, char *default_value, int size)
 {

@@ -404,8 +404,8 @@ oj_status oj_output_plan(const struct oj_output_options *asked,
     o.layers[0].rows_before = -1;
     o.n_layers = 1;
     o.temporary.lock = -1;
-    /* stdout can be redirected to a regular file, which would count as existing
-     * under its own name. */
+    /* A regular file to which stdout is redirected would count as an existing
+     * output under the name /dev/stdout. */
     snprintf(o.path, sizeof o.path, "%s",
              strcmp(asked->dst, "/dev/stdout") == 0 ? "/vsistdout/"
                                                     : asked->dst);
@@ -419,8 +419,8 @@ oj_status oj_output_plan(const struct oj_output_options *asked,
         status = oj_driver_choose(asked->format, o.path, &o.driver, err);
     if (status == OJ_OK || status == OJ_ERR_ARG)
     {
-        /* Tested first: if the destination exists because it is an input, other
-         * errors would mislead. */
+        /* Reported before other errors, which would mislead if the destination
+         * exists because it is an input. */
         oj_status same = check_not_input(&o, err);
         status = same != OJ_OK ? same : status;
     }
