@@ -63,9 +63,9 @@ const char *oj_cancel_message(void);
  *  thread is cancelled, else OJ_OK. */
 OJ_MUST_USE oj_status oj_cancel_check(struct oj_error *err);
 
-/** Registers the function that is called with user at the first
- *  signal; NULL: none. When this returns, the previously registered function is
- *  not running and will not be called. */
+/** Registers the function that is called with user at the first signal, on the
+ *  thread that waits for signals; NULL: none. When this returns, the previously
+ *  registered function is not running and will not be called. */
 void oj_cancel_interrupt_by(void (*interrupt)(void *), void *user);
 
 /** Registers a temporary folder, at most 4 at a time. If a signal ends the

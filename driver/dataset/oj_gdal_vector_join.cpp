@@ -46,8 +46,8 @@ struct Given
     }
 };
 
-/* Returns true for options of a join dataset, except -q and -progress, which
- * GDAL itself handles here, and -window. */
+/* Returns true for options of a join dataset, except -window, and except -q and
+ * -progress, which GDAL itself handles. */
 bool IsOfJoin(const oj_option *option)
 {
     return option->not_read == nullptr &&

@@ -26,8 +26,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Rows for which a column is filled before the next column: few enough that
- * their values stay in the cache. */
+/* Number of rows for which one column is filled before the next, few enough
+ * that their values stay in the cache. */
 #define PLACES_AT_ONCE 256
 
 /* The Arrow format for an OGR type, and how a value is written in it. */
@@ -112,9 +112,9 @@ static OGRFieldType item_type(OGRFieldType type)
                                       : OFTString;
 }
 
-/* Returns how values of an OGR type are written in the schema's Arrow format;
- * for a list, how its elements are. NULL: only GDAL's generic stream can make
- * the column. */
+/* Returns how values of an OGR type (for a list, its elements) are written in
+ * the schema's Arrow format. Returns NULL if only GDAL's generic stream can
+ * make the column. */
 static const struct column_form *
 find_column_form(const struct ArrowSchema *schema, OGRFieldType type)
 {
@@ -142,8 +142,8 @@ static int32_t milliseconds_of_day(const OGRField *raw)
 }
 
 /* Returns the milliseconds since 1970, in UTC if is_utc is set and the zone is
- * known. TZFlag: 100 is UTC, one step is a quarter of an hour; 0: unknown, 1:
- * local time. */
+ * known. TZFlag: 0 is unknown, 1 local time, 100 UTC; one step from 100 is a
+ * quarter of an hour. */
 static int64_t epoch_milliseconds(const OGRField *raw, int is_utc)
 {
     int64_t moment = oj_value_days(raw) * 86400000 + milliseconds_of_day(raw);
@@ -152,8 +152,8 @@ static int64_t epoch_milliseconds(const OGRField *raw, int is_utc)
     return moment;
 }
 
-/* Appends n bytes as the value of a row. *fits 0: they would exceed the limit,
- * and nothing was appended. */
+/* Appends n bytes as the value of a row. If they would exceed the limit of an
+ * array, appends nothing and sets *fits to 0. */
 static oj_status put_bytes(struct oj_arrow_column *column, int64_t row,
                            const void *from, int64_t n, int *fits,
                            struct oj_error *err)
@@ -267,9 +267,9 @@ static int64_t batch_rows_of(char **options)
     return n <= 0 ? 1 : n == INT_MAX ? INT_MAX - 1 : n;
 }
 
-/* Returns the maximum size of an array in bytes: that of 32-bit offsets, or a
- * smaller one that OGR_ARROW_MEM_LIMIT, GDAL's option for its own streams,
- * sets. */
+/* Returns the maximum size of an array in bytes: INT32_MAX, because offsets
+ * have 32 bits, or less by OGR_ARROW_MEM_LIMIT, GDAL's option for its own
+ * streams. */
 static int64_t max_batch_bytes(void)
 {
     const char *text = CPLGetConfigOption("OGR_ARROW_MEM_LIMIT", NULL);
@@ -277,7 +277,8 @@ static int64_t max_batch_bytes(void)
     return limit > 0 && limit < INT32_MAX ? limit : INT32_MAX;
 }
 
-/* Returns the index of the cursor's column for a field; -1 if there is none. */
+/* Returns the index of the cursor's column for a field, or -1 if there is
+ * none. */
 static int find_cursor_column(const struct oj_join_arrow *s, int field)
 {
     const struct oj_row_sources *sources =
@@ -368,8 +369,8 @@ static int init_stream_columns(struct oj_join_arrow *s, OGRFeatureDefnH defn,
 
 /* ---- batches ------------------------------------------------------------- */
 
-/* Sets `from` of the children whose values can be copied unconverted from the
- * answer's arrays. */
+/* Sets `from` of the children whose values can be copied without conversion
+ * from the answer's arrays. */
 static void set_zero_copy_sources(struct oj_join_arrow *s)
 {
     const struct oj_batch *batch = oj_row_cursor_sources(s->rows.cursor)->batch;
@@ -468,7 +469,7 @@ static oj_status add_row_to_child(struct oj_join_arrow *s,
                               : put_number(column, row, form, at, err);
 }
 
-/* Appends *n rows to all columns, as rows row, row + 1, ...; *n becomes the
+/* Appends *n rows to all columns, as rows row, row + 1, ... Reduces *n to the
  * number of rows that fit. */
 static oj_status append_output_rows(struct oj_join_arrow *s,
                                     const struct oj_row_place *place,
@@ -552,9 +553,9 @@ static int report_detached(struct oj_join_arrow *s)
     return EINVAL;
 }
 
-/* Sets *out to the schema of the stream. Returns EINVAL if GDAL's stream has
- * another number of columns than when this stream was opened, because other
- * fields are ignored now. */
+/* Sets *out to the schema of the stream. Returns EINVAL if GDAL's stream now
+ * has another number of columns, because other fields are ignored than when
+ * this stream was opened. */
 static int get_schema(struct ArrowArrayStream *stream, struct ArrowSchema *out)
 {
     struct oj_join_arrow *s = stream->private_data;

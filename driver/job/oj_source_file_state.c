@@ -76,8 +76,9 @@ static int are_plain_files(char **files)
     return 1;
 }
 
-/* Adds the names of SQLite's journals, for files of any format. The -shm file
- * is left out, because readers change it, too. */
+/* Returns the files and, for files of any format, the names of SQLite's
+ * journals beside them. The -shm file is left out, because readers change it,
+ * too. */
 static char **list_files_and_journals(char **files)
 {
     char **paths = NULL;

@@ -96,10 +96,11 @@ class GeometryColumnLayer final : public OGRLayer
 {
     OGRLayer *m_layer;
     OGRFeatureDefn *m_defn = nullptr;
-    /* index of the geometry column in m_layer; -1: geometries are made from a
-     * field */
+    /* index of the geometry column in m_layer; -1: geometries are made from the
+     * field m_field */
     int m_geometry;
-    /* index of that field in m_layer; -1: geometries are those of a column */
+    /* index in m_layer of the field that holds geometries; -1: geometries are
+     * those of the column m_geometry */
     int m_field;
     /* for each field of the view, its index in m_layer */
     std::vector<int> m_source{};

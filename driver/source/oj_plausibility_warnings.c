@@ -145,8 +145,8 @@ static int is_by_distance(const struct oj_command *command)
            oj_command_given(command, "max_distance");
 }
 
-/* Returns the maximum distance between the boxes of two features of a pair;
- * INFINITY if it differs from row to row. */
+/* Returns the maximum distance between the boxes of two features of a pair, or
+ * INFINITY if the maximum differs from row to row. */
 static double largest_pair_gap(const struct oj_command *command,
                                double max_distance)
 {
@@ -160,8 +160,8 @@ static double largest_pair_gap(const struct oj_command *command,
 }
 
 /* Returns 1 if the box of a side, with x and y exchanged, intersects the box of
- * the other side. It does not suffice that the exchanged box is nearer. Returns
- * 0 if it would have latitudes beyond the poles. */
+ * the other side. Returns 0 if the exchanged box has latitudes beyond the
+ * poles. */
 static int do_layers_meet_if_swapped(const struct oj_source *source,
                                      const struct side_extent *own,
                                      const struct side_extent *other)

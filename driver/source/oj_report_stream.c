@@ -909,9 +909,9 @@ static oj_status make_layer_of_types(struct oj_report_stream *s, int64_t n,
     return status;
 }
 
-/* Writes the header of GeoJSONSeq: a feature with a text in each text field,
- * except "id": as a property it would hide the ids of the features. Returns the
- * number of fields written. */
+/* Writes the header of GeoJSONSeq, a feature with a text in each text field,
+ * and returns the number of fields written. Leaves out the field "id", because
+ * a property of this name would hide the ids of the features. */
 static int write_sample_feature(const struct oj_report_stream *s, FILE *file)
 {
     OGRFeatureDefnH defn = OGR_L_GetLayerDefn(s->layer);
@@ -999,9 +999,8 @@ static void note_value_that_does_not_fit(struct oj_report_stream *s,
 }
 
 /* Copies the values of a report. A value that does not fit its field becomes
- * NULL and is noted. *is_sound becomes 0 if this is the key (mostly a text
- * where keys are integers): the report is then noted as unread, and copying
- * stops. Always 1 if record is NULL. */
+ * NULL and is noted. If the key does not fit, *is_sound becomes 0, the report
+ * is noted as unread, and copying stops; with record NULL *is_sound stays 1. */
 static void copy_values(struct oj_report_stream *s,
                         const struct report_record *record, OGRFeatureH from,
                         const int *map, OGRFeatureH to, int *is_sound)
@@ -1105,8 +1104,8 @@ static oj_status delete_rows(struct oj_report_stream *s, int64_t n,
 }
 
 /* Reads the records into the layer; if there is no layer yet, makes it in
- * dataset. *is_complete 0: GDAL did not make one row of each record; errors has
- * the reason. */
+ * dataset. *is_complete: 0 if GDAL did not make one row of each record, for the
+ * reason in errors. */
 static oj_status read_records(struct oj_report_stream *s, GDALDatasetH dataset,
                               struct oj_ogr_errors *errors, int *is_complete,
                               struct oj_error *err)
@@ -1158,7 +1157,7 @@ static int are_records_read(const struct oj_report_stream *s,
     return n_read == n && errors->n_failures == 0;
 }
 
-/* Marks those of the n records that GDAL cannot read; finds them by repeated
+/* Marks the records among these n that GDAL cannot read. Finds them by repeated
  * halving. */
 static void mark_unread_records(struct oj_report_stream *s,
                                 struct report_record *records, int64_t n,
@@ -1196,7 +1195,7 @@ static oj_status delete_layer(struct oj_report_stream *s, GDALDatasetH dataset,
     return OJ_OK;
 }
 
-/* Reads the records. If GDAL cannot read some of them, marks these and reads
+/* Reads the records. If GDAL cannot read some of them, marks those and reads
  * the others. */
 static oj_status read_readable_records(struct oj_report_stream *s,
                                        GDALDatasetH dataset,
@@ -1241,8 +1240,8 @@ static void warn_of_first_losses(struct oj_report_stream *s)
 }
 
 /* Makes rows of the records that can be read; without skip_failures, only of
- * those before the first unreadable record. dataset: where to make the layer,
- * or NULL if it exists. */
+ * those before the first unreadable record. dataset: the dataset in which the
+ * layer is made; NULL: the layer exists. */
 static oj_status load_records(struct oj_report_stream *s, GDALDatasetH dataset,
                               struct oj_error *err)
 {
