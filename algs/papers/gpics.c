@@ -15,8 +15,8 @@
  *  registered  step I registers each row at the leaves that its search box
  *              intersects; step II loads the points of each leaf once and
  *              compares them with all rows that are registered there
- *  single      each row reads the leaves that its search box intersects; this
- * is the traditional way, with which the paper compares the two steps
+ *  single      each row reads the leaves that its search box intersects, the
+ *              traditional way, with which the paper compares the two steps
  *
  *  Differences: the paper's threads append rows to the list of a leaf by atomic
  *  operations. Here each thread has its own list of registrations, and all of
@@ -118,7 +118,7 @@ static double radius_of_a_point(double width, double height, double n)
     return sqrt(width / n) * sqrt(height / 3.141592653589793);
 }
 
-/* Maximum distance of the join's pairs. */
+/* Returns the maximum distance of the join's pairs. */
 static double most_distance(const struct gpics_index *self)
 {
     return self->shared.args.relation.max_distance;
@@ -142,8 +142,8 @@ static struct gpics_query query_of_row(const struct gpics_index *self,
     return query;
 }
 
-/* Radius of a circle around (x, y) in which one point is expected: estimated
- * from the leaf there, or from the layer if there is no leaf. */
+/* Returns the radius of a circle around (x, y) in which one point is expected:
+ * estimated from the leaf there, or from the layer if there is no leaf. */
 static double spacing_at(const struct gpics_index *self, double x, double y)
 {
     const struct gpics_tree *tree = &self->tree;
@@ -162,8 +162,8 @@ static double spacing_at(const struct gpics_index *self, double x, double y)
     return spacing > 0.0 ? spacing : self->spacing;
 }
 
-/* Radius of a row's first search: the maximum distance, or for nearest a
- * distance at which k points are expected. */
+/* Returns the radius of a row's first search: the maximum distance, or for
+ * nearest a distance at which k points are expected. */
 static double first_reach(const struct gpics_index *self, int64_t row)
 {
     const struct oj_relation *relation = &self->shared.args.relation;
@@ -176,7 +176,8 @@ static double first_reach(const struct gpics_index *self, int64_t row)
     return reach < most_distance(self) ? reach : most_distance(self);
 }
 
-/* 1 if a row that has found n points within reach needs no larger radius. */
+/* Returns 1 if a row that has found n points within reach needs no larger
+ * radius. */
 static int is_answered(const struct gpics_index *self, int64_t row,
                        double reach, int64_t n)
 {
@@ -196,8 +197,8 @@ static double next_reach(const struct gpics_index *self, double reach)
     return next < most_distance(self) ? next : most_distance(self);
 }
 
-/* Returns 1 if a point is a hit of a row's query. *d2: its squared distance;
- * NaN if the join has no measure. */
+/* Returns 1 if a point is a hit of a row's query. *d2: the point's squared
+ * distance, or NaN if the join has no measure. */
 static inline int is_hit(const struct gpics_index *self,
                          const struct gpics_query *query, int64_t row, double x,
                          double y, int32_t feature, double *d2)
@@ -209,7 +210,8 @@ static inline int is_hit(const struct gpics_index *self,
            oj_pair_filter_accepts(&self->shared.filter, row, feature);
 }
 
-/* 1 if the leaf's cell is farther away than the query's maximum distance. */
+/* Returns 1 if the leaf's cell is farther away than the query's maximum
+ * distance. */
 static int is_cell_beyond_reach(const struct gpics_node *leaf,
                                 const struct gpics_query *query)
 {
@@ -563,7 +565,7 @@ static oj_status answer_registered_rows(struct gpics_index *self,
     return OJ_OK;
 }
 
-/* Ranks the points that a row of a nearest join has found; those of other joins
+/* Ranks the points that a row of a nearest join has found. Hits of other joins
  * are in the answer already. */
 static oj_status put_hits_of_row(struct oj_row_index *shared,
                                  struct oj_row_worker *worker, int64_t row,
@@ -640,7 +642,7 @@ static const struct oj_row_method registered = {.worker_size =
                                                 .end = end_registered,
                                                 .free_worker = free_worker};
 
-/* The paper's four queries. */
+/* Returns the paper's four queries. */
 int oj_gpics_takes(const struct oj_relation *relation,
                    const struct oj_flat *join_side, const struct oj_flat *input)
 {

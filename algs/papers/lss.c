@@ -205,8 +205,8 @@ measure_feature_and_add_to_ranking(struct zlists_index *self,
                : OJ_OK;
 }
 
-/* Number of features of list l that precede the corner. is_end 1: also counts
- * features equal to it. */
+/* Returns the number of features of list l that precede the corner. is_end 1:
+ * also counts the features equal to the corner. */
 static int64_t find_corner_in_list(const struct zlists_index *self, int l,
                                    const uint32_t *corner, int is_end)
 {
@@ -361,8 +361,8 @@ static oj_status build_zlists(struct oj_index *wrapped,
     return OJ_OK;
 }
 
-/* 1 if this method supports the join: vectors, or single points by distance in
- * the plane. */
+/* Returns 1 if this method supports the join: vectors, or single points by
+ * distance in the plane. */
 int oj_zlists_takes(const struct oj_relation *relation,
                     const struct oj_flat *join_side,
                     const struct oj_flat *input)

@@ -73,7 +73,7 @@ oj_status oj_value_sort_open(enum oj_value_sort_order order,
     return OJ_OK;
 }
 
-/* Number of words before a value's bytes in the pool. */
+/* Returns the number of words before a value's bytes in the pool. */
 static int64_t count_header_words(const struct oj_value_sort *held)
 {
     return held->order == OJ_VALUE_SORT_BY_PLACE ? 3 : 1;

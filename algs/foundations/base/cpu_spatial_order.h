@@ -47,29 +47,30 @@ OJ_MUST_USE oj_status oj_order_build(struct oj_order *order, int n_threads,
                                      int64_t n, const double *x,
                                      const double *y, struct oj_error *err);
 
-/** oj_order_build() without the points that the mask excludes. A mask that is
- * NULL or has no bits excludes none. */
+/** Like oj_order_build(), but leaves out the points that the mask excludes. A
+ * mask that is NULL or has no bits excludes none. */
 OJ_MUST_USE oj_status oj_order_build_masked(struct oj_order *order,
                                             int n_threads, int64_t n,
                                             const double *x, const double *y,
                                             const struct oj_reach_mask *mask,
                                             struct oj_error *err);
 
-/** Range of the middle 98 % of the points in x and in y, slightly enlarged,
- * estimated from a sample. So a few distant outliers do not compress all other
- * points into few columns. All 0 if the sample has no finite point. */
+/** Returns the range of the middle 98 % of the points in x and in y, slightly
+ * enlarged, estimated from a sample. With this frame a few distant outliers do
+ * not compress all other points into few columns. All 0 if the sample has no
+ * finite point. */
 struct oj_box oj_order_frame(int64_t n, const double *x, const double *y);
 
-/** First element of a slice, if n elements are divided into n_slices equal
- * slices; n for slice == n_slices. */
+/** Returns the first element of a slice if n elements are divided into n_slices
+ * equal slices; n for slice == n_slices, the end of the last slice. */
 static inline int64_t oj_order_slice_begin(int64_t n, int64_t n_slices,
                                            int64_t slice)
 {
     return slice == n_slices ? n : n / n_slices * slice;
 }
 
-/** Prefix sums: turns counts by slice and bucket into write positions. Buckets
- *  follow one another; within a bucket, slices are in order.
+/** Turns counts by slice and bucket into write positions, by prefix sums.
+ *  Buckets follow one another; within a bucket, slices are in order.
  *
  *  start [n_slices][n_buckets]: input: counts; output: positions
  *

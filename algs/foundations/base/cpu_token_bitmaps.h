@@ -42,10 +42,10 @@ typedef void oj_token_planes_near(const struct oj_token_planes *planes,
 /** The plain C kernel. */
 oj_token_planes_near oj_token_planes_plain;
 
-/** The AVX-512 kernel, or NULL if this processor or build has none. */
+/** Returns the AVX-512 kernel, or NULL if this processor or build has none. */
 oj_token_planes_near *oj_token_planes_avx512(void);
 
-/** The fastest kernel that this processor supports. */
+/** Returns the fastest kernel that this processor supports. */
 oj_token_planes_near *oj_token_planes_kernel(void);
 
 #endif

@@ -110,7 +110,7 @@ static oj_status widen_sum_to_all_exponents(struct oj_exact_sum *sum,
     return OJ_OK;
 }
 
-/* 1 if m * 2^e can be added to a narrow (192-bit) sum. */
+/* Returns 1 if m * 2^e can be added to a narrow (192-bit) sum. */
 static int fits_in_narrow_sum(const struct oj_exact_sum *sum, u128 m, int e)
 {
     int64_t top = (int64_t)sum->bits.limb[OJ_SUM_LIMBS - 1];
@@ -143,8 +143,8 @@ static oj_status add_integer_times_power_of_2(struct oj_exact_sum *sum, u128 m,
     return OJ_OK;
 }
 
-/* Splits x: |x| = m * 2^e. Returns 0 for zero, infinities and NaN; the last two
- * are recorded in sum. */
+/* Splits x: |x| = m * 2^e. Returns 0 for zero, infinities and NaN; infinities
+ * and NaN are recorded in sum. */
 static int split_double(struct oj_exact_sum *sum, double x, uint64_t *m, int *e,
                         int *negative)
 {
@@ -236,8 +236,8 @@ oj_status oj_exact_sum_add_product(struct oj_exact_sum *sum,
                                         negative[0] != negative[1], err);
 }
 
-/* Copies the limbs and the scale of a sum, which are in two's complement;
- * returns the number of limbs. */
+/* Copies the limbs, in two's complement, and the scale of a sum. Returns the
+ * number of limbs. */
 static int copy_limbs(const struct oj_exact_sum *sum, uint64_t *limb,
                       int *scale)
 {
@@ -503,8 +503,8 @@ _Static_assert(OJ_SUM_MOST_LONG_WORDS == WIDE_LIMBS + 1,
                "the limbs of a wide sum, and a word before them");
 
 /* Writes the sum in the layout of a wide sum; wide must be zeroed. The value is
- * in limbs [*first, *end), the highest bit of which is the sign. *first ==
- * *end: the value is 0. */
+ * in limbs [*first, *end), the highest bit of which is the sign. For the value
+ * 0, *first == *end. */
 static void copy_as_wide_limbs(const struct oj_exact_sum *sum, uint64_t *wide,
                                int *first, int *end)
 {

@@ -23,7 +23,7 @@ static void *open_library(int file)
     return dlopen(name, RTLD_NOW | RTLD_LOCAL);
 }
 
-/* dlerror() without the /proc path that open_library() used. */
+/* Returns dlerror() without the /proc path that open_library() used. */
 static const char *loading_error(void)
 {
     const char *text = dlerror(), *colon;

@@ -9,7 +9,7 @@
 #include <strings.h>
 
 /* Initialisers of a join by predicate in the table. exchanged: name of the join
- * with exchanged sides. (The test test_relation fails if an op has no row.) */
+ * with exchanged sides. The test test_relation fails if an op has no row. */
 #define SHAPES(exchanged)                                                      \
     .takes = OJ_TAKES_SHAPES, .transposed = OJ_OP_##exchanged
 

@@ -64,8 +64,9 @@ struct oj_span_reading
     double real_window; /**< the window as it was given, for reals */
 };
 
-/** Chooses the scale for fields of these kinds: kind[side][0: from, 1: until].
- * OJ_ERR_ARG if they cannot be compared with each other or with the window. */
+/** Chooses the scale of a condition for fields of these kinds: kind[side][0:
+ * from, 1: until]. OJ_ERR_ARG if the kinds cannot be compared with each other
+ * or with the window. */
 OJ_MUST_USE oj_status oj_span_reading_plan(const struct oj_span_words *words,
                                            enum oj_span_field kind[2][2],
                                            struct oj_span_reading *out,
@@ -99,13 +100,13 @@ struct oj_span_end oj_span_end_of_text(const struct oj_span_reading *reading,
 
 /** Makes the span of a row of one side (0: input, 1: join side). end: [0] from,
  * [1] until; for instants only end[0] is read. Returns 1, or 0 if the row has
- * no span: *from is then greater than *until. */
+ * no span; *from is then greater than *until. */
 int oj_span_make(const struct oj_span_reading *reading, int side,
                  const struct oj_span_end end[2], int64_t *from,
                  int64_t *until);
 
-/** 1 if *from and *until of each span of a side are equal, so that one array
- * serves for both. */
+/** Returns 1 if *from and *until are equal for each span of this side, so that
+ * one array serves for both. */
 static inline int
 oj_span_reading_is_of_points(const struct oj_span_reading *reading, int side)
 {

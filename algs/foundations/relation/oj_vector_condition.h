@@ -21,7 +21,7 @@ struct oj_vector_condition
 OJ_MUST_USE oj_status oj_vector_condition_check(
     const struct oj_vector_condition *condition, struct oj_error *err);
 
-/** Sets out[i] to number[i] times its weight; n_weights is n, or 1 for a common
+/** Sets out[i] to number[i] times its weight. n_weights: n, or 1 for a common
  * weight. Returns 1 if out is a valid vector: no NaN, no number beyond
  * OJ_FLAT_MOST, and for cosines a squared length of at least DBL_MIN. Otherwise
  * returns 0, and out may be incomplete. */

@@ -95,7 +95,8 @@ OJ_MUST_USE oj_status oj_edge_grid_of_ring(
     struct oj_edge_grid *grid, const double *x, const double *y, int64_t n,
     const struct oj_edge_extent *extent, double n_cells, struct oj_error *err);
 
-/** Number of the cell that contains p; 0 if the grid has no cells. */
+/** Returns the number of the cell that contains p, or 0 if the grid has no
+ *  cells. */
 static inline int64_t oj_edge_grid_cell(const struct oj_edge_grid *g, double px,
                                         double py)
 {
@@ -106,8 +107,8 @@ static inline int64_t oj_edge_grid_cell(const struct oj_edge_grid *g, double px,
     return row * g->n_words * 64 + column;
 }
 
-/** Common location of all points of a cell without edges (enum oj_location); -1
- * if the cell has edges. */
+/** Returns the location of all points of a cell without edges (enum
+ * oj_location), or -1 if the cell has edges. */
 static inline int oj_edge_grid_cell_location(const struct oj_edge_grid *g,
                                              int64_t cell)
 {
@@ -118,7 +119,8 @@ static inline int oj_edge_grid_cell_location(const struct oj_edge_grid *g,
            -(int)(word->edges >> (uint64_t)cell % 64 & 1);
 }
 
-/** Rank of a cell among the cells with edges, in the order of their numbers. */
+/** Returns the rank of a cell among the cells with edges, in the order of their
+ *  numbers. */
 static inline uint32_t oj_edge_grid_rank(const struct oj_edge_grid *g,
                                          uint32_t cell)
 {
@@ -129,8 +131,8 @@ static inline uint32_t oj_edge_grid_rank(const struct oj_edge_grid *g,
            (uint32_t)__builtin_popcountll(g->word[cell / 64].edges & before);
 }
 
-/** Location of a whole box (enum oj_location), if no edges intersect its cells;
- * otherwise -1. */
+/** Returns the location of a whole box (enum oj_location) if no edges intersect
+ * its cells, otherwise -1. */
 static inline int oj_edge_grid_box_location(const struct oj_edge_grid *g,
                                             double left, double low,
                                             double right, double high)
@@ -159,8 +161,8 @@ static inline int oj_edge_grid_box_location(const struct oj_edge_grid *g,
     return (int)(first->inside >> (w.column0 & 63) & 1);
 }
 
-/** The runs of all edges that intersect columns first .. last of a row: from
- * *run to the returned end. An edge may be in several runs. */
+/** Lists the runs of all edges that intersect columns first .. last of a row:
+ * from *run to the returned end. An edge may be in several runs. */
 static inline const struct oj_edge_run *
 oj_edge_grid_runs(const struct oj_edge_grid *g, int32_t row, int32_t first,
                   int32_t last, const struct oj_edge_run **run)
@@ -215,8 +217,8 @@ static inline void oj_edge_grid_prefetch_edges(const struct oj_edge_grid *g,
     }
 }
 
-/** Location of p by the even-odd rule over all rings; equals oj_ring_locate()
- * for a single ring. */
+/** Returns the location of p by the even-odd rule over all rings; for a single
+ * ring it equals that of oj_ring_locate(). */
 static inline enum oj_location oj_edge_grid_locate(const struct oj_edge_grid *g,
                                                    double px, double py)
 {
