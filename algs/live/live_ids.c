@@ -160,7 +160,7 @@ struct live_putting
     int has_repeats;
 };
 
-/* Returns the first entry in [from, end) that has the id or is free; end if
+/* Returns the first entry in [from, end) that has the id or is free, or end if
  * there is none. */
 static int64_t find_room(const struct live_ids *ids, int64_t id, int64_t from,
                          int64_t end)
@@ -188,8 +188,8 @@ static int take_entry(const struct live_putting *p, int64_t row, int64_t at,
 /* Distance in rows between prefetch and use. */
 #define AHEAD 24
 
-/* Puts the rows of a part, except for those whose search goes on past the end
- * of the part. */
+/* Puts the rows of a part, except the rows whose search goes on past the end of
+ * the part. */
 static void put_part(int64_t part, int thread, void *user)
 {
     struct live_putting *p = user;
@@ -271,7 +271,8 @@ void live_ids_remove(struct live_ids *ids, int64_t entry)
          i = (i + 1) & mask)
     {
         int64_t home = live_ids_home(ids, ids->entry[i].id);
-        /* stays if the hole is not between its home and its entry */
+        /* the entry stays if the hole is not between the entry's home and the
+         * entry */
         if (((i - home) & mask) < ((i - hole) & mask))
             continue;
         ids->entry[hole] = ids->entry[i];

@@ -61,10 +61,10 @@ struct live_split
     int keeps_empty;     /**< 1: leaves without points are kept */
 };
 
-/** Builds the subtree of n points from first on, which have this cell and
- *  depth, and adds it below parent (a node of the subtree, or LIVE_NONE). The
- *  points are sorted in the order of the leaves. scratch: room for n points.
- *  On failure the points may have another order. */
+/** Builds the subtree of the n points from whole->first on, with the cell and
+ *  depth of `whole`, and adds it below whole->parent (a node of the subtree, or
+ *  LIVE_NONE). Sorts the points in the order of the leaves. scratch: room for n
+ *  points. On failure the points may have another order. */
 OJ_MUST_USE oj_status live_split_points(const struct live_split *split,
                                         struct live_point *point,
                                         struct live_point *scratch,
