@@ -1,5 +1,5 @@
-"""-memory: with the join side in tiles on disk the output equals that of the join in memory, byte
-for byte, and no file is left behind."""
+"""-memory: with the join side in tiles on disk, the output equals that of the join in
+memory, byte for byte.  No file is left behind."""
 
 import signal
 
@@ -28,8 +28,8 @@ LISTS = (
 
 
 def made_once(path):
-    """Decorator for functions that make a layer: a second call with equal arguments restores
-    the bytes of the first."""
+    """Decorator for functions that make a layer. A second call with equal arguments
+    writes the bytes of the first again."""
     def of(maker):
         made = {}
 
@@ -66,7 +66,7 @@ def values_of(r, i):
 
 
 def with_bytes(path, layer):
-    """Sets binary values, which the bindings support only in this way."""
+    """Sets binary values. The bindings support them only in this way."""
     dataset = gdal.OpenEx(path, gdal.OF_UPDATE | gdal.OF_VECTOR)
     source = dataset.GetLayer(layer)
     source.StartTransaction()
@@ -79,7 +79,7 @@ def with_bytes(path, layer):
 
 @made_once("points.gpkg")
 def join_points(path, n=6000):
-    """Makes points; every fourth is at the place of another, so that there are ties."""
+    """Makes points. Every fourth is at the place of another, so that there are ties."""
     r = random.Random(41)
     rows, places = [], []
     for i in range(n):
@@ -135,8 +135,8 @@ def contents(path):
 
 
 def compare(words, left, right, memory="300K", least=2):
-    """Checks that the outputs with and without -memory have equal bytes, and that the join side
-    was in at least `least` tiles."""
+    """Checks that the outputs with and without -memory have equal bytes. The join side
+    must have been in at least `least` tiles."""
     if os.path.exists("plain.fgb"):
         os.remove("plain.fgb")  # without rows it could not be overwritten
     out = ("-lco", "SPATIAL_INDEX=NO", "-overwrite")
