@@ -37,8 +37,8 @@ static struct
     } temporary[MAX_TEMPORARIES];
 } state = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
-/* The flag of a thread that called oj_cancel_use_flag(); NULL: the thread uses
- * the flag of the process. */
+/* The flag that a thread has set by oj_cancel_use_flag(), or NULL if the thread
+ * uses the flag of the process. */
 static _Thread_local const int *flag_of_thread;
 
 static int is_ignored(int number)
@@ -124,8 +124,9 @@ static void interrupt_statement(void)
     pthread_mutex_unlock(&state.mutex);
 }
 
-/* Removes a temporary folder. parent, folder: descriptors. Tries MAX_ATTEMPTS
- * times, because other threads may still create files in the folder. */
+/* Removes a temporary folder. parent and folder are descriptors. Tries
+ * MAX_ATTEMPTS times, because other threads may still create files in the
+ * folder. */
 static void remove_temporary(int parent, const char *name, int folder)
 {
     for (int i = 0; i < MAX_ATTEMPTS; i++)

@@ -63,15 +63,16 @@ const char *oj_cancel_message(void);
  *  thread is cancelled, else OJ_OK. */
 OJ_MUST_USE oj_status oj_cancel_check(struct oj_error *err);
 
-/** Registers the function that is called with user at the first signal, on the
- *  thread that waits for signals; NULL: none. When this returns, the previously
- *  registered function is not running and will not be called. */
+/** Registers the function to call with user at the first signal, on the thread
+ *  that waits for signals. interrupt may be NULL. When this returns, the
+ *  previously registered function is not running and will not be called. */
 void oj_cancel_interrupt_by(void (*interrupt)(void *), void *user);
 
 /** Registers a temporary folder, at most 4 at a time. If a signal ends the
- *  process, the folder is removed with its contents. folder, parent:
- *  descriptors of the folder and of its parent, which must stay open until
- *  oj_cancel_drop_temporary(). name: the folder's name in parent; copied. */
+ *  process, the folder is removed with its contents. folder and parent are
+ *  descriptors of the folder and of its parent. They must stay open until
+ *  oj_cancel_drop_temporary(). name is the folder's name in parent; it is
+ *  copied. */
 void oj_cancel_add_temporary(int parent, const char *name, int folder);
 void oj_cancel_drop_temporary(int folder);
 

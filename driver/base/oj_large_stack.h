@@ -5,10 +5,10 @@
 #ifndef OJ_LARGE_STACK_H
 #define OJ_LARGE_STACK_H
 
-/** Calls body(argc, argv). If the stack of the calling thread is large enough,
- *  returns the result of body. Otherwise body runs on a new thread with a large
- *  stack, and that thread calls exit() with the result, because exit handlers
- *  need the stack, too. Threads started later then also get a large stack. */
+/** Calls body(argc, argv) and returns its result. If the stack of the calling
+ *  thread is too small, body instead runs on a new thread with a large stack.
+ *  That thread calls exit() with the result, because exit handlers need the
+ *  stack, too; threads started later then also get a large stack. */
 int oj_large_stack_run(int (*body)(int argc, char **argv), int argc,
                        char **argv);
 

@@ -133,10 +133,10 @@ void oj_report_error(const struct oj_error *error);
  *  status. */
 oj_status oj_message_add_reason(oj_status status, struct oj_error *err);
 
-/** Returns the number of GDAL errors since the last call and resets it to 0.
+/** Returns the number of GDAL errors since the last call, and resets it to 0.
  *  Counts those of the calling thread if it has a list, otherwise those of all
- *  threads. first: a buffer of size bytes, receives the text of the first
- *  error. */
+ *  threads. Writes the text of the first error to first, a buffer of size
+ *  bytes. */
 long long oj_message_errors(char *first, int size);
 
 /** Discards the GDAL errors reported so far. */

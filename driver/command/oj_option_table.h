@@ -84,8 +84,8 @@ struct oj_option
 /** Returns row i, or NULL past the end of the table. */
 const struct oj_option *oj_option_at(int i);
 
-/** Returns the index of the option with this name or alias, ignoring case; -1:
- *  there is none. */
+/** Returns the index of the option with this name or alias, ignoring case, or
+ *  -1 if there is none. */
 int oj_option_find(const char *name);
 
 /** Returns the possible arguments of an OJ_OPTION_CHOICE: "first|all". */
@@ -114,10 +114,10 @@ int oj_option_is_of_pairs(const struct oj_option *option);
  *  OJ_OPTION_FLAG_OR_WORD, although one optional argument may follow. */
 int oj_option_words(const struct oj_option *option);
 
-/** Writes the advice that follows "unknown option WORD" in an error into text:
+/** Writes the advice that follows "unknown option WORD" in an error to text:
  *  the option with a similar name, the equivalent of an option of ogr2ogr or
- *  another tool, or a reference to --help. word: with its dashes. Cut to size
- *  bytes. */
+ *  another tool, or a reference to --help. word has its dashes. The advice is
+ *  cut to size bytes. */
 void oj_option_hint(const char *word, char *text, size_t size);
 
 #ifdef __cplusplus

@@ -69,7 +69,7 @@ namespace
 
 const char *const description = "JOIN";
 
-/* Limit of joins in joins: a spec file can name other spec files or itself, on
+/* Limit of joins in joins. A spec file can name other spec files or itself, on
  * both sides, so that up to 2^MAX_DEPTH of them are open at a time. */
 constexpr int MAX_DEPTH = 8;
 thread_local int depth = 0;
@@ -185,7 +185,7 @@ class JoinLayer final : public OGRLayer
     JoinLayer(const JoinLayer &) = delete;
     JoinLayer &operator=(const JoinLayer &) = delete;
 
-    /* Opens both sides and plans the rows; returns false after an error. */
+    /* Opens both sides and plans the rows. Returns false after an error. */
     bool Open();
 
     using OGRLayer::GetLayerDefn;
@@ -648,8 +648,8 @@ oj_status JoinLayer::Begin(oj_error *err)
     return Refresh(err);
 }
 
-/* Calls Begin() and returns true, or reports its error and returns false; no
- * rows follow then. */
+/* Calls Begin(). If it fails, reports the error and returns false; no rows
+ * follow then. */
 bool JoinLayer::BeginOrReport()
 {
     oj_error error{OJ_OK, ""};
@@ -657,8 +657,8 @@ bool JoinLayer::BeginOrReport()
     return !m_main.has_ended;
 }
 
-/* Returns the next row of the main stream; NULL at the end, or after an error,
- * which is reported. */
+/* Returns the next row of the main stream, or NULL at the end. After an error,
+ * reports it and returns NULL. */
 OGRFeatureUniquePtr JoinLayer::ReadNext()
 {
     oj_error error{OJ_OK, ""};
@@ -710,16 +710,16 @@ void JoinLayer::Reset()
         m_main.Stop();
 }
 
-/* Returns the index of the next row, counted before filters; -1 if there are no
- * rows until the next reset. */
+/* Returns the index of the next row, counted before filters. Returns -1 if
+ * there are no rows until the next reset. */
 GIntBig JoinLayer::NextRowIndex() const
 {
     return m_main.has_ended ? -1 : m_main.position - (m_peeked != nullptr);
 }
 
 /* Makes the row with this index the next one. Rows before it are joined, but
- * not made into features. Returns false if there is no such row, or after an
- * error, which is reported. */
+ * not made into features. Returns false if there is no such row. After an
+ * error, reports it and returns false. */
 bool JoinLayer::SkipTo(GIntBig place)
 {
     oj_error error{OJ_OK, ""};
@@ -815,8 +815,8 @@ oj_status JoinLayer::IdlePass(oj_pass **pass, oj_error *err)
     return oj_pass_reopen(*pass, err);
 }
 
-/* Counts rows. *n becomes -1 if the number is unknown: without force, or
- * because rows must be filtered one by one. */
+/* Counts rows. Sets *n to -1 if the number is unknown. It is unknown without
+ * force, or if rows must be filtered one by one. */
 oj_status JoinLayer::Count(int force, int64_t *n, oj_error *err)
 {
     const bool is_known = IsOneToOne();
@@ -861,8 +861,8 @@ GIntBig JoinLayer::GetFeatureCount(int force)
     return n;
 }
 
-/* Sets *extent: from the input layer, or else by `read`, the method of the base
- * class, which reads all rows. */
+/* Sets *extent by the input layer if possible. Otherwise calls `read`, the
+ * method of the base class, which reads all rows. */
 template <class Read>
 OGRErr JoinLayer::Extent(OGREnvelope *extent, bool force, const Read &read)
 {
@@ -963,7 +963,7 @@ oj_status JoinLayer::AdvanceArrow(void *user, int *there, oj_error *err)
     return static_cast<JoinLayer *>(user)->m_main.Advance(there, err);
 }
 
-/* Called when the native stream ends: applies the filters that were set while
+/* Called when the native stream ends. Applies the filters that were set while
  * it was open.
  */
 void JoinLayer::CloseArrow(void *user)

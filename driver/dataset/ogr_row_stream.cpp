@@ -222,8 +222,8 @@ oj_status RowStream::Get(int64_t fid, OGRFeatureUniquePtr &feature,
     return status;
 }
 
-/* Gets the row with the number fid: skips the rows before it, from the first
- * row if the stream has passed it. */
+/* Gets the row with the number fid. Skips the rows before it. If the stream has
+ * passed it already, starts again from the first row. */
 oj_status RowStream::GetNumbered(int64_t fid, OGRFeatureUniquePtr &feature,
                                  oj_error *err)
 {

@@ -1,6 +1,7 @@
-/* "gdal vector join [options] INPUT JOIN OUTPUT" (GDAL 3.12 and later): accepts
- * the options of a join dataset, taken from the option table, and lets GDAL
- * write its rows. With the format "stream" the result is the dataset itself.
+/* "gdal vector join [options] INPUT JOIN OUTPUT" (GDAL 3.12 and later). It
+ * accepts the options of a join dataset, which are taken from the option table,
+ * and lets GDAL write its rows. With the format "stream" the result is the
+ * dataset itself.
  */
 #include "oj_gdal_vector_join.h"
 

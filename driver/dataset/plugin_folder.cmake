@@ -1,8 +1,8 @@
-# Where the driver is installed: the folder gdalplugins beside the library. If
-# GDAL looks in another folder (GDAL is a package in /usr, ogrjoin in
-# /usr/local), a link to the driver is made there if the folder is writable. No
-# link is made if the install prefix is not the configured one: a staged or
-# moved tree changes nothing outside of itself.
+# Where the driver is installed: the folder gdalplugins beside the library.
+# GDAL may look in another folder, for example if GDAL is a package in /usr,
+# and ogrjoin is in /usr/local. Then a link to the driver is made there if the
+# folder is writable. No link is made if the install prefix is not the
+# configured one: a staged or moved tree changes nothing outside of itself.
 set(OGRJOIN_GDAL_PLUGINS "" CACHE PATH
     "The folder in which GDAL looks for plugins (empty: found out)")
 set(OJ_GDAL_PLUGINS ${OGRJOIN_GDAL_PLUGINS})

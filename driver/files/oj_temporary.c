@@ -99,8 +99,8 @@ static int does_file_contain_name(int file, const char *name)
 }
 
 /* Opens and locks the .lock of a temporary folder, if an earlier run of this
- * user left the folder behind and no process uses it. Returns its descriptor;
- * -1: the folder must not be removed. */
+ * user left the folder behind and no process uses it. Returns its descriptor.
+ * Returns -1 if the folder must not be removed. */
 static int lock_stale_folder(int folder, const char *name)
 {
     struct stat info;

@@ -41,7 +41,7 @@ struct oj_temporary
 };
 
 /** Removes folders that killed runs with this destination have left, and makes
- *  a new folder. final: path of the output. */
+ *  a new folder. final is the path of the output. */
 OJ_MUST_USE oj_status oj_temporary_make(const char *final,
                                         struct oj_temporary *out,
                                         struct oj_error *err);

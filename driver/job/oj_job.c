@@ -62,7 +62,7 @@ static int64_t max_pairs_per_batch(const struct oj_command *command)
 }
 
 /* Returns the number of threads of the join, set by -threads or by
- * GDAL_NUM_THREADS; 0: all processors. */
+ * GDAL_NUM_THREADS. 0 means all processors. */
 static int n_threads(const struct oj_command *command)
 {
     const char *n = CPLGetConfigOption("GDAL_NUM_THREADS", "ALL_CPUS");

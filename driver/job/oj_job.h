@@ -81,8 +81,8 @@ OJ_MUST_USE oj_status oj_job_read_side(struct oj_job *job, int side, int insert,
 OJ_MUST_USE oj_status oj_job_open_engine(struct oj_job *job, const int *cancel,
                                          struct oj_error *err);
 
-/** Makes the features and columns to join from a batch of a side; *flat borrows
- *  from batch and work. insert: enum oj_insertion. */
+/** Makes the features and columns to join from a batch of a side. *flat borrows
+ *  from batch and work. insert is an enum oj_insertion. */
 OJ_MUST_USE oj_status oj_job_make_flat(struct oj_job *job, int side, int insert,
                                        const struct oj_batch *batch,
                                        struct oj_side_work *work,

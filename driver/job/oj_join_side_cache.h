@@ -85,15 +85,15 @@ struct oj_join_use
     struct oj_stats stats; /**< statistics of the batches of this use */
 };
 
-/** Builds a join side in *side, which is zeroed. cancel: the flag for the
- *  engine, which keeps the pointer; the rest of the build polls the caller's
+/** Builds a join side in *side, which is zeroed. cancel is the flag for the
+ *  engine, which keeps the pointer. The rest of the build polls the caller's
  *  own flag. *keep is 1 on entry; the function sets it to 0 if the entry must
  *  not be found later. On failure the cache frees side. */
 typedef oj_status (*oj_join_build)(void *user, struct oj_join_side *side,
                                    const int *cancel, int *keep,
                                    struct oj_error *err);
 
-/** Returns the current limit in bytes; 0: the cache is off. */
+/** Returns the current limit in bytes. 0 means that the cache is off. */
 int64_t oj_join_cache_limit(void);
 
 /** Takes a use of an entry. This is the entry of `like`, if like is not NULL

@@ -248,8 +248,8 @@ static int list_vrt_sources(const char *path, char ***files)
 
 /* ---- files of a source --------------------------------------------------- */
 
-/* Returns the list of a source's files; for a VRT file, with the files that it
- * refers to. NULL: the files are not known. */
+/* Returns the list of a source's files, or NULL if the files are not known. For
+ * a VRT file the list includes the files that it refers to. */
 static char **list_files_behind_source(const struct oj_source *source)
 {
     GDALDriverH driver = GDALGetDatasetDriver(source->dataset);

@@ -68,7 +68,7 @@ struct oj_flat oj_feature_set_view(const struct oj_feature_set *features)
 }
 
 /* Removes all features but keeps the memory. The table is replaced by an empty
- * one with these columns; columns NULL: by no table. */
+ * one with these columns. If columns is NULL, there is no table. */
 static oj_status clear_features(struct oj_feature_set *features,
                                 const struct oj_table *columns,
                                 struct oj_error *err)
@@ -100,8 +100,8 @@ static int64_t padded_size(int64_t n)
     return (n + 7) & ~INT64_C(7);
 }
 
-/* Appends n bytes, padded with zeros to a multiple of 8; *to: where to write
- * them. */
+/* Appends n bytes, padded with zeros to a multiple of 8. Sets *to to the place
+ * where they are to be written. */
 static oj_status append_padded_space(struct oj_bytes *bytes, int64_t n,
                                      unsigned char **to, struct oj_error *err)
 {
@@ -286,8 +286,8 @@ static void decode_token_sets(const unsigned char **at, int n,
 }
 
 /* Appends the record of feature i of flat, with row i of values, to
- * tiles->held. *n_joined: bytes of the record without its attributes, which are
- * not loaded with a tile. */
+ * tiles->held. Stores the bytes of the record without its attributes in
+ * *n_joined; attributes are not loaded with a tile. */
 static oj_status encode_record(struct oj_tiles *tiles,
                                const struct oj_flat *flat, int64_t i,
                                const struct oj_attributes *values,
@@ -759,7 +759,7 @@ static oj_status add_matched_features(struct oj_tiled_join *join,
 }
 
 /* Appends the pairs of matches to the answer. number maps join_row to indices
- * of `found`; NULL: join_row is such an index already. */
+ * of `found`. If number is NULL, join_row is such an index already. */
 static oj_status append_matches_of_tile(struct oj_tiled_join *join,
                                         const struct oj_matches *matches,
                                         const int32_t *number,

@@ -74,10 +74,10 @@ struct oj_output
     int n_layers;
 };
 
-/** Chooses driver and kind of the output and checks them: if the output exists,
- *  an option must allow changing it; it must not be an input; the driver must
- *  be able to write and to roll back. Writes nothing. asked, layer_name and
- *  both sides must outlive the output. */
+/** Chooses driver and kind of the output, and checks three things. If the
+ *  output exists, an option must allow changing it. It must not be an input.
+ *  The driver must be able to write and to roll back. Writes nothing. asked,
+ *  layer_name and both sides must outlive the output. */
 OJ_MUST_USE oj_status oj_output_plan(const struct oj_output_options *asked,
                                      const char *layer_name,
                                      const struct oj_source *input,
@@ -85,9 +85,9 @@ OJ_MUST_USE oj_status oj_output_plan(const struct oj_output_options *asked,
                                      struct oj_output *output,
                                      struct oj_error *err);
 
-/** Plans a further layer; to be called between plan and open. Refuses it if the
- *  output cannot hold it. option: the option that requests it. name must
- *  outlive the output. */
+/** Plans a further layer. Call it between plan and open. Refuses the layer if
+ *  the output cannot hold it. option is the option that requests the layer.
+ *  name must outlive the output. */
 OJ_MUST_USE oj_status oj_output_plan_layer(struct oj_output *output,
                                            const char *option, const char *name,
                                            struct oj_error *err);
@@ -109,8 +109,8 @@ OJ_MUST_USE oj_status oj_output_open(struct oj_output *output,
  *  the rows of the only layer. Returns 0 if the driver has to write them. */
 int oj_output_rows_file(const struct oj_output *output, char *path, int size);
 
-/** Returns the name of the lane that will write the rows (it may leave some to
- *  GDAL); NULL: no lane. */
+/** Returns the name of the lane that will write the rows, or NULL if no lane
+ *  will. A lane may leave some rows to GDAL. */
 const char *oj_output_lane(const struct oj_output *output);
 
 /** Returns the dataset into whose layers a lane may write rows directly, or

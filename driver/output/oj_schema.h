@@ -80,17 +80,17 @@ const char *oj_schema_name_unless_field(const struct oj_source *input,
 OGRwkbGeometryType oj_schema_layer_type(const struct oj_output_options *asked,
                                         OGRwkbGeometryType type);
 
-/** Creates field i in layer and stores its index in schema->columns. A type
- *  that the driver cannot store becomes text, with a warning; if the driver
- *  changes the name, a notice is printed; a field that does not appear is an
- *  error. */
+/** Creates field i in layer and stores its index in schema->columns. If the
+ *  driver cannot store the type, the field becomes text, with a warning. If the
+ *  driver changes the name, a notice is printed. A field that does not appear
+ *  is an error. */
 OJ_MUST_USE oj_status oj_schema_create_field(GDALDatasetH dataset,
                                              OGRLayerH layer,
                                              struct oj_schema *schema, int i,
                                              struct oj_error *err);
 
-/** Creates the layer with all its fields; if rows are appended to a layer,
- *  finds its fields instead. Completes schema->columns. at: an element of
+/** Creates the layer with all its fields. If rows are appended to a layer,
+ *  finds its fields instead. Completes schema->columns. at is an element of
  *  output->layers. */
 OJ_MUST_USE oj_status oj_schema_create(const struct oj_schema_request *request,
                                        const struct oj_crs *crs,

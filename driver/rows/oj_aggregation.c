@@ -99,8 +99,8 @@ struct oj_aggregation
 
 /* ---- result columns ------------------------------------------------------ */
 
-/* Defines the column of a result. from: the aggregated field, or NULL for a
- * count of pairs and for columns of pairs. */
+/* Defines the column of a result. from is the aggregated field. It is NULL for
+ * a count of pairs and for columns of pairs. */
 static void define_result_column(const struct oj_aggregate_word *word,
                                  int source, OGRFieldDefnH from,
                                  struct oj_computed_column *column,
@@ -495,8 +495,8 @@ static oj_status flush_block(struct oj_aggregation *a, struct oj_error *err)
     return oj_aggregates_add(a->state, &pairs, err);
 }
 
-/* Adds a pair to the block. rank: its rank among the pairs of its row; entry:
- * its index in the answer. */
+/* Adds a pair to the block. rank is its rank among the pairs of its row, and
+ * entry its index in the answer. */
 static inline oj_status put_pair(struct oj_aggregation *a, int64_t row,
                                  int32_t feature, double share, int64_t entry,
                                  int32_t rank, struct oj_error *err)
@@ -719,9 +719,10 @@ int oj_aggregation_streams_join(const struct oj_aggregation *a)
 
 /* ---- streaming the join layer -------------------------------------------- */
 
-/* Sums the values inside the join, without making pairs. *n_pairs: number of
- * pairs that were summed. Runs on the join thread, not on the thread that adds
- * pairs. OJ_ERR_UNSUPPORTED: the join must return the pairs of this batch. */
+/* Sums the values inside the join, without making pairs. Stores the number of
+ * pairs that were summed in *n_pairs. Runs on the join thread, not on the
+ * thread that adds pairs. Returns OJ_ERR_UNSUPPORTED if the join must return
+ * the pairs of this batch. */
 static oj_status sum_pairs(struct oj_aggregation *a, struct oj_join *join,
                            const struct oj_pipeline_part *part,
                            const struct oj_attributes *source, int64_t *n_pairs,

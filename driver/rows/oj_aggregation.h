@@ -73,7 +73,7 @@ OJ_MUST_USE oj_status oj_aggregation_answer(struct oj_aggregation *aggregation,
                                             const struct oj_matches **rows,
                                             struct oj_error *err);
 
-/** Returns the value of a result column; callback for struct
+/** Stores the value of a result column in *value. It is a callback for struct
  *  oj_write_options.aggregate; user is the aggregation. Rows must be requested
  *  in ascending order. */
 oj_status oj_aggregation_value(void *user, int source, int64_t row,

@@ -203,8 +203,8 @@ static oj_status read_next_unmatched_batch(struct oj_pass *pass, int *there,
 
 /* Fails with OJ_ERR_DATA if the fields differ from those at the first opening,
  * because readers address fields by index. Additional fields at the end are
- * accepted. *before: the fields at the first opening; if it is NULL, it is
- * set. */
+ * accepted. *before has the fields at the first opening. If it is NULL, sets
+ * it. */
 static oj_status check_fields_unchanged(const struct oj_source *source,
                                         char ***before, struct oj_error *err)
 {

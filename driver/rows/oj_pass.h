@@ -108,7 +108,7 @@ struct oj_pass
 
     /* Additional filters on the input layer, used from the next first row on.
      * Owned by the caller, who changes them only while no rows are requested.
-     * NULL: none. */
+     * NULL means no filter. */
     const OGREnvelope *box;
     const char *where;
 

@@ -55,8 +55,9 @@ OJ_MUST_USE oj_status oj_pass_choice_finish(struct oj_pass_choice *choice,
                                             struct oj_job *job,
                                             struct oj_error *err);
 
-/** Adds the rows of a batch to the checksum of a reading (0: first, 1: second
- *  reading of the input). first_row: index of the first row of the batch.
+/** Adds the rows of a batch to the checksum of a reading of the input. reading
+ *  is 0 for the first reading, 1 for the second. first_row is the index of the
+ *  first row of the batch.
  */
 void oj_pass_choice_note_rows(struct oj_pass_choice *choice, int reading,
                               const struct oj_flat *flat, int64_t first_row);

@@ -347,8 +347,8 @@ static OGRwkbGeometryType keep_zm_of_either(OGRwkbGeometryType flat,
                               OGR_GT_HasM(a) || OGR_GT_HasM(b));
 }
 
-/* Returns the Shapefile type for parts of this kind. points: the type to return
- * for points. */
+/* Returns the Shapefile type for parts of this kind. For points, returns the
+ * argument points. */
 static OGRwkbGeometryType shapefile_type_of_kind(unsigned kind,
                                                  OGRwkbGeometryType points)
 {

@@ -60,9 +60,9 @@ static void close_reference(struct reference *reference)
     oj_feature_set_free(&reference->own);
 }
 
-/* Joins a batch by the reference. ours: features of the join's answer for these
- * rows. reference->side begins with these features, so that a value of join_row
- * means one feature in both answers. */
+/* Joins a batch by the reference. ours are the features of the join's answer
+ * for these rows. reference->side begins with these features, so that a value
+ * of join_row means one feature in both answers. */
 static oj_status join_by_reference(struct reference *reference,
                                    const struct oj_flat *input,
                                    const struct oj_answer_side *ours,

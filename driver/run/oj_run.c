@@ -92,8 +92,8 @@ static oj_status flush_rows_and_save_state(struct writing *w,
     return oj_pass_events_save(&w->pass->events, err);
 }
 
-/* Writes the rows of all answers. *input_end: time when the last input row was
- * written. */
+/* Writes the rows of all answers. Stores the time when the last input row was
+ * written in *input_end. */
 static oj_status write_answers(struct writing *w, double *input_end,
                                struct oj_error *err)
 {

@@ -7,7 +7,7 @@
 #include "../rows/oj_summary.h"
 
 /** Runs the command: writes the destination, or does -explain, -benchmark or
- *  -in_place. *exit_code: an enum oj_exit, set if OJ_OK is returned. */
+ *  -in_place. If it returns OJ_OK, sets *exit_code to an enum oj_exit. */
 OJ_MUST_USE oj_status oj_run(const struct oj_command *command, int *exit_code,
                              struct oj_error *err);
 

@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** Indices of the columns, from 0 on; -1: there is no such column. */
+/** Indices of the columns, from 0 on. -1 means that there is no such column. */
 struct oj_csv_columns
 {
     char separator; /**< '\0': rows may have any number of fields */
@@ -26,7 +26,7 @@ struct oj_csv_columns
 
 void oj_csv_columns_init(struct oj_csv_columns *columns);
 
-/** Sets separator and n from the first line. n_fields: the number of fields
+/** Sets separator and n from the first line. n_fields is the number of fields
  *  that GDAL finds in this line. Chooses the separator whose number of fields
  *  is nearest to n_fields. */
 void oj_csv_columns_find(struct oj_csv_columns *columns, const char *line,

@@ -177,8 +177,8 @@ static int do_layers_meet_if_swapped(const struct oj_source *source,
     return swapped.is_known && gap_between(&swapped, other) <= 0.0;
 }
 
-/* Warns if the axes of one layer seem to be swapped. own: extents in the
- * layers' CRS; joined: in the CRS of the join. */
+/* Warns if the axes of one layer seem to be swapped. own are the extents in the
+ * layers' CRS, joined those in the CRS of the join. */
 static void warn_of_axes(const struct oj_source *const source[2],
                          const struct side_extent own[2],
                          const struct side_extent joined[2])

@@ -142,8 +142,8 @@ struct oj_report_stream
 
 /* ---- names --------------------------------------------------------------- */
 
-/* Returns 1 if the name is that of standard input; *format: the format that its
- * prefix names. */
+/* Returns 1 if the name is that of standard input. Stores the format that its
+ * prefix names in *format. */
 static int is_stdin(const char *name, enum format *format)
 {
     *format = FORMAT_UNKNOWN;
@@ -406,8 +406,8 @@ static void leave_out_long_record(struct oj_report_stream *s)
     s->n_complete = s->n_scanned;
 }
 
-/* Scans for the end of the incomplete record. *end: offset behind it, or -1 if
- * the end has not arrived yet. */
+/* Scans for the end of the incomplete record. Sets *end to the offset after it,
+ * or to -1 if the end has not arrived yet. */
 static void find_record_end(struct oj_report_stream *s, int64_t *end)
 {
     struct place_in_record place = s->place;
@@ -628,7 +628,8 @@ static oj_status find_geometry_columns(struct oj_report_stream *s,
 }
 
 /* Opens the first record alone, to find out whether it holds the names of the
- * columns (*has_names 1) or is a row (0). *n_fields: its number of fields. */
+ * columns (*has_names 1) or is a row (*has_names 0). Stores its number of
+ * fields in *n_fields. */
 static oj_status detect_column_names(struct oj_report_stream *s, int *has_names,
                                      int *n_fields, struct oj_error *err)
 {
@@ -1063,8 +1064,8 @@ static int is_geometry_text_valid(struct oj_report_stream *s,
     return 0;
 }
 
-/* Appends the features of `from` to the layer as rows, in their order. *n_read:
- * number of features; feature i belongs to record i. */
+/* Appends the features of `from` to the layer as rows, in their order. Stores
+ * the number of features in *n_read. Feature i belongs to record i. */
 static oj_status copy_reports(struct oj_report_stream *s, OGRLayerH from,
                               int64_t *n_read, struct oj_error *err)
 {
@@ -1239,9 +1240,9 @@ static void warn_of_first_losses(struct oj_report_stream *s)
     s->warned = s->found;
 }
 
-/* Makes rows of the records that can be read; without skip_failures, only of
- * those before the first unreadable record. dataset: the dataset in which the
- * layer is made; NULL: the layer exists. */
+/* Makes rows of the records that can be read. Without skip_failures, only makes
+ * those before the first unreadable record. dataset is the dataset in which the
+ * layer is made, or NULL if the layer exists. */
 static oj_status load_records(struct oj_report_stream *s, GDALDatasetH dataset,
                               struct oj_error *err)
 {

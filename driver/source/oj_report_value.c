@@ -29,8 +29,8 @@ struct one_value
     double real;
 };
 
-/* Reads a text or number, also as the only element of a list.  Returns 0 for
- * dates, times and longer lists. */
+/* Reads a text or number, which may be the only element of a list. Returns 0
+ * for dates, times and longer lists. */
 static int read_scalar(OGRFeatureH from, int i, struct one_value *one)
 {
     int n = 1;

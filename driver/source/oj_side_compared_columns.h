@@ -130,8 +130,8 @@ struct oj_side_columns
                                 -exclude */
 };
 
-/** Makes a new vocabulary. Precondition: columns->rules is set. word_map: text
- *  with two columns (oj_word_replacements.h), or NULL. */
+/** Makes a new vocabulary. Precondition: columns->rules is set. word_map is a
+ *  text with two columns (oj_word_replacements.h), or NULL. */
 OJ_MUST_USE oj_status oj_side_columns_open(struct oj_side_columns *columns,
                                            const char *word_map,
                                            struct oj_error *err);
@@ -212,9 +212,9 @@ enum oj_insertion
 
 /** Makes the columns of the rows of flat, which then borrows them from made,
  *  and adds to missing. The class of a row is -1 if one of its values is NULL,
- *  or if values are looked up and no inserted row has these values. insert:
- *  enum oj_insertion. Not thread-safe. OJ_ERR_DATA: the first list is longer
- *  than OJ_MOST_DIMENSIONS. */
+ *  or if values are looked up and no inserted row has these values. insert is
+ *  an enum oj_insertion. Not thread-safe. OJ_ERR_DATA if the first list is
+ *  longer than OJ_MOST_DIMENSIONS. */
 OJ_MUST_USE oj_status oj_side_columns_make(struct oj_side_columns *columns,
                                            int side, int insert,
                                            const struct oj_attributes *values,
@@ -223,9 +223,10 @@ OJ_MUST_USE oj_status oj_side_columns_make(struct oj_side_columns *columns,
                                            struct oj_missing_values *missing,
                                            struct oj_error *err);
 
-/** Renumbers the tokens after the last rows of a side were inserted. number[i]
- *  becomes a map from old to new numbers of the tokens of -similar i, or NULL
- *  if there was no row. The caller frees the maps, also after an error. */
+/** Renumbers the tokens after the last rows of a side were inserted. Sets
+ *  number[i] to a map from old to new numbers of the tokens of -similar i, or
+ *  to NULL if there was no row. The caller frees the maps, even after an
+ *  error. */
 OJ_MUST_USE oj_status oj_side_columns_renumber_tokens(
     struct oj_side_columns *columns, uint32_t *number[OJ_MOST_TEXTS],
     struct oj_error *err);

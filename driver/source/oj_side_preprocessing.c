@@ -255,8 +255,9 @@ static oj_status add_number_field(struct oj_source *const source[2], int side,
 }
 
 /* Adds the field of distances that an option names to the fields that are read,
- * and sets columns->distance_scale to the factor of its unit. word: argument of
- * the option; NULL: the option is not given, and nothing is added. */
+ * and sets columns->distance_scale to the factor of its unit. word is the
+ * argument of the option. If it is NULL, the option is not given, and nothing
+ * is added. */
 static oj_status resolve_distance_field(
     const struct oj_command *command, struct oj_source *const source[2],
     int side, const char *option, const char *word, const struct oj_crs *crs,
@@ -418,8 +419,8 @@ static oj_status open_compared_columns(const struct oj_command *command,
 
 /* ---- reshaping of features ----------------------------------------------- */
 
-/* Returns the reshaping that the command requests for a side; 0: input, 1:
- * join. */
+/* Returns the reshaping that the command requests for a side. side is 0 for the
+ * input, 1 for the join layer. */
 static struct oj_reshape reshaping_of_side(const struct oj_command *command,
                                            int side, const char *name)
 {

@@ -101,9 +101,10 @@ OJ_MUST_USE oj_status oj_sides_open(
     struct oj_source *join, const struct oj_crs *crs, struct oj_sides *sides,
     struct oj_relation *relation, struct oj_error *err);
 
-/** Preprocesses rows. flat: on entry the rows as read; on return the features
- *  and columns to join, borrowed from work. values: the fields of the rows,
- *  used only if oj_side_columns_need() returns 1. insert: enum oj_insertion. */
+/** Preprocesses rows. On entry, *flat has the rows as read; on return, the
+ *  features and columns to join, borrowed from work. values are the fields of
+ *  the rows. They are used only if oj_side_columns_need() returns 1. insert is
+ *  an enum oj_insertion. */
 OJ_MUST_USE oj_status oj_sides_make(struct oj_sides *sides, int side,
                                     int insert,
                                     const struct oj_attributes *values,

@@ -42,7 +42,7 @@ struct oj_source
     int is_held; /**< 1: all readings see one state, see
                     oj_source_begin_snapshot() */
 
-    /** Transformation into the CRS of the join, owned; NULL: none. Set by
+    /** Transformation into the CRS of the join, owned, or NULL. Set by
      *  oj_crs_choose(). */
     OGRCoordinateTransformationH transformation;
 };
@@ -56,9 +56,10 @@ OJ_MUST_USE oj_status oj_source_open(const struct oj_command *command, int side,
                                      struct oj_error *err);
 
 /** Adds the field `name` to those that are read, even if it is not written.
- *  *column: its index in source->fields, in struct oj_table and in batches.
- *  *defn: its definition, owned by the layer. OJ_ERR_ARG if there is no such
- *  field; the message names the option and lists the fields. */
+ *  Sets *column to its index in source->fields, in struct oj_table and in
+ *  batches, and *defn to its definition, owned by the layer. OJ_ERR_ARG if
+ *  there is no such field; the message names the option and lists the
+ *  fields. */
 OJ_MUST_USE oj_status oj_source_need_field(struct oj_source *source,
                                            const char *name, const char *option,
                                            int *column, OGRFieldDefnH *defn,
