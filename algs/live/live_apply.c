@@ -611,9 +611,9 @@ static struct live_reshape task_of_node(const struct live_state *state,
     return task;
 }
 
-/* Unites the leaves of each of the n listed nodes. Replaces the list by the
- * parents of these nodes, and returns the number of parents. scratch, task:
- * room for n elements. */
+/* Unites the leaves of each of the n listed nodes. A node may be listed several
+ * times. Replaces the list by the parents of the nodes that became leaves, and
+ * returns the number of parents. scratch and task have room for n elements. */
 static int64_t unite_leaves(struct live_batch *b, int64_t n,
                             struct oj_keyed *node, struct oj_keyed *scratch,
                             struct live_reshape *task)

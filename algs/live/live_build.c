@@ -237,8 +237,8 @@ static void free_build(struct build *b)
     live_subtree_free(&b->skeleton);
 }
 
-/* Splits all points. *out_point: the array (point or scratch) that holds them
- * afterwards. */
+/* Splits all points into *all. Afterwards b->point holds the points in the
+ * order of the leaves. If b->has_reached_depth is set, *all is incomplete. */
 static oj_status split_all(struct build *b, struct live_subtree *all,
                            struct oj_error *err)
 {

@@ -67,7 +67,8 @@ struct live_page
     uint16_t first_hole; /**< first hole, or LIVE_NO_HOLE */
 };
 
-/** A child: >= 0 a node; LIVE_NO_CHILD; or < LIVE_NO_CHILD a page. */
+/** The value of an absent child. A value >= 0 is a node, and a value below
+ *  LIVE_NO_CHILD is a page. */
 #define LIVE_NO_CHILD (-1)
 
 static inline int32_t live_child_of_page(uint32_t page)
@@ -195,8 +196,8 @@ static inline int live_box_contains(const struct oj_box *box, double x,
 }
 
 /** Extends the cover of node parent / 4, and of the nodes above it, to include
- *  box. box: the box of a page with points outside of its cell, or the cell of
- *  a new node. Several threads may call this at once. */
+ *  box. This is the box of a page with points outside of its cell, or the cell
+ *  of a new node. Several threads may call this at once. */
 void live_state_cover(struct live_state *state, uint32_t parent,
                       const struct oj_box *box);
 

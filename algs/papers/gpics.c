@@ -124,7 +124,8 @@ static double most_distance(const struct gpics_index *self)
     return self->shared.args.relation.max_distance;
 }
 
-/* Makes the query of a row. reach: search radius, for joins by distance. */
+/* Makes the query of a row. reach is the search radius, for joins by
+ * distance. */
 static struct gpics_query query_of_row(const struct gpics_index *self,
                                        int64_t row, double reach)
 {
@@ -197,8 +198,8 @@ static double next_reach(const struct gpics_index *self, double reach)
     return next < most_distance(self) ? next : most_distance(self);
 }
 
-/* Returns 1 if a point is a hit of a row's query. *d2: the point's squared
- * distance, or NaN if the join has no measure. */
+/* Returns 1 if a point is a hit of a row's query. Sets *d2 to the point's
+ * squared distance, or to NaN if the join is not by distance. */
 static inline int is_hit(const struct gpics_index *self,
                          const struct gpics_query *query, int64_t row, double x,
                          double y, int32_t feature, double *d2)

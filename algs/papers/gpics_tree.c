@@ -239,8 +239,8 @@ static double coordinate_on_axis(const struct gpics_item *item, int is_y)
 
 /* Finds the median of the x (or y) of n items by a histogram, and sorts only
  * the bucket that contains it. *median is greater than the minimum, so both
- * sides of the division have points. value: scratch. Returns 0 if all n values
- * are equal. */
+ * sides of the division have points. value is scratch for n numbers. Returns 0
+ * if all n values are equal. */
 static int find_median(const struct gpics_item *item, int64_t n, int is_y,
                        double *value, double *median)
 {

@@ -97,9 +97,9 @@ struct gpics_tree
     int32_t root, free_node, free_page; /**< GPICS_NONE: none */
 };
 
-/** Builds a tree of n points (x[i], y[i]); x NaN: feature i has no point.
- * Preconditions: kind, most_points and cancel are set, the rest is zeroed. The
- * caller frees the tree, also after an error. O(n log n). */
+/** Builds a tree of n points (x[i], y[i]). If x[i] is NaN, feature i has no
+ * point. Preconditions: kind, most_points and cancel are set, the rest is
+ * zeroed. The caller frees the tree, even after an error. O(n log n). */
 OJ_MUST_USE oj_status gpics_tree_build(struct gpics_tree *tree, int64_t n,
                                        const double *x, const double *y,
                                        struct oj_error *err);

@@ -1445,9 +1445,9 @@ static oj_status summarize_stored_values(struct oj_aggregates *a, int of,
 
 /* ---- results ------------------------------------------------------------- */
 
-/* Sets an integer result. OJ_ERR_LIMIT if the result does not fit into 64 bits.
- * what: name of the function, for the message. hint: end of the message, or
- * "". */
+/* Sets *value to an integer result. Returns OJ_ERR_LIMIT if the result does not
+ * fit into 64 bits. The message begins with `what`, the name of the function,
+ * and ends with `hint`, which may be "". */
 static oj_status set_integer_result(s128 result, const char *what,
                                     const char *hint, int64_t row,
                                     struct oj_aggregate_value *value,

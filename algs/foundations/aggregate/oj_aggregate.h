@@ -196,8 +196,8 @@ int oj_aggregates_need_only_sums(const struct oj_aggregates *aggregates);
 int64_t *oj_aggregates_counts(struct oj_aggregates *aggregates);
 
 /** Plans sums over n features (fewer than 2^31) that a backend will compute.
- * *words: zeroed words for the sums of all rows, valid until the next call of
- * this function. columns must outlive *request. */
+ * Sets *words to zeroed words for the sums of all rows, which are valid until
+ * the next call of this function. columns must outlive *request. */
 OJ_MUST_USE oj_status oj_aggregates_plan_sums(
     struct oj_aggregates *aggregates, const struct oj_aggregate_column *columns,
     int64_t n, int n_threads, struct oj_sum_request *request, int64_t **words,

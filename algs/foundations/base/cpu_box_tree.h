@@ -39,8 +39,8 @@ struct oj_box_child
     int level;
 };
 
-/** Computes the starts of the levels of a tree over n entries. first: index of
- * entry 0's box in the array of boxes. */
+/** Computes the starts of the levels of a tree over n entries. The box of entry
+ * 0 is at index `first` of the array of boxes. */
 static inline void oj_box_levels_make(struct oj_box_levels *levels, int64_t n,
                                       int64_t first)
 {

@@ -23,8 +23,8 @@ struct oj_ordered_point
     uint32_t index; /**< index in the input arrays */
 };
 
-/** Points in Morton order. Owner; zeroed memory is a valid empty value; the
- * memory is reused when the order is built again. */
+/** Points in Morton order. Owner; zeroed memory is a valid empty value. Memory
+ * is reused when the order is built again. */
 struct oj_order
 {
     int64_t n_points; /**< number of ordered points; points with a NaN
@@ -69,12 +69,10 @@ static inline int64_t oj_order_slice_begin(int64_t n, int64_t n_slices,
     return slice == n_slices ? n : n / n_slices * slice;
 }
 
-/** Turns counts by slice and bucket into write positions, by prefix sums.
- *  Buckets follow one another; within a bucket, slices are in order.
- *
- *  start [n_slices][n_buckets]: input: counts; output: positions
- *
- *  offset [n_buckets + 1]: output: first position of each bucket
+/** Turns the counts of points in start [n_slices][n_buckets] into write
+ *  positions, by prefix sums. The points of a bucket follow those of the
+ *  previous bucket. Within a bucket, slices are in order. Stores the first
+ *  position of each bucket in offset [n_buckets + 1].
  */
 void oj_order_slices_to_positions(int64_t n_slices, int64_t n_buckets,
                                   int64_t *start, int64_t *offset);
@@ -108,10 +106,10 @@ static inline int64_t oj_order_run_end(const struct oj_order *order,
 }
 
 /** Marks points of a run whose complete key may be shared by more than `many`
- * points; only such points can have more than `many` equal ones. Keys are
- * counted by hash, so collisions may mark a few others. *n_crowded: number of
- * marked points. is_crowded [n]: 1 for marked points, 0 for others; unchanged
- * if *n_crowded is 0. O(n). */
+ * points. Only such points can have more than `many` equal ones. Keys are
+ * counted by hash, so collisions may mark a few others. Stores the number of
+ * marked points in *n_crowded. If it is not 0, sets is_crowded [n] to 1 for
+ * marked points and to 0 for others. O(n). */
 OJ_MUST_USE oj_status oj_order_mark_frequent_keys(
     int64_t n, const struct oj_ordered_point *run, uint32_t many,
     uint8_t *is_crowded, int64_t *n_crowded, struct oj_error *err);

@@ -75,8 +75,8 @@ static inline int oj_box_is_safe(const struct oj_box *box)
 }
 
 /** Returns a lower bound of the distance between any point of box a and any
- * point of box b, also of the computed (rounded) distance. Returns 0 if the
- * square of the bound may underflow. */
+ * point of box b. It is at most the computed (rounded) distance, too. It is 0
+ * if the square of the bound may underflow. */
 static inline double oj_box_distance(const struct oj_box *a,
                                      const struct oj_box *b)
 {

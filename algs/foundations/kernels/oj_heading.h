@@ -48,8 +48,8 @@ OJ_FN int oj_heading_is_usable(double degrees)
     return degrees >= -360.0 && degrees <= 360.0;
 }
 
-/** Returns the value at u of a polynomial of degree 8. c: its coefficients,
- * from the highest power down. */
+/** Returns the value at u of a polynomial of degree 8 with coefficients c, from
+ * the highest power down. */
 OJ_FN double oj_heading_polynomial(const double c[9], double u)
 {
     double sum = c[0];

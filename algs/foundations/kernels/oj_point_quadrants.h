@@ -197,9 +197,9 @@ OJ_FN void oj_quadrant_end_part(struct oj_quadrant_state *s, unsigned flag)
     s->odd = s->on_edge = 0;
 }
 
-/** Adds the next segment a -> b of the feature. interior 1: points inside of
- * polygons have distance 0. flag: enum oj_quadrant_flag if the segment is the
- * last of its part, otherwise 0. */
+/** Adds the next segment a -> b of the feature. If interior is 1, points inside
+ * of polygons have distance 0. flag is of enum oj_quadrant_flag if the segment
+ * is the last of its part, otherwise 0. */
 OJ_FN void oj_quadrant_add_segment(struct oj_quadrant_state *s, double px,
                                    double py, double ax, double ay, double bx,
                                    double by, int interior, unsigned flag)

@@ -114,8 +114,8 @@ OJ_FN int oj_sphere_arc_nearest(struct oj_vec3 p, struct oj_vec3 a,
     return 0;
 }
 
-/** Returns 1 if the arc a -> b crosses the arc p -> r. m: the cross product p x
- * r. A vertex on the great circle through p and r counts as on its positive
+/** Returns 1 if the arc a -> b crosses the arc p -> r. m is the cross product p
+ * x r. A vertex on the great circle through p and r counts as on its positive
  * side, so that the crossings of a closed ring are counted correctly. */
 OJ_FN int oj_sphere_arcs_cross(struct oj_vec3 p, struct oj_vec3 r,
                                struct oj_vec3 m, struct oj_vec3 a,

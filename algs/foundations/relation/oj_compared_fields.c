@@ -41,9 +41,9 @@ static int read_weight(const char **at, double *weight)
     return 1;
 }
 
-/* Reads the names of "a+b" and, unless `weight` is NULL, their weights. *n:
- * number of names, or -1 if a name is empty or badly quoted, or if a weight is
- * wrong. */
+/* Reads the names of "a+b" and, unless `weight` is NULL, their weights. Sets *n
+ * to the number of names, or to -1 if a name is empty or badly quoted or a
+ * weight is wrong. */
 static oj_status read_names(const char **at, char ***names, double **weight,
                             int *n, struct oj_error *err)
 {

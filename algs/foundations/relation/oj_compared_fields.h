@@ -76,8 +76,8 @@ struct oj_span_words
     const char *dash, *option;
 };
 
-/** Parses -within_time (is_window 1) or -during (0). option: the option's name,
- * which must outlive *out. The message of OJ_ERR_ARG begins with dash and
+/** Parses -within_time (is_window 1) or -during (0). option is the option's
+ * name, which must outlive *out. The message of OJ_ERR_ARG begins with dash and
  * option and describes the syntax. */
 OJ_MUST_USE oj_status oj_span_words_parse(const char *dash, const char *option,
                                           int is_window, const char *word,
@@ -86,9 +86,10 @@ OJ_MUST_USE oj_status oj_span_words_parse(const char *dash, const char *option,
 
 void oj_span_words_free(struct oj_span_words *words);
 
-/** Parses -heading FIELD[:TOLERANCE]. *field: the name, which the caller frees
- * by oj_free(). *tolerance: degrees, OJ_HEADING_TOLERANCE if not given. The
- * message of OJ_ERR_ARG begins with dash and describes the syntax. */
+/** Parses -heading FIELD[:TOLERANCE]. Sets *field to the name, which the caller
+ * frees by oj_free(). Sets *tolerance in degrees, to OJ_HEADING_TOLERANCE if
+ * none is given. The message of OJ_ERR_ARG begins with dash and describes the
+ * syntax. */
 OJ_MUST_USE oj_status oj_heading_words_parse(const char *dash, const char *word,
                                              char **field, double *tolerance,
                                              struct oj_error *err);

@@ -124,13 +124,13 @@ struct oj_gpu_module
     oj_status (*describe)(int ordinal, struct oj_gpu_device *out,
                           struct oj_error *err);
 
-    /** Returns 1 if the module has kernels for this join. input NULL: asks for
-     * any layer of points as input. */
+    /** Returns 1 if the module has kernels for this join. If input is NULL, the
+     * question is for any layer of points as input. */
     int (*takes)(const struct oj_relation *relation,
                  const struct oj_flat *join_side, const struct oj_flat *input);
 
     /** Returns the name of the method by which the module joins, for -explain.
-     * index NULL: the index is not built yet. */
+     * index may be NULL if it is not built yet. */
     const char *(*method)(const struct oj_gpu_index *index,
                           const struct oj_relation *relation,
                           const struct oj_flat *join_side,

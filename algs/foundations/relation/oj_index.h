@@ -63,8 +63,9 @@ struct oj_engine
     const char *name; /**< shown by -explain and in messages */
 
     /** Returns 1 if the engine supports the relation for this join side and
-     * this batch. input NULL: asks for any batch of points. If takes is NULL,
-     * the engine accepts all joins of geometries, but may fail later. */
+     * this batch. If input is NULL, the question is for any batch of points.
+     * If the function pointer is NULL, the engine accepts all joins of
+     * geometries, but may fail later. */
     int (*takes)(const struct oj_relation *relation,
                  const struct oj_flat *join_side, const struct oj_flat *input);
 
@@ -107,8 +108,8 @@ struct oj_engine
     oj_status (*move)(struct oj_index *index, int64_t n, const int32_t *feature,
                       struct oj_error *err);
 
-    /** Frees the memory of build(), also after build() failed. If free_side is
-     * NULL, there is nothing to free. */
+    /** Frees the memory of build(), whether build() succeeded or failed. If
+     * free_side is NULL, there is nothing to free. */
     void (*free_side)(struct oj_index *index);
 
     /** Frees memory that join() allocated in the index. If free_batches is
@@ -155,8 +156,8 @@ void oj_index_free(const struct oj_engine *engine, struct oj_index *index);
 
 /** Makes a second index on the join side of `from`, for another thread. Copies
  * share the data of the join side, which batches only read or change
- * atomically. Preconditions: `from` has joined no batch yet, and outlives the
- * copy. options: those of the copy's batches (see set_options). */
+ * atomically. options are for the batches of the copy. Preconditions: `from`
+ * has joined no batch yet, and outlives the copy. */
 OJ_MUST_USE oj_status oj_index_copy(const struct oj_engine *engine,
                                     const struct oj_index *from,
                                     const struct oj_options *options,

@@ -26,8 +26,8 @@ static inline unsigned oj_point_locations_of_op(enum oj_op op)
     }
 }
 
-/** Returns 1 if the join is of points with polygons and locations decide it.
- * input NULL: the kinds of input features are not known yet; points are
+/** Returns 1 if the join is of points with polygons and locations decide it. If
+ * input is NULL, the kinds of its features are not known yet, and points are
  * assumed. */
 static inline int oj_is_points_in_polygons(const struct oj_relation *relation,
                                            const struct oj_flat *join_side,

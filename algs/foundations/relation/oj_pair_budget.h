@@ -44,8 +44,8 @@ struct oj_pair_budget
                             atomically */
 };
 
-/** Returns the maximum number of pairs of a batch of n_rows, or 0 if there is
- * no limit. max_pairs: struct oj_options.max_batch_pairs. */
+/** Returns the maximum number of pairs of a batch of n_rows rows, or 0 if there
+ * is no limit. max_pairs is struct oj_options.max_batch_pairs. */
 static inline int64_t oj_most_pairs_of_batch(int64_t max_pairs, int64_t n_rows)
 {
     return max_pairs > 0 && n_rows > 1 ? max_pairs : 0;

@@ -64,9 +64,9 @@ struct oj_span_reading
     double real_window; /**< the window as it was given, for reals */
 };
 
-/** Chooses the scale of a condition for fields of these kinds: kind[side][0:
- * from, 1: until]. OJ_ERR_ARG if the kinds cannot be compared with each other
- * or with the window. */
+/** Chooses the scale of a condition for fields of the kinds kind[side][end],
+ * where end 0 is "from" and 1 is "until". Returns OJ_ERR_ARG if the kinds
+ * cannot be compared with each other or with the window. */
 OJ_MUST_USE oj_status oj_span_reading_plan(const struct oj_span_words *words,
                                            enum oj_span_field kind[2][2],
                                            struct oj_span_reading *out,
@@ -98,9 +98,10 @@ struct oj_span_end oj_span_end_of_real(const struct oj_span_reading *reading,
 struct oj_span_end oj_span_end_of_text(const struct oj_span_reading *reading,
                                        const char *text, int64_t n);
 
-/** Makes the span of a row of one side (0: input, 1: join side). end: [0] from,
- * [1] until; for instants only end[0] is read. Returns 1, or 0 if the row has
- * no span; *from is then greater than *until. */
+/** Makes the span of a row of one side (0: input, 1: join side) from its ends:
+ * end[0] is "from", end[1] is "until". If fields of the side are instants, only
+ * end[0] is read. Returns 1, or 0 if the row has no span. Then *from is greater
+ * than *until. */
 int oj_span_make(const struct oj_span_reading *reading, int side,
                  const struct oj_span_end end[2], int64_t *from,
                  int64_t *until);

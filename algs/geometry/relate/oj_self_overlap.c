@@ -44,9 +44,9 @@ static int has_edge_box_containing_point(const struct oj_flat *flat,
 }
 
 /* Quick test: returns 0 if the rings of a polygon surely enclose an area, 1 if
- * that is unknown. They enclose one if the two edges at the first vertex are
- * not collinear, and the first vertex is in the boxes of no other edges: then
- * one of the two sectors between these edges is inside. */
+ * that is unknown. They surely do if the two edges at the first vertex are not
+ * collinear, and the first vertex is in the boxes of no other edges. Then one
+ * of the two sectors between these edges is inside. */
 static int may_polygon_have_zero_area(const struct oj_flat *flat, int64_t part)
 {
     int64_t shell = flat->ring_offset[part];

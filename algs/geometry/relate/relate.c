@@ -135,8 +135,8 @@ static int has_parts_of_kind_only(const struct oj_figure *f, unsigned kind)
     return f->shape->kinds == kind;
 }
 
-/* Adds to the matrix a vertex of a simple figure and its surroundings. other:
- * place of the vertex in the other shape, interior or exterior. The
+/* Adds to the matrix a vertex of a simple figure and its surroundings. `other`
+ * is the place of the vertex in the other shape, interior or exterior. The
  * surroundings have this place, too, because the vertex is not on a
  * boundary. */
 static void add_vertex_not_on_other_boundary(struct relate *r, int figure,

@@ -32,8 +32,8 @@ int oj_relate_spots_contain(const struct oj_spots *spots, double x, double y)
                    compare_points_by_x_y) != NULL;
 }
 
-/* Sorts points by (x, y) and removes duplicates. odd_only: keeps only points
- * that occur an odd number of times. */
+/* Sorts points by (x, y) and removes duplicates. If odd_only is 1, keeps only
+ * points that occur an odd number of times. */
 static void sort_and_deduplicate_points(struct oj_spots *spots, int odd_only)
 {
     struct oj_spot *spot = spots->spot;
@@ -652,7 +652,7 @@ static void start_sweep_around_node(struct node_round *r, struct oj_figure *f,
 
 /* Returns the place, in the figure, of one direction around the node, and
  * advances r to the sector behind this direction. The rays of the direction are
- * first .. end - 1. number: ordinal of the direction, from 1. */
+ * first .. end - 1. number is its ordinal, from 1. */
 static enum oj_matrix_place
 de9im_place_of_ray_direction(struct node_round *r, int figure,
                              const struct oj_node_scratch *s, int64_t first,

@@ -36,7 +36,7 @@ struct oj_edge
 };
 
 /** Returns 1 if the point is left of the line from a to b, -1 if right of it, 0
- * if on it. Exact, also if products underflow. */
+ * if on it. It is exact, even if products underflow. */
 int oj_edge_side(const struct oj_edge *e, double x, double y);
 
 /** A point. */

@@ -686,7 +686,7 @@ OJ_INLINE int starts_chain(const struct border_ring *ring, int64_t i)
 }
 
 /* Returns 1 if the direction from vertex p of a ring to point d leads into the
- * left side of the ring. u: vertex before p. v: vertex after p. */
+ * left side of the ring. u is the vertex before p, v the vertex after p. */
 static int is_direction_left_of_ring(const double p[2], const double u[2],
                                      const double v[2], const double d[2])
 {

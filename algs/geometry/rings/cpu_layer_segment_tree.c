@@ -258,8 +258,8 @@ static oj_status mark_repeated_segments(const struct segments_build *b,
 
 /* Removes from a run of n items the repeated segments of features that no
  * answer can contain (oj_equal_features.h). Otherwise a million identical
- * points would all be candidates of every query near them. *n_kept: number of
- * items that remain. */
+ * points would all be candidates of every query near them. Sets *n_kept to the
+ * number of items that remain. */
 static oj_status drop_repeated_segments(const struct segments_build *b,
                                         int64_t n,
                                         const struct oj_ordered_point *point,

@@ -80,9 +80,9 @@ struct oj_segments
                                                 `large` */
 };
 
-/** Indexes the segments of flat.  equal: decides which features of many equal
- * segments are needed; segments of the other features are not indexed.
- * Errors: OJ_ERR_LIMIT for more than 2^31 - 1 segments; OJ_ERR_NOMEM. */
+/** Indexes the segments of flat. If many are equal, omits those of features
+ * that `equal` does not keep. Errors: OJ_ERR_LIMIT for more than 2^31 - 1
+ * segments; OJ_ERR_NOMEM. */
 OJ_MUST_USE oj_status oj_segments_build(struct oj_segments *segments,
                                         const struct oj_flat *flat,
                                         const struct oj_equal_features *equal,

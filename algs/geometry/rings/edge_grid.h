@@ -73,9 +73,11 @@ struct oj_edge_extent oj_edge_measure(const double *x, const double *y,
                                       int64_t n);
 
 /** Bounds of the size of cells, whose default width is about eight mean edge
- * lengths. least, most: bounds of the number of cells per vertex. edge: maximum
- * of the mean number of cells that an edge intersects. along: maximum number of
- * columns, and of rows, per vertex. */
+ * lengths.
+ *
+ * The number of cells per vertex is between least and most. An edge intersects
+ * at most `edge` cells on average. There are at most `along` columns, and rows,
+ * per vertex. */
 struct oj_edge_fineness
 {
     double least, most, edge, along;
@@ -88,9 +90,10 @@ OJ_MUST_USE oj_status oj_edge_grid_build(
     const struct oj_edge_extent *extent,
     const struct oj_edge_fineness *fineness, struct oj_error *err);
 
-/** Builds the grid of one closed ring x, y [n]. extent: the result of
- * oj_edge_measure(), or NULL to compute it. The grid has at least n_cells
- * cells, unless edges are too long for it. OJ_ERR_LIMIT: too many vertices. */
+/** Builds the grid of one closed ring x, y [n]. extent is the result of
+ * oj_edge_measure(), or NULL to compute it here. The grid has at least n_cells
+ * cells, unless edges are too long for it. Returns OJ_ERR_LIMIT if there are
+ * too many vertices. */
 OJ_MUST_USE oj_status oj_edge_grid_of_ring(
     struct oj_edge_grid *grid, const double *x, const double *y, int64_t n,
     const struct oj_edge_extent *extent, double n_cells, struct oj_error *err);
@@ -174,7 +177,7 @@ oj_edge_grid_runs(const struct oj_edge_grid *g, int32_t row, int32_t first,
                                  (g->word[end / 64].edges >> end % 64 & 1)];
 }
 
-/** Locates p by the edges of `cell`, which contains it. rank:
+/** Locates p by the edges of `cell`, which contains it. rank is
  * oj_edge_grid_rank() of the cell. */
 enum oj_location oj_edge_grid_locate_in_cell(const struct oj_edge_grid *grid,
                                              int64_t cell, uint32_t rank,

@@ -779,8 +779,8 @@ enum oj_contact oj_shapes_contact(const struct oj_shape *a,
 
 /* --- shapes of points ----------------------------------------------------- */
 
-/* Returns 1 if any point of a point shape is in the other shape. g: grid of the
- * points. Tests only points in cells that the other shape's box intersects. */
+/* Returns 1 if any point of a point shape, whose grid is g, is in the other
+ * shape. Tests only points in cells that the other shape's box intersects. */
 static int does_any_grid_point_meet(const struct oj_edge_grid *g,
                                     const struct oj_shape *other)
 {
