@@ -1,5 +1,6 @@
 /** A batch of changes while it is applied, for the files that apply it. The
- * steps stand in live_apply.c. */
+ * steps are listed in live_apply.c. A mover is a row whose point goes to
+ * another page or is new. A leaver is a row whose point leaves its page. */
 #ifndef LIVE_BATCH_H
 #define LIVE_BATCH_H
 

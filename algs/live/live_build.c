@@ -16,8 +16,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* LEAST_FOR_SKELETON: minimum number of points for a skeleton; SAMPLE: points
- * in its sample; SAMPLE_OF_LEAF: maximum number of sample points in a leaf. */
+/* A skeleton is built for at least LEAST_FOR_SKELETON points, from a sample of
+ * SAMPLE points. A leaf of the skeleton has at most SAMPLE_OF_LEAF points of
+ * the sample. */
 #define LEAST_FOR_SKELETON 500000
 #define SAMPLE 32768
 #define SAMPLE_OF_LEAF 64

@@ -3,7 +3,7 @@
  *
  *  Method: the join side is sorted in several Z-orders with different shifts
  *  (section IV; these Z-lists do not depend on the maximum difference). For
- * each row, the corners of its search box delimit a range in every list; the
+ *  each row, the corners of its search box delimit a range in every list; the
  *  shortest range is read (section V, algorithms 1 and 2).
  *
  *  Differences: fewer lists than the paper's d + 1, which was faster on the

@@ -77,7 +77,7 @@ def forget_peak():
 
 def read_columns(folder, columns):
     """Returns the wanted columns of each table, read by one thread, or None for a table
-    of which none is wanted. columns are lists by the tables' names."""
+    of which none is wanted. columns is {name of a table: names of its columns}."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

@@ -1,4 +1,5 @@
-"""Random layers are written by lanes and by GDAL, and each file is read by lanes and by
+"""Lanes are our own readers and writers of a format, which use no features of GDAL.
+Random layers are written by lanes and by GDAL, and each file is read by lanes and by
 GDAL. Their dumps are equal.  OGRJOIN_TEST_ROUNDS=500 is the number of layers."""
 
 import re

@@ -27,7 +27,7 @@
  *
  *  Edges of lines and polygons are shortest lines, here of a length of at most
  *  OJ_ELLIPSOID_LONGEST_EDGE (1/32; longer ones are cut).  S is the length of
- * an edge, C its chord, and
+ *  an edge, C its chord, and
  *
  *   h = S^2 / 8 r <= .126 C^2 / r
  *
@@ -49,7 +49,7 @@
  *  of its points is farther than h + pi h / 2 from the edge's chord.
  *
  *  Source: ours; Schur's and Myers' theorems: do Carmo, Differential geometry
- * of curves and surfaces, sections 5.4 and 5.7.
+ *  of curves and surfaces, sections 5.4 and 5.7.
  */
 #ifndef OJ_ELLIPSOID_H
 #define OJ_ELLIPSOID_H
@@ -70,8 +70,9 @@ struct oj_ellipsoid
  *  than the rounding of vectors and chords and the errors of geodesics. */
 #define OJ_ELLIPSOID_SLACK 1e-12
 
-/** Chords less than this (in units of r) below the limit of the second bound
- * use the third bound: asin() would magnify their rounding beyond the margin.
+/** The second bound is used only for chords that are shorter than its limit by
+ * at least this (in units of r). For longer chords asin() would magnify
+ * rounding errors beyond the margin, so the third bound is used.
  */
 #define OJ_ELLIPSOID_OPPOSITE 1e-5
 

@@ -19,7 +19,7 @@
  *
  *  -within_time with window W converts the input's value a to the span [a - W,
  *  a + W], and the join feature's value b to [b, b]; both ends are exact.  A
- * row has no span if its value is NULL or does not fit the scale.
+ *  row has no span if its value is NULL or does not fit the scale.
  *
  *  -during names two fields of a side, the ends of its spans, of which NULL is
  *  an open end; or one field, an instant, which is both ends.  A row has no

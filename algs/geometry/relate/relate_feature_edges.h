@@ -7,7 +7,7 @@
  *
  *  An edge is in every band that its y range intersects.  So all edges that
  *  contain a point, or that a ray from it towards +x crosses, are in the
- * point's band.
+ *  point's band.
  *
  *  A group is a set of rings to which the even-odd rule is applied together. It
  *  holds the rings of a polygon part, or all rings of a topologically valid

@@ -11,7 +11,7 @@
  *  most chains leave the window, so they are outside.
  *
  *  Precondition: the polygons are topologically valid (oj_shape_is_valid()),
- * and their edges touch only in the vertex between successive edges
+ *  and their edges touch only in the vertex between successive edges
  *  (oj_border_is_simple()). If a vertex of one border is inside an edge of the
  *  other and there is no crossing, the pair is left to oj_shapes_relate().
  *

@@ -70,8 +70,8 @@ static inline void oj_frame_column_and_row(const struct oj_edge_frame *f,
                                            int32_t *row)
 {
 #if defined(__SSE2__)
-    /* uses vector instructions for both, because compilers turn the scalar code
-     * into branches; the result is equal */
+    /* computes column and row by vector instructions, because compilers turn
+     * the scalar code into branches; the result is equal */
     __m128d p = _mm_sub_pd(_mm_set_pd(y, x), _mm_loadu_pd(&f->x0));
     __m128i at;
     p = _mm_mul_pd(p, _mm_set1_pd(f->inverse));

@@ -3,7 +3,7 @@
  *
  *  A shape describes a feature: its range of vertices, its box and, if it has
  *  many edges, an edge grid (edge_grid.h).  A shape with parts of different
- * kinds has members: a shape for each part.
+ *  kinds has members: a shape for each part.
  *
  *  A side is all shapes of a layer in spatial order, with a tree over their
  *  boxes. For a layer of single points it has, instead of shapes, the points in

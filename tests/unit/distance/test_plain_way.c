@@ -255,8 +255,8 @@ static void pick_join_by_contact(struct oj_relation *r, const struct scene *s,
                                        : INFINITY;
 }
 
-/* Sets a join that groups of points answer: dwithin, or nearest with any k,
- * sometimes more than a group can sort at once. */
+/* Sets a join that the method by groups of points takes: dwithin, or nearest.
+ * Some k are greater than the number that a group can sort at once. */
 static void pick_join_of_groups(struct oj_relation *r, const struct scene *s,
                                 int i)
 {

@@ -253,7 +253,8 @@ TEST_LOOP(too_many, 0, 2)
 /* --- parts -----------------------------------------------------------------
  */
 
-/* A comparison of squared distances decides as one of distances. */
+/* Squared distances, compared with oj_square_most() or oj_square_least() of a
+ * limit, give the answers of distances compared with the limit. */
 TEST(squares)
 {
     random_state = 3;

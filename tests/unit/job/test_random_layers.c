@@ -330,10 +330,10 @@ static int read_report(const char *name, struct difference *list)
     return n;
 }
 
-/* Returns 1 if each difference of GEOS from cpu is proved in favour of cpu. A
- * line in which exact arithmetic confirms GEOS does not count: there cpu is
- * within its rounding (shapes 1e-322 apart have distance 0), and its own report
- * may lack the line. */
+/* Returns 1 if no difference between GEOS and cpu is an error of cpu. Each line
+ * of GEOS's report needs a proved line in cpu's report, with exchanged results.
+ * Lines that are themselves proved are accepted without one: there cpu is
+ * within its rounding (shapes 1e-322 apart have distance 0). */
 static int are_errors_of_geos(void)
 {
     static struct difference of_geos[MOST_DIFFERENCES],

@@ -66,8 +66,8 @@ static void expect_point(const struct oj_flat_buf *a,
 /* --- known answers --------------------------------------------------------
  */
 
-/* Values that were computed with other software, to fifty digits: the arc is
- * searched for the least haversine. */
+/* The nearest points of arcs (feet), computed to fifty digits by other
+ * software, which searches the arc for the least haversine. */
 TEST(known_feet)
 {
     static const struct
