@@ -86,8 +86,8 @@ enum live_way
 };
 
 /** Chooses, of the ways that support the join, the one that is expected to be
- *  the fastest. wants_pairs: 1 if only the pairs are wanted, without picks or
- *  values
+ *  the fastest. wants_pairs is 1 if only the pairs are wanted, without picks or
+ *  values.
  */
 enum live_way live_search_choose(const struct live_state *state,
                                  const struct oj_relation *relation,

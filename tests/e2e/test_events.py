@@ -758,7 +758,7 @@ def check_rows_of_csv_that_cannot_be_read():
 
 def check_quotations_end():
     """In an endless stream, a stray quotation mark is an error after some lines. A
-    quoted field of a few lines is none."""
+    quoted field of a few lines is no error."""
     fences("fences.gpkg")
     x, y = inside_of_a_fence()
     f = stream("-flush", "20ms")

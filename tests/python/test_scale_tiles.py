@@ -284,8 +284,9 @@ def test_what_has_no_partial_sums():
 
 
 def join_in_parts(left, right, task_memory, is_ordered, **options):
-    """Joins the sides as one tile, in parts. Returns the rows, or the numbers of rows
-    of both sides of each part."""
+    """Joins the sides as one tile, in parts. Returns None if the join side fits into
+    memory. Otherwise returns the joined rows, and (rows of the input, rows of the join
+    side) of each part."""
     job = TileJoin(left.schema, right.schema, options)
     left = numbered(left)
     right = right if job.right_fid else numbered(right)

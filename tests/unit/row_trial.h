@@ -215,7 +215,7 @@ static inline void trial_open(struct row_trial *t, const char *driver,
     ck_assert_int_lt(t->n_batches, MOST_BATCHES);
     for (int c = 0; c < TRIAL_COLUMNS; c++)
     {
-        /* fields that the driver lacks are read from one that it has */
+        /* columns of fields that the driver lacks show a field that it has */
         if (t->columns[c].origin == OJ_COLUMN_INPUT)
             t->columns[c].source %= n_fields;
     }

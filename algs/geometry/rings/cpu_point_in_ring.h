@@ -80,7 +80,8 @@ const struct oj_ring_kernel *oj_ring_avx512(void);
 const struct oj_ring_kernel *oj_ring_kernel(void);
 
 /** Returns a mask: bit i is set if edge i of n, from (x[i], y[i]) to (x[i + 1],
- * y[i + 1]), may cross the path or contain p. Edges without a bit do neither.
+ * y[i + 1]), may cross the path or contain p. Edges without a bit neither cross
+ * the path nor contain p.
  */
 uint64_t oj_ring_edges_near_path(const struct oj_ring_way *way, const double *x,
                                  const double *y, int n);

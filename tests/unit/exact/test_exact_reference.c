@@ -100,8 +100,9 @@ static void check_matrix(const struct oj_flat *a, const struct oj_flat *b,
                   expected);
 }
 
-/* Returns 1 if the coordinates remain exact under a change. Those of the file
- * are small multiples of 1/4, except in two pairs. */
+/* Returns 1 if the coordinates can be moved and scaled exactly. All coordinates
+ * of the file are small multiples of 1/4, except those of pairs with these
+ * texts. */
 static int stays_exact(const char *text)
 {
     return strstr(text, "1e-300") == NULL && strstr(text, "0.1 ") == NULL &&

@@ -151,7 +151,7 @@ TEST(far_from_all)
 
 /* Features in two corners of a wide plane, and points. _i chooses the kind of
  * the features. One point in a hundred is beside a feature, the others are far
- * from all. Only the former are searched. */
+ * from all. Only points beside a feature are searched. */
 TEST_LOOP(far_points_are_not_searched, 0, 6)
 {
     enum
@@ -195,8 +195,8 @@ TEST_LOOP(far_points_are_not_searched, 0, 6)
 /* --- one class ------------------------------------------------------------ */
 
 /* All features have one class. Rows of this class exclude all features and have
- * no pairs; other rows exclude none. The former must not test the features one
- * by one, which would take minutes. */
+ * no pairs; other rows exclude none. Rows of the class must not test the
+ * features one by one, which would take minutes. */
 TEST_LOOP(all_of_one_class, 0, 2)
 {
     enum
@@ -258,8 +258,8 @@ static void add_stack(struct oj_flat_buf *join, double x, int with_hole, int n)
 }
 
 /* For 2,000 copies the index is as large as for 40, except for the list of
- * their rings. The next feature only begins like the copies, and so is none.
- * Other features with holes follow. */
+ * their rings. The next feature is no copy, although it begins like one. Other
+ * features with holes follow. */
 TEST(stacks)
 {
     LAYER input = {0};

@@ -95,7 +95,8 @@ TEST_LOOP(degenerate_broken_geometry_names_its_feature, 0, 16)
     ck_assert_int_eq(read_layer(first_layer(in), &options, &n, &err),
                      OJ_ERR_DATA);
     ck_assert_msg(strstr(err.message, "feature 33") != NULL, "%s", err.message);
-    /* the second batch has the broken row, so it may be missing */
+    /* the broken row is in the second batch, so the rows of this batch may be
+     * missing */
     ck_assert_int_ge(n, 20);
     GDALClose(in);
     VSIUnlink(path);
