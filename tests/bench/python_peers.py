@@ -307,7 +307,9 @@ class Arrays(ctypes.Structure):
 
 
 def c_call(library, x, y, lots):
-    """Joins by the C functions alone, as pairs() does, with one call."""
+    """Joins by the C functions alone, as pairs() does, with one call. Returns a
+    function that joins once and returns (library, pairs); the caller frees the
+    pairs."""
     c = ctypes.CDLL(library)
     pointer, err = ctypes.c_void_p, None
     c.ogrjoin_settings_new.restype = pointer

@@ -202,7 +202,8 @@ def is_installed(module):
 
 
 def run_script(script, words, threads):
-    """Runs a benchmark once, in a process of its own, with this number of threads."""
+    """Runs a benchmark once, in a process of its own, with this number of threads.
+    Returns the CompletedProcess."""
     limits = {name: str(threads) for name in LIMITS}
     return subprocess.run(
         [sys.executable, os.path.abspath(script), "--run", *words],

@@ -158,7 +158,7 @@ class Said:
 
 def refuses(name, says=(), update=False):
     """Checks that the name cannot be opened, and that there is one error message. The
-    message must contain every word of says."""
+    message must contain every word of says. Returns the message."""
     with Said() as said:
         flags = gdal.OF_VECTOR | (gdal.OF_UPDATE if update else gdal.OF_READONLY)
         dataset = gdal.OpenEx(name, flags | gdal.OF_VERBOSE_ERROR)
@@ -172,7 +172,7 @@ def refuses(name, says=(), update=False):
 
 def client(*words, env=None, rc=0):
     """Runs a program of GDAL, which must end with rc. If rc is 0, an error message is
-    not allowed."""
+    not allowed. Returns the Run."""
     done = subprocess.run(
         [*map(str, words)], stdin=subprocess.DEVNULL, capture_output=True,
         timeout=HANG_S, env=dict(os.environ, **(env or {})), check=False,
@@ -185,7 +185,7 @@ def client(*words, env=None, rc=0):
 
 
 def in_python(code, env=None):
-    """Runs the script in a Python process of its own."""
+    """Runs the script in a Python process of its own. Returns the Run."""
     begin = "import os, sys, time\nfrom osgeo import gdal, ogr\ngdal.UseExceptions(); ogr.UseExceptions()\n"
     return client(sys.executable, "-c", begin + code, env=env)
 
@@ -215,7 +215,8 @@ def fids_are_kept(words):
 def compare(words, format="gpkg", lco=None, open_options=()):
     """Checks that ogr2ogr writes from the dataset what the command writes: columns,
     rows, their order, and the FIDs of rows that have those of the input. words are the
-    options, the input and the join side."""
+    options, the input and the join side. Returns the Layer that the command has
+    written."""
     driver, options = FORMATS[format]
     if lco is not None:
         options = lco

@@ -85,7 +85,8 @@ started = []
 
 
 def start(*words, env=None, cwd=None, before=()):
-    """Starts the command with both output streams as pipes."""
+    """Starts the command with both output streams as pipes. Returns the process
+    (Popen)."""
     words = [*before, OGRJOIN, *map(str, words)]
     process = subprocess.Popen(
         words,
@@ -111,12 +112,13 @@ def finish(process):
 
 
 def run(*words, **how):
-    """Runs the command. Any exit code is accepted."""
+    """Runs the command. Any exit code is accepted. Returns a Run."""
     return finish(start(*words, **how))
 
 
 def succeeds(*words, **how):
-    """Runs the command, which must end with 0 and without error messages."""
+    """Runs the command, which must end with 0 and without error messages. Returns the
+    Run."""
     r = run(*words, **how)
     true(r.rc == 0 and "ERROR" not in r.err, f"should succeed: {r}")
     return r
@@ -140,8 +142,9 @@ def listing(folder="."):
 
 
 def fails(*words, says=(), rc=1, cwd=None, env=None, op=True):
-    """Checks that the command fails with one line on stderr that begins with ERROR and contains
-    every word of says, prints nothing on stdout, and leaves all files unchanged."""
+    """Checks that the command fails with one line on stderr that begins with ERROR and
+    contains every word of says, prints nothing on stdout, and leaves all files
+    unchanged. Returns the line on stderr."""
     before = listing(cwd or ".")
     words = (["-op", "nearest"] if op else []) + list(words)
     r = run(*words, cwd=cwd, env=env)
@@ -203,7 +206,7 @@ def make(
 ):
     """Writes a layer. rows are (WKT, geometry or None, {field: value}[, fid]); fields
     are (name, type[, subtype]) or field definitions. With add, the dataset exists
-    already."""
+    already. Returns path."""
     driver = ogr.GetDriverByName(DRIVERS[os.path.splitext(path)[1]])
     if add:
         dataset = gdal.OpenEx(path, gdal.OF_UPDATE | gdal.OF_VECTOR)
@@ -245,7 +248,7 @@ def make(
 
 def twin(path):
     """Copies a dataset of one file. Each feature then joins its copy. If both sides
-    were one layer, it would not join itself."""
+    were one layer, it would not join itself. Returns the path of the copy."""
     copy = os.path.join(os.path.dirname(path), "twin_" + os.path.basename(path))
     shutil.copy(path, copy)
     return copy

@@ -64,7 +64,8 @@ def city(n_pickups):
 
 
 def process(*words, env=None):
-    """Runs qgis_process with the plugins enabled, in a QGIS profile of the tests."""
+    """Runs qgis_process with the plugins enabled, in a QGIS profile of the tests.
+    Returns the CompletedProcess."""
     words = [find_qgis_process(), *map(str, words)]
     return subprocess.run(
         words,

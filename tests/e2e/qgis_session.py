@@ -126,7 +126,7 @@ def run_here(algorithm, parameters, context, feedback):
 
 def run_as_task(algorithm, parameters, context, feedback):
     """Runs the algorithm in a thread of QGIS, as the toolbox does. Exceptions become
-    messages."""
+    messages. Returns [results, whether it succeeded]."""
     task = QgsProcessingAlgRunnerTask(algorithm, parameters, context, feedback)
     loop, outcome = QEventLoop(), []
 

@@ -18,7 +18,7 @@ def star(r, x, y, size):
 
 def zones_file(path="zones.gpkg", n=30, seed=7, **how):
     """Makes overlapping polygons, some with a hole or a second part. Some values are
-    equal, and some are missing."""
+    equal, and some are missing. Returns path."""
     r = random.Random(seed)
     rows = []
     for i in range(n):
@@ -36,7 +36,8 @@ def zones_file(path="zones.gpkg", n=30, seed=7, **how):
 
 
 def far_zones_file(path="zones.gpkg", **how):
-    """Makes the zones of zones_file(), and three more that no feature intersects."""
+    """Makes the zones of zones_file(), and three more that no feature intersects.
+    Returns path."""
     zones_file("near.gpkg")
     rows = [(r[1] and ogr.CreateGeometryFromWkb(r[1]), r[2]) for r in Layer("near.gpkg").rows]
     for i in range(3):
@@ -92,7 +93,7 @@ def pairs_of(inputs, joins, test=lambda a, b: a.Intersects(b)):
 
 def go(*words, **how):
     """Runs the command, which must succeed. With -overwrite, the old output is first
-    removed with all its layers."""
+    removed with all its layers. Returns the Run."""
     if "-overwrite" in words and os.path.exists(words[-3]):
         os.remove(words[-3])
     return succeeds(*words, **how)

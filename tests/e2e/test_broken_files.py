@@ -42,7 +42,7 @@ STATEMENTS = ("UPDATE t SET fid = -9223372036854775808 WHERE fid = 3",
 
 
 def make_source(r, path, driver, kind, n_rows):
-    """Makes a layer with every type of field. Most values are set."""
+    """Makes a layer with every type of field. Most values are set. Returns path."""
     suffix = r.choice(("", "", "Z", "M", "ZM"))
     example = random_shape(random.Random(1), kind, suffix, 2 + len(suffix))
     dataset = ogr.GetDriverByName(driver).CreateDataSource(path)

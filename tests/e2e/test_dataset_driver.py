@@ -339,7 +339,8 @@ def content(path):
 
 
 def plugin_run(*words, **how):
-    """Runs the command without the plugin. It can write a specification."""
+    """Runs the command without the plugin. It can write a specification. Returns the
+    Run."""
     return run(*words, env={"GDAL_DRIVER_PATH": "disable"}, **how)
 
 

@@ -46,7 +46,8 @@ def reports(n, seed, n_keys=12, first=0, nulls=True):
 
 
 def fences(name, n=30, seed=3, fids=True):
-    """Makes overlapping squares with integer coordinates. FIDs are not in order."""
+    """Makes overlapping squares with integer coordinates. FIDs are not in order.
+    Returns the path."""
     r = random.Random(seed)
     found = []
     numbers = r.sample(range(5, 10 * n), n)
@@ -679,7 +680,8 @@ def inside_of_a_fence():
 
 def send_pieces(pieces, *words, to="CSV"):
     """Sends the pieces one after another, and in another run all at once. Both runs
-    must write equal rows."""
+    must write equal rows. Returns the Run in pieces, with the vehicles of its rows as
+    `keys`."""
     found = []
     for texts in (pieces, [b"".join(piece if isinstance(piece, bytes) else piece.encode() for piece in pieces)]):
         if os.path.exists("state"):
@@ -704,7 +706,7 @@ def send_pieces(pieces, *words, to="CSV"):
 def unread_are(pieces, place, says, before, after, to="CSV"):
     """Checks a broken report. Without -skipfailures, the run writes the events before
     it and ends with an error. With -skipfailures, it writes all events but those of the
-    broken report."""
+    broken report. Returns the number of reports that were not read."""
     r = send_pieces(pieces, to=to)
     true(r.rc == 1 and r.err.count("ERROR") == 1 and f"{place} on /vsistdin/ cannot be read" in r.err and says in r.err
          and "-skipfailures" in r.err, f"{place} {says}: {r}")

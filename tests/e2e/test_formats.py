@@ -9,7 +9,8 @@ INPUTS = ["gpkg", "fgb", "shp", "geojson", "vrt", "csv"]
 
 
 def csv_vrt(name, rows, fields, is_point):
-    """Writes a CSV with columns x, y (points) or WKT, and a VRT for it."""
+    """Writes a CSV with columns x, y (points) or WKT, and a VRT for it. Returns the
+    path of the VRT."""
     with open(f"{name}_t.csv", "w", encoding="utf-8") as file:
         keys = [f[0] for f in fields]
         file.write(",".join((["x", "y"] if is_point else ["shape"]) + keys) + "\n")

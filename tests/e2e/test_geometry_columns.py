@@ -8,7 +8,7 @@ BOXES = [(f"POLYGON (({x} 0, {x + 30} 0, {x + 30} 60, {x} 60, {x} 0))", x) for x
 
 def two_columns(path="two.sqlite"):
     """Makes a layer with two geometry columns. The second has the points, the first
-    other points in another CRS."""
+    other points in another CRS. Returns path."""
     dataset = ogr.GetDriverByName("SQLite").CreateDataSource(path)
     layer = dataset.CreateLayer("t", crs("EPSG:32618"), ogr.wkbPoint, ["GEOMETRY_NAME=here"])
     there = ogr.GeomFieldDefn("there", ogr.wkbPoint)
@@ -42,7 +42,8 @@ def boxes_csv(path="boxes.csv"):
 
 
 def one_column():
-    """Makes a layer with the points alone. Its join gives the expected rows."""
+    """Makes a layer with the points alone. Its join gives the expected rows. Returns
+    the paths of this layer and of the join side."""
     make("one.gpkg", [(None if i % 9 == 4 else f"POINT ({x} {y})", {"id": i}) for i, (x, y) in enumerate(POINTS)],
          (("id", ogr.OFTInteger),), kind=ogr.wkbPoint)
     make("boxes.gpkg", [(wkt, {"name": f"b{x}"}) for wkt, x in BOXES])

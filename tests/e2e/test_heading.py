@@ -31,7 +31,7 @@ def streets(path, n, seed):
 
 
 def csv_of(path):
-    """Writes the points of a layer to a CSV file."""
+    """Writes the points of a layer to a CSV file. Returns the path of the CSV."""
     with open("reports.csv", "w", encoding="utf-8") as file:
         file.write("id,course,x,y\n")
         for fid, wkb, values in Layer(path).rows:

@@ -366,7 +366,7 @@ def check_early_warnings():
 
 
 def points_csv(path, x, y, n, more=""):
-    """Writes n points around x, y, and then a line `more` of WKT."""
+    """Writes n points around x, y, and then a line `more` of WKT. Returns path."""
     r = random.Random(n)
     with open(path, "w") as file:
         file.write("id,WKT\n")

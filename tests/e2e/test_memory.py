@@ -136,7 +136,7 @@ def contents(path):
 
 def compare(words, left, right, memory="300K", least=2):
     """Checks that the outputs with and without -memory have equal bytes. The join side
-    must have been in at least `least` tiles."""
+    must have been in at least `least` tiles. Returns the number of tiles."""
     if os.path.exists("plain.fgb"):
         os.remove("plain.fgb")  # without rows it could not be overwritten
     out = ("-lco", "SPATIAL_INDEX=NO", "-overwrite")
@@ -201,7 +201,7 @@ def check_same_bytes():
 
 def named_places(path, seed, n):
     """Makes points whose names recur with variations and numbers. The first rows have
-    no vectors."""
+    no vectors. Returns path."""
     r = random.Random(seed)
     names = ["Old Mill Inn", "Café Müller", "North Star", "the star of the north", "Mill", None, "--"]
 

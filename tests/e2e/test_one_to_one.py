@@ -30,7 +30,7 @@ def lattice(n, seed, step):
 
 def sides(ending, n=(300, 260)):
     """Makes the layers. FIDs of the join side do not ascend, and do not begin with 0,
-    if the format stores FIDs."""
+    if the format stores FIDs. Returns the paths of both sides."""
     fields = (("id", ogr.OFTInteger), ("code", ogr.OFTInteger))
     names = ["a" + ending, "b" + ending]
     points = list(lattice(n[1], 2, 15))

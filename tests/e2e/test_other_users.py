@@ -16,7 +16,8 @@ HOUR_AGO = time.time() - 3600
 
 
 def victim(name="victim"):
-    """Makes a folder of this user with two files, and a file .lock of another program."""
+    """Makes a folder of this user with two files, and a file .lock of another program.
+    Returns contents() of the folder."""
     os.makedirs(f"{name}/sub", mode=0o700)
     for path in ("thesis.txt", "sub/other.txt", ".lock"):
         with open(f"{name}/{path}", "w", encoding="ascii") as file:
@@ -64,7 +65,8 @@ def need_two_users():
 
 
 def shared_folder(mode=0o1777):
-    """Makes a folder in which all users may write, and the layers beside it."""
+    """Makes a folder in which all users may write, and the layers beside it. Returns
+    the paths of the layers."""
     os.chmod(".", 0o755)
     os.mkdir("shared")
     os.chmod("shared", mode)

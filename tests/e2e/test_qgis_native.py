@@ -27,7 +27,8 @@ def real(*layers):
 
 
 def add_ids(path, name):
-    """Adds a field with the FID. It identifies the rows of both answers."""
+    """Adds a field with the FID. It identifies the rows of both answers. Returns
+    path."""
     dataset = gdal.OpenEx(path, gdal.OF_UPDATE | gdal.OF_VECTOR)
     layer = dataset.GetLayer(0)
     table = layer.GetName()

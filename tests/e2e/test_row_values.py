@@ -285,7 +285,9 @@ PLACES = ("along", "percent", "offset", "side", "piece", "course")
 
 def place_of(p, parts):
     """Finds the place by a loop over the segments. The side is that of the nearest
-    segment. This is enough for lines of one or two segments and points beside them."""
+    segment. This is enough for lines of one or two segments and points beside them.
+    Returns (distance along the line, this in percent, distance from the line, negative
+    on the right, side, number of the segment, its bearing)."""
     best, so_far, n = None, 0.0, 0
     for part in parts:
         for (ax, ay), (bx, by) in zip(part, part[1:]):

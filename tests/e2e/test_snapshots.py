@@ -17,7 +17,7 @@ N_ROWS = 40000 if IS_LONG else 20000
 
 def edited_file(path="edited.gpkg", mode="wal", n=N_ROWS):
     """Makes points whose column v is the number of the last transaction that changed
-    them."""
+    them. Returns path."""
     with contextlib.suppress(FileNotFoundError):
         for end in ("", "-wal", "-shm"):
             os.remove(path + end)

@@ -24,7 +24,7 @@ def written(at, hours=0):
 
 def timed_file(path, n, seed, spread=60):
     """Makes a layer with times. In FlatGeobuf they have time zones. GeoPackage does not
-    store time zones."""
+    store time zones. Returns path."""
     r, zones = random.Random(seed), 4 if path.endswith("fgb") else 1
     rows = []
     for i in range(n):

@@ -47,7 +47,7 @@ def fields():
 
 def make_both(end="gpkg"):
     """Makes points 0 .. 4 on a line, each with a partner 0.25 away on the other side.
-    One more input point has no partner."""
+    One more input point has no partner. Returns the paths of both layers."""
     rows = [(f"POINT ({10 * i} 0)", v) for i, v in enumerate(ROWS)]
     make(f"a.{end}", [*rows, ("POINT (500 0)", FULL)], fields(), kind=ogr.wkbPoint)
     rows = [(f"POINT ({10 * i} 0.25)", v) for i, v in enumerate(ROWS)]

@@ -94,7 +94,8 @@ def make_points(city, n):
 
 
 def make_index(city):
-    """Makes an index of the lots from arrays, without shapely and pyarrow."""
+    """Makes an index of the lots from arrays, without shapely and pyarrow. Returns the
+    index."""
     city.make.restype = ctypes.c_int64
     n = city.make(ctypes.c_int64(N_LOTS))
     offset, x, y = np.empty(N_LOTS + 1, np.int64), np.empty(n), np.empty(n)

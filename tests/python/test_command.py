@@ -95,7 +95,8 @@ def assert_rows(ours, theirs):
 
 
 def named(options, left, right):
-    """Adds exclude_self if both sides are one layer, as the command does."""
+    """Adds exclude_self if both sides are one layer, as the command does. Returns the
+    new options."""
     return {**options, **({"exclude_self": 1} if left == right else {})}
 
 

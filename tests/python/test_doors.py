@@ -172,7 +172,8 @@ def rows_of_file(path):
 
 
 def plain(column):
-    """Converts values for comparison: doubles to their bits, times to texts."""
+    """Converts values for comparison: doubles to their bits, times to texts. Returns a
+    list."""
     if pa.types.is_floating(column.type):
         values = column.to_numpy(zero_copy_only=False)
         return [None if v != v else v.hex() for v in map(float, values)]

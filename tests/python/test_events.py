@@ -20,7 +20,8 @@ N = 600
 
 
 def make_reports():
-    """Makes reports of moving vehicles. Some lack the key or the place."""
+    """Makes reports of moving vehicles. Some lack the key or the place. Returns a
+    GeoDataFrame."""
     key = rng.integers(0, 15, N)
     xy = np.empty((N, 2))
     at = rng.random((15, 2)) * 100

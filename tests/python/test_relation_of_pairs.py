@@ -81,7 +81,7 @@ def agrees(a, b, matrix):
 
 
 def check(left, right, **settings):
-    """Checks the matrix and the relation of every pair."""
+    """Checks the matrix and the relation of every pair. Returns the pairs."""
     p = ogrjoin.pairs(left, right, "dwithin", max_distance=1e6, matrix=True, relation=True, **settings)
     assert len(p) == len(left) * len(right)
     for a, b, matrix, relation in zip(p.left, p.right, p.values["matrix"], p.values["relation"]):

@@ -26,7 +26,8 @@ from ogrjoin.scale.parquet_out import ParquetOutput
 
 
 def write_folder(folder, side, n_files=3, group_rows=40, is_sorted=True, kind=None):
-    """Writes a folder of GeoParquet 1.1 with bbox columns of this kind."""
+    """Writes a folder of GeoParquet 1.1 with bbox columns of this kind. Returns the
+    path of the folder."""
     boxes = of_wkb(side.column("geometry"))
     if is_sorted:
         order = np.lexsort((boxes[:, 1], np.floor(boxes[:, 0] / 25)))

@@ -245,7 +245,9 @@ class Slowly:
 
 
 def kill_when(flag, found):
-    """Kills the processes of found() once, when a task has created the flag file."""
+    """Kills the processes of found() once, when a task has created the flag file.
+    Returns the thread that does this, and the list of the processes that it has killed
+    so far."""
     killed = []
 
     def wait():
@@ -457,7 +459,8 @@ def test_killed_while_it_joins_and_writes(session, folders, tmp_path, killed_pro
 
 
 def run_apart(program, folder, *arguments, **environment):
-    """Starts a Python program that uses the functions of these tests."""
+    """Starts a Python program that uses the functions of these tests. Returns the
+    process (Popen)."""
     script = folder / "program.py"
     script.write_text("import sys\nimport test_spark as t\n" + program)
     where = os.pathsep.join([str(folder), os.path.dirname(__file__), *filter(None, sys.path)])

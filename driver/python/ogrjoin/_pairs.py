@@ -196,7 +196,8 @@ def warn_of_pairs(n_undecided: int, n_large: int, stacklevel: int) -> None:
 
 
 def _of_arrays(made: Any, op: str, first: int, index: Any) -> Pairs:
-    """Makes pairs of a result of the C library for left rows from row first on."""
+    """Makes pairs of a result of the C library for left rows from row first on. Returns
+    the pairs."""
     handle, offsets, right32, measure, values, shapes, n_undecided, n_large = made
     offsets, right32 = np.frombuffer(offsets, "q"), np.frombuffer(right32, "i")
     distance = np.frombuffer(measure, "d") if op.lower() in ARE_MEASURED else None
@@ -235,8 +236,8 @@ def _one_after_another(pieces: list[Pairs], index: Any) -> Pairs:
 
 def pad(left: Any, n_left: int, *columns: Any) -> tuple[Any, ...]:
     """Adds an entry for each left row without a pair to left (sorted) and to columns.
-    The added entries of columns are -1, NaN (floats) or None (objects).  A column may
-    be None; it stays None."""
+    The added entries of columns are -1, NaN (floats) or None (objects). A column may be
+    None; it stays None. Returns the padded left, then the padded columns."""
     n_pairs = np.bincount(left, minlength=n_left)
     rows = np.maximum(n_pairs, 1)
     has_pair = np.repeat(n_pairs > 0, rows)
@@ -393,7 +394,8 @@ def _set(
 
 
 def _of_both(name: str, values: Any) -> tuple[Any, Any]:
-    """Splits an argument of pairs() into its left and right values."""
+    """Splits an argument of pairs() into its left and right values. Returns (None,
+    None) if values is None."""
     if values is None:
         return None, None
     if not isinstance(values, (tuple, list)) or len(values) != 2:
@@ -426,7 +428,7 @@ def _is_text(values: Any) -> bool:
 
 
 def _of_values(values: Any) -> Any:
-    """Makes a layer of texts or vectors without geometries."""
+    """Makes a layer of texts or vectors without geometries. Returns the layer."""
     n = len(values)
     nowhere = np.full(n, np.nan)
     layer = _core.arrays(n, nowhere, nowhere)

@@ -118,7 +118,8 @@ class _RowsTask:
 
 
 def write_rows(df: Any, task: Any, struct: Any, path: str, overwrite: bool) -> int:
-    """Writes the rows of df.mapInArrow(task, struct) in the tasks that make them."""
+    """Writes the rows of df.mapInArrow(task, struct) in the tasks that make them.
+    Returns the number of rows."""
     arrow, primary = arrow_schema(struct)
     output = ParquetOutput(path, arrow, primary, overwrite=overwrite)
     output.begin()

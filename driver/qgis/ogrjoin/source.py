@@ -95,8 +95,8 @@ class Side:
         return [name for name in names if name != self.fid_field]
 
     def _copy(self, context, feedback):
-        """Copies the layer to a GeoPackage. The copy keeps the FIDs, since these
-        break ties and are written as join_fid."""
+        """Copies the layer to a GeoPackage. The copy keeps the FIDs, since these break
+        ties and are written as join_fid. Returns the path of the GeoPackage."""
         path = QgsProcessingUtils.generateTempFilename("layer.gpkg")
         fields = QgsFields(self.fields)
         fid_name = self.fid_field

@@ -392,10 +392,10 @@ def prepare_files(
     overwrite: bool,
     task_memory: int = TASK_MEMORY,
 ) -> tuple[FilesPlan, ParquetOutput]:
-    """Plans a join of files and prepares its output, before the first task.
-    Plan and output are pickled and sent to the tasks, which call run_task()
-    for the tiles 0 .. plan.n_tiles - 1. The results of the tasks go to
-    finish_files().  If a task fails, call abort() of the output."""
+    """Plans a join of files and prepares its output, before the first task. Plan and
+    output are pickled and sent to the tasks, which call run_task() for the tiles 0 ..
+    plan.n_tiles - 1. The results of the tasks go to finish_files(). If a task fails,
+    call abort() of the output. Returns both."""
     for which, path in (("left", left), ("right", right)):
         if are_nested(path, out):
             raise InvalidError(
@@ -422,8 +422,8 @@ def prepare_files(
 def finish_files(
     plan: FilesPlan, output: ParquetOutput, made: list[tuple[str, int, Any]]
 ) -> int:
-    """Completes the output after the last task.  made are the results of
-    run_task()."""
+    """Completes the output after the last task. made are the results of run_task().
+    Returns the number of rows."""
     if plan.job.how in ("right", "full"):
         numbers = [m[2] for m in made if m[2] is not None]
         matched = np.unique(np.concatenate(numbers)) if numbers else np.zeros(0, np.int64)

@@ -127,14 +127,15 @@ class ZoneSums:
         return cls(job, asked)
 
     def hold(self, zones: Any) -> HeldZones:
-        """Indexes the zones: a table of the job's left_rows, sorted by ROW."""
+        """Indexes the zones: a table of the job's left_rows, sorted by ROW. Returns the
+        held zones, for partial()."""
         held = self.exchanged.hold(zones)
         return HeldZones(held, zones.column(ROW).to_numpy())
 
     def partial(self, rows: Iterable[Any], zones: Any) -> Any:
-        """Computes the partial sums of a part of the join side.  rows is the
-        result of joining this part with hold().  zones are the numbers of all
-        zones, ascending."""
+        """Computes the partial sums of a part of the join side. rows is the result of
+        joining this part with hold(). zones are the numbers of all zones, ascending.
+        Returns the sums as a batch."""
         n = len(zones)
         pairs = np.zeros(n, np.int64)
         counts = [np.zeros(n, np.int64) for _ in self.columns]

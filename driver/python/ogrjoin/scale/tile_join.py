@@ -202,10 +202,10 @@ class TileJoin:
     # ---- reach ---------------------------------------------------------------
 
     def _in_units(self, distance: float | str) -> float:
-        """Converts a distance to a number in units of the join (metres on the
-        sphere), rounded up.  Only the library knows the units: it joins points
-        at increasing distances, and the first point beyond the distance is the
-        result."""
+        """Converts a distance to a number in units of the join (metres on the sphere),
+        rounded up. Only the library knows the units: it joins points at increasing
+        distances, and the first point beyond the distance is the result. Returns
+        infinity if no point is beyond the distance."""
         if not isinstance(distance, str) or distance.lower().startswith("inf"):
             return float(distance[:3]) if isinstance(distance, str) else float(distance)
         sphere = self.metric == "sphere"
