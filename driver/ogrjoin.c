@@ -78,7 +78,7 @@ static int has_word(int argc, char **argv, const char *word)
 
 /* Opens /dev/null for each standard stream that is closed. Otherwise the next
  * file opened would get its number, and messages would be written into that
- * file. */
+ * file. Returns 0 if this fails. */
 static int reserve_standard_streams(void)
 {
     int file;

@@ -64,7 +64,7 @@ static void add_points_of_rows(int64_t first, int64_t end, void *user)
     }
 }
 
-/* Counts the points of a page that the batch does not change. */
+/* Returns the number of points of a page that the batch does not change. */
 static int count_kept_points(const struct live_gathering *g, int64_t page)
 {
     const uint64_t *changed = g->changed + page * WORDS_OF_PAGE;

@@ -19,7 +19,8 @@ static double middle_of(double low, double high)
 }
 
 /* Cuts a cell in the middle. A cell on the rim is infinite: its sides then
- * count as those of the frame, extended by the points of the cell. */
+ * count as those of the frame, extended by the points of the cell. Returns 0 if
+ * a cut does not exist. */
 static int cut_in_the_middle(struct live_node *node, const struct oj_box *frame,
                              int64_t n, const struct live_point *point)
 {

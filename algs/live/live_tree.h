@@ -162,7 +162,8 @@ OJ_MUST_USE oj_status live_state_reserve_nodes(struct live_state *state,
                                                int64_t more,
                                                struct oj_error *err);
 
-/** Makes a page without points and sets its block. The state must have room. */
+/** Makes a page without points and sets its block. The state must have room.
+ *  Returns the number of the page. */
 uint32_t live_state_new_page(struct live_state *state, struct live_block *block,
                              const struct oj_box *cell, uint32_t parent,
                              int depth);

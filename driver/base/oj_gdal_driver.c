@@ -58,8 +58,9 @@ static size_t length_of_matching_extension(GDALDriverH driver, const char *path)
     return best;
 }
 
-/* Prefers the longest extension (shp.zip before zip), then the driver that was
- * registered first. */
+/* Returns the driver that creates vector files with the extension of path, or
+ * NULL. Prefers the longest extension (shp.zip before zip), then the driver
+ * that was registered first. */
 static GDALDriverH find_by_extension(const char *path)
 {
     GDALDriverH best = NULL;

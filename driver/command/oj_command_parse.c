@@ -521,7 +521,7 @@ struct argument_reader
     const char *unknown_word;
 };
 
-/* Copies text into command->texts, which owns it. */
+/* Copies text into command->texts, which owns it. Returns the copy. */
 static const char *copy_text_into_command(struct oj_command *command,
                                           const char *text)
 {
@@ -530,6 +530,7 @@ static const char *copy_text_into_command(struct oj_command *command,
 }
 
 /* Resolves the name of a file or dataset, which is relative to the spec file.
+ * Returns the path.
  */
 static const char *keep_resolved_path(const struct argument_reader *r,
                                       const char *name)

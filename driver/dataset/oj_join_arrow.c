@@ -134,7 +134,8 @@ find_column_form(const struct ArrowSchema *schema, OGRFieldType type)
     return NULL;
 }
 
-/* Rounds the seconds, which are a float, as GDAL does. */
+/* Returns the milliseconds since midnight. Rounds the seconds, which are a
+ * float, as GDAL does. */
 static int32_t milliseconds_of_day(const OGRField *raw)
 {
     return (raw->Date.Hour * 60 + raw->Date.Minute) * 60000 +
@@ -317,7 +318,8 @@ static int init_child(struct oj_join_arrow *s, enum child_kind kind,
 }
 
 /* Initialises the children in the order of the schema: FIDs, the fields that
- * are not ignored, the geometry. */
+ * are not ignored, the geometry. Returns 0 if the schema does not have exactly
+ * these children, or if memory runs out. */
 static int init_children(struct oj_join_arrow *s,
                          const struct ArrowSchema *schema, char **options)
 {

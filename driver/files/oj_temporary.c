@@ -429,7 +429,7 @@ static oj_status sync_members_to_disk(const struct oj_temporary *t,
 
 /* Moves a member that is a folder. rename() cannot replace a folder that is not
  * empty, so the old and the new folder are exchanged; the old one is removed
- * with the temporary folder. */
+ * with the temporary folder. Returns 0, or -1 with errno. */
 static int rename_or_exchange_folder(const struct oj_temporary *t,
                                      const char *name)
 {

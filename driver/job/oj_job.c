@@ -314,7 +314,7 @@ oj_status oj_job_make_flat(struct oj_job *job, int side, int insert,
 
 /* ---- the engine ---------------------------------------------------------- */
 
-/* Options for the engine that joins the job's input. */
+/* Returns the options of the engine that joins the job's input. */
 static struct oj_options engine_options(const struct oj_job *job)
 {
     struct oj_options options = oj_job_options(job->command);
@@ -348,8 +348,8 @@ static int64_t count_memory_shares(const struct oj_command *command)
     return command->validate != NULL ? 1 + REFERENCE_SHARE : 1;
 }
 
-/* Called while the join side is read: stops the reading when the rows so far,
- * with their index, need more than -memory. */
+/* Called while the join side is read. Returns 1, which stops the reading, if
+ * the rows so far, with their index, need more than -memory. */
 static int is_join_side_too_large(int64_t n_rows, void *user)
 {
     const struct oj_job *job = user;

@@ -297,7 +297,7 @@ static oj_status fail_cancelled(struct oj_error *err)
 /* ---- building ------------------------------------------------------------ */
 
 /* Makes an entry and lists it under key. With key NULL it is not listed, so
- * that it cannot be found. */
+ * that it cannot be found. Returns NULL if memory runs out. */
 static struct oj_join_entry *new_entry(const struct oj_join_key *key)
 {
     struct oj_join_entry *entry = oj_calloc(1, sizeof *entry);

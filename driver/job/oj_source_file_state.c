@@ -43,7 +43,8 @@ static int ends_with(const char *text, const char *end)
     return n >= m && strcmp(text + n - m, end) == 0;
 }
 
-/* Adds a path. It is made absolute, because the working directory may change.
+/* Adds a path with `end` behind it to the list, and returns the list. The path
+ * is made absolute, because the working directory may change.
  */
 static char **add_absolute_path(char **paths, const char *path, const char *end)
 {

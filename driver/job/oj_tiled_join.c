@@ -344,7 +344,7 @@ static oj_status encode_record(struct oj_tiles *tiles,
     return OJ_OK;
 }
 
-/* Decodes the length of a record from its first 8 bytes. */
+/* Returns the length of a record in bytes, decoded from its first 8 bytes. */
 static int64_t record_length(const unsigned char *record)
 {
     return decode_number(&record);

@@ -312,9 +312,10 @@ const char *oj_schema_name_unless_field(const struct oj_source *input,
     return name != NULL ? name : "";
 }
 
-/* Chooses the name of the output's FID or geometry column and adds it as a
- * layer option. The name is that of the input's column, unless a field of the
- * input has this name, too: the field's values would be taken for FIDs.
+/* Chooses the name of the output's FID or geometry column, and adds it to the
+ * layer options. Returns the options. The name is that of the input's column,
+ * unless a field of the input has this name, too: the field's values would be
+ * taken for FIDs.
  *  option  the layer option that sets the name
  *  others  names to use if the driver's default name is also a field */
 static char **choose_special_column_name(const struct oj_output *o,

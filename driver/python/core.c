@@ -26,8 +26,8 @@
 static PyObject *make_error; /* ogrjoin._errors.make(status, message) */
 static unsigned long main_thread;
 
-/* Raises the Python exception of err. err->message may end within a UTF-8
- * character, because the library cuts it to a fixed length. */
+/* Raises the Python exception of err, and returns NULL. err->message may end
+ * within a UTF-8 character, because the library cuts it to a fixed length. */
 static PyObject *raise_error(const struct ogrjoin_error *err)
 {
     PyObject *text = PyUnicode_DecodeUTF8(
@@ -149,7 +149,8 @@ static int run_once_interruptible(int (*work)(void *, struct ogrjoin_error *),
 }
 
 /* Like run_once_interruptible(), but repeats the work if another thread
- * cancelled it. The work must not consume its input. */
+ * cancelled it. Returns 0, or -1 with a Python exception. The work must not
+ * consume its input. */
 static int run_interruptible(int (*work)(void *, struct ogrjoin_error *),
                              void *data, int *cancel)
 {
@@ -214,7 +215,8 @@ static int apply_setting(struct ogrjoin_settings *settings, PyObject *key,
 }
 
 /* Calls pyproj to compare two CRS given as texts, if the library cannot decide.
- * Can be called with or without the GIL. */
+ * Returns 1 if they are equal, 0 if they differ, -1 if pyproj fails. Can be
+ * called with or without the GIL. */
 static int compare_crs(void *user, const char *a, const char *b)
 {
     PyGILState_STATE state = PyGILState_Ensure();
@@ -237,7 +239,8 @@ static int compare_crs(void *user, const char *a, const char *b)
 }
 
 /* Makes settings from a dict of texts and numbers. An entry whose value is None
- * is skipped. */
+ * is skipped. Returns NULL with an exception if a setting is invalid or memory
+ * runs out. */
 static struct ogrjoin_settings *make_settings(PyObject *dict, const int *cancel)
 {
     struct ogrjoin_settings *settings = ogrjoin_settings_new();
@@ -1333,8 +1336,8 @@ static void add_notice(void *notices, const char *message)
     PyGILState_Release(state);
 }
 
-/* Calls the progress function. Called without the GIL. An exception of the
- * function ends the join. */
+/* Calls the progress function. The caller does not hold the GIL. Returns 0, or
+ * 1 if the function raises an exception, which ends the join. */
 static int call_progress(void *joined, int64_t rows, int64_t n_rows)
 {
     struct joined_handle *self = joined;

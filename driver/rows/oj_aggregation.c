@@ -186,7 +186,8 @@ static int needs_overlap(const struct oj_aggregation *a)
 /* ---- open and close ------------------------------------------------------ */
 
 /* Creates a temporary file for sorted values next to the output, because that
- * disk needs free space for the output anyway. */
+ * disk needs free space for the output anyway. Returns its descriptor, or
+ * -1. */
 static int open_aggregate_spill_file(void *user)
 {
     const struct oj_aggregation *a = user;

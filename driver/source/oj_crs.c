@@ -82,8 +82,8 @@ struct two_crs
     OGRSpatialReferenceH a, b;
 };
 
-/* Compares two CRS by GDAL. It is the callback oj_crs_callbacks.compare; user
- * is a struct two_crs. */
+/* Compares two CRS by GDAL. Returns 1 if they are equal. It is the callback
+ * oj_crs_callbacks.compare; user is a struct two_crs. */
 static int compare_by_gdal(void *user, const char *a, const char *b)
 {
     const struct two_crs *both = user;

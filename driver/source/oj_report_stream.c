@@ -537,7 +537,8 @@ static int is_batch_full(const struct oj_report_stream *s)
 
 /* ---- GDAL ---------------------------------------------------------------- */
 
-/* Opens n bytes as a dataset of the stream's format; close_bytes() frees it. */
+/* Opens n bytes as a dataset of the stream's format; close_bytes() frees it.
+ * Returns NULL on failure. */
 static GDALDatasetH open_bytes(const struct oj_report_stream *s, char *bytes,
                                int64_t n, char **open_options)
 {
@@ -852,7 +853,7 @@ static int is_first_key_integer(const struct oj_report_stream *s)
 /* Adds a field like this one to the layer in memory. Fields of 32-bit integers
  * become wider, because later values may need it: the key becomes a 64-bit
  * integer, even if other keys of the first batch are no integers; other fields
- * of GeoJSON become reals, because 3.5 may follow 3. */
+ * of GeoJSON become reals, because 3.5 may follow 3. Returns 0 on failure. */
 static int add_field(const struct oj_report_stream *s, OGRFieldDefnH like)
 {
     const char *name = OGR_Fld_GetNameRef(like);

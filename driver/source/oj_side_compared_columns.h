@@ -154,7 +154,7 @@ void oj_side_columns_use_vocabulary(struct oj_side_columns *columns,
 /** Frees what columns owns; zeroed memory is accepted. */
 void oj_side_columns_close(struct oj_side_columns *columns);
 
-/** Adds a reference, which oj_vocabulary_free() drops. */
+/** Adds a reference, which oj_vocabulary_free() drops. Returns vocabulary. */
 struct oj_vocabulary *
 oj_vocabulary_add_reference(struct oj_vocabulary *vocabulary);
 

@@ -29,7 +29,7 @@ OJ_MUST_USE oj_status bench_pin(const struct oj_flat *input,
                                 const struct oj_matches *matches,
                                 struct oj_error *err);
 
-/** Parses "all", "0" or "0,2" to the bits of struct oj_options.gpus. */
+/** Returns the bits of struct oj_options.gpus for "all", "0" or "0,2". */
 uint64_t bench_gpu_list(const char *text);
 
 #endif

@@ -255,7 +255,8 @@ static int64_t column_width(const struct nyc_city *city, int32_t id, int row,
                    6);
 }
 
-/* Adds n lots in two rows. Their columns have different widths. */
+/* Adds n lots in two rows. Their columns have different widths. Returns 0, or
+ * -1 if memory runs out. */
 static int add_rows(struct rings *rings, const struct nyc_city *city,
                     int32_t id, int64_t n)
 {

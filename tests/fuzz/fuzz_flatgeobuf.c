@@ -216,7 +216,7 @@ static void make_file(int kind)
     GDALClose(dataset);
 }
 
-/* Opens the original file, without changed bytes. */
+/* Opens the original file, without changed bytes. Returns its layer. */
 static OGRLayerH open_whole(GDALDatasetH *dataset)
 {
     *dataset = GDALOpenEx(WHOLE, GDAL_OF_VECTOR, NULL, NULL, NULL);

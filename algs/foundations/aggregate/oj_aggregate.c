@@ -284,7 +284,7 @@ enum oj_aggregate_type oj_aggregate_type(enum oj_aggregate_kind kind,
 
 static const uint64_t sign_bit = UINT64_C(1) << 63;
 
-/* Maps a number to an unsigned integer that sorts like it (a sortable number):
+/* Returns an unsigned integer that sorts like the number (a sortable number).
  * NaN is last, and 0 and -0 give equal integers. */
 static uint64_t encode_sortable_number(enum oj_aggregate_type type,
                                        const struct oj_aggregate_value *value)
@@ -1499,8 +1499,8 @@ static double median_of(enum oj_aggregate_type type, const uint64_t *middle)
     return isinf(sum) ? u.real / 2.0 + v.real / 2.0 : sum / 2.0;
 }
 
-/* Interpolates between the two values around the percentile's position. Like
- * numpy, starts at the nearer value. */
+/* Returns the interpolated value at the percentile's position. Like numpy,
+ * starts at the nearer of the two values around this position. */
 static double value_at_percentile(enum oj_aggregate_type type,
                                   const struct percentile *p)
 {

@@ -161,7 +161,7 @@ int oj_bytes_compare(const char *a, int64_t n_a, const char *b, int64_t n_b)
     return c != 0 ? c : (n_a > n_b) - (n_a < n_b);
 }
 
-/* Compares a and b in the given order: < 0, 0 or > 0. */
+/* Compares a and b in the given order. Returns < 0, 0 or > 0. */
 static int compare_held_values(enum oj_value_sort_order order,
                                const struct oj_value_sort_value *a,
                                const struct oj_value_sort_value *b)

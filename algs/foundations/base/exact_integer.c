@@ -5,8 +5,8 @@
 #include <math.h>
 #include <string.h>
 
-/* Splits |value| into mantissa * 2^exponent; the mantissa is an integer below
- * 2^53. */
+/* Splits |value| into mantissa * 2^*exponent, and returns the mantissa, an
+ * integer below 2^53. */
 static uint64_t split_double(double value, int *exponent)
 {
     double fraction = frexp(fabs(value), exponent);
@@ -229,8 +229,8 @@ void oj_integer_negate(struct oj_integer *out)
     out->sign = -out->sign;
 }
 
-/* Approximates |a| by result * 2^*exponent, from the three highest limbs. The
- * relative error is below 2^-51. a is not 0. */
+/* Approximates |a| by the returned number times 2^*exponent, from the three
+ * highest limbs. The relative error is below 2^-51. a is not 0. */
 static double approximate_magnitude(const struct oj_integer *a, int *exponent)
 {
     double value = 0.0;

@@ -314,8 +314,8 @@ static uint64_t top_64_bits_of_limbs(const uint64_t *limb, int n, int *scale)
     return top | (rest != 0);
 }
 
-/* Drops the lowest `drop` bits of top, whose highest bit is set, and rounds to
- * nearest, ties to even. */
+/* Returns top, whose highest bit is set, without its lowest `drop` bits,
+ * rounded to nearest, ties to even. */
 static uint64_t round_to_even_dropping_bits(uint64_t top, int drop)
 {
     uint64_t kept, rest, half;
@@ -329,7 +329,7 @@ static uint64_t round_to_even_dropping_bits(uint64_t top, int drop)
     return kept + (rest > half || (rest == half && (kept & 1) != 0));
 }
 
-/* Computes x * 2^e for an integer x up to 2^53. Faster than ldexp() if 2^e is a
+/* Returns x * 2^e for an integer x up to 2^53. Faster than ldexp() if 2^e is a
  * normal number, since the product is then exact or infinite. */
 static double multiply_by_power_of_2(double x, int e)
 {
@@ -380,7 +380,8 @@ double oj_exact_sum_value(const struct oj_exact_sum *sum)
     return signed_limbs_to_double(limb, OJ_SUM_LIMBS, sum->scale);
 }
 
-/* Rounds |sum| to 53 bits: the rounded sum is result * 2^*scale. */
+/* Rounds |sum| to 53 bits: the rounded sum is the returned number times
+ * 2^*scale. Sets *negative to 1 if the sum is negative. */
 static uint64_t round_sum_to_53_bits(const struct oj_exact_sum *sum, int *scale,
                                      int *negative)
 {
@@ -417,7 +418,8 @@ double oj_exact_sum_ratio(const struct oj_exact_sum *sum,
 }
 
 /* Rounds n * squares - sum^2, the numerator of the variance, to 53 bits: the
- * rounded number is result * 2^*scale. Precondition: all values were finite. */
+ * rounded number is the returned number times 2^*scale. Precondition: all
+ * values were finite. */
 static uint64_t round_spread_to_53_bits(const struct oj_exact_sum *sum,
                                         const struct oj_exact_sum *squares,
                                         int64_t n, int *scale)

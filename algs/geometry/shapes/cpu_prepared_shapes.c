@@ -836,7 +836,7 @@ static int does_a_part_start_in_polygon(const struct oj_shape *shape,
     return 0;
 }
 
-/* Tests whether lines or polygons intersect. If no edges touch or cross, each
+/* Returns 1 if lines or polygons intersect. If no edges touch or cross, each
  * part of one shape is wholly inside or outside of the other, so the first
  * vertex of a part decides. This requires that holes are inside their shells,
  * which is always so for a polygon of one ring. */
@@ -869,7 +869,7 @@ static int do_lines_or_polygons_intersect(const struct oj_shape *a,
     return 0;
 }
 
-/* Tests whether two shapes intersect, each with parts of one kind only. */
+/* Returns 1 if two shapes intersect, each with parts of one kind only. */
 static int do_single_kind_shapes_intersect(const struct oj_shape *a,
                                            const struct oj_shape *b,
                                            unsigned *rests_on)

@@ -469,7 +469,7 @@ TEST_LOOP(streams, 0, 4)
 }
 
 /* Checks that the lists of the rows from `first` on equal the pairs of `whole`,
- * which are columns. */
+ * which are columns. Returns n_before plus the number of pairs in the lists. */
 static int64_t same_lists(const struct ogrjoin_pairs *whole,
                           const struct ogrjoin_pairs *lists, int64_t first,
                           int64_t n_before)

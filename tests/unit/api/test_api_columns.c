@@ -551,8 +551,8 @@ TEST(unit_given_columns)
     ogrjoin_settings_free(s);
 }
 
-/* Counts the rows with a geometry: each row is nearest to itself or to an equal
- * row. */
+/* Returns the number of rows with a geometry: each row is nearest to itself or
+ * to an equal row. */
 static int64_t count_geometries(struct ogrjoin_layer *layer)
 {
     struct ogrjoin_settings *settings = ogrjoin_settings_new();

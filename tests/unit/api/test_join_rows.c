@@ -189,7 +189,8 @@ static int is_named(const char *list, const char *name)
     return 0;
 }
 
-/* Writes the values of the named columns as text, with | between rows. */
+/* Writes the values of the named columns as text, with | between rows. Returns
+ * an error code of the stream, or 0. */
 static int read_rows(struct ArrowArrayStream *rows, const char *columns,
                      char *text)
 {
@@ -582,7 +583,7 @@ TEST_LOOP(an_index_that_is_there, 0, N_CASES)
     ogrjoin_rows_free(rows);
 }
 
-/* Counts the allocations of the first join with the side. */
+/* Returns the number of allocations of the first join with the side. */
 static int64_t count_allocations(struct ogrjoin_index *index,
                                  const struct ogrjoin_settings *settings)
 {

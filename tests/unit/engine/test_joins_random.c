@@ -98,8 +98,9 @@ static int may_be_apart(const struct oj_relation *r)
            strchr("F*f", r->mask[4]);
 }
 
-/* Decides a pair by GEOS. by_even_odd: 1: the part of a hole outside of its
- * shell is area, unlike in GEOS. */
+/* Decides a pair by GEOS. *distance is NaN for joins without distances. If GEOS
+ * cannot say, *distance is a lower bound. by_even_odd: 1: the part of a hole
+ * outside of its shell is area, unlike in GEOS. */
 static enum oj_geos_verdict decide_pair_by_geos(struct oj_geos_pairs *pairs,
                                                 const struct join_trial *t,
                                                 int by_even_odd, int64_t row,

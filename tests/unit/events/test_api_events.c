@@ -55,7 +55,7 @@ static struct ogrjoin_index *make_index(const char *op, const char *name,
 }
 
 /* Adds n reports of one key, at x[i] and y = 0.5. A report whose x[i] is NaN
- * has no geometry. */
+ * has no geometry. Returns a status. */
 static int add_reports(struct ogrjoin_events *events, const double *x,
                        int64_t n, struct ogrjoin_event_rows *rows)
 {

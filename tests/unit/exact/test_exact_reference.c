@@ -337,7 +337,7 @@ static void add_lattice_line(struct oj_flat_buf *buf, const int (*at)[2], int n,
 }
 
 /* Compares the distance with limit: squared.above with limit * limit *
- * squared.below. */
+ * squared.below. Returns -1, 0 or 1. */
 static int order_of(struct small_fraction squared, int64_t limit)
 {
     int64_t right = limit * limit * squared.below;

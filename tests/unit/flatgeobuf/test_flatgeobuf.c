@@ -351,8 +351,8 @@ static GDALDatasetH write_file(OGRLayerH from, OGRwkbGeometryType type,
     return GDALOpenEx(path[by_rows], GDAL_OF_VECTOR, NULL, NULL, NULL);
 }
 
-/* Counts the rows that intersect a box, and adds up a field over them in
- * *sum. */
+/* Returns the number of rows that intersect a box. Stores the sum of a field
+ * over them in *sum. */
 static int count_in_box(OGRLayerH layer, double x0, double y0, double x1,
                         double y1, GIntBig *sum)
 {

@@ -18,7 +18,8 @@ static struct input_layer input[2];
 /* --- the tree --------------------------------------------------------------
  */
 
-/* Applies b to live and to the list, and checks the tree. */
+/* Applies b to live and to the list, and checks the tree. Returns what
+ * check_structure() has counted. */
 static struct structure apply_and_check(struct oj_live *live,
                                         struct plain_points *p,
                                         const struct random_batch *b)
@@ -200,7 +201,7 @@ static void apply_to_both(struct ogrjoin_live *live, struct plain_points *p,
            (unsigned long long)seed, (long long)ogrjoin_live_count(live), p->n);
 }
 
-/* Compares some joins with the current points. */
+/* Compares some joins with the current points. Returns the number of pairs. */
 static int64_t expect_fresh_answers(struct ogrjoin_live *live, int n_joins)
 {
     int64_t n = 0;

@@ -65,7 +65,8 @@ static inline void make_coverage_grid(struct coverage_grid *g, int is_straight)
     }
 }
 
-/* Assigns cells to regions. Each region grows from one cell. */
+/* Assigns cells to regions. Each region grows from one cell. Returns
+ * n_regions. */
 static inline int color_regions(const struct coverage_grid *g,
                                 int region[COVERAGE_MOST][COVERAGE_MOST],
                                 int n_regions)

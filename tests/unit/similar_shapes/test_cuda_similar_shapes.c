@@ -70,7 +70,8 @@ static void add_walk(struct oj_flat_buf *buf, int64_t n, double scale)
     end(buf);
 }
 
-/* Makes both sides with at most `most` features of any kind. Some are long. */
+/* Makes both sides with at most `most` features of any kind. Some are long.
+ * Returns the scale of the coordinates. */
 static double make_sides(struct join_trial *t, int most)
 {
     static const unsigned kinds[] = {OJ_PART_POINT, OJ_PART_LINE,

@@ -265,8 +265,8 @@ TEST_LOOP(property_found_sets, 0, 10)
     free_column(&both);
 }
 
-/* Counts all pairs that fulfil a condition, and the pairs that are exactly at
- * the threshold.
+/* Returns the number of pairs that fulfil a condition. Adds the number of pairs
+ * exactly at the threshold to *n_exact, unless n_exact is NULL.
  */
 static int64_t count_pairs(const struct oj_token_sets *a,
                            const struct oj_token_sets *b, int is_self,
