@@ -171,7 +171,8 @@ static int64_t find_room(const struct live_ids *ids, int64_t id, int64_t from,
     return from;
 }
 
-/* Sets the entry of a row. Returns the number of new ids, 0 or 1. */
+/* Sets the entry of a row to entry `at`. Sets *has_repeats to 1 if another row
+ * of the batch has the id. Returns the number of new ids, 0 or 1. */
 static int take_entry(const struct live_putting *p, int64_t row, int64_t at,
                       int *has_repeats)
 {

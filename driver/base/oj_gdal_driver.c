@@ -223,7 +223,8 @@ int oj_driver_takes_fids(GDALDriverH driver)
 }
 
 /* Returns 1 if the driver's metadata item `list`, an XML text, contains the
- * option `name`. */
+ * option `name`. If so, copies its default value to default_value [size],
+ * unless that is NULL. */
 static int is_option_in_list(GDALDriverH driver, const char *list,
                              const char *name, char *default_value, int size)
 {

@@ -1171,7 +1171,7 @@ GDALDataset *Open(GDALOpenInfo *info)
 }
 
 /* Reports a failed file operation. Deleting, renaming and copying affect only
- * the spec file, not the sources. */
+ * the spec file, not the sources. `what` is the operation, for the message. */
 CPLErr ReportFileOperation(bool is_done, const char *name, const char *what)
 {
     if (is_done)

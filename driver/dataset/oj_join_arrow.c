@@ -197,7 +197,8 @@ static oj_status put_number(struct oj_arrow_column *column, int64_t row,
 }
 
 /* Appends element i of a list. In lists OGR's markers of NULL are ordinary
- * values. */
+ * values. Sets *fits to 0, and appends nothing, if the column has no room for
+ * the element. */
 static oj_status put_item(struct oj_arrow_column *item, int64_t row,
                           enum value_form form, const OGRField *list, int i,
                           int *fits, struct oj_error *err)
@@ -440,7 +441,8 @@ static oj_status append_numbers_of_rows(struct arrow_child *child,
 }
 
 /* Appends one row to a column. Geometries are little-endian ISO WKB, byte for
- * byte as OGR writes them for the feature. */
+ * byte as OGR writes them for the feature. Sets *fits to 0 if the column has no
+ * room for the row. */
 static oj_status add_row_to_child(struct oj_join_arrow *s,
                                   struct arrow_child *child,
                                   const struct oj_row_place *place, int64_t row,

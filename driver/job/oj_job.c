@@ -693,7 +693,9 @@ int oj_job_is_outdated(const struct oj_job *job)
            oj_join_files_may_have_changed(&job->join_files);
 }
 
-/* Reads and indexes the join side into *side, which belongs to the cache. */
+/* Reads and indexes the join side into *side, which belongs to the cache. Sets
+ * *keep to 1 if its files have not changed in the meantime, so that the cache
+ * may keep it. */
 static oj_status build_join_side(void *user, struct oj_join_side *side,
                                  const int *cancel, int *keep,
                                  struct oj_error *err)

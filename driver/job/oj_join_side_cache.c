@@ -358,8 +358,8 @@ static oj_status build_entry(struct oj_join_entry *entry, oj_join_build build,
     return oj_fail(err, status, "%s", error.message);
 }
 
-/* Waits until the entry is ready, or builds it. Precondition: the mutex is
- * locked. */
+/* Waits until the entry is ready. If no thread builds it, builds it and sets
+ * *is_mine to 1. Precondition: the mutex is locked. */
 static oj_status wait_or_build_entry(struct oj_join_entry *entry,
                                      oj_join_build build, void *user,
                                      struct oj_join_use *use, int *is_mine,

@@ -113,7 +113,8 @@ OJ_MUST_USE oj_status oj_join_tiles_finish(struct oj_tiles *tiles,
                                            struct oj_error *err);
 
 /** Loads the n features whose records are at these offsets into *side.
- *  Thread-safe if each thread has its own side. */
+ *  Thread-safe if each thread has its own side. with_attributes 1: also loads
+ *  their attributes. */
 OJ_MUST_USE oj_status oj_join_tiles_read_features(
     const struct oj_tiles *tiles, const int64_t *place, int64_t n,
     int with_attributes, struct oj_feature_set *side, struct oj_error *err);

@@ -233,7 +233,8 @@ static int has_other_layers_or_rasters(GDALDatasetH dataset,
 }
 
 /* Plans -overwrite: replaces the whole file if the layer is all that it
- * contains, otherwise the layer in it. */
+ * contains, otherwise the layer in it. is_folder 1: the destination is a
+ * folder, which is not replaced unless its name ends in .gdb. */
 static oj_status plan_overwrite(struct oj_output *o, int is_folder,
                                 struct oj_error *err)
 {

@@ -578,7 +578,8 @@ static void release_sides(struct oj_pass *pass)
 }
 
 /* Reads and indexes one side. If this is the input, also joins the streamed
- * join layer with it, which completes the aggregates of all rows.
+ * join layer with it, which completes the aggregates of all rows. single 1:
+ * only rows by FID will be requested, so the join side is indexed.
  */
 static oj_status prepare_job_or_stream_join_layer(struct oj_pass *pass,
                                                   int single,

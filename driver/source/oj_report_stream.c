@@ -1000,9 +1000,10 @@ static void note_value_that_does_not_fit(struct oj_report_stream *s,
                  : OGR_GetFieldTypeName(OGR_Fld_GetType(there)));
 }
 
-/* Copies the values of a report. A value that does not fit its field becomes
- * NULL and is noted. If the key does not fit, *is_sound becomes 0, the report
- * is noted as unread, and copying stops; with record NULL *is_sound stays 1. */
+/* Copies the values of a report: field i to field map[i], unless map[i] is
+ * negative. A value that does not fit its field becomes NULL and is noted. If
+ * the key does not fit, *is_sound becomes 0, the report is noted as unread, and
+ * copying stops. With record NULL *is_sound stays 1. */
 static void copy_values(struct oj_report_stream *s,
                         const struct report_record *record, OGRFeatureH from,
                         const int *map, OGRFeatureH to, int *is_sound)
@@ -1027,7 +1028,8 @@ static void copy_values(struct oj_report_stream *s,
     }
 }
 
-/* Adds a report to the layer as a row. */
+/* Adds a report to the layer as a row. Field i of the report becomes field
+ * map[i]. */
 static oj_status add_report(struct oj_report_stream *s,
                             const struct report_record *record,
                             OGRFeatureH from, const int *map,

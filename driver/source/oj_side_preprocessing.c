@@ -347,7 +347,8 @@ static oj_status add_span_fields(const struct oj_command *command,
 }
 
 /* Refuses a field of -vector unless it holds numbers, texts (which may be
- * numbers), or lists; a list must be the only field. */
+ * numbers), or lists; a list must be the only field. is_single 1: the field is
+ * the only one. */
 static oj_status check_vector_field(const struct oj_source *source,
                                     const char *name, int is_single,
                                     OGRFieldType type, struct oj_error *err)

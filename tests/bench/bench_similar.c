@@ -263,7 +263,8 @@ static struct route start_route(uint64_t seed)
 }
 
 /* Writes n vertices at equal steps along most of the route, slightly beside it.
- * One row in eight leaves the route for a while. */
+ * One row in eight leaves the route for a while. is_alone 1: every row has a
+ * route of its own. */
 static void put_walk(uint64_t row, int is_alone, int64_t n, double *x,
                      double *y)
 {
@@ -286,7 +287,8 @@ static void put_walk(uint64_t row, int is_alone, int64_t n, double *x,
 }
 
 /* Makes trajectories that together have the wanted number of vertices. The
- * remainder is distributed over all of them. */
+ * remainder is distributed over all of them. is_alone 1: every trajectory has a
+ * route of its own. */
 static void make_walks(int64_t n, int is_alone, struct oj_flat_buf *buf)
 {
     int64_t wanted = n * N_VERTICES / N_WALKS, missing = wanted;

@@ -156,7 +156,8 @@ static void close_ring(struct rings *rings)
 
 /* Adds a lot from (s0, t0) to (s1, t1). h selects its form: a rectangle, one
  * with a vertex indented at the front, or one with one or two notches at the
- * rear. The rear is the side of t1 in the first row, of t0 in the second. */
+ * rear. The rear is the side of t1 if rear_is_high is 1, otherwise the side of
+ * t0. */
 static void add_lot(struct rings *rings, int64_t s0, int64_t t0, int64_t s1,
                     int64_t t1, int rear_is_high, uint64_t h)
 {

@@ -367,7 +367,8 @@ static oj_status bench_summing(const struct arguments *a,
     return bench_sums(&options, input, join_side, err);
 }
 
-/* Runs all repeats, and prints the answer and the check. */
+/* Runs all repeats, and prints the answer and the check. Sets *different to 1
+ * if two repeats, or the check, give different answers. */
 static oj_status bench(const struct arguments *a, const struct oj_flat *input,
                        const struct oj_flat *join_side, int *different,
                        struct oj_error *err)

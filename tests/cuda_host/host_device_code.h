@@ -82,13 +82,14 @@ enum warp_meeting : uint8_t
 /** Waits until all lanes of mask have called this function. Returns the result
  *  of the operation `what`. value is this lane's contribution. lane and width
  *  are arguments of a shuffle: a lane, a distance or a mask, as the shuffle
- *  takes it, and the width of groups. */
+ *  takes it, and the width of groups. file and line are those of the call, for
+ *  messages. */
 uint64_t wait_for_lanes(enum warp_meeting what, unsigned mask, uint64_t value,
                         unsigned lane, unsigned width, const char *file,
                         int line);
 
 /** Waits for all threads of the block. Returns how many of them have a value
- *  other than 0. */
+ *  other than 0. file and line are those of the call, for messages. */
 int wait_for_block(int value, const char *file, int line);
 
 enum

@@ -25,7 +25,8 @@ void enqueue_kernel(const launch_shape &shape, std::function<void()> body);
  *  invalid memory. */
 int run_blocks(const launch_shape &shape, const std::function<void()> &body);
 
-/** Aborts unless [at, at + bytes) is device memory. */
+/** Aborts unless [at, at + bytes) is device memory. `what` names the memory in
+ *  the message. */
 void must_be_device(const void *at, size_t bytes, const char *what);
 
 template <typename... P> struct launcher

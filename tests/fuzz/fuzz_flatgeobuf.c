@@ -191,7 +191,8 @@ static void add_row(OGRLayerH layer, const char *wkt, int i, size_t n_text)
 }
 
 /* Makes a file with one type of geometry, or with any. Texts are long, so that
- * each thread gets rows. */
+ * each thread gets rows. The bits of kind choose the shape, the index, the type
+ * of the layer, and the length of texts. */
 static void make_file(int kind)
 {
     const char *wkt = shapes[kind % N_SHAPES];

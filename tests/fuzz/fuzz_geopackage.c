@@ -82,7 +82,8 @@ static int count_pages(GDALDatasetH dataset)
     return n;
 }
 
-/* Makes a file. Returns the number of pages before those of the table. */
+/* Makes a file. kind chooses the rows and the size of pages. Returns the number
+ * of pages before those of the table. */
 static int make_file(int kind)
 {
     int n_before;

@@ -45,8 +45,9 @@ static inline struct join_trial trial_with_itself(const struct join_trial *t)
 }
 
 /** Makes the layers of a random scene. The join layer has n_join features of
- * some kinds, or a few hundred more, with FIDs in any order. The input has
- * n_input points. Returns the scene. */
+ * some kinds, or a few hundred more, with FIDs in any order. with_too_few 1:
+ * some of its parts have too few vertices. The input has n_input points.
+ * Returns the scene. */
 static inline struct scene trial_make(struct join_trial *t, int n_join,
                                       unsigned kinds, int with_too_few,
                                       int n_input)

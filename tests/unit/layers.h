@@ -285,7 +285,8 @@ static inline void same_geometry(OGRGeometryH a, OGRGeometryH b)
     CPLFree(y);
 }
 
-/* Asserts that both layers have equal rows in equal order. */
+/* Asserts that both layers have equal rows in equal order. with_fids 1: also
+ * equal FIDs. unset_is_null 1: an unset value equals NULL. */
 static inline void same_layers(OGRLayerH a, OGRLayerH b, int with_fids,
                                int unset_is_null)
 {

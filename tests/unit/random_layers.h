@@ -250,7 +250,8 @@ static inline void add_too_few(struct oj_flat_buf *buf, const struct scene *s,
 }
 
 /* Adds n features of some kinds, a combination of enum oj_part_kind. Points are
- * sometimes in the short form. FIDs are ordinals. */
+ * sometimes in the short form. with_too_few 1: some parts have too few
+ * vertices. FIDs are ordinals. */
 static inline void add_join_features(struct oj_flat_buf *buf,
                                      const struct scene *s, int n,
                                      unsigned kinds, int with_too_few)
@@ -340,7 +341,7 @@ static inline void pick_input_place(const struct scene *s,
     *y = place_y(s, v);
 }
 
-/* Adds n points or multipoints. FIDs are ordinals. */
+/* Adds n points, or with_multi 1: points and multipoints. FIDs are ordinals. */
 static inline void add_input_points(struct oj_flat_buf *buf,
                                     const struct scene *s,
                                     const struct oj_flat *join, int n,

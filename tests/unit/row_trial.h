@@ -71,7 +71,8 @@ struct row_trial
 
 /* ---- layers ------------------------------------------------------------- */
 
-/* The aggregate of a row: a text, but NULL in every third row. */
+/* The aggregate of a row: a text with `source` and the row, but NULL in every
+ * third row. */
 static inline oj_status trial_aggregate(void *user, int source, int64_t row,
                                         struct oj_value *value,
                                         struct oj_error *err)

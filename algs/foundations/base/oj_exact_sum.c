@@ -143,8 +143,8 @@ static oj_status add_integer_times_power_of_2(struct oj_exact_sum *sum, u128 m,
     return OJ_OK;
 }
 
-/* Splits x: |x| = m * 2^e. Returns 0 for zero, infinities and NaN; infinities
- * and NaN are recorded in sum. */
+/* Splits x: |x| = *m * 2^*e, and *negative is 1 if x is negative. Returns 0 for
+ * zero, infinities and NaN. Records infinities and NaN in sum. */
 static int split_double(struct oj_exact_sum *sum, double x, uint64_t *m, int *e,
                         int *negative)
 {
@@ -200,7 +200,8 @@ oj_status oj_exact_sum_add_integer_square(struct oj_exact_sum *sum, int64_t x,
     return x != 0 ? add_integer_times_power_of_2(sum, m * m, 0, 0, err) : OJ_OK;
 }
 
-/* Splits a finite factor: |x| = m * 2^e. */
+/* Splits a finite factor: |x| = *m * 2^*e, and *negative is 1 if x is
+ * negative. */
 static void split_factor(struct oj_exact_factor x, uint64_t *m, int *e,
                          int *negative)
 {
@@ -354,7 +355,8 @@ static double magnitude_to_double(const uint64_t *limb, int n, int scale)
         (double)round_to_even_dropping_bits(top, drop), scale + drop);
 }
 
-/* Converts limbs in two's complement to a double. Overwrites them. */
+/* Returns the double nearest to limbs * 2^scale. The limbs are in two's
+ * complement, and are overwritten. */
 static double signed_limbs_to_double(uint64_t *limb, int n, int scale)
 {
     int negative = negate_if_negative(limb, n);

@@ -95,8 +95,9 @@ OJ_MUST_USE oj_status oj_exact_sum_add_limbs(struct oj_exact_sum *sum,
                                              const int64_t *limb, int n,
                                              int scale, struct oj_error *err);
 
-/** Adds infinities or NaN that were found among values whose finite part was
- * added by oj_exact_sum_add_limbs(). */
+/** Adds infinities or NaN, which were found among values whose finite part was
+ * added by oj_exact_sum_add_limbs(). Each of plus_infinity, minus_infinity and
+ * nan is nonzero if there was at least one such value. */
 void oj_exact_sum_add_nonfinite(struct oj_exact_sum *sum, int plus_infinity,
                                 int minus_infinity, int nan);
 

@@ -188,8 +188,9 @@ OJ_FN void oj_quadrant_start(struct oj_quadrant_state *s)
     s->odd = s->on_edge = s->is_in = 0;
 }
 
-/** Ends a part. A polygon contains the point if it is on a ring or if the
- * number of crossings is odd; a line contains no point. */
+/** Ends a part. flag is the enum oj_quadrant_flag of its last segment. A
+ * polygon contains the point if it is on a ring or if the number of crossings
+ * is odd; a line contains no point. */
 OJ_FN void oj_quadrant_end_part(struct oj_quadrant_state *s, unsigned flag)
 {
     if (flag == OJ_QUADRANT_POLYGON_END)

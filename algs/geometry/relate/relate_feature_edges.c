@@ -215,7 +215,8 @@ enum oj_location oj_relate_figure_locate(const struct oj_figure *f, double px,
 /* --- decomposition of a feature ------------------------------------------- */
 
 /* First step of a decomposition: lists edges and bands, without detecting
- * polygons that have no area. O(vertices). */
+ * polygons that have no area. O(vertices). is_valid 1: the shape is known to be
+ * topologically valid. */
 static oj_status list_figure_edges_and_bands(struct oj_figure *f,
                                              const struct oj_shape *shape,
                                              int is_valid, struct oj_error *err)

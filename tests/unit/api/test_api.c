@@ -394,7 +394,7 @@ static int64_t count_batch(const struct ArrowArray *batch, int64_t first_row,
 }
 
 /* Reads all batches of a stream, and moves a column out of each, as a consumer
- * may. Returns the number of pairs. */
+ * may. There must be n_arrays batches. Returns the number of pairs. */
 static int64_t read_pairs(struct ArrowArrayStream *stream, int n_arrays,
                           int64_t n_rows, int has_measure)
 {
@@ -1285,7 +1285,8 @@ static int join_source_after_layer(struct ogrjoin_index *index,
 }
 
 /* Joins a stream with itself, at once and array by array, and exports the pairs
- * to Arrow. Stores the number of pairs in *n. Returns a status. */
+ * to Arrow. Stores the number of pairs in *n. Allocation number fails_at fails;
+ * 0: none. Returns a status. */
 static int join_stream_with_itself(const struct arrow_rows_stream *rows,
                                    int64_t fails_at, int64_t *n)
 {

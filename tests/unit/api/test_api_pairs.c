@@ -56,8 +56,9 @@ static const double three[] = {0, 1, 2};
 static const int64_t text_offset[] = {0, 2, 4, 6};
 
 /* Joins three points with themselves, with the settings `words`, and
- * concatenates texts of the pairs in *results. Allocation number fails_at
- * fails; 0: none. Returns a status. */
+ * concatenates texts of the pairs in *results. as_lists 1: by
+ * ogrjoin_join_lists(). Allocation number fails_at fails; 0: none. Returns a
+ * status. */
 static int make_of_pairs(const char *words, int as_lists, int64_t fails_at,
                          struct ogrjoin_pairs **pairs,
                          struct ogrjoin_results *results)

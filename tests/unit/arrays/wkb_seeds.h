@@ -90,7 +90,8 @@ static inline void wkb_line(struct wkb *w, uint32_t flags, uint32_t n, double x,
     wkb_vertices(w, flags, n, 0, x, y);
 }
 
-/* Writes a polygon with a shell of four vertices and a hole of three. */
+/* Writes a polygon with a shell of four vertices and a hole of three. closed 1:
+ * the first vertex of a ring is written again at its end. */
 static inline void wkb_polygon(struct wkb *w, uint32_t flags, int closed,
                                double x, double y)
 {

@@ -119,8 +119,9 @@ static void expect_value(const struct ArrowArray *array, int i, int64_t row,
     ck_assert_int_eq(read_integer(array, i, row), integer);
 }
 
-/* Fills a column, discards some rows and writes them again. Makes an array of
- * the column twice. */
+/* Fills a column of type i, discards some rows and writes them again. Makes an
+ * array of the column twice. n_expected is the expected number of rows, given
+ * to the column. */
 static void fill_and_read(int i, int is_nullable, int nulls, int n_expected)
 {
     const struct ArrowSchema schema = {

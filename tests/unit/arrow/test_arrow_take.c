@@ -437,7 +437,8 @@ static void check_taken(const struct take_trial *t,
     }
 }
 
-/* Takes random rows. Allocation number fails_at fails; 0: none. */
+/* Takes random rows. keeps 1: the result may keep the arrays instead of copying
+ * them. Allocation number fails_at fails; 0: none. */
 static void take_random_rows(int keeps, int64_t fails_at, oj_status *status)
 {
     struct take_trial t;

@@ -93,8 +93,8 @@ static void *stop_later(void *user)
     return NULL;
 }
 
-/* Starts a join, or a count of pairs, and sets the cancel flag meanwhile.
- * Checks the time until it ends. */
+/* Starts a join (counts 0) or a count of pairs (counts 1), and sets the cancel
+ * flag meanwhile. Checks the time until it ends. `what` is for messages. */
 static void stop_in_time(const char *what, struct failing_join *s, int counts)
 {
     struct stopper stopper = {0, 0.0, 0};

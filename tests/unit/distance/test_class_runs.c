@@ -239,9 +239,10 @@ TEST_LOOP(classes_equal_a_filter, 0, N_WAYS)
     ck_assert_int_gt(n_of_references, _i == ELLIPSOID ? rounds(200) / 10 : -1);
 }
 
-/* Makes 3000 features, three of them of a rare class. by_exclude 0: all rows
- * are in this class. by_exclude 1: all rows are in the class of the other
- * features, which they exclude. */
+/* Makes 3000 features, three of them of a rare class. They are lines if way is
+ * SHAPES, otherwise points. by_exclude 0: all rows are in this class.
+ * by_exclude 1: all rows are in the class of the other features, which they
+ * exclude. */
 static void make_rare_class(struct join_trial *t, int way, int by_exclude)
 {
     const struct region region = {10, 50, 3};

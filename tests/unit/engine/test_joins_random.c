@@ -318,7 +318,8 @@ static int pick_count(int usual, int large)
     return one_in(15) ? pick(large) : 1 + pick(usual);
 }
 
-/* Compares the engine with the plain reference and with GEOS. */
+/* Compares the engine with the plain reference and with GEOS. with_too_few 1:
+ * some parts have too few vertices. */
 static void check_nearest(const struct scene *s, int with_too_few)
 {
     static const double steps[] = {0.0, 1e-9, 1.0, 2.5, 10.0, 300.0, 1e9};

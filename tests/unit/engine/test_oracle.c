@@ -236,7 +236,7 @@ static int is_beyond(const struct oracle_case *q, double limit)
 }
 
 /* Compares the exact reference with the suite. The suite's distances are
- * rounded. */
+ * rounded. both_empty 1: both geometries are empty. */
 static void compare_exact(const struct oracle_case *q, int both_empty)
 {
     struct oj_matrix matrix = exact_matrix(&q->a, 0, &q->b, 0);

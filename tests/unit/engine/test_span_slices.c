@@ -49,8 +49,8 @@ static void add_side(struct oj_flat_buf *buf, unsigned kind, int64_t n)
         add_feature(buf, kind, one_in(2) ? i : 5 * n - i);
 }
 
-/* Makes random spans: instants, windows around a few instants, or mostly short
- * spans. */
+/* Makes random spans. how 0: instants. 1: windows around a few instants. 2:
+ * mostly short spans. */
 static void pick_times(int64_t n, int how, struct oj_spans *out, int64_t **from,
                        int64_t **until)
 {

@@ -51,7 +51,8 @@ static oj_status read_rows(OGRLayerH layer, int use_lane, int64_t batch_rows,
     return status;
 }
 
-/* Asserts that both ways read equal rows. */
+/* Asserts that both ways read equal rows. expect_lane is 1 if the lane must
+ * read the layer, 0 if it must not. */
 static void compare_lane_with_gdal(OGRLayerH layer, int64_t batch_rows,
                                    int expect_lane)
 {
@@ -211,8 +212,8 @@ TEST(unit_wanted_fields)
 /* ---- bytes that are not trusted ------------------------------------------ */
 
 /* Reads the current bytes by both ways. If GDAL reads them, the rows must be
- * equal. GDAL may refuse what the lane reads, because its verifier also checks
- * bytes that are not needed. */
+ * equal, and *n_read is incremented. GDAL may refuse what the lane reads,
+ * because its verifier also checks bytes that are not needed. */
 static void compare_bytes(int *n_read)
 {
     GDALDatasetH file, out[2];
@@ -305,8 +306,9 @@ TEST_LOOP(property_broken_bytes, 0, 2 * N_BROKEN)
 
 #define OUT_FOLDER "test_flatgeobuf_out"
 
-/* Writes the layer to a file, by GDAL or by our lane, and opens the file.
- * Returns NULL if the driver refuses a row, or if the file cannot be opened. */
+/* Writes the layer to a file, by GDAL (by_rows 0) or by our lane (by_rows 1),
+ * and opens the file. Returns NULL if the driver refuses a row, or if the file
+ * cannot be opened. */
 static GDALDatasetH write_file(OGRLayerH from, OGRwkbGeometryType type,
                                int has_index, int by_rows, oj_status *status)
 {
@@ -471,7 +473,7 @@ TEST_LOOP(property_written_as_gdal_does, 0, 4 * N_SHAPES)
  */
 
 /* Adds more rows than a block has, of different sizes. Every third has a
- * header. Some of the rows, or all, are in one place. */
+ * header. `crowd` of four rows are in one place. */
 static void add_rows(struct oj_flatgeobuf_unsorted *rows, int crowd, int64_t n)
 {
     uint8_t *bytes = calloc(1000, 200);

@@ -189,8 +189,8 @@ static void same_text(const struct row_text *a, const struct row_text *b)
                   line < b->n ? b->bytes + line : "(nothing)");
 }
 
-/* Asserts that GDAL and the lane, on one thread and on four, read equal
- * rows. */
+/* Asserts that GDAL and the lane, on one thread and on four, read equal rows.
+ * expect_lane is 1 if the lane must read the layer. */
 static void compare_lane_with_gdal(GDALDatasetH file, OGRLayerH layer,
                                    int64_t batch_rows, int expect_lane)
 {

@@ -89,8 +89,8 @@ static inline void add_row(OGRLayerH layer, int i, int seed, int boxes)
     OGR_F_Destroy(feature);
 }
 
-/* Makes a layer "things" with the fields n, t (n as text) and r. code is the
- * EPSG code of its CRS; 0: no CRS. */
+/* Makes a layer "things" of n boxes (boxes 1) or points, with the fields n, t
+ * (n as text) and r. code is the EPSG code of its CRS; 0: no CRS. */
 static inline void make_file(const char *driver, const char *name, int boxes,
                              int n, int seed, int code)
 {

@@ -199,7 +199,8 @@ static void add_box_feature(struct oj_flat_buf *buf, int x0, int y0, int x1,
 }
 
 /* Adds a polygon with a hole, and shapes beside it that fill the hole entirely,
- * partly, or more than entirely. */
+ * partly, or more than entirely. dense 1: all integer points of the sides are
+ * vertices. */
 static void add_boxes_around_a_hole(struct oj_flat_buf *buf, int dense)
 {
     for (int n_holes = 1; n_holes <= 2; n_holes++)

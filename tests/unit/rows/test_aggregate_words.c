@@ -37,7 +37,7 @@ static int find_field(const char *name)
 }
 
 /* Parsed and bound to the fields of side. */
-/* Binds all aggregates; weights are the field r. */
+/* Binds aggregate i to a column; -1: to no column. Weights are the field r. */
 static oj_status bind_all(struct oj_aggregate_words *words, int i, int column,
                           struct oj_error *err)
 {

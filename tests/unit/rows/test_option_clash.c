@@ -46,8 +46,9 @@ static struct oj_relation relation_of(enum oj_op op, int64_t k,
     return relation;
 }
 
-/* Checks the message for a list of options. expected is "" if there must be
- * none. */
+/* Checks the message for a list of options. as_arguments 1: the message names
+ * them as arguments of a function. expected is "" if there must be no
+ * message. */
 static void check_message(const char *list, const struct oj_relation *relation,
                           int as_arguments, const char *expected)
 {

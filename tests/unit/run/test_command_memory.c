@@ -463,8 +463,8 @@ static void run_command(char **words, int n_words, struct answer *a)
     a->hash = (uint64_t)exit_code;
 }
 
-/* Runs a line. If n is positive, allocation n fails. The answer includes the
- * files that the line leaves. */
+/* Runs a line. If n is positive, allocation n fails, with all later ones unless
+ * alone is 1. The answer includes the files that the line leaves. */
 static struct answer run_line(const char *line, int64_t n, int alone)
 {
     struct answer a = {0};
@@ -529,7 +529,8 @@ static int count_open_files(void)
     return n;
 }
 
-/* Makes allocation n fail. Returns 1 if the line fails. */
+/* Makes allocation n fail, with all later ones unless alone is 1. Returns 1 if
+ * the line fails. */
 static int try_allocation(int64_t n, int alone, uint64_t before, uint64_t truth)
 {
     struct answer a = run_line(now.line, n, alone);

@@ -62,7 +62,8 @@ static inline long double arc_angle(struct long_vector p, struct long_vector a,
 }
 
 /* Returns the distances in metres between all features, by the reference
- * (plain_sphere.h): [f features][g features]. */
+ * (plain_sphere.h): [f features][g features]. to_interior 1: points inside of
+ * polygons have distance 0. */
 static inline double *sphere_matrix(const struct oj_flat *f,
                                     const struct oj_flat *g, int to_interior)
 {

@@ -367,8 +367,8 @@ static void check_matrix(const struct both_sides *s, const struct oj_flat *f,
 
 /* --- joins ---------------------------------------------------------------- */
 
-/* Makes the layers of a trial, with shapes on one side and points on the
- * other. */
+/* Makes the layers of a trial, with shapes on one side and points on the other.
+ * turn 1: the shapes are the input. */
 static void fill_trial(struct join_trial *t, struct oj_ellipsoid e, int turn)
 {
     static const unsigned kinds[] = {OJ_PART_LINE, OJ_PART_POLYGON, 7};
@@ -467,7 +467,8 @@ TEST_LOOP(reference, 0, 2)
 /* --- known answers -------------------------------------------------------- */
 
 /* Finds the nearest feature of shapes, and returns the nearest points that the
- * pair stage computes. */
+ * pair stage computes. turn 1: the shapes are the input. Stores the feature in
+ * *feature. */
 static struct oj_nearest_points ask_one(const struct oj_flat_buf *points,
                                         const struct oj_flat_buf *shapes,
                                         int turn, int32_t *feature)

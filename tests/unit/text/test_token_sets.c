@@ -265,8 +265,9 @@ TEST_LOOP(property_found_sets, 0, 10)
     free_column(&both);
 }
 
-/* Returns the number of pairs that fulfil a condition. Adds the number of pairs
- * exactly at the threshold to *n_exact, unless n_exact is NULL.
+/* Returns the number of pairs that fulfil a condition. is_self 1: a and b are
+ * the same, and each pair counts once. Adds the number of pairs exactly at the
+ * threshold to *n_exact, unless n_exact is NULL.
  */
 static int64_t count_pairs(const struct oj_token_sets *a,
                            const struct oj_token_sets *b, int is_self,
