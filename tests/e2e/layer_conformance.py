@@ -296,7 +296,8 @@ def polygon(corners):
 def check_spatial_filter(a, filter, is_box):
     """Checks a spatial filter. GDAL accepts every row whose envelope is in a box, and
     tests the others by a prepared geometry. That matters for lines without length, for
-    which GEOS gives another answer if the geometry is not prepared."""
+    which GEOS gives another answer if the geometry is not prepared. is_box tells
+    whether the filter is a box."""
     prepared = filter.CreatePreparedGeometry()
     x0, x1, y0, y1 = filter.GetEnvelope()
 
@@ -485,7 +486,8 @@ def check_threads(a, n_threads, n_loops):
 
 
 def conforms(name, is_writable=False, n_threads=4, n_loops=4):
-    """Runs all checks on a dataset. Returns the number of rows of its layer."""
+    """Runs all checks on a dataset. With is_writable, omits check_kinds() and
+    check_read_only(). Returns the number of rows of its layer."""
     with Said() as said:
         dataset = gdal.OpenEx(name, gdal.OF_VECTOR | gdal.OF_VERBOSE_ERROR)
         true(dataset is not None and dataset.GetLayerCount() >= 1, f"{name}: {said.all}")

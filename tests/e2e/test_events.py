@@ -25,9 +25,9 @@ JOINS = """
 
 
 def reports(n, seed, n_keys=12, first=0, nulls=True):
-    """Yields reports of vehicles that move at random over a square of 100 units.
-    Coordinates are multiples of one half, so that vehicles are often on borders. Some
-    reports lack the key, the place or both."""
+    """Yields n reports of vehicles that move at random over a square of 100 units, with
+    ids from first on. Coordinates are multiples of one half, so that vehicles are often
+    on borders. With nulls, some reports lack the key, the place or both."""
     r = random.Random(seed)
     place = {}
     for i in range(first, first + n):
@@ -544,8 +544,9 @@ def check_odd_streams():
 
 
 def values_of(first, later, words=(), to="GeoJSONSeq"):
-    """Sends two reports in separate batches. Returns the values of field v in the
-    events of the second report, and the run."""
+    """Sends two reports in separate batches, the first with v = first and the second
+    with v = later. Returns the values of field v in the events of the second report,
+    and the run."""
     x, y = inside_of_a_fence()
     f = stream("-flush", "20ms", *words, to=to)
     if to == "CSV":

@@ -67,8 +67,8 @@ def does_fit(a, b, heading, tolerance, both_ways):
 
 
 def expected(points, of, field, tolerance, both_ways):
-    """Returns the minimum distances by the row's id. Rows without a fitting segment are
-    left out."""
+    """Returns {row id: minimum distance to the segments `of` that fit the row's
+    heading}. Rows without a fitting segment are left out."""
     found = {}
     for row in Layer(points).rows:
         p = ogr.CreateGeometryFromWkb(row[1]).GetPoint()[:2]

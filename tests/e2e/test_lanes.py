@@ -159,8 +159,9 @@ def look_into(path):
 
 def copy(way, source, target, index):
     """Copies a layer by a join that matches nothing, so that all rows are written
-    unchanged. Tries again after a crash, because GDAL 3.10's thread that reads
-    GeoPackage ahead sometimes crashes. Returns the exit code."""
+    unchanged. way is an index of WAYS: 0 with lanes, 1 without. Tries again after a
+    crash, because GDAL 3.10's thread that reads GeoPackage ahead sometimes crashes.
+    Returns the exit code."""
     for _ in range(1 if way == 0 else 8):
         r = run("-op", "intersects", "-crs", "ignore", "-overwrite", "-lco",
                 f"SPATIAL_INDEX={index}", "-nln", "copy", target, source, "far.gpkg",
@@ -266,8 +267,8 @@ def check_many_rows_under_filters():
 
 def append(way, more, before, extra=None):
     """Appends `more` rows to an indexed table of `before` random points: either more
-    rows than it had, or too few to rebuild the index. Returns the contents of the
-    table."""
+    rows than it had, or too few to rebuild the index. way is an index of WAYS. Returns
+    the contents of the table."""
     r = random.Random(before)
     point = lambda: f"POINT ({r.uniform(-9, 9)} {r.uniform(-9, 9)})"
     make("to.gpkg", [(point() if i % 7 else None, {"name": f"n{i}"})

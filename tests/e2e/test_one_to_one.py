@@ -20,7 +20,8 @@ JOINS = """
 
 
 def lattice(n, seed, step):
-    """Yields points, many of which coincide or are equally far from others."""
+    """Yields n points at multiples of step, many of which coincide or are equally far
+    from others."""
     r = random.Random(seed)
     places = range(0, 500, step)
     for i in range(n):

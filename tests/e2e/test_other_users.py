@@ -81,7 +81,8 @@ def lock_file(folder, name=None):
 
 def plant(mode, target):
     """Makes a link and files that look like the folder of a dead run for
-    shared/out.gpkg. The calling user owns them."""
+    shared/out.gpkg. The calling user owns them. Links point to target. mode is that of
+    the folders."""
     os.umask(0o022)
     start = "shared/.out_gpkg.ogrjoin-"
 

@@ -268,7 +268,7 @@ def check_rules():
 
 def most_similar(two, least):
     """Returns, for each input row, its pairs as (similarity, id): the most similar
-    first, then by id."""
+    first, then by id. least is the minimum similarity."""
     found = {}
     for x, y in itertools.product(two.a_rows, two.b_rows):
         value = similarity(x[1]["name"], y[1]["name"])

@@ -33,7 +33,8 @@ def edited_file(path="edited.gpkg", mode="wal", n=N_ROWS):
 
 def write_on(path, is_running, is_over, n_commits, keeps_log):
     """Commits one transaction after another, each over all rows, or over some that are
-    far apart. With keeps_log, the WAL is kept; otherwise it is emptied often."""
+    far apart. Sets is_running after the first, and ends when is_over is set. With
+    keeps_log, the WAL is kept; otherwise it is emptied often."""
     database = sqlite3.connect(path, timeout=60, isolation_level=None)
     database.execute("PRAGMA synchronous = off")
     if keeps_log:
@@ -50,7 +51,8 @@ def write_on(path, is_running, is_over, n_commits, keeps_log):
 
 @contextlib.contextmanager
 def writer(path, keeps_log):
-    """Runs another program that changes the file during a with block."""
+    """Runs write_on() in another process during a with block. Yields the number of its
+    commits so far, a shared value."""
     context = multiprocessing.get_context("fork")
     flags = [context.Value("i", 0) for _ in range(3)]
     process = context.Process(target=write_on, args=(path, *flags, keeps_log))

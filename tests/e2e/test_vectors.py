@@ -12,8 +12,8 @@ NORMS = ("l2", "l1", "linf", "cosine")
 
 
 def difference(norm, a, b):
-    """Returns the difference, summed in the order of dimensions, as the manual defines
-    it. Returns None if a vector is missing."""
+    """Returns the difference by a norm, summed in the order of dimensions, as the
+    manual defines it. Returns None if a vector is missing."""
     if a is None or b is None or len(a) != len(b):
         return None
     if norm == "cosine":

@@ -26,7 +26,8 @@ FIELD = "ogrjoin"  # key in the metadata of Spark's fields, see marked()
 
 
 def marked(field: Any, is_primary: bool) -> dict[str, Any]:
-    """Returns the metadata of an Arrow field, in the form in which a field of Spark stores it."""
+    """Returns the metadata of an Arrow field, in the form in which a field of Spark
+    stores it. is_primary tells whether the field is the primary geometry."""
     words = {k.decode(): v.decode() for k, v in (field.metadata or {}).items()}
     return {FIELD: json.dumps({"arrow": words, "primary": is_primary})}
 

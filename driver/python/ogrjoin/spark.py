@@ -154,8 +154,9 @@ class _Numbered(NamedTuple):
 
 
 def _numbered(frame: _Frame, which: str, checks: bool) -> _Numbered:
-    """Adds the column ROW.  It is the FID, or the number of the row in the
-    Parquet files in the order of their paths."""
+    """Adds the column ROW. It is the FID, or the number of the row in the Parquet files
+    in the order of their paths. With checks, the FIDs are checked. which is "left" or
+    "right", for errors."""
     from pyspark.errors import AnalysisException
     from pyspark.sql import functions as F
 
@@ -191,7 +192,8 @@ def _numbered(frame: _Frame, which: str, checks: bool) -> _Numbered:
 
 
 def _right_rows(frame: _Frame, job: TileJoin, checks: bool) -> _Numbered:
-    """Returns the numbered join side, with the columns of job.right_rows."""
+    """Returns the numbered join side, with the columns of job.right_rows. With checks,
+    its FIDs are checked."""
     df, n_rows = _numbered(frame, "right", checks)
     return _Numbered(df.drop(ROW) if job.right_fid is not None else df, n_rows)
 

@@ -183,7 +183,8 @@ def text(name, title, option=None, part=None, is_advanced=True):
 
 
 def number(name, title, least, option, part):
-    """Makes an integer parameter. At its minimum, the option is not given."""
+    """Makes an integer parameter with the minimum `least`. At this minimum, the option
+    is not given."""
     return row(
         QgsProcessingParameterNumber,
         name,
@@ -236,7 +237,8 @@ def layer(name, title, or_table=False):
 
 
 def destination(name, title, is_default=False):
-    """Makes the row of an optional output layer."""
+    """Makes the row of an optional output layer. With is_default, QGIS makes the layer
+    unless the user leaves it out."""
     return row(
         QgsProcessingParameterVectorDestination,
         name,

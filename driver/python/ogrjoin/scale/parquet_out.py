@@ -152,9 +152,9 @@ class ParquetOutput:
         return schema
 
     def write(self, part: int, batches: Iterable[Any]) -> tuple[str, int]:
-        """Writes the rows of a task to the temporary folder; returns (file
-        name, rows).  A task without rows writes no file, and the name is
-        ""."""
+        """Writes the rows of a task to the temporary folder; returns (file name, rows).
+        part is a number for the name of the file. A task without rows writes no file,
+        and the name is ""."""
         filesystem, _, temporary, _ = self._places()
         name = f"part-{part:010d}-{secrets.token_hex(4)}.parquet"
         path, whole = f"{temporary}/{name}", False

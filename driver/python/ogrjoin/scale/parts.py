@@ -199,9 +199,9 @@ def cut_tile(
     tile: int,
     is_ordered: bool,
 ) -> Iterator[tuple[Any, Any]]:
-    """Cuts a tile into parts whose join rows fit into task_memory.  Yields the
-    tables of input rows and join rows of each part that has input rows.  Both
-    sides must ascend by number."""
+    """Cuts a tile into parts whose join rows fit into task_memory. Yields the tables of
+    input rows and join rows of each part that has input rows. Both sides must ascend by
+    number. With is_ordered, each part is a run of consecutive input rows."""
     theirs = [job.right_boxes(pa.Table.from_batches([batch])) for batch in right]
     their_boxes = np.vstack(theirs) if theirs else np.zeros((0, 4))
     del theirs
