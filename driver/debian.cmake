@@ -36,7 +36,7 @@ set(CPACK_DEBIAN_COMMAND_DESCRIPTION "Each feature of one layer gets the \
 attributes of those of\nanother that it intersects, lies in or is nearest to.\nA \
 command, a driver of GDAL, and a plugin for QGIS.")
 
-# What each has in its folder of documents.
+# The changelog and the copyright in the document folder of each package.
 string(TIMESTAMP OJ_DATE "%a, %d %b %Y %H:%M:%S +0000" UTC)
 set(CPACK_COMPONENTS_ALL "")
 foreach(pair IN LISTS OJ_PACKAGES)

@@ -78,7 +78,7 @@ static int has_argument(int argc, char **argv, const char *word)
 
 /* Opens /dev/null for each standard stream that is closed. Otherwise the next
  * file opened would get its number, and messages would be written into that
- * file. */
+ * file. Returns 0 if this fails. */
 static int reserve_standard_streams(void)
 {
     int file;
@@ -92,8 +92,8 @@ static int reserve_standard_streams(void)
 }
 
 /* Makes glibc return the large arrays of a tile to the system when they are
- * freed. By default it raises its threshold and keeps them, in one arena per
- * thread. Only for the command, because the setting is process-wide. */
+ * freed. By default glibc keeps them, in one arena per thread. Called only in
+ * the command, because the setting is process-wide. */
 static void limit_malloc_retention(void)
 {
 #ifdef __GLIBC__

@@ -1,5 +1,5 @@
-# cmake -DMANIFEST=... -P uninstall.cmake: takes away what the last install from
-# this build folder left, links and its own folders with it.
+# cmake -DMANIFEST=... -P uninstall.cmake: removes the files that the last
+# install from this build folder has left, with links and its own folders.
 if(NOT EXISTS "${MANIFEST}")
   message(FATAL_ERROR "nothing was installed from here: there is no ${MANIFEST}")
 endif()

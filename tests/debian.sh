@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# The Debian packages as users get them: built, looked at by lintian, installed
-# into a fresh Debian root, and run there.
+# Tests the Debian packages as users get them. They are built, checked by
+# lintian, installed into a fresh Debian root, and run there.
 #
 #   debian.sh [SUITE]   default: that of this machine
 #
-# As root. Those of another suite than this machine's are built in a root of that
-# suite, since they are bound to its GDAL. Ends with 77 (skipped) without
-# debootstrap, or without lintian where it is needed here.
+# Must run as root. Packages of another suite than this machine's are built in
+# a root of that suite, since they depend on its GDAL. Ends with 77 (skipped)
+# without debootstrap, or without lintian if it is needed here.
 set -euo pipefail
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 here=$(. /etc/os-release && echo "$VERSION_CODENAME")

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Everything that needs a GPU, in one command, on a machine that may have
-# nothing else: the programs come from a build folder, or as a bundle.
+# Runs all tests that need a GPU, on a machine that may have nothing else: the
+# programs come from a build folder, or from a bundle.
 #
 #   tests/gpu.sh [--quick] [FOLDER]    FOLDER: a build folder; without one the
 #                                      programs are those in PATH, as after
 #                                      tests/pack.sh and its env.sh
-# --quick leaves out the large data and the checkers of memory and races.
-# Exit code: 0, 1 when a test failed, 77 when there is no GPU.
+# --quick leaves out the large data, and the checkers of memory and races.
+# Exit code: 0, 1 if a test fails, 77 if there is no GPU.
 #
 # The bundle:
 #   tests/pack.sh rt.tar.xz build/{ogrjoin,ogrjoin_cuda.so} \
@@ -69,7 +69,7 @@ answers() { # name, fields of the line ANSWER, options
     [[ $line =~ $fields ]]
     report "$name" $? $((SECONDS - start))
 }
-# The line ANSWER holds sums of rows and of the bits of every distance.
+# The line ANSWER has sums over the rows and over the bits of every distance.
 truth=''
 same() { # name, options of both, options of the GPU's run after --
     local name=$1 start=$SECONDS ours common=()
@@ -150,7 +150,7 @@ else
     skip "oj_bench_live: it is missing"
 fi
 
-# Answers that other programs gave, too.
+# These answers were also found by other programs.
 answers "10M, nearest lot boundary" \
     'matched=9352678 .*sum_q1024=237273407825 ' "${ten[@]}" "${boundary[@]}"
 answers "10M, nearest lot" \
@@ -164,7 +164,8 @@ for size in S M; do
         $size --backend cuda
 done
 
-# To the last bit, in batches of every size and with little memory.
+# The answers must be equal bit for bit, in batches of every size and with
+# little memory.
 same "nearest lot boundary" "${ten[@]}" "${boundary[@]}"
 same "nearest lot" "${ten[@]}" "${lots[@]}"
 same "nearest street" "${ten[@]}" "${streets[@]}"
@@ -201,7 +202,7 @@ same "a million on the way" "${ten[@]}" "${lots[@]}" -- --gpu_batch 1000000
 same "all on the way" "${ten[@]}" "${lots[@]}" -- --gpu_batch 10000000
 same "2 GB" "${ten[@]}" "${lots[@]}" -- --gpu_memory 2000000000
 same "2 GB, lists" "${ten[@]}" "${inside[@]}" -- --gpu_memory 2000000000
-# With less than the join side needs the CPU answers.
+# If the join side needs more memory than this, the CPU answers.
 for megabytes in 500 50 10 1; do
     bytes=(--gpu_memory ${megabytes}000000)
     same "$megabytes MB" --n 1000000 "${lots[@]}" -- "${bytes[@]}"
@@ -232,7 +233,8 @@ same "lots within zones" "${city[@]}" --op within --layer zones
 same "lots that touch lots" "${city[@]}" --op touches --layer lots
 same "lots and lots, 50 MB" "${city[@]}" --op intersects --layer lots -- \
     --gpu_memory 50000000
-# Sums of values without pairs, of 900 zones that overlap and one over all.
+# Sums of values without pairs, of 900 zones that overlap and one more around
+# all.
 zones=(--layer lots --m 100 --zones 900 --add_polygon 500 --op intersects
     --sums any)
 same "sums by zone" "${ten[@]}" "${zones[@]}"
@@ -262,8 +264,8 @@ else
         "${all[@]}" "${boundary[@]}" "${papers[@]}"
     same "170M, nearest lot" "${all[@]}" "${lots[@]}"
     same "170M, nearest street" "${all[@]}" "${streets[@]}"
-    # The other program's sum is one unit larger: one of the distances lies
-    # where rounding may go either way.
+    # The other program's sum is one unit larger, because one of the distances
+    # may be rounded either way.
     known "170M, nearest street" \
         'matched=157972438 .*sum_q1024=250550996170[67] '
     same "170M, points in lots" "${all[@]}" "${inside[@]}"
@@ -285,7 +287,8 @@ else
     else
         skip "the city of size L, 5 joins: there is no city"
     fi
-    # Small jobs of every family: the unit tests take the checkers too long.
+    # Small jobs of every family of kernels. The unit tests would take too long
+    # under the checkers.
     checked() { # tool, options of the join
         local tool=$1
         shift
@@ -320,7 +323,7 @@ else
     done
 fi
 
-# From layer to layer, compared with GEOS pair by pair.
+# Joins from layer to layer. Every pair is compared with GEOS.
 if command -v ogrjoin >/dev/null && command -v ogr2ogr >/dev/null; then
     try "the devices are listed" bash -c 'ogrjoin --devices | grep ": usable$"'
     awk 'BEGIN { srand(1); print "WKT,v"
@@ -355,7 +358,7 @@ if command -v ogrjoin >/dev/null && command -v ogr2ogr >/dev/null; then
             -validate -f $format "$work/within.$format" \
             "$work/points.$format" "$work/zones.$format"
     done
-    # Two million points with NULLs, and one zone more, over all.
+    # Two million points, some with NULLs, and one more zone around all.
     awk 'BEGIN { srand(2); print "WKT,v,i"
         for (i = 0; i < 2000000; i++) {
             printf "\"POINT(%.3f %.3f)\",", 900 * rand(), 900 * rand()
@@ -385,7 +388,7 @@ if command -v ogrjoin >/dev/null && command -v ogr2ogr >/dev/null; then
         "$work/sums_cuda.csv"
     try "which the GPU has added up" grep "pairs, added up on the GPU" \
         "$work/said"
-    # Tiles of the join side, each of which goes to the device.
+    # The join side is in tiles. Each tile goes to the device.
     job=(-overwrite -op nearest -max_distance 5 -f CSV)
     ogrjoin -q -backend cpu "${job[@]}" "$work/whole.csv" "$work/zones.GPKG" \
         "$work/points.GPKG"

@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
-# Sees to it that what ogrjoin needs is on this machine; the only place that
-# names packages. tests/run.sh, samples/demo.sh and .ci/run call it.
+# Installs the packages that ogrjoin needs, if they are missing. No other file
+# names packages. tests/run.sh, samples/demo.sh and .ci/run call this script.
 #
 #   install_packages.sh build [test] [ci] [qgis] [draw]
 #
-# Everything there: does nothing, needs no network. Something missing: installs
-# it with apt-get as root or through sudo; where that cannot be, says in one
-# line what is missing and ends with 1. The tools of "ci", "qgis" and "draw" are
-# optional: what lacks them says so or is left out.
+# If nothing is missing, it does nothing and needs no network. Otherwise it
+# installs with apt-get, as root or through sudo. If that is not possible, it
+# prints in one line what is missing, and ends with 1. The tools of "ci",
+# "qgis" and "draw" are optional: a step that lacks them says so, or is left
+# out.
 set -euo pipefail
 
 # package : how to see that it is there

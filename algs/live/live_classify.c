@@ -13,8 +13,8 @@
 /* --- 1 find ----------------------------------------------------------------
  */
 
-/* Marks the entry. Returns 1 if it has the mark already: another row of the
- * batch has the id. */
+/* Marks the entry. Returns 1 if it has the mark already, because another row of
+ * the batch has the id. */
 static int mark_entry_as_seen(struct live_batch *b, int64_t entry)
 {
     struct live_entry *e = &b->live->ids.entry[entry];
@@ -48,7 +48,8 @@ static void find_entries_of_slice(struct live_batch *b, int64_t first,
     }
 }
 
-/* Within a part, marks every row of an id but the last as LIVE_SUPERSEDED. */
+/* Marks all rows of an id within a part, except the last, as
+ * LIVE_SUPERSEDED. */
 static void drop_superseded_of_part(int64_t part, int thread, void *user)
 {
     struct live_batch *b = user;
@@ -68,7 +69,7 @@ static void drop_superseded_of_part(int64_t part, int thread, void *user)
     __atomic_fetch_add(&b->all.counts.n_superseded, n, __ATOMIC_RELAXED);
 }
 
-/* Adds entries for new ids; marks every row of an id but the last as
+/* Adds entries for new ids. Marks all rows of an id except the last as
  * LIVE_SUPERSEDED. */
 static oj_status add_entries_of_new_ids(struct live_batch *b,
                                         struct oj_error *err)
@@ -168,8 +169,8 @@ static void classify_slice(int64_t first, int64_t end, void *user)
 }
 
 /* Finds the entries of a slice and classifies its rows while the entries are in
- * the cache. If there are new ids or repeats in the batch, rows are classified
- * again. */
+ * the cache. If the batch has new ids or repeated ids, rows are classified
+ * again later. */
 static void find_and_classify_slice(int64_t first, int64_t end, void *user)
 {
     struct live_batch *b = user;

@@ -111,9 +111,9 @@ static void count_leavers(struct live_batch *b, int64_t bucket)
     b->bucket[bucket].n_left = n;
 }
 
-/* Returns an upper bound of the pages that the chain of a leaf lacks for
- * `more` arriving points. Points that leave are subtracted only for pages of
- * this bucket, because other buckets may not be counted yet. */
+/* Returns an upper bound of the number of pages that the chain of a leaf lacks
+ * for `more` arriving points. Subtracts leaving points only for pages of this
+ * bucket, because other buckets may not be counted yet. */
 static int64_t count_missing_pages(const struct live_batch *b, int64_t bucket,
                                    uint32_t page, int64_t more)
 {

@@ -19,10 +19,11 @@ OJ_MUST_USE oj_status live_file_write(const char *path,
                                       const struct live_points *points,
                                       struct oj_error *err);
 
-/** Reads a file of live_file_write(). The file is not trusted.
- *  Errors  OJ_ERR_IO: it cannot be read; OJ_ERR_DATA: it is another kind of
- *          file, is cut off, has a wrong checksum or a coordinate that no join
- *          takes, or its ids do not ascend; OJ_ERR_NOMEM */
+/** Reads a file of live_file_write(), and checks everything, because the file
+ *  may come from anywhere.
+ *  Errors  OJ_ERR_IO: the file cannot be read; OJ_ERR_DATA: it is another kind
+ *          of file, is cut off, has a wrong checksum or a coordinate that no
+ *          join takes, or its ids do not ascend; OJ_ERR_NOMEM */
 OJ_MUST_USE oj_status live_file_read(const char *path, struct live_points *out,
                                      struct oj_error *err);
 

@@ -2,9 +2,9 @@
 
 #include "../../flatten/base/oj_alloc.h"
 
-/* If more than this percentage of the points change pages, the tree is rebuilt:
- * moving a point to another page costs 1.2 to 1.4 times what building it into a
- * new tree does (oj_bench_live). */
+/* The tree is rebuilt if more than this percentage of the points change pages.
+ * Moving a point to another page costs 1.2 to 1.4 times as much as building it
+ * into a new tree (measured by oj_bench_live). */
 #define MOST_PERCENT_MOVED 75
 
 /* --- 3 all anew ------------------------------------------------------------
@@ -64,7 +64,7 @@ static void add_points_of_rows(int64_t first, int64_t end, void *user)
     }
 }
 
-/* Counts the points of a page that the batch does not change. */
+/* Returns the number of points of a page that the batch does not change. */
 static int count_kept_points(const struct live_gathering *g, int64_t page)
 {
     const uint64_t *changed = g->changed + page * WORDS_OF_PAGE;
@@ -104,8 +104,8 @@ static void add_points_of_pages(int64_t first, int64_t end, void *user)
     }
 }
 
-/* Replaces counts by their prefix sums, which begin with first; returns the
- * total. */
+/* Replaces counts by their prefix sums, the first of which is `first`. Returns
+ * first plus the sum of all counts. */
 static int64_t counts_to_prefix_sums(int64_t n, int64_t *count, int64_t first)
 {
     for (int64_t i = 0; i < n; i++)
@@ -117,7 +117,7 @@ static int64_t counts_to_prefix_sums(int64_t n, int64_t *count, int64_t first)
     return first;
 }
 
-/* Gathers all points that there are after the batch; returns their number. */
+/* Gathers all points as they are after the batch. Returns their number. */
 static int64_t gather_points(struct live_gathering *g)
 {
     const struct live_batch *b = g->b;

@@ -83,8 +83,8 @@ uint16_t live_ids_next_mark(struct live_ids *ids)
 /* --- inserting -------------------------------------------------------------
  */
 
-/* PART_BITS: logarithm of the number of parts; LEAST_FOR_PARTS: fewer rows are
- * one part; ROWS_OF_SLICE: rows per task. */
+/* Rows are dealt to 2^PART_BITS parts by their ids. Fewer than LEAST_FOR_PARTS
+ * rows are a single part. A task deals ROWS_OF_SLICE rows. */
 #define PART_BITS 8
 #define LEAST_FOR_PARTS 16384
 #define ROWS_OF_SLICE 16384
@@ -160,7 +160,7 @@ struct live_putting
     int has_repeats;
 };
 
-/* Returns the first entry in [from, end) that has the id or is free; end if
+/* Returns the first entry in [from, end) that has the id or is free, or end if
  * there is none. */
 static int64_t find_entry_or_free_slot(const struct live_ids *ids, int64_t id,
                                        int64_t from, int64_t end)
@@ -171,7 +171,8 @@ static int64_t find_entry_or_free_slot(const struct live_ids *ids, int64_t id,
     return from;
 }
 
-/* Sets the entry of a row. Returns the number of new ids, 0 or 1. */
+/* Sets the entry of a row to entry `at`. Sets *has_repeats to 1 if another row
+ * of the batch has the id. Returns the number of new ids, 0 or 1. */
 static int set_entry_of_row(const struct live_putting *p, int64_t row,
                             int64_t at, int *has_repeats)
 {
@@ -188,8 +189,8 @@ static int set_entry_of_row(const struct live_putting *p, int64_t row,
 /* Distance in rows between prefetch and use. */
 #define AHEAD 24
 
-/* Puts the rows of a part, except for those whose search goes on past the end
- * of the part. */
+/* Puts the rows of a part, except the rows whose search goes on past the end of
+ * the part. */
 static void put_rows_of_part(int64_t part, int thread, void *user)
 {
     struct live_putting *p = user;
@@ -272,7 +273,8 @@ void live_ids_remove(struct live_ids *ids, int64_t entry)
          i = (i + 1) & mask)
     {
         int64_t home = live_ids_home_slot(ids, ids->entry[i].id);
-        /* stays if the hole is not between its home and its entry */
+        /* the entry stays if the hole is not between the entry's home and the
+         * entry */
         if (((i - home) & mask) < ((i - hole) & mask))
             continue;
         ids->entry[hole] = ids->entry[i];

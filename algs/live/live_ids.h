@@ -46,7 +46,8 @@ struct live_ids
     uint16_t mark; /**< number of the current batch */
 };
 
-/** Sets where the point of an entry is, while other threads find ids. */
+/** Sets page and slot of the point of an entry. Other threads may look up ids
+ *  meanwhile. */
 static inline void live_entry_set_place(struct live_entry *entry, uint32_t page,
                                         int slot)
 {
@@ -59,7 +60,7 @@ int64_t live_ids_bytes(const struct live_ids *ids);
 
 /** Makes room for n ids in total; entries may move. After an error the table is
  *  unchanged.
- *  Errors  OJ_ERR_LIMIT: more than LIVE_MOST_IDS; OJ_ERR_NOMEM */
+ *  Errors  OJ_ERR_LIMIT: n exceeds LIVE_MOST_IDS; OJ_ERR_NOMEM */
 OJ_MUST_USE oj_status live_ids_reserve(struct live_ids *ids, int n_threads,
                                        int64_t n, struct oj_error *err);
 

@@ -95,8 +95,8 @@ static void split_points_of_tasks(int64_t first, int64_t end, void *user)
 /* --- subtrees to pages -----------------------------------------------------
  */
 
-/* Returns how many blocks become unused when the leaves of a task are freed:
- * those that no reader uses. */
+/* Returns the number of blocks that become unused when the leaves of a task are
+ * freed. Blocks that readers use do not count. */
 static int64_t count_freed_blocks(const struct reshape_round *r,
                                   const struct live_reshape *task)
 {
@@ -154,8 +154,8 @@ static void free_leaves(struct reshape_round *r,
         live_state_free_node(r->state, task->node);
 }
 
-/* Fills the pages of the subtrees. Points that have left the cell of their page
- * by its slack extend the covers of the nodes above. */
+/* Fills the pages of the subtrees. For points outside of the cell of their
+ * page, within its slack, extends the covers of the nodes above. */
 static void fill_pages_of_tasks(int64_t first, int64_t end, void *user)
 {
     struct reshape_round *r = user;

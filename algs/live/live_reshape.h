@@ -48,9 +48,9 @@ int64_t live_count_points(const struct live_state *state, uint32_t page);
 void live_free_page(struct oj_live *live, struct live_state *state,
                     uint32_t page);
 
-/** Carries out n tasks, whose leaves are distinct.  A task for which memory is
- *  missing has no effect and is_done 0.
- *  n_promised  pages and blocks that must still be free afterwards */
+/** Carries out n tasks, whose leaves are distinct. A task for which memory is
+ *  missing has no effect, and its is_done stays 0.
+ *  n_promised  number of pages and blocks that must still be free afterwards */
 void live_reshape(struct oj_live *live, struct live_state *state, int n_threads,
                   const struct live_arrivals *arrivals, int64_t n_promised,
                   int64_t n, struct live_reshape *task);

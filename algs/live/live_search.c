@@ -21,7 +21,7 @@
 #define MOST_OPEN 256
 
 /* Estimated cost of an input row, as a multiple of the cost of indexing a
- * point. If n_rows * POINTS_PER_ROW exceeds the number of points, all points
+ * point: if n_rows * POINTS_PER_ROW exceeds the number of points, all points
  * are indexed. */
 #define POINTS_PER_ROW 8
 /* Up to this many rows per point, searching the pages is no slower than
@@ -146,8 +146,8 @@ static double gap_between_intervals(double low, double high, double cell_low,
     return d > 0.0 ? d : 0.0;
 }
 
-/* Returns a lower bound of the squared distance of two boxes; the factor makes
- * up for rounding. */
+/* Returns a lower bound of the squared distance of two boxes. The factor allows
+ * for rounding. */
 static double box_distance2(const struct oj_box *a, const struct oj_box *b)
 {
     double dx = gap_between_intervals(a->x0, a->x1, b->x0, b->x1);
@@ -163,8 +163,8 @@ static void begin_descent(struct descent *d, const struct live_state *state,
     d->open[0] = (struct open_child){0.0, state->root};
 }
 
-/* Pushes the children of a node whose squared distance is at most bound2; the
- * nearest is on top. */
+/* Pushes the children of a node whose squared distance is at most bound2. The
+ * nearest child is pushed last, and so popped first. */
 static void push_near_children(struct descent *d,
                                const struct live_state *state,
                                const struct live_node *node, double bound2)
@@ -261,8 +261,8 @@ struct row_search
     char apart[64];
 };
 
-/* 1: the point at squared distance d2 passes the conditions of the join, except
- * for its maximum distance. */
+/* Returns 1 if the point at squared distance d2 passes the conditions of the
+ * join, except the maximum distance. */
 OJ_INLINE int may_be_pair(const struct row_search *s, double d2, double x,
                           double y, int64_t id)
 {
@@ -283,8 +283,8 @@ static int compare_squared_distances(const void *left, const void *right)
     return (a->d2 > b->d2) - (a->d2 < b->d2);
 }
 
-/* Returns an upper bound of the squares whose roots can equal that of kth2:
- * points up to there can tie with the k-th. */
+/* Returns the largest square whose root may equal that of kth2: points with
+ * squares up to the result can tie with the k-th point. */
 static double greatest_square_of_ties(double kth2)
 {
     return kth2 * (1.0 + 0x1p-50);
@@ -489,8 +489,8 @@ struct pair_search
 /* Rows ahead of the current one whose memory is prefetched. */
 #define ROWS_AHEAD 8
 
-/* Prefetches the place of the i-th row in search order: rows are searched in
- * Morton order, so their places are scattered. */
+/* Prefetches the element of `place` for the i-th row in search order. Rows are
+ * searched in Morton order, so these elements are scattered. */
 static void prefetch_row(const struct pair_search *p, int64_t i)
 {
     if (i < p->order.n_points)
@@ -755,8 +755,8 @@ static void add_farthest(struct reach_search *r, double v)
     r->farthest[at] = v;
 }
 
-/* Returns the bound as a square, rounded up for the comparisons of
- * next_nearest_page(). */
+/* Returns the bound as a square, rounded up so that next_nearest_page() can
+ * compare with it. */
 static double reach2_of(const struct reach_search *r)
 {
     double v = r->n < r->k ? INFINITY : r->farthest[0];

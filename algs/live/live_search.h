@@ -47,13 +47,13 @@ OJ_MUST_USE oj_status live_search_list_points(const struct live_state *state,
                                               struct live_points *out,
                                               struct oj_error *err);
 
-/** 1 if only kept points near a feature can be in pairs with it, so that
- *  live_search_candidates() need not return all points. */
+/** Returns 1 if only kept points near a feature can be in pairs with it, so
+ *  that live_search_candidates() need not return all points. */
 int live_search_is_local(const struct oj_relation *relation);
 
 /** Returns the points that can be in pairs of the query: points within reach of
- *  the box of a feature, or among its k nearest. If there are more than `most`
- *  points, *are_all is set and *out is empty.
+ *  the box of a feature, or among its k nearest. If there are more than `most`,
+ *  sets *are_all to 1 and leaves *out empty.
  *  Cost  O(pages in reach) per feature */
 OJ_MUST_USE oj_status live_search_candidates(const struct live_query *query,
                                              int64_t most,
@@ -73,8 +73,8 @@ struct live_pairs
 
 void live_pairs_free(struct live_pairs *pairs);
 
-/** 1 if live_search_pairs() supports the join: nearest and dwithin of single
- *  points by planar distances, without compared columns. */
+/** Returns 1 if live_search_pairs() supports the join: nearest and dwithin of
+ *  single points by planar distances, without compared columns. */
 int live_search_takes(const struct oj_relation *relation,
                       const struct oj_flat *input);
 
@@ -86,8 +86,9 @@ enum live_way
     LIVE_BY_ALL         /**< an index of all points */
 };
 
-/** Chooses the way that is expected to be the fastest of those that support the
- *  join.  wants_pairs: 1: the pairs alone are wanted, without picks or values
+/** Chooses, of the ways that support the join, the one that is expected to be
+ *  the fastest. wants_pairs is 1 if only the pairs are wanted, without picks or
+ *  values.
  */
 enum live_way live_search_choose(const struct live_state *state,
                                  const struct oj_relation *relation,

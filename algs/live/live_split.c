@@ -18,8 +18,9 @@ static double number_between(double low, double high)
     return low < high ? high : NAN;
 }
 
-/* Cuts a cell in the middle. A cell on the rim is infinite: its sides are then
- * those of the frame, extended by its points. */
+/* Cuts a cell in the middle. A cell on the rim is infinite: its sides then
+ * count as those of the frame, extended by the points of the cell. Returns 0 if
+ * a cut does not exist. */
 static int cut_in_the_middle(struct live_node *node, const struct oj_box *frame,
                              int64_t n, const struct live_point *point)
 {
@@ -76,8 +77,9 @@ static int64_t bin_of_number(double v, double low, double scale)
     return bin < BINS - 1 ? (int64_t)bin : BINS - 1;
 }
 
-/* Estimates the median: at least one number is below the result and one is not.
- * NaN: all numbers are equal, or there is at most one. */
+/* Estimates the median: at least one number is below the result, and at least
+ * one is not. Returns NaN if all numbers are equal, or if there is at most
+ * one. */
 static double estimate_median(const struct numbers *of)
 {
     double low = INFINITY, high = -INFINITY, first, last;

@@ -20,9 +20,9 @@ struct live_split_rule
 {
     const char *name, *help;
     int most_depth; /**< maximum number of nodes above a page */
-    /** Sets sx and sy of node, whose cell is set, for n points in this cell.
-     *  frame: box of all points at the last build. Returns 0 if no cut
-     *  separates the points. */
+    /** Sets sx and sy of node, whose cell is set, for the n points in this
+     *  cell. frame is the box of all points at the last build. Returns 0 if no
+     *  cut separates the points. */
     int (*cut)(struct live_node *node, const struct oj_box *frame, int64_t n,
                const struct live_point *point);
 };
@@ -61,10 +61,10 @@ struct live_split
     int keeps_empty;     /**< 1: leaves without points are kept */
 };
 
-/** Builds the subtree of n points from first on, which have this cell and
- *  depth, and adds it below parent (a node of the subtree, or LIVE_NONE). The
- *  points are sorted in the order of the leaves. scratch: room for n points.
- *  On failure the points may have another order. */
+/** Builds the subtree of the n points from whole->first on, with the cell and
+ *  depth of `whole`, and adds it below whole->parent (a node of the subtree, or
+ *  LIVE_NONE). Sorts the points in the order of the leaves; scratch has room
+ *  for n points. After an error the points may have another order. */
 OJ_MUST_USE oj_status live_split_points(const struct live_split *split,
                                         struct live_point *point,
                                         struct live_point *scratch,

@@ -67,7 +67,8 @@ struct live_page
     uint16_t first_hole; /**< first hole, or LIVE_NO_HOLE */
 };
 
-/** A child: >= 0 a node; LIVE_NO_CHILD; or < LIVE_NO_CHILD a page. */
+/** The value of an absent child. A value >= 0 is a node, and a value below
+ *  LIVE_NO_CHILD is a page. */
 #define LIVE_NO_CHILD (-1)
 
 static inline int32_t live_child_of_page(uint32_t page)
@@ -99,10 +100,11 @@ static inline int live_node_child(const struct live_node *node, double x,
 }
 
 /** Returns the cell of a child, a part of the cell of the node. A point that
- *  moves within it stays inside the cover of the node. */
+ *  moves within this cell stays inside the cover of the node. */
 struct oj_box live_node_child_cell(const struct live_node *node, int child);
 
-/** 1: a point of the page that moves to (x, y) may stay in the page. */
+/** Returns 1 if a point of the page that moves to (x, y) may stay in the
+ *  page. */
 static inline int live_page_may_keep_point(const struct live_page *page,
                                            double x, double y)
 {
@@ -160,7 +162,8 @@ OJ_MUST_USE oj_status live_state_reserve_nodes(struct live_state *state,
                                                int64_t more,
                                                struct oj_error *err);
 
-/** Makes a page without points and sets its block. The state must have room. */
+/** Makes a page without points and sets its block. The state must have room.
+ *  Returns the number of the page. */
 uint32_t live_state_new_page(struct live_state *state, struct live_block *block,
                              const struct oj_box *cell, uint32_t parent,
                              int depth);
@@ -168,7 +171,7 @@ void live_state_free_page(struct live_state *state, uint32_t page);
 int32_t live_state_new_node(struct live_state *state);
 void live_state_free_node(struct live_state *state, int32_t node);
 
-/** Makes child the child of parent. parent LIVE_NONE: makes it the root. */
+/** Makes child the child of parent, or the root if parent is LIVE_NONE. */
 void live_state_set_child(struct live_state *state, uint32_t parent,
                           int32_t child);
 
@@ -177,8 +180,8 @@ void live_state_free(struct live_state *state);
 /** Puts a point into a page, which must have room; returns the slot. */
 int live_page_add(struct live_page *page, double x, double y, int64_t id);
 
-/** Extends a box to include `by`. Threads may extend a box at once; the result
- *  does not depend on their order. */
+/** Extends a box to include `by`. Several threads may extend a box at once; the
+ *  result does not depend on their order. */
 void live_box_extend(struct oj_box *box, const struct oj_box *by);
 
 /** Returns 1 if the box, which other threads may extend, contains a point. */
@@ -193,9 +196,9 @@ static inline int live_box_contains(const struct oj_box *box, double x,
     return oj_box_contains_point(&now, x, y);
 }
 
-/** Extends the cover of node parent / 4 and of the nodes above it so that they
- *  include box: the box of a page with points outside of its cell, or the cell
- *  of a new node. Threads may do so at once. */
+/** Extends the cover of node parent / 4, and of the nodes above it, to include
+ *  box. This is the box of a page with points outside of its cell, or the cell
+ *  of a new node. Several threads may call this at once. */
 void live_state_extend_covers(struct live_state *state, uint32_t parent,
                               const struct oj_box *box);
 
@@ -226,7 +229,7 @@ struct live_blocks
 OJ_MUST_USE oj_status live_blocks_reserve(struct live_blocks *blocks, int64_t n,
                                           struct oj_error *err);
 
-/** Returns an unused block; there must be one. */
+/** Returns an unused block. Precondition: there is one. */
 static inline struct live_block *live_blocks_take(struct live_blocks *blocks)
 {
     return blocks->unused[--blocks->n_unused];

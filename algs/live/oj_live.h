@@ -45,16 +45,16 @@ struct oj_live_counts
 
 struct oj_live;
 
-/** Makes an empty index.  n_threads 0: all processors. */
+/** Makes an empty index. n_threads: 0 stands for all processors. */
 OJ_MUST_USE oj_status oj_live_new(enum oj_live_tree tree, int n_threads,
                                   struct oj_live **out, struct oj_error *err);
 
 /** Applies n changes in one step. If an id has several changes, the last one
- *  counts.  x NaN, or a coordinate that no join takes, removes the id.  After
- *  an error no change is applied.  Batches are applied one at a time: other
- *  threads wait.
- *  Errors  OJ_ERR_NOMEM; OJ_ERR_LIMIT: more than 2^30 changes, or ids including
- *          the new ones of the batch
+ *  counts. x NaN, or a coordinate that no join takes, removes the id. After an
+ *  error no change is applied. Other threads wait, so one batch is applied at a
+ *  time.
+ *  Errors  OJ_ERR_NOMEM; OJ_ERR_LIMIT: more than 2^30 changes, or more than
+ *          2^30 ids including the new ones of the batch
  *  Cost    O(changes), a few cache misses each, plus the pages that overflow or
  *          become empty; if many points leave their pages, a rebuild: O(n log
  *          n) */
@@ -68,7 +68,7 @@ const struct live_state *oj_live_acquire_state(struct oj_live *live);
 void oj_live_release_state(struct oj_live *live,
                            const struct live_state *state);
 
-/** Returns the counts; waits for a batch that is being applied. */
+/** Returns the counts. Waits for a batch that is being applied. */
 struct oj_live_counts oj_live_count(struct oj_live *live);
 
 /** Writes the kind of tree in use, and why it was chosen, as a zero-terminated
@@ -149,7 +149,7 @@ void live_fill_leaf(struct oj_live *live, struct live_state *state,
                     const struct live_leaf *leaf,
                     const struct live_point *point, uint32_t page);
 
-/** Number of pages of a leaf with n points. */
+/** Returns the number of pages of a leaf with n points. */
 static inline int64_t live_pages_of(int64_t n)
 {
     return (n + LIVE_PAGE_POINTS - 1) / LIVE_PAGE_POINTS;

@@ -15,7 +15,7 @@
  *  registered  step I registers each row at the leaves that its search box
  *              intersects; step II loads the points of each leaf once and
  *              compares them with all rows that are registered there
- *  single      each row reads the leaves that its search box intersects: the
+ *  single      each row reads the leaves that its search box intersects, the
  *              traditional way, with which the paper compares the two steps
  *
  *  Differences: the paper's threads append rows to the list of a leaf by atomic
@@ -118,13 +118,14 @@ static double radius_of_a_point(double width, double height, double n)
     return sqrt(width / n) * sqrt(height / 3.141592653589793);
 }
 
-/* Maximum distance of the join's pairs. */
+/* Returns the maximum distance of the join's pairs. */
 static double max_distance_of_join(const struct gpics_index *self)
 {
     return self->shared.args.relation.max_distance;
 }
 
-/* Makes the query of a row. reach: search radius, for joins by distance. */
+/* Makes the query of a row. reach is the search radius, for joins by
+ * distance. */
 static struct gpics_query query_of_row(const struct gpics_index *self,
                                        int64_t row, double reach)
 {
@@ -142,8 +143,8 @@ static struct gpics_query query_of_row(const struct gpics_index *self,
     return query;
 }
 
-/* Radius of a circle around (x, y) in which one point is expected: estimated
- * from the leaf there, or from the layer if there is no leaf. */
+/* Returns the radius of a circle around (x, y) in which one point is expected:
+ * estimated from the leaf there, or from the layer if there is no leaf. */
 static double point_spacing_at(const struct gpics_index *self, double x,
                                double y)
 {
@@ -163,8 +164,8 @@ static double point_spacing_at(const struct gpics_index *self, double x,
     return spacing > 0.0 ? spacing : self->spacing;
 }
 
-/* Radius of a row's first search: the maximum distance, or for nearest a
- * distance at which k points are expected. */
+/* Returns the radius of a row's first search: the maximum distance, or for
+ * nearest a distance at which k points are expected. */
 static double first_reach_of_row(const struct gpics_index *self, int64_t row)
 {
     const struct oj_relation *relation = &self->shared.args.relation;
@@ -178,7 +179,8 @@ static double first_reach_of_row(const struct gpics_index *self, int64_t row)
                                               : max_distance_of_join(self);
 }
 
-/* 1 if a row that has found n points within reach needs no larger radius. */
+/* Returns 1 if a row that has found n points within reach needs no larger
+ * radius. */
 static int is_row_answered(const struct gpics_index *self, int64_t row,
                            double reach, int64_t n)
 {
@@ -199,8 +201,8 @@ static double enlarge_reach(const struct gpics_index *self, double reach)
                                              : max_distance_of_join(self);
 }
 
-/* Returns 1 if a point is a hit of a row's query. *d2: its squared distance;
- * NaN if the join has no measure. */
+/* Returns 1 if a point is a hit of a row's query. Sets *d2 to the point's
+ * squared distance, or to NaN if the join is not by distance. */
 static inline int is_point_hit(const struct gpics_index *self,
                                const struct gpics_query *query, int64_t row,
                                double x, double y, int32_t feature, double *d2)
@@ -212,7 +214,8 @@ static inline int is_point_hit(const struct gpics_index *self,
            oj_pair_filter_accepts(&self->shared.filter, row, feature);
 }
 
-/* 1 if the leaf's cell is farther away than the query's maximum distance. */
+/* Returns 1 if the leaf's cell is farther away than the query's maximum
+ * distance. */
 static int is_cell_beyond_reach(const struct gpics_node *leaf,
                                 const struct gpics_query *query)
 {
@@ -566,7 +569,7 @@ static oj_status answer_registered_rows(struct gpics_index *self,
     return OJ_OK;
 }
 
-/* Ranks the points that a row of a nearest join has found; those of other joins
+/* Ranks the points that a row of a nearest join has found. Hits of other joins
  * are in the answer already. */
 static oj_status put_hits_of_row(struct oj_row_index *shared,
                                  struct oj_row_worker *worker, int64_t row,
@@ -643,7 +646,7 @@ static const struct oj_row_method registered = {.worker_size =
                                                 .end = end_registered,
                                                 .free_worker = free_worker};
 
-/* The paper's four queries. */
+/* Returns the paper's four queries. */
 int oj_gpics_takes(const struct oj_relation *relation,
                    const struct oj_flat *join_side, const struct oj_flat *input)
 {

@@ -214,8 +214,8 @@ static double value_in_the_middle(double low, double high)
 }
 
 /* Divides a cell in the middle. A cell that extends to infinity counts as
- * ending at the frame, or at its points outside of the frame. Returns 0 if the
- * cell is a single point. */
+ * ending at the frame, or at its farthest point outside of the frame. Returns 0
+ * if the cell is a single point. */
 static int cut_in_the_middle(const struct gpics_tree *tree,
                              struct gpics_node *node,
                              const struct gpics_item *item, int64_t n)
@@ -239,8 +239,8 @@ static double coordinate_on_axis(const struct gpics_item *item, int is_y)
 
 /* Finds the median of the x (or y) of n items by a histogram, and sorts only
  * the bucket that contains it. *median is greater than the minimum, so both
- * sides of the division have points. value: scratch. Returns 0 if all are
- * equal. */
+ * sides of the division have points. value is scratch for n numbers. Returns 0
+ * if all n values are equal. */
 static int find_median(const struct gpics_item *item, int64_t n, int is_y,
                        double *value, double *median)
 {
@@ -272,8 +272,9 @@ static int find_median(const struct gpics_item *item, int64_t n, int is_y,
     return 1;
 }
 
-/* Divides at the median of one axis, which depends on the level; if all points
- * are equal there, of the other axis. Returns 0 if all points are equal. */
+/* Divides at the median of x or y, which alternate by level. If all points are
+ * equal on this axis, takes the other axis. Returns 0 if all points are
+ * equal. */
 static int cut_at_median(struct gpics_node *node, const struct gpics_item *item,
                          int64_t n, double *value)
 {
@@ -525,8 +526,8 @@ int32_t gpics_tree_leaf_at(const struct gpics_tree *tree, double x, double y)
     return at;
 }
 
-/* Returns the leaf whose cell contains (x, y), after making it if there is none
- * (the paper's leaf finding). */
+/* Sets *out to the leaf whose cell contains (x, y). Makes the leaf if there is
+ * none (the paper's leaf finding). */
 static oj_status find_or_make_leaf(struct gpics_tree *tree, double x, double y,
                                    int32_t *out, struct oj_error *err)
 {
@@ -605,7 +606,8 @@ static void replace_child(struct gpics_tree *tree, int32_t at, int32_t by)
         tree->root = by;
 }
 
-/* 1 if all children are leaves that together have at most most_points points.
+/* Returns 1 if all children are leaves that together have at most most_points
+ * points.
  */
 static int may_be_merged(const struct gpics_tree *tree, int32_t at)
 {

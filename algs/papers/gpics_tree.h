@@ -11,9 +11,10 @@
  *   place        [features] page and slot of each point
  *
  *   quadtree     a node with more than MC points is divided in the middle of
- * its square, down to MH levels (section III.A) k-d tree     it is divided at
- * the median of x, on the next level at the median of y. A histogram finds the
- * median, so that only the values of one bucket are sorted (section III.B)
+ *                its square, down to MH levels (section III.A)
+ *   k-d tree     a node is divided at the median of x, on the next level at the
+ *                median of y. A histogram finds the median, so that only the
+ *                values of one bucket are sorted (section III.B)
  *
  *  There are no empty nodes. Points of a leaf are stored in pages, so an update
  *  changes only the leaves that lose or get points (section V.A, "paging").
@@ -96,17 +97,18 @@ struct gpics_tree
     int32_t root, free_node, free_page; /**< GPICS_NONE: none */
 };
 
-/** Builds a tree of n points (x[i], y[i]); x NaN: feature i has no point.
- * Preconditions: kind, most_points and cancel are set, the rest is zeroed. The
- * caller frees the tree, also after an error. O(n log n). */
+/** Builds a tree of n points (x[i], y[i]). If x[i] is NaN, feature i has no
+ * point. Preconditions: kind, most_points and cancel are set, the rest is
+ * zeroed. The caller frees the tree, even after an error. O(n log n). */
 OJ_MUST_USE oj_status gpics_tree_build(struct gpics_tree *tree, int64_t n,
                                        const double *x, const double *y,
                                        struct oj_error *err);
 
 /** Moves n features, each of them at most once. x and y [n_features] contain
- * the new coordinates of these, and the coordinates of all others. After an
- * error the tree can only be freed. Cost: O(log n) for each feature that leaves
- * its leaf, O(1) for each other, and the nodes that are divided or merged. */
+ * the new coordinates of these features and the old coordinates of all
+ * others. After an error the tree can only be freed. Cost: O(log n) for each
+ * feature that leaves its leaf, O(1) for each other feature, and the nodes
+ * that are divided or merged. */
 OJ_MUST_USE oj_status gpics_tree_move(struct gpics_tree *tree, int64_t n,
                                       const int32_t *feature, const double *x,
                                       const double *y, struct oj_error *err);
@@ -133,7 +135,8 @@ void gpics_descent_begin(struct gpics_descent *descent,
                          const struct gpics_tree *tree,
                          const struct oj_box *box);
 
-/** Returns the next leaf whose cell intersects the box; GPICS_NONE at the end.
+/** Returns the next leaf whose cell intersects the box, or GPICS_NONE at the
+ *  end.
  */
 int32_t gpics_descent_next_leaf(struct gpics_descent *descent);
 

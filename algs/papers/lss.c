@@ -3,7 +3,7 @@
  *
  *  Method: the join side is sorted in several Z-orders with different shifts
  *  (section IV; these Z-lists do not depend on the maximum difference). For
- * each row, the corners of its search box delimit a range in every list; the
+ *  each row, the corners of its search box delimit a range in every list; the
  *  shortest range is read (section V, algorithms 1 and 2).
  *
  *  Differences: fewer lists than the paper's d + 1, which was faster on the
@@ -205,8 +205,8 @@ measure_feature_and_add_to_ranking(struct zlists_index *self,
                : OJ_OK;
 }
 
-/* Number of features of list l that precede the corner. is_end 1: also counts
- * features equal to it. */
+/* Returns the number of features of list l that precede the corner. is_end 1:
+ * also counts the features equal to the corner. */
 static int64_t find_corner_in_list(const struct zlists_index *self, int l,
                                    const uint32_t *corner, int is_end)
 {
@@ -361,8 +361,8 @@ static oj_status build_zlists(struct oj_index *wrapped,
     return OJ_OK;
 }
 
-/* 1 if this method supports the join: vectors, or single points by distance in
- * the plane. */
+/* Returns 1 if this method supports the join: vectors, or single points by
+ * distance in the plane. */
 int oj_zlists_takes(const struct oj_relation *relation,
                     const struct oj_flat *join_side,
                     const struct oj_flat *input)

@@ -53,8 +53,8 @@ struct quadrant_grid
 
 #define N_SAMPLES 1023
 
-/* Initial size of cells: twice the longer side of a typical box that is
- * expanded by reach, so that such a box intersects few cells. */
+/* Returns the initial size of cells: twice the longer side of a typical box
+ * that is expanded by reach, so that such a box intersects few cells. */
 static double choose_cell_size_by_median_box(const struct oj_boxes *boxes,
                                              double reach)
 {
@@ -72,9 +72,9 @@ static double choose_cell_size_by_median_box(const struct oj_boxes *boxes,
     return 2.0 * (sides[n / 2] + 2.0 * reach);
 }
 
-/* Chooses the size of cells: doubles it until there are only a few entries per
- * feature, or a single cell contains everything. Returns the number of entries;
- * 0 if these coordinates do not allow a grid. */
+/* Chooses the size of cells: doubles it until there are at most 6 entries per
+ * feature and 1,024 more, or a single cell contains everything. Returns the
+ * number of entries, or 0 if these coordinates do not allow a grid. */
 static int64_t choose_cell_size(struct quadrant_grid *grid, double reach)
 {
     const struct oj_boxes *boxes = grid->boxes;
@@ -180,8 +180,8 @@ static void free_grid(struct quadrant_grid *grid)
     oj_free(grid->feature);
 }
 
-/* Number of entries in the cells that the window intersects. A feature may have
- * several entries. */
+/* Returns the number of entries in the cells that the window intersects. A
+ * feature may have several entries. */
 static int64_t count_entries_in_window(const struct quadrant_grid *grid,
                                        const struct oj_box *window)
 {

@@ -75,8 +75,8 @@ list_features_with_box_bounds(const struct cut_points_index *self, int64_t row,
     return n;
 }
 
-/* Number of features up to and including the k-th cut point. bounded: features
- * in ascending order of the lower bound. */
+/* Returns the number of features up to and including the k-th cut point.
+ * bounded has the features in ascending order of the lower bound. */
 static int64_t count_up_to_kth_cut_point(const struct bounded_feature *bounded,
                                          int64_t n, int64_t k)
 {

@@ -37,8 +37,8 @@ static struct
     } temporary[MAX_TEMPORARIES];
 } state = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
-/* The flag of a thread that called oj_cancel_use_flag(); NULL: the thread uses
- * the flag of the process. */
+/* The flag that a thread has set by oj_cancel_use_flag(), or NULL if the thread
+ * uses the flag of the process. */
 static _Thread_local const int *flag_of_thread;
 
 static int is_signal_ignored(int number)
@@ -61,7 +61,7 @@ static void fill_signal_set(sigset_t *signals)
         sigaddset(signals, SIGXCPU);
 }
 
-/* Records a signal. Returns 1 for the first one, which sets the flag.
+/* Records a signal and sets the flag. Returns 1 if it is the first signal.
  * Async-signal-safe. */
 static int record_signal(int number)
 {
@@ -71,9 +71,9 @@ static int record_signal(int number)
                                        __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
-/* Cancels the run: handler of SIGPIPE and SIGXFSZ, which runs on the thread
- * whose write() fails, before write() returns its error. Only the first signal
- * sends SIGTERM, because a second SIGTERM would end the process at once. */
+/* Handler of SIGPIPE and SIGXFSZ: cancels the run. It runs on the thread whose
+ * write() fails, before write() returns. A second SIGTERM would end the process
+ * at once, so it is sent only after the first signal. */
 static void cancel_on_failed_write(int number)
 {
     int before = errno;
@@ -124,8 +124,9 @@ static void interrupt_sql_statement(void)
     pthread_mutex_unlock(&state.mutex);
 }
 
-/* Removes a temporary folder. Tries MAX_ATTEMPTS times, because other threads
- * may still create files in it. */
+/* Removes a temporary folder. parent and folder are descriptors. Tries
+ * MAX_ATTEMPTS times, because other threads may still create files in the
+ * folder. */
 static void remove_temporary_folder(int parent, const char *name, int folder)
 {
     for (int i = 0; i < MAX_ATTEMPTS; i++)
@@ -146,9 +147,9 @@ int oj_cancel_input_has_ended(void)
     return __atomic_load_n(&state.input_has_ended, __ATOMIC_RELAXED);
 }
 
-/* Waits for a signal that cancels and returns its number. With ends_input_first
- * the first signal only ends the input, unless it is SIGXCPU or a failed write
- * has set the flag already. */
+/* Waits until a signal cancels the run and returns its number. If
+ * state.ends_input_first is set, the first SIGINT, SIGTERM or SIGHUP only ends
+ * the input, unless a failed write has set the flag before. */
 static int wait_for_cancelling_signal(const sigset_t *signals)
 {
     int number;

@@ -42,11 +42,10 @@ void oj_cancel_end_input_first(void);
 /** Returns 1 once a signal has ended the input. */
 int oj_cancel_input_has_ended(void);
 
-/** Selects the flag that the calling thread polls; flag NULL: that of the
- *  process. The flag is written with __atomic_store_n() and must outlive every
- *  object that stores its address. Returns the previous flag, to be restored
- *  later, because joins nest. New threads do not inherit the flag; they get
- *  its address when they are set up. */
+/** Selects the flag that the calling thread polls; NULL selects the flag of the
+ *  process. Returns the previous flag, which the caller restores later, because
+ *  joins nest. The flag is written with __atomic_store_n() and must outlive
+ *  every object that stores its address. A new thread does not inherit it. */
 const int *oj_cancel_use_flag(const int *flag);
 
 /** Returns the flag that the calling thread polls, nonzero when its work is
@@ -64,20 +63,21 @@ const char *oj_cancel_message(void);
  *  thread is cancelled, else OJ_OK. */
 OJ_MUST_USE oj_status oj_cancel_check(struct oj_error *err);
 
-/** Registers the function that the first signal calls, on another thread;
- *  interrupt NULL: no function. It replaces the previous function, which is not
- *  running any more when this call returns. */
+/** Registers the function to call with user at the first signal, on the thread
+ *  that waits for signals. interrupt may be NULL. When this returns, the
+ *  previously registered function is not running and will not be called. */
 void oj_cancel_interrupt_by(void (*interrupt)(void *), void *user);
 
-/** Registers a temporary folder, which is removed with its contents if the
- *  process ends by a signal; at most 4 at a time. folder, parent: descriptors
- *  of the folder and of its parent, which must stay open until
- *  oj_cancel_drop_temporary(). name: its name in parent; copied. */
+/** Registers a temporary folder, at most 4 at a time. If a signal ends the
+ *  process, the folder is removed with its contents. folder and parent are
+ *  descriptors of the folder and of its parent. They must stay open until
+ *  oj_cancel_drop_temporary(). name is the folder's name in parent; it is
+ *  copied. */
 void oj_cancel_add_temporary(int parent, const char *name, int folder);
 void oj_cancel_drop_temporary(int folder);
 
-/** From here until oj_cancel_accept_signals() no signal ends the process: the
- * output is being moved into place, which takes no noticeable time. */
+/** Between these two calls no signal ends the process, because the output is
+ * being moved into place. That takes no noticeable time. */
 void oj_cancel_defer_signals(void);
 void oj_cancel_accept_signals(void);
 

@@ -58,8 +58,9 @@ static size_t length_of_matching_extension(GDALDriverH driver, const char *path)
     return best;
 }
 
-/* Prefers the longest extension (shp.zip before zip), then the driver that was
- * registered first. */
+/* Returns the driver that creates vector files with the extension of path, or
+ * NULL. Prefers the longest extension (shp.zip before zip), then the driver
+ * that was registered first. */
 static GDALDriverH find_by_extension(const char *path)
 {
     GDALDriverH best = NULL;
@@ -79,9 +80,9 @@ static GDALDriverH find_by_extension(const char *path)
     return best;
 }
 
-/* Returns the name of the driver that a wrong -f probably means: format is a
- * word of its names, an extension, or its name with at most two wrong letters.
- * NULL: no such driver. */
+/* Returns the name of the driver that the user probably means by an unknown -f
+ * format, or NULL. The format may be a word of the driver's name, an extension
+ * of its files, or its name with at most two wrong letters. */
 static const char *guess_driver_name(const char *format)
 {
     enum
@@ -222,8 +223,9 @@ int oj_driver_takes_fids(GDALDriverH driver)
            oj_driver_has_layer_option(driver, "FID", NULL, 0);
 }
 
-/* Looks up an option in a list of options that the driver states as XML in its
- * metadata item `list`. */
+/* Returns 1 if the driver's metadata item `list`, an XML text, contains the
+ * option `name`. If so, copies its default value to default_value [size],
+ * unless that is NULL. */
 static int find_option_in_list(GDALDriverH driver, const char *list,
                                const char *name, char *default_value, int size)
 {

@@ -12,8 +12,8 @@
  *  driver NULL. */
 int oj_driver_is(GDALDriverH driver, const char *names);
 
-/** Finds the driver named by -f (format), or, if format is NULL, the one that
- *  writes files with the extension of path. */
+/** Sets *out to the driver that -f names (format). If format is NULL, chooses
+ *  the driver that writes files with the extension of path. */
 OJ_MUST_USE oj_status oj_driver_choose(const char *format, const char *path,
                                        GDALDriverH *out, struct oj_error *err);
 
@@ -34,15 +34,16 @@ int oj_driver_takes_field(GDALDriverH driver, OGRFieldType type);
 /** Returns 1 if the driver's metadata list this field subtype. */
 int oj_driver_takes_subtype(GDALDriverH driver, OGRFieldSubType subtype);
 
-/** Returns the name of a column that the driver's reader uses as FID and never
- *  returns as a field; NULL: none. */
+/** Returns the name of the column that the driver's reader uses as FID and
+ *  never returns as a field, or NULL if there is no such column. */
 const char *oj_driver_hidden_name(GDALDriverH driver);
 
 /** Returns 1 if new rows can be created with given FIDs. */
 int oj_driver_takes_fids(GDALDriverH driver);
 
-/** Returns 1 if the driver has this layer creation option. default_value (may
- *  be NULL) receives its default, or "" if the driver states none. */
+/** Returns 1 if the driver has this layer creation option. default_value, NULL
+ *  or a buffer of size bytes, receives the option's default, or "" if the
+ *  driver states none. */
 int oj_driver_has_layer_option(GDALDriverH driver, const char *name,
                                char *default_value, int size);
 

@@ -5,11 +5,10 @@
 #ifndef OJ_LARGE_STACK_H
 #define OJ_LARGE_STACK_H
 
-/** Calls body(argc, argv) and returns its result: on the calling thread if its
- *  stack is large enough, otherwise on a new thread with a large stack. A
- *  large stack is then also the default of all threads started later. The new
- *  thread calls exit() instead of returning, because exit handlers need the
- *  stack, too. */
+/** Calls body(argc, argv) and returns its result. If the stack of the calling
+ *  thread is too small, body instead runs on a new thread with a large stack.
+ *  That thread calls exit() with the result, because exit handlers need the
+ *  stack, too; threads started later then also get a large stack. */
 int oj_large_stack_run(int (*body)(int argc, char **argv), int argc,
                        char **argv);
 

@@ -29,7 +29,7 @@ static struct
     char hidden[2][MAX_PATH], shown[MAX_PATH];
 } state = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
-/* The innermost list of the calling thread (lists nest); NULL: none. */
+/* The innermost list of the calling thread (lists nest), or NULL. */
 static _Thread_local struct oj_message_sink *sink_of_thread;
 
 /* Appends text to list and returns 1; returns 0 if the list has it already or

@@ -55,8 +55,8 @@ struct oj_heard_errors
     char first[512];
 };
 
-/** A thread's current list, and the one that it replaces. Filled and used only
- *  by oj_message.c. */
+/** The current list of a thread, and the sink that was current before it.
+ *  Filled and used only by oj_message.c. */
 struct oj_message_sink
 {
     struct oj_message_list *list;
@@ -71,9 +71,10 @@ void oj_message_replace_path(const char *hidden, const char *also_hidden,
                              const char *shown);
 
 /** Sends the messages of the calling thread to list until
- *  oj_message_end_list(). *sink is filled, and must exist until then. Calls
- *  nest (a join can be the input of another join), and must be properly nested
- *  with calls that push and pop GDAL's error handlers on this thread. */
+ *  oj_message_end_list(); *sink is filled and must exist until then. Calls
+ *  nest, because a join can be the input of another join. They must also nest
+ *  properly with calls that push and pop GDAL's error handlers on this
+ *  thread. */
 void oj_message_use_list(struct oj_message_list *list,
                          struct oj_message_sink *sink);
 void oj_message_end_list(void);
@@ -120,20 +121,22 @@ void oj_warn_at_once(const char *format, ...) OJ_PRINTF(1, 2);
  *  program may fail on them. */
 void oj_message_make_one_line(char *text);
 
-/** Returns the length of the reason in a GEOS message; advice, complete or cut
- *  off, may follow it. */
+/** Returns the length in bytes of the reason at the start of a GEOS message.
+ *  Advice, complete or cut off, may follow the reason. */
 int oj_message_reason_length(const char *reason);
 
 /** Prints the error as GDAL does: "ERROR 1: ..." */
 void oj_report_error(const struct oj_error *error);
 
-/** Appends to the message in err the first error that GDAL reported on its own
- *  threads since the last call, if any. Returns status. */
+/** Appends the first GDAL error since the last oj_message_errors() to the
+ *  message in err, if there is one, and forgets these errors. Returns
+ *  status. */
 oj_status oj_message_add_reason(oj_status status, struct oj_error *err);
 
-/** Returns the number of GDAL errors since the last call, from any thread (from
- *  this thread if it has a list), and resets it. first receives the text of the
- *  first one, cut to size bytes. */
+/** Returns the number of GDAL errors since the last call, and resets it to 0.
+ *  Counts those of the calling thread if it has a list, otherwise those of all
+ *  threads. Writes the text of the first error to first, a buffer of size
+ *  bytes. */
 long long oj_message_errors(char *first, int size);
 
 /** Discards the GDAL errors reported so far. */

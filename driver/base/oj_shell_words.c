@@ -32,7 +32,8 @@ static int copy_quoted(const char **at, char **out)
     return 1;
 }
 
-/* Copies one word up to white space, without its quotes. */
+/* Copies one word up to white space, without its quotes. Returns 0 if a
+ * quotation has no end. */
 static int copy_word_without_quotes(const char **at, char **out)
 {
     while (**at != '\0' && !is_space(**at))

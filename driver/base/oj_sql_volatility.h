@@ -13,9 +13,10 @@ int oj_sql_is_keyword(const char *name);
  *  effects. */
 int oj_sql_select_may_vary(const char *sql);
 
-/** Returns 1 if the statement may read other datasets. GPKG and SQLite execute
- *  a SELECT themselves, unless dialect (may be NULL) names another engine; in
- *  OGR's SQL "a.b" may mean layer b of dataset a. */
+/** Returns 1 if the statement may read other datasets: in OGR's SQL "a.b" may
+ *  mean layer b of dataset a. Returns 0 if the drivers GPKG or SQLite execute
+ *  the statement themselves, unless dialect (may be NULL) names another
+ *  engine. */
 int oj_sql_select_may_reach_out(const char *sql, const char *dialect,
                                 const char *driver);
 

@@ -20,8 +20,8 @@
  *  succeeded. */
 int oj_transaction_recover(const char *name, const char *const *open_options);
 
-/** Begins the transaction; only one can be open. name: name of the dataset, for
- *  messages. */
+/** Begins the transaction. Only one can be open. name is the name of the
+ *  dataset, for messages. */
 OJ_MUST_USE oj_status oj_transaction_begin(GDALDatasetH dataset,
                                            const char *name,
                                            struct oj_error *err);

@@ -519,15 +519,15 @@ struct argument_reader
     /* index in argv of a value without unit whose next word is its unit, as in
      * "-max_distance 10 ft"; 0: none */
     int cut_value;
-    /* An option given without its optional word, because the word after it is
-     * none of the option's choices and does not look like a dataset (no '.',
-     * '/' or ':'), and that word. Named in the message if there turn out to be
-     * too many datasets. NULL: there is no such option. */
+    /* option_before_word: an option that was given without its optional word.
+     * unknown_word: the word after the option, which is none of its choices and
+     * does not look like a dataset (no '.', '/' or ':'). An error about too
+     * many datasets names both. NULL: there is no such option. */
     const struct oj_option *option_before_word;
     const char *unknown_word;
 };
 
-/* Copies text into command->texts, which owns it. */
+/* Copies text into command->texts, which owns it. Returns the copy. */
 static const char *copy_text_into_command(struct oj_command *command,
                                           const char *text)
 {
@@ -536,6 +536,7 @@ static const char *copy_text_into_command(struct oj_command *command,
 }
 
 /* Resolves the name of a file or dataset, which is relative to the spec file.
+ * Returns the path.
  */
 static const char *keep_resolved_path(const struct argument_reader *r,
                                       const char *name)
@@ -580,8 +581,8 @@ static oj_status read_count(const struct oj_option *option, const char *word,
                             int64_t *out, struct oj_error *err)
 {
     char *end;
-    long long value = strtoll(word, &end, 10); /* out of the range of 64 bits:
-                                                  the largest int64_t */
+    /* for a value beyond 64 bits strtoll() returns the largest int64_t */
+    long long value = strtoll(word, &end, 10);
     if (end == word || *end != '\0' || value < option->minimum)
         return oj_fail(err, OJ_ERR_ARG,
                        "-%s must be a whole number of %lld or more, not '%s'",
@@ -858,8 +859,8 @@ static oj_status read_option(struct argument_reader *r, const char *word,
     return read_value(r, option, words, err);
 }
 
-/* Fails because there are too many datasets: one of them is really the unit of
- * the value before it. */
+/* Fails because there are too many datasets: one of them is the unit of the
+ * value before it. */
 static oj_status
 fail_unit_separated_from_number(const struct argument_reader *r,
                                 struct oj_error *err)
@@ -872,7 +873,7 @@ fail_unit_separated_from_number(const struct argument_reader *r,
 }
 
 /* Fails because there are too many datasets: one of them is probably meant as
- * the word of an option. */
+ * the optional word of an option. */
 static oj_status fail_word_not_of_option(const struct argument_reader *r,
                                          struct oj_error *err)
 {
@@ -902,8 +903,8 @@ static oj_status read_positional(struct argument_reader *r, const char *word,
     return OJ_OK;
 }
 
-/* Assigns the arguments that are not options to datasets. Runs without output
- * have no dst_ds, joins with boxes no join_ds. */
+/* Assigns the arguments that are not options to the datasets. A run without
+ * output has no dst_ds; a join with boxes has no join_ds. */
 static oj_status assign_positionals(struct argument_reader *r,
                                     struct oj_error *err)
 {

@@ -36,8 +36,8 @@ enum oj_option_kind
     OJ_OPTION_THREADS, /**< int64_t, or ALL_CPUS: 0 */
     OJ_OPTION_SECONDS, /**< double, > 0: "1.5", "1s", "200ms", "2min" */
     OJ_OPTION_BOX,     /**< double[4] */
-    /** const double *: 4 more numbers per use; the next member of struct
-     *  oj_command is the number of boxes */
+    /** const double *: each use adds 4 numbers; the number of boxes is the next
+     *  member of struct oj_command */
     OJ_OPTION_BOXES,
     OJ_OPTION_BYTES,   /**< int64_t: "64M", "4G", "100000" */
     OJ_OPTION_GPUS,    /**< uint64_t: one bit per device; "all", "0,2" */
@@ -68,8 +68,9 @@ struct oj_option
     /** largest OJ_OPTION_COUNT or OJ_OPTION_THREADS; 0: no limit */
     int64_t maximum;
 
-    /** joins that take the option, "nearest|dwithin"; NULL: all. If -op is
-     *  missing, an option that only one join takes selects that join */
+    /** joins that take the option, "nearest|dwithin"; NULL: all joins take it.
+     *  If -op is missing, an option that only one join takes selects that
+     *  join */
     const char *ops;
     const char *needs; /**< option that must be given, too */
     /** error text for a second use: what to write instead; NULL: "leave one
@@ -83,8 +84,8 @@ struct oj_option
 /** Returns row i, or NULL past the end of the table. */
 const struct oj_option *oj_option_at(int i);
 
-/** Returns the index of the option with this name or alias, ignoring case; -1:
- *  there is none. */
+/** Returns the index of the option with this name or alias, ignoring case, or
+ *  -1 if there is none. */
 int oj_option_find(const char *name);
 
 /** Returns the possible arguments of an OJ_OPTION_CHOICE: "first|all". */
@@ -100,8 +101,9 @@ int oj_word_is_option(const char *word);
 /** Returns the option that an argument names ("-k", "--K"), or NULL. */
 const struct oj_option *oj_option_of_word(const char *word);
 
-/** Returns 1 if the option can change the join side or the engine. Options of
- *  the CRS are not counted: oj_job.c compares the CRS themselves. */
+/** Returns 1 if the option can change the join side or the engine, so that a
+ *  cached join side depends on it. Returns 0 for options of the CRS, because
+ *  the cache compares the CRS themselves. */
 int oj_option_is_of_join_side(const struct oj_option *option);
 
 /** Returns 1 for options of the join and of the CRS: they decide which pairs
@@ -112,10 +114,10 @@ int oj_option_is_of_pairs(const struct oj_option *option);
  *  OJ_OPTION_FLAG_OR_WORD, although one optional argument may follow. */
 int oj_option_words(const struct oj_option *option);
 
-/** Writes the advice that follows "unknown option WORD" in an error into text:
+/** Writes the advice that follows "unknown option WORD" in an error to text:
  *  the option with a similar name, the equivalent of an option of ogr2ogr or
- *  another tool, or a reference to --help. word: with its dashes. Cut to size
- *  bytes. */
+ *  another tool, or a reference to --help. word has its dashes. The advice is
+ *  cut to size bytes. */
 void oj_option_hint(const char *word, char *text, size_t size);
 
 #ifdef __cplusplus

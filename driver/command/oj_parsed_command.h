@@ -244,9 +244,9 @@ OJ_MUST_USE oj_status oj_command_parse(int argc, const char *const *argv,
 int oj_command_asks_for_help(int argc, const char *const *argv);
 
 /** Parses the text of a dataset name (dataset/oj_dataset_name.h), quoted as in
- *  a shell. It has no destination, and options that only a run of the command
- *  can use are refused. folder: folder of the spec file, to which its paths
- *  are relative; "": the current folder. */
+ *  a shell. The text has no destination, and options that only a run of the
+ *  command can use are refused. Its paths are relative to folder, the folder of
+ *  the spec file; "" means the current folder. */
 OJ_MUST_USE oj_status oj_command_parse_line(const char *line,
                                             const char *folder,
                                             struct oj_command *command,

@@ -4,20 +4,20 @@
  *   (ogr_row_stream.h)
  *
  * Opening reads schemas only. The first row, count or Arrow batch starts the
- * reading and indexing of the join side, on a separate thread, which then
+ * reading and indexing of the join side, on a separate thread. This thread
  * returns one answer after another: the read-ahead is bounded, and rows are
  * available as soon as their batch is joined.
  *
- * GDAL calls one method at a time, each possibly on another thread.
- * Errors are reported by CPLError(), in one line, and by the return value;
- * warnings of a join by CPLError(CE_Warning), notices by CPLDebug("OGRJOIN"),
+ * GDAL calls one method at a time, each possibly on another thread. An error is
+ * reported by CPLError(), in one line, and by the return value. Warnings of a
+ * join are reported by CPLError(CE_Warning), notices by CPLDebug("OGRJOIN"),
  * both on the calling thread. Nothing is printed.
  *
- * FIDs do not depend on filters. If no input feature has two rows, they are the
- * input's. Otherwise the rows of input feature f have the FIDs f * n, f * n +
- * 1, ..., where n is the maximum number of rows per feature (-k, or the number
- * of join features), or OGRNullFID if that exceeds 64 bits. Rows of a SELECT,
- * and of -how right and full, are numbered 0, 1, 2, ...
+ * FIDs do not depend on filters. If no input feature has two rows, rows have
+ * the FIDs of the input. Otherwise the rows of input feature f have the FIDs
+ * f * n, f * n + 1, ..., where n is the maximum number of rows per feature (-k,
+ * or the number of join features); a FID beyond 64 bits becomes OGRNullFID.
+ * Rows of a SELECT, and of -how right and full, are numbered 0, 1, 2, ...
  *
  * All differences between GDAL's versions in its C++ classes (3.4 to 3.13) are
  * handled in this file.
@@ -70,7 +70,7 @@ namespace
 
 const char *const description = "JOIN";
 
-/* Limit of joins in joins: a spec file can name other spec files or itself, on
+/* Limit of joins in joins. A spec file can name other spec files or itself, on
  * both sides, so that up to 2^MAX_DEPTH of them are open at a time. */
 constexpr int MAX_DEPTH = 8;
 thread_local int depth = 0;
@@ -89,8 +89,8 @@ struct SpecDepthGuard
 
 /* ---- errors -------------------------------------------------------------- */
 
-/* Returns false after an error, which it reports as one line, even if the text
- * of a driver or database has several. */
+/* Returns true if status is OJ_OK. Otherwise reports the error as one line,
+ * even if the text of a driver or database has several, and returns false. */
 bool Succeeds(oj_status status, oj_error &error)
 {
     if (status == OJ_OK)
@@ -114,7 +114,8 @@ class JoinLayer final : public OGRLayer
     CPLStringList m_files{}; /* files of both sides */
 
     /* m_main: consecutive rows. m_single: rows by FID, from a second pass that
-     * shares the join side, so that they do not disturb m_main. */
+     * shares the join side. So a row by FID does not change the position of
+     * m_main. */
     RowStream m_main{}, m_single{};
     OGRFeatureUniquePtr m_peeked{}; /* the next row, if it was read in
                                        advance */
@@ -185,7 +186,7 @@ class JoinLayer final : public OGRLayer
     JoinLayer(const JoinLayer &) = delete;
     JoinLayer &operator=(const JoinLayer &) = delete;
 
-    /* Opens both sides and plans the rows; returns false after an error. */
+    /* Opens both sides and plans the rows. Returns false after an error. */
     bool Open();
 
     using OGRLayer::GetLayerDefn;
@@ -373,8 +374,8 @@ bool JoinLayer::Open()
 
 /* ---- filters for the input layer ----------------------------------------- */
 
-/* Returns false if a side could not be reopened: then there is no input layer
- * to filter. */
+/* Returns true if both sides are open, so that there is an input layer to
+ * filter. A side can be closed if reopening it has failed. */
 bool JoinLayer::IsOpen() const
 {
     return m_main.pass.rows.job != nullptr;
@@ -385,10 +386,10 @@ bool JoinLayer::IsOneToOne() const
     return m_is_one_row && m_command.how == OJ_HOW_LEFT;
 }
 
-/* Returns true if input rows that no filter needs may be skipped, because that
- * changes no other row: not the FIDs, not which join rows are unmatched, and
- * not which rows -limit counts. Aggregates of a streamed join layer are not
- * filtered either, since they exist for all rows. */
+/* Returns true if input rows that no filter needs may be skipped. Skipping must
+ * not change other rows: their FIDs, which join rows are unmatched, and which
+ * rows -limit counts. Aggregates of a streamed join layer exist for all rows,
+ * so none is skipped then. */
 bool JoinLayer::MayLeaveOut() const
 {
     const oj_rows &rows = m_main.pass.rows;
@@ -423,14 +424,15 @@ bool JoinLayer::IsInputField(const char *name) const
                input.fields[column->source];
 }
 
-/* Drivers that let OGR evaluate attribute filters, as this layer does. */
+/* Drivers whose attribute filters are evaluated by OGR, as those of this layer
+ * are. */
 const char *const asks_ogr = "ESRI Shapefile|FlatGeobuf|GeoJSON|GeoJSONSeq|CSV|"
                              "Memory|MEM|MapInfo File|KML|GML";
 
 /* Returns true if node is a numeric field (is_field) or a number that is exact
  * in 15 digits. Boolean fields are excluded, because only some drivers treat
- * them as numbers; so are FID and the other special fields of OGR's SQL, which
- * describe the feature. */
+ * them as numbers. FID and the other special fields of OGR's SQL are excluded,
+ * too, because they are no fields of the layer. */
 bool IsPlainValue(const swq_expr_node &node, bool is_field)
 {
     const bool is_whole = SWQ_IS_INTEGER(node.field_type);
@@ -482,8 +484,9 @@ bool IsPlainWhere(const swq_expr_node &node)
     }
 }
 
-/* Returns the condition for the input layer's filter; "": none. Servers get
- * none, because they also quote and fold names differently. */
+/* Returns the condition that the input layer's filter can evaluate, or "".
+ * Database servers get no condition, because they also quote and fold names
+ * differently. */
 std::string JoinLayer::WhereToPush(const char *where) const
 {
     const oj_source &input = m_main.pass.job.input;
@@ -508,8 +511,9 @@ std::string JoinLayer::WhereToPush(const char *where) const
     return plain;
 }
 
-/* Returns true if the box can be passed to the input layer. Infinite bounds
- * cannot be written in a driver's SQL. */
+/* Returns true if the box of the spatial filter can be passed to the input
+ * layer. Infinite bounds cannot, because a driver's SQL has no text for
+ * them. */
 bool JoinLayer::PushesBox() const
 {
     const OGREnvelope &box = m_sFilterEnvelope;
@@ -518,8 +522,8 @@ bool JoinLayer::PushesBox() const
            std::isfinite(box.MaxX) && std::isfinite(box.MaxY);
 }
 
-/* Makes the input layer apply the client's filters, as far as this loses no
- * row. All rows are filtered again afterwards. */
+/* Makes the input layer apply the client's filters, as far as no row is lost.
+ * All rows are filtered again afterwards. */
 void JoinLayer::PushFilters()
 {
     oj_pass &pass = m_main.pass;
@@ -596,8 +600,8 @@ void JoinLayer::UnsetIgnoredFields(OGRFeature *feature) const
         feature->SetGeometryDirectly(nullptr);
 }
 
-/* Evaluates the attribute filter. GDAL reports an error for each date that is
- * NULL, which is suppressed; other errors are reported. */
+/* Evaluates the attribute filter. Suppresses the error that GDAL reports for
+ * each date that is NULL, and reports other errors. */
 bool JoinLayer::MeetsCondition(OGRFeature *feature)
 {
     if (!m_asks_dates)
@@ -622,8 +626,8 @@ bool JoinLayer::PassesFilters(OGRFeature *feature)
 /* ---- consecutive rows ---------------------------------------------------- */
 
 /* Reopens both sides if a file has changed or an error occurred. Called before
- * reading from the start; has no effect while rows or an Arrow stream are being
- * read. OJ_ERR_DATA if the fields differ from those of the layer. */
+ * reading from the start; does nothing while rows or an Arrow stream are read.
+ * OJ_ERR_DATA if the fields differ from those of the layer. */
 oj_status JoinLayer::Refresh(oj_error *err)
 {
     if (m_stream != nullptr || !oj_pass_is_outdated(&m_main.pass))
@@ -645,7 +649,8 @@ oj_status JoinLayer::Begin(oj_error *err)
     return Refresh(err);
 }
 
-/* Calls Begin() and reports its error; after an error no rows follow. */
+/* Calls Begin(). If it fails, reports the error and returns false; no rows
+ * follow then. */
 bool JoinLayer::BeginOrReport()
 {
     oj_error error{OJ_OK, ""};
@@ -653,8 +658,8 @@ bool JoinLayer::BeginOrReport()
     return !m_main.has_ended;
 }
 
-/* Returns the next row of the main stream; NULL at the end, or after an error,
- * which is reported. */
+/* Returns the next row of the main stream, or NULL at the end. After an error,
+ * reports it and returns NULL. */
 OGRFeatureUniquePtr JoinLayer::ReadNext()
 {
     oj_error error{OJ_OK, ""};
@@ -667,9 +672,9 @@ OGRFeatureUniquePtr JoinLayer::ReadNext()
     return feature;
 }
 
-/* Returns false, with an error, while a native Arrow stream uses the cursor.
- * GDAL's generic stream is made of features and does not conflict with other
- * readers. */
+/* Returns false and reports an error while a native Arrow stream uses the
+ * cursor. GDAL's generic stream does not count, because it is made of
+ * features. */
 bool JoinLayer::MayReadFeatures() const
 {
     if (m_stream == nullptr)
@@ -706,16 +711,16 @@ void JoinLayer::Reset()
         m_main.Stop();
 }
 
-/* Returns the index of the next row, before filters; -1: there are no rows
- * until the next reset. */
+/* Returns the index of the next row, counted before filters. Returns -1 if
+ * there are no rows until the next reset. */
 GIntBig JoinLayer::NextRowIndex() const
 {
     return m_main.has_ended ? -1 : m_main.position - (m_peeked != nullptr);
 }
 
 /* Makes the row with this index the next one. Rows before it are joined, but
- * not made into features. Returns false if there is no such row, or after an
- * error, which is reported; there is no next row then. */
+ * not made into features. Returns false if there is no such row. After an
+ * error, reports it and returns false. */
 bool JoinLayer::SkipTo(GIntBig place)
 {
     oj_error error{OJ_OK, ""};
@@ -767,9 +772,10 @@ oj_status JoinLayer::OpenSingle(oj_error *err)
     return OJ_OK;
 }
 
-/* Gets a row by FID. If the FIDs are the input's and the input layer has random
- * access: by one lookup there. Otherwise reads rows until this one: from where
- * the last call ended, or from the first row if that is behind this one. */
+/* Gets a row by FID. If the FIDs are those of the input and the input layer has
+ * random access, looks the row up there. Otherwise reads rows until this one,
+ * from the place where the last call ended, or from the first row if the last
+ * call has passed this row. */
 oj_status JoinLayer::Get(int64_t fid, OGRFeatureUniquePtr &feature,
                          oj_error *err)
 {
@@ -796,8 +802,8 @@ OGRFeature *JoinLayer::GetFeature(GIntBig fid)
 
 /* ---- counts and extents -------------------------------------------------- */
 
-/* Returns a pass whose datasets no thread is using: the main pass, or the
- * single pass while rows of the main one are read. */
+/* Sets *pass to a pass whose datasets no thread is using: the main pass, or the
+ * single pass while rows of the main pass are read. */
 oj_status JoinLayer::IdlePass(oj_pass **pass, oj_error *err)
 {
     *pass = &m_main.pass;
@@ -810,8 +816,8 @@ oj_status JoinLayer::IdlePass(oj_pass **pass, oj_error *err)
     return oj_pass_reopen(*pass, err);
 }
 
-/* Counts rows. *n -1: unknown, without force or because rows must be filtered
- * one by one. */
+/* Counts rows. Sets *n to -1 if the number is unknown. It is unknown without
+ * force, or if rows must be filtered one by one. */
 oj_status JoinLayer::Count(int force, int64_t *n, oj_error *err)
 {
     const bool is_known = IsOneToOne();
@@ -856,8 +862,8 @@ GIntBig JoinLayer::GetFeatureCount(int force)
     return n;
 }
 
-/* Sets the extent: from the input layer, or by `read`, the method of the base
- * class, which reads all rows. */
+/* Sets *extent by the input layer if possible. Otherwise calls `read`, the
+ * method of the base class, which reads all rows. */
 template <class Read>
 OGRErr JoinLayer::Extent(OGREnvelope *extent, bool force, const Read &read)
 {
@@ -958,7 +964,8 @@ oj_status JoinLayer::AdvanceArrow(void *user, int *there, oj_error *err)
     return static_cast<JoinLayer *>(user)->m_main.Advance(there, err);
 }
 
-/* Applies filters that were set while the stream was open. Called when it ends.
+/* Called when the native stream ends. Applies the filters that were set while
+ * it was open.
  */
 void JoinLayer::CloseArrow(void *user)
 {
@@ -968,9 +975,9 @@ void JoinLayer::CloseArrow(void *user)
     layer->PushFilters();
 }
 
-/* Opens a native stream of all rows. GDAL's generic stream is used if there is
- * a filter, or if options or fields require it. While the native stream is
- * open, GetNextFeature() fails. */
+/* Opens a stream of all rows. It is native unless a filter is set, or options
+ * or fields require GDAL's generic stream. While the native stream is open,
+ * GetNextFeature() fails. */
 bool JoinLayer::GetArrowStream(struct ArrowArrayStream *stream,
                                CSLConstList options)
 {
@@ -1020,7 +1027,8 @@ class JoinDataset final : public GDALDataset
     {
         return i == 0 ? &m_layer : nullptr;
     }
-    /* The geometry type depends on the sources, so all kinds are declared. */
+    /* The geometry type depends on the sources, so the dataset declares all
+     * types. */
     int TestCapability(const char *capability) OJ_CONST_SINCE_3_12 override
     {
         return EQUAL(capability, ODsCCurveGeometries) ||
@@ -1045,8 +1053,9 @@ char **JoinDataset::GetFileList()
 
 /* ---- the driver ---------------------------------------------------------- */
 
-/* Recognises dataset names. GDAL calls this before other drivers, for every
- * dataset. An existing file is not a JOIN: name, even in a folder "JOIN:". */
+/* Returns true for names of this driver. GDAL calls this for every dataset
+ * before other drivers. An existing file is not a JOIN: name, even in a folder
+ * "JOIN:". */
 int Identify(GDALOpenInfo *info)
 {
     return info->fpL != nullptr
@@ -1129,8 +1138,8 @@ oj_status ReadName(const char *name, oj_command *command, oj_error *err)
 
 GDALDataset *Open(GDALOpenInfo *info)
 {
-    /* Programs open for update first and fall back to read-only; an error
-     * message here would be shown to the user. */
+    /* Refuses update access without a message: programs open for update first
+     * and fall back to read-only. */
     if (!Identify(info) || info->eAccess == GA_Update)
         return nullptr;
     if (depth >= MAX_DEPTH)
@@ -1167,7 +1176,7 @@ GDALDataset *Open(GDALOpenInfo *info)
 }
 
 /* Reports a failed file operation. Deleting, renaming and copying affect only
- * the spec file, not the sources. */
+ * the spec file, not the sources. `what` is the operation, for the message. */
 CPLErr ReportFileOperation(bool is_done, const char *name, const char *what)
 {
     if (is_done)

@@ -36,7 +36,7 @@ void RowStream::Close()
     oj_pass_close(&pass);
 }
 
-/* Stops reading the fields that are ignored now; this lasts until the stream is
+/* Stops reading the fields that are ignored now, until the stream is
  * stopped. */
 void RowStream::SkipIgnored()
 {
@@ -50,8 +50,8 @@ void RowStream::SkipIgnored()
     }
 }
 
-/* Opens the cursor. This is possible before the join side is read, because the
- * cursor needs only the types of columns. */
+/* Opens the cursor. The join side need not be read yet, because the cursor
+ * needs only the types of its columns. */
 oj_status RowStream::OpenCursor(oj_error *err)
 {
     const oj_source &join = pass.job.join;
@@ -120,9 +120,9 @@ oj_status RowStream::Advance(int *there, oj_error *err)
     return status;
 }
 
-/* Makes the next row of the answer; *there 0: the answer has no more rows.
- * Unset fields become NULL, because some drivers distinguish unset from NULL in
- * features, but not in streams. */
+/* Makes the next row of the answer, or sets *there to 0 if the answer has no
+ * more rows. Unset fields become NULL, because some drivers distinguish unset
+ * from NULL in features, but not in streams. */
 oj_status RowStream::MakeFeature(int *there, OGRFeatureUniquePtr &feature,
                                  oj_error *err)
 {
@@ -223,8 +223,8 @@ oj_status RowStream::Get(int64_t fid, OGRFeatureUniquePtr &feature,
     return status;
 }
 
-/* Gets a numbered row: skips rows until row fid, from the start if it was
- * passed already. */
+/* Gets the row with the number fid. Skips the rows before it. If the stream has
+ * passed it already, starts again from the first row. */
 oj_status RowStream::GetNumbered(int64_t fid, OGRFeatureUniquePtr &feature,
                                  oj_error *err)
 {

@@ -28,7 +28,7 @@ struct RowStream
     OGRFeatureDefn *asked = nullptr;
     /* true: fields that are ignored in `asked` when reading begins are not
      * read, and `asked` must not change until Stop(). false: the ignored fields
-     * may change between rows */
+     * may change from row to row */
     bool skips = false;
     bool has_ended = false;          /* true: no more rows until Stop() */
     oj_row_cursor *cursor = nullptr; /* not NULL while rows are read */
@@ -46,16 +46,17 @@ struct RowStream
     /** Opens the cursor, and reopens an outdated pass; has no effect while rows
      *  are read. */
     oj_status Begin(oj_error *err);
-    /** Ends the current answer and waits for the next one; *there 0: there are
-     *  no more answers. */
+    /** Ends the current answer and waits for the next one. *there becomes 0 if
+     *  there are no more answers. */
     oj_status Advance(int *there, oj_error *err);
     /** Gets the next row; feature is unchanged at the end. */
     oj_status Next(OGRFeatureUniquePtr &feature, oj_error *err);
-    /** Skips n rows; *there false: fewer rows remain. */
+    /** Skips n rows. *there becomes false if fewer rows remain. */
     oj_status Skip(int64_t n, bool *there, oj_error *err);
-    /** Get the row with this FID. Get(): by a lookup in the input layer.
-     *  GetNumbered(): for numbered rows. GetSearched(): by reading all rows;
-     *  for -limit, with which only rows before the limit exist. */
+    /** Three ways to get the row with this FID: Get() looks it up in the input
+     *  layer, GetNumbered() counts numbered rows, and GetSearched() reads all
+     *  rows. GetSearched() is for -limit, with which only rows before the limit
+     *  exist. */
     oj_status Get(int64_t fid, OGRFeatureUniquePtr &feature, oj_error *err);
     oj_status GetNumbered(int64_t fid, OGRFeatureUniquePtr &feature,
                           oj_error *err);

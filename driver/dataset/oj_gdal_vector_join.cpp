@@ -1,6 +1,7 @@
-/* "gdal vector join [options] INPUT JOIN OUTPUT" (GDAL 3.12 and later): accepts
- * the options of a join dataset, taken from the option table, and lets GDAL
- * write its rows. With the format "stream" the result is the dataset itself.
+/* "gdal vector join [options] INPUT JOIN OUTPUT" (GDAL 3.12 and later). It
+ * accepts the options of a join dataset, which are taken from the option table,
+ * and lets GDAL write its rows. With the format "stream" the result is the
+ * dataset itself.
  */
 #include "oj_gdal_vector_join.h"
 
@@ -46,8 +47,8 @@ struct Given
     }
 };
 
-/* Returns true for options of a join dataset, except -q and -progress, which
- * GDAL itself handles here, and -window. */
+/* Returns true for options of a join dataset, except -window, and except -q and
+ * -progress, which GDAL itself handles. */
 bool IsOfJoin(const oj_option *option)
 {
     return option->not_read == nullptr &&

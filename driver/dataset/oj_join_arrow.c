@@ -26,8 +26,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Rows for which a column is filled before the next column: few enough that
- * their values stay in the cache. */
+/* Number of rows for which one column is filled before the next, few enough
+ * that their values stay in the cache. */
 #define PLACES_AT_ONCE 256
 
 /* The Arrow format for an OGR type, and how a value is written in it. */
@@ -112,9 +112,9 @@ static OGRFieldType item_type(OGRFieldType type)
                                       : OFTString;
 }
 
-/* Returns how values of an OGR type are written in the schema's Arrow format;
- * for a list, how its elements are. NULL: only GDAL's generic stream can make
- * the column. */
+/* Returns how values of an OGR type (for a list, its elements) are written in
+ * the schema's Arrow format. Returns NULL if only GDAL's generic stream can
+ * make the column. */
 static const struct column_form *
 find_column_form(const struct ArrowSchema *schema, OGRFieldType type)
 {
@@ -134,7 +134,8 @@ find_column_form(const struct ArrowSchema *schema, OGRFieldType type)
     return NULL;
 }
 
-/* Rounds the seconds, which are a float, as GDAL does. */
+/* Returns the milliseconds since midnight. Rounds the seconds, which are a
+ * float, as GDAL does. */
 static int32_t milliseconds_of_day(const OGRField *raw)
 {
     return (raw->Date.Hour * 60 + raw->Date.Minute) * 60000 +
@@ -142,8 +143,8 @@ static int32_t milliseconds_of_day(const OGRField *raw)
 }
 
 /* Returns the milliseconds since 1970, in UTC if is_utc is set and the zone is
- * known. TZFlag: 100 is UTC, one step is a quarter of an hour; 0: unknown, 1:
- * local time. */
+ * known. TZFlag: 0 is unknown, 1 local time, 100 UTC; one step from 100 is a
+ * quarter of an hour. */
 static int64_t epoch_milliseconds(const OGRField *raw, int is_utc)
 {
     int64_t moment = oj_value_days(raw) * 86400000 + milliseconds_of_day(raw);
@@ -152,8 +153,8 @@ static int64_t epoch_milliseconds(const OGRField *raw, int is_utc)
     return moment;
 }
 
-/* Appends n bytes as the value of a row. *fits 0: they would exceed the limit,
- * and nothing was appended. */
+/* Appends n bytes as the value of a row. If they would exceed the limit of an
+ * array, appends nothing and sets *fits to 0. */
 static oj_status put_bytes(struct oj_arrow_column *column, int64_t row,
                            const void *from, int64_t n, int *fits,
                            struct oj_error *err)
@@ -196,7 +197,8 @@ static oj_status put_number(struct oj_arrow_column *column, int64_t row,
 }
 
 /* Appends element i of a list. In lists OGR's markers of NULL are ordinary
- * values. */
+ * values. Sets *fits to 0, and appends nothing, if the column has no room for
+ * the element. */
 static oj_status put_item(struct oj_arrow_column *item, int64_t row,
                           enum value_form form, const OGRField *list, int i,
                           int *fits, struct oj_error *err)
@@ -267,9 +269,9 @@ static int64_t batch_rows_of(char **options)
     return n <= 0 ? 1 : n == INT_MAX ? INT_MAX - 1 : n;
 }
 
-/* Returns the maximum size of an array in bytes: that of 32-bit offsets, or a
- * smaller one that OGR_ARROW_MEM_LIMIT, GDAL's option for its own streams,
- * sets. */
+/* Returns the maximum size of an array in bytes: INT32_MAX, because offsets
+ * have 32 bits, or less by OGR_ARROW_MEM_LIMIT, GDAL's option for its own
+ * streams. */
 static int64_t max_batch_bytes(void)
 {
     const char *text = CPLGetConfigOption("OGR_ARROW_MEM_LIMIT", NULL);
@@ -277,7 +279,8 @@ static int64_t max_batch_bytes(void)
     return limit > 0 && limit < INT32_MAX ? limit : INT32_MAX;
 }
 
-/* Returns the index of the cursor's column for a field; -1 if there is none. */
+/* Returns the index of the cursor's column for a field, or -1 if there is
+ * none. */
 static int find_cursor_column(const struct oj_join_arrow *s, int field)
 {
     const struct oj_row_sources *sources =
@@ -316,7 +319,8 @@ static int init_child(struct oj_join_arrow *s, enum child_kind kind,
 }
 
 /* Initialises the children in the order of the schema: FIDs, the fields that
- * are not ignored, the geometry. */
+ * are not ignored, the geometry. Returns 0 if the schema does not have exactly
+ * these children, or if memory runs out. */
 static int init_children(struct oj_join_arrow *s,
                          const struct ArrowSchema *schema, char **options)
 {
@@ -368,8 +372,8 @@ static int init_stream_columns(struct oj_join_arrow *s, OGRFeatureDefnH defn,
 
 /* ---- batches ------------------------------------------------------------- */
 
-/* Sets `from` of the children whose values can be copied unconverted from the
- * answer's arrays. */
+/* Sets `from` of the children whose values can be copied without conversion
+ * from the answer's arrays. */
 static void set_zero_copy_sources(struct oj_join_arrow *s)
 {
     const struct oj_batch *batch = oj_row_cursor_sources(s->rows.cursor)->batch;
@@ -437,7 +441,8 @@ static oj_status append_numbers_of_rows(struct arrow_child *child,
 }
 
 /* Appends one row to a column. Geometries are little-endian ISO WKB, byte for
- * byte as OGR writes them for the feature. */
+ * byte as OGR writes them for the feature. Sets *fits to 0 if the column has no
+ * room for the row. */
 static oj_status add_row_to_child(struct oj_join_arrow *s,
                                   struct arrow_child *child,
                                   const struct oj_row_place *place, int64_t row,
@@ -468,7 +473,7 @@ static oj_status add_row_to_child(struct oj_join_arrow *s,
                               : put_number(column, row, form, at, err);
 }
 
-/* Appends *n rows to all columns, as rows row, row + 1, ...; *n becomes the
+/* Appends *n rows to all columns, as rows row, row + 1, ... Reduces *n to the
  * number of rows that fit. */
 static oj_status append_output_rows(struct oj_join_arrow *s,
                                     const struct oj_row_place *place,
@@ -553,9 +558,9 @@ static int report_detached(struct oj_join_arrow *s)
     return EINVAL;
 }
 
-/* Sets *out to the schema of the stream. Returns EINVAL if GDAL's stream has
- * another number of columns than when this stream was opened, because other
- * fields are ignored now. */
+/* Sets *out to the schema of the stream. Returns EINVAL if GDAL's stream now
+ * has another number of columns, because other fields are ignored than when
+ * this stream was opened. */
 static int get_schema(struct ArrowArrayStream *stream, struct ArrowSchema *out)
 {
     struct oj_join_arrow *s = stream->private_data;

@@ -26,7 +26,7 @@ struct oj_arrow_rows
     struct oj_row_cursor *cursor;
 
     /** Releases the current answer and begins the next one, which may have no
-     *  rows. *there 0: there are no more answers. */
+     *  rows. *there becomes 0 if there are no more answers. */
     oj_status (*advance)(void *user, int *there, struct oj_error *err);
 
     /** Called when the stream is released without having been detached. May be
@@ -36,21 +36,21 @@ struct oj_arrow_rows
 };
 
 /** Opens a stream of the cursor's rows, without the fields that are now ignored
- *  in defn. It holds a reference to defn.
- *  options  as for OGR_L_GetArrowStream(): INCLUDE_FID, MAX_FEATURES_IN_BATCH,
- *           GEOMETRY_METADATA_ENCODING
- *  stream   on entry GDAL's generic stream of a layer with this definition and
- *           these options; on return the native stream, which owns the generic
- *           one
- *  Returns the stream, which is valid until closed() is called or it is
- *  detached. NULL: the definition or the options need GDAL's generic stream, or
- *  memory ran out; *stream is unchanged.
+ *  in defn. The stream holds a reference to defn.
+ *   options  as for OGR_L_GetArrowStream(): INCLUDE_FID, MAX_FEATURES_IN_BATCH,
+ *            GEOMETRY_METADATA_ENCODING
+ *   stream   on entry GDAL's generic stream of a layer with this definition and
+ *            these options; on return the native stream, which owns the generic
+ *            one
+ *  Returns the stream, which is valid until closed() is called or
+ *  oj_join_arrow_detach(). Returns NULL and leaves *stream unchanged if the
+ *  definition or the options need GDAL's generic stream, or memory ran out.
  *
- *  After an error get_next() returns EIO, ENOMEM or ECANCELED, reports it by
- *  CPLError() and get_last_error(), and then ends the stream. A batch has
- *  fewer rows than requested if the next row's texts or geometries would exceed
- *  2 GiB (configuration option OGR_ARROW_MEM_LIMIT: bytes); a single row above
- *  the limit is an error.
+ *  After an error get_next() returns EIO, ENOMEM or ECANCELED, reports the
+ *  error by CPLError() and get_last_error(), and then ends the stream. A batch
+ *  has fewer rows than requested if the next row's texts or geometries would
+ *  exceed 2 GiB, or the bytes in the configuration option OGR_ARROW_MEM_LIMIT;
+ *  a single row above the limit is an error.
  */
 struct oj_join_arrow *oj_join_arrow_open(OGRFeatureDefnH defn,
                                          const struct oj_arrow_rows *rows,
@@ -59,8 +59,8 @@ struct oj_join_arrow *oj_join_arrow_open(OGRFeatureDefnH defn,
 
 /** Detaches a stream whose layer ends first; GDAL allows streams to be released
  *  after their layer. Afterwards get_schema() and get_next() return EINVAL with
- *  an error text, and release() frees what belongs to the stream. Arrays that
- *  were returned belong to the client and stay valid. */
+ *  an error text. release() frees the memory of the stream. Arrays that were
+ *  returned belong to the client and stay valid. */
 void oj_join_arrow_detach(struct oj_join_arrow *stream);
 
 #endif

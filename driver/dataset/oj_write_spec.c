@@ -14,7 +14,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Adds a path, made relative to folder, to words. before: a letter that
+/* Appends a path, made relative to folder, to words. before: a letter that
  * precedes the path in the word, or "". */
 static void add_relative_path(char ***words, const char *before,
                               const char *path, const char *folder)
@@ -25,8 +25,9 @@ static void add_relative_path(char ***words, const char *before,
     CPLFree(made);
 }
 
-/* Returns the words for the spec file: without destination and without options
- * that only this run uses; paths become relative to the file's folder. */
+/* Returns the words for the spec file, with paths relative to its folder. The
+ * destination and the options that only a run of the command uses are left
+ * out. */
 static char **words_of_spec_file(const struct oj_command *command,
                                  const char *folder)
 {

@@ -1,8 +1,8 @@
-# Where the driver is installed. It lies in the folder gdalplugins beside the
-# library; where GDAL looks elsewhere (GDAL is a package in /usr, this is in
-# /usr/local), its folder gets a link to it, if it can be written to, and only
-# when the install prefix is the one that was configured: a staged or moved tree
-# changes nothing outside of itself.
+# Where the driver is installed: the folder gdalplugins beside the library.
+# GDAL may look in another folder, for example if GDAL is a package in /usr,
+# and ogrjoin is in /usr/local. Then a link to the driver is made there if the
+# folder is writable. No link is made if the install prefix is not the
+# configured one: a staged or moved tree changes nothing outside of itself.
 set(OGRJOIN_GDAL_PLUGINS "" CACHE PATH
     "The folder in which GDAL looks for plugins (empty: found out)")
 set(OJ_GDAL_PLUGINS ${OGRJOIN_GDAL_PLUGINS})
@@ -17,8 +17,7 @@ if(NOT OJ_GDAL_PLUGINS)
   endforeach()
   if(library)
     get_filename_component(OJ_GDAL_PLUGINS ${library} DIRECTORY)
-    # Before its build with CMake GDAL looked in PREFIX/lib, whatever the
-    # folder of the library.
+    # Before 3.5 GDAL looked in PREFIX/lib, whatever the folder of the library.
     if(GDAL_VERSION VERSION_LESS 3.5)
       string(REGEX REPLACE "/lib/.*" "/lib" OJ_GDAL_PLUGINS
              ${OJ_GDAL_PLUGINS})
@@ -27,8 +26,8 @@ if(NOT OJ_GDAL_PLUGINS)
   endif()
 endif()
 
-# Through a link $ORIGIN is the folder of the link, so the library's own place
-# comes second.
+# If the driver is loaded through a link, $ORIGIN is the folder of the link. So
+# the library's folder is the second entry.
 set_target_properties(ogr_JOIN PROPERTIES
   INSTALL_RPATH "$ORIGIN/..;${CMAKE_INSTALL_FULL_LIBDIR}")
 install(TARGETS ogr_JOIN

@@ -114,7 +114,8 @@ static size_t read_file(void *file, void *bytes, size_t size, size_t n)
     return VSIFReadL(bytes, size, n, ((struct watched_file *)file)->file);
 }
 
-/* Seeks. This writes buffered bytes first, so it can fail like a write. */
+/* Seeks. This writes buffered bytes first, so it can fail like a write. Returns
+ * the result of VSIFSeekL(). */
 static int seek_file(void *file, vsi_l_offset offset, int whence)
 {
     struct watched_file *f = file;

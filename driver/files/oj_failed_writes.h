@@ -23,7 +23,7 @@ OJ_MUST_USE oj_status oj_failed_writes_watch(const char *folder,
                                              struct oj_error *err);
 
 /** Returns the errno of the first write, truncation or close that failed in a
- *  watched folder; 0: none failed. Thread-safe. */
+ *  watched folder, or 0 if none failed. Thread-safe. */
 int oj_failed_writes_errno(const char *folder);
 
 /** Ends the watch; accepts a folder that is not watched. */

@@ -72,8 +72,9 @@ static int exists_in_folder(const char *folder, const char *name)
     return n > 0 && n < (int)sizeof path && stat(path, &info) == 0;
 }
 
-/* Returns 1 if name is a path relative to folder. A name that looks like a
- * connection is one, unless folder contains a file of this name. */
+/* Returns 1 if name is a path relative to folder, 0 for absolute paths, URLs
+ * and texts that are datasets. A name that looks like a connection is a path
+ * only if folder contains a file of this name. */
 static int is_relative(const char *folder, const char *name)
 {
     if (name[0] == '\0' || strchr("/\\<{[", name[0]) != NULL ||
@@ -94,8 +95,8 @@ char *oj_path_resolve(const char *folder, const char *name)
         n, name, folder, folder[n_folder - 1] == '/' ? "" : "/", name + n);
 }
 
-/* Returns path after the "./" and "../" at its start. Each "../" removes the
- * last folder of `here`. */
+/* Skips the "./" and "../" at the start of path and returns the rest. Each
+ * "../" removes the last folder of `here`. */
 static const char *resolve_dot_folders(char *here, const char *path)
 {
     for (;;)
@@ -138,8 +139,8 @@ char *oj_path_make_relative(const char *folder, const char *name)
     if (!is_relative("", path) || getcwd(to, sizeof to) == NULL ||
         realpath(folder[0] != '\0' ? folder : ".", from) == NULL)
         return CPLStrdup(name);
-    /* Both paths are absolute, and links in the current folder's path are
-     * resolved; the root becomes "". */
+    /* Both paths are absolute now, and `from` has no links. The root becomes
+     * "". */
     from[strcmp(from, "/") == 0 ? 0 : strlen(from)] = '\0';
     to[strcmp(to, "/") == 0 ? 0 : strlen(to)] = '\0';
     path = resolve_dot_folders(to, path);

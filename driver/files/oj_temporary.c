@@ -101,8 +101,8 @@ static int does_file_contain_name(int file, const char *name)
 }
 
 /* Opens and locks the .lock of a temporary folder, if an earlier run of this
- * user left the folder behind and no process uses it. Returns its descriptor;
- * -1: the folder must not be removed. */
+ * user left the folder behind and no process uses it. Returns its descriptor.
+ * Returns -1 if the folder must not be removed. */
 static int lock_stale_folder(int folder, const char *name)
 {
     struct stat info;
@@ -147,9 +147,9 @@ static void remove_stale_folders(const struct oj_temporary *t)
     (void)oj_folder_each(t->destination_file, remove_if_stale, start);
 }
 
-/* Sets t->way, the path by which GDAL opens the members. It leads to this
- * folder even if another folder gets its name, and failed writes through it are
- * recorded. */
+/* Sets t->way, the path by which GDAL opens the members. The path leads to this
+ * folder even if another folder gets its name. Failed writes through the path
+ * are recorded. */
 static oj_status choose_access_path(struct oj_temporary *t,
                                     struct oj_error *err)
 {
@@ -213,17 +213,16 @@ static oj_status make_folder(struct oj_temporary *t, struct oj_error *err)
                : fail_folder_replaced(t, err);
 }
 
-/* Returns 1 if both files have one owner. On a network file system the
- * owner can differ from the user of the process, which is therefore not
- * compared. */
+/* Returns 1 if both files have one owner. The user of the process is not
+ * compared, because on a network file system the owner can differ from it. */
 static int have_one_owner(int a, int b)
 {
     struct stat x, y;
     return fstat(a, &x) == 0 && fstat(b, &y) == 0 && x.st_uid == y.st_uid;
 }
 
-/* Creates .lock under another name first: it is renamed only when it is locked
- * and complete, so that no other run finds it unlocked. */
+/* Creates .lock. It gets this name only when it is locked and complete, so that
+ * no other run finds it unlocked. */
 static oj_status create_lock_file(struct oj_temporary *t, struct oj_error *err)
 {
     static const char unlocked[] = ".lock-new";
@@ -234,8 +233,8 @@ static oj_status create_lock_file(struct oj_temporary *t, struct oj_error *err)
                            path_in_folder(t->folder, lock_name));
     if (!have_one_owner(t->lock, t->folder_file))
         return fail_folder_replaced(t, err);
-    /* This fails on file systems without locks. There a folder that a killed
-     * run leaves behind is never removed. */
+    /* flock() fails on file systems without locks. A folder that a killed run
+     * leaves there is never removed. */
     (void)!flock(t->lock, LOCK_EX | LOCK_NB);
     errno = ENOSPC;
     if (write(t->lock, name, strlen(name)) != (ssize_t)strlen(name) ||
@@ -256,9 +255,9 @@ static oj_status open_destination(struct oj_temporary *t, struct oj_error *err)
                : fail_system(err, "cannot write into folder", t->destination);
 }
 
-/* Clears the folder through its descriptor and removes it by name with rmdir:
- * if another user has put another folder under this name, that one is removed
- * only if it is empty. */
+/* Clears the folder through its descriptor, then removes it by name with rmdir.
+ * If another user has put another folder under this name, rmdir removes that
+ * folder only if it is empty. */
 static void close_temporary(struct oj_temporary *t)
 {
     if (t->way[0] != '\0')
@@ -368,8 +367,8 @@ static int is_among_old_files(char **old, const char *path)
     return 0;
 }
 
-/* SQLite finds journals by their names, and would apply an old one to a new
- * file. */
+/* Suffixes of SQLite's journals. SQLite finds journals by their names, and
+ * would apply an old journal to a new file. */
 static const char *const journals[] = {"-journal", "-wal", "-shm"};
 
 static oj_status check_no_journals(const char *target, struct oj_error *err)
@@ -434,8 +433,8 @@ static oj_status sync_members_to_disk(const struct oj_temporary *t,
 }
 
 /* Moves a member that is a folder. rename() cannot replace a folder that is not
- * empty: so the two are exchanged, and the old one is removed with the
- * temporary folder. */
+ * empty, so the old and the new folder are exchanged; the old one is removed
+ * with the temporary folder. Returns 0, or -1 with errno. */
 static int rename_or_exchange_folder(const struct oj_temporary *t,
                                      const char *name)
 {
@@ -463,8 +462,8 @@ static int is_sidecar(const struct oj_temporary *t, const char *path)
            strcmp(resolved, t->destination) == 0;
 }
 
-/* Removes members of the old dataset that the new one lacks, e.g. an index that
- * would not fit the new data. */
+/* Removes files of the old dataset that the new dataset lacks, e.g. an index
+ * that would not fit the new data. */
 static void remove_old_sidecars(const struct oj_temporary *t, char **members,
                                 char **old)
 {

@@ -30,8 +30,8 @@
 struct oj_temporary
 {
     char folder[OJ_PATH_MAX]; /**< the temporary folder; "": none */
-    /** path by which drivers open the members: /proc/self/fd/N if available,
-     *  behind oj_failed_writes_prefix() */
+    /** path by which drivers open the members, with oj_failed_writes_prefix():
+     *  /proc/self/fd/N, or `folder` where that is missing */
     char way[OJ_PATH_MAX];
     char destination[OJ_PATH_MAX]; /**< the folder of the final names */
     char name[256];                /**< final name of the main member */
@@ -41,7 +41,7 @@ struct oj_temporary
 };
 
 /** Removes folders that killed runs with this destination have left, and makes
- *  a new folder. final: path of the output. */
+ *  a new folder. final is the path of the output. */
 OJ_MUST_USE oj_status oj_temporary_make(const char *final,
                                         struct oj_temporary *out,
                                         struct oj_error *err);
@@ -56,11 +56,10 @@ OJ_MUST_USE oj_status oj_temporary_probe(const struct oj_temporary *temporary,
                                          struct oj_error *err);
 
 /** Moves all members to their final names, the main one last. old:
- *  NULL-terminated paths of the replaced dataset's members, which are removed;
- *  NULL: nothing is replaced, and no file may exist under a final name yet.
- *  Members are on the disk before they are moved and old ones removed; the
- *  final names are on the disk before this returns. OJ_ERR_CANCELLED: nothing
- *  was moved. */
+ *  NULL-terminated paths of the files of the replaced dataset, which are
+ *  removed; if old is NULL, no file may exist under a final name yet. Members
+ *  are synced to the disk before they are moved, and the final names before
+ *  this returns. On OJ_ERR_CANCELLED nothing was moved. */
 OJ_MUST_USE oj_status oj_temporary_move(const struct oj_temporary *temporary,
                                         char **old, struct oj_error *err);
 

@@ -15,11 +15,11 @@ OJ_MUST_USE oj_status oj_text_file_check(const char *path, const char *option,
 /** Returns 1 if path names standard output. */
 int oj_text_file_is_stdout(const char *path);
 
-/** Writes path by write(file, user): under an unpredictable temporary name in
- *  its folder, which is renamed when the file is on the disk. An existing
- *  device, pipe or link is written in place, except a link whose target does
- *  not exist or that another user has made. option: name of the option, for
- *  messages. */
+/** Writes path by write(file, user). The text goes to an unpredictable
+ *  temporary name in the folder of path, which is renamed when the text is on
+ *  the disk. An existing device, pipe or link is written in place. A link is
+ *  refused if its target does not exist or another user has made it. option is
+ *  the name of the option, for messages. */
 OJ_MUST_USE oj_status oj_text_file_write(const char *path, const char *option,
                                          void (*write)(FILE *, const void *),
                                          const void *user,

@@ -30,19 +30,21 @@
  * A pair takes 28 bytes, and three answers are in memory at a time. */
 #define MAX_BATCH_PAIRS (INT64_C(4) << 20)
 
-/* Plan for -memory: bytes per pair, including three answers in flight and the
+/* -memory: estimated bytes per pair, with three answers in flight and the
  * intermediate answers of a join in tiles. */
 #define BYTES_PER_PAIR 512
 #define LEAST_BATCH_PAIRS 16384
 
-/* Plan for -memory: bytes per row, including its answer and scratch memory;
- * BATCH: three batches are in flight, TILED: one batch is joined with tiles. */
+/* -memory: estimated bytes per row with its answer and scratch memory. With
+ * three batches in flight BATCH applies; with tiles one batch is joined at a
+ * time, and TILED applies. */
 #define BYTES_PER_BATCH_ROW 1024
 #define BYTES_PER_TILED_ROW 512
 #define LEAST_BATCH 4096
 
-/* -one_to_one: maximum bytes of pairs in memory; with -memory, at most
- * 1/HELD_SHARE of it. Each join feature takes BYTES_PER_CHOSEN more. */
+/* -one_to_one: maximum bytes of pairs in memory, and with -memory at most
+ * 1/HELD_SHARE of that amount. Each join feature takes another BYTES_PER_CHOSEN
+ * bytes. */
 #define MOST_HELD (INT64_C(512) << 20)
 #define HELD_SHARE 8
 #define BYTES_PER_CHOSEN 48
@@ -59,8 +61,8 @@ static int64_t max_pairs_per_batch(const struct oj_command *command)
     return most > LEAST_BATCH_PAIRS ? most : LEAST_BATCH_PAIRS;
 }
 
-/* Returns the number of threads of the join; without -threads it is
- * GDAL_NUM_THREADS. 0: all processors. */
+/* Returns the number of threads of the join, set by -threads or by
+ * GDAL_NUM_THREADS. 0 means all processors. */
 static int threads_of_command(const struct oj_command *command)
 {
     const char *n = CPLGetConfigOption("GDAL_NUM_THREADS", "ALL_CPUS");
@@ -83,9 +85,9 @@ struct oj_options oj_job_options(const struct oj_command *command)
     return options;
 }
 
-/* Adds to an error that the destination is named first, if the user has
- * probably named the inputs first, as in other programs: the destination
- * exists, but the join dataset does not. */
+/* Adds to an error that the destination is named first, if the destination
+ * exists but the join dataset does not: the user has probably named the inputs
+ * first, as in other programs. */
 static oj_status explain_argument_order(const struct oj_command *command,
                                         oj_status status, struct oj_error *err)
 {
@@ -207,9 +209,9 @@ int64_t oj_job_most_held_pairs(const struct oj_command *command)
     return command->memory > 0 ? command->memory / HELD_SHARE : MOST_HELD;
 }
 
-/* Returns for -memory the maximum bytes of a tile with its index, which is also
- * that of the batches with their answers. Each of the two gets half of what the
- * vocabulary and -one_to_one leave, but at least an eighth of -memory. */
+/* Returns the maximum bytes of a tile with its index under -memory. The batches
+ * with their answers get as many bytes. Each gets half of the memory that the
+ * vocabulary and -one_to_one do not use, but at least an eighth of -memory. */
 static int64_t memory_limit_of_tile_or_batches(const struct oj_job *job)
 {
     const struct oj_command *command = job->command;
@@ -221,9 +223,9 @@ static int64_t memory_limit_of_tile_or_batches(const struct oj_job *job)
     return left > command->memory / 4 ? left / 2 : command->memory / 8;
 }
 
-/* Returns the rows per batch; with -memory as many as the batches' share of it
- * allows. A batch that is joined with tiles is as large as possible, because
- * every tile must be loaded for each batch. */
+/* Returns the rows per batch: those of -batch, or as many as -memory allows. A
+ * batch that is joined with tiles is as large as possible, because every tile
+ * must be loaded for each batch. */
 static int64_t choose_rows_per_batch(const struct oj_job *job)
 {
     const struct oj_command *command = job->command;
@@ -314,7 +316,7 @@ oj_status oj_job_make_flat(struct oj_job *job, int side, int insert,
 
 /* ---- the engine ---------------------------------------------------------- */
 
-/* Options for the engine that joins the job's input. */
+/* Returns the options of the engine that joins the job's input. */
 static struct oj_options make_engine_options(const struct oj_job *job)
 {
     struct oj_options options = oj_job_options(job->command);
@@ -348,8 +350,8 @@ static int64_t count_memory_shares(const struct oj_command *command)
     return command->validate != NULL ? 1 + REFERENCE_SHARE : 1;
 }
 
-/* Called while the join side is read: stops the reading when the rows so far,
- * with their index, need more than -memory. */
+/* Called while the join side is read. Returns 1, which stops the reading, if
+ * the rows so far, with their index, need more than -memory. */
 static int is_join_side_too_large(int64_t n_rows, void *user)
 {
     const struct oj_job *job = user;
@@ -396,8 +398,8 @@ static oj_status open_tile_files(struct spill *spill, struct oj_error *err)
         command->memory / count_memory_shares(command), err);
 }
 
-/* Collects the FIDs of a SELECT, because they may repeat; those of a layer are
- * unique. */
+/* Collects the FIDs if the join side is a SELECT, whose FIDs can repeat. FIDs
+ * of a layer are unique. */
 static oj_status collect_fids_for_uniqueness_check(struct spill *spill,
                                                    const struct oj_flat *flat,
                                                    struct oj_error *err)
@@ -581,8 +583,9 @@ static void append_crs_to_cache_key(char ***key, OGRSpatialReferenceH srs)
                            CPLSPrintf("%.17g", OSRGetCoordinateEpoch(srs)));
 }
 
-/* Adds what depends on both sides: distances in the CRS of the join, whether
- * this is a self join, and the compared fields in order. */
+/* Adds the parts of the relation that depend on both sides: distances in the
+ * CRS of the join, whether this is a self join, and the compared fields in
+ * order. */
 static void append_relation_to_cache_key(char ***key, const struct oj_job *job)
 {
     const struct oj_sides *sides = &job->sides;
@@ -693,7 +696,9 @@ int oj_job_is_outdated(const struct oj_job *job)
            oj_join_files_may_have_changed(&job->join_files);
 }
 
-/* Reads and indexes the join side into *side, which belongs to the cache. */
+/* Reads and indexes the join side into *side, which belongs to the cache. Sets
+ * *keep to 1 if its files have not changed in the meantime, so that the cache
+ * may keep it. */
 static oj_status build_join_side(void *user, struct oj_join_side *side,
                                  const int *cancel, int *keep,
                                  struct oj_error *err)

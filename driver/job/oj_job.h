@@ -49,11 +49,11 @@ struct oj_job
     /* Counts of the input side; its reader updates them. */
     struct oj_read_counts input_counts;
     struct oj_pipeline_counts counts;
-    /** with -one_to_one, and with -nlt POLYGON and similar: number of pairs
-     *  that the join found, before some were dropped */
+    /** number of pairs that the join found, before some were dropped; counted
+     *  with -one_to_one, and with -nlt POLYGON, LINE or POINT */
     int64_t n_pairs_joined;
-    /** used with -one_to_one best: number of groups of pairs that are too large
-     *  for the best assignment (oj_one_to_one.h) */
+    /** with -one_to_one best: number of groups of pairs that are too large for
+     *  the best assignment */
     int64_t n_large_groups;
     int64_t n_expected; /**< expected number of input rows; -1: unknown */
     int show_progress;
@@ -66,10 +66,10 @@ OJ_MUST_USE oj_status oj_job_open(const struct oj_command *command, int shares,
                                   struct oj_job *job, struct oj_error *err);
 
 /** Reads all rows of a side (0: input, 1: join layer) into *to, without
- *  building an engine. The fields of the input are read if the join uses them.
- *  insert  see oj_sides_make()
- *  watch   NULL, or a function that is called with (rows read, job): if it
- *          returns nonzero, the reading stops with OJ_ERR_CANCELLED
+ *  building an engine. Fields of the input are read if the join uses them.
+ *   insert  enum oj_insertion
+ *   watch   NULL, or a function that is called with (rows read, job): if it
+ *           returns nonzero, the reading stops with OJ_ERR_CANCELLED
  */
 OJ_MUST_USE oj_status oj_job_read_side(struct oj_job *job, int side, int insert,
                                        struct oj_join_side *to,
@@ -81,21 +81,20 @@ OJ_MUST_USE oj_status oj_job_read_side(struct oj_job *job, int side, int insert,
 OJ_MUST_USE oj_status oj_job_open_engine(struct oj_job *job, const int *cancel,
                                          struct oj_error *err);
 
-/** Makes, from a batch of a side, the features and columns to join; *flat
- *  borrows from batch and work. insert: see oj_sides_make(). */
+/** Makes the features and columns to join from a batch of a side. *flat borrows
+ *  from batch and work. insert is an enum oj_insertion. */
 OJ_MUST_USE oj_status oj_job_make_flat(struct oj_job *job, int side, int insert,
                                        const struct oj_batch *batch,
                                        struct oj_side_work *work,
                                        struct oj_flat *flat,
                                        struct oj_error *err);
 
-/** Reads the join side and indexes it. A job with `shares` takes it from the
- *  process-wide cache or puts it there; a join side that cannot be cached can
- *  still be shared with a job `like` this one. Polls the calling thread's
- *  cancel flag, which must outlive the job, also while another thread prepares
- *  this join side.
- *  like  NULL, or a job of an equal command that stays open during the call; it
- *        may be joining or being prepared. If it has a join side, that is used
+/** Reads the join side and indexes it. A job with `shares` takes the join side
+ *  from the process-wide cache, or puts it there if it can be cached. Polls the
+ *  calling thread's cancel flag, which must outlive the job, also while another
+ *  thread prepares the join side.
+ *   like  NULL, or a job of an equal command that stays open during the call,
+ *   in any state. This job uses the join side of `like` if there is one
  */
 OJ_MUST_USE oj_status oj_job_prepare(struct oj_job *job,
                                      const struct oj_job *like,
@@ -115,17 +114,17 @@ void oj_job_stop_engine(struct oj_job *job);
  *  pairs (struct oj_batch_parts.sample). */
 int oj_job_may_sample(const struct oj_job *job);
 
-/** Joins rows of the input.
- *  answer           slot of the answer, below OJ_PIPELINE_SLOTS
- *  with_attributes  with tiles: also loads the attributes of the join
- *                   features */
+/** Joins rows of the input and sets *out to their pairs.
+ *   answer           slot of the answer, below OJ_PIPELINE_SLOTS
+ *   with_attributes  with tiles: also loads the attributes of the join
+ *                    features */
 OJ_MUST_USE oj_status oj_job_join(struct oj_job *job,
                                   const struct oj_flat *input, int answer,
                                   int with_attributes, struct oj_matches *out,
                                   struct oj_error *err);
 
-/** Frees the tile in memory; to be called after the last batch. The input may
- *  be read again for its rows, but no batch may be joined any more. */
+/** Frees the tile in memory after the last batch. The input may then be read
+ *  again for its rows, but no batch may be joined. */
 void oj_job_end_joining(struct oj_job *job);
 
 /** Returns how many bytes of pairs -one_to_one may hold in memory. */

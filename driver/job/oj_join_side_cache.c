@@ -15,10 +15,10 @@
 #include <strings.h>
 
 /* An entry: a join side and its state. The cache's mutex guards all members
- * except side. While side is built it belongs to the builder; afterwards its
- * engine is shared through oj_join_acquire(), and the rest is read-only. An
- * entry without is_ready, error and runner was left by a cancelled builder; a
- * waiting thread then builds it. */
+ * except side, which belongs to the builder while it is built. Afterwards its
+ * engine is shared through oj_join_acquire(), and the rest of side is
+ * read-only. If a builder is cancelled, is_ready, error and runner are unset,
+ * and a waiting thread builds the entry. */
 struct oj_join_entry
 {
     /* next entry of the list of entries (is_listed) or of the garbage */
@@ -76,9 +76,9 @@ static int64_t flat_bytes(const struct oj_flat_buf *buf)
            buf->cap_parts;
 }
 
-/* Returns the bytes of memory that an engine uses; 0 for NULL. engine: that of
- * `side`, or a copy of it. An engine that reports no size is estimated at 72
- * bytes per vertex and 4 per feature. */
+/* Returns the bytes of memory of an engine, which is that of `side` or a copy
+ * of it; 0 for NULL. An engine that reports no size is estimated at 72 bytes
+ * per vertex and 4 per feature. */
 static int64_t engine_bytes(const struct oj_join_side *side,
                             struct oj_join *engine)
 {
@@ -188,8 +188,8 @@ static int are_string_lists_equal(char **a, char **b)
     return oj_words_are_same((const char *const *)a, (const char *const *)b);
 }
 
-/* Returns the listed entry with this identity. There is at most one, because a
- * new state of the files replaces the old entry. */
+/* Returns the listed entry with this identity, or NULL. There is at most one,
+ * because a new state of the files replaces the old entry. */
 static struct oj_join_entry *find_entry(const struct oj_join_key *key)
 {
     struct oj_join_entry *entry = cache.list;
@@ -251,8 +251,8 @@ static void release_entry_use(struct oj_join_entry *entry)
         drop_entry(entry);
 }
 
-/* Returns 1 for an engine with device memory when the process ends: the GPU's
- * library may already be unloaded, so the engine is not freed. */
+/* Returns 1 if the process ends and the engine has device memory. Such an
+ * engine is not freed, because the GPU's library may already be unloaded. */
 static int is_not_freed_at_exit(const struct oj_join_entry *entry)
 {
     const struct oj_join *engine = entry->side.engine;
@@ -261,8 +261,8 @@ static int is_not_freed_at_exit(const struct oj_join_entry *entry)
            strncasecmp(oj_join_backend(engine)->name, "cuda", 4) == 0;
 }
 
-/* Drops unused entries beyond the limit, unlocks the mutex, and frees the
- * dropped entries only then, because this takes time and other threads wait for
+/* Drops unused entries beyond the limit and unlocks the mutex. Frees the
+ * dropped entries only then, because that takes time and other threads wait for
  * the mutex. */
 static void evict_and_unlock(int64_t limit)
 {
@@ -299,7 +299,7 @@ static oj_status fail_cancelled(struct oj_error *err)
 /* ---- building ------------------------------------------------------------ */
 
 /* Makes an entry and lists it under key. With key NULL it is not listed, so
- * that it cannot be found. */
+ * that it cannot be found. Returns NULL if memory runs out. */
 static struct oj_join_entry *new_entry(const struct oj_join_key *key)
 {
     struct oj_join_entry *entry = oj_calloc(1, sizeof *entry);
@@ -360,8 +360,8 @@ static oj_status build_entry(struct oj_join_entry *entry, oj_join_build build,
     return oj_fail(err, status, "%s", error.message);
 }
 
-/* Waits until the entry is ready, or builds it. Precondition: the mutex is
- * locked. */
+/* Waits until the entry is ready. If no thread builds it, builds it and sets
+ * *is_mine to 1. Precondition: the mutex is locked. */
 static oj_status wait_or_build_entry(struct oj_join_entry *entry,
                                      oj_join_build build, void *user,
                                      struct oj_join_use *use, int *is_mine,
@@ -436,9 +436,9 @@ struct oj_join_side *oj_join_use_side(const struct oj_join_use *use)
     return &use->entry->side;
 }
 
-/* Makes this use the runner: it works with the engine itself, which polls the
- * entry's flag. If the use was cancelled before, oj_join_use_stop() found no
- * runner, so the flag is set here. */
+/* Makes this use the runner: it joins with the engine itself, which polls the
+ * entry's flag. Sets that flag if the use was cancelled before, because
+ * oj_join_use_stop() then found no runner. */
 static void set_runner_of_entry(struct oj_join_use *use)
 {
     pthread_mutex_lock(&cache.mutex);
@@ -449,7 +449,7 @@ static void set_runner_of_entry(struct oj_join_use *use)
 }
 
 /* Returns 1 for an error after which the engine may be broken or needs more
- * memory than is free. The entry is not offered again then. */
+ * memory than is free. Later uses do not get the entry then. */
 static int is_engine_failure(oj_status status)
 {
     return status == OJ_ERR_NOMEM || status == OJ_ERR_NO_DEVICE ||

@@ -1,15 +1,15 @@
-/** Cache of prepared join sides, shared by all jobs of the process: a program
+/** Cache of prepared join sides, shared by all jobs of the process. A program
  *  such as QGIS opens one dataset many times, but its join side is read and
  *  indexed once.
  *
- *    key --> entry: join side + engine --- held by: use, use, use
+ *     key --> entry: join side + engine --- held by: use, use, use
  *
  *  When all entries together exceed the limit, entries without users are
- *  evicted, the least recently used first; entries in use count and stay. The
- *  limit is the configuration option OGRJOIN_CACHE_MAX (bytes, written as for
- *  -memory), by default a quarter of the physical memory; "0": nothing is kept.
+ *  evicted, the least recently used first. The limit is the configuration
+ *  option OGRJOIN_CACHE_MAX (bytes, written as for -memory), by default a
+ *  quarter of the physical memory; with "0" nothing is kept.
  *
- *  oj_job.c defines what a key must contain. If two keys differ only in the
+ *  oj_job.c defines the content of a key. Of two keys that differ only in the
  *  state of the files, only the newer one can still be requested.
  */
 #ifndef OJ_JOIN_SIDE_CACHE_H
@@ -51,9 +51,9 @@ void oj_join_side_lend(const struct oj_join_side *side, struct oj_sides *sides);
  *  in addition to the coordinates. */
 #define OJ_INDEX_BYTES_PER_VERTEX 72
 
-/** Adds to sum the difference of two states of an engine's statistics; before
- *  NULL: everything since the engine was opened. For the bytes of an index the
- *  maximum is taken. */
+/** Adds to sum what an engine's statistics have grown by between before and
+ *  after; NULL before: since the engine was opened. For the bytes of an index
+ *  takes the maximum. */
 void oj_stats_add(struct oj_stats *sum, const struct oj_stats *before,
                   const struct oj_stats *after);
 
@@ -85,25 +85,25 @@ struct oj_join_use
     struct oj_stats stats; /**< statistics of the batches of this use */
 };
 
-/** Builds a join side in *side, which is zeroed. cancel: the flag for the
- *  engine, which keeps the pointer; the rest of the build polls the caller's
+/** Builds a join side in *side, which is zeroed. cancel is the flag for the
+ *  engine, which keeps the pointer. The rest of the build polls the caller's
  *  own flag. *keep is 1 on entry; the function sets it to 0 if the entry must
  *  not be found later. On failure the cache frees side. */
 typedef oj_status (*oj_join_build)(void *user, struct oj_join_side *side,
                                    const int *cancel, int *keep,
                                    struct oj_error *err);
 
-/** Returns the current limit in bytes; 0: the cache is off. */
+/** Returns the current limit in bytes. 0 means that the cache is off. */
 int64_t oj_join_cache_limit(void);
 
-/** Takes a use of an entry: the entry of `like`, if like is not NULL and has
- *  one; otherwise the entry with this key, built by build(user) if there is
- *  none yet. With key NULL, an entry is built that is not in the cache: others
- *  can use it only through `like`.  Waits while another thread builds the
- *  entry. *cancel ends the waiting, and prevents later batches from starting;
- *  it must outlive the use. *is_mine: 1 if build was called here.
- *  Errors: those of build, even if it failed on another thread for which this
- *  call waited; OJ_ERR_CANCELLED only by this use's own flag; OJ_ERR_NOMEM. */
+/** Takes a use of an entry. This is the entry of `like`, if like is not NULL
+ *  and has one; otherwise the entry with this key. If there is none yet,
+ *  build(user) makes it, and *is_mine becomes 1. With key NULL the new entry is
+ *  not in the cache: others can use it only through `like`.
+ *  Waits while another thread builds the entry. *cancel ends the waiting and
+ *  prevents later batches from starting; it must outlive the use.
+ *  Errors: those of build, even if it failed on another thread;
+ *  OJ_ERR_CANCELLED only by *cancel; OJ_ERR_NOMEM. */
 OJ_MUST_USE oj_status oj_join_cache_take(const struct oj_join_use *like,
                                          const struct oj_join_key *key,
                                          oj_join_build build, void *user,
@@ -123,8 +123,8 @@ OJ_MUST_USE oj_status oj_join_use_batch(struct oj_join_use *use,
                                         struct oj_matches *out,
                                         struct oj_error *err);
 
-/** Makes the engine stop its work for this use, if the engine polls a flag of
- *  its own. Thread-safe; to be called after the flag given to
+/** Makes the engine stop its work for this use, if this use runs the engine
+ *  itself. Thread-safe. To be called after the flag given to
  *  oj_join_cache_take() was set. */
 void oj_join_use_stop(struct oj_join_use *use);
 

@@ -43,7 +43,8 @@ static int ends_with(const char *text, const char *end)
     return n >= m && strcmp(text + n - m, end) == 0;
 }
 
-/* Adds a path. It is made absolute, because the working directory may change.
+/* Adds a path with `end` behind it to the list, and returns the list. The path
+ * is made absolute, because the working directory may change.
  */
 static char **add_absolute_path(char **paths, const char *path, const char *end)
 {
@@ -76,8 +77,9 @@ static int are_plain_files(char **files)
     return 1;
 }
 
-/* Adds the names of SQLite's journals, for files of any format. The -shm file
- * is left out, because readers change it, too. */
+/* Returns the files and, for files of any format, the names of SQLite's
+ * journals beside them. The -shm file is left out, because readers change it,
+ * too. */
 static char **list_files_and_journals(char **files)
 {
     char **paths = NULL;
@@ -247,8 +249,8 @@ static int list_vrt_sources(const char *path, char ***files)
 
 /* ---- files of a source --------------------------------------------------- */
 
-/* Returns the list of a source's files; for a VRT file, with the files that it
- * refers to. NULL: the files are not known. */
+/* Returns the list of a source's files, or NULL if the files are not known. For
+ * a VRT file the list includes the files that it refers to. */
 static char **list_files_behind_source(const struct oj_source *source)
 {
     GDALDriverH driver = GDALGetDatasetDriver(source->dataset);

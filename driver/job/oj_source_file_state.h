@@ -26,9 +26,9 @@ struct oj_join_files
  */
 int64_t oj_join_files_clock_ns(void);
 
-/** Records the files of a source that was opened at opened_ns. is_settled is 0
- *  if a file changed after opened_ns, or so shortly before it that the clock of
- *  file times may miss the next change. */
+/** Records the files of a source that was opened at opened_ns
+ *  (oj_join_files_clock_ns()). is_settled becomes 0 if a file changed after
+ *  opened_ns, or so shortly before that a next change may get an equal time. */
 void oj_join_files_record(const struct oj_source *source, int64_t opened_ns,
                           struct oj_join_files *files);
 

@@ -68,7 +68,7 @@ struct oj_flat oj_feature_set_view(const struct oj_feature_set *features)
 }
 
 /* Removes all features but keeps the memory. The table is replaced by an empty
- * one with these columns; columns NULL: by no table. */
+ * one with these columns. If columns is NULL, there is no table. */
 static oj_status clear_features(struct oj_feature_set *features,
                                 const struct oj_table *columns,
                                 struct oj_error *err)
@@ -100,8 +100,8 @@ static int64_t padded_size(int64_t n)
     return (n + 7) & ~INT64_C(7);
 }
 
-/* Appends n bytes, padded with zeros to a multiple of 8; *to: where to write
- * them. */
+/* Appends n bytes, padded with zeros to a multiple of 8. Sets *to to the place
+ * where they are to be written. */
 static oj_status append_padded_space(struct oj_bytes *bytes, int64_t n,
                                      unsigned char **to, struct oj_error *err)
 {
@@ -261,8 +261,7 @@ static oj_status encode_token_sets(struct oj_bytes *bytes,
     return OJ_OK;
 }
 
-/* A text of a record, in the form of a layer of one row; its tokens stay in the
- * record. */
+/* A text of a record as a layer of one row. Its tokens stay in the record. */
 struct record_text
 {
     int64_t offset[2];
@@ -287,8 +286,8 @@ static void decode_token_sets(const unsigned char **at, int n,
 }
 
 /* Appends the record of feature i of flat, with row i of values, to
- * tiles->held. *n_joined: bytes of the record without attributes, which are not
- * loaded with a tile. */
+ * tiles->held. Stores the bytes of the record without its attributes in
+ * *n_joined; attributes are not loaded with a tile. */
 static oj_status encode_record(struct oj_tiles *tiles,
                                const struct oj_flat *flat, int64_t i,
                                const struct oj_attributes *values,
@@ -345,7 +344,7 @@ static oj_status encode_record(struct oj_tiles *tiles,
     return OJ_OK;
 }
 
-/* Decodes the length of a record from its first 8 bytes. */
+/* Returns the length of a record in bytes, decoded from its first 8 bytes. */
 static int64_t record_length(const unsigned char *record)
 {
     return decode_number(&record);
@@ -386,7 +385,8 @@ static oj_status add_geometry(struct oj_flat_buf *buf, const struct head *head,
 }
 
 /* Adds the feature of the record at offset `place`. A record that was written
- * before the number of dimensions was known has no vector; it gets NaN. */
+ * before the number of dimensions was known has no vector; its vector becomes
+ * NaN. */
 static oj_status decode_record(const struct oj_tiles *tiles,
                                const unsigned char *record, int64_t place,
                                struct oj_feature_set *features,
@@ -700,9 +700,9 @@ static oj_status load_engine(struct oj_tiled_join *join, int64_t tile,
     close_engine(join);
     OJ_TRY(read_join_side_tile(join->tiles, tile, &join->side, err));
     join->flat = oj_feature_set_view(&join->side);
-    if (!join->fids_are_unique) /* FIDs can be unique within a tile but not in
-                                   the layer. Then they may not break ties in
-                                   any tile. */
+    /* FIDs that are unique within this tile can repeat in the layer, so FIDs
+     * may not break ties in any tile. */
+    if (!join->fids_are_unique)
         join->flat.fid = join->side.ordinal;
     OJ_TRY(oj_join_open(&join->flat, &join->relation, join->backend,
                         &join->options, &join->engine, err));
@@ -731,8 +731,8 @@ static void mark_features_named_by_matches(const struct oj_matches *matches,
     }
 }
 
-/* Appends the features matched in this tile to join->found. join->number maps
- * features of the tile to indices of join->found. */
+/* Appends the features matched in this tile to join->found, and sets
+ * join->number, which maps features of the tile to indices of join->found. */
 static oj_status add_matched_features(struct oj_tiled_join *join,
                                       struct oj_error *err)
 {
@@ -759,7 +759,7 @@ static oj_status add_matched_features(struct oj_tiled_join *join,
 }
 
 /* Appends the pairs of matches to the answer. number maps join_row to indices
- * of `found`; NULL: join_row is such an index already. */
+ * of `found`. If number is NULL, join_row is such an index already. */
 static oj_status append_matches_of_tile(struct oj_tiled_join *join,
                                         const struct oj_matches *matches,
                                         const int32_t *number,
@@ -824,8 +824,8 @@ static int compare_places_of_features(const void *left, const void *right)
     return (a->place > b->place) - (a->place < b->place);
 }
 
-/* Replaces join_row by number[join_row]. The undecided features of each row
- * must then be sorted again. */
+/* Replaces join_row by number[join_row]. The caller must then sort the
+ * undecided features of each row again. */
 static void renumber_matches(struct oj_matches *out, const int32_t *number)
 {
     int32_t *list = out->undecided_join;
@@ -913,7 +913,7 @@ static oj_status prune_to_k_best(struct oj_tiled_join *join, int64_t n_rows,
 
 /* Joins a batch with all tiles. Every second batch visits the tiles in reverse
  * order, so that the tile in memory is used again. Pairs of k-best joins do not
- * count against the pair limit, since most of them are dropped again. */
+ * count against the limit of pairs, since most of them are dropped again. */
 static oj_status join_batch_with_tiles(struct oj_tiled_join *join,
                                        const struct oj_flat *input,
                                        struct oj_error *err)

@@ -113,7 +113,8 @@ OJ_MUST_USE oj_status oj_join_tiles_finish(struct oj_tiles *tiles,
                                            struct oj_error *err);
 
 /** Loads the n features whose records are at these offsets into *side.
- *  Thread-safe if each thread has its own side. */
+ *  Thread-safe if each thread has its own side. with_attributes 1: also loads
+ *  their attributes. */
 OJ_MUST_USE oj_status oj_join_tiles_read_features(
     const struct oj_tiles *tiles, const int64_t *place, int64_t n,
     int with_attributes, struct oj_feature_set *side, struct oj_error *err);
@@ -179,19 +180,20 @@ struct oj_answer_places
     const int64_t *place; /**< [n] */
 };
 
-/** Like oj_join_batch(). Fills *side with the features that have a pair or an
- *  undecided one, in the order of the file, with geometry and, if
- *  with_attributes, attributes: join_row j and undecided_join j are row j of
- *  *side. first: NULL, or features with which *side begins even if they have
- *  no pair, so that two answers can be compared by join_row. Cost: loads and
- *  indexes every tile once per batch; large batches amortise it. */
+/** Joins a batch like oj_join_batch(). Also fills *side with the features that
+ *  are in a pair or undecided, in the order of the file: join_row j and
+ *  undecided_join j are row j of *side. Loads and indexes every tile once per
+ *  batch, so large batches cost less per row.
+ *   first            NULL, or features with which *side begins even if they
+ *                    have no pair; two answers can then be compared by join_row
+ *   with_attributes  1: *side also has attributes */
 OJ_MUST_USE oj_status oj_tiled_join_batch(
     struct oj_tiled_join *join, const struct oj_flat *input,
     const struct oj_answer_places *first, int with_attributes,
     struct oj_matches *out, struct oj_feature_set *side, struct oj_error *err);
 
-/** Ranks the features of the last answer in tie order: *rank [features of
- *  side], valid until the next batch. */
+/** Sets *rank, one element per feature of the last answer's side: the feature's
+ *  position in the order that breaks ties. Valid until the next batch. */
 OJ_MUST_USE oj_status oj_tiled_join_rank_ties(struct oj_tiled_join *join,
                                               const int32_t **rank,
                                               struct oj_error *err);

@@ -238,7 +238,8 @@ static int has_other_layers_or_rasters(GDALDatasetH dataset,
 }
 
 /* Plans -overwrite: replaces the whole file if the layer is all that it
- * contains, otherwise the layer in it. */
+ * contains, otherwise the layer in it. is_folder 1: the destination is a
+ * folder, which is not replaced unless its name ends in .gdb. */
 static oj_status plan_overwrite(struct oj_output *o, int is_folder,
                                 struct oj_error *err)
 {
@@ -415,8 +416,8 @@ oj_status oj_output_plan(const struct oj_output_options *asked,
     o.layers[0].rows_before = -1;
     o.n_layers = 1;
     o.temporary.lock = -1;
-    /* stdout can be redirected to a regular file, which would count as existing
-     * under its own name. */
+    /* A regular file to which stdout is redirected would count as an existing
+     * output under the name /dev/stdout. */
     snprintf(o.path, sizeof o.path, "%s",
              strcmp(asked->dst, "/dev/stdout") == 0 ? "/vsistdout/"
                                                     : asked->dst);
@@ -430,8 +431,8 @@ oj_status oj_output_plan(const struct oj_output_options *asked,
         status = oj_driver_choose(asked->format, o.path, &o.driver, err);
     if (status == OJ_OK || status == OJ_ERR_ARG)
     {
-        /* Tested first: if the destination exists because it is an input, other
-         * errors would mislead. */
+        /* Reported before other errors, which would mislead if the destination
+         * exists because it is an input. */
         oj_status same = check_not_input(&o, err);
         status = same != OJ_OK ? same : status;
     }

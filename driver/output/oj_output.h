@@ -74,10 +74,10 @@ struct oj_output
     int n_layers;
 };
 
-/** Chooses driver and kind of the output and checks them: if the output exists,
- *  an option must allow changing it; it must not be an input; the driver must
- *  be able to write and to roll back. Writes nothing. asked, layer_name and
- *  both sides must outlive the output. */
+/** Chooses driver and kind of the output, and checks three things. If the
+ *  output exists, an option must allow changing it. It must not be an input.
+ *  The driver must be able to write and to roll back. Writes nothing. asked,
+ *  layer_name and both sides must outlive the output. */
 OJ_MUST_USE oj_status oj_output_plan(const struct oj_output_options *asked,
                                      const char *layer_name,
                                      const struct oj_source *input,
@@ -85,17 +85,17 @@ OJ_MUST_USE oj_status oj_output_plan(const struct oj_output_options *asked,
                                      struct oj_output *output,
                                      struct oj_error *err);
 
-/** Plans a further layer; to be called between plan and open. Refuses it if the
- *  output cannot hold it. option: the option that requests it. name must
- *  outlive the output. */
+/** Plans a further layer. Call it between plan and open. Refuses the layer if
+ *  the output cannot hold it. option is the option that requests the layer.
+ *  name must outlive the output. */
 OJ_MUST_USE oj_status oj_output_plan_layer(struct oj_output *output,
                                            const char *option, const char *name,
                                            struct oj_error *err);
 
-/** Replaces oj_output_plan() and open: opens asked->dst to update rows of its
- *  layer of this name, which becomes layers[0].layer, even if its driver has no
- *  transactions. n_layers is 0, since no rows are added. If *output is open
- *  already, it is aborted first. */
+/** Called in place of oj_output_plan() and oj_output_open(): opens asked->dst
+ *  to update rows of its layer layer_name, which becomes layers[0].layer. The
+ *  driver may lack transactions. n_layers is 0, since no rows are added. If
+ *  *output is open already, it is aborted first. */
 OJ_MUST_USE oj_status oj_output_open_layer(
     const struct oj_output_options *asked, const char *layer_name,
     struct oj_output *output, struct oj_error *err);
@@ -105,16 +105,16 @@ OJ_MUST_USE oj_status oj_output_open_layer(
 OJ_MUST_USE oj_status oj_output_open(struct oj_output *output,
                                      struct oj_error *err);
 
-/** Sets path to the file into which a lane may write the rows of the only
- *  layer, in place of the driver. Returns 0 if the driver has to write them. */
+/** Returns 1 and sets path (size bytes) to the file into which a lane may write
+ *  the rows of the only layer. Returns 0 if the driver has to write them. */
 int oj_output_rows_file(const struct oj_output *output, char *path, int size);
 
-/** Returns the name of the lane that will write the rows (it may leave some to
- *  GDAL); NULL: no lane. */
+/** Returns the name of the lane that will write the rows, or NULL if no lane
+ *  will. A lane may leave some rows to GDAL. */
 const char *oj_output_lane(const struct oj_output *output);
 
-/** Returns the dataset, if a lane may write rows directly into its layers; else
- *  NULL. */
+/** Returns the dataset into whose layers a lane may write rows directly, or
+ *  NULL if GDAL has to write them. */
 GDALDatasetH oj_output_rows_dataset(const struct oj_output *output);
 
 /** Passes the rows written so far to the reader of a stream. Does nothing for

@@ -113,9 +113,9 @@ type_of_computed(const struct oj_schema_request *request, int64_t i)
     return type;
 }
 
-/* Defines a copy of a side's field such that unmatched rows are possible: never
- * unique, nullable if some rows lack it, with a default only if all rows have
- * it. */
+/* Defines a copy of a side's field. The copy is never unique, since a row can
+ * have several pairs. It is nullable if some rows lack the field, and has a
+ * default only if all rows have it. */
 static void define_side_field(const struct oj_schema *schema,
                               const struct oj_named_column *column,
                               OGRFieldDefnH from)
@@ -313,9 +313,10 @@ const char *oj_schema_name_unless_field(const struct oj_source *input,
     return name != NULL ? name : "";
 }
 
-/* Chooses the name of the output's FID or geometry column and adds it as a
- * layer option. The name is that of the input's column, unless a field of the
- * input has this name, too, because its values would be taken for FIDs.
+/* Chooses the name of the output's FID or geometry column, and adds it to the
+ * layer options. Returns the options. The name is that of the input's column,
+ * unless a field of the input has this name, too: the field's values would be
+ * taken for FIDs.
  *  option  the layer option that sets the name
  *  others  names to use if the driver's default name is also a field */
 static char **choose_special_column_name(const struct oj_output *o,
@@ -354,8 +355,8 @@ OGRwkbGeometryType oj_schema_layer_type(const struct oj_output_options *asked,
     return type;
 }
 
-/* Refuses a layer without geometry in formats that cannot be read then: a
- * FlatGeobuf file cannot be opened, a Shapefile has no .shp. */
+/* Refuses a layer without geometry in formats whose files would then be
+ * unreadable (FlatGeobuf) or incomplete (Shapefile without .shp). */
 static oj_status check_format_can_lack_geometry(const struct oj_output *o,
                                                 struct oj_error *err)
 {
@@ -499,10 +500,10 @@ static oj_status check_append_crs(const struct oj_output_layer *at,
                    at->name, OSRGetName(there), OSRGetName(crs->output));
 }
 
-/* Returns 1 if output rows keep the FIDs of the input. That requires that no
- * two output rows have equal FIDs, and that the driver can choose an unused FID
- * for rows without an input feature. GeoJSON cannot, because its readers number
- * the features; an SQL script cannot, because its sequence has not advanced. */
+/* Returns 1 if output rows keep the FIDs of the input: no two output rows may
+ * have equal FIDs, and the driver must choose an unused FID for rows without an
+ * input feature. GeoJSON cannot, because its readers number the features; an
+ * SQL script cannot, because its sequence has not advanced. */
 static int may_keep_fids(const struct oj_schema_request *request,
                          const struct oj_output *o,
                          const struct oj_output_layer *at)

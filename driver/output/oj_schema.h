@@ -63,15 +63,14 @@ void oj_schema_reserve_layer_names(struct oj_schema *schema, GDALDriverH driver,
 /** Returns the name of field i. */
 const char *oj_schema_name(const struct oj_schema *schema, int i);
 
-/** Chooses the names of the fields by oj_row_columns_plan() and defines the
- *  fields for a layer without other fields. Names in schema->taken are avoided.
- *  Prints a notice of renamed fields. */
+/** Chooses the names of the fields by oj_row_columns_plan(), avoiding those in
+ *  schema->taken, and defines the fields. Prints a notice of renamed fields. */
 OJ_MUST_USE oj_status oj_schema_plan(const struct oj_schema_request *request,
                                      struct oj_schema *schema,
                                      struct oj_error *err);
 
 /** Returns name, the name of the input's FID or geometry column. Returns "" if
- *  it is NULL, or if a field of the input has this name, too: clients would
+ *  name is NULL, or if a field of the input has this name, too: clients would
  *  take the field's values for FIDs. */
 const char *oj_schema_name_unless_field(const struct oj_source *input,
                                         const char *name);
@@ -81,17 +80,17 @@ const char *oj_schema_name_unless_field(const struct oj_source *input,
 OGRwkbGeometryType oj_schema_layer_type(const struct oj_output_options *asked,
                                         OGRwkbGeometryType type);
 
-/** Creates field i in layer and stores its index in schema->columns. A type
- *  that the driver cannot store becomes text, with a warning; if the driver
- *  changes the name, a notice is printed; a field that does not appear is an
- *  error. */
+/** Creates field i in layer and stores its index in schema->columns. If the
+ *  driver cannot store the type, the field becomes text, with a warning. If the
+ *  driver changes the name, a notice is printed. A field that does not appear
+ *  is an error. */
 OJ_MUST_USE oj_status oj_schema_create_field(GDALDatasetH dataset,
                                              OGRLayerH layer,
                                              struct oj_schema *schema, int i,
                                              struct oj_error *err);
 
-/** Creates the layer with all its fields; if rows are appended to a layer,
- *  finds its fields. schema->columns is then complete. at: one of
+/** Creates the layer with all its fields. If rows are appended to a layer,
+ *  finds its fields instead. Completes schema->columns. at is an element of
  *  output->layers. */
 OJ_MUST_USE oj_status oj_schema_create(const struct oj_schema_request *request,
                                        const struct oj_crs *crs,

@@ -26,8 +26,8 @@
 static PyObject *make_error; /* ogrjoin._errors.make(status, message) */
 static unsigned long main_thread;
 
-/* Raises the exception of an error. A message may end in the middle of a
- * character, where it was cut to its greatest length. */
+/* Raises the Python exception of err, and returns NULL. err->message may end
+ * within a UTF-8 character, because the library cuts it to a fixed length. */
 static PyObject *raise_error(const struct ogrjoin_error *err)
 {
     PyObject *text = PyUnicode_DecodeUTF8(
@@ -73,7 +73,8 @@ static void *run_work_on_thread(void *at)
     return NULL;
 }
 
-/* Waits until the work is done, at most LISTEN_MS. Returns 1 if it is. */
+/* Waits at most LISTEN_MS milliseconds for the end of the work. Returns 1 if
+ * the work is done. */
 static int wait_done_with_timeout(struct side_call *w)
 {
     int is_done, code = 0;
@@ -85,9 +86,10 @@ static int wait_done_with_timeout(struct side_call *w)
     return is_done;
 }
 
-/* Waits for the worker without the GIL. If a signal handler raises an exception
- * (Ctrl-C), *cancel is raised by 1, and lowered again once the worker has
- * ended.
+/* Waits for the worker without the GIL, and runs signal handlers in between.
+ * While *cancel is positive, the library stops. If a handler raises an
+ * exception (Ctrl-C), *cancel is incremented, and decremented again when the
+ * worker has ended.
  */
 static void wait_handling_signals(struct side_call *w, int *cancel)
 {
@@ -125,9 +127,9 @@ static void work_without_gil(struct side_call *w, int *cancel)
     Py_END_ALLOW_THREADS
 }
 
-/* Runs the work once. Returns 0, or -1 with a Python exception.
- *   *is_cancelled  1: the work was cancelled, but not by a signal of this
- *                  thread (the callers of an index share its *cancel).
+/* Runs the work once. Returns 0, or -1 with a Python exception. Sets
+ * *is_cancelled to 1 if the work was cancelled by another thread: all callers
+ * of an index share its *cancel.
  */
 static int run_once_interruptible(int (*work)(void *, struct ogrjoin_error *),
                                   void *data, int *cancel, int *is_cancelled)
@@ -146,8 +148,9 @@ static int run_once_interruptible(int (*work)(void *, struct ogrjoin_error *),
     return PyErr_Occurred() != NULL ? -1 : 0;
 }
 
-/* Like run_once_interruptible(), but repeats the work if it was cancelled for
- * another caller. The work must not consume its input. */
+/* Like run_once_interruptible(), but repeats the work if another thread
+ * cancelled it. Returns 0, or -1 with a Python exception. The work must not
+ * consume its input. */
 static int run_interruptible(int (*work)(void *, struct ogrjoin_error *),
                              void *data, int *cancel)
 {
@@ -162,8 +165,8 @@ static int run_interruptible(int (*work)(void *, struct ogrjoin_error *),
 /* --- settings --------------------------------------------------------------
  */
 
-/* Reads a number; returns 0 with an exception if value is not one. Arrays are
- * refused, even those of one element, which Python would convert. */
+/* Reads a number. Returns 1, or 0 with an exception if value is not a number.
+ * Arrays are refused, even those of one element, which Python would convert. */
 static int read_number(const char *name, PyObject *value, double *out)
 {
     struct ogrjoin_error err = {OGRJOIN_ERR_ARG, ""};
@@ -212,7 +215,8 @@ static int apply_setting(struct ogrjoin_settings *settings, PyObject *key,
 }
 
 /* Calls pyproj to compare two CRS given as texts, if the library cannot decide.
- * Can be called with or without the GIL. */
+ * Returns 1 if they are equal, 0 if they differ, -1 if pyproj fails. Can be
+ * called with or without the GIL. */
 static int compare_crs(void *user, const char *a, const char *b)
 {
     PyGILState_STATE state = PyGILState_Ensure();
@@ -234,8 +238,9 @@ static int compare_crs(void *user, const char *a, const char *b)
     return is_one;
 }
 
-/* Makes settings from a dict of texts and numbers; a value None means that the
- * setting is not given. */
+/* Makes settings from a dict of texts and numbers. An entry whose value is None
+ * is skipped. Returns NULL with an exception if a setting is invalid or memory
+ * runs out. */
 static struct ogrjoin_settings *make_settings(PyObject *dict, const int *cancel)
 {
     struct ogrjoin_settings *settings = ogrjoin_settings_new();
@@ -303,8 +308,8 @@ static struct layer_handle *new_layer(void)
     return self;
 }
 
-/* Makes a capsule that owns self. If self has no layer, an exception is set
- * already, and self is freed. */
+/* Returns a capsule that owns self. If self->layer is NULL, frees self and
+ * returns NULL; the caller has set an exception. */
 static PyObject *make_layer_capsule(struct layer_handle *self)
 {
     PyObject *capsule = NULL;
@@ -342,10 +347,11 @@ static const void *borrow_buffer(struct layer_handle *self, PyObject *buffer,
     return NULL;
 }
 
-/* layer_from_arrays(n, x, y): a layer of points, or layer_from_arrays(n, x, y,
- * part_offset, part_kind, ring_offset, vertex_offset), arrays as in struct
- * ogrjoin_arrays. They must be contiguous, and are borrowed as long as the
- * layer is in use. */
+/* layer_from_arrays(n, x, y) -> layer of n points, or
+ * layer_from_arrays(n, x, y, part_offset, part_kind, ring_offset,
+ * vertex_offset) -> layer of n features; the arrays are those of struct
+ * ogrjoin_arrays.
+ * Arrays must be contiguous. The layer uses their memory without a copy. */
 static PyObject *layer_from_arrays(PyObject *module, PyObject *args)
 {
     struct ogrjoin_arrays all = {.size = sizeof all};
@@ -390,8 +396,8 @@ static PyObject *layer_from_arrays(PyObject *module, PyObject *args)
     return make_layer_capsule(self);
 }
 
-/* Like borrow_buffer(), but returns NULL if column is None; *ok is 0 if an
- * exception is set. */
+/* Like borrow_buffer(), but returns NULL without an exception if column is
+ * None. Sets *ok to 0 if it has set an exception. */
 static const void *borrow_column(struct layer_handle *self, PyObject *column,
                                  size_t size, int *ok)
 {
@@ -413,9 +419,9 @@ static PyObject *none_or_error(const struct ogrjoin_error *err)
     return Py_None;
 }
 
-/* set_columns(layer, id, max_distance, on_class, score): contiguous int64,
- * double, int32 and int64, or None. They are borrowed as long as the layer is
- * in use. */
+/* set_columns(layer, id, max_distance, on_class, score): sets columns of the
+ * layer. Each is None or a contiguous array of int64, double, int32 and int64,
+ * in this order. The layer uses their memory without a copy. */
 static PyObject *set_columns(PyObject *module, PyObject *args)
 {
     struct ogrjoin_columns columns = {.size = sizeof columns};
@@ -438,9 +444,10 @@ static PyObject *set_columns(PyObject *module, PyObject *args)
     return none_or_error(&err);
 }
 
-/* Reads the arguments (layer, int64 offsets, values of size bytes): a list of
- * values per feature. Both arrays are borrowed as long as the layer is in use.
- * Returns NULL with an exception on failure. */
+/* Reads the arguments (layer, int64 offsets, values of size bytes). The values
+ * of feature i are values[offsets[i]] to values[offsets[i + 1] - 1]. The layer
+ * uses both arrays without a copy. Returns NULL with an exception on
+ * failure. */
 static struct layer_handle *borrow_lists(PyObject *args, size_t size,
                                          const int64_t **first,
                                          const void **values)
@@ -487,8 +494,8 @@ static PyObject *set_vectors(PyObject *module, PyObject *args)
     return none_or_error(&err);
 }
 
-/* Work of an import. Input: an Arrow stream, or a schema with an array. Output:
- * the layer. */
+/* An import of either an Arrow stream, or a schema with an array, into a
+ * layer. */
 struct import_work
 {
     struct ArrowArrayStream *stream;
@@ -526,8 +533,8 @@ static PyObject *make_layer(struct import_work *w, PyObject *settings)
     return make_layer_capsule(self);
 }
 
-/* from_stream(capsule, column or None, settings): the layer of an Arrow stream,
- * which is consumed. */
+/* from_stream(capsule, column or None, settings) -> layer of the rows of an
+ * Arrow stream. Consumes the stream. */
 static PyObject *from_stream(PyObject *module, PyObject *args)
 {
     struct import_work w = {0};
@@ -540,8 +547,8 @@ static PyObject *from_stream(PyObject *module, PyObject *args)
     return make_layer(&w, settings);
 }
 
-/* from_array(schema, array, column or None, settings): the layer of an Arrow
- * array, which is consumed. */
+/* from_array(schema, array, column or None, settings) -> layer of the rows of
+ * an Arrow array. Consumes the array. */
 static PyObject *from_array(PyObject *module, PyObject *args)
 {
     struct import_work w = {0};
@@ -571,8 +578,8 @@ static void free_wkb(struct wkb_column *c)
     free(c->valid);
 }
 
-/* Release functions that free nothing: the function that made schema and array
- * frees them. */
+/* Release functions that free nothing. The schema and array that use them are
+ * freed by the function that made them. */
 static void ignore_schema_release(struct ArrowSchema *schema)
 {
     schema->release = NULL;
@@ -583,8 +590,8 @@ static void ignore_array_release(struct ArrowArray *array)
     array->release = NULL;
 }
 
-/* Concatenates the WKB of a list; returns 0, or -1 with an exception. list must
- * not change during the call. */
+/* Concatenates the WKB of the items of list into c. Returns 0, or -1 with an
+ * exception. list must not change during the call. */
 static int fill_wkb(PyObject *list, struct wkb_column *c)
 {
     char *text;
@@ -666,8 +673,8 @@ struct index_handle
     struct ogrjoin_index *index;
     /* capsule of the join side, whose buffers the index may borrow */
     PyObject *layer;
-    int cancel; /* number of interrupted callers; the library polls it as
-                   cancel flag */
+    /* number of interrupted callers; the library stops while it is not 0 */
+    int cancel;
 };
 
 static void free_index(struct index_handle *self)
@@ -695,8 +702,8 @@ static int make_index(void *data, struct ogrjoin_error *err)
     return ogrjoin_index_new(w->layer, w->settings, &w->index, err);
 }
 
-/* index(layer, settings, left CRS or None, CRS of the layer or None): the index
- * of a join side. */
+/* index(layer, settings, left CRS or None, CRS of the layer or None) -> index
+ * of the layer, which becomes the join side. */
 static PyObject *new_index(PyObject *module, PyObject *args)
 {
     struct ogrjoin_error err = {OGRJOIN_OK, ""};
@@ -734,7 +741,7 @@ static PyObject *new_index(PyObject *module, PyObject *args)
     return out;
 }
 
-/* py_backend(index): name of the backend that finds the pairs. */
+/* py_backend(index) -> name of the backend that finds the pairs. */
 static PyObject *py_backend(PyObject *module, PyObject *capsule)
 {
     struct index_handle *self = PyCapsule_GetPointer(capsule, INDEX);
@@ -937,7 +944,8 @@ static PyObject *py_join(PyObject *module, PyObject *args)
     return join_to_buffers(&w, index);
 }
 
-/* py_pair_word(name, value): the word for a value of pairs, or None. */
+/* py_pair_word(name, value) -> the word for a value of pairs, for example of
+ * line_side; None if there is none. */
 static PyObject *py_pair_word(PyObject *module, PyObject *args)
 {
     const char *name;
@@ -1032,8 +1040,8 @@ static void release_column_schema(struct ArrowSchema *schema)
     schema->release = NULL;
 }
 
-/* Returns the Arrow format of a numpy column as a static string; NULL: unknown
- * name. */
+/* Returns the Arrow format of a numpy column as a static string, or NULL if the
+ * name is unknown. */
 static const char *static_column_format(const char *name)
 {
     static const char *const formats[] = {"l", "L", "g", "U", "tsn:"};
@@ -1112,8 +1120,8 @@ static void destroy_classes_capsule(PyObject *capsule)
     ogrjoin_classes_free(PyCapsule_GetPointer(capsule, CLASSES));
 }
 
-/* classes(schema, array): classes of the values of a column of the join side.
- * The array is consumed. */
+/* classes(schema, array) -> classes of the values of a column of the join side;
+ * equal values have one class. Consumes the array. */
 static PyObject *py_classes(PyObject *module, PyObject *args)
 {
     struct ogrjoin_error err = {OGRJOIN_OK, ""};
@@ -1135,9 +1143,9 @@ static PyObject *py_classes(PyObject *module, PyObject *args)
     return capsule;
 }
 
-/* find_classes(classes, schema, array, out, n) -> buffer of the classes of the
- * n join rows, int32. Classes of the values of array are written to out; array
- * is consumed. */
+/* find_classes(classes, schema, array, out, n) -> buffer with the class of each
+ * of the n join rows, int32. Writes the class of each value of array to out.
+ * Consumes array. */
 static PyObject *py_find_classes(PyObject *module, PyObject *args)
 {
     struct ogrjoin_error err = {OGRJOIN_OK, ""};
@@ -1239,8 +1247,8 @@ static PyObject *py_source(PyObject *module, PyObject *args)
     return capsule;
 }
 
-/* py_next_layer(source, rows): the next layer of at most so many rows, or None
- * at the end. */
+/* py_next_layer(source, rows) -> layer of the next rows of the source, at most
+ * `rows`; None at the end. */
 static PyObject *py_next_layer(PyObject *module, PyObject *args)
 {
     struct source_work w = {0};
@@ -1270,9 +1278,9 @@ static PyObject *py_next_layer(PyObject *module, PyObject *args)
     return Py_None;
 }
 
-/* py_join_source(index, source, rows or 0): finds the pairs of all rows that
- * source has not returned yet; result as of join_to_buffers(). rows: their
- * estimated number. */
+/* py_join_source(index, source, rows or 0) -> the tuple of join_to_buffers().
+ * Finds the pairs of all rows that source has not returned yet. rows is an
+ * estimate of their number, or 0. */
 static PyObject *py_join_source(PyObject *module, PyObject *args)
 {
     struct pairs_work w = {0};
@@ -1318,7 +1326,8 @@ struct joined_handle
     int cancel;
 };
 
-/* Appends a notice of the library. Called without the GIL. */
+/* Appends a notice of the library to a list of texts. Called without the
+ * GIL. */
 static void add_notice(void *notices, const char *message)
 {
     PyGILState_STATE state = PyGILState_Ensure();
@@ -1329,8 +1338,8 @@ static void add_notice(void *notices, const char *message)
     PyGILState_Release(state);
 }
 
-/* Calls the progress function. Called without the GIL. An exception of the
- * function ends the join. */
+/* Calls the progress function. The caller does not hold the GIL. Returns 0, or
+ * 1 if the function raises an exception, which ends the join. */
 static int call_progress(void *joined, int64_t rows, int64_t n_rows)
 {
     struct joined_handle *self = joined;
@@ -1504,8 +1513,9 @@ static PyObject *make_array_capsule(struct ArrowArray *array)
     return NULL;
 }
 
-/* py_wkb_of_texts(schema, array, column's name, number of its first row) ->
- * capsule of the Arrow array of WKB, of type binary */
+/* py_wkb_of_texts(schema, array, name, first) -> capsule of an Arrow array of
+ * binary: the texts as WKB. For errors: name is that of the column, first the
+ * number of its first row. */
 static PyObject *py_wkb_of_texts(PyObject *module, PyObject *args)
 {
     struct ArrowSchema *schema;
@@ -1671,8 +1681,8 @@ static PyObject *py_validate(PyObject *module, PyObject *args)
 
 #define DEVICE_PAIRS "ogrjoin.device_pairs"
 
-/* A join of points in device memory. Kernels that make the pairs may still read
- * the points after the call, so the points are kept as long as the pairs. */
+/* A join of points in device memory. Kernels may still read the points when the
+ * call has returned, so this object keeps the points. */
 struct device_handle
 {
     struct ogrjoin_device_pairs pairs;
@@ -1692,7 +1702,7 @@ static void destroy_device_capsule(PyObject *capsule)
 }
 
 /* join_device(index, points, n, x, y, stride, stream) -> (owner, device, pairs,
- * offset, right, measure). Arrays are passed as addresses, 0: there is none;
+ * offset, right, measure). x, y, offset, right and measure are addresses, or 0.
  * points is the object that owns x and y. The call runs on the caller's thread,
  * because some streams belong to a thread. */
 static PyObject *join_device(PyObject *module, PyObject *args)
@@ -1882,8 +1892,8 @@ static PyObject *to_dlpack(PyObject *module, PyObject *args)
 struct live_handle
 {
     struct ogrjoin_live *live;
-    int cancel; /* number of interrupted callers; the library polls it as cancel
-                   flag */
+    /* number of interrupted callers; the library stops while it is not 0 */
+    int cancel;
 };
 
 /* Arguments and results of one call of the library. */
@@ -1916,7 +1926,8 @@ static int make_live(void *data, struct ogrjoin_error *err)
                : ogrjoin_live_load(w->path, w->settings, &w->live, err);
 }
 
-/* py_live(settings, path or None): an empty kept index, or one from a file. */
+/* py_live(settings, path or None) -> a kept index: empty, or read from the file
+ * path. */
 static PyObject *py_live(PyObject *module, PyObject *args)
 {
     struct live_work w = {0};
@@ -1975,7 +1986,7 @@ static PyObject *py_live_apply(PyObject *module, PyObject *args)
     return code == 0 ? Py_BuildValue("") : NULL;
 }
 
-/* Joins a layer with the kept points; without a layer (input NULL), the kept
+/* Joins the layer w->input with the kept points. If it is NULL, joins the kept
  * points with each other. */
 static int join_with_live(void *data, struct ogrjoin_error *err)
 {
@@ -2013,8 +2024,8 @@ static PyObject *make_live_pairs(struct ogrjoin_pairs *pairs)
 }
 
 /* py_live_join(live, settings, layer or None, CRS of the layer or None, CRS of
- * the points or None): joins the layer with the kept points; None: the points
- * with each other. */
+ * the points or None) -> the tuple of make_live_pairs(). Joins the layer with
+ * the kept points; without a layer, the kept points with each other. */
 static PyObject *py_live_join(PyObject *module, PyObject *args)
 {
     struct ogrjoin_error err = {OGRJOIN_OK, ""};
@@ -2080,7 +2091,7 @@ static int read_live_points(void *data, struct ogrjoin_error *err)
     return ogrjoin_live_to_arrow(w->live, w->schema, w->array, err);
 }
 
-/* py_live_points(live) -> (schema, array) of id, x and y */
+/* py_live_points(live) -> (schema, array) of the columns id, x and y */
 static PyObject *py_live_points(PyObject *module, PyObject *capsule)
 {
     struct live_handle *self = PyCapsule_GetPointer(capsule, LIVE);
@@ -2199,8 +2210,9 @@ static int add_to_sums(void *data, struct ogrjoin_error *err)
                                            err);
 }
 
-/* py_sums_add(sums, n, group, values, is_integer): group is contiguous int64,
- * values are contiguous int64 or float64. */
+/* py_sums_add(sums, n, group, values, is_integer): adds values[i] to the sum of
+ * group[i], for n values. group is contiguous int64, values are contiguous
+ * int64 or float64. */
 static PyObject *py_sums_add(PyObject *module, PyObject *args)
 {
     struct sums_work w = {0};
@@ -2232,8 +2244,10 @@ static PyObject *py_sums_add(PyObject *module, PyObject *args)
     return code == 0 ? Py_BuildValue("") : NULL;
 }
 
-/* py_sums_merge(sums, n, group, offsets, n_words, words): the words of n sums;
- * offsets are contiguous int64, ascend, and end at n_words. */
+/* py_sums_merge(sums, n, group, offsets, n_words, words): adds n sums. The
+ * words of sum i, words[offsets[i]] to words[offsets[i + 1] - 1], are added to
+ * the sum of group[i]. offsets are contiguous int64, begin at 0, ascend, and
+ * end at n_words. */
 static PyObject *py_sums_merge(PyObject *module, PyObject *args)
 {
     struct sums_work w = {0};
@@ -2271,7 +2285,7 @@ static PyObject *py_sums_merge(PyObject *module, PyObject *args)
     return code == 0 ? Py_BuildValue("") : NULL;
 }
 
-/* py_sums_words(sums) -> (offsets, words): bytes */
+/* py_sums_words(sums) -> (offsets, words), as bytes of int64 and uint64 */
 static PyObject *py_sums_words(PyObject *module, PyObject *capsule)
 {
     struct sums_handle *self = PyCapsule_GetPointer(capsule, SUMS);
@@ -2299,7 +2313,8 @@ static PyObject *py_sums_words(PyObject *module, PyObject *capsule)
     return Py_BuildValue("NN", offsets, words);
 }
 
-/* py_sums_values(sums, are_integers) -> bytes: float64, or int64 */
+/* py_sums_values(sums, are_integers) -> bytes of float64, or of int64 if
+ * are_integers */
 static PyObject *py_sums_values(PyObject *module, PyObject *args)
 {
     struct ogrjoin_error err = {OGRJOIN_OK, ""};

@@ -1,6 +1,7 @@
-# The Python module ogrjoin._core, with the library inside, which shows
-# PyInit__core alone: one for CPython 3.11 and all later ones (limited API), and
-# for a Python without the GIL, which has no such API before 3.15, one of its own.
+# The Python module ogrjoin._core. The library is linked into it, and its only
+# visible symbol is PyInit__core. One module serves CPython 3.11 and all later
+# ones (limited API). A Python without the GIL has no limited API before 3.15,
+# and gets a module of its own.
 
 find_package(Python 3.11 REQUIRED COMPONENTS Interpreter Development.Module)
 execute_process(COMMAND ${Python_EXECUTABLE} -c
@@ -35,7 +36,7 @@ endif()
 install(TARGETS ogrjoin_python LIBRARY DESTINATION ogrjoin COMPONENT python
         EXCLUDE_FROM_ALL)
 
-# The package as it is in the tree, beside the module: for the tests.
+# Copies the files of the package beside the module, for the tests.
 file(GLOB_RECURSE OJ_PYTHON_FILES CONFIGURE_DEPENDS
      RELATIVE ${CMAKE_CURRENT_LIST_DIR}/ogrjoin
      ${CMAKE_CURRENT_LIST_DIR}/ogrjoin/*.py

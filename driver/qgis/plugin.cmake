@@ -1,5 +1,5 @@
-# The plugin of QGIS as it is installed there: one zip with the folder ogrjoin.
-# QGIS takes it by "Install from ZIP"; from the tree it works by
+# Makes the zip of the QGIS plugin, with the folder ogrjoin, for "Install from
+# ZIP" in QGIS. From the source tree the plugin runs with
 # QGIS_PLUGINPATH=driver/qgis.
 
 set(OJ_QGIS_SOURCE ${CMAKE_CURRENT_LIST_DIR}/ogrjoin)

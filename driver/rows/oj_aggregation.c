@@ -17,8 +17,8 @@
 #include <string.h>
 #include <strings.h>
 
-/* -memory: aggregates that must sort values get 1/MEMORY_SHARE of it; the rest
- * is for the join side and the batches. */
+/* -memory: 1/MEMORY_SHARE of it is for aggregates that must sort values, the
+ * rest for the join side and the batches. */
 #define MEMORY_SHARE 4
 
 enum
@@ -99,8 +99,8 @@ struct oj_aggregation
 
 /* ---- result columns ------------------------------------------------------ */
 
-/* Defines the column of a result. from: the aggregated field; NULL for a count
- * of pairs and for columns of pairs. */
+/* Defines the column of a result. from is the aggregated field. It is NULL for
+ * a count of pairs and for columns of pairs. */
 static void define_result_column(const struct oj_aggregate_word *word,
                                  int source, OGRFieldDefnH from,
                                  struct oj_computed_column *column,
@@ -175,8 +175,8 @@ static oj_status bind_aggregates(struct oj_aggregation *a,
     return OJ_OK;
 }
 
-/* Returns 1 if a weighted sum needs the overlap. (The overlap share of points
- * is always 1.) */
+/* Returns 1 if a weighted sum needs the overlap. For join features that are
+ * points it does not, because their share is always 1. */
 static int needs_overlap(const struct oj_aggregation *a)
 {
     OGRwkbGeometryType type = wkbFlatten(a->job->join.type);
@@ -186,8 +186,9 @@ static int needs_overlap(const struct oj_aggregation *a)
 
 /* ---- open and close ------------------------------------------------------ */
 
-/* Creates a temporary file for sorted values next to the output, whose disk
- * needs free space anyway. */
+/* Creates a temporary file for sorted values next to the output, because that
+ * disk needs free space for the output anyway. Returns its descriptor, or
+ * -1. */
 static int open_aggregate_spill_file(void *user)
 {
     const struct oj_aggregation *a = user;
@@ -384,7 +385,7 @@ static oj_status read_value(struct oj_side_field *field,
     return OJ_OK;
 }
 
-/* Reads a field of n features: first, first + 1, ...; if order is not NULL:
+/* Reads a field of n features: those from first on, or, if order is not NULL,
  * order[first], order[first + 1], ... */
 static oj_status read_field(struct oj_side_field *field,
                             enum oj_aggregate_form form,
@@ -417,9 +418,10 @@ static oj_status read_field(struct oj_side_field *field,
     return OJ_OK;
 }
 
-/* Reads all fields of n features. The values are valid until the next call,
- * texts only as long as source. Values of OJ_FORM_WRITTEN (texts that OGR
- * writes) are formatted by one thread. */
+/* Reads all fields of n features. The values are valid until the next call, and
+ * texts no longer than source. Only one thread may read values of
+ * OJ_FORM_WRITTEN (texts that OGR writes), because their fields share a scratch
+ * feature. */
 static oj_status read_values(const struct oj_aggregation *a,
                              const struct oj_attributes *source, int64_t first,
                              int64_t n, const int32_t *order,
@@ -495,8 +497,8 @@ static oj_status flush_block(struct oj_aggregation *a, struct oj_error *err)
     return oj_aggregates_add(a->state, &pairs, err);
 }
 
-/* Adds a pair to the block. rank: its rank among the pairs of its row; entry:
- * its index in the answer. */
+/* Adds a pair to the block. rank is its rank among the pairs of its row, and
+ * entry its index in the answer. */
 static inline oj_status put_pair(struct oj_aggregation *a, int64_t row,
                                  int32_t feature, double share, int64_t entry,
                                  int32_t rank, struct oj_error *err)
@@ -517,8 +519,8 @@ static inline oj_status put_pair(struct oj_aggregation *a, int64_t row,
     return block->n_pairs < BLOCK_PAIRS ? OJ_OK : flush_block(a, err);
 }
 
-/* Begins an empty block. It is emptied here because after a failure it may hold
- * pairs of another source. */
+/* Begins an empty block. After a failure the block may still hold pairs of
+ * another source. */
 static void start_block(struct block *block, const struct oj_attributes *source,
                         const int64_t *fid, const int64_t *ordinal,
                         int64_t first_place)
@@ -530,9 +532,9 @@ static void start_block(struct block *block, const struct oj_attributes *source,
     block->n_features = block->n_pairs = 0;
 }
 
-/* Adds all pairs of an answer. Row i of matches is input row first + i, paired
- * with features of side. If the join layer is streamed (side NULL), row i is
- * feature first + i of source, paired with input rows. */
+/* Adds all pairs of an answer. Row i of matches is input row first + i, and its
+ * pairs are features of side. If side is NULL, the join layer is streamed: row
+ * i is its feature first + i, and its pairs are input rows. */
 static oj_status put_pairs(struct oj_aggregation *a,
                            const struct oj_matches *matches, int64_t first,
                            const struct oj_flat *side,
@@ -688,9 +690,9 @@ oj_status oj_aggregation_value(void *user, int source, int64_t row,
 
 /* ---- when to stream the join layer --------------------------------------- */
 
-/* Returns 0 if the join layer cannot be streamed: for the k nearest (these are
- * chosen per input row), weighted sums and columns of pairs (computed per input
- * row) and -validate (the reference joins input rows). */
+/* Returns 0 if the join layer cannot be streamed. The k nearest are chosen per
+ * input row, weighted sums and columns of pairs are computed per input row, and
+ * the reference of -validate joins input rows. */
 static int can_stream_join_layer(const struct oj_aggregation *a)
 {
     const struct oj_job *job = a->job;
@@ -719,9 +721,10 @@ int oj_aggregation_streams_join(const struct oj_aggregation *a)
 
 /* ---- streaming the join layer -------------------------------------------- */
 
-/* Sums the values inside the join, without making pairs; *n_pairs: how many
- * pairs were summed. Runs on the join thread, not on the thread that adds
- * pairs. OJ_ERR_UNSUPPORTED: the join must return the pairs of this batch. */
+/* Sums the values inside the join, without making pairs. Stores the number of
+ * pairs that were summed in *n_pairs. Runs on the join thread, not on the
+ * thread that adds pairs. Returns OJ_ERR_UNSUPPORTED if the join must return
+ * the pairs of this batch. */
 static oj_status sum_pairs(struct oj_aggregation *a, struct oj_join *join,
                            const struct oj_pipeline_part *part,
                            const struct oj_attributes *source, int64_t *n_pairs,

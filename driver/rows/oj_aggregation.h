@@ -19,10 +19,12 @@ struct oj_aggregation;
 
 /** Parses -agg of the job's command and adds its fields to those that are read
  *  from the join layer. To be called after oj_job_open(); the job must outlive
- *  *out. words: names of columns of pairs. fields: receives the output columns,
- *  owned by the aggregation. want [OJ_N_PAIR_VALUES]: receives the pair values
- *  that oj_aggregation_add() needs. OJ_ERR_ARG for an invalid -agg; the text
- *  lists the fields or functions that exist. */
+ *  *out. OJ_ERR_ARG for an invalid -agg; the text lists the fields or functions
+ *  that exist.
+ *   words   names of the columns of pairs
+ *   fields  receives the output columns, owned by the aggregation
+ *   want    [OJ_N_PAIR_VALUES] receives 1 for each pair value that
+ *           oj_aggregation_add() needs */
 OJ_MUST_USE oj_status
 oj_aggregation_open(struct oj_job *job, const struct oj_row_column_words *words,
                     struct oj_schema_request *fields, unsigned char *want,
@@ -32,7 +34,7 @@ oj_aggregation_open(struct oj_job *job, const struct oj_row_column_words *words,
  *  values instead of returning pairs. */
 int oj_aggregation_needs_only_sums(const struct oj_aggregation *aggregation);
 
-/** Returns 1 if -agg has only numbers of pairs. */
+/** Returns 1 if all results of -agg are numbers of pairs. */
 int oj_aggregation_counts_pairs(const struct oj_aggregation *aggregation);
 
 /** Drops all pairs and prepares for n_rows input rows. */
@@ -41,8 +43,8 @@ OJ_MUST_USE oj_status oj_aggregation_start(struct oj_aggregation *aggregation,
                                            struct oj_error *err);
 
 /** Adds the pairs of an answer; row 0 of matches is input row `first`. If first
- *  is 0, all pairs added before are dropped. values may be NULL if no overlap
- *  is needed. */
+ *  is 0, drops all pairs added before. values may be NULL if no overlap is
+ *  needed. */
 OJ_MUST_USE oj_status oj_aggregation_add(struct oj_aggregation *aggregation,
                                          int64_t first,
                                          const struct oj_matches *matches,
@@ -50,8 +52,8 @@ OJ_MUST_USE oj_status oj_aggregation_add(struct oj_aggregation *aggregation,
                                          const struct oj_pair_values *values,
                                          struct oj_error *err);
 
-/** Computes the results. To be called after the last pair, and again each time
- *  before values are read from the first row on. */
+/** Computes the results. To be called after the last pair, and again before
+ *  each new reading of the values from the first row on. */
 OJ_MUST_USE oj_status oj_aggregation_finish(struct oj_aggregation *aggregation,
                                             struct oj_error *err);
 
@@ -61,9 +63,9 @@ void oj_aggregation_set_first_row(struct oj_aggregation *aggregation,
 
 /** Adds the pairs of an answer and computes the results of its rows, which are
  *  written next.
- *   rows  receives one entry per row; it is a pair if the row has any pair.
- *         n_pairs counts all pairs. Owned by the aggregation, valid until the
- *         next answer */
+ *    rows  receives one entry per row, which is a pair if the row has any;
+ *          n_pairs counts all pairs. Owned by the aggregation, valid until the
+ *          next answer */
 OJ_MUST_USE oj_status oj_aggregation_answer(struct oj_aggregation *aggregation,
                                             const struct oj_matches *matches,
                                             const struct oj_answer_side *side,
@@ -71,7 +73,7 @@ OJ_MUST_USE oj_status oj_aggregation_answer(struct oj_aggregation *aggregation,
                                             const struct oj_matches **rows,
                                             struct oj_error *err);
 
-/** Returns the value of a result column; callback for struct
+/** Stores the value of a result column in *value. It is a callback for struct
  *  oj_write_options.aggregate; user is the aggregation. Rows must be requested
  *  in ascending order. */
 oj_status oj_aggregation_value(void *user, int source, int64_t row,
@@ -82,16 +84,16 @@ void oj_aggregation_close(struct oj_aggregation *aggregation);
 
 /* ---- streaming the join layer past the indexed input layer --------------- */
 
-/** Returns 1 if the join layer should be streamed: if this is possible, and it
- *  is the larger side as far as the sizes are known. If both ways are
- *  possible, the configuration option OGRJOIN_AGG_STREAM (join or input)
- *  decides. */
+/** Returns 1 if the join layer should be streamed: streaming is possible, and
+ *  the join layer is the larger side as far as the sizes are known. The
+ *  configuration option OGRJOIN_AGG_STREAM (join or input) replaces the
+ *  comparison of sizes. */
 int oj_aggregation_streams_join(const struct oj_aggregation *aggregation);
 
 /** Joins a part of a batch of the join layer with the index of the input, like
- *  oj_join_batch(). Pairs whose values the join itself adds to sums are counted
- *  in *out, but not listed. Call this after oj_aggregation_start(), always on
- *  one thread, and not on the thread that adds pairs. */
+ *  oj_join_batch(). Pairs that the join itself adds to sums are counted in
+ *  *out, but not listed. To be called after oj_aggregation_start(), always on
+ *  one thread, which must not be the thread that adds pairs. */
 OJ_MUST_USE oj_status oj_aggregation_join(struct oj_aggregation *aggregation,
                                           struct oj_join *join,
                                           const struct oj_pipeline_part *part,
@@ -106,9 +108,9 @@ OJ_MUST_USE oj_status oj_aggregation_add_streamed(
     struct oj_error *err);
 
 /** Makes the answer for input rows [first, first + n), in the form of
- *  oj_aggregation_answer(). The caller must call
- *  oj_aggregation_set_first_row(first) before it reads values. The rows may be
- *  read several times; oj_aggregation_finish() must be called before each time.
+ *  oj_aggregation_answer(). Before values are read, the caller must call
+ *  oj_aggregation_set_first_row(first); before the rows are read from the start
+ *  again, oj_aggregation_finish().
  */
 OJ_MUST_USE oj_status
 oj_aggregation_rows(const struct oj_aggregation *aggregation, int64_t first,

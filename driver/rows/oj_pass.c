@@ -27,8 +27,8 @@ static int is_choosing(const struct oj_pass *pass)
     return get_pass_state(pass) == OJ_PASS_CHOOSING;
 }
 
-/* Returns 1 if the input layer is read for the second time: the pairs of its
- * rows are known already. */
+/* Returns 1 if the input layer is read for the second time, so that the pairs
+ * of its rows are known already. */
 static int is_input_read_again(const struct oj_pass *pass)
 {
     return pass->answers_from != OJ_ANSWERS_JOINED;
@@ -81,8 +81,9 @@ static void leave_pass(struct entered_pass *entered)
 /* ---- reading ------------------------------------------------------------- */
 
 /* Opens pass->reader and starts the progress bar. The reader gets one thread
- * less than there are, because one thread joins meanwhile (sums of a GeoPackage
- * on two processors: 0.62 to 0.70 s; with all threads 0.68 to 0.80 s). */
+ * less than there are, because one thread joins meanwhile. (Sums of a
+ * GeoPackage on two processors took 0.62 to 0.70 s, with all threads 0.68 to
+ * 0.80 s.) */
 static oj_status open_reader(struct oj_pass *pass, struct oj_source *source,
                              const struct oj_read_options *reading,
                              struct oj_error *err)
@@ -136,9 +137,9 @@ static void close_reader_and_batches(struct oj_pass *pass)
     pass->reader = NULL;
 }
 
-/* Called before a side is read again. Fails with OJ_ERR_DATA if its files have
- * changed since the first reading. Not necessary if oj_source_begin_snapshot()
- * has kept the state. */
+/* Called before a side is read again. Fails with OJ_ERR_DATA if the files of
+ * the side have changed since the first reading. A side held since then needs
+ * no check (oj_source_begin_snapshot()). */
 static oj_status check_read_again_unchanged(const struct oj_pass *pass,
                                             int side, struct oj_error *err)
 {
@@ -152,9 +153,9 @@ static oj_status check_read_again_unchanged(const struct oj_pass *pass,
         "was changed while it was read; read it again", err);
 }
 
-/* Holds a side that will be read again (oj_source_begin_snapshot()). If it was
- * not held before, an earlier pass or another job has read it, so that its
- * files are checked. */
+/* Holds a side that will be read again (oj_source_begin_snapshot()). If the
+ * side was not held before, an earlier pass or another job has read it, so its
+ * files are checked for changes. */
 static oj_status hold_side_to_read_again(struct oj_pass *pass, int side,
                                          struct oj_error *err)
 {
@@ -179,8 +180,8 @@ static oj_status open_join_reader(struct oj_pass *pass, struct oj_error *err)
     return oj_layer_reader_open(job->join.layer, &reading, &pass->reader, err);
 }
 
-/* Reads the next batch of the join layer and marks its matched rows; *there 0:
- * there is no batch left. OJ_ERR_DATA if the layer has changed. */
+/* Reads the next batch of the join layer and marks its matched rows. *there
+ * becomes 0 if there is no batch left. OJ_ERR_DATA if the layer has changed. */
 static oj_status read_next_unmatched_batch(struct oj_pass *pass, int *there,
                                            struct oj_error *err)
 {
@@ -202,8 +203,8 @@ static oj_status read_next_unmatched_batch(struct oj_pass *pass, int *there,
 
 /* Fails with OJ_ERR_DATA if the fields differ from those at the first opening,
  * because readers address fields by index. Additional fields at the end are
- * accepted. *before: the fields at the first opening; if it is NULL, this is
- * the first opening, and *before is set. */
+ * accepted. *before has the fields at the first opening. If it is NULL, sets
+ * it. */
 static oj_status check_fields_unchanged(const struct oj_source *source,
                                         char ***before, struct oj_error *err)
 {
@@ -354,8 +355,8 @@ static oj_status set_filters(struct oj_pass *pass, struct oj_error *err)
 
 /* ---- the join side ------------------------------------------------------- */
 
-/* Returns at least 1, because an input row without a pair becomes an output
- * row, too. */
+/* The result is at least 1, because an input row without a pair becomes an
+ * output row, too. */
 int64_t oj_pass_most_rows(const struct oj_pass *pass)
 {
     const struct oj_relation *relation = &pass->job.relation;
@@ -576,8 +577,9 @@ static void release_sides(struct oj_pass *pass)
     oj_source_end_snapshot(&pass->job.join);
 }
 
-/* Reads and indexes one side. If that side is the input, also joins the
- * streamed join layer with it, so that the aggregates of all rows are complete.
+/* Reads and indexes one side. If this is the input, also joins the streamed
+ * join layer with it, which completes the aggregates of all rows. single 1:
+ * only rows by FID will be requested, so the join side is indexed.
  */
 static oj_status prepare_job_or_stream_join_layer(struct oj_pass *pass,
                                                   int single,
@@ -600,8 +602,8 @@ static oj_status prepare_job_or_stream_join_layer(struct oj_pass *pass,
     return status;
 }
 
-/* Prepares the job. single: only rows by FID will be requested; they need the
- * join side indexed, not the aggregates of all rows. */
+/* Prepares the job. single: 1 if only rows by FID will be requested, which need
+ * an indexed join side instead of the aggregates of all rows. */
 static oj_status prepare_job_for_reading(struct oj_pass *pass, int single,
                                          struct oj_error *err)
 {
@@ -646,15 +648,15 @@ static oj_status join_all_for_one_to_one(struct oj_pass *pass,
     return oj_pass_choice_finish(&pass->choice, job, err);
 }
 
-/* Returns 1 if values of the chosen pairs are needed; the input must then be
- * preprocessed again. */
+/* Returns 1 if values of the chosen pairs are needed. The input is then
+ * preprocessed again in the second reading. */
 static int needs_values_of_chosen_pairs(const struct oj_pass *pass)
 {
     return oj_pair_request_is_needed(&pass->rows.request);
 }
 
 /* Joins all input rows and chooses the pairs. Filters of the pass are not
- * applied here, because they only restrict the output. */
+ * applied here, because a filter must not change which pairs are chosen. */
 static oj_status choose_one_to_one_pairs(struct oj_pass *pass,
                                          struct oj_error *err)
 {
@@ -762,8 +764,8 @@ static oj_status read_batch_on_reader_thread(void *user, int slot,
                             &pass->batch_work[slot], flat, err);
 }
 
-/* Sets the filters, and copies the calling thread's configuration options,
- * which the pipeline's threads then set. */
+/* Copies the calling thread's configuration options, which the threads of the
+ * pipeline then set, and sets the filters. */
 static oj_status copy_config_and_set_filters(struct oj_pass *pass,
                                              struct oj_error *err)
 {
@@ -869,8 +871,8 @@ static oj_status close_input(struct oj_pass *pass, oj_status status,
     return status;
 }
 
-/* Ends the input rows, which are all answered, and begins the unmatched join
- * rows. */
+/* Ends the input rows, which are all answered, and begins the rows of unmatched
+ * join features. */
 static oj_status begin_other_rows(struct oj_pass *pass, struct oj_error *err)
 {
     oj_status status = close_input(pass, OJ_OK, err);
@@ -1095,8 +1097,8 @@ oj_status oj_pass_input_count_or_extent(struct oj_pass *pass, int force,
 
 /* ---- single rows --------------------------------------------------------- */
 
-/* Reads one input row into batch 0: by a filter on its FID in addition to the
- * layer's filters, or by random access. */
+/* Reads one input row into batch 0: by a filter on its FID if the layer is
+ * filtered, otherwise by random access. */
 static oj_status read_input_row_by_fid(struct oj_pass *pass, int64_t fid,
                                        struct oj_error *err)
 {

@@ -1,12 +1,12 @@
 /** A pass: one run of a join that makes output rows, for the command (which
  *  writes a dataset or changes one in place) or for a layer that is read.
  *
- *    open --> prepare --> start --> next, next, ... --> stop, any number of
- *    (schemas) (join side)          (answers)               times
+ *     open --> prepare --> start --> next, next, ... --> stop, any number of
+ *     (schemas) (join side)          (answers)               times
  *
- *  States and transitions: oj_pass_state.h. The command's pass is prepared and
- *  started by its caller; a shared pass (oj_pass_open_shared()) by its first
- *  oj_pass_next(), on the reader thread.
+ *  States and transitions: oj_pass_state.h. The command prepares and starts its
+ *  pass itself. A shared pass (oj_pass_open_shared()) is prepared and started
+ *  by its first oj_pass_next(), on the reader thread.
  *
  *     call            state before          state after
  *     open            CLOSED                OPEN
@@ -18,9 +18,9 @@
  *     any, failing                          BROKEN
  *     reopen          BROKEN                OPEN
  *
- *  The caller requests one answer after another; the join runs ahead on its own
- *  threads (oj_pipeline.h), which alone use the datasets until the pass is
- *  stopped. Single rows can be requested by FID while no pipeline runs.
+ *  The caller requests one answer after another. The join runs ahead on its own
+ *  threads (oj_pipeline.h); until the pass is stopped only these may use the
+ *  datasets. Single rows can be requested by FID while no pipeline runs.
  */
 #ifndef OJ_PASS_H
 #define OJ_PASS_H
@@ -87,12 +87,12 @@ struct oj_pass
                                    oj_pass_state.h */
     enum oj_answers_from answers_from;
 
-    /** 1: answers are the pairs as joined, without attributes and aggregates.
-     *  Set by the caller before the first row. */
+    /** 1: answers are the pairs as joined, without attributes and aggregates;
+     *  set by the caller before the first row */
     int pairs_only;
 
-    /** NULL, or -validate: checks each answer of the join before it becomes
-     *  rows and before -one_to_one chooses. */
+    /** check of -validate, or NULL; it gets each answer of the join before rows
+     *  are made of it and before -one_to_one chooses */
     struct oj_proof *proof;
     double proof_s; /**< seconds spent in proof while rows are made */
 
@@ -108,7 +108,7 @@ struct oj_pass
 
     /* Additional filters on the input layer, used from the next first row on.
      * Owned by the caller, who changes them only while no rows are requested.
-     * NULL: none. */
+     * NULL means no filter. */
     const OGREnvelope *box;
     const char *where;
 
@@ -128,8 +128,8 @@ struct oj_pass
     double progress_start;
     /** fraction of the progress bar for the current reading; 0: all of it */
     double progress_share;
-    /** -nlt POLYGON and others: pairs that were dropped, and input rows that
-     *  have none left */
+    /** -nlt POLYGON, LINE or POINT: number of pairs that were dropped, and of
+     *  input rows whose pairs were all dropped */
     int64_t n_dropped_pairs, n_dropped_rows;
     int progress_open; /**< 1: the progress bar is on the screen */
 
@@ -152,11 +152,11 @@ struct oj_pass
 OJ_MUST_USE oj_status oj_pass_open(const struct oj_command *command,
                                    struct oj_pass *pass, struct oj_error *err);
 
-/** Opens a shared pass, which can be run any number of times. Its join side
- *  can be shared; messages of all its threads are collected in pass->messages,
- *  which the caller must report.
- *  like  NULL, or another pass of an equal command that outlives this one: its
- *        join side is used if it exists when this pass needs one
+/** Opens a shared pass, which can be run any number of times. Messages of all
+ *  its threads are collected in pass->messages, and the caller must report
+ *  them.
+ *   like  NULL, or another pass of an equal command that outlives this one: its
+ *         join side is used if it exists when this pass needs one
  */
 OJ_MUST_USE oj_status oj_pass_open_shared(const struct oj_command *command,
                                           const struct oj_pass *like,
@@ -186,12 +186,12 @@ OJ_MUST_USE oj_status oj_pass_reopen(struct oj_pass *pass,
 
 /** Reads and indexes the join side (with -agg the smaller side) and prepares
  *  -validate. A shared pass may use the cache or the join side of pass->like.
- *  Has no effect on a pass that is prepared already.
+ *  Does nothing if the pass is prepared already.
  *
- *    -agg with the join layer the larger one:
- *    input layer, geometry ----> index
- *    join layer --read--> exchanged join --pairs--> rows.aggregation
- *    input layer, again --read--> rows and their aggregates --write-->
+ *     -agg with the join layer the larger one:
+ *     input layer, geometry ----> index
+ *     join layer --read--> exchanged join --pairs--> rows.aggregation
+ *     input layer, again --read--> rows and their aggregates --write-->
  *
  *  Pairs and results do not depend on which side is indexed.
  */
@@ -204,18 +204,18 @@ OJ_MUST_USE oj_status oj_pass_prepare(struct oj_pass *pass,
 OJ_MUST_USE oj_status oj_pass_start(struct oj_pass *pass, int marks,
                                     struct oj_error *err);
 
-/** Returns the next answer: first for all input rows that pass the filters of
- *  the input layer, then for unmatched join rows; *answer is NULL after the
- *  last one. The first call prepares and starts a shared pass, on the reader
- *  thread. */
+/** Sets *answer to the next answer, or to NULL after the last one. First all
+ *  input rows that pass the filters of the input layer are answered, then
+ *  unmatched join rows. The first call prepares and starts a shared pass, on
+ *  the reader thread. */
 OJ_MUST_USE oj_status oj_pass_next(struct oj_pass *pass,
                                    const struct oj_answer **answer,
                                    struct oj_error *err);
 
 /** Ends the current run; the next answer is then the first one again. On return
  *  no thread reads the layers.
- *   status, err  on entry the caller's own error, or OJ_OK
- *  Returns the earliest error, of the join or the caller, with *err. */
+ *    status, err  on entry the caller's own error, or OJ_OK
+ *  Returns the earliest error, of the join or of the caller, in *err, too. */
 OJ_MUST_USE oj_status oj_pass_stop(struct oj_pass *pass, oj_status status,
                                    struct oj_error *err);
 
@@ -224,22 +224,22 @@ OJ_MUST_USE oj_status oj_pass_stop(struct oj_pass *pass, oj_status status,
 OJ_MUST_USE oj_status oj_pass_count(struct oj_pass *pass, int64_t *n,
                                     struct oj_error *err);
 
-/** Asks the input layer's driver for the number of rows that pass the filters,
- *  or, if extent is not NULL, for their extent.
- *  force  0: only if the driver has it without reading the layer
- *  *n     the number of rows, or 1 if the extent was found; -1 (rows) or 0
- *         (extent): unknown */
+/** Gets from the input layer's driver the number of rows that pass the filters,
+ *  or, if extent is not NULL, the extent of these rows.
+ *   force  0: only if the driver has it without reading the layer
+ *   *n     the number of rows, -1 if unknown; with an extent 1 if it was set,
+ *          0 if it is unknown */
 OJ_MUST_USE oj_status oj_pass_input_count_or_extent(struct oj_pass *pass,
                                                     int force, int64_t *n,
                                                     OGREnvelope *extent,
                                                     struct oj_error *err);
 
-/** Finds the output rows of one input feature. Output row i of the feature with
+/** Makes the output rows of one input feature. Output row i of the feature with
  *  FID f has the FID f * oj_pass_most_rows() + i. Prepares and starts the pass
- *  if that has not been done (with -agg this indexes the join side).
- *  Precondition: no pipeline runs.
- *  *fid    on entry the FID of an output row; on return its i
- *  *there  receives 0 if no feature with this FID passes the filters */
+ *  if necessary (with -agg this indexes the join side). Precondition: no
+ *  pipeline runs.
+ *   *fid    on entry the FID of an output row; on return its i
+ *   *there  receives 0 if no feature with this FID passes the filters */
 OJ_MUST_USE oj_status oj_pass_answer_feature(struct oj_pass *pass, int64_t *fid,
                                              struct oj_answer *answer,
                                              int *there, struct oj_error *err);

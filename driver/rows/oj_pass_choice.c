@@ -60,8 +60,8 @@ oj_status oj_pass_choice_finish(struct oj_pass_choice *choice,
 
 /* ---- check of the second reading ----------------------------------------- */
 
-/* Hashes both FIDs and coordinates. FIDs alone do not suffice, because rows of
- * a SELECT may have any FIDs. */
+/* The checksum covers the FID and first vertex of each feature, because the
+ * FIDs of a SELECT need not identify its rows. */
 void oj_pass_choice_note_rows(struct oj_pass_choice *choice, int reading,
                               const struct oj_flat *flat, int64_t first_row)
 {
@@ -86,8 +86,8 @@ int oj_pass_choice_readings_differ(const struct oj_pass_choice *choice)
 
 /* ---- answers ------------------------------------------------------------- */
 
-/* Loads the join features of an answer from the tiles, as listed in
- * choice->found. */
+/* Loads the join features of an answer, listed in choice->found, from the
+ * tiles. */
 static oj_status fetch_answer_features(struct oj_pass_choice *choice,
                                        struct oj_job *job, int answer,
                                        struct oj_matches *out,

@@ -23,8 +23,8 @@ struct oj_pass_choice
                                       rows */
     /** [join features] offsets of their records in tiles; NULL: no tiles */
     int64_t *place;
-    /** checksums over FIDs and coordinates: [0] of the first reading, [1] of
-     *  the second reading so far */
+    /** checksums over FIDs and first vertices: [0] of the first reading, [1] of
+     *  the rows of the second reading so far */
     uint64_t seen[2];
     /** counts of the join before pairs are chosen */
     struct oj_pipeline_counts counts;
@@ -37,8 +37,8 @@ struct oj_pass_choice
     int64_t cap_found, cap_found_place;
 };
 
-/** Prepares for the pairs of a job. Precondition: the job is prepared. by_fid
- *  1: rows are identified by their FIDs, which must be unique */
+/** Prepares for the pairs of a job. Precondition: the job is prepared. by_fid:
+ *  1 if rows are identified by their FIDs, which must be unique. */
 OJ_MUST_USE oj_status oj_pass_choice_open(const struct oj_job *job, int by_fid,
                                           struct oj_pass_choice *choice,
                                           struct oj_error *err);
@@ -55,14 +55,15 @@ OJ_MUST_USE oj_status oj_pass_choice_finish(struct oj_pass_choice *choice,
                                             struct oj_job *job,
                                             struct oj_error *err);
 
-/** Adds the rows of a batch, the first of which has the index first_row, to the
- *  checksum of a reading: 0 is the first and 1 the second reading of the input.
+/** Adds the rows of a batch to the checksum of a reading of the input. reading
+ *  is 0 for the first reading, 1 for the second. first_row is the index of the
+ *  first row of the batch.
  */
 void oj_pass_choice_note_rows(struct oj_pass_choice *choice, int reading,
                               const struct oj_flat *flat, int64_t first_row);
 
-/** Returns 1 if the two readings had different rows. Always 0 if rows are
- *  identified by FID. */
+/** Returns 1 if the checksums of the two readings differ. Always returns 0 if
+ *  rows are identified by FID. */
 int oj_pass_choice_readings_differ(const struct oj_pass_choice *choice);
 
 /** Returns the chosen pairs of a part of a batch, in the form of oj_job_join().

@@ -1,12 +1,12 @@
 /** The part of a pass that makes events of answers (-events).
  *
- *   answer: reports and their pairs --keys of the reports--> oj_events
- *                                                               |
- *   answer: reports and their events  <-------------------------'
+ *    answer: reports and their pairs --keys of the reports--> oj_events
+ *                                                                |
+ *    answer: reports and their events  <-------------------------'
  *
- *  What an event is: algs/pairs/events/oj_events.h. Answers must come one
- *  after another, in the order of the reports, on the thread that takes them:
- *  the state then always belongs to the rows that were returned.
+ *  What an event is: algs/pairs/events/oj_events.h. Answers must come one after
+ *  another, in the order of the reports, on the thread that takes them. So the
+ *  saved state always matches the rows that were returned.
  */
 #ifndef OJ_PASS_EVENTS_H
 #define OJ_PASS_EVENTS_H
@@ -38,8 +38,8 @@ struct oj_pass_events
     int64_t cap_number, cap_is_null, cap_bytes;
 };
 
-/** Prepares for -events: adds the key field to those that are read. Does
- *  nothing without -events. The job must be open and not prepared, and must
+/** Prepares for -events: adds the key field to the fields that are read. Does
+ *  nothing without -events. The job must be open but not prepared, and must
  *  outlive the events. OJ_ERR_ARG: there is no such field, or it cannot be a
  *  key. */
 OJ_MUST_USE oj_status oj_pass_events_open(struct oj_job *job,

@@ -10,8 +10,8 @@
 
 #include "../job/oj_job.h"
 
-/** Which join features have a pair. Zeroed memory is valid and closed; marking
- *  then has no effect. */
+/** The join features that have a pair. Zeroed memory is valid and closed;
+ *  marking then has no effect. */
 struct oj_pass_unmatched
 {
     int64_t n_features;
@@ -33,7 +33,7 @@ void oj_pass_unmatched_mark(struct oj_pass_unmatched *u,
                             const struct oj_matches *matches,
                             const struct oj_answer_side *side);
 
-/** Returns the number of features that were never marked; 0 if closed. */
+/** Returns the number of features without a mark; 0 if closed. */
 int64_t oj_pass_unmatched_count(const struct oj_pass_unmatched *u);
 
 /** Sets is_matched and matches for a batch of the second reading. OJ_ERR_DATA

@@ -35,7 +35,7 @@ static struct oj_row_choice row_choice_of_command(const struct oj_rows *rows)
                                   .aggregates = command->aggregates != NULL};
 }
 
-/* Collects what the columns of pairs depend on. */
+/* Collects the options on which the columns of pairs depend. */
 static struct oj_row_column_words column_words_of(const struct oj_rows *rows)
 {
     const struct oj_command *c = rows->job->command;
@@ -58,8 +58,8 @@ static struct oj_row_column_words column_words_of(const struct oj_rows *rows)
     return words;
 }
 
-/* Lets the join list the first pair of each row alone, if the rows need no more
- * and no other output or comparison takes all pairs. */
+/* Lets the join list only the first pair of each row, if the rows need no more
+ * pairs and no other output or comparison needs them. */
 static void plan_first_pairs(struct oj_rows *rows)
 {
     struct oj_job *job = rows->job;
@@ -152,7 +152,8 @@ static double utc_seconds(const OGRField *raw)
            (double)raw->Date.Minute * 60 + (double)raw->Date.Second - zone;
 }
 
-/* Returns a number, date or time as a number that sorts like it. */
+/* Returns a number, date or time as a number; later dates and times are larger
+ * numbers. */
 static struct oj_plain_value sortable_value(const struct oj_table *table,
                                             int64_t row, int column)
 {
@@ -194,7 +195,7 @@ static oj_status fill_pick_scores(struct oj_rows *rows,
 /* ---- values of pairs ----------------------------------------------------- */
 
 /* Passes the join features of an answer to the stage: all features of the side,
- * or with tiles those that came with the answer. */
+ * or with tiles those that are part of the answer. */
 static oj_status set_join_side(struct oj_rows *rows, int answer,
                                struct oj_error *err)
 {
@@ -313,8 +314,8 @@ void oj_rows_warn_of_missing_values(const struct oj_rows *rows)
 
 /* ---- the geometry type of the output ------------------------------------- */
 
-/* Returns the kind of the parts of geometries of a declared type: points, lines
- * or polygons (enum oj_part_kind); 0: any kind. */
+/* Returns the kind of the parts of geometries of a declared type (enum
+ * oj_part_kind), or 0 if the type allows several kinds. */
 static unsigned part_kind_of_type(OGRwkbGeometryType type)
 {
     OGRwkbGeometryType flat = OGR_GT_Flatten(type);
@@ -347,7 +348,8 @@ static OGRwkbGeometryType keep_zm_of_either(OGRwkbGeometryType flat,
                               OGR_GT_HasM(a) || OGR_GT_HasM(b));
 }
 
-/* Returns the Shapefile type for parts of this kind; `points` for points. */
+/* Returns the Shapefile type for parts of this kind. For points, returns the
+ * argument points. */
 static OGRwkbGeometryType shapefile_type_of_kind(unsigned kind,
                                                  OGRwkbGeometryType points)
 {
@@ -374,9 +376,9 @@ static oj_status set_shapefile_outer_type(struct oj_rows *rows, unsigned a,
     return OJ_OK;
 }
 
-/* Chooses the type of intersections in a Shapefile: that of the highest
- * dimension which an intersection of parts of kinds a and b can have. Parts of
- * lower dimension are left out. */
+/* Chooses the type of intersections in a Shapefile: the highest dimension that
+ * an intersection of parts of kinds a and b can have. Parts of lower dimension
+ * are not written. */
 static oj_status set_shapefile_overlap_type(struct oj_rows *rows, unsigned a,
                                             unsigned b, struct oj_error *err)
 {

@@ -51,8 +51,8 @@ OJ_MUST_USE oj_status oj_rows_plan(struct oj_job *job, struct oj_rows *rows,
                                    struct oj_error *err);
 
 /** Sets fields.type, the geometry type before -nlt makes it a multi type, for
- *  the format of this driver (NULL: no particular format). OJ_ERR_UNSUPPORTED
- *  if the format cannot hold it. */
+ *  the format of this driver. If driver is NULL, it is for no particular
+ *  format. OJ_ERR_UNSUPPORTED if the format cannot hold the geometries. */
 OJ_MUST_USE oj_status oj_rows_set_geometry_type(struct oj_rows *rows,
                                                 GDALDriverH driver,
                                                 struct oj_error *err);
@@ -60,9 +60,9 @@ OJ_MUST_USE oj_status oj_rows_set_geometry_type(struct oj_rows *rows,
 /** Prepares for answers. Precondition: the job is prepared. */
 OJ_MUST_USE oj_status oj_rows_open(struct oj_rows *rows, struct oj_error *err);
 
-/** Computes the values of an answer's pairs that the rows need, and applies
- *  -pick. Runs on the join thread. batch: the batch that contains `part`, as it
- *  was read. */
+/** Computes those values of an answer's pairs that the rows need, and applies
+ *  -pick. Runs on the join thread. batch is the batch that contains `part`, as
+ *  it was read. */
 OJ_MUST_USE oj_status oj_rows_after_join(struct oj_rows *rows,
                                          const struct oj_pipeline_part *part,
                                          const struct oj_flat_buf *batch,

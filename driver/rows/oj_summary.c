@@ -58,8 +58,8 @@ static void fill_skip_reasons(const struct oj_job *job, int side,
         reasons[0].n = reasons[1].n = reasons[2].n = 0;
 }
 
-/* Writes "3 skipped (2 without geometry, 1 empty)" after `before` to text; ""
- * if none are skipped. */
+/* Writes `before` and "3 skipped (2 without geometry, 1 empty)" to text, or ""
+ * if no feature is skipped. */
 static void format_skipped_counts(const struct oj_job *job, int side,
                                   const char *before, char *text, size_t size)
 {
@@ -84,8 +84,8 @@ static void format_skipped_counts(const struct oj_job *job, int side,
     oj_message_append(text, size, ")");
 }
 
-/* Warns of texts that are not UTF-8. As in ogr2ogr they are copied unchanged,
- * unless OGR recodes them. */
+/* Warns of texts that are not UTF-8. Like ogr2ogr, ogrjoin copies them
+ * unchanged, unless OGR recodes them. */
 static void warn_of_bad_texts(const struct oj_source *source, int64_t n)
 {
     GDALDriverH driver = GDALGetDatasetDriver(source->dataset);
@@ -144,8 +144,8 @@ static void warn_of_reading(const struct oj_source *source,
     warn_of_antimeridian(source, counts);
 }
 
-/* Warns if most rows of a side have a text that is no time, as when the texts
- * are numbers. */
+/* Warns if most rows of a side have a text that is no time, for example a
+ * number. */
 static void warn_of_texts_without_times(const struct oj_job *job)
 {
     const struct oj_side_columns *columns = &job->sides.columns;
@@ -311,16 +311,16 @@ static void warn_rows_without_geometry_lost(int64_t n)
                 oj_word_one_or_many(n, "it", "them"));
 }
 
-/* Returns the seconds of indexing and joining. With tiles join_s contains the
- * indexing. */
+/* Returns the seconds of indexing and joining. With tiles join_s already
+ * includes the indexing. */
 static double join_seconds(const struct oj_job *job)
 {
     double index_s = job->tiled != NULL ? 0.0 : oj_job_stats(job)->index_s;
     return index_s + job->counts.join_s;
 }
 
-/* Returns the backend; adds the reason for the choice if a GPU was used, or was
- * asked for but not used. */
+/* Returns the name of the backend, with the reason for the choice if a GPU was
+ * used, or was asked for but not used. */
 static const char *describe_backend(const struct oj_job *job)
 {
     const struct oj_backend *backend = oj_job_backend(job);
@@ -342,8 +342,8 @@ static const char *describe_pairs_summed_on_gpu(const struct oj_job *job)
                                    : ", added up on the GPU";
 }
 
-/* Describes the pairs that are written if -one_to_one or -nlt drops other
- * pairs; NULL: none are dropped. */
+/* Returns a text about the pairs that -one_to_one or -nlt keeps, or NULL if no
+ * pairs are dropped. */
 static const char *describe_choice_of_pairs(const struct oj_command *command)
 {
     static const char *const parts[] = {"with polygons in common",

@@ -60,9 +60,9 @@ static void close_reference(struct reference *reference)
     oj_feature_set_free(&reference->own);
 }
 
-/* Joins a batch by the reference. ours: features of the join's answer for these
- * rows. reference->side begins with the features of ours, so that join_row has
- * one meaning in *out and in that answer. */
+/* Joins a batch by the reference. ours are the features of the join's answer
+ * for these rows. reference->side begins with these features, so that a value
+ * of join_row means one feature in both answers. */
 static oj_status join_by_reference(struct reference *reference,
                                    const struct oj_flat *input,
                                    const struct oj_answer_side *ours,
@@ -96,8 +96,8 @@ struct oj_proof
     struct oj_matches matches;
     struct oj_validation validation;
 
-    /* A part of the batch: the reference joins it in parts if there would be
-     * too many pairs or undecided pairs. */
+    /* A part of the batch. The reference joins the batch in parts if there
+     * would be too many pairs or undecided pairs. */
     struct oj_flat_slice part;
     struct oj_batch_parts parts;
 
@@ -105,8 +105,8 @@ struct oj_proof
     const struct oj_flat *flat;
     int64_t first_row;
 
-    /* FIDs of the first difference of each kind (validation.first): [0] input
-     * row, [1] feature of the join, [2] feature of the reference. */
+    /* FIDs for each element of validation.first: [0] of the input row, [1] of
+     * the join's feature, [2] of the reference's feature. */
     int64_t first_fid[OJ_N_FIRST_DIFFERENCES][3];
     int64_t n_first_fids;
 
@@ -350,7 +350,8 @@ oj_status oj_validation_run_batch(struct oj_proof *proof,
     return OJ_OK;
 }
 
-/* Returns "12 at 3.25"; "12" if the join has no measure; or "nothing". */
+/* Returns "12 at 3.25", or "12" if the join has no measure, or "nothing"
+ * without a pair. */
 static const char *describe_pair(int32_t row, int64_t fid, double measure)
 {
     if (row < 0)

@@ -15,8 +15,8 @@ OJ_MUST_USE oj_status oj_validation_run_open(const struct oj_job *job,
                                              struct oj_proof **out,
                                              struct oj_error *err);
 
-/** Joins a batch by the reference and compares. ours: the join's answer.
- *  side: the features to which join_row of ours refers. */
+/** Joins a batch by the reference and compares the answers. ours is the join's
+ *  answer, and side has the features to which join_row of ours refers. */
 OJ_MUST_USE oj_status oj_validation_run_batch(struct oj_proof *proof,
                                               const struct oj_flat *flat,
                                               const struct oj_answer_side *side,
@@ -24,7 +24,8 @@ OJ_MUST_USE oj_status oj_validation_run_batch(struct oj_proof *proof,
                                               struct oj_error *err);
 
 /** Prints what was compared and which differences were found, and completes the
- *  report. *found: the counts of all batches, valid until the proof is closed.
+ *  report. Stores the counts of all batches in *found; they are valid until the
+ *  proof is closed.
  */
 OJ_MUST_USE oj_status oj_validation_run_finish(
     struct oj_proof *proof, const struct oj_validation **found,

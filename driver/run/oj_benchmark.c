@@ -96,18 +96,19 @@ struct method_row
     double total_s;  /* time for the n_run rows */
     double all_s;    /* time for all rows: measured, or extrapolated */
     int64_t n_pairs; /* pairs of the n_run rows */
-    /* number of rows whose answer differs from that of the cpu backend */
+    /* number of rows whose answer differs from that of the cpu backend, except
+     * the n_apart rows */
     int64_t n_differ;
-    /* rows that the comparison left out, or whose difference from GEOS exact
-     * arithmetic has confirmed */
+    /* number of rows that the comparison left undecided, or in which exact
+     * arithmetic has confirmed the cpu backend */
     int64_t n_apart;
-    /* pairs that GEOS cannot decide; exact arithmetic has confirmed the cpu
-     * backend's answer for them */
+    /* number of pairs that GEOS cannot decide, and for which exact arithmetic
+     * has confirmed the answer of the cpu backend */
     int64_t n_undecided_pairs;
-    /* distances that differ by a few ulps */
+    /* number of distances that differ by a few ulps */
     int64_t n_within_ulps;
-    /* number of steps of moves that the index has taken, their seconds, and
-     * n_differ and n_apart after the last step */
+    /* number of steps of moves that the index has taken, and seconds of each
+     * step; n_differ and n_apart after the last step */
     int n_moves;
     double move_s[N_MOVES];
     int64_t n_differ_moved, n_apart_moved;
@@ -150,8 +151,8 @@ static void describe_agreement(const struct method_row *row, char *text,
                           (long long)row->n_apart_moved);
 }
 
-/* Prints the columns of the moves; "-" if the index cannot be changed and must
- * be rebuilt. row NULL: the head of the table. */
+/* Prints the columns of the moves: their times in seconds, or "-" if the index
+ * cannot be changed. For row NULL prints the head of the table. */
 static void print_move_times(const struct method_row *row)
 {
     for (int i = 0; i < N_MOVES; i++)
@@ -302,8 +303,9 @@ compare_with_cpu(struct oj_join *cpu, const struct oj_matches *answer,
     return status;
 }
 
-/* Returns the number of rows that a comparison could not decide, or whose
- * difference was confirmed as rounding. */
+/* Returns the number of rows that count neither as equal nor as different: the
+ * comparison left them undecided, or their differences were proved in our
+ * favour or are rounding. */
 static int64_t count_rows_apart(const struct oj_validation *validation)
 {
     return validation->n_undecided + validation->n_rows_proved +
@@ -522,8 +524,8 @@ static void free_moved_side(struct moved_side *side)
     oj_free(side->feature);
 }
 
-/* Joins n rows with the index after its moves, and compares the answer with
- * that of a new index of the cpu backend. */
+/* Joins the n input rows with the index after its moves, and compares the
+ * answer with that of a new index of the cpu backend. */
 static oj_status compare_after_moves(struct benchmark *b, struct oj_join *join,
                                      int64_t n, struct method_row *row,
                                      struct oj_error *err)
@@ -549,8 +551,8 @@ static oj_status compare_after_moves(struct benchmark *b, struct oj_join *join,
     return status;
 }
 
-/* Measures the moves of a method, if its index takes them. A step that is
- * expected to take more than -benchmark_seconds is left out. */
+/* Measures the moves of a method, if its index can be changed. Leaves out a
+ * step that is expected to take more than -benchmark_seconds. */
 static oj_status time_moves(struct benchmark *b, struct oj_join *join,
                             int64_t n, struct method_row *row,
                             struct oj_error *err)

@@ -34,8 +34,8 @@ struct explanation
     int is_part;
     struct oj_flat sample; /* the first rows of the input, and their answer */
     struct oj_matches *matches;
-    /* the error that a run would give because the output exists and no option
-     * allows that */
+    /* the error with which a run would stop because the output exists and no
+     * option allows changing it */
     struct oj_error missing;
 };
 

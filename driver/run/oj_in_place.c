@@ -150,8 +150,8 @@ static oj_status fail_foreign_column(const struct update *u, int field,
                    u->layer, layer_field_name(u->pass->job.input.layer, field));
 }
 
-/* Plans the columns and finds those of an earlier run. It is an error if the
- * layer has some of these names, but not the first column. */
+/* Plans the columns and finds those of an earlier run. Fails if the layer has
+ * some of the planned names without the first column. */
 static oj_status plan_columns_or_reuse_earlier(struct update *u,
                                                struct oj_error *err)
 {
@@ -224,8 +224,8 @@ static oj_status write_update_records_to_file(struct update *u,
     return OJ_OK;
 }
 
-/* Returns the aggregation if answers are added to it one by one; NULL if the
- * join layer is streamed, or without -agg. */
+/* Returns the aggregation to which answers are added one by one. Returns NULL
+ * without -agg, and if the join layer is streamed. */
 static struct oj_aggregation *aggregation_fed_by_answers(const struct update *u)
 {
     struct oj_aggregation *aggregation = u->pass->rows.aggregation;

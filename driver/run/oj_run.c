@@ -77,8 +77,8 @@ static oj_status write_unmatched_join_rows(struct writing *w,
                                 err);
 }
 
-/* Flushes the rows to the reader of a stream, and writes the state of events
- * once a minute: if a run of weeks is killed, only the last minute is lost. */
+/* Flushes the rows to the reader of a stream. Writes the state of events once a
+ * minute, so that a killed run loses at most a minute. */
 static oj_status flush_rows_and_save_state(struct writing *w,
                                            struct oj_error *err)
 {
@@ -92,8 +92,8 @@ static oj_status flush_rows_and_save_state(struct writing *w,
     return oj_pass_events_save(&w->pass->events, err);
 }
 
-/* Writes the rows of all answers. *input_end: time when the last input row was
- * written. */
+/* Writes the rows of all answers. Stores the time when the last input row was
+ * written in *input_end. */
 static oj_status write_answers(struct writing *w, double *input_end,
                                struct oj_error *err)
 {
@@ -290,9 +290,9 @@ static void notice_extra_layer_rows(const struct oj_output *output)
                              "unmatched rows"));
 }
 
-/* Saves the state of events. Called after the rows are in place: if the run
- * ends in between, the file holds the old state, with which the reports can be
- * read again. */
+/* Saves the state of events after the rows are in place. If the run ends in
+ * between, the file holds the old state, with which the reports can be read
+ * again. */
 static oj_status save_event_state(const struct writing *w, struct oj_error *err)
 {
     struct oj_error bare;
@@ -303,8 +303,8 @@ static oj_status save_event_state(const struct writing *w, struct oj_error *err)
                    bare.message, w->output->asked->dst);
 }
 
-/* Writes the rows, closes the output, which can fail, too, and only then prints
- * the summary. */
+/* Writes the rows and closes the output. Prints the summary last, because
+ * closing can fail, too. */
 static oj_status write_output(struct writing *w, struct oj_error *err)
 {
     double start = oj_clock_seconds();

@@ -7,7 +7,7 @@
 #include "../rows/oj_summary.h"
 
 /** Runs the command: writes the destination, or does -explain, -benchmark or
- *  -in_place. *exit_code: an enum oj_exit, set if OJ_OK is returned. */
+ *  -in_place. If it returns OJ_OK, sets *exit_code to an enum oj_exit. */
 OJ_MUST_USE oj_status oj_run(const struct oj_command *command, int *exit_code,
                              struct oj_error *err);
 
@@ -33,10 +33,10 @@ OJ_MUST_USE oj_status oj_run_plan_output(struct oj_command_run *run,
 OJ_MUST_USE oj_status oj_run_plan_output_with_overwrite(
     struct oj_command_run *run, struct oj_error *err);
 
-/** -explain: opens both sides and checks all that a run checks before reading
- *  (except that an existing output is no error); reads the first rows of the
- *  input, and the join side or, if it is large, its first rows; joins them, and
- *  prints the findings on stdout. Writes no files. */
+/** -explain: opens both sides and makes the checks of a run before reading, but
+ *  accepts an existing output. Reads the first rows of the input and the join
+ *  side (its first rows, if it is large), joins them, and prints the findings
+ *  on stdout. Writes no files. */
 OJ_MUST_USE oj_status oj_explain_run(struct oj_command_run *run,
                                      struct oj_error *err);
 
@@ -46,13 +46,13 @@ OJ_MUST_USE oj_status oj_benchmark_run(struct oj_command_run *run,
                                        struct oj_error *err);
 
 /** -in_place: joins all rows and stores their results, closes all readers, and
- *  then updates the input layer through one handle in one transaction. So an
- *  error, a cancellation or a kill leaves the layer unchanged.
+ *  then updates the input layer in one transaction. So an error, a cancellation
+ *  or a kill leaves the layer unchanged.
  *
  *  The columns are those of a new output: join_fid, join_distance, further
- *  requested ones, and the join layer's fields; they are added at the end. If
- *  the layer has consecutive columns with these names and types, they are taken
- *  as those of an earlier run and refreshed; any other column of such a name is
+ *  requested ones, and the join layer's fields; they are added at the end.
+ *  Consecutive columns of the layer with these names and types are taken as
+ *  those of an earlier run and refreshed. Any other column with such a name is
  *  an error.
  */
 OJ_MUST_USE oj_status oj_in_place_run(struct oj_command_run *run,

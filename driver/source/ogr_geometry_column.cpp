@@ -52,7 +52,8 @@ std::vector<GByte> WkbWithoutSrid(const GByte *bytes, size_t n)
     return wkb;
 }
 
-/* Returns the geometry of a WKB or EWKB; NULL: the bytes are no geometry. */
+/* Returns the geometry of a WKB or EWKB, or NULL if the bytes are no
+ * geometry. */
 std::unique_ptr<OGRGeometry> GeometryOfBytes(const GByte *bytes, size_t n)
 {
     const std::vector<GByte> wkb = WkbWithoutSrid(bytes, n);
@@ -65,7 +66,8 @@ std::unique_ptr<OGRGeometry> GeometryOfBytes(const GByte *bytes, size_t n)
 }
 
 /* Returns the geometry of a WKT, an EWKT, or a WKB in hexadecimal digits, which
- * begins with the byte order, 00 or 01. NULL: the text is no geometry. */
+ * begins with the byte order, 00 or 01. Returns NULL if the text is no
+ * geometry. */
 std::unique_ptr<OGRGeometry> GeometryOfText(const char *text)
 {
     OGRGeometry *geometry = nullptr;
@@ -96,10 +98,11 @@ class GeometryColumnLayer final : public OGRLayer
 {
     OGRLayer *m_layer;
     OGRFeatureDefn *m_defn = nullptr;
-    /* index of the geometry column in m_layer; -1: geometries are made from a
-     * field */
+    /* index of the geometry column in m_layer; -1: geometries are made from the
+     * field m_field */
     int m_geometry;
-    /* index of that field in m_layer; -1: geometries are those of a column */
+    /* index in m_layer of the field that holds geometries; -1: geometries are
+     * those of the column m_geometry */
     int m_field;
     /* for each field of the view, its index in m_layer */
     std::vector<int> m_source{};
@@ -207,7 +210,8 @@ bool GeometryColumnLayer::SetGeometryOfField(const OGRFeature &from,
     return true;
 }
 
-/* Makes a feature of the view from a feature of the layer. NULL after an error.
+/* Returns a feature of the view, made from a feature of the layer. Returns NULL
+ * after an error.
  */
 std::unique_ptr<OGRFeature>
 GeometryColumnLayer::Translate(OGRFeature *from) const
@@ -266,8 +270,8 @@ bool MayHoldGeometries(const OGRFieldDefn &field)
     return field.GetType() == OFTString || field.GetType() == OFTBinary;
 }
 
-/* Fails because of the column `name`; the message lists the columns that can
- * hold geometries. */
+/* Returns an error about the column `name`. Its message lists the columns that
+ * can hold geometries. */
 oj_status FailColumn(const OGRFeatureDefn &defn, const char *name,
                      const char *option, const char *why, oj_error *err)
 {

@@ -83,8 +83,8 @@ struct two_crs
     OGRSpatialReferenceH a, b;
 };
 
-/* Compares two CRS by GDAL, as the callback oj_crs_callbacks.compare. user: a
- * struct two_crs. */
+/* Compares two CRS by GDAL. Returns 1 if they are equal. It is the callback
+ * oj_crs_callbacks.compare; user is a struct two_crs. */
 static int compare_by_gdal(void *user, const char *a, const char *b)
 {
     const struct two_crs *both = user;
@@ -103,10 +103,10 @@ static int have_different_shifts(OGRSpatialReferenceH a, OGRSpatialReferenceH b)
            memcmp(of_a, of_b, sizeof of_a) != 0;
 }
 
-/* Returns 1 if -crs strict takes a and b for one plane: the library decides
- * from their WKT, regardless of the order of axes and of heights. Not contained
- * in WKT, and so compared here: order of x and y in the data, epochs, shifts to
- * WGS 84. */
+/* Returns 1 if -crs strict takes a and b for one plane. The library compares
+ * their WKT, regardless of the order of axes and of heights. Compared here,
+ * because WKT lacks them: order of x and y in the data, epochs, shifts to WGS
+ * 84. */
 static int is_one_plane(OGRSpatialReferenceH a, OGRSpatialReferenceH b)
 {
     const char *const format[] = {"FORMAT=WKT2_2019", NULL};

@@ -29,10 +29,10 @@ OJ_MUST_USE oj_status oj_crs_choose(const struct oj_command *command,
                                     struct oj_relation *relation,
                                     struct oj_error *err);
 
-/** Calls oj_distance_scale() for the CRS of the join: a distance in this unit,
- *  multiplied by *scale, is in the unit of the join. option (without dash) and
- *  written (its value as the user wrote it) are for the error text. OJ_ERR_ARG
- *  if the unit has no fixed length in this CRS. */
+/** Sets *scale to the factor that converts a distance in this unit to the unit
+ *  of the join. OJ_ERR_ARG if the unit has no fixed length in the CRS of the
+ *  join. option (without dash) and written (its value as the user wrote it) are
+ *  used in the error text. */
 OJ_MUST_USE oj_status oj_crs_scale(const struct oj_command *command,
                                    const struct oj_crs *crs, const char *option,
                                    const char *written, enum oj_unit unit,

@@ -90,9 +90,9 @@ void oj_csv_columns_read_probe(struct oj_csv_columns *columns, OGRLayerH layer)
     }
 }
 
-/* Returns the separator for which the number of fields in the first line is
- * nearest to n_fields, the number that GDAL finds, which can be lower because
- * GDAL can hide a column of WKT. */
+/* Returns the separator for which the first line has about n_fields fields, the
+ * number that GDAL finds. GDAL's number can be lower, because GDAL can hide a
+ * column of WKT. */
 static char find_separator(const char *line, int64_t n, int n_fields)
 {
     static const char separators[] = ",;\t| ";
@@ -152,8 +152,8 @@ int oj_csv_row_quotes_fields(const struct oj_csv_columns *columns,
     return 1;
 }
 
-/* Returns 1 if GDAL accepts the field as a coordinate: a number, with a decimal
- * point or comma. An empty field or NaN is accepted, too: the row has no
+/* Returns 1 if GDAL accepts the field as a coordinate: a number with a decimal
+ * point or comma, or an empty field or NaN, which mean that the row has no
  * geometry. */
 static int is_coordinate(const char *field, int64_t n)
 {

@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** Indices of the columns, from 0 on; -1: there is no such column. */
+/** Indices of the columns, from 0 on. -1 means that there is no such column. */
 struct oj_csv_columns
 {
     char separator; /**< '\0': rows may have any number of fields */
@@ -26,8 +26,9 @@ struct oj_csv_columns
 
 void oj_csv_columns_init(struct oj_csv_columns *columns);
 
-/** Finds separator and n for the first line, in which GDAL finds n_fields
- *  fields: the separator with which the number of fields is nearest to that. */
+/** Sets separator and n from the first line. n_fields is the number of fields
+ *  that GDAL finds in this line. Chooses the separator whose number of fields
+ *  is nearest to n_fields. */
 void oj_csv_columns_find(struct oj_csv_columns *columns, const char *line,
                          int64_t n, int n_fields);
 
@@ -42,9 +43,9 @@ void oj_csv_columns_write_probe(const struct oj_csv_columns *columns,
 /** Finds x, y and wkt from the layer that GDAL made of the probe. */
 void oj_csv_columns_read_probe(struct oj_csv_columns *columns, OGRLayerH layer);
 
-/** Returns 1 if each quotation begins and ends together with a field, as it
- *  does in files written by programs. If a row of several lines fails this, a
- *  stray quotation mark has swallowed the lines up to the next mark. */
+/** Returns 1 if quotations begin and end only at the borders of fields, as
+ *  programs write them. Returns 0 if a stray quotation mark has swallowed the
+ *  following lines up to the next mark. */
 int oj_csv_row_quotes_fields(const struct oj_csv_columns *columns,
                              const char *bytes, int64_t n);
 

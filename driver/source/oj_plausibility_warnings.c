@@ -146,8 +146,8 @@ static int is_by_distance(const struct oj_command *command)
            oj_command_given(command, "max_distance");
 }
 
-/* Returns the maximum distance between the boxes of two features of a pair;
- * INFINITY if it differs from row to row. */
+/* Returns the maximum distance between the boxes of two features of a pair, or
+ * INFINITY if the maximum differs from row to row. */
 static double largest_pair_gap(const struct oj_command *command,
                                double max_distance)
 {
@@ -161,8 +161,8 @@ static double largest_pair_gap(const struct oj_command *command,
 }
 
 /* Returns 1 if the box of a side, with x and y exchanged, intersects the box of
- * the other side. It does not suffice that the exchanged box is nearer. Returns
- * 0 if it would have latitudes beyond the poles. */
+ * the other side. Returns 0 if the exchanged box has latitudes beyond the
+ * poles. */
 static int do_layers_meet_if_swapped(const struct oj_source *source,
                                      const struct side_extent *own,
                                      const struct side_extent *other)
@@ -178,8 +178,8 @@ static int do_layers_meet_if_swapped(const struct oj_source *source,
     return swapped.is_known && gap_between_boxes(&swapped, other) <= 0.0;
 }
 
-/* Warns if the axes of one layer seem to be swapped. own: extents in the
- * layers' CRS; joined: in the CRS of the join. */
+/* Warns if the axes of one layer seem to be swapped. own are the extents in the
+ * layers' CRS, joined those in the CRS of the join. */
 static void warn_of_axes(const struct oj_source *const source[2],
                          const struct side_extent own[2],
                          const struct side_extent joined[2])

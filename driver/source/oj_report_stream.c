@@ -142,8 +142,8 @@ struct oj_report_stream
 
 /* ---- names --------------------------------------------------------------- */
 
-/* Returns 1 if the name is that of standard input; *format: the format that its
- * prefix names. */
+/* Returns 1 if the name is that of standard input. Stores the format that its
+ * prefix names in *format. */
 static int read_stdin_name_and_format(const char *name, enum format *format)
 {
     *format = FORMAT_UNKNOWN;
@@ -407,8 +407,8 @@ static void leave_out_long_record(struct oj_report_stream *s)
     s->n_complete = s->n_scanned;
 }
 
-/* Scans for the end of the incomplete record. *end: offset behind it, or -1 if
- * the end has not arrived yet. */
+/* Scans for the end of the incomplete record. Sets *end to the offset after it,
+ * or to -1 if the end has not arrived yet. */
 static void find_record_end(struct oj_report_stream *s, int64_t *end)
 {
     struct place_in_record place = s->place;
@@ -538,7 +538,8 @@ static int is_batch_full(const struct oj_report_stream *s)
 
 /* ---- GDAL ---------------------------------------------------------------- */
 
-/* Opens n bytes as a dataset of the stream's format; close_bytes() frees it. */
+/* Opens n bytes as a dataset of the stream's format; close_bytes() frees it.
+ * Returns NULL on failure. */
 static GDALDatasetH open_bytes(const struct oj_report_stream *s, char *bytes,
                                int64_t n, char **open_options)
 {
@@ -630,7 +631,8 @@ static oj_status find_geometry_columns(struct oj_report_stream *s,
 }
 
 /* Opens the first record alone, to find out whether it holds the names of the
- * columns (*has_names 1) or is a row (0). *n_fields: its number of fields. */
+ * columns (*has_names 1) or is a row (*has_names 0). Stores its number of
+ * fields in *n_fields. */
 static oj_status detect_column_names(struct oj_report_stream *s, int *has_names,
                                      int *n_fields, struct oj_error *err)
 {
@@ -854,7 +856,7 @@ static int is_first_key_integer(const struct oj_report_stream *s)
 /* Adds a field like this one to the layer in memory. Fields of 32-bit integers
  * become wider, because later values may need it: the key becomes a 64-bit
  * integer, even if other keys of the first batch are no integers; other fields
- * of GeoJSON become reals, because 3.5 may follow 3. */
+ * of GeoJSON become reals, because 3.5 may follow 3. Returns 0 on failure. */
 static int add_field(const struct oj_report_stream *s, OGRFieldDefnH like)
 {
     const char *name = OGR_Fld_GetNameRef(like);
@@ -912,9 +914,9 @@ static oj_status make_layer_of_types(struct oj_report_stream *s, int64_t n,
     return status;
 }
 
-/* Writes the header of GeoJSONSeq: a feature with a text in each text field,
- * except "id": as a property it would hide the ids of the features. Returns the
- * number of fields written. */
+/* Writes the header of GeoJSONSeq, a feature with a text in each text field,
+ * and returns the number of fields written. Leaves out the field "id", because
+ * a property of this name would hide the ids of the features. */
 static int write_sample_feature(const struct oj_report_stream *s, FILE *file)
 {
     OGRFeatureDefnH defn = OGR_L_GetLayerDefn(s->layer);
@@ -1002,10 +1004,10 @@ static void note_value_that_does_not_fit(struct oj_report_stream *s,
                  : OGR_GetFieldTypeName(OGR_Fld_GetType(there)));
 }
 
-/* Copies the values of a report. A value that does not fit its field becomes
- * NULL and is noted. *is_sound becomes 0 if this is the key (mostly a text
- * where keys are integers): the report is then noted as unread, and copying
- * stops. Always 1 if record is NULL. */
+/* Copies the values of a report: field i to field map[i], unless map[i] is
+ * negative. A value that does not fit its field becomes NULL and is noted. If
+ * the key does not fit, *is_sound becomes 0, the report is noted as unread, and
+ * copying stops. With record NULL *is_sound stays 1. */
 static void copy_values(struct oj_report_stream *s,
                         const struct report_record *record, OGRFeatureH from,
                         const int *map, OGRFeatureH to, int *is_sound)
@@ -1030,7 +1032,8 @@ static void copy_values(struct oj_report_stream *s,
     }
 }
 
-/* Adds a report to the layer as a row. */
+/* Adds a report to the layer as a row. Field i of the report becomes field
+ * map[i]. */
 static oj_status add_report(struct oj_report_stream *s,
                             const struct report_record *record,
                             OGRFeatureH from, const int *map,
@@ -1070,8 +1073,8 @@ static int check_geometry_text_or_note_flaw(struct oj_report_stream *s,
     return 0;
 }
 
-/* Appends the features of `from` to the layer as rows, in their order. *n_read:
- * number of features; feature i belongs to record i. */
+/* Appends the features of `from` to the layer as rows, in their order. Stores
+ * the number of features in *n_read. Feature i belongs to record i. */
 static oj_status copy_reports(struct oj_report_stream *s, OGRLayerH from,
                               int64_t *n_read, struct oj_error *err)
 {
@@ -1112,8 +1115,8 @@ static oj_status delete_rows(struct oj_report_stream *s, int64_t n,
 }
 
 /* Reads the records into the layer; if there is no layer yet, makes it in
- * dataset. *is_complete 0: GDAL did not make one row of each record; errors has
- * the reason. */
+ * dataset. *is_complete: 0 if GDAL did not make one row of each record, for the
+ * reason in errors. */
 static oj_status read_records(struct oj_report_stream *s, GDALDatasetH dataset,
                               struct oj_ogr_errors *errors, int *is_complete,
                               struct oj_error *err)
@@ -1165,7 +1168,7 @@ static int does_gdal_read_each_record(const struct oj_report_stream *s,
     return n_read == n && errors->n_failures == 0;
 }
 
-/* Marks those of the n records that GDAL cannot read; finds them by repeated
+/* Marks the records among these n that GDAL cannot read. Finds them by repeated
  * halving. */
 static void mark_unread_records(struct oj_report_stream *s,
                                 struct report_record *records, int64_t n,
@@ -1203,7 +1206,7 @@ static oj_status delete_layer(struct oj_report_stream *s, GDALDatasetH dataset,
     return OJ_OK;
 }
 
-/* Reads the records. If GDAL cannot read some of them, marks these and reads
+/* Reads the records. If GDAL cannot read some of them, marks those and reads
  * the others. */
 static oj_status read_readable_records(struct oj_report_stream *s,
                                        GDALDatasetH dataset,
@@ -1248,9 +1251,9 @@ static void warn_of_first_losses(struct oj_report_stream *s)
     s->warned = s->found;
 }
 
-/* Makes rows of the records that can be read; without skip_failures, only of
- * those before the first unreadable record. dataset: where to make the layer,
- * or NULL if it exists. */
+/* Makes rows of the records that can be read. Without skip_failures, only makes
+ * those before the first unreadable record. dataset is the dataset in which the
+ * layer is made, or NULL if the layer exists. */
 static oj_status load_records(struct oj_report_stream *s, GDALDatasetH dataset,
                               struct oj_error *err)
 {

@@ -1,28 +1,27 @@
 /** Reports that arrive on standard input without end, as CSV or GeoJSONSeq: a
  *  layer in memory that holds the latest of them.
  *
- *   stdin --bytes--> complete records --driver of GDAL--> layer in memory
- *                                                         (its rows: a batch)
+ *    stdin --bytes--> complete records --driver of GDAL--> layer in memory
+ *                                                          (its rows: a batch)
  *
  *  GDAL's drivers read ahead: a report would wait in their buffers until others
  *  arrive, and the GeoJSONSeq driver reads to the end before it returns the
- *  first row. Here bytes are divided into records as they arrive, and each
- *  batch of records is opened as a file in memory of its own (CSV with the
- *  first line before it).
+ *  first row. Here bytes are divided into records as they arrive. Each batch of
+ *  records is opened as a file in memory (CSV with the first line before it).
  *
  *  Fields and their types are those of the first batch; values of later batches
- *  go into the fields by name. Fields of 32-bit integers become wider, because
- *  later values can be larger: the key 64-bit integers, other fields of
- *  GeoJSONSeq reals. Fields with other names are left out, and values that a
- *  field cannot hold become NULL; both are counted.
+ *  go into the fields by name. Because later values can be larger, a key of
+ *  32-bit integers gets 64 bits, and other fields of integers in GeoJSONSeq
+ *  become reals. Fields with other names are left out, and values that a field
+ *  cannot hold become NULL; both are counted.
  *
- *  These reports cannot be read; each ends the stream, or is left out: a row of
- *  CSV whose number of fields differs from that of the first line, a coordinate
- *  that is no number, a quotation that is not closed, JSON that GDAL makes no
- *  feature of, a key that does not fit the type of the first keys. Rows of CSV
- *  are checked here, because GDAL completes them. If GDAL reports an error or
- *  returns fewer features than records, the broken GeoJSONSeq record is found
- *  by halving.
+ *  A report that cannot be read ends the stream or, with skip_failures, is left
+ *  out: a row of CSV whose number of fields differs from that of the first
+ *  line, a coordinate that is no number, a quotation that is not closed, JSON
+ *  that is no feature for GDAL, a key that does not fit the type of the first
+ *  keys. Rows of CSV are checked here, because GDAL completes them. Broken
+ *  GeoJSONSeq records are found by halving when GDAL reports an error or
+ *  returns fewer features than records.
  *
  *  A batch is closed when a quarter of the time that a report may wait has
  *  passed since its first report; the rest of the time is for the join and the
@@ -58,26 +57,27 @@ struct oj_report_stream_options
                                     out */
 };
 
-/** Waits for the first report, or the end, and makes the layer: *layer is the
- *  only layer of *dataset, which the caller must close after the stream. What
- *  options points to must outlive the stream. OJ_ERR_DATA: the bytes are
- *  neither CSV nor GeoJSONSeq. OJ_ERR_CANCELLED. */
+/** Waits for the first report, or the end of the input, and makes the layer:
+ *  *layer is the only layer of *dataset, which the caller must close after the
+ *  stream. Objects to which options points must outlive the stream.
+ *  OJ_ERR_DATA: the bytes are neither CSV nor GeoJSONSeq. OJ_ERR_CANCELLED: the
+ *  flag of the calling thread is set. */
 OJ_MUST_USE oj_status
 oj_report_stream_open(const struct oj_report_stream_options *options,
                       struct oj_report_stream **out, GDALDatasetH *dataset,
                       OGRLayerH *layer, struct oj_error *err);
 
-/** The function `refill` of struct oj_read_options: waits for the next batch
- *  and replaces the rows of the layer by it. The first batch is there when the
- *  stream is opened. *n_rows 0: the input has ended; or a signal asked for the
- *  end (oj_cancel.h) and all complete records were returned; or a report cannot
- *  be read and all before it were returned, see oj_report_stream_failure(). */
+/** Waits for the next batch and replaces the rows of the layer by it; the
+ *  function `refill` of struct oj_read_options. The first batch is in the layer
+ *  when the stream is opened. *n_rows becomes 0 after the last row: the input
+ *  has ended, a signal has ended it (oj_cancel.h), or a report cannot be read
+ *  (oj_report_stream_failure()). */
 oj_status oj_report_stream_refill(void *stream, int64_t *n_rows,
                                   struct oj_error *err);
 
-/** Returns OJ_ERR_DATA, with number, line and first characters of the report,
- *  if a report that cannot be read has ended the stream. This is no error of
- *  the refill, so that the rows before it are joined and written first.
+/** If a report that cannot be read has ended the stream, returns OJ_ERR_DATA
+ *  with the report's number, line and first characters. The refill returns no
+ *  error for it, so that the rows before it are joined and written first.
  *  Accepts NULL. */
 OJ_MUST_USE oj_status oj_report_stream_failure(
     const struct oj_report_stream *stream, struct oj_error *err);

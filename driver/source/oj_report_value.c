@@ -29,8 +29,8 @@ struct one_value
     double real;
 };
 
-/* Reads a text or number, also as the only element of a list.  Returns 0 for
- * dates, times and longer lists. */
+/* Reads a text or number, which may be the only element of a list. Returns 0
+ * for dates, times and longer lists. */
 static int read_scalar(OGRFeatureH from, int i, struct one_value *one)
 {
     int n = 1;
@@ -88,7 +88,8 @@ static int is_blank(const char *text)
     return text[strspn(text, " \t\r\n")] == '\0';
 }
 
-/* Sets *integer if the value is a whole number; otherwise returns 0. */
+/* Returns 1 and sets *integer if the value is a whole number, else returns
+ * 0. */
 static int read_integer(const struct one_value *one, int64_t *integer)
 {
     double real = one->real;
@@ -128,8 +129,8 @@ static int read_real(const struct one_value *one, double *real)
     }
 }
 
-/* Sets *integer to 0 or 1; returns 0 if the value is neither of them, nor true
- * or false. */
+/* Returns 1 and sets *integer to 0 or 1 if the value is one of these numbers,
+ * true or false; else returns 0. */
 static int read_boolean(const struct one_value *one, int64_t *integer)
 {
     if (one->form == ONE_TEXT && (strcasecmp(one->text, "true") == 0 ||
@@ -157,7 +158,8 @@ static int put_integer(const struct one_value *one, OGRFeatureH to, int k)
     return 1;
 }
 
-/* Sets list k to this one value. Returns 0 if the list cannot hold it. */
+/* Sets field k, a list, to this one value. Returns 0 if the list cannot hold
+ * it. */
 static int put_in_list(const struct one_value *one, OGRFeatureH to, int k)
 {
     char *texts[] = {(char *)one->text, NULL}; /* only read */
@@ -223,8 +225,8 @@ static int put_scalar(const struct one_value *one, OGRFeatureH to, int k)
     }
 }
 
-/* Copies a list of integers into a list of wider numbers. Returns 0 for other
- * types, and for integers that are not exact as reals. */
+/* Copies a list of integers into a list of 64-bit integers or reals. Returns 0
+ * for other types, and for integers that are not exact as reals. */
 static int put_wider_list(OGRFeatureH from, int i, OGRFeatureH to, int k)
 {
     const OGRFieldType of = OGR_Fld_GetType(OGR_F_GetFieldDefnRef(from, i));
@@ -251,9 +253,9 @@ static int put_wider_list(OGRFeatureH from, int i, OGRFeatureH to, int k)
     return 0;
 }
 
-/* Converts between dates and date-times: a date is the beginning of its day. A
- * date-time becomes a date only if it is the beginning of a day and has no time
- * zone. Returns 0 for all others. */
+/* Converts between dates and date-times. A date becomes the beginning of its
+ * day. A date-time becomes a date only if it is the beginning of a day and has
+ * no time zone. Returns 0 if the value cannot be converted. */
 static int put_date_or_datetime(OGRFeatureH from, int i, OGRFeatureH to, int k)
 {
     const OGRFieldType of = OGR_Fld_GetType(OGR_F_GetFieldDefnRef(from, i));

@@ -45,8 +45,8 @@ void oj_side_field_free(struct oj_side_field *field)
     field->scratch = NULL;
 }
 
-/* Returns a value as a number. Texts are parsed, because CSV has only texts.
- * NaN: no number. */
+/* Returns a value as a number, or NaN if it is no number. Texts are parsed,
+ * because CSV has only texts. */
 static double number_of_value(OGRFieldType type, const struct oj_value *value)
 {
     const char *text;

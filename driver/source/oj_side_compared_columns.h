@@ -91,10 +91,10 @@ struct oj_side_fields
     struct oj_side_field *field; /**< [n] */
 };
 
-/** Numbered values of the side that is read first, from any of its fields;
- *  values of the other side are looked up among them. After the last insert it
- *  is read-only: any number of struct oj_side_columns may look up values in it,
- *  each on its own thread. */
+/** Numbered values of the fields of the side that is read first, in which
+ *  values of the other side are looked up. After the last insert it is
+ *  read-only: any number of struct oj_side_columns may use it, each on its own
+ *  thread. */
 struct oj_vocabulary
 {
     int n_holders;                      /**< reference count; atomic */
@@ -130,15 +130,14 @@ struct oj_side_columns
                                 -exclude */
 };
 
-/** Makes a new vocabulary. Precondition: columns->rules is set. word_map: text
- *  with two columns (oj_word_replacements.h), or NULL. */
+/** Makes a new vocabulary. Precondition: columns->rules is set. word_map is a
+ *  text with two columns (oj_word_replacements.h), or NULL. */
 OJ_MUST_USE oj_status oj_side_columns_open(struct oj_side_columns *columns,
                                            const char *word_map,
                                            struct oj_error *err);
 
 /** Appends *field to the fields of this side from which the column `made` (enum
- *  oj_made_column) is computed. The caller leaves scratch and defn NULL; they
- *  are made when needed. */
+ *  oj_made_column) is computed. field->scratch and defn must be NULL. */
 OJ_MUST_USE oj_status oj_side_columns_add(struct oj_side_columns *columns,
                                           int made, int side,
                                           const struct oj_side_field *field,
@@ -148,15 +147,14 @@ OJ_MUST_USE oj_status oj_side_columns_add(struct oj_side_columns *columns,
 int oj_side_columns_need(const struct oj_side_columns *columns, int side);
 
 /** Replaces the vocabulary of *columns by `vocabulary`, which other columns
- *  with equal options have made. *columns then only look values up and add
- *  none. */
+ *  with equal options have made. *columns then add no values to it. */
 void oj_side_columns_use_vocabulary(struct oj_side_columns *columns,
                                     struct oj_vocabulary *vocabulary);
 
 /** Frees what columns owns; zeroed memory is accepted. */
 void oj_side_columns_close(struct oj_side_columns *columns);
 
-/** Adds a reference, which oj_vocabulary_free() drops. */
+/** Adds a reference, which oj_vocabulary_free() drops. Returns vocabulary. */
 struct oj_vocabulary *
 oj_vocabulary_add_reference(struct oj_vocabulary *vocabulary);
 
@@ -191,8 +189,8 @@ struct oj_compared_columns
     int64_t cap_offset, cap_bytes;
 };
 
-/** Numbers of rows that lack a value which the join compares. They match
- * nothing, except where a heading is missing. */
+/** Numbers of rows that lack a value which the join compares. Such rows have no
+ * pairs, except that rows without a heading fit every segment. */
 struct oj_missing_values
 {
     /** -max_distance_field: rows whose distance is NULL or negative */
@@ -212,11 +210,11 @@ enum oj_insertion
     OJ_INSERT_SOME /**< values are added; more rows of the side follow */
 };
 
-/** Makes the columns of the rows of flat, which then borrows them from made;
- *  adds to missing. The class of a row is -1 if a value is NULL or, when
- *  values are only looked up, if no inserted row has its values. insert: enum
- *  oj_insertion. Not thread-safe. OJ_ERR_DATA: the first list is longer than
- *  OJ_MOST_DIMENSIONS. */
+/** Makes the columns of the rows of flat, which then borrows them from made,
+ *  and adds to missing. The class of a row is -1 if one of its values is NULL,
+ *  or if values are looked up and no inserted row has these values. insert is
+ *  an enum oj_insertion. Not thread-safe. OJ_ERR_DATA if the first list is
+ *  longer than OJ_MOST_DIMENSIONS. */
 OJ_MUST_USE oj_status oj_side_columns_make(struct oj_side_columns *columns,
                                            int side, int insert,
                                            const struct oj_attributes *values,
@@ -225,9 +223,10 @@ OJ_MUST_USE oj_status oj_side_columns_make(struct oj_side_columns *columns,
                                            struct oj_missing_values *missing,
                                            struct oj_error *err);
 
-/** Renumbers the tokens after the last part of a side was inserted. number[i]
- *  [tokens so far] maps old to new numbers for the texts of -similar i; NULL if
- *  there was no row. The caller frees the maps, also after an error. */
+/** Renumbers the tokens after the last rows of a side were inserted. Sets
+ *  number[i] to a map from old to new numbers of the tokens of -similar i, or
+ *  to NULL if there was no row. The caller frees the maps, even after an
+ *  error. */
 OJ_MUST_USE oj_status oj_side_columns_renumber_tokens(
     struct oj_side_columns *columns, uint32_t *number[OJ_MOST_TEXTS],
     struct oj_error *err);

@@ -68,7 +68,8 @@ check_self_join(const struct oj_command *command, const struct oj_source *input,
     return OJ_OK;
 }
 
-/* Fails if a row has the FID -1 (none): such rows could not be distinguished.
+/* Fails if a row has no FID (-1): pairs of a feature with itself are excluded
+ * by comparing FIDs.
  */
 static oj_status check_rows_have_fids(const struct oj_sides *sides, int side,
                                       const struct oj_flat *flat,
@@ -127,10 +128,10 @@ static int holds_points_only(const struct oj_sides *sides,
            type == wkbMultiPoint;
 }
 
-/* Sets which side must consist of points with -metric ellipsoid, which needs
- * one such side: the only side whose type allows points, unless the type of a
- * side allows nothing else. If both types allow points and other features, the
- * engine decides by the features. */
+/* With -metric ellipsoid, sets which side must consist of points. If the type
+ * of one side allows nothing but points, no side is set. If the types of both
+ * sides allow points among others, the engine decides by the features.
+ * Otherwise it is the side whose type allows points. */
 static void set_point_side_on_ellipsoid(struct oj_sides *sides,
                                         struct oj_source *const source[2])
 {
@@ -254,8 +255,9 @@ static oj_status add_number_field(struct oj_source *const source[2], int side,
 }
 
 /* Adds the field of distances that an option names to the fields that are read,
- * and sets columns->distance_scale to the factor of its unit. word: argument of
- * the option; NULL: the option is not given, and nothing is added. */
+ * and sets columns->distance_scale to the factor of its unit. word is the
+ * argument of the option. If it is NULL, the option is not given, and nothing
+ * is added. */
 static oj_status resolve_distance_field(
     const struct oj_command *command, struct oj_source *const source[2],
     int side, const char *option, const char *word, const struct oj_crs *crs,
@@ -344,8 +346,9 @@ static oj_status add_span_fields(const struct oj_command *command,
     return OJ_OK;
 }
 
-/* Refuses a field of -vector that is neither of numbers, nor of texts (which
- * may hold them), nor a list that is the only field. */
+/* Refuses a field of -vector unless it holds numbers, texts (which may be
+ * numbers), or lists; a list must be the only field. is_single 1: the field is
+ * the only one. */
 static oj_status check_vector_field(const struct oj_source *source,
                                     const char *name, int is_single,
                                     OGRFieldType type, struct oj_error *err)
@@ -417,8 +420,8 @@ static oj_status open_compared_columns(const struct oj_command *command,
 
 /* ---- reshaping of features ----------------------------------------------- */
 
-/* Returns the reshaping that the command requests for a side; 0: input, 1:
- * join. */
+/* Returns the reshaping that the command requests for a side. side is 0 for the
+ * input, 1 for the join layer. */
 static struct oj_reshape reshaping_of_side(const struct oj_command *command,
                                            int side, const char *name)
 {
@@ -465,8 +468,8 @@ static oj_status fail_invalid(const struct oj_reshape *r,
         r->role, r->name, fid, reason);
 }
 
-/* If *geometry is not valid, replaces it as -invalid demands: by a valid one
- * (fix) or by NULL, if the feature is skipped. Fails with -invalid fail. */
+/* If *geometry is not valid, -invalid fix replaces it by a valid geometry, skip
+ * by NULL, and fail returns an error. */
 static oj_status handle_invalid_geometry(struct oj_reshape *r,
                                          const struct oj_flat *from,
                                          int64_t feature,

@@ -73,9 +73,9 @@ struct oj_sides
     struct oj_reshape reshape[2];
     struct oj_side_columns columns;
     int is_self_join; /**< both sides are one layer */
-    /** 1: the side must consist of points: the input side with -metric sphere
-     *  and -heading; with -metric ellipsoid the side that may consist of them,
-     *  if the type of the other layer is not that of points */
+    /** 1: the side must consist of points. With -metric sphere or -heading this
+     *  is the input side; with -metric ellipsoid it is the side whose type
+     *  allows points, if neither type allows only points */
     int is_of_points[2];
     /** why only points are accepted, and what to write instead; for messages */
     const char *points_only;
@@ -101,9 +101,10 @@ OJ_MUST_USE oj_status oj_sides_open(
     struct oj_source *join, const struct oj_crs *crs, struct oj_sides *sides,
     struct oj_relation *relation, struct oj_error *err);
 
-/** Preprocesses rows. flat: on entry the rows as read; on return the features
- *  and columns to join, borrowed from work. values: the rows' fields, used only
- *  if oj_side_columns_need(). insert: enum oj_insertion. */
+/** Preprocesses rows. On entry, *flat has the rows as read; on return, the
+ *  features and columns to join, borrowed from work. values are the fields of
+ *  the rows. They are used only if oj_side_columns_need() returns 1. insert is
+ *  an enum oj_insertion. */
 OJ_MUST_USE oj_status oj_sides_make(struct oj_sides *sides, int side,
                                     int insert,
                                     const struct oj_attributes *values,

@@ -25,8 +25,8 @@
 /* Names a side in messages: "input layer 'lots'" */
 #define LAYER_FORMAT "%s layer '%s'"
 
-/* Returns the prefix that GDAL needs before the name of an archive; NULL: the
- * name is not that of an archive. */
+/* Returns the prefix that GDAL needs before the name of an archive, or NULL if
+ * the name is not that of an archive. */
 static const char *prefix_of_archive(const char *name)
 {
     const char *end = CPLGetExtension(name);
@@ -216,7 +216,7 @@ static int is_csv(const struct oj_source *s)
 }
 
 /* Returns advice on how two tables without geometry are joined by the fields of
- * -on, or "". It is "" if -op names a join that needs geometries. */
+ * -on. Returns "" if -op names the join. */
 static const char *
 hint_for_tables_without_geometry(const struct oj_command *command)
 {
@@ -323,8 +323,8 @@ int oj_source_is_filtered(const struct oj_source *source)
     return source->side->where != NULL || source->spat != NULL;
 }
 
-/* Sets the spatial filter, of which OGR has only one: box if -spat contains it,
- * otherwise -spat, because no row outside of -spat may be read. */
+/* Sets the spatial filter of the layer, which can have only one: box if -spat
+ * contains it, otherwise -spat, because no row outside of -spat may be read. */
 static void set_smaller_of_two_filters(const struct oj_source *s,
                                        const OGREnvelope *box)
 {
@@ -335,7 +335,8 @@ static void set_smaller_of_two_filters(const struct oj_source *s,
     set_box_filter(s, is_inside ? both : spat);
 }
 
-/* Sets an attribute filter of the command's condition and `where` (NULL: none).
+/* Sets an attribute filter made of the command's condition and `where`, which
+ * may be NULL.
  */
 static oj_status set_where_and_condition(struct oj_source *s, const char *where,
                                          struct oj_error *err)
@@ -453,9 +454,9 @@ static oj_status select_fields(struct oj_source *s, struct oj_error *err)
 }
 
 /* Leaves out all join fields with -how semi, -how anti or -agg, which write
- * none of them (oj_source_need_field() later adds those that -agg reads). With
- * -unmatched_join_layer and -agg the fields are only skipped, because the rows
- * of unmatched join features are written later with all fields. */
+ * none of them; oj_source_need_field() later adds those that -agg reads. With
+ * -agg and -unmatched_join_layer the fields are only skipped, because rows of
+ * unmatched join features are written later with all fields. */
 static void drop_unwritten_fields(const struct oj_command *command,
                                   struct oj_source *s)
 {
@@ -582,10 +583,10 @@ static oj_status create_window_layer(struct oj_source *s, const double *boxes,
 
 /* ---- opening a side ------------------------------------------------------ */
 
-/* Returns 1 if FlatGeobuf's Arrow stream would be wrong (seen in GDAL 3.6): it
- * shifts the texts of a NOT NULL field after a row without a value, which the
- * format allows, and it does not end if the header has no feature count.
- * Precondition: no filter is set, since a filter makes the count unknown. */
+/* Returns 1 if FlatGeobuf's Arrow stream would be wrong, as in GDAL 3.6. After
+ * a row without a value the stream shifts the texts of a NOT NULL field, and
+ * without a feature count in the header it does not end. Precondition: no
+ * filter is set, since a filter makes the count unknown. */
 static int has_wrong_stream(const struct oj_source *s)
 {
     OGRFeatureDefnH defn = OGR_L_GetLayerDefn(s->layer);

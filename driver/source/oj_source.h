@@ -17,8 +17,7 @@ struct oj_source
     const struct oj_source_options *side;
     GDALDatasetH dataset;
     OGRLayerH layer;
-    /** the layer that `layer` is a view of (oj_geometry_column.h); NULL: none
-     */
+    /** the layer that `layer` is a view of; NULL: `layer` is no view */
     OGRLayerH viewed;
     struct oj_report_stream *stream; /**< the stream that fills the layer; NULL:
                                           a normal layer */
@@ -43,24 +42,24 @@ struct oj_source
     int is_held; /**< 1: all readings see one state, see
                     oj_source_begin_snapshot() */
 
-    /** Transformation into the CRS of the join, owned; NULL: none. Set by
+    /** Transformation into the CRS of the join, owned, or NULL. Set by
      *  oj_crs_choose(). */
     OGRCoordinateTransformationH transformation;
 };
 
 /** Opens one side of the command read-only (0: input, 1: join) and checks that
- *  it has a geometry if the join needs one. The boxes of -window become a layer
- *  in memory with the FIDs 1 to n, in which boxes without area are lines or
- *  points. Fields that are not used are not read. command must outlive the
- *  source. */
+ *  it has a geometry if the join needs one. Only fields that are used are read.
+ *  The boxes of -window become a layer in memory with the FIDs 1 to n, in which
+ *  boxes without area are lines or points. command must outlive the source. */
 OJ_MUST_USE oj_status oj_source_open(const struct oj_command *command, int side,
                                      struct oj_source *source,
                                      struct oj_error *err);
 
-/** Adds a field to those that are read, even if it is not written. *column: its
- *  index in source->fields, in struct oj_table and in batches; *defn: its
- *  definition, owned by the layer. OJ_ERR_ARG if there is no such field; the
- *  message names the option and lists the fields. */
+/** Adds the field `name` to those that are read, even if it is not written.
+ *  Sets *column to its index in source->fields, in struct oj_table and in
+ *  batches, and *defn to its definition, owned by the layer. OJ_ERR_ARG if
+ *  there is no such field; the message names the option and lists the
+ *  fields. */
 OJ_MUST_USE oj_status oj_source_need_field(struct oj_source *source,
                                            const char *name, const char *option,
                                            int *column, OGRFieldDefnH *defn,
@@ -81,11 +80,12 @@ void oj_source_skip_field(struct oj_source *source, int column, int is_skipped);
 /** Returns 1 if -where or -spat filters the rows. */
 int oj_source_is_filtered(const struct oj_source *source);
 
-/** Sets filters on the layer in addition to those of the command. They replace
- *  the filters of the last call. Precondition: no reader is open.
- *  box    reads the rows whose geometry intersects the box, and possibly more;
- *         NULL: reads all rows
- *  where  a condition in the driver's SQL, or NULL; always NULL for a SELECT */
+/** Sets filters on the layer in addition to those of the command; the filters
+ *  of the previous call are dropped. Precondition: no reader is open.
+ *   box    reads the rows whose geometry intersects the box, and possibly more;
+ *          NULL: reads all rows
+ *   where  a condition in the driver's SQL, or NULL; always NULL for a
+ *   SELECT */
 OJ_MUST_USE oj_status oj_source_filter(struct oj_source *source,
                                        const OGREnvelope *box,
                                        const char *where, struct oj_error *err);
@@ -109,8 +109,8 @@ OJ_MUST_USE oj_status oj_source_check_count(const struct oj_source *source,
 /** Returns the lanes that may read the layer, as bits (oj_lane_table.h). */
 unsigned oj_source_lanes(const struct oj_source *source);
 
-/** Returns the all_rows_filter for a reader (oj_layer_read.h): a filter for a
- *  GeoPackage table without an attribute filter, else NULL. */
+/** Returns a filter that every row of a GeoPackage table passes, for struct
+ *  oj_read_options; NULL for other layers, or if an attribute filter is set. */
 const char *oj_source_all_rows_filter(const struct oj_source *source);
 
 /** Returns 0 if the layer's type excludes points, else 1. */

@@ -27,10 +27,12 @@ set -uo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 top=$here/../..
 
-# The rows of speeds: name | measure | command. Measures: cpu and wall seconds of
-# oj_bench's own clock, its index and its join without reading (of sums it has
-# wall time alone); cpu_run and wall_run those of the whole process. Commands: bench, oj_bench on the city;
-# nycgen, the same on generated layers; join, ogrjoin on layers of that size.
+# The rows of speeds: name | measure | command.
+# Measures: cpu and wall are seconds of oj_bench's own clock, for its index and
+# its join without reading. Sums have wall time alone. cpu_run and wall_run are
+# seconds of the whole process.
+# Commands: bench is oj_bench on the city, nycgen is oj_bench on generated
+# layers, join is ogrjoin on layers of that size.
 rows='
 nearest lot, 100 ft             | cpu  | bench --threads 1 --repeat 3
 nearest lot, 100 ft, 2 threads  | wall | bench --threads 2 --repeat 3

@@ -9,7 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Adds to a compensated sum (Neumaier): what rounding loses is kept in `lost`.
+/* Adds d to a compensated sum (Neumaier). What rounding loses is added up in
+ * answer->lost.
  */
 static void add_distance(struct bench_answer *answer, double d)
 {

@@ -1,5 +1,5 @@
 /** The answer of a join as sums that do not depend on the order of pairs, and a
- * sample of its rows, to be compared with the reference. */
+ * sample of its rows, which is compared with the reference. */
 #ifndef BENCH_ANSWER_H
 #define BENCH_ANSWER_H
 
@@ -29,7 +29,8 @@ void bench_answer_add(struct bench_answer *answer,
 int bench_answer_equal(const struct bench_answer *a,
                        const struct bench_answer *b);
 
-/** Prints the line "ANSWER ...". Distances are 0 if the join measures none. */
+/** Prints the line "ANSWER ...". If the join measures no distances, they are
+ *  0. */
 void bench_answer_print(const struct bench_answer *answer);
 
 /** The pairs of evenly spaced rows: row i of the sample is row i * n / n_rows.
@@ -51,9 +52,9 @@ OJ_MUST_USE oj_status bench_sample_take(struct bench_sample *sample,
                                         int64_t first_row,
                                         struct oj_error *err);
 
-/** Joins the sample's rows again with the backend "geos", compares every pair
- * and distance (oj_validation.h), and prints the line "CHECK ..." and the first
- * differences. *n_different: number of rows that differ. */
+/** Joins the sample's rows again with the backend "geos", and compares every
+ * pair and distance (oj_validation.h). Prints the line "CHECK ..." and the
+ * first differences. Stores the number of rows that differ in *n_different. */
 OJ_MUST_USE oj_status bench_sample_check(const struct bench_sample *sample,
                                          const struct oj_flat *input,
                                          const struct oj_flat *join_side,

@@ -99,8 +99,8 @@ static void *make_points(void *argument)
     return NULL;
 }
 
-/* Each thread makes consecutive points; the calling thread takes over the
- * points of threads that cannot be started. */
+/* Each thread makes consecutive points. If a thread cannot be started, the
+ * calling thread makes its points. */
 static void load_points(const struct bench_data_options *options,
                         const struct land *land, struct bench_points *points)
 {

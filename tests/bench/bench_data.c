@@ -4,7 +4,8 @@
 
 #include <string.h>
 
-/* Number of points and join features that --far copies to a far place. */
+/* Number of points and of join features that --far copies to a place far
+ * away. */
 #define N_FAR 1000
 #define VERTICES_OF_ZONE 200
 #define FAR_FEET 3280840.0 /* 1,000 km */
@@ -30,8 +31,8 @@ static struct bench_box box_of(const struct oj_flat *flat)
     return box;
 }
 
-/* Adds a star-shaped ring over the whole box: vertices at equal steps along its
- * border, each moved by up to 5 % towards the centre. */
+/* Adds a star-shaped ring over the whole box. Its vertices are at equal steps
+ * along the border, each moved by up to 5 % towards the centre. */
 static oj_status add_star(struct oj_flat_buf *buf, struct bench_box box,
                           int64_t n, struct oj_error *err)
 {
@@ -125,8 +126,8 @@ static void add_point(struct bench_points *points, int64_t i, double shift)
     points->n++;
 }
 
-/* Adds moved copies of the first join features. They are copied first, because
- * buf is reallocated while it grows. */
+/* Adds moved copies of the first join features. Each is copied out of buf
+ * first, because buf is reallocated while it grows. */
 static oj_status add_far_features(struct oj_flat_buf *buf, struct oj_error *err)
 {
     const int64_t n = buf->n_features < N_FAR ? buf->n_features : N_FAR;

@@ -5,14 +5,14 @@
  *                [--reports 20000000] [--batch 262144] [--threads 1]
  *                [--texts] [--op within] [--cover 1] [--write FOLDER]
  *
- * Fences are round and cover each place of the square --cover times on average;
- * between two reports a vehicle moves by up to a thousandth of the square's
- * side. Prints, with processor seconds:
+ * Fences are round, and cover each place of the square --cover times on
+ * average. Between two reports a vehicle moves by up to a thousandth of the
+ * square's side. Prints, with processor seconds:
  *   DATA keys=.. fences=.. vertices=.. reports=..
  *   RESULT join_s=.. reports_per_s=..
  *   RESULT events_s=.. reports_per_s=.. events=.. inside=.. checksum=..
- * --write makes reports.csv (id, vehicle, x, y) and fences.csv (fence, WKT) for
- * the command instead. */
+ * With --write it instead makes files for the command: reports.csv (id,
+ * vehicle, x, y) and fences.csv (fence, WKT). */
 #include "../../algs/ogrjoin.h"
 
 #include <inttypes.h>
@@ -114,7 +114,7 @@ static int64_t next_report(const struct event_run *a,
     return i;
 }
 
-/* Writes the ring of a fence as x y x y. */
+/* Writes the vertices of the ring of a fence to x and y. */
 static void make_ring(const struct event_run *a, uint64_t *random, double *x,
                       double *y)
 {
@@ -222,7 +222,8 @@ static uint64_t add_to_checksum(uint64_t sum,
     return sum;
 }
 
-/* Returns the processor seconds for all reports. events NULL: only joins. */
+/* Returns the processor seconds for all reports. If events is NULL, only
+ * joins. */
 static double measure_reports(const struct event_run *a,
                               struct ogrjoin_index *index,
                               struct ogrjoin_events *events, int64_t *n_events,

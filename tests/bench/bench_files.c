@@ -4,12 +4,12 @@
  *   DECODE lane=.. rows=.. cpu_s=.. rows_per_s=.. file_mb_per_s=..
  *   READ lane=.. ..
  *   WRITE rows=.. cpu_s=.. rows_per_s=..
- * DECODE: file to columns; READ: file to columns and flat arrays; WRITE: these
- * to the output. Each time excludes the other steps.
+ * DECODE is from the file to columns, READ from the file to columns and flat
+ * arrays, and WRITE from these to the output. No time includes another step.
  *
  *   bench_files JOIN:...
  *   STREAM rows=.. open_cpu_s=.. rows_cpu_s=..
- * Reads a virtual dataset by its Arrow stream; seconds are those of all
+ * Reads a virtual dataset by its Arrow stream. The seconds are those of all
  * threads.
  *
  * Exit code: 0, or 1 on an error. */

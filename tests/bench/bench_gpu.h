@@ -1,15 +1,15 @@
-/** Measurements of oj_bench on a GPU that struct oj_join does not offer: points
- * and answers that stay on the device, and pinned memory. */
+/** Measurements of oj_bench on a GPU for which struct oj_join has no function:
+ * points and answers that stay on the device, and pinned memory. */
 #ifndef BENCH_GPU_H
 #define BENCH_GPU_H
 
 #include "bench_answer.h"
 
-/** Measures index and query by the device's clock and prints minimum and median
- * of n_repeats as lines "RESIDENT phase=.. least_ms=.. middle_ms=.."; then the
- * answers (copied to *answer if rows have one each, otherwise the number of
- * pairs); then pairs counted by join feature if the join supports it, and with
- * `sums` also summed values. */
+/** Measures index and query by the device's clock. Prints the least and the
+ * median of n_repeats as lines "RESIDENT phase=.. least_ms=.. middle_ms=..".
+ * Also measures pairs counted by join feature if the join supports it, and with
+ * `sums` summed values. If each row has one answer, copies the answers to
+ * *answer; otherwise only the number of pairs. */
 OJ_MUST_USE oj_status bench_resident(const struct oj_flat *input,
                                      const struct oj_flat *join_side,
                                      const struct oj_relation *relation,
@@ -18,18 +18,18 @@ OJ_MUST_USE oj_status bench_resident(const struct oj_flat *input,
                                      struct bench_answer *answer,
                                      struct oj_error *err);
 
-/** Pins an array until the program ends; NULL is ignored. */
+/** Pins an array until the program ends. An array that is NULL is ignored. */
 OJ_MUST_USE oj_status bench_pin_array(const void *array, int64_t n, size_t size,
                                       struct oj_error *err);
 
-/** Pins the arrays of both sides and of matches, allocated for all rows, until
- * the program ends. */
+/** Pins the arrays of both sides and of matches, until the program ends.
+ * matches must be allocated for all rows. */
 OJ_MUST_USE oj_status bench_pin(const struct oj_flat *input,
                                 const struct oj_flat *join_side,
                                 const struct oj_matches *matches,
                                 struct oj_error *err);
 
-/** Parses "all", "0" or "0,2" to the bits of struct oj_options.gpus. */
+/** Returns the bits of struct oj_options.gpus for "all", "0" or "0,2". */
 uint64_t bench_gpu_list(const char *text);
 
 #endif

@@ -92,7 +92,8 @@ static void next_place(struct bench *b, double *x, double *y)
     *y = xy[1] * (1.0 / NYC_ONE);
 }
 
-/* Sets ids and places of the next points of the city, first .. end - 1. */
+/* Sets ids and places of points first to end - 1 from the next points of the
+ * city. */
 static void put_places(int64_t first, int64_t end, void *user)
 {
     const struct bench *b = user;
@@ -107,7 +108,8 @@ static void put_places(int64_t first, int64_t end, void *user)
     }
 }
 
-/* A bijection of integers below 2^32, in no apparent order. */
+/* Maps integers below 2^32 one-to-one to such integers, in no apparent
+ * order. */
 static uint64_t mix(uint64_t i)
 {
     i = (i ^ i >> 31) * UINT64_C(0x7FB5D329728EA185);
@@ -115,7 +117,7 @@ static uint64_t mix(uint64_t i)
     return i ^ i >> 33;
 }
 
-/* Applies a batch; returns its processor seconds. */
+/* Applies a batch of n changes. Returns its processor seconds. */
 static double apply(struct bench *b, int64_t n)
 {
     struct oj_error err;
@@ -166,7 +168,7 @@ static void build(struct bench *b)
 /* --- batches ---------------------------------------------------------------
  * */
 
-/* n different ids, in no order. */
+/* Chooses n different ids, in no order. */
 static void pick_ids(struct bench *b, int64_t n)
 {
     int64_t stride = b->n / n,
@@ -411,8 +413,8 @@ static void put_changes(struct gpu_bench *g, int64_t n)
     put(g, g->y, g->b->y, n, sizeof(double));
 }
 
-/* Returns the least seconds. With several GPUs the function's own seconds do
- * not include copying the changes to each. */
+/* Returns the least seconds. With several GPUs the seconds of the function
+ * itself do not include copying the changes to each GPU. */
 static struct least_seconds seconds_of(const struct gpu_bench *g, double start,
                                        double s)
 {
@@ -496,7 +498,7 @@ static void measure_batches_on_gpu(struct gpu_bench *g, double share, int jumps)
     fflush(stdout);
 }
 
-/* Half the width of each window; 0: a point search. */
+/* Half the width of each window, in feet. 0 means a search for a point. */
 static const struct
 {
     const char *name;
@@ -533,8 +535,8 @@ static void print_queries_on_gpu(struct gpu_bench *g, const char *name,
     fflush(stdout);
 }
 
-/* Makes boxes around the places of queries; windows of width 0 are at the
- * places of points. */
+/* Makes boxes around the places of queries. Windows of width 0 are at places of
+ * points. */
 static void put_windows(struct gpu_bench *g, double half)
 {
     struct bench *b = g->b;
@@ -626,7 +628,7 @@ static void measure_paper(const struct gpu_bench *g, int paper,
     g->module->free_index(index);
 }
 
-/* Windows as lines from one corner to the other. Owner of the arrays. */
+/* Windows as lines from one corner to the opposite one. Owner of the arrays. */
 struct window_lines
 {
     struct oj_flat flat;
@@ -684,7 +686,8 @@ static void free_window_lines(struct window_lines *w)
     oj_free(w->y);
 }
 
-/* The queries of measure_queries_on_gpu(), but for the wide windows. */
+/* Measures the queries of measure_queries_on_gpu(), except those with wide
+ * windows. */
 static void measure_papers(const struct gpu_bench *g)
 {
     struct bench *b = g->b;

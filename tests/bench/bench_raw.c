@@ -4,7 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Opens DIR/LAYER.SUFFIX and counts its elements of size bytes. */
+/* Opens the file FOLDER/LAYER.SUFFIX and counts its elements of size bytes.
+ * Returns a status. */
 static oj_status open_array(const char *folder, const char *layer,
                             const char *suffix, size_t size, FILE **file,
                             int64_t *n, struct oj_error *err)
@@ -28,8 +29,8 @@ static oj_status open_array(const char *folder, const char *layer,
     return OJ_OK;
 }
 
-/* Reads the first *n elements (all if *n is 0 or too large) and sets *n;
- * allocates n_extra more. */
+/* Reads the first *n elements, or all if *n is 0 or too large, and sets *n to
+ * their number. Allocates n_extra elements more. */
 static oj_status read_array(const char *folder, const char *layer,
                             const char *suffix, size_t size, int64_t n_extra,
                             void **out, int64_t *n, struct oj_error *err)
@@ -60,7 +61,7 @@ static oj_status read_array(const char *folder, const char *layer,
     return OJ_OK;
 }
 
-/* A layer of shapes as stored in the files. Arrays that it does not have are
+/* A layer of shapes as in the files. Arrays that the layer does not have are
  * NULL. */
 struct raw_shapes
 {
@@ -80,7 +81,8 @@ static void free_shapes(struct raw_shapes *raw)
     oj_free(raw->id);
 }
 
-/* Offsets must start at 0, not decrease, and end at most at n_below. */
+/* Checks that offsets start at 0, do not decrease, and end at most at
+ * n_below. */
 static oj_status check_offsets(const char *what, const void *array, int64_t n,
                                int64_t n_below, struct oj_error *err)
 {
@@ -152,7 +154,7 @@ static oj_status add_feature(struct oj_flat_buf *buf,
     return oj_flat_buf_end(buf, err);
 }
 
-/* Reads lines or polygons. n: maximum number, 0: all. */
+/* Reads at most n lines or polygons; 0: all. */
 static oj_status load_shapes(const char *folder, const char *layer, int64_t n,
                              struct oj_flat_buf *out, struct oj_error *err)
 {
@@ -165,7 +167,7 @@ static oj_status load_shapes(const char *folder, const char *layer, int64_t n,
     return status;
 }
 
-/* Reads points. n: maximum number, 0: all. */
+/* Reads at most n points; 0: all. Allocates n_extra points more. */
 static oj_status load_points(const char *folder, int64_t n, int64_t n_extra,
                              struct bench_points *points, struct oj_error *err)
 {

@@ -89,7 +89,7 @@ static void must(oj_status status)
 
 /* --- texts ---------------------------------------------------------------- */
 
-/* Cumulative frequency of words: word r has a frequency proportional to 1 / (r
+/* Cumulative frequency of words. Word r has a frequency proportional to 1 / (r
  * + 2). */
 static uint64_t before[N_WORDS + 1];
 
@@ -113,7 +113,8 @@ static uint64_t pick_word(uint64_t hash)
     return low;
 }
 
-/* Writes a word of one to four syllables, after a space. */
+/* Writes a space and a word of one to four syllables. Returns the number of
+ * bytes. */
 static int put_word(uint64_t word, char *to)
 {
     static const char first[] = "btslmrnkdpgfchvwj";
@@ -142,7 +143,7 @@ static int put_words(uint64_t stream, uint64_t row, int first, int n_words,
     return n < most ? n : most;
 }
 
-/* Inserts, removes or replaces a letter. */
+/* Inserts, removes or replaces a letter of text. Returns the new length. */
 static int edit_letter(uint64_t hash, char *text, int n)
 {
     int at = (int)(hash / 4 % (uint64_t)n), how = (int)(hash % 3);
@@ -200,8 +201,8 @@ static void make_texts(int kind, int64_t n, struct oj_texts *out)
 
 /* --- trajectories --------------------------------------------------------- */
 
-/* Route of a row. Rows of a bundle take one route, each with its own
- * deviations; with is_alone every row has its own route. */
+/* Returns the route of a row. Rows of a bundle have one route, from which each
+ * deviates. With is_alone, every row has its own route. */
 static uint64_t route_of(uint64_t row, int is_alone)
 {
     uint64_t many = 1 + nyc_hash(22, 1, row / BUNDLE) % BUNDLE;
@@ -230,7 +231,7 @@ struct route
     int64_t left, x, y, turn;
 };
 
-/* Continues mostly straight on, and turns back at the border of the city. */
+/* Continues mostly straight on. Turns back at the border of the city. */
 static void go_on(struct route *route)
 {
     static const int step[8][2] = {{30, 0},  {21, 21},   {0, 30},  {-21, 21},
@@ -261,8 +262,9 @@ static struct route start_route(uint64_t seed)
     return route;
 }
 
-/* Writes n vertices at equal steps along most of the route, slightly beside it;
- * one row in eight leaves the route for a while. */
+/* Writes n vertices at equal steps along most of the route, slightly beside it.
+ * One row in eight leaves the route for a while. is_alone 1: every row has a
+ * route of its own. */
 static void put_walk(uint64_t row, int is_alone, int64_t n, double *x,
                      double *y)
 {
@@ -284,8 +286,9 @@ static void put_walk(uint64_t row, int is_alone, int64_t n, double *x,
     }
 }
 
-/* Makes trajectories with the wanted number of vertices in all; the remainder
- * is distributed over all. */
+/* Makes trajectories that together have the wanted number of vertices. The
+ * remainder is distributed over all of them. is_alone 1: every trajectory has a
+ * route of its own. */
 static void make_walks(int64_t n, int is_alone, struct oj_flat_buf *buf)
 {
     int64_t wanted = n * N_VERTICES / N_WALKS, missing = wanted;
@@ -310,7 +313,7 @@ static void make_walks(int64_t n, int is_alone, struct oj_flat_buf *buf)
 
 /* --- vectors -------------------------------------------------------------- */
 
-/* Combines two numbers by splitmix64. */
+/* Combines two numbers into one by splitmix64. */
 static uint64_t mix(uint64_t a, uint64_t b)
 {
     uint64_t x = (a << 32 | b) * 0x9E3779B97F4A7C15u;

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-/* Number of pairs that are added at a time. */
+/* Number of pairs that are added in one call. */
 #define BLOCK_PAIRS 4096
 
 static const struct oj_aggregate aggregates_asked[] = {
@@ -279,7 +279,7 @@ oj_status bench_sums(const struct bench_sums_options *options,
             bench_pin_array(input->y, input->n_features, sizeof *input->y, err);
     if (status == OJ_OK)
         status = run_all(options, input, join_side, &values, err);
-    if (!options->pinned) /* pinned ones remain until the program ends */
+    if (!options->pinned) /* pinned values remain until the program ends */
         bench_values_free(&values);
     return status;
 }

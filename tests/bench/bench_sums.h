@@ -1,5 +1,5 @@
-/** Measures sums by join feature in oj_bench: values of the points, some NULL,
- * as for -agg "count,sum(a),mean(a),sum(b)". */
+/** Measures sums by join feature in oj_bench. The values are those of the
+ * points, some of them NULL, as for -agg "count,sum(a),mean(a),sum(b)". */
 #ifndef BENCH_SUMS_H
 #define BENCH_SUMS_H
 
@@ -31,8 +31,8 @@ OJ_MUST_USE oj_status bench_sums_open(int64_t n_rows,
                                       struct oj_aggregates **out,
                                       struct oj_error *err);
 
-/** Prints the line "ANSWER pairs=.. checksum=.."; the checksum covers every bit
- * of the results. */
+/** Prints the line "ANSWER pairs=.. checksum=..". The checksum includes every
+ * bit of the results. */
 OJ_MUST_USE oj_status bench_sums_print(struct oj_aggregates *aggregates,
                                        int64_t n_rows, struct oj_error *err);
 
@@ -47,8 +47,9 @@ struct bench_sums_options
     int pinned;     /**< 1: points and values are pinned */
 };
 
-/** Prints lines "SUMS way=.." with the wall-clock seconds of the fastest repeat
- * (index, join, and adding of pairs on one thread), and the answer. */
+/** Prints lines "SUMS way=.." with the wall-clock seconds of the fastest
+ * repeat, and the answer. The seconds are those of the index, of the join,
+ * and of adding pairs on one thread. */
 OJ_MUST_USE oj_status bench_sums(const struct bench_sums_options *options,
                                  const struct oj_flat *input,
                                  const struct oj_flat *join_side,

@@ -46,7 +46,8 @@ def world(x, y):
     return 990000.0 + x * ct - y * sn, 197000.0 + x * sn + y * ct
 def save(name, arr, dt): np.ascontiguousarray(arr, dtype=dt).tofile(os.path.join(a.out, name))
 def ragged(starts, counts):
-    """Returns the indices of runs of different lengths."""
+    """Returns the indices of runs of different lengths: of run i, starts[i] and the
+    next counts[i] - 1."""
     tot = int(counts.sum()); off = np.cumsum(counts) - counts
     return np.arange(tot) - np.repeat(off - starts, counts)
 # ---------------------------------------------------------------- lots

@@ -36,7 +36,7 @@ def polygons_of(geometry):
 
 
 def save_polygons(folder, features):
-    """Writes the layer "lots" of oj_bench (bench_data.h); returns all vertices."""
+    """Writes the layer "lots" of oj_bench (bench_data.h). Returns all vertices."""
     parts = [polygons_of(f) for f in features]
     rings = [ring for f in parts for part in f for ring in part]
     xy = np.concatenate(rings)
@@ -67,7 +67,7 @@ def shapes(path, name=None):
 
 
 def compare(bench, folder, name, repeats):
-    """Prints the minimum processor time of both backends over the repeats, and checks that
+    """Prints the least processor time of both backends over the repeats. Checks that
     their answers are equal."""
     ms, answers = [], []
     for backend, times in (("cpu", 5 * repeats), ("geos_sorted", repeats)):

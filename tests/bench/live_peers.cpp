@@ -1,10 +1,10 @@
-/* Measures other libraries with the points of oj_bench_live, to compare with
- * the kept index: the R*-tree of Boost and the R-tree of libspatialindex.
+/* Measures other libraries with the points of oj_bench_live, to compare them
+ * with the kept index: the R*-tree of Boost and the R-tree of libspatialindex.
  *
  *   live_peers [N [MOVES]]     (1,000,000 points, 100,000 moves)
  *
- * Prints a line "PEER .." for each: processor seconds of building and of moves
- * to anywhere, each a removal and an insertion. */
+ * Prints a line "PEER .." for each: the processor seconds of building, and
+ * those of moves. A move goes anywhere, and is a removal and an insertion. */
 #include "nycgen.h"
 
 #include <boost/geometry.hpp>
@@ -57,8 +57,8 @@ static Data MakeData(std::int64_t n, std::int64_t n_moves)
     return data;
 }
 
-/* Returns the point that move i moves: each point once, in a pseudo-random
- * order. */
+/* Returns the point that move i moves. Each point is moved once, in a
+ * pseudo-random order. */
 static std::int64_t Moved(const Data &data, std::int64_t i)
 {
     return static_cast<std::int64_t>(

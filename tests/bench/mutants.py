@@ -52,7 +52,7 @@ CHANGES = (
 
 
 def code_lines(path):
-    """Yields number and text of each line of a file that can be changed."""
+    """Yields number and text of each line of a file that may be changed."""
     is_comment = False
     for number, text in enumerate(open(path, encoding="utf-8")):
         text = text.rstrip("\n")
@@ -64,8 +64,8 @@ def code_lines(path):
 
 
 def all_mutants(tree, only, seed):
-    """Returns every change of every line, in an order that depends on the seed: (path, number
-    of the line, old text, new text)."""
+    """Returns every change of every line as (path, number of the line, old text, new
+    text). Their order depends on the seed."""
     lines = []
     for room in ("algs", "driver", "flatten"):
         for path in glob.glob(f"{tree}/{room}/**/*.[ch]", recursive=True):
@@ -93,7 +93,7 @@ def run_quietly(command, **options):
 
 
 def list_tests(build):
-    """Returns the tests of a build that do not depend on other tests."""
+    """Returns the tests of a build that do not need other tests to run first."""
     listed = json.loads(
         subprocess.check_output(
             ["ctest", "--test-dir", build, "--show-only=json-v1"]
@@ -116,7 +116,8 @@ def list_tests(build):
 
 
 def run_test(test, limit):
-    """Runs a test; returns its exit code, or None if it exceeds the limit in seconds."""
+    """Runs a test. Returns its exit code, or None if it takes more than limit
+    seconds."""
     environment = dict(os.environ)
     environment.update(v.split("=", 1) for v in test["environment"])
     process = subprocess.Popen(
@@ -134,14 +135,15 @@ def run_test(test, limit):
 
 
 def object_bytes(build, path):
-    """Returns the bytes of the object files of a source; [] if the source is not built."""
+    """Returns the bytes of the object files of a source, or [] if the source is not
+    built."""
     names = glob.glob(f"{build}/**/{path}.o", recursive=True)
     return [open(name, "rb").read() for name in sorted(names)]
 
 
 def try_mutant(here, tests, mutant):
-    """Returns the name of the test that fails with the change, "" if none fails, or None if the
-    change does not compile or does not alter the object file."""
+    """Returns the name of a test that fails with the change, or "" if none fails.
+    Returns None if the change does not compile, or does not alter the object file."""
     path, number, old, new = mutant
     source, build = f"{here}/source", f"{here}/build"
     name = f"{source}/{path}"
@@ -167,15 +169,15 @@ def try_mutant(here, tests, mutant):
 
 
 def be_worker(here):
-    """Tests mutants that it reads from stdin, one per line, in the copy that is mounted at
-    "here"."""
+    """Tests mutants that it reads from stdin, one per line, in the copy that is mounted
+    at `here`."""
     tests = json.load(open(f"{here}/tests.json", encoding="utf-8"))
     for line in sys.stdin:
         print(json.dumps(try_mutant(here, tests, json.loads(line))), flush=True)
 
 
 class Draw:
-    """Hands out mutants in order until n of them could be tested."""
+    """Hands out mutants in order, until n of them were tested."""
 
     def __init__(self, mutants, n):
         self.mutants, self.n = mutants, n
@@ -222,7 +224,8 @@ def feed_worker(here, job, draw):
 
 
 def prepare(tree, here, options, slowest, jobs):
-    """Builds the tree; returns the tests that pass within the limit, the fastest first."""
+    """Builds the tree. Returns the tests that pass within the limit, the fastest
+    first."""
     source, build = f"{here}/source", f"{here}/build"
     shutil.copytree(
         tree, source, symlinks=True,

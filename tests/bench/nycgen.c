@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Streams of random numbers, one per decision. */
+/* Streams of random numbers, one for each decision. */
 enum
 {
     STREAM_SINGLE = 40,
@@ -38,8 +38,9 @@ struct nyc_city nyc_city(uint64_t seed)
     return city;
 }
 
-/* 1 if (u, v) is in the ellipse; both in thousandths of the domain. c, s:
- * cosine and sine of its direction, in thousandths. */
+/* Returns 1 if (u, v) is in the ellipse. u, v, the centre cu, cv and the half
+ * axes are in thousandths of the domain. c and s are the cosine and sine of its
+ * direction, in thousandths. */
 static int in_ellipse(int64_t u, int64_t v, int64_t cu, int64_t cv, int64_t a,
                       int64_t b, int64_t c, int64_t s)
 {
@@ -83,7 +84,7 @@ void nyc_free_shapes(struct nyc_shapes *shapes)
     memset(shapes, 0, sizeof *shapes);
 }
 
-/* The interior of a block: its corners at (s, t) = 00, 10, 11, 01. */
+/* The interior of a block. Its corners are at (s, t) = 00, 10, 11, 01. */
 struct city_block
 {
     int64_t x[4], y[4];
@@ -153,9 +154,10 @@ static void close_ring(struct rings *rings)
     out->offset[++out->n] = (uint32_t)out->n_vertices;
 }
 
-/* Adds a lot from (s0, t0) to (s1, t1). h selects its form: a rectangle, with a
- * vertex indented at the front, or with one or two notches at the rear (the
- * side of t1 in the first row, of t0 in the second). */
+/* Adds a lot from (s0, t0) to (s1, t1). h selects its form: a rectangle, one
+ * with a vertex indented at the front, or one with one or two notches at the
+ * rear. The rear is the side of t1 if rear_is_high is 1, otherwise the side of
+ * t0. */
 static void add_lot(struct rings *rings, int64_t s0, int64_t t0, int64_t s1,
                     int64_t t1, int rear_is_high, uint64_t h)
 {
@@ -218,8 +220,8 @@ static void add_lot(struct rings *rings, int64_t s0, int64_t t0, int64_t s1,
     close_ring(rings);
 }
 
-/* Adds a block that is one lot: its sides are divided, and each vertex except
- * the corners is moved inwards by up to 6 %. */
+/* Adds a block that is one lot. Its sides are divided, and each vertex but the
+ * corners is moved inwards by up to 6 %. */
 static void add_block(struct rings *rings, const struct nyc_city *city,
                       int32_t id)
 {
@@ -254,7 +256,8 @@ static int64_t column_width(const struct nyc_city *city, int32_t id, int row,
                    6);
 }
 
-/* Adds n lots in two rows, with columns of different widths. */
+/* Adds n lots in two rows. Their columns have different widths. Returns 0, or
+ * -1 if memory runs out. */
 static int add_rows(struct rings *rings, const struct nyc_city *city,
                     int32_t id, int64_t n)
 {
@@ -287,7 +290,7 @@ static int is_single(const struct nyc_city *city, int32_t id)
                100) < 3;
 }
 
-/* Weight of a block; lots are distributed in proportion to it. */
+/* Returns the weight of a block. Lots are distributed in proportion to it. */
 static int64_t block_weight(const struct nyc_city *city, int32_t id)
 {
     return 8 +
@@ -304,8 +307,8 @@ int nyc_make_lots(const struct nyc_city *city, const int32_t *blocks,
     memset(out, 0, sizeof *out);
     for (int32_t b = 0; b < n_blocks; b++)
         n_single += is_single(city, blocks[b]);
-    singles = n_lots > 4 * n_single; /* otherwise there are too few lots for
-                                        single-lot blocks */
+    /* with fewer lots than that, no block is a single lot */
+    singles = n_lots > 4 * n_single;
     n_rest = singles ? n_lots - n_single : n_lots;
     for (int32_t b = 0; b < n_blocks; b++)
         if (!(singles && is_single(city, blocks[b])))

@@ -37,8 +37,9 @@ struct nyc_city
     int32_t half_avenue, half_street; /**< ft */
     int32_t sigma;    /**< standard deviation of points at a corner, in feet */
     uint32_t uniform; /**< share of uniform points, times 2^32 */
-    int32_t skew; /**< 0: all corners are equally frequent; k: lower rows have
-                       more points */
+    /** 0: all corners are equally frequent; otherwise lower rows have more
+     *  points, the more the greater it is */
+    int32_t skew;
 };
 
 /** Rings or lines: geometry g has vertices offset[g] .. offset[g + 1]. */
@@ -52,17 +53,17 @@ struct nyc_shapes
 
 struct nyc_city nyc_city(uint64_t seed);
 
-/** Makes the list of blocks on land, row by row. Returns their number; -1: out
- * of memory. The caller frees *out with free(). */
+/** Makes the list of blocks on land, row by row. Returns their number, or -1 if
+ * memory is missing. The caller frees *out with free(). */
 int32_t nyc_land_blocks(const struct nyc_city *city, int32_t **out);
 
-/** Makes n_lots closed rings, counter-clockwise. Returns 0, or -1: out of
- * memory. */
+/** Makes n_lots closed rings, counter-clockwise. Returns 0, or -1 if memory is
+ * missing. */
 int nyc_make_lots(const struct nyc_city *city, const int32_t *blocks,
                   int32_t n_blocks, int64_t n_lots, struct nyc_shapes *out);
 
-/** Makes two lines of three vertices per block. Returns 0, or -1: out of
- * memory. */
+/** Makes two lines of three vertices per block. Returns 0, or -1 if memory is
+ * missing. */
 int nyc_make_streets(const struct nyc_city *city, const int32_t *blocks,
                      int32_t n_blocks, struct nyc_shapes *out);
 
@@ -89,7 +90,7 @@ NYC_INLINE uint32_t nyc_below(uint32_t u, uint32_t n)
     return (uint32_t)(((uint64_t)u * n) >> 32);
 }
 
-/** Computes corner (i, j), 0 <= i <= n_x, 0 <= j <= n_y. */
+/** Computes corner (i, j) with 0 <= i <= n_x and 0 <= j <= n_y. */
 NYC_INLINE void nyc_corner(const struct nyc_city *city, int32_t i, int32_t j,
                            int32_t *x, int32_t *y)
 {
@@ -102,8 +103,8 @@ NYC_INLINE void nyc_corner(const struct nyc_city *city, int32_t i, int32_t j,
          (int32_t)nyc_below((uint32_t)(h >> 32), 2u * (uint32_t)jy);
 }
 
-/** Returns an approximately normal number (sum of 12 uniform numbers) with
- * deviation sigma, in feet. */
+/** Returns an approximately normal number, the sum of 12 uniform numbers. sigma
+ * is its standard deviation, in feet. */
 NYC_INLINE int32_t nyc_gauss(uint64_t seed, uint64_t stream, uint64_t i,
                              int32_t sigma)
 {

@@ -1,5 +1,5 @@
-/* Checks by the checksums of seed 1 that this machine generates exactly the
- * city of every other machine. */
+/* Checks that this machine generates exactly the city of every other machine,
+ * by the checksums of seed 1. */
 #include "nycgen.h"
 
 #include <inttypes.h>

@@ -1,8 +1,8 @@
 /* nycgen_layers [-points N] [-lots M] [-seed S] PREFIX
  *
- * Writes the city of nycgen.h as two FlatGeobuf layers without an index, so
- * that rows are in the order of points: PREFIX_points.fgb (id) and
- * PREFIX_lots.fgb (lot_id, landuse). For joins from OGR layers to OGR layers at
+ * Writes the city of nycgen.h as two FlatGeobuf layers: PREFIX_points.fgb (id)
+ * and PREFIX_lots.fgb (lot_id, landuse). They have no index, so that rows stay
+ * in the order of points. They are for joins from OGR layers to OGR layers, at
  * the size of the paper. */
 #include "nycgen.h"
 

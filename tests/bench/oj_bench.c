@@ -38,7 +38,7 @@ struct arguments
 };
 
 /* Seconds spent in one run. The library reports only wall-clock time for
- * sorting; its processor time is estimated as a share of that of sorting and
+ * sorting. Its processor time is estimated as a share of that of sorting and
  * joining, since both use all threads. */
 struct times
 {
@@ -267,9 +267,9 @@ static void parse(struct arguments *a, int argc, char **argv)
     }
 }
 
-/* Indexes, and joins all batches. Only these two library calls are timed.
- * sample may be NULL. The next repeat reuses the memory of matches, as a run of
- * many batches does. */
+/* Makes the index and joins all batches. Only these two library calls are
+ * timed. sample may be NULL. The next repeat uses the memory of matches again,
+ * as a run of many batches does. */
 static oj_status run(const struct arguments *a, const struct oj_flat *input,
                      const struct oj_flat *join_side,
                      struct oj_matches *matches, struct times *times,
@@ -367,7 +367,8 @@ static oj_status bench_summing(const struct arguments *a,
     return bench_sums(&options, input, join_side, err);
 }
 
-/* Runs all repeats, and prints the answer and the check. */
+/* Runs all repeats, and prints the answer and the check. Sets *different to 1
+ * if two repeats, or the check, give different answers. */
 static oj_status bench(const struct arguments *a, const struct oj_flat *input,
                        const struct oj_flat *join_side, int *different,
                        struct oj_error *err)
@@ -430,8 +431,8 @@ static oj_status bench(const struct arguments *a, const struct oj_flat *input,
     return status;
 }
 
-/* 1 for a self join of points: both sides are then one set of arrays, as for a
- * caller that has the layer once. */
+/* Returns 1 for a self join of points. Both sides are then the same arrays, as
+ * for a caller that has the layer once. */
 static int is_self_join(const struct arguments *a,
                         const struct oj_flat *join_side)
 {
@@ -440,8 +441,8 @@ static int is_self_join(const struct arguments *a,
            !a->data.far;
 }
 
-/* Makes a class for each feature, by its position; lower classes have more
- * features. The caller frees *out; NULL if n is 0. */
+/* Makes a class for each feature, by its position. Lower classes have more
+ * features. *out becomes NULL if n is 0; the caller frees it. */
 static oj_status make_classes(int64_t n_features, int64_t n, int32_t **out,
                               struct oj_error *err)
 {
@@ -467,8 +468,8 @@ struct bench_classes
     int64_t *from[2], *until[2];
 };
 
-/* Makes times within the period by the position of a feature, and windows for
- * the input. */
+/* Makes times within the period, by the position of a feature. For the input it
+ * makes windows. */
 static oj_status make_times(const struct arguments *a, int is_input,
                             struct oj_flat *side, int64_t **from,
                             int64_t **until, struct oj_error *err)

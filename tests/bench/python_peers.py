@@ -307,7 +307,9 @@ class Arrays(ctypes.Structure):
 
 
 def c_call(library, x, y, lots):
-    """Joins with the C functions alone, as pairs() does: a call."""
+    """Joins by the C functions alone, as pairs() does, with one call. Returns a
+    function that joins once and returns (library, pairs); the caller frees the
+    pairs."""
     c = ctypes.CDLL(library)
     pointer, err = ctypes.c_void_p, None
     c.ogrjoin_settings_new.restype = pointer
@@ -358,7 +360,8 @@ def arrays(folder, library):
 
         best = min(timed(lambda: read(1))[0] for _ in range(12))
         row(words, best, more=f"{n / best / 1e6:.0f} M a second (bar {bar})")
-        # ten times the rows, because waking an idle processor takes a millisecond
+        # the table is ten times as long, because waking an idle processor
+        # takes a millisecond
         table = pa.concat_tables([table] * 10).combine_chunks()
         wall = []
         for threads in (1, 2):

@@ -97,7 +97,7 @@ UNUSABLE = ("POINT (nan nan)", "POINT (1e308 -1e308)", "LINESTRING (nan 0, 1 1)"
 
 
 def place(r):
-    """Returns coordinates that are multiples of one quarter, so that places often coincide."""
+    """Returns coordinates that are multiples of one quarter. Places often coincide."""
     return X0 + r.randint(0, 4 * SIZE) / 4, Y0 + r.randint(0, 4 * SIZE) / 4
 
 
@@ -223,7 +223,7 @@ def make_inputs(folder):
     with open(f"{folder}/points.vrt", "w", encoding="utf-8") as file:
         file.write('<OGRVRTDataSource><OGRVRTLayer name="points"><SrcDataSource relativeToVRT="1">points.csv'
                    "</SrcDataSource><LayerSRS>EPSG:2263</LayerSRS></OGRVRTLayer></OGRVRTDataSource>\n")  # fmt: skip
-    # Files whose content does not fit their names.
+    # Files whose contents do not fit their names.
     for name in ("points.gpkg", "zones.fgb", "lines.geojson", "squares.shp"):
         with open(f"{folder}/{name}", "rb") as whole, open(f"{folder}/cut_{name}", "wb") as cut:
             cut.write(whole.read()[:3000])
@@ -449,7 +449,8 @@ def help_of(build):
 
 
 def untested(text):
-    """Returns the options and words that the program's help lists but the table above lacks."""
+    """Returns the options and words that the program's help has, but not the table
+    above."""
     missing = []
     for name, words in re.findall(r"^  --?(\w+)(.*?)(?:   .*)?$", text, re.M):
         if name in PRIVATE:
@@ -557,7 +558,7 @@ def plain(r):
 
 
 def again(r):
-    """A second run that writes to the output of the first."""
+    """Returns a line with a second run that writes to the output of the first."""
     dst = r.choice(("out.gpkg", "out.gpkg", "out.sqlite", "out.csv", "out.shp", "out.geojson", "out.fgb"))
     first, second = options(r, 0.2, dst), options(r, 0.2, dst)
     how = r.choice((["-append"], ["-append"], ["-update", "-nln", "second"], ["-overwrite"], ["-update"],
@@ -591,7 +592,8 @@ def in_place(r):
 
 
 def dataset(r):
-    """The join as a dataset, by its name or as a file, read by GDAL's programs."""
+    """Returns a line for the join as a dataset, by its name or as a file, which GDAL's
+    programs read."""
     now = options(r, 0.3)
     skip = ("-json_summary", "-validate", "-lco", "-dsco", "-f", "-append", "-overwrite")
     words = now["words"]
@@ -676,8 +678,8 @@ LAYERS = layers()
 
 
 def is_known(commands, text):
-    """True if the help names the options of the commands, and the words of those options that
-    have a fixed list."""
+    """Returns True if the help has all options of the commands. For options with a
+    fixed list of words, the help must have the words, too."""
     named = set(re.findall(r"^  --?(\w+)", text, re.M))
     words = [w for words in commands for word in words
              for w in (shlex.split(word[5:]) if word.startswith("JOIN:") else [word])]  # fmt: skip
@@ -693,8 +695,8 @@ def is_known(commands, text):
 
 
 def lines(seed, n, text=None):
-    """Returns command lines. text: the help of a program; then only lines whose options the
-    program has."""
+    """Returns command lines. If text is given, it is the help of a program, and only
+    lines whose options the program has are returned."""
     r = random.Random(seed)
     found = []
     while len(found) < n:
@@ -733,7 +735,8 @@ def run(folder, commands, build):
                 codes.append("hangs")
     with open(f"{folder}/exit", "w", encoding="utf-8") as file:
         file.write(" ".join(map(str, codes)) + "\n")
-    # Dates of the run: of the last change in DBF, of the tables of SpatiaLite.
+    # Bytes with the date of the run: the last change in DBF, and the tables of
+    # SpatiaLite.
     for path in glob.glob(f"{folder}/*.dbf") + glob.glob(f"{folder}/*.sqlite"):
         if os.path.isdir(path):  # a format whose datasets are folders
             continue

@@ -141,8 +141,8 @@ def start_spark(master, **settings):
 
 
 def processes():
-    """Returns {process id: fields of /proc/PID/stat after the name} of this process and all
-    that it has started."""
+    """Returns {process id: fields of /proc/PID/stat after the name} of this process and
+    all processes that it has started."""
     fields, made = {}, {os.getpid()}
     for name in glob.glob("/proc/[0-9]*/stat"):
         try:
@@ -156,8 +156,8 @@ def processes():
 
 
 class Ticks:
-    """Processor time of this process and all that it has started. A thread reads it each
-    second, because /proc has no times of processes that have ended."""
+    """Processor time of this process and all that it has started. A thread reads it
+    every second, because /proc has no times of processes that have ended."""
 
     def __init__(self):
         self._used, self._kinds, self._lock = {}, {}, threading.Lock()
@@ -169,7 +169,8 @@ class Ticks:
             time.sleep(1)
 
     def _kind(self, pid):
-        """Returns 0: this process or another of its own, 1: a JVM, 2: a Python worker."""
+        """Returns 0 for this process or a copy of it, 1 for a JVM, 2 for a Python
+        worker."""
         try:
             with open(f"/proc/{pid}/cmdline") as line:
                 words = line.read()
@@ -250,8 +251,8 @@ class Bench:
             self._session = None
 
     def spent(self, calls, turns=None):
-        """Runs the calls in turn; {name: (wall seconds, processor seconds, least wall
-        seconds)}, the first two medians."""
+        """Runs the calls in turn. Returns {name: (wall seconds, processor seconds,
+        least wall seconds)}. The first two are medians."""
         made = {name: [] for name in calls}
         for _ in range(turns or self.turns):
             for name, call in calls.items():
@@ -352,7 +353,8 @@ class Bench:
         with dask.config.set({"dataframe.convert-string": False}), Client(
             n_workers=2, threads_per_worker=1, dashboard_address=None
         ):
-            # Its boxes from the footers make its sjoin() fail; these are not timed.
+            # Boxes from the footers make dask-geopandas' sjoin() fail, so they
+            # are not read.
             sides = [
                 dask_geopandas.read_parquet(
                     path, columns=columns, gather_spatial_partitions=False
@@ -477,7 +479,8 @@ class Bench:
         print("  equal bits")
 
     def plan(self):
-        """Row groups of one row each: a footer has equal length for row groups of many rows."""
+        """Row groups have one row each. The footer would be as long for row groups of
+        many rows."""
         n = 100  # by n
         x, y = (c.ravel() * 1e3 for c in np.meshgrid(np.arange(n), np.arange(n)))
         order = geopandas.GeoSeries(shapely.points(x, y)).hilbert_distance().argsort()
@@ -500,8 +503,8 @@ class Bench:
             print(f"  {'both (bar 2 s)':44} {footers + plan:8.2f} s; {kept[-1].explain()}")
 
     def rates(self):
-        """Rates of one core, from which times of other sizes are estimated: the nearest street
-        of points, on the sphere."""
+        """Rates of one core, from which times for other sizes are estimated: the
+        nearest street of points, on the sphere."""
         sides = []
         for name in ("points", "streets"):
             frame = geopandas.read_parquet(f"{self.folder}/{name}_sorted").to_crs("EPSG:4326")

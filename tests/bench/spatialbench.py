@@ -66,7 +66,8 @@ def megabytes(name):
 
 
 def forget_peak():
-    """Resets VmHWM, which is then the peak memory from now on (Linux: proc_pid_clear_refs(5))."""
+    """Resets VmHWM, so that it is the peak memory from now on (Linux:
+    proc_pid_clear_refs(5))."""
     with open("/proc/self/clear_refs", "w") as file:
         file.write("5")
 
@@ -75,8 +76,8 @@ def forget_peak():
 
 
 def read_columns(folder, columns):
-    """The wanted columns of each table, read by one thread; None where none is wanted.
-    columns: a dictionary of lists by the tables' names."""
+    """Returns the wanted columns of each table, read by one thread, or None for a table
+    of which none is wanted. columns is {name of a table: names of its columns}."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -192,7 +193,7 @@ def run_one(peer, query, folder, out):
 
 
 def runs(source):
-    """True if a new Python process runs the source without an error."""
+    """Returns True if a new Python process runs the source without an error."""
     return subprocess.run([sys.executable, "-c", source], stderr=subprocess.DEVNULL).returncode == 0
 
 
@@ -201,7 +202,8 @@ def is_installed(module):
 
 
 def run_script(script, words, threads):
-    """Runs a benchmark once, in a process of its own, with this number of threads."""
+    """Runs a benchmark once, in a process of its own, with this number of threads.
+    Returns the CompletedProcess."""
     limits = {name: str(threads) for name in LIMITS}
     return subprocess.run(
         [sys.executable, os.path.abspath(script), "--run", *words],
@@ -236,7 +238,8 @@ def check_words(parser, words, allowed):
 
 
 def exit_code(compare, *arguments):
-    """Runs compare(*arguments, scratch) in a temporary folder; returns 1 if answers differ."""
+    """Runs compare(*arguments, scratch) in a temporary folder. Returns 1 if answers
+    differ, otherwise 0."""
     with tempfile.TemporaryDirectory() as scratch:
         return 0 if compare(*arguments, scratch) else 1
 

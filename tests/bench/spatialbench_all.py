@@ -151,9 +151,10 @@ SQL = {
 
 
 def make_borders(n_columns, n_rows, n_between, box, random):
-    """Returns the borders of a grid of cells as points, first the horizontal, then the vertical
-    ones: corners are moved by up to a seventh of a cell, points between them by less. Two
-    neighbouring cells share their border, so zones have neither gaps nor overlaps."""
+    """Returns the borders of a grid of cells as points, the horizontal borders before
+    the vertical ones. Corners are moved by up to a seventh of a cell, points between
+    them by less. Two neighbouring cells share their border, so zones have neither gaps
+    nor overlaps."""
     import numpy as np
 
     step = np.array([(box[2] - box[0]) / n_columns, (box[3] - box[1]) / n_rows])
@@ -174,7 +175,8 @@ def make_borders(n_columns, n_rows, n_between, box, random):
 
 
 def zone_rings(n_columns, n_rows, n_between, box, random):
-    """Returns the rings of all cells, (cells, vertices, 2): lower, right, upper and left border."""
+    """Returns the rings of all cells, (cells, vertices, 2): lower, right, upper and
+    left border."""
     import numpy as np
 
     across, upwards = make_borders(n_columns, n_rows, n_between, box, random)
@@ -225,7 +227,7 @@ def make_zones(path):
 
 
 def durations(trip):
-    """Returns the trips with a further column, the durations in ms."""
+    """Returns the trips with one more column, their durations in ms."""
     import pyarrow.compute as pc
 
     times = [pc.cast(trip[name], "int64") for name in ("t_dropofftime", "t_pickuptime")]
@@ -274,8 +276,8 @@ def ogrjoin_q3(trip, building, zone, threads):
 
 
 def highest_tips(trip):
-    """Returns the places of the 1,000 trips with the highest tips; of equal tips those with the
-    lowest keys."""
+    """Returns the places of the 1,000 trips with the highest tips. Of equal tips, those
+    with the lowest keys are taken."""
     import pyarrow.compute as pc
 
     order = [("t_tip", "descending"), ("t_tripkey", "ascending")]
@@ -536,7 +538,7 @@ def load_columns(path):
 
 
 def difference(one, other, n_keys):
-    """Describes how two answers differ; "" if they do not."""
+    """Describes how two answers differ. Returns "" if they do not."""
     import numpy as np
 
     if len(one) != len(other) or len(one[0]) != len(other[0]):
@@ -545,7 +547,8 @@ def difference(one, other, n_keys):
         if i < n_keys and not np.array_equal(a, b):
             return f"other keys in column {i}"
         a, b = a.astype(float), b.astype(float)
-        # the rounding of a sliver's area is relative to the coordinates of the buildings
+        # the area of a sliver is rounded in relation to the coordinates of the
+        # buildings
         if not np.allclose(a, b, rtol=1e-9, atol=1e-12 if n_keys > 1 else 0, equal_nan=True):
             return f"other values in column {i}"
     return ""

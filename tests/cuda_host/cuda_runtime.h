@@ -1,11 +1,11 @@
-/** Replaces the CUDA Toolkit's header of this name when the module's sources
- *  are compiled by the host's C++ compiler (see README.md). Included before
- *  each source, as nvcc does, and defines the macros that nvcc defines. */
+/** Stands for the CUDA Toolkit's header of this name when the host's C++
+ *  compiler compiles the module's sources (see README.md). It is included
+ *  before each source, as by nvcc, and defines the macros that nvcc defines. */
 #ifndef OJ_HOST_CUDA_RUNTIME_H
 #define OJ_HOST_CUDA_RUNTIME_H
 
-/* All C++ headers that are used come first: they use the word __noinline__, a
- * macro below, in another sense. */
+/* All C++ headers that are used come first. They use the word __noinline__,
+ * which is a macro below, in another sense. */
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
@@ -39,8 +39,8 @@
 #define __CUDACC__ 1
 #define __CUDACC_VER_MAJOR__ 0
 #define __CUDACC_VER_MINOR__ 0
-/* Functions for host and device use their device version also on the host: they
- * are compiled only once. */
+/* Functions for host and device use their device version on the host, too,
+ * because they are compiled only once. */
 #define __CUDA_ARCH__ 900
 /* Selects emulation instead of inline assembly. */
 #define OJ_CUDA_HOST 1

@@ -3,7 +3,7 @@
 #ifndef OJ_HOST_API_H
 #define OJ_HOST_API_H
 
-/* Error codes with CUDA's messages; their values are arbitrary, except that of
+/* Error codes with CUDA's messages. Their values are arbitrary, except that of
  * success. */
 #define OJ_HOST_ERRORS(E)                                                      \
     E(cudaSuccess, "no error")                                                 \

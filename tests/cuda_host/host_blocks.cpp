@@ -1,4 +1,4 @@
-/* Runs the blocks of a kernel. A block runs on one thread of the host; each of
+/* Runs the blocks of a kernel. A block runs on one thread of the host. Each of
  * its threads is a fiber, which is switched only where it waits for others:
  *
  *   lane  ready --> runs --> ended
@@ -6,11 +6,11 @@
  *           |         v
  *           +--- waits for lanes of its warp, or for the block
  *
- * OJ_CUDA_HOST_ORDER: order of the lanes: forward (lane 0 first), backward, or
- * a number, the seed of a random order. OJ_CUDA_HOST_THREADS=n: blocks of a
- * kernel that run at a time. OJ_CUDA_HOST_FAULTS=stay: a thread that accesses
- * invalid memory loses the device, as on a real one; otherwise the process
- * ends.
+ * OJ_CUDA_HOST_ORDER is the order of the lanes: forward (lane 0 first),
+ * backward, or a number, the seed of a random order. OJ_CUDA_HOST_THREADS=n is
+ * the number of blocks of a kernel that run at a time. With
+ * OJ_CUDA_HOST_FAULTS=stay, a thread that accesses invalid memory loses the
+ * device, as on a real one; otherwise the process ends.
  */
 #include "cuda_runtime.h"
 #include "host_fiber.h"
@@ -105,9 +105,9 @@ struct runner
 
 thread_local runner *mine;
 
-/* Returns the runner of the thread that currently runs the fiber. Not inlined:
- * a fiber may continue on another thread, so the compiler must not reuse the
- * address of mine. */
+/* Returns the runner of the host thread that now runs the fiber. It is not
+ * inlined: a fiber may continue on another thread, so the compiler must not use
+ * the address of `mine` again. */
 [[gnu::noinline]] runner *runner_here(void)
 {
     asm volatile("" ::: "memory");
@@ -168,8 +168,8 @@ int pick_bit(runner *r, unsigned bits)
     }
 }
 
-/* Returns the warp to run next; -1: no lane is ready. Except in random order,
- * the last warp continues as long as it can. */
+/* Returns the warp to run next, or -1 if no lane is ready. Except in random
+ * order, the last warp continues as long as it can. */
 int next_warp(runner *r)
 {
     if (r->ready_warps == 0)
@@ -220,8 +220,8 @@ void run_lanes(void)
 }
 
 /* Adds a fiber. Stacks begin at different offsets within a page, so that they
- * do not compete for the same cache lines. Below each stack is a protected
- * page. */
+ * do not compete for the same cache lines. There is a protected page below each
+ * stack. */
 void add_fiber(runner *r)
 {
     size_t shift = (r->fibers.size() * 7 % 56) * 64;
@@ -237,7 +237,7 @@ void add_fiber(runner *r)
     r->idle.push_back(r->fibers.back().get());
 }
 
-/* Returns the fiber to run next; the scheduler if no lane is ready. */
+/* Returns the fiber to run next, or the scheduler if no lane is ready. */
 fiber *next_fiber(runner *r)
 {
     int w = next_warp(r);
@@ -353,8 +353,8 @@ void try_meeting(runner *r, int w, unsigned mask, enum warp_meeting what)
     make_ready(r, w, mask);
 }
 
-/* Resumes all threads of the block. Called when no thread is ready: aborts
- * unless all that have not ended wait at one barrier. */
+/* Resumes all threads of the block. It is called when no thread is ready.
+ * Aborts unless all threads that have not ended wait at the same barrier. */
 void release_block(runner *r)
 {
     const lane *first = nullptr;
@@ -420,7 +420,7 @@ void run_block(runner *r, uint64_t block)
     }
 }
 
-/* Runners are kept between kernels: their stacks are used again. */
+/* Runners are kept between kernels, so that their stacks are used again. */
 std::mutex kept_lock;
 std::vector<std::unique_ptr<runner>> &kept_runners(void)
 {

@@ -79,32 +79,33 @@ enum warp_meeting : uint8_t
     MEET_SHUFFLE_XOR
 };
 
-/** Waits until all lanes of mask have called this function, and returns the
- *  result of the operation `what`. value: this lane's contribution. lane,
- *  width: arguments of a shuffle (a lane, a distance or a mask, as the shuffle
- *  takes it, and the width of groups). */
+/** Waits until all lanes of mask have called this function. Returns the result
+ *  of the operation `what`. value is this lane's contribution. lane and width
+ *  are arguments of a shuffle: a lane, a distance or a mask, as the shuffle
+ *  takes it, and the width of groups. file and line are those of the call, for
+ *  messages. */
 uint64_t wait_for_lanes(enum warp_meeting what, unsigned mask, uint64_t value,
                         unsigned lane, unsigned width, const char *file,
                         int line);
 
-/** Waits for all threads of the block; returns how many have a value other than
- *  0. */
+/** Waits for all threads of the block. Returns how many of them have a value
+ *  other than 0. file and line are those of the call, for messages. */
 int wait_for_block(int value, const char *file, int line);
 
 enum
 {
     SHARED_BYTES = 1 << 20, /**< shared variables of all kernels together */
-    /** Bytes before each variable, which hold the serial number of the block
-     *  that has initialised it. */
+    /** bytes before each variable; they hold the serial number of the block
+     *  that has initialised it */
     SHARED_HEAD = 64
 };
 
-/** Returns the offset of a variable of size bytes in the shared memory of every
- *  block. */
+/** Reserves a variable of size bytes in the shared memory of every block.
+ *  Returns its offset. */
 size_t shared_place(size_t size);
 
-/** Returns the variable at offset place. Fills it with a pattern when a block
- *  uses it first: shared memory is uninitialised on a device. */
+/** Returns the variable at offset place. When a block uses it first, fills it
+ *  with a pattern, because shared memory is not initialised on a device. */
 template <typename T> inline T &shared_memory(size_t place)
 {
     unsigned char *head = now->shared + place;
@@ -212,8 +213,8 @@ static inline float oj_host_half(uint64_t half)
 }
 
 /** Emulates the instruction mma.m16n8k16 on halves: adds a * b to c. Each lane,
- *  4 g + t, passes those elements of the matrices that the instruction assigns
- *  to it. */
+ *  4 g + t, passes the elements of the matrices that the instruction assigns to
+ *  it. */
 static inline void oj_host_multiply(float c[4], unsigned a0, unsigned a1,
                                     unsigned a2, unsigned a3, unsigned b0,
                                     unsigned b1, OJ_HOST_HERE)
@@ -250,7 +251,7 @@ static inline void __threadfence(void)
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
-/* Defines the atomic functions of a type; only the types of CUDA's atomics have
+/* Defines the atomic functions of a type. Only the types of CUDA's atomics have
  * them. */
 #define OJ_HOST_ATOMICS(T)                                                     \
     static inline T atomicAdd(T *at, T value)                                  \

@@ -9,7 +9,7 @@
 
 #ifdef __x86_64__
 /* Pushes the registers that a called function must preserve on the stack of the
- * fiber that stops, and pops those of the fiber that continues from its stack.
+ * fiber that stops. Pops those of the fiber that continues from its stack.
  */
 asm(".text\n"
     ".globl oj_host_switch\n"
@@ -44,9 +44,9 @@ void fiber_make(fiber *f, char *stack, size_t bytes, void (*body)(void))
     f->stack = stack;
     f->bytes = bytes;
 #ifdef __x86_64__
-    /* Initial stack: six registers, the address of body, and a return address
-     * for body, which is 0 because body never returns. With the return address
-     * the stack is aligned as in any function. */
+    /* The initial stack has six registers, the address of body, and a return
+     * address for body. That is 0, because body never returns. With it, the
+     * stack is aligned as in any function. */
     void **top = (void **)(void *)(stack + bytes) - 8;
     memset(top, 0, 8 * sizeof *top);
     top[6] = (void *)(uintptr_t)body;
@@ -62,7 +62,7 @@ void fiber_make(fiber *f, char *stack, size_t bytes, void (*body)(void))
 #if OJ_HOST_ASAN
 static thread_local fiber *left;
 
-/* Records the bounds of the stack that was left. Those of a thread's own stack
+/* Records the bounds of the stack that was left. For a thread's own stack they
  * are unknown before. */
 static void arrive(void *fake_stack)
 {

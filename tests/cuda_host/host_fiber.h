@@ -1,4 +1,4 @@
-/** Fibers: several stacks of one host thread; one of them runs at a time. */
+/** Fibers: several stacks of one host thread. One of them runs at a time. */
 #ifndef OJ_HOST_FIBER_H
 #define OJ_HOST_FIBER_H
 
@@ -37,10 +37,11 @@ struct fiber
 /** Makes a fiber. body must start with fiber_arrived() and never return. */
 void fiber_make(fiber *f, char *stack, size_t bytes, void (*body)(void));
 
-/** Switches from `from` to `to`; returns when another fiber switches back. */
+/** Switches from the fiber from to the fiber to. Returns when another fiber
+ *  switches back. */
 void fiber_switch(fiber *from, fiber *to);
 
-/** The first call of every body. */
+/** Must be the first call of every body. */
 void fiber_arrived(void);
 } // namespace oj_host
 

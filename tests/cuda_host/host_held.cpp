@@ -1,8 +1,8 @@
 /* Counts the resources of emulated devices that the process holds, and makes
- * allocations fail. Device memory, streams and events must be freed when the
- * process ends, and a device's memory when its last stream is destroyed;
- * otherwise the process aborts. Pinned memory may remain: the module keeps some
- * for the next join. Tests can query more (host_held.h). */
+ * allocations fail. The process aborts if device memory, streams or events are
+ * not freed when it ends, or a device's memory when its last stream is
+ * destroyed. Pinned memory may remain, because the module keeps some for the
+ * next join. Tests can query more (host_held.h). */
 #include "host_held.h"
 #include "host_state.h"
 

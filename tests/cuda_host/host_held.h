@@ -1,6 +1,6 @@
 /** Functions by which tests query and control the emulated device. Its module
- *  exports them beside the function of every module; in a module for real
- *  devices dlsym() does not find them. */
+ *  exports them in addition to the function that every module exports. In a
+ *  module for real devices, dlsym() does not find them. */
 #ifndef OJ_HOST_HELD_H
 #define OJ_HOST_HELD_H
 
@@ -12,9 +12,8 @@
 extern "C" {
 #endif
 
-/** Makes the allocations number first .. first + n - 1 from now on fail,
- *  whether they are of device memory, pinned memory, streams or events. With n
- *  == 0 none fails. */
+/** Makes the allocations first .. first + n - 1 from now on fail, of device
+ *  memory, pinned memory, streams and events. With n = 0 none fails. */
 __attribute__((visibility("default"))) void oj_host_fail_at(int64_t first,
                                                             int64_t n);
 
@@ -33,7 +32,7 @@ oj_host_held(char text[OJ_HOST_HELD_TEXT]);
 /** Returns the bytes copied between devices and the host so far. */
 __attribute__((visibility("default"))) int64_t oj_host_copied(void);
 
-/** Allocates memory on the first device, or returns NULL if too little is left.
+/** Allocates memory on the first device. Returns NULL if too little is left.
  *  The memory belongs to the caller, who may access it directly while no work
  *  of the device runs. */
 __attribute__((visibility("default"))) void *oj_host_take(int64_t bytes);

@@ -14,18 +14,19 @@ struct launch_shape
     cudaStream_t stream;
 };
 
-/** Enqueues work on stream. It runs before enqueue() returns or later,
+/** Enqueues work on stream. The work runs before enqueue() returns, or later,
  *  depending on OJ_CUDA_HOST_STREAMS. */
 cudaError_t enqueue(cudaStream_t stream, std::function<void()> work);
 
 /** Enqueues body, to be run once per thread of shape. */
 void enqueue_kernel(const launch_shape &shape, std::function<void()> body);
 
-/** Runs body now, once per thread of shape. Returns 0 if a thread accessed
+/** Runs body now, once per thread of shape. Returns 0 if a thread has accessed
  *  invalid memory. */
 int run_blocks(const launch_shape &shape, const std::function<void()> &body);
 
-/** Aborts unless [at, at + bytes) is device memory. */
+/** Aborts unless [at, at + bytes) is device memory. `what` names the memory in
+ *  the message. */
 void must_be_device(const void *at, size_t bytes, const char *what);
 
 template <typename... P> struct launcher

@@ -1,12 +1,12 @@
-/* Memory of the emulated device: blocks of host memory, all registered in a
- * map, filled with a pattern when allocated, and followed by guard bytes.
- * OJ_CUDA_HOST_MEMORY=n: MB of each device. */
+/* Memory of the emulated device. It is host memory in blocks, which are
+ * registered in a map, filled with a pattern when allocated, and followed by
+ * guard bytes. OJ_CUDA_HOST_MEMORY=n is the memory of each device in MB. */
 #include "host_fiber.h"
 #include "host_held.h"
 #include "host_state.h"
 
 /* A memory pool. All memory that the pool has reserved counts as in use on the
- * device, even where no allocation of the pool uses it. */
+ * device, even if no allocation of the pool uses it. */
 struct oj_host_pool
 {
     int device;
@@ -52,8 +52,8 @@ unsigned poison(void)
     return byte;
 }
 
-/* Returns the block that contains address at, or NULL. *start becomes its first
- * address. */
+/* Returns the block that contains address at, or NULL. Sets *start to the
+ * block's first address. */
 const memory_block *find(const void *at, uintptr_t *start)
 {
     auto &all = blocks();
@@ -67,8 +67,8 @@ const memory_block *find(const void *at, uintptr_t *start)
     return &next->second;
 }
 
-/* Returns the kind of the memory; -1: pageable host memory. Aborts if the bytes
- * extend beyond a block. */
+/* Returns the kind of the memory, or -1 for pageable host memory. Aborts if the
+ * bytes extend beyond a block. */
 int kind_of(const void *at, size_t bytes, const char *what)
 {
     std::lock_guard<std::mutex> hold(lock);
@@ -229,8 +229,8 @@ cudaError_t cudaMallocFromPoolAsync(void **out, size_t bytes,
     return record_error(get(out, bytes, pool->device, DEVICE, pool));
 }
 
-/* Frees in stream order. Freed memory is overwritten, so that work of other
- * streams for which this stream should have waited reads wrong values. */
+/* Frees in stream order. Freed memory is overwritten. So work of another stream
+ * that should have waited for this stream reads wrong values. */
 cudaError_t cudaFreeAsync(void *memory, cudaStream_t stream)
 {
     if (lost() != cudaSuccess)
@@ -362,8 +362,8 @@ static void check_sides(const void *to, const void *from, size_t bytes,
             bytes, from, to, (int)kind);
 }
 
-/* Like CUDA's: pageable memory has been read, or written, on return; pinned
- * memory is accessed when the stream reaches the copy. */
+/* Like CUDA's. When it returns, pageable memory has been read or written.
+ * Pinned memory is accessed when the stream reaches the copy. */
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes,
                             enum cudaMemcpyKind kind, cudaStream_t stream)
 {

@@ -58,8 +58,8 @@ enum thing
     N_THINGS
 };
 
-/** Counts an allocation; returns false if it must fail, as if memory were
- *  missing. */
+/** Counts an allocation. Returns false if the allocation must fail, as if
+ *  memory were missing. */
 bool may_take(void);
 
 /** Adds n, which may be negative, to the resources held. */
@@ -71,7 +71,7 @@ int any_device_is_lost(void);
 /** Aborts if memory of the device is still held. */
 void must_hold_nothing(int ordinal);
 
-/** Returns the number in an environment variable; `otherwise` if it is not
+/** Returns the number in an environment variable, or `otherwise` if it is not
  *  set. */
 int64_t setting(const char *name, int64_t otherwise);
 } // namespace oj_host

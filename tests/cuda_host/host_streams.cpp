@@ -1,6 +1,6 @@
-/* Devices, streams and events. OJ_CUDA_HOST_DEVICES=n: number of devices.
- * OJ_CUDA_HOST_STREAMS=threads: each stream has a thread, which runs its work
- * later; otherwise work runs when it is enqueued. */
+/* Devices, streams and events. OJ_CUDA_HOST_DEVICES=n is the number of devices.
+ * With OJ_CUDA_HOST_STREAMS=threads each stream has a thread, which runs its
+ * work later; otherwise work runs when it is enqueued. */
 #include "host_state.h"
 
 #include <chrono>
@@ -95,8 +95,8 @@ int current_device(void)
     return chosen;
 }
 
-/* Returns a device. Devices are never freed: other threads may still use them
- * when the process ends. */
+/* Returns a device. Devices are never freed, because other threads may still
+ * use them when the process ends. */
 device &device_at(int ordinal)
 {
     static device *all[MOST_DEVICES];
@@ -356,7 +356,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream)
     return record_error(lost());
 }
 
-/* Waits for the stream instead of polling it, so the result is never
+/* Waits for the stream instead of polling it. So the result is never
  * cudaErrorNotReady. */
 cudaError_t cudaStreamQuery(cudaStream_t stream)
 {

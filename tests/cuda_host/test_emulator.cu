@@ -1,4 +1,4 @@
-/* Tests the emulated device: kernels compute the right answers, and code whose
+/* Tests the emulated device. Kernels compute the right answers. Code whose
  * behaviour is undefined on a real device ends the process with a message that
  * names the place. Kind: unit. */
 #include <cuda_runtime.h>
@@ -175,7 +175,7 @@ static const struct emulator_trial trials[] = {
     {"errors", returned_errors, NULL},
 };
 
-/* Runs a trial in a child process; returns 1 if it ends as expected. */
+/* Runs a trial in a child process. Returns 1 if it ends as expected. */
 static int passes(const struct emulator_trial *t)
 {
     static char text[1 << 16];

@@ -1,9 +1,9 @@
 """Functions for the tests of joins as datasets: the path of the plugin, names of such
 datasets, and the comparison with the output of the command.
 
-The plugin is $OGRJOIN_PLUGIN, the path of ogr_JOIN.so; without it nothing here can
-be run. GDAL looks for plugins when it registers its drivers, which is when Python
-first imports it: GDAL_DRIVER_PATH is set before that, as a user would.
+The plugin is $OGRJOIN_PLUGIN, the path of ogr_JOIN.so.  Without it nothing here can
+be run.  GDAL looks for plugins when it registers its drivers, which is when Python
+first imports it.  So GDAL_DRIVER_PATH is set before that, as a user would.
 """
 
 import os
@@ -20,7 +20,7 @@ from row_layers import *  # noqa: E402
 
 
 def name_of(*words):
-    """The dataset name of a join: the command's words without a destination."""
+    """Returns the dataset name of a join: the command's words without a destination."""
     return "JOIN:" + shlex.join(map(str, words))
 
 
@@ -112,8 +112,8 @@ JOINS = [shlex.split(line) for line in JOINS.strip().splitlines()]
 
 
 def many_sides():
-    """Makes the layers of inputs_and_zones(), and many.gpkg with more rows than a machine word
-    has bits."""
+    """Makes the layers of inputs_and_zones(), and many.gpkg with more rows than a
+    machine word has bits."""
     inputs_and_zones()
     inputs_file("many.gpkg", n=200)
     zones_file("other.gpkg", seed=8)
@@ -130,7 +130,8 @@ def opened(*words):
 
 
 class Said:
-    """Collects GDAL's messages inside of a with block as [(class, text)]; errors do not raise."""
+    """Collects GDAL's messages inside of a with block as [(class, text)]. Errors do not
+    raise exceptions there."""
 
     def __enter__(self):
         self.all = []
@@ -156,8 +157,8 @@ class Said:
 
 
 def refuses(name, says=(), update=False):
-    """Checks that the name does not open, and that there is one error message, which contains
-    every word of says."""
+    """Checks that the name cannot be opened, and that there is one error message. The
+    message must contain every word of says. Returns the message."""
     with Said() as said:
         flags = gdal.OF_VECTOR | (gdal.OF_UPDATE if update else gdal.OF_READONLY)
         dataset = gdal.OpenEx(name, flags | gdal.OF_VERBOSE_ERROR)
@@ -170,8 +171,8 @@ def refuses(name, says=(), update=False):
 
 
 def client(*words, env=None, rc=0):
-    """Runs a program of GDAL, which must end with rc. An error message is not allowed if rc is
-    0."""
+    """Runs a program of GDAL, which must end with rc. If rc is 0, an error message is
+    not allowed. Returns the Run."""
     done = subprocess.run(
         [*map(str, words)], stdin=subprocess.DEVNULL, capture_output=True,
         timeout=HANG_S, env=dict(os.environ, **(env or {})), check=False,
@@ -184,7 +185,7 @@ def client(*words, env=None, rc=0):
 
 
 def in_python(code, env=None):
-    """Runs the script in a Python process of its own."""
+    """Runs the script in a Python process of its own. Returns the Run."""
     begin = "import os, sys, time\nfrom osgeo import gdal, ogr\ngdal.UseExceptions(); ogr.UseExceptions()\n"
     return client(sys.executable, "-c", begin + code, env=env)
 
@@ -198,7 +199,8 @@ FORMATS = {
 
 
 def fids_are_kept(words):
-    """True if the join gives one row per input row, so that rows keep the FIDs of the input."""
+    """Returns True if the join gives one row per input row. Rows then keep the FIDs of
+    the input."""
     def after(option, otherwise=None):
         return words[words.index(option) + 1] if option in words else otherwise
 
@@ -211,8 +213,10 @@ def fids_are_kept(words):
 
 
 def compare(words, format="gpkg", lco=None, open_options=()):
-    """Checks that ogr2ogr writes from the dataset what the command writes: columns, rows, their
-    order, and FIDs if the rows have those of the input. words: options, input, join."""
+    """Checks that ogr2ogr writes from the dataset what the command writes: columns,
+    rows, their order, and the FIDs of rows that have those of the input. words are the
+    options, the input and the join side. Returns the Layer that the command has
+    written."""
     driver, options = FORMATS[format]
     if lco is not None:
         options = lco
@@ -238,7 +242,8 @@ def compare(words, format="gpkg", lco=None, open_options=()):
     same(y.srs.ExportToWkt() if y.srs else None, x.srs.ExportToWkt() if x.srs else None,
          f"CRS, {what}")
     same(len(y.rows), len(x.rows), f"rows, {what}")
-    # with rows of join features alone, the dataset numbers its rows, but the command keeps FIDs
+    # if there are rows of join features alone, the dataset numbers its rows,
+    # but the command keeps FIDs
     has_join_rows = "right" in words or "full" in words
     skip = 1 if has_join_rows else 0
     if format == "fgb":  # rows of one place on the curve of its index are in any order

@@ -1,9 +1,9 @@
-"""Functions for the end-to-end tests: running the command, making and reading
-small layers, and a plain join in which OGR measures every distance.
+"""Functions for the end-to-end tests: running the command, making and reading small
+layers, and a plain join in which OGR measures every distance.
 
-The command is $OGRJOIN. Each check is a function check_*(), run in a folder of
-its own; Skip(why) leaves it out. main() counts, and ends with 77 when every
-check of the file was skipped.
+The command is $OGRJOIN.  Each check is a function check_*(), which runs in a folder
+of its own.  A check that raises Skip(why) is left out.  main() counts the checks. It
+ends with 77 if every check of the file was skipped.
 """
 
 import hashlib
@@ -30,7 +30,8 @@ DATA = os.environ.get("OGRJOIN_TEST_DATA") or os.path.join(
     HERE, "..", "..", "..", "shared", "data"
 )
 IS_LONG = os.environ.get("OGRJOIN_TEST_LONG", "0") not in ("", "0")
-HANG_S = 120  # time limit of a hanging command; no test depends on speed
+# seconds after which a command counts as hanging; no test depends on speed
+HANG_S = 120
 
 
 class Skip(Exception):
@@ -84,7 +85,8 @@ started = []
 
 
 def start(*words, env=None, cwd=None, before=()):
-    """Starts the command with both output streams as pipes."""
+    """Starts the command with both output streams as pipes. Returns the process
+    (Popen)."""
     words = [*before, OGRJOIN, *map(str, words)]
     process = subprocess.Popen(
         words,
@@ -110,12 +112,13 @@ def finish(process):
 
 
 def run(*words, **how):
-    """Runs the command; any exit code is accepted."""
+    """Runs the command. Any exit code is accepted. Returns a Run."""
     return finish(start(*words, **how))
 
 
 def succeeds(*words, **how):
-    """Runs the command, which must end with 0 and without error messages."""
+    """Runs the command, which must end with 0 and without error messages. Returns the
+    Run."""
     r = run(*words, **how)
     true(r.rc == 0 and "ERROR" not in r.err, f"should succeed: {r}")
     return r
@@ -126,8 +129,8 @@ def join(*words, **how):
 
 
 def listing(folder="."):
-    """Returns every path below the folder with its size and modification time, to find what a
-    run has left behind."""
+    """Returns every path below the folder with its size and modification time. Two
+    listings show what a run has left behind."""
     found = {}
     for where, folders, files in os.walk(folder):
         for name in folders + files:
@@ -139,8 +142,9 @@ def listing(folder="."):
 
 
 def fails(*words, says=(), rc=1, cwd=None, env=None, op=True):
-    """Checks that the command fails with one line on stderr that begins with ERROR and contains
-    every word of says, prints nothing on stdout, and leaves all files unchanged."""
+    """Checks that the command fails with one line on stderr that begins with ERROR and
+    contains every word of says, prints nothing on stdout, and leaves all files
+    unchanged. Returns the line on stderr."""
     before = listing(cwd or ".")
     words = (["-op", "nearest"] if op else []) + list(words)
     r = run(*words, cwd=cwd, env=env)
@@ -200,9 +204,9 @@ def make(
     dsco=(),
     add=False,
 ):
-    """Writes a layer. rows: (WKT, geometry or None, {field: value}[, fid]);
-    fields: (name, type[, subtype]) or field definitions. add: to a dataset
-    that is there."""
+    """Writes a layer. rows are (WKT, geometry or None, {field: value}[, fid]); fields
+    are (name, type[, subtype]) or field definitions. With add, the dataset exists
+    already. Returns path."""
     driver = ogr.GetDriverByName(DRIVERS[os.path.splitext(path)[1]])
     if add:
         dataset = gdal.OpenEx(path, gdal.OF_UPDATE | gdal.OF_VECTOR)
@@ -243,16 +247,16 @@ def make(
 
 
 def twin(path):
-    """Copies a dataset of one file. A feature joins its copy there, which it would not if both
-    sides were one layer."""
+    """Copies a dataset of one file. Each feature then joins its copy. If both sides
+    were one layer, it would not join itself. Returns the path of the copy."""
     copy = os.path.join(os.path.dirname(path), "twin_" + os.path.basename(path))
     shutil.copy(path, copy)
     return copy
 
 
 class Layer:
-    """A layer read by Python: fields (name -> definition), rows (fid, WKB or
-    None, {field: value}), in the layer's order."""
+    """A layer, read by Python: fields (name -> definition), and rows (fid, WKB or None,
+    {field: value}) in the layer's order."""
 
     def __init__(self, path, layer=None, oo=()):
         dataset = gdal.OpenEx(path, gdal.OF_VECTOR, open_options=list(oo))
@@ -308,7 +312,8 @@ def digest(path):
 
 
 def dump(path, layer=None):
-    """All of a layer as text, by FID: two runs are equal when this is."""
+    """Returns all of a layer as text, by FID. Two layers are equal if their texts
+    are."""
     found = Layer(path, layer)
     rows = [f"{fid} {wkb.hex() if wkb else wkb} {v!r}" for fid, wkb, v in found.rows]
     return "\n".join([repr(found.fields), *sorted(rows)])
@@ -343,8 +348,8 @@ def is_joinable(shape):
 
 
 def nearest(inputs, joins, within=math.inf, k=1, ties=False, to_boundary=False):
-    """Returns, for each geometry of inputs, a list of (distance, row of joins), nearest first.
-    joins: Layer.rows."""
+    """Returns, for each geometry of inputs, a list of (distance, row of joins), nearest
+    first. joins are Layer.rows."""
     shapes = []
     for row, (fid, wkb, _) in enumerate(joins):
         shape = ogr.CreateGeometryFromWkb(wkb) if wkb is not None else None
@@ -385,7 +390,7 @@ def random_points(n, seed=1, size=1000.0, x0=980000.0, y0=200000.0):
 
 
 def random_polygons(n, seed=2, size=1000.0, x0=980000.0, y0=200000.0):
-    """Convex, some with a hole, some of two parts."""
+    """Returns random convex polygons. Some have a hole, some two parts."""
     r = random.Random(seed)
     found = []
 
@@ -442,8 +447,8 @@ def layers():
 
 
 def once(check):
-    """Marks a check that does not depend on how rows are read and written: it is not repeated
-    with rows as GDAL features instead of lanes."""
+    """Marks a check that does not depend on how rows are read and written. It is not
+    repeated with rows as GDAL features instead of lanes."""
     check.is_once = True
     return check
 

@@ -1,15 +1,15 @@
-/* Loaded before the C library by LD_PRELOAD: the n-th call that changes a file
+/* Loaded before the C library by LD_PRELOAD. The n-th call that changes a file
  * below a folder fails, alone or with all later ones, as on a broken or full
  * disk.
  *
- *  FAILING_FOLDER  the folder, absolute; only paths and descriptors in it
- *                  count
- *  FAILING_CALL    pwrite, write, fwrite, fsync, ftruncate, open, rename,
- *                  unlink: the calls that count; fwrite includes fclose,
+ *  FAILING_FOLDER  absolute path of the folder; calls on other paths and
+ *                  descriptors do not count
+ *  FAILING_CALL    the calls that count: pwrite, write, fwrite, fsync,
+ *                  ftruncate, open, rename or unlink; fwrite includes fclose,
  *                  unlink includes unlinkat
  *  FAILING_N       number of the call that fails; 0: none
- *  FAILING_ERRNO   its errno
- *  FAILING_STICKY  set: all later calls fail, too
+ *  FAILING_ERRNO   errno of the call that fails
+ *  FAILING_STICKY  if set, all later calls fail, too
  *  FAILING_COUNT   file to which the number of calls is written at the end
  */
 #define _GNU_SOURCE
@@ -49,7 +49,7 @@ static int counts(const char *call)
     return asked != NULL && strcmp(asked, call) == 0;
 }
 
-/* Counts a call that changes a file of the folder; returns 1, with errno set,
+/* Counts a call that changes a file of the folder. Returns 1, with errno set,
  * if the call must fail. */
 static int fails(void)
 {
@@ -85,7 +85,7 @@ __attribute__((destructor)) static void write_count(void)
     fclose(file);
 }
 
-/* The function of this name in the C library. */
+/* Declares `real`, the function of this name in the C library. */
 #define REAL(type, name, ...)                                                  \
     type (*real)(__VA_ARGS__);                                                 \
     *(void **)&real = dlsym(RTLD_NEXT, #name)

@@ -1,5 +1,5 @@
 """QGIS without a screen, for the tests: algorithms in a PyQGIS process, and
-qgis_process. need_qgis() skips a check where QGIS is not installed."""
+qgis_process. need_qgis() skips a check if QGIS is not installed."""
 
 import atexit
 import json
@@ -64,7 +64,8 @@ def city(n_pickups):
 
 
 def process(*words, env=None):
-    """Runs qgis_process with the plugins enabled, in a QGIS profile of the tests."""
+    """Runs qgis_process with the plugins enabled, in a QGIS profile of the tests.
+    Returns the CompletedProcess."""
     words = [find_qgis_process(), *map(str, words)]
     return subprocess.run(
         words,
@@ -84,7 +85,7 @@ def enable_plugins():
 
 
 class Session:
-    """A PyQGIS process that runs one job after the other."""
+    """A PyQGIS process that runs jobs one after the other."""
 
     def __init__(self, env):
         self.errors = tempfile.TemporaryFile(mode="w+")
@@ -140,7 +141,8 @@ def open_session(env):
 
 
 def session(jobs, env=None, limit_s=HANG_S):
-    """Runs a list of (algorithm, parameters[, more]) in this folder; returns their answers."""
+    """Runs a list of jobs (algorithm, parameters[, more]) in this folder. Returns their
+    answers."""
     answers = []
     for job in jobs:
         words = {"run": job[0], "parameters": job[1], "folder": os.getcwd()}
@@ -150,7 +152,7 @@ def session(jobs, env=None, limit_s=HANG_S):
 
 
 def results(jobs, env=None, limit_s=HANG_S):
-    """Like session(), for jobs that must all succeed; returns their results."""
+    """Like session(), for jobs that must all succeed. Returns their results."""
     answers = session(jobs, env, limit_s)
     for job, answer in zip(jobs, answers):
         true(answer["ok"] and not answer["error"], f"{job}: {answer}")

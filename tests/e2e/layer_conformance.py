@@ -34,8 +34,8 @@ def values_of(feature):
 
 
 def row_of(feature, without=None):
-    """Returns (FID, fields, geometry) of a feature as values that can be compared. without:
-    number of a field to leave out, or NO_GEOMETRY."""
+    """Returns (FID, fields, geometry) of a feature as values that can be compared.
+    without is the number of a field to leave out, or NO_GEOMETRY."""
     shape = feature.GetGeometryRef()
     wkb = None if shape is None or without == NO_GEOMETRY else bytes(shape.ExportToIsoWkb())
     values = [v for i, v in enumerate(values_of(feature)) if i != without]
@@ -67,8 +67,9 @@ class Asked:
         return self.random.randrange(len(self.rows))
 
     def keeps(self, kept, what):
-        """Checks that under the current filters the layer gives and counts exactly the rows
-        with the numbers `kept`, in any order, since an index may change it."""
+        """Checks that under the current filters the layer gives and counts exactly the
+        rows with the numbers `kept`. They may come in any order, because an index may
+        change it."""
         layer, n = self.layer, len(kept)
         same(layer.GetFeatureCount(1), n, f"{what}: count")
         same(sorted(read(layer), key=repr), sorted((self.rows[i] for i in kept), key=repr), what)
@@ -293,9 +294,10 @@ def polygon(corners):
 
 
 def check_spatial_filter(a, filter, is_box):
-    """Checks a spatial filter. GDAL accepts every row whose envelope is in a box, and tests the
-    others by a prepared geometry (for lines without length, GEOS gives another answer if the
-    geometry is not prepared)."""
+    """Checks a spatial filter. GDAL accepts every row whose envelope is in a box, and
+    tests the others by a prepared geometry. That matters for lines without length, for
+    which GEOS gives another answer if the geometry is not prepared. is_box tells
+    whether the filter is a box."""
     prepared = filter.CreatePreparedGeometry()
     x0, x1, y0, y1 = filter.GetEnvelope()
 
@@ -422,7 +424,8 @@ def check_arrow(a):
 
 
 def check_texts(a):
-    """Python's bindings return bytes for text that is not UTF-8."""
+    """If the layer declares that its texts are UTF-8, checks that they are. Python's
+    bindings return bytes for other texts."""
     if a.layer.TestCapability("StringsAsUTF8"):
         for i, field in enumerate(a.fields):
             if field.GetType() == ogr.OFTString:
@@ -453,8 +456,8 @@ def check_read_only(a):
 
 
 def check_threads(a, n_threads, n_loops):
-    """Reads in several threads, each with its own handle; some handles are closed during a
-    stream."""
+    """Reads in several threads, each with its own handle. Some handles are closed while
+    a stream is open."""
     wrong = []
 
     def loop():
@@ -483,7 +486,8 @@ def check_threads(a, n_threads, n_loops):
 
 
 def conforms(name, is_writable=False, n_threads=4, n_loops=4):
-    """Runs all checks on a dataset; returns the number of rows of its layer."""
+    """Runs all checks on a dataset. With is_writable, omits check_kinds() and
+    check_read_only(). Returns the number of rows of its layer."""
     with Said() as said:
         dataset = gdal.OpenEx(name, gdal.OF_VECTOR | gdal.OF_VERBOSE_ERROR)
         true(dataset is not None and dataset.GetLayerCount() >= 1, f"{name}: {said.all}")

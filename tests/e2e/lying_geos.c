@@ -1,4 +1,4 @@
-/* Loaded before GEOS by LD_PRELOAD: every distance above 20 is returned one
+/* Loaded before GEOS by LD_PRELOAD. Every distance above 20 is returned one
  * unit too large, so that -validate must find a difference. */
 #define _GNU_SOURCE
 #include <dlfcn.h>

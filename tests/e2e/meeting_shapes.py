@@ -1,5 +1,5 @@
-"""Features of all kinds that intersect in every way, as layers and as lists, and the pairs of an
-output."""
+"""Features of all kinds that intersect in every way, as layers and as lists. Also reads
+the pairs of an output."""
 
 import csv
 
@@ -172,7 +172,7 @@ def pairs_of(path, left="id", right="jid"):
 
 
 def ask(a, b, *words, out="o.csv"):
-    """Runs the command; returns the pairs that it finds, and the run."""
+    """Runs the command. Returns the pairs that it finds, and the run."""
     r = succeeds("-how", "inner", *words, "-select", a.key, "-join_select", b.key,
                  "-overwrite", out, a.path, b.path)
     right = b.key if a.key != b.key else "join_" + b.key
@@ -180,7 +180,7 @@ def ask(a, b, *words, out="o.csv"):
 
 
 def expect(a, b, test):
-    """Returns the pairs for which test() is true."""
+    """Returns the pairs of the two sides for which test() is true."""
     found = []
     for i, x in enumerate(a.shapes):
         for j, y in enumerate(b.shapes):
@@ -194,8 +194,8 @@ def is_collection(row):
 
 
 def same_pairs(got, expected, what, a=None, b=None):
-    """Compares pairs. Pairs with a geometry collection are compared in test_oracle instead,
-    because GEOS computes their matrix exactly only since 3.13."""
+    """Compares pairs. Pairs with a geometry collection are left out, because GEOS
+    computes their matrix exactly only since 3.13. test_oracle compares them."""
     if a:
         got = [p for p in got if not (is_collection(a.rows[p[0]]) or is_collection(b.rows[p[1]]))]
         expected = [p for p in expected if not (is_collection(a.rows[p[0]]) or is_collection(b.rows[p[1]]))]
@@ -218,8 +218,9 @@ def table_of(a, b):
 
 
 def k_nearest(table, n_rows, k=1, ties=False, low=0.0, high=math.inf, may=lambda i, j: True):
-    """Returns (i, j, distance): the k nearest pairs of each row, by distance and number.
-    Distances between lines that are equal up to rounding may have another order in the command."""
+    """Returns (i, j, distance): the k nearest pairs of each row, by distance and
+    number. The command may order distances between lines otherwise if they are equal up
+    to rounding."""
     found = []
     for i in range(n_rows):
         near_ones = sorted((d, j) for (r, j), d in table.items()

@@ -1,5 +1,5 @@
-"""Calls GEOS directly, pair by pair, for what OGR's bindings do not offer (covers, relate), on
-features as joins read them."""
+"""Calls GEOS directly, pair by pair, on features as joins read them. OGR's bindings
+lack some of it (covers, relate)."""
 
 import ctypes
 import ctypes.util
@@ -62,7 +62,7 @@ _lib.GEOSContext_setNoticeMessageHandler_r(_handle, _hush, None)
 
 
 def parts_of(shape):
-    """Points, line strings and polygons of an OGR geometry; empty ones are
+    """Returns the points, line strings and polygons of an OGR geometry. Empty ones are
     dropped."""
     if shape.IsEmpty():
         return []
@@ -83,8 +83,8 @@ MULTI = {
 
 
 def as_joined(shape):
-    """Returns the feature as joins read it: without curves, in two dimensions, without empty
-    members; None if it has no pairs."""
+    """Returns the feature as joins read it: without curves, in two dimensions, without
+    empty members. Returns None if it can have no pairs."""
     if not is_joinable(shape):
         return None
     shape = shape.GetLinearGeometry()
@@ -103,7 +103,7 @@ def as_joined(shape):
 
 
 class Shape:
-    """A feature of one side as GEOS geometries, the whole and its parts; made once."""
+    """A feature of one side as GEOS geometries: the whole, and its parts."""
 
     def __init__(self, shape):
         shape = as_joined(shape) if shape is not None else None
@@ -125,7 +125,8 @@ class Shape:
 
 
 def holds(op, a, b, mask=None):
-    """Returns True, False or CANNOT_SAY; False for a feature that has no pairs."""
+    """Returns True, False or CANNOT_SAY. Returns False for a feature that can have no
+    pairs."""
     if not a or not b:
         return False
     if op == "relate":
@@ -142,8 +143,8 @@ def holds(op, a, b, mask=None):
 
 
 def distance(a, b):
-    """Returns the minimum distance over the parts of both features; infinite for a feature that
-    has no pairs."""
+    """Returns the minimum distance over the parts of both features. It is infinite for
+    a feature that can have no pairs."""
     least = math.inf
     for p in a.parts:
         for q in b.parts:

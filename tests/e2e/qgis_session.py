@@ -1,15 +1,15 @@
 """Runs algorithms of Processing in one PyQGIS process of its own.
 
 Each line of stdin is a job in JSON, each line of stdout its answer: ok, error,
-results, said (kind, text), percents, seconds, cpu (seconds, those of the command
-included), cancelled, loaded (what QGIS would
-load: path -> output, valid, rows, fields).
+results, said (kind, text), percents, seconds, cpu (seconds, including those of the
+command), cancelled, and loaded, which is what QGIS would load: path -> output, valid,
+rows, fields.
 
   {"run": "ogrjoin:joinbynearest", "parameters": {...}, "folder": ...,
    "cancel_after": 0.5, "env": {...}, "setting": path of the command, "task": true,
-   "widgets": true (parameters that are not given: as the dialog has them)}
+   "widgets": true (parameters that are not given get the values of the dialog)}
 
-A parameter {"layer": path, ...} is a layer object; further keys say more:
+A parameter {"layer": path, ...} is a layer object.  Further keys say more:
 provider, name, select (expression), selected (only those), limit, subset, crs,
 edit (expression of features that are deleted, but not saved), virtual (name of
 a virtual field).
@@ -38,7 +38,7 @@ from qgis.PyQt.QtCore import QEventLoop, QVariant
 
 
 class Feedback(QgsProcessingFeedback):
-    """Collects all messages and percentages."""
+    """Collects all messages and percentages of an algorithm."""
 
     def __init__(self):
         super().__init__(False)
@@ -125,7 +125,8 @@ def run_here(algorithm, parameters, context, feedback):
 
 
 def run_as_task(algorithm, parameters, context, feedback):
-    """Runs the algorithm in a thread of QGIS, as the toolbox does. Exceptions become messages."""
+    """Runs the algorithm in a thread of QGIS, as the toolbox does. Exceptions become
+    messages. Returns [results, whether it succeeded]."""
     task = QgsProcessingAlgRunnerTask(algorithm, parameters, context, feedback)
     loop, outcome = QEventLoop(), []
 

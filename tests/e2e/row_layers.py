@@ -1,5 +1,5 @@
-"""Layers for tests of the rows that are written, and a plain search for their pairs: GEOS, through
-OGR, tests every pair."""
+"""Layers for tests of the rows that are written, and a plain search for their pairs, in
+which GEOS tests every pair."""
 
 from e2e import *
 
@@ -7,7 +7,7 @@ FIELDS = (("name", ogr.OFTString), ("v", ogr.OFTInteger), ("big", ogr.OFTInteger
 
 
 def star(r, x, y, size):
-    """A ring around x, y that turns in and out."""
+    """Returns a ring around x, y that turns in and out."""
     n = r.randint(5, 12)
     corners = []
     for k in range(n):
@@ -17,8 +17,8 @@ def star(r, x, y, size):
 
 
 def zones_file(path="zones.gpkg", n=30, seed=7, **how):
-    """Makes overlapping polygons, some with a hole or a second part; some values are equal and
-    some are missing."""
+    """Makes overlapping polygons, some with a hole or a second part. Some values are
+    equal, and some are missing. Returns path."""
     r = random.Random(seed)
     rows = []
     for i in range(n):
@@ -36,7 +36,8 @@ def zones_file(path="zones.gpkg", n=30, seed=7, **how):
 
 
 def far_zones_file(path="zones.gpkg", **how):
-    """Makes the zones of zones_file(), and three more that no feature intersects."""
+    """Makes the zones of zones_file(), and three more that no feature intersects.
+    Returns path."""
     zones_file("near.gpkg")
     rows = [(r[1] and ogr.CreateGeometryFromWkb(r[1]), r[2]) for r in Layer("near.gpkg").rows]
     for i in range(3):
@@ -91,8 +92,8 @@ def pairs_of(inputs, joins, test=lambda a, b: a.Intersects(b)):
 
 
 def go(*words, **how):
-    """Runs the command, which must succeed. With -overwrite the old output, with all its
-    layers, is removed first."""
+    """Runs the command, which must succeed. With -overwrite, the old output is first
+    removed with all its layers. Returns the Run."""
     if "-overwrite" in words and os.path.exists(words[-3]):
         os.remove(words[-3])
     return succeeds(*words, **how)

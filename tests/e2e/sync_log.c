@@ -1,4 +1,4 @@
-/* Loaded before the C library by LD_PRELOAD: writes the calls of fsync() and
+/* Loaded before the C library by LD_PRELOAD. Writes each call of fsync() and
  * rename() to the file SYNC_LOG, in their order, one per line:
  *
  *   sync PATH

@@ -1,6 +1,6 @@
-"""-agg: one row per input feature, every function, compared with fractions and statistics over
-pairs that GEOS finds; with either layer streaming; with values in files; in place; and invalid
-texts of -agg."""
+"""-agg gives one row per input feature.  Every function is compared with fractions and
+statistics over pairs that GEOS finds.  Tests either layer as the streaming one, values
+in files, -in_place, and invalid texts of -agg."""
 
 import statistics
 from fractions import Fraction
@@ -114,7 +114,8 @@ def nearest_double(x):
 
 
 def percentile(values, percent):
-    """Percentile by linear interpolation, computed like numpy from the nearer of the two values."""
+    """Returns the percentile by linear interpolation, computed as by numpy from the
+    nearer of the two values."""
     values = sorted(values)
     at = (len(values) - 1) * (percent / 100)
     low, rest = int(at), at - int(at)
@@ -125,13 +126,15 @@ def percentile(values, percent):
 
 
 def rounded(x):
-    """Returns a fraction rounded to 53 bits, also if it exceeds the range of a double."""
+    """Returns a fraction rounded to 53 bits, even if it is outside of the range of a
+    double."""
     power = Fraction(2) ** (x.denominator.bit_length() - abs(x.numerator).bit_length())
     return Fraction(float(x * power)) / power
 
 
 def weighted_mean(values, weights):
-    """Quotient of the exact sums, each rounded once; the quotient is rounded, too."""
+    """Returns the quotient of the exact sums. Each sum is rounded once, and so is the
+    quotient."""
     both = [(Fraction(v), Fraction(w)) for v, w in zip(values, weights)
             if v is not None and w is not None]
     total = sum(w for _, w in both)
@@ -188,8 +191,8 @@ def expected(what, name, rows):
 
 
 def compare(got, pairs, words=None, what=""):
-    """Compares the output rows `got` with aggregates of pairs, which are in the order of the
-    rows."""
+    """Compares the output rows `got` with aggregates of pairs. pairs[i] are those of
+    row i."""
     same(len(got), len(pairs), "rows")
     for row, mine in zip(got, pairs):
         if (words or LIST)[0] == "count":
@@ -504,8 +507,8 @@ def check_columns_of_pairs_in_place_and_in_tiles():
 
 @once
 def check_overlap_as_weight():
-    """weighted_mean weights by the area of the overlap for polygons, by its length for lines,
-    and by 1 for points."""
+    """weighted_mean weights polygons by the area of the overlap, lines by its length,
+    and points by 1."""
     make("zones.gpkg", [(box(0, 0, 10, 10), {}), (box(10, 0, 10, 10), {}), (box(90, 0, 5, 5), {})])
     make("parts.gpkg", [(box(8, 2, 8, 4), {"v": 100.0}), (box(1, 1, 2, 2), {"v": 7.0}),
                         (box(12, 2, 1, 1), {"v": None})], [("v", ogr.OFTReal)])
@@ -529,8 +532,8 @@ def check_overlap_as_weight():
 
 @once
 def check_covered():
-    """The area and length that all join features cover together count each place once; they are
-    0 without pairs."""
+    """The area and the length that all join features cover together count each place
+    once. They are 0 without pairs."""
     make("zones.gpkg", [(box(0, 0, 10, 10), {}), (box(50, 0, 5, 5), {}), ("LINESTRING (0 5, 20 5)", {})])
     make("parts.gpkg", [(box(-5, 0, 9, 10), {}), (box(2, 0, 6, 10), {}), (box(20, 20, 1, 1), {})])
     for given in ([], ["-memory", "1"], ["-batch", "1"]):
@@ -545,8 +548,8 @@ def check_covered():
 
 @once
 def check_names_of_pairs():
-    """A field of the join layer hides a column of pairs with its name. -name_distance renames
-    the column of pairs; then some aggregate must use the new name."""
+    """A field of the join layer hides a column of pairs with its name. -name_distance
+    renames the column of pairs. Then some aggregate must use the new name."""
     make("a.gpkg", [("POINT (0 0)", {})])
     make("b.gpkg", [("POINT (3 4)", {"join_distance": 7.0, "v": 2})],
          [("join_distance", ogr.OFTReal), ("v", ogr.OFTInteger)])
@@ -676,7 +679,7 @@ def check_integer_sums_that_do_not_fit():
 
 
 def check_the_larger_layer_streams():
-    """Checks by the summary which layer streams; the streaming layer has no index."""
+    """Checks in the summary which layer streams. The streaming layer has no index."""
     zones, points = random_layers(random.Random(19))
     r = aggregate("-agg", "count", "-json_summary", "s.json", "out.gpkg", zones, points)
     got = summary("s.json")
@@ -687,8 +690,8 @@ def check_the_larger_layer_streams():
 
 
 def check_many_points():
-    """So many points that the engine first builds a grid of cells. The results must be equal, bit for
-    bit, to those of a streaming input, for values in any order."""
+    """There are so many points that the engine builds a grid of cells. The results must
+    equal those of a streaming input, bit for bit, for values in any order."""
     draw = random.Random(23)
     zones, _ = random_layers(draw)
     rows = []
@@ -742,7 +745,8 @@ def check_empty_layers():
 
 
 def check_real_zones():
-    """Pickups in taxi zones and census tracts. GEOS has found the expected numbers of pairs."""
+    """Pickups in taxi zones and census tracts. The expected numbers of pairs were found
+    by GEOS."""
     zones = need_data("nyc_polygons.gpkg")
     gdal.VectorTranslate("p.gpkg", need_data("uber_2014_apr_2263.vrt"), format="GPKG")
     points = Layer("p.gpkg")
@@ -770,8 +774,8 @@ def check_real_zones():
 
 @once
 def check_sums_of_a_device():
-    """Counts and sums without pairs, with a fake CUDA module: results are those of the CPU,
-    whatever the fake device can do; the summary names the backend."""
+    """Counts and sums without pairs, with a fake CUDA module. The results are those of
+    the CPU, whatever the fake device can do. The summary names the backend."""
     if "FAKE_MODULE" not in os.environ:
         raise Skip("FAKE_MODULE names no library")
     draw = random.Random(9)

@@ -1,5 +1,5 @@
-"""Invalid words and invalid inputs: the command prints one line that begins with ERROR and names
-the fault, ends with exit code 1, and leaves no file behind."""
+"""Invalid words and invalid inputs.  The command prints one line that begins with ERROR
+and names the fault, ends with exit code 1, and leaves no file behind."""
 
 import gzip
 import sqlite3
@@ -9,7 +9,8 @@ from e2e import *
 
 
 def check_words():
-    """One invalid word of each kind; test_command has all of them and their messages."""
+    """One invalid word of each kind. test_command tests all of them and their
+    messages."""
     w = layers()
     fails("-max_distence", "5", "o.gpkg", *w, says=["max_distence", "-max_distance"])
     fails("o.gpkg", w[0], says="join_ds")
@@ -138,7 +139,8 @@ def patch_blobs(path, table, change):
 
 
 def check_geometry_columns_that_lie():
-    """A table that declares points but contains polygons: the polygons are joined as polygons."""
+    """A table declares points but contains polygons. The polygons are joined as
+    polygons."""
     points_file()
     lots_file()
     base = sqlite3.connect("lots.gpkg")
@@ -155,7 +157,7 @@ def check_names_from_elsewhere():
           says=["QGIS", "write points.gpkg, and -input_layer points"])
     fails("o.gpkg", points, f"{lots}|layername=lots", op=False, says="-join_layer lots")
     fails("o.gpkg", "/vsistdin/", lots, op=False, says="CSV:/vsistdin/")
-    # the sides before the destination, as in GeoPandas
+    # the sides stand before the destination, as in GeoPandas
     fails(points, lots, "o.gpkg", op=False, says=["o.gpkg", "the destination is the first"])
     error = fails("-overwrite", points, lots, "o.gpkg", op=False, says="o.gpkg")
     true("destination" not in error, error)
@@ -175,7 +177,8 @@ def check_packed_files():
 
 
 def check_conditions_on_layers_with_quotes():
-    """The condition on a layer with quotes in its name is checked before any row is read."""
+    """A layer has quotes in its name. A condition on it is checked before any row is
+    read."""
     make("points.gpkg", [("POINT (0 0)", {"name": "x"}), ("POINT (1 1)", {"name": "y"})],
          layer='a "b" c', kind=ogr.wkbPoint)
     lots_file()

@@ -1,5 +1,6 @@
-"""Outputs that cannot be written: the command prints one line that begins with ERROR, ends with
-exit code 1, leaves no file behind, and existing files stay unchanged byte for byte."""
+"""Outputs that cannot be written.  The command prints one line that begins with ERROR,
+ends with exit code 1, and leaves no file behind.  Existing files stay unchanged byte
+for byte."""
 
 import contextlib
 import pwd
@@ -39,7 +40,7 @@ def check_output_is_an_input():
 
 @once
 def check_reports_over_inputs():
-    """Reports and summaries must not overwrite inputs either."""
+    """Reports and summaries must not overwrite inputs."""
     w = layers()
     for option in ("-json_summary", "-validate_report"):
         for target in ("points.gpkg", "lots.gpkg"):
@@ -68,8 +69,8 @@ def check_folders():
 
 
 def as_nobody(folder):
-    """Returns the words in front of a command that run it as a user without privileges: root
-    may write everywhere, so the permissions of files would not be tested."""
+    """Returns the words in front of a command that run it as a user without privileges.
+    Root may write everywhere, so the permissions of files would not be tested."""
     if os.getuid() != 0:
         return []
     if not shutil.which("setpriv"):
@@ -178,7 +179,8 @@ def check_drivers_that_cannot():
 
 
 def full_disk(size, run_there):
-    """Calls run_there() with a file system of `size` bytes, which is then unmounted."""
+    """Calls run_there() with a file system of `size` bytes, and unmounts it
+    afterwards."""
     if os.getuid() != 0:
         raise Skip("only root mounts a small file system")
     os.mkdir("small")

@@ -1,7 +1,7 @@
-"""Damaged GeoPackages and FlatGeobufs, made from valid files with every kind of geometry and type
-of field: the command does not crash, and if it ends with 0, SQLite or GDAL also reads the file and
-gives equal rows. OGRJOIN_TEST_ROUNDS=3000: number of files of either format; OGRJOIN_TEST_SEED:
-other files."""
+"""Damaged GeoPackages and FlatGeobufs, made from valid files with every kind of
+geometry and type of field.  The command does not crash.  If it ends with 0, SQLite or
+GDAL also reads the file and gives equal rows.  OGRJOIN_TEST_ROUNDS=3000 is the number
+of files of either format; OGRJOIN_TEST_SEED chooses other files."""
 
 import sqlite3
 import struct
@@ -15,7 +15,8 @@ SEED = int(os.environ.get("OGRJOIN_TEST_SEED", "0"))
 BYTES = (0, 1, 2, 4, 5, 7, 10, 13, 0x7F, 0x80, 0xFF)
 BOX = ("-spat", "-40", "-40", "60", "70")
 
-# Commands on a damaged file m and a layer far away; each writes every row of m once.
+# Commands on a damaged file m and a layer far away. Each command writes every
+# row of m once.
 COMMANDS = (("m", "far.gpkg"), ("far.fgb", "m", "-how", "full"),
             ("m", "far.fgb", *BOX),
             ("m", "far.gpkg", "-select", "f1,f6", "-threads", "1"),
@@ -24,7 +25,7 @@ COMMANDS = (("m", "far.gpkg"), ("far.fgb", "m", "-how", "full"),
             ("m", "far.gpkg", "-how", "anti", "-batch", "7", "-threads", "3"),
             ("far.gpkg", "m", "-op", "nearest"))
 
-# SQL that makes rows which SQLite and GDAL accept, but a lane may leave to GDAL.
+# SQL for rows that SQLite and GDAL accept, but that a lane may leave to GDAL.
 STATEMENTS = ("UPDATE t SET fid = -9223372036854775808 WHERE fid = 3",
               "UPDATE t SET fid = 9223372036854775807 WHERE fid = 4",
               "UPDATE t SET f4 = 1e999 WHERE fid % 3 = 0",
@@ -41,7 +42,7 @@ STATEMENTS = ("UPDATE t SET fid = -9223372036854775808 WHERE fid = 3",
 
 
 def make_source(r, path, driver, kind, n_rows):
-    """Makes a layer with every type of field; most values are set."""
+    """Makes a layer with every type of field. Most values are set. Returns path."""
     suffix = r.choice(("", "", "Z", "M", "ZM"))
     example = random_shape(random.Random(1), kind, suffix, 2 + len(suffix))
     dataset = ogr.GetDriverByName(driver).CreateDataSource(path)
@@ -78,8 +79,8 @@ def spoil_byte(r, data, at):
 
 
 def spoil_page(r, data):
-    """Changes a byte in the header, a cell or a value of a page of a table, or replaces the
-    page by another one."""
+    """Changes a byte in the header, a cell or a value of a table's page, or replaces
+    the page by another one."""
     size = 65536 if data[16:18] == b"\0\1" else data[16] << 8 | data[17]
     pages = [at for at in range(size, len(data), size)
              if data[at] in (5, 13)] or [0]
@@ -138,8 +139,9 @@ def spoil_geopackage(r, path):
 
 
 def features_of(data):
-    """Finds the positions of the features' sizes, by following the sizes from feature to
-    feature: after the header and, if there is one, an index with nodes of 16 entries."""
+    """Returns the positions of the features' sizes, by following the sizes from feature
+    to feature. The first is after the header and, if there is one, an index with nodes
+    of 16 entries."""
     at = 12 + struct.unpack_from("<I", data, 8)[0]
     for has_index in (False, True):
         here, found = at, []
@@ -194,7 +196,8 @@ def spoil_flatgeobuf(r, path):
 
 
 def does_sqlite_read(path):
-    """Returns (SQLite reads all rows, SQLite's integrity check of the whole file succeeds)."""
+    """Returns two values: True if SQLite reads all rows, and True if its integrity
+    check of the whole file succeeds."""
     db = sqlite3.connect(path)
     db.text_factory = bytes
     try:
@@ -225,7 +228,7 @@ def ask(way, command, suffix):
 
 
 def compare(command, suffix, counts):
-    """Checks that a lane gives GDAL's rows, and fails if GDAL fails."""
+    """Checks that a lane gives GDAL's rows, and that it fails if GDAL fails."""
     lane, gdal_way = (ask(way, command, suffix) for way in (0, 1))
     counts[lane[0], gdal_way[0]] = counts.get((lane[0], gdal_way[0]), 0) + 1
     what = f"{lane[3]}: {lane[2][-300:]}\nand GDAL: {gdal_way[2][-300:]}"
@@ -251,8 +254,9 @@ def compare(command, suffix, counts):
 
 
 def missing_lines(one, other):
-    """Returns the lines of `other` that `one` lacks, in their order. A damaged index hides rows
-    in a box from GDAL; a lane that tests each row gives them."""
+    """Returns the lines of `other` that `one` lacks, in their order. A damaged index
+    hides rows in a box from GDAL. A lane gives these rows, because it tests each
+    row."""
     lines = iter(one.split(b"\n"))
     return [line for line in other.split(b"\n") if line not in lines]
 

@@ -1,6 +1,6 @@
-"""Joins two layers of shops that different people have mapped. The generator of the sample city
-writes which pairs are one place. The pairs of -op dwithin -similar are those that fulfil both
-conditions, computed by code that is independent of the program."""
+"""Joins two layers of shops that different people have mapped.  The generator of the
+sample city writes which pairs are one place.  The pairs of -op dwithin -similar are
+those that fulfil both conditions, by code that is independent of the program."""
 
 import re
 import struct
@@ -40,7 +40,7 @@ def places(name):
 
 
 def true_pairs():
-    """Returns (similarity, metres) of each place that is in both layers."""
+    """Yields (similarity, metres) for each place that is in both layers."""
     a, b = places("places_a.fgb"), places("places_b.fgb")
     for place in a.keys() & b.keys():
         x, y, name = a[place]
@@ -64,8 +64,8 @@ def check_recall():
 
 
 def check_one_to_one():
-    """Equals a greedy choice from the pairs of the join: the most similar first, then the
-    nearest, then by reading order."""
+    """Equals a greedy choice from the pairs of the join: first the most similar pairs,
+    then the nearest, then in reading order."""
     city()
     words = ("-op", "dwithin", "-max_distance", "200m", "-similar", "name:0.5", "-how", "inner", "-overwrite")
     sides = ("places_a.fgb", "places_b.fgb")

@@ -1,6 +1,7 @@
-"""A dataset JOIN: stays open while the files of its sides change. Reading from the start gives the
-current state, as a newly opened dataset does; a reading in progress continues with the old state.
-Also which filters are passed to the input layer."""
+"""A dataset JOIN: stays open while the files of its sides change.  Reading from the
+start gives the current state, as a newly opened dataset does.  A reading in progress
+continues with the old state.  Also tests which filters are passed to the input
+layer."""
 
 import sqlite3
 
@@ -33,7 +34,7 @@ def row_of(feature):
 
 
 def rest(layer, most=None):
-    """Returns the next rows: at most `most` of them, or all."""
+    """Returns the next rows of the layer: at most `most` of them, or all."""
     found = []
     while most is None or len(found) < most:
         feature = layer.GetNextFeature()
@@ -67,7 +68,7 @@ def by_index(layer):
 
 
 def by_fid(layer):
-    """Reads one row by its FID, then all rows in order."""
+    """Returns one row, read by its FID, then all rows, read in order."""
     first = layer.GetNextFeature().GetFID()
     layer.ResetReading()
     return [row_of(layer.GetFeature(first)), *rest(layer)]
@@ -90,7 +91,7 @@ def expect_present_state(layer, words, way):
 
 
 def move_first(path, by):
-    """Moves the geometry of the first feature in place."""
+    """Moves the geometry of the first feature of a file, in place."""
     dataset = gdal.OpenEx(path, gdal.OF_VECTOR | gdal.OF_UPDATE)
     feature = dataset.GetLayer(0).GetNextFeature()
     shape = ogr.CreateGeometryFromWkt(feature.GetGeometryRef().ExportToWkt())
@@ -106,7 +107,7 @@ def move_first(path, by):
 
 
 def write_csv(path, field, places, squares=False):
-    """Writes points, or squares around them."""
+    """Writes points with the x of places, or squares around them."""
     with open(path, "w", encoding="utf-8") as file:
         file.write(f"{field},WKT\n")
         for i, x in enumerate(places):
@@ -141,7 +142,7 @@ def check_edits():
 
 
 def check_rewritten_files():
-    """Files that are written anew, with drivers that cache what they have read."""
+    """Files are written anew, with drivers that cache what they have read."""
     for how, n in (("inner", 2), ("full", 4)):
         for way in WAYS:
             words = ("-op", "within", "-how", how, *csv_sides((0, 10, 20, 30), (0, 10)))
@@ -183,7 +184,8 @@ def check_young_files():
 
 
 def check_change_while_reading():
-    """A reading in progress continues with the old state; the next reading has the new one."""
+    """A reading in progress continues with the old state. The next reading has the new
+    one."""
     words = ("-op", "within", "-batch", 16, *sides())
     dataset = opened(*words)
     layer = dataset.GetLayer(0)
@@ -200,8 +202,8 @@ def check_change_while_reading():
 
 
 def check_change_before_the_unmatched():
-    """Join features without a match are read again at the end. If their file has changed
-    meanwhile, this is an error."""
+    """Join features without a match are read again at the end. If their file has
+    changed in the meantime, this is an error."""
     words = ("-op", "within", "-how", "right", *csv_sides((0, 10, 20), (0, 10, 30)))
     wait_until_changes_show()
     dataset = opened(*words)
@@ -217,8 +219,8 @@ def check_change_before_the_unmatched():
 
 
 def check_database_is_held_for_the_unmatched():
-    """A database is read in one transaction. In WAL mode others may write, and the next reading
-    has their changes; with a rollback journal they wait."""
+    """A database is read in one transaction. In WAL mode others may write, and the next
+    reading has their changes. With a rollback journal they wait."""
     for mode in ("wal", "delete"):
         words = ("-op", "within", "-how", "right", "-batch", 16, *sides())
         zones_file(lco=["SPATIAL_INDEX=NO"])  # the triggers of the index call functions of GDAL
@@ -250,8 +252,8 @@ def check_database_is_held_for_the_unmatched():
 
 
 def check_spoiled_files():
-    """A file that is missing or has other fields is an error at each reading, until the file is
-    restored."""
+    """A file that is missing, or has other fields, is an error at each reading until
+    the file is restored."""
     names = {"p.csv": "a", "q.csv": "b"}
     for path, is_gone in ((p, g) for g in (True, False) for p in names):
         words = ("-op", "within", "-how", "inner", *csv_sides((0, 10, 20), (0, 10, 20)))
@@ -318,8 +320,8 @@ OTHER = ("flag = 1", "NOT number = 1", "number = 1 AND NOT (half = 2)", "number 
 
 
 def goes_down(words, where):
-    """Returns whether the condition was passed to the input layer, and the sorted numbers of
-    the rows."""
+    """Returns True if the condition was passed to the input layer, and the sorted
+    numbers of the rows."""
     with Said() as said:
         dataset = opened(*words)
         layer = dataset.GetLayer(0)
@@ -331,8 +333,8 @@ def goes_down(words, where):
 
 
 def check_conditions_that_go_down():
-    """A condition is passed to the input layer if its driver and OGR give the condition one
-    meaning, and no other row depends on the rows that are left out."""
+    """A condition is passed to the input layer under two conditions. Its driver and OGR
+    give it one meaning, and no other row depends on the rows that are left out."""
     rows_in = [(p, {"number": i, "kind": "shop" if i % 3 else "Park", "half": i / 2 if i % 5 else None, "flag": i % 2})
                for i, p in enumerate(random_points(60, size=500.0))]
     fields = (("number", ogr.OFTInteger), ("kind", ogr.OFTString), ("half", ogr.OFTReal),

@@ -1,6 +1,6 @@
-"""A join opened as a dataset by GDAL's clients: ogrinfo, SQL, VRT, ogr2ogr, threads of Python.
-They get the rows that the command writes. test_dataset_conformance checks filters, single rows,
-ignored fields, Arrow, and threads with their own handles."""
+"""A join opened as a dataset by GDAL's clients: ogrinfo, SQL, VRT, ogr2ogr, threads of
+Python. They get the rows that the command writes.  test_dataset_conformance checks
+filters, single rows, ignored fields, Arrow, and threads with their own handles."""
 
 import threading
 
@@ -23,7 +23,7 @@ def check_ogrinfo():
         same(r.err, "", str(r))
     r = client("ogrinfo", "-q", "-al", name_of(*words))
     same(r.out.count("OGRFeature(points):"), len(expected.rows))
-    # a specification in a file; and a name of a missing dataset
+    # a specification in a file; and a name of a dataset that is missing
     spec_file("s.ogrjoin", *words)
     same(client("ogrinfo", "-q", "-al", "s.ogrjoin").out,
          client("ogrinfo", "-q", "-al", name_of(*words)).out)
@@ -124,8 +124,8 @@ def check_opened_a_hundred_times():
 
 
 def check_a_handle_given_to_another_thread():
-    """Opens a dataset in this thread; another thread reads and closes it. Only one uses it at a
-    time."""
+    """Opens a dataset in this thread. Another thread reads and closes it. Only one
+    thread uses it at a time."""
     pair = sides()
     expected = len(Layer(name_of("-op", "nearest", *pair)).rows)
     found = []

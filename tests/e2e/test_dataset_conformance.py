@@ -1,12 +1,13 @@
-"""Joins keep what GDAL's clients rely on in a layer (layer_conformance.py). Plain layers are
-checked as a control."""
+"""Joins keep what GDAL's clients rely on in a layer (layer_conformance.py).  Plain
+layers are checked as a control."""
 
 import layer_conformance
 from dataset import *
 
 
 def conforms(*names, threads=4, loops=20 if IS_LONG else 4, is_writable=False):
-    time.sleep(0.1)  # a younger file may have changed within the tick of the clock
+    # a younger file may change again without a new modification time
+    time.sleep(0.1)
     return [layer_conformance.conforms(name, is_writable, threads, loops) for name in names]
 
 
@@ -17,8 +18,8 @@ def layers():
 
 
 def check_plain_layers():
-    """The control: GDAL's own drivers. (GeoPackage and Shapefile are left out, because they
-    count by boxes alone, and GeoPackage rounds its extent.)"""
+    """The control: GDAL's own drivers. GeoPackage and Shapefile are left out, because
+    they count by boxes alone, and GeoPackage rounds its extent."""
     layers()
     for path in ("points.gpkg", "zones.gpkg", "other.gpkg", "lines.gpkg"):
         for end in ("geojson", "fgb"):

@@ -56,8 +56,8 @@ def check_what_is_its_own():
 
 
 def check_it_is_read_only():
-    """Programs first try to open for update: this fails without an error message.
-    layer_conformance checks rows and layers."""
+    """Programs first try to open a dataset for update. This must fail without an error
+    message. layer_conformance checks rows and layers."""
     pair = sides()
     name = name_of("-op", "nearest", *pair)
     for path in (name, spec_file("s.ogrjoin", "-op", "nearest", *pair)):
@@ -90,8 +90,8 @@ def check_metadata_of_the_dataset():
 
 
 def check_files():
-    """GetFileList() has the sources; deleting or renaming the specification leaves them
-    unchanged."""
+    """GetFileList() includes the sources. Deleting or renaming the specification leaves
+    the sources unchanged."""
     pair = sides()
     spec_file("s.ogrjoin", "-op", "nearest", *pair)
     files = gdal.OpenEx("s.ogrjoin", gdal.OF_VECTOR).GetFileList()
@@ -119,7 +119,8 @@ def check_files():
 
 
 def check_an_output_is_no_source():
-    """The sources of a join that is a source are sources, too: none is overwritten."""
+    """The source of a join may be another join. The sources of that join are sources,
+    too, and none is overwritten."""
     pair = sides()
     before = listing()
     r = run("-op", "nearest", "-overwrite", pair[0], name_of("-op", "nearest", *pair), pair[1],
@@ -132,8 +133,8 @@ def check_an_output_is_no_source():
 
 
 def check_what_is_ignored_is_not_read():
-    """Ignored fields are not read from the input file either, so a value that cannot be read is
-    no error."""
+    """Ignored fields are not read from the input file. So a value that cannot be read
+    is no error there."""
     make("p.gpkg", [("POINT (1 1)", {"name": "a", "when": "2020/01/01 10:00:00", "reach": 9}),
                     ("POINT (2 2)", {"name": "b", "when": "2020/01/01 10:00:00", "reach": 0})],
          fields=(("name", ogr.OFTString), ("when", ogr.OFTDateTime), ("reach", ogr.OFTInteger)))
@@ -164,8 +165,8 @@ def check_what_is_ignored_is_not_read():
 
 
 def check_ignored_while_rows_are_read():
-    """Reading by FID uses the fields that are ignored now; reading in order uses those that
-    were ignored when it began, as in every driver."""
+    """Reading by FID uses the fields that are ignored now. Reading in order uses those
+    that were ignored when it began, as in every driver."""
     points_file("p.fgb", n=30)
     lots_file("l.gpkg")
     dataset = opened("-op", "nearest", "p.fgb", "l.gpkg")
@@ -187,7 +188,7 @@ def check_ignored_while_rows_are_read():
 
 
 def check_filters_on_what_is_ignored():
-    """Ignored fields are not set in the rows, but filters still read them."""
+    """Ignored fields are not set in the rows, but filters can use them."""
     pair = sides()
     words = ("-op", "nearest", *pair)
     everything = Layer(name_of(*words)).rows
@@ -226,8 +227,8 @@ def check_filters_on_what_is_ignored():
 
 
 def check_conditions_mean_what_they_mean_to_ogr():
-    """Conditions have OGR's meaning, even if the SQL of the input's driver gives them another
-    one."""
+    """Conditions have OGR's meaning, even if they mean something else in the SQL of the
+    input's driver."""
     values = [("Park", 1, 1.5), ("park", 2, None), ("PARK", None, 2.5), (None, 3, 3.5), ("x'y", 4, -1.0), ("", 0, 0.0),
               ("äöü", 5, 4.5), ("ÄÖÜ", 6, 5.5)]
     fields = (("kind", ogr.OFTString), ("n", ogr.OFTInteger), ("Real", ogr.OFTReal))
@@ -259,8 +260,8 @@ def check_conditions_mean_what_they_mean_to_ogr():
 
 
 def check_conditions_on_dates_that_are_null():
-    """Conditions on dates that are NULL, filtered by the join or by the input layer, also with
-    exceptions enabled, which GDAL's own layers raise here."""
+    """Conditions on dates that are NULL, which the join or the input layer tests.
+    Exceptions are also enabled, because GDAL's own layers raise some here."""
     for end in ("fgb", "shp", "gpkg"):
         path = f"dated.{end}"
         make(path, [(f"POINT ({i} 1)", {"d": d, "n": i}) for i, d in
@@ -338,7 +339,8 @@ def content(path):
 
 
 def plugin_run(*words, **how):
-    """The command writes a specification without the plugin."""
+    """Runs the command without the plugin. It can write a specification. Returns the
+    Run."""
     return run(*words, env={"GDAL_DRIVER_PATH": "disable"}, **how)
 
 

@@ -1,5 +1,5 @@
-"""Messages of a join as a dataset: errors in the middle of reading, warnings, descriptions of its
-sources; and no output on stdout or stderr."""
+"""Messages of a join as a dataset: errors in the middle of reading, warnings, and
+descriptions of its sources.  Nothing is printed on stdout or stderr."""
 
 from dataset import *
 
@@ -13,8 +13,8 @@ sides = inputs_and_zones
 
 
 def check_warnings_about_the_sides():
-    """Warnings of the command about its sides: a join layer without features, text that is not
-    UTF-8."""
+    """The command's warnings about its sides: a join layer without features, and text
+    that is not UTF-8."""
     points = make("points.gpkg", [("POINT (1 1)", {"name": "a"})], kind=ogr.wkbPoint)
     none = make("none.gpkg", [], kind=ogr.wkbPoint)
     with open("l1.csv", "wb") as file:
@@ -51,7 +51,8 @@ def read_with_errors(name):
 
 
 def check_too_many_pairs():
-    """ogr2ogr fails with the error of the join; test_join_layer reads such a dataset row by row."""
+    """ogr2ogr fails with the error of the join. test_join_layer reads such a dataset
+    row by row."""
     pair = sides()
     r = subprocess.run(["ogr2ogr", "o.gpkg", name_of("-op", "dwithin", "-max_distance", 200, "-max_pairs", 50,
                                                      *pair)], capture_output=True, check=False)

@@ -1,5 +1,5 @@
-"""Names of joins as datasets: words quoted as in a shell, and files *.ogrjoin. Every invalid name
-gives one clear error and changes no file."""
+"""Names of joins as datasets: words quoted as in a shell, and files *.ogrjoin.  Every
+invalid name gives one clear error, and changes no file."""
 
 import zipfile
 
@@ -32,7 +32,8 @@ def check_quoting():
         f"'-op' \"nearest\" '{a}' '{b}'",
     ):
         same(rows("JOIN:" + line), expected, line)
-    # $, ` and * are plain characters; between double quotes a backslash escapes " \ $ and `
+    # $, ` and * are plain characters. Between double quotes, a backslash
+    # escapes " \ $ and `
     os.mkdir("$x`y")
     for p in pair:
         shutil.copy(p, "$x`y")
@@ -44,8 +45,8 @@ def check_quoting():
 
 
 def check_bad_words():
-    """Invalid names, and one error of each kind; test_command and test_bad_input have all
-    errors."""
+    """Invalid names, and one error of each kind. test_command and test_bad_input test
+    all errors."""
     pair = sides()
     refuses("JOIN:-op nearest 'points.gpkg lots.gpkg", says="quot")
     refuses('JOIN:-op nearest "points.gpkg lots.gpkg', says="quot")
@@ -62,7 +63,8 @@ def check_bad_words():
     refuses(name_of("-op", "nearest", pair[0]))
     refuses(name_of("-op", "nearest", "nofile.gpkg", pair[1]), says="nofile.gpkg")
     refuses(name_of("-op", "nearest", pair[0], "nofile.gpkg"), says="nofile.gpkg")
-    for option in ("-where", "-join_where"):  # GeoPackage evaluates it when rows are read
+    # GeoPackage evaluates this condition when rows are read
+    for option in ("-where", "-join_where"):
         with Said() as said:
             dataset = gdal.OpenEx(name_of("-op", "nearest", option, "nofield = 1", *pair),
                                   gdal.OF_VECTOR | gdal.OF_VERBOSE_ERROR)
@@ -105,7 +107,8 @@ def check_not_vector():
 
 
 def check_deep():
-    """Joins whose sides are joins whose sides are joins, with the quoting that this needs."""
+    """Joins whose sides are joins, several levels deep, with the quoting that this
+    needs."""
     pair = sides()
     name = name_of("-op", "nearest", "-select", "name", "-join_select", "", "-name_fid", "", "-name_distance", "", *pair)
     for depth in range(4):
@@ -115,8 +118,9 @@ def check_deep():
 
 
 def check_too_deep():
-    """Specifications that name other specifications, on both sides: at most eight levels,
-    otherwise an error of one line; also one that names itself."""
+    """Specifications that name other specifications, on both sides. At most eight
+    levels are allowed; more are an error of one line. So is a specification that names
+    itself."""
     pair = sides()
     spec_file("n1.ogrjoin", "-pick", "first", *pair)
     for i in range(2, 13):
@@ -192,7 +196,7 @@ def check_files_in_other_file_systems():
 
 
 def check_joins_in_files():
-    """A JOIN: name inside a file is no path."""
+    """A name JOIN: in a specification file is not taken as a path."""
     pair = sides()
     inner = name_of("-op", "nearest", *map(os.path.abspath, pair))
     expected = rows(name_of("-op", "nearest", "-prefix", "o_", inner, pair[1]))

@@ -1,5 +1,5 @@
-"""ogr2ogr from a join as a dataset writes the rows and columns that the command writes: every kind
-of join, on small and on real layers."""
+"""ogr2ogr writes from a join as a dataset the rows and columns that the command writes,
+for every kind of join, on small and on real layers."""
 
 from dataset import *
 
@@ -8,7 +8,8 @@ sides = inputs_and_zones
 
 
 def compare_all(cases, pair):
-    """Compares each case in one format, in turn; check_formats() compares in all formats."""
+    """Compares each case in one of four formats, in turn. check_formats() compares in
+    all formats."""
     for i, case in enumerate(cases):
         compare((*map(str, case), *pair), ("gpkg", "fgb", "geojson", "csv")[i % 4])
 
@@ -178,8 +179,8 @@ def check_layers_of_datasets():
 
 
 def check_formats_of_the_sides():
-    """Formats with their own FIDs, names of FIDs and unset fields: GeoJSON has a field with the
-    name of its FIDs."""
+    """Formats with their own FIDs, names of FIDs and unset fields. A GeoJSON file also
+    has a field with the name of its FIDs."""
     points, zones = sides()
     for end, words in (("geojson", ()), ("fgb", ()), ("shp", ()), ("csv", ("-lco", "GEOMETRY=AS_WKT")),
                        ("sqlite", ())):
@@ -216,7 +217,8 @@ def check_crs():
 
 
 def check_how_to_run_does_not_matter():
-    """Threads, batches and backends do not change the rows, which are those of the command."""
+    """Threads, batches and backends do not change the rows. They are those of the
+    command."""
     pair = sides()
     first = None
     for case in ((), ("-threads", 1), ("-batch", 7), ("-batch", 1, "-threads", 2),
@@ -252,8 +254,8 @@ def check_values_of_all_types():
 
 
 def check_negative_and_extreme_fids():
-    """The rows of feature f have the FIDs f * n, f * n + 1, ..., if they fit into 64 bits.
-    GetFeature() finds each row by its FID."""
+    """The rows of feature f have the FIDs f * n, f * n + 1, ..., if these fit into 64
+    bits. GetFeature() finds each row by its FID."""
     low, high = -(2**63), 2**63 - 1
     for n in (1, 2, 3, 7):
         fids = sorted({low + 1, low // n, low // n + 1, -(10**9), -n - 1, -n, -2, -1, 0, 1, n, 10**9,
@@ -299,7 +301,7 @@ def check_empty_layers():
 
 
 def check_a_join_of_a_join():
-    """JOIN: as a side of the command and of another JOIN:."""
+    """A name JOIN: as a side of the command, and as a side of another name JOIN:."""
     points, zones = sides()
     zones_file("other.gpkg", seed=8)
     inner = ("-op", "nearest", "-prefix", "z_", points, zones)

@@ -1,12 +1,13 @@
-"""A join as a dataset is lazy: opening reads no rows, the first rows are returned before the input
-ends, filters are passed to the input, memory stays constant. Join layers that are cached between
-opens never give an outdated answer or that of another join."""
+"""A join as a dataset is lazy.  Opening reads no rows, the first rows are returned
+before the input ends, filters are passed to the input, and memory stays constant.  Join
+layers that are cached between two openings never give an outdated answer, or that of
+another join."""
 
 import resource
 
 from dataset import *
 
-# An endless number of rows, made from the few rows of a GeoPackage.
+# SQL for an endless number of rows, made from the few rows of a GeoPackage.
 ENDLESS = (
     "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) "
     "SELECT {0}.geom, {0}.name, c.x FROM c CROSS JOIN {0}"
@@ -22,7 +23,8 @@ def read_so_far():
 
 
 def alone(code, env=None):
-    """Runs the script in a Python process of its own; returns the words that it prints."""
+    """Runs the script in a Python process of its own. Returns the words that it
+    prints."""
     if not os.path.exists("/proc/self/io"):
         raise Skip("no /proc")
     return in_python(BEGIN + code, env).out.split()
@@ -75,8 +77,8 @@ def check_first_rows_as_arrow():
 
 
 def check_arrow_streams_released_in_any_order():
-    """Arrow streams are released after their layer and dataset, or when the program ends. Freed
-    memory is overwritten, so that its use is noticed."""
+    """Arrow streams are released after their layer and dataset, or when the program
+    ends. Freed memory is overwritten, so that a use of it would be noticed."""
     if not hasattr(ogr.Layer, "GetArrowStream"):
         raise Skip("GDAL before 3.6")
     name = name_of("-op", "nearest", "-k", 2, "-batch", 10, *sides())
@@ -154,7 +156,8 @@ print((size() - before) // 1000)
 
 
 def check_closing_ends_the_join():
-    """Closing returns soon although the input is endless, and leaves no thread behind."""
+    """Closing returns soon, even though the input is endless, and leaves no thread
+    behind."""
     name = endless("-op", "nearest")
     code = f"""
 def tasks():
@@ -175,7 +178,8 @@ print(worst < 30, tasks() - before)
 
 
 def check_a_program_that_ends_without_closing():
-    """A program that ends without closing the dataset has its own exit code and does not hang."""
+    """A program that ends without closing the dataset keeps its own exit code, and does
+    not hang."""
     name = endless("-op", "nearest")
     code = f"""
 d = gdal.OpenEx({name!r}, gdal.OF_VECTOR)
@@ -308,8 +312,8 @@ for i in range(4):
 
 
 def check_kept_joins_are_not_mixed_up():
-    """One process opens joins that differ in one word each, in any order; no cached join is
-    used for another."""
+    """One process opens joins that differ in one word each, in any order. No cached
+    join is used for another."""
     inputs_file()
     far_zones_file()
     dataset = gdal.OpenEx("zones.gpkg", gdal.OF_VECTOR)
@@ -363,7 +367,8 @@ def check_kept_joins_are_not_mixed_up():
 
 
 def check_files_that_change():
-    """A file changes between two opens: the second answer is that of the new file."""
+    """A file changes between two openings. The second answer is that of the new
+    file."""
     pair = sides()
     for end in ("gpkg", "geojson", "shp", "csv", "fgb"):
         lots = f"changing.{end}"
@@ -381,7 +386,8 @@ def check_files_that_change():
                 go("-overwrite", *words, out, pair[0], lots)
                 same([v for _, _, v in got.rows], [v for _, _, v in Layer(out).rows], f"{lots} {i} {words}")
                 os.remove(out)
-            time.sleep(0.02)  # times of files have a grain
+            # modification times have a grain of some milliseconds
+            time.sleep(0.02)
     # One that changes in place, in a database with a journal beside it.
     name = name_of("-op", "nearest", pair[0], pair[1])
     Layer(name)
@@ -401,8 +407,8 @@ def check_files_that_change():
 
 
 def check_a_join_side_that_is_a_join():
-    """The join side is a join. If a file of the inner join changes, the answer changes, whether
-    or not the side was cached."""
+    """The join side is itself a join. If a file of the inner join changes, the answer
+    changes, whether the side was cached or not."""
     pair = sides()
     inner = name_of("-op", "nearest", *pair)
     spec_file("inner.ogrjoin", "-op", "nearest", *pair)
@@ -420,7 +426,8 @@ def check_a_join_side_that_is_a_join():
 
 
 def check_out_of_file_handles():
-    """Without free file handles opening fails with an error; with free handles it works again."""
+    """Without free file handles opening fails with an error. With free handles it works
+    again."""
     pair = sides()
     name = name_of("-op", "nearest", *pair)
     expected = len(Layer(name).rows)

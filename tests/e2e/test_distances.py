@@ -1,5 +1,5 @@
-"""dwithin and nearest between features of any kinds, self joins, exclusions and great circles, by
-the command, compared with a plain test of every pair."""
+"""dwithin and nearest between features of any kinds, self joins, exclusions and great
+circles. The command is compared with a plain test of every pair."""
 
 from meeting_shapes import *
 
@@ -25,7 +25,8 @@ def check_dwithin():
 
 
 def check_distances_of_fields():
-    """Maximum distances in a field of either side: NULL, negative, as text."""
+    """Maximum distances in a field of either side. Values are NULL, negative, or
+    texts."""
     reach = [0, 0.5, 1, 3, None, -1, 2]
     for extension in (".gpkg", ".geojson"):
         for type in (ogr.OFTReal, ogr.OFTString, ogr.OFTInteger):
@@ -115,7 +116,7 @@ def check_self_joins():
 
 
 def check_copies_are_not_self_joins():
-    """A copy of a file is another layer, so the join is no self join."""
+    """A copy of a file is another layer. So a join with it is no self join."""
     shapes = polygons(random.Random(24), 16)
     a, b = Side("a.gpkg", shapes, "id"), Side("b.gpkg", shapes, "jid")
     got, r = ask(a, b, "-op", "equals")
@@ -127,9 +128,10 @@ def check_copies_are_not_self_joins():
 
 # --- distances of shapes ---------------------------------------------------------
 
-# Number of pairs, sum of join FIDs and sum of distances of the five most similar; for the flights
-# also the number of pairs within 10 km, each pair once. Independent programs that compare all
-# pairs have found these numbers.
+# The number of pairs, the sum of join FIDs and the sum of distances of the
+# five most similar. For the flights also the number of pairs within 10 km,
+# each pair once. Independent programs that compare all pairs have found these
+# numbers.
 MOST_SIMILAR = {
     ("nyc_trips", "EPSG:32618", "hausdorff_points"): (4980, 2509433, 25473531.836781),
     ("nyc_trips", "EPSG:32618", "hausdorff"): (4980, 2512166, 25424806.175496),

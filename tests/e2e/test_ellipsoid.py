@@ -1,5 +1,5 @@
-"""-metric ellipsoid: -validate, known distances and bearings, ties, tiles, errors. A build without
-PROJ refuses the metric; then only this is tested."""
+"""-metric ellipsoid: -validate, known distances and bearings, ties, tiles, errors.  A
+build without PROJ refuses the metric; then only the refusal is tested."""
 
 from e2e import *
 
@@ -24,8 +24,8 @@ def need_geodesics():
 
 
 def vincenty(p, q, ellipsoid=WGS84):
-    """Returns (metres, bearing in degrees) by Vincenty's formulas; not for nearly antipodal
-    points."""
+    """Returns (metres, bearing in degrees) by Vincenty's formulas. They fail for points
+    that are nearly antipodal."""
     a, f = ellipsoid
     b = a * (1 - f)
     (x, y), (u, v) = [[math.radians(n) for n in place] for place in (p, q)]
@@ -83,7 +83,8 @@ def check_validate():
 
 
 def check_distances_and_courses():
-    """Two CRS with different ellipsoids: distances are those of each CRS's own ellipsoid."""
+    """Two CRS have different ellipsoids. Distances are those of each CRS's own
+    ellipsoid."""
     need_geodesics()
     a, b = somewhere(120, 3, [(179.5, 10)]), somewhere(150, 4, [(-179.5, 10.5)])
     for srs, ellipsoid in (("EPSG:4326", WGS84), ("EPSG:4267", CLARKE_1866)):
@@ -131,8 +132,8 @@ def shapes(path):
 
 
 def check_lines_and_polygons():
-    """Points with lines and polygons, in both orders, compared with the reference; points
-    inside of polygons; nearest points and bearings."""
+    """Joins points with lines and polygons, in both orders, and compares with the
+    reference. Also tests points inside of polygons, nearest points and bearings."""
     need_geodesics()
     some = [(180, 20), (45, 89), (4, 4), (1, 1), (0, 0), (5, 5), (55, 0), (0, 90), (30, -85)]
     a = places("a.gpkg", somewhere(150, 7, some))
@@ -161,8 +162,9 @@ def check_lines_and_polygons():
 
 
 def check_foot_is_not_that_of_the_sphere():
-    """The point of the geodesic between two places on one parallel that is nearest to a place on
-    their middle meridian is on this meridian; on the sphere the arc runs elsewhere."""
+    """Two places are on one parallel. The point of their geodesic nearest to a place on
+    their middle meridian is on this meridian. On the sphere it is elsewhere, because
+    the arc is another."""
     need_geodesics()
     places("a.gpkg", [(30, 20)])
     make("line.gpkg", [("LINESTRING (0 40, 60 40)", {"jid": 1})], JOINED, kind=ogr.wkbLineString, srs="EPSG:4326")
@@ -173,16 +175,18 @@ def check_foot_is_not_that_of_the_sphere():
     v = found["ellipsoid"]
     near(v["nearest_x"], 30, 1e-9)
     near(v["join_distance"], vincenty((30, 20), (30, v["nearest_y"]))[0], 1e-4)
-    # The middle of the geodesic, by its course at the start (Vincenty's direct problem is avoided:
-    # both halves are equally long, and the course at the middle is due east).
+    # Checks that it is the middle of the geodesic: both halves are equally
+    # long, and the course there is due east. This avoids Vincenty's direct
+    # problem.
     near(vincenty((30, v["nearest_y"]), (0, 40))[0], vincenty((0, 40), (60, 40))[0] / 2, 1e-3)
     near(vincenty((30, v["nearest_y"]), (60, 40))[1], 90, 1e-6)
     true(abs(found["sphere"]["nearest_y"] - v["nearest_y"]) > 1e-3, f"{found}")
 
 
 def check_nearest_differs_from_the_sphere():
-    """A degree of latitude is 110.6 km at the equator and 111.7 km at the poles, one of
-    longitude 111.3 km at the equator; on the sphere both are 111.2 km."""
+    """On the ellipsoid a degree of latitude is 110.6 km at the equator and 111.7 km at
+    the poles, and a degree of longitude 111.3 km at the equator. On the sphere both are
+    111.2 km."""
     need_geodesics()
     places("a.gpkg", [(0, 0)])
     places("b.gpkg", [(1, 0), (0, 1.001)], JOINED)

@@ -1,5 +1,6 @@
-"""-events: the rows equal those of a plain sequential program over the pairs of the join without
--events, for random streams, split at any place and continued with -state."""
+"""-events: the rows equal those of a plain sequential program over the pairs of the
+join without -events.  Streams are random, split at any place and continued with
+-state."""
 
 import csv
 import glob
@@ -24,8 +25,9 @@ JOINS = """
 
 
 def reports(n, seed, n_keys=12, first=0, nulls=True):
-    """Vehicles that move at random over a square of 100 units, at multiples of one half, so
-    that they are often on borders; some reports lack the key, the place or both."""
+    """Yields n reports of vehicles that move at random over a square of 100 units, with
+    ids from first on. Coordinates are multiples of one half, so that vehicles are often
+    on borders. With nulls, some reports lack the key, the place or both."""
     r = random.Random(seed)
     place = {}
     for i in range(first, first + n):
@@ -44,7 +46,8 @@ def reports(n, seed, n_keys=12, first=0, nulls=True):
 
 
 def fences(name, n=30, seed=3, fids=True):
-    """Overlapping squares with integer coordinates; FIDs are not in order."""
+    """Makes overlapping squares with integer coordinates. FIDs are not in order.
+    Returns the path."""
     r = random.Random(seed)
     found = []
     numbers = r.sample(range(5, 10 * n), n)
@@ -58,7 +61,8 @@ def fences(name, n=30, seed=3, fids=True):
 
 
 def pairs_of(words, left, right):
-    """Returns {id of a report: [(fid, distance, fence)]} from the join without -events."""
+    """Returns {id of a report: [(fid, distance, fence)]}, from the join without
+    -events."""
     words = [w for w in words if w != "-events"]
     succeeds(*words, "-how", "inner", "-unsetFid", "-overwrite", "pairs.gpkg", left, right)
     found = {}
@@ -71,7 +75,8 @@ Layer.column_rows = lambda self: [row[2] for row in self.rows]
 
 
 def expected_events(words, left, right, key, stays, state):
-    """The plain sequential program; updates state, {key: {fid: fence}}."""
+    """Returns the events that the plain sequential program finds, and updates state,
+    {key: {fid: fence}}."""
     pairs = pairs_of(words, left, right)
     found = []
     for _, wkb, v in rows(left):
@@ -135,8 +140,8 @@ def check_random_streams():
 
 
 def check_cut_streams():
-    """A stream is split into runs of any length; together their events are those of the whole
-    stream."""
+    """A stream is split into runs of any length. Together their events are those of the
+    whole stream."""
     fences("fences.gpkg")
     r = random.Random(5)
     for seed, line in enumerate(JOINS):
@@ -160,7 +165,8 @@ def check_cut_streams():
 
 
 def check_options_of_events():
-    """Fields, conditions, names and filters mean in events what they mean in a join."""
+    """Fields, conditions, names and filters mean the same with -events as in other
+    joins."""
     fences("fences.gpkg")
     make("left.gpkg", list(reports(300, 9)), FIELDS, kind=ogr.wkbPoint)
     words = events("-op", "within", "-select", "id", "-join_select", "fence", "-where", "id < 200",
@@ -209,8 +215,8 @@ def state_bytes():
 
 
 def check_states_that_do_not_fit():
-    """A state of another join layer, of other options or of other keys is refused and stays
-    unchanged."""
+    """A state of another join layer, of other options or of other keys is refused, and
+    stays unchanged."""
     fences("fences.gpkg")
     fences("others.gpkg", seed=4)
     fences("fewer.gpkg", n=29)
@@ -241,8 +247,8 @@ def check_states_that_do_not_fit():
 
 
 def check_broken_states():
-    """A state that is truncated anywhere, or has any byte changed, is refused with one line of
-    error, and nothing is written."""
+    """A state that is truncated anywhere, or has any byte changed, is refused with one
+    line of error. Nothing is written."""
     fences("fences.gpkg")
     make("left.gpkg", list(reports(60, 9, n_keys=3)), FIELDS, kind=ogr.wkbPoint)
     words = [*events("-op", "within"), "-state", "state"]
@@ -261,7 +267,8 @@ def check_broken_states():
 
 
 def check_fids_that_repeat():
-    """Join FIDs that repeat are refused with -state, because a state identifies features by FID."""
+    """Join FIDs that repeat are refused with -state, because a state identifies
+    features by FID."""
     fences("fences.gpkg")
     make("left.gpkg", list(reports(60, 9)), FIELDS, kind=ogr.wkbPoint)
     twice = "SELECT 1 AS fid, fence, geom FROM fences"
@@ -279,7 +286,8 @@ XY = ("-oo", "X_POSSIBLE_NAMES=x", "-oo", "Y_POSSIBLE_NAMES=y", "-crs", "ignore"
 
 
 def csv_of(found):
-    """Returns reports as CSV with a header line; a missing key or place is an empty field."""
+    """Returns reports as CSV with a header line. A missing key or place is an empty
+    field."""
     lines = ["id,vehicle,x,y,note"]
     for where, v in found:
         shape = ogr.CreateGeometryFromWkt(where) if where else None
@@ -290,7 +298,8 @@ def csv_of(found):
 
 
 class Filter:
-    """The command between two pipes. Collects each line of stdout with its time of arrival."""
+    """The command between two pipes. Collects each line of its stdout with the time of
+    arrival."""
 
     def __init__(self, *words):
         self.process = subprocess.Popen([OGRJOIN, *map(str, words)], stdin=subprocess.PIPE,
@@ -335,7 +344,7 @@ def stream(*words, right="fences.gpkg", name="/vsistdin/", to="CSV"):
 
 
 def expected_csv(text, *words):
-    """Returns the output of the command for a file with these bytes."""
+    """Returns the output of the command for a file that has this text."""
     with open("whole.csv", "w", encoding="utf-8") as file:
         file.write(text)
     r = succeeds(*events("-op", "within", *XY, *words), "-f", "CSV", "/vsistdout/", "whole.csv",
@@ -344,7 +353,8 @@ def expected_csv(text, *words):
 
 
 def check_stream_is_cut_anywhere():
-    """A stream that arrives in pieces of any length gives the rows of the whole file."""
+    """A stream that arrives in pieces of any length gives the rows of the whole
+    file."""
     fences("fences.gpkg")
     r = random.Random(2)
     text = csv_of(reports(300, 4))
@@ -369,7 +379,7 @@ def check_stream_is_cut_anywhere():
 
 
 def check_no_report_waits():
-    """Events are written in time although no further report arrives."""
+    """Events are written in time, even if no further report arrives."""
     fences("fences.gpkg")
     text = csv_of(reports(200, 4))
     lines = text.split("\n")
@@ -389,8 +399,8 @@ def check_no_report_waits():
 
 
 def check_ctrl_c():
-    """After Ctrl-C the events so far are written, the state is saved, and the next run
-    continues."""
+    """After Ctrl-C, the events up to then are written and the state is saved. The next
+    run continues."""
     fences("fences.gpkg")
     all_rows = list(reports(400, 6))
     text = csv_of(all_rows)
@@ -416,7 +426,7 @@ def check_ctrl_c():
 
 
 def check_ctrl_c_of_a_file():
-    """Ctrl-C before the end of a file: the output is complete up to this place."""
+    """Ctrl-C before the end of a file. The output is complete up to that place."""
     fences("fences.gpkg")
     make("left.gpkg", list(reports(400, 6)), FIELDS, kind=ogr.wkbPoint)
     endless = ("WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) "
@@ -438,7 +448,8 @@ def feature(i, key, x, y, **more):
 
 
 def check_geojson_sequences():
-    """GeoJSON records on lines, and behind record separators; later records have other fields."""
+    """GeoJSON records on lines, and behind record separators. Later records have other
+    fields."""
     fences("fences.gpkg")
     walk = [(v["id"], v["vehicle"], *map(float, where[7:-1].split()))
             for where, v in reports(200, 5, nulls=False)]
@@ -462,7 +473,7 @@ def check_geojson_sequences():
 
 
 def check_keys_of_64_bits():
-    """Integer keys that exceed 32 bits after the first batch."""
+    """Integer keys that need more than 32 bits, but only after the first batch."""
     fences("fences.gpkg")
     inside = ogr.CreateGeometryFromWkb(rows("fences.gpkg")[0][1]).Centroid()
     x, y = inside.GetX(), inside.GetY()
@@ -490,7 +501,8 @@ def check_keys_of_64_bits():
 
 
 def check_first_bytes_in_pieces():
-    """A byte order mark and white space before the first record, each in a piece of its own."""
+    """A byte order mark, and white space before the first record, arrive in pieces of
+    their own."""
     fences("fences.gpkg")
     inside = ogr.CreateGeometryFromWkb(rows("fences.gpkg")[0][1]).Centroid()
     record = feature(1, "v", inside.GetX(), inside.GetY())
@@ -532,8 +544,9 @@ def check_odd_streams():
 
 
 def values_of(first, later, words=(), to="GeoJSONSeq"):
-    """Sends two reports in separate batches; returns the values of field v in the events of the
-    second one, and the run."""
+    """Sends two reports in separate batches, the first with v = first and the second
+    with v = later. Returns the values of field v in the events of the second report,
+    and the run."""
     x, y = inside_of_a_fence()
     f = stream("-flush", "20ms", *words, to=to)
     if to == "CSV":
@@ -604,7 +617,7 @@ def check_values_of_another_type():
 
 
 def check_keys_are_texts_in_each_batch():
-    """The keys 007 and 7 are different vehicles, whatever the other keys of the batch are."""
+    """The keys 007 and 7 are different vehicles, whatever other keys a batch has."""
     fences("fences.gpkg")
     x, y = inside_of_a_fence()
     for words in ((), ("-oo", "AUTODETECT_TYPE=YES")):
@@ -621,7 +634,8 @@ def check_keys_are_texts_in_each_batch():
 
 
 def check_rows_without_names():
-    """A CSV without a header line: a line that has only texts is a report, in each batch."""
+    """A CSV without a header line. A line that has only texts is a report, in each
+    batch."""
     fences("fences.gpkg")
     x, y = inside_of_a_fence()
     for mark in ("", "\ufeff"):
@@ -666,8 +680,9 @@ def inside_of_a_fence():
 
 
 def send_pieces(pieces, *words, to="CSV"):
-    """Sends the pieces one after another, and then all at once to another run. Both must write
-    equal rows."""
+    """Sends the pieces one after another, and in another run all at once. Both runs
+    must write equal rows. Returns the Run in pieces, with the vehicles of its rows as
+    `keys`."""
     found = []
     for texts in (pieces, [b"".join(piece if isinstance(piece, bytes) else piece.encode() for piece in pieces)]):
         if os.path.exists("state"):
@@ -690,8 +705,9 @@ def send_pieces(pieces, *words, to="CSV"):
 
 
 def unread_are(pieces, place, says, before, after, to="CSV"):
-    """Checks a broken report: without -skipfailures the run writes the events before it and
-    ends with an error; with -skipfailures it writes all events but those of the broken report."""
+    """Checks a broken report. Without -skipfailures, the run writes the events before
+    it and ends with an error. With -skipfailures, it writes all events but those of the
+    broken report. Returns the number of reports that were not read."""
     r = send_pieces(pieces, to=to)
     true(r.rc == 1 and r.err.count("ERROR") == 1 and f"{place} on /vsistdin/ cannot be read" in r.err and says in r.err
          and "-skipfailures" in r.err, f"{place} {says}: {r}")
@@ -744,8 +760,8 @@ def check_rows_of_csv_that_cannot_be_read():
 
 
 def check_quotations_end():
-    """A stray quotation mark in an endless stream is an error after some lines; a quoted field
-    of a few lines is none."""
+    """In an endless stream, a stray quotation mark is an error after some lines. A
+    quoted field of a few lines is no error."""
     fences("fences.gpkg")
     x, y = inside_of_a_fence()
     f = stream("-flush", "20ms")
@@ -813,8 +829,8 @@ def check_objects_that_cannot_be_read():
 
 
 def check_keys_of_several_types():
-    """The first report decides the type of keys, whatever its batch has: 1 and "1" are one key,
-    and a text after an integer is an error."""
+    """The first report decides the type of keys, whatever the rest of its batch has. 1
+    and "1" are one key. A text after an integer is an error."""
     fences("fences.gpkg")
     x, y = inside_of_a_fence()
     keys = [1, "1", "z", 2]
@@ -826,7 +842,8 @@ def check_keys_of_several_types():
 
 
 def check_kill_while_the_state_is_written():
-    """The state file of a killed run is the old or the new one, never incomplete."""
+    """A run is killed. Its state file is the old one or the new one, never an
+    incomplete one."""
     fences("fences.gpkg")
     r = random.Random(8)
     n = 40000

@@ -1,6 +1,7 @@
-"""Each call that changes a file of the output fails, once or from then on: either the exit code is
-0 and the output is complete, or the dataset is unchanged. After the next run no temporary file is
-left. OGRJOIN_TEST_LONG=1: all calls; otherwise some of each kind."""
+"""Each call that changes a file of the output fails, alone or with all later ones.
+Either the exit code is 0 and the output is complete, or the dataset is unchanged.  The
+next run leaves no temporary file.  With OGRJOIN_TEST_LONG=1 all calls fail in turn,
+otherwise some of each kind."""
 
 import errno
 import sqlite3
@@ -8,7 +9,7 @@ import sqlite3
 from e2e import *
 
 CALLS = ("pwrite", "write", "fwrite", "fsync", "ftruncate", "open", "rename", "unlink")
-SOME = 2  # number of calls of each kind that fail per command, unless all are tried
+SOME = 2  # number of calls of each kind that fail per command, unless all do
 
 
 def library():
@@ -22,8 +23,8 @@ def library():
 
 
 def state_of(path):
-    """Returns the contents of the file without times. A database is first rolled back by
-    SQLite, must pass its integrity check, and is compared table by table."""
+    """Returns the contents of the file without times. A database is first rolled back
+    by SQLite, must pass its integrity check, and is returned table by table."""
     if not os.path.exists(path):
         return None
     if not path.endswith((".gpkg", ".sqlite")):
@@ -63,7 +64,7 @@ def columns_to_be(path):
     points_file(path, n=60)
 
 
-# Name, file, what makes it, and the words of the run.
+# Name, file, function that makes the file, and words of the run.
 SIDES = ("points.fgb", "lots.fgb")
 CASES = (
     ("append", "o.gpkg", old_layers, ("-append", "-nln", "old", None, *SIDES)),

@@ -1,5 +1,5 @@
-"""Input and output formats: with every driver the answer is that of OGR's own distances, and no
-field is missing."""
+"""Input and output formats.  With every driver the answer is that of OGR's own
+distances, and no field is missing."""
 
 from e2e import *
 
@@ -9,7 +9,8 @@ INPUTS = ["gpkg", "fgb", "shp", "geojson", "vrt", "csv"]
 
 
 def csv_vrt(name, rows, fields, is_point):
-    """Writes a CSV with columns x, y (points) or WKT, and a VRT for it."""
+    """Writes a CSV with columns x, y (points) or WKT, and a VRT for it. Returns the
+    path of the VRT."""
     with open(f"{name}_t.csv", "w", encoding="utf-8") as file:
         keys = [f[0] for f in fields]
         file.write(",".join((["x", "y"] if is_point else ["shape"]) + keys) + "\n")
@@ -75,8 +76,8 @@ LOT_FIELDS = (
 
 
 def compare(out, points, lots, answers, near_by=0.0, keys=None, null_text=None):
-    """Compares the output rows with the plain answer, in the order of the input. null_text: how
-    the format stores a NULL string."""
+    """Compares the output rows with the plain answer, in the order of the input.
+    null_text is what the format stores for a NULL string."""
     keys = keys or {}
     name = lambda key: keys.get(key, key)
     same(len(out.rows), len(points.rows), "rows")
@@ -112,7 +113,8 @@ def check_every_format_in():
             row[2].pop("WKT", None)
         for e_points in INPUTS:
             out = f"o_{e_points}_{e_lots}.gpkg"
-            # A CSV has no CRS: the join assumes that of the other side.
+            # A CSV has no CRS. The join takes it to have that of the other
+            # side.
             join("-max_distance", WITHIN, out, points[e_points], lots[e_lots])
             point_layer = Layer(points[e_points])
             answers = nearest(point_layer.shapes(), lot_layer.rows, WITHIN)
@@ -255,8 +257,8 @@ def check_layer_name():
 
 
 def check_fids():
-    """FIDs are kept if there is one row per input row, also with gaps; otherwise rows are
-    numbered."""
+    """FIDs are kept, even with gaps, if there is one row per input row. Otherwise rows
+    are numbered."""
     rows = [(p, {"name": "x"}, 10 * i + 5) for i, p in enumerate(random_points(9))]
     make("points.gpkg", rows)
     lots_file()

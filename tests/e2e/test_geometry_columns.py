@@ -7,8 +7,8 @@ BOXES = [(f"POLYGON (({x} 0, {x + 30} 0, {x + 30} 60, {x} 60, {x} 0))", x) for x
 
 
 def two_columns(path="two.sqlite"):
-    """Makes a layer whose second geometry column has the points; the first one has other points
-    in another CRS."""
+    """Makes a layer with two geometry columns. The second has the points, the first
+    other points in another CRS. Returns path."""
     dataset = ogr.GetDriverByName("SQLite").CreateDataSource(path)
     layer = dataset.CreateLayer("t", crs("EPSG:32618"), ogr.wkbPoint, ["GEOMETRY_NAME=here"])
     there = ogr.GeomFieldDefn("there", ogr.wkbPoint)
@@ -42,7 +42,8 @@ def boxes_csv(path="boxes.csv"):
 
 
 def one_column():
-    """Makes a layer with the points alone, for the expected rows."""
+    """Makes a layer with the points alone. Its join gives the expected rows. Returns
+    the paths of this layer and of the join side."""
     make("one.gpkg", [(None if i % 9 == 4 else f"POINT ({x} {y})", {"id": i}) for i, (x, y) in enumerate(POINTS)],
          (("id", ogr.OFTInteger),), kind=ogr.wkbPoint)
     make("boxes.gpkg", [(wkt, {"name": f"b{x}"}) for wkt, x in BOXES])
@@ -74,7 +75,7 @@ def check_input():
 
 
 def check_join_side():
-    """-join_geometry of a CSV, in memory and in tiles, and if the join side is read again for
+    """-join_geometry of a CSV. The join side is in memory, in tiles, or read again for
     its unmatched rows."""
     left, right = one_column()
     boxes_csv()
@@ -91,7 +92,8 @@ def check_join_side():
 
 
 def check_first_column():
-    """If the option names the first column, the output is unchanged and there is no notice."""
+    """If the option names the first column, the output is unchanged, and there is no
+    notice."""
     _, right = one_column()
     two_columns()
     r = succeeds("-op", "intersects", "-crs", "ignore", "-overwrite", "o.csv", "two.sqlite", right)
@@ -103,8 +105,8 @@ def check_first_column():
 
 
 def check_filters():
-    """-where names fields of the layer; -spat tests the chosen column; the result of a SELECT
-    has columns, too."""
+    """-where uses fields of the layer, and -spat tests the chosen column. The result of
+    a SELECT has columns, too."""
     left, right = one_column()
     two_columns()
     for words in (["-where", "id > 7"], ["-spat", 95, 0, 125, 60], ["-limit", 9], ["-select", "id"],
@@ -119,7 +121,7 @@ def check_filters():
 
 
 def check_dataset():
-    """JOIN: accepts both options, also when a row is read by its FID."""
+    """A name JOIN: accepts both options, even if a row is read by its FID."""
     left, right = one_column()
     two_columns()
     boxes_csv()

@@ -1,5 +1,5 @@
 """-heading: OGR layers of several formats, texts as headings, tiles, JOIN:, -validate,
-and what is refused."""
+and errors."""
 
 from dataset import *
 from row_layers import *
@@ -31,7 +31,7 @@ def streets(path, n, seed):
 
 
 def csv_of(path):
-    """Writes the points of a layer to a CSV file."""
+    """Writes the points of a layer to a CSV file. Returns the path of the CSV."""
     with open("reports.csv", "w", encoding="utf-8") as file:
         file.write("id,course,x,y\n")
         for fid, wkb, values in Layer(path).rows:
@@ -42,7 +42,7 @@ def csv_of(path):
 
 
 def segments(path):
-    """Returns (feature, number, start, end) of all segments."""
+    """Returns (feature, number, start, end) for each segment."""
     found = []
     for i, row in enumerate(Layer(path).rows):
         points = ogr.CreateGeometryFromWkb(row[1]).GetPoints()
@@ -67,8 +67,8 @@ def does_fit(a, b, heading, tolerance, both_ways):
 
 
 def expected(points, of, field, tolerance, both_ways):
-    """Returns the minimum distances by the row's id; rows without a fitting segment are left
-    out."""
+    """Returns {row id: minimum distance to the segments `of` that fit the row's
+    heading}. Rows without a fitting segment are left out."""
     found = {}
     for row in Layer(points).rows:
         p = ogr.CreateGeometryFromWkb(row[1]).GetPoint()[:2]

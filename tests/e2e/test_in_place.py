@@ -1,5 +1,5 @@
-"""-in_place: columns are added to the layer itself or refreshed; all else in the
-dataset stays."""
+"""-in_place: columns are added to the layer itself, or refreshed.  All else in the
+dataset stays unchanged."""
 
 import sqlite3
 
@@ -13,7 +13,8 @@ def add(*words, **how):
 
 
 def compare(path, within=math.inf, layer=None, boundary=False):
-    """Checks that the columns of the layer equal the plain answer."""
+    """Checks that the columns of the layer equal the plain answer. Returns the number
+    of rows that have a nearest lot."""
     got, lots = Layer(path, layer), Layer("lots.gpkg")
     answers = nearest(got.shapes(), lots.rows, within, to_boundary=boundary)
     for row, answer in zip(got.rows, answers):
@@ -60,7 +61,7 @@ def check_types_and_summary():
 
 
 def check_only_the_rows_of_a_filter():
-    """With a filter only its rows are changed."""
+    """With a filter, only the rows that pass it are changed."""
     layers()
     add("-max_distance", 50, "points.gpkg", "lots.gpkg")
     old = Layer("points.gpkg")
@@ -88,7 +89,8 @@ def check_index_and_triggers():
     true(len(before[0]) > 5 and len(before[1]) == 200, "there is an index")
     add("points.gpkg", "lots.gpkg")
     same(objects(), before)
-    # The triggers of the spatial index work: a point that was moved is found at its new place.
+    # The triggers of the spatial index still work: a point that is moved is
+    # found at its new place.
     dataset = gdal.OpenEx("points.gpkg", gdal.OF_UPDATE)
     layer = dataset.GetLayer(0)
     feature = layer.GetFeature(7)
@@ -126,7 +128,7 @@ def check_triggers_of_the_user():
 
 
 def check_layers_beside():
-    """One layer of several is changed; also with both sides in one file."""
+    """One layer of several is changed. Both sides may be in one file."""
     points_file("d.gpkg", layer="a")
     points_file("d.gpkg", layer="b", add=True)
     lots_file("d.gpkg", layer="lots", add=True)
@@ -159,7 +161,8 @@ def check_names():
 
 @once
 def check_refusals():
-    """Formats and layers that cannot be changed in place; test_command refuses options."""
+    """Formats and layers that cannot be changed in place. test_command tests the
+    options that are refused."""
     layers()
     for end in ("shp", "csv", "geojson", "fgb"):
         lco = ["GEOMETRY=AS_XY"] if end == "csv" else []

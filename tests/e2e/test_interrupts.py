@@ -1,5 +1,5 @@
-"""kill -9, Ctrl-C and SIGTERM in the middle of reading, joining, writing and of an update in
-place: the old state stays, and an incomplete output is never visible."""
+"""kill -9, Ctrl-C and SIGTERM in the middle of reading, joining, writing and of an
+update in place.  The old state stays, and an incomplete output is never visible."""
 
 import glob
 import hashlib
@@ -8,12 +8,12 @@ import sqlite3
 
 from e2e import *
 
-# An endless number of rows, made from the few rows of a GeoPackage.
+# SQL for an endless number of rows, made from the few rows of a GeoPackage.
 ENDLESS = (
     "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) "
     "SELECT points.geom, points.name, c.x FROM c CROSS JOIN points"
 )
-# A row that never arrives: the driver does not return.
+# SQL for a row that never arrives, so that the driver does not return.
 STUCK = (
     "SELECT geom, name FROM points WHERE (WITH RECURSIVE c(x) AS "
     "(SELECT 1 UNION ALL SELECT x + 1 FROM c WHERE x < 1e15) "
@@ -22,7 +22,7 @@ STUCK = (
 
 
 def wait_until(condition, process, what):
-    """Waits for the condition; returns 1 if it became true while the process ran."""
+    """Waits for the condition. Returns 1 if it became true while the process ran."""
     end = time.monotonic() + HANG_S
     while time.monotonic() < end:
         if condition():
@@ -49,7 +49,7 @@ def n_bytes(pattern):
 
 
 def is_writing(process):
-    """Waits until the temporary file has rows (FlatGeobuf may delay them)."""
+    """Waits until the temporary file has rows. FlatGeobuf may write them late."""
 
     def has_written():
         with open(f"/proc/{process.pid}/io", encoding="ascii") as file:
@@ -61,8 +61,8 @@ def is_writing(process):
 
 
 def hears(process):
-    """True if the process has installed its signal handlers; before this a signal ends it at
-    once."""
+    """Returns True if the process has installed its signal handlers. Before that, a
+    signal ends it at once."""
     with open(f"/proc/{process.pid}/status", encoding="ascii") as file:
         sets = [line.split()[1] for line in file if line.startswith(("SigBlk", "SigCgt"))]
     return any(int(bits, 16) >> signal.SIGINT - 1 & 1 for bits in sets)
@@ -85,8 +85,8 @@ OUTPUTS = [("o.gpkg", []), ("o.fgb", ["-lco", "SPATIAL_INDEX=NO"]), ("o.fgb", []
 
 
 def check_kill_while_writing():
-    """A new output file does not appear, and the next run removes the temporary files of the
-    killed one."""
+    """A new output file does not appear. The next run removes the temporary files of
+    the killed run."""
     w = layers()
     for out, options in OUTPUTS:
         before = listing()
@@ -141,7 +141,7 @@ def check_signals_while_writing():
 
 
 def check_signals_while_writing_a_layer():
-    """-update and -append: the transaction is rolled back."""
+    """A signal during -update or -append. The transaction is rolled back."""
     w = layers()
     make("d.gpkg", [("POINT (0 0)", {"name": "kept"})], layer="kept")
     before = dump("d.gpkg", "kept")
@@ -165,7 +165,7 @@ def check_signals_while_writing_a_layer():
 
 
 def check_signals_while_the_driver_reads():
-    """The driver does not return from a query."""
+    """A signal while the driver does not return from a query."""
     w = layers()
     before = listing()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -179,7 +179,7 @@ def check_signals_while_the_driver_reads():
 
 
 def check_signals_while_joining():
-    """A signal ends the join of one batch, which would take minutes."""
+    """A signal ends the join of one batch that would take minutes."""
     rows = [(p, {"name": "x"}) for p in random_points(20000)]
     make("many.fgb", rows, kind=ogr.wkbPoint, lco=["SPATIAL_INDEX=NO"])
     double = twin("many.fgb")
@@ -195,8 +195,8 @@ def check_signals_while_joining():
 
 
 def check_interrupt_at_any_time():
-    """Whenever the signal arrives, the output is complete or missing, and the exit code is 0 or
-    130."""
+    """Whenever the signal arrives, the output is complete or missing, and the exit code
+    is 0 or 130."""
     rows = [(p, {"name": "x"}) for p in random_points(8000)]
     make("points.gpkg", rows, kind=ogr.wkbPoint)
     lots_file()
@@ -216,8 +216,9 @@ def check_interrupt_at_any_time():
 
 
 def moments(words, n=10):
-    """Runs a command to its end, then n times with a signal, each at another time. After each
-    run the caller checks the output; yields (how it ended, seconds since the signal)."""
+    """Runs a command to its end, and then n times with a signal, each at another time.
+    After each run yields (how it ended, seconds since the signal), so that the caller
+    can check the output."""
     took = []
     for _ in range(2):
         begin = time.monotonic()
@@ -235,8 +236,8 @@ def moments(words, n=10):
 
 
 def check_interrupt_while_closing():
-    """Indexes are built after the last row was written: a signal then ends the run soon,
-    without output. At the very end of a run the output is complete."""
+    """Indexes are built after the last row was written. A signal then ends the run
+    soon, without output. At the very end of a run the output is complete."""
     rows = [(p, {"name": "x"}) for p in random_points(1000)]
     make("points.gpkg", rows, kind=ogr.wkbPoint)
     double_rows("points.gpkg", "points", 7 if IS_LONG else 6)
@@ -253,14 +254,14 @@ def check_interrupt_while_closing():
                 true(ended[0].rc in (0, -signal.SIGINT), str(ended[0]))
             if os.path.exists(out):
                 os.remove(out)
-        # early signals come before the handlers are installed, late ones after the end: how many
-        # of each depends on the load of the machine
+        # early signals come before the handlers are installed, late ones after
+        # the end; how many of each depends on the load of the machine
         true(n_stopped >= 1, f"{out}: none of 10 runs was stopped")
 
 
 def check_complete_files_are_not_moved_after_a_signal():
-    """The signal arrives while the driver closes the complete file: it is not renamed to the
-    output."""
+    """The signal arrives while the driver closes the complete file. The file is not
+    renamed to the output."""
     rows = [(p, {"name": "x"}) for p in random_points(1000)]
     make("points.gpkg", rows, kind=ogr.wkbPoint)
     double_rows("points.gpkg", "points", 6)
@@ -268,7 +269,8 @@ def check_complete_files_are_not_moved_after_a_signal():
     before = listing()
     for _ in range(5):
         p = start("-op", "nearest", "o.fgb", "points.gpkg", "lots.gpkg")
-        # FlatGeobuf sorts its rows when it is closed; only then the file exists
+        # FlatGeobuf sorts its rows when it is closed; only then does the file
+        # exist
         wait_until(lambda: glob.glob(".*ogrjoin-*/o.fgb"), p, "closing")
         if p.poll() is None:
             interrupted(p)
@@ -279,8 +281,8 @@ def check_complete_files_are_not_moved_after_a_signal():
 
 
 def check_interrupt_in_a_transaction():
-    """-update and -append at any time, also while SQLite builds an index: the file is
-    unchanged, and readers see the old state."""
+    """A signal at any time of -update and -append, even while SQLite builds an index.
+    The file is unchanged, and readers see the old state."""
     rows = [(p, {"name": "x"}) for p in random_points(1000)]
     make("points.gpkg", rows, kind=ogr.wkbPoint)
     double_rows("points.gpkg", "points", 5)
@@ -302,8 +304,8 @@ def check_interrupt_in_a_transaction():
 
 
 def roll_back(path):
-    """Rolls back the journal of a killed run, as every program does that opens the database for
-    writing. GDAL cannot read the database before."""
+    """Rolls back the journal of a killed run. Every program that opens the database for
+    writing does this. Before that, GDAL cannot read it."""
     dataset = gdal.OpenEx(path, gdal.OF_UPDATE)
     dataset.GetLayer(0).GetFeatureCount()
     dataset = None
@@ -320,7 +322,7 @@ def double_rows(path, layer, times):
 
 
 def table(path):
-    """Returns all rows of the layer and SQLite's schema, shortened; only reads."""
+    """Returns all rows of the layer and SQLite's schema, shortened, without writing."""
     base = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
     same(base.execute("PRAGMA quick_check").fetchall(), [("ok",)], path)
     found = hashlib.sha256()
@@ -391,7 +393,7 @@ def check_in_place():
 
 
 def limited(limit):
-    """Returns the words before the command that set a limit of the shell."""
+    """Returns the words before a command that set a limit of the shell."""
     return ("bash", "-c", f'ulimit {limit} && exec "$@"', "bash")
 
 
@@ -437,7 +439,7 @@ def check_processor_time_limit():
 
 
 def check_reader_that_ends():
-    """SIGPIPE: the reader of the output, or of the progress, has ended."""
+    """SIGPIPE: the program that reads the output, or the progress, has ended."""
     w = layers()
     before = listing()
     for words in (["-f", "GeoJSON", "/vsistdout/"], ["-f", "CSV", "/vsistdout/"],
@@ -451,7 +453,7 @@ def check_reader_that_ends():
 
 
 def check_ignored_signals():
-    """Signals that the caller ignores stay ignored; then the write fails."""
+    """Signals that the caller ignores stay ignored. The write then fails."""
     w = layers()
     before = listing()
     r = run("-op", "nearest", "-batch", 500, "-sql", ENDLESS, "o.gpkg", *w,
@@ -462,7 +464,8 @@ def check_ignored_signals():
 
 
 def check_small_stack():
-    """ulimit -s limits the stack of the main thread, and is the default of other threads."""
+    """ulimit -s limits the stack of the main thread. It is also the default for other
+    threads."""
     w = layers()
     join("whole.gpkg", *w)
     for kb in (64, 128, 256):
@@ -494,7 +497,8 @@ def check_two_runs_at_once():
 
 
 def check_dead_runs_of_others_stay():
-    """A run only removes temporary files of its own output, and none of a running process."""
+    """A run removes only temporary files of its own output, and none of a running
+    process."""
     w = layers()
     os.mkdir(".other_gpkg.ogrjoin-1")
     p = start("-op", "nearest", "-batch", 500, "-sql", ENDLESS, "o.gpkg", *w)

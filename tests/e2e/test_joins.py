@@ -1,5 +1,5 @@
-"""Joins other than nearest, and the conditions on their pairs, compared with OGR's own test of
-every pair."""
+"""Joins other than nearest, and the conditions on their pairs.  They are compared with
+OGR's own test of every pair."""
 
 import csv
 import os
@@ -56,8 +56,8 @@ def near_by(x, y):
 
 
 def equal(p, left, q, right):
-    """True if two values are equal: NULL and NaN equal nothing; a number is compared with a
-    text as text."""
+    """Returns True if two values are equal. NULL and NaN equal nothing. A number is
+    compared with a text as text."""
     u, v = p[2][left], q[2][right]
     if u is None or v is None or u != u or v != v:
         return False
@@ -92,7 +92,8 @@ def check_on():
 
 
 def check_names_in_double_quotes():
-    """Names that contain = , : or spaces, in -on, -exclude and -pick as in the other options."""
+    """Names that contain = , : or spaces. They are used in -on, -exclude and -pick as
+    in other options."""
     fields = (("a=b", ogr.OFTInteger), ("c, d", ogr.OFTInteger), ('say "x"', ogr.OFTInteger), ("name", ogr.OFTString))
     for path in ("a.gpkg", "b.gpkg"):
         make(path, [(f"POINT ({i} 0)", {"a=b": i, "c, d": i % 2, 'say "x"': 5 - i, "name": f"n{i}"}) for i in range(4)],
@@ -124,8 +125,8 @@ def quoted(name):
 
 @once
 def check_odd_names_in_all_options():
-    """A field of any name, in double quotes, is accepted by each option that accepts a plain
-    name."""
+    """Each option that accepts a plain field name also accepts any other name, in
+    double quotes."""
     near = ("-op", "dwithin", "-max_distance", 10)
     options = (
         (*near, "-on", "{}"),
@@ -297,8 +298,8 @@ def check_invalid():
 
 @once
 def check_degrees():
-    """Predicates use degrees as coordinates of a plane; distances in degrees need -metric
-    sphere, -t_srs or a unit."""
+    """Predicates take degrees as coordinates of a plane. Distances in degrees need
+    -metric sphere, -t_srs or a unit."""
     make("a.gpkg", [("POINT (10 60)", {"name": "a"})], srs="EPSG:4326")
     make("b.gpkg", [("POLYGON ((9 59, 9 61, 11 61, 11 59, 9 59))", {"name": "b"})], srs="EPSG:4326")
     same(pairs("-op", "within", "a.gpkg", "b.gpkg"), [("a", "b")])
@@ -344,8 +345,9 @@ def check_early_warnings():
     same(warnings_of("-op", "nearest", "-max_distance", "infdeg", "near.gpkg", "far.gpkg"), [])
     found = warnings_of("near.gpkg", "swap.gpkg")
     true(len(found) == 2 and "x and y look swapped" in found[1], str(found))
-    # There is no hint at swapped axes if swapping moves the layers nearer but not into each other,
-    # nor for a layer that swapping would move beyond the poles.
+    # There is no hint at swapped axes if a swap brings the layers nearer but
+    # not into each other. Nor is there one if the swap would move a layer
+    # beyond the poles.
     make("a.gpkg", [("POINT (1000 6000)", {"name": "a"}), ("POINT (1100 6100)", {"name": "b"})], srs="EPSG:25833")
     make("b.gpkg", [("POINT (8000 0)", {"name": "a"}), ("POINT (8100 100)", {"name": "b"})], srs="EPSG:25833")
     found = warnings_of("-op", "dwithin", "-max_distance", 3000, "a.gpkg", "b.gpkg")
@@ -364,7 +366,7 @@ def check_early_warnings():
 
 
 def points_csv(path, x, y, n, more=""):
-    """Writes n points around x, y, and at the end a line of WKT."""
+    """Writes n points around x, y, and then a line `more` of WKT. Returns path."""
     r = random.Random(n)
     with open(path, "w") as file:
         file.write("id,WKT\n")
@@ -377,7 +379,7 @@ def points_csv(path, x, y, n, more=""):
 
 @once
 def check_early_warnings_from_first_rows():
-    """A CSV does not store its extent: the warnings are based on its first rows."""
+    """A CSV does not store its extent. So the warnings are based on its first rows."""
     make("near.gpkg", [("POINT (10 60)", {"name": "a"}), ("POINT (11 61)", {"name": "b"})], srs="EPSG:4326")
     words = ("-s_srs", "EPSG:4326")
     same(warnings_of(*words, points_csv("near.csv", 10, 60, 5), "near.gpkg"), [])
@@ -389,14 +391,15 @@ def check_early_warnings_from_first_rows():
     true(len(found) == 2 and "x and y look swapped" in found[1], str(found))
     found = warnings_of("-op", "dwithin", "-max_distance", 100, points_csv("c.csv", 10, 60, 5), "c.csv")
     true(any("look like degrees" in f for f in found), str(found))
-    # With more rows than are tested, the message names the first rows; there is a warning only if
-    # these are far away from the whole other layer.
+    # If there are more rows than are tested, the message names the first rows.
+    # There is a warning only if these are far from the whole other layer.
     found = warnings_of(*words, points_csv("far.csv", -70, -10, 3000), "near.gpkg")
     true(len(found) == 1 and "judging by the first 1000 rows of the input layer" in found[0], str(found))
     found = warnings_of(*words, points_csv("west.csv", 8.5, 60, 3000, "POINT (10 60)"), "near.gpkg")
     same(found, [], "a little to one side")
     same(sum(v["id"] == 3000 or v["id"] == "3000" for _, _, v in Layer("o.gpkg", "west").rows), 1, "all rows are read")
-    # There is no early warning for a source that can be read only once, nor under a condition.
+    # There is no early warning for a source that can be read only once, and
+    # none with a condition.
     with open("far.csv") as file:
         r = subprocess.run([OGRJOIN, *words, "-overwrite", "o.gpkg", "/vsistdin/", "near.gpkg"],
                            stdin=file, capture_output=True, text=True)
@@ -436,8 +439,8 @@ def check_skipped_are_counted():
 
 
 def check_empty_files():
-    """A FlatGeobuf without an index and without rows cannot be opened, with ogr2ogr as well: a
-    warning reports it. With an index it can be opened."""
+    """A FlatGeobuf without an index and without rows cannot be opened, by ogr2ogr
+    neither. A warning says so. With an index it can be opened."""
     table("a.gpkg")
     far = ("-op", "dwithin", "-max_distance", 1, "-how", "inner", "-exclude", "same_geometry")
     make("b.gpkg", [("POINT (-9 -9)", {"name": "b"})])
@@ -454,8 +457,8 @@ def check_empty_files():
 
 
 def check_equal_geometries_are_of_what_is_joined():
-    """With centroids on both sides, -exclude same_geometry compares the centroids, not the
-    features."""
+    """With centroids on both sides, -exclude same_geometry compares the centroids, not
+    the features."""
     outer = "POLYGON ((0 0, 4 0, 4 4, 0 4, 0 0))"
     inner = "POLYGON ((1 1, 3 1, 3 3, 1 3, 1 1))"
     far = "POLYGON ((8 8, 9 8, 9 9, 8 9, 8 8))"

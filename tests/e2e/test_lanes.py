@@ -1,5 +1,6 @@
-"""Random layers are written by lanes and by GDAL, and each is read by lanes and by GDAL: the dumps
-are equal. OGRJOIN_TEST_ROUNDS=500: number of layers."""
+"""Lanes are our own readers and writers of a format, which use no features of GDAL.
+Random layers are written by lanes and by GDAL, and each file is read by lanes and by
+GDAL. Their dumps are equal.  OGRJOIN_TEST_ROUNDS=500 is the number of layers."""
 
 import re
 import sqlite3
@@ -46,7 +47,7 @@ def ring(r, dimensions):
 
 
 def body(r, kind, suffix, dimensions, depth):
-    """Returns the coordinates of a geometry, in brackets; sometimes EMPTY."""
+    """Returns the coordinates of a geometry in brackets, or sometimes EMPTY."""
     if r.random() < 0.05:
         return "EMPTY"
     several = range(r.randint(1, 4))
@@ -113,7 +114,7 @@ def random_layer(r, path, driver):
         try:
             layer.CreateFeature(feature)
         except RuntimeError:
-            pass  # no driver accepts the geometry, in both ways
+            pass  # no driver accepts the geometry, neither lanes nor GDAL
     if driver == "GPKG":
         if r.random() < 0.3:
             layer.DeleteFeature(1)
@@ -122,16 +123,18 @@ def random_layer(r, path, driver):
 
 
 def dump(path, is_sorted):
-    """Returns the output of ogrinfo for the whole file; as a sorted list of rows if a spatial
-    index orders them, because rows with equal codes are in any order."""
+    """Returns the output of ogrinfo for the whole file. If a spatial index orders the
+    rows, returns a sorted list of rows, because rows with equal codes are in any
+    order."""
     done = subprocess.run(["ogrinfo", "-ro", "-al", path], capture_output=True)
     if done.returncode != 0:  # FlatGeobuf without rows and index
         return str(done.returncode)
     shown = done.stdout.decode()
     shown = shown.split("\n", 2)[2]  # without the name of the file
     if int(gdal.VersionInfo()) >= 3070000:
-        # GDAL 3.10 computes the extent of arcs with Z as that of lines, and (0, 0) if no row has a
-        # geometry; our lane does neither
+        # GDAL 3.10 computes the extent of arcs with Z as that of lines, and as
+        # (0, 0) if no row has a geometry. Our lane does not, so extents are
+        # not compared.
         shown = re.sub("(?m)^Extent: .*\n", "", shown)
     if not is_sorted:
         return shown
@@ -140,7 +143,7 @@ def dump(path, is_sorted):
 
 
 def look_into(path):
-    """Checks a GeoPackage by SQLite's integrity checks; returns the findings of GDAL's
+    """Checks a GeoPackage by SQLite's integrity checks. Returns the findings of GDAL's
     validation script, if it is installed."""
     db = sqlite3.connect(path)
     same(db.execute("PRAGMA integrity_check").fetchall(), [("ok",)], path)
@@ -155,8 +158,10 @@ def look_into(path):
 
 
 def copy(way, source, target, index):
-    """Copies a layer by a join that matches nothing, so that all rows are written unchanged. Tries
-    again after a crash: GDAL 3.10's thread that reads GeoPackage ahead sometimes crashes."""
+    """Copies a layer by a join that matches nothing, so that all rows are written
+    unchanged. way is an index of WAYS: 0 with lanes, 1 without. Tries again after a
+    crash, because GDAL 3.10's thread that reads GeoPackage ahead sometimes crashes.
+    Returns the exit code."""
     for _ in range(1 if way == 0 else 8):
         r = run("-op", "intersects", "-crs", "ignore", "-overwrite", "-lco",
                 f"SPATIAL_INDEX={index}", "-nln", "copy", target, source, "far.gpkg",
@@ -196,8 +201,8 @@ def compare(seed, made_as):
 
 
 def boxes_of(r, path):
-    """Returns boxes that contain all rows, no row, or random ones, and boxes that begin where
-    the envelope of a row ends."""
+    """Returns boxes: around all rows, around none, random ones, and boxes that begin
+    where the envelope of a row ends."""
     found = [(-1e6, -1e6, 1e6, 1e6), (1e6, 1e6, 2e6, 2e6)]
     for _ in range(3):
         x, y = r.uniform(-100, 90), r.uniform(-100, 90)
@@ -240,8 +245,8 @@ def check_filters():
 
 
 def check_many_rows_under_filters():
-    """Several blocks, long runs of the index, and long gaps between them; rows stay in the
-    order of the input."""
+    """Tests several blocks, long runs of the index, and long gaps between the runs.
+    Rows stay in the order of the input."""
     square = [(f"POINT ({x} {y})", {"name": f"{x} {y}"})
               for x in range(300) for y in range(300)]
     make("far.gpkg", [("POINT (100000 100000)", {})])
@@ -261,8 +266,9 @@ def check_many_rows_under_filters():
 
 
 def append(way, more, before, extra=None):
-    """Appends `more` rows to an indexed table of `before` random points: either more rows than
-    it had, or too few to rebuild the index. Returns the contents of the table."""
+    """Appends `more` rows to an indexed table of `before` random points: either more
+    rows than it had, or too few to rebuild the index. way is an index of WAYS. Returns
+    the contents of the table."""
     r = random.Random(before)
     point = lambda: f"POINT ({r.uniform(-9, 9)} {r.uniform(-9, 9)})"
     make("to.gpkg", [(point() if i % 7 else None, {"name": f"n{i}"})
@@ -276,7 +282,7 @@ def append(way, more, before, extra=None):
     done = run("-op", "intersects", "-how", "anti", "-append", "-nln", "to",
                "to.gpkg", "more.gpkg", "far.gpkg", env=WAYS[way])
     same(done.rc, 0, done)
-    # the connection that was open all the time sees all rows
+    # the connection that stayed open sees all rows
     found = [db.execute(f"SELECT * FROM {index} ORDER BY id").fetchall(),
              db.execute("SELECT * FROM gpkg_ogr_contents").fetchall(),
              db.execute("SELECT * FROM sqlite_sequence").fetchall(),
@@ -303,8 +309,8 @@ def check_append():
 
 
 def check_append_while_somebody_reads():
-    """An unfinished SELECT of another connection holds the file's lock: both ways fail and
-    leave the table unchanged."""
+    """An unfinished SELECT of another connection holds the file's lock. Both lanes and
+    GDAL fail, and leave the table unchanged."""
     make("far.gpkg", [("POINT (100000 100000)", {})])
     make("more.gpkg", [("POINT (1 1)", {"name": "b"})] * 50)
     for way in WAYS:
@@ -331,15 +337,16 @@ def check_random_layers():
 
 
 def both_ways(*words):
-    """Yields the command's CSV output, with lanes and without."""
+    """Returns the command's CSV output twice: with lanes and without."""
     return [succeeds("-q", "-f", "CSV", "-lco", "GEOMETRY=AS_WKT", "-crs", "ignore",
                      "-op", "intersects", "/vsistdout/", *words, env=way).out
             for way in WAYS]
 
 
 def check_order_under_a_box():
-    """Under a box rows are in the order of their FIDs, as without a box, although the index of
-    a GeoPackage has another order; also as input, and with -limit."""
+    """Under a box rows are in the order of their FIDs, as without a box, although the
+    index of a GeoPackage has another order. The same holds for the input, and with
+    -limit."""
     r = random.Random(5)
     make("shuffled.gpkg", [(f"POINT ({r.uniform(0, 99)} {r.uniform(0, 99)})",
                             {"name": f"n{i}"}) for i in range(500)], srs=None)
@@ -353,7 +360,7 @@ def check_order_under_a_box():
 
 
 def check_least_fid():
-    """The minimum FID, also of a row that a lane leaves to GDAL."""
+    """The minimum FID, also in a row that a lane leaves to GDAL."""
     make("far.gpkg", [("POINT (100000 100000)", {})], srs=None)
     make("in.gpkg", [("POINT (1 1)", {"name": f"n{i}", "n": i}) for i in range(9)],
          fields=(("name", ogr.OFTString), ("n", ogr.OFTInteger)), srs=None,
@@ -376,8 +383,8 @@ def header_field(data, field):
 
 
 def check_texts_that_are_not_there():
-    """NULL in a field that is declared NOT NULL, which FlatGeobuf does not enforce: in GDAL
-    3.6's Arrow stream all later texts of the column are shifted."""
+    """A field is declared NOT NULL but has a NULL; FlatGeobuf allows that. In GDAL
+    3.6's Arrow stream all later texts of the column are then shifted."""
     make("far.gpkg", [("POINT (100000 100000)", {})], srs=None)
     field = ogr.FieldDefn("s", ogr.OFTString)
     field.SetNullable(False)
@@ -394,7 +401,8 @@ def check_texts_that_are_not_there():
 
 
 def check_unknown_count():
-    """A FlatGeobuf without a number of features in its header, as streams are written."""
+    """A FlatGeobuf without a number of features in its header, as it is written to
+    streams."""
     make("far.gpkg", [("POINT (100000 100000)", {})], srs=None)
     make("in.fgb", [("POINT (1 1)", {"name": f"n{i}"}) for i in range(37)], srs=None,
          kind=ogr.wkbPoint, lco=("SPATIAL_INDEX=NO",))
@@ -409,8 +417,8 @@ def check_unknown_count():
 
 
 def check_box_beside_a_damaged_index():
-    """A FlatGeobuf with a damaged index: the lane tests each row itself, so it gives all rows
-    in the box; GDAL finds none."""
+    """A FlatGeobuf with a damaged index. The lane tests each row itself, so it gives
+    all rows in the box. GDAL finds none."""
     r = random.Random(8)
     points = [(r.uniform(0, 99), r.uniform(0, 99)) for _ in range(320)]
     make("far.gpkg", [("POINT (100000 100000)", {})], srs=None)

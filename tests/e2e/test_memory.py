@@ -1,5 +1,5 @@
-"""-memory: with the join side in tiles on disk the output equals that of the join in memory, byte
-for byte, and no file is left behind."""
+"""-memory: with the join side in tiles on disk, the output equals that of the join in
+memory, byte for byte.  No file is left behind."""
 
 import signal
 
@@ -28,8 +28,8 @@ LISTS = (
 
 
 def made_once(path):
-    """Decorator for functions that make a layer: a second call with equal arguments restores
-    the bytes of the first."""
+    """Decorator for functions that make a layer. A second call with equal arguments
+    writes the bytes of the first again."""
     def of(maker):
         made = {}
 
@@ -66,7 +66,7 @@ def values_of(r, i):
 
 
 def with_bytes(path, layer):
-    """Sets binary values, which the bindings support only in this way."""
+    """Sets binary values. The bindings support them only in this way."""
     dataset = gdal.OpenEx(path, gdal.OF_UPDATE | gdal.OF_VECTOR)
     source = dataset.GetLayer(layer)
     source.StartTransaction()
@@ -79,7 +79,7 @@ def with_bytes(path, layer):
 
 @made_once("points.gpkg")
 def join_points(path, n=6000):
-    """Makes points; every fourth is at the place of another, so that there are ties."""
+    """Makes points. Every fourth is at the place of another, so that there are ties."""
     r = random.Random(41)
     rows, places = [], []
     for i in range(n):
@@ -135,8 +135,8 @@ def contents(path):
 
 
 def compare(words, left, right, memory="300K", least=2):
-    """Checks that the outputs with and without -memory have equal bytes, and that the join side
-    was in at least `least` tiles."""
+    """Checks that the outputs with and without -memory have equal bytes. The join side
+    must have been in at least `least` tiles. Returns the number of tiles."""
     if os.path.exists("plain.fgb"):
         os.remove("plain.fgb")  # without rows it could not be overwritten
     out = ("-lco", "SPATIAL_INDEX=NO", "-overwrite")
@@ -200,8 +200,8 @@ def check_same_bytes():
 
 
 def named_places(path, seed, n):
-    """Makes points whose names recur with variations, with numbers; the first rows have no
-    vectors."""
+    """Makes points whose names recur with variations and numbers. The first rows have
+    no vectors. Returns path."""
     r = random.Random(seed)
     names = ["Old Mill Inn", "Café Müller", "North Star", "the star of the north", "Mill", None, "--"]
 
@@ -221,8 +221,8 @@ def named_places(path, seed, n):
 
 
 def check_texts_and_vectors():
-    """Token sets and vectors are stored in the tiles, too. All tiles share one numbering of
-    tokens."""
+    """Token sets and vectors are stored in the tiles, too. All tiles share one
+    numbering of tokens."""
     a, b = named_places("a.gpkg", 1, 300), named_places("b.gpkg", 2, 3000)
     dwithin = ("-op", "dwithin", "-max_distance", 9)
     for words in (
@@ -283,7 +283,7 @@ def check_backends():
 
 
 def check_lists_and_dates():
-    """The join side in GeoJSON has lists; so has the output."""
+    """The join side is a GeoJSON with lists. The output has them, too."""
     join_points()
     input_points()
     r = random.Random(47)
@@ -344,8 +344,8 @@ def check_reprojected():
 
 
 def check_columns_and_rows():
-    """Each of these options gives the answer of the join in memory, or a one-line error that it
-    needs the join side in memory."""
+    """Each of these options gives the answer of the join in memory, or an error of one
+    line that says that the join side must be in memory."""
     join_points(n=100)
     join_polygons(n=1500)
     input_points(n=150)
@@ -395,7 +395,8 @@ def check_columns_and_rows():
 
 
 def check_aggregates_of_a_streaming_join_side():
-    """Zones as input: the join points are aggregated as they are read, with any limit of memory."""
+    """The zones are the input. The join points are aggregated while they are read,
+    whatever the limit of memory."""
     join_points()
     input_polygons()
     words = ("-agg", "count, sum(real), mean(single), min(day), max(text), median(real), unique(code), concat(text,'|')")
@@ -410,7 +411,8 @@ def check_aggregates_of_a_streaming_join_side():
 
 
 def check_validated_in_tiles():
-    """The reference has tiles of its own; otherwise -validate works as in memory."""
+    """The reference has tiles of its own. Apart from this, -validate works as in
+    memory."""
     join_points()
     join_polygons()
     input_points()
@@ -428,14 +430,15 @@ def check_validated_in_tiles():
         compare((*words, "-validate"), left, right)
         same(summary("s.json")["rows_different"], 0)
         true(summary("s.json")["rows_validated"] > 0, f"{words}")
-    # A limit that suffices without a reference may not suffice with one, and the reverse.
+    # If the limit suffices for the join side and its reference, there are no
+    # tiles.
     go("-op", "nearest", "-validate", "-memory", "1G", "-overwrite", "o.fgb", "input.gpkg", "points.gpkg")
     same(summary("s.json")["tiles"], 0)
 
 
 def check_differences_in_tiles():
-    """A GEOS that returns wrong distances is noticed, with the messages and the report of the
-    join in memory."""
+    """A GEOS that returns wrong distances is noticed. Messages and report are those of
+    the join in memory."""
     join_points(n=2000)
     input_points()
     env = lying()
@@ -470,7 +473,7 @@ def check_in_place_in_tiles():
                     go("-in_place", *words, *memory, "input.gpkg", source)
                     same(dump("input.gpkg"), found[-1], "refreshed")
             same(found[1], found[0], f"{source} {words}")
-    # Aggregates if the join side is the smaller side and so does not stream.
+    # Aggregates with the join side as the smaller side, which does not stream.
     found = []
     for memory in ((), ("-memory", "300K")):
         join_points()
@@ -526,7 +529,7 @@ def check_killed_at_any_time():
 
 
 def check_folder_that_takes_no_files():
-    """The tiles are in TMPDIR if the output is no file."""
+    """If the output is no file, the tiles are in TMPDIR."""
     join_points()
     input_points()
     os.mkdir("tmp")
@@ -539,7 +542,7 @@ def check_folder_that_takes_no_files():
 
 
 def check_disk_that_is_full():
-    """A limit on the size of files takes the place of a full disk."""
+    """A limit on the size of files stands for a full disk."""
     join_points()
     input_points()
     before = listing()

@@ -78,7 +78,8 @@ def check_json_summary_on_a_stream():
         r = join("-overwrite", "o.gpkg", *words, "-json_summary", name)
         same(json.loads(r.out)["rows_in"], 50)
         true("50 rows in" in r.err, str(r))
-    # A file to which a shell has redirected stdout keeps its earlier content.
+    # A shell may redirect stdout to a file. The file keeps its earlier
+    # content.
     with open("log", "w", encoding="utf-8") as log:
         log.write("before\n")
         log.flush()
@@ -104,7 +105,7 @@ def check_json_summary_that_cannot_be_written():
     # The error is reported before the join starts.
     true(not os.path.exists("o.gpkg"), "nothing was joined")
     fails("o.gpkg", *words, "-json_summary", ".", says=["json_summary", "directory"])
-    # An error that is only noticed at the end, after the output is complete.
+    # An error that is noticed only at the end, when the output is complete.
     r = run("-op", "nearest", "o.gpkg", *words, "-json_summary", "/dev/full")
     same((r.rc, r.err.count("ERROR")), (1, 1), str(r))
     true(r.err.rstrip().endswith("; all rows are written to o.gpkg"), str(r))
@@ -118,7 +119,8 @@ def check_json_summary_that_cannot_be_written():
 
 
 def check_names_in_messages_of_drivers():
-    """Messages of drivers name the output as the user wrote it, not the temporary file."""
+    """Messages of drivers name the output as the user wrote it, not as the temporary
+    file."""
     words = layers()
     os.mkdir("sub")
     for dst in ("sub/o.gpkg", os.path.abspath("sub/p.gpkg"), "q.gpkg"):
@@ -127,7 +129,8 @@ def check_names_in_messages_of_drivers():
 
 
 def check_empty_join_layer():
-    """One warning, with or without -q, and with -explain; the output is unchanged."""
+    """There is one warning, with or without -q, and with -explain. The output is
+    unchanged."""
     make("points.gpkg", [("POINT (1 1)", {"name": "a"})], kind=ogr.wkbPoint)
     lots = make("none.gpkg", [], kind=ogr.wkbPoint)
     with open("none.csv", "w", encoding="utf-8") as file:
@@ -148,8 +151,8 @@ def check_empty_join_layer():
 
 
 def check_texts_that_are_not_utf8():
-    """Texts that are not UTF-8 are counted in the fields that are read, compared or written,
-    and written unchanged, as by ogr2ogr."""
+    """Texts that are not UTF-8 are counted in all fields that are read, compared or
+    written. They are written unchanged, as by ogr2ogr."""
     texts = ("Z\u00fcrich", "Caf\u00e9", "plain", "\u00e9t\u00e9 et hiver, longue phrase")
     for name, encoding in (("l1", "latin-1"), ("l2", "utf-8")):
         with open(f"{name}.csv", "w", encoding=encoding) as file:
@@ -181,7 +184,8 @@ def check_texts_that_are_not_utf8():
     same(r.err, "")
     r = succeeds("-explain", "-similar", "name:0.5", "p.gpkg", "l1.csv", "l2.csv")
     true(f"input {says}" in r.err, str(r))
-    # A Shapefile declares its encoding, or an open option does.
+    # There is no warning if a Shapefile, or an open option, declares the
+    # encoding.
     gdal.VectorTranslate("s.shp", "l2.csv", layerCreationOptions=["ENCODING=ISO-8859-1"])
     r = succeeds("-overwrite", "-q", "-op", "intersects", "o.gpkg", "s.shp", "l2.csv")
     same(r.err, "")
@@ -259,7 +263,9 @@ def check_help_of_a_word():
         true(r.out.strip("\n").replace("Rows and columns of the output:\n", "") in everything, str(r))
     r = run("--help", "nearest")  # a join, and the options that it takes
     true(r.out.startswith("Joins (-op):\n  nearest ") and "  -ties" in r.out and "-on " not in r.out, str(r))
-    r = run("--help", "k")  # a short word finds only options of this name, not longer names that contain it
+    # a short word finds only the option of this name, not longer names that
+    # contain it
+    r = run("--help", "k")
     same([line.split()[0] for line in r.out.splitlines() if line.startswith("  -")], ["-k"], str(r))
     r = run("--help", "coordinate")  # a section
     true("  -t_srs CRS" in r.out and "  -s_srs" in r.out and "  -agg" not in r.out, str(r))
@@ -304,7 +310,7 @@ def check_tables_without_geometry():
     fails("o.gpkg", "points.gpkg", "stats.csv", op=False, says="-op attributes -on F")
     message = fails("-on", "name", "o.gpkg", "points.gpkg", "stats.csv", says="has no geometry")
     true("attributes" not in message, message)
-    # The join that the message recommends is the join by equal fields.
+    # The message recommends the join by equal fields. It works.
     make("keys.gpkg", [("POINT (0 0)", {"key": 1}), ("POINT (0 0)", {"key": 12}), (None, {"key": 3})],
          fields=[("key", ogr.OFTInteger)])
     with open("more.csv", "w") as file:
@@ -346,7 +352,7 @@ def check_options_of_an_output_that_is_there_or_not():
 
 
 def check_reasons_of_geos():
-    """The message quotes GEOS's reason without the advice that GEOS adds to it."""
+    """The message quotes GEOS's reason, without the advice that GEOS adds."""
     path = need_data("norway.gpkg")
     r = succeeds("-op", "touches", "-validate", "o.csv", path, path)
     same(r.err.count("TopologyException: side location conflict at"), 1, str(r))
@@ -366,8 +372,8 @@ def check_threads():
 
 
 def check_ogr2ogr_habits():
-    """Options may stand between and after the dataset names, in any case, with one or two
-    dashes."""
+    """Options may stand between and after the dataset names. They may be in any case,
+    with one or two dashes."""
     words = layers()
     join("o.gpkg", "-MAX_Distance", "50", words[0], "--k", "2", words[1], "-Overwrite")
     true("join_rank" in Layer("o.gpkg").fields, "-k")
@@ -382,7 +388,7 @@ def check_stdin_and_streams_closed():
 
 
 def check_stdout_that_breaks():
-    """A reader of stdout that has ended, and a full device, are errors."""
+    """If the reader of stdout has ended, or the device is full, this is an error."""
     words = layers()
     if not os.path.exists("/dev/full"):
         raise Skip("no /dev/full")

@@ -1,5 +1,5 @@
-"""Missing, empty, NaN, repeated, curved and invalid geometries in files: they are counted and
-reported, and do not affect other rows."""
+"""Missing, empty, NaN, repeated, curved and invalid geometries in files.  They are
+counted and reported, and do not affect other rows."""
 
 import re
 
@@ -73,7 +73,8 @@ def check_empty_members():
 
 
 def check_flatgeobuf_drops_rows():
-    """FlatGeobuf cannot hold rows without geometry: the number of dropped rows is reported."""
+    """FlatGeobuf cannot hold rows without geometry. The number of dropped rows is
+    reported."""
     points(["POINT (0 0)", None, None, "POINT (1 1)"])
     lots(["POINT (0 1)"])
     r = run("-op", "nearest", "try.fgb", "points.gpkg", "lots.gpkg")
@@ -95,8 +96,8 @@ def check_flatgeobuf_drops_rows():
 
 
 def check_flatgeobuf_of_points_that_are_no_numbers():
-    """OGR treats a point with a NaN coordinate as empty, so the row is dropped like others
-    without geometry."""
+    """OGR takes a point with a NaN coordinate as empty. The row is dropped like other
+    rows without geometry."""
     lots(["POINT (0 1)"])
     for shapes in ([NAN], ["POINT (0 0)", NAN]):
         points(shapes)
@@ -163,7 +164,7 @@ def check_multipoints():
 
 
 def check_curves():
-    """OGR converts curves to lines, and a notice counts them."""
+    """OGR converts curves to lines. A notice gives the number of curves."""
     points(["POINT (0 0)", "POINT (0 3)"])
     lots(["CIRCULARSTRING (-1 0, 0 1, 1 0)",
           "CURVEPOLYGON (CIRCULARSTRING (4 0, 5 1, 6 0, 5 -1, 4 0))"])
@@ -188,8 +189,8 @@ def check_surfaces():
 
 
 def check_repeated_fids():
-    """A VRT whose FIDs come from a column with repeated values: the reading order decides ties,
-    and the attributes are those of the right row."""
+    """The FIDs of a VRT come from a column with repeated values. The reading order then
+    decides ties, and the attributes are those of the right row."""
     with open("l.csv", "w", encoding="utf-8") as file:
         file.write("id,x,y,use\n5,0,1,first\n5,0,-1,second\n3,9,9,third\n5,20,0,last\n")
     with open("l.vrt", "w", encoding="utf-8") as file:
@@ -203,7 +204,7 @@ def check_repeated_fids():
         got = Layer("o.gpkg")
         same(got.column("use"), ["first", "third", "last"], backend)
         same(got.column("join_fid"), [5, 3, 5], backend)
-    # If the FIDs of the input repeat, no row overwrites another.
+    # FIDs of the input repeat. No row overwrites another.
     join("-unsetFid", "u.gpkg", "l.vrt", "points.gpkg")
     same(len(Layer("u.gpkg").rows), 4)
     r = run("-op", "nearest", "k.gpkg", "l.vrt", "points.gpkg")
@@ -223,8 +224,8 @@ def check_infinite_coordinates():
 
 
 def check_coordinates_of_no_data():
-    """Coordinates beyond 1e150 have no pairs on any backend, and a message counts them; 1e150
-    has pairs."""
+    """Coordinates greater than 1e150 have no pairs on any backend, and a message gives
+    their number. The coordinate 1e150 has pairs."""
     far = ("-1e151", "1e151", "1e308", "-1e308", "1.7976931348623157e308",
            "-1.797e308", "-1.7976931348623157e308")
     shapes = ["POINT (5 5)", "POINT (-1e150 5)", "POINT (5 1e150)"]
@@ -257,8 +258,8 @@ def check_coordinates_of_no_data():
 
 
 def check_coordinates_that_underflow():
-    """Products of coordinates below 1e-150 underflow to 0; intersections are still found
-    exactly."""
+    """Products of coordinates below 1e-150 underflow to 0. Intersections are still
+    found exactly."""
     shapes = ["LINESTRING (0 0, 4 4)", "LINESTRING (0 4, 4 0)", "LINESTRING (1 0, 5 4)", "POINT (2 2)", "POINT (3 1)",
               "POINT (2 1)", "POLYGON ((0 0, 4 0, 4 4, 0 0))", "POLYGON ((1 2, 3 5, 0 5, 1 2))", "MULTIPOINT (3 1, 1 3)"]
 
@@ -288,7 +289,7 @@ def check_coordinates_that_underflow():
 
 
 def check_formats_that_take_no_infinite_coordinates():
-    """The message names the feature and suggests a remedy."""
+    """The message names the feature and suggests what to do."""
     shape = ogr.Geometry(ogr.wkbPoint)
     shape.AddPoint_2D(math.inf, 0.0)
     points(["POINT (0 0)", "POINT (1 1)", shape, shape], "points.fgb",

@@ -1,5 +1,5 @@
-"""-one_to_one: equals a plain greedy choice from all pairs of the join, best pair first, in which
-each feature of either side occurs at most once."""
+"""-one_to_one equals a plain greedy choice from all pairs of the join, the best pair
+first.  Each feature of either side occurs at most once."""
 
 from fractions import Fraction
 
@@ -20,7 +20,8 @@ JOINS = """
 
 
 def lattice(n, seed, step):
-    """Returns points of which many coincide, and many are equally far from others."""
+    """Yields n points at multiples of step, many of which coincide or are equally far
+    from others."""
     r = random.Random(seed)
     places = range(0, 500, step)
     for i in range(n):
@@ -29,8 +30,8 @@ def lattice(n, seed, step):
 
 
 def sides(ending, n=(300, 260)):
-    """Makes the layers; FIDs of the join side do not ascend or begin with 0, if the format
-    stores FIDs."""
+    """Makes the layers. FIDs of the join side do not ascend, and do not begin with 0,
+    if the format stores FIDs. Returns the paths of both sides."""
     fields = (("id", ogr.OFTInteger), ("code", ogr.OFTInteger))
     names = ["a" + ending, "b" + ending]
     points = list(lattice(n[1], 2, 15))
@@ -42,8 +43,8 @@ def sides(ending, n=(300, 260)):
 
 
 def plain_choice(words, left, right):
-    """Returns {input id: (join id, distance)}, chosen from the pairs of the join without
-    -one_to_one."""
+    """Returns {input id: (join id, distance)}, chosen from the pairs of the join
+    without -one_to_one."""
     succeeds(*words, "-how", "inner", "-unsetFid", "-overwrite", "pairs.gpkg", left, right)
     order = {v["id"]: i for i, (_, _, v) in enumerate(rows(left))}
     pairs = [row[2] for row in Layer("pairs.gpkg").rows]
@@ -77,16 +78,17 @@ def check_answer():
 
 
 def plain_pairs(words, left, right):
-    """Returns {(input id, join FID): distance}, exact."""
+    """Returns {(input id, join FID): distance as an exact fraction}."""
     succeeds(*words, "-how", "inner", "-unsetFid", "-overwrite", "pairs.gpkg", left, right)
     return {(v["id"], v["join_fid"]): Fraction(v.get("join_distance") or 0.0)
             for _, _, v in rows("pairs.gpkg")}
 
 
 def improvement(pairs, chosen):
-    """Returns a cycle that adds a pair or reduces the sum; None if there is none, so that the
-    choice is the best. Bellman-Ford over the pairs that can be added and removed. One extra
-    node stands for rows without a pair, at a cost above any sum."""
+    """Returns a cycle that adds a pair or reduces the sum of distances, or None. If
+    there is none, the choice is the best. This is Bellman-Ford over the pairs that can
+    be added and removed. One more node stands for rows without a pair, at a cost above
+    any sum."""
     price = 1 + sum(pairs.values())
     partner = {row: join for row, join in chosen}
     owner = {join: row for row, join in chosen}
@@ -114,8 +116,8 @@ def improvement(pairs, chosen):
 
 
 def check_best():
-    """The best choice has more pairs than the greedy one, or a smaller sum, and no choice is
-    better."""
+    """The best choice has more pairs than the greedy one, or a smaller sum of
+    distances. No choice is better."""
     n_more = n_less = 0
     for ending, n in ((".gpkg", (90, 70)), (".fgb", (60, 90))):
         left, right = sides(ending, n)
@@ -139,7 +141,8 @@ def check_best():
 
 
 def check_best_in_all_ways():
-    """Equal bytes with any threads and batches, with pairs in files, and through JOIN:."""
+    """The output has equal bytes with any threads and batches, with pairs in files, and
+    through JOIN:."""
     left, right = sides(".gpkg", (2500, 9000))
     words = ["-op", "dwithin", "-max_distance", 9, "-one_to_one", "best"]
     for more in ((), ("-how", "full"), ("-nearest_point_fields",)):
@@ -152,7 +155,7 @@ def check_best_in_all_ways():
 
 
 def check_large_group():
-    """One group of more than 1,000,000 pairs is chosen greedily, and reported."""
+    """A group of more than 1,000,000 pairs is chosen greedily. A message says so."""
     line = [f"POINT ({i} 0)" for i in range(5000)]
     make("a.gpkg", [(p, {"id": i}) for i, p in enumerate(line)], (("id", ogr.OFTInteger),))
     words = ["-op", "dwithin", "-max_distance", 110, "-exclude", "self", "-overwrite", "-how", "inner"]
@@ -228,7 +231,7 @@ def check_tiles():
 
 @once
 def check_self_join():
-    """In a self join each FID occurs at most once on either side."""
+    """In a self join, each FID occurs at most once on each side."""
     left, _ = sides(".gpkg")
     words = ["-op", "dwithin", "-max_distance", 30]
     for more in ((), ("-unordered_pairs",)):
@@ -254,7 +257,7 @@ def check_in_place():
 
 @once
 def check_validate():
-    """-validate compares every pair of the join, before pairs are chosen."""
+    """-validate compares all pairs of the join, before pairs are chosen."""
     left, right = sides(".gpkg")
     words = ["-op", "dwithin", "-max_distance", 25]
     _, n = plain_choice(words, left, right)
@@ -278,7 +281,8 @@ def check_other_columns():
 
 
 def check_select():
-    """The result of a SELECT is read twice; another order at the second time is an error."""
+    """The result of a SELECT is read twice. If the second reading has another order,
+    this is an error."""
     left, right = sides(".gpkg")
     words = ["-op", "dwithin", "-max_distance", 25, "-one_to_one"]
     chosen, _ = plain_choice(words[:-1], left, right)

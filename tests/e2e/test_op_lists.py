@@ -1,6 +1,6 @@
-"""Each list of joins that is written by hand names every join of the table in
-algs/foundations/relation/oj_relation.c, or says here why it leaves one out. A new join is
-added to all of them before this file passes."""
+"""Some lists of joins are written by hand.  Each must name every join of the table in
+algs/foundations/relation/oj_relation.c, or say here why it leaves one out.  Until a new
+join is in all of them, this file fails."""
 
 import ast
 import re
@@ -14,8 +14,9 @@ BY_ATTRIBUTES = {"similar", "attributes"}
 
 
 def ops():
-    """Returns the joins that the command's completion offers, without -op window, which is not
-    in the table: it uses each join feature's envelope as a box."""
+    """Returns the joins that the command's completion offers. -op window is left out:
+    it is not in the table, because it uses the envelope of each join feature as a
+    box."""
     found = set(run("--complete", "-op").out.split())
     true("window" in found and "intersects" in found, f"joins: {found}")
     return found - {"window"}
@@ -27,7 +28,8 @@ def text_of(path):
 
 
 def assigned(path, name):
-    """Returns the expression that a Python file assigns to a name; the file is not run."""
+    """Returns the expression that a Python file assigns to a name. The file is not
+    run."""
     for node in ast.parse(text_of(path)).body:
         if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == name:
             return node.value
@@ -40,15 +42,16 @@ def names_all(where, found, left_out=()):
 
 
 def check_qgis():
-    """The algorithm Join by location; nearest, dwithin and similar have their own algorithms,
-    and a pattern is a parameter."""
+    """The algorithm Join by location. nearest, dwithin and similar have their own
+    algorithms, and a pattern is a parameter."""
     found = {op for _, op in ast.literal_eval(assigned("driver/qgis/ogrjoin/parameters.py", "PREDICATES"))}
     names_all("PREDICATES of QGIS", found, BY_DISTANCE | BY_ATTRIBUTES | {"relate"})
     same(found - ops(), set(), "predicates of QGIS that the command lacks")
 
 
 def check_python():
-    """The joins that help(ogrjoin.pairs) lists; and each predicate of GeoPandas is a join."""
+    """The joins that help(ogrjoin.pairs) lists. Each predicate of GeoPandas is one of
+    them."""
     text = text_of("driver/python/ogrjoin/_pairs.py")
     listed = re.search(r"^    op +(nearest, .*?)^    settings", text, re.M | re.S)
     names_all("help(ogrjoin.pairs)", re.findall(r"\w+", listed[1]))
@@ -57,7 +60,8 @@ def check_python():
 
 
 def check_tests_against_geos():
-    """GEOS does not compare texts; distances and patterns are tested separately."""
+    """Joins that the tests compare with GEOS. GEOS does not compare texts; distances
+    and patterns have other tests."""
     names_all("PREDICATE_OPS of meeting_shapes.py", PREDICATE_OPS, BY_DISTANCE | BY_ATTRIBUTES | {"relate"})
 
 
@@ -74,14 +78,14 @@ def check_random_commands():
 
 
 def check_random_layers():
-    """Each of these joins is also compared among the backends; joins by texts are not."""
+    """Joins that are compared among the backends. Joins by attributes are not."""
     text = text_of("tests/unit/job/test_random_layers.c")
     listed = re.search(r"ops\[\] = \{(.*?)\}", text, re.S)
     names_all("ops of test_random_layers.c", re.findall(r'"(\w+)"', listed[1]), BY_ATTRIBUTES)
 
 
 def check_pages():
-    """Each join has an example in the page of joins and in the samples."""
+    """Each join has an example in the page of joins, and one in the samples."""
     for path in ("driver/docs/joins.md", "samples/joins.sh"):
         text = text_of(path)
         found = re.findall(r"-op (\w+)", text)

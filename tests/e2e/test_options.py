@@ -1,5 +1,5 @@
-"""What is joined: -how, k, ties, distances and their units, CRS, and which rows and fields of both
-sides are read."""
+"""What is joined: -how, k, ties, distances and their units, CRS, and the rows and
+fields that are read of both sides."""
 
 import os
 
@@ -64,7 +64,8 @@ def check_ties():
             same(rows_in("o.gpkg"), expected, f"k {k} ties {ties}")
             ranks = "join_rank" in Layer("o.gpkg").fields
             same(ranks, k > 1 or ties, "rank")
-    # Of equally near features the smallest FID is chosen, not the first in reading order.
+    # Of equally near features the one with the smallest FID is chosen, not the
+    # first in reading order.
     succeeds(*("-op nearest -ties first o.gpkg points.gpkg lots.gpkg -overwrite"
                " -join_sql").split(), "SELECT * FROM lots ORDER BY fid DESC")
     same(Layer("o.gpkg").column("join_fid"), [1, 1])
@@ -179,8 +180,8 @@ def degrees_box(x0, x1, y=17):
 
 
 def check_shapes_across_the_antimeridian():
-    """Shapes are cut at the antimeridian of the CRS of the join, however they are read. Shapes
-    that cannot be cut are counted."""
+    """Shapes are cut at the antimeridian of the CRS of the join, however they are read.
+    Shapes that cannot be cut are counted."""
     fields = (("lon", ogr.OFTReal),)
     lons = [-170, -175, -100, -35, -25, 0, 100, 150, 175, 179.5]
     make("p.gpkg", [(f"POINT ({x} 0)", {"lon": x}) for x in lons], fields, srs="EPSG:4326", kind=ogr.wkbPoint)
@@ -206,7 +207,7 @@ def check_shapes_across_the_antimeridian():
             for words in (("-t_srs", "EPSG:4087", "o.gpkg", "p.gpkg", path), ("o.gpkg", "p3857.gpkg", path),
                           ("-t_srs", "EPSG:3857", "-batch", 3, "o.gpkg", "p.gpkg", path)):
                 same(matched(*words, says=says, env=env), sorted(expected), f"{name} {end} {words}")
-            # The shapes as input: the geometry that is written is not cut.
+            # The shapes as input. The geometry that is written is not cut.
             r = succeeds("-overwrite", "-how", "inner", "-agg", "count", "-t_srs", "EPSG:3857", "n.gpkg", path, "p.gpkg",
                          env=env)
             true(says in r.err, str(r))
@@ -214,7 +215,8 @@ def check_shapes_across_the_antimeridian():
             true(all(s.GetEnvelope()[1] - s.GetEnvelope()[0] > 4e7 for s in Layer("n.gpkg").shapes()), "both ends")
             os.remove("n.gpkg")
             os.remove(path)
-    # CRS whose plane ends at another meridian (3832), and one without such an edge (3031).
+    # A CRS whose plane ends at another meridian (3832), and one whose plane
+    # has no such edge (3031).
     path = make("z.gpkg", [(degrees_box(-40, -20), {"name": "a"}), (degrees_box(157, 193), {"name": "b"})], srs="EPSG:4326")
     same(matched("-t_srs", "EPSG:3832", "o.gpkg", "p.gpkg", path, says="1 feature crosses"), sorted([*east, -35, -25]))
     same(matched("-t_srs", "EPSG:3031", "o.gpkg", "p.gpkg", path), sorted([*east, -35, -25]))
@@ -233,7 +235,7 @@ def check_shapes_across_the_antimeridian():
 
 
 def check_shapes_around_the_earth():
-    """Shapes nearly 360 degrees wide: most likely they cross the antimeridian."""
+    """Shapes nearly 360 degrees wide. They most likely cross the antimeridian."""
     make("p.gpkg", [("POINT (0 0)", {"name": "p"})], srs="EPSG:4326", kind=ogr.wkbPoint)
     path = make("w.gpkg", [(degrees_box(-175, 175), {"name": "wide"}), (degrees_box(-180, 180), {"name": "band"}),
                            (degrees_box(-100, 100), {"name": "half"})], srs="EPSG:4326")
@@ -254,7 +256,7 @@ def check_both_without_crs():
 
 
 def check_axis_order():
-    """GML with latitude first, the axis order of the authority."""
+    """GML with latitude first, which is the axis order of the authority."""
     make("a.gpkg", [("POINT (10.0 60.0)", {"name": "a"})], srs="EPSG:4326")
     with open("a.gml", "w", encoding="utf-8") as file:
         file.write(
@@ -323,8 +325,8 @@ def check_join_rows():
 
 
 def check_conditions_on_dates_that_are_null():
-    """Where GDAL evaluates a condition itself, it reports an error for each NULL, but no row is
-    missing. An invalid condition is still an error."""
+    """Where GDAL itself evaluates a condition, it reports an error for each NULL. No
+    row may be missing then. An invalid condition is still an error."""
     dates = (("2020/05/05", 0), (None, 1), ("1960/01/01", 2), ("2021/01/01", 3))
     for end, kind in (("fgb", ogr.OFTDate), ("geojson", ogr.OFTDateTime), ("shp", ogr.OFTDate),
                       ("gpkg", ogr.OFTDate), ("fgb", ogr.OFTTime)):
@@ -396,8 +398,8 @@ def check_several_layers():
 
 
 def check_self_join():
-    """Each point gets its nearest other point. With -sql the side counts as another layer, so
-    -exclude self must be given."""
+    """Each point gets its nearest other point. With -sql the side counts as another
+    layer, so -exclude self is needed."""
     points_file()
     shapes = Layer("points.gpkg").shapes()
     others = []
@@ -421,7 +423,8 @@ def check_self_join():
 
 
 def check_geocentric_crs():
-    """X and Y of a geocentric CRS are not coordinates of a plane: the join is refused."""
+    """X and Y of a geocentric CRS are not coordinates of a plane, so the join is
+    refused."""
     layers()
     w = ["points.gpkg", "lots.gpkg"]
     earth = ["EPSG:4978", "geocentric"]

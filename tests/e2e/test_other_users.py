@@ -1,5 +1,5 @@
-"""Folders in which other users may write: files and links that they create under names that this
-program uses are not followed, removed or written."""
+"""Folders in which other users may write.  Those users create files and links under
+names that this program uses.  The program does not follow, remove or write them."""
 
 import pwd
 import signal
@@ -7,7 +7,7 @@ import stat
 
 from e2e import *
 
-# An endless number of rows, made from the few rows of a GeoPackage.
+# SQL for an endless number of rows, made from the few rows of a GeoPackage.
 ENDLESS = (
     "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) "
     "SELECT points.geom, points.name, c.x FROM c CROSS JOIN points"
@@ -16,7 +16,8 @@ HOUR_AGO = time.time() - 3600
 
 
 def victim(name="victim"):
-    """Makes a folder of this user with two files, and a file .lock of another program."""
+    """Makes a folder of this user with two files, and a file .lock of another program.
+    Returns contents() of the folder."""
     os.makedirs(f"{name}/sub", mode=0o700)
     for path in ("thesis.txt", "sub/other.txt", ".lock"):
         with open(f"{name}/{path}", "w", encoding="ascii") as file:
@@ -64,7 +65,8 @@ def need_two_users():
 
 
 def shared_folder(mode=0o1777):
-    """Makes a folder in which all users may write, and the layers beside it."""
+    """Makes a folder in which all users may write, and the layers beside it. Returns
+    the paths of the layers."""
     os.chmod(".", 0o755)
     os.mkdir("shared")
     os.chmod("shared", mode)
@@ -78,8 +80,9 @@ def lock_file(folder, name=None):
 
 
 def plant(mode, target):
-    """Makes a link and files that look like the folder of a dead run to shared/out.gpkg, owned
-    by the calling user."""
+    """Makes a link and files that look like the folder of a dead run for
+    shared/out.gpkg. The calling user owns them. Links point to target. mode is that of
+    the folders."""
     os.umask(0o022)
     start = "shared/.out_gpkg.ogrjoin-"
 
@@ -123,8 +126,8 @@ def check_links_of_another_user():
 
 
 def check_links_of_this_user():
-    """The program follows no link in a folder, whoever made it. It removes only the directory
-    entries that are certainly those of a dead run."""
+    """The program follows no link in a folder, whoever made it. It removes only those
+    directory entries that are certainly those of a dead run."""
     before = victim()
     w = shared_folder()
     plant(0o700, os.path.abspath("victim"))
@@ -141,8 +144,8 @@ def check_links_of_this_user():
 
 
 def check_renamed_folders():
-    """If others may rename, they can give a folder of this user the name of a dead run's
-    folder; its .lock was written by another program."""
+    """Others may rename. They give a folder of this user the name of a dead run's
+    folder. It has a .lock of another program."""
     w = shared_folder(0o777)
     name = "shared/.out_gpkg.ogrjoin-renamed"
     before = victim(name)
@@ -164,9 +167,9 @@ def check_a_dead_run_is_swept():
 
 
 def check_another_folder_under_the_name():
-    """Another user swaps the temporary folder before the output is made in it, mostly in time:
-    nothing is written or removed through the link, and the output is not renamed into another
-    folder."""
+    """Another user swaps the temporary folder for a link before the output is made in
+    it, mostly in time. Nothing is written or removed through the link, and the output
+    does not get into another folder."""
     w = shared_folder(0o777)
     os.mkdir("victim")
     for out in ("out.fgb", "out.csv", "out.gpkg"):
@@ -209,8 +212,8 @@ while True:
 
 
 def check_temporary_folder_swapped():
-    """During a run another user moves its temporary folder away and puts a link under its name:
-    neither the end of the run nor a signal follows the link."""
+    """During a run, another user moves its temporary folder away and puts a link in its
+    place. Neither the end of the run nor a signal makes it follow the link."""
     w = shared_folder(0o777)
     before = victim()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -233,7 +236,7 @@ def check_temporary_folder_swapped():
 
 
 def side_files(w, out="o.gpkg"):
-    """Returns (option, its file, the words that make a run write it)."""
+    """Returns (option, its file, the words that make a run write the file)."""
     return [
         ("-json_summary", "side.json", [out, *w]),
         ("-benchmark_csv", "side.csv",
@@ -244,8 +247,9 @@ def side_files(w, out="o.gpkg"):
 
 
 def check_side_files_follow_no_link():
-    """Temporary names such as PATH.ogrjoin-PID could be guessed, and a link under this name
-    would be followed. Names are random, and if one exists already, another is used."""
+    """A temporary name such as PATH.ogrjoin-PID could be guessed, and a link under that
+    name would be followed. So names are random. If one exists already, another is
+    used."""
     w = layers()
     with open("victim", "w", encoding="ascii") as file:
         file.write("secret")
@@ -273,7 +277,7 @@ def umask():
 
 
 def check_side_files_that_are_links():
-    """A link of this user is followed. A link of a third user, and a link without a target, is
+    """A link of this user is followed. A link of a third user, or without a target, is
     refused before the join starts."""
     w = layers()
     with open("target", "w", encoding="ascii") as file:

@@ -23,7 +23,7 @@ def check_clashes():
     true("NAME -> join_NAME" in r.err, str(r))
     join("-prefix", "lot_", "p2.gpkg", "p.gpkg", "l.gpkg")
     same(list(Layer("p2.gpkg").fields)[4:], ["lot_NAME", "lot_ID", "x"])
-    # With an empty prefix names still clash, but no field is lost.
+    # With an empty prefix, names clash. No field is lost.
     join("-prefix", "", "p3.gpkg", "p.gpkg", "l.gpkg")
     got = Layer("p3.gpkg")
     same(len(got.fields), 7)
@@ -50,7 +50,7 @@ def check_own_names_on_the_join_side():
 
 
 def check_own_names_on_the_input_side():
-    """Fields with the names of the output's FID and geometry columns."""
+    """The input has fields with the names of the output's FID and geometry columns."""
     fields = [(n, ogr.OFTInteger) for n in ("fid", "geom", "ogc_fid", "wkb_geometry")]
     values = {n: 100 + i for i, (n, _) in enumerate(fields)}
     one("p.gpkg", values, fields, lco=["FID=key", "GEOMETRY_NAME=shape"])
@@ -237,7 +237,7 @@ def check_format_that_is_not_there():
 
 
 def check_no_geometry():
-    """-nlt NONE: as with ogr2ogr, rows without geometry."""
+    """With -nlt NONE rows have no geometry, as with ogr2ogr."""
     points_file(n=10)
     one("p.gpkg")
     for name in ("o.gpkg", "o.csv", "o.geojson"):
@@ -317,7 +317,7 @@ def check_stdout():
         same(len(found["features"]), 1)
         same(found["features"][0]["properties"]["join_distance"], 0.0)
         true("1 row in: 1 matched, 0 unmatched; 1 pair; 1 row written" in r.err, "the summary is not in the data")
-    # Also if a shell redirects /dev/stdout to a file, which then exists.
+    # The same if a shell redirects /dev/stdout to a file, which then exists.
     with open("o.json", "w", encoding="utf-8") as file:
         command = [OGRJOIN, "-q", "-f", "GeoJSON", "/dev/stdout", "p.gpkg",
                    twin("p.gpkg")]
@@ -344,7 +344,7 @@ def logging_syncs(**more):
 
 
 def synced():
-    """Returns the calls of fsync() and rename(), in order, and empties the log."""
+    """Returns the calls of fsync() and rename() in their order, and empties the log."""
     with open("sync.log", encoding="utf-8") as file:
         found = [line.rstrip("\n").split(" ", 1) for line in file]
     os.remove("sync.log")
@@ -352,8 +352,8 @@ def synced():
 
 
 def on_disk_before_and_after(members, what):
-    """Checks that each member is synced before the first one is renamed, and that the folder is
-    synced after all renames."""
+    """Checks that each member is synced before the first one is renamed. The folder
+    must be synced after all renames."""
     log = synced()
     here = os.getcwd()
     moves = [i for i, (kind, name) in enumerate(log)

@@ -1,7 +1,8 @@
-"""Every join by predicate, by the command, compared with GEOS for every pair: features of all
-kinds that intersect on a grid of integers, windows, conditions on attributes, representative
-points, invalid polygons, limits on the number of pairs, -validate. test_random_layers and
-test_joins_random test patterns, layers of one kind, backends, threads and batches."""
+"""Every join by predicate.  The command is compared with GEOS for every pair: features
+of all kinds that intersect on a grid of integers, windows, conditions on attributes,
+representative points, invalid polygons, limits on the number of pairs, and -validate.
+test_random_layers and test_joins_random test patterns, layers of one kind, backends,
+threads and batches."""
 
 from meeting_shapes import *
 
@@ -151,7 +152,8 @@ def check_representative_points():
 
 
 def check_invalid():
-    """Points are located by the even-odd rule; and -invalid skip, fix and fail."""
+    """The even-odd rule decides which points are inside of invalid polygons. Also tests
+    -invalid skip, fix and fail."""
     plain = points(random.Random(32), 80)
     a = Side("a.gpkg", plain, "id")
     b = Side("b.gpkg", [*polygons(random.Random(33), 8), *BOW_TIES, None, "POLYGON EMPTY"], "jid")
@@ -161,7 +163,7 @@ def check_invalid():
     got, r = ask(a, b, "-op", "intersects")
     same_pairs([p for p in got if p[1] not in bad], usual, "the valid ones")
     true(any(p[1] in bad for p in got), "invalid ones are used")
-    # two overlapping boxes as one ring: their common part is outside
+    # two overlapping boxes as one ring: their common part counts as outside
     both = 8 + BOW_TIES.index(BOW_TIES[2])
     for i, j in ((i, both) for i, s in enumerate(a.shapes) if len(s.parts) == 1):
         x, y = a.shapes[i].ogr.GetX(), a.shapes[i].ogr.GetY()
@@ -190,8 +192,8 @@ def check_invalid():
 
 
 def check_no_pair_is_left_undecided():
-    """GEOS cannot decide some pairs of invalid features. The join decides them all, and
-    -validate confirms them."""
+    """GEOS cannot decide some pairs of invalid features. The join decides all of them,
+    and -validate confirms them."""
     a = Side("a.gpkg", [*BOW_TIES, *polygons(random.Random(34), 16)], "id")
     for op in ("overlaps", "touches", "equals", "within"):
         r = succeeds("-op", op, "-how", "inner", "-json_summary", "s.json", "-overwrite", "o.csv", a.path, a.path)
@@ -220,7 +222,8 @@ def check_max_pairs():
 
 
 def check_validation_of_every_join():
-    # without the polygon whose hole is outside its shell, since GEOS's envelope ignores the hole
+    # the polygon whose hole is outside its shell is left out, because GEOS's
+    # envelope ignores the hole
     a = Side("a.gpkg", [*all_kinds(37), *BOW_TIES[:3]], "id")
     b = Side("b.gpkg", [*all_kinds(38), *BOW_TIES[:3]], "jid")
     for words in (*(("-op", op) for op in PREDICATE_OPS), ("-relate", "T*F**F***"), ("-op", "window"),

@@ -1,5 +1,5 @@
-"""-validate and -benchmark: they report no difference if there is none, and find one if GEOS
-returns wrong distances."""
+"""-validate and -benchmark report no difference if there is none.  They find one if
+GEOS returns wrong distances."""
 
 import csv
 
@@ -40,8 +40,8 @@ def lying():
 
 
 def check_a_difference_is_found():
-    # A wrong GEOS as the backend of the join is noticed. As the reference it is corrected by exact
-    # arithmetic.
+    # A wrong GEOS is noticed if it is the backend of the join. If it is the
+    # reference, exact arithmetic corrects it.
     liar = ("-backend", "geos", "-validate", "cpu")
     w = layers()
     env = lying()
@@ -106,8 +106,8 @@ def check_benchmark():
 
 
 def check_pairs_that_geos_cannot_decide():
-    """Pairs that GEOS cannot decide are counted with its reason, and each is decided by exact
-    arithmetic, also in tiles. Other pairs of their rows are compared as usual."""
+    """Pairs that GEOS cannot decide are counted, with its reason. Each is decided by
+    exact arithmetic, in tiles, too. Other pairs of their rows are compared as usual."""
     fields = (("name", ogr.OFTString),)
     shapes = ["POLYGON ((0 0, 4 4, 4 0, 0 4, 0 0))",
               "POLYGON ((2 3, 2 1, 4 1, 4 3, 1 3, 4 3, 2 3))",
@@ -130,7 +130,8 @@ def check_pairs_that_geos_cannot_decide():
                  "exact arithmetic confirms the answer of the join (the first: TopologyException" in r.err, str(r))
             found.append((n, s["pairs"], s["pairs_validated"], s["rows_proved"]))
         same(found[0], found[1], op)
-    # The backend geos leaves such pairs out, also in tiles; the message suggests -invalid fix.
+    # The backend geos leaves such pairs out, in tiles, too. The message
+    # suggests -invalid fix.
     for words in ([], ["-memory", "1"]):
         words = ["-op", "overlaps", "-backend", "geos", *words, "o.csv", "a.gpkg", "b.gpkg", "-overwrite",
                  "-json_summary", "s.json"]
@@ -142,8 +143,8 @@ def check_pairs_that_geos_cannot_decide():
 
 
 def check_near_misses():
-    """Shapes at a distance of 7e-18, which GEOS takes to intersect: no difference, but counted
-    as rounding."""
+    """Shapes are 7e-18 apart, and GEOS takes them to intersect. This is no difference,
+    but is counted as rounding."""
     make("a.gpkg", [("POLYGON ((1.8 1.9000000000000001, 1.1 2, 0.1 5.300000000000001, 1.8 1.9000000000000001))", {"name": "a"})])
     make("b.gpkg", [("LINESTRING (1.1 3.3000000000000003, 3.2 2.4000000000000004, 1.2000000000000002 3.1, 2.6 2.6, "
                      "3.4000000000000004 3.5)", {"name": "b"})])
@@ -161,7 +162,8 @@ def check_near_misses():
 
 
 def check_backends_that_round():
-    """The backends based on GEOS report that their answers are rounded; our own do not."""
+    """The backends based on GEOS report that their answers are rounded. Our own do
+    not."""
     w = layers()
     for backend in ("geos", "geos_sorted", "spatialindex", "cpu", "quadrant", "auto"):
         r = run("-op", "nearest", "-backend", backend, "o.gpkg", *w, "-overwrite")
@@ -216,7 +218,7 @@ TREES = ["gpics_quadtree_single", "gpics_quadtree", "gpics_quadtree", "gpics_kdt
 
 
 def points_benchmark(*words, rc=0, env=None):
-    """Returns the rows of the table of -benchmark as CSV, and the run."""
+    """Returns the rows of the table of -benchmark from its CSV file, and the run."""
     r = run("-benchmark", *words, "-benchmark_csv", "b.csv", "-q", env=env)
     same(r.rc, rc, str(r))
     with open("b.csv", encoding="utf-8") as file:
@@ -224,7 +226,8 @@ def points_benchmark(*words, rc=0, env=None):
 
 
 def check_benchmark_of_points():
-    """Points as join side: the trees of the paper, the kept index, and points that move."""
+    """The join side is of points. Tests the trees of the paper, the kept index, and
+    points that move."""
     points_file(n=300)
     points_file("equal.gpkg", n=300)
     points_file("others.gpkg", n=200)
@@ -249,7 +252,8 @@ def check_benchmark_of_points():
             same(row["rows_different_after_moves"], "0" if can_move else "", row["method"])
         true("move 10 %" in r.out, r.out)
         same(r.out.count("equal"), len(rows), r.out)
-    # Lots as join side: the table has no trees of points and no columns about moves.
+    # The join side is of lots. The table then has no trees of points, and no
+    # columns about moves.
     rows, r = points_benchmark("-op", "nearest", "points.gpkg", "lots.gpkg")
     same([row["backend"] for row in rows if row["backend"] in TREES], [])
     same({row["move_1_percent_s"] + row["rows_different_after_moves"] for row in rows}, {""})
@@ -257,8 +261,8 @@ def check_benchmark_of_points():
 
 
 def check_benchmark_of_points_beside_a_liar():
-    """Answers after points have moved are compared, too: exact arithmetic decides which backend
-    is wrong, and confirms the trees."""
+    """Answers after points have moved are compared, too. Exact arithmetic decides which
+    backend is wrong, and confirms the trees."""
     points_file(n=300)
     points_file("others.gpkg", n=200)
     rows, r = points_benchmark("-op", "dwithin", "-max_distance", 60, "others.gpkg", "points.gpkg", env=lying())

@@ -1,5 +1,6 @@
-"""The provider ogrjoin of QGIS Processing: parameters and the resulting command lines, layers in
-every state, failures, cancelling; answers are those of the command."""
+"""The provider ogrjoin of QGIS Processing: parameters and the command lines that they
+give, layers in every state, failures, and cancelling.  Answers are those of the
+command."""
 
 import glob
 import xml.dom.minidom
@@ -31,7 +32,7 @@ def said(answer, kind):
 
 
 def rows(path, layer=None):
-    """Returns rows without FIDs, which differ between formats."""
+    """Returns the rows of a layer without FIDs, which differ between formats."""
     found = Layer(path, layer)
     return [list(found.fields), *[[wkb, *v.values()] for _, wkb, v in found.rows]]
 
@@ -71,8 +72,8 @@ def check_qgis_process():
 
 
 def check_zip():
-    """The plugin as installed from its zip file: all files are there, and it works. Icons are
-    XML."""
+    """The plugin as installed from its zip file. All files are there, and it works.
+    Icons are XML."""
     city(PICKUPS)
     archive = os.environ.get("OGRJOIN_QGIS_ZIP", "")
     if not os.path.exists(archive):
@@ -189,7 +190,7 @@ def check_algorithms_are_the_command():
 
 
 def check_times():
-    """Joins within a distance and a time, with fields that have unusual names."""
+    """Joins within a distance and a time. The fields have unusual names."""
     need_qgis()
     day = "2026-11-29T{:02d}:{:02d}:00Z"
     for name, field, step in (("ships", "seen at", 10), ("calls", "said:at", 25)):
@@ -251,7 +252,7 @@ def check_fields_of_all_summaries():
 
 
 def check_rows_that_match_nothing():
-    """Rows without a match in a layer of their own, or as the only output."""
+    """Rows without a match are in a layer of their own, or are the only output."""
     city(PICKUPS)
     base = {"INPUT": "city/pickups.gpkg", "INPUT_2": "city/lots.gpkg",
             "MAX_DISTANCE": 5}
@@ -294,8 +295,8 @@ def answer_ids(path):
 
 
 def check_what_qgis_shows_is_joined():
-    """Selections, filters, limits, unsaved edits, virtual fields, other providers: the command
-    joins the features that the layer displays."""
+    """Selections, filters, limits, unsaved edits, virtual fields, and other providers.
+    The command joins the features that the layer displays."""
     city(PICKUPS)
     p, lots = "city/pickups.gpkg", "city/lots.gpkg"
     half = {"layer": p, "select": '"pickup_id" % 2 = 0', "selected": True}
@@ -341,7 +342,7 @@ def by_path(*words):
 
 
 def check_join_side_as_qgis_shows_it():
-    """The join layer is joined as it is displayed, too, and keeps its FIDs."""
+    """The join layer, too, is joined as it is displayed. It keeps its FIDs."""
     city(PICKUPS)
     p, lots = "city/pickups.gpkg", "city/lots.gpkg"
     jobs = [("ogrjoin:joinbynearest", {"INPUT": p, "INPUT_2": layer,
@@ -357,8 +358,8 @@ def check_join_side_as_qgis_shows_it():
 
 
 def check_fid_columns():
-    """FID columns of any name do not become fields of the command; copies have the FIDs of the
-    layer."""
+    """FID columns of any name do not become fields of the command. Copies have the FIDs
+    of the layer."""
     need_qgis()
     wkts = random_points(30)
     make("p.gpkg", [(w, {"name": f"p{i}"}, 3 * i) for i, w in enumerate(wkts)],
@@ -406,7 +407,7 @@ def check_layers_of_other_providers():
 
 
 def check_crs_set_in_qgis():
-    """A layer whose CRS was changed in QGIS is joined in the new CRS."""
+    """A layer whose CRS is changed in QGIS is joined in the new CRS."""
     city(PICKUPS)
     make("bare.gpkg", [(wkt, {"name": "x"}) for wkt in
                        random_points(20, x0=988000, y0=198000)], srs="EPSG:32618")
@@ -418,7 +419,8 @@ def check_crs_set_in_qgis():
 
 
 def check_datasets_of_several_layers():
-    """The layer chosen in QGIS is joined; a destination keeps its other layers."""
+    """The layer that is chosen in QGIS is joined. A destination keeps its other
+    layers."""
     city(PICKUPS)
     for name in ("pickups", "lots", "zones"):
         subprocess.run(["ogr2ogr", "-update", "-append", "all.gpkg",
@@ -440,7 +442,8 @@ def check_datasets_of_several_layers():
 
 
 def check_destinations():
-    """The extension selects the format; temporary outputs are loaded; an old file is replaced."""
+    """The extension selects the format. Temporary outputs are loaded, and an old file
+    is replaced."""
     city(PICKUPS)
     base = {"INPUT": "city/pickups.gpkg", "JOIN": "city/zones.gpkg"}
     outputs = ["o.gpkg", "o.fgb", "o.shp", "o.geojson", "o.csv", "o.gpkg"]
@@ -456,7 +459,7 @@ def check_destinations():
 
 
 def check_odd_names():
-    """Unusual names of files, layers and fields; no shell interprets them."""
+    """Unusual names of files, layers and fields. No shell interprets them."""
     need_qgis()
     field = 'ä, "b" $(x)'
     fields = ((field, ogr.OFTReal), ("plain", ogr.OFTString))
@@ -484,7 +487,7 @@ def check_odd_names():
 
 
 def check_failures():
-    """The algorithm shows the command's error line; no file is left behind."""
+    """The algorithm shows the command's error line. No file is left behind."""
     city(PICKUPS)
     p, lots = "city/pickups.gpkg", "city/lots.gpkg"
     with open("broken.gpkg", "w", encoding="utf-8") as file:

@@ -1,5 +1,5 @@
-"""Joins as layers of QGIS: "Save join as live layer", and maps of JOIN layers
-drawn by QGIS. Needs GDAL's driver JOIN, ogr_JOIN.so in $OGRJOIN_PLUGINS."""
+"""Joins as layers of QGIS: "Save join as live layer", and maps of JOIN layers drawn by
+QGIS.  Needs GDAL's driver JOIN: ogr_JOIN.so in $OGRJOIN_PLUGINS."""
 
 from e2e import *
 from headless_qgis import *
@@ -15,7 +15,7 @@ def plugins():
 
 
 def check_without_the_driver():
-    """Without the driver an error is shown before a file is written."""
+    """Without the driver, an error is shown before any file is written."""
     if "-write_spec" not in run("--help").out:
         raise Skip("the command writes no .ogrjoin files")
     city(PICKUPS)
@@ -74,8 +74,8 @@ def check_live_layers():
 
 
 def check_live_layers_are_layers():
-    """Live layers as inputs of algorithms, of QGIS and ours, from a file or by name; they
-    contain the current rows of their two layers."""
+    """Live layers as inputs of QGIS's algorithms and of ours, from a file or by name.
+    They contain the current rows of their two layers."""
     env = plugins()
     city(PICKUPS)
     p, lots, zones = "city/pickups.gpkg", "city/lots.gpkg", "city/zones.gpkg"
@@ -110,7 +110,8 @@ def check_live_layers_are_layers():
 
 
 def check_what_cannot_be_live():
-    """Layers that QGIS copies for the join cannot be live: the copies are removed with QGIS."""
+    """Layers that QGIS copies for the join cannot be live, because the copies are
+    removed when QGIS ends."""
     city(PICKUPS)
     p, lots = "city/pickups.gpkg", "city/lots.gpkg"
     states = [
@@ -126,7 +127,7 @@ def check_what_cannot_be_live():
 
 
 def colours(path):
-    """Returns the colours that more than a few pixels of a picture have."""
+    """Returns the colours of a picture that more than a few pixels have."""
     picture = gdal.Open(path)
     bands = [picture.GetRasterBand(i).ReadRaster() for i in (1, 2, 3)]
     counts = {}

@@ -1,5 +1,6 @@
-"""Runs ogrjoin's algorithms and those of QGIS on the sample city and on real layers: the answers
-are equal except for what driver/qgis/README.md lists (ties, the first of several, NULL counts)."""
+"""Runs ogrjoin's algorithms and those of QGIS on the sample city and on real layers.
+The answers are equal except for what driver/qgis/README.md lists (ties, the first of
+several, NULL counts)."""
 
 import collections
 import math
@@ -11,8 +12,8 @@ PICKUPS = 3000
 
 
 def real(*layers):
-    """Copies layers (dataset, layer, condition) of the shared folder to GeoPackages, with the
-    FID as a field; returns {name: path}."""
+    """Copies layers (dataset, layer, condition) of the shared folder to GeoPackages,
+    with the FID as a field. Returns {name: path}."""
     need_qgis()
     paths = []
     for dataset, layer, condition in layers:
@@ -26,7 +27,8 @@ def real(*layers):
 
 
 def add_ids(path, name):
-    """Adds a field with the FID, which identifies the rows of both answers."""
+    """Adds a field with the FID. It identifies the rows of both answers. Returns
+    path."""
     dataset = gdal.OpenEx(path, gdal.OF_UPDATE | gdal.OF_VECTOR)
     layer = dataset.GetLayer(0)
     table = layer.GetName()
@@ -61,9 +63,10 @@ def by_left(rows):
 
 
 def same_nearest(p, joins, left, right, **more):
-    """QGIS keeps all ties: with TIES the pairs must be equal; without, ours is the pair of QGIS
-    with the smallest FID. QGIS measures the distance to a nearest point that is rounded to
-    doubles, so its distances have errors of a few ulps of the coordinates."""
+    """QGIS keeps all ties. With TIES the pairs must be equal. Without it, ours is the
+    pair of QGIS with the smallest FID. QGIS measures the distance to a nearest point
+    that is rounded to doubles, so its distances have errors of a few ulps of the
+    coordinates."""
     tolerance = 4 * math.ulp(max(map(abs, extent(p))))
     _, ours, first = results([
         ("native:joinbynearest", {"INPUT": p, "INPUT_2": joins, "NEIGHBORS": 1,
@@ -117,8 +120,8 @@ def check_nearest_of_real_layers():
 
 
 def check_within_distance():
-    """The features that have another one within a distance are those that QGIS extracts, and
-    -validate confirms each pair."""
+    """The features that have another feature within a distance are those that QGIS
+    extracts. -validate confirms each pair."""
     points, roads, buildings = real(("nyc_small.gpkg", "pickups", ""),
                                     ("nyc_small.gpkg", "roads", ""),
                                     ("nyc_small.gpkg", "buildings", ""))
@@ -142,8 +145,8 @@ def check_within_distance():
 
 # --- location ----------------------------------------------------------------
 
-# METHOD 1 of QGIS takes the first feature that its index returns, ours the one with the smallest
-# FID.
+# METHOD 1 of QGIS takes the first feature that its index returns. Ours takes
+# the one with the smallest FID.
 
 
 def same_location(inputs, joins, left, right, predicates=range(7)):
@@ -172,7 +175,8 @@ def same_location(inputs, joins, left, right, predicates=range(7)):
                             default=None), f"predicate {i}, {key}")
         for key, which in their_first:
             true((which,) in all_of[key], f"predicate {i}, {key}: one of them")
-        # QGIS counts pairs; if it keeps one pair per row, this is the number of rows.
+        # QGIS counts pairs, even if it keeps one pair per row: then the count
+        # is the number of rows.
         counts = [next(answers)["results"]["JOINED_COUNT"] for _ in range(4)]
         same(counts[2:], [counts[1]] * 2, f"predicate {i}, rows that match")
         sizes.append(sum(1 for x in ours if x[1] is not None))
@@ -199,7 +203,8 @@ def check_location_of_real_layers():
 
 
 def check_border_points():
-    """Points on corners and edges: each predicate gives equal pairs in QGIS and in ogrjoin."""
+    """Points on corners and edges. Each predicate gives equal pairs in QGIS and in
+    ogrjoin."""
     need_qgis()
     square = "POLYGON ((0 0, 0 10, 10 10, 10 0, 0 0))"
     hole = ("POLYGON ((20 0, 20 10, 30 10, 30 0, 20 0), "
@@ -259,7 +264,7 @@ def check_counts():
 
 
 def check_summaries():
-    """QGIS writes six decimals, and NULL if nothing matches."""
+    """QGIS writes six decimals, and NULL for rows without a match."""
     city(PICKUPS)
     names = ("count", "unique", "min", "max", "sum", "mean", "median")
     results([

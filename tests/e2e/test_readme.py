@@ -1,7 +1,7 @@
-"""The shell commands in README.md and the pages run: those of tables, and each line of shell
-blocks. A line that is not run has its reason in NOT_RUN and is counted; any other line that fails
-is an error. tests/python/test_pages.py runs the examples in Python, tests/install the programs in
-C."""
+"""The shell commands in README.md and the pages run: those in tables, and each line of
+shell blocks.  A line that is not run has its reason in NOT_RUN, and is counted. Any
+other line that fails is an error.  tests/python/test_pages.py runs the examples in
+Python, tests/install the programs in C."""
 
 import glob
 import re
@@ -18,7 +18,8 @@ FIELDS = (("name", ogr.OFTString), ("fare", ogr.OFTReal), ("use_code", ogr.OFTIn
           ("seen", ogr.OFTDateTime), ("opened", ogr.OFTDateTime), ("closed", ogr.OFTDateTime),
           ("direction", ogr.OFTReal))
 
-# Sections with tables whose commands run on small layers; None: the whole page.
+# Sections with tables whose commands run on small layers. None means the whole
+# page.
 TABLES = {
     "README.md": ["Ten joins"],
     "driver/docs/joins.md": ["By place", "By distance", "By text", "By vectors", "With any of them",
@@ -49,7 +50,7 @@ def page(path):
 
 
 def sections(path, headings):
-    """Returns these sections of a page; None: the whole page."""
+    """Returns these sections of a page. With None, returns the whole page."""
     if headings is None:
         return page(path)
     found = [s for s in re.split(r"^## ", page(path), flags=re.M) if s.split("\n", 1)[0] in headings]
@@ -80,8 +81,8 @@ def layers():
 
 
 def runs(words):
-    """Runs the words of a table as they are, or with -op nearest for options that need a
-    distance."""
+    """Runs the words of a table as they are. Options that need a distance are run with
+    -op nearest."""
     tried = []
     for more in ([], ["-op", "nearest"]):
         for name in ("out.gpkg", "near.ogrjoin"):
@@ -132,13 +133,14 @@ def check_tables():
 
 
 def blocks(path):
-    """Returns the shell blocks of a page, without their indentation."""
+    """Yields the shell blocks of a page, without their indentation."""
     for indent, block in re.findall(r"^( *)```sh\n(.*?)^ *```", page(path), flags=re.M | re.S):
         yield re.sub(f"^{indent}", "", block, flags=re.M)
 
 
 def run_gdal(words):
-    """Runs a command of GDAL, which needs the plugin; returns 0 if the plugin is not built."""
+    """Runs a command of GDAL that needs the plugin. Returns 0 if the plugin is not
+    built."""
     if not os.environ.get("OGRJOIN_PLUGIN"):
         return 0
     plugins = os.path.dirname(os.environ["OGRJOIN_PLUGIN"])
@@ -176,8 +178,8 @@ def check_blocks():
 
 
 def check_first_join():
-    """Runs the block of README.md that makes the city; it must give the rows and the summary
-    line that README.md shows."""
+    """Runs the block of README.md that makes the city. It must give the rows and the
+    summary line that README.md shows."""
     if not os.environ.get("MAKE_CITY"):
         raise Skip("make_city is not built")
     block = next(b for b in blocks("README.md") if "make_city" in b)
@@ -198,7 +200,7 @@ def check_first_join():
 
 
 def check_links():
-    """Files and headings to which the pages link exist."""
+    """The pages link only to files and headings that exist."""
     n = 0
     for path in (*PAGES, "CHANGELOG.md"):
         for target in re.findall(r"\]\(([^)\s]+)\)", re.sub(r"```.*?```", "", page(path), flags=re.S)):

@@ -1,5 +1,5 @@
-"""Values of the rows: -pick, -overlap, nearest points, names, geometries. GEOS tests every pair to
-find the expected values."""
+"""Values of the rows: -pick, -overlap, nearest points, names, geometries.  Expected
+values come from tests of every pair by GEOS."""
 
 from row_layers import *
 
@@ -11,8 +11,8 @@ def picked(path):
 
 
 def best(pairs, joins, score):
-    """Returns the pair with the greatest score, of equal ones the first; None is the lowest
-    score."""
+    """Returns, for each row, the pair with the greatest score. Of equal ones it is the
+    first. None is the lowest score."""
     answer = []
     for i, row in enumerate(pairs):
         found = None
@@ -173,8 +173,8 @@ def check_names():
 
 
 def three_kinds():
-    """Returns, for points, lines and polygons: the name of the layer, its features, and the
-    zones' geometries by FID."""
+    """Returns, for points, lines and polygons, the name of the layer, its features, and
+    the zones' geometries by FID."""
     inputs_file()
     lines_file()
     zones_file("a.gpkg", n=25, seed=3)
@@ -284,8 +284,10 @@ PLACES = ("along", "percent", "offset", "side", "piece", "course")
 
 
 def place_of(p, parts):
-    """Finds the place by a loop over the segments. The side is that of the nearest segment:
-    enough for lines of one or two segments and points beside them."""
+    """Finds the place by a loop over the segments. The side is that of the nearest
+    segment. This is enough for lines of one or two segments and points beside them.
+    Returns (distance along the line, this in percent, distance from the line, negative
+    on the right, side, number of the segment, its bearing)."""
     best, so_far, n = None, 0.0, 0
     for part in parts:
         for (ax, ay), (bx, by) in zip(part, part[1:]):
@@ -347,7 +349,7 @@ def check_places_on_lines():
     same([r[2] for r in Layer("q.gpkg").rows], expected)
     r = go("-op", "nearest", *PLACE, "-validate", "-overwrite", "o.gpkg", "p.gpkg", "l.gpkg")
     true("does not check columns" in r.err, str(r))
-    # Joins and options that exclude these columns.
+    # Joins and options with which these columns are not possible.
     fails("-op", "intersects", "-along_field", "a", "x.gpkg", "p.gpkg", "l.gpkg", op=False, says="nearest or dwithin")
     fails("-op", "nearest", "-along_field", "name", "x.gpkg", "p.gpkg", "l.gpkg", op=False, says="name")
     fails("-op", "nearest", "-distance", "hausdorff", "-along_field", "a", "x.gpkg", "p.gpkg", "l.gpkg", op=False,
@@ -357,7 +359,8 @@ def check_places_on_lines():
 
 
 def measure_of(p, parts):
-    """M at the first nearest place of the parts, lists of (x, y, m or None)."""
+    """Returns M at the first nearest place of the parts, which are lists of (x, y, m or
+    None)."""
     best = None
     for part in parts:
         for (ax, ay, am), (bx, by, bm) in zip(part, part[1:]):
@@ -371,7 +374,8 @@ def measure_of(p, parts):
 
 
 def check_measures_from_m():
-    """Of every format that has M values, with and without lanes, in tiles and in place."""
+    """Tests every format that has M values, with and without lanes, in tiles and in
+    place."""
     rng = random.Random(8)
     lines, points = [], [(rng.uniform(0, 200), rng.uniform(0, 200)) for _ in range(300)]
     for i in range(400):
@@ -409,7 +413,8 @@ def check_measures_from_m():
         go(*asked, "o.gpkg", "p.gpkg", name, env={"OGRJOIN_LANES": "NO"})
         same([v["at"] for _, _, v in Layer("o.gpkg").rows], [v["at"] for _, _, v in found], name)
     true("no difference" in go(*asked, "-validate", "o.gpkg", "p.gpkg", "m.gpkg").err, "the join is validated")
-    # Missing values: NULL, and counted; a layer without any: an error.
+    # A missing M value gives NULL, and is counted. A layer without any M
+    # values is an error.
     make("none.gpkg", [("LINESTRING (0 0, 1 1)", {"name": "a"})])
     make("some.gpkg", [("LINESTRING (0 0, 1 1)", {"name": "a"}), ("LINESTRING M (50 50 1, 60 60 2)", {"name": "b"})])
     r = go("-op", "nearest", "-along_field", "at", "-along", "m", "-overwrite", "o.gpkg", "p.gpkg", "some.gpkg")
@@ -495,8 +500,8 @@ def check_geometry_of_the_join_feature():
 
 
 def check_intersections_of_one_kind():
-    """-nlt POLYGON, LINESTRING, POINT: intersections keep only such parts; a pair without one
-    is dropped."""
+    """With -nlt POLYGON, LINESTRING or POINT, intersections keep only such parts. A
+    pair without such a part is dropped."""
     square = "POLYGON (({0} {1}, {2} {1}, {2} {3}, {0} {3}, {0} {1}))".format
     make("a.gpkg", [(square(0, 0, 10, 10), {"name": "meets"}), (square(20, 0, 30, 10), {"name": "touches"}),
                     (square(90, 90, 95, 95), {"name": "none"})])
@@ -517,7 +522,7 @@ def check_intersections_of_one_kind():
             same({s.GetGeometryName().replace("MULTI", "") for s in got.shapes()}, {shape[5:]}, name)
             if name.endswith(("gpkg", "fgb")):
                 same({s.GetGeometryName() for s in got.shapes()}, {shape}, name)
-        # a row without such a pair is an unmatched row of either side
+        # a row without such a pair counts as unmatched, on either side
         go("-op", "intersects", "-geometry", "intersection", "-nlt", kind, "-overwrite", "-how", "full", "f.gpkg",
            "a.gpkg", "b.gpkg")
         rows = [(row[2]["name"], row[2]["b"]) for row in Layer("f.gpkg").rows]
@@ -548,8 +553,8 @@ def check_intersections_as_shapefile():
 
 @once
 def check_intersections_that_geos_cannot_make():
-    """The intersection with a bow tie: the row stays, its overlap is NULL, and a warning counts
-    it."""
+    """GEOS cannot compute the intersection with a bow tie. The row stays, its overlap
+    is NULL, and a warning counts it."""
     make("a.gpkg", [("POLYGON ((0 0, 4 4, 4 0, 0 4, 0 0))", {"name": "bow"})])
     make("z.gpkg", [("POLYGON ((1 -1, 9 -1, 9 9, 1 9, 1 -1))", {"name": "box"}),
                     ("GEOMETRYCOLLECTION (POINT (1 1), POLYGON ((0 0, 3 0, 3 3, 0 0)))", {"name": "c"})])
@@ -563,8 +568,8 @@ def check_intersections_that_geos_cannot_make():
 
 @once
 def check_rows_without_a_pair_have_no_geometry_of_pairs():
-    """Rows without a pair, as described in driver/docs/joins.md: only -geometry input and join
-    give them a geometry."""
+    """Rows without a pair have a geometry only with -geometry input and join, as
+    driver/docs/joins.md says."""
     box = "POLYGON (({0} 0, {1} 0, {1} 9, {0} 9, {0} 0))"
     make("a.gpkg", [(box.format(0, 9), {"name": "a"}), (box.format(50, 59), {"name": "alone"})])
     make("z.gpkg", [(box.format(5, 14), {"name": "z"}), (box.format(90, 99), {"name": "far"})])
@@ -577,8 +582,8 @@ def check_rows_without_a_pair_have_no_geometry_of_pairs():
 
 @once
 def check_unknown_overlaps_are_counted():
-    """Unknown overlaps are counted by pairs, unknown covered parts by rows: one box intersects
-    a bow tie and two other boxes, and two bow ties intersect one box."""
+    """Unknown overlaps are counted by pairs, unknown covered parts by rows. Here one
+    box intersects a bow tie and two other boxes, and two bow ties intersect one box."""
     bow = "POLYGON ((0 0, 10 10, 10 0, 0 10, 0 0))"
     box = "POLYGON (({0} {0}, {1} {0}, {1} {1}, {0} {1}, {0} {0}))"
     make("a.gpkg", [(box.format(0, 10), {"name": "box"}), (box.format(20, 30), {"name": "apart"}),
@@ -594,7 +599,8 @@ def check_unknown_overlaps_are_counted():
         true(f"{says}, because GEOS cannot compute the intersection" in r.err, f"{words}: {r}")
     covered = Layer("o.gpkg").column("covered_area")
     same([area is None for area in covered], [True, False, True])
-    # Areas alone need no valid polygons: a part is what its rings enclose by even-odd.
+    # Areas alone need no valid polygons. A part is what its rings enclose by
+    # the even-odd rule.
     go("-agg", "covered_area, covered_percent", "-overwrite", "o.gpkg", "a.gpkg", "z.gpkg")
     bows = [ogr.CreateGeometryFromWkt(f"POLYGON (({x} 0, 5 5, {x} 10, {x} 0))") for x in (0, 10)]
     bow = bows[0].Union(bows[1])

@@ -1,5 +1,5 @@
-"""Which rows are written: -how, layers of unmatched features, on real layers and in place. GEOS
-tests every pair to find the expected rows."""
+"""Which rows are written: -how, layers of unmatched features, on real layers and in
+place.  Expected rows come from tests of every pair by GEOS."""
 
 from row_layers import *
 
@@ -89,7 +89,7 @@ def check_nearest_right_and_full_keep_fids_apart():
     rest = [r[2]["join_fid"] for r in got[len(before):]]
     same(rest, [z[0] for z in Layer("zones.gpkg").rows if z[0] not in matched])
     same({r[2]["join_distance"] for r in got[len(before):]}, {None})
-    # GDAL's GeoJSON reader would take a property id for the FID.
+    # GDAL's GeoJSON reader would take a property "id" for the FID.
     zones_file("other.gpkg", seed=8)
     for out in ("o.sqlite", "o.geojson", "o.geojsonl", "o.csv"):
         go(*words, "-how", "full", out, "other.gpkg", "zones.gpkg")
@@ -173,7 +173,7 @@ def check_unmatched_layers_as_files():
         fails(*words, op=False, says="overwrite")
         succeeds("-overwrite", *words)
         same(len(Layer(f"lonely.{end}").rows), len(alone))
-        # an existing file only under the name of the second layer
+        # a file exists only under the name of the second layer
         os.remove(f"o.{end}")
         fails(*words, op=False, says=["lonely", "overwrite"])
 
@@ -287,7 +287,8 @@ def check_nothing_is_left_behind():
     inputs_file()
     zones_file()
     make("mixed.gpkg", [("POINT (980001 200001)", {"name": "a"})])
-    # a format that cannot store the fields, which is noticed after the join side was read
+    # a format cannot store the fields, but that is noticed only when the join
+    # side has been read
     rows = [("POLYGON ((0 0, 2e6 0, 2e6 2e6, 0 0))", {"l": ["a", "b"]})]
     make("lists.geojson", rows, (("l", ogr.OFTStringList),), srs=None)
     for words in (

@@ -1,5 +1,5 @@
-"""Joins by similar texts, alone and as a condition of other joins, compared with a plain test of
-every pair, and on real layers."""
+"""Joins by similar texts, alone and as a condition of other joins.  They are compared
+with a plain test of every pair, and run on real layers."""
 
 import itertools
 import unicodedata
@@ -38,7 +38,7 @@ MEASURES = {
 
 
 def similarity(a, b, tokens=trigrams, measure="jaccard"):
-    """Returns the similarity; None if one text has no tokens, or there are none in common."""
+    """Returns the similarity of two texts, or None if they have no tokens in common."""
     a, b = tokens(a), tokens(b)
     o = len(a & b)
     return MEASURES[measure](o, len(a), len(b)) if o else None
@@ -93,7 +93,7 @@ def near_by(x, y, d):
 
 
 def ids_of(path, layer_name=None, column="join_id"):
-    """Returns the pairs of ids of the output; no pair may occur twice."""
+    """Returns the pairs of ids of the output. No pair may occur twice."""
     found = [(values["id"], values[column]) for _, _, values in Layer(path, layer_name).rows]
     true(len(found) == len(set(found)), "no pair comes twice")
     return {(int(x), int(y)) for x, y in found if y is not None}
@@ -157,7 +157,7 @@ def check_values():
 
 
 def check_any_join():
-    """nearest among similar features, predicates, and further options."""
+    """nearest among similar features, predicates, and other options."""
     two = Two()
     ok = two.pairs(lambda x, y: names(x, y, "0.4"))
     shapes = [[ogr.CreateGeometryFromWkt(row[0]) for row in rows] for rows in (two.a_rows, two.b_rows)]
@@ -267,8 +267,8 @@ def check_rules():
 
 
 def most_similar(two, least):
-    """Returns, for each input row, its pairs as (similarity, id), the most similar first, then
-    by id."""
+    """Returns, for each input row, its pairs as (similarity, id): the most similar
+    first, then by id. least is the minimum similarity."""
     found = {}
     for x, y in itertools.product(two.a_rows, two.b_rows):
         value = similarity(x[1]["name"], y[1]["name"])

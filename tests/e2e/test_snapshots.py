@@ -1,6 +1,7 @@
-"""A join reads one state of each side: from a GeoPackage that another program changes it gets the
-rows of one transaction, however and however often it reads. Other files that change between two
-readings are an error. OGRJOIN_TEST_LONG=1: 50 joins each."""
+"""A join reads one state of each side.  If another program changes a GeoPackage, the
+join gets the rows of one transaction, whatever it reads and how often.  Other files
+that change between two readings are an error.  With OGRJOIN_TEST_LONG=1 there are 50
+joins each."""
 
 import collections
 import contextlib
@@ -15,7 +16,8 @@ N_ROWS = 40000 if IS_LONG else 20000
 
 
 def edited_file(path="edited.gpkg", mode="wal", n=N_ROWS):
-    """Makes points whose column v is the number of the last transaction that wrote them."""
+    """Makes points whose column v is the number of the last transaction that changed
+    them. Returns path."""
     with contextlib.suppress(FileNotFoundError):
         for end in ("", "-wal", "-shm"):
             os.remove(path + end)
@@ -30,8 +32,9 @@ def edited_file(path="edited.gpkg", mode="wal", n=N_ROWS):
 
 
 def write_on(path, is_running, is_over, n_commits, keeps_log):
-    """Commits one transaction after another, each over all rows or over some that are far
-    apart. keeps_log: the WAL is kept; otherwise it is emptied often."""
+    """Commits one transaction after another, each over all rows, or over some that are
+    far apart. Sets is_running after the first, and ends when is_over is set. With
+    keeps_log, the WAL is kept; otherwise it is emptied often."""
     database = sqlite3.connect(path, timeout=60, isolation_level=None)
     database.execute("PRAGMA synchronous = off")
     if keeps_log:
@@ -48,7 +51,8 @@ def write_on(path, is_running, is_over, n_commits, keeps_log):
 
 @contextlib.contextmanager
 def writer(path, keeps_log):
-    """Runs another program that edits the file during a with block."""
+    """Runs write_on() in another process during a with block. Yields the number of its
+    commits so far, a shared value."""
     context = multiprocessing.get_context("fork")
     flags = [context.Value("i", 0) for _ in range(3)]
     process = context.Process(target=write_on, args=(path, *flags, keeps_log))
@@ -118,7 +122,7 @@ def check_rows_are_of_one_transaction():
 
 
 def check_an_edited_file_with_rollback_journal():
-    """With a rollback journal writers and joins wait for each other."""
+    """With a rollback journal, writers and joins wait for each other."""
     make("box.fgb", [("POLYGON ((979999 199999, 980100 199999, 980100 200030, "
                       "979999 200030, 979999 199999))", {"name": "box"})])
     edited_file(mode="delete", n=2000)
@@ -137,8 +141,8 @@ def check_an_edited_file_with_rollback_journal():
 
 
 def check_wrong_counts_of_rows():
-    """The file stores a wrong number of rows, although its FIDs begin with 1 and end with this
-    number."""
+    """The file stores a wrong number of rows. Its FIDs begin with 1 and end with this
+    number, although some are missing."""
     names = [f"p{i}" for i in range(60)]
     make("zones.fgb", [("POLYGON ((0 0, 100 0, 100 1, 0 1, 0 0))", {"name": "z"})])
     for count, gone in ((60, (7,)), (60, (2, 59)), (61, ()), (3, ()), (59, (60,)), (58, (3,))):
@@ -159,7 +163,7 @@ def check_wrong_counts_of_rows():
 
 
 def check_files_that_only_can_be_read():
-    """A read-only folder with a file in WAL mode, also with a WAL that is not empty."""
+    """A read-only folder with a file in WAL mode. The WAL may have content."""
     words = as_another_user()
     os.mkdir("locked")
     make("box.fgb", [("POLYGON ((979999 199999, 980100 199999, 980100 200030, "
@@ -183,8 +187,8 @@ def check_files_that_only_can_be_read():
 
 
 def as_another_user():
-    """Returns the words before the command that run it as another user, for whom permissions
-    hold; root may read everything."""
+    """Returns the words before the command that run it as another user. Root may read
+    everything, so permissions would not be tested."""
     if os.getuid() != 0:
         return []
     if not shutil.which("setpriv"):
@@ -199,8 +203,8 @@ def as_another_user():
 
 
 def check_files_that_change_between_two_readings():
-    """A file that was rewritten before it is read a second time is an error: the join layer for
-    unmatched features, the input for -one_to_one and -agg."""
+    """A file is rewritten before it is read a second time. This is an error: for the
+    join layer with unmatched features, and for the input with -one_to_one and -agg."""
     squares = [(f"POLYGON (({i} 0, {i + 1} 0, {i + 1} 1, {i} 1, {i} 0))", {"name": f"z{i}"})
                for i in range(40)]
     points = [(f"POINT ({i % 40 + 0.5} 0.5)", {"name": f"p{i}"}) for i in range(40000)]

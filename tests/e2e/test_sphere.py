@@ -30,7 +30,7 @@ def places(path, n, seed, fields=(("id", ogr.OFTInteger),), more=()):
 
 
 def shapes(path, n=60, seed=8):
-    """Makes triangles and paths, some across the antimeridian and near the poles."""
+    """Makes triangles and paths. Some are across the antimeridian or near the poles."""
     r = random.Random(seed)
     rows = []
     for i in range(n):
@@ -53,7 +53,7 @@ def check_validate():
             r = succeeds(*words, "-metric", "sphere", "-validate", "-overwrite", "o.gpkg", "a.gpkg", b)
             true("validated: cpu against sphere" in r.err and "no difference" in r.err, f"{r}")
             true("in GEOS" not in r.err, f"{r}")
-    # The planar reference is refused, and the message names the right one.
+    # The planar reference is refused. The message names the right one.
     fails("-op", "nearest", "-metric", "sphere", "-validate", "geos", "x.gpkg", "a.gpkg", "b.gpkg",
           op=False, says=["-validate sphere"])
     fails("-op", "nearest", "-max_distance", "1deg", "-validate", "sphere", "x.gpkg", "a.gpkg", "b.gpkg",
@@ -105,8 +105,8 @@ def check_points_and_bearings():
         same(point.GetPoint_2D(0), b[v["jid"]])
         turn = (v["join_bearing"] - course(a[v["id"]], b[v["jid"]]) + 180) % 360 - 180
         near(turn, 0, 1e-9, "bearing")
-    # Lines and polygons: the nearest point is at the distance and in the direction that the join
-    # gives.
+    # Lines and polygons. The nearest point is at the distance and in the
+    # direction that the join gives.
     shapes("c.gpkg")
     run(*words, "-geometry", "nearest_point", "q.gpkg", "a.gpkg", "c.gpkg")
     n_inside = 0

@@ -1,5 +1,5 @@
-"""Joins by equal fields alone (-op attributes): tables with and without geometry,
-compared with a plain test of every pair."""
+"""Joins by equal fields alone (-op attributes): tables with and without geometry.  They
+are compared with a plain test of every pair."""
 
 from e2e import *
 
@@ -43,8 +43,8 @@ def pairs_in(path):
 
 
 def check_every_pair():
-    """Joins on texts, numbers, a number with a text, and several fields; with any threads and
-    batches."""
+    """Joins on texts, numbers, a number with a text, and several fields, with any
+    threads and batches."""
     for extension in (".gpkg", ".fgb", ".csv"):
         a, a_rows, b, b_rows = made(extension)
         for on, fields in (("key", [("key", "key")]), ("code", [("code", "code")]), ("code=key", [("code", "key")]),
@@ -59,7 +59,7 @@ def check_every_pair():
 
 
 def check_a_table_gives_its_columns():
-    """The typical use: shapes get the columns of a table without geometry."""
+    """The typical use: shapes get the columns of a table that has no geometry."""
     _, _, b, b_rows = made(".csv")
     a, a_rows, _, _ = made(".gpkg")
     succeeds("-op", "attributes", "-on", "key", "-agg", "count, sum(v)", "-joo", "AUTODETECT_TYPE=YES", "-overwrite",
@@ -76,7 +76,7 @@ def check_a_table_gives_its_columns():
 
 
 def check_with_conditions():
-    """Each other condition on pairs; a layer with itself."""
+    """Each other condition on pairs, and joins of a layer with itself."""
     a, a_rows, b, b_rows = made(".gpkg")
     base = ("-op", "attributes", "-on", "key", "-how", "inner", "-overwrite")
     wanted = wanted_pairs(a_rows, b_rows, [("key", "key")])
@@ -93,7 +93,8 @@ def check_with_conditions():
 
 
 def check_first_pairs_and_counts():
-    """Rows that need the first pair, or the number of pairs, list no more."""
+    """Some rows need only their first pair, or the number of pairs. The join then lists
+    no more."""
     a, a_rows, b, b_rows = made(".gpkg")
     for condition, holds in (((), lambda x, y: True), (("-exclude", "self"), lambda x, y: x[1]["id"] != y[1]["id"])):
         found = [[y[1]["id"] for y in b_rows if are_equal(x, y, [("key", "key")]) and holds(x, y)] for x in a_rows]
@@ -117,7 +118,7 @@ def check_first_pairs_and_counts():
 
 
 def check_large_groups_of_equal_rows():
-    """2 x 10^10 pairs, which would take minutes one by one."""
+    """There are 2 x 10^10 pairs, which would take minutes one by one."""
     n = 200000
     for name in "x.csv", "y.csv":
         with open(name, "w", encoding="utf-8") as file:

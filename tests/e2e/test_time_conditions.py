@@ -1,5 +1,5 @@
 """-within_time and -during: dates, times and numbers of OGR layers, zones, tiles,
-JOIN:, and what is refused."""
+JOIN:, and errors."""
 
 import collections
 import datetime as dt
@@ -23,8 +23,8 @@ def written(at, hours=0):
 
 
 def timed_file(path, n, seed, spread=60):
-    """Makes a layer with times. In FlatGeobuf they have time zones, which GeoPackage does not
-    store."""
+    """Makes a layer with times. In FlatGeobuf they have time zones. GeoPackage does not
+    store time zones. Returns path."""
     r, zones = random.Random(seed), 4 if path.endswith("fgb") else 1
     rows = []
     for i in range(n):
@@ -43,7 +43,7 @@ def timed_file(path, n, seed, spread=60):
 
 
 def in_utc(text):
-    """Returns a datetime, as OGR writes it, in minutes."""
+    """Returns the minutes of a datetime that is given as OGR writes it."""
     if text is None:
         return None
     date, zone = text[:19], text[19:]
@@ -53,7 +53,7 @@ def in_utc(text):
 
 
 def of_text(path, field):
-    """Returns a field of all features as OGR writes it."""
+    """Returns the values of a field for all features, as OGR writes them."""
     dataset = ogr.Open(path)
     return [f.GetFieldAsString(field) if f.IsFieldSetAndNotNull(field) else None for f in dataset.GetLayer(0)]
 
@@ -63,7 +63,7 @@ def found(path):
 
 
 def columns(path):
-    """Returns the values of each field by its name, times in minutes."""
+    """Returns the values of each field by its name. Times are in minutes."""
     day = [None if t is None else in_utc(t[:10] + " 00:00:00") for t in of_text(path, "day")]
     clock = [None if t is None else int(t[:2]) * 60 + int(t[3:5]) for t in of_text(path, "clock")]
     plain = {name: [r[2][name] for r in Layer(path).rows] for name in ("whole", "real")}
@@ -139,7 +139,8 @@ def check_spans():
 
 @once
 def check_both_sides_of_a_sum():
-    """-agg streams the join layer past the input, so the engine has the sides exchanged."""
+    """With -agg the join layer streams past the input, so for the engine the sides are
+    exchanged."""
     timed_file("a.gpkg", 40, 5)
     timed_file("b.gpkg", 50, 6)
     squares = [(f"POLYGON ((980000 {y}, 980060 {y}, 980060 {y + 30}, 980000 {y + 30}, 980000 {y}))", r[2])

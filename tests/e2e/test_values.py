@@ -1,5 +1,5 @@
-"""Attributes from the input to the output: types, widths, subtypes, NULL and unset, dates, lists,
-bytes, domains, as far as the output's driver supports them."""
+"""Attributes from the input to the output: types, widths, subtypes, NULL and unset,
+dates, lists, bytes and domains, as far as the output's driver supports them."""
 
 from e2e import *
 
@@ -46,8 +46,8 @@ def fields():
 
 
 def make_both(end="gpkg"):
-    """Makes points 0 .. 4 on a line, each with a partner 0.25 away on the other side, and one
-    input point without a partner."""
+    """Makes points 0 .. 4 on a line, each with a partner 0.25 away on the other side.
+    One more input point has no partner. Returns the paths of both layers."""
     rows = [(f"POINT ({10 * i} 0)", v) for i, v in enumerate(ROWS)]
     make(f"a.{end}", [*rows, ("POINT (500 0)", FULL)], fields(), kind=ogr.wkbPoint)
     rows = [(f"POINT ({10 * i} 0.25)", v) for i, v in enumerate(ROWS)]
@@ -127,7 +127,8 @@ def check_time_zones():
 
 
 def check_times():
-    """Times of day in formats that have the type (GeoJSON and FlatGeobuf do not)."""
+    """Times of day in formats that have this type. GeoJSON and FlatGeobuf do not have
+    it."""
     fields = (("t", ogr.OFTTime),)
     make("a.sqlite", [("POINT (0 0)", {"t": "12:34:56"})], fields)
     join("o.sqlite", "a.sqlite", twin("a.sqlite"))
@@ -208,7 +209,7 @@ def check_domains():
 
 def check_constraints():
     """NOT NULL and UNIQUE of join fields are dropped, because rows can be unmatched or
-    repeated; NOT NULL of an input field stays."""
+    repeated. NOT NULL of an input field stays."""
     strict = ogr.FieldDefn("code", ogr.OFTString)
     strict.SetNullable(False)
     strict.SetUnique(True)
@@ -233,7 +234,8 @@ def check_long_text():
     join("o.gpkg", "points.gpkg", "lots.gpkg")
     same(Layer("o.gpkg").column("join_name"), [long] * 5)
     r = run("-op", "nearest", "o.shp", "points.gpkg", "lots.gpkg")
-    # DBF stores at most 254 bytes of a text; a warning reports what is cut off.
+    # DBF stores at most 254 bytes of a text. A warning says that the rest is
+    # cut off.
     true("truncated to 254" in r.err, str(r))
 
 
@@ -250,14 +252,14 @@ def check_no_fields_and_many_fields():
     same([row[f"join_f{i}"] for i in range(300)], list(range(300)))
     join("o2.shp", "bare.gpkg", "wide.gpkg")
     same(list(Layer("o2.shp").rows[0][2].values())[2:], list(range(300)))
-    # A DBF record has at most 65,535 bytes, and a text field takes 80.
+    # A DBF record has at most 65,535 bytes. A text field takes 80 bytes.
     names = [(f"f{i}", ogr.OFTString) for i in range(900)]
     make("wider.fgb", [("POINT (0 0)", {})], names)  # soon made
     fails("o3.shp", "bare.gpkg", "wider.fgb", says="field")
 
 
 def check_shapefile_names():
-    """Names that are equal in their first ten letters: no field is lost."""
+    """Names with equal first ten letters. No field is lost."""
     names = [(f"a_long_name_{i}", ogr.OFTInteger) for i in range(15)]
     values = {f"a_long_name_{i}": i for i in range(15)}
     make("a.gpkg", [("POINT (0 0)", values)], names)

@@ -1,5 +1,5 @@
-"""Joins by vectors, alone and as a condition of other joins, compared with a plain test of every
-pair; vectors from fields, lists, and lists in texts."""
+"""Joins by vectors, alone and as a condition of other joins.  They are compared with a
+plain test of every pair.  Vectors come from fields, lists, and lists in texts."""
 
 import itertools
 from fractions import Fraction
@@ -12,8 +12,8 @@ NORMS = ("l2", "l1", "linf", "cosine")
 
 
 def difference(norm, a, b):
-    """Returns the difference, summed in the order of dimensions, as the manual defines it; None
-    if a vector is missing."""
+    """Returns the difference by a norm, summed in the order of dimensions, as the
+    manual defines it. Returns None if a vector is missing."""
     if a is None or b is None or len(a) != len(b):
         return None
     if norm == "cosine":
@@ -77,7 +77,8 @@ def rows_of(path, digits=17):
 
 
 def check_alone():
-    """All pairs within a difference, ascending; the k least different, with and without ties."""
+    """All pairs within a difference, in ascending order, and the k least different,
+    with and without ties."""
     for extension, out in ((".gpkg", "o.gpkg"), (".fgb", "o.fgb"), (".csv", "t.gpkg")):
         a, a_rows, b, b_rows = made(extension)
         lco = ["-lco", "SPATIAL_INDEX=NO"] if out == "o.fgb" else []
@@ -169,7 +170,8 @@ def check_beside_other_joins():
 
 
 def check_lists():
-    """Lists of numbers, lists in texts as GeoPackage stores them, and rows that have no vector."""
+    """Lists of numbers, lists in texts as GeoPackage stores them, and rows without a
+    vector."""
     lists = [[1, 2, 3], [1, 2, 4], [1, 2], None, [], [0, 0, 0], [1, 2, 5.5]]
     features = [{"type": "Feature", "geometry": None, "properties": {"id": i, "emb": v}} for i, v in enumerate(lists)]
     with open("a.geojson", "w", encoding="utf-8") as file:
@@ -202,8 +204,8 @@ def check_lists():
 
 
 def check_vectors_of_one_direction():
-    """Vectors that are multiples of each other have the cosine difference 0, without rounding,
-    so a maximum difference of 0 keeps their pair."""
+    """Vectors that are multiples of each other have the cosine difference 0, without
+    rounding. So a maximum difference of 0 keeps their pair."""
     lists = [[1, 1, 1], [2, 2, 2], [1, 0, -1], [0.1, 0.2, 0.3], [7, 7, 7], [1, 2, 3]]
     for name in ("a.csv", "b.csv"):
         with open(name, "w", encoding="utf-8") as file:

@@ -1,8 +1,8 @@
-/* Any bytes as the text of -agg, for fields of all kinds with odd names: it is
- * refused with one line of error, or gives as many named columns as it has
- * functions. With clang: -fsanitize=fuzzer,address,undefined. With
- * OJ_FUZZ_MAIN: fuzz_aggregates [ITERATIONS], texts generated from the grammar
- * and mutated, from a fixed seed. */
+/* Any bytes as the text of -agg, for fields of all kinds with odd names. The
+ * text is refused with one line of error, or gives as many named columns as it
+ * has functions. With clang: -fsanitize=fuzzer,address,undefined. With
+ * OJ_FUZZ_MAIN, fuzz_aggregates [ITERATIONS] makes texts from the grammar and
+ * mutates them, from a fixed seed. */
 #include "../../algs/api/rows/oj_row_columns.h"
 #include "../../driver/base/oj_message.h"
 #include "../../flatten/base/oj_alloc.h"
@@ -44,7 +44,8 @@ static oj_status find_field(void *user, const char *name, int *column,
     return oj_fail(err, OJ_ERR_ARG, "no such field");
 }
 
-/* Binds the aggregates for a join with the 3 nearest features. */
+/* Binds the aggregates for a join with the 3 nearest features. Returns a
+ * status. */
 static oj_status bind_to_fields(struct oj_aggregate_words *words,
                                 struct oj_error *err)
 {

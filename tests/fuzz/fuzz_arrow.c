@@ -1,7 +1,7 @@
-/* Arrow arrays of every format with changed bytes, offsets, views and structs
- * are given to the library: it refuses them, or makes a layer that passes
- * oj_flat_check(). Lengths of buffers stay right, because Arrow does not store
- * them. fuzz_arrow [ITERATIONS]: mutations of random arrays from a fixed seed.
+/* Arrow arrays of every format with changed bytes, offsets, views and structs.
+ * The library refuses them, or makes a layer that passes oj_flat_check().
+ * Lengths of buffers stay right, because Arrow does not store them. fuzz_arrow
+ * [ITERATIONS] mutates random arrays, from a fixed seed.
  */
 #include "../../algs/api/library/arrow_features.h"
 #include "fuzz_bytes.h"
@@ -23,8 +23,8 @@ static void *buffer_of(const struct ArrowArray *array, int i)
     return (void *)(uintptr_t)array->buffers[i];
 }
 
-/* Changes offsets of lists to any value; the length of the child stays right.
- */
+/* Changes offsets of lists to any value. The length of the child stays
+ * right. */
 static void spoil_lists(struct ArrowArray *array, int levels, int is_large)
 {
     int64_t width = is_large ? 8 : 4;
@@ -100,7 +100,8 @@ static void spoil(const struct arrow_rows *rows,
         spoil_struct(array);
 }
 
-/* Reads a changed array and restores it, since its owner must free it. */
+/* Reads a changed array. Restores it afterwards, since its owner must free
+ * it. */
 static void read_spoiled(const struct arrow_rows *rows,
                          const struct arrow_options *options)
 {

@@ -15,9 +15,9 @@ static inline void require(int holds, const char *what)
     }
 }
 
-/* Changes the n bytes of an array, n > 0, which has room for size: flips bits,
- * writes extreme values, cuts, removes and repeats. Returns the new number of
- * bytes. */
+/* Changes the n bytes of an array, n > 0, which has room for size bytes: flips
+ * bits, writes extreme values, cuts, removes and repeats. Returns the new
+ * number of bytes. */
 static inline size_t mutate(void *array, size_t n, size_t size,
                             const void *values, int n_values)
 {

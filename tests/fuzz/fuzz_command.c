@@ -1,9 +1,9 @@
-/* Any words as a command line, and as the words of a dataset: they are refused
+/* Any words as a command line, and as the words of a dataset. They are refused
  * with one line of error, or give a command whose members are within their
- * limits; nothing is read beyond the words. With clang:
+ * limits. Nothing is read beyond the words. With clang:
  * -fsanitize=fuzzer,address,undefined; the lines of the input are the words.
- * With OJ_FUZZ_MAIN: fuzz_command [ITERATIONS], lines made from the table of
- * options and mutated, from a fixed seed. */
+ * With OJ_FUZZ_MAIN, fuzz_command [ITERATIONS] makes lines from the table of
+ * options and mutates them, from a fixed seed. */
 #include "../../driver/base/oj_message.h"
 #include "../../driver/base/oj_shell_words.h"
 #include "../../driver/command/oj_option_table.h"
@@ -31,7 +31,8 @@ static void check_error(struct oj_error *err)
         require((unsigned char)*c >= 0x20, "an error of several lines");
 }
 
-/* Checks a command that was accepted, unless it only prints help and the like.
+/* Checks a command that was accepted. Commands that only print, such as help,
+ * are not checked.
  */
 static void check_command(const struct oj_command *command)
 {
@@ -66,7 +67,8 @@ static void try_words(int n, const char *const *words)
     }
 }
 
-/* The words of a dataset, written anew from its command, give an equal command.
+/* The words of a dataset are written anew from its command. They must give an
+ * equal command.
  */
 static void try_line(const char *line)
 {
@@ -166,7 +168,8 @@ static const char *const values[] = {"0",
                                      "dwithin",
                                      "similar"};
 
-/* Appends an option, or a word, and a separator to the line. */
+/* Appends an option or a word, and a separator, to the line. Returns its
+ * length. */
 static size_t add_word(char *line, size_t n, const char *dash, const char *word,
                        char end)
 {
@@ -179,8 +182,8 @@ static const char *any_value(void)
     return values[pick(sizeof values / sizeof *values)];
 }
 
-/* Makes a line of options from the table, with values that may fit, and
- * datasets. */
+/* Makes a line of options from the table, with values that may fit, and of
+ * datasets. Returns its length. */
 static size_t make_line(char *line, char end)
 {
     size_t n = 0;

@@ -1,7 +1,7 @@
-/* Any bytes as a CRS, and as the metadata of a GeoArrow column: they are
- * refused with one line of error, or give a CRS whose unit is above 0 and which
- * equals itself. With clang: -fsanitize=fuzzer,address,undefined. With
- * OJ_FUZZ_MAIN: fuzz_crs_text [ITERATIONS], texts of all kinds, mutated, from a
+/* Any bytes as a CRS, and as the metadata of a GeoArrow column. They are
+ * refused with one line of error, or give a CRS that equals itself and has a
+ * positive unit. With clang: -fsanitize=fuzzer,address,undefined. With
+ * OJ_FUZZ_MAIN, fuzz_crs_text [ITERATIONS] mutates texts of all kinds, from a
  * fixed seed. */
 #include "../../algs/api/rows/oj_crs_text.h"
 #include "../../driver/base/oj_message.h"

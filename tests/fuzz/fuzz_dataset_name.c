@@ -1,7 +1,7 @@
-/* Any bytes as the name of a join, and as a file *.ogrjoin: they are refused
+/* Any bytes as the name of a join, and as a file *.ogrjoin. They are refused
  * with one line of error, or have an equal meaning when written anew. With
- * clang: -fsanitize=fuzzer,address,undefined. With OJ_FUZZ_MAIN:
- * fuzz_dataset_name [ITERATIONS], mutations of the seeds from a fixed random
+ * clang: -fsanitize=fuzzer,address,undefined. With OJ_FUZZ_MAIN,
+ * fuzz_dataset_name [ITERATIONS] mutates sample names, from a fixed random
  * seed. */
 #include "../../driver/base/oj_message.h"
 #include "../../driver/base/oj_shell_words.h"
@@ -17,7 +17,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Words that are joined and split again are unchanged. */
+/* Words that are joined and split again must be unchanged. */
 static void try_words(const char *text)
 {
     struct oj_error err = {OJ_OK, ""};

@@ -1,7 +1,7 @@
-/* Any bytes as the state of events: they are refused with one line of error, or
+/* Any bytes as the state of events. They are refused with one line of error, or
  * give keys that can be saved and read again. With clang:
- * -fsanitize=fuzzer,address,undefined. With OJ_FUZZ_MAIN: fuzz_event_state
- * [ITERATIONS], states mutated from a fixed seed, most of them with a matching
+ * -fsanitize=fuzzer,address,undefined. With OJ_FUZZ_MAIN, fuzz_event_state
+ * [ITERATIONS] mutates states from a fixed seed; most of them have a matching
  * hash. */
 #include "../../algs/pairs/events/oj_event_state.h"
 #include "../../flatten/base/oj_alloc.h"
@@ -141,7 +141,7 @@ static size_t make_state(uint8_t *to)
     return n;
 }
 
-/* Corrects the hash, so that the bytes behind it are read. */
+/* Corrects the hash, so that the reader goes on to the bytes after it. */
 static void mend_hash(uint8_t *bytes, size_t n)
 {
     uint64_t hash = UINT64_C(0x13198A2E03707344);

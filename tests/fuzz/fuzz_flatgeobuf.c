@@ -1,9 +1,8 @@
-/* FlatGeobuf files with changed bytes, wrong sizes and early ends, read by the
- * lane: they are refused, left to GDAL from some row on, or give a layer that
+/* The lane reads FlatGeobuf files with changed bytes, wrong sizes and early
+ * ends. They are refused, left to GDAL from some row on, or give a layer that
  * passes oj_flat_check(). With clang: -fsanitize=fuzzer,address,undefined; the
- * input replaces the file after its header. With OJ_FUZZ_MAIN: fuzz_flatgeobuf
- * [ITERATIONS], mutations of files with every kind of geometry from a fixed
- * seed. */
+ * input replaces the file after its header. With OJ_FUZZ_MAIN, fuzz_flatgeobuf
+ * [ITERATIONS] mutates files with every kind of geometry, from a fixed seed. */
 #include "../../flatten/flatgeobuf/oj_flatgeobuf_read.h"
 #include "../../flatten/read/oj_attribute_table.h"
 #include "../../flatten/read/oj_layer_geometry.h"
@@ -29,8 +28,8 @@ enum
     N_ROWS = 40
 };
 
-static uint32_t sum; /* sum of all values, so that the compiler reads each of
-                        them */
+/* sum of all values, so that the compiler must read each of them */
+static uint32_t sum;
 
 static void look_at(const struct oj_chunk *chunk, int64_t row)
 {
@@ -191,8 +190,9 @@ static void add_row(OGRLayerH layer, const char *wkt, int i, size_t n_text)
     CPLFree(words);
 }
 
-/* Makes a file with one type of geometry, or with any; texts are long, so that
- * each thread gets rows. */
+/* Makes a file with one type of geometry, or with any. Texts are long, so that
+ * each thread gets rows. The bits of kind choose the shape, the index, the type
+ * of the layer, and the length of texts. */
 static void make_file(int kind)
 {
     const char *wkt = shapes[kind % N_SHAPES];
@@ -217,7 +217,7 @@ static void make_file(int kind)
     GDALClose(dataset);
 }
 
-/* Opens the original file, without changed bytes. */
+/* Opens the original file, without changed bytes. Returns its layer. */
 static OGRLayerH open_whole(GDALDatasetH *dataset)
 {
     *dataset = GDALOpenEx(WHOLE, GDAL_OF_VECTOR, NULL, NULL, NULL);
@@ -240,7 +240,7 @@ static void read_bytes(OGRLayerH layer, const GByte *bytes, size_t n,
     VSIUnlink(SPOILED);
 }
 
-/* data: kind of file, then the bytes after its header. */
+/* data are the kind of the file, then the bytes after its header. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     GDALDatasetH dataset;
@@ -269,8 +269,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 #ifdef OJ_FUZZ_MAIN
 
-/* Changes bytes anywhere, mostly where features begin, or truncates the file.
- */
+/* Changes bytes, mostly where features begin, or truncates the file. */
 static void spoil(GByte *bytes, size_t *n)
 {
     static const GByte values[] = {0, 1, 2, 4, 8, 0x7F, 0x80, 0xFF};

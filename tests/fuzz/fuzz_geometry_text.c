@@ -1,8 +1,8 @@
-/* Any bytes as the text of a geometry: it is refused, and nothing is written,
- * or the bytes that it makes are WKB that the reader of WKB takes and that OGR
- * would write. With clang: -fsanitize=fuzzer,address,undefined. With
- * OJ_FUZZ_MAIN: fuzz_geometry_text [ITERATIONS], mutations of the seeds from a
- * fixed start. */
+/* Any bytes as the text of a geometry. The text is refused, and nothing is
+ * written, or it gives WKB that the reader of WKB accepts and that OGR would
+ * write. With clang: -fsanitize=fuzzer,address,undefined. With OJ_FUZZ_MAIN,
+ * fuzz_geometry_text [ITERATIONS] mutates sample texts, from a fixed random
+ * seed. */
 #include "../../flatten/arrays/oj_wkb.h"
 #include "../../flatten/base/oj_alloc.h"
 #include "../../flatten/text/oj_geometry_text.h"
@@ -14,7 +14,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* 1 if the text is hexadecimal digits, whose bytes can be any. */
+/* Returns 1 if the text is hexadecimal digits. Their bytes can be any. */
 static int is_hexadecimal(const uint8_t *data, size_t size)
 {
     for (size_t i = 0; i < size; i++)
@@ -81,7 +81,8 @@ int main(int argc, char **argv)
         memcpy(text, chosen, size);
         for (int m = pick(4); m > 0; m--)
             size = mutate(text, size, sizeof text, values, sizeof values);
-        exact = malloc(size); /* exactly, so that overreads are reported */
+        /* memory of exactly this size, so that reads beyond it are reported */
+        exact = malloc(size);
         if (exact == NULL)
             return 1;
         memcpy(exact, text, size);

@@ -1,10 +1,10 @@
-/* GeoPackage tables with damaged pages, read by the lane and by SQLite: the
- * rows of the lane equal the first rows of SQLite, value by value, and all rows
- * if the lane reaches the end, which it must not if SQLite calls the file
- * malformed. With clang: -fsanitize=fuzzer,address,undefined; the input
- * replaces the end of the file. With OJ_FUZZ_MAIN: fuzz_geopackage
- * [ITERATIONS], mutations of pages of several sizes, trees of several levels
- * and long rows, from a fixed seed. */
+/* The lane and SQLite read GeoPackage tables with damaged pages. The rows of
+ * the lane equal the first rows of SQLite, value by value. If the lane reaches
+ * the end, they are all rows; if SQLite calls the file malformed, the lane must
+ * not reach the end. With clang: -fsanitize=fuzzer,address,undefined; the input
+ * replaces the end of the file. With OJ_FUZZ_MAIN, fuzz_geopackage [ITERATIONS]
+ * mutates pages of several sizes, trees of several levels and long rows, from a
+ * fixed seed. */
 #include "../../flatten/geopackage/oj_gdal_sqlite.h"
 #include "../../flatten/geopackage/oj_geopackage_read.h"
 #include "../../flatten/read/oj_attribute_table.h"
@@ -34,8 +34,9 @@ enum
 
 #define FORMATS "lgUiZFFiU"
 
-/* Numbers of files that the lane read completely, left to GDAL at some row, or
- * called malformed; and number of files that SQLite called malformed. */
+/* Numbers of files that the lane has read completely, has left to GDAL at some
+ * row, or has called malformed; and the number of files that SQLite has called
+ * malformed. */
 static int64_t n_whole, n_left, n_malformed, n_refused;
 
 /* ---- files ----------------------------------------------------------------
@@ -50,9 +51,9 @@ static void run_sql(GDALDatasetH dataset, const char *sql)
     GDALDatasetReleaseResultSet(dataset, result);
 }
 
-/* SQL that makes the rows of a kind of file: every n-th row has n_text more
- * bytes of text; the last column was added later, and only every k-th row has
- * it. */
+/* Returns SQL that makes the rows of a kind of file. Every n-th row has n_text
+ * more bytes of text. The last column is added later, and only every k-th row
+ * has it. */
 static const char *rows_of_kind(int kind)
 {
     static const int n_rows[] = {3, 60, 400}, n_text[] = {20, 900, 30000};
@@ -81,7 +82,8 @@ static int count_pages(GDALDatasetH dataset)
     return n;
 }
 
-/* Makes a file; returns the number of pages before those of the table. */
+/* Makes a file. kind chooses the rows and the size of pages. Returns the number
+ * of pages before those of the table. */
 static int make_file(int kind)
 {
     int n_before;
@@ -198,7 +200,7 @@ static void compare_value(const struct oj_column_view *column, int64_t i,
 }
 
 /* Compares the WKB after the header of a blob. The blob of a point may have
- * more bytes. */
+ * more bytes than its WKB. */
 static void compare_geometry(const struct oj_slice *slice, int64_t i,
                              sqlite3_stmt *row)
 {
@@ -233,7 +235,8 @@ static void compare_rows(const struct oj_slice *slice, sqlite3_stmt *row)
 /* ---- one file -------------------------------------------------------------
  */
 
-/* 1 if the layer has all columns: a damaged schema may give it others. */
+/* Returns 1 if the layer has all columns. A damaged schema may give it
+ * others. */
 static int has_all_columns(OGRLayerH layer)
 {
     static const char names[] = "abcdefghj";
@@ -268,7 +271,7 @@ static oj_status read_by_lane(void *reader, sqlite3_stmt *row)
     }
 }
 
-/* 1 if SQLite calls the file malformed after the rows of the lane. */
+/* Returns 1 if SQLite calls the file malformed after the rows of the lane. */
 static int does_sqlite_refuse(sqlite3_stmt *row)
 {
     int code;
@@ -336,7 +339,7 @@ static void read_bytes(const GByte *bytes, size_t n, int n_threads)
     VSIUnlink(SPOILED);
 }
 
-/* data: kind of file, then its last bytes. */
+/* data are the kind of the file, then the last bytes of the file. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     vsi_l_offset n = 0;
@@ -375,7 +378,7 @@ static GByte *page_of(const struct pages *of, int number)
     return of->bytes + (size_t)(number - 1) * of->size;
 }
 
-/* Returns a page, mostly of the table and not an overflow page. */
+/* Returns a page, mostly one of the table that is not an overflow page. */
 static GByte *pick_page(const struct pages *of)
 {
     int n = (int)(of->n / of->size), before = one_in(20) ? 1 : of->n_before;
@@ -389,7 +392,7 @@ static GByte *pick_page(const struct pages *of)
     return page;
 }
 
-/* Returns the start of a cell that has some bytes after it in the page. */
+/* Returns the start of a cell that has some bytes after it in its page. */
 static GByte *pick_cell(const struct pages *of, GByte *page)
 {
     int head = page[0] == 5 ? 12 : 8, n = page[3] << 8 | page[4], at;
@@ -420,7 +423,7 @@ static void spoil_byte(GByte *at)
     }
 }
 
-/* Writes a page number, mostly that of an existing page. */
+/* Writes a page number, mostly that of a page that exists. */
 static void put_page_number(const struct pages *of, GByte *at)
 {
     int n = (int)(of->n / of->size), number = pick(n + 2);

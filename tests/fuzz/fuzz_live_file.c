@@ -1,7 +1,7 @@
-/* Any bytes as the file of a kept index: it is refused, or gives points that
+/* Any bytes as the file of a kept index. It is refused, or gives points that
  * can be saved and read again. With clang: -fsanitize=fuzzer,address,undefined.
- * With OJ_FUZZ_MAIN: fuzz_live_file [ITERATIONS], mutations of saved files from
- * a fixed seed. */
+ * With OJ_FUZZ_MAIN, fuzz_live_file [ITERATIONS] mutates saved files, from a
+ * fixed seed. */
 #include "../../algs/live/live_file.h"
 #include "../../flatten/base/oj_hash_mix.h"
 
@@ -65,7 +65,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 }
 
 #ifdef OJ_FUZZ_MAIN
-/* Makes a file of n points; its checksum is mostly right. */
+/* Makes a file of n points, mostly with the right checksum. Returns its
+ * size. */
 static size_t make_file(uint8_t *bytes, int n)
 {
     static int64_t id[32];
@@ -81,7 +82,7 @@ static size_t make_file(uint8_t *bytes, int n)
     return read_bytes(copy, bytes, MOST_BYTES);
 }
 
-/* Corrects the checksum, so that the bytes behind it are read. */
+/* Corrects the checksum, so that the reader goes on to the bytes after it. */
 static void mend_checksum(uint8_t *bytes, size_t size)
 {
     int64_t n, number;

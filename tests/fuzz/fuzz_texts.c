@@ -1,8 +1,8 @@
 /* Any bytes as texts, as a word map, as -similar and -vector, and as lists of
- * numbers: folding twice equals folding once; token sets are consistent, and
- * equal if texts arrive in pieces; invalid words are refused with one line.
- * With clang: -fsanitize=fuzzer,address,undefined. With OJ_FUZZ_MAIN:
- * fuzz_texts [ITERATIONS], mutations of the seeds from a fixed random seed. */
+ * numbers. Folding twice equals folding once. Token sets are consistent, and
+ * are equal if texts arrive in pieces. Invalid words are refused with one line
+ * of error. With clang: -fsanitize=fuzzer,address,undefined. With OJ_FUZZ_MAIN,
+ * fuzz_texts [ITERATIONS] mutates sample texts, from a fixed random seed. */
 #include "../../algs/foundations/relation/oj_compared_fields.h"
 #include "../../driver/source/oj_side_compared_columns.h"
 #include "../../flatten/base/oj_alloc.h"
@@ -107,7 +107,7 @@ static void check_same(const struct oj_token_sets *a,
             what);
 }
 
-/* Adds text by text, and numbers the tokens after the last one. */
+/* Adds text by text, and numbers the tokens only after the last one. */
 static void try_pieces(const struct oj_texts *texts,
                        const struct oj_token_rules *rules,
                        const struct oj_token_sets *whole)

@@ -1,6 +1,6 @@
-/* Any bytes as WKB: the reader refuses them or makes a layer that passes
+/* Any bytes as WKB. The reader refuses them, or makes a layer that passes
  * oj_flat_check(). With clang: -fsanitize=fuzzer,address,undefined. With
- * OJ_FUZZ_MAIN: fuzz_wkb [ITERATIONS], mutations of the seeds from a fixed
+ * OJ_FUZZ_MAIN, fuzz_wkb [ITERATIONS] mutates sample geometries, from a fixed
  * random seed. */
 #include "../../flatten/arrays/oj_wkb.h"
 #include "../../flatten/base/oj_alloc.h"
@@ -13,8 +13,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Reads the bytes as the first feature (short form possible), and after a
- * polygon. */
+/* Reads the bytes as the first feature, which may get the short form, and as a
+ * feature after a polygon. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct oj_flat_buf buf = {0};

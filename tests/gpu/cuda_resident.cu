@@ -77,9 +77,9 @@ static oj_status copy(struct oj_gpu_index *index, void *to, const void *from,
     return OJ_OK;
 }
 
-/* Prepares the join side again. Until this succeeds the index has no family and
- * answers nothing. *seconds: time from the moment at which the flat arrays are
- * on the device. */
+/* Prepares the join side again. Until this succeeds, the index has no family
+ * and answers nothing. *seconds is the time since the flat arrays were on the
+ * device. */
 static oj_status make_layer_again(struct oj_gpu_index *index, double *seconds,
                                   struct oj_error *err)
 {
@@ -129,8 +129,9 @@ static oj_status rebuild(struct oj_gpu_index *index, double seconds[2],
     return watch.stop(place->device.stream, &seconds[1], err);
 }
 
-/* Measures ask(of, &work, &points) for points on the device; of: index of the
- * kernel family. Waits until the device has finished, also after an error. */
+/* Measures ask(of, &work, &points) for points on the device. `of` is the index
+ * of the kernel family. Waits until the device has finished, even after an
+ * error. */
 template <typename Ask>
 static oj_status measure(struct oj_gpu_index *index,
                          const struct oj_gpu_points *points, double *seconds,
@@ -190,7 +191,7 @@ static oj_status pairs(struct oj_gpu_index *index,
     return status;
 }
 
-/* Sums into copies of the words, as a batch does, and frees the copies; plain
+/* Sums into copies of the words, as a batch does, and frees the copies. Plain
  * counts are added in place. */
 static oj_status sum(struct oj_gpu_index *index,
                      const struct oj_gpu_points *points,
@@ -290,7 +291,7 @@ static oj_status apply_copies(struct oj_gpu_live *live,
     return OJ_OK;
 }
 
-/* Applies a batch on several devices; seconds are wall-clock seconds. */
+/* Applies a batch on several devices. *seconds are wall-clock seconds. */
 static oj_status apply_on_several(struct oj_gpu_live *live, int64_t n,
                                   const int64_t *id, const double *x,
                                   const double *y, double *seconds,

@@ -1,11 +1,11 @@
-/* A module that replaces ogrjoin_cuda.so in tests: two fake devices, of which
- * the second is unusable, and plain loops for nearest points, equal points, and
- * intersecting boxes of lines and polygons. FAKE_GPU in the environment selects
- * how it fails: abi; none (no device); full (no memory for an index); held (no
- * memory even to open one); refuse (refuses the join side); second (its faster
- * method refuses the join side); crowded (no memory for a batch); lost, broken
- * or stopped (every join fails); mute (pairs can only be counted or summed);
- * plain (pairs can be neither counted nor summed). */
+/* A module that stands for ogrjoin_cuda.so in tests. It has two fake devices,
+ * the second of which is unusable, and plain loops for nearest points, equal
+ * points, and intersecting boxes of lines and polygons. FAKE_GPU in the
+ * environment selects how it fails: abi; none (no device); full (no memory for
+ * an index); held (no memory even to open one); refuse (refuses the join side);
+ * second (its faster method refuses the join side); crowded (no memory for a
+ * batch); lost, broken or stopped (every join fails); mute (pairs can only be
+ * counted or summed); plain (pairs can be neither counted nor summed). */
 #include "../../algs/foundations/kernels/oj_pair_verdict.h"
 #include "../../algs/foundations/relation/oj_gpu.h"
 #include "../../flatten/base/oj_alloc.h"

@@ -1,4 +1,4 @@
-/** Adds one value to the words of a join feature, like a device does. */
+/** Adds one value to the words of a join feature, as a device does. */
 #ifndef PLAIN_SUMS_H
 #define PLAIN_SUMS_H
 

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Joins points in arrays of CuPy or PyTorch on a GPU with the lots of nycgen: prints the
-time of a join by the device's clock and the bytes copied meanwhile (counted by CUPTI),
-and checks the counts and sums of tests/bench/nycgen.h.
+"""Joins points in arrays of CuPy or PyTorch on a GPU with the lots of nycgen.  Prints
+the time of a join by the device's clock, and the bytes that are copied in this time
+(counted by CUPTI).  Checks the counts and sums of tests/bench/nycgen.h.
 
     resident_arrays.py [N [OJ_BENCH]]     PYTHONPATH: folder of ogrjoin
 
-N: points (170,000,000). OJ_BENCH: the program oj_bench of a build with tests; its times
-of resident points are printed, too.
+N is the number of points (170,000,000).  OJ_BENCH is the program oj_bench of a build
+with
+tests; its times of resident points are printed, too.
 """
 
 import ctypes
@@ -93,7 +94,8 @@ def make_points(city, n):
 
 
 def make_index(city):
-    """Makes an index of the lots from arrays, without shapely and pyarrow."""
+    """Makes an index of the lots from arrays, without shapely and pyarrow. Returns the
+    index."""
     city.make.restype = ctypes.c_int64
     n = city.make(ctypes.c_int64(N_LOTS))
     offset, x, y = np.empty(N_LOTS + 1, np.int64), np.empty(n), np.empty(n)
@@ -107,7 +109,8 @@ def make_index(city):
 
 
 class Bus:
-    """Counts the bytes of all copies of the process: 1 to a device, 2 from a device."""
+    """Counts the bytes of all copies of the process. Direction 1 is to a device, 2 from
+    a device."""
 
     def __init__(self):
         places = ["/usr/local/cuda*/extras/CUPTI/lib64/libcupti.so*"]
@@ -160,7 +163,7 @@ class Bus:
             self.cupti = None
 
     def read(self):
-        """Returns {direction: bytes} since the last call; None without CUPTI."""
+        """Returns {direction: bytes} since the last call, or None without CUPTI."""
         if self.cupti is None:
             return None
         self.cupti.cuptiActivityFlushAll(1)

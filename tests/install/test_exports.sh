@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The library shows the functions that its header declares, all of them and
-# nothing else.
+# Checks that the library exports all functions that its header declares, and
+# no others.
 #
 #   test_exports.sh LIBRARY HEADER
 set -euo pipefail

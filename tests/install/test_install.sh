@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# What "cmake --install" leaves behind: the command runs from any place, GDAL
-# loads the driver from there, the library exports its own names alone and needs
-# no GDAL, and a program of a user's compiles by pkg-config and gives the right
-# answers.
+# Checks the files that "cmake --install" leaves. The command runs from any
+# place, GDAL loads the driver from there, and the library exports its own
+# names only and needs no GDAL. A user's program compiles with pkg-config and
+# gives the right answers.
 #
 #   test_install.sh BUILD SOURCE
 set -euo pipefail
@@ -54,7 +54,7 @@ completed=$(PATH=$root/bin:$PATH bash -c 'source "$1"
     _ogrjoin
     printf "%s\n" "${COMPREPLY[@]}"' _ "$completion")
 [ -s "$root/share/ogrjoin/ogrjoin_qgis.zip" ] || fail "no plugin of QGIS"
-# Every option of --help is in the man page and is completed.
+# Every option of --help is in the man page, and shell completion offers it.
 sed 's/\\-/-/g' "$root/share/man/man1/ogrjoin.1" >"$prefix/man"
 for option in $("$root/bin/ogrjoin" --help |
     sed -nE 's/^  (-[a-z_]+).*/\1/p' | sort -u); do
@@ -76,7 +76,7 @@ pickup 2: lot 10, 10 ft
 pickup 3: lot 10, 10 ft
 END
 
-# The same by Arrow streams of two files.
+# The same program by Arrow streams of two files.
 if pkg-config --atleast-version=3.6 gdal; then
     read -ra gdal < <(pkg-config --cflags --libs gdal)
     "${CC:-cc}" -std=c11 -Wall -Wextra -Werror "$source/samples/join_arrow.c" \
@@ -98,8 +98,8 @@ left,right,distance
 END
 fi
 
-# Where GDAL looks elsewhere for plugins there is a link, and uninstalling leaves
-# nothing of all that: seen with the build's own script, led to other folders.
+# If GDAL looks elsewhere for plugins, there is a link. Uninstalling removes all
+# of it. The build's own script is tested, changed to other folders.
 configured=$(sed -n 's/^CMAKE_INSTALL_PREFIX:PATH=//p' "$build/CMakeCache.txt")
 link=$(sed -n 's/.*"Linked: \(.*\)".*/\1/p' "$build/cmake_install.cmake")
 mkdir "$prefix/elsewhere"

@@ -1,4 +1,4 @@
-"""The plain reference of the tests of headings and of places along lines: rings and
+"""The plain reference for tests of headings and of places along lines: rings and
 segments of a shape, and the distance of a point from a segment."""
 
 import math
@@ -26,9 +26,9 @@ def length_of(p, q):
 
 
 def distance_and_place(p, a, b):
-    """Returns the distance of p from the segment, and the place of the nearest point on it,
-    from 0 at a to 1 at b. The order of operations is that of the kernel, so that ties are
-    equal, too."""
+    """Returns the distance of p from the segment, and the place of the nearest point on
+    it: 0 at a, 1 at b. The order of operations is that of the kernel, so that ties are
+    equal."""
     dx, dy = b[0] - a[0], b[1] - a[1]
     len2 = dx * dx + dy * dy
     if len2 == 0:

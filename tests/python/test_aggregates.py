@@ -1,5 +1,5 @@
-"""agg= against numpy and pandas: random points in random polygons, with NULLs, NaN,
-integers beyond 2^53, dates and groups without rows; and columns of the pairs."""
+"""Compares agg= with numpy and pandas: random points in random polygons, with NULLs,
+NaN, integers beyond 2^53, dates and groups without rows.  Also columns of the pairs."""
 
 import numpy as np
 import pytest

@@ -1,5 +1,5 @@
-"""Places along lines and rings, offsets and sides, compared with a plain loop over all segments,
-with shapely's line_locate_point, and with the inside of polygons."""
+"""Places along lines and rings, offsets and sides.  They are compared with a plain loop
+over all segments, with shapely's line_locate_point, and with the inside of polygons."""
 
 import math
 import os
@@ -35,8 +35,8 @@ def normal(a, b):
 
 
 def side_of(ring, i, r, p):
-    """Returns the side by the mean normal of the segments at the place; 0 if that does not
-    decide it."""
+    """Returns the side by the mean normal of the segments at the place. Returns 0 if
+    that does not decide it."""
     if ring[i] == ring[i + 1]:
         return 0
     place = [(1 - r) * u + r * v for u, v in zip(ring[i], ring[i + 1])]
@@ -54,7 +54,8 @@ def side_of(ring, i, r, p):
 
 
 def reference(p, shape):
-    """Returns along, percent, |offset|, segment, bearing, side (0: not decided)."""
+    """Returns along, percent, |offset|, segment, bearing, side. The side is 0 if it is
+    not decided."""
     best, so_far, number = None, 0.0, 0
     for ring in lines_of(shape):
         has_length = any(a != b for a, b in zip(ring, ring[1:]))
@@ -213,7 +214,8 @@ def test_shapely_locates_points_alike(seed):
 
 @pytest.mark.parametrize("seed", range(5))
 def test_left_of_a_ring_is_its_inside(seed):
-    """Left of a ring is its inside: stars with sharp turns, and points around their vertices."""
+    """Left of a ring is its inside. Tests stars with sharp turns, and points around
+    their vertices."""
     rng = np.random.default_rng(seed)
     stars, turns = [], []
     for _ in range(30):
@@ -313,7 +315,7 @@ def arc(u, v):
 
 
 def on_sphere(p, shape):
-    """Returns along and offset (0: not decided)."""
+    """Returns along and offset. The offset is 0 if its side is not decided."""
     best, so_far, p = None, 0.0, unit(*p)
     for ring in lines_of(shape):
         for a, b in zip(ring, ring[1:]):
@@ -365,7 +367,7 @@ def test_sphere(seed):
 
 
 def test_several_points_around_a_ring_on_the_sphere():
-    """As in the plane: of several points, one of which lies inside of the polygon, the place is
+    """As in the plane. Of several points, one is inside of the polygon. The place is
     that of the point nearest to a ring."""
     square = shapely.Polygon([(0, 0), (2, 0), (2, 2), (0, 2)])
     points = shapely.MultiPoint([(1, 0.5), (1.5, 1), (9, 9)])
@@ -380,8 +382,8 @@ def test_several_points_around_a_ring_on_the_sphere():
 
 @pytest.mark.parametrize("metric", ["planar", "sphere"])
 def test_a_line_of_one_vertex_has_no_place(metric):
-    """WKB may contain a line of one vertex: the place is on the other line of the feature,
-    although it is farther away."""
+    """WKB may contain a line of one vertex. The place is on the other line of the
+    feature, although it is farther away."""
     one = bytes.fromhex("010200000001000000" + "00" * 16)
     two = shapely.to_wkb(shapely.LineString([(5, 5), (6, 5)]))
     whole = bytes.fromhex("010500000002000000") + one + two
@@ -418,7 +420,8 @@ def summed(rows):
 
 
 def expected_sums(points, lines):
-    """Computes the aggregates from the rows of the pairs, in the order of their join rows."""
+    """Returns the aggregates, computed from the rows of the pairs, in the order of
+    their join rows."""
     joined = ogrjoin.join(points, lines, "nearest", k=4, how="inner", name_fid="b", **FIELDS | {"along_percent_field": "p"})
     table, of_point = joined.read_all(), {}
     for row in table.to_pylist():

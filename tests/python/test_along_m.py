@@ -1,5 +1,5 @@
-"""Measures from the M values of lines (along="m"): against a plain loop over all segments,
-by every way in which a layer enters the library."""
+"""Measures from the M values of lines (along="m").  They are compared with a plain loop
+over all segments, for every way in which a layer enters the library."""
 
 import math
 
@@ -20,7 +20,7 @@ ASKED = {"line_along": True, "along": "m"}
 
 
 def measure_at(p, shape):
-    """M of the first nearest place, by vertices (x, y, m) or (x, y)."""
+    """Returns M of the first nearest place. Vertices are (x, y, m) or (x, y)."""
     best = None
     for ring in lines_of(shape):
         ring = [(v[0], v[1], v[-1] if len(v) > 2 else math.nan) for v in ring]
@@ -64,7 +64,7 @@ def polygon(rng):
 
 
 def with_z(shape):
-    """The shape with Z, which must not be taken for M."""
+    """Returns the shape with Z, which must not be taken for M."""
     coordinates = shapely.get_coordinates(shape, include_m=True)
     text = ", ".join(f"{x!r} {y!r} -5 {m!r}" for x, y, m in coordinates.tolist())
     return shapely.from_wkt(f"LINESTRING ZM ({text})")
@@ -181,7 +181,7 @@ def test_known_measures():
     right = [shapely.from_wkt(w) for w in lines]
     p = ogrjoin.pairs(shapely.points(points), right, "nearest", **ASKED)
     assert [is_close(got, e) for got, e in zip(p.values["line_along"], expected)] == [True] * len(points)
-    # Two equally near parts: the first counts, whose M it is.
+    # Two equally near parts. The M of the first one counts.
     two = [shapely.from_wkt("MULTILINESTRING M ((0 1 5, 9 1 6), (0 -1 50, 9 -1 60))")]
     assert ogrjoin.pairs([shapely.Point(0, 0)], two, "nearest", **ASKED).values["line_along"][0] == 5
 
@@ -205,7 +205,7 @@ def test_rows_and_their_notice():
         table = ogrjoin.join(left, wkb_table(right), "nearest", k=2, crs="ignore", along_field="m", along="m").read_all()
     got = [math.nan if v is None else v for v in table["m"].to_pylist()]
     assert np.array_equal(np.sort(got), np.sort(p.values["line_along"]), equal_nan=True)
-    # Lengths follow measures, and measures lengths, of one join side.
+    # One join side gives lengths after measures, and measures after lengths.
     side = ogrjoin.Index(right, along="m")
     lengths = ogrjoin.pairs(left, right, "nearest", line_along=True).values["line_along"]
     measures = ogrjoin.pairs(left, right, "nearest", **ASKED).values["line_along"]
@@ -225,5 +225,5 @@ def test_refusals():
         ogrjoin.Index(lines).pairs(point, "nearest", **ASKED)
     with pytest.raises(ogrjoin.Error, match="along"):
         ogrjoin.pairs(point, lines, "intersects", **ASKED)
-    # A layer of points has no lines, and so no measures to miss.
+    # A layer of points has no lines, so missing M values are no error.
     assert math.isnan(ogrjoin.pairs(point, point, "nearest", **ASKED).values["line_along"][0])

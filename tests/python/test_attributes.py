@@ -1,5 +1,5 @@
-"""Texts and vectors as columns: join() gives the rows of the command, bit for bit, from every kind
-of column; unsuitable columns give an error."""
+"""Texts and vectors as columns.  join() gives the rows of the command, bit for bit,
+from every kind of column.  Unsuitable columns are an error."""
 
 import json
 import os
@@ -43,7 +43,8 @@ def frame(n, seed):
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
-    """Writes two sides to files; returns also tables of what GDAL for Python reads from them."""
+    """Writes two sides to files. Also returns tables of what GDAL for Python reads from
+    them."""
     folder = tmp_path_factory.mktemp("sides")
     made = {}
     for side, n in (("a", 300), ("b", 200)):
@@ -132,7 +133,7 @@ def test_the_commands_rows(tmp_path, files, op, options):
     ],
 )
 def test_layers_without_geometry(tmp_path, files, options):
-    """Layers without geometry: CSV, whose columns are all texts."""
+    """Layers without geometry: CSV files, in which all columns are texts."""
     check(tmp_path, files, "similar", options, "csv")
 
 
@@ -301,7 +302,7 @@ def test_min_similarity_of_the_command(tmp_path, files):
 
 @pytest.mark.parametrize("backend", ogrjoin.backends())
 def test_backends(backend):
-    """Each backend answers like auto, or gives an error that says why it does not."""
+    """Each backend answers like auto, or gives an error that says why it cannot."""
     a, b = (frame(n, n)[["name", "price", "area", "geometry"]] for n in (60, 50))
     answered = 0
     for op, options in (

@@ -1,5 +1,5 @@
-"""Index.pairs_batches(): its batches together are pairs(), for every kind of left side; what they
-read, keep and release. Also the arrays of pairs()."""
+"""Index.pairs_batches(): its batches together are pairs(), for every kind of left side.
+Tests what they read, keep and release.  Also the arrays of pairs()."""
 
 import gc
 import os
@@ -20,8 +20,8 @@ SIZES = (1, 7, 100, N, 1000)
 
 
 def assert_batches(index, left, op, size, whole=None, **options):
-    """Compares the batches with the pairs of the whole. left: a side, or a function that makes
-    it again."""
+    """Compares the batches with the pairs of the whole. left is a side, or a function
+    that makes it again."""
     make = left if callable(left) else lambda: left
     whole = index.pairs(make(), op, **options) if whole is None else whole
     batches = list(index.pairs_batches(make(), op, batch_size=size, **options))
@@ -119,7 +119,7 @@ def test_sides_of_datasets(size, tmp_path):
 
 @pytest.mark.parametrize("size", SIZES)
 def test_iterators_of_sides(size):
-    """Unless the sides are Arrow, no batch has rows of two sides of an iterator."""
+    """Each side of an iterator ends a batch, unless the sides are Arrow."""
     shapely = pytest.importorskip("shapely")
     index = ogrjoin.Index(CENTRE)
     whole = index.pairs(XY, "nearest", k=2)
@@ -401,7 +401,8 @@ def test_arrays_are_views_that_stay():
     ],
 )
 def test_pieces_of_a_large_side(op, options):
-    """More rows than are joined at once, from arrays and from Arrow."""
+    """There are more rows than the library joins at once, from arrays and from
+    Arrow."""
     pa = pytest.importorskip("pyarrow")
     few = rng.random((50, 2))
     xy = rng.random(((5 << 19) + 3, 2))

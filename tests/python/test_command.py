@@ -70,7 +70,8 @@ def run_command(tmp_path, op, left, right, options):
 
 
 def columns_of(table):
-    """Returns the values of all columns but the geometry; floats as their bits."""
+    """Returns the values of all columns but the geometry. Floats are returned as their
+    bits."""
     columns = {}
     for name in table.schema.names:
         column = table.column(name)
@@ -94,7 +95,8 @@ def assert_rows(ours, theirs):
 
 
 def named(options, left, right):
-    """Adds exclude_self if both sides are one layer, as the command does."""
+    """Adds exclude_self if both sides are one layer, as the command does. Returns the
+    new options."""
     return {**options, **({"exclude_self": 1} if left == right else {})}
 
 
@@ -187,7 +189,8 @@ def test_what_is_made_of_pairs(tmp_path, layers, op, left, right, options):
 
 
 def assert_shapes(ours, theirs):
-    """Compares the vertices of geometries: a GeoPackage may have a multi-geometry with one part."""
+    """Compares the vertices of geometries, not their types: a GeoPackage may store a
+    single geometry as a multi-geometry of one part."""
     a, b = (shapely.from_wkb(shapes.to_numpy()) for shapes in (ours, theirs))
     assert np.array_equal(shapely.is_missing(a), shapely.is_missing(b))
     assert (shapely.get_num_coordinates(a) == shapely.get_num_coordinates(b)).all()

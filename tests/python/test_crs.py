@@ -1,5 +1,6 @@
-"""Which CRS are equal: the library decides for the package as for the command, in whatever form
-the CRS are given. pyproj only converts them, and decides what their texts leave open."""
+"""Which CRS are equal.  The library decides for the package as for the command, in
+whatever form the CRS are given.  pyproj only converts them, and decides what their
+texts leave open."""
 
 import json
 import os
@@ -79,8 +80,8 @@ def point():
 
 
 def is_one(left, right):
-    """Returns the decision of the package, which must be equal in join() and pairs(), in both
-    orders."""
+    """Returns the decision of the package. It must be equal in join() and pairs(), and
+    in both orders."""
 
     def joins(call, a, b):
         try:
@@ -132,7 +133,8 @@ def test_side_without_crs(left, right):
 
 
 def test_without_pyproj(monkeypatch):
-    """Without pyproj the texts decide where they suffice; otherwise the join is refused."""
+    """Without pyproj, the texts decide if they suffice. Otherwise the join is
+    refused."""
     whole = {text: str(pyproj.CRS(text).to_json()) for pair in ONE + TWO for text in pair}
     monkeypatch.setattr(_crs, "_proj", lambda crs: None)
     for left, right, one in PAIRS:

@@ -1,4 +1,5 @@
-"""The sample for Dask: the workers of a Dask cluster give the rows of one call of join()."""
+"""The sample for Dask.  The workers of a Dask cluster give the rows of one call of
+join()."""
 
 import importlib.util
 import os
@@ -26,8 +27,8 @@ def sample():
 
 @pytest.fixture(scope="module")
 def client():
-    # Workers are threads: in other processes the sample could not be imported, since it is not in
-    # a package.
+    # Workers are threads. In other processes the sample could not be imported,
+    # because it is not in a package.
     with distributed.Client(
         n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None
     ) as client:

@@ -1,5 +1,5 @@
-"""Points on a CUDA device, here the emulated one (tests/cuda_host); the test reads its memory
-directly, as host memory."""
+"""Points on a CUDA device, here the emulated one (tests/cuda_host).  The test reads its
+memory directly, as host memory."""
 
 import ctypes
 import gc
@@ -55,8 +55,8 @@ class OnDevice:
 
 
 class ByDLPack:
-    """An array with DLPack, like those of PyTorch, whose __cuda_array_interface__ states no
-    stream."""
+    """An array with DLPack, like those of PyTorch. Its __cuda_array_interface__ states
+    no stream."""
 
     def __init__(self, values):
         self.array, self.n = OnDevice(values), len(values)

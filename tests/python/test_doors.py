@@ -1,5 +1,6 @@
-"""Random joins by the command, by JOIN: and by join(): equal rows, names and types of columns, and
-equal refusals. OGRJOIN_DOOR_ROUNDS: joins (60); OGRJOIN_DOOR_SEED: the first (1).
+"""Random joins by the command, by JOIN: and by join().  They have equal rows, and equal
+names and types of columns, and the same joins are refused.  OGRJOIN_DOOR_ROUNDS is the
+number of joins (60), OGRJOIN_DOOR_SEED the first seed (1).
 """
 
 import os
@@ -48,7 +49,7 @@ FAR = ("nearest", "dwithin")
 
 
 def line(r):
-    """Returns the op, the names of the layers, and {option: value}."""
+    """Returns a random op, the names of the layers, and {option: value}."""
     left, right = r.choice(LAYERS), r.choice(LAYERS)
     op = r.choice(
         ("intersects", "intersects", "nearest", "nearest", "dwithin", "within", "contains",
@@ -171,7 +172,8 @@ def rows_of_file(path):
 
 
 def plain(column):
-    """Converts values for comparison: doubles to their bits, times to texts."""
+    """Converts values for comparison: doubles to their bits, times to texts. Returns a
+    list."""
     if pa.types.is_floating(column.type):
         values = column.to_numpy(zero_copy_only=False)
         return [None if v != v else v.hex() for v in map(float, values)]
@@ -189,8 +191,9 @@ def kind(type_):
 
 
 def shapes_of(column):
-    """Returns the coordinates of each geometry: None for NULL and empty ones, "open" for
-    polygons whose rings are not closed, since the command closes them when it writes."""
+    """Returns the coordinates of each geometry. NULL and empty ones are None. Polygons
+    whose rings are not closed are "open", because the command closes rings when it
+    writes."""
     values = column.to_pylist()
     shapes = shapely.from_wkb(values, on_invalid="ignore")
     missing = shapely.is_missing(shapes) | shapely.is_empty(shapes)
@@ -218,7 +221,8 @@ def compare(ours, theirs, name_of_shape, what):
 def join(folder, op, left, right, o):
     given = dict(o)
     if left == right and "self" not in given.get("exclude", ""):
-        # the command excludes a feature itself if both sides are one layer
+        # if both sides are one layer, the command excludes the pair of a
+        # feature with itself
         given["exclude"] = ",".join(filter(None, (given.get("exclude"), "self")))
     a, b = side(folder, left), side(folder, right)
     return ogrjoin.join(a, b, op, fid="fid", **given).read_all()

@@ -1,5 +1,5 @@
-"""metric="ellipsoid" compared with pyproj's geodesics. A build without PROJ, like the wheel,
-refuses the metric; then only this is tested."""
+"""Compares metric="ellipsoid" with pyproj's geodesics.  A build without PROJ, like the
+wheel, refuses the metric; then only the refusal is tested."""
 
 import ogrjoin
 import pytest
@@ -23,8 +23,8 @@ def series(p, crs="EPSG:4326"):
 
 
 def has_geodesics():
-    """True if the build has geodesics. Checks that metric="ellipsoid" without a CRS, or in a
-    build without geodesics, is an error."""
+    """Returns True if the build has geodesics. Also checks that metric="ellipsoid" is
+    an error without a CRS, and in a build without geodesics."""
     one = np.zeros(1), np.zeros(1)
     with pytest.raises(ogrjoin.Error, match="metric=ellipsoid") as error:
         ogrjoin.pairs(one, one, "nearest", metric="ellipsoid", crs="ignore")
@@ -44,7 +44,7 @@ def geod():
 
 
 def metres(geod, a, b):
-    """Returns the distances of all pairs, [len(a), len(b)]."""
+    """Returns the distances of all pairs in metres, [len(a), len(b)]."""
     i, j = np.meshgrid(np.arange(len(a[0])), np.arange(len(b[0])), indexing="ij")
     i, j = i.ravel(), j.ravel()
     _, _, d = geod.inv(a[0][i], a[1][i], b[0][j], b[1][j])
@@ -113,8 +113,8 @@ def test_errors(geod):
 
 
 def least(geod, p, line):
-    """Returns the metres from a point to a line, by golden-section search along each of its
-    geodesics."""
+    """Returns the metres from a point to a line, by a golden-section search along each
+    of its geodesics."""
     best = np.inf
     for (x0, y0), (x1, y1) in zip(line[:-1], line[1:]):
         course, _, length = geod.inv(x0, y0, x1, y1)
@@ -135,8 +135,8 @@ def least(geod, p, line):
 
 
 def lines(n, seed):
-    """Returns short and long lines, across the antimeridian, at poles, nearly around half the
-    Earth."""
+    """Returns short and long lines: across the antimeridian, at poles, and nearly
+    around half the Earth."""
     r = np.random.default_rng(seed)
     found = []
     for i in range(n):
@@ -160,7 +160,8 @@ def lines(n, seed):
 
 @pytest.mark.parametrize("turn", [False, True])
 def test_lines(geod, turn):
-    """Nearest and dwithin, with points on either side, compared with a search along every edge."""
+    """nearest and dwithin, with points on either side, compared with a search along
+    every edge."""
     shapely = pytest.importorskip("shapely")
     geopandas = pytest.importorskip("geopandas")
     wgs84 = geod(ellps="WGS84")
@@ -185,8 +186,8 @@ def test_lines(geod, turn):
 
 
 def test_polygons(geod):
-    """Polygons: distance 0 inside, otherwise that of the ring. A ring with a vertex every km
-    decides which points are inside."""
+    """Polygons have the distance 0 inside, otherwise that of the ring. Which points are
+    inside is decided by a ring with a vertex every kilometre."""
     shapely = pytest.importorskip("shapely")
     geopandas = pytest.importorskip("geopandas")
     wgs84 = geod(ellps="WGS84")

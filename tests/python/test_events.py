@@ -1,5 +1,5 @@
-"""events(): the rows of a plain sequential program over pairs(), for whole, split and streamed
-reports, and the rows of the command."""
+"""events() gives the rows of a plain sequential program over pairs(), for whole, split
+and streamed reports, and the rows of the command."""
 
 import os
 import shutil
@@ -20,7 +20,8 @@ N = 600
 
 
 def make_reports():
-    """Makes reports of moving vehicles; some lack the key or the place."""
+    """Makes reports of moving vehicles. Some lack the key or the place. Returns a
+    GeoDataFrame."""
     key = rng.integers(0, 15, N)
     xy = np.empty((N, 2))
     at = rng.random((15, 2)) * 100

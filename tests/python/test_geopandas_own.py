@@ -9,8 +9,8 @@ import pytest
 
 pytest.importorskip("geopandas")
 
-# These tests expect the pairs of a left row in the order of shapely's tree; this package returns
-# them ascending by right row.
+# These tests expect the pairs of a left row in the order of shapely's tree.
+# This package returns them ascending by right row.
 OTHER_ORDER = [
     f"test_sjoin_dwithin[geo_left{i}-geo_right{i}-expected_left{i}-"
     f"expected_right{i}-{distance}-inner]"

@@ -21,7 +21,7 @@ PREDICATES = (
 
 
 def random_shape(rng, kind):
-    """Returns a shape on a small grid, so that shapes touch, repeat and share borders."""
+    """Returns a shape on a small grid. Such shapes touch, repeat and share borders."""
     at = rng.integers(0, 10, 2).astype(float)
     size = rng.integers(1, 4, 2)
     if kind == "point":
@@ -132,7 +132,8 @@ def test_sjoin_nearest():
     n_rows = 0
     for seed in range(ROUNDS):
         rng = np.random.default_rng([seed, 1])
-        # for these kinds both compute distances bit for bit alike, hence also ties
+        # for these kinds both compute the same distances bit for bit, so ties
+        # are equal, too
         kinds = rng.choice(["point", "points", "polygon", "polygons"], 2)
         left, right = random_frame(rng, "lid", kinds), random_frame(rng, "rid", kinds)
         named = {"how": str(rng.choice(["inner", "left", "right"]))}

@@ -1,7 +1,7 @@
-"""Headings: of lines and rings only the segments count whose direction fits the row's.
-Against a plain loop over all segments and angles in degrees, with ties at the bounds
-of the tolerance, segments of length 0, several points of a row, and columns of the
-nearest segment."""
+"""Headings: of lines and rings only the segments count whose direction fits the row's
+heading.  Compared with a plain loop over all segments, with angles in degrees. Tests
+ties at the bounds of the tolerance, segments of length 0, several points of a row, and
+columns of the nearest segment."""
 
 import math
 import random
@@ -24,8 +24,8 @@ def has_heading(heading):
 
 
 def fits(a, b, heading, tolerance, both_ways):
-    """True if the segment's direction fits the heading. No angle in these tests is within 1e-9
-    degrees of the tolerance, except angles that equal it."""
+    """Returns True if the segment's direction fits the heading. In these tests an angle
+    equals the tolerance, or differs from it by more than 1e-9 degrees."""
     if a == b:
         return False
     apart = abs((course_of(a, b) - heading + 180) % 360 - 180)
@@ -35,7 +35,7 @@ def fits(a, b, heading, tolerance, both_ways):
 
 
 def segments_of(shape):
-    """Returns number, start and end of each segment; the number of a point is None."""
+    """Yields number, start and end of each segment. The number of a point is None."""
     number = 0
     for ring in rings_of(shape):
         if len(ring) == 1:
@@ -290,8 +290,8 @@ def test_columns_of_the_segment_that_fits():
 
 
 def test_points_of_several_places():
-    """The row's point that is nearest to a fitting segment counts, not the one nearest to the
-    line."""
+    """Of a row's points, the one that is nearest to a fitting segment counts, not the
+    one nearest to the line."""
     left = [shapely.MultiPoint([(0, 1), (8, 3)])]
     right = [shapely.LineString([(0, 0), (10, 0), (10, 10)])]
     words = {"op": "nearest", "heading": "course:10", "nearest_point_fields": 1, "segment_field": "n"}

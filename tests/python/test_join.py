@@ -138,8 +138,8 @@ def test_files(tmp_path):
 
 
 def test_a_write_follows_no_link(tmp_path):
-    """The temporary file has a random name: others could guess PATH.PID.tmp in a shared folder
-    and put a link there."""
+    """The temporary file has a random name. In a shared folder, others could guess
+    PATH.PID.tmp and put a link there."""
     out, victim = tmp_path / "out.parquet", tmp_path / "victim"
     victim.write_text("secret")
     (tmp_path / f"out.parquet.{os.getpid()}.tmp").symlink_to(victim)
@@ -290,7 +290,7 @@ def test_empty_sides():
 
 
 def test_columns_of_parts():
-    """Slices of columns, as in the batches of a larger table"""
+    """Slices of columns, as in the batches of a larger table."""
     points, lots = pa.table(POINTS.to_arrow()), pa.table(LOTS.to_arrow())
     points = points.set_column(1, "name", pa.array([f"lot {i % 60}" for i in range(1000)]))
     named = {"op": "dwithin", "max_distance": 3, "similar": "name:3/4"}
@@ -304,8 +304,8 @@ def test_columns_of_parts():
 
 
 def test_small_batches():
-    """The result does not depend on the batches in which left is read, nor on those in which
-    the result is read."""
+    """The result depends neither on the batches in which left is read, nor on those in
+    which the result is read."""
     table = pa.table(POINTS.to_arrow())
     for named in ({}, {"how": "inner"}, {"agg": "count, max(lot)"}, {"how": "anti"}):
         whole = ogrjoin.join(table, LOTS, **named).read_all()

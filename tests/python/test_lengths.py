@@ -1,5 +1,6 @@
-"""Arrays with a value per row: a length other than the number of rows is an error that names the
-argument and both lengths, in every function and however a side is divided."""
+"""Arrays with a value per row.  If the length is not the number of rows, this is an
+error that names the argument and both lengths, in every function, however a side is
+divided."""
 
 import numpy as np
 import ogrjoin
@@ -17,7 +18,7 @@ def says(name, n, side, n_rows=N):
 
 
 def values_of(name, n):
-    """Returns an argument of n values, and settings that it needs."""
+    """Returns an argument of n values, and the settings that it needs."""
     values = {
         "on": np.arange(n) % 3,
         "id": np.arange(n),

@@ -1,5 +1,5 @@
-"""Live: after every batch its pairs and rows equal those of pairs() and join() with the current
-points."""
+"""Live: after every batch, its pairs and rows equal those of pairs() and join() with
+the current points."""
 
 import threading
 
@@ -76,8 +76,8 @@ def test_batches(tree):
 
 
 def test_points_on_a_device():
-    """Batches and joins on the device, and the copy of its points in host memory, to which only
-    changed points are copied."""
+    """Batches and joins on the device. The copy of its points in host memory is brought
+    up to date with the changed points alone."""
     try:
         live = ogrjoin.Live(backend="cuda")
     except ogrjoin.Error as error:
@@ -95,7 +95,8 @@ def test_points_on_a_device():
         assert_fresh(live, plain, places(50), "dwithin", max_distance=5)
         if i % 2 == 1:  # on the CPU, from the copy
             assert_fresh(live, plain, places(20), "nearest", bearing=1)
-    # all points removed, and one put: the copy in host memory loses the others, too
+    # all points are removed, and one is put: the copy in host memory must lose
+    # the others, too
     ids, x, _ = plain.arrays
     live.apply(ids, np.full(len(ids), np.nan), x)
     live.apply([7], [1.0], [2.0])
@@ -143,7 +144,7 @@ def test_places_that_no_join_takes_are_removed():
 
 
 def test_ids_are_whole_numbers_of_64_bits():
-    """Ids are 64-bit integers: rounding or wrapping is an error."""
+    """Ids are 64-bit integers. An id that would be rounded or wrapped is an error."""
     pa = pytest.importorskip("pyarrow")
     live = ogrjoin.Live()
     least, most = -(2**63), 2**63 - 1
@@ -253,7 +254,7 @@ def test_settings_of_near_pairs():
 
 
 def test_values_are_those_of_pairs():
-    """Values by code become words, and intersections are WKB."""
+    """Values that are stored as numbers become words. Intersections are WKB."""
     live, boxes = boxes_and_points()
     asked = {"matrix": True, "relation": True, "intersection": True}
     points = ([0.0, 1.0, 9.0], [0.0, 0.0, 0.0])

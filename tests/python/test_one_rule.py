@@ -1,6 +1,6 @@
-"""pairs(), Index and join() have one rule each for what they compare and take: on=
-as join() compares columns, settings without effect, one index for pairs and rows,
-distances with units, geometries of both sides in one column."""
+"""pairs(), Index and join() have one rule each for what they compare and take: on= as
+join() compares columns, settings without effect, one index for pairs and rows,
+distances with units, and geometries of both sides in one column."""
 
 import json
 import time
@@ -130,8 +130,8 @@ def test_rows_of_an_index_are_those_of_join(op, options):
 
 
 def test_rows_take_the_index_of_pairs():
-    """join() uses the index that pairs() has made: for many points making it takes far longer
-    than joining ten rows."""
+    """join() uses the index that pairs() has made. For many points, making an index
+    takes far longer than joining ten rows."""
     n = 400_000
     right = frame(RNG.random((n, 2)), np.zeros(n))
     left, index = frame(LEFT[:10] / 100, NUMBERS[:10]), ogrjoin.Index(right, threads=1)
@@ -217,7 +217,8 @@ def test_geometries_of_both_sides_in_one_column(left, right, how):
 
 @pytest.mark.parametrize("name, word", [("a:b", "a:b"), ("a:km", "a:km"), ("a:b", '"a:b"'), ("a", "a:us-ft")])
 def test_a_field_of_distances_with_a_colon(name, word):
-    """As in the command, a word that is the name of a column has no unit, even with a colon."""
+    """A word that is the name of a column has no unit, even with a colon, as in the
+    command."""
     table = pa.table({"x": [0.0, 0.0], "y": [0.0, 0.0], name: [1.0, 3.0]})
     other = pa.table({"x": [2.0], "y": [0.0]})
     crs = {"left_crs": "EPSG:2263", "right_crs": "EPSG:2263"}
@@ -252,8 +253,9 @@ print(after - before)
 
 
 def test_rows_of_an_index_have_a_bound_of_pairs():
-    """join() with an index of pairs() also limits the pairs in memory, for rows with very many
-    pairs that no sample predicts: 16 million pairs, at most 4 million at once."""
+    """join() with an index of pairs() also limits the pairs in memory. No sample
+    predicts the very many pairs of some rows. There are 16 million pairs, and at most 4
+    million at once."""
     import subprocess
     import sys
 
@@ -261,4 +263,5 @@ def test_rows_of_an_index_have_a_bound_of_pairs():
         [sys.executable, "-c", MANY_PAIRS], capture_output=True, text=True, check=False
     )
     assert made.returncode == 0, made.stderr
-    assert int(made.stdout) < 140_000  # kilobytes; 16 million pairs are 188,000
+    # kilobytes; all 16 million pairs would take 188,000
+    assert int(made.stdout) < 140_000

@@ -1,4 +1,5 @@
-"""one_to_one="best" compared with scipy: the maximum number of pairs, with the minimum sum."""
+"""Compares one_to_one="best" with scipy: the greatest number of pairs, and among such
+choices the least sum of distances."""
 
 import numpy as np
 import pytest
@@ -11,7 +12,8 @@ csgraph = pytest.importorskip("scipy.sparse.csgraph")
 
 
 def points(rng, n, step):
-    """Returns points on a lattice, where many distances are equal; step 0: anywhere."""
+    """Returns points on a lattice, where many distances are equal. With step 0 they are
+    anywhere."""
     at = rng.random((n, 2)) * 100
     return np.round(at / step) * step if step else at
 
@@ -34,7 +36,7 @@ def test_most_pairs_of_least_sum(seed):
     graph = sparse.coo_matrix((np.ones(len(all_pairs.left)), (all_pairs.left, all_pairs.right)), (n, m)).tocsr()
     assert len(left) == (csgraph.maximum_bipartite_matching(graph) >= 0).sum()
     assert len(left) >= len(greedy.left)
-    # the cost of a missing pair exceeds the sum of all others
+    # the cost of a missing pair is greater than the sum of all distances
     price = 1 + np.sum(all_pairs.distance)
     costs = np.full((n, m), price)
     costs[all_pairs.left, all_pairs.right] = all_pairs.distance

@@ -1,5 +1,6 @@
-"""geometry="intersection" with nlt= compared with GeoPandas' overlay(how="intersection",
-keep_geom_type=True) on random layers, and overlap= compared with shapely."""
+"""Compares geometry="intersection" with nlt= with GeoPandas'
+overlay(how="intersection", keep_geom_type=True) on random layers.  Compares overlap=
+with shapely."""
 
 import os
 
@@ -18,7 +19,8 @@ KINDS = {"POLYGON": "POLYGON", "LINESTRING": "LINESTRING", "POINT": "POINT"}
 
 
 def polygons(rng, n):
-    """Returns boxes with integer coordinates, whose borders often coincide, and blobs."""
+    """Returns blobs, and boxes with integer coordinates, whose borders often
+    coincide."""
     corner, size = rng.integers(0, 30, (n, 2)), rng.integers(1, 9, (n, 2))
     shapes = shapely.box(*corner.T, *(corner + size).T)
     centre = rng.random((n, 2)) * 30
@@ -64,8 +66,8 @@ def test_overlay(seed):
 
 @pytest.mark.parametrize("seed", [0, 1])
 def test_pairs_without_such_a_part_are_no_matches(seed):
-    """Pairs without a part of the kind are dropped: rows of either side that have only such
-    pairs are unmatched."""
+    """Pairs without a part of the kind are dropped. Rows of either side that have only
+    such pairs are unmatched."""
     kind, left, right = make_layers(seed)
     named = dict(geometry="intersection", nlt=kind)
     inner = ogrjoin.join(left, right, "intersects", how="inner", **named).read_all()
@@ -111,9 +113,9 @@ DATA = os.environ.get("OGRJOIN_TEST_DATA", "")
 
 
 def check_cover(left, right):
-    """Compares the part of each left shape that all right shapes cover together with shapely's
-    union. Tolerance: 1e-9 of the left shape, since GEOS rounds where borders cross. Returns the
-    number of rows in which right shapes overlap."""
+    """Compares the part of each left shape that all right shapes cover together with
+    shapely's union. The tolerance is 1e-9 of the left shape, because GEOS rounds where
+    borders cross. Returns the number of rows in which right shapes overlap."""
     a, b = (gpd.GeoDataFrame(geometry=shapes, crs=2263) for shapes in (left, right))
     got = ogrjoin.join(a, b, "intersects", agg=COVER).read_all().to_pandas()
     pairs = shapely.STRtree(right).query(left, "intersects")
@@ -150,7 +152,7 @@ def test_cover(seed):
 
 @pytest.mark.parametrize("seed", range(20))
 def test_lines_along_lines(seed):
-    """Pieces of one network, so that lines coincide."""
+    """Lines are pieces of one network, so that they coincide."""
     rng = np.random.default_rng(seed)
     place = rng.integers(0, 6, (200, 2))
     steps = np.array([[1, 0], [0, 1], [1, 1]])[rng.integers(0, 3, 200)]

@@ -1,5 +1,5 @@
-"""Every Python example in README.md, in the pages and in the package's README runs; those that
-need a GPU are skipped without one, and counted."""
+"""Runs every Python example in README.md, in the pages and in the package's README.
+Those that need a GPU are skipped without one, and counted."""
 
 import json
 import os

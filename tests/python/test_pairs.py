@@ -21,7 +21,7 @@ CENTRE = rng.random((40, 2)) * 10
 
 
 def squares(half=0.7):
-    """(geometries of shapely, a mask of points in squares)"""
+    """Returns (geometries of shapely, a mask of the points in squares)."""
     shapely = pytest.importorskip("shapely")
     low, high = CENTRE - half, CENTRE + half
     boxes = shapely.box(*low.T, *high.T)
@@ -89,8 +89,8 @@ def test_sides_of_arrow():
 
 
 def test_separated_points_are_not_copied():
-    """Separated coordinates are not copied: values written to their buffers after the layer was
-    made are joined."""
+    """Separated coordinates are not copied. The test writes values to their buffers
+    when the layer is made already, and these values are joined."""
     pa = pytest.importorskip("pyarrow")
     boxes, inside = squares()
     x, y = np.full(500, 1e6), np.full(500, 1e6)
@@ -211,8 +211,8 @@ def test_arrays_outlive_all():
 
 
 def grown(call, n):
-    """Returns by how many megabytes n calls increase the peak memory, after a fifth of as many
-    calls before."""
+    """Returns by how many megabytes n calls increase the peak memory. A fifth as many
+    calls are made before, to warm up."""
     resource = pytest.importorskip("resource")
 
     def most():
@@ -247,8 +247,8 @@ def test_no_growth_of_tables():
 
 
 def test_cuda_backend():
-    """The backend cuda gives the pairs of the CPU, or an error with its reason; the module is
-    found where the wheel puts it."""
+    """The backend cuda gives the pairs of the CPU, or an error with its reason. The
+    module is found where the wheel puts it."""
     beside = os.path.join(os.path.dirname(ogrjoin.__file__), "ogrjoin_cuda.so")
     pairs = ogrjoin.pairs((X, Y), CENTRE, "nearest")
     try:
@@ -446,7 +446,7 @@ def test_lengths_are_looked_at_before_anything_is_copied():
 
 
 def test_lengths_that_wrap_around():
-    """Lengths whose product with 8 overflows to 0 or below."""
+    """Lengths whose product with 8 overflows to 0 or less."""
     from ogrjoin import _core
 
     for n in (2**61, 2**63 - 1, -1, -(2**61)):

@@ -44,7 +44,7 @@ JOINS = [
 
 
 def read(name):
-    """Reads a layer, named by its file and layer name."""
+    """Reads a layer, named by its file and layer name. Returns a pyarrow table."""
     file, layer = name.split("/")
     return pyogrio.read_arrow(f"{DATA}/{file}.gpkg", layer=layer, columns=[])[1]
 

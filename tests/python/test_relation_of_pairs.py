@@ -1,5 +1,5 @@
-"""The DE-9IM matrix and the relation of each pair, compared with shapely (GEOS), for all types of
-geometry, also degenerate ones."""
+"""The DE-9IM matrix and the relation of each pair, compared with shapely (GEOS), for
+all types of geometry, including degenerate ones."""
 
 import itertools
 
@@ -10,7 +10,8 @@ import ogrjoin
 
 shapely = pytest.importorskip("shapely")
 
-# In the order of preference; covers and coveredby are never the first that holds.
+# In the order of preference. covers and coveredby are never the first that
+# holds.
 WORDS = ("equals", "contains", "within", "touches", "crosses", "overlaps", "intersects", "disjoint")
 
 ODD = """
@@ -55,7 +56,7 @@ def word_of(a, b):
 
 
 def collapsed(shape):
-    """Returns a line of length 0 as a point."""
+    """Returns a line of length 0 as a point, and other shapes unchanged."""
     if shape.geom_type == "LineString" and shape.length == 0:
         return shapely.Point(shape.coords[0])
     if shape.geom_type == "MultiLineString" and any(part.length == 0 for part in shape.geoms):
@@ -64,9 +65,9 @@ def collapsed(shape):
 
 
 def agrees(a, b, matrix):
-    """True if the matrix equals that of GEOS. If one end of a multi-line is on the other shape,
-    GEOS 3.14 counts all of its ends so; in this case boundary and difference decide whether an
-    end is outside."""
+    """Returns True if the matrix equals that of GEOS. If one end of a multi-line is on
+    the other shape, GEOS 3.14 treats all its ends so. In this case boundary and
+    difference decide whether an end is outside."""
     a, b = collapsed(a), collapsed(b)
     expected = shapely.relate(a, b)
     apart = [i for i in range(9) if matrix[i] != expected[i]]
@@ -80,7 +81,7 @@ def agrees(a, b, matrix):
 
 
 def check(left, right, **settings):
-    """Checks the matrix and the relation of every pair."""
+    """Checks the matrix and the relation of every pair. Returns the pairs."""
     p = ogrjoin.pairs(left, right, "dwithin", max_distance=1e6, matrix=True, relation=True, **settings)
     assert len(p) == len(left) * len(right)
     for a, b, matrix, relation in zip(p.left, p.right, p.values["matrix"], p.values["relation"]):

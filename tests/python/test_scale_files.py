@@ -1,4 +1,4 @@
-"""Joins of folders of GeoParquet, in this process and in several: the rows are those
+"""Joins of folders of GeoParquet, in this process and in several.  The rows are those
 of one call of join(), bit for bit and in its order."""
 
 import json
@@ -26,7 +26,8 @@ from ogrjoin.scale.parquet_out import ParquetOutput
 
 
 def write_folder(folder, side, n_files=3, group_rows=40, is_sorted=True, kind=None):
-    """Writes a folder of GeoParquet 1.1 with this kind of bbox columns."""
+    """Writes a folder of GeoParquet 1.1 with bbox columns of this kind. Returns the
+    path of the folder."""
     boxes = of_wkb(side.column("geometry"))
     if is_sorted:
         order = np.lexsort((boxes[:, 1], np.floor(boxes[:, 0] / 25)))
@@ -251,7 +252,7 @@ def test_a_killed_job_leaves_nothing_that_the_next_does_not_remove(tmp_path):
         assert ended.returncode == -signal.SIGKILL
         assert content(out) == before
         assert len(os.listdir(tmp_path)) == 4
-    # Killed between the two renamings of commit().
+    # The job is killed between the two renamings of commit().
     temporary = next(n for n in os.listdir(tmp_path) if n.startswith(".out.ogrjoin-"))
     os.rename(out, tmp_path / f"{temporary}.former")
     with pytest.raises(ogrjoin.InvalidError, match="overwrite"):  # the former output is there again
@@ -272,8 +273,8 @@ def test_only_files_of_attempts_that_count_are_shown(tmp_path):
 
 
 def test_what_others_put_beside_the_output_stays(tmp_path):
-    """Links, files and names beside the output that no job of this user has made are left
-    unchanged."""
+    """Links, files and names beside the output that no job of this user has made are
+    left unchanged."""
     left, right = sides(tmp_path)
     home = tmp_path / "home"
     home.mkdir()
@@ -355,8 +356,8 @@ def test_no_rows_are_a_folder_with_columns(tmp_path):
 
 
 def test_row_groups_of_rows_with_unknown_boxes_are_never_left_out(tmp_path):
-    """Shapely cannot read a ring that is not closed, so its box is unknown and its row group is
-    always read."""
+    """Shapely cannot read a ring that is not closed. So its box is unknown, and its row
+    group is always read."""
     corners = np.array([50, 50, 51, 51, 52, 50], "<f8").tobytes()
     ring = b"\x01" + np.array([3, 1, 3], "<u4").tobytes() + corners
     assert np.isinf(of_wkb(pa.array([ring]))).all()

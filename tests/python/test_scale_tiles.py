@@ -1,6 +1,6 @@
-"""Joins in tiles, without an engine: for any assignment of rows to tiles, the rows are those of
-one call of join(), bit for bit and in its order. OGRJOIN_SCALE_ROUNDS: random joins (24);
-OGRJOIN_SCALE_SEED: the first (1).
+"""Joins in tiles, without an engine.  For any assignment of rows to tiles, the rows are
+those of one call of join(), bit for bit and in its order.  OGRJOIN_SCALE_ROUNDS is the
+number of random joins (24), OGRJOIN_SCALE_SEED the first seed (1).
 """
 
 import json
@@ -47,8 +47,8 @@ def take(side, rows):
 
 
 def join_in_tiles(left, right, n_tiles, owners=None, **options):
-    """Joins in tiles as an engine does; returns the rows and the number of copies of a join
-    row. owners: tiles of the input rows, in place of those of a tree."""
+    """Joins in tiles as an engine does. Returns the rows and the number of copies of a
+    join row. owners are the tiles of the input rows, instead of those of a tree."""
     job = pickle.loads(pickle.dumps(TileJoin(left.schema, right.schema, options)))
     left = numbered(left)
     right = right if job.right_fid else numbered(right)
@@ -104,7 +104,8 @@ def check(left, right, n_tiles, owners=None, **options):
 
 
 def places(r, n):
-    """Returns points in clusters on a coarse grid, so that places repeat and lie on cuts."""
+    """Returns points in clusters on a coarse grid. Places repeat, and some are on cuts
+    of the tree."""
     at = np.round(r.uniform(0, 100, (n, 2)) / 4) * 4
     free = r.random(n) < 0.5
     at[free] += r.normal(0, 3, (int(free.sum()), 2))
@@ -213,8 +214,8 @@ def join_by_sums(left, right, n_parts, owners, **options):
         partials.append(sums.partial(held.joined(rows), held.numbers))
     r = np.random.default_rng(n_parts)
     tables = [pa.Table.from_batches([partials[i]]) for i in r.permutation(n_parts)]
-    # As in a shuffle: partial sums are merged in two steps, and zones are processed in several
-    # calls.
+    # As in a shuffle, partial sums are merged in two steps, and zones are
+    # processed in several calls.
     merged = pa.concat_tables([sums.merged(pa.concat_tables(tables[:2])), *tables[2:]])
     merged = sums.merged(merged)
     made = []
@@ -283,8 +284,9 @@ def test_what_has_no_partial_sums():
 
 
 def join_in_parts(left, right, task_memory, is_ordered, **options):
-    """Joins the sides as one tile in parts; returns the rows, or the numbers of rows of both
-    sides of each part."""
+    """Joins the sides as one tile, in parts. Returns None if the join side fits into
+    memory. Otherwise returns the joined rows, and (rows of the input, rows of the join
+    side) of each part."""
     job = TileJoin(left.schema, right.schema, options)
     left = numbered(left)
     right = right if job.right_fid else numbered(right)
@@ -321,7 +323,8 @@ def test_random_joins_in_parts(seed, is_ordered):
     r = np.random.default_rng(seed)
     left = layer(r, KINDS[r.integers(4)], 250)
     right = layer(r, "points", 200)
-    if is_ordered:  # runs of rows are only useful as parts if the rows are sorted by place
+    # runs of rows are useful as parts only if the rows are sorted by place
+    if is_ordered:
         boxes = scale_boxes.of_wkb(left.column("geometry"))
         left = take(left, np.lexsort((boxes[:, 1], np.floor(boxes[:, 0] / 25))))
     options = random_join(r)
@@ -389,8 +392,8 @@ def test_rows_that_no_disk_has_room_for():
 
 
 def deal(r, sides, tiles, n_tasks, is_shuffled):
-    """Returns pieces of the rows of both sides, as tasks make them and an engine sorts them.
-    is_shuffled: the rows reach the tasks in any order."""
+    """Returns pieces of the rows of both sides, as tasks make them and an engine sorts
+    them. With is_shuffled, the rows reach the tasks in any order."""
     made, block = [], iter(range(10**6))
     for side, (rows, of) in enumerate(zip(sides, tiles)):
         order = r.permutation(len(rows)) if is_shuffled else np.arange(len(rows))
@@ -488,7 +491,7 @@ def test_large_rows_do_not_stretch_the_reach_of_others():
     right = table(shapely.points(r.uniform(0, 1000, (3000, 2))))
     rows, copies = join_in_tiles(left, right, 32, op="contains")
     same(rows, ogrjoin.join(left, right, op="contains"))
-    assert copies <= 2.3  # of them 1 in the tile of the large row
+    assert copies <= 2.3  # one of them is in the tile of the large row
 
 
 def test_empty_sides_and_tiles():
@@ -607,8 +610,8 @@ def test_what_is_refused():
     "words", [{"within_time": "v=v:2"}, {"during": "v..v"}, {"heading": "v"}], ids=str
 )
 def test_pairs_that_are_not_validated(words):
-    """Joins whose pairs depend on more than geometries are not validated, because GEOS only
-    compares geometries."""
+    """Joins whose pairs depend on more than geometries are not validated, because GEOS
+    compares geometries only."""
     side = table(shapely.points([[0.0, 0], [1, 0]]), v=[1, 5])
     job = TileJoin(side.schema, side.schema, {"op": "nearest", **words})
     with pytest.raises(ogrjoin.UnsupportedError, match=f"pairs with {next(iter(words))} are not"):

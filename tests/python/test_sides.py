@@ -114,7 +114,8 @@ def test_pairs_in_degrees_are_not_measured():
 
 
 def test_first_pairs_and_counts_of_equal_rows():
-    """20,000,000,000 pairs: rows that need the first one, or their number, list no more."""
+    """There are 20,000,000,000 pairs. Rows that need only the first one, or the number,
+    list no more."""
     side = pa.table({"k": np.arange(200_000) % 2, "n": np.arange(200_000)})
     words = {"op": "attributes", "on": "k"}
     assert ogrjoin.join(side, side, **words, how="semi").read_all().num_rows == 200_000
@@ -137,8 +138,8 @@ def test_tables_of_texts(tmp_path):
 
 
 def test_numbers_of_csv(tmp_path):
-    """CSV as the command reads it with -oo AUTODETECT_TYPE=YES: numbers are numbers, and values
-    with leading zeros stay texts."""
+    """CSV as the command reads it with -oo AUTODETECT_TYPE=YES. Numbers are numbers,
+    and values with leading zeros stay texts."""
     path = tmp_path / "places.csv"
     path.write_text("id,lon,lat,zip\n1,1,1.5,00501\n2,12,12.5,10001\n3,,,10002\n")
     rows = ogrjoin.join(path, ZONES, x="lon", y="lat", left_crs=4326).read_all()
@@ -150,7 +151,8 @@ def test_numbers_of_csv(tmp_path):
 
 
 def test_several_layers(tmp_path):
-    """No layer is chosen by its position; a layer is chosen if only it has geometries."""
+    """No layer is chosen by its position. A layer is chosen if it is the only one with
+    geometries."""
     path = tmp_path / "zones.gpkg"
     ZONES.to_file(path, layer="one")
     table = pa.table({"styles": ["red"]})
@@ -301,7 +303,7 @@ def test_one_to_one_and_leftovers():
 
 
 def test_columns_of_texts():
-    """WKT, EWKT and WKB in hexadecimal digits; an empty text is no geometry."""
+    """WKT, EWKT and WKB in hexadecimal digits. An empty text is no geometry."""
     shapes = [None if s is None else s for s in PLACES.geometry.values]
     expected = zones_of(ogrjoin.join(PLACES, ZONES))
     plain = [None if s is None else s.wkt for s in shapes]
@@ -381,7 +383,7 @@ def test_progress_has_the_whole_total():
 
 
 def test_all_that_exclude_lists():
-    """exclude: a list in any order, with columns that are separated by commas, too."""
+    """exclude is a list in any order. Columns in it may be separated by commas."""
     t = pa.table({"x": [0.0, 0, 0], "y": [0.0, 0, 0], "a": [None, 1, 1], "b": [2, 2, 3]})
     named = {"op": "dwithin", "max_distance": 1, "x": "x", "y": "y", "how": "inner"}
     named.update(right_x="x", right_y="y")
@@ -572,7 +574,7 @@ def test_the_commands_spelling():
 @pytest.mark.skipif(not COMMAND, reason="no command (OGRJOIN_COMMAND)")
 @pytest.mark.parametrize("layers", ["P", "T", "PT", "TP", "PP", "TT", "PTP"])
 def test_layer_of_a_file(layers, tmp_path):
-    """Of several layers the only one with geometries is read, as by the command."""
+    """Of several layers, the only one with geometries is read, as by the command."""
     path, out = tmp_path / "some.gpkg", tmp_path / "o.csv"
     plain = pd.DataFrame({"v": [1]})
     for i, kind in enumerate(layers):

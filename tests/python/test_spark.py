@@ -1,9 +1,9 @@
-"""Joins of DataFrames and folders in Spark: the rows are those of one call of join(),
-bit for bit, also after Python workers and executors were killed.
+"""Joins of DataFrames and folders in Spark.  The rows are those of one call of join(),
+bit for bit, even if Python workers and executors are killed.
 
-OGRJOIN_SPARK_MASTER: local[2,4], or local-cluster[2,1,1024] for a cluster of
-processes; where it is not set, a few tests run, by local[2,4]. A JRE of version 17
-or later is needed.
+OGRJOIN_SPARK_MASTER is local[2,4], or local-cluster[2,1,1024] for a cluster of
+processes.  If it is not set, a few tests run, by local[2,4].  Spark needs a JRE of
+version 17 or later.
 """
 
 import contextlib
@@ -198,7 +198,8 @@ def test_explain_and_validate(session, folders):
 
 
 def descendants(of=None):
-    """Returns {process id: command} of all processes that this one, or another, has started."""
+    """Returns {process id: command} of all processes that this process, or `of`, has
+    started."""
     of = of or os.getpid()
     parents, words = {}, {}
     for pid in filter(str.isdigit, os.listdir("/proc")):
@@ -215,8 +216,8 @@ def descendants(of=None):
 
 
 def workers():
-    """Returns the Python workers of tasks, with their daemon, but not those that plan and
-    commit outputs on the driver."""
+    """Returns the Python workers of tasks, with their daemon. Those that plan and
+    commit outputs on the driver are left out."""
     return {
         pid
         for pid, line in descendants().items()
@@ -229,7 +230,7 @@ def executors():
 
 
 class Slowly:
-    """A task that waits at its first run until a process was killed."""
+    """A task that waits, at its first run, until a process is killed."""
 
     def __init__(self, flag):
         self._flag = flag
@@ -244,7 +245,9 @@ class Slowly:
 
 
 def kill_when(flag, found):
-    """Kills the processes of found(), once, after a task has created the flag file."""
+    """Kills the processes of found() once, when a task has created the flag file.
+    Returns the thread that does this, and the list of the processes that it has killed
+    so far."""
     killed = []
 
     def wait():
@@ -263,7 +266,9 @@ def kill_when(flag, found):
 
 @pytest.fixture(params=(workers, executors))
 def killed_processes(request):
-    """Which processes of Spark are killed; they know the classes of this file."""
+    """Returns workers or executors: the function that finds the processes to kill.
+    Spark's processes get the classes of this file by value, because they cannot import
+    it."""
     if not os.path.isdir("/proc"):
         pytest.skip("no /proc")
     if request.param is executors and not MASTER.startswith("local-cluster"):
@@ -454,7 +459,8 @@ def test_killed_while_it_joins_and_writes(session, folders, tmp_path, killed_pro
 
 
 def run_apart(program, folder, *arguments, **environment):
-    """Starts a Python program of these tests."""
+    """Starts a Python program that uses the functions of these tests. Returns the
+    process (Popen)."""
     script = folder / "program.py"
     script.write_text("import sys\nimport test_spark as t\n" + program)
     where = os.pathsep.join([str(folder), os.path.dirname(__file__), *filter(None, sys.path)])
@@ -468,7 +474,7 @@ def run_apart(program, folder, *arguments, **environment):
 
 
 def stop(program):
-    """Kills a program and all that it started; does nothing if it has ended."""
+    """Kills a program and all that it has started. Does nothing if it has ended."""
     if program.poll() is None:
         for pid in [*descendants(program.pid), program.pid]:
             try:
@@ -484,7 +490,7 @@ session = t.start(**{"spark.master": "local[2]"})
 t.oj.join_files(left, right, out, session=session, tiles=4, overwrite=True, op="within")
 """
 
-# Waits in commit() between the two renamings: the worst moment.
+# Waits in commit() between the two renamings, which is the worst moment.
 WAIT = """
 import os, time
 from ogrjoin.scale.parquet_out import ParquetOutput
@@ -569,9 +575,9 @@ session.stop()
 
 @contextlib.contextmanager
 def two_hosts(folder):
-    """Returns the master URL of a standalone cluster whose two workers, of two cores each, have
-    different addresses: Spark does not start a second attempt of a task on the host of the
-    first."""
+    """Returns the master URL of a standalone cluster with two workers of two cores
+    each. The workers have different addresses, because Spark does not start a second
+    attempt of a task on the host of the first."""
     import pyspark
 
     where = os.path.dirname(pyspark.__file__)
@@ -621,5 +627,6 @@ def test_twins_of_slow_tasks(folders, tmp_path):
     one = same_files(str(tmp_path / "files"), *folders, op="within")
     made = ogrjoin.scan(str(tmp_path / "rows")).reader().read_all()
     one = one.sort_by([("n", "ascending"), ("join_fid", "ascending")])
-    same_tables(made, one.drop_columns(["bbox"]))  # without the mark of a geometry: no bbox
+    # the geometry is not marked as such, so there is no bbox
+    same_tables(made, one.drop_columns(["bbox"]))
     assert sorted(os.listdir(tmp_path)) == ["apart", "attempts", "cluster", "files", "rows"]

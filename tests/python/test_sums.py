@@ -1,4 +1,5 @@
-"""Sums: partial sums of several processes give the sums of one process and of join(), bit for bit.
+"""Sums: partial sums of several processes give the sums of one process and of join(),
+bit for bit.
 """
 
 import fractions
@@ -49,7 +50,7 @@ def test_words_stand_for_the_exact_sum():
 
 
 def test_missing_values_are_left_out():
-    """None and NULL are left out, as by the aggregate sum; NaN is not."""
+    """None and NULL are left out, as by the aggregate sum. NaN is not left out."""
     columns = [
         ([1, None, 2**60 + 1], 2**60 + 2),
         ([1.5, None], 1.5),

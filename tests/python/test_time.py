@@ -1,6 +1,6 @@
-"""Conditions on time, within_time and during: every join with such a condition has the pairs of
-the join without it that fulfil the condition by definition. Also kinds of columns, zones, exact
-bounds, and what is refused."""
+"""Conditions on time, within_time and during.  Every join with such a condition has the
+pairs of the join without it that fulfil the condition by definition.  Also tests kinds
+of columns, zones, exact bounds, and errors."""
 
 import datetime as dt
 import random
@@ -47,7 +47,7 @@ def some(r, n, value, missing=8):
 
 
 def side(r, n, kind):
-    """Returns rows with few different instants, so that many are equal or exactly as far apart
+    """Returns rows with few different instants. Many are equal, or exactly as far apart
     as the window."""
     minute = lambda: DAY + dt.timedelta(minutes=10 * r.randrange(30))
     begin = [r.randrange(8) for _ in range(n)]
@@ -80,7 +80,8 @@ def number(value):
 
 
 def near(left, right, window):
-    """Returns a condition on two rows: the values of these columns differ by at most the window."""
+    """Returns a condition on two rows: the values of these columns differ by at most
+    the window."""
 
     def holds(a, b):
         a, b = number(a[left]), number(b[right])
@@ -259,7 +260,8 @@ def test_texts_and_zones():
     wrong = ["2024-02-30", "24-01-01", "2024-02-29T25:00", "noon", "2024-02-29T22:30+1",
              "2024-02-29T24:30", "2024-02-29T24:00:00.1", ""]  # fmt: skip
     assert count(times(wrong), times(same), within_time="t:100000d") == 0
-    # An empty text is an open end; a row with a text that is no time has no span.
+    # An empty text is an open end. A row with a text that is no time has no
+    # span.
     assert count(times(wrong), times(same), during="t..t=t") == 1
     clocks = times(["08:00", "8:00:00", "24:00:00", "24:00:01", "noon"])
     assert count(clocks, times(["07:45:00"]), within_time="t:15min") == 2

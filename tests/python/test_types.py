@@ -1,5 +1,5 @@
-"""The package passes mypy --strict, and the stub declares what the module has; in a user's file,
-results have the right types, and wrong calls are found."""
+"""The package passes mypy --strict, and the stub declares what the module has.  In a
+user's file, results have the right types, and wrong calls are found."""
 
 import os
 import subprocess

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Joins real layers and has every pair and distance compared with GEOS; counts
-# of matched rows and of pairs are in the cases too.
+# Joins real layers, and compares every pair and distance with GEOS. The cases
+# also have the expected numbers of matched rows and of pairs.
 #
 #   test_real_layers.sh OGRJOIN CASES DATA
 #
-# DATA: the folder of the layers, unless OGRJOIN_TEST_DATA says another. Cases
-# marked long run where OGRJOIN_TEST_LONG is set and not 0. Ends with 77
-# (skipped) when no join could be tried.
+# DATA is the folder of the layers, unless OGRJOIN_TEST_DATA names another.
+# Cases marked "long" run only if OGRJOIN_TEST_LONG is set and not 0. Ends with
+# 77 (skipped) if no join could be tried.
 set -uo pipefail
 ogrjoin=$1 cases=$2 data=${OGRJOIN_TEST_DATA:-$3}
 dir=$(mktemp -d)
@@ -39,7 +39,8 @@ while IFS='|' read -r expected input input_layer join join_layer options; do
     words+=("${more[@]}")
     [ "$input_layer" = - ] || words+=(-input_layer "$input_layer")
     [ "$join_layer" = - ] || words+=(-join_layer "$join_layer")
-    # Without geometries: a country is not written for each of its cities.
+    # Without geometries, so that a country is not written once for each of its
+    # cities.
     rm -f "$dir/summary"
     "$ogrjoin" "${words[@]}" -validate geos -json_summary "$dir/summary" \
         -overwrite "$dir/out.csv" "$data/$input" "$data/$join" >"$dir/log" 2>&1

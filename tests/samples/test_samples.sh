@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The samples at work on a small city: the same seed makes the same bytes, other
-# formats hold the same rows, joins, proof and map end well, and joins that ask
-# the same in two ways find the same.
+# Runs the samples on a small city. The same seed makes the same bytes, and
+# other formats hold the same rows. Joins, proof and map end well. Joins that
+# ask the same in two ways find the same.
 #
 #   test_samples.sh OGRJOIN MAKE_CITY FLEET
 set -euo pipefail
@@ -69,7 +69,7 @@ if /usr/bin/python3 -c 'import PyQt5.QtGui; from osgeo import ogr' 2>/dev/null; 
     gdalinfo "$dir/fleet.png" | grep '^Size is 1100, 1000' || fail "no fleet"
 fi
 
-# The library's events and the command's.
+# The library's events must equal the command's.
 mkdir "$dir/driven"
 "$fleet" -vehicles 300 -steps 60 "$dir/driven" >>"$dir/log"
 "$ogrjoin" -q -events -key vehicle -op within -oo X_POSSIBLE_NAMES=x \
@@ -82,8 +82,8 @@ cut -d, -f1-4 "$dir/driven/events.csv" | sed 1d >"$dir/driven/library"
 cmp "$dir/driven/library" "$dir/driven/command" ||
     fail "the library and the command found other events"
 
-# The three nearest vehicles of each place in the last step: the first of them by
-# all distances from the middle of its eight corners.
+# The three nearest vehicles of each place in the last step. The first one is
+# compared with all distances from the middle of the place's eight corners.
 tr -d '"' <"$dir/driven/fences.csv" | awk -F, -v folder="$dir/driven" '
 NR > 1 {
     gsub(/POLYGON|[()]/, "")
@@ -111,7 +111,7 @@ NR > 1 {
 grep '^59,' "$dir/driven/nearest.csv" | awk 'NR % 3 == 1' | cut -d, -f1-3 |
     cmp - "$dir/driven/first" || fail "another vehicle is the nearest"
 
-# The joins one by one. Their summary lines have the pairs and the rows.
+# Runs the joins one by one. Their summary lines have the pairs and the rows.
 mkdir "$dir/bin"
 ln -s "$(realpath "$ogrjoin")" "$dir/bin/ogrjoin"
 ln -s "$(realpath "$make_city")" "$dir/bin/make_city"

@@ -1,4 +1,4 @@
-/** Reference for orientation signs by integers of any size; slow and plain.
+/** Reference for orientation signs, by integers of any size. It is slow.
  * Include once, in a test program. */
 #ifndef EXACT_SIGN_H
 #define EXACT_SIGN_H
@@ -7,7 +7,8 @@
 
 #include <limits.h>
 
-/* Side of a -> b on which c lies: 1 left, -1 right, 0 on the line. */
+/* Returns the side of a -> b on which c lies: 1 left, -1 right, 0 on the
+ * line. */
 static inline int exact_orientation(double ax, double ay, double bx, double by,
                                     double cx, double cy)
 {

@@ -1,5 +1,5 @@
-/** The exact reference for two features, one call per question, to test faster
- * code. Include once, in a test program. */
+/** The exact reference for two features, one call per question. Tests compare
+ * faster code with it. Include once, in a test program. */
 #ifndef EXACT_TRUTH_H
 #define EXACT_TRUTH_H
 
@@ -27,8 +27,8 @@ static inline struct oj_matrix exact_matrix(const struct oj_flat *a, int64_t i,
     return matrix;
 }
 
-/* Returns the location of (x, y) in feature f; points and lines count as
- * interior. */
+/* Returns the location of (x, y) in feature f. The points of a point or line
+ * feature are its interior. */
 static inline enum oj_location exact_location(const struct oj_flat *flat,
                                               int64_t f, double x, double y)
 {
@@ -39,7 +39,7 @@ static inline enum oj_location exact_location(const struct oj_flat *flat,
                                  : OJ_OUTSIDE;
 }
 
-/* 1 if the join (by predicate or bbox) holds for the two features. */
+/* Returns 1 if the join (by predicate or bbox) holds for the two features. */
 static inline int exact_holds(const struct oj_relation *relation,
                               const struct oj_flat *a, int64_t i,
                               const struct oj_flat *b, int64_t j)
@@ -50,8 +50,8 @@ static inline int exact_holds(const struct oj_relation *relation,
     return holds;
 }
 
-/* Returns -1, 0 or 1 if their distance is less than, equal to or greater than
- * limit. */
+/* Returns -1, 0 or 1 if the distance of the two features is less than, equal to
+ * or greater than limit. */
 static inline int exact_order(const struct oj_flat *a, int64_t i,
                               const struct oj_flat *b, int64_t j,
                               enum oj_distance_to distance_to, double limit)
@@ -64,7 +64,8 @@ static inline int exact_order(const struct oj_flat *a, int64_t i,
     return order;
 }
 
-/* 1 if `one` is at least as near to their distance as `other`. */
+/* Returns 1 if `one` is at least as near to the distance of the two features as
+ * `other` is. */
 static inline int exact_is_nearer(const struct oj_flat *a, int64_t i,
                                   const struct oj_flat *b, int64_t j,
                                   enum oj_distance_to distance_to, double one,
@@ -78,7 +79,7 @@ static inline int exact_is_nearer(const struct oj_flat *a, int64_t i,
     return is_nearer;
 }
 
-/* Returns the matrix of the exchanged features. */
+/* Returns the matrix of the two features in exchanged order. */
 static inline struct oj_matrix transposed_matrix(const struct oj_matrix *matrix)
 {
     struct oj_matrix out = *matrix;

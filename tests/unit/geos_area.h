@@ -6,8 +6,8 @@
 #include "../../algs/foundations/kernels/oj_ring.h"
 #include "references.h"
 
-/* 1 if the definitions differ for a point in this part: GEOS takes the shell
- * without the first hole that contains the point. This differs from the
+/* Returns 1 if the definitions differ for a point in this part. GEOS takes the
+ * shell without the first hole that contains the point. That differs from the
  * even-odd rule over all rings if a hole extends beyond its shell or overlaps
  * another hole. */
 static inline int is_part_area_ambiguous(const struct oj_flat *flat,
@@ -57,8 +57,8 @@ static inline int row_is_disputed(const struct oj_flat *join,
     return 0;
 }
 
-/* Copies the input without the points for which the definitions differ; returns
- * the number of these. */
+/* Copies the input without the points for which the definitions differ. Returns
+ * the number of points left out. */
 static inline int64_t copy_undisputed(const struct oj_flat *join,
                                       const struct oj_flat *input,
                                       struct oj_flat_buf *out)

@@ -1,5 +1,5 @@
-/** Two layers made for a join, joins of them by backends, and the comparison of
- * answers, bit for bit. Include once, after references.h. */
+/** Two layers made for a join, joins of these layers by backends, and the
+ * comparison of answers, bit for bit. Include once, after references.h. */
 #ifndef JOIN_TRIAL_H
 #define JOIN_TRIAL_H
 
@@ -36,8 +36,7 @@ static inline void trial_view(struct join_trial *t)
     t->input = oj_flat_buf_view(&t->input_buf);
 }
 
-/** Returns a view of the trial in which the arrays of the join layer are both
- * sides. */
+/** Returns a view of the trial in which both sides are the join layer. */
 static inline struct join_trial trial_with_itself(const struct join_trial *t)
 {
     struct join_trial alone = *t;
@@ -45,9 +44,10 @@ static inline struct join_trial trial_with_itself(const struct join_trial *t)
     return alone;
 }
 
-/** Makes the layers of a random scene, and returns the scene: n_join features
- * of some kinds, or a few hundred more, with FIDs in any order; and n_input
- * points. */
+/** Makes the layers of a random scene. The join layer has n_join features of
+ * some kinds, or a few hundred more, with FIDs in any order. with_too_few 1:
+ * some of its parts have too few vertices. The input has n_input points.
+ * Returns the scene. */
 static inline struct scene trial_make(struct join_trial *t, int n_join,
                                       unsigned kinds, int with_too_few,
                                       int n_input)
@@ -74,7 +74,8 @@ static inline struct oj_join *trial_open(const struct join_trial *t,
     return join;
 }
 
-/** Opens a join, joins and closes it. how: receives the method, unless NULL. */
+/** Opens a join, joins and closes it. Returns a status. Writes the method to
+ *  how, unless how is NULL. */
 static inline oj_status trial_open_and_join(const struct join_trial *t,
                                             const char *backend,
                                             const struct oj_options *options,
@@ -141,8 +142,8 @@ static inline void trial_check_form(const struct join_trial *t,
                                                      : m->n_rows);
 }
 
-/** 1 if the distances are equal bit for bit, the first after multiplication by
- * scale. */
+/** Returns 1 if two distances are equal bit for bit, after the first is
+ * multiplied by scale. */
 static inline int same_measure(const struct oj_matches *one, int64_t i,
                                const struct oj_matches *other, int64_t j,
                                double scale)
@@ -152,9 +153,9 @@ static inline int same_measure(const struct oj_matches *one, int64_t i,
            (isnan(one->measure[i]) && isnan(other->measure[j]));
 }
 
-/** Asserts that row a of one answer and row b of another have equal pairs.
- * places: maps the features of `one`, NULL: unchanged; scale: factor for its
- * distances. */
+/** Asserts that row a of one answer and row b of another have equal pairs. If
+ * places is not NULL, feature f of `one` counts as places[f]. Distances of
+ * `one` are multiplied by scale. */
 static inline void same_row(const char *what, const struct oj_matches *one,
                             int64_t a, const struct oj_matches *other,
                             int64_t b, const int32_t *places, double scale)
@@ -182,7 +183,7 @@ static inline void same_row(const char *what, const struct oj_matches *one,
     }
 }
 
-/** Asserts that all rows of ours equal the rows of truth from `first` on. */
+/** Asserts that the rows of ours equal the rows of truth from `first` on. */
 static inline void same_rows(const char *what, const struct oj_matches *ours,
                              const struct oj_matches *truth, int64_t first)
 {
@@ -202,8 +203,8 @@ static inline void same_matches(const char *what, const struct oj_matches *ours,
     same_rows(what, ours, truth, 0);
 }
 
-/** Asserts that batches of random sizes, at most `most` rows each, have the
- * rows of truth. */
+/** Asserts that batches of random sizes give the rows of truth. A batch has at
+ * most `most` rows. */
 static inline void trial_check_batches(const struct join_trial *t,
                                        const char *backend,
                                        const struct oj_options *options,
@@ -227,8 +228,8 @@ static inline void trial_check_batches(const struct join_trial *t,
     oj_flat_slice_free(&batch);
 }
 
-/** Asserts that the backend cpu and the other one have equal answers; returns
- * the number of pairs. */
+/** Asserts that the backend cpu and another one have equal answers. Returns the
+ * number of pairs. */
 static inline int64_t trial_compare(const struct join_trial *t,
                                     const char *backend,
                                     const struct oj_options *options)

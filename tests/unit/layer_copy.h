@@ -26,8 +26,8 @@ static inline struct oj_read_options reading(OGRLayerH layer, int use_lanes,
     return options;
 }
 
-/* Options that write all columns of an input layer to an output layer with
- * these fields. */
+/* Returns options that write all columns of an input layer. columns must have
+ * room for them. */
 static inline struct oj_write_options writing(OGRLayerH layer,
                                               struct oj_column *columns)
 {
@@ -54,9 +54,9 @@ static inline void no_matches(struct oj_matches *matches, int64_t n)
     }
 }
 
-/* Reads a layer without OGR geometries by a lane and by features, and asserts
- * that the arrays are equal. name: lane that must read all rows; NULL: no lane
- * may. */
+/* Reads a layer without OGR geometries, by a lane and by features, and asserts
+ * that the arrays are equal. name is the lane that must read all rows; NULL: no
+ * lane may read them. */
 static inline void compare_arrays(OGRLayerH layer,
                                   const struct oj_read_options *by_lane,
                                   const char *name)
@@ -97,8 +97,8 @@ static inline void compare_arrays(OGRLayerH layer,
     }
 }
 
-/* Copies all rows without pairs, so that they stay unchanged. Returns the
- * status of the first failure; rows read before it are written. */
+/* Copies all rows, without pairs. Returns the status of the first failure; the
+ * rows read before are written. */
 static inline oj_status copy_layer(OGRLayerH from, OGRLayerH to,
                                    const struct oj_read_options *options,
                                    struct oj_read_counts *counts,

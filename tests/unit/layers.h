@@ -1,5 +1,5 @@
-/** Layers for tests of code that uses OGR: every field type and every shape,
- * made by a real driver; and comparisons of whole layers. */
+/** Layers for tests of code that uses OGR, with every field type and every
+ * shape, made by a real driver. Also compares whole layers. */
 #ifndef OJ_TEST_LAYERS_H
 #define OJ_TEST_LAYERS_H
 
@@ -23,7 +23,7 @@ struct test_field
     OGRFieldSubType subtype;
 };
 
-/* Field types; a stream can carry the first ones. */
+/* Field types. Arrow streams can carry the first ones. */
 enum
 {
     FIELD_I32 = 1,
@@ -127,7 +127,8 @@ static inline void set_list(OGRFeatureH feature, int field, OGRFieldType type,
         OGR_F_SetFieldStringList(feature, field, words);
 }
 
-/* Sets a value that depends on the row number; some are NULL, some unset. */
+/* Sets a value that depends on the row number. Some values are NULL, some
+ * unset. */
 static inline void set_value(OGRFeatureH feature, int field, int i)
 {
     OGRFieldDefnH defn = OGR_F_GetFieldDefnRef(feature, field);
@@ -152,7 +153,7 @@ static inline void set_value(OGRFeatureH feature, int field, int i)
                                                     : (double)i / 3.0);
     else if (type == OFTString)
     {
-        /* never truncate within the two bytes of the first letter */
+        /* never cut within the first letter, which has two bytes */
         CPLsnprintf(text, sizeof text, "%.*s%d", 2 + i % 48,
                     "\xC3\xBC some text with\nlines and more and more of it",
                     i);
@@ -230,8 +231,8 @@ static inline OGRLayerH first_layer(GDALDatasetH dataset)
     return GDALDatasetGetLayer(dataset, 0);
 }
 
-/* Asserts that both features have the value of field f, as stored by OGR.
- * unset_is_null: the driver stores unset values as NULL. */
+/* Asserts that both features have the same value of field f, as OGR stores it.
+ * unset_is_null: 1: the driver stores unset values as NULL. */
 static inline void same_value(OGRFeatureH a, OGRFeatureH b, int f,
                               int unset_is_null)
 {
@@ -284,7 +285,8 @@ static inline void same_geometry(OGRGeometryH a, OGRGeometryH b)
     CPLFree(y);
 }
 
-/* Asserts that both layers have equal rows in equal order. */
+/* Asserts that both layers have equal rows in equal order. with_fids 1: also
+ * equal FIDs. unset_is_null 1: an unset value equals NULL. */
 static inline void same_layers(OGRLayerH a, OGRLayerH b, int with_fids,
                                int unset_is_null)
 {

@@ -1,5 +1,5 @@
-/** Reads tables with names in the first line, such as the answers of the test
- * suites of GEOS and JTS. Include once, in a test program. */
+/** Reads tables whose first line has the names of columns, such as the answers
+ * of the test suites of GEOS and JTS. Include once, in a test program. */
 #ifndef ORACLE_TABLE_H
 #define ORACLE_TABLE_H
 
@@ -13,8 +13,8 @@
 
 #define MOST_FIELDS 8
 
-/* A table whose first line has the names of columns; fields may be in quotes.
- */
+/* A table whose first line has the names of columns. Fields may be in
+ * quotes. */
 struct oracle_table
 {
     char *text;
@@ -43,8 +43,8 @@ static inline char *read_file(const char *name)
     return text;
 }
 
-/* Terminates the next field in place, returns it and advances *text;
- * *end_of_row is 1 if it is the last of its row. */
+/* Ends the next field in place, advances *text beyond it and returns it. Sets
+ * *end_of_row to 1 if it is the last field of its row. */
 static inline char *next_field(char **text, int *end_of_row)
 {
     char *from = *text, *to = *text, *field = *text;

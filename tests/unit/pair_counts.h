@@ -1,12 +1,12 @@
-/* Counts the pairs of a batch by join feature, by aggregates that only count.
- */
+/* Counts the pairs of a batch by join feature, with aggregates that only
+ * count. */
 #ifndef PAIR_COUNTS_H
 #define PAIR_COUNTS_H
 
 #include "../../algs/api/engine/oj_join.h"
 #include "../../algs/foundations/aggregate/oj_aggregate.h"
 
-/** Adds the numbers of pairs to count [n], one entry per join feature. */
+/** Adds the number of pairs of each join feature to count [n]. */
 static inline oj_status count_pairs_by_feature(struct oj_join *join,
                                                const struct oj_flat *input,
                                                int64_t n, int64_t *count,

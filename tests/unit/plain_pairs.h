@@ -1,6 +1,6 @@
 /** A plain computation of pairs by distance: every input feature with every
  * join feature, all pairs of segments, exact crossings, all vertices in all
- * polygons; and a comparison of answers with it. Include once, after
+ * polygons. Answers are compared with it. Include once, after
  * random_layers.h. */
 #ifndef PLAIN_PAIRS_H
 #define PLAIN_PAIRS_H
@@ -11,7 +11,8 @@
 #include "../../algs/foundations/kernels/oj_segment.h"
 #include "../../algs/pairs/selection/oj_pair_filter.h"
 
-/* Positions of the parts, rings and vertices of a side, in either form. */
+/* Positions of the parts, rings and vertices of a side, which has the short or
+ * the long form. */
 static inline int64_t part_begin(const struct oj_flat *flat, int64_t feature)
 {
     if (!oj_flat_is_points(flat))
@@ -115,8 +116,8 @@ static inline double plain_rings(const struct oj_flat *f, int64_t r,
     return least;
 }
 
-/* Locates a point in a ring by counting crossings: 1 inside, 2 on the ring, 0
- * outside. */
+/* Locates a point in a ring by counting crossings. Returns 1 if it is inside, 2
+ * on the ring, 0 outside. */
 static inline int plain_locate(const struct oj_flat *flat, int64_t ring,
                                const double *p)
 {
@@ -137,8 +138,8 @@ static inline int plain_locate(const struct oj_flat *flat, int64_t ring,
     return odd;
 }
 
-/* 1 if a point is on a ring of the polygon part, or inside an odd number of its
- * rings. */
+/* Returns 1 if a point is on a ring of the polygon part, or inside an odd
+ * number of its rings. */
 static inline int plain_holds(const struct oj_flat *flat, int64_t part,
                               const double *p)
 {
@@ -154,7 +155,7 @@ static inline int plain_holds(const struct oj_flat *flat, int64_t part,
     return odd;
 }
 
-/* 1 if a vertex of part q of g is in the polygon part p of f. */
+/* Returns 1 if a vertex of part q of g is in the polygon part p of f. */
 static inline int plain_contains(const struct oj_flat *f, int64_t p,
                                  const struct oj_flat *g, int64_t q)
 {
@@ -215,8 +216,8 @@ static inline int plain_by_rank(const void *left, const void *right)
     return a->rank - b->rank;
 }
 
-/* Position of a join feature in tie order: by FID, or by ordinal if FIDs are
- * missing or repeated. */
+/* Returns the position of a join feature in tie order: by FID, or by ordinal if
+ * FIDs are missing or repeated. */
 static inline int32_t plain_rank(const struct oj_flat *flat, int64_t feature)
 {
     int32_t rank = 0;
@@ -243,7 +244,7 @@ static inline int plain_similar(const struct oj_text_condition *condition,
     return o > 0 && oj_text_is_similar(condition, o, s->size[a], t->size[b]);
 }
 
-/* 1 if one vector is an exact multiple of the other. */
+/* Returns 1 if one vector is an exact multiple of the other. */
 static inline int plain_parallel(const double *a, const double *b, int64_t n)
 {
     int64_t j = 0;
@@ -290,9 +291,9 @@ static inline int plain_near(const struct oj_relation *relation,
                relation->vector.max_difference;
 }
 
-/* 1 if an Allen relation of two spans holds by its definition, also for spans
- * without duration: "meets" requires that both the begins and the ends are in
- * order. */
+/* Returns 1 if an Allen relation of two spans holds by its definition. For
+ * spans without duration, "meets" requires that both the begins and the ends
+ * are in order. */
 static inline int plain_span_relation_holds(int relation, int64_t a0,
                                             int64_t a1, int64_t b0, int64_t b1)
 {
@@ -392,7 +393,7 @@ static inline double plain_limit(const struct oj_relation *relation,
     return limit >= 0.0 ? limit : -1.0;
 }
 
-/* Computes the pairs of row a, in order; returns their number. */
+/* Computes the pairs of row a, in order. Returns their number. */
 static inline int64_t plain_row(const struct oj_relation *relation,
                                 const struct oj_flat *f, int64_t a,
                                 const struct oj_flat *g, const int32_t *rank,
@@ -423,7 +424,8 @@ static inline int64_t plain_row(const struct oj_relation *relation,
     return kept;
 }
 
-/* Sets a random join by distance in a scene. k: maximum number of nearest. */
+/* Sets a random join by distance in a scene. A join by the n nearest has n <=
+ * k. */
 static inline void plain_pick_join(struct oj_relation *r, const struct scene *s,
                                    int k)
 {
@@ -447,7 +449,7 @@ static inline unsigned plain_kinds(void)
     return kinds[pick(5)];
 }
 
-/* Computes all distances between two sides: [f features][g features]. */
+/* Returns all distances between two sides: [f features][g features]. */
 static inline double *plain_matrix(const struct oj_flat *f,
                                    const struct oj_flat *g,
                                    enum oj_distance_to to)

@@ -7,7 +7,7 @@
 #include "random_numbers.h"
 #include "references.h"
 
-/* Owns the columns that pick_columns() puts into the views of both sides. */
+/* Owns the columns that pick_columns() sets in both sides. */
 struct columns
 {
     int32_t *on_class[2], *exclude_class[2];
@@ -19,7 +19,7 @@ struct columns
     int64_t *from[2][OJ_MOST_SPANS], *until[2][OJ_MOST_SPANS];
 };
 
-/* Makes sets of some of 12 tokens; some sets are empty. */
+/* Makes sets that have some of 12 tokens. Some sets are empty. */
 static inline void pick_token_sets(int64_t n, struct oj_token_sets_buf *out)
 {
     out->n_rows = n;
@@ -46,7 +46,7 @@ static inline void pick_token_sets(int64_t n, struct oj_token_sets_buf *out)
     }
 }
 
-/* Adds conditions on texts, after pick_columns(). */
+/* Adds conditions on texts. Call it after pick_columns(). */
 static inline void pick_texts(struct columns *c, struct oj_flat *join,
                               struct oj_flat *input, struct oj_relation *r)
 {
@@ -67,8 +67,8 @@ static inline void pick_texts(struct columns *c, struct oj_flat *join,
     }
 }
 
-/* Makes small integers, so that many differences are equal and some are exactly
- * the limit; some rows have no vector. */
+/* Returns small integers, so that many differences are equal, and some exactly
+ * at the limit. Some rows have no vector. */
 static inline double *pick_numbers(int64_t n, int64_t n_dimensions)
 {
     double *number = oj_malloc(n * n_dimensions + 1, sizeof *number);
@@ -83,7 +83,7 @@ static inline double *pick_numbers(int64_t n, int64_t n_dimensions)
     return number;
 }
 
-/* Adds a condition on vectors, after pick_columns(). */
+/* Adds a condition on vectors. Call it after pick_columns(). */
 static inline void pick_vectors(struct columns *c, struct oj_flat *join,
                                 struct oj_flat *input, struct oj_relation *r)
 {
@@ -100,8 +100,8 @@ static inline void pick_vectors(struct columns *c, struct oj_flat *join,
     }
 }
 
-/* Makes a short span between few instants, so that ends are often equal; some
- * are open, some instants, and some rows have none. */
+/* Makes a short span between few instants, so that ends are often equal. Some
+ * spans are open, some are instants, and some rows have none. */
 static inline void pick_span(int instants, int64_t *from, int64_t *until)
 {
     *from = pick(8);
@@ -117,7 +117,7 @@ static inline void pick_span(int instants, int64_t *from, int64_t *until)
     }
 }
 
-/* Adds conditions on spans, after pick_columns(). */
+/* Adds conditions on spans. Call it after pick_columns(). */
 static inline void pick_spans(struct columns *c, struct oj_flat *join,
                               struct oj_flat *input, struct oj_relation *r)
 {
@@ -146,7 +146,7 @@ static inline void pick_spans(struct columns *c, struct oj_flat *join,
     }
 }
 
-/* Makes headings of the input; some are missing. */
+/* Makes headings of the input. Some are missing. */
 static inline void pick_headings(struct columns *c, struct oj_flat *input)
 {
     const int64_t n = input->n_features;
@@ -157,7 +157,7 @@ static inline void pick_headings(struct columns *c, struct oj_flat *input)
     input->heading = c->heading;
 }
 
-/* Classes of n features: n_classes of them, or none. */
+/* Returns n_classes random classes for n features. Some features have none. */
 static inline int32_t *pick_column(int64_t n, int n_classes)
 {
     int32_t *column = oj_malloc(n > 0 ? n : 1, sizeof *column);
@@ -167,7 +167,7 @@ static inline int32_t *pick_column(int64_t n, int n_classes)
     return column;
 }
 
-/* Makes maximum distances of features; some are missing. */
+/* Returns maximum distances of n features. Some are missing. */
 static inline double *pick_distances(int64_t n, double scale)
 {
     double *column = oj_malloc(n > 0 ? n : 1, sizeof *column);

@@ -8,14 +8,13 @@
 #include "random_rings.h"
 #include "references.h"
 
-/* The coordinates of a round: their origin, scale and extent. Positions are in
- * steps. */
+/* The coordinates of a round. Positions are in steps. */
 struct scene
 {
-    double origin_x, origin_y, scale; /* position of step 0; size of a step in
-                                         CRS units */
-    int extent;                       /* steps */
-    int on_lattice;                   /* 0: also coordinates between steps */
+    /* position of step 0, and size of a step, in CRS units */
+    double origin_x, origin_y, scale;
+    int extent;     /* steps */
+    int on_lattice; /* 0: also coordinates between steps */
     double outlier; /* distance of a few outlying features, in steps */
 };
 
@@ -91,8 +90,8 @@ static inline void add_box(struct oj_flat_buf *buf, const struct scene *s,
     add_ring(buf, 5, xy);
 }
 
-/* Adds a ring of any vertices: self-crossing, with repeated vertices, or
- * without area. */
+/* Adds a ring of random vertices. It crosses itself, repeats vertices, or has
+ * no area. */
 static inline void add_wild(struct oj_flat_buf *buf, const struct scene *s,
                             const double *m, int reach)
 {
@@ -174,11 +173,11 @@ static inline void add_some_polygon(struct oj_flat_buf *buf,
     add_some_ring(buf, s, m, reach);
     for (int n = pick(3) ? 0 : 1 + pick(3); n > 0; n--)
     {
-        if (one_in(4)) /* crosses the shell, or lies outside of it */
+        if (one_in(4)) /* the hole crosses the shell, or lies outside of it */
             hole[0] += pick(2 * reach + 1) - reach;
         add_some_ring(buf, s, hole, 1 + pick(reach));
     }
-    if (one_in(6)) /* an island in the hole, as a part of its own */
+    if (one_in(6)) /* an island in the hole, as another part */
     {
         add_part(buf, OJ_PART_POLYGON);
         add_box(buf, s, m, 1.0, 1.0);
@@ -237,8 +236,8 @@ static inline unsigned pick_kind(unsigned kinds)
     return kind;
 }
 
-/* Adds a part with fewer vertices than GEOS accepts: a ring of three, a line of
- * one. */
+/* Adds a part with fewer vertices than GEOS accepts: a ring of three, or a line
+ * of one. */
 static inline void add_too_few(struct oj_flat_buf *buf, const struct scene *s,
                                const double *m, unsigned kinds)
 {
@@ -250,8 +249,9 @@ static inline void add_too_few(struct oj_flat_buf *buf, const struct scene *s,
     add_ring(buf, kinds & OJ_PART_POLYGON ? 3 : 1, xy);
 }
 
-/* Adds n features of some kinds (combination of enum oj_part_kind), points
- * sometimes in the short form; FIDs are ordinals. */
+/* Adds n features of some kinds, a combination of enum oj_part_kind. Points are
+ * sometimes in the short form. with_too_few 1: some parts have too few
+ * vertices. FIDs are ordinals. */
 static inline void add_join_features(struct oj_flat_buf *buf,
                                      const struct scene *s, int n,
                                      unsigned kinds, int with_too_few)
@@ -303,7 +303,8 @@ static inline void add_join_features(struct oj_flat_buf *buf,
     }
 }
 
-/* Returns a place on, at or beside the vertices and edges of the join layer. */
+/* Stores a place on, at or beside the vertices and edges of the join layer in
+ * *x and *y. */
 static inline void pick_beside(const struct oj_flat *join, double *x, double *y)
 {
     int n = (int)join->n_vertices;
@@ -340,7 +341,7 @@ static inline void pick_input_place(const struct scene *s,
     *y = place_y(s, v);
 }
 
-/* Adds n points or multipoints; FIDs are ordinals. */
+/* Adds n points, or with_multi 1: points and multipoints. FIDs are ordinals. */
 static inline void add_input_points(struct oj_flat_buf *buf,
                                     const struct scene *s,
                                     const struct oj_flat *join, int n,
@@ -374,8 +375,8 @@ static inline void add_input_points(struct oj_flat_buf *buf,
     }
 }
 
-/* Makes FIDs that replace the ordinals: descending, shuffled, repeated, or
- * NULL. */
+/* Returns FIDs instead of the ordinals: descending, shuffled or repeated.
+ * Returns NULL for none. */
 static inline int64_t *pick_fids(int64_t n)
 {
     int64_t *fid = oj_malloc(n, sizeof *fid);

@@ -1,5 +1,5 @@
-/** Random numbers for tests, equal on every machine. They depend on a seed that
- * is printed when a test fails. Include once, in a test program. */
+/** Random numbers for tests, equal on every machine. They depend on a seed,
+ * which is printed if a test fails. Include once, in a test program. */
 #ifndef RANDOM_NUMBERS_H
 #define RANDOM_NUMBERS_H
 
@@ -42,7 +42,8 @@ static inline double between(double low, double high)
     return low + (high - low) * unit();
 }
 
-/* A random number of either sign whose magnitude is between 2^low and 2^high.
+/* Returns a random number of either sign whose magnitude is between 2^low and
+ * 2^high.
  */
 static inline double any_size(int low, int high)
 {
@@ -50,8 +51,8 @@ static inline double any_size(int low, int high)
     return pick(2) ? v : -v;
 }
 
-/* Returns v moved by up to `steps` doubles in either direction. 0 is returned
- * unchanged, because its neighbours are too small. */
+/* Returns v moved by up to `steps` doubles in either direction. 0 stays 0,
+ * because its neighbours are too small. */
 static inline double nudge(double v, int steps)
 {
     int n = v == 0.0 ? 0 : pick(2 * steps + 1) - steps;
@@ -69,8 +70,8 @@ static inline uint64_t bits_of(double v)
     return bits;
 }
 
-/* ck_assert_msg() for inner loops: Check writes a note of every assertion to a
- * file, which takes longer than the tested code. */
+/* Like ck_assert_msg(), for inner loops. Check writes a note of every assertion
+ * to a file, which would take longer than the tested code. */
 #define expect(condition, ...)                                                 \
     do                                                                         \
     {                                                                          \
@@ -84,9 +85,9 @@ static inline int is_switched_on(const char *name)
     return text != NULL && strcmp(text, "1") == 0;
 }
 
-/* Number of rounds of a test: OGRJOIN_TEST_LONG=1 multiplies them by fifty,
- * OGRJOIN_TEST_SHORT=1 divides ten or more by three, OGRJOIN_TEST_ROUNDS=n sets
- * them. */
+/* Returns the number of rounds of a test. OGRJOIN_TEST_LONG=1 multiplies it by
+ * fifty, OGRJOIN_TEST_SHORT=1 divides ten or more by three, and
+ * OGRJOIN_TEST_ROUNDS=n sets it. */
 static inline int64_t rounds(int64_t usual)
 {
     const char *text = getenv("OGRJOIN_TEST_ROUNDS");
@@ -98,7 +99,8 @@ static inline int64_t rounds(int64_t usual)
                                                                : usual;
 }
 
-/* Seed of the first round; OGRJOIN_TEST_SEED=n repeats one that failed. */
+/* Returns the seed of the first round. OGRJOIN_TEST_SEED=n repeats a round that
+ * failed. */
 static inline uint64_t first_seed(void)
 {
     const char *text = getenv("OGRJOIN_TEST_SEED");

@@ -29,7 +29,8 @@ enum ring_kind
     RING_FLAT,       /* a million times wider than high */
     RING_SPIKE,      /* one vertex far away */
     RING_ONE_POINT,  /* all vertices are equal */
-    RING_GRID, /* the boundary of every cell of a lattice; edges are shared */
+    /* the boundary of every cell of a lattice, so that edges are shared */
+    RING_GRID,
     RING_N_KINDS
 };
 
@@ -207,7 +208,8 @@ static inline void ring_make(struct test_ring *ring, enum ring_kind kind,
 {
     ring->n = 0;
     ring_add_kind(ring, kind, n);
-    while (ring->n < 3) /* GEOS needs four vertices with the closing one */
+    /* GEOS needs four vertices, including the closing one */
+    while (ring->n < 3)
         ring_add(ring, ring->x[0], ring->y[0]);
     if (one_in(4)) /* the other direction */
     {

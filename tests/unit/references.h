@@ -60,8 +60,8 @@ static inline void add_simple(struct oj_flat_buf *buf, enum oj_part_kind kind,
     end(buf);
 }
 
-/** Adds a ring of n edges around (x, y) whose vertices lie alternately on two
- * circles. */
+/** Adds a ring of n edges around (x, y). Its vertices lie alternately on two
+ * circles, with the radii even and odd. */
 static inline void add_round_ring(struct oj_flat_buf *buf, int64_t n, double x,
                                   double y, double even, double odd)
 {

@@ -1,6 +1,6 @@
-/** Hand-made answers for the tests of rows: two layers with every field type
- * and shape, pairs that depend on row numbers only, and a layer in memory that
- * has the columns of the rows. */
+/** Answers made by hand, for the tests of rows: two layers with every field
+ * type and shape, pairs that depend on row numbers only, and a layer in
+ * memory that has the columns of the rows. */
 #ifndef OJ_TEST_ROW_TRIAL_H
 #define OJ_TEST_ROW_TRIAL_H
 
@@ -65,12 +65,14 @@ struct row_trial
     enum trial_form form;
     int with_join_rows; /* 1: join rows without pairs follow the answers */
     struct trial_answer answer[MOST_ANSWERS];
-    int n_answers, at; /* number of answers; the next to return */
+    /* number of answers, and index of the next one to return */
+    int n_answers, at;
 };
 
 /* ---- layers ------------------------------------------------------------- */
 
-/* The aggregate of a row: a text, NULL in every third row. */
+/* The aggregate of a row: a text with `source` and the row, but NULL in every
+ * third row. */
 static inline oj_status trial_aggregate(void *user, int source, int64_t row,
                                         struct oj_value *value,
                                         struct oj_error *err)
@@ -105,8 +107,8 @@ static inline void trial_field(struct row_trial *t, const char *name,
         column->type = OFTString;
 }
 
-/* Adds the fields of both sides, our computed columns, and some columns whose
- * type differs from that of their values. */
+/* Adds the fields of both sides, computed columns, and some columns whose type
+ * differs from that of their values. */
 static inline void trial_fields(struct row_trial *t)
 {
     char name[50];
@@ -148,14 +150,14 @@ static inline struct oj_read_options trial_reading(const struct row_trial *t,
     return options;
 }
 
-/* Opens an input layer with the first n fields, which a stream can carry; some
+/* Opens an input layer with the first fields, which a stream can carry. Some
  * drivers lack the other types. */
 static inline void trial_open_input(struct row_trial *t, const char *driver,
                                     int n_points)
 {
     const char *path = EQUAL(driver, "GPKG") ? "/vsimem/row_trial.gpkg"
                                              : "/vsimem/row_trial.fgb";
-    /* without it FlatGeobuf refuses rows without geometry */
+    /* with a spatial index, FlatGeobuf refuses rows without geometry */
     const char *const options[] = {"SPATIAL_INDEX=NO", NULL};
     int in_memory = EQUAL(driver, "Memory");
     t->in = make_layer(driver, in_memory ? "" : path,
@@ -173,8 +175,8 @@ static inline void trial_open_input(struct row_trial *t, const char *driver,
     }
 }
 
-/* Opens a trial. n_points: number of rows of the input layer; < 0: one row of
- * every shape. */
+/* Opens a trial. n_points is the number of rows of the input layer; if
+ * negative, the layer has one row of every shape. */
 static inline void trial_open(struct row_trial *t, const char *driver,
                               int n_points, enum oj_how how,
                               enum trial_form form, int64_t batch_rows)
@@ -214,8 +216,7 @@ static inline void trial_open(struct row_trial *t, const char *driver,
     ck_assert_int_lt(t->n_batches, MOST_BATCHES);
     for (int c = 0; c < TRIAL_COLUMNS; c++)
     {
-        /* fields that the driver does not support are read from one that it
-         * supports */
+        /* columns of fields that the driver lacks show a field that it has */
         if (t->columns[c].origin == OJ_COLUMN_INPUT)
             t->columns[c].source %= n_fields;
     }
@@ -250,8 +251,8 @@ static inline void trial_close(struct row_trial *t)
     VSIUnlink("/vsimem/row_trial.fgb");
 }
 
-/* Opens a join without pairs whose rows are those of the only layer of in,
- * which is moved. */
+/* Opens a join without pairs. Its rows are those of the only layer of in. Takes
+ * over in. */
 static inline void trial_open_alone(struct row_trial *t, GDALDatasetH in,
                                     OGRwkbGeometryType type)
 {
@@ -353,7 +354,8 @@ static inline void trial_fill_lists(struct oj_matches *m, int64_t first,
         m->n_entries = at;
 }
 
-/* Fills the values of pairs, and a shape for each: that of the join feature. */
+/* Fills the values of pairs. The shape of each pair is that of the join
+ * feature. */
 static inline void trial_fill_values(struct row_trial *t,
                                      struct trial_answer *a)
 {
@@ -406,7 +408,8 @@ static inline void trial_add_answer(struct row_trial *t, int batch,
     trial_fill_values(t, a);
 }
 
-/* Makes two answers per batch; the first has a third of its rows. */
+/* Makes two answers for each batch. The first has a third of the batch's
+ * rows. */
 static inline void trial_make_answers(struct row_trial *t)
 {
     if (t->n_answers > 0)
@@ -419,7 +422,7 @@ static inline void trial_make_answers(struct row_trial *t)
     }
 }
 
-/* State of a stream that asks for the answers one by one. */
+/* State of a stream that asks for one answer after the other. */
 struct trial_stream
 {
     struct row_trial *trial;

@@ -1,5 +1,6 @@
-/** Frame of a test program that needs a GPU or the emulated device: it is
- * skipped, with a count, if the module finds none. Include once. */
+/** Frame of a test program that needs a GPU or the emulated device. If the
+ * module finds neither, the program prints a line and is skipped. Include
+ * once. */
 #ifndef RUN_DEVICE_TESTS_H
 #define RUN_DEVICE_TESTS_H
 
@@ -8,7 +9,8 @@
 
 #include <stdio.h>
 
-/** Exit code of main() without a device; ctest counts the test as skipped. */
+/** Exit code of main() without a device. ctest then counts the test as
+ *  skipped. */
 #define DEVICE_TESTS_SKIPPED 77
 
 static const struct oj_gpu_module *module;

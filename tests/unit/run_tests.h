@@ -28,7 +28,7 @@ static inline void tests_add(const TTest *test, int first, int end)
     listed_tests.end[listed_tests.n++] = end;
 }
 
-/** A test that is run for _i = first ... end - 1; its body follows. */
+/** A test that runs for _i = first ... end - 1. Its body follows. */
 #define TEST_LOOP(name, first, end)                                            \
     static void name##_test(int _i);                                           \
     __attribute__((constructor)) static void name##_add(void)                  \
@@ -41,7 +41,8 @@ static inline void tests_add(const TTest *test, int first, int end)
 /** A test; its body follows. */
 #define TEST(name) TEST_LOOP(name, 0, 1)
 
-/** The test case of all tests, to which fixtures can be added. */
+/** Opens and returns the test case of all tests. Fixtures can be added to
+ *  it. */
 static inline TCase *tests_open(const char *name)
 {
     TCase *tcase = tcase_create(name);
@@ -54,7 +55,7 @@ static inline TCase *tests_open(const char *name)
     return tcase;
 }
 
-/* Runs all tests; returns the exit code of main(). */
+/* Runs all tests. Returns the exit code for main(). */
 static inline int tests_run(void)
 {
     SRunner *runner = srunner_create(listed_tests.suite);

@@ -1,4 +1,4 @@
-/** Features from WKT, read by GEOS: wkt_open(), add_shape(), wkt_close().
+/** Features from WKT, which GEOS reads: wkt_open(), add_shape(), wkt_close().
  * Include once, in a test program. */
 #ifndef WKT_SHAPES_H
 #define WKT_SHAPES_H

@@ -37,8 +37,8 @@ struct chosen
     int64_t n_bytes, capacity;
 };
 
-/* Where the state that all aggregates of a column share is. n to squares:
- * offsets in the state of a row, in words; negative: the part is not needed. */
+/* The state that all aggregates of a column share. n, long_sum, sum and squares
+ * are offsets in the state of a row, in words; a negative one is not needed. */
 struct column_state
 {
     int n;        /* number of values (int64_t) */
@@ -110,9 +110,9 @@ struct oj_aggregates
                            again */
     int owns_memory;    /* 1: the state of a row can own memory: chosen bytes,
                            wide sums */
-    int n_single;       /* number of aggregates that have a part of the row's
-                           state for themselves (flag SINGLE); the others share
-                           what is kept for their column */
+    /* number of aggregates with a part of their own in the state of a row (flag
+     * SINGLE); the others share the state of their column */
+    int n_single;
     int64_t *sum_words; /* [cap_sum_words] sums that a backend has computed */
     int64_t cap_sum_words;
 };
@@ -284,7 +284,7 @@ enum oj_aggregate_type oj_aggregate_type(enum oj_aggregate_kind kind,
 
 static const uint64_t sign_bit = UINT64_C(1) << 63;
 
-/* Maps a number to an unsigned integer that sorts like it (a sortable number):
+/* Returns an unsigned integer that sorts like the number (a sortable number).
  * NaN is last, and 0 and -0 give equal integers. */
 static uint64_t encode_sortable_number(enum oj_aggregate_type type,
                                        const struct oj_aggregate_value *value)
@@ -312,8 +312,8 @@ static void decode_sortable_number(enum oj_aggregate_type type, uint64_t number,
 
 /* ---- opening ------------------------------------------------------------- */
 
-/* Returns the index of the store for a column and order (and separator, if the
- * order is OJ_VALUE_SORT_BY_PLACE); adds the store if there is none. */
+/* Returns the index of the store for a column and order (and for
+ * OJ_VALUE_SORT_BY_PLACE, separator). Adds the store if there is none. */
 static int find_or_add_value_store(struct oj_aggregates *a, int column,
                                    enum oj_value_sort_order order,
                                    const char *separator)
@@ -373,7 +373,8 @@ static int has_own_state(enum oj_aggregate_kind kind)
     return (traits[kind] & SINGLE) != 0;
 }
 
-/* Size, in words, of the part of the state that an aggregate has for itself. */
+/* Returns the size in words of the part of a row's state that only this
+ * aggregate uses. */
 static int words_of_own_state(enum oj_aggregate_kind kind)
 {
     switch (kind)
@@ -390,7 +391,7 @@ static int words_of_own_state(enum oj_aggregate_kind kind)
     }
 }
 
-/* 1 if the part of the state that the aggregate has for itself is a struct
+/* Returns 1 if the part of the state that only this aggregate uses is a struct
  * chosen. */
 static int chooses_value(enum oj_aggregate_kind kind)
 {
@@ -727,7 +728,7 @@ read_column_value(enum oj_aggregate_type type,
     return value;
 }
 
-/* 1 if the aggregate prefers the new value to the one chosen so far. */
+/* Returns 1 if the aggregate prefers the new value to the one chosen so far. */
 static int replaces_chosen_value(enum oj_aggregate_kind kind,
                                  enum oj_aggregate_type type,
                                  const struct chosen *old,
@@ -1023,7 +1024,8 @@ int oj_aggregates_need_only_sums(const struct oj_aggregates *a)
     return a->plan.n_columns <= OJ_SUM_MOST_COLUMNS;
 }
 
-/* If the state has a single word per row, that word is the number of pairs. */
+/* Valid for a state of a single word per row: that word is the number of
+ * pairs. */
 int64_t *oj_aggregates_counts(struct oj_aggregates *a)
 {
     return a->words == 1 ? (int64_t *)a->rows : NULL;
@@ -1282,7 +1284,8 @@ static oj_status append_text(struct text *text, const char *bytes, int64_t n,
     return OJ_OK;
 }
 
-/* The value at the cursor if it belongs to store->row; otherwise NULL. */
+/* Returns the value at the cursor if it belongs to store->row, otherwise
+ * NULL. */
 static const struct oj_value_sort_value *
 peek_row_value(const struct store *store)
 {
@@ -1362,7 +1365,8 @@ static oj_status summarize_numbers(struct oj_aggregates *a, int of,
 }
 
 /* Finds the most frequent value of the row store->row and, if has_minority is
- * set, the rarest; of several, the smallest. Counts different values. */
+ * set, the rarest. Of several such values takes the smallest. Counts different
+ * values. */
 static oj_status find_mode_and_minority_of_bytes(struct store *store,
                                                  struct oj_error *err)
 {
@@ -1443,8 +1447,9 @@ static oj_status summarize_stored_values(struct oj_aggregates *a, int of,
 
 /* ---- results ------------------------------------------------------------- */
 
-/* Sets an integer result. OJ_ERR_LIMIT if it does not fit into 64 bits. what:
- * name of the function, for the message; hint: end of the message, or "". */
+/* Sets *value to an integer result. Returns OJ_ERR_LIMIT if the result does not
+ * fit into 64 bits. The message begins with `what`, the name of the function,
+ * and ends with `hint`, which may be "". */
 static oj_status set_integer_result(s128 result, const char *what,
                                     const char *hint, int64_t row,
                                     struct oj_aggregate_value *value,
@@ -1498,8 +1503,8 @@ static double result_of_median(enum oj_aggregate_type type,
     return isinf(sum) ? u.real / 2.0 + v.real / 2.0 : sum / 2.0;
 }
 
-/* Interpolates between the two values around the percentile's position,
- * starting at the nearer one, as numpy does. */
+/* Returns the interpolated value at the percentile's position. Like numpy,
+ * starts at the nearer of the two values around this position. */
 static double value_at_percentile(enum oj_aggregate_type type,
                                   const struct percentile *p)
 {
@@ -1579,7 +1584,8 @@ static void set_result_to_chosen_value(const struct chosen *chosen,
     memcpy(&value->real, &chosen->bits, sizeof value->real);
 }
 
-/* Weighted mean from the two sums; NULL if the sum of weights is 0. */
+/* Sets *value to the weighted mean from the two sums, or to NULL if the sum of
+ * weights is 0. */
 static void result_of_weighted_mean(const uint64_t *sums,
                                     struct oj_aggregate_value *value)
 {

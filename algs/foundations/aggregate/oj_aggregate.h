@@ -160,7 +160,7 @@ OJ_MUST_USE oj_status oj_aggregate_find(
     const char *before, const char *name,
     const struct oj_aggregate_function **out, struct oj_error *err);
 
-/** The type of the result, for a column of this type. */
+/** Returns the type of the result for a column of this type. */
 enum oj_aggregate_type oj_aggregate_type(enum oj_aggregate_kind kind,
                                          enum oj_aggregate_type column);
 
@@ -186,25 +186,25 @@ OJ_MUST_USE oj_status oj_aggregates_add(struct oj_aggregates *aggregates,
                                         const struct oj_aggregate_pairs *pairs,
                                         struct oj_error *err);
 
-/** 1 if a backend can count and sum without storing pairs (oj_sum_request.h):
- * the plan has only counts, sums and means, and at most OJ_SUM_MOST_COLUMNS
- * columns, all of them numbers of join features. */
+/** Returns 1 if a backend can count and sum without storing pairs
+ * (oj_sum_request.h): the plan has only counts, sums and means, and at most
+ * OJ_SUM_MOST_COLUMNS columns, all of them numbers of join features. */
 int oj_aggregates_need_only_sums(const struct oj_aggregates *aggregates);
 
-/** The pair counts [n_rows], which the caller may increase; NULL if the plan
- * needs more than pair counts. */
+/** Returns the pair counts [n_rows], which the caller may increase, or NULL if
+ * the plan needs more than pair counts. */
 int64_t *oj_aggregates_counts(struct oj_aggregates *aggregates);
 
-/** Plans sums over n features (fewer than 2^31) that a backend will compute,
- * and allocates zeroed words for the sums of all rows. columns must outlive
- * *request. *words is valid until the next call of this function. */
+/** Plans sums over n features (fewer than 2^31) that a backend will compute.
+ * Sets *words to zeroed words for the sums of all rows, which are valid until
+ * the next call of this function. columns must outlive *request. */
 OJ_MUST_USE oj_status oj_aggregates_plan_sums(
     struct oj_aggregates *aggregates, const struct oj_aggregate_column *columns,
     int64_t n, int n_threads, struct oj_sum_request *request, int64_t **words,
     struct oj_error *err);
 
-/** Adds the words that a backend has computed. After OJ_ERR_NOMEM some may have
- * been added. */
+/** Adds the words that a backend has computed. After OJ_ERR_NOMEM some of them
+ * may have been added. */
 OJ_MUST_USE oj_status oj_aggregates_add_sums(
     struct oj_aggregates *aggregates, const struct oj_sum_request *request,
     struct oj_error *err);
@@ -220,7 +220,7 @@ OJ_MUST_USE oj_status oj_aggregates_merge(struct oj_aggregates *aggregates,
 OJ_MUST_USE oj_status oj_aggregates_rewind(struct oj_aggregates *aggregates,
                                            struct oj_error *err);
 
-/** Number of pairs of a row. */
+/** Returns the number of pairs of a row. */
 int64_t oj_aggregates_pair_count(const struct oj_aggregates *aggregates,
                                  int64_t row);
 

@@ -73,7 +73,7 @@ oj_status oj_value_sort_open(enum oj_value_sort_order order,
     return OJ_OK;
 }
 
-/* Number of words before a value's bytes in the pool. */
+/* Returns the number of words before a value's bytes in the pool. */
 static int64_t count_header_words(const struct oj_value_sort *held)
 {
     return held->order == OJ_VALUE_SORT_BY_PLACE ? 3 : 1;
@@ -161,7 +161,7 @@ int oj_bytes_compare(const char *a, int64_t n_a, const char *b, int64_t n_b)
     return c != 0 ? c : (n_a > n_b) - (n_a < n_b);
 }
 
-/* Compares a and b in the given order: < 0, 0 or > 0. */
+/* Compares a and b in the given order. Returns < 0, 0 or > 0. */
 static int compare_held_values(enum oj_value_sort_order order,
                                const struct oj_value_sort_value *a,
                                const struct oj_value_sort_value *b)

@@ -48,8 +48,8 @@ struct oj_value_sort_value
 
 struct oj_value_sort;
 
-/** Makes an empty store. files must outlive it; NULL: all values stay in
- * memory. */
+/** Makes an empty store. files must outlive the store; with NULL all values
+ * stay in memory. */
 OJ_MUST_USE oj_status oj_value_sort_open(
     enum oj_value_sort_order order, const struct oj_value_sort_files *files,
     struct oj_value_sort **out, struct oj_error *err);
@@ -59,7 +59,7 @@ OJ_MUST_USE oj_status oj_value_sort_add(struct oj_value_sort *held,
                                         const struct oj_value_sort_value *value,
                                         struct oj_error *err);
 
-/** Bytes of memory that the values use. */
+/** Returns the bytes of memory that the values use. */
 int64_t oj_value_sort_bytes(const struct oj_value_sort *held);
 
 /** Moves the values in memory to a file, as a sorted run. Does nothing if there
@@ -67,12 +67,13 @@ int64_t oj_value_sort_bytes(const struct oj_value_sort *held);
 OJ_MUST_USE oj_status oj_value_sort_spill(struct oj_value_sort *held,
                                           struct oj_error *err);
 
-/** Ends the adding of values and moves the cursor to the first in sorted order.
+/** Ends the adding of values and moves the cursor to the first value in sorted
+ *  order.
  */
 OJ_MUST_USE oj_status oj_value_sort_rewind(struct oj_value_sort *held,
                                            struct oj_error *err);
 
-/** The value at the cursor; NULL at the end. */
+/** Returns the value at the cursor, or NULL at the end. */
 const struct oj_value_sort_value *
 oj_value_sort_peek(const struct oj_value_sort *held);
 
@@ -86,8 +87,8 @@ void oj_value_sort_clear(struct oj_value_sort *held);
 /** Frees the store, which may be NULL. */
 void oj_value_sort_close(struct oj_value_sort *held);
 
-/** Compares bytes as memcmp(); if one is a prefix of the other, the shorter is
- * first: < 0, 0 or > 0. */
+/** Compares bytes like memcmp() and returns < 0, 0 or > 0. If one sequence is a
+ * prefix of the other, the shorter sequence is first. */
 int oj_bytes_compare(const char *a, int64_t n_a, const char *b, int64_t n_b);
 
 #endif

@@ -39,8 +39,8 @@ struct oj_box_child
     int level;
 };
 
-/** Computes the starts of the levels of a tree over n entries. first: index of
- * entry 0's box in the array of boxes. */
+/** Computes the starts of the levels of a tree over n entries. The box of entry
+ * 0 is at index `first` of the array of boxes. */
 static inline void oj_box_levels_make(struct oj_box_levels *levels, int64_t n,
                                       int64_t first)
 {
@@ -54,7 +54,7 @@ static inline void oj_box_levels_make(struct oj_box_levels *levels, int64_t n,
     }
 }
 
-/** Number of boxes in all levels. */
+/** Returns the number of boxes in all levels. */
 static inline int64_t oj_box_levels_count(const struct oj_box_levels *levels)
 {
     return levels->first[levels->n_levels] - levels->first[0];
@@ -85,8 +85,8 @@ static inline void oj_box_levels_fill(const struct oj_box_levels *levels,
     }
 }
 
-/** The lowest box above the entries first to last; a search for these entries
- * only can start there. */
+/** Returns the lowest box above the entries first to last. A search for only
+ * these entries can start there. */
 static inline struct oj_box_child oj_box_levels_common_ancestor(int64_t first,
                                                                 int64_t last)
 {
@@ -99,7 +99,7 @@ static inline struct oj_box_child oj_box_levels_common_ancestor(int64_t first,
     return over;
 }
 
-/** Squared distance between two boxes. */
+/** Returns the squared distance between two boxes. */
 static inline double oj_box_gap2(int n_dims, const double *a, const double *b)
 {
     double sum = 0.0;

@@ -13,7 +13,8 @@
 #define NO_KEY UINT32_MAX
 #define MOST_DIGIT_BITS 10
 
-/* Range of the middle 98 % of v, slightly enlarged. */
+/* Sorts v, and sets *low and *high to the range of its middle 98 %, slightly
+ * enlarged. */
 static void range_of_middle_98_percent(double *v, int n, double *low,
                                        double *high)
 {
@@ -49,8 +50,8 @@ struct oj_box oj_order_frame(int64_t n, const double *x, const double *y)
     return frame;
 }
 
-/* Scale from coordinates to columns of the Morton grid. The grid is a square
- * around the frame with 65,536 columns and rows. */
+/* Returns the number of columns of the Morton grid per CRS unit. The grid is a
+ * square around the frame with 65,536 columns and rows. */
 static double compute_morton_key_scale(const struct oj_box *frame)
 {
     double width = frame->x1 - frame->x0, height = frame->y1 - frame->y0;

@@ -23,8 +23,8 @@ struct oj_ordered_point
     uint32_t index; /**< index in the input arrays */
 };
 
-/** Points in Morton order. Owner; zeroed memory is a valid empty value; the
- * memory is reused when the order is built again. */
+/** Points in Morton order. Owner; zeroed memory is a valid empty value. Memory
+ * is reused when the order is built again. */
 struct oj_order
 {
     int64_t n_points; /**< number of ordered points; points with a NaN
@@ -47,33 +47,32 @@ OJ_MUST_USE oj_status oj_order_build(struct oj_order *order, int n_threads,
                                      int64_t n, const double *x,
                                      const double *y, struct oj_error *err);
 
-/** oj_order_build() without the points that the mask excludes. A mask that is
- * NULL or has no bits excludes none. */
+/** Like oj_order_build(), but leaves out the points that the mask excludes. A
+ * mask that is NULL or has no bits excludes none. */
 OJ_MUST_USE oj_status oj_order_build_masked(struct oj_order *order,
                                             int n_threads, int64_t n,
                                             const double *x, const double *y,
                                             const struct oj_reach_mask *mask,
                                             struct oj_error *err);
 
-/** Range of the middle 98 % of the points in x and in y, slightly enlarged,
- * estimated from a sample. So a few distant outliers do not compress all other
- * points into few columns. All 0 if the sample has no finite point. */
+/** Returns the range of the middle 98 % of the points in x and in y, slightly
+ * enlarged, estimated from a sample. With this frame a few distant outliers do
+ * not compress all other points into few columns. All 0 if the sample has no
+ * finite point. */
 struct oj_box oj_order_frame(int64_t n, const double *x, const double *y);
 
-/** First element of a slice, if n elements are divided into n_slices equal
- * slices; n for slice == n_slices. */
+/** Returns the first element of a slice if n elements are divided into n_slices
+ * equal slices; n for slice == n_slices, the end of the last slice. */
 static inline int64_t oj_order_slice_begin(int64_t n, int64_t n_slices,
                                            int64_t slice)
 {
     return slice == n_slices ? n : n / n_slices * slice;
 }
 
-/** Prefix sums: turns counts by slice and bucket into write positions. Buckets
- *  follow one another; within a bucket, slices are in order.
- *
- *  start [n_slices][n_buckets]: input: counts; output: positions
- *
- *  offset [n_buckets + 1]: output: first position of each bucket
+/** Turns the counts of points in start [n_slices][n_buckets] into write
+ *  positions, by prefix sums. The points of a bucket follow those of the
+ *  previous bucket. Within a bucket, slices are in order. Stores the first
+ *  position of each bucket in offset [n_buckets + 1].
  */
 void oj_order_slices_to_positions(int64_t n_slices, int64_t n_buckets,
                                   int64_t *start, int64_t *offset);
@@ -107,10 +106,10 @@ static inline int64_t oj_order_run_end(const struct oj_order *order,
 }
 
 /** Marks points of a run whose complete key may be shared by more than `many`
- * points; only such points can have more than `many` equal ones. Keys are
- * counted by hash, so collisions may mark a few others. *n_crowded: number of
- * marked points. is_crowded [n]: 1 for marked points, 0 for others; unchanged
- * if *n_crowded is 0. O(n). */
+ * points. Only such points can have more than `many` equal ones. Keys are
+ * counted by hash, so collisions may mark a few others. Stores the number of
+ * marked points in *n_crowded. If it is not 0, sets is_crowded [n] to 1 for
+ * marked points and to 0 for others. O(n). */
 OJ_MUST_USE oj_status oj_order_mark_frequent_keys(
     int64_t n, const struct oj_ordered_point *run, uint32_t many,
     uint8_t *is_crowded, int64_t *n_crowded, struct oj_error *err);

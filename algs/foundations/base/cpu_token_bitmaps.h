@@ -31,9 +31,10 @@ struct oj_token_planes
 };
 
 /** Finds the sets whose bitmap differs from query [n_words] in at most
- * limit[class of the set] bits. Bit i % 64 of near[i / 64] is the result for
- * set at + i, i < n; unused bits of the last word are 0. most: the maximum of
- * all limits, for a quick test before the limit of the class is read. */
+ * limit[class of the set] bits. Sets bit i % 64 of near[i / 64] to the result
+ * for set at + i, for i < n. Unused bits of the last word are 0. `most` is the
+ * maximum of all limits, for a quick test before the limit of the class is
+ * read. */
 typedef void oj_token_planes_near(const struct oj_token_planes *planes,
                                   int64_t at, int64_t n, const uint64_t *query,
                                   const int32_t *limit, int32_t most,
@@ -42,10 +43,10 @@ typedef void oj_token_planes_near(const struct oj_token_planes *planes,
 /** The plain C kernel. */
 oj_token_planes_near oj_token_planes_plain;
 
-/** The AVX-512 kernel, or NULL if this processor or build has none. */
+/** Returns the AVX-512 kernel, or NULL if this processor or build has none. */
 oj_token_planes_near *oj_token_planes_avx512(void);
 
-/** The fastest kernel that this processor supports. */
+/** Returns the fastest kernel that this processor supports. */
 oj_token_planes_near *oj_token_planes_kernel(void);
 
 #endif

@@ -11,8 +11,8 @@
 
 #define WIDE __attribute__((target("avx512f,avx512vl,avx512vpopcntdq")))
 
-/* Counts, for each of eight sets, the bits in which its n words differ from the
- * query, and adds the counts to `differ`. lanes: mask of the sets. */
+/* Counts, for each of the sets in the mask `lanes`, the bits in which its n
+ * words differ from the query. Adds the counts to `differ`. */
 WIDE OJ_INLINE __m512i count_differing_bits(const uint64_t *word,
                                             int64_t stride, int n,
                                             __mmask8 lanes,

@@ -65,10 +65,11 @@ static inline float oj_tree_round_up(double v, double origin, double scale)
     return f + (fabsf(f) * 1.2e-7f + 1e-30f);
 }
 
-/** Squared search radius in tree coordinates, for comparison with
- * oj_boxes_distance2(). Rounded up and widened by the rounding errors of single
- * precision and of the shift to the origin. Always finite, so that absent
- * children (at infinity) never pass; existing children are within 1e37. */
+/** Returns the squared search radius in tree coordinates, for comparison with
+ * oj_boxes_distance2(). It is rounded up and widened by the rounding errors of
+ * single precision and of the shift to the origin. It is always finite, so that
+ * absent children (at infinity) never pass; existing children are within
+ * 1e37. */
 static inline float oj_tree_reach2(const struct oj_tree *tree, double reach)
 {
     double r = (reach + tree->slack) * tree->scale * (1.0 + 1e-6);

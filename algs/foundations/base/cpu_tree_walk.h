@@ -53,8 +53,8 @@ OJ_INLINE void oj_tree_descent_begin(struct oj_tree_descent *descent,
     descent->stack[0] = root;
 }
 
-/** The lowest node whose subtree contains the entries first to last. A descent
- * that looks for these entries only can start there. */
+/** Returns the lowest node whose subtree contains the entries first to last. A
+ * descent for only these entries can start there. */
 OJ_INLINE struct oj_tree_child oj_tree_common_ancestor(int32_t first,
                                                        int32_t last)
 {
@@ -67,8 +67,8 @@ OJ_INLINE struct oj_tree_child oj_tree_common_ancestor(int32_t first,
     return over;
 }
 
-/** 1 if the subtree of child (or child itself, if it is an entry) contains any
- * of the entries first to last. */
+/** Returns 1 if the subtree of child (or child itself, if it is an entry)
+ * contains any of the entries first to last. */
 OJ_INLINE int oj_tree_child_overlaps(struct oj_tree_child child, int32_t first,
                                      int32_t last)
 {
@@ -77,8 +77,9 @@ OJ_INLINE int oj_tree_child_overlaps(struct oj_tree_child child, int32_t first,
            child.child <= (int64_t)last >> shift;
 }
 
-/** Squared distances from box q to eight boxes. Their relative error is at most
- * 3e-7, which oj_tree_reach2() allows for. Absent boxes are at infinity. */
+/** Computes the squared distances from box q to eight boxes. Their relative
+ * error is at most 3e-7, which oj_tree_reach2() allows for. Absent boxes are at
+ * infinity. */
 OJ_INLINE void oj_boxes_distance2(const struct oj_tree_node *restrict box,
                                   const float q[4], float *restrict d2)
 {
@@ -97,10 +98,9 @@ OJ_INLINE void oj_boxes_distance2(const struct oj_tree_node *restrict box,
 
 /** Pushes the children of `visited`, whose boxes are in *node. Child c (0 to 7)
  * is pushed if its squared distance is at most reach2 and, unless own_reach2 is
- * NULL, at most own_reach2[c]. The farthest is pushed first, so that the
- * nearest is popped first. Of children at equal distances, the first is popped
- * first if first_first is 1, otherwise the last; first_first is a compile-time
- * constant.
+ * NULL, at most own_reach2[c]. The nearest child is pushed last, so that it is
+ * popped first. Of children at equal distances, the first is popped first if
+ * first_first, a compile-time constant, is 1, otherwise the last.
  */
 OJ_INLINE void oj_tree_descent_push(struct oj_tree_descent *descent,
                                     const struct oj_tree_node *node,

@@ -5,8 +5,8 @@
 #include <math.h>
 #include <string.h>
 
-/* Splits |value| into mantissa * 2^exponent; the mantissa is an integer below
- * 2^53. */
+/* Splits |value| into mantissa * 2^*exponent, and returns the mantissa, an
+ * integer below 2^53. */
 static uint64_t split_double(double value, int *exponent)
 {
     double fraction = frexp(fabs(value), exponent);
@@ -132,7 +132,7 @@ static void subtract_magnitudes(struct oj_integer *out,
     out->n = n;
 }
 
-/* out = a + b, where b has the sign b_sign in place of its own. */
+/* out = a + b, where b has the sign b_sign instead of b->sign. */
 static void add_with_sign_of_second(struct oj_integer *out,
                                     const struct oj_integer *a,
                                     const struct oj_integer *b, int b_sign)
@@ -229,8 +229,8 @@ void oj_integer_negate(struct oj_integer *out)
     out->sign = -out->sign;
 }
 
-/* |a| as mantissa * 2^exponent from its three highest limbs, with a relative
- * error below 2^-51. a is not 0. */
+/* Approximates |a| by the returned number times 2^*exponent, from the three
+ * highest limbs. The relative error is below 2^-51. a is not 0. */
 static double approximate_magnitude(const struct oj_integer *a, int *exponent)
 {
     double value = 0.0;

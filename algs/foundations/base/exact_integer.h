@@ -30,8 +30,8 @@ struct oj_integer
     uint32_t limb[OJ_INTEGER_LIMBS]; /* least significant first */
 };
 
-/** The largest exponent e for which value / 2^e is an integer; INT_MAX for 0.
- * value must be finite. */
+/** Returns the largest exponent e for which value / 2^e is an integer, or
+ * INT_MAX for 0. value must be finite. */
 int oj_integer_exponent(double value);
 
 /** out = value / 2^exponent, which must be an integer. */

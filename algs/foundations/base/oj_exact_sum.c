@@ -110,7 +110,7 @@ static oj_status widen_sum_to_all_exponents(struct oj_exact_sum *sum,
     return OJ_OK;
 }
 
-/* 1 if m * 2^e can be added to a narrow (192-bit) sum. */
+/* Returns 1 if m * 2^e can be added to a narrow (192-bit) sum. */
 static int fits_in_narrow_sum(const struct oj_exact_sum *sum, u128 m, int e)
 {
     int64_t top = (int64_t)sum->bits.limb[OJ_SUM_LIMBS - 1];
@@ -143,8 +143,8 @@ static oj_status add_integer_times_power_of_2(struct oj_exact_sum *sum, u128 m,
     return OJ_OK;
 }
 
-/* Splits x: |x| = m * 2^e. Returns 0 for zero, infinities and NaN; the last two
- * are recorded in sum. */
+/* Splits x: |x| = *m * 2^*e, and *negative is 1 if x is negative. Returns 0 for
+ * zero, infinities and NaN. Records infinities and NaN in sum. */
 static int split_double(struct oj_exact_sum *sum, double x, uint64_t *m, int *e,
                         int *negative)
 {
@@ -200,7 +200,8 @@ oj_status oj_exact_sum_add_integer_square(struct oj_exact_sum *sum, int64_t x,
     return x != 0 ? add_integer_times_power_of_2(sum, m * m, 0, 0, err) : OJ_OK;
 }
 
-/* Splits a finite factor: |x| = m * 2^e. */
+/* Splits a finite factor: |x| = *m * 2^*e, and *negative is 1 if x is
+ * negative. */
 static void split_factor(struct oj_exact_factor x, uint64_t *m, int *e,
                          int *negative)
 {
@@ -236,8 +237,8 @@ oj_status oj_exact_sum_add_product(struct oj_exact_sum *sum,
                                         negative[0] != negative[1], err);
 }
 
-/* Copies the limbs and the scale of a sum, which are in two's complement;
- * returns the number of limbs. */
+/* Copies the limbs, in two's complement, and the scale of a sum. Returns the
+ * number of limbs. */
 static int copy_limbs(const struct oj_exact_sum *sum, uint64_t *limb,
                       int *scale)
 {
@@ -314,8 +315,8 @@ static uint64_t top_64_bits_of_limbs(const uint64_t *limb, int n, int *scale)
     return top | (rest != 0);
 }
 
-/* Drops the lowest `drop` bits of top, whose highest bit is set, and rounds to
- * nearest, ties to even. */
+/* Returns top, whose highest bit is set, without its lowest `drop` bits,
+ * rounded to nearest, ties to even. */
 static uint64_t round_to_even_dropping_bits(uint64_t top, int drop)
 {
     uint64_t kept, rest, half;
@@ -329,7 +330,7 @@ static uint64_t round_to_even_dropping_bits(uint64_t top, int drop)
     return kept + (rest > half || (rest == half && (kept & 1) != 0));
 }
 
-/* Computes x * 2^e for an integer x up to 2^53. Faster than ldexp() if 2^e is a
+/* Returns x * 2^e for an integer x up to 2^53. Faster than ldexp() if 2^e is a
  * normal number, since the product is then exact or infinite. */
 static double multiply_by_power_of_2(double x, int e)
 {
@@ -354,7 +355,8 @@ static double magnitude_to_double(const uint64_t *limb, int n, int scale)
         (double)round_to_even_dropping_bits(top, drop), scale + drop);
 }
 
-/* Converts limbs in two's complement to a double. Overwrites them. */
+/* Returns the double nearest to limbs * 2^scale. The limbs are in two's
+ * complement, and are overwritten. */
 static double signed_limbs_to_double(uint64_t *limb, int n, int scale)
 {
     int negative = negate_if_negative(limb, n);
@@ -380,7 +382,8 @@ double oj_exact_sum_value(const struct oj_exact_sum *sum)
     return signed_limbs_to_double(limb, OJ_SUM_LIMBS, sum->scale);
 }
 
-/* Rounds |sum| to 53 bits: the rounded sum is result * 2^*scale. */
+/* Rounds |sum| to 53 bits: the rounded sum is the returned number times
+ * 2^*scale. Sets *negative to 1 if the sum is negative. */
 static uint64_t round_sum_to_53_bits(const struct oj_exact_sum *sum, int *scale,
                                      int *negative)
 {
@@ -417,7 +420,8 @@ double oj_exact_sum_ratio(const struct oj_exact_sum *sum,
 }
 
 /* Rounds n * squares - sum^2, the numerator of the variance, to 53 bits: the
- * rounded number is result * 2^*scale. Precondition: all values were finite. */
+ * rounded number is the returned number times 2^*scale. Precondition: all
+ * values were finite. */
 static uint64_t round_spread_to_53_bits(const struct oj_exact_sum *sum,
                                         const struct oj_exact_sum *squares,
                                         int64_t n, int *scale)
@@ -503,8 +507,8 @@ _Static_assert(OJ_SUM_MOST_LONG_WORDS == WIDE_LIMBS + 1,
                "the limbs of a wide sum, and a word before them");
 
 /* Writes the sum in the layout of a wide sum; wide must be zeroed. The value is
- * in limbs [*first, *end), the highest bit of which is the sign. *first ==
- * *end: the value is 0. */
+ * in limbs [*first, *end), the highest bit of which is the sign. For the value
+ * 0, *first == *end. */
 static void copy_as_wide_limbs(const struct oj_exact_sum *sum, uint64_t *wide,
                                int *first, int *end)
 {

@@ -95,13 +95,14 @@ OJ_MUST_USE oj_status oj_exact_sum_add_limbs(struct oj_exact_sum *sum,
                                              const int64_t *limb, int n,
                                              int scale, struct oj_error *err);
 
-/** Adds infinities or NaN that were found among values whose finite part was
- * added by oj_exact_sum_add_limbs(). */
+/** Adds infinities or NaN, which were found among values whose finite part was
+ * added by oj_exact_sum_add_limbs(). Each of plus_infinity, minus_infinity and
+ * nan is nonzero if there was at least one such value. */
 void oj_exact_sum_add_nonfinite(struct oj_exact_sum *sum, int plus_infinity,
                                 int minus_infinity, int nan);
 
-/** Fast path of oj_exact_sum_add(): adds x and returns 1 if x is a normal
- * number that fits into a narrow sum; otherwise does nothing and returns 0. */
+/** Adds x and returns 1 if x is a normal number that fits into a narrow sum;
+ * otherwise does nothing and returns 0. The fast path of oj_exact_sum_add(). */
 static inline int oj_exact_sum_add_fast(struct oj_exact_sum *sum, double x)
 {
     uint64_t bits, m, low, high, top = sum->bits.limb[2];
@@ -138,23 +139,24 @@ static inline int oj_exact_sum_add_fast(struct oj_exact_sum *sum, double x)
     return 1;
 }
 
-/** The sum rounded to the nearest double; infinity beyond the largest double.
- * An empty sum and a sum of zeros are +0. */
+/** Returns the sum rounded to the nearest double, or an infinity beyond the
+ * largest double. An empty sum and a sum of zeros are +0. */
 double oj_exact_sum_value(const struct oj_exact_sum *sum);
 
-/** sum / divisor: both are rounded to 53 bits, and their quotient once more.
+/** Returns sum / divisor. Both are rounded to 53 bits, and then their quotient.
  * Sums beyond the range of doubles are allowed. NaN for 0 / 0. */
 double oj_exact_sum_ratio(const struct oj_exact_sum *sum,
                           const struct oj_exact_sum *divisor);
 
-/** The sample standard deviation sqrt((squares - sum^2 / n) / (n - 1)) of n
- * values, from their sum and their sum of squares. The difference is computed
- * exactly, so it is never negative. NaN for n < 2 or if a value was not finite.
+/** Returns the sample standard deviation sqrt((squares - sum^2 / n) / (n - 1))
+ * of n values, from their sum and their sum of squares. The difference is
+ * computed exactly, so it is never negative. NaN for n < 2 or if a value was
+ * not finite.
  */
 double oj_exact_sum_deviation(const struct oj_exact_sum *sum,
                               const struct oj_exact_sum *squares, int64_t n);
 
-/** The sample variance, (squares - sum^2 / n) / (n - 1). */
+/** Returns the sample variance, (squares - sum^2 / n) / (n - 1). */
 double oj_exact_sum_variance(const struct oj_exact_sum *sum,
                              const struct oj_exact_sum *squares, int64_t n);
 

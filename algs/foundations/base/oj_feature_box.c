@@ -32,8 +32,8 @@ static double middle_y(const struct oj_box *box)
     return 0.5 * box->y0 + 0.5 * box->y1;
 }
 
-/* Distance from the centre of box `sample` to the nearest different centre;
- * INFINITY if all centres are equal. */
+/* Returns the distance from the centre of box `sample` to the nearest different
+ * centre, or INFINITY if all centres are equal. */
 static double nearest_middle_distance(const struct oj_boxes *boxes,
                                       int64_t sample)
 {
@@ -53,8 +53,8 @@ static double nearest_middle_distance(const struct oj_boxes *boxes,
     return sqrt(best);
 }
 
-/* The i-th of N_SAMPLES evenly spaced features or, if it has no box, the next
- * feature that has one; boxes->n if there is none. */
+/* Returns the i-th of N_SAMPLES evenly spaced features. If that feature has no
+ * box, returns the next feature with a box, or boxes->n if there is none. */
 static int64_t sample_feature_with_box(const struct oj_boxes *boxes, int64_t i)
 {
     int64_t feature = boxes->n / N_SAMPLES * i + boxes->n % N_SAMPLES / 2;

@@ -50,7 +50,7 @@ static inline struct oj_box oj_box_of_segment(double ax, double ay, double bx,
     return box;
 }
 
-/** Box of n points; a NaN coordinate is ignored. */
+/** Returns the box of n points. A NaN coordinate is ignored. */
 static inline struct oj_box oj_box_of_points(const double *x, const double *y,
                                              int64_t n)
 {
@@ -74,9 +74,9 @@ static inline int oj_box_is_safe(const struct oj_box *box)
            oj_box_largest_coordinate(box) < OJ_GREATEST_SAFE_SIZE;
 }
 
-/** A lower bound of the distance between any point of box a and any point of
- * box b, also of the computed (rounded) distance. 0 if its square may
- * underflow. */
+/** Returns a lower bound of the distance between any point of box a and any
+ * point of box b. It is at most the computed (rounded) distance, too. It is 0
+ * if the square of the bound may underflow. */
 static inline double oj_box_distance(const struct oj_box *a,
                                      const struct oj_box *b)
 {
@@ -90,8 +90,8 @@ static inline double oj_box_distance(const struct oj_box *a,
     return sqrt(square) * (1.0 - 8.0 * DBL_EPSILON);
 }
 
-/** An upper bound of the distance between any point of box a and any point of
- * box b. */
+/** Returns an upper bound of the distance between any point of box a and any
+ * point of box b. */
 static inline double oj_box_max_distance(const struct oj_box *a,
                                          const struct oj_box *b)
 {
@@ -103,16 +103,17 @@ static inline double oj_box_max_distance(const struct oj_box *a,
     return sqrt(square) * (1.0 + 8.0 * DBL_EPSILON);
 }
 
-/** The box of a feature, not widened; empty if the feature has no parts. */
+/** Returns the box of a feature, not widened; empty if the feature has no
+ *  parts. */
 struct oj_box oj_box_of_feature(const struct oj_flat *flat, int64_t feature);
 
 /** Computes the widened boxes of all features. O(vertices). */
 OJ_MUST_USE oj_status oj_boxes_make(const struct oj_flat *flat,
                                     struct oj_boxes *out, struct oj_error *err);
 
-/** 1 if a search window of this radius (reach) is infinite or expected to hold
- * more than 4,096 + 16 k features. A nearest search is then faster if it starts
- * with a smaller window and enlarges it. */
+/** Returns 1 if a search window of this radius (reach) is infinite or expected
+ * to hold more than 4,096 + 16 k features. A nearest search is then faster if
+ * it starts with a smaller window and enlarges it. */
 int oj_boxes_window_is_wide(const struct oj_boxes *boxes, double reach,
                             int64_t k);
 

@@ -17,7 +17,8 @@
  */
 struct oj_geodesic;
 
-/** 1 if this build can compute geodesics; 0 if it was made without PROJ. */
+/** Returns 1 if this build can compute geodesics, 0 if it was made without
+ *  PROJ. */
 int oj_geodesic_is_built(void);
 
 /** Prepares an ellipsoid. Errors: OJ_ERR_UNSUPPORTED in a build without PROJ,
@@ -29,16 +30,16 @@ OJ_MUST_USE oj_status oj_geodesic_open(const struct oj_ellipsoid *ellipsoid,
 /** Frees the ellipsoid, which may be NULL. */
 void oj_geodesic_close(struct oj_geodesic *geodesic);
 
-/** Length in metres of the shortest line from point 1 to point 2. Latitudes are
- * within 90 degrees. */
+/** Returns the length in metres of the shortest line from point 1 to point 2.
+ * Latitudes are within 90 degrees. */
 double oj_geodesic_metres(const struct oj_geodesic *geodesic, double longitude1,
                           double latitude1, double longitude2,
                           double latitude2);
 
-/** Direction at point 1 of the shortest line to point 2, in degrees clockwise
- * from north, in [0, 360). At a pole, the longitude of point 1 defines north.
- * NaN if the points are equal or a coordinate is NaN. For antipodal points,
- * which many shortest lines connect, PROJ chooses one. */
+/** Returns the direction at point 1 of the shortest line to point 2, in degrees
+ * clockwise from north, in [0, 360). At a pole, the longitude of point 1
+ * defines north. NaN if the points are equal or a coordinate is NaN. Antipodal
+ * points have many shortest lines, of which PROJ chooses one. */
 double oj_geodesic_bearing(const struct oj_geodesic *geodesic,
                            double longitude1, double latitude1,
                            double longitude2, double latitude2);
@@ -72,8 +73,8 @@ struct oj_geodesic_point
                                              180 */
 };
 
-/** The point of the line at the distance `metres`, along the line, from its
- * start. */
+/** Returns the point at the distance `metres` from the start of the line,
+ * measured along the line. */
 struct oj_geodesic_point
 oj_geodesic_line_at(const struct oj_geodesic_line *line, double metres);
 

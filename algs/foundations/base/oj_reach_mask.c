@@ -78,8 +78,8 @@ static int add_sampled_box(void *user, const struct oj_box *of)
     return 1;
 }
 
-/* 1 if the widened boxes probably cover less than half of their common extent,
- * estimated from the areas of a sample. */
+/* Returns 1 if the widened boxes probably cover less than half of their common
+ * extent, estimated from the areas of a sample. */
 static int may_leave_most_points_out(const struct oj_flat *layer,
                                      double distance)
 {

@@ -38,8 +38,9 @@ OJ_MUST_USE oj_status oj_reach_mask_make(struct oj_reach_mask *mask,
 
 void oj_reach_mask_free(struct oj_reach_mask *mask);
 
-/** 0 if a look-up for points that lie mostly in this box is not worth its time:
- * there is no mask, or only a frame that contains the box. */
+/** Returns 0 if a look-up is not worth its time for points that lie mostly in
+ * this box: there is no mask, or the mask is a single cell that contains the
+ * box. */
 static inline int oj_reach_mask_may_exclude(const struct oj_reach_mask *mask,
                                             const struct oj_box *points)
 {
@@ -49,8 +50,8 @@ static inline int oj_reach_mask_may_exclude(const struct oj_reach_mask *mask,
             !oj_box_contains_point(&mask->frame, points->x1, points->y1));
 }
 
-/** 0 if the point is surely not within the distance, also if a coordinate is
- * NaN. Precondition: mask->bit is not NULL. */
+/** Returns 0 if the point is surely not within the distance, or if a coordinate
+ * is NaN. Precondition: mask->bit is not NULL. */
 static inline int oj_reach_mask_has(const struct oj_reach_mask *mask, double x,
                                     double y)
 {

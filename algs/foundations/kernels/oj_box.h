@@ -16,15 +16,15 @@ struct oj_box
  * distance of 0. Box filters must allow for it. */
 #define OJ_LEAST_DISTANCE 0x1p-510
 
-/** An upper bound of the rounding error of a computed distance, for coordinates
- * of magnitude up to size: 32 ulp of size (7 would be enough). */
+/** Returns an upper bound of the rounding error of a computed distance, for
+ * coordinates of magnitude up to size: 32 ulp of size (7 would be enough). */
 OJ_FN double oj_box_rounding_error(double size)
 {
     return 0x1p-47 * size + OJ_LEAST_DISTANCE;
 }
 
-/** The larger of two numbers, neither of them NaN. Unlike fmax(), it is no
- * function call. */
+/** Returns the larger of two numbers, neither of them NaN. It is inlined,
+ * unlike fmax(). */
 OJ_FN double oj_larger(double a, double b)
 {
     return a > b ? a : b;
@@ -68,7 +68,7 @@ OJ_FN void oj_box_add_box(struct oj_box *box, const struct oj_box *b)
     box->y1 = b->y1 > box->y1 ? b->y1 : box->y1;
 }
 
-/** The largest magnitude of a coordinate of box. */
+/** Returns the largest magnitude of a coordinate of box. */
 OJ_FN double oj_box_largest_coordinate(const struct oj_box *box)
 {
     double x = oj_larger(fabs(box->x0), fabs(box->x1));

@@ -6,12 +6,12 @@
 
 #include "oj_kernel.h"
 
-/** The squared distance from p to the segment a -> b, computed by way of the
- *  closest point; a and b may be equal. Exchanging a and b may change the last
- *  bit. Without branches, so that loops over segments vectorise.
+/** Returns the squared distance from p to the segment a -> b, computed by way
+ *  of the closest point. a and b may be equal. Exchanging a and b may change
+ *  the last bit. There are no branches, so that loops over segments vectorise.
  *
- *  Source: GEOS's LineSegment::closestPoint(). Unlike GEOS it compares squared
- *  distances to choose the nearer end; the root is equal.
+ *  Source: GEOS's LineSegment::closestPoint(). To choose the nearer end, GEOS
+ *  compares distances, and this function their squares. The result is equal.
  */
 OJ_FN double oj_closest_point_distance2(double px, double py, double ax,
                                         double ay, double bx, double by)

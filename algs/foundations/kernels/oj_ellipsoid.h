@@ -27,7 +27,7 @@
  *
  *  Edges of lines and polygons are shortest lines, here of a length of at most
  *  OJ_ELLIPSOID_LONGEST_EDGE (1/32; longer ones are cut).  S is the length of
- * an edge, C its chord, and
+ *  an edge, C its chord, and
  *
  *   h = S^2 / 8 r <= .126 C^2 / r
  *
@@ -49,7 +49,7 @@
  *  of its points is farther than h + pi h / 2 from the edge's chord.
  *
  *  Source: ours; Schur's and Myers' theorems: do Carmo, Differential geometry
- * of curves and surfaces, sections 5.4 and 5.7.
+ *  of curves and surfaces, sections 5.4 and 5.7.
  */
 #ifndef OJ_ELLIPSOID_H
 #define OJ_ELLIPSOID_H
@@ -70,24 +70,25 @@ struct oj_ellipsoid
  *  than the rounding of vectors and chords and the errors of geodesics. */
 #define OJ_ELLIPSOID_SLACK 1e-12
 
-/** Chords less than this (in units of r) below the limit of the second bound
- * use the third bound: asin() would magnify their rounding beyond the margin.
+/** The second bound is used only for chords that are shorter than its limit by
+ * at least this (in units of r). For longer chords asin() would magnify
+ * rounding errors beyond the margin, so the third bound is used.
  */
 #define OJ_ELLIPSOID_OPPOSITE 1e-5
 
 /** Greatest length of an edge: on the Earth 199 km. */
 #define OJ_ELLIPSOID_LONGEST_EDGE 0.03125
 
-/** 1 if geodesics can be computed on this ellipsoid. */
+/** Returns 1 if geodesics can be computed on this ellipsoid. */
 OJ_FN int oj_ellipsoid_is_usable(const struct oj_ellipsoid *e)
 {
     return e->semi_major > 0.0 && e->semi_major < 1e150 &&
            fabs(e->flattening) <= OJ_ELLIPSOID_MOST_FLATTENING;
 }
 
-/** The point of the ellipsoid, in units of a, whose outward normal is the unit
- * vector `up`. For a longitude and latitude in degrees, oj_sphere_vector()
- * makes this normal. */
+/** Returns the point of the ellipsoid, in units of a, whose outward normal is
+ * the unit vector `up`. For a longitude and latitude in degrees,
+ * oj_sphere_vector() makes this normal. */
 OJ_FN struct oj_vec3 oj_ellipsoid_point(const struct oj_ellipsoid *e,
                                         struct oj_vec3 up)
 {
@@ -100,30 +101,30 @@ OJ_FN struct oj_vec3 oj_ellipsoid_point(const struct oj_ellipsoid *e,
     return v;
 }
 
-/** Lower bound of the geodesic distance between two points, from their squared
- * chord. Unit: a. */
+/** Returns a lower bound of the geodesic distance between two points, from
+ * their squared chord. Unit: a. */
 OJ_FN double oj_ellipsoid_least_distance(double chord2)
 {
     double least = sqrt(chord2) - OJ_ELLIPSOID_SLACK;
     return least > 0.0 ? least : 0.0;
 }
 
-/** Least radius of curvature: r above. */
+/** Returns the least radius of curvature: r above. */
 OJ_FN double oj_ellipsoid_least_radius(const struct oj_ellipsoid *e)
 {
     double b = 1.0 - e->flattening;
     return b < 1.0 ? b * b : 1.0 / b;
 }
 
-/** Greatest radius of curvature: R above. */
+/** Returns the greatest radius of curvature: R above. */
 OJ_FN double oj_ellipsoid_most_radius(const struct oj_ellipsoid *e)
 {
     double b = 1.0 - e->flattening;
     return b < 1.0 ? 1.0 / b : b * b;
 }
 
-/** Upper bound of the geodesic distance between two points, from their squared
- * chord. Unit: a. */
+/** Returns an upper bound of the geodesic distance between two points, from
+ * their squared chord. Unit: a. */
 OJ_FN double oj_ellipsoid_most_distance(const struct oj_ellipsoid *e,
                                         double chord2)
 {
@@ -138,23 +139,24 @@ OJ_FN double oj_ellipsoid_most_distance(const struct oj_ellipsoid *e,
     return most * (1.0 + OJ_ELLIPSOID_SLACK) + OJ_ELLIPSOID_SLACK;
 }
 
-/** A factor whose product with the squared chord of an edge is at least h of
- * the proof above. */
+/** Returns a factor whose product with the squared chord of an edge is at least
+ * h of the proof above. */
 OJ_FN double oj_ellipsoid_bulge_of_unit(const struct oj_ellipsoid *e)
 {
     return 0.126 / oj_ellipsoid_least_radius(e);
 }
 
-/** Upper bound of h of the proof above, for an edge with this squared chord. */
+/** Returns an upper bound of h of the proof above, for an edge with this
+ *  squared chord. */
 OJ_FN double oj_ellipsoid_edge_bulge(const struct oj_ellipsoid *e,
                                      double chord2)
 {
     return oj_ellipsoid_bulge_of_unit(e) * chord2 + OJ_ELLIPSOID_SLACK;
 }
 
-/** Upper bound of the squared chord between two points whose geodesic distance
- * is at most `distance`; -1 for a negative or NaN distance. Unit of distance:
- * a. */
+/** Returns an upper bound of the squared chord between two points whose
+ * geodesic distance is at most `distance`, in units of a. Returns -1 for a
+ * negative or NaN distance. */
 OJ_FN double oj_ellipsoid_most_chord2(double distance)
 {
     double chord = distance + OJ_ELLIPSOID_SLACK;

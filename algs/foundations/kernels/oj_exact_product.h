@@ -126,7 +126,7 @@ OJ_FN int oj_exact_product_sum_sign(struct oj_exact_product *product, int n)
     return (sum.high | sum.low) != 0;
 }
 
-/** 1 when a * b == c * d. */
+/** Returns 1 if a * b == c * d. */
 OJ_FN int oj_exact_products_equal(double a, double b, double c, double d)
 {
     struct oj_exact_product both[2];

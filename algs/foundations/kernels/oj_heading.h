@@ -40,15 +40,16 @@ struct oj_heading_range
     int both_ways;
 };
 
-/** 1 if degrees is a usable heading. NaN, infinite numbers and magnitudes above
- * 360 mean that there is none (ships report 511, for example). */
+/** Returns 1 if degrees is a usable heading. NaN, infinite numbers and
+ * magnitudes above 360 mean that there is none (ships report 511, for
+ * example). */
 OJ_FN int oj_heading_is_usable(double degrees)
 {
     return degrees >= -360.0 && degrees <= 360.0;
 }
 
-/** Value at u of a polynomial of degree 8; c: its coefficients, the highest
- * power's first. */
+/** Returns the value at u of a polynomial of degree 8 with coefficients c, from
+ * the highest power down. */
 OJ_FN double oj_heading_polynomial(const double c[9], double u)
 {
     double sum = c[0];
@@ -57,8 +58,8 @@ OJ_FN double oj_heading_polynomial(const double c[9], double u)
     return sum;
 }
 
-/** Sine and cosine of an angle from 0 to 45 degrees. Taylor polynomials, of
- * which the next term is below 2^-53. */
+/** Computes sine and cosine of an angle from 0 to 45 degrees, by Taylor
+ * polynomials whose next term is below 2^-53. */
 OJ_FN void oj_heading_sine_cosine(double degrees, double *sine, double *cosine)
 {
     const double t = degrees * 0.017453292519943295;
@@ -84,8 +85,8 @@ OJ_FN void oj_heading_sine_cosine(double degrees, double *sine, double *cosine)
     *cosine = oj_heading_polynomial(of_cosine, t * t);
 }
 
-/** The unit vector of a direction in degrees clockwise from north (+y). Range:
- * -540 to 540. */
+/** Computes the unit vector of a direction in degrees clockwise from north
+ * (+y). Range of degrees: -540 to 540. */
 OJ_FN void oj_heading_vector(double degrees, double *x, double *y)
 {
     double rest = degrees, sine, cosine;
@@ -138,8 +139,8 @@ oj_heading_range_of(const struct oj_heading_condition *condition,
     return r;
 }
 
-/** 1 if the direction (dx, dy) of a segment fits. A segment of length 0 has no
- * direction and fits no heading. */
+/** Returns 1 if the direction (dx, dy) of a segment fits. A segment of length 0
+ * has no direction and fits no heading. */
 OJ_FN int oj_heading_fits(const struct oj_heading_range *r, double dx,
                           double dy)
 {

@@ -16,7 +16,8 @@ OJ_FN uint32_t oj_morton_spread(uint32_t v)
     return v;
 }
 
-/** Morton code of column x and row y, both below 2^16; x is in the even bits.
+/** Returns the Morton code of column x and row y, both below 2^16; x is in the
+ *  even bits.
  */
 OJ_FN uint32_t oj_morton(uint32_t x, uint32_t y)
 {
@@ -33,8 +34,8 @@ OJ_FN uint32_t oj_morton_column(double v, double origin, double scale)
     return c >= 65535.0 ? 65535u : (uint32_t)c;
 }
 
-/** Column of v, 0 .. 2^32 - 1, in the range lowest .. highest; values outside
- * are clamped. NaN becomes 0. */
+/** Returns the column of v, 0 .. 2^32 - 1, in the range lowest .. highest.
+ * Values outside are clamped; NaN becomes 0. */
 OJ_FN uint32_t oj_morton_column32(double v, double lowest, double highest)
 {
     /* computed from halves, since the difference of two doubles may overflow */
@@ -46,7 +47,7 @@ OJ_FN uint32_t oj_morton_column32(double v, double lowest, double highest)
     return c >= 4294967295.0 ? UINT32_MAX : (uint32_t)c;
 }
 
-/** Morton code of column x and row y, 32 bits each. */
+/** Returns the Morton code of column x and row y, 32 bits each. */
 OJ_FN uint64_t oj_morton64(uint32_t x, uint32_t y)
 {
     return (uint64_t)oj_morton(x >> 16, y >> 16) << 32 |

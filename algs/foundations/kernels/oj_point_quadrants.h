@@ -23,8 +23,8 @@
 
 /* --- quadrants ------------------------------------------------------------ */
 
-/** Morton code of a point within frame, the bounding box of all points;
- * OJ_QUADRANT_NO_CODE if x is NaN. A point whose code would equal
+/** Returns the Morton code of a point within frame, the bounding box of all
+ * points, or OJ_QUADRANT_NO_CODE if x is NaN. A point whose code would equal
  * OJ_QUADRANT_NO_CODE gets the code below it. */
 OJ_FN uint64_t oj_quadrant_code(double x, double y, const struct oj_box *frame)
 {
@@ -72,8 +72,8 @@ struct oj_quadrant_cells
 /** The last column and row of the grid. Coordinates beyond it are clamped. */
 #define OJ_QUADRANT_LAST_COLUMN 2147483647u
 
-/** Column of coordinate v. Never decreases with v, so boxes that intersect have
- * a common cell in spite of rounding. */
+/** Returns the column of coordinate v. A greater v never has a lower column, so
+ * boxes that intersect have a common cell in spite of rounding. */
 OJ_FN uint32_t oj_quadrant_column(double v, double origin, double size)
 {
     double c = (v - origin) / size;
@@ -96,20 +96,21 @@ oj_quadrant_cells_of(const struct oj_quadrant_frame *frame,
     return cells;
 }
 
-/** Number of cells of a range; a double, because it may exceed an int64_t. */
+/** Returns the number of cells of a range, as a double, because it may exceed
+ *  an int64_t. */
 OJ_FN double oj_quadrant_n_cells(const struct oj_quadrant_cells *cells)
 {
     return ((double)cells->column1 - cells->column0 + 1.0) *
            ((double)cells->row1 - cells->row0 + 1.0);
 }
 
-/** Number of a cell, ascending by row, then column. */
+/** Returns the number of a cell. Numbers ascend by row, then column. */
 OJ_FN uint64_t oj_quadrant_cell(uint32_t row, uint32_t column)
 {
     return (uint64_t)row << 32 | column;
 }
 
-/** Index of the first of n sorted cells that is >= key. */
+/** Returns the index of the first of n sorted cells that is >= key. */
 OJ_FN int64_t oj_quadrant_lower_bound(const uint64_t *cell, int64_t n,
                                       uint64_t key)
 {
@@ -149,8 +150,8 @@ OJ_FN uint32_t oj_quadrant_cells_of_row(const uint64_t *cell, int64_t n,
     return found > row ? found : row + 1;
 }
 
-/** 1 if `cell` is the first (lowest row, then column) that the ranges a and b
- * have in common. A pair of boxes is only counted there. */
+/** Returns 1 if `cell` is the first (lowest row, then column) that the ranges a
+ * and b have in common. A pair of boxes is only counted there. */
 OJ_FN int oj_quadrant_is_first_common_cell(uint64_t cell,
                                            const struct oj_quadrant_cells *a,
                                            const struct oj_quadrant_cells *b)
@@ -187,8 +188,9 @@ OJ_FN void oj_quadrant_start(struct oj_quadrant_state *s)
     s->odd = s->on_edge = s->is_in = 0;
 }
 
-/** Ends a part. A polygon contains the point if it is on a ring or if the
- * number of crossings is odd; a line contains no point. */
+/** Ends a part. flag is the enum oj_quadrant_flag of its last segment. A
+ * polygon contains the point if it is on a ring or if the number of crossings
+ * is odd; a line contains no point. */
 OJ_FN void oj_quadrant_end_part(struct oj_quadrant_state *s, unsigned flag)
 {
     if (flag == OJ_QUADRANT_POLYGON_END)
@@ -196,9 +198,9 @@ OJ_FN void oj_quadrant_end_part(struct oj_quadrant_state *s, unsigned flag)
     s->odd = s->on_edge = 0;
 }
 
-/** Adds the next segment a -> b of the feature. interior 1: points inside of
- * polygons have distance 0. flag: enum oj_quadrant_flag if the segment is the
- * last of its part, otherwise 0. */
+/** Adds the next segment a -> b of the feature. If interior is 1, points inside
+ * of polygons have distance 0. flag is of enum oj_quadrant_flag if the segment
+ * is the last of its part, otherwise 0. */
 OJ_FN void oj_quadrant_add_segment(struct oj_quadrant_state *s, double px,
                                    double py, double ax, double ay, double bx,
                                    double by, int interior, unsigned flag)
@@ -242,7 +244,8 @@ OJ_FN void oj_quadrant_keep_nearer(struct oj_quadrant_best *best,
     }
 }
 
-/** Distance of the point to the feature, after its last segment was added. */
+/** Returns the distance of the point to the feature, after its last segment was
+ *  added. */
 OJ_FN double oj_quadrant_distance(const struct oj_quadrant_state *s)
 {
     return s->is_in ? 0.0 : s->least;

@@ -41,8 +41,8 @@ OJ_FN int oj_ring_edge(double px, double py, double ax, double ay, double bx,
     return (side > 0) == (by > ay);
 }
 
-/** Location of p relative to the closed ring x[0..n-1] (last vertex == first).
- * O(n). */
+/** Returns the location of p relative to the closed ring x[0..n-1] (last vertex
+ * == first). O(n). */
 OJ_FN enum oj_location oj_ring_locate(double px, double py, const double *x,
                                       const double *y, int64_t n)
 {
@@ -58,8 +58,8 @@ OJ_FN enum oj_location oj_ring_locate(double px, double py, const double *x,
     return odd ? OJ_INSIDE : OJ_OUTSIDE;
 }
 
-/** Location of p by the even-odd rule over the rings first .. end - 1 together.
- * Ring r has the vertices offset[r] .. offset[r + 1] - 1. */
+/** Returns the location of p by the even-odd rule over the rings first .. end -
+ * 1 together. Ring r has the vertices offset[r] .. offset[r + 1] - 1. */
 OJ_FN enum oj_location oj_rings_locate_all(double px, double py,
                                            const double *x, const double *y,
                                            const int64_t *offset, int64_t first,

@@ -11,7 +11,7 @@
 
 #include <float.h>
 
-/** Distance between two points, in CRS units. */
+/** Returns the distance between two points, in CRS units. */
 OJ_FN double oj_point_distance(double px, double py, double qx, double qy)
 {
     double dx = px - qx;
@@ -19,9 +19,9 @@ OJ_FN double oj_point_distance(double px, double py, double qx, double qy)
     return sqrt(dx * dx + dy * dy);
 }
 
-/** Distance from p to the segment a -> b, in CRS units. Exchanging a and b may
- * change the last bit. Bound of the rounding error: OJ_VALIDATION_SLACK
- * (oj_validation.h). */
+/** Returns the distance from p to the segment a -> b, in CRS units. Exchanging
+ * a and b may change the last bit. Bound of the rounding error:
+ * OJ_VALIDATION_SLACK (oj_validation.h). */
 OJ_FN double oj_segment_distance(double px, double py, double ax, double ay,
                                  double bx, double by)
 {
@@ -46,8 +46,8 @@ OJ_FN double oj_segment_distance(double px, double py, double ax, double ay,
 
 /* --- exact orientation ---------------------------------------------------- */
 
-/** The sign (-1, 0, 1) of the exact sum a.x * (b.y - c.y) + b.x * (c.y - a.y) +
- * c.x * (a.y - b.y). */
+/** Returns the sign (-1, 0, 1) of the exact sum a.x * (b.y - c.y) + b.x * (c.y
+ * - a.y) + c.x * (a.y - b.y). */
 OJ_FN int oj_orientation_exact(double ax, double ay, double bx, double by,
                                double cx, double cy)
 {
@@ -65,8 +65,8 @@ OJ_FN int oj_orientation_exact(double ax, double ay, double bx, double by,
  * decide the sign. */
 #define OJ_SIGN_OPEN 2
 
-/** oj_orientation() where rounded arithmetic proves the sign, otherwise
- * OJ_SIGN_OPEN. A returned sign is never wrong. */
+/** Returns the sign of oj_orientation() if rounded arithmetic proves it,
+ * otherwise OJ_SIGN_OPEN. A returned sign is never wrong. */
 OJ_FN int oj_orientation_if_certain(double ax, double ay, double bx, double by,
                                     double cx, double cy)
 {
@@ -94,7 +94,7 @@ OJ_FN int oj_orientation_if_certain(double ax, double ay, double bx, double by,
     return OJ_SIGN_OPEN;
 }
 
-/** 1 if c is left of a -> b, -1 if right, 0 if on the line. Exact for
+/** Returns 1 if c is left of a -> b, -1 if right, 0 if on the line. Exact for
  * coordinates of magnitude up to 1e150, subnormal numbers included. */
 OJ_FN int oj_orientation(double ax, double ay, double bx, double by, double cx,
                          double cy)

@@ -13,7 +13,7 @@ enum oj_contact
     OJ_CROSSING = 2  /**< they cross in one point that is no end of either */
 };
 
-/** 1 if the boxes of the closed segments a b and c d intersect. */
+/** Returns 1 if the boxes of the closed segments a b and c d intersect. */
 OJ_FN int oj_segment_boxes_meet(double ax, double ay, double bx, double by,
                                 double cx, double cy, double dx, double dy)
 {
@@ -24,8 +24,8 @@ OJ_FN int oj_segment_boxes_meet(double ax, double ay, double bx, double by,
     return (x0 <= u1) & (u0 <= x1) & (y0 <= v1) & (v0 <= y1);
 }
 
-/** How the closed segments a b and c d intersect. Precondition: their boxes
- * intersect. A segment of length 0 is a point. */
+/** Returns how the closed segments a b and c d intersect. Precondition: their
+ * boxes intersect. A segment of length 0 is a point. */
 OJ_FN enum oj_contact oj_segments_contact(double ax, double ay, double bx,
                                           double by, double cx, double cy,
                                           double dx, double dy)
@@ -44,7 +44,7 @@ OJ_FN enum oj_contact oj_segments_contact(double ax, double ay, double bx,
     return a != 0 && b != 0 && c != 0 && d != 0 ? OJ_CROSSING : OJ_TOUCHING;
 }
 
-/** 1 when p is on the closed segment a b. */
+/** Returns 1 if p is on the closed segment a b. */
 OJ_FN int oj_on_segment(double px, double py, double ax, double ay, double bx,
                         double by)
 {
@@ -52,8 +52,8 @@ OJ_FN int oj_on_segment(double px, double py, double ax, double ay, double bx,
            oj_orientation(ax, ay, bx, by, px, py) == 0;
 }
 
-/** 1 if the box is strictly on one side of the line through a and b. 0: the
- * line may intersect it. */
+/** Returns 1 if the box is strictly on one side of the line through a and b.
+ * Returns 0 if the line may intersect the box. */
 OJ_FN int oj_line_misses_box(double ax, double ay, double bx, double by,
                              double x0, double y0, double x1, double y1)
 {

@@ -8,7 +8,8 @@
 
 #include "oj_segment_intersection.h"
 
-/** 1 if the interval between u and v and the interval between s and t overlap.
+/** Returns 1 if the interval between u and v and the interval between s and t
+ *  overlap.
  */
 OJ_FN int oj_segment_intervals_overlap(double u, double v, double s, double t)
 {
@@ -17,9 +18,9 @@ OJ_FN int oj_segment_intervals_overlap(double u, double v, double s, double t)
     return u0 <= s1 && s0 <= u1;
 }
 
-/** Distance between the segments a -> b and c -> d, in CRS units; a segment
- * with equal ends is a point. Exchanging ends or segments may change the last
- * bit. */
+/** Returns the distance between the segments a -> b and c -> d, in CRS units; a
+ * segment with equal ends is a point. Exchanging ends or segments may change
+ * the last bit. */
 OJ_FN double oj_segment_pair_distance(double ax, double ay, double bx,
                                       double by, double cx, double cy,
                                       double dx, double dy)

@@ -44,7 +44,7 @@ OJ_FN struct oj_vec3 oj_sphere_vec3_cross(struct oj_vec3 a, struct oj_vec3 b)
     return v;
 }
 
-/** Squared chord between two points of the unit sphere. */
+/** Returns the squared chord between two points of the unit sphere. */
 OJ_FN double oj_sphere_chord2(struct oj_vec3 p, struct oj_vec3 q)
 {
     struct oj_vec3 d = oj_sphere_vec3_sub(p, q);
@@ -68,9 +68,9 @@ OJ_FN int oj_sphere_arc_has_foot(struct oj_vec3 p, struct oj_vec3 a,
                               oj_sphere_vec3_sub(p, b)) < 0.0;
 }
 
-/** Squared chord from p to the nearest point of the shorter great-circle arc a
- * -> b. If a and b are equal or antipodal, there is no such arc: returns the
- * squared chord to the nearer of a and b. */
+/** Returns the squared chord from p to the nearest point of the shorter
+ * great-circle arc a -> b. If a and b are equal or antipodal, there is no such
+ * arc: returns the squared chord to the nearer of a and b. */
 OJ_FN double oj_sphere_arc_chord2(struct oj_vec3 p, struct oj_vec3 a,
                                   struct oj_vec3 b)
 {
@@ -88,8 +88,8 @@ OJ_FN double oj_sphere_arc_chord2(struct oj_vec3 p, struct oj_vec3 a,
 }
 
 /** Finds the point of the shorter arc a -> b that is nearest to p. Returns 1 if
- * this point is a, 2 if it is b, and 0 if it lies between them; *foot is then
- * the point, a unit vector. */
+ * this point is a, 2 if it is b. Otherwise returns 0 and sets *foot to the
+ * point, a unit vector. */
 OJ_FN int oj_sphere_arc_nearest(struct oj_vec3 p, struct oj_vec3 a,
                                 struct oj_vec3 b, struct oj_vec3 *foot)
 {
@@ -114,9 +114,9 @@ OJ_FN int oj_sphere_arc_nearest(struct oj_vec3 p, struct oj_vec3 a,
     return 0;
 }
 
-/** 1 if the arc a -> b crosses the arc p -> r. m is the cross product p x r. A
- * vertex on the great circle through p and r counts as on its positive side, so
- * that the crossings of a closed ring are counted correctly. */
+/** Returns 1 if the arc a -> b crosses the arc p -> r. m is the cross product p
+ * x r. A vertex on the great circle through p and r counts as on its positive
+ * side, so that the crossings of a closed ring are counted correctly. */
 OJ_FN int oj_sphere_arcs_cross(struct oj_vec3 p, struct oj_vec3 r,
                                struct oj_vec3 m, struct oj_vec3 a,
                                struct oj_vec3 b)

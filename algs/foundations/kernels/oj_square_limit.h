@@ -9,7 +9,8 @@
 
 #include <float.h>
 
-/** The greatest double whose square root is <= d. d must be finite and >= 0. */
+/** Returns the greatest double whose square root is <= d. d must be finite and
+ *  >= 0. */
 OJ_FN double oj_square_most(double d)
 {
     double e = d * d < DBL_MAX ? d * d : DBL_MAX;
@@ -20,7 +21,7 @@ OJ_FN double oj_square_most(double d)
     return e;
 }
 
-/** The least double whose square root is >= d. */
+/** Returns the least double whose square root is >= d. */
 OJ_FN double oj_square_least(double d)
 {
     double e = d * d;

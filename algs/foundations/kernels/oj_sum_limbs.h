@@ -45,8 +45,9 @@ OJ_FN void oj_limbs_split(uint64_t bits, uint64_t *m, int *e)
     *e = (exponent > 0 ? exponent : 1) - 1075;
 }
 
-/** Cuts a double, given by its bits, into digits. Precondition: it is a
- * multiple of 2^base. */
+/** Cuts a double, given by its bits, into digits. Returns OJ_LIMBS_DIGITS if
+ * *out was filled, otherwise why the double has no digits: it is 0, infinite or
+ * NaN. Precondition: a finite double is a multiple of 2^base. */
 OJ_FN enum oj_limb_kind oj_limbs_of_real(uint64_t bits, int base,
                                          struct oj_limbs *out)
 {
@@ -77,8 +78,9 @@ OJ_FN enum oj_limb_kind oj_limbs_of_real(uint64_t bits, int base,
     return OJ_LIMBS_DIGITS;
 }
 
-/** Cuts an integer into digits, for base 0. n_limbs 1: x must be in [-2^31,
- * 2^31); 2: any x. Only the last digit is signed here. */
+/** Cuts an integer into digits, for base 0. Returns OJ_LIMBS_DIGITS, or
+ * OJ_LIMBS_NONE for 0. n_limbs 1: x must be in [-2^31, 2^31); 2: any x. Only
+ * the last digit is signed here. */
 OJ_FN enum oj_limb_kind oj_limbs_of_integer(int64_t x, int n_limbs,
                                             struct oj_limbs *out)
 {
@@ -90,7 +92,8 @@ OJ_FN enum oj_limb_kind oj_limbs_of_integer(int64_t x, int n_limbs,
     return x != 0 ? OJ_LIMBS_DIGITS : OJ_LIMBS_NONE;
 }
 
-/** The digit to be added to limb k; 0 if the value has none there. */
+/** Returns the digit to be added to limb k, or 0 if the value has none
+ *  there. */
 OJ_FN int64_t oj_limbs_digit(const struct oj_limbs *limbs, int k)
 {
     int i = k - limbs->first;

@@ -39,8 +39,8 @@ OJ_FN int64_t oj_text_smaller(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/** 1 if sets of a and b tokens (1 to 2^20 each) with o > 0 common tokens have
- * the minimum similarity. */
+/** Returns 1 if sets of a and b tokens (1 to 2^20 each) with o > 0 common
+ * tokens have the minimum similarity. */
 OJ_FN int oj_text_is_similar(const struct oj_text_condition *condition,
                              int64_t o, int64_t a, int64_t b)
 {
@@ -62,8 +62,8 @@ OJ_FN int oj_text_is_similar(const struct oj_text_condition *condition,
     return left * left >= right * (uint64_t)(a * b);
 }
 
-/** The smallest o > 0 for which sets of a and b tokens with o common tokens
- * have the minimum similarity. It exceeds min(a, b) if there is none. */
+/** Returns the smallest o > 0 for which sets of a and b tokens with o common
+ * tokens have the minimum similarity. It exceeds min(a, b) if there is none. */
 OJ_FN int64_t oj_text_least_common(const struct oj_text_condition *condition,
                                    int64_t a, int64_t b)
 {
@@ -90,9 +90,9 @@ OJ_FN int64_t oj_text_least_common(const struct oj_text_condition *condition,
     return o > 0 ? o : 1;
 }
 
-/* 1 if o / sqrt(ab) > half_units * 2^(exponent - 1), decided by 128-bit
- * integers. Preconditions: half_units has 54 bits, the right side is below 2; o
- * and sqrt(ab) are from 1 to 2^20. */
+/* Returns 1 if o / sqrt(ab) > half_units * 2^(exponent - 1), decided by 128-bit
+ * integers. Preconditions: half_units has 54 bits, the right side is below 2,
+ * and o and sqrt(ab) are from 1 to 2^20. */
 OJ_FN int oj_text_cosine_exceeds(int64_t o, int64_t ab, int64_t half_units,
                                  int exponent)
 {
@@ -103,7 +103,7 @@ OJ_FN int oj_text_cosine_exceeds(int64_t o, int64_t ab, int64_t half_units,
     return common << (2 * (1 - exponent) - 64) > high;
 }
 
-/* o / sqrt(ab), rounded to the nearest double. The quotient in double
+/* Returns o / sqrt(ab), rounded to the nearest double. The quotient in double
  * arithmetic is rounded twice, so it may be wrong by one unit; exact tests
  * correct it. No quotient lies exactly midway between two doubles. */
 OJ_FN_APART double oj_text_cosine(int64_t o, int64_t ab)
@@ -119,7 +119,7 @@ OJ_FN_APART double oj_text_cosine(int64_t o, int64_t ab)
     return ldexp((double)units, exponent);
 }
 
-/** The similarity, rounded correctly to the nearest double. */
+/** Returns the similarity, rounded correctly to the nearest double. */
 OJ_FN double oj_text_similarity(enum oj_text_measure measure, int64_t o,
                                 int64_t a, int64_t b)
 {

@@ -58,8 +58,9 @@ OJ_FN float oj_vector_coordinate(double x, double centre, double scale)
     return (float)(at > -(double)FLT_MAX ? at : -(double)FLT_MAX);
 }
 
-/** Upper bound, in units of the frame, of the true difference of two vectors
- * whose computed difference is at most `most` (L of the proof above). */
+/** Returns an upper bound, in units of the frame, of the true difference of two
+ * vectors whose computed difference is at most `most` (L of the proof
+ * above). */
 OJ_FN double oj_vector_reach(enum oj_vector_norm norm, int64_t n_dimensions,
                              double scale, double most)
 {
@@ -73,15 +74,15 @@ OJ_FN double oj_vector_reach(enum oj_vector_norm norm, int64_t n_dimensions,
     return most * scale;
 }
 
-/** Upper bound of the computed l2 distance, in the frame, of two vectors whose
- * difference is at most reach (in units of the frame). */
+/** Returns an upper bound of the computed l2 distance, in the frame, of two
+ * vectors whose difference is at most reach (in units of the frame). */
 OJ_FN double oj_vector_reach_l2(int64_t n_dimensions, double reach)
 {
     return reach + sqrt((double)n_dimensions) * (0x1p-23 * (2.0 + reach));
 }
 
-/** The limit of the proof above: vectors with a difference of at most `most`
- * have a single-precision sum of at most this. */
+/** Returns the limit of the proof above: two vectors with a difference of at
+ * most `most` have a single-precision sum of at most this limit. */
 OJ_FN float oj_vector_limit_of(enum oj_vector_norm norm, int64_t n_dimensions,
                                double scale, double most)
 {

@@ -21,9 +21,9 @@ enum oj_vector_norm
     OJ_NORM_COSINE
 };
 
-/* 1 if a and b, neither of them zero, are exact multiples of each other. For
- * most pairs a comparison of rounded products settles this without exact
- * arithmetic. */
+/* Returns 1 if a and b, neither of them zero, are exact multiples of each
+ * other. For most pairs a comparison of rounded products decides this without
+ * exact arithmetic. */
 OJ_FN_APART int oj_vectors_are_parallel(const double *a, const double *b,
                                         int64_t n)
 {
@@ -43,7 +43,7 @@ OJ_FN_APART int oj_vectors_are_parallel(const double *a, const double *b,
     return 1;
 }
 
-/** The cosine difference of two vectors, never below 0. */
+/** Returns the cosine difference of two vectors, never below 0. */
 OJ_FN double oj_vector_cosine(const double *a, const double *b, int64_t n)
 {
     double of_a = 0.0, of_b = 0.0, of_both = 0.0, difference;
@@ -63,9 +63,9 @@ OJ_FN double oj_vector_cosine(const double *a, const double *b, int64_t n)
                                                                 : difference;
 }
 
-/** The difference of two vectors of n numbers. Preconditions: no number exceeds
- * OJ_FLAT_MOST; with OJ_NORM_COSINE both squared lengths are normal numbers.
- * O(n). */
+/** Returns the difference of two vectors of n numbers. Preconditions: no number
+ * exceeds OJ_FLAT_MOST; with OJ_NORM_COSINE both squared lengths are normal
+ * numbers. O(n). */
 OJ_FN double oj_vector_difference(enum oj_vector_norm norm, const double *a,
                                   const double *b, int64_t n)
 {

@@ -27,7 +27,7 @@ OJ_FN uint32_t oj_z_grid_index(double x, double low, double scale)
     return at < (double)(OJ_Z_PLACES - 1) ? (uint32_t)at : OJ_Z_PLACES - 1;
 }
 
-/** The number that list `list` of n_lists adds to each grid place. */
+/** Returns the number that list `list` of n_lists adds to each grid place. */
 OJ_FN uint32_t oj_z_shift(int list, int n_lists)
 {
     return (uint32_t)((uint64_t)OJ_Z_PLACES * (uint64_t)list /

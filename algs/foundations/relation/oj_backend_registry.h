@@ -120,10 +120,11 @@ struct oj_backend
                                                  list */
 };
 
-/** Row i of the table, or NULL past its end. Row 0 is the backend cpu. */
+/** Returns row i of the table, or NULL past its end. Row 0 is the backend
+ *  cpu. */
 const struct oj_backend *oj_backend_at(int i);
 
-/** Finds a backend by name, ignoring case; NULL if there is none. */
+/** Finds a backend by name, ignoring case. Returns NULL if there is none. */
 const struct oj_backend *oj_backend_find(const char *name);
 
 /** The backend auto, which chooses between cpu and cuda. It is not in the

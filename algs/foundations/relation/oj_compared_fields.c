@@ -27,7 +27,8 @@ static int read_name(const char **at, const char *ends, char **to)
 }
 
 /* Reads ":0.001", the weight after a field name. Without a colon the weight is
- * 1. Returns 0 if the text after a colon is not a finite number above 0. */
+ * 1. Returns 0 if the text after a colon is not a finite number above 0.
+ * Advances *at behind the text that was read. */
 static int read_weight(const char **at, double *weight)
 {
     char *end;
@@ -41,9 +42,9 @@ static int read_weight(const char **at, double *weight)
     return 1;
 }
 
-/* Reads the names of "a+b" and, unless `weight` is NULL, their weights. *n:
- * number of names, or -1 if a name is empty or badly quoted, or if a weight is
- * wrong. */
+/* Reads the names of "a+b" and, unless `weight` is NULL, their weights. Sets *n
+ * to the number of names, or to -1 if a name is empty or badly quoted or a
+ * weight is wrong. Advances *at behind the text that was read. */
 static oj_status read_weighted_names(const char **at, char ***names,
                                      double **weight, int *n,
                                      struct oj_error *err)
@@ -76,7 +77,8 @@ static oj_status read_weighted_names(const char **at, char ***names,
 }
 
 /* Reads "a+b=c+d": the fields of the input side and of the join side. Without =
- * both sides have the first list, and *has_both is 0. */
+ * both sides have the first list, and *has_both is 0. Advances *at behind the
+ * text that was read. */
 static oj_status parse_fields_of_both_sides(const char **at, char **fields[2],
                                             double **weight, int n[2],
                                             int *has_both, struct oj_error *err)
@@ -176,7 +178,7 @@ oj_status oj_vector_fields_parse(const char *dash, const char *word,
 
 /* Reads "F" or "F..F" up to = or :, and copies the names to *to. Sets
  * *is_instant to 1 for a single field, otherwise to 0. Returns 0 on a syntax
- * error. */
+ * error. Advances *at behind the text that was read. */
 static int read_span_fields(const char **at, char **to, char *names[2],
                             int *is_instant)
 {
@@ -355,7 +357,7 @@ static int read_spaced_name(const char **at, const char *ends, char **to)
 }
 
 /* Reads an item "LEFT=RIGHT", or "F" for both sides, of a comma-separated list.
- * Returns 0 on a syntax error. */
+ * Returns 0 on a syntax error. Advances *at behind the item. */
 static int read_field_pair(const char **at, char **to,
                            struct oj_field_pairs *pairs)
 {
@@ -374,7 +376,7 @@ static int read_field_pair(const char **at, char **to,
 }
 
 /* Reads an item "F", which may be empty, of a comma-separated list. Returns 0
- * on a syntax error. */
+ * on a syntax error. Advances *at behind the item. */
 static int read_field_name(const char **at, char **to,
                            struct oj_field_pairs *names)
 {

@@ -31,8 +31,8 @@ struct oj_similar
                                          0/0: T was not given */
 };
 
-/** Parses one value of -similar. OJ_ERR_ARG with a message that begins with
- * dash and describes the syntax. */
+/** Parses one value of -similar. The message of OJ_ERR_ARG begins with dash and
+ * describes the syntax. */
 OJ_MUST_USE oj_status oj_similar_fields_parse(const char *dash,
                                               const char *word,
                                               struct oj_similar *out,
@@ -44,14 +44,14 @@ void oj_similar_fields_free(struct oj_similar *similar);
  * price:0.001+area=PRICE+AREA. Owner; zeroed memory is a valid empty value. */
 struct oj_vector_words
 {
-    char **fields[2]; /**< [n] names of fields: [0] of the input, [1] of the
-                           join side */
-    double *weight;   /**< [n] > 0; 1 by default */
-    int n;            /**< at most OJ_MOST_DIMENSIONS */
+    /** [n] names of fields: [0] of the input side, [1] of the join side */
+    char **fields[2];
+    double *weight; /**< [n] > 0; 1 by default */
+    int n;          /**< at most OJ_MOST_DIMENSIONS */
 };
 
-/** Parses one value of -vector. OJ_ERR_ARG with a message that begins with dash
- * and describes the syntax. */
+/** Parses one value of -vector. The message of OJ_ERR_ARG begins with dash and
+ * describes the syntax. */
 OJ_MUST_USE oj_status oj_vector_fields_parse(const char *dash, const char *word,
                                              struct oj_vector_words *out,
                                              struct oj_error *err);
@@ -76,8 +76,8 @@ struct oj_span_words
     const char *dash, *option;
 };
 
-/** Parses -within_time (is_window 1) or -during (0). option: the option's name,
- * which must outlive *out. OJ_ERR_ARG with a message that begins with dash and
+/** Parses -within_time (is_window 1) or -during (0). option is the option's
+ * name, which must outlive *out. The message of OJ_ERR_ARG begins with dash and
  * option and describes the syntax. */
 OJ_MUST_USE oj_status oj_span_words_parse(const char *dash, const char *option,
                                           int is_window, const char *word,
@@ -86,9 +86,10 @@ OJ_MUST_USE oj_status oj_span_words_parse(const char *dash, const char *option,
 
 void oj_span_words_free(struct oj_span_words *words);
 
-/** Parses -heading FIELD[:TOLERANCE]. *field: the name, which the caller frees
- * by oj_free(). *tolerance: degrees, OJ_HEADING_TOLERANCE if not given.
- * OJ_ERR_ARG with a message that begins with dash and describes the syntax. */
+/** Parses -heading FIELD[:TOLERANCE]. Sets *field to the name, which the caller
+ * frees by oj_free(). Sets *tolerance in degrees, to OJ_HEADING_TOLERANCE if
+ * none is given. The message of OJ_ERR_ARG begins with dash and describes the
+ * syntax. */
 OJ_MUST_USE oj_status oj_heading_words_parse(const char *dash, const char *word,
                                              char **field, double *tolerance,
                                              struct oj_error *err);
@@ -104,8 +105,8 @@ struct oj_field_pairs
     int n;
 };
 
-/** Parses a list of -on or -exclude. OJ_ERR_ARG with a message that begins with
- * dash and option and describes the syntax. */
+/** Parses a list of -on or -exclude. The message of OJ_ERR_ARG begins with dash
+ * and option and describes the syntax. */
 OJ_MUST_USE oj_status oj_field_pairs_parse(const char *dash, const char *option,
                                            const char *list,
                                            struct oj_field_pairs *out,

@@ -15,7 +15,7 @@ static struct oj_error why_not;
 
 /* Opens the checked file by its descriptor, because its path may name another
  * file by now. The descriptor stays open, because dlopen() recognises a loaded
- * library by its path, here /proc/self/fd/NUMBER. */
+ * library by its path, here /proc/self/fd/NUMBER. Returns NULL on failure. */
 static void *open_library(int file)
 {
     char name[64];
@@ -23,7 +23,7 @@ static void *open_library(int file)
     return dlopen(name, RTLD_NOW | RTLD_LOCAL);
 }
 
-/* dlerror() without the /proc path that open_library() used. */
+/* Returns dlerror() without the /proc path that open_library() used. */
 static const char *text_of_loading_error(void)
 {
     const char *text = dlerror(), *colon;

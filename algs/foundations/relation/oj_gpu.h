@@ -62,9 +62,8 @@ struct oj_gpu_pairs
 /* A live index of points on devices (see algs/live). */
 struct oj_gpu_live;
 
-/** Number of points in the index, and counts of changes to it. struct
- * oj_live_counts (algs/live/oj_live.h) explains the members, which have the
- * names that they have there. */
+/** Number of points in the index, and counts of changes to it. The members are
+ * those of struct oj_live_counts (algs/live/oj_live.h), which explains them. */
 struct oj_gpu_live_counts
 {
     int64_t n, n_put, n_moved, n_removed, n_unknown, n_unjoinable, n_superseded,
@@ -125,13 +124,13 @@ struct oj_gpu_module
     oj_status (*describe)(int ordinal, struct oj_gpu_device *out,
                           struct oj_error *err);
 
-    /** 1 if the module has kernels for this join. input NULL: with any layer of
-     * points as input. */
+    /** Returns 1 if the module has kernels for this join. If input is NULL, the
+     * question is for any layer of points as input. */
     int (*takes)(const struct oj_relation *relation,
                  const struct oj_flat *join_side, const struct oj_flat *input);
 
-    /** Name of the method by which the module joins, for -explain. index NULL:
-     * the index is not built yet. */
+    /** Returns the name of the method by which the module joins, for -explain.
+     * index may be NULL if it is not built yet. */
     const char *(*method)(const struct oj_gpu_index *index,
                           const struct oj_relation *relation,
                           const struct oj_flat *join_side,
@@ -165,14 +164,14 @@ struct oj_gpu_module
                            struct oj_error *err);
     void (*free_index)(struct oj_gpu_index *index);
 
-    /** Reason why a faster method is not used: it cannot hold the join side, or
-     * memory does not suffice. "": the fastest method is used. */
+    /** Returns the reason why a faster method is not used (it cannot hold the
+     * join side, or memory does not suffice), or "" if the fastest is used. */
     const char *(*why_refused)(const struct oj_gpu_index *index);
 
-    /* The screen (oj_screen.h): finds the pairs whose boxes pass, with a
-     * verdict on each; the devices of options share the rows. It takes features
-     * of any kinds, except points with points. OJ_ERR_TOO_MANY_PAIRS: more than
-     * `most` pairs (if most > 0). */
+    /* The screen (oj_screen.h) finds the pairs whose boxes pass, each with a
+     * verdict. The devices of options share the rows. Features may be of any
+     * kinds, except points with points. OJ_ERR_TOO_MANY_PAIRS: there are more
+     * than `most` pairs, and most > 0. */
     oj_status (*screen_index)(const struct oj_flat *join_side,
                               const struct oj_screen_rule *rule,
                               const struct oj_options *options,
@@ -206,8 +205,8 @@ struct oj_gpu_module
 
     /* Joins points that are already in the memory of the first device of
      * options. Kernels run on the caller's stream (a cudaStream_t), which the
-     * caller synchronises; these functions only wait until list sizes are
-     * known. The caller's current device is unchanged on return. */
+     * caller synchronises; these functions only wait until the sizes of lists
+     * are known. The caller's current device is unchanged on return. */
     oj_status (*resident_index)(const struct oj_flat *join_side,
                                 const int32_t *tie_rank,
                                 const struct oj_relation *relation,
@@ -226,7 +225,7 @@ struct oj_gpu_module
     oj_status (*device_of)(const void *memory, int *ordinal,
                            struct oj_error *err);
     /** Makes all work that is queued on stream `then` from now on wait for the
-     * work that stream `first` holds now. */
+     * work that is queued on stream `first` now. */
     oj_status (*order_streams)(int ordinal, void *first, void *then,
                                struct oj_error *err);
 
@@ -241,10 +240,10 @@ struct oj_gpu_module
                             const int64_t *id, const double *x, const double *y,
                             struct oj_error *err);
     /** Finds the pairs of rows with the current points. Joins: nearest with k
-     * <= OJ_GPU_LIVE_MOST_K, dwithin, points in boxes. A row's pairs are sorted
-     * by (distance, id); for boxes by id. Used members of relation: op, k,
-     * ties, distances and exclusions. OJ_ERR_TOO_MANY_PAIRS: more than
-     * max_pairs (if > 0). */
+     * <= OJ_GPU_LIVE_MOST_K, dwithin, points in boxes. The pairs of a row are
+     * sorted by (distance, id), those of a box by id. Used members of
+     * relation: op, k, ties, distances and exclusions. OJ_ERR_TOO_MANY_PAIRS:
+     * there are more than max_pairs pairs, and max_pairs > 0. */
     oj_status (*live_join)(struct oj_gpu_live *live,
                            const struct oj_relation *relation,
                            const struct oj_gpu_live_rows *rows,
@@ -264,7 +263,7 @@ typedef const struct oj_gpu_module *oj_gpu_module_function(uint32_t abi);
 #define OJ_GPU_MODULE_SYMBOL "oj_gpu_module"
 
 /** Loads the module at the first call and returns it; later calls return the
- * loaded module. oj_gpu_module_file.h describes where the file is searched.
+ * loaded module. The file is searched by oj_gpu_module_file_open().
  * OJ_ERR_NO_DEVICE with the reason: the file is missing, cannot be loaded (no
  * driver) or has another version. Thread-safe. */
 OJ_MUST_USE oj_status oj_gpu_load(const struct oj_gpu_module **out,

@@ -55,8 +55,9 @@ static int find_module_in(const char *folder, size_t n, const char *place,
 }
 
 /* Finds the folder of this library, or of the program that it is linked into.
- * If the loader has no path for it (a program found through PATH), reads
- * /proc/self/exe. Returns the length of the path; 0: unknown. */
+ * If the loader does not know that path (for a program found through PATH),
+ * reads /proc/self/exe. Returns the length of the path, or 0 if it is
+ * unknown. */
 static size_t find_own_folder(char path[PATH_SIZE])
 {
     const char *slash;
@@ -76,8 +77,8 @@ static size_t find_own_folder(char path[PATH_SIZE])
 }
 
 /* Chooses the path of the module: the value of OGRJOIN_CUDA_MODULE if set,
- * otherwise the first of `places` that has the file. If none has: the path in
- * the folder of installed libraries, or in the library's own folder if the
+ * otherwise the first of `places` that has the file. If none has the file,
+ * chooses the folder of installed libraries, or the library's own folder if the
  * build has no such folder. */
 static void find_module(char path[PATH_SIZE])
 {
@@ -117,9 +118,9 @@ static int read_at_offset(int file, void *out, size_t n_bytes, uint64_t offset)
     return pread(file, out, n_bytes, (off_t)offset) == (ssize_t)n_bytes;
 }
 
-/* 1 if all segments that the program headers list are within the file. dlopen()
- * maps them unchecked; access to a page beyond the end of the file would raise
- * SIGBUS. */
+/* Returns 1 if all segments that the program headers list are within the file.
+ * dlopen() maps segments without this check; access to a page beyond the end of
+ * the file would raise SIGBUS. */
 static int is_file_complete(int file, uint64_t size)
 {
     ElfW(Ehdr) header;
@@ -164,8 +165,8 @@ static oj_status fail_to_load(const char *path, struct oj_error *err,
                    "the CUDA module %s cannot be loaded: %s", path, why);
 }
 
-/* 1 if the group is the user's private group: it has the user's name and no
- * other members. Never for root. */
+/* Returns 1 if the group is the user's private group: it has the user's name
+ * and no other members. Always 0 for root. */
 static int is_private_group(gid_t id)
 {
     struct passwd user, *found_user = NULL;

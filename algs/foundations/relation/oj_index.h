@@ -47,7 +47,7 @@ struct oj_engine_cost
 {
     /** For joins by attributes: estimates the seconds that `rows` input rows
      * take on one CPU core (*cpu_s, rather too low than too high) and on a
-     * device (*gpu_s). expect NULL: the estimate follows from the members
+     * device (*gpu_s). If expect is NULL, the seconds follow from the members
      * below. */
     void (*expect)(const struct oj_relation *relation,
                    const struct oj_flat *join_side, double rows, double *cpu_s,
@@ -62,9 +62,10 @@ struct oj_engine
 {
     const char *name; /**< shown by -explain and in messages */
 
-    /** 1 if the engine supports the relation for this join side and this batch.
-     * input NULL: for any batch of points. takes NULL: the engine accepts all
-     * joins of geometries, but may fail later. */
+    /** Returns 1 if the engine supports the relation for this join side and
+     * this batch. If input is NULL, the question is for any batch of points.
+     * If the function pointer is NULL, the engine accepts all joins of
+     * geometries, but may fail later. */
     int (*takes)(const struct oj_relation *relation,
                  const struct oj_flat *join_side, const struct oj_flat *input);
 
@@ -83,7 +84,8 @@ struct oj_engine
                       struct oj_error *err);
 
     /** Joins a batch whose candidates a screen has found (oj_screen.h), and
-     * updates their verdicts. NULL: the engine cannot use a screen. */
+     * updates their verdicts. If join_candidates is NULL, the engine cannot use
+     * a screen. */
     oj_status (*join_candidates)(struct oj_index *index,
                                  const struct oj_flat *input,
                                  struct oj_screen_pairs *candidates,
@@ -91,8 +93,9 @@ struct oj_engine
                                  struct oj_error *err);
 
     /** Adds to count[f] the number of the batch's pairs with join feature f,
-     * and sets *n_pairs to their total. OJ_ERR_UNSUPPORTED: the pairs of such
-     * batches must be listed; count is unchanged. NULL: always. */
+     * and sets *n_pairs to their total. OJ_ERR_UNSUPPORTED, with count
+     * unchanged: the pairs of this batch must be listed. If count_pairs is
+     * NULL, pairs must always be listed. */
     oj_status (*count_pairs)(struct oj_index *index,
                              const struct oj_flat *input, int64_t *count,
                              int64_t *n_pairs, struct oj_error *err);
@@ -100,20 +103,21 @@ struct oj_engine
     /** Updates the index after n points of the join side have moved (a layer in
      * the short form, see struct oj_flat): its arrays x and y have been
      * replaced by arrays that differ in these features. After an error the
-     * index can only be freed. NULL: the index must be built anew. */
+     * index can only be freed. If move is NULL, the index must be built
+     * anew. */
     oj_status (*move)(struct oj_index *index, int64_t n, const int32_t *feature,
                       struct oj_error *err);
 
-    /** Frees the memory of build(), also after build() failed. NULL: nothing to
-     * free. */
+    /** Frees the memory of build(), whether build() succeeded or failed. If
+     * free_side is NULL, there is nothing to free. */
     void (*free_side)(struct oj_index *index);
 
-    /** Frees memory that join() allocated in the index. NULL: indexes of this
-     * engine cannot be copied. */
+    /** Frees memory that join() allocated in the index. If free_batches is
+     * NULL, indexes of this engine cannot be copied. */
     void (*free_batches)(struct oj_index *index);
 
     /** Sets the options of a copy that may differ between batches
-     * (oj_options_copy_per_batch()). Set if free_batches is set. */
+     * (oj_options_copy_per_batch()). Not NULL if free_batches is not NULL. */
     void (*set_options)(struct oj_index *copy,
                         const struct oj_options *options);
 
@@ -133,8 +137,8 @@ struct oj_engine
     int variant;
 };
 
-/** 1 if the engine answers the relation for this join side and batch (see
- * takes). */
+/** Returns 1 if the engine supports the relation for this join side and batch,
+ * by engine->takes. */
 int oj_engine_takes(const struct oj_engine *engine,
                     const struct oj_relation *relation,
                     const struct oj_flat *join_side,
@@ -152,8 +156,8 @@ void oj_index_free(const struct oj_engine *engine, struct oj_index *index);
 
 /** Makes a second index on the join side of `from`, for another thread. Copies
  * share the data of the join side, which batches only read or change
- * atomically. Preconditions: `from` has joined no batch yet, and outlives the
- * copy. options: those of the copy's batches (see set_options). */
+ * atomically. options are for the batches of the copy. Preconditions: `from`
+ * has joined no batch yet, and outlives the copy. */
 OJ_MUST_USE oj_status oj_index_copy(const struct oj_engine *engine,
                                     const struct oj_index *from,
                                     const struct oj_options *options,
@@ -212,8 +216,8 @@ extern const struct oj_engine oj_lists_engine;
 extern const struct oj_engine oj_plain_vectors_engine;
 extern const struct oj_engine oj_plain_attributes_engine;
 extern const struct oj_engine oj_zlists_engine;
-/** takes() of oj_zlists_engine and of its GPU version (which later refuses some
- * of these joins). */
+/** The function `takes` of oj_zlists_engine and of its GPU version. The GPU
+ * version later refuses some of the joins for which it returns 1. */
 int oj_zlists_takes(const struct oj_relation *relation,
                     const struct oj_flat *join_side,
                     const struct oj_flat *input);

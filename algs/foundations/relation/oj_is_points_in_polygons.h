@@ -7,8 +7,9 @@
 #include "../kernels/oj_ring.h"
 #include "oj_relation.h"
 
-/** Set of locations (bits 1 << enum oj_location) at which a point and a polygon
- * are a pair of this join. 0: the location does not decide the join. */
+/** Returns the set of locations (bits 1 << enum oj_location) at which a point
+ * and a polygon are a pair of this join, or 0 if the location does not decide
+ * the join. */
 static inline unsigned oj_point_locations_of_op(enum oj_op op)
 {
     switch (op)
@@ -25,8 +26,9 @@ static inline unsigned oj_point_locations_of_op(enum oj_op op)
     }
 }
 
-/** 1 if the join is of points with polygons and locations decide it. input
- * NULL: the kinds of input features are unknown yet; points are assumed. */
+/** Returns 1 if the join is of points with polygons and locations decide it. If
+ * input is NULL, the kinds of its features are not known yet, and points are
+ * assumed. */
 static inline int oj_is_points_in_polygons(const struct oj_relation *relation,
                                            const struct oj_flat *join_side,
                                            const struct oj_flat *input)

@@ -21,7 +21,8 @@ int oj_matrix_matches_pattern(const struct oj_matrix *matrix,
     return 1;
 }
 
-/* The maximum dimension of three entries of a matrix, 0 to 2; -1 if all are F.
+/* Returns the maximum dimension of three entries of a matrix, 0 to 2, or -1 if
+ * all are F.
  */
 static int greatest_dimension(char a, char b, char c)
 {

@@ -38,7 +38,8 @@ struct oj_matrix
     char at[10];
 };
 
-/** The matrix of two disjoint features, to which intersections are added. */
+/** Returns the matrix of two disjoint features, to which intersections are
+ *  added. */
 static inline struct oj_matrix oj_matrix_empty(void)
 {
     struct oj_matrix matrix = {"FFFFFFFF2"};
@@ -66,13 +67,14 @@ static inline void oj_matrix_add(struct oj_matrix *matrix,
         *at = digit;
 }
 
-/** 1 if the matrix matches pattern: nine of T F * 0 1 2, in any case. */
+/** Returns 1 if the matrix matches pattern: nine of T F * 0 1 2, in any
+ *  case. */
 int oj_matrix_matches_pattern(const struct oj_matrix *matrix,
                               const char *pattern);
 
-/** 1 if two features with this matrix are a pair of the join by predicate.
- * Aborts for other joins, which a matrix does not decide: returning 0 would
- * make -validate confirm an empty result. */
+/** Returns 1 if two features with this matrix are a pair of the join by
+ * predicate. Aborts for other joins, which a matrix does not decide, because
+ * with a result of 0 -validate would confirm an empty answer. */
 int oj_matrix_decides_pair(const struct oj_matrix *matrix,
                            const struct oj_relation *relation);
 

@@ -44,17 +44,17 @@ struct oj_pair_budget
                             atomically */
 };
 
-/** Maximum pairs of a batch of n_rows; 0: no limit. max_pairs: struct
- * oj_options.max_batch_pairs. */
+/** Returns the maximum number of pairs of a batch of n_rows rows, or 0 if there
+ * is no limit. max_pairs is struct oj_options.max_batch_pairs. */
 static inline int64_t oj_most_pairs_of_batch(int64_t max_pairs, int64_t n_rows)
 {
     return max_pairs > 0 && n_rows > 1 ? max_pairs : 0;
 }
 
-/** Maximum candidates to hold in memory for a batch of at most most_pairs; 0:
- * no limit. Four per pair, since a candidate takes 5 bytes and a pair about 24
- * in all. At least a million, so that a low limit on pairs does not slow the
- * join. */
+/** Returns the maximum number of candidates to hold in memory for a batch of at
+ * most most_pairs, or 0 if there is no limit. It is four per pair, since a
+ * candidate takes 5 bytes and a pair about 24. It is at least 2^20, so that a
+ * low limit of pairs does not slow the join. */
 static inline int64_t oj_most_candidates_of_batch(int64_t most_pairs)
 {
     const int64_t per_pair = 4, least = INT64_C(1) << 20;
@@ -63,7 +63,8 @@ static inline int64_t oj_most_candidates_of_batch(int64_t most_pairs)
     return most_pairs * per_pair > least ? most_pairs * per_pair : least;
 }
 
-/** Fails with OJ_ERR_TOO_MANY_PAIRS if n_pairs > most. most 0: no limit. */
+/** Fails with OJ_ERR_TOO_MANY_PAIRS if n_pairs > most. With most 0 there is no
+ *  limit. */
 OJ_MUST_USE static inline oj_status oj_pairs_fit(int64_t most, int64_t n_pairs,
                                                  struct oj_error *err)
 {

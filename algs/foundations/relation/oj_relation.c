@@ -8,8 +8,9 @@
 #include <string.h>
 #include <strings.h>
 
-/* Initialisers of a join by predicate in the table. exchanged: name of the join
- * with exchanged sides. (The test test_relation fails if an op has no row.) */
+/* Initialisers of a join by predicate in the table. `exchanged` is the name of
+ * the join with exchanged sides. The test test_relation fails if an op has no
+ * row. */
 #define SHAPES(exchanged)                                                      \
     .takes = OJ_TAKES_SHAPES, .transposed = OJ_OP_##exchanged
 

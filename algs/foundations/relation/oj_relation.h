@@ -220,7 +220,7 @@ struct oj_parameter
     double least, most;
 };
 
-/** The row of a join; never NULL for a valid op. */
+/** Returns the row of a join, never NULL for a valid op. */
 const struct oj_op_info *oj_op_get(enum oj_op op);
 
 /** Finds a join by name, ignoring case. Returns its enum oj_op, or -1. */
@@ -230,7 +230,7 @@ int oj_op_find(const char *name);
  * bytes. */
 void oj_op_names(const char *between, char *names, size_t size);
 
-/** Row i of the table of parameters, or NULL past its end. */
+/** Returns row i of the table of parameters, or NULL past its end. */
 const struct oj_parameter *oj_parameter_at(int i);
 
 /** Writes the value of a join's parameter (not of a setting) in the user's
@@ -251,11 +251,11 @@ OJ_MUST_USE oj_status oj_mask_read(const char *dash, const char *name,
                                    const char *value, char out[10],
                                    struct oj_error *err);
 
-/** The default relation: OJ_OP_NEAREST, no maximum distance, k 1,
+/** Returns the default relation: OJ_OP_NEAREST, no maximum distance, k 1,
  * OJ_TIES_FIRST, OJ_TO_INTERIOR, planar, no exclusions. */
 struct oj_relation oj_relation_default(void);
 
-/** Name of the backend that -validate uses by default. */
+/** Returns the name of the backend that -validate uses by default. */
 const char *oj_relation_reference(const struct oj_relation *relation);
 
 /** OJ_ERR_ARG with the reason if parameters are invalid or contradict each
@@ -263,17 +263,18 @@ const char *oj_relation_reference(const struct oj_relation *relation);
 OJ_MUST_USE oj_status oj_relation_check(const struct oj_relation *relation,
                                         struct oj_error *err);
 
-/** The relation after exchanging the sides: it has the pair (b, a) exactly if
- * *relation has (a, b). Not for OJ_OP_NEAREST, whose k counts per input row.
- * unordered_pairs and directed distances are reversed. */
+/** Returns the relation after exchanging the sides: it has the pair (b, a)
+ * exactly if *relation has (a, b). unordered_pairs and directed distances are
+ * reversed. Not for OJ_OP_NEAREST, whose k counts per input row. */
 struct oj_relation oj_relation_transpose(const struct oj_relation *relation);
 
-/** 1 if all pairs have a common point (OJ_OP_BBOX: intersecting envelopes). 0
- * for joins by distance or by attributes, for OJ_OP_DISJOINT, and for DE-9IM
- * patterns that disjoint features can match. */
+/** Returns 1 if the features of every pair have a common point (for OJ_OP_BBOX,
+ * their envelopes). Returns 0 for joins by distance or by attributes, for
+ * OJ_OP_DISJOINT, and for DE-9IM patterns that disjoint features can match. */
 int oj_relation_needs_contact(const struct oj_relation *relation);
 
-/** 1 for joins by distance and joins by predicate: the geometries decide. */
+/** Returns 1 for joins by distance and joins by predicate: the geometries
+ *  decide. */
 static inline int oj_relation_is_of_shapes(const struct oj_relation *relation)
 {
     return (oj_op_get(relation->op)->takes &
@@ -283,27 +284,30 @@ static inline int oj_relation_is_of_shapes(const struct oj_relation *relation)
 /* Kinds of joins that engines distinguish. These functions compare op, because
  * the CUDA module does not contain the table of joins. */
 
-/** 1 if distances are along the surface of the Earth, in metres, between
- * longitudes and latitudes; 0: in the plane. */
+/** Returns 1 if distances are along the surface of the Earth, in metres,
+ * between longitudes and latitudes; 0 if they are in the plane. */
 static inline int oj_relation_is_on_globe(const struct oj_relation *r)
 {
     return r->metric != OJ_METRIC_PLANAR;
 }
 
-/** The ellipsoid on which distances are measured; NULL with other metrics. */
+/** Returns the ellipsoid on which distances are measured, or NULL with other
+ *  metrics. */
 static inline const struct oj_ellipsoid *
 oj_relation_ellipsoid(const struct oj_relation *r)
 {
     return r->metric == OJ_METRIC_ELLIPSOID ? &r->ellipsoid : NULL;
 }
 
-/** 1 if only the k nearest features of a row are pairs (OJ_OP_NEAREST). */
+/** Returns 1 if only the k nearest features of a row are pairs
+ *  (OJ_OP_NEAREST). */
 static inline int oj_relation_is_nearest(const struct oj_relation *r)
 {
     return r->op == OJ_OP_NEAREST;
 }
 
-/** 1 if all features within the maximum distance are pairs (OJ_OP_DWITHIN). */
+/** Returns 1 if all features within the maximum distance are pairs
+ *  (OJ_OP_DWITHIN). */
 static inline int oj_relation_is_dwithin(const struct oj_relation *r)
 {
     return r->op == OJ_OP_DWITHIN;
@@ -315,33 +319,34 @@ static inline void oj_relation_make_dwithin(struct oj_relation *r)
     r->op = OJ_OP_DWITHIN;
 }
 
-/** 1 if the measure is a distance: nearest and dwithin. */
+/** Returns 1 if the measure is a distance: nearest and dwithin. */
 static inline int oj_relation_is_by_distance(const struct oj_relation *r)
 {
     return oj_relation_is_nearest(r) || oj_relation_is_dwithin(r);
 }
 
-/** 1 if texts or vectors themselves are joined (OJ_OP_SIMILAR), rather than
- * being a condition of another join. */
+/** Returns 1 if texts or vectors themselves are joined (OJ_OP_SIMILAR), rather
+ * than being a condition of another join. */
 static inline int oj_relation_is_similar(const struct oj_relation *r)
 {
     return r->op == OJ_OP_SIMILAR;
 }
 
-/** 1 if equal values of -on alone decide. */
+/** Returns 1 if equal values of -on alone decide. */
 static inline int
 oj_relation_is_of_equal_attributes(const struct oj_relation *r)
 {
     return r->op == OJ_OP_ATTRIBUTES;
 }
 
-/** 1 if envelopes alone decide. */
+/** Returns 1 if envelopes alone decide. */
 static inline int oj_relation_is_bbox(const struct oj_relation *r)
 {
     return r->op == OJ_OP_BBOX;
 }
 
-/** 1 if two points are a pair of this join exactly if they are equal. */
+/** Returns 1 if two points are a pair of this join exactly if they are
+ *  equal. */
 static inline int oj_relation_pairs_equal_points(const struct oj_relation *r)
 {
     switch (r->op)
@@ -360,35 +365,38 @@ static inline int oj_relation_pairs_equal_points(const struct oj_relation *r)
     }
 }
 
-/** 1 if the distance is a Hausdorff or Frechet distance, not the minimum
- * distance. */
+/** Returns 1 if the distance is a Hausdorff or Frechet distance, not the
+ * minimum distance. */
 static inline int oj_relation_compares_shapes(const struct oj_relation *r)
 {
     return r->distance != OJ_DISTANCE_LEAST &&
            (oj_op_get(r->op)->takes & OJ_TAKES_DISTANCE) != 0;
 }
 
-/** 1 if texts or vectors are compared, by the join or by a condition. */
+/** Returns 1 if texts or vectors are compared, by the join or by a
+ *  condition. */
 static inline int oj_relation_compares_attributes(const struct oj_relation *r)
 {
     return r->n_similar > 0 || r->vector.is_asked;
 }
 
-/** 1 if the measure is a similarity, which pairs hold negated. */
+/** Returns 1 if the measure is a similarity, which pairs hold negated. */
 static inline int oj_relation_ranks_by_similarity(const struct oj_relation *r)
 {
     return oj_relation_is_similar(r) && r->n_similar > 0;
 }
 
-/** 1 if the pairs of a row are sorted by (measure, tie rank) and limited to k
- * (OJ_TAKES_K); 0: all pairs, sorted by tie rank. */
+/** Returns 1 if the pairs of a row are sorted by (measure, tie rank) and
+ * limited to k (OJ_TAKES_K). Returns 0 if all pairs are kept, sorted by tie
+ * rank. */
 static inline int oj_relation_sorts_by_measure(const struct oj_relation *r)
 {
     return oj_relation_is_nearest(r) || oj_relation_is_similar(r);
 }
 
-/** Maximum pairs of an input row in the result; 0: no maximum. Engines may hold
- * more for a multipoint, which they join point by point. */
+/** Returns the maximum number of pairs of an input row in the result, or 0 if
+ * there is none. Engines may hold more for a multipoint, which they join point
+ * by point. */
 static inline int64_t
 oj_relation_most_pairs_of_row(const struct oj_relation *relation)
 {
@@ -398,7 +406,7 @@ oj_relation_most_pairs_of_row(const struct oj_relation *relation)
                : 0;
 }
 
-/** 1 if an input row can have more than one pair. */
+/** Returns 1 if an input row can have more than one pair. */
 static inline int
 oj_relation_allows_many_pairs(const struct oj_relation *relation)
 {

@@ -38,8 +38,9 @@ struct oj_screen_rule
 int oj_screen_rule_of(const struct oj_relation *relation,
                       struct oj_screen_rule *out);
 
-/** 1 if the screen decides nearly all pairs of lines and polygons in this join.
- * Otherwise it only finds the candidates, and the engine decides them. */
+/** Returns 1 if the screen decides nearly all pairs of lines and polygons in
+ * this join. Otherwise it only finds the candidates, and the engine decides
+ * them. */
 int oj_screen_decides_most_pairs(const struct oj_relation *relation);
 
 /** Candidates of a batch; the arrays are reused by the next. Owner; zeroed

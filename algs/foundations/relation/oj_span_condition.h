@@ -44,7 +44,7 @@ struct oj_span_condition
     unsigned relations; /**< bits 1 << enum oj_span_relation, at least one */
 };
 
-/** 1 if only spans with a common point can fulfil the condition. */
+/** Returns 1 if only spans with a common point can fulfil the condition. */
 static inline int
 oj_span_condition_needs_contact(const struct oj_span_condition *condition)
 {
@@ -74,7 +74,7 @@ static inline enum oj_span_relation oj_span_relation_of(int64_t a_from,
     return a_from < b_from ? OJ_SPAN_CONTAINS : OJ_SPAN_DURING;
 }
 
-/** 1 if row a and feature b have spans that fulfil the condition. */
+/** Returns 1 if row a and feature b have spans that fulfil the condition. */
 static inline int
 oj_span_condition_holds(const struct oj_span_condition *condition,
                         const struct oj_spans *input, int64_t a,
@@ -91,7 +91,8 @@ oj_span_condition_holds(const struct oj_span_condition *condition,
             1u) != 0;
 }
 
-/** The condition for exchanged sides: each relation is replaced by its inverse.
+/** Returns the condition for exchanged sides: each relation is replaced by its
+ *  inverse.
  */
 struct oj_span_condition
 oj_span_condition_transpose(const struct oj_span_condition *condition);

@@ -22,8 +22,8 @@ static const char *name_of_field_kind(enum oj_span_field kind)
     return names[kind];
 }
 
-/* 1 if fields of these kinds can be compared: equal kinds, or integers with
- * reals. */
+/* Returns 1 if fields of these kinds can be compared: equal kinds, or integers
+ * with reals. */
 static int are_kinds_comparable(enum oj_span_field a, enum oj_span_field b)
 {
     return a == b || (a == OJ_SPAN_FIELD_INTEGER && b == OJ_SPAN_FIELD_REAL) ||
@@ -117,7 +117,8 @@ _Static_assert((int)OJ_SPAN_FIELD_REAL == (int)OJ_SPAN_REALS &&
 
 /* ---- ends ---------------------------------------------------------------- */
 
-/* An integer that sorts like the double; 0 and -0 give equal integers. */
+/* Returns an integer that sorts like the double; 0 and -0 give equal
+ * integers. */
 static int64_t number_in_order_of_double(double value)
 {
     int64_t bits;
@@ -174,7 +175,7 @@ struct oj_span_end oj_span_end_of_text(const struct oj_span_reading *reading,
 
 /* ---- spans --------------------------------------------------------------- */
 
-/* a + b, clamped to the range of int64_t. */
+/* Returns a + b, clamped to the range of int64_t. */
 static int64_t add_within_bounds(int64_t a, int64_t b)
 {
     int64_t sum;
@@ -183,8 +184,8 @@ static int64_t add_within_bounds(int64_t a, int64_t b)
     return a < 0 ? INT64_MIN : INT64_MAX;
 }
 
-/* The greatest double that does not exceed the exact sum a + b. The error of
- * the rounded sum is exact (Knuth's TwoSum). */
+/* Returns the greatest double that does not exceed the exact sum a + b. The
+ * error of the rounded sum is computed exactly (Knuth's TwoSum). */
 static double greatest_double_up_to_sum(double a, double b)
 {
     double sum = a + b, of_b = sum - a;

@@ -19,7 +19,7 @@
  *
  *  -within_time with window W converts the input's value a to the span [a - W,
  *  a + W], and the join feature's value b to [b, b]; both ends are exact.  A
- * row has no span if its value is NULL or does not fit the scale.
+ *  row has no span if its value is NULL or does not fit the scale.
  *
  *  -during names two fields of a side, the ends of its spans, of which NULL is
  *  an open end; or one field, an instant, which is both ends.  A row has no
@@ -64,8 +64,9 @@ struct oj_span_reading
     double real_window; /**< the window as it was given, for reals */
 };
 
-/** Chooses the scale for fields of these kinds: kind[side][0: from, 1: until].
- * OJ_ERR_ARG if they cannot be compared with each other or with the window. */
+/** Chooses the scale of a condition for fields of the kinds kind[side][end],
+ * where end 0 is "from" and 1 is "until". Returns OJ_ERR_ARG if the kinds
+ * cannot be compared with each other or with the window. */
 OJ_MUST_USE oj_status oj_span_reading_plan(const struct oj_span_words *words,
                                            enum oj_span_field kind[2][2],
                                            struct oj_span_reading *out,
@@ -97,15 +98,16 @@ struct oj_span_end oj_span_end_of_real(const struct oj_span_reading *reading,
 struct oj_span_end oj_span_end_of_text(const struct oj_span_reading *reading,
                                        const char *text, int64_t n);
 
-/** Makes the span of a row of one side (0: input, 1: join side). end: [0] from,
- * [1] until; for instants only end[0] is read. Returns 1, or 0 if the row has
- * no span: *from is then greater than *until. */
+/** Makes the span of a row of one side (0: input, 1: join side) from its ends:
+ * end[0] is "from", end[1] is "until". If fields of the side are instants, only
+ * end[0] is read. Returns 1, or 0 if the row has no span. Then *from is greater
+ * than *until. */
 int oj_span_make(const struct oj_span_reading *reading, int side,
                  const struct oj_span_end end[2], int64_t *from,
                  int64_t *until);
 
-/** 1 if *from and *until of each span of a side are equal, so that one array
- * serves for both. */
+/** Returns 1 if *from and *until are equal for each span of this side, so that
+ * one array serves for both. */
 static inline int
 oj_span_reading_is_of_points(const struct oj_span_reading *reading, int side)
 {

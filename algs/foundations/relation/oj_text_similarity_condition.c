@@ -23,7 +23,8 @@ enum
                        and denominator */
 };
 
-/* Appends up to `most` decimal digits to *number; returns how many were read.
+/* Appends up to `most` decimal digits to *number, and advances *at behind them.
+ * Returns how many digits were read.
  */
 static int read_digits(const char **at, int most, int64_t *number)
 {

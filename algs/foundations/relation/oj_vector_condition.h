@@ -21,10 +21,10 @@ struct oj_vector_condition
 OJ_MUST_USE oj_status oj_vector_condition_check(
     const struct oj_vector_condition *condition, struct oj_error *err);
 
-/** Sets out[i] to number[i] times its weight; n_weights is n, or 1 for a common
- * weight. Returns 1 if out is a valid vector: no NaN, no number beyond
- * OJ_FLAT_MOST, and for cosines a squared length of at least DBL_MIN. Otherwise
- * returns 0, and out may be incomplete. */
+/** Sets out[i] to number[i] times its weight, for all i < n. n_weights is n, or
+ * 1 for a common weight. Returns 1 if out is a valid vector: no NaN, no number
+ * beyond OJ_FLAT_MOST, and for cosines a squared length of at least DBL_MIN.
+ * Otherwise returns 0, and out may be incomplete. */
 int oj_vector_apply_weights(enum oj_vector_norm norm, const double *number,
                             int64_t n, const double *weight, int64_t n_weights,
                             double *out);

@@ -26,8 +26,8 @@ struct overlap_search
     struct overlap_worker *worker; /* [n_threads] scratch of each thread */
 };
 
-/* 1 if the point is in the box of an edge. Edge v, first <= v < last, joins the
- * vertices v and v + 1. */
+/* Returns 1 if the point is in the box of an edge. Edge v, first <= v < last,
+ * joins the vertices v and v + 1. */
 static int has_edge_box_containing_point(const struct oj_flat *flat,
                                          int64_t first, int64_t last, double x,
                                          double y)
@@ -44,9 +44,9 @@ static int has_edge_box_containing_point(const struct oj_flat *flat,
 }
 
 /* Quick test: returns 0 if the rings of a polygon surely enclose an area, 1 if
- * that is unknown. They surely do if the first vertex is in the boxes of no
- * edges but the two that end there, and these are not collinear: then one of
- * the two sectors between the two edges is inside. */
+ * that is unknown. They surely do if the two edges at the first vertex are not
+ * collinear, and the first vertex is in the boxes of no other edges. Then one
+ * of the two sectors between these edges is inside. */
 static int may_polygon_have_zero_area(const struct oj_flat *flat, int64_t part)
 {
     int64_t shell = flat->ring_offset[part];
@@ -75,9 +75,9 @@ static int may_have_zero_area_polygon(const struct oj_flat *flat, int64_t first,
     return 0;
 }
 
-/* Marks a feature if its parts overlap or, with is_flat 1, if a polygon has no
- * area. is_flat 1: a polygon of the feature may have no area. Precondition: the
- * feature has several parts, or is_flat is 1. */
+/* Marks a feature if its parts overlap or, with is_flat 1, if one of its
+ * polygons has no area. Precondition: the feature has several parts, or is_flat
+ * is 1 (a polygon may have no area). */
 static oj_status mark_if_overlapping(struct overlap_search *s,
                                      struct overlap_worker *w, int64_t feature,
                                      int is_flat, struct oj_error *err)

@@ -20,8 +20,9 @@ extern "C" {
 
 /** Sets *out to [n_features] marks, 1 for the features described above, or to
  *  NULL if there are none; free with oj_free(). Features with invalid parts may
- *  be marked without need, but no mark is missing. with_zero_area 0: polygons
- * without area are not searched. cancel may be NULL.
+ *  be marked although the rule is right for them, but no mark is missing.
+ *  with_zero_area 0: does not search for polygons without area. cancel may be
+ * NULL.
  *
  *  Cost: O(features), with with_zero_area O(vertices), and a call of
  *  oj_shape_is_valid() for features whose parts' boxes intersect.

@@ -35,8 +35,8 @@ static int are_both_features_simple(const struct relate *r)
     return r->side[0]->is_simple && r->side[1]->is_simple;
 }
 
-/* 1 if op is decided by two facts: the areas of the features overlap, and each
- * feature has points outside of the other. */
+/* Returns 1 if op is decided by two facts: the areas of the features overlap,
+ * and each feature has points outside of the other. */
 static int do_overlapping_areas_decide(enum oj_op op)
 {
     switch (op)
@@ -65,7 +65,8 @@ static int do_overlapping_areas_decide(enum oj_op op)
     return 0;
 }
 
-/* 1 if the entries added so far decide the relation, whatever is added. */
+/* Returns 1 if the entries so far decide the relation, whichever entries are
+ * added later. */
 static int does_matrix_so_far_decide(const struct relate *r)
 {
     const char *m = r->matrix->at;
@@ -134,9 +135,10 @@ static int has_parts_of_kind_only(const struct oj_figure *f, unsigned kind)
     return f->shape->kinds == kind;
 }
 
-/* Adds to the matrix a vertex of a simple figure and what surrounds the vertex.
- * other: place of the vertex in the other shape, interior or exterior; so its
- * surroundings have this place, too. */
+/* Adds to the matrix a vertex of a simple figure and its surroundings. `other`
+ * is the place of the vertex in the other shape, interior or exterior. The
+ * surroundings have this place, too, because the vertex is not on a
+ * boundary. */
 static void add_vertex_not_on_other_boundary(struct relate *r, int figure,
                                              double x, double y,
                                              enum oj_matrix_place other)
@@ -176,8 +178,8 @@ static oj_status relate_simple_vertex(struct relate *r, int figure, double x,
     return OJ_OK;
 }
 
-/* 1 if the part of the figure that is outside of the other shape's box cannot
- * change the matrix any more. */
+/* Returns 1 if the part of the figure that is outside of the other shape's box
+ * cannot change the matrix. */
 static int is_exterior_row_complete(const struct relate *r, int figure)
 {
     const char *m = r->matrix->at;
@@ -218,10 +220,10 @@ static oj_status relate_all_vertices(struct relate *r, int figure,
     return OJ_OK;
 }
 
-/* 1 if crossings of edges cannot change the matrix any more, or if the relation
- * is decided. Between simple figures all crossings add equal entries. A
- * crossing of two lines surely adds only the point itself, because other edges
- * may pass there. */
+/* Returns 1 if crossings of edges cannot change the matrix any more, or if the
+ * relation is decided. Between simple figures all crossings add equal entries.
+ * For two lines only the entry of the crossing itself is certain, because other
+ * edges may pass there. */
 static int are_crossings_redundant(const struct relate *r)
 {
     int a_is_area = has_parts_of_kind_only(r->side[0], OJ_PART_POLYGON);

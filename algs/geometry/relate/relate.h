@@ -21,9 +21,9 @@ struct oj_relate_scratch
 
 /** Computes *matrix, the matrix of input and join_side. Both shapes must have
  * parts. If relation is not NULL, the computation stops as soon as *matrix
- * decides this relation. input_is_valid, join_is_valid: results of
+ * decides this relation. input_is_valid and join_is_valid are results of
  * oj_shape_is_valid(). A nonzero *cancel ends the computation with
- * OJ_ERR_CANCELLED. Usually O((n + m) log (n + m)). */
+ * OJ_ERR_CANCELLED. Usually O((n + m) log (n + m)) for n and m vertices. */
 OJ_MUST_USE oj_status oj_shapes_relate(
     const struct oj_relation *relation, const struct oj_shape *input,
     int input_is_valid, const struct oj_shape *join_side, int join_is_valid,

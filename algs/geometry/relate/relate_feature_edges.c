@@ -33,8 +33,8 @@ int oj_relate_points_contain(const struct oj_relate_points *points, double x,
                    compare_points_by_x_y) != NULL;
 }
 
-/* Sorts points by (x, y) and removes duplicates. odd_only: keeps only points
- * that occur an odd number of times. */
+/* Sorts points by (x, y) and removes duplicates. If odd_only is 1, keeps only
+ * points that occur an odd number of times. */
 static void sort_and_deduplicate_points(struct oj_relate_points *points,
                                         int odd_only)
 {
@@ -217,7 +217,8 @@ enum oj_location oj_relate_figure_locate(const struct oj_figure *f, double px,
 /* --- decomposition of a feature ------------------------------------------- */
 
 /* First step of a decomposition: lists edges and bands, without detecting
- * polygons that have no area. O(vertices). */
+ * polygons that have no area. O(vertices). is_valid 1: the shape is known to be
+ * topologically valid. */
 static oj_status list_figure_edges_and_bands(struct oj_figure *f,
                                              const struct oj_shape *shape,
                                              int is_valid, struct oj_error *err)
@@ -312,9 +313,9 @@ static int is_same_edge(const struct oj_edge *e, const struct oj_edge *f)
             e->by == f->ay);
 }
 
-/* Sign of the cross product of the directions of two edges with a common point.
- * If rounded arithmetic does not decide, the sign is the side of e on which an
- * end of f lies. */
+/* Returns the sign of the cross product of the directions of two edges with a
+ * common point. If rounded arithmetic leaves it open, uses the side of e on
+ * which an end of f lies. */
 static int cross_sign(const struct oj_edge *e, const struct oj_edge *f)
 {
     double left = (e->bx - e->ax) * (f->by - f->ay);
@@ -329,10 +330,11 @@ static int cross_sign(const struct oj_edge *e, const struct oj_edge *f)
     return side != 0 ? side : -oj_edge_side(e, f->ax, f->ay);
 }
 
-/* Side of edge e on which the crossing of edges p and q lies, in exact
- * integers. The crossing is p.a + t (p.b - p.a) with t = T / W, W = cross(p, q)
- * and T = cross(q.a - p.a, q), where p, q and e stand for the vectors from a to
- * b. So the side is the sign of (W cross(e, p.a - e.a) + T cross(e, p)) / W. */
+/* Returns the side of edge e on which the crossing of edges p and q lies, in
+ * exact integers. The crossing is p.a + t (p.b - p.a) with t = T / W, W =
+ * cross(p, q) and T = cross(q.a - p.a, q), where p, q and e stand for the
+ * vectors from a to b. So the side is the sign of (W cross(e, p.a - e.a) + T
+ * cross(e, p)) / W. */
 static int exact_side_of_crossing(const struct oj_edge *p,
                                   const struct oj_edge *q,
                                   const struct oj_edge *e)
@@ -357,7 +359,8 @@ static int exact_side_of_crossing(const struct oj_edge *p,
     return sum.sign * w.sign;
 }
 
-/* 1: the node is left of the line through e, -1: right of it, 0: on it. */
+/* Returns 1 if the node is left of the line through e, -1 if right of it, 0 if
+ * on it. */
 static int side_of_node_to_edge(const struct oj_node *node,
                                 const struct oj_edge *e)
 {
@@ -377,8 +380,8 @@ static int side_of_node_to_edge(const struct oj_node *node,
     return exact_side_of_crossing(node->cross[0], node->cross[1], e);
 }
 
-/* Sign of the difference between the node's y and v. (compare_node_x() does
- * this for x.) */
+/* Returns the sign of the difference between the node's y and v;
+ * compare_node_x() does this for x. */
 static int compare_node_y(const struct oj_node *node, double v)
 {
     const struct oj_edge level = {0.0, v, 1.0, v, 0, OJ_EDGE_LINE};
@@ -470,7 +473,7 @@ enum passing
     ENDS_THERE, /* the node is an end of the edge */
 };
 
-/* Where edge e is relative to a node and its ray towards +x; like
+/* Returns where edge e is relative to a node and its ray towards +x. Like
  * oj_ring_edge(), but the node may be a crossing. */
 OJ_INLINE enum passing classify_edge_against_ray(const struct oj_node *node,
                                                  const struct oj_edge *e)
@@ -652,9 +655,9 @@ static void start_sweep_around_node(struct node_round *r, struct oj_figure *f,
     r->is_covered = s->n_rays > 0 || r->n_on > 0;
 }
 
-/* Returns the place, in the figure, of one direction around the node, whose
- * rays are first .. end - 1. Also advances r to the sector behind this
- * direction. number: ordinal of the direction, from 1. */
+/* Returns the place, in the figure, of one direction around the node, and
+ * advances r to the sector behind this direction. The rays of the direction are
+ * first .. end - 1. number is its ordinal, from 1. */
 static enum oj_matrix_place
 de9im_place_of_ray_direction(struct node_round *r, int figure,
                              const struct oj_node_scratch *s, int64_t first,
@@ -703,7 +706,7 @@ static enum oj_matrix_place de9im_place_of_sector(struct node_round *r)
     return OJ_PLACE_EXTERIOR;
 }
 
-/* Place of the node in its figure. */
+/* Returns the place of the node in its figure. */
 static enum oj_matrix_place de9im_place_of_node(const struct node_round *r,
                                                 const struct oj_node *node)
 {
@@ -771,9 +774,9 @@ oj_status oj_relate_node_add_to_matrix(struct oj_figure *a, struct oj_figure *b,
     return OJ_OK;
 }
 
-/* Sweeps around a point of one figure. *depth becomes the maximum number of
- * groups that contain a common sector. If group >= 0, *depth becomes 1 if this
- * group contains any sector, otherwise 0. */
+/* Sweeps around a point of one figure. Sets *depth to the maximum number of
+ * groups that contain a common sector. If group >= 0, sets *depth to 1 if this
+ * group contains any sector, otherwise to 0. */
 static oj_status count_overlapping_parts_at_point(struct oj_figure *f, double x,
                                                   double y, int32_t group,
                                                   struct oj_node_scratch *s,
@@ -819,8 +822,8 @@ static int do_all_lines_have_length(const struct oj_shape *shape)
     return 1;
 }
 
-/* 1 if two edges with intersecting boxes have no common point, or only an end
- * of one of them. */
+/* Returns 1 if two edges with intersecting boxes have no common point, or if
+ * their only common point is an end of one of them. */
 static int do_edges_share_at_most_an_end(const struct oj_edge *e,
                                          const struct oj_edge *f)
 {
@@ -855,8 +858,8 @@ static oj_status are_parts_apart_around_point(struct oj_figure *f, double x,
     return OJ_OK;
 }
 
-/* Tests the ends in which two edges of different parts touch. Sets *touch,
- * which is 1 on entry, to 0 if the parts overlap around such an end. */
+/* Tests the ends at which two edges of different parts touch. *touch is 1 on
+ * entry and becomes 0 if the parts overlap around such an end. */
 static oj_status check_parts_disjoint_at_shared_end(
     struct oj_figure *f, const struct oj_edge *e, const struct oj_edge *other,
     struct oj_node_scratch *scratch, int *touch, struct oj_error *err)
@@ -919,8 +922,9 @@ static oj_status check_parts_do_not_overlap(struct oj_figure *f,
     return OJ_OK;
 }
 
-/* 1 if the ring is inside an odd number of the other rings of its part; 0 also
- * if all its vertices are on other rings. Precondition: rings do not cross. */
+/* Returns 1 if the ring is inside an odd number of the other rings of its part.
+ * Also returns 0 if all its vertices are on other rings. Precondition: rings do
+ * not cross. */
 static int is_inside_other_rings(const struct oj_flat *flat, int64_t part,
                                  int64_t ring)
 {
@@ -947,7 +951,7 @@ static int is_inside_other_rings(const struct oj_flat *flat, int64_t part,
     return 0;
 }
 
-/* 1 if each hole is inside its shell and inside no other hole. */
+/* Returns 1 if each hole is inside its shell and inside no other hole. */
 static int holes_are_in_shells(const struct oj_shape *shape)
 {
     const struct oj_flat *flat = shape->flat;
@@ -992,8 +996,9 @@ oj_status oj_shape_is_valid(const struct oj_shape *shape,
 
 /* --- figures of invalid shapes -------------------------------------------- */
 
-/* 1 if the edges first .. end - 1 are collinear, so that they enclose no area.
- * A quick test: the general one is slow if all edges are in one band. */
+/* Returns 1 if the edges first .. end - 1 are collinear, so that they enclose
+ * no area. The general test would be slow for them, because collinear edges may
+ * all be in one band. */
 static int are_all_edges_collinear(const struct oj_figure *f, int64_t first,
                                    int64_t end)
 {

@@ -7,7 +7,7 @@
  *
  *  An edge is in every band that its y range intersects.  So all edges that
  *  contain a point, or that a ray from it towards +x crosses, are in the
- * point's band.
+ *  point's band.
  *
  *  A group is a set of rings to which the even-odd rule is applied together. It
  *  holds the rings of a polygon part, or all rings of a topologically valid
@@ -35,8 +35,8 @@ struct oj_edge
     uint8_t kind;  /**< enum oj_edge_kind */
 };
 
-/** 1: the point is left of the line from a to b, -1: right of it, 0: on it.
- * Exact, also if products underflow. */
+/** Returns 1 if the point is left of the line from a to b, -1 if right of it, 0
+ * if on it. It is exact, even if products underflow. */
 int oj_edge_side(const struct oj_edge *e, double x, double y);
 
 /** A point. */
@@ -134,10 +134,10 @@ OJ_MUST_USE oj_status oj_relate_figure_make(struct oj_figure *figure,
 /** Sets *is_valid to 1 if the shape is topologically valid, otherwise to 0.
  * Valid are points, lines with a length, and polygons in which no two edges
  * cross or overlap, holes are inside of their shells and of no other hole, and
- * no part is inside of another. Parts and rings may touch in points. Then the
- * interior is on one side of every edge, and the even-odd rule over all rings
- * gives the union of the parts. A shape with parts of different kinds counts as
- * not valid. figure: scratch. Usually O(vertices). */
+ * no part is inside of another. Parts and rings may touch in points. In a valid
+ * polygon the interior is on one side of every edge, and the even-odd rule over
+ * all rings gives the union of the parts. A shape with parts of different kinds
+ * counts as not valid. figure: scratch. Usually O(vertices). */
 OJ_MUST_USE oj_status oj_shape_is_valid(const struct oj_shape *shape,
                                         struct oj_figure *figure,
                                         struct oj_node_scratch *scratch,
@@ -155,8 +155,8 @@ static inline void oj_relate_figure_forget_layer(struct oj_figure *figure)
     figure->flat = NULL;
 }
 
-/** 1 if every polygon of the figure encloses an area. Precondition: figure was
- * made with is_valid 0. */
+/** Returns 1 if every polygon of the figure encloses an area. Precondition:
+ * figure was made with is_valid 0. */
 static inline int oj_relate_figure_is_solid(const struct oj_figure *figure)
 {
     return !figure->has_flat && figure->points.n == 0;
@@ -164,11 +164,12 @@ static inline int oj_relate_figure_is_solid(const struct oj_figure *figure)
 
 void oj_relate_figure_free(struct oj_figure *figure);
 
-/** 1 if (x, y) is one of the points, which must be sorted. */
+/** Returns 1 if the point is among the spots, which must be sorted. */
 int oj_relate_points_contain(const struct oj_relate_points *points, double x,
                              double y);
 
-/** The band of height y. Monotone in y. */
+/** Returns the band that contains height y. A greater y never has a lower
+ *  band. */
 static inline int32_t oj_relate_band_of(const struct oj_bands *bands, double y)
 {
     double band = (y - bands->y0) * bands->per_unit;
@@ -177,8 +178,8 @@ static inline int32_t oj_relate_band_of(const struct oj_bands *bands, double y)
     return band >= (double)bands->n ? bands->n - 1 : (int32_t)band;
 }
 
-/** Number of edges in a band. oj_relate_band_edge() returns the index in
- * f->edge of edge k of a band. */
+/** Returns the number of edges in a band. oj_relate_band_edge() returns the
+ * index in f->edge of edge k of a band. */
 static inline int64_t oj_relate_band_size(const struct oj_figure *f,
                                           int32_t band)
 {
@@ -221,15 +222,14 @@ struct oj_node
                                          are exact */
 };
 
-/** The node in which two edges cross. Precondition: they have one common point,
- * which is an end of neither. */
+/** Returns the node in which two edges cross. Precondition: the edges have one
+ * common point, which is an end of neither edge. */
 struct oj_node oj_relate_node_of_crossing(const struct oj_edge *e,
                                           const struct oj_edge *f);
 
-/** Adds to matrix what surrounds the node in both figures, sectors and rays,
- * and the node itself. Sets *is_vertex to 1 if the node is an end of an edge.
- * If it is a crossing, too, adds nothing, because the end is visited as a node
- * itself.
+/** Adds to matrix the node and its surroundings in both figures: sectors and
+ * rays. Sets *is_vertex to 1 if the node is an end of an edge. If the node is a
+ * crossing, too, adds nothing, because the end is visited as a node of its own.
  */
 OJ_MUST_USE oj_status oj_relate_node_add_to_matrix(
     struct oj_figure *a, struct oj_figure *b, const struct oj_node *node,

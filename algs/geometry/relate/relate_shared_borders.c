@@ -259,8 +259,8 @@ static oj_status list_border_edges_in_window(struct oj_border *border,
     return OJ_OK;
 }
 
-/* 1 if the edges from p to q and from p to r have equal directions, so that
- * they overlap. */
+/* Returns 1 if the edges from p to q and from p to r have equal directions, so
+ * that they overlap. */
 static int do_edges_overlap_at_start(double px, double py, double qx, double qy,
                                      double rx, double ry)
 {
@@ -288,8 +288,8 @@ static enum oj_contact contact_of_edges(const struct oj_edge *e,
 
 /* --- whether the edges of a polygon touch only at successive vertices ----- */
 
-/* 1 if two edges of one polygon have no common point, or only a vertex that
- * joins successive edges. Precondition: their boxes intersect. */
+/* Returns 1 if two edges of one polygon have no common point, or only a vertex
+ * that joins successive edges. Precondition: their boxes intersect. */
 static int do_edges_touch_only_in_sequence(const struct oj_edge *e,
                                            const struct oj_edge *f)
 {
@@ -300,8 +300,8 @@ static int do_edges_touch_only_in_sequence(const struct oj_edge *e,
     return contact_of_edges(e, f) == OJ_APART;
 }
 
-/* 1 if a ring is closed, has no repeated vertices, and no edge goes back over
- * the edge before it. */
+/* Returns 1 if a ring is closed, has no repeated vertices, and no edge goes
+ * back over the edge before it. */
 static int is_ring_closed_without_spikes(const struct oj_shape *shape,
                                          int64_t ring)
 {
@@ -402,9 +402,9 @@ OJ_INLINE void add_edge_contact(struct oj_border_pair *p, int64_t i, int64_t k,
 }
 
 /* Called for edge i of the first border and edge k of the second, which are
- * equal and marked. Marks also the pairs of equal edges that follow as shared,
- * and adds their contacts. step: 1 if the second ring passes the edges in the
- * direction of the first, -1 if in the opposite one. */
+ * equal and marked. Also marks the equal edges that follow as shared, and adds
+ * their contacts. step: 1 if the second ring passes the edges in the direction
+ * of the first ring, -1 if in the opposite direction. */
 OJ_INLINE void follow_shared_edges(struct oj_border_pair *p, int64_t i,
                                    int64_t k, int64_t step)
 {
@@ -424,8 +424,8 @@ OJ_INLINE void follow_shared_edges(struct oj_border_pair *p, int64_t i,
 }
 
 /* Lists the contacts of the edges from *next on, until the list is full. Skips
- * edges that follow_shared_edges() has marked: if another edge touches a shared
- * edge, the search for the other edge finds this contact. */
+ * edges that follow_shared_edges() has marked, because their contacts with
+ * other edges are found from the other edges. */
 OJ_CLONES static void list_edge_contacts(struct oj_border_pair *p,
                                          int64_t *next)
 {
@@ -520,7 +520,7 @@ struct border_facts
                                         polygon */
 };
 
-/* Index of the ring that contains vertex v of the shape. */
+/* Returns the index of the ring that contains vertex v of the shape. */
 static int64_t ring_of_vertex(const struct oj_shape *shape, int64_t v)
 {
     int64_t n, ring = 0;
@@ -531,7 +531,7 @@ static int64_t ring_of_vertex(const struct oj_shape *shape, int64_t v)
     return ring;
 }
 
-/* 1 if the ring is a hole of its part. */
+/* Returns 1 if the ring is a hole of its part. */
 static int is_ring_a_hole(const struct oj_shape *shape, int64_t ring)
 {
     const struct oj_flat *flat = shape->flat;
@@ -544,9 +544,9 @@ static int is_ring_a_hole(const struct oj_shape *shape, int64_t ring)
     return 1;
 }
 
-/* 1 if the interior is on the left side of the ring. Follows from the turn at
- * the ring's lexicographically smallest vertex. Precondition: the shape is
- * valid, and its edges touch only at successive vertices. */
+/* Returns 1 if the interior is on the left side of the ring, decided by the
+ * turn at the ring's lexicographically smallest vertex. Precondition: the shape
+ * is valid, and its edges touch only at successive vertices. */
 static int is_interior_left(const struct oj_shape *shape, int64_t ring)
 {
     int64_t n, first = oj_shape_ring_vertices(shape, ring, &n), least = 0;
@@ -576,8 +576,8 @@ static int cached_interior_left_of_edge(struct oj_border *border, int64_t i)
 
 /* --- pairs of edges ------------------------------------------------------- */
 
-/* 1 if two edges overlap from their common vertex on. Precondition: their
- * contact is COMMON_VERTEX. */
+/* Returns 1 if two edges overlap from their common vertex on. Precondition: the
+ * edges have the contact COMMON_VERTEX. */
 static int do_edges_overlap_at_common_vertex(const struct oj_edge *e,
                                              const struct oj_edge *f)
 {
@@ -670,8 +670,8 @@ struct border_ring
                       follows the last */
 };
 
-/* 1 if an end of edge i is outside of the window, and so outside of the other
- * polygon. */
+/* Returns 1 if an end of edge i is outside of the window, and so outside of the
+ * other polygon. */
 OJ_INLINE int does_edge_leave_window(const struct border_ring *ring, int64_t i)
 {
     const struct oj_edge e = border_edge(ring->border, i);
@@ -680,8 +680,8 @@ OJ_INLINE int does_edge_leave_window(const struct border_ring *ring, int64_t i)
              oj_box_contains_point(w, e.bx, e.by));
 }
 
-/* 1 if edge i is the first of a chain: the edge before it is not listed, or the
- * borders touch in the vertex between them. */
+/* Returns 1 if edge i is the first of a chain: the edge before it is not
+ * listed, or the borders touch in the vertex between them. */
 OJ_INLINE int does_edge_start_chain(const struct border_ring *ring, int64_t i)
 {
     const int32_t *edge = ring->border->edge;
@@ -690,8 +690,8 @@ OJ_INLINE int does_edge_start_chain(const struct border_ring *ring, int64_t i)
     return i == ring->first ? !ring->is_closed : edge[i - 1] + 1 != edge[i];
 }
 
-/* 1 if the direction from vertex p of a ring to point d leads into the left
- * side of the ring. u and v are the vertices before and after p. */
+/* Returns 1 if the direction from vertex p of a ring to point d leads into the
+ * left side of the ring. u is the vertex before p, v the vertex after p. */
 static int is_direction_left_of_ring(const double p[2], const double u[2],
                                      const double v[2], const double d[2])
 {
@@ -705,9 +705,10 @@ static int is_direction_left_of_ring(const double p[2], const double u[2],
     return !(d_of_u > 0 && d_of_v < 0);
 }
 
-/* Location, in the other polygon, of edge i near its start. Precondition: the
- * start is a vertex of the other polygon, and the edge is not shared. The edge
- * is inside if it leaves between the two edges of the other polygon there. */
+/* Returns the location, in the other polygon, of edge i near its start.
+ * Precondition: the start is a vertex of the other polygon, and the edge is not
+ * shared. The edge is inside if it leaves between the two edges of the other
+ * polygon there. */
 static enum oj_location locate_edge_at_node(const struct border_ring *ring,
                                             int64_t i)
 {
@@ -742,9 +743,9 @@ static int64_t next_edge_of_ring(const struct border_ring *ring, int64_t i)
     return i + 1 < ring->end ? i + 1 : ring->first;
 }
 
-/* Location, in the other polygon, of the chain that begins with edge `first`. A
- * ring without nodes is one chain. leaves 1: some vertex of the chain is
- * outside of the window, and so outside of the other polygon. */
+/* Returns the location, in the other polygon, of the chain that begins with
+ * edge `first`. A ring without nodes is one chain. leaves: 1 if some vertex of
+ * the chain is outside of the window, and so outside of the other polygon. */
 static enum oj_location locate_chain(const struct border_ring *ring,
                                      int64_t first, int leaves)
 {
@@ -858,10 +859,10 @@ static void add_boundary_entries(const struct border_facts *f,
         oj_matrix_add(matrix, OJ_PLACE_BOUNDARY, OJ_PLACE_BOUNDARY, 1);
 }
 
-/* For two single rings: 1 if no chain of the second ring can be inside of the
- * first. Precondition: no chain of the first is inside of the second. Reason:
- * such a chain would bound a common area, so the whole second ring and its box
- * would be inside of the first. */
+/* For two single rings: returns 1 if no chain of the second ring can be inside
+ * of the first ring. Precondition: no chain of the first is inside of the
+ * second. Such a chain would bound a common area, so the whole second ring and
+ * its box would be inside of the first. */
 static int is_second_ring_outside(const struct oj_border_pair *p,
                                   const struct border_facts *facts)
 {

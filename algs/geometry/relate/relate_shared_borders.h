@@ -11,7 +11,7 @@
  *  most chains leave the window, so they are outside.
  *
  *  Precondition: the polygons are topologically valid (oj_shape_is_valid()),
- * and their edges touch only in the vertex between successive edges
+ *  and their edges touch only in the vertex between successive edges
  *  (oj_border_is_simple()). If a vertex of one border is inside an edge of the
  *  other and there is no crossing, the pair is left to oj_shapes_relate().
  *
@@ -77,7 +77,8 @@ struct oj_border_pair
     struct oj_border_contact *contact;
 };
 
-/** 1 if this file can process the shape: a polygon that is not too large. */
+/** Returns 1 if this file can process the shape: a polygon that is not too
+ *  large. */
 static inline int oj_border_supports_shape(const struct oj_shape *shape)
 {
     return shape->kinds == OJ_PART_POLYGON && shape->n_vertices < INT32_MAX &&
@@ -85,9 +86,9 @@ static inline int oj_border_supports_shape(const struct oj_shape *shape)
 }
 
 /** Sets *is to 1 if each ring is closed and has no repeated vertices, and no
- * two edges have a common point, except the vertex between successive edges. (A
- * single such ring is topologically valid.) Sets 0 also if there are too many
- * edges to compare. Usually O(n). */
+ * two edges have a common point except the vertex between successive edges;
+ * otherwise to 0. (A single such ring is topologically valid.) Also sets 0 if
+ * there are too many edges to compare. Usually O(n). */
 OJ_MUST_USE oj_status oj_border_is_simple(const struct oj_shape *shape,
                                           struct oj_border *scratch, int *is,
                                           struct oj_error *err);

@@ -259,8 +259,8 @@ static oj_status mark_repeated_segments(const struct segments_build *b,
 
 /* Removes from a run of n items the repeated segments of features that no
  * answer can contain (oj_equal_features.h). Otherwise a million identical
- * points would all be candidates of every query near them. *n_kept: number of
- * remaining items. */
+ * points would all be candidates of every query near them. Sets *n_kept to the
+ * number of items that remain. */
 static oj_status drop_repeated_segments(const struct segments_build *b,
                                         int64_t n,
                                         const struct oj_ordered_point *point,
@@ -335,8 +335,8 @@ static int32_t class_of_item(const struct segments_build *b, int64_t i)
     return on_class != NULL ? on_class[b->item[b->sorted[i]].feature] : 0;
 }
 
-/* 1 + the index of the feature's large exclude-class; 0 if its class is not
- * large. */
+/* Returns 1 + the index of the feature's large exclude-class, or 0 if its class
+ * is not large. */
 static int large_class_of_feature(const struct segments_build *b,
                                   int32_t feature)
 {

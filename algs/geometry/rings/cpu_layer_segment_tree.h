@@ -80,24 +80,27 @@ struct oj_segments
                                                 `large` */
 };
 
-/** Indexes the segments of flat.  equal: decides which features of many equal
- * segments are needed; segments of the other features are not indexed.
- * Errors: OJ_ERR_LIMIT for more than 2^31 - 1 segments; OJ_ERR_NOMEM. */
+/** Indexes the segments of flat. If many are equal, omits those of features
+ * that `equal` does not keep. Errors: OJ_ERR_LIMIT for more than 2^31 - 1
+ * segments; OJ_ERR_NOMEM. */
 OJ_MUST_USE oj_status oj_segments_build(struct oj_segments *segments,
                                         const struct oj_flat *flat,
                                         const struct oj_equal_features *equal,
                                         int n_threads, struct oj_error *err);
 
-/** Number of features of flat that have segments; counting stops at `most`. */
+/** Returns the number of features of flat that have segments, counted up to
+ *  `most`. */
 int64_t oj_segments_count_features(const struct oj_flat *flat, int64_t most);
 
-/** The run of an on-class; empty if no feature has the class. O(log classes).
+/** Returns the run of an on-class, which is empty if no feature has the class.
+ *  O(log classes).
  */
 struct oj_segments_class
 oj_segments_find_on_class(const struct oj_segments *segments, int32_t on_class);
 
-/** The run of large exclude-class i within an on-class (0 if the layer has
- * none); empty if no feature has both classes. O(log classes). */
+/** Returns the run of large exclude-class i within an on-class (0 if the layer
+ * has none). The run is empty if no feature has both classes. O(log
+ * classes). */
 struct oj_segments_exclude_class
 oj_segments_find_exclude_class(const struct oj_segments *segments,
                                int32_t on_class, int i);

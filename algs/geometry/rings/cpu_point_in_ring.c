@@ -9,8 +9,8 @@ OJ_INLINE double greater(double a, double b)
     return a > b ? a : b;
 }
 
-/* Bit mask of the edges, of eight, whose boxes intersect the box of the
- * horizontal or of the vertical half of the path (struct oj_ring_way). */
+/* Returns the bit mask of the edges, of eight, whose boxes intersect the box of
+ * either half of the path (struct oj_ring_way). */
 OJ_INLINE unsigned edges_near_path(const struct oj_ring_way *w, const double *x,
                                    const double *y)
 {

@@ -49,8 +49,9 @@ struct oj_ring_range;
 struct oj_ring_kernel
 {
     /** Returns 1 if the path crosses the edges of n runs an odd number of
-     * times, 0 if an even number; -1 if exact signs are needed, if p may be on
-     * an edge, or if a run has no edges. cross NULL: not available. */
+     * times, 0 if an even number. Returns -1 if exact signs are needed, if p
+     * may be on an edge, or if a run has no edges. cross is NULL if the
+     * instruction set has no such kernel. */
     int (*cross)(const struct oj_ring_way *way, const double *x,
                  const double *y, const struct oj_edge_run *run, int64_t n);
 
@@ -61,7 +62,8 @@ struct oj_ring_kernel
     /** For each of n points with its range of entries (cpu_ring_box_index.h):
      * lists the entries whose boxes contain the point, as pairs (point[i],
      * ring[i]). Returns the number of pairs. The arrays must have room for all
-     * entries and 8 more. holding NULL: not available. */
+     * entries and 8 more. holding is NULL if the instruction set has no such
+     * kernel. */
     int64_t (*holding)(const struct oj_ring_entry *entry,
                        const struct oj_ring_range *range, int64_t n,
                        int32_t *point, int32_t *ring);
@@ -70,14 +72,16 @@ struct oj_ring_kernel
 /** The kernel in plain C. */
 extern const struct oj_ring_kernel oj_ring_plain;
 
-/** The kernel for AVX-512, or NULL if the processor does not support it. */
+/** Returns the kernel for AVX-512, or NULL if the processor does not support
+ *  it. */
 const struct oj_ring_kernel *oj_ring_avx512(void);
 
-/** The fastest kernel that the processor supports. */
+/** Returns the fastest kernel that the processor supports. */
 const struct oj_ring_kernel *oj_ring_kernel(void);
 
 /** Returns a mask: bit i is set if edge i of n, from (x[i], y[i]) to (x[i + 1],
- * y[i + 1]), may cross the path or contain p. Edges without a bit do neither.
+ * y[i + 1]), may cross the path or contain p. Edges without a bit neither cross
+ * the path nor contain p.
  */
 uint64_t oj_ring_edges_near_path(const struct oj_ring_way *way, const double *x,
                                  const double *y, int n);

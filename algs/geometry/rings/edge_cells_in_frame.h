@@ -43,7 +43,8 @@ struct oj_edge_frame
                                 largest coordinate */
 };
 
-/** Row or column of coordinate v, from 0 to last; monotone in v. */
+/** Returns the row or column of coordinate v, from 0 to last. A greater v never
+ *  has a lower index. */
 static inline int32_t oj_frame_index(double v, double origin, double inverse,
                                      double last)
 {
@@ -69,8 +70,8 @@ static inline void oj_frame_column_and_row(const struct oj_edge_frame *f,
                                            int32_t *row)
 {
 #if defined(__SSE2__)
-    /* uses vector instructions for both, because compilers turn the scalar code
-     * into branches; the result is equal */
+    /* computes column and row by vector instructions, because compilers turn
+     * the scalar code into branches; the result is equal */
     __m128d p = _mm_sub_pd(_mm_set_pd(y, x), _mm_loadu_pd(&f->x0));
     __m128i at;
     p = _mm_mul_pd(p, _mm_set1_pd(f->inverse));
@@ -91,7 +92,7 @@ struct oj_edge_window
     int32_t column0, column1, row0, row1;
 };
 
-/** The cells that the box (x0, y0, x1, y1) intersects. */
+/** Returns the cells that the box (x0, y0, x1, y1) intersects. */
 static inline struct oj_edge_window
 oj_frame_window(const struct oj_edge_frame *f, double x0, double y0, double x1,
                 double y1)
@@ -141,7 +142,8 @@ static inline struct oj_edge_rows oj_edge_rows_of(const struct oj_edge_frame *f,
     return e;
 }
 
-/** The columns that the edge may intersect in one row. */
+/** Sets *first and *last to the columns that the edge may intersect in one
+ *  row. */
 static inline void oj_edge_columns(const struct oj_edge_frame *f,
                                    const struct oj_edge_rows *e, int32_t row,
                                    int32_t *first, int32_t *last)

@@ -190,9 +190,9 @@ void oj_edge_grid_free(struct oj_edge_grid *g)
 
 /* --- location of points --------------------------------------------------- */
 
-/* If the path p -> q -> c of w crosses the edge from a to b, flips *odd. Sets
- * *unclear to 1 if q or c is on the line through the edge, which leaves the
- * crossing open. Returns 1 if p is on the edge. */
+/* Flips *odd if the path p -> q -> c of w crosses the edge from a to b. Sets
+ * *unclear to 1 if q or c is on the line through the edge, because the crossing
+ * is then undecided. Returns 1 if p is on the edge. */
 OJ_INLINE int toggle_parity_if_crossed(const struct oj_ring_way *w, double ax,
                                        double ay, double bx, double by,
                                        int *odd, int *unclear)

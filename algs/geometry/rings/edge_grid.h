@@ -73,9 +73,11 @@ struct oj_edge_extent oj_edge_measure_extent(const double *x, const double *y,
                                              int64_t n);
 
 /** Bounds of the size of cells, whose default width is about eight mean edge
- * lengths. least, most: bounds of the number of cells per vertex. edge: maximum
- * of the mean number of cells that an edge intersects. along: maximum number of
- * columns, and of rows, per vertex. */
+ * lengths.
+ *
+ * The number of cells per vertex is between least and most. An edge intersects
+ * at most `edge` cells on average. There are at most `along` columns, and rows,
+ * per vertex. */
 struct oj_edge_fineness
 {
     double least, most, edge, along;
@@ -88,15 +90,16 @@ OJ_MUST_USE oj_status oj_edge_grid_build(
     const struct oj_edge_extent *extent,
     const struct oj_edge_fineness *fineness, struct oj_error *err);
 
-/** Builds the grid of one closed ring x, y [n]. extent: the result of
- * oj_edge_measure_extent(), or NULL to compute it. The grid has at least
- * n_cells cells, unless edges are too long for it. OJ_ERR_LIMIT: too many
- * vertices. */
+/** Builds the grid of one closed ring x, y [n]. extent is the result of
+ * oj_edge_measure_extent(), or NULL to compute it here. The grid has at least
+ * n_cells cells, unless edges are too long for it. Returns OJ_ERR_LIMIT if
+ * there are too many vertices. */
 OJ_MUST_USE oj_status oj_edge_grid_of_ring(
     struct oj_edge_grid *grid, const double *x, const double *y, int64_t n,
     const struct oj_edge_extent *extent, double n_cells, struct oj_error *err);
 
-/** Number of the cell that contains p; 0 if the grid has no cells. */
+/** Returns the number of the cell that contains p, or 0 if the grid has no
+ *  cells. */
 static inline int64_t oj_edge_grid_cell(const struct oj_edge_grid *g, double px,
                                         double py)
 {
@@ -107,8 +110,8 @@ static inline int64_t oj_edge_grid_cell(const struct oj_edge_grid *g, double px,
     return row * g->n_words * 64 + column;
 }
 
-/** Common location of all points of a cell without edges (enum oj_location); -1
- * if the cell has edges. */
+/** Returns the location of all points of a cell without edges (enum
+ * oj_location), or -1 if the cell has edges. */
 static inline int oj_edge_grid_cell_location(const struct oj_edge_grid *g,
                                              int64_t cell)
 {
@@ -119,7 +122,8 @@ static inline int oj_edge_grid_cell_location(const struct oj_edge_grid *g,
            -(int)(word->edges >> (uint64_t)cell % 64 & 1);
 }
 
-/** Rank of a cell among the cells with edges, in the order of their numbers. */
+/** Returns the rank of a cell among the cells with edges, in the order of their
+ *  numbers. */
 static inline uint32_t oj_edge_grid_rank(const struct oj_edge_grid *g,
                                          uint32_t cell)
 {
@@ -130,8 +134,8 @@ static inline uint32_t oj_edge_grid_rank(const struct oj_edge_grid *g,
            (uint32_t)__builtin_popcountll(g->word[cell / 64].edges & before);
 }
 
-/** Location of a whole box (enum oj_location), if no edges intersect its cells;
- * otherwise -1. */
+/** Returns the location of a whole box (enum oj_location) if no edges intersect
+ * its cells, otherwise -1. */
 static inline int oj_edge_grid_box_location(const struct oj_edge_grid *g,
                                             double left, double low,
                                             double right, double high)
@@ -160,8 +164,8 @@ static inline int oj_edge_grid_box_location(const struct oj_edge_grid *g,
     return (int)(first->inside >> (w.column0 & 63) & 1);
 }
 
-/** The runs of all edges that intersect columns first .. last of a row: from
- * *run to the returned end. An edge may be in several runs. */
+/** Lists the runs of all edges that intersect columns first .. last of a row:
+ * from *run to the returned end. An edge may be in several runs. */
 static inline const struct oj_edge_run *
 oj_edge_grid_runs(const struct oj_edge_grid *g, int32_t row, int32_t first,
                   int32_t last, const struct oj_edge_run **run)
@@ -173,7 +177,7 @@ oj_edge_grid_runs(const struct oj_edge_grid *g, int32_t row, int32_t first,
                                  (g->word[end / 64].edges >> end % 64 & 1)];
 }
 
-/** Locates p by the edges of `cell`, which contains it. rank:
+/** Locates p by the edges of `cell`, which contains it. rank is
  * oj_edge_grid_rank() of the cell. */
 enum oj_location oj_edge_grid_locate_in_cell(const struct oj_edge_grid *grid,
                                              int64_t cell, uint32_t rank,
@@ -216,8 +220,8 @@ static inline void oj_edge_grid_prefetch_edges(const struct oj_edge_grid *g,
     }
 }
 
-/** Location of p by the even-odd rule over all rings; equals oj_ring_locate()
- * for a single ring. */
+/** Returns the location of p by the even-odd rule over all rings; for a single
+ * ring it equals that of oj_ring_locate(). */
 static inline enum oj_location oj_edge_grid_locate(const struct oj_edge_grid *g,
                                                    double px, double py)
 {

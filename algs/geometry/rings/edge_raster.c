@@ -174,8 +174,8 @@ static oj_status flip_inside_state_of_rows(const struct drawing *d, int64_t e,
     return OJ_OK;
 }
 
-/* 1 if the two cells share a side, so that an edge between them intersects no
- * other cell. */
+/* Returns 1 if the two cells share a side, so that an edge between them
+ * intersects no other cell. */
 static inline int do_cells_share_a_side(place a, place b)
 {
     int columns = column_of_cell(a) - column_of_cell(b),
@@ -190,7 +190,7 @@ struct listed
     uint16_t edge[BLOCK + 1];
 };
 
-/* Appends `edge` if is_one is 1, without a branch, which would be
+/* Appends `edge` if is_one is 1. Avoids a branch, which would be
  * unpredictable. */
 static inline void append_edge_if(struct listed *list, int32_t edge, int is_one)
 {
@@ -305,16 +305,16 @@ static double double_of_ordered_integer(int64_t ordinal)
     return v;
 }
 
-/* The double that is `step` representable numbers above v. Faster than
+/* Returns the double that is `step` representable numbers above v. Faster than
  * nextafter(). */
 static double next_double(double v, int64_t step)
 {
     return double_of_ordered_integer(ordered_integer_of_double(v) + step);
 }
 
-/* The greatest double whose row is below the given one. Found by bisection,
- * because the computed border may be off by a few doubles (near 0 by very
- * many). */
+/* Returns the greatest double whose row is below the given row. Found by
+ * bisection, because the computed border may be off by a few doubles (near 0 by
+ * very many). */
 static double greatest_double_below_row(const struct oj_edge_frame *f,
                                         int32_t row)
 {
@@ -342,7 +342,7 @@ static double greatest_double_below_row(const struct oj_edge_frame *f,
     return double_of_ordered_integer(low);
 }
 
-/* 1 if every column contains its reference point. */
+/* Returns 1 if every column contains its reference point. */
 static OJ_CLONES int
 does_each_column_hold_its_reference(const struct oj_edge_frame *borrowed)
 {

@@ -33,7 +33,7 @@ static void set_box_of_shape(struct oj_shape *shape)
                          flat->y + shape->first_vertex, shape->n_vertices);
 }
 
-/* The box of a polygon part; empty for parts of other kinds. */
+/* Returns the box of a polygon part; empty for parts of other kinds. */
 static struct oj_box polygon_box(const struct oj_flat *flat, int64_t part)
 {
     int64_t first = flat->vertex_offset[flat->ring_offset[part]];
@@ -304,7 +304,7 @@ static oj_status make_and_attach_edge_cells(struct oj_shape *shape,
     if (status == OJ_OK &&
         atomic_compare_exchange_strong(&shape->cells, &none, cells))
         return OJ_OK;
-    /* The grid failed, or another thread was faster and made an equal one. */
+    /* the grid failed, or another thread has made an equal grid before */
     oj_edge_grid_free(cells);
     oj_free(cells);
     return status;
@@ -449,7 +449,7 @@ static void find_points_of_run_in_box(const struct oj_shape_side *side,
     found->n = n;
 }
 
-/* Bit mask of the children whose boxes pass the query. */
+/* Returns the bit mask of the children whose boxes pass the query. */
 OJ_INLINE unsigned test_children(const struct oj_tree_node *restrict node,
                                  const struct box_query *q)
 {
@@ -527,8 +527,8 @@ OJ_CLONES oj_status oj_shape_side_find(const struct oj_shape_side *side,
 
 /* --- location of one point ------------------------------------------------ */
 
-/* Location of a point by the even-odd rule over all rings of a polygon, edge by
- * edge. */
+/* Returns the location of a point by the even-odd rule over all rings of a
+ * polygon, edge by edge. */
 static enum oj_location locate_in_rings(const struct oj_shape *shape, double px,
                                         double py)
 {
@@ -538,8 +538,8 @@ static enum oj_location locate_in_rings(const struct oj_shape *shape, double px,
                                ring, ring + shape->n_rings);
 }
 
-/* 1 if the point is on an edge. Edge i joins vertex i and vertex i + step. step
- * 0: the edges are single points. */
+/* Returns 1 if the point is on an edge. Edge i joins vertex i and vertex i +
+ * step. With step 0 the edges are single points. */
 static int is_point_on_any_edge(double px, double py, const double *x,
                                 const double *y, int64_t n, int64_t step)
 {
@@ -551,7 +551,7 @@ static int is_point_on_any_edge(double px, double py, const double *x,
     return 0;
 }
 
-/* 1 if the point is on a line, or equals a point, of the shape. */
+/* Returns 1 if the point is on a line, or equals a point, of the shape. */
 static int is_point_on_lines_or_points(const struct oj_shape *shape, double px,
                                        double py)
 {
@@ -615,8 +615,8 @@ OJ_INLINE enum oj_contact edges_contact(const struct edge *e,
     return oj_segments_contact(e->ax, e->ay, e->bx, e->by, cx, cy, dx, dy);
 }
 
-/* The strongest contact of edge e with n edges. Edge i joins vertex i and
- * vertex i + step. */
+/* Returns the strongest contact of edge e with n edges. Edge i joins vertex i
+ * and vertex i + step. */
 static enum oj_contact contact_with_edge_run(const struct edge *e,
                                              const struct oj_box *box,
                                              const double *x, const double *y,
@@ -677,8 +677,8 @@ static enum oj_contact contact_of_edge_with_shape(const struct edge *e,
     return best;
 }
 
-/* The strongest contact of an edge of a large shape with the edges of a small
- * shape. */
+/* Returns the strongest contact of an edge of a large shape with the edges of a
+ * small shape. */
 static enum oj_contact
 contact_of_edge_with_small_shape(const struct edge *e, const struct oj_box *box,
                                  const struct oj_shape *small,
@@ -692,8 +692,8 @@ contact_of_edge_with_small_shape(const struct edge *e, const struct oj_box *box,
     return contact_of_edge_with_shape(e, box, small, enough);
 }
 
-/* The strongest contact of a small shape with the edges of a large shape in the
- * cells that the small shape's box intersects. */
+/* Returns the strongest contact of a small shape with the edges of a large
+ * shape in the cells that the small shape's box intersects. */
 static enum oj_contact contact_of_grid_edges_in_window(
     const struct oj_shape *small, const struct oj_edge_grid *g,
     const struct oj_edge_window *w, enum oj_contact enough)
@@ -722,8 +722,8 @@ static enum oj_contact contact_of_grid_edges_in_window(
     return best;
 }
 
-/* The strongest contact of the edges of one shape with another shape. Uses the
- * edge grid of the other shape, if it has one. */
+/* Returns the strongest contact of the edges of one shape with another shape.
+ * Uses the edge grid of the other shape, if it has one. */
 static enum oj_contact contact_of_all_edges_with_shape(
     const struct oj_shape *from, const struct oj_shape *to,
     const struct oj_edge_grid *cells, enum oj_contact enough)
@@ -781,9 +781,8 @@ enum oj_contact oj_shapes_contact(const struct oj_shape *a,
 
 /* --- shapes of points ----------------------------------------------------- */
 
-/* 1 if any point of a point shape is in the other shape. Of the points, which
- * are in the grid g, tests only those in cells that the other shape's box
- * intersects. */
+/* Returns 1 if any point of a point shape, whose grid is g, is in the other
+ * shape. Tests only points in cells that the other shape's box intersects. */
 static int does_any_grid_point_meet(const struct oj_edge_grid *g,
                                     const struct oj_shape *other)
 {
@@ -823,7 +822,7 @@ static int does_any_point_meet(const struct oj_shape *points,
 
 /* --- intersection of two shapes ------------------------------------------- */
 
-/* 1 if the first vertex of any part of shape is in the polygon. */
+/* Returns 1 if the first vertex of any part of shape is in the polygon. */
 static int does_a_part_start_in_polygon(const struct oj_shape *shape,
                                         const struct oj_shape *polygon)
 {
@@ -839,10 +838,10 @@ static int does_a_part_start_in_polygon(const struct oj_shape *shape,
     return 0;
 }
 
-/* Tests whether lines or polygons intersect. If no edges touch or cross, each
+/* Returns 1 if lines or polygons intersect. If no edges touch or cross, each
  * part of one shape is wholly inside or outside of the other, so the first
- * vertex of a part decides. This requires that holes are inside their shells; a
- * polygon of one ring always qualifies. */
+ * vertex of a part decides. This requires that holes are inside their shells,
+ * which is always so for a polygon of one ring. */
 static int do_lines_or_polygons_intersect(const struct oj_shape *a,
                                           const struct oj_shape *b,
                                           unsigned *rests_on)
@@ -872,7 +871,7 @@ static int do_lines_or_polygons_intersect(const struct oj_shape *a,
     return 0;
 }
 
-/* Tests whether two shapes intersect, each with parts of one kind only. */
+/* Returns 1 if two shapes intersect, each with parts of one kind only. */
 static int do_single_kind_shapes_intersect(const struct oj_shape *a,
                                            const struct oj_shape *b,
                                            unsigned *rests_on)

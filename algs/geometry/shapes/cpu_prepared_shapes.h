@@ -3,7 +3,7 @@
  *
  *  A shape describes a feature: its range of vertices, its box and, if it has
  *  many edges, an edge grid (edge_grid.h).  A shape with parts of different
- * kinds has members: a shape for each part.
+ *  kinds has members: a shape for each part.
  *
  *  A side is all shapes of a layer in spatial order, with a tree over their
  *  boxes. For a layer of single points it has, instead of shapes, the points in
@@ -28,8 +28,8 @@ struct oj_shape
     struct oj_box box; /**< exact bounding box of the vertices, not widened as
                             those of oj_boxes; empty without parts */
     const struct oj_flat *flat;
-    /** Edge grid of the shape; NULL: none made. If the shape belongs to a side,
-     * the side owns the grid. */
+    /** Edge grid of the shape, or NULL if none is made. If the shape belongs to
+     * a side, the side owns the grid. */
     _Atomic(struct oj_edge_grid *) cells;
     const struct oj_shape *member; /**< [n_parts] one shape per part if parts
                                         are of different kinds; otherwise
@@ -46,20 +46,21 @@ struct oj_shape
                                   have been useful, at most 255 */
 };
 
-/** 1 if the parts of shape are of different kinds. */
+/** Returns 1 if the parts of shape are of different kinds. */
 static inline int oj_shape_is_mixed(const struct oj_shape *shape)
 {
     return (shape->kinds & (shape->kinds - 1)) != 0;
 }
 
-/** 1 for several polygons or a polygon with holes: the even-odd rule over all
- * rings gives their interior only if the shape is topologically valid. */
+/** Returns 1 for several polygons or a polygon with holes. The even-odd rule
+ * over all their rings gives the interior only if the shape is topologically
+ * valid. */
 static inline int oj_shape_is_many_rings(const struct oj_shape *shape)
 {
     return shape->kinds == OJ_PART_POLYGON && shape->n_rings > 1;
 }
 
-/** First vertex of part p of a shape, 0 <= p < n_parts. */
+/** Returns the first vertex of part p of a shape, 0 <= p < n_parts. */
 static inline int64_t oj_shape_part_start(const struct oj_shape *shape,
                                           int64_t p)
 {
@@ -69,8 +70,8 @@ static inline int64_t oj_shape_part_start(const struct oj_shape *shape,
                : flat->vertex_offset[flat->ring_offset[shape->first_part + p]];
 }
 
-/** First vertex of ring r of a shape, 0 <= r < n_rings; sets *n to its number
- * of vertices. */
+/** Returns the first vertex of ring r of a shape, 0 <= r < n_rings; sets *n to
+ * its number of vertices. */
 static inline int64_t oj_shape_ring_vertices(const struct oj_shape *shape,
                                              int64_t r, int64_t *n)
 {
@@ -133,8 +134,8 @@ OJ_MUST_USE oj_status oj_shape_side_find(const struct oj_shape_side *side,
 #define OJ_CELLS_VERTICES 24
 #define OJ_CELLS_FEW_VERTICES 12
 
-/** 1 if an edge grid is possible for the shape and the shape has at least
- * `least` vertices. */
+/** Returns 1 if an edge grid is possible for the shape and the shape has at
+ * least `least` vertices. */
 static inline int oj_shape_can_have_edge_grid(const struct oj_shape *shape,
                                               int64_t least)
 {
@@ -149,7 +150,7 @@ OJ_MUST_USE oj_status oj_shape_make_cells(const struct oj_shape *shape,
                                           struct oj_edge_grid *cells,
                                           struct oj_error *err);
 
-/** Number of tests of a shape before it gets an edge grid. */
+/** Number of tests of a shape before an edge grid is made for it. */
 #define OJ_ASKS_BEFORE_CELLS 3
 
 /** Counts a test of the shape at index `at` of the side, which has no edge grid
@@ -161,7 +162,7 @@ OJ_MUST_USE oj_status oj_shape_side_make_cells_if_useful(
     struct oj_shape_side *side, int64_t at, int64_t n_vertices, uint8_t n_asks,
     struct oj_error *err);
 
-/** The feature at position `at` of a side. */
+/** Returns the feature at position `at` of a side. */
 static inline int32_t oj_shape_side_feature(const struct oj_shape_side *side,
                                             int64_t at)
 {
@@ -212,14 +213,14 @@ void oj_shape_set_members(struct oj_shape *shape, struct oj_shape *member);
 enum oj_location oj_shape_locate(const struct oj_shape *shape, double px,
                                  double py);
 
-/** The strongest contact between edges of a and of b: crossing, touching or
- * none. The search stops at a contact of at least `enough`. Each shape must
- * have parts of one kind. */
+/** Returns the strongest contact between edges of a and of b: crossing,
+ * touching or none. Stops the search at a contact of at least `enough`. Each
+ * shape must have parts of one kind. */
 enum oj_contact oj_shapes_contact(const struct oj_shape *a,
                                   const struct oj_shape *b,
                                   enum oj_contact enough);
 
-/** The edge grid of the shape, or NULL. */
+/** Returns the edge grid of the shape, or NULL. */
 static inline const struct oj_edge_grid *
 oj_shape_cells(const struct oj_shape *shape)
 {
@@ -228,10 +229,10 @@ oj_shape_cells(const struct oj_shape *shape)
     return cells != NULL && cells->n_words > 0 ? cells : NULL;
 }
 
-/** Location of a box in a polygon, by the polygon's edge grid. Precondition:
- * the box intersects the polygon's box. OJ_INSIDE or OJ_OUTSIDE if no edges are
- * in the grid cells that the box intersects; otherwise, or if cells is NULL,
- * OJ_ON_BOUNDARY. */
+/** Returns the location of a box in a polygon, by the polygon's edge grid:
+ * OJ_INSIDE or OJ_OUTSIDE if no edges are in the grid cells that the box
+ * intersects. Otherwise, or if cells is NULL, returns OJ_ON_BOUNDARY.
+ * Precondition: the box intersects the polygon's box. */
 static inline enum oj_location
 oj_cells_locate_box(const struct oj_edge_grid *cells,
                     const struct oj_shape *polygon, const struct oj_box *box)
@@ -245,10 +246,10 @@ oj_cells_locate_box(const struct oj_edge_grid *cells,
                : OJ_ON_BOUNDARY;
 }
 
-/** 1 if a and b have a common point; their parts may be of any kinds. If the
- * result is 0, *rests_on is the set of shapes that must be topologically valid
- * for the result to be right (0: none, 1: a, 2: b, 3: both). These are polygons
- * of several rings. */
+/** Returns 1 if a and b have a common point; their parts may be of any kinds. A
+ * result of 0 is only right if the shapes in the set *rests_on (0: none, 1: a,
+ * 2: b, 3: both) are topologically valid. These are polygons of several
+ * rings. */
 int oj_shapes_meet(const struct oj_shape *a, const struct oj_shape *b,
                    unsigned *rests_on);
 

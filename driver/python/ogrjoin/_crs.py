@@ -51,8 +51,8 @@ def of_side(side: Any) -> str | None:
 
 
 def _proj(crs: str) -> Any:
-    """Returns the pyproj object of a CRS; None: pyproj is missing or cannot read the
-    CRS."""
+    """Returns the pyproj object of a CRS, or None if pyproj is missing or
+    cannot read the CRS."""
     try:
         import pyproj
     except ImportError:
@@ -73,14 +73,16 @@ def expand(crs: str | None) -> str | None:
 
 
 def compare(one: str, other: str) -> int:
-    """Returns 1 if two texts are one CRS, 0 if not, -1 if it is not known.  The C library
-    calls this function if the texts alone do not decide."""
+    """Returns 1 if two texts mean the same CRS, 0 if not, -1 if pyproj cannot
+    tell.  The C library calls this function if the texts alone do not
+    decide."""
     a, b = _proj(one), _proj(other)
     return -1 if a is None or b is None else int(a.equals(b, ignore_axis_order=True))
 
 
 def projjson(crs: str | None) -> Any:
-    """Returns the PROJJSON object of a CRS for GeoParquet; None: no CRS."""
+    """Returns the PROJJSON object of a CRS for GeoParquet, or None if crs is
+    None."""
     if crs is None or crs[:1] == "{":
         return crs and json.loads(crs)
     known = _proj(crs)

@@ -65,8 +65,8 @@ def _of_dlpack(array: Any) -> _Column:
 
 
 def _column(array: Any) -> _Column:
-    """Reads the array by __cuda_array_interface__ if that states a stream, or if there
-    is no DLPack; otherwise by DLPack."""
+    """Reads an array by __cuda_array_interface__ if the array states a stream
+    there, or has no DLPack.  Otherwise reads it by DLPack."""
     told = _interface(array)
     if told is not None and (told.get("stream") or not hasattr(array, "__dlpack__")):
         return _of_interface(array, told)
@@ -75,7 +75,7 @@ def _column(array: Any) -> _Column:
 
 class DeviceArray:
     """A column on a CUDA device, for cupy.asarray(), torch.from_dlpack() and others.
-    The memory is freed with the last reference to it."""
+    Its memory is freed with the last reference to it."""
 
     __slots__ = ("_owner", "_address", "_n", "_stream", "_device", "_typestr")
 
@@ -132,11 +132,12 @@ class DeviceArray:
 
 
 class DevicePairs(Pairs):
-    """Pairs of points, in device memory.  They are complete for all work that is queued
-    on the stream of the points afterwards.
+    """Pairs of points, in device memory.  Work that is queued on the stream of the
+    points after the join sees them complete.
 
-    right     int32.  offsets None: the right row of each point, -1: no pair.
-              Otherwise the rows of point i are right[offsets[i]:offsets[i + 1]]
+    right     int32.  If offsets is None, right[i] is the right row of point i, or -1
+              without a pair.  Otherwise the rows of point i are
+              right[offsets[i]:offsets[i + 1]]
     distance  float64, NaN without a pair; None if op measures no distance
     left      None
     """
@@ -160,7 +161,7 @@ class DevicePairs(Pairs):
 
 
 def join(index: Any, side: Any) -> DevicePairs:
-    """Joins points for which is_device() is true. index: an index of _core."""
+    """Joins points for which is_device() is true with an index of _core."""
     columns = [_column(c) for c in (side if isinstance(side, tuple) else (side,))]
     x, y = columns[0], columns[-1]
     if len(columns) == 1:

@@ -53,8 +53,8 @@ def _asked(settings: dict[str, Any]) -> dict[str, Any]:
 
 
 def _asked_of_pairs(settings: dict[str, Any]) -> dict[str, Any]:
-    """Returns the settings of a join with kept points; the C library refuses those
-    without effect."""
+    """Returns the settings of a join with kept points.  Settings that need
+    other columns of the right side are an error."""
     asked = _asked(settings)
     for name in _OF_OTHER_SIDES:
         if name in asked:
@@ -91,7 +91,8 @@ class Live:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], **options: Any) -> Live:
-        """The points of a file that save() wrote; options as of Live()."""
+        """Returns the points of a file that save() wrote.  The options are
+        those of Live()."""
         return cls(_path=os.fspath(path), **options)
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -157,8 +158,8 @@ class Live:
         return _of_buffers(made, True)
 
     def join(self, left: Any, op: str = "intersects", **settings: Any) -> Any:
-        """ogrjoin.join(left, the kept points, op, ..): join_fid is the id of a point, and
-        its rows have the columns x and y.
+        """Returns ogrjoin.join(left, the kept points, op, ..): join_fid is the
+        id of a point, and the columns of the right side are x and y.
 
         The call indexes all points as they are now.
         """
@@ -170,7 +171,8 @@ class Live:
         return join(left, self.to_arrow(), op, right_x="x", right_y="y", **settings)
 
     def to_arrow(self) -> Any:
-        """A table of pyarrow with all points, by ascending ids: id, x, y."""
+        """Returns a pyarrow table of all points with the columns id, x and y,
+        by ascending id."""
         import pyarrow
 
         schema, array = _core.live_points(self._live)
@@ -179,7 +181,7 @@ class Live:
 
     @property
     def counts(self) -> dict[str, Any]:
-        """A dict of counts.
+        """Returns a dict of counts.
 
         Now: n points, n_pages, n_bytes; tree: the kind of tree, and why it was
         chosen.  Since the index was made: n_batches; n_put, new ids; n_moved;

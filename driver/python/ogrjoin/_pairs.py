@@ -98,7 +98,8 @@ class Pairs:
 
     @property
     def backend(self) -> str:
-        """Name of the backend that found the pairs, for example cpu or cuda."""
+        """Returns the name of the backend that found the pairs, for example
+        cpu or cuda."""
         return _core.backend(self._index)
 
     def of_rows(self, first: int, n: int) -> Pairs:
@@ -111,8 +112,8 @@ class Pairs:
         return Pairs(offsets - a, right32, distance, n, values, index=index)
 
     def to_frame(self) -> Any:
-        """A pandas DataFrame: left, right, distance if the join has one, and the
-        requested values."""
+        """Returns a pandas DataFrame: left, right, distance if the join has
+        one, and the requested values."""
         return frame_of(self)
 
     def __repr__(self) -> str:
@@ -165,8 +166,8 @@ def frame_of(pairs: Any) -> Any:
 
 
 def values_of(buffers: dict[str, Any], shapes: Any) -> dict[str, Any]:
-    """Returns the values of pairs by name: numbers, words, and WKB of intersections.
-    shapes: (offsets, bytes), or None."""
+    """Returns the values of pairs by name: numbers, words, and WKB of
+    intersections. shapes is (offsets, bytes) of the WKB, or None."""
     named = {name: np.frombuffer(column, "d") for name, column in buffers.items()}
     for name in _WORDS.intersection(named):
         named[name] = _words(name, named[name])
@@ -176,7 +177,8 @@ def values_of(buffers: dict[str, Any], shapes: Any) -> dict[str, Any]:
 
 
 def warn_of_pairs(n_undecided: int, n_large: int, stacklevel: int) -> None:
-    """Warns of pairs that the C library left out or chose greedily."""
+    """Warns of pairs that the C library left out or chose without certainty of
+    the best."""
     if n_undecided:
         warnings.warn(
             f"{n_undecided} pairs are missing, because GEOS could not decide them, mostly "
@@ -194,7 +196,8 @@ def warn_of_pairs(n_undecided: int, n_large: int, stacklevel: int) -> None:
 
 
 def _of_arrays(made: Any, op: str, first: int, index: Any) -> Pairs:
-    """Makes pairs of a result of the C library for left rows from row first on."""
+    """Makes pairs of a result of the C library for left rows from row first on. Returns
+    the pairs."""
     handle, offsets, right32, measure, values, shapes, n_undecided, n_large = made
     offsets, right32 = np.frombuffer(offsets, "q"), np.frombuffer(right32, "i")
     distance = np.frombuffer(measure, "d") if op.lower() in ARE_MEASURED else None
@@ -232,9 +235,9 @@ def _one_after_another(pieces: list[Pairs], index: Any) -> Pairs:
 
 
 def pad(left: Any, n_left: int, *columns: Any) -> tuple[Any, ...]:
-    """Adds an entry for each left row without a pair to left (sorted) and columns.
-    The entries of columns are -1, NaN (floats) or None (objects).  columns may have
-    None for a missing column."""
+    """Adds an entry for each left row without a pair to left (sorted) and to columns.
+    The added entries of columns are -1, NaN (floats) or None (objects). A column may be
+    None; it stays None. Returns the padded left, then the padded columns."""
     n_pairs = np.bincount(left, minlength=n_left)
     rows = np.maximum(n_pairs, 1)
     has_pair = np.repeat(n_pairs > 0, rows)
@@ -280,8 +283,9 @@ Progress = Callable[[int, int], object]
 
 
 def count_threads(threads: int | None) -> int:
-    """Returns threads, or if that is None the value of OGRJOIN_NUM_THREADS; if that is
-    not set, 0: all processors of the process."""
+    """Returns threads.  If threads is None, returns the value of
+    OGRJOIN_NUM_THREADS, or 0 (all processors of the process) without this
+    variable."""
     if threads is None:
         threads = int(os.environ.get("OGRJOIN_NUM_THREADS") or 0)
     return threads
@@ -348,7 +352,8 @@ def word_map_text(words: Any) -> str:
 
 
 def _shapes(made: tuple[Any, Any]) -> Any:
-    """Returns the WKB of each pair; None: the pair has no intersection."""
+    """Returns the WKB of the intersection of each pair, or None for a pair
+    without one."""
     offsets, data = np.frombuffer(made[0], "q"), bytes(made[1])
     shapes = np.empty(len(offsets) - 1, dtype=object)
     shapes[:] = [data[a:b] or None for a, b in zip(offsets[:-1], offsets[1:])]
@@ -389,7 +394,8 @@ def _set(
 
 
 def _of_both(name: str, values: Any) -> tuple[Any, Any]:
-    """Splits an argument of pairs() into its left and right values."""
+    """Splits an argument of pairs() into its left and right values. Returns (None,
+    None) if values is None."""
     if values is None:
         return None, None
     if not isinstance(values, (tuple, list)) or len(values) != 2:
@@ -422,7 +428,7 @@ def _is_text(values: Any) -> bool:
 
 
 def _of_values(values: Any) -> Any:
-    """Makes a layer of texts or vectors without geometries."""
+    """Makes a layer of texts or vectors without geometries. Returns the layer."""
     n = len(values)
     nowhere = np.full(n, np.nan)
     layer = _core.arrays(n, nowhere, nowhere)
@@ -486,8 +492,9 @@ class _Plan(NamedTuple):
         return len(self.columns) > 0
 
     def check_rows(self, n: int, is_all: bool = True) -> None:
-        """Raises an error if a column has fewer than n values; with is_all, n is the
-        number of all left rows, and more values are an error, too."""
+        """Raises an error if a column has fewer than n values.  With is_all, n
+        is the number of all left rows, and a column with more values is an
+        error, too."""
         for name, values in self.columns.items():
             if is_all:
                 _sides.check_length(values, n, name, _SIDE["left"])
@@ -607,8 +614,8 @@ class Index:
         return of_left, self._with_classes[key]
 
     def _index(self, crs: Any, settings: dict[str, Any], layer: Any = None) -> Any:
-        """Returns the index for a left side in this CRS. layer: this side with classes,
-        or None."""
+        """Returns the index for a left side in the CRS crs.  layer is this
+        side with classes, or None."""
         pair = crs, self._crs
         if settings["crs"] != "ignore":
             pair = _crs.expand(crs), _crs.expand(self._crs)
@@ -624,9 +631,8 @@ class Index:
         return index
 
     def _index_of_rows(self, left: Any, words: dict[str, Any]) -> Any:
-        """Returns the index of pairs() if it can also serve join() with these settings;
-        None: join() must make another index, with columns that pairs() does not
-        read."""
+        """Returns the index of pairs() if join() can use it with these
+        settings.  Returns None if join() needs an index with more columns."""
         if self._classes is not None or any(name in words for name in _OF_COLUMNS):
             return None
         asked = {k: v for k, v in words.items() if k not in _NOT_OF_INDEX}
@@ -708,8 +714,8 @@ class Index:
         crs: str = "check",
         **settings: Any,
     ) -> Iterator[Pairs]:
-        """The pairs of ogrjoin.pairs(left, this side) in batches of batch_size left
-        rows, so that memory does not grow with left.
+        """Yields the pairs of ogrjoin.pairs(left, this side) in batches of batch_size
+        left rows, so that memory does not grow with left.
 
         left        a side of pairs(), an Arrow stream, a dataset or scanner of
                     pyarrow, or an iterator of sides, such as record batches. It is
@@ -856,9 +862,9 @@ class Index:
     def query(
         self, geometry: Any, predicate: str | None = None, distance: Any = None
     ) -> npt.NDArray[np.int64]:
-        """Like shapely.STRtree.query(): returns sorted row numbers of this side; for an
-        array of geometries two arrays: numbers of geometries, and row numbers of this
-        side."""
+        """Like shapely.STRtree.query().  For one geometry, returns sorted row
+        numbers of this side.  For an array of geometries, returns two arrays:
+        numbers of geometries, and row numbers of this side."""
         op = PREDICATES.get(predicate)
         if op is None:
             raise InvalidError(
@@ -897,8 +903,8 @@ class Index:
         exclusive: bool = False,
         all_matches: bool = True,
     ) -> Any:
-        """Like shapely.STRtree.query_nearest(); the result has the form of that of
-        query()."""
+        """Like shapely.STRtree.query_nearest().  The result has the form of
+        that of query()."""
         rows, distances = self._query(
             geometry,
             "nearest",
@@ -948,8 +954,9 @@ def validate(
     backend: str | None = None,
     **settings: Any,
 ) -> Validation:
-    """Joins like ogrjoin.pairs(), and again with a reference backend (None: GEOS) on one
-    thread, and compares the sets of pairs and their distances."""
+    """Joins like ogrjoin.pairs(), and again with a reference backend on one
+    thread (GEOS if reference is None).  Compares the sets of pairs and their
+    distances."""
     settings.update(op=op)
     index = Index(
         right,

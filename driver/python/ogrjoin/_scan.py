@@ -31,8 +31,8 @@ def mark_geometries(schema: Any) -> tuple[Any, str | None]:
 
 
 def wkb_metadata(crs: str | None) -> dict[bytes, bytes]:
-    """Returns the field metadata of a WKB column; crs: a text or PROJJSON; None: no
-    CRS."""
+    """Returns the field metadata of a WKB column.  crs is a text, PROJJSON, or
+    None."""
     of_crs = {} if crs is None else {"crs": json.loads(crs) if crs[:1] == "{" else crs}
     return {NAME: b"geoarrow.wkb", METADATA: json.dumps(of_crs).encode()}
 
@@ -52,8 +52,9 @@ _OF_ONE_LAYER = (*_CSV, ".geojson", ".geojsonl", ".geojsons", ".fgb", ".shp")
 
 
 def _only_layer(path: str, option: str) -> str | None:
-    """Returns the only layer with geometries of a file that has several layers; None:
-    the file has one layer. option: the argument that names a layer, for the error."""
+    """Returns the name of the only layer with geometries of a file, or None if
+    the file has one layer in all.  option is the argument that names a layer,
+    for the error."""
     if path.lower().endswith(_OF_ONE_LAYER):
         return None
     from pyogrio import list_layers
@@ -91,7 +92,7 @@ def _read_layer(path: str, layer: str | int | None, option: str) -> tuple[Any, A
 
 
 def _open_parquet(path: str) -> Any:
-    """Returns the dataset of pyarrow of a file or a folder of files."""
+    """Returns the pyarrow dataset of a file, or of a folder of files."""
     import pyarrow.dataset
 
     try:

@@ -22,7 +22,8 @@ def is_geodataframe(side: Any) -> bool:
 
 
 def shapely_array(side: Any) -> Any:
-    """Returns side as an array of shapely geometries; None: side is something else."""
+    """Returns side as an array of shapely geometries, or None if side is
+    something else."""
     if hasattr(side, "geometry") and hasattr(side, "columns"):
         side = side.geometry  # GeoDataFrame
     values = getattr(side, "values", side)  # GeoSeries
@@ -33,7 +34,8 @@ def shapely_array(side: Any) -> Any:
 
 
 def is_points(array: Any) -> bool:
-    """Returns True if an array of shapely has only points and None."""
+    """Returns True if an array of shapely contains nothing but points and
+    None."""
     import shapely
 
     kind = shapely.get_type_id(array)
@@ -41,8 +43,8 @@ def is_points(array: Any) -> bool:
 
 
 def without_extension(values: Any) -> Any:
-    """Returns a column of an extension type of pandas as objects, None for missing values;
-    another column unchanged."""
+    """Returns a column of an extension type of pandas as an array of objects,
+    with None for missing values.  Returns any other column unchanged."""
     kind = type(getattr(values, "dtype", None)).__module__.split(".")[0]
     if kind == "pandas":
         return values.to_numpy(dtype=object, na_value=None)
@@ -50,9 +52,9 @@ def without_extension(values: Any) -> Any:
 
 
 def check_length(values: Any, n: int, name: str, of: str) -> None:
-    """Raises an error unless values (the argument called name) has a value for each of
-    the n rows of a side.  It is called before values are copied; a length that is not
-    known yet is checked after the copy."""
+    """Raises an error if the length of values differs from n, the number of
+    rows of the side `of`.  name is the argument that has the values.  Values
+    without a length are not checked."""
     if hasattr(values, "__len__") and len(values) != n:
         raise InvalidError(
             f"{name} has {len(values)} values, and {of} has {n}: give one for each"
@@ -109,10 +111,10 @@ def offsets(counts: Any) -> Any:
 
 
 def _polygons(array: Any, kinds: Any) -> Any:
-    """Makes a layer of polygons and multipolygons without WKB; None: a coordinate is
-    not finite.  This takes half the time of WKB, and saves a fifth of sjoin() of a
-    million points with 100,000 lots.  shapely's coordinates have the order of the
-    layer; only rows with several rings are split, to count the rings."""
+    """Makes a layer of polygons and multipolygons without WKB, in half the
+    time of WKB. Returns None if a coordinate is not finite.  shapely's
+    coordinates already have the order of the layer.  Only rows with several
+    rings are split, to count the rings."""
     import shapely
 
     xy = shapely.get_coordinates(array)
@@ -189,8 +191,9 @@ def _of_shapely(array: Any, settings: dict[str, Any]) -> Any:
 
 
 def no_geometry(array: Any, which: str) -> TypeError | None:
-    """Returns the error for an array that shapely refuses, which names the first row
-    without a geometry; None: all rows are geometries or None.  which: left or right."""
+    """Returns the error for an array that shapely refuses.  Its text names the
+    first row without a geometry.  Returns None if all rows are geometries or
+    None.  which is left or right."""
     import shapely
 
     rows = np.flatnonzero(~(shapely.is_geometry(array) | shapely.is_missing(array)))
@@ -220,7 +223,8 @@ def may_be_device(side: Any) -> bool:
 
 
 def slices(side: Any, n_rows: int) -> Any:
-    """Divides side into pieces (first row, rows); one piece if side cannot be sliced."""
+    """Yields side in pieces (first row, rows).  A side that cannot be sliced
+    is one piece."""
     array = shapely_array(side)
     if isinstance(side, tuple) and len(side) == 2:
         check_length(side[1], len(side[0]), "y", "x")
@@ -236,8 +240,8 @@ def slices(side: Any, n_rows: int) -> Any:
 
 
 def stream_of(side: Any, column: str | None = None) -> Any:
-    """Returns an object with an Arrow stream of the rows of side; None: there is no
-    stream. Of a pyarrow dataset only the given column is read."""
+    """Returns an object with an Arrow stream of the rows of side, or None if
+    there is no stream.  Of a pyarrow dataset only the given column is read."""
     if is_geodataframe(side) or shapely_array(side) is not None:
         return None
     if hasattr(side, "__arrow_c_stream__"):
@@ -250,7 +254,8 @@ def stream_of(side: Any, column: str | None = None) -> Any:
 
 
 def count_rows(side: Any) -> int:
-    """Returns the number of rows of side; 0: unknown until side is read."""
+    """Returns the number of rows of side, or 0 if only reading side would tell
+    it."""
     counted = ("ogrjoin", "pyarrow", "polars", "pandas", "geopandas")
     is_counted = type(side).__module__.split(".")[0] in counted
     return len(side) if is_counted and hasattr(side, "__len__") else 0
@@ -261,16 +266,16 @@ def _is_arrow(side: Any) -> bool:
 
 
 def is_iterator(side: Any) -> bool:
-    """Returns True if side is an iterator or list of several sides."""
+    """Returns True if side is an iterator or a list of several sides."""
     if isinstance(side, list):
         return len(side) > 0 and all(_is_arrow(item) for item in side)
     return hasattr(side, "__next__") and not hasattr(side, "__geo_interface__")
 
 
 class pieces_of:
-    """Context manager over the sides of an iterator.  Consecutive record batches of
-    pyarrow become one stream.  An exception of the iterator is raised unchanged, not
-    as the error text that the stream makes of it."""
+    """Context manager over the sides of an iterator.  Consecutive record
+    batches of pyarrow become one stream.  An exception of the iterator is
+    raised as it was, not as the error text into which Arrow turns it."""
 
     def __init__(self, sides: Any) -> None:
         self._sides = iter(sides)

@@ -26,7 +26,8 @@ FIELD = "ogrjoin"  # key in the metadata of Spark's fields, see marked()
 
 
 def marked(field: Any, is_primary: bool) -> dict[str, Any]:
-    """Returns the metadata of an Arrow field, in the form in which a field of Spark stores it."""
+    """Returns the metadata of an Arrow field, in the form in which a field of Spark
+    stores it. is_primary tells whether the field is the primary geometry."""
     words = {k.decode(): v.decode() for k, v in (field.metadata or {}).items()}
     return {FIELD: json.dumps({"arrow": words, "primary": is_primary})}
 
@@ -74,8 +75,9 @@ def _message(name: str, n_rows: int, numbers: Any) -> Any:
 def written(
     df: Any, task: Any, output: ParquetOutput, finish: Callable[[list[tuple[str, int, Any]]], int]
 ) -> int:
-    """Runs tasks that write files of an output, then finish() with their results: (file name,
-    rows, numbers of join rows with pairs). Returns the number of rows."""
+    """Runs the tasks that write files of an output, then calls finish() with
+    their results: (file name, rows, numbers of join rows with pairs).  Returns
+    the number of rows."""
     from pyspark.sql.pandas.types import from_arrow_schema
 
     try:
@@ -93,8 +95,8 @@ def written(
 
 
 class FilesTask:
-    """Task of a join of files: numbers of tiles -> one result (file name, rows, numbers) per
-    tile."""
+    """Spark task of a join of files: joins the tiles with the given numbers,
+    and yields a result (file name, rows, numbers) for each."""
 
     def __init__(self, plan: FilesPlan, output: ParquetOutput) -> None:
         self._plan, self._output = plan, output
@@ -106,7 +108,8 @@ class FilesTask:
 
 
 class _RowsTask:
-    """Runs a task, writes the rows that it yields to a file -> one result (file name, rows)."""
+    """Spark task that runs another task, writes the rows that it yields to a
+    file, and yields one result (file name, rows)."""
 
     def __init__(self, task: Any, output: ParquetOutput) -> None:
         self._task, self._output = task, output
@@ -116,7 +119,8 @@ class _RowsTask:
 
 
 def write_rows(df: Any, task: Any, struct: Any, path: str, overwrite: bool) -> int:
-    """Writes the rows of df.mapInArrow(task, struct) in the tasks that make them."""
+    """Writes the rows of df.mapInArrow(task, struct) in the tasks that make them.
+    Returns the number of rows."""
     arrow, primary = arrow_schema(struct)
     output = ParquetOutput(path, arrow, primary, overwrite=overwrite)
     output.begin()

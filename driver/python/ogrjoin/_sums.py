@@ -10,8 +10,8 @@ from . import _core, _sides
 
 
 def _present(values: Any) -> tuple[Any, Any]:
-    """Returns (values without the missing ones, mask of the values kept).  A mask of None
-    means that no value is missing."""
+    """Returns (values without the missing ones, mask of the values kept).  The
+    mask is None if no value is missing."""
     if isinstance(values, np.ma.MaskedArray):
         has_value = ~np.ma.getmaskarray(values)
         return values.data[has_value], has_value
@@ -61,8 +61,9 @@ class Sums:
         _core.sums_add(self._sums, len(group), group, values, is_integer)
 
     def words(self) -> tuple[Any, Any]:
-        """Returns (offsets, words): the sums as words; equal sums have equal words.  The
-        words of group i are words[offsets[i]:offsets[i + 1]]; a sum of zeros has none."""
+        """Returns (offsets, words): the exact sums as 64-bit words.  The words
+        of group i are words[offsets[i]:offsets[i + 1]]; a sum of 0 has none.
+        Equal sums have equal words."""
         offsets, words = _core.sums_words(self._sums)
         return np.frombuffer(offsets, np.int64), np.frombuffer(words, np.uint64)
 
@@ -76,11 +77,11 @@ class Sums:
         _core.sums_merge(self._sums, len(group), group, offsets, len(words), words)
 
     def values(self) -> Any:
-        """Returns the sums as float64, each rounded to the nearest number; 0 if no number was
-        added."""
+        """Returns the sums as float64, each rounded to the nearest number.  A
+        group without numbers has the sum 0."""
         return np.frombuffer(_core.sums_values(self._sums, False), np.float64)
 
     def integers(self) -> Any:
-        """Returns the sums as int64, exactly; an error if a sum is not an integer of 64
-        bits."""
+        """Returns the sums as int64, exactly.  A sum that is not an integer of
+        64 bits is an error."""
         return np.frombuffer(_core.sums_values(self._sums, True), np.int64)

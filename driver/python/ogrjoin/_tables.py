@@ -16,7 +16,8 @@ from ._scan import Scan, extension_of, mark_geometries, wkb_metadata
 
 
 def _table_of_shapes(array: Any, crs: str | None, which: str) -> Any:
-    """Makes a table of geometries of shapely.  which: left or right, for errors."""
+    """Makes a table of geometries of shapely.  which is left or right, for
+    errors."""
     import shapely
 
     field = pa.field("geometry", pa.binary(), metadata=wkb_metadata(crs))
@@ -46,9 +47,9 @@ def _is_of_texts(kind: Any) -> bool:
 
 
 def _wkb_of_texts(texts: Any, name: str, first: int) -> Any:
-    """Converts a column of WKT, or of WKB in hexadecimal digits, to WKB; an empty text
-    becomes NULL.  name: name of the column; first: row number of its first text; both
-    for errors."""
+    """Converts a column of WKT, or of WKB in hexadecimal digits, to WKB.  An
+    empty text becomes NULL.  For errors: name is the name of the column, first
+    the row number of its first text."""
     if not pa.types.is_string(texts.type):
         texts = texts.cast(pa.large_string())
     schema, array = texts.__arrow_c_array__()
@@ -98,7 +99,8 @@ class TableSide:
                 "or (x, y)"
             )
         self._side = side
-        # An object without a length that is not a query may be a stream: readable once.
+        # An object without a length that is not a query may be a stream, which
+        # can be read once.
         self.is_once = not (
             hasattr(side, "__len__")
             or isinstance(side, Joined)
@@ -118,8 +120,8 @@ class TableSide:
         settings[f"{which}_crs"] = crs
 
     def _mark_texts(self) -> int:
-        """If the column of geometries holds texts, declares it as WKB in the schema and
-        returns its index; otherwise -1."""
+        """Declares the column of geometries as WKB in the schema if it holds
+        texts, and returns its index.  Otherwise returns -1."""
         i = self._schema.get_field_index(self.geometry) if self.geometry else -1
         if i < 0 or not _is_of_texts(self._schema.field(i).type):
             return -1
@@ -133,7 +135,8 @@ class TableSide:
         return given or next((c for f in fields if (c := _crs.of_field(f))), None)
 
     def field_of_geometry(self) -> int:
-        """Returns the index of the geometry column of the join, if it is known here."""
+        """Returns the index of the geometry column of the join, if it is known
+        here."""
         if self.geometry is not None:
             return int(self._schema.get_field_index(self.geometry))
         marked = [i for i, f in enumerate(self._schema) if extension_of(f)]
@@ -174,8 +177,8 @@ class TableSide:
 
     @contextmanager
     def own_errors(self) -> Iterator[None]:
-        """Raises an error of this side's own conversion as it was: Arrow reports an
-        exception of a stream as a text with its traceback."""
+        """Context in which an error of the conversion of this side is raised
+        as it was.  Arrow would report it as a text with its traceback."""
         try:
             yield
         except Error:

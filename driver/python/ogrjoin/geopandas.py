@@ -139,8 +139,9 @@ def _nearest(
 def _adjust(
     indices: Any, distances: Any, n_rows: int, how: str, predicate: Any
 ) -> tuple[Any, Any]:
-    """Adds rows without a pair, with -1 as the other row number. Equals
-    _adjust_indexers() of GeoPandas, but in one pass."""
+    """Adds the rows without a pair, with -1 as the other row number.  The
+    result equals that of _adjust_indexers() of GeoPandas, but takes one
+    pass."""
     if how == "inner":
         return indices, distances
     keep, other = indices if how == "left" else indices[::-1]
@@ -270,7 +271,8 @@ def sjoin_nearest(
 
 
 class _Enabled:
-    """The result of enable(): a context manager that calls disable() at the end."""
+    """Result of enable(): a context manager that calls disable() at the end of
+    its block."""
 
     def __enter__(self) -> _Enabled:
         return self
@@ -280,9 +282,9 @@ class _Enabled:
 
 
 def enable() -> _Enabled:
-    """Makes geopandas.sjoin(), sjoin_nearest() and the methods with these names use this
-    package, in all threads, until disable() is called or the block ends:
-    with ogrjoin.geopandas.enable(): ..."""
+    """Makes geopandas.sjoin(), sjoin_nearest() and the methods of these names use this
+    package, in all threads.  This lasts until disable(), or until the end of the block
+    in "with ogrjoin.geopandas.enable(): ..."."""
     _frames._geom_predicate_query = _query
     _frames._nearest_query = _nearest
     _frames._adjust_indexers = _adjust

@@ -62,8 +62,8 @@ class _Frame(NamedTuple):
 
 
 def _kind(field: Any) -> str:
-    """Returns the kind of a column: "spark" or "sedona" (their geometry types), "binary", or an
-    empty text for other columns."""
+    """Returns the kind of a column: "spark" or "sedona" for their geometry
+    types, "binary", or "" for all other columns."""
     name = type(field.dataType).__name__
     if name == "GeometryType":
         return "spark"
@@ -73,7 +73,8 @@ def _kind(field: Any) -> str:
 
 
 def _column_of(df: Any, which: str, options: dict[str, Any]) -> str | None:
-    """Returns the column of geometries; None: points from two columns of coordinates."""
+    """Returns the name of the column of geometries, or None for points from
+    two columns of coordinates."""
     given: Any = options.get(f"{which}_column")
     if options.get(f"{which}_x") or (which == "left" and options.get("x")):
         return None
@@ -158,8 +159,9 @@ class _Numbered(NamedTuple):
 
 
 def _numbered(frame: _Frame, which: str, checks: bool) -> _Numbered:
-    """Adds the column ROW: the FID, or the number of the row in the Parquet files, in the order
-    of their paths."""
+    """Adds the column ROW. It is the FID, or the number of the row in the Parquet files
+    in the order of their paths. With checks, the FIDs are checked. which is "left" or
+    "right", for errors."""
     from pyspark.errors import AnalysisException
     from pyspark.sql import functions as F
 
@@ -195,7 +197,8 @@ def _numbered(frame: _Frame, which: str, checks: bool) -> _Numbered:
 
 
 def _right_rows(frame: _Frame, job: TileJoin, checks: bool) -> _Numbered:
-    """Returns the numbered join side, with the columns of job.right_rows."""
+    """Returns the numbered join side, with the columns of job.right_rows. With checks,
+    its FIDs are checked."""
     df, n_rows = _numbered(frame, "right", checks)
     return _Numbered(df.drop(ROW) if job.right_fid is not None else df, n_rows)
 
@@ -238,8 +241,9 @@ def _take_broadcast(job: TileJoin | ZoneSums, digest: str, content: Any) -> Any:
 
 
 def _out(job: TileJoin, rows: Any, schema: Any, places: _Places | None) -> Any:
-    """Makes a batch for Spark. places: if not None, the last columns are the row number of the
-    input and the place among the rows of one input row."""
+    """Makes a batch for Spark.  With places, the last two columns are the row
+    number of the input row, and the number of the joined row among those of
+    its input row."""
     columns = [rows.column(name) for name in schema.names if name not in (ROW, _PLACE)]
     if places is not None:
         numbers = rows.column(ROW)
@@ -269,7 +273,8 @@ class _Places:
 
 
 def _counted(batches: Any, job: TileJoin) -> Iterator[Any]:
-    """Yields the batches of a task as input rows, with row numbers added if they have none."""
+    """Yields the batches of a task as input rows.  Adds row numbers if they
+    have none."""
     first = 0
     for batch in batches:
         if ROW not in batch.schema.names:  # the join does not need the numbers
@@ -293,7 +298,8 @@ class _BroadcastTask:
 
 
 class _SumTask:
-    """Join rows -> their partial sums over all zones."""
+    """Spark task: joins join rows with all zones, and yields their partial
+    sums."""
 
     def __init__(self, sums: ZoneSums, digest: str, content: Any) -> None:
         self._sums, self._digest, self._content = sums, digest, content
@@ -306,7 +312,8 @@ class _SumTask:
 
 
 class _MergeTask:
-    """Partial sums, all of a zone in one task -> one row for each zone."""
+    """Spark task: merges partial sums, and yields one row for each zone.  It
+    gets all partial sums of a zone."""
 
     def __init__(self, sums: ZoneSums) -> None:
         self._sums = sums
@@ -318,7 +325,8 @@ class _MergeTask:
 
 
 class _ZoneTask:
-    """Zones with their merged sums beside them -> joined rows."""
+    """Spark task: takes zones with their merged sums beside them, and yields
+    joined rows."""
 
     def __init__(self, sums: ZoneSums, schema: Any, ordered: bool) -> None:
         self._sums, self._schema, self._ordered = sums, schema, ordered
@@ -334,7 +342,8 @@ class _ZoneTask:
 
 
 class _ReachTask:
-    """Input rows -> for each tile, the reach and the number of its rows in this task."""
+    """Spark task: takes input rows, and yields for each tile the reach and the
+    number of its rows in this task."""
 
     schema = f"{_TILE} int, a double, b double, c double, d double, n bigint"
 
@@ -362,8 +371,8 @@ class _ReachTask:
 
 
 def _gathered(batches: Any, schema: Any) -> Iterator[Any]:
-    """Collects batches to tables of about _BATCH_ROWS rows, with the columns of the schema that
-    the batches have."""
+    """Collects batches into tables of about _BATCH_ROWS rows.  The tables have
+    those columns of the schema that the batches have."""
     kept: list[Any] = []
     n, n_bytes = 0, 0
     for batch in batches:
@@ -380,7 +389,7 @@ def _gathered(batches: Any, schema: Any) -> Iterator[Any]:
 
 
 def _block_numbers() -> Iterator[int]:
-    """Numbers of the blocks that this task makes."""
+    """Yields the numbers of the blocks that this task makes."""
     from pyspark import TaskContext
 
     context = TaskContext.get()
@@ -388,7 +397,8 @@ def _block_numbers() -> Iterator[int]:
 
 
 class _OwnerTask:
-    """Input rows -> pieces of blocks of the tiles that own them."""
+    """Spark task: takes input rows, and yields pieces of blocks for the tiles
+    that own them."""
 
     def __init__(self, reach: _ReachTask, place: Any) -> None:
         self._reach, self._place = reach, place
@@ -401,7 +411,8 @@ class _OwnerTask:
 
 
 class _CopyTask:
-    """Join rows -> pieces of blocks: of every tile whose reach meets a row's box."""
+    """Spark task: takes join rows, and yields pieces of blocks for every tile
+    whose reach meets a row's box."""
 
     def __init__(self, job: TileJoin, reach: Any) -> None:
         self._job, self._reach = job, reach
@@ -415,9 +426,9 @@ class _CopyTask:
 
 
 class _TileTask:
-    """Joins tile after tile.  Input: pieces of blocks, of each tile those of the join rows,
-    then those of the input rows.  A tile whose join rows exceed task_memory is joined in
-    parts."""
+    """Spark task: joins tile after tile.  Its input are pieces of blocks, for
+    each tile those of the join rows before those of the input rows.  A tile
+    whose join rows exceed task_memory is joined in parts."""
 
     def __init__(
         self, job: TileJoin, schema: Any, ordered: bool, validates: bool, task_memory: int
@@ -547,7 +558,8 @@ def _needs_left_numbers(options: dict[str, Any]) -> bool:
 
 
 class _Tiled(NamedTuple):
-    """The plan of a shuffle.  Tiles without rows are dropped; the others renumbered."""
+    """The plan of a shuffle.  Tiles without rows are dropped, and the others
+    renumbered."""
 
     reach_task: _ReachTask
     place: Any  # [tiles of the tree + 1] new number of the tile, or -1
@@ -589,8 +601,8 @@ def _quoted(names: Any) -> list[str]:
 
 
 def _shuffled(left: Any, right: Any, job: TileJoin, tiled: _Tiled) -> Any:
-    """Returns the rows of both sides as pieces of blocks, partitioned by tile and sorted: of
-    each tile the join rows, then the input rows."""
+    """Returns the rows of both sides as pieces of blocks, partitioned by tile.
+    Within a tile the join rows come before the input rows."""
     from pyspark.sql import functions as F
     from pyspark.sql.pandas.types import from_arrow_schema
 
@@ -624,7 +636,8 @@ def _broadcast_way(left: Any, right: Any, job: TileJoin, result: _Result) -> _Jo
 
 
 def _send(right: Any, job: TileJoin) -> tuple[str, Any]:
-    """Broadcasts the join side of a job; returns (its digest, a function that returns the side)."""
+    """Sends the join side of a job to all executors.  Returns (its digest, a
+    function that returns the side)."""
     table = _collected(right, job.right_rows)
     table = table.sort_by(job.right_number).combine_chunks()
     sink = pa.BufferOutputStream()
@@ -670,8 +683,9 @@ class _Chosen(NamedTuple):
 
 
 def _check_way(way: Way | None, job: TileJoin) -> ZoneSums | None:
-    """Raises an error if the join cannot be made in this way, before any task starts.
-    Returns the sums of way "sums", also if way is None and the join allows them."""
+    """Raises an error if the join cannot be made in this way, before any task
+    starts.  Returns the sums if way is "sums", or if way is None and the join
+    allows them; otherwise None."""
     if way not in (None, "broadcast", "shuffle", "sums"):
         raise InvalidError(f'way is "broadcast", "shuffle" or "sums", not {way!r}')
     sums = ZoneSums.of(job) if way in (None, "sums") else None
@@ -692,8 +706,8 @@ def _choose(
     job: TileJoin,
     join_memory: int,
 ) -> _Chosen:
-    """Chooses the way of a join; sums: result of _check_way(). Rows are counted only if way is
-    None."""
+    """Chooses the way of a join.  sums is the result of _check_way().  Rows
+    are counted only if way is None."""
     if way is not None:
         return _Chosen(way, sums)
 
@@ -798,8 +812,8 @@ def explain(
     join_memory: int = JOIN_MEMORY,
     **options: Any,
 ) -> Explanation:
-    """Explains how join() (with two paths: join_files()) would run: way, tiles, copies of a
-    join row, memory of a task."""
+    """Explains how join() would run, or join_files() if left and right are
+    paths: way, tiles, copies of a join row, memory of a task."""
     options["op"] = op
     if isinstance(left, str):
         return explain_files(left, right, tiles=tiles, **options)
@@ -833,9 +847,10 @@ def validate(
     seed: int = SEED,
     **options: Any,
 ) -> Validation:
-    """Joins random tiles, with at least this share of the input, both as join() and by
-    GEOS, and compares pairs and distances.  on, exclude, pick and agg are ignored: all
-    pairs of op are compared.  Row numbers of a difference count within its tile."""
+    """Joins random tiles that have at least the given share of the input, both
+    as join() and by GEOS.  Compares pairs and distances.  on, exclude, pick
+    and agg are ignored: all pairs of op are compared.  Row numbers of a
+    difference count within its tile."""
     options["op"] = op
     mine, theirs, job = _sides(left, right, options)
     rights = _right_rows(theirs, job, False)
@@ -874,9 +889,10 @@ def join_files(
     task_memory: int = TASK_MEMORY,
     **options: Any,
 ) -> int:
-    """ogrjoin.scale.join_files() with Spark tasks; returns the number of rows.
-    Executors read and write the folders directly, so paths must be valid on all of
-    them (a shared file system or URIs).  session: default: the active session."""
+    """Runs ogrjoin.scale.join_files() as Spark tasks; returns the number of
+    rows.  Executors read and write the folders directly, so the paths must be
+    valid on all of them (a shared file system or URIs).  session is by default
+    the active session."""
     if session is None:
         from pyspark.sql import SparkSession
 

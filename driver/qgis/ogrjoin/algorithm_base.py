@@ -66,8 +66,8 @@ class OgrjoinAlgorithm(QgsProcessingAlgorithm):
         return True
 
     def rows(self):
-        """All parameter rows. An entry of PARAMETERS may be a function that reads
-        rows from the command's tables."""
+        """Yields all parameter rows. An entry of PARAMETERS may be a function
+        that reads rows from the command's tables."""
         for row in self.PARAMETERS:
             yield from row() if callable(row) else (row,)
 
@@ -96,8 +96,8 @@ class OgrjoinAlgorithm(QgsProcessingAlgorithm):
 
 
 class Destination:
-    """A destination parameter: arguments for the command, and the result that
-    QGIS loads. path is "" if the output is skipped."""
+    """A destination parameter: the arguments for the command, and the layer
+    that QGIS loads. path is "" if the user skips the output."""
 
     def __init__(self, algorithm, parameters, name, context):
         self.name = name
@@ -108,8 +108,8 @@ class Destination:
         self.was_there = bool(self.path) and os.path.exists(self.path)
 
     def words(self):
-        """Returns output options and destination. In an existing file only
-        this layer is replaced."""
+        """Returns the arguments for the output. If the file exists, only this
+        layer in it is replaced."""
         options = ["-overwrite", "-nln", self.layer]
         if self.path.lower().endswith(".shp"):
             options += ["-lco", "ENCODING=UTF-8"]

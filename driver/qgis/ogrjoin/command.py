@@ -26,8 +26,8 @@ PATIENCE_S = 5.0  # after this, an interrupted command is killed; it normally en
 
 
 def _configured():
-    """Returns the command given by the setting or the environment variable, or
-    None."""
+    """Returns the command that the setting or the environment variable names,
+    or None."""
     try:
         from processing.core.ProcessingConfig import ProcessingConfig
 
@@ -57,9 +57,9 @@ def find_command():
 
 
 def words_after(option):
-    """Returns the arguments that can follow an option; after "--parameters",
-    the lines of the table of join parameters. Empty if the command is
-    missing."""
+    """Returns the arguments that can follow an option, or () if the command is
+    missing. After "--parameters" these are the lines of the table of join
+    parameters."""
     path = find_command()[0]
     return _complete(path, option) if path is not None else ()
 
@@ -93,8 +93,9 @@ def explain_missing_driver():
 
 
 class Progress:
-    """Parses the output of GDALTermProgress ("0...10...20 ... - done."), in pieces
-    of any length. span: range of the feedback's progress for this run."""
+    """Parses the output of GDALTermProgress ("0...10...20 ... - done."), in
+    pieces of any length. span is the range of the feedback's progress for this
+    run."""
 
     def __init__(self, feedback, span=(0.0, 100.0)):
         self.feedback = feedback
@@ -166,8 +167,8 @@ class Messages:
 
 
 def _pass_on(stream, reader, pieces):
-    """Runs in a thread: puts (reader, bytes) into the queue for each piece read
-    from stream, and (reader, None) at the end."""
+    """Reads stream until its end, in a thread of its own. Puts (reader, bytes)
+    into the queue for each piece, and (reader, None) at the end."""
     while True:
         piece = os.read(stream.fileno(), 65536)
         pieces.put((reader, piece or None))
@@ -176,8 +177,9 @@ def _pass_on(stream, reader, pieces):
 
 
 def _follow(process, readers, feedback):
-    """Passes the process's output to the readers until it closes its streams.
-    Calls the readers on this thread: only it may use the feedback."""
+    """Passes the process's output to the readers until the process closes its
+    streams. The readers run on this thread, the only one that may use the
+    feedback."""
     pieces = queue.Queue()
     for stream, reader in readers:
         threading.Thread(
@@ -254,7 +256,8 @@ def run(words, feedback, may_end_with=(EXIT_COMPLETE,), span=(0.0, 100.0)):
 
 
 def run_and_sum_up(words, feedback, **how):
-    """Runs ogrjoin; returns exit code and summary, or None and {} if cancelled."""
+    """Runs ogrjoin. Returns its exit code and summary, or None and {} if the
+    user cancelled."""
     path = QgsProcessingUtils.generateTempFilename("summary.json")
     code = run(["-progress", "-json_summary", path, *words], feedback, **how)
     if code is None:

@@ -26,11 +26,12 @@ from . import command
 # how the command runs.
 JOIN, ROWS, RUN = "join", "rows", "run"
 
-# make() returns the QGIS parameter; words(algorithm, parameters, context) its
-# arguments for this part. Part None: another row produces its arguments.
+# make() returns the QGIS parameter. words(algorithm, parameters, context)
+# returns the parameter's arguments. part says where these stand; None: another
+# row produces them.
 Row = collections.namedtuple("Row", "make part words")
 
-# The first seven have the indices of QGIS's own algorithm.
+# The order of the first seven is that of QGIS's own algorithm.
 PREDICATES = (
     ("intersect", "intersects"),
     ("contain", "contains"),
@@ -46,8 +47,8 @@ PREDICATES = (
     ("have an envelope that meets that of", "bbox"),
 )
 
-# Implications: if each of several chosen predicates implies one of them, the
-# join uses only that one.
+# For each predicate, those that imply it. If each of several chosen predicates
+# implies one of them, the join uses only that one.
 FOLLOWS = {
     "intersects": {op for _, op in PREDICATES} - {"disjoint", "bbox"},
     "contains": {"equals", "contains_properly"},
@@ -75,7 +76,7 @@ def backends():
     return ["auto", *more]
 
 
-# The first three have the indices of QGIS's own algorithm.
+# The order of the first three is that of QGIS's own algorithm.
 METHODS = (
     ("Create separate feature for each matching feature (one-to-many)", None),
     ("Take attributes of the first matching feature only (one-to-one)", "first"),
@@ -125,8 +126,8 @@ INVALID = (
 
 def row(kind, *values, part=None, words=None, is_advanced=False, metadata=None):
     def make():
-        """Returns the QGIS parameter. Values that are functions are called: some
-        lists come from the command."""
+        """Returns the QGIS parameter. Values that are functions are called,
+        because some lists come from the command."""
         parameter = kind(*(v() if callable(v) else v for v in values))
         if is_advanced:
             parameter.setFlags(
@@ -140,8 +141,9 @@ def row(kind, *values, part=None, words=None, is_advanced=False, metadata=None):
 
 
 def value(read, name, option, usual=None):
-    """Returns words() for the value that the algorithm's method `read` returns.
-    words() returns no arguments if the value is empty or the default."""
+    """Returns a function words(), which gives the arguments for the value that
+    the algorithm's method `read` returns. An empty value, or the default,
+    gives none."""
 
     def words(algorithm, parameters, context):
         found = getattr(algorithm, read)(parameters, name, context)
@@ -181,7 +183,8 @@ def text(name, title, option=None, part=None, is_advanced=True):
 
 
 def number(name, title, least, option, part):
-    """An integer parameter; its minimum means that the option is not given."""
+    """Makes an integer parameter with the minimum `least`. At this minimum, the option
+    is not given."""
     return row(
         QgsProcessingParameterNumber,
         name,
@@ -211,7 +214,8 @@ def choice(name, title, choices, words=None, part=None, is_advanced=False):
 
 
 def by_name(name, title, choices, usual, **how):
-    """A choice stored by name, since indices may change with the command."""
+    """Makes a choice that is stored by name, since indices may change with the
+    command."""
     kind = QgsProcessingParameterEnum
     return row(kind, name, title, choices, False, usual, False, True, **how)
 
@@ -233,7 +237,8 @@ def layer(name, title, or_table=False):
 
 
 def destination(name, title, is_default=False):
-    """Makes the row of an optional output layer."""
+    """Makes the row of an optional output layer. With is_default, QGIS makes the layer
+    unless the user leaves it out."""
     return row(
         QgsProcessingParameterVectorDestination,
         name,
@@ -479,8 +484,8 @@ SIMILARITY = row(
 
 
 def of_table(name, title, option):
-    """Makes an option with choices from the command; the first choice is the
-    default."""
+    """Makes an option whose choices come from the command. The first choice is
+    the default."""
 
     def choices():
         return command.words_after(option)
@@ -506,8 +511,8 @@ OF_TEXTS = (
 
 
 def chosen_fields(algorithm, parameters, name, side, context):
-    """Returns the names of the chosen fields, without the FID; None: all
-    fields."""
+    """Returns the names of the chosen fields, without the FID, or None if all
+    fields are used."""
     names = algorithm.parameterAsFields(parameters, name, context)
     return side.own_fields(names) if names else None
 
@@ -581,7 +586,7 @@ PREFIX = text(
     is_advanced=False,
 )
 
-# Fields of JOIN to add, and which of several matches is used.
+# The fields of JOIN to add, and the rule for rows with several matches.
 JOINED_ROWS = (
     fields("JOIN_FIELDS", "JOIN", "Fields to add (leave empty to use all fields)"),
     choice("METHOD", "Join type", METHODS, pick_words, ROWS),

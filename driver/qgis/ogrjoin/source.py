@@ -1,5 +1,6 @@
-"""A QGIS layer as a side of the command: its file, if the layer shows exactly
-the content of the file; otherwise a copy of the layer."""
+"""A QGIS layer as a side of the command. The command reads the file of the
+layer, if the layer shows exactly the content of the file; otherwise it reads a
+copy of the layer."""
 
 import os
 
@@ -27,8 +28,8 @@ JOIN = {
 
 
 class Side:
-    """The layer of a parameter. Examined on the main thread (constructor), turned
-    into a dataset in the background (take)."""
+    """The layer of a parameter. The constructor examines it on the main
+    thread. take() turns it into a dataset in the background."""
 
     def __init__(self, algorithm, parameters, name, context, options):
         self.options = options
@@ -41,7 +42,8 @@ class Side:
         self.fields = self.source.fields()
         self.dataset = None  # the file or its copy; None: not copied yet
         self.words = []
-        self.fid_field = None  # name of the field with the FID, which is no field for OGR
+        # Name of the field with the FID, which the command does not know as a field.
+        self.fid_field = None
         self.why_copied = ""
         self._look(algorithm, parameters, name, context)
 
@@ -78,7 +80,8 @@ class Side:
         return self.dataset
 
     def take_as_file(self):
-        """Returns the file. A live layer cannot use a copy, which is deleted."""
+        """Returns the file. A copy would not do: it is deleted, and a live
+        layer reads its file later."""
         if self.dataset is None:
             raise QgsProcessingException(
                 f"A live layer reads files, but {self.layer_name} cannot be read "
@@ -92,8 +95,8 @@ class Side:
         return [name for name in names if name != self.fid_field]
 
     def _copy(self, context, feedback):
-        """Copies the layer to a GeoPackage. The copy keeps the FIDs, since these
-        break ties and are written as join_fid."""
+        """Copies the layer to a GeoPackage. The copy keeps the FIDs, since these break
+        ties and are written as join_fid. Returns the path of the GeoPackage."""
         path = QgsProcessingUtils.generateTempFilename("layer.gpkg")
         fields = QgsFields(self.fields)
         fid_name = self.fid_field
@@ -148,8 +151,8 @@ def _find_layer(algorithm, parameters, name, context):
 
 
 def _why_copied(layer, value):
-    """Returns "" if the layer shows exactly the content of its file, otherwise
-    the reason why not."""
+    """Returns why the layer must be copied, or "" if it shows exactly the
+    content of its file."""
     if isinstance(value, QgsProcessingFeatureSourceDefinition):
         if value.selectedFeaturesOnly:
             return "only its selected features are used"
@@ -180,8 +183,8 @@ def _why_copied(layer, value):
 
 
 def _first_layer(path):
-    """Returns the name of the layer that QGIS uses if the source does not name
-    one; None if the file has only one."""
+    """Returns the name of the layer that QGIS uses if the source names none,
+    or None if the file has only one."""
     driver = gdal.IdentifyDriverEx(path, gdal.OF_VECTOR)
     if driver is None or driver.GetMetadataItem("DCAP_MULTIPLE_VECTOR_LAYERS") is None:
         return None

@@ -5,8 +5,9 @@
 
 namespace oj_host
 {
-/** Returns true, and sets bytes, if this call only asks for the size. Otherwise
- *  checks that temporary is device memory of that size, and overwrites it. */
+/** If this call only asks for the size of temporary memory, sets bytes and
+ *  returns true. Otherwise checks that temporary is device memory of that size,
+ *  and overwrites it. */
 inline bool asks_size(void *temporary, size_t &bytes, int64_t n)
 {
     size_t needed = 256 + (size_t)n / 16;
@@ -25,7 +26,8 @@ inline bool asks_size(void *temporary, size_t &bytes, int64_t n)
     return false;
 }
 
-/** Returns the numbers first .. end - 1 sorted by less; stable. */
+/** Returns the numbers first .. end - 1 in the order of less. Equal ones keep
+ *  their order. */
 template <typename Less>
 std::vector<int64_t> sorted_order(int64_t first, int64_t end, Less less)
 {
@@ -35,7 +37,7 @@ std::vector<int64_t> sorted_order(int64_t first, int64_t end, Less less)
     return from;
 }
 
-/** to[first + i] = in[from[i]]; `to` and `in` may be equal. */
+/** Sets to[first + i] to in[from[i]]. `to` and `in` may be equal. */
 template <typename T>
 void gather(T *to, const T *in, const std::vector<int64_t> &from, int64_t first)
 {

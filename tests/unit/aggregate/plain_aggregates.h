@@ -1,5 +1,5 @@
-/* Random pairs of rows with features, and a plain computation of their
- * aggregates: pairs are sorted, and aggregates computed one after the other. */
+/* Random pairs of rows with features, and a plain way to compute their
+ * aggregates: sorts the pairs, and computes one aggregate after the other. */
 #ifndef PLAIN_AGGREGATES_H
 #define PLAIN_AGGREGATES_H
 
@@ -153,8 +153,8 @@ static void make_pairs(void)
     }
 }
 
-/* Adds pairs first .. first + n - 1 from columns in which the features have
- * been moved to other places. */
+/* Adds the pairs first .. first + n - 1. Its columns hold the features of these
+ * pairs in reverse order. */
 static oj_status add_pairs(struct oj_aggregates *a, int first, int n,
                            struct oj_error *err)
 {
@@ -292,7 +292,8 @@ static double add_up(int c, int n, int what)
     return what == OJ_AGG_MEAN ? result / n : result;
 }
 
-/* Computes the most frequent value, or the least frequent if is_minority is 1.
+/* Returns the most frequent value of column c, or the least frequent if
+ * is_minority is 1.
  */
 static struct oj_aggregate_value mode_of(int c, int n, int is_minority,
                                          int64_t *n_unique)

@@ -1,5 +1,5 @@
-/* Aggregates are compared with a plain computation over sorted pairs, with
- * values in memory and in files. Every allocation fails in turn.
+/* Compares aggregates with a plain computation over sorted pairs. Their values
+ * are in memory or in files. Then every allocation fails in turn.
  * Kind: unit, property, memory. */
 #include "plain_aggregates.h"
 
@@ -79,7 +79,8 @@ TEST(property_all_aggregates)
 
 /* ---- some aggregates, and rows put together ------------------------------ */
 
-/* Selects those of all aggregates for which take(kind, column) is true. */
+/* Copies those of all aggregates for which take() returns 1 to some. Returns
+ * their number. */
 static int select_aggregates(struct oj_aggregate *some,
                              int (*take)(const struct oj_aggregate *what))
 {
@@ -102,8 +103,8 @@ static int is_a_sum(const struct oj_aggregate *what)
     return what->kind <= OJ_AGG_MEAN || what->kind == OJ_AGG_STDDEV;
 }
 
-/* A part of the pairs is added to a second set of aggregates, which is then
- * merged into the first. */
+/* A part of the pairs is added to a second set of aggregates. Merged into the
+ * first set, it gives the aggregates of all pairs. */
 TEST(property_merged_rows)
 {
     struct oj_aggregate some[N_ALL];
@@ -134,8 +135,8 @@ static int by_row(const void *a, const void *b)
     return (u->row > v->row) - (u->row < v->row);
 }
 
-/* Plans that hold no single values use the fast path, which sums runs of pairs
- * of one row together. */
+/* A plan whose aggregates need no single values takes the fast path, which sums
+ * the pairs of one row together. */
 TEST(property_sums)
 {
     struct oj_aggregate some[N_ALL];

@@ -1,5 +1,5 @@
-/* Values held for aggregates are returned sorted, from memory and from any
- * number of sorted runs in files.
+/* Values kept for aggregates are returned in sorted order. They come from
+ * memory, and from any number of sorted runs in files.
  * Kind: unit, large, degenerate. */
 #include "../../../algs/foundations/aggregate/oj_value_external_sort.h"
 

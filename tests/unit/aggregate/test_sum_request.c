@@ -1,5 +1,5 @@
-/* Sums by limbs, as devices compute them, equal exact sums of the values and
- * sums of pairs added one by one, bit for bit.
+/* Sums by limbs are computed as on devices. They equal exact sums of the
+ * values, and sums of pairs that are added one by one, bit for bit.
  * Kind: unit, property, memory. */
 #include "../../../algs/foundations/aggregate/oj_aggregate.h"
 #include "../../../algs/foundations/aggregate/oj_sum_request.h"
@@ -123,8 +123,7 @@ static void make_rows(struct summed_rows *rows)
     {
         for (int k = pick(MOST_PAIRS + 1); k > 0; k--)
         {
-            /* the last feature has no pairs, and feature 0 about half of them
-             */
+            /* feature 0 gets about half of the pairs, the last feature none */
             rows->feature[rows->n_pairs] = pick(2) ? 0 : 1 + pick(FEATURES - 2);
             rows->at[rows->n_pairs++] = (int32_t)i;
         }
@@ -253,7 +252,7 @@ static struct oj_aggregates *open_sum(const enum oj_aggregate_type *type,
     return sums;
 }
 
-/* Points are joined with a layer without features (degenerate). */
+/* A join of points with a layer without features. */
 TEST(unit_no_features)
 {
     static const enum oj_aggregate_type type = OJ_AGG_INTEGER;
@@ -308,8 +307,8 @@ TEST(unit_large_column)
     oj_free(value);
 }
 
-/* Limbs that are as full as possible, positive and negative, are compared with
- * sums of halves of the values, added as doubles. */
+/* The limbs are as full as possible, positive and negative. Their sums are
+ * compared with sums of halves of the values, added as doubles. */
 TEST(unit_full_limbs)
 {
     const int64_t full = INT64_C(0x7fffffff) * INT64_C(0xffffffff);

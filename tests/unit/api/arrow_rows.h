@@ -25,8 +25,8 @@ enum
     MOST_VERTICES = 8 * MOST_RINGS
 };
 
-/* Rows of one geometry type. A point is a part with one ring of one vertex, as
- * in a flat layer. */
+/* Rows of one geometry type. A point is stored as a part with one ring of one
+ * vertex. */
 struct arrow_rows
 {
     enum oj_part_kind kind;
@@ -81,7 +81,7 @@ static inline void add_random_ring(struct arrow_rows *rows, int64_t *n_rings,
     rows->vertex[++*n_rings] = n;
 }
 
-/* Makes random rows. clean: a layer can use their coordinates in place,
+/* Makes random rows. is_clean: 1: a layer can use their coordinates in place,
  * without a copy. */
 static inline void make_rows(struct arrow_rows *rows, enum oj_part_kind kind,
                              int is_multi, int n_rows, int is_clean)
@@ -185,7 +185,8 @@ static inline void make_coordinates(const struct arrow_rows *rows,
     }
 }
 
-/* Sets the formats of the nested lists of a type, outermost first. */
+/* Stores the offsets of each nested list, outermost first, and their numbers n.
+ * Returns the number of lists. */
 static inline int list_levels(const struct arrow_rows *rows,
                               const int64_t *offset[3], int64_t n[3])
 {
@@ -271,8 +272,8 @@ static inline void put_view(uint8_t *view, const uint8_t *bytes, int32_t n,
     }
 }
 
-/* Writes the WKB of each row as a flat layer has it. With views, odd rows are
- * in a second data block. */
+/* Writes each row as WKB. With views, every second row is in a second data
+ * block. */
 static inline void make_wkb(const struct arrow_rows *rows,
                             const struct arrow_options *options,
                             struct ArrowArray *out)
@@ -324,7 +325,7 @@ static inline void make_wkb(const struct arrow_rows *rows,
     oj_flat_buf_free(&buf);
 }
 
-/* 1 if the row is NULL in WKB: a row without parts has no WKB. */
+/* Returns 1 if the row is NULL in WKB: a row without parts has no WKB. */
 static inline int is_null_row(const struct arrow_rows *rows,
                               const struct arrow_options *options, int row)
 {
@@ -369,7 +370,7 @@ static inline void make_array(const struct arrow_rows *rows,
 /* --- schemas ---------------------------------------------------------------
  */
 
-/* A schema with all its memory; it owns nothing else. */
+/* A schema with all the memory that it needs. */
 struct arrow_schema
 {
     struct ArrowSchema node[12];
@@ -395,7 +396,7 @@ static inline struct ArrowSchema *add_node(struct arrow_schema *s,
     return node;
 }
 
-/* Makes the next nodes of the schema children of a node. */
+/* Takes the next n nodes of the schema as children of a node. */
 static inline void give_children(struct arrow_schema *s,
                                  struct ArrowSchema *node, int n)
 {
@@ -489,12 +490,13 @@ enum
     BYTE      /* byte `at` of buffer 2 becomes value */
 };
 
-/* A change to one field of an array: a count becomes `value`; a pointer becomes
- * NULL, or the array itself if value is set. */
+/* A change to one field of an array. A number becomes value. A pointer becomes
+ * NULL, or a pointer to the array itself if value is not 0. */
 struct array_spoil
 {
-    const char *path; /* path of the array to change, as "10d": the dictionary
-                         of child 0 of child 1; NULL: none */
+    /* path of the array to change, as "10d": the dictionary of child 0 of child
+     * 1; NULL: no array changes */
+    const char *path;
     size_t field; /* offset of the field in its struct, or one of the enum above
                    */
     int64_t at, value;
@@ -572,7 +574,8 @@ static inline void spoil_array(struct ArrowArray *array,
     }
 }
 
-/* A change to one field of a schema: a pointer, or n_children as an intptr_t.
+/* A change to one field of a schema. The field is a pointer, or n_children as
+ * an intptr_t.
  */
 struct schema_spoil
 {

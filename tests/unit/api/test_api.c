@@ -1,4 +1,4 @@
-/* The library as other programs use it: Arrow arrays of every format give the
+/* The library as other programs use it. Arrow arrays of every format give the
  * layer of their rows, pairs equal those of the engine, and invalid input gives
  * an error. */
 #include "../../../algs/api/engine/oj_join.h"
@@ -161,7 +161,7 @@ TEST_LOOP(formats, 0, 5)
     }
 }
 
-/* Clean coordinates are used in place, without a copy. */
+/* Coordinates that need no repair are used in place, without a copy. */
 TEST(in_place)
 {
     for (int trial = 0; trial < 200; trial++)
@@ -188,8 +188,9 @@ TEST(in_place)
 struct bad_stream
 {
     enum arrow_form form;
-    int schema_code, code; /* what get_schema() and get_next() return; the
-                              first call of get_next() always succeeds */
+    /* what get_schema() returns, and what get_next() returns from its second
+     * call on */
+    int schema_code, code;
     const char *says;
     struct array_spoil array; /* change to the second array */
     int cancels;       /* 1: cancelled when the second array is requested */
@@ -203,8 +204,9 @@ static int cancel_flag;
 /* A stream that repeats its rows several times. */
 struct arrow_rows_stream
 {
-    const struct arrow_rows *rows, *first; /* rows of all arrays; rows of the
-                                              first, NULL: like the others */
+    /* rows of all arrays; rows of the first array, or NULL if it has those of
+     * all */
+    const struct arrow_rows *rows, *first;
     struct arrow_options options;
     int n;
     const struct bad_stream *bad; /* or NULL */
@@ -294,7 +296,7 @@ static struct ogrjoin_settings *settings_of(const char *op, double distance)
     return settings;
 }
 
-/* The pairs must equal those that the engine finds for the flat layers, row by
+/* Checks that the pairs equal those of the engine for the flat layers, row by
  * row. */
 static void same_pairs(const struct ogrjoin_pairs *pairs,
                        struct arrow_rows *left, struct arrow_rows *right,
@@ -391,7 +393,8 @@ static int64_t count_batch(const struct ArrowArray *batch, int64_t first_row,
     return batch->length;
 }
 
-/* Reads all batches of a stream. Columns are moved out of the first batch. */
+/* Reads all batches of a stream, and moves a column out of each, as a consumer
+ * may. There must be n_arrays batches. Returns the number of pairs. */
 static int64_t read_pairs(struct ArrowArrayStream *stream, int n_arrays,
                           int64_t n_rows, int has_measure)
 {
@@ -465,8 +468,8 @@ TEST_LOOP(streams, 0, 4)
     }
 }
 
-/* The lists of the rows from `first` on must equal the pairs of `whole`, which
- * are columns. */
+/* Checks that the lists of the rows from `first` on equal the pairs of `whole`,
+ * which are columns. Returns n_before plus the number of pairs in the lists. */
 static int64_t same_lists(const struct ogrjoin_pairs *whole,
                           const struct ogrjoin_pairs *lists, int64_t first,
                           int64_t n_before)
@@ -532,8 +535,8 @@ static void join_source_in_parts(struct ogrjoin_index *index,
     ogrjoin_pairs_free(found);
 }
 
-/* A stream that is read in layers of any size has the pairs of the whole
- * stream. Ids are row numbers of the whole stream. */
+/* A stream is read in layers of any size. Their pairs are those of the whole
+ * stream, and ids are row numbers of the whole stream. */
 TEST_LOOP(sources, 0, 4)
 {
     for (int trial = 0; trial < 20; trial++)
@@ -660,7 +663,7 @@ TEST(self_join)
 /* --- several threads --------------------------------------------------------
  */
 
-/* Test layers: points, and rows of stars with many corners, of which neighbours
+/* Test layers: points, and rows of stars with many corners. Neighbouring stars
  * overlap. */
 #define STARS 24
 #define CORNERS 120
@@ -719,8 +722,8 @@ static void make_sides(struct shared_sides *s)
     must(ogrjoin_layer_from_arrays(&points, &s->points, &err));
 }
 
-/* Settings for one index: it is joined with points and, if it takes them, with
- * stars, alternately. */
+/* Settings of an index. It is joined with points, or alternately with points
+ * and stars if takes_stars is 1. */
 static const struct
 {
     const char *op, *metric;
@@ -746,8 +749,8 @@ struct sharing
 {
     struct ogrjoin_index *index;
     struct ogrjoin_layer *input[2];
-    struct ogrjoin_pairs *expected[2]; /* expected pairs, found with one thread
-                                          and another index */
+    /* pairs of one thread with an index of its own */
+    struct ogrjoin_pairs *expected[2];
     int starts;
 };
 
@@ -967,7 +970,8 @@ static void ends_as(const struct bad_stream *bad, int status,
                   "\"%s\": %d %s", bad->text, status, message);
 }
 
-/* The first array is valid and makes a layer; the second is invalid. */
+/* Opens a source whose first array is valid and whose second is invalid. The
+ * first makes a layer; the second must give the error. */
 static void fails_in_source(const struct bad_stream *bad,
                             struct arrow_rows_stream *rows,
                             const struct ogrjoin_settings *settings,
@@ -1096,8 +1100,8 @@ TEST(arrays)
     fails(ogrjoin_layer_from_arrays(&a, &layer, &err), OGRJOIN_ERR_ARG, "size");
 }
 
-/* Joins a layer that has columns: the number of pairs, and the right feature of
- * the first pair, must be as expected. */
+/* Joins a layer that has columns. Checks the number of pairs, and the right
+ * feature of the first pair. */
 static void joins_with(const struct ogrjoin_settings *settings,
                        const struct ogrjoin_columns *left,
                        const struct ogrjoin_columns *right, int64_t n,
@@ -1162,8 +1166,8 @@ TEST(columns_of_features)
 /* --- large sides ------------------------------------------------------------
  */
 
-/* The input has more points than are joined at once. The pairs are equal as
- * columns, as lists and in three layers; ids are row numbers of the whole
+/* The input has more points than the library joins at once. The pairs are equal
+ * as columns, as lists and in three layers. Ids are row numbers of the whole
  * input. */
 TEST(large_side_in_pieces)
 {
@@ -1191,8 +1195,7 @@ TEST(large_side_in_pieces)
     must(ogrjoin_index_new(few, settings, &index, &err));
     must(ogrjoin_join(index, all, &whole, &err));
     must(ogrjoin_join_lists(index, all, &lists, &err));
-    /* neighbours along 2 rows of 1500 points, and between 3 ordered pairs of
-     * rows */
+    /* along 2 rows of 1500 neighbours, and between 3 ordered pairs of rows */
     ck_assert_int_eq(ogrjoin_pairs_count(whole),
                      2 * (2 * 1499) + 3 * (1500 + 2 * 1499));
     ck_assert_int_eq(same_lists(whole, lists, 0, 0),
@@ -1235,7 +1238,7 @@ TEST(large_side_in_pieces)
 /* --- memory -----------------------------------------------------------------
  */
 
-/* Counts the pairs of a stream; on an error of the stream returns a status. */
+/* Counts the pairs of a stream in *n. Returns 0, or the error of the stream. */
 static int count_streamed(struct ArrowArrayStream *stream, int64_t *n)
 {
     struct ArrowArray batch;
@@ -1251,8 +1254,8 @@ static int count_streamed(struct ArrowArrayStream *stream, int64_t *n)
     }
 }
 
-/* Joins a layer of three rows, then the remaining rows; *n is the number of
- * pairs. */
+/* Joins a layer of three rows, then the remaining rows. Stores the number of
+ * pairs in *n. Returns a status. */
 static int join_source_after_layer(struct ogrjoin_index *index,
                                    const struct ogrjoin_settings *settings,
                                    struct ArrowArrayStream *stream, int64_t *n)
@@ -1282,7 +1285,8 @@ static int join_source_after_layer(struct ogrjoin_index *index,
 }
 
 /* Joins a stream with itself, at once and array by array, and exports the pairs
- * to Arrow; *n is the number of pairs. */
+ * to Arrow. Stores the number of pairs in *n. Allocation number fails_at fails;
+ * 0: none. Returns a status. */
 static int join_stream_with_itself(const struct arrow_rows_stream *rows,
                                    int64_t fails_at, int64_t *n)
 {

@@ -1,6 +1,7 @@
 /* Texts and vectors in Arrow columns of every format, alone and in streams,
- * give the pairs of plain arrays. Invalid columns, also of geometries, give an
- * error, whatever bytes are in offsets, views, indices and counts.
+ * give the pairs of plain arrays. Invalid columns, including columns of
+ * geometries, give an error, whatever bytes are in offsets, views, indices and
+ * counts.
  * Kinds: unit, degenerate, memory. */
 #include "../../../algs/ogrjoin.h"
 
@@ -183,7 +184,8 @@ static int layer_of(const char *setting, const char *words, const char *side,
     return status;
 }
 
-/* Joins and writes the right features of all pairs as digits. */
+/* Joins, and writes the digits of the right feature of each pair. Returns a
+ * status. */
 static int join_layers(const char *setting, const char *words,
                        struct ogrjoin_layer *left, struct ogrjoin_layer *right,
                        char digits[100])
@@ -223,8 +225,8 @@ static struct ogrjoin_layer *plain_layer(void)
 static const struct compared
 {
     const char *setting, *words;
-    int column[2]; /* columns of texts or numbers that are concatenated; -1: one
-                      column */
+    /* one or two columns that are concatenated; -1: no second one */
+    int column[2];
 } compared[] = {
     {"similar", "u:0.3", {0, -1}},
     {"similar", "U:0.3", {0, -1}},
@@ -340,8 +342,8 @@ static void release_stream(struct ArrowArrayStream *stream)
     stream->release = NULL;
 }
 
-/* Two batches give equal pairs as one layer and one by one; left is numbered
- * across batches. */
+/* Two batches give the pairs of one layer. Row numbers of the left side count
+ * across the batches. */
 TEST_LOOP(unit_streams, 0, sizeof compared / sizeof *compared)
 {
     const struct compared *c = &compared[_i];
@@ -402,17 +404,19 @@ static struct ArrowSchema whole = {.format = "i"}, no_format, *no_children[1];
 #define BYTES "00 11 12 13 15 21 22 23 25 31 32 33 35 44 51 52 53 55 "
 #define SHORTS "00 11 13 15 22 31 33 35 44 51 53 55 "
 
-/* Invalid columns. Nodes of the schema: 1 to 8 are columns, 9 and 10 values of
- * lists. */
+/* Invalid columns. Node 0 of the schema is the struct, nodes 1 to 8 are its
+ * columns, and nodes 9 and 10 the values of lists. */
 static const struct bad_columns
 {
-    const char *words; /* text of the setting: similar if it has a similarity,
-                          otherwise vector */
+    /* text of the setting similar if it contains a similarity, else of
+     * vector */
+    const char *words;
     struct schema_spoil schema;
     struct array_spoil array;
     int status;
-    const char *text; /* a part of the error message, or the pairs of the self
-                         join */
+    /* a part of the error message, or all pairs of the self join if status is
+     * OK */
+    const char *text;
 } bad_columns[] = {
     {"x:1", {0}, {0}, OGRJOIN_ERR_ARG, "no column \"x\""},
     {"vu:1", SCHEMA(1, name, NULL), {0}, READ("00 22 44 55 ")},
@@ -547,8 +551,8 @@ TEST(unit_given_columns)
     ogrjoin_settings_free(s);
 }
 
-/* Counts rows with a geometry: each is nearest to itself or to an equal
- * geometry. */
+/* Returns the number of rows with a geometry: each row is nearest to itself or
+ * to an equal row. */
 static int64_t count_geometries(struct ogrjoin_layer *layer)
 {
     struct ogrjoin_settings *settings = ogrjoin_settings_new();
@@ -574,8 +578,9 @@ struct bad_arrow
     int line; /* line number in this file */
     enum arrow_form form;
     enum oj_part_kind kind;
-    const char *traits; /* m: multi, c: column of a struct, c?: unnamed column,
-                           u: without a name */
+    /* letters. m: multi, c: column of a struct, c?: unnamed column, u: without
+     * a name */
+    const char *traits;
     struct schema_spoil schema;
     struct array_spoil array;
     int status;
@@ -638,16 +643,15 @@ static int read_bad_arrow(const struct bad_arrow *bad,
 #define NO_COLUMN OGRJOIN_ERR_ARG, "no column \"shape\"", 0
 #define NO_NAME OGRJOIN_ERR_UNSUPPORTED, "column geometry:", 0
 
-/* Arrow metadata: the key of the extension name, which follows after other
- * keys. */
+/* Arrow metadata with the key of the extension name, after another key. */
 #define KEY "\24\0\0\0ARROW:extension:name"
 #define OTHER_KEY "\24\0\0\0ARROW:extension:nome\1\0\0\0x"
 #define TWO_PAIRS "\2\0\0\0" OTHER_KEY KEY "\16\0\0\0geoarrow.point"
 #define META(text) SCHEMA(0, metadata, text)
 
-/* Invalid arrays. Nodes of a schema: lists, then the struct or list of
- * coordinates, then x and y. For a column, node 0 is the struct around it and
- * node 1 another column. */
+/* Invalid arrays. The nodes of a schema are the lists, then the struct or list
+ * of coordinates, then x and y. If the geometries are a column, node 0 is the
+ * struct around it, and node 1 another column. */
 static const struct bad_arrow bad_arrows[] = {
     {LINES, SCHEMA(0, release, NULL), {0}, SCHEMA_IS_BROKEN},
     {LINES, SCHEMA(0, format, NULL), {0}, SCHEMA_IS_BROKEN},
@@ -799,8 +803,8 @@ TEST(many_rows)
  */
 
 /* Overwrites random bytes of counts, offsets, views and indices. The lengths of
- * buffers stay right, because Arrow does not store them and the reader cannot
- * check them. */
+ * buffers stay right, because Arrow does not store lengths, and so the reader
+ * cannot check them. */
 static void spoil_counts(struct ArrowArray *array)
 {
     static const int64_t lengths[] = {-1, 0, 1, N - 1},

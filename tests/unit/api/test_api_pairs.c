@@ -55,7 +55,10 @@ static struct ogrjoin_settings *settings_of(const char *words)
 static const double three[] = {0, 1, 2};
 static const int64_t text_offset[] = {0, 2, 4, 6};
 
-/* Joins with three settings and writes the results as one text. */
+/* Joins three points with themselves, with the settings `words`, and
+ * concatenates texts of the pairs in *results. as_lists 1: by
+ * ogrjoin_join_lists(). Allocation number fails_at fails; 0: none. Returns a
+ * status. */
 static int make_of_pairs(const char *words, int as_lists, int64_t fails_at,
                          struct ogrjoin_pairs **pairs,
                          struct ogrjoin_results *results)
@@ -121,8 +124,8 @@ TEST_LOOP(made_of_pairs, 0, 10)
     ck_assert(ogrjoin_pairs_value(pairs, "overlap_area") == NULL);
     ck_assert(ogrjoin_pairs_value(pairs, "similarity_2") == NULL);
     ck_assert(ogrjoin_pairs_undecided(pairs) == 0);
-    if (_i / 2 == 0) /* bearing from 0 to 1 and back; NaN for coincident points
-                      */
+    /* bearings from 0 to 1 and back, in degrees; NaN for coincident points */
+    if (_i / 2 == 0)
     {
         const double *bearing = ogrjoin_pairs_value(pairs, "bearing");
         ck_assert(isnan(bearing[0]) && bearing[1] == 45 && bearing[2] == 225);
@@ -192,8 +195,8 @@ static int join_shapes(const char *words, int64_t fails_at,
     return status;
 }
 
-/* Writes a value of all pairs. For "intersection": the type and number of bytes
- * of each WKB. */
+/* Writes a value of all pairs as text. For "intersection" it writes the type
+ * and the number of bytes of each WKB. */
 static void write_values(const struct ogrjoin_pairs *pairs, const char *name,
                          char *out)
 {
@@ -317,8 +320,8 @@ static const struct aggregated
 {
     const char *share, *function;
     const struct ogrjoin_values *values;
-    const char *results; /* expected results, - for NULL; or a part of the error
-                            message */
+    /* expected results, "-" for NULL; or a part of the error message */
+    const char *results;
     int status;
 } aggregated[] = {
     {"0", "count", NULL, "3 3 0 ", 0},
@@ -405,8 +408,8 @@ TEST(device_points)
         size_t size;
         int64_t n, stride;
         const char *message;
-        int status; /* expected status; 0: no device, or x is not in device
-                       memory */
+        /* expected status; 0: there is no device, or x is not in its memory */
+        int status;
     } bad[] = {
         {"backend=cpu", 0, 1, 1, "auto, not cpu", OGRJOIN_ERR_ARG},
         {"pick=first", 0, 1, 1, "distances only", OGRJOIN_ERR_UNSUPPORTED},

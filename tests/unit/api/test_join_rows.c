@@ -1,7 +1,7 @@
-/* Two Arrow streams are joined into a stream of rows: the rows of every value
- * of how, for any size of the input arrays; aggregates; invalid settings;
- * cancelling, progress and errors of streams; an existing index; several
- * threads; classes of values; failing allocations.
+/* Joins two Arrow streams into a stream of rows: every value of how, input
+ * arrays of any size, aggregates, invalid settings, cancelling, progress,
+ * errors of streams, an index that exists already, several threads, classes of
+ * values, and failing allocations.
  * Kinds: unit, degenerate, memory. */
 #include "../../../algs/ogrjoin.h"
 
@@ -189,7 +189,8 @@ static int is_named(const char *list, const char *name)
     return 0;
 }
 
-/* Writes the values of the named columns; rows are separated by |. */
+/* Writes the values of the named columns as text, with | between rows. Returns
+ * an error code of the stream, or 0. */
 static int read_rows(struct ArrowArrayStream *rows, const char *columns,
                      char *text)
 {
@@ -368,7 +369,7 @@ TEST(sides_without_rows)
     ogrjoin_settings_free(settings);
 }
 
-/* One join side is joined with several inputs; everything is freed in any
+/* Joins one join side with several inputs, and frees all of them in any
  * order. */
 TEST(rows_are_kept)
 {
@@ -522,7 +523,7 @@ TEST(errors_of_sides)
 
 /* --- an existing index, and several threads ------------------------------- */
 
-/* Makes an index of the right side's points for the settings; NULL if they are
+/* Returns an index of the right side's points, or NULL if the settings are
  * invalid. */
 static struct ogrjoin_index *
 index_right(const struct ogrjoin_settings *settings)
@@ -582,7 +583,7 @@ TEST_LOOP(an_index_that_is_there, 0, N_CASES)
     ogrjoin_rows_free(rows);
 }
 
-/* Counts the allocations of the first join with a side. */
+/* Returns the number of allocations of the first join with the side. */
 static int64_t count_allocations(struct ogrjoin_index *index,
                                  const struct ogrjoin_settings *settings)
 {
@@ -630,7 +631,8 @@ static void *join_all_cases(void *user)
     return NULL;
 }
 
-/* Each thread uses other settings, so the kept index is replaced constantly. */
+/* Each thread has other settings. The join side keeps one index, so the threads
+ * constantly replace it. */
 TEST(threads_join_one_side)
 {
     struct ogrjoin_rows *rows = open_right();
@@ -651,7 +653,7 @@ TEST(threads_join_one_side)
  * --------------------------------------------------------
  */
 
-/* Finds the classes of a column of the left or right side. */
+/* Checks the classes of a column of the left or right side. */
 static void classes_of(struct ogrjoin_classes *classes, int column,
                        const char *expected)
 {
@@ -698,8 +700,8 @@ static struct ogrjoin_classes *classes_of_right(int column)
     return classes;
 }
 
-/* Values of the sides. id: 10 .. 14 and 10 .. 13; px: 0 1 5 20 9 and 0.5 5 6
- * 100; name: a b - d e and x y - z. */
+/* Values of left and right. id: 10 to 14, and 10 to 13. px: 0 1 5 20 9, and 0.5
+ * 5 6 100. name: a b - d e, and x y - z. */
 TEST(classes_of_values)
 {
     struct ogrjoin_classes *ids = classes_of_right(0);
@@ -742,8 +744,8 @@ TEST_LOOP(memory, 0, (int)(sizeof cases / sizeof *cases))
     ogrjoin_settings_free(settings);
 }
 
-/* Finds classes of the right side's names among themselves; allocation number
- * `at` fails. */
+/* Finds classes of the right side's names among themselves, while allocation
+ * number `at` fails. Returns a status. */
 static int find_in_classes(int64_t at)
 {
     struct ArrowArrayStream stream = open_side(&right);

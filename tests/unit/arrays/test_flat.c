@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Adds rings and parts one after another. Kinds are letters (p l a), rings are
- * numbers of vertices; vertex number v of a feature is (v, v * v). */
+/* Adds rings and parts. Kinds of parts are letters (p l a), and rings are given
+ * as numbers of vertices. Vertex v of a feature is (v, v * v). */
 static void add_ring(struct oj_flat_buf *buf, int64_t n, double start)
 {
     double *x, *y;
@@ -185,7 +185,7 @@ TEST(degenerate_empty_members_and_open_rings)
     ck_assert_int_eq(buf.counts.n_rings_closed, 2);
     ck_assert_int_eq(buf.counts.n_empty, 0);
 
-    begin(&buf, 2); /* a feature of empty members only is empty */
+    begin(&buf, 2); /* a feature whose members are all empty is empty */
     part(&buf, OJ_PART_LINE);
     part(&buf, OJ_PART_POLYGON);
     add_ring(&buf, 0, 1);
@@ -224,8 +224,8 @@ TEST(degenerate_not_finite_takes_the_feature)
     ck_assert_int_eq(buf.part_kinds, 0);
 }
 
-/* In both forms, the coordinate 1e150 is accepted and the next larger number is
- * not. */
+/* In both forms of the layer, the coordinate 1e150 is accepted, and the next
+ * larger number is not. */
 TEST(degenerate_points_beyond_most)
 {
     static const double ends[] = {1e150, -1e150};
@@ -309,8 +309,8 @@ TEST(unit_drop_not_finite)
     ck_assert_double_eq(flat.x[3 + 19], 8);
 }
 
-/* The plain model decides in advance which vertices remain, so it never has to
- * move any. */
+/* The plain model knows in advance which vertices remain, so it never moves
+ * one. */
 TEST_LOOP(property_random_features_like_a_plain_model, 0, 20)
 {
     LAYER buf = {0};
@@ -465,7 +465,7 @@ TEST(memory_every_allocation_may_fail)
         }
         flat = oj_flat_buf_view(&buf);
         ck_assert_int_eq(oj_flat_check(&flat, NULL), OJ_OK);
-        /* the builder can be used as if the failed call had not happened */
+        /* the builder can be used as if no call had failed */
         point(&buf, 99, 5, 5);
         flat = oj_flat_buf_view(&buf);
         ck_assert_int_eq(oj_flat_check(&flat, NULL), OJ_OK);
@@ -478,8 +478,7 @@ TEST(memory_every_allocation_may_fail)
     }
 }
 
-/* Every slice of features has their parts, rings and vertices, and no others.
- */
+/* A slice of features has exactly their parts, rings and vertices. */
 TEST(unit_slices)
 {
     LAYER buf = {0};

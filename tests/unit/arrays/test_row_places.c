@@ -1,5 +1,5 @@
-/* The rows that an answer gives, and their FIDs, for every value of -how and
- * every form of answer.
+/* The output rows that an answer gives, and their FIDs, for every value of -how
+ * and every form of answer.
  * Kinds: truth cases, property. */
 #include "../run_tests.h"
 
@@ -59,7 +59,7 @@ static void make_lists(const struct plain *plain, int scattered,
         OJ_OK);
     for (int i = 0; i < N_ROWS; i++)
     {
-        /* scattered: rows are stored in reverse order, with gaps */
+        /* a scattered answer stores rows in reverse order, with gaps */
         int row = scattered ? N_ROWS - 1 - i : i;
         m->offset[row << scattered] = entry;
         for (int p = 0; p < plain->n[row]; p++)
@@ -106,8 +106,8 @@ static void make_matches(const struct plain *plain, enum form form,
         make_one_to_one(plain, form == FORM_TIED, m);
 }
 
-/* Takes all places, at most at_once at a time; their number was computed
- * before. */
+/* Takes all places, at most at_once at a time. Each time, checks that the
+ * number of places left was right. Returns their number. */
 static int64_t take_all(struct oj_row_places *places, int64_t at_once,
                         struct oj_row_place *out)
 {
@@ -169,7 +169,8 @@ TEST_LOOP(property_rows_of_answers, 0, N_FORMS * 4)
     oj_matches_free(&m);
 }
 
-/* If one pair of a row was picked, the count still includes all its pairs. */
+/* If one pair of a row is picked, the count of the row still includes all its
+ * pairs. */
 TEST(truth_picked_rows_count_all_pairs)
 {
     struct oj_row_places places = oj_row_places_make(OJ_HOW_LEFT);
@@ -227,7 +228,7 @@ TEST(truth_how_of_input_rows)
     }
 }
 
-/* One input feature with several FIDs has three pairs at each of these FIDs. */
+/* One input feature has three pairs at each of several FIDs. */
 TEST(truth_spread_fids)
 {
     static const int64_t fids[] = {0, 7, -1, -8, INT64_MAX / 3 + 1, INT64_MIN};
@@ -262,16 +263,17 @@ TEST(truth_spread_fids)
     oj_matches_free(&m);
 }
 
-/* FIDs that are negative or at the limits of int64_t: rows in range keep an
- * FID, others get none. */
+/* FIDs are negative, or at the limits of int64_t. Rows keep an FID that is
+ * within the limits; other rows get none. */
 TEST(truth_spread_fids_at_the_ends)
 {
     static const int64_t least = INT64_MIN / 3; /* rounded towards 0 */
     struct oj_row_places places = oj_row_places_make(OJ_HOW_INNER);
     struct oj_row_place out[3];
     struct oj_matches m = {0};
-    int64_t fid = least - 1; /* its rows would be INT64_MIN - 1, INT64_MIN, ...
-                              */
+    /* its rows would have the FIDs INT64_MIN - 1, INT64_MIN and INT64_MIN +
+     * 1 */
+    int64_t fid = least - 1;
     ck_assert_int_eq(oj_matches_reserve(&m, 1, 3, 1, NULL), OJ_OK);
     m.offset[0] = 0;
     m.offset[1] = 3;

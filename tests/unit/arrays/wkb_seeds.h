@@ -1,6 +1,6 @@
-/** Geometries as WKB, written byte by byte: every type, dimension, byte order
- * and way of marking dimensions. For the tests and the fuzzer of the WKB
- * reader. */
+/** Geometries as WKB, written byte by byte, for the tests and the fuzzer of the
+ * WKB reader. They have every type, dimension and byte order, and each way of
+ * marking dimensions. */
 #ifndef OJ_WKB_SEEDS_H
 #define OJ_WKB_SEEDS_H
 
@@ -49,7 +49,7 @@ static inline void wkb_header_count(struct wkb *w, uint32_t type, uint32_t n)
     wkb_u32(w, n);
 }
 
-/* Number of ordinates of a vertex of this type. */
+/* Returns the number of ordinates of a vertex of this type. */
 static inline int wkb_ordinates(uint32_t type)
 {
     uint32_t thousands = (type & 0x1FFFFFFFu) / 1000;
@@ -71,7 +71,8 @@ static inline void wkb_point(struct wkb *w, uint32_t flags, double x, double y)
     wkb_vertex(w, flags, x, y);
 }
 
-/* Writes n vertices (x + i, y + i * i), and the first again if closed. */
+/* Writes n vertices (x + i, y + i * i). If closed is 1, writes the first
+ * again. */
 static inline void wkb_vertices(struct wkb *w, uint32_t flags, uint32_t n,
                                 int closed, double x, double y)
 {
@@ -89,7 +90,8 @@ static inline void wkb_line(struct wkb *w, uint32_t flags, uint32_t n, double x,
     wkb_vertices(w, flags, n, 0, x, y);
 }
 
-/* Writes a polygon with a shell of four vertices and a hole of three. */
+/* Writes a polygon with a shell of four vertices and a hole of three. closed 1:
+ * the first vertex of a ring is written again at its end. */
 static inline void wkb_polygon(struct wkb *w, uint32_t flags, int closed,
                                double x, double y)
 {
@@ -103,7 +105,7 @@ enum
     WKB_SEEDS = 22
 };
 
-/* Writes seed i, 0 <= i < WKB_SEEDS, with the flags of its type and its byte
+/* Writes seed i, 0 <= i < WKB_SEEDS, with these flags of its type and this byte
  * order. Returns its number of parts, or -1 if the reader must refuse it. */
 static inline int wkb_seed(struct wkb *w, int i, uint32_t flags, int big_endian)
 {
@@ -134,7 +136,7 @@ static inline int wkb_seed(struct wkb *w, int i, uint32_t flags, int big_endian)
         case 6:
             wkb_header_count(w, flags + 3, 0);
             return 0;
-        case 7: /* a single point: may be stored in the short form */
+        case 7: /* a single point, which may be stored in the short form */
             wkb_header_count(w, flags + 4, 1);
             wkb_point(w, flags, 7, 8);
             return 1;

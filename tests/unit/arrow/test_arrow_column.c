@@ -1,6 +1,6 @@
-/* Columns of every supported type are filled with random values and read back;
- * rows are discarded and written again; limits, unsupported types, and failing
- * allocations.
+/* Fills columns of every supported type with random values and reads them back.
+ * Rows are discarded and written again. Also tests limits, unsupported types
+ * and failing allocations.
  * Kinds: unit, property, memory. */
 #include "../../../algs/api/arrow/oj_arrow_column.h"
 #include "../../../flatten/base/oj_alloc.h"
@@ -25,7 +25,8 @@ static void must(oj_status status)
 static const struct
 {
     const char *format;
-    int size; /* bytes of a value; 0: bits; -4, -8: bytes of an offset */
+    /* bytes of a value; 0: values are bits; negative: bytes of an offset */
+    int size;
 } cases[] = {{"b", 0},    {"c", 1},  {"S", 2},  {"s", 2},      {"i", 4},
              {"l", 8},    {"f", 4},  {"g", 8},  {"tdD", 4},    {"ttm", 4},
              {"tsm:", 8}, {"u", -4}, {"Z", -8}, {"tsm:UTC", 8}};
@@ -118,8 +119,9 @@ static void expect_value(const struct ArrowArray *array, int i, int64_t row,
     ck_assert_int_eq(read_integer(array, i, row), integer);
 }
 
-/* Fills a column, discards some rows and writes them again; makes an array of
- * it twice. */
+/* Fills a column of type i, discards some rows and writes them again. Makes an
+ * array of the column twice. n_expected is the expected number of rows, given
+ * to the column. */
 static void fill_and_read(int i, int is_nullable, int nulls, int n_expected)
 {
     const struct ArrowSchema schema = {
@@ -210,7 +212,8 @@ TEST(lists)
     oj_arrow_schema_release(&schema);
 }
 
-/* A value beyond the limit is not stored; a shorter one can still be stored. */
+/* A value beyond the limit of bytes is not stored. A shorter one can still
+ * be. */
 TEST(limits)
 {
     struct oj_arrow_column column;

@@ -1,5 +1,5 @@
-/* Rows are taken from random arrays of every type, nested and in several
- * chunks, and compared with the original rows.
+/* Takes rows from random arrays of every type, nested and in several chunks,
+ * and compares them with the original rows.
  * Kinds: property, degenerate, memory. */
 #include "../../../algs/api/arrow/oj_arrow_plain_values.h"
 #include "../../../algs/api/arrow/oj_arrow_take.h"
@@ -101,7 +101,8 @@ static void *random_bytes(int64_t n)
     return bytes;
 }
 
-/* Makes offsets of n elements; the first offset is not 0. */
+/* Returns offsets of n elements, of which the first is not 0. Stores the last
+ * in *end. */
 static void *random_offsets(int64_t n, int is_large, int64_t *end)
 {
     int64_t at = pick(3);
@@ -183,7 +184,7 @@ static int n_buffers_of(const char *format)
                                                                         : 2;
 }
 
-/* Fills the buffers of elements 0 to n - 1. */
+/* Fills the buffers of the elements 0 to n - 1. */
 static void fill_array(const struct ArrowSchema *schema, int64_t n,
                        struct ArrowArray *out)
 {
@@ -436,7 +437,8 @@ static void check_taken(const struct take_trial *t,
     }
 }
 
-/* Takes random rows. fails_at 0: no allocation fails. */
+/* Takes random rows. keeps 1: the result may keep the arrays instead of copying
+ * them. Allocation number fails_at fails; 0: none. */
 static void take_random_rows(int keeps, int64_t fails_at, oj_status *status)
 {
     struct take_trial t;
@@ -509,8 +511,8 @@ TEST(no_chunks)
     }
 }
 
-/* A view stays valid after its array was released, and a child after its
- * parent. */
+/* A view stays valid when its array is released, and a child when its parent
+ * is. */
 TEST(views_keep_what_they_show)
 {
     struct ArrowSchema schema;
@@ -555,7 +557,7 @@ TEST(unions_and_broken_schemas)
     }
 }
 
-/* Offsets and views that lie outside of the data are refused. */
+/* Offsets and views that point outside of the data are refused. */
 TEST(broken_arrays)
 {
     static const char *const formats[] = {"u", "vu", "+l"};

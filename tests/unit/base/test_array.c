@@ -89,8 +89,8 @@ TEST(the_nth_allocation_fails)
     oj_free(arrays[1]);
 }
 
-/* Arrays lent by a caller are used while they are large enough, and are never
- * freed. */
+/* Arrays lent by a caller are used as long as they are large enough. They are
+ * never freed. */
 TEST(matches_in_lent_arrays)
 {
     struct oj_error err = {OJ_OK, ""};

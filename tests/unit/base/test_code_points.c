@@ -1,5 +1,5 @@
-/* The check for valid UTF-8 that reads blocks of bytes is compared with one
- * that reads one code point at a time.
+/* The check for valid UTF-8 reads blocks of bytes. It is compared with a
+ * function that reads one code point at a time.
  * Kind: truth cases, random against the reference. */
 #include "../random_numbers.h"
 #include "../run_tests.h"
@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Reference: decodes one code point after the other. */
+/* The reference: reads one code point after the other. Returns 1 if s is valid
+ * UTF-8. */
 static int is_valid_plainly(const unsigned char *s, int64_t n)
 {
     int64_t at = 0;
@@ -25,8 +26,8 @@ static int is_valid_plainly(const unsigned char *s, int64_t n)
     return 1;
 }
 
-/* Copies the bytes to memory of exactly their size, so that sanitizers report
- * reads beyond it. */
+/* Compares both checks of n bytes. The bytes are copied to memory of exactly
+ * this size, so that sanitizers report reads beyond it. */
 static void same_as_plain(const void *bytes, int64_t n)
 {
     char *copy = malloc(n > 0 ? (size_t)n : 1);

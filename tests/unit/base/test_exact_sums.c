@@ -1,4 +1,4 @@
-/* Exact sums are compared with fractions (tests/cases), in every order, and
+/* Compares exact sums with sums of fractions (tests/cases), in every order, and
  * with sums of 128-bit integers.
  * Kind: unit, property. */
 #include "../../../algs/foundations/base/oj_exact_sum.h"
@@ -44,8 +44,8 @@ static void add_quickly(struct oj_exact_sum *sum, double x)
     must(oj_exact_sum_add(sum, x, NULL));
 }
 
-/* Computes the sum again by the fast path if possible, and as two sums that are
- * merged. */
+/* Returns the sum, computed in another way: as two sums that are merged, each
+ * by the fast path where possible. */
 static double sum_otherwise(const double *value, int n)
 {
     struct oj_exact_sum part[2];
@@ -131,8 +131,8 @@ TEST(unit_sums_of_fractions)
     ck_assert_int_ge(n_cases, 250);
 }
 
-/* Returns a random factor m * 2^-30 and its m: as a double, or times 2^30 as an
- * integer. */
+/* Returns the random factor m / 2^30, or with is_integer the factor m. Stores m
+ * in *m. bits is the number of bits of m. */
 static struct oj_exact_factor random_factor(int is_integer, int bits,
                                             int64_t *m)
 {
@@ -196,7 +196,7 @@ static double ratio_of(double value, double weight, int n)
     return ratio;
 }
 
-/* The two sums are not representable as doubles, but their ratio is. */
+/* The two sums are too large for doubles, but their ratio is not. */
 TEST(truth_ratios_of_any_size)
 {
     ck_assert(fabs(ratio_of(1e300, 1e300, 3) - 1e300) <= ulp(1e300));
@@ -234,8 +234,8 @@ TEST(property_variance)
     }
 }
 
-/* The values are integers times 2^-30 whose sum, and the sum of their squares,
- * fits into 128 bits. */
+/* The values are integers divided by 2^30. Their sum and the sum of their
+ * squares fit into 128 bits. */
 TEST(property_against_integers)
 {
     for (int trial = 0; trial < 300; trial++)
@@ -329,8 +329,7 @@ TEST(memory_for_a_wide_sum)
 /* --- words -----------------------------------------------------------------
  */
 
-/* Returns a random value; `spread` limits its exponent, and a few values are 0.
- */
+/* Returns a random value. spread limits its exponent. A few values are 0. */
 static double random_value(int spread)
 {
     double x = ldexp((double)(random_bits() >> 11),
@@ -349,8 +348,8 @@ static int same_words(const struct oj_exact_sum *a,
     return n == m && memcmp(one, other, (size_t)n * sizeof *one) == 0;
 }
 
-/* Partial sums, exported as words and merged in any order, have the words and
- * the value of the whole sum. */
+/* Partial sums are exported as words and merged in any order. They give the
+ * words and the value of the whole sum. */
 TEST(property_words_put_together)
 {
     static const int spreads[] = {0, 10, 60, 900};
@@ -368,8 +367,8 @@ TEST(property_words_put_together)
             int k = pick(3);
             must(oj_exact_sum_add(&whole, x, NULL));
             must(oj_exact_sum_add(&part[k], x, NULL));
-            if (pick(3) == 0) /* adding a number and then its negative changes
-                                 nothing */
+            /* adding a number and its negative changes nothing */
+            if (pick(3) == 0)
             {
                 must(oj_exact_sum_add(&part[k], 0x1p400, NULL));
                 must(oj_exact_sum_add(&part[k], -0x1p400, NULL));

@@ -12,8 +12,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Checks the messages in their order; expected is written as "n:..|w:..|"
- * (notice, warning). */
+/* Checks the messages in their order. expected has "n:TEXT|" for a notice,
+ * "w:TEXT|" for a warning. */
 static void check_heard(const struct oj_message_list *list,
                         const char *expected)
 {
@@ -49,7 +49,8 @@ TEST(sinks_nest_like_brackets)
     oj_message_end_list();
     check_heard(&outer, "n:one 1|w:two|n:seven|");
     check_heard(&inner, "w:four|");
-    /* GDAL's own error handler is active again */
+    /* GDAL's own error handler is active again: the test's sink hears
+     * nothing */
     CPLPushErrorHandler(CPLQuietErrorHandler);
     CPLError(CE_Warning, CPLE_AppDefined, "to nobody");
     CPLPopErrorHandler();

@@ -17,7 +17,7 @@ struct ordered
     int64_t last;      /* task whose end function fails */
 };
 
-/* A task whose duration first grows and then drops with its number. */
+/* A task whose duration grows with its number at first, and drops later. */
 static oj_status run_ordered_task(int64_t task, int thread, void *user,
                                   struct oj_error *err)
 {
@@ -53,7 +53,7 @@ TEST_LOOP(ends_come_in_order_from_who_made_the_task, 1, 9)
     ck_assert_int_eq(o.n_ended, N_TASKS);
 }
 
-/* Fails in a task, or in the function that ends a task. */
+/* A failure in a task, or in the function that ends a task. */
 TEST_LOOP(the_first_failure_in_order_is_the_last_end, 1, 9)
 {
     struct ordered o = {{0}, 0, 77, N_TASKS};

@@ -1,5 +1,5 @@
-/* The parser of the command: a table of command lines and their meaning, errors
- * and their texts, and combinations of options.
+/* The parser of command lines: a table of lines and their meaning, errors and
+ * their texts, and combinations of options.
  * Kind: unit. */
 #include "../run_tests.h"
 
@@ -18,7 +18,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Splits the line into words as a shell does, and parses them. */
+/* Splits the line into words as a shell does, and parses them. Returns a
+ * status. */
 static oj_status parse(const char *line, struct oj_command *command,
                        struct oj_error *err)
 {
@@ -63,8 +64,8 @@ static void put_numbers(char *out, size_t size, const double *number, int64_t n)
         oj_message_append(out, size, "%s%g", i > 0 ? " " : "", number[i]);
 }
 
-/* Writes the value of an option, or of dst, input and join, as a text; "-" for
- * NULL. */
+/* Writes the value of an option as text. name can also be dst, input or join. A
+ * value NULL becomes "-". */
 static void put_value(const struct oj_command *c, const char *name, char *out,
                       size_t size)
 {
@@ -143,8 +144,8 @@ TEST(words_and_what_they_mean)
          "-explain a b c",
          "exclude=self,field=a=b;on=x=y,z;invalid=fix;centroid_of=both;"
          "min_distance=3m;max_pairs=9;explain=1"},
-        /* each side has its own kind of point; flags and lists may be repeated
-         */
+        /* each side has its own kind of point; flags and lists may be
+         * repeated */
         {"-centroid_of input -point_on_surface_of join -q -q -exclude self "
          "-exclude field=f -lco A=1 -lco B=2 a b c",
          "centroid_of=input;point_on_surface_of=join;exclude=self,field=f;"
@@ -205,7 +206,7 @@ TEST(words_and_what_they_mean)
          "validate=spatialindex;dst=a"},
         {"a b c -op nearest -validate", "validate=geos"},
 
-        /* options of some backends, given for the joining or the validating
+        /* options of some backends, for the joining or the validating
          * backend */
         {"-gpu 1 a b c", ""},
         {"-backend CUDA -gpu_memory 1G a b c", "gpu_memory=1073741824"},
@@ -265,7 +266,7 @@ TEST(a_condition_can_come_from_a_file)
     unlink(name);
 }
 
-/* Lines that must fail, and a part of the expected message. */
+/* Lines that must fail, and a part of each expected message. */
 TEST(errors_say_what_is_wrong)
 {
     static const struct
@@ -474,8 +475,8 @@ TEST(names_are_unique)
     }
 }
 
-/* Writes the shortest command line with this option; the value may be invalid.
- */
+/* Writes the shortest command line with this option. The value may be
+ * invalid. */
 static void write_option(const struct oj_option *option, char *line,
                          size_t size)
 {
@@ -509,9 +510,9 @@ static int is_word_of(const char *list, const char *name)
     return 0;
 }
 
-/* In each of the two kinds of run an option is either read or refused: none is
- * ignored. Parameters of joins are read in both; any new option must be added
- * to one of the two lists. */
+/* In each of two kinds of run, every option must be read or refused. Otherwise
+ * an option could be ignored. Parameters of joins are read in both. A new
+ * option must be added to one of the two lists. */
 TEST(no_option_is_without_effect)
 {
     static const struct
@@ -576,7 +577,7 @@ TEST(no_option_is_without_effect)
     }
 }
 
-/* The table of clashes only uses names from the table of options. */
+/* The table of clashes names only options that exist. */
 TEST(clashes_name_options)
 {
     const char *names, *at;

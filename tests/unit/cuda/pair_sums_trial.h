@@ -1,5 +1,5 @@
-/** Sums of values by a backend are compared with sums over its pairs. Include
- * once, after references.h. */
+/** Compares sums of values by a backend with sums over its pairs. Include once,
+ * after references.h. */
 #ifndef PAIR_SUMS_TRIAL_H
 #define PAIR_SUMS_TRIAL_H
 
@@ -113,7 +113,7 @@ static void same_sums(struct oj_aggregates *ours, struct oj_aggregates *truth,
 }
 
 /* Compares the sums of a backend with those over the pairs `truth` of input.
- * Returns the number of batches that the backend summed. */
+ * Returns the number of batches for which the backend gave sums. */
 static int try_sums(struct oj_join *join, const struct oj_flat *input,
                     int64_t n, const struct oj_matches *truth)
 {

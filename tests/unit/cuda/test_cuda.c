@@ -1,6 +1,7 @@
-/* The backend cuda has the answers of the backend cpu, bit for bit: random
- * layers, batches of every size, two threads at once, little memory, points
- * that stay on the device, cancelling. Skipped if no GPU can be used.
+/* The backend cuda has the answers of the backend cpu, bit for bit. Tests
+ * random layers, batches of every size, two threads at once, little memory,
+ * points that stay on the device, and cancelling. Skipped if no GPU can be
+ * used.
  * Kind: property, degenerate, memory. OGRJOIN_TEST_ROUNDS=n runs more rounds.
  */
 #include "../references.h"
@@ -60,7 +61,8 @@ static void make_job(struct join_trial *job, int most_join, int most_input)
                  scene.scale, 8);
 }
 
-/* 1 if data may stay on the device: points, with conditions on FIDs only. */
+/* Returns 1 if the data may stay on the device: points, with no conditions but
+ * those on FIDs. */
 static int may_stay(const struct join_trial *job)
 {
     return job->input.on_class == NULL && job->input.exclude_class == NULL &&
@@ -75,8 +77,8 @@ static void compare_all(struct join_trial *job,
     trial_compare(job, "cuda", options);
 }
 
-/* Compares the number of pairs of each join feature, which the backend counts
- * twice. */
+/* Compares the number of pairs of each join feature. The backend counts all
+ * pairs twice. */
 static void compare_counts(struct join_trial *job,
                            const struct oj_options *options)
 {
@@ -190,8 +192,8 @@ TEST(long_lists)
     trial_free(&job);
 }
 
-/* All ties of a batch: few ties, too many for one list, and ties of many
- * features. */
+/* A batch with few ties, one with too many for one list, and one with ties of
+ * many features. */
 TEST(all_ties)
 {
     static const int n_tied[] = {300, 20000, 300}, n_lines[] = {2, 2, 12};

@@ -1,8 +1,8 @@
-/* The backend cuda after failures. Cancelled joins end within a second, however
- * long they would take. After an error that persists on the device, backends of
- * the CPU still work, and auto continues with them. The last test leaves an
- * unusable device. Skipped if no GPU can be used.
- * OGRJOIN_TEST_PATIENCE=s: an emulated device may take this number of seconds.
+/* The backend cuda after failures. A cancelled join ends within a second,
+ * however long it would take. After an error that persists on the device,
+ * backends of the CPU still work, and auto continues with them. The last test
+ * makes the device unusable. Skipped if no GPU can be used.
+ * OGRJOIN_TEST_PATIENCE=s: seconds that an emulated device may take instead.
  * Kind: degenerate, large. */
 #include "../references.h"
 
@@ -70,7 +70,7 @@ static void sleep_s(double seconds)
     nanosleep(&t, NULL);
 }
 
-/* Maximum seconds that a join may run after it was cancelled. */
+/* Returns the number of seconds that a join may run after it was cancelled. */
 static double allowed_seconds(void)
 {
     const char *text = getenv("OGRJOIN_TEST_PATIENCE");
@@ -93,7 +93,8 @@ static void *stop_later(void *user)
     return NULL;
 }
 
-/* Joins, or counts pairs, and sets the cancel flag meanwhile. */
+/* Starts a join (counts 0) or a count of pairs (counts 1), and sets the cancel
+ * flag meanwhile. Checks the time until it ends. `what` is for messages. */
 static void stop_in_time(const char *what, struct failing_join *s, int counts)
 {
     struct stopper stopper = {0, 0.0, 0};
@@ -147,7 +148,8 @@ TEST(cancelled_counts)
     free_sides(&s);
 }
 
-/* All features are equally near, so the rank decides every comparison. */
+/* All features are equally near, so every comparison is decided by the tie
+ * rank. */
 TEST(cancelled_nearest)
 {
     struct failing_join s;
@@ -166,8 +168,8 @@ TEST(cancelled_nearest)
     free_sides(&s);
 }
 
-/* Adds features of many long parts that interleave: all boxes intersect, but no
- * edges do. */
+/* Adds features of many long parts. The parts of several features interleave:
+ * all boxes intersect, but no edges do. */
 static void add_stripes(struct oj_flat_buf *buf, double shift)
 {
     begin(buf);
@@ -225,8 +227,8 @@ static void assert_equal_answers(const struct oj_matches *a,
                   (a->measure[i] == b->measure[i] || a->join_row[i] < 0));
 }
 
-/* Joins points at an invalid device address. The device is then unusable for
- * this process. */
+/* Joins points at an invalid device address. Afterwards this process cannot use
+ * the device. */
 static void lose_device(const struct failing_join *s)
 {
     const struct oj_options options = {.n_threads = 1};

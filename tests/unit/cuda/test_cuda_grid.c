@@ -1,7 +1,7 @@
-/* The backend cuda with coordinates on a coarse grid, so that cells begin where
- * features do and distances are equal: points, lines and polygons at equal
- * places, without length, far away, thousands of them. All answers equal those
- * of the backend cpu, bit for bit. Skipped if no GPU can be used.
+/* The backend cuda with coordinates on a coarse grid, so that borders of cells
+ * coincide with features, and distances are equal. Points, lines and polygons
+ * are at equal places, without length, far away, or thousands. All answers
+ * equal those of the backend cpu, bit for bit. Skipped if no GPU can be used.
  * Kind: property, degenerate. OGRJOIN_TEST_ROUNDS=n runs more rounds. */
 #include "../references.h"
 
@@ -44,8 +44,8 @@ static int pick_near_index(const struct grid *g, int i)
     return one_in(40) ? pick(g->width) : i + pick(5) - 2;
 }
 
-/* Adds a polygon around (i, j): a rectangle, a triangle or a thin one; some
- * have a hole that touches the shell or equals it. */
+/* Adds a polygon around (i, j): a rectangle, a triangle, or a thin polygon.
+ * Some have a hole that touches the shell or equals it. */
 static void add_polygon(struct oj_flat_buf *buf, const struct grid *g, int i,
                         int j)
 {
@@ -163,7 +163,8 @@ static struct oj_relation pick_relation(const struct grid *grid)
 }
 
 /* Compares the answers of both backends. Returns 0 if there are too many pairs:
- * backends may differ in this, because each counts its own candidates. */
+ * backends need not agree about that, because each counts its own
+ * candidates. */
 static int compare(const struct join_trial *t)
 {
     const struct oj_options options = {.n_threads = 2,

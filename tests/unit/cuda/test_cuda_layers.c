@@ -1,8 +1,8 @@
-/* The backend cuda with layers that are hard for its structures (packed trees
- * of segments and points; cells of points, segments and rings): rings of all
- * lengths, copies, ties under any order of FIDs, conditions, minimum and
- * maximum coordinates, one crowded place. All answers equal those of the
- * backend cpu, bit for bit. Skipped if no GPU can be used.
+/* The backend cuda with layers that are hard for its structures: packed trees
+ * of segments and points, and cells of points, segments and rings. Tests rings
+ * of all lengths, copies, ties under any order of FIDs, conditions, extreme
+ * coordinates, and one crowded place. All answers equal those of the backend
+ * cpu, bit for bit. Skipped if no GPU can be used.
  * Kind: property, degenerate, large. OGRJOIN_TEST_ROUNDS=n runs more rounds. */
 #include "../references.h"
 
@@ -28,8 +28,8 @@ static double pick_reach(const struct scene *s)
     return reach < INFINITY ? s->scale * reach : reach;
 }
 
-/* Sets a random join by distance (nearest with any k, or dwithin) between any
- * kinds of features. */
+/* Sets a random join by distance between any kinds of features: dwithin, or
+ * nearest with any k. */
 static void ask_trees(struct oj_relation *r, const struct scene *s,
                       const struct oj_flat *join)
 {
@@ -64,7 +64,7 @@ static void ask_point_pairs(struct oj_relation *r, const struct scene *s,
         r->min_distance = r->max_distance / 2;
 }
 
-/* Sets the join with the one nearest point, with conditions on pairs. */
+/* Sets a join with the one nearest point, with conditions on pairs. */
 static void ask_near_other(struct oj_relation *r, const struct scene *s,
                            const struct oj_flat *join)
 {
@@ -91,8 +91,8 @@ static void ask_rings(struct oj_relation *r, const struct scene *s,
                                      OJ_OP_NEAREST};
     (void)join;
     r->op = ops[pick(5)];
-    if (r->op == OJ_OP_NEAREST) /* the first of several polygons that contain
-                                   the point */
+    /* takes the first of several polygons that contain the point */
+    if (r->op == OJ_OP_NEAREST)
         r->max_distance = s->scale * pick(6);
 }
 
@@ -123,8 +123,8 @@ static const struct
                 const struct oj_flat *);
     unsigned (*kinds)(void);
     int n_few, n_many; /* usual and large numbers of features */
-    int conditions;    /* each condition occurs once in this number of joins; 0:
-                          never */
+    /* a condition occurs in one of this number of joins; 0: in none */
+    int conditions;
     int64_t n_rounds;
 } kinds[] = {
     {"trees", ask_trees, any_kinds, 40, 400, 6, 40},
@@ -157,8 +157,9 @@ TEST_LOOP(random_joins, 0, N_KINDS)
     ck_assert_int_gt(n_pairs, 0);
 }
 
-/* Points in polygons at very large and very small coordinates for which signs
- * are exact, and so far from the origin that few numbers are representable. */
+/* Points in polygons at very large and very small coordinates. Some are so far
+ * from the origin that few numbers are representable there. The signs of areas
+ * stay exact. */
 TEST(sizes_of_rings)
 {
     static const double scales[] = {1e-120, 1e-30, 1e30, 1e120, 1.0};
@@ -184,7 +185,7 @@ TEST(sizes_of_rings)
 
 /* --- points --------------------------------------------------------------- */
 
-/* Both sides are equal; points coincide, or differ in the last bit, or are so
+/* Both sides are equal. Points coincide, differ in the last bit, or are so
  * close that their distance rounds to 0. */
 TEST(self_joins)
 {
@@ -212,7 +213,7 @@ TEST(self_joins)
     trial_free(&t);
 }
 
-/* The minimum and maximum coordinates that joins accept. */
+/* Coordinates that are the least and the greatest that joins accept. */
 TEST(extremes)
 {
     static const double values[] = {0.0,    -0.0,  5e-324, 1e-160, 1.0,
@@ -244,7 +245,7 @@ TEST(extremes)
     trial_free(&t);
 }
 
-/* Many points at few places, more at each place than k. */
+/* Many points at few places. Each place has more than k points. */
 TEST(coincident)
 {
     struct join_trial t = {.relation = oj_relation_default()};
@@ -266,8 +267,8 @@ TEST(coincident)
     trial_free(&t);
 }
 
-/* Each point finds the first other point of its place without testing all of
- * them. */
+/* Each point finds the first other point of its place, without tests of all the
+ * others. */
 TEST_LOOP(coinciding_with_itself, 0, 2)
 {
     struct join_trial t = {.relation = oj_relation_default()};
@@ -300,8 +301,8 @@ static void add_long_ring(struct oj_flat_buf *buf, int n, double x, double y,
     py[n] = py[0];
 }
 
-/* Rings with enough edges for all levels of chains; points on their corners,
- * beside them and far outside. */
+/* Rings with enough edges for all levels of chains, and points on their
+ * corners, beside them and far outside. */
 TEST(long_rings)
 {
     static const int corners[] = {40, 1000, 70000};
@@ -340,8 +341,8 @@ TEST(long_rings)
     trial_free(&t);
 }
 
-/* Adds blocks of two rows of lots that share borders; corners are displaced
- * slightly. */
+/* Adds blocks of two rows of lots that share borders. Their corners are
+ * slightly displaced. */
 static void add_lots(struct oj_flat_buf *buf, int n_blocks, double x0,
                      double y0)
 {
@@ -393,7 +394,7 @@ static void add_others(struct oj_flat_buf *buf, int kind, double x, double y)
                 add_point(buf, x + (i % 3), y);
             add_point(buf, x + 1e6, y);
             break;
-        case 4: /* on one line, end to end and overlapping */
+        case 4: /* on one line, end to end or overlapping */
             for (int i = 0; i < 500; i++)
                 add_line(buf, x + pick(100), y, x + pick(100), y);
             break;
@@ -435,8 +436,8 @@ TEST(near_segments_of_other_layers)
 
 /* --- rings ---------------------------------------------------------------- */
 
-/* Compares all joins that cells of rings support, for points in the box of the
- * join layer and beside its edges. */
+/* Compares all joins that cells of rings support. The points are in the box of
+ * the join layer, and beside its edges. */
 static void compare_in_box(struct join_trial *t, int n)
 {
     static const enum oj_op ops[] = {OJ_OP_INTERSECTS, OJ_OP_WITHIN,
@@ -492,8 +493,8 @@ TEST(one_polygon)
     compare_in_box(&t, 2000);
 }
 
-/* Blocks of lots that share borders, between streets, and districts that cover
- * all blocks. */
+/* Blocks of lots that share borders, with streets between the blocks, and
+ * districts that cover all blocks. */
 TEST(city)
 {
     struct join_trial t = {.relation = oj_relation_default()};
@@ -552,8 +553,8 @@ TEST(countries)
     compare_in_box(&t, 10000);
 }
 
-/* Many copies of one polygon, and many edges that meet in one vertex: splitting
- * of cells must stop although they remain crowded. */
+/* Many copies of one polygon, and many edges that meet in one vertex. Cells
+ * stay crowded however often they are split, so the splitting must stop. */
 TEST(crowds)
 {
     struct join_trial t = {.relation = oj_relation_default()};

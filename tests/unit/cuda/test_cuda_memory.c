@@ -1,7 +1,7 @@
-/* No memory of a device leaks, whatever fails: each allocation of device memory
- * and pinned memory, each creation of a stream or event, and each allocation in
- * the module fails in turn. The join then ends with "out of memory" or has the
- * answer of the backend cpu; after it was closed, nothing is allocated. Needs
+/* No device memory leaks, whatever fails. Each allocation of device memory or
+ * pinned memory, each creation of a stream or event, and each allocation in the
+ * module fails in turn. The join then ends with "out of memory", or has the
+ * answer of the backend cpu. After it is closed, nothing is allocated. Needs
  * the emulated device; skipped on others.
  * Kind: memory. */
 #include "../references.h"
@@ -26,7 +26,8 @@ static int64_t (*held)(char[OJ_HOST_HELD_TEXT]);
 static int64_t (*module_fail_at)(int64_t); /* makes an allocation in the module
                                               fail */
 
-/* 0 if the module is for real devices. */
+/* Finds the functions of the emulated device. Returns 0 if the module is for
+ * real devices. */
 static int find_emulator(void)
 {
     void *library = dlopen(getenv("OGRJOIN_CUDA_MODULE"), RTLD_NOW);
@@ -165,7 +166,7 @@ static oj_status join_or_count(const struct memory_trial *t,
 }
 
 /* Opens a join, joins and closes it. A batch that failed is joined again, with
- * enough memory. */
+ * enough memory. Returns a status. */
 static oj_status run_once(const struct memory_trial *t, const char *backend,
                           struct memory_answer *out)
 {
@@ -227,16 +228,17 @@ static void must_hold_nothing(const struct memory_trial *t, const char *what,
 
 enum way
 {
-    ONCE, /* one allocation and the next one fail: the module tries again after
-             a failure */
-    ON,   /* one allocation and all later ones fail */
-    OWN   /* one allocation in the module's code fails */
+    /* an allocation and the next one fail, because the module tries again
+     * once */
+    ONCE,
+    ON, /* one allocation and all later ones fail */
+    OWN /* one allocation in the module's code fails */
 };
 
 static const char *const ways[] = {"takings at", "all takings from",
                                    "allocation"};
 
-/* Returns the number of failures; 0 if no join had this many allocations. */
+/* Makes every allocation fail in turn. Returns the number of failures. */
 static int64_t fail_in_turn(const struct memory_trial *t, enum way way,
                             const struct memory_answer *truth)
 {
@@ -267,7 +269,8 @@ static int64_t fail_in_turn(const struct memory_trial *t, enum way way,
     return n_failed;
 }
 
-/* Pinned memory that is kept after a join is sufficient for the next join. */
+/* Tests all ways of failing. Pinned memory that a join keeps must suffice for
+ * the later joins. */
 static void try_all(const struct memory_trial *t)
 {
     struct memory_answer truth = {0}, ours = {0};
@@ -297,7 +300,7 @@ TEST(nothing_is_left)
         oj_flat_buf_free(&layers[i]);
 }
 
-/* A join side that cannot be rebuilt gives an error and no wrong answers. */
+/* If the join side cannot be rebuilt, there is an error, not a wrong answer. */
 TEST(rebuilt_in_part)
 {
     const struct oj_options options = {.n_threads = 1};
@@ -345,13 +348,13 @@ static void make_halves(struct oj_flat_buf *join, struct oj_flat_buf *input)
     random_state = 11;
     for (int i = 0; i < 600; i++)
         add_point(join, pick(300), pick(300));
-    for (int i = 0; i < 8500; i++) /* slightly more points than are split into
-                                      halves */
+    /* slightly more points than are joined in one half */
+    for (int i = 0; i < 8500; i++)
         add_point(input, pick(300), pick(300));
 }
 
 /* The module joins points with every column. The first batch is joined in
- * pieces, because its speed is not known; then an allocation and the next one
+ * pieces, because its speed is unknown. Then an allocation and the next one
  * fail, and batches without enough memory are joined in halves. The limit of
  * pairs equals their number. */
 TEST(pieces_and_halves)

@@ -153,11 +153,12 @@ static inline void check_array(const struct ArrowSchema *s,
                     ((const int32_t *)a->buffers[1])[length]);
 }
 
-/* number of batches of the latest stream */
+/* number of batches of the stream that was read last */
 static int n_batches_said;
 
-/* Writes the schema and the rows of a stream. All batches except the last must
- * have batch_rows rows, unless that is 0. */
+/* Writes the schema and the rows of a stream as text. Unless batch_rows is 0,
+ * all batches but the last must have that many rows. Returns the number of
+ * rows. */
 static inline int64_t write_stream_text(struct arrow_text *text,
                                         struct ArrowArrayStream *stream,
                                         int64_t batch_rows)
@@ -204,7 +205,7 @@ static inline int64_t write_stream_text(struct arrow_text *text,
 
 /* ---- comparison --------------------------------------------------------- */
 
-/* Fails with the first line that differs. */
+/* Compares two texts. If they differ, fails with the first line that does. */
 static inline void same_text(const char *a, const char *b)
 {
     int line = 1;
@@ -229,9 +230,9 @@ static inline void same_text(const char *a, const char *b)
 
 /* ---- schemas of definitions ---------------------------------------------- */
 
-/* Opens GDAL's generic stream of an empty layer in memory that has the fields
- * and the geometry of defn, except those that are ignored. Returns the dataset
- * of the layer. */
+/* Opens GDAL's own Arrow stream of an empty layer in memory. The layer has the
+ * fields and the geometry of defn, except those that are ignored. Returns the
+ * dataset of the layer. */
 static inline GDALDatasetH open_generic(OGRFeatureDefnH defn, char **options,
                                         struct ArrowArrayStream *stream)
 {

@@ -1,6 +1,6 @@
 /* Names of joins as datasets: words quoted as in a shell, and paths in them.
- * End to end, dataset_names asserts which words a dataset refuses;
- * fuzz_dataset_name asserts that joined words are split into the original ones.
+ * The end-to-end test dataset_names checks which words a dataset refuses.
+ * fuzz_dataset_name checks that joined words are split into the original ones.
  * Kind: unit. */
 #include "../run_tests.h"
 
@@ -19,8 +19,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Writes the words of a text, each followed by |, or "!" if the text is
- * refused. */
+/* Writes the words of a text to out, each followed by |, or "!" if the text is
+ * refused. Returns out. */
 static const char *split_words(const char *text, char *out)
 {
     struct oj_error err = {OJ_OK, ""};
@@ -105,7 +105,8 @@ TEST(plain_paths_alone_are_relative)
     check_resolved("/vsimem/d", "a.gpkg", "/vsimem/d/a.gpkg");
 }
 
-/* A path written in a file in a folder leads to its target from that folder. */
+/* A path that is written to a file in a folder leads to its target from that
+ * folder. */
 TEST(paths_seen_from_a_folder_lead_back)
 {
     char base[] = "/tmp/oj_names_XXXXXX", here[4096], path[4200];

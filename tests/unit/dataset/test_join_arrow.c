@@ -1,7 +1,7 @@
-/* The native Arrow stream of a join equals GDAL's generic stream of these rows:
- * every type and shape, every value of -how, several batch sizes; also limits
- * of batches, errors, early release, failing allocations, and geometries whose
- * bytes are passed on unchanged.
+/* The driver's own Arrow stream of a join equals GDAL's generic stream of the
+ * same rows. Tests every type and shape, every value of -how, several batch
+ * sizes, limits of batches, errors, early release, failing allocations, and
+ * geometries whose bytes are passed on unchanged.
  * Kind: truth cases, memory, random. */
 #include "../../../flatten/arrays/oj_wkb.h"
 #include "../../../flatten/read/oj_layer_arrow.h"
@@ -43,7 +43,8 @@ static void close_source(struct trial_stream *source)
     GDALClose(source->generic);
 }
 
-/* Opens a native stream of t; NULL if the stream is left to GDAL. */
+/* Returns the driver's own stream of t, or NULL if it leaves the stream to
+ * GDAL. */
 static struct oj_join_arrow *try_stream(struct row_trial *t,
                                         struct trial_stream *source,
                                         char **options,
@@ -72,8 +73,8 @@ static void close_stream(struct trial_stream *source,
     close_source(source);
 }
 
-/* Compares with the schema and rows of GDAL's stream of the written layer. GDAL
- * is not tested with batches of one row. */
+/* Compares the text of a stream with that of GDAL's stream of the written
+ * layer. GDAL's stream is not read in batches of one row. */
 static void same_as_generic(struct row_trial *t, const struct arrow_text *ours,
                             char **options)
 {
@@ -150,7 +151,8 @@ TEST(truth_every_geometry)
     }
 }
 
-/* More rows than a block has, from answers larger and smaller than a block. */
+/* More rows than a block has. The answers are larger or smaller than a
+ * block. */
 TEST(truth_batches)
 {
     static const char *const most[] = {"1",    "7",  "1000", "1024",
@@ -300,8 +302,8 @@ TEST(truth_rare_types)
     trial_close(&t);
 }
 
-/* A field that must not be NULL has no value in some rows: they are written
- * like GDAL does. */
+/* Some rows have no value in a field that must not be NULL. They are written as
+ * by GDAL. */
 TEST(truth_broken_promises)
 {
     GDALDatasetH in = make_memory(wkbNone);
@@ -326,7 +328,7 @@ TEST(truth_broken_promises)
     trial_close(&t);
 }
 
-/* Days from 1970 to a date, by counting years. */
+/* Returns the days from 1970 to a date, by counting years. */
 static long long days_to(int year, int month, int day)
 {
     static const int before[] = {0,   31,  59,  90,  120, 151,
@@ -341,10 +343,10 @@ static long long days_to(int year, int month, int day)
     return days;
 }
 
-/* Times for which the generic stream of GDAL 3.6 is wrong: days before 1970,
- * and seconds that round to the next minute; all time zones. In GDAL, a zone of
- * 100 is UTC and 1 more is a quarter of an hour; 0 and 1 mean unknown and
- * local. */
+/* All time zones, and times for which the generic stream of GDAL 3.6 is wrong:
+ * days before 1970, and seconds that round to the next minute. In GDAL, the
+ * zone 100 is UTC, and each unit more is a quarter of an hour. Zones 0 and 1
+ * mean unknown and local. */
 TEST(truth_times)
 {
     static const int zones[] = {0, 1, 100, 101, 148, 52, 122};
@@ -411,7 +413,7 @@ TEST(truth_left_to_gdal)
     trial_close(&t);
 }
 
-/* Definitions of layers that hardly occur. */
+/* Definitions of layers that occur rarely. */
 TEST(truth_definitions_left_to_gdal)
 {
     const struct oj_write_options options = {0};
@@ -543,8 +545,8 @@ TEST(truth_error_between_answers)
     trial_close(&t);
 }
 
-/* A stream is released unread or read in part; arrays outlive it; a consumer
- * has moved children out of an array. */
+/* A stream is released before it is read, or when it is read in part. Arrays
+ * outlive the stream. A consumer moves children out of an array. */
 TEST(truth_released_early)
 {
     struct row_trial t;
@@ -609,8 +611,8 @@ TEST(truth_detached)
 
 /* ---- memory ------------------------------------------------------------- */
 
-/* Allocations fail in turn: either the stream is left to GDAL or an array is
- * missing, and nothing leaks. */
+/* Allocations fail in turn. Either the stream is left to GDAL, or an array is
+ * missing. Nothing leaks. */
 TEST(memory_each_allocation_fails)
 {
     struct row_trial t;
@@ -646,8 +648,8 @@ TEST(memory_each_allocation_fails)
 
 /* ---- bytes of geometries ------------------------------------------------ */
 
-/* 1 if the WKB is passed on unchanged, which requires that OGR would write
- * these bytes, too. */
+/* Returns 1 if the driver passes the WKB on unchanged. It may do so only if OGR
+ * would write the same bytes. */
 static int check_bytes(const unsigned char *wkb, int n)
 {
     OGRGeometryH geometry = NULL;

@@ -1,7 +1,7 @@
-/* A join as a layer inside the process of the test, so that sanitizers see it:
- * its rows are requested in every way, reading is abandoned at any point, files
- * are broken or change. e2e/test_dataset_*.py compare the rows with those of
- * the command; test_command_memory makes allocations fail.
+/* A join as a layer, in the process of the test, so that sanitizers see it. Its
+ * rows are requested in every way, reading ends anywhere, and files are broken
+ * or change. e2e/test_dataset_*.py compare the rows with those of the command;
+ * test_command_memory makes allocations fail.
  * Kind: degenerate. */
 #include "../../../flatten/read/oj_layer_arrow.h"
 
@@ -30,7 +30,8 @@ static void CPL_STDCALL take_message(CPLErr level, CPLErrorNum number,
     snprintf(said.error, sizeof said.error, "%s", text);
 }
 
-/* Expects one error with these words, in one line; NULL: no error. */
+/* Expects one error, in one line, with these words; expects no error if with is
+ * NULL. */
 static void expect_error(const char *with)
 {
     ck_assert_msg(said.n_errors == (with != NULL), "%d errors: %s",
@@ -41,7 +42,8 @@ static void expect_error(const char *with)
     memset(&said, 0, sizeof said);
 }
 
-/* Joins refer to files in the current folder. */
+/* Makes the layers. They are in the current folder, because the joins name
+ * their files without a folder. */
 static void make_layers(void)
 {
     GDALAllRegister();
@@ -171,8 +173,8 @@ static void copy_first_part(const char *name, const char *to, double share)
     VSIFree(bytes);
 }
 
-/* An error while reading, or before the first row, is reported once, and again
- * after reading was restarted. */
+/* An error before the first row, or later, is reported once. It is reported
+ * again when reading is restarted. */
 TEST_LOOP(errors, 0, 3)
 {
     static const struct
@@ -254,8 +256,9 @@ static int64_t read_batches(struct ArrowArrayStream *stream, int most)
     return n;
 }
 
-/* A stream outlives its layer: GDAL allows to release it, and its functions
- * return an error. batches: number read before; native 0: GDAL's own stream. */
+/* Reads some batches of a stream and frees its layer. GDAL allows a consumer to
+ * release the stream then, and its functions return an error. native: 1: the
+ * driver's own stream, 0: GDAL's. */
 static void outlive_layer(int batches, int native)
 {
     struct ArrowArrayStream stream;
@@ -339,7 +342,7 @@ TEST(features_while_a_stream_is_open)
     expect_error("an Arrow stream of layer");
     ck_assert(!OGR_L_GetArrowStream(layer, &second, NULL));
     expect_error("rrow");
-    /* functions that need no further rows work meanwhile */
+    /* functions that need no further rows work in the meantime */
     OGR_L_ResetReading(layer);
     ck_assert_int_eq(OGR_L_GetFeatureCount(layer, 1), n);
     ck_assert_int_eq(OGR_L_GetExtent(layer, &extent, 1), OGRERR_NONE);
@@ -359,8 +362,8 @@ TEST(features_while_a_stream_is_open)
     GDALClose(join);
 }
 
-/* Files change while a stream is open: its rows are of one state, and other
- * calls meanwhile do not move its cursor. */
+/* Files change while a stream is open. The rows of the stream are of one state.
+ * Other calls in the meantime do not move its cursor. */
 TEST(files_that_change_under_a_stream)
 {
     for (int batches = 0; batches < 40; batches += 13)

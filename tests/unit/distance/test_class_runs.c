@@ -1,10 +1,10 @@
-/* Joins by distance with -on and -exclude, where classes are rare, of middle
- * size, large, or without features, in the plane, on the sphere, on an
- * ellipsoid, and by shape: answers equal those of the join in which conditions
- * on vectors and spans take the place of the classes, to the last bit, and
- * those of the reference; a row does not visit the features that cannot be its
- * pairs. Kind: property, degenerate, memory. OGRJOIN_TEST_LONG=1 runs fifty
- * times as long; OGRJOIN_TEST_SEED=n begins with the round that failed. */
+/* Joins by distance with -on and -exclude, in the plane, on the sphere, on an
+ * ellipsoid, and by shape. Classes are rare, of middle size, large, or without
+ * features. Answers equal those of joins with conditions on vectors and spans
+ * instead of the classes, to the last bit, and those of the reference. A row
+ * does not visit the features that cannot be its pairs.
+ * Kind: property, degenerate, memory. OGRJOIN_TEST_LONG=1 runs fifty times as
+ * long; OGRJOIN_TEST_SEED=n begins with the round that failed. */
 #include "../run_tests.h"
 #include "../sphere/random_sphere.h"
 
@@ -21,7 +21,8 @@ enum
     N_WAYS
 };
 
-/* Class numbers times this are too sparse to be positions in an array. */
+/* Class numbers times this factor are too sparse to be positions in an
+ * array. */
 #define SPARSE 10000019
 
 static int64_t n_pairs, n_of_references;
@@ -33,8 +34,8 @@ static int cannot_run(int way)
 
 /* --- a trial -------------------------------------------------------------- */
 
-/* Half of the features have class 0, many classes 1 to 3, a few any of 40
- * others or none. */
+/* Returns a random class: 0 for half of the features, 1 to 3 for many, and one
+ * of 40 others or none for a few. */
 static int32_t pick_class(void)
 {
     if (pick(2))
@@ -86,8 +87,8 @@ static double *numbers_of_classes(const int32_t *on_class, int64_t n)
     return number;
 }
 
-/* Replaces the classes of -on by vectors of one dimension that must be equal: a
- * filter on which the order of entries does not depend. */
+/* Replaces the classes of -on by vectors of one dimension that must be equal.
+ * The order of entries in the index does not depend on vectors. */
 static void compare_on_classes_as_vectors(struct join_trial *t)
 {
     struct oj_flat *side[2] = {&t->join, &t->input};
@@ -197,7 +198,8 @@ static void make_trial(struct join_trial *t, int way)
 
 /* --- tests ---------------------------------------------------------------- */
 
-/* Compares points on an ellipsoid with the reference, which measures equally.
+/* On an ellipsoid, compares the answers for points with the reference, which
+ * measures in the same way.
  */
 static void compare_with_reference(const struct join_trial *t,
                                    const struct oj_matches *ours)
@@ -237,8 +239,10 @@ TEST_LOOP(classes_equal_a_filter, 0, N_WAYS)
     ck_assert_int_gt(n_of_references, _i == ELLIPSOID ? rounds(200) / 10 : -1);
 }
 
-/* 3000 features, three of them of a rare class. by_exclude 0: all rows are in
- * this class; 1: in the class of all other features, which they exclude. */
+/* Makes 3000 features, three of them of a rare class. They are lines if way is
+ * SHAPES, otherwise points. by_exclude 0: all rows are in this class.
+ * by_exclude 1: all rows are in the class of the other features, which they
+ * exclude. */
 static void make_rare_class(struct join_trial *t, int way, int by_exclude)
 {
     const struct region region = {10, 50, 3};
@@ -295,10 +299,11 @@ TEST_LOOP(a_row_visits_few_features, 0, N_WAYS)
         must(oj_join_batch(join, &t.input, &m, &error));
         n = oj_join_stats(join)->n_candidates;
         oj_join_close(join);
-        /* at most four measurements a pair; all pairs are 3000 * 3000 */
+        /* each row may be measured four times with the three features of its
+         * class, not with all 3000 */
         expect(n <= 3000 * 3 * 4, "k %d: %lld candidates", (int)t.relation.k,
                (long long)n);
-        /* a feature is nearer to itself than the minimum distance */
+        /* if there is a minimum distance, a feature is too near to itself */
         ck_assert_int_ge(m.n_pairs, 3000 * (i % 4 == 0 ? 1 : 3) - 3);
         trial_free(&t);
     }

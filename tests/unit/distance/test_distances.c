@@ -1,4 +1,4 @@
-/* Joins by distance of features with very many vertices, and of very many
+/* Joins by distance of features with 100,000 vertices, and of very many
  * features in one place.
  * Kind: large. */
 #include "../references.h"
@@ -82,8 +82,8 @@ TEST(very_large)
 /* --- batches ---------------------------------------------------------------
  */
 
-/* Very many features in one place: each point finds the first other feature
- * without testing all of them. */
+/* Very many features in one place. Each point finds the first other feature
+ * without tests of all. */
 TEST_LOOP(one_place, 0, 2)
 {
     LAYER points = {0};

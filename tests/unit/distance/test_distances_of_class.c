@@ -1,6 +1,6 @@
-/* Joins by distance with -on: where all classes are small, their features are
- * measured one by one; otherwise an index is searched. Both ways give equal
- * answers, to the last bit, and each is taken where it should be.
+/* Joins by distance with -on. Where all classes are small, the features of a
+ * class are measured one by one; otherwise an index is searched. Both ways give
+ * equal answers, to the last bit, and the engine chooses the right one.
  * Kind: property, degenerate, memory.  OGRJOIN_TEST_LONG=1 runs fifty times as
  * long; OGRJOIN_TEST_SEED=n begins with the round that failed. */
 #include "../references.h"
@@ -12,19 +12,21 @@
 
 #define BY_CLASS "distances to the features of a class"
 
-/* Class numbers times this are too sparse to be positions in an array. */
+/* Class numbers times this factor are too sparse to be positions in an
+ * array. */
 #define SPARSE 10000019
 
 static int64_t n_by_class, n_pairs;
 
-/* Rows of n_classes classes, in any order; some have none. */
+/* Sets random classes of n rows. Some rows have none. */
 static void set_classes(int32_t *column, int64_t n, int n_classes)
 {
     for (int64_t i = 0; i < n; i++)
         column[i] = one_in(10) ? -1 : pick(n_classes);
 }
 
-/* Join features of which at most OJ_FEW_OF_CLASS have equal classes. */
+/* Sets classes of join features. At most OJ_FEW_OF_CLASS features have equal
+ * classes. */
 static void set_small_classes(int32_t *column, int64_t n, int n_classes)
 {
     int count[2000] = {0};
@@ -71,8 +73,8 @@ static void spread_classes(struct join_trial *t)
     spread_column(t->columns.on_class[1], t->input.n_features);
 }
 
-/* Compares both ways for one join. must_be_by_class: 1: the engine takes any
- * such join side. */
+/* Compares both ways for one join. With must_be_by_class, the engine must be
+ * able to measure the features of a class one by one. */
 static void check_both_ways(struct join_trial *t, int must_be_by_class)
 {
     MATCHES by_class = {0}, by_index = {0};
@@ -95,8 +97,9 @@ static int32_t *new_column(int64_t n)
     return column;
 }
 
-/* A trial whose join side has up to 19 classes, all small. kinds: of the join
- * side; the input has points, or features of any kinds. */
+/* Makes a trial whose join side has up to 19 small classes. kinds are those of
+ * the join side. The input has points if of_points is 1, otherwise features of
+ * any kinds. */
 static void make_small_classes(struct join_trial *t, unsigned kinds,
                                int of_points)
 {

@@ -1,9 +1,10 @@
 /* nearest and dwithin between features of all kinds, with every option of joins
- * by distance, equal a plain computation: by the engine for these joins, and by
- * every backend. Polygons may have holes that lie outside of their shells or
- * cross, equal, touch or overlap them. Then the distance is 0 if the features
- * have a common point by the even-odd rule over all rings of a part, exactly;
- * for points and polygons of one part, intersects agrees.
+ * by distance, equal a plain computation. Tested are the engine for these
+ * joins, and every backend. Polygons may have holes outside of their shells,
+ * and holes that cross, equal, touch or overlap the shells. The distance is
+ * then 0 if the features have a common point by the even-odd rule over all
+ * rings of a part. For points and polygons of one part, intersects agrees with
+ * that.
  * Kind: property. OGRJOIN_TEST_LONG=1 runs fifty times as long;
  * OGRJOIN_TEST_SEED=n begins with the round that failed. */
 #include "../references.h"
@@ -25,9 +26,9 @@ static void make_anything(struct join_trial *t, struct scene *s)
     add_join_features(&t->join_buf, s, 1 + pick(25), plain_kinds(), 0);
 }
 
-/* Makes coordinates so small that their squares are denormal: squared distances
- * have few digits, and distances are right to eight or ten digits. Bounds by
- * boxes must not be more precise than segments. */
+/* Makes coordinates so small that their squares are denormal. Squared distances
+ * then have few digits, and distances are right to eight or ten digits. Bounds
+ * by boxes must not be more precise than the distances of segments. */
 static void make_tiny(struct join_trial *t, struct scene *s)
 {
     *s = (struct scene){0.0, 0.0, 0.0, 12, 1, 0.0};
@@ -36,8 +37,8 @@ static void make_tiny(struct join_trial *t, struct scene *s)
     add_join_features(&t->join_buf, s, 1 + pick(25), plain_kinds(), 0);
 }
 
-/* Adds points of a scene; in some rounds a third of them are in a few places.
- */
+/* Adds points of a scene. In some rounds a third of them are in a few
+ * places. */
 static void add_points(struct oj_flat_buf *buf, const struct scene *s, int n)
 {
     int n_places = one_in(3) ? 1 + pick(3) : 0;
@@ -79,8 +80,9 @@ static double lattice_coordinate(double steps)
     return lattice_origin + lattice_step * steps;
 }
 
-/* Adds a ring of n sides: a box, in reverse order in half of the cases, or a
- * box without a corner. Long sides are divided so that large rings have cells.
+/* Adds a ring of n sides: a box, or with is_cut a box without a corner. Half of
+ * the rings run in reverse. Long sides are divided, so that large rings have
+ * cells.
  */
 static void add_box_ring(struct oj_flat_buf *buf, const double *box, int is_cut,
                          int n)
@@ -141,8 +143,8 @@ static void add_polygon(struct oj_flat_buf *buf, int n_parts)
     end(buf);
 }
 
-/* Adds copies of the polygon that this state of the random numbers gives, so
- * many that the index keeps only the first of them. */
+/* Adds 36 copies of the polygon that `state` gives as state of the random
+ * numbers. The index keeps only the first few of so many copies. */
 static void add_copies(struct oj_flat_buf *buf, int n_parts, uint64_t state)
 {
     for (int i = 0; i < 36; i++)
@@ -253,8 +255,8 @@ static void pick_join_by_contact(struct oj_relation *r, const struct scene *s,
                                        : INFINITY;
 }
 
-/* Sets a join that groups of points answer: any k, sometimes more than a group
- * can sort at once, or dwithin. */
+/* Sets a join that the method by groups of points takes: dwithin, or nearest.
+ * Some k are greater than the number that a group can sort at once. */
 static void pick_join_of_groups(struct oj_relation *r, const struct scene *s,
                                 int i)
 {
@@ -278,11 +280,11 @@ static const struct
 {
     void (*make)(struct join_trial *, struct scene *);
     void (*ask)(struct oj_relation *, const struct scene *, int i);
-    const struct oj_engine *engine; /* engine that is also tested by itself;
-                                       NULL: none */
-    int n_joins, conditions; /* each condition occurs once in so many joins; 0:
-                                never */
-    int n_backends;          /* number of backends: cpu, quadrant, cuda */
+    /* engine that is also tested by itself, or NULL */
+    const struct oj_engine *engine;
+    /* a condition occurs in one of this number of joins; 0: in none */
+    int n_joins, conditions;
+    int n_backends; /* number of backends: cpu, quadrant, cuda */
     int64_t n_rounds;
 } kinds[] = {
     {make_anything, pick_any_join, &oj_cpu_distance, 8, 4, 2, 80},
@@ -296,7 +298,7 @@ static const struct
 
 #define N_KINDS ((int)(sizeof kinds / sizeof *kinds))
 
-/* Joins with one engine; tie ranks are computed as in oj_join_open(). */
+/* Joins with one engine. Tie ranks are computed as in oj_join_open(). */
 static void join_with_engine(const struct oj_engine *engine,
                              const struct join_trial *t, int n_threads,
                              struct oj_matches *out)
@@ -319,7 +321,8 @@ static void join_with_engine(const struct oj_engine *engine,
     oj_free(rank);
 }
 
-/* Tests every backend that supports the join. All but cpu are for points. */
+/* Tests every backend that supports the join. Backends other than cpu are for
+ * points. */
 static void check_backends(const struct join_trial *t, int n_backends,
                            const double *matrix)
 {
@@ -343,7 +346,7 @@ static void check_backends(const struct join_trial *t, int n_backends,
     }
 }
 
-/* For points and polygons of one part, intersects equals dwithin 0. */
+/* For points and polygons of one part, intersects must equal dwithin 0. */
 static void check_intersects(const struct oj_flat *input,
                              const struct oj_flat *join, const double *matrix)
 {

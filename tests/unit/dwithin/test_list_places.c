@@ -1,5 +1,5 @@
-/* Positions of lists are recorded by several threads in any order of the rows:
- * every row has its own list, and rows that were left out have none.
+/* Several threads record the positions of lists, in any order of the rows.
+ * Every row then has its own list, and rows that were left out have none.
  * Kind: unit, memory. */
 #include "../../../algs/joins/dwithin/cpu_scattered_list_offsets.h"
 
@@ -12,8 +12,8 @@
 
 static struct oj_error error;
 
-/* Records the lists of all rows but left_out, in random order of n_threads
- * threads. */
+/* Records the lists of all rows but left_out, on n_threads threads in random
+ * order. */
 static void record_lists(struct oj_list_places *places, int64_t *offset,
                          int64_t n_rows, int n_threads, int left_out)
 {

@@ -1,5 +1,5 @@
 /* Pairs of points within a distance: scattered lists, threads and batches; data
- * for which cells are inefficient; counts beyond the limit; parts.
+ * for which cells are inefficient; counts beyond the limit.
  * Kind: property, degenerate. */
 #include "../references.h"
 
@@ -37,8 +37,8 @@ static int compare_entries(const void *left, const void *right)
     return (a->feature > b->feature) - (a->feature < b->feature);
 }
 
-/* Writes the pairs of a row, sorted by feature, to list, which grows. Returns
- * their number. */
+/* Writes the pairs of a row to *list, sorted by feature, and enlarges it.
+ * Returns the number of pairs. */
 static int64_t sort_row(const struct oj_matches *m, int64_t row,
                         struct pair_entry **list, int64_t *capacity)
 {
@@ -53,7 +53,7 @@ static int64_t sort_row(const struct oj_matches *m, int64_t row,
     return n;
 }
 
-/* Checks that each row has equal pairs, in any order. */
+/* Checks that both answers have equal pairs for each row, in any order. */
 static void check_same_sets(const struct oj_matches *one,
                             const struct oj_matches *any)
 {
@@ -76,8 +76,9 @@ static void check_same_sets(const struct oj_matches *one,
     oj_free(b);
 }
 
-/* Points that are evenly distributed (the estimate of pairs is right), or in
- * one place (it is wrong); with FIDs in order or not; with a filter or without.
+/* Points are evenly distributed, so that the estimate of pairs is right, or in
+ * one place, so that it is wrong. FIDs are in order or not. There is a filter
+ * or none.
  */
 TEST_LOOP(scattered, 0, 8)
 {
@@ -121,8 +122,8 @@ TEST_LOOP(scattered, 0, 8)
     }
 }
 
-/* A layer is joined with itself: the same arrays, copies of them, and batches
- * give equal pairs. */
+/* Joins a layer with itself. The same arrays, copies of them, and batches give
+ * equal pairs. */
 TEST_LOOP(self_join, 0, 2)
 {
     LAYER a = {0}, copy = {0};
@@ -224,8 +225,7 @@ TEST(odd_data)
     assert_n_pairs(&view, 2.5, n);
 }
 
-/* A million points in one place have 10^12 pairs: the error is returned early.
- */
+/* A million points in one place have 10^12 pairs. The error must come early. */
 TEST_LOOP(too_many, 0, 2)
 {
     LAYER same = {0};
@@ -253,7 +253,8 @@ TEST_LOOP(too_many, 0, 2)
 /* --- parts -----------------------------------------------------------------
  */
 
-/* Squared distances decide like distances. */
+/* Squared distances, compared with oj_square_most() or oj_square_least() of a
+ * limit, give the answers of distances compared with the limit. */
 TEST(squares)
 {
     random_state = 3;

@@ -1,6 +1,6 @@
-/* Batches are split into parts: every row is joined once, in order; no part has
- * more pairs than allowed; and few pairs are computed in vain if the density
- * varies strongly along the rows.
+/* Batches are split into parts. Every row is joined once, in order, and no part
+ * has more pairs than allowed. Few pairs are computed in vain, even if the
+ * density varies strongly along the rows.
  * Kind: unit, property. */
 #include "../run_tests.h"
 
@@ -15,7 +15,7 @@
 #define N_ROWS 100000
 #define MAX_PAIRS 400000
 
-/* A join whose row number x has as many pairs as a table gives for it. */
+/* A fake join. A table gives the number of pairs of each row. */
 struct counted_join
 {
     int64_t n_rows;
@@ -95,8 +95,8 @@ static void free_join(struct counted_join *join)
     oj_free(join->y);
 }
 
-/* Joins all rows in batches of `batch` rows; returns the number of pairs that
- * were computed in vain. */
+/* Joins all rows in batches of `batch` rows. Returns how many pairs were
+ * computed in vain. */
 static int64_t join_all(struct counted_join *join, int64_t batch)
 {
     struct oj_batch_parts parts = {.max_pairs = join->max_pairs,
@@ -174,7 +174,7 @@ static void fill_density(struct counted_join *join, int kind)
 }
 
 /* Fewer than 3 % of all pairs are computed in vain, for several batch sizes and
- * limits; and parts are not much smaller than necessary. */
+ * limits. Parts are not much smaller than necessary. */
 TEST_LOOP(little_is_joined_in_vain, 0, 9)
 {
     static const int64_t batches[] = {N_ROWS, N_ROWS / 3, 8192};
@@ -197,8 +197,8 @@ TEST_LOOP(little_is_joined_in_vain, 0, 9)
     ck_assert_double_lt(n_again, 0.03 * n_useful);
 }
 
-/* Without samples all rows are joined, too; rows with more pairs than allowed
- * one by one. */
+/* Without samples, too, all rows are joined. Rows with more pairs than allowed
+ * are joined one by one. */
 TEST_LOOP(all_rows_are_joined, 0, 9)
 {
     for (int has_sample = 0; has_sample < 2; has_sample++)
@@ -211,7 +211,7 @@ TEST_LOOP(all_rows_are_joined, 0, 9)
     }
 }
 
-/* Sparse rows: no pairs are computed in vain, batches are not split, and
+/* If pairs are few, none is computed in vain, batches are not split, and
  * samples are small. */
 TEST(sparse_rows_are_joined_at_once)
 {
@@ -225,9 +225,9 @@ TEST(sparse_rows_are_joined_at_once)
     free_join(&join);
 }
 
-/* Rows with at most k pairs: there are as few parts as the limit allows,
- * equally large and without a sample if each row has one pair; not more parts
- * if most rows have no pairs. */
+/* Rows have at most k pairs. If each has one, there are as few parts as the
+ * limit allows, equally large and without a sample. If most rows have none,
+ * there are not more parts. */
 TEST(known_bound_of_a_row)
 {
     static const struct
@@ -251,8 +251,8 @@ TEST(known_bound_of_a_row)
     }
 }
 
-/* Rows have more pairs than the stated maximum, as multipoints may: parts get
- * smaller. */
+/* Rows have more pairs than the stated maximum, as multipoints may have. Parts
+ * get smaller. */
 TEST(broken_bound_of_a_row)
 {
     struct counted_join join = make_join(N_ROWS, 0);

@@ -1,6 +1,6 @@
-/* Rules for every backend: a batch with more than max_batch_pairs pairs is
- * refused, one with exactly as many is not, for any number of threads; a batch
- * of one row is never refused; a cancel flag ends a batch, even without
+/* Rules for every backend. A batch with more than max_batch_pairs pairs is
+ * refused, and one with exactly as many is not, for any number of threads. A
+ * batch of one row is never refused. A cancel flag ends a batch, even without
  * candidates or within one pair.
  * Kind: unit, degenerate. */
 #include "../references.h"
@@ -24,7 +24,7 @@ struct bounded_join
     struct oj_options options;
 };
 
-/* Makes squares on one meridian, of their full size or a tenth of it. */
+/* Makes n squares of side `size` at x. Each is 0.01 above the one before. */
 static struct oj_flat make_squares(struct oj_flat_buf *buf, int n, double x,
                                    double size)
 {
@@ -43,7 +43,7 @@ static struct oj_flat make_points(struct oj_flat_buf *buf, int n)
     return oj_flat_buf_view(buf);
 }
 
-/* Opens the join and joins the first n_rows rows. */
+/* Opens a join and joins the first n_rows rows. Returns a status. */
 static oj_status join_first_rows(const struct bounded_join *q, int64_t n_rows,
                                  struct oj_matches *out)
 {
@@ -76,7 +76,7 @@ static struct bounded_join make_bounded_join(const struct oj_backend *backend,
     return q;
 }
 
-/* Calls test for each backend that needs no device and supports op; returns the
+/* Calls test for each backend that needs no device and supports op. Returns the
  * number of backends. */
 static int for_all_backends(enum oj_op op, const struct oj_flat *join,
                             const struct oj_flat *input,
@@ -142,8 +142,8 @@ TEST_LOOP(bounds, 0, 3)
 
 static int n_copies;
 
-/* A copy of a join has the limit that it was acquired with; the next copy has
- * no limit again. */
+/* A copy of a join has the limit with which it was acquired. If it is acquired
+ * again without a limit, it has none. */
 static void check_limit_of_copies(struct bounded_join *q)
 {
     struct oj_join *join, *taken;
@@ -191,7 +191,7 @@ TEST_LOOP(bounds_of_copies, 0, 3)
     ck_assert_int_ge(n_copies, ops[_i] == OJ_OP_INTERSECTS ? 6 : 9);
 }
 
-/* The limit is for the pairs of all threads together: here few rows, joined by
+/* The limit is for the pairs of all threads together. Here few rows, joined by
  * few of the threads, have nearly all pairs. */
 static void check_limit_of_all_threads(struct bounded_join *q)
 {
@@ -299,8 +299,8 @@ static void *set_flag_later(void *seconds)
     return NULL;
 }
 
-/* Whenever the flag is set, the answer is complete or there is none. Circles
- * inside one another are the pair that takes longest. */
+/* Whenever the flag is set, the answer is complete or missing. Circles inside
+ * one another are the pair that takes longest. */
 TEST(cancelled_in_a_pair)
 {
     LAYER join_buf = {0}, input_buf = {0};

@@ -1,5 +1,6 @@
-/* Truth cases from tests/cases on every backend, and again mirrored, rotated,
- * translated and scaled if that is exact: answers must not change.
+/* Truth cases from tests/cases on every backend. The shapes are then mirrored,
+ * rotated, translated and scaled, as far as that is exact: answers must not
+ * change.
  * Kind: unit, degenerate. */
 #include "../references.h"
 #include "../run_tests.h"
@@ -35,8 +36,8 @@ struct truth_case
 /* --- reading ---------------------------------------------------------------
  */
 
-/* Returns the text before the next separator without surrounding blanks, and
- * advances *text beyond it; NULL at the end. */
+/* Returns the text before the next separator, without surrounding blanks, and
+ * advances *text beyond the separator. Returns NULL at the end. */
 static char *next_field(char **text, char separator)
 {
     char *field = *text, *end;
@@ -125,7 +126,7 @@ static void read_expected(struct truth_case *c, char *list)
     }
 }
 
-/* Reads the case in a line of the file; returns 0 for lines without a case. */
+/* Reads the case in a line of the file. Returns 0 if the line has none. */
 static int read_case(char *line, int number, struct truth_case *c)
 {
     char *options, *input, *join, *expected, *shape;
@@ -154,8 +155,8 @@ static int read_case(char *line, int number, struct truth_case *c)
 /* --- running ---------------------------------------------------------------
  */
 
-/* x' = xx x + xy y + dx, y' = yx x + yy y + dy; distances are multiplied by
- * scale. */
+/* A motion: x' = xx x + xy y + dx, y' = yx x + yy y + dy. It multiplies
+ * distances by scale. */
 struct affine_motion
 {
     const char *name;
@@ -173,7 +174,8 @@ static const struct affine_motion motions[] = {
     {"moved far", 1, 0, 0, 1, 0x1p33, 0x1p34, 1},
 };
 
-/* 1 if coordinates have so few bits that translation changes no difference. */
+/* Returns 1 if coordinates have so few bits that a translation changes no
+ * difference. */
 static int can_move(const struct oj_flat_buf *buf)
 {
     for (int64_t i = 0; i < buf->n_vertices; i++)

@@ -1,7 +1,7 @@
-/* Every allocation of opening a join and joining fails in turn: the error is
- * always "out of memory" with a message, no memory is kept, and an opened join
- * answers afterwards as if nothing had failed. A leak checker confirms that
- * nothing leaks. One table has all engines of the CPU.
+/* Every allocation fails in turn, while a join is opened and while it joins.
+ * The error is always "out of memory" with a message, and no memory is kept. A
+ * join that was opened answers afterwards as if nothing had failed. A leak
+ * checker confirms that nothing leaks. One table has all engines of the CPU.
  * Kind: memory. */
 #include "../references.h"
 
@@ -143,8 +143,8 @@ static const struct sweep
      {.op = OJ_OP_ATTRIBUTES, .k = 1, .max_distance = INFINITY}},
 };
 
-/* Makes allocations fail in turn; after 100 failures only every 17th, because
- * arrays grow in steps. */
+/* Makes allocations fail in turn. After 100 failures only every 17th does,
+ * because arrays grow in steps. */
 static void fail_in_turn(const struct join_trial *t, const char *backend,
                          int n_threads)
 {
@@ -177,7 +177,7 @@ static void fail_in_turn(const struct join_trial *t, const char *backend,
             same_matches(backend, &out, &truth);
         oj_join_close(join);
     }
-    /* an engine with only a hash table makes few allocations */
+    /* an engine that has only a hash table makes few allocations */
     ck_assert_int_ge(n_failed,
                      oj_relation_is_of_equal_attributes(&t->relation) ? 5 : 20);
 }

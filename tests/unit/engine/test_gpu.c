@@ -1,7 +1,7 @@
 /* The backends cuda and auto with a module that is missing, broken or fake:
  * their messages, the backend that answers, and which joins between lines and
- * polygons use a GPU. Each test is a process of its own, because a module is
- * loaded once. */
+ * polygons use a GPU. Each test is a process of its own, because a process
+ * loads a module once. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* dladdr() */
 #endif
@@ -107,8 +107,8 @@ static void assert_error_has(const char *text)
                   error.message, text);
 }
 
-/* Asserts that join, the one opened last, has the answers of the backend cpu
- * for a layer. */
+/* Asserts that join has the answers of the backend cpu for a layer. join must
+ * be the one that was opened last. */
 static void same_as_cpu(struct oj_join *join, const struct oj_flat_buf *layer)
 {
     MATCHES a = {0}, b = {0};
@@ -154,7 +154,7 @@ static void assert_cuda_refused(const char *text)
     oj_join_close(join);
 }
 
-/* Paths of a folder of this user and of a copy of the module in it. */
+/* Path of a folder of this user, and of a copy of the module in it. */
 static char place[40], copy[60];
 
 static void make_place(void)
@@ -170,7 +170,7 @@ static void remove_place(void)
     ck_assert_int_eq(rmdir(place), 0);
 }
 
-/* Copies the first n bytes of the module; -1: all. */
+/* Copies the first n bytes of the module, or all if n is -1. */
 static void copy_module(long n)
 {
     char command[4096];
@@ -184,7 +184,7 @@ static void copy_module(long n)
     ck_assert_int_eq(chmod(copy, 0644), 0);
 }
 
-/* A truncated module gives one line of error, wherever it was cut. */
+/* A truncated module gives one line of error, whatever its length. */
 TEST_LOOP(truncated, 0, 33)
 {
     struct stat info;
@@ -196,9 +196,9 @@ TEST_LOOP(truncated, 0, 33)
     remove_place();
 }
 
-/* A module runs in this process, so it is only loaded if no other user can have
- * written it. The private group of a user counts as this user; therefore only
- * root is certain to have its group refused. */
+/* A module that another user may have written is not loaded, because it would
+ * run in this process. The private group of a user counts as this user.
+ * Therefore only for root is it certain that a group is refused. */
 TEST_LOOP(writable_by_others, 0, 9)
 {
     static const struct
@@ -241,7 +241,7 @@ TEST_LOOP(of_another_user, 0, 2)
     remove_place();
 }
 
-/* If the module is a link, the folder that it points to is checked, too. */
+/* If the module is a link, the folder of its target is checked, too. */
 TEST_LOOP(links, 0, 2)
 {
     char target[4096];
@@ -323,8 +323,8 @@ TEST(all_devices)
     oj_join_close(join);
 }
 
-/* Asserts that the CPU answers and that the reason is reported. at_once: the
- * CPU is chosen before the first batch. */
+/* Asserts that the CPU answers, and that the reason is reported. at_once: 1:
+ * the CPU is chosen before the first batch. */
 static void assert_cpu_joins(const char *why, int at_once)
 {
     struct oj_join *join = open_join("cuda", 0, 0, OJ_OK);
@@ -359,11 +359,12 @@ TEST_LOOP(left_to_the_cpu, 0, 4)
                  {"held", "others hold it; end one of them", 1}};
     set_fake_module(OJ_TEST_FAKE_MODULE, cases[_i].how);
     assert_cpu_joins(cases[_i].why, cases[_i].at_once);
-    /* -memory is not suggested: if others use the memory, tiles need no less */
+    /* -memory is not suggested: if others use the memory, smaller tiles do not
+     * help */
     ck_assert(_i != 3 || strstr(last_reason, "-memory") == NULL);
 }
 
-/* The module uses a slower method: a GPU answers, and the reason for the method
+/* The module uses a slower method. A GPU answers, and the reason for the method
  * is available. */
 TEST(second_method)
 {
@@ -422,7 +423,7 @@ TEST(counts)
     }
 }
 
-/* If pairs cannot be counted, the counts are unchanged, and oj_join_batch()
+/* If pairs cannot be counted, the counts stay unchanged, and oj_join_batch()
  * gives the answer. */
 TEST(no_counts)
 {
@@ -462,8 +463,8 @@ enum
     MANY = 400
 };
 
-/* Rows at the places of the join side, with a column of reals that has NULLs
- * and a column of integers. */
+/* Rows at the places of the join side, with a column of reals, some NULL, and a
+ * column of integers. */
 static struct oj_flat_buf rows;
 static double reals[MANY];
 static int64_t integers[MANY];
@@ -554,7 +555,7 @@ TEST(sums_of_pairs)
     }
 }
 
-/* If pairs cannot be summed, the sums are unchanged, and oj_join_batch() gives
+/* If pairs cannot be summed, the sums stay unchanged, and oj_join_batch() gives
  * the answer. */
 TEST(no_sums)
 {
@@ -586,8 +587,8 @@ TEST(no_sums)
     oj_flat_buf_free(&rows);
 }
 
-/* Joins of the module fail: cuda returns the error, and auto continues on the
- * CPU. */
+/* The module fails while it joins. cuda returns the error, and auto continues
+ * on the CPU. */
 TEST_LOOP(failing_joins, 0, 2)
 {
     const char *how = _i == 0 ? "lost" : "broken";
@@ -606,7 +607,7 @@ TEST_LOOP(failing_joins, 0, 2)
     oj_join_close(join);
 }
 
-/* After a cancelled join neither backend continues. */
+/* After a cancelled join, neither backend continues. */
 TEST(stopped_device)
 {
     static const char *const backends[] = {"cuda", "auto"};
@@ -657,7 +658,7 @@ TEST(devices)
 
 /* --- shapes --------------------------------------------------------------- */
 
-/* Joins in which the device decides nearly all pairs use the GPU. */
+/* A join uses the GPU if the device decides nearly all pairs. */
 TEST(shapes_taken)
 {
     static const enum oj_op ops[] = {OJ_OP_INTERSECTS, OJ_OP_DISJOINT,
@@ -677,8 +678,8 @@ TEST(shapes_taken)
     }
 }
 
-/* Backend auto leaves joins of lines and polygons to the CPU if the GPU would
- * only find their candidates and not decide them. */
+/* Backend auto leaves a join of lines and polygons to the CPU if the GPU would
+ * find only candidates, and not decide them. */
 TEST(shapes_left)
 {
     static const enum oj_op ops[] = {OJ_OP_TOUCHES, OJ_OP_WITHIN,
@@ -710,7 +711,7 @@ TEST(few_shapes)
     oj_join_close(join);
 }
 
-/* The number of vertices per row is not known before the first batch. */
+/* The number of vertices per row is unknown before the first batch. */
 TEST(known_by_batch)
 {
     LAYER large = {0};
@@ -724,7 +725,7 @@ TEST(known_by_batch)
     oj_join_close(join);
 }
 
-/* The kinds of input are not known, or both occur. */
+/* The kinds of the input are unknown, or are both lines and polygons. */
 TEST(any_kinds)
 {
     struct oj_join *join;

@@ -1,5 +1,5 @@
-/* Several threads use one join: by copies, whose batches have their own cancel
- * flags, or by taking turns in the order of their calls.
+/* Several threads use one join. They use copies, whose batches have their own
+ * cancel flags, or take turns in the order of their calls.
  * Kind: unit. */
 #include "../references.h"
 
@@ -52,7 +52,7 @@ TEST(copies_poll_their_own_flags)
         }
         n_pairs = out.n_pairs;
         oj_join_release(first);
-        /* a copy that is acquired again does not keep its former flag */
+        /* a copy that is acquired again does not keep its former cancel flag */
         must(oj_join_acquire(join, NULL, &again, &error));
         ck_assert_ptr_eq(again, first);
         must(oj_join_batch(again, &points, &out, &error));

@@ -1,9 +1,9 @@
 /* Every join between features of any kinds, on every backend that supports it,
- * has the pairs that GEOS finds by testing all pairs one by one, plain and
- * prepared. Invalid features are included; where GEOS decides them, its result
- * counts. Larger sets of points with many ties are joined with any features,
- * and compared with the plain reference, and with GEOS where both define the
- * area of a polygon alike.
+ * has the pairs that GEOS finds by tests of all pairs, plain and prepared. Some
+ * features are invalid; where GEOS decides them, its result counts. Larger sets
+ * of points with many ties are joined with any features. These are compared
+ * with the plain reference, and with GEOS where both define the area of a
+ * polygon alike.
  * Kind: property, degenerate. OGRJOIN_TEST_LONG=1 runs fifty times as long;
  * OGRJOIN_TEST_SEED=n begins with the round that failed. */
 #include "../references.h"
@@ -90,7 +90,7 @@ static int has_distance(const struct oj_relation *r)
     return r->op == OJ_OP_NEAREST || r->op == OJ_OP_DWITHIN;
 }
 
-/* 1 if the pattern can hold for disjoint features. */
+/* Returns 1 if disjoint features can match the pattern. */
 static int may_be_apart(const struct oj_relation *r)
 {
     return r->op == OJ_OP_RELATE && strchr("F*f", r->mask[0]) &&
@@ -98,8 +98,9 @@ static int may_be_apart(const struct oj_relation *r)
            strchr("F*f", r->mask[4]);
 }
 
-/* Decides a pair by GEOS. by_even_odd 1: part of a hole outside of its shell is
- * area, unlike in GEOS. */
+/* Decides a pair by GEOS. *distance is NaN for joins without distances. If GEOS
+ * cannot say, *distance is a lower bound. by_even_odd: 1: the part of a hole
+ * outside of its shell is area, unlike in GEOS. */
 static enum oj_geos_outcome decide_pair_by_geos(struct oj_geos_pairs *pairs,
                                                 const struct join_trial *t,
                                                 int by_even_odd, int64_t row,
@@ -298,8 +299,8 @@ TEST(as_all_pairs)
         }
         try_backend(&t, "geos", 1, &expected);
         try_backend(&t, "spatialindex", 1, &expected);
-        if (is_distance) /* for predicates this backend uses prepared geometries
-                          */
+        /* for predicates this backend uses prepared geometries */
+        if (is_distance)
             try_backend(&t, "geos_sorted", 1, &expected);
         try_backend(&t, "spatialindex_collective", 1, &expected);
         trial_free(&t);
@@ -317,7 +318,8 @@ static int pick_count(int usual, int large)
     return one_in(15) ? pick(large) : 1 + pick(usual);
 }
 
-/* Compares the engine with the plain reference and with GEOS. */
+/* Compares the engine with the plain reference and with GEOS. with_too_few 1:
+ * some parts have too few vertices. */
 static void check_nearest(const struct scene *s, int with_too_few)
 {
     static const double steps[] = {0.0, 1e-9, 1.0, 2.5, 10.0, 300.0, 1e9};
@@ -377,7 +379,7 @@ TEST(nearest_of_many)
     ck_assert(counts.n_rounding * 1000 <= counts.n_rows);
 }
 
-/* The squares of coordinates exceed the range of single precision. */
+/* The squares of coordinates are outside of the range of single precision. */
 TEST(extreme_scales)
 {
     static const double scales[] = {1e-12, 1e-16,  1e-18,  1e-20, 1e-30,
@@ -416,8 +418,8 @@ static void add_huge(struct oj_flat_buf *buf, int64_t fid)
     end(buf);
 }
 
-/* The maximum coordinates that joins accept, whose squares are near the maximum
- * double. */
+/* The greatest coordinates that joins accept. Their squares are near the
+ * greatest double. */
 TEST(huge_coordinates)
 {
     static const double reaches[] = {0.0,   1e10,    1e154,   2e154,
@@ -464,8 +466,8 @@ TEST(huge_coordinates)
 
 /* --- indexes ------------------------------------------------------------- */
 
-/* Returns the size of the index for a batch of this input, in bytes, and its
- * number of pairs. */
+/* Returns the size in bytes of the index for a batch of this input. Stores its
+ * number of pairs in *n_found. */
 static int64_t index_bytes(const struct oj_flat *join,
                            const struct oj_flat *input, unsigned input_kinds,
                            int64_t *n_found)
@@ -484,8 +486,8 @@ static int64_t index_bytes(const struct oj_flat *join,
     return bytes;
 }
 
-/* Cells for points are only built if points are expected; input of any kind is
- * joined, whatever was expected. */
+/* Cells for points are only built if points are expected. Input of every kind
+ * is joined, whatever was expected. */
 TEST(indexed_for_what_comes)
 {
     const unsigned shapes = OJ_PART_LINE | OJ_PART_POLYGON;

@@ -1,5 +1,5 @@
-/* The answers of the test suites of GEOS and JTS are compared with the exact
- * reference and with all backends in both argument orders: 561 pairs of
+/* Compares the answers of the test suites of GEOS and JTS with the exact
+ * reference, and with all backends in both orders of arguments: 561 pairs of
  * geometries, 5,159 questions. Needs oracle_cases.csv and oracle_tests.csv.
  * Kind: unit, degenerate. */
 #include "../../../algs/api/engine/oj_join.h"
@@ -31,33 +31,35 @@ static void must(oj_status status)
 
 /* --- exceptions ----------------------------------------------------------- */
 
-/* Expected differences from the suites, with their reasons. An exception is
- * valid for every backend and both orders; with GEOS 3.11 each exception must
+/* Expected differences from the suites, with their reasons. An exception holds
+ * for every backend and both orders. With GEOS 3.11 each exception must
  * occur. */
 
 /* GEOS 3.11 does not define relate of collections whose members touch or
- * overlap: it raises an error or takes shared borders for boundaries. The
- * expected patterns are those of GEOS since 3.13. */
+ * overlap: it raises an error, or treats shared borders as boundaries. The
+ * patterns expected here are those of GEOS since 3.13. */
 #define COLLECTION "relate of collections before GEOS 3.13"
 
-/* The crossing of the lines is rounded and then does not lie on the node. */
+/* The crossing of the lines is rounded. The rounded point is not on the
+ * node. */
 #define NODE "GEOS before 3.13 misses a node"
 
 /* Two polygons of a multipolygon share an edge, which is invalid. */
 #define COMMON_EDGE "an invalid multipolygon, for relate before GEOS 3.13"
 
-/* The suite means decimal fractions; for the nearest doubles the answer
- * differs, also in GEOS. */
+/* The suite means decimal fractions. For the nearest doubles the answer
+ * differs, in GEOS too. */
 #define DECIMALS "meant for decimal fractions"
 
-/* A point and a line of length 0 at this point: equal in GEOS's copy of the
- * suite. */
+/* A point and a line of length 0 at this point. GEOS's copy of the suite says
+ * that they are equal. */
 #define POINT_LINE "the suites contradict each other"
 
 static const struct oracle_exception
 {
     const char *case_id, *op, *reason;
-    int is_of_geos; /* 1: only GEOS differs, not exact arithmetic */
+    /* 1: exact arithmetic agrees with the suite, and only GEOS differs */
+    int is_of_geos;
 } exceptions_list[] = {
     {"geos/general/TestRelateGC.xml#3", "relate", COLLECTION, 1},
     {"geos/general/TestRelateGC.xml#4", "relate", COLLECTION, 1},
@@ -148,8 +150,8 @@ static const char *name_of(enum oracle_answer answer)
     return names[answer];
 }
 
-/* 1 if an answer is right: our backends must answer as the suite expects; a
- * reference may also give GEOS's answer. */
+/* Returns 1 if an answer is right. Our backends must answer as the suite
+ * expects. A reference may instead answer as GEOS does. */
 static int is_right(const struct oracle_case *q, int is_ours,
                     enum oracle_answer answer, double distance)
 {
@@ -233,7 +235,8 @@ static int is_beyond(const struct oracle_case *q, double limit)
     return exact_order(&q->a, 0, &q->b, 0, OJ_TO_INTERIOR, limit) > 0;
 }
 
-/* Compares the exact reference with the suite, whose distances are rounded. */
+/* Compares the exact reference with the suite. The suite's distances are
+ * rounded. both_empty 1: both geometries are empty. */
 static void compare_exact(const struct oracle_case *q, int both_empty)
 {
     struct oj_matrix matrix = exact_matrix(&q->a, 0, &q->b, 0);

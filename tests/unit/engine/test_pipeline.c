@@ -1,5 +1,5 @@
-/* The pipeline with a fake reader, joiner and writer: order, errors in every
- * stage, cancelling, empty input, and no thread left over.
+/* The pipeline with a fake reader, joiner and writer: the order of batches,
+ * errors in every stage, cancelling, empty input, and no thread left over.
  * Kind: unit. */
 #include "../run_tests.h"
 
@@ -23,15 +23,15 @@ struct fake
     int slow; /* 1: the reader is slow, 2: the joiner, 3: the writer */
     int cancel;
     int64_t max_pairs; /* maximum pairs of the run; 0: no limit */
-    int64_t most_rows; /* maximum rows of a part, more have too many pairs; 0:
-                          no limit */
-    int64_t any_after; /* > 0: most_rows has no effect after this number of
-                          parts */
-    int hangs, hangs_end; /* hangs 1: the joiner does not return before
-                             hangs_end is set */
-    int late_join;        /* 1: the joiner waits until others have failed */
-    int n_slots;          /* number of slots, set by the first read() */
-    int most_slots;       /* value to which read() sets n_slots */
+    /* maximum rows of a part; more rows count as too many pairs; 0: no limit */
+    int64_t most_rows;
+    /* if not 0: after this number of parts, most_rows has no effect */
+    int64_t any_after;
+    /* hangs 1: the joiner does not return before hangs_end is 1 */
+    int hangs, hangs_end;
+    int late_join;  /* 1: the joiner waits until others have failed */
+    int n_slots;    /* number of slots, set by the first read() */
+    int most_slots; /* value to which read() sets n_slots */
 
     int64_t n_read, n_joined, n_written; /* numbers of batches, or of their
                                             parts */
@@ -87,7 +87,7 @@ static oj_status fake_read(void *user, int slot, struct oj_flat *flat,
     return OJ_OK;
 }
 
-/* Joins even rows with the join row of their own number. */
+/* Joins row i with join row i, for even i only. */
 static oj_status fake_join(void *user, const struct oj_pipeline_part *part,
                            struct oj_matches *out, struct oj_error *err)
 {
@@ -220,7 +220,7 @@ TEST_LOOP(all_batches_arrive_in_order, 0, 4)
     }
 }
 
-/* With one slot, a batch is only read after the previous one was written. */
+/* With one slot, a batch is read only after the previous one was written. */
 TEST_LOOP(one_batch_at_a_time, 0, 4)
 {
     struct fake fake = make_fake(50);
@@ -235,8 +235,8 @@ TEST_LOOP(one_batch_at_a_time, 0, 4)
     ck_assert_int_le(fake.most_ahead, 1);
 }
 
-/* A batch with too many pairs for one answer is returned in parts, in order,
- * and its slot is not overwritten before its last part was written. */
+/* A batch with too many pairs for one answer comes in parts, in order. Its slot
+ * is not overwritten before its last part was written. */
 TEST(too_many_pairs_come_in_parts)
 {
     for (int64_t most = 1; most <= ROWS; most++)
@@ -280,7 +280,7 @@ TEST(empty_input)
     ck_assert_int_eq(counts.n_rows, 0);
 }
 
-/* Batch n fails in each stage, for each stage being slow. */
+/* One batch fails, in each stage, while each stage in turn is slow. */
 TEST_LOOP(errors_end_the_run, 0, 4)
 {
     static const oj_status expected[] = {OJ_ERR_DATA, OJ_ERR_NOMEM, OJ_ERR_IO};
@@ -312,7 +312,7 @@ TEST_LOOP(errors_end_the_run, 0, 4)
     }
 }
 
-/* The first error is returned: later ones may be its consequences. */
+/* The first error is returned, because later ones may follow from it. */
 TEST(the_first_error_is_returned)
 {
     struct fake fake = make_fake(20);
@@ -325,7 +325,8 @@ TEST(the_first_error_is_returned)
     ck_assert_str_eq(err.message, "read 1");
 }
 
-/* A few rows with very many pairs do not make all later parts small. */
+/* A few rows with very many pairs make the next parts small, but not all later
+ * ones. */
 TEST(parts_grow_again)
 {
     struct fake fake = make_fake(40);
@@ -417,8 +418,8 @@ TEST(answers_are_returned_on_request)
     ck_assert_int_eq(fake.n_threads, 2);
 }
 
-/* The reader stops when all slots are full. Answers that were not released are
- * not counted. */
+/* The reader stops when all slots are full. The last answer is not counted,
+ * because it is not released. */
 TEST(answers_need_not_be_taken)
 {
     for (int n = 0; n < 6; n++)
@@ -442,8 +443,8 @@ TEST(answers_need_not_be_taken)
     }
 }
 
-/* An error is returned in its place in the order of answers, again by each
- * further call, and by the function that closes the pipeline. */
+/* An error is returned at its place in the order of answers. Each further call,
+ * and the function that closes the pipeline, return it again. */
 TEST(an_error_is_returned_in_its_place)
 {
     struct fake fake = make_fake(20);
@@ -473,7 +474,7 @@ static void *set_flag_later(void *user)
     return NULL;
 }
 
-/* A waiting caller can be cancelled in any state of the stages. */
+/* A caller that waits can be cancelled, whatever the stages do. */
 TEST(waiting_is_cancelled)
 {
     struct fake fake = make_fake(20);

@@ -1,7 +1,8 @@
-/* Slices of time: the pairs equal those that other engines find without
- * conditions on spans, filtered by the definitions of Allen's relations; for
- * nearest, the first k of these. Many equal begins, open and long spans, rows
- * and features without a span; small batches after a large one.
+/* The index of time slices. Its pairs equal those that other engines find
+ * without conditions on spans, filtered by the definitions of Allen's
+ * relations; for nearest, the first k of these. Tests many equal begins, open
+ * and long spans, rows and features without a span, and small batches after a
+ * large one.
  * Kind: property, degenerate. OGRJOIN_TEST_LONG=1 runs fifty times as long;
  * OGRJOIN_TEST_SEED=n begins with the round that failed. */
 #include "../references.h"
@@ -12,7 +13,8 @@
 
 #define N_ROUNDS 24
 
-/* Maximum distance up to which all pairs are found. */
+/* Maximum distance up to which all pairs are found, in units of the
+ * coordinates. */
 #define REACH 9.0
 
 static int64_t n_pairs_seen, n_of_slices;
@@ -47,8 +49,8 @@ static void add_side(struct oj_flat_buf *buf, unsigned kind, int64_t n)
         add_feature(buf, kind, one_in(2) ? i : 5 * n - i);
 }
 
-/* Makes random spans: instants, windows around few instants, or mostly short
- * spans. */
+/* Makes random spans. how 0: instants. 1: windows around a few instants. 2:
+ * mostly short spans. */
 static void pick_times(int64_t n, int how, struct oj_spans *out, int64_t **from,
                        int64_t **until)
 {
@@ -74,7 +76,8 @@ static void pick_times(int64_t n, int how, struct oj_spans *out, int64_t **from,
     *out = (struct oj_spans){*from, how == 0 ? *from : *until};
 }
 
-/* Compares row a with the filtered pairs of the answer without conditions. */
+/* Compares row a with the pairs of the answer without conditions, after
+ * filtering. */
 static void check_row(const struct join_trial *t, const struct oj_matches *all,
                       const struct oj_matches *got, int64_t a)
 {

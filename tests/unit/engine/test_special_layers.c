@@ -1,5 +1,5 @@
 /* Special layers: empty ones, many features in one place, one huge feature
- * among many small ones, joins without sense. test_joins_random asserts that
+ * among many small ones, joins without sense. test_joins_random checks that
  * batches, threads, the order of the input and FIDs change no answer, for
  * coordinates of any size.
  * Kind: degenerate, large. */
@@ -50,8 +50,8 @@ TEST(empty_sides)
     oj_flat_buf_free(&join);
 }
 
-/* Thousands of points in one place on both sides must not need quadratic work.
- */
+/* Thousands of points in one place on both sides must not take quadratic
+ * time. */
 TEST(identical_points)
 {
     LAYER join = {0}, input = {0};
@@ -88,9 +88,9 @@ TEST(all_ties_of_a_heap)
                i);
 }
 
-/* A self join of thousands of points in one place and a few beside them: each
- * row has the first others in tie order, of all points or only of points
- * elsewhere. It must not need quadratic work. */
+/* A self join of thousands of points in one place and a few beside them. Each
+ * row gets the first others in tie order, of all points or only of points
+ * elsewhere. The join must not take quadratic time. */
 TEST(nearest_of_a_heap)
 {
     enum
@@ -165,7 +165,7 @@ TEST(large_among_small)
     }
 }
 
-/* A line reaches into the square, but the quadrants only group points. */
+/* One side has a line, but the backend quadrant takes points only. */
 TEST(joins_without_sense)
 {
     LAYER join = {0}, input = {0};
@@ -197,7 +197,7 @@ TEST(joins_without_sense)
         OJ_ERR_ARG);
 }
 
-/* What no engine of a backend takes: the message names what to change. */
+/* Joins that no engine of a backend takes. The message names what to change. */
 TEST(messages_of_joins_without_an_engine)
 {
     static const struct
@@ -275,8 +275,8 @@ TEST(messages_of_joins_without_an_engine)
 
 #define K_OF_LISTS 6
 
-/* Adds n points and features without a geometry: of every `every` points one
- * lies on the squares of a grid, and the others lie far from them. */
+/* Adds n points, and features without a geometry. One of `every` points lies on
+ * the squares of a grid, and the others far from them. */
 static void add_points_on_grid(struct oj_flat_buf *buf, int n, int every)
 {
     for (int i = 0; i < n; i++)
@@ -289,8 +289,8 @@ static void add_points_on_grid(struct oj_flat_buf *buf, int n, int every)
     }
 }
 
-/* Joins a batch, and asserts that its pairs are those of joins of few rows,
- * which store no lists in place. Returns whether lists were stored in place. */
+/* Joins a batch. Asserts that its pairs are those of joins of few rows, which
+ * store no lists in place. Returns 1 if the batch stored lists in place. */
 static int join_and_compare(struct oj_join *join, const struct join_trial *t)
 {
     const int64_t at_once = 20000;
@@ -315,9 +315,9 @@ static int join_and_compare(struct oj_join *join, const struct join_trial *t)
     return out.cap_join_row == t->input.n_features * K_OF_LISTS;
 }
 
-/* Lists of k pairs within a distance are stored in place if a sample of the
- * first batch, or the last batch, has nearly k pairs a row, and if k pairs of
- * each row are within the limit of a batch. */
+/* Lists of k pairs within a distance are stored in place under two conditions.
+ * A sample of the first batch, or the last batch, has nearly k pairs a row; and
+ * k pairs for every row are within the limit of a batch. */
 TEST(lists_in_place)
 {
     LAYER squares = {0}, full = {0}, empty = {0};

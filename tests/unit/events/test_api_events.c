@@ -19,8 +19,8 @@ static void must(int status)
     ck_assert_msg(status == OGRJOIN_OK, "%s", error.message);
 }
 
-/* Makes an index of two unit squares, from (0, 0) and (0.5, 0), with the ids 20
- * and 10. */
+/* Makes an index of two unit squares with the lower left corners (0, 0) and
+ * (0.5, 0). Their ids are 20 and 10. */
 static struct ogrjoin_index *make_index(const char *op, const char *name,
                                         double value)
 {
@@ -54,7 +54,8 @@ static struct ogrjoin_index *make_index(const char *op, const char *name,
     return index;
 }
 
-/* Adds reports of one key at x[i], y = 0.5; x[i] NaN: no geometry. */
+/* Adds n reports of one key, at x[i] and y = 0.5. A report whose x[i] is NaN
+ * has no geometry. Returns a status. */
 static int add_reports(struct ogrjoin_events *events, const double *x,
                        int64_t n, struct ogrjoin_event_rows *rows)
 {
@@ -76,8 +77,8 @@ static int add_reports(struct ogrjoin_events *events, const double *x,
     return status;
 }
 
-/* Checks events; "0+1 1-0": report 0 enters feature 1, report 1 leaves feature
- * 0. */
+/* Checks the events against words such as "0+1 1-0": report 0 enters feature 1,
+ * report 1 leaves feature 0. */
 static void expect_events(const struct ogrjoin_event_rows *rows,
                           const char *words)
 {
@@ -154,7 +155,7 @@ TEST(states)
     must(ogrjoin_events_load(later, path, &error));
     ck_assert_int_eq(ogrjoin_events_inside(later), 1);
     ogrjoin_events_free(later);
-    /* a state of another join, of other keys, and a missing file */
+    /* a state of another join, a state of other keys, and a missing file */
     must(ogrjoin_events_new(other, NULL, 0, &later, &error));
     ck_assert_int_eq(ogrjoin_events_load(later, path, &error), OGRJOIN_ERR_ARG);
     ogrjoin_events_free(later);
@@ -190,8 +191,8 @@ TEST(what_makes_no_sense)
     ogrjoin_events_free(NULL);
 }
 
-/* A call that failed can be repeated and gives the answer of an undisturbed
- * call. */
+/* A call that failed can be repeated. It then gives the answer of a call that
+ * did not fail. */
 TEST(no_memory)
 {
     struct ogrjoin_index *index = make_index("within", NULL, 0);

@@ -1,5 +1,5 @@
-/* Events equal those of a plain sequential program over the pairs, and their
- * state is unchanged by writing it to a file and reading it.
+/* Events equal those of a plain sequential program over the pairs. Their state
+ * survives a file: written and read, it is unchanged.
  * Kind: property, unit, memory. */
 #include "../../../algs/pairs/events/oj_event_state.h"
 
@@ -27,7 +27,7 @@ static void must(oj_status status)
     ck_assert_msg(status == OJ_OK, "%s", error.message);
 }
 
-/* Reports of a batch with their pairs; text i is the name of key i. */
+/* Reports of a batch with their pairs. text[i] is the name of key i. */
 struct event_trial
 {
     struct oj_event_rules rules;
@@ -82,8 +82,8 @@ static void make_pairs(struct event_trial *t, int64_t n)
     must(oj_matches_reserve(&t->pairs, n, n * MOST_PAIRS, 1, &error));
     for (int64_t i = 0; i < n; i++)
     {
-        /* One row in four has up to MOST_PAIRS features, which is more than
-         * the two that a key stores without an array (FEW in oj_events.c). */
+        /* One row in four has up to MOST_PAIRS features. A key stores two (FEW
+         * in oj_events.c) without an array, so this needs arrays. */
         const int most = t->rules.is_nearest ? 1 : one_in(4) ? MOST_PAIRS : 2;
         int32_t rank = pick(5);
         t->pairs.offset[i] = at;
@@ -127,7 +127,7 @@ static void put_truth(struct event_trial *t, int64_t row, int kind,
     t->kind[t->n_events++] = (uint8_t)kind;
 }
 
-/* Adds one report to the expected events, feature by feature. */
+/* Adds the events of one report to the expected ones, feature by feature. */
 static void add_truth_of_row(struct event_trial *t, int64_t row)
 {
     uint8_t *has = t->has[t->key[row]], now[N_FEATURES] = {0};
@@ -220,7 +220,7 @@ static struct oj_flat join_of(const struct event_trial *t)
     return join;
 }
 
-/* Saves and loads the state by a file in memory. */
+/* Saves the state to a file in memory, and loads it from there. */
 static void save_and_load(const struct event_trial *t,
                           struct oj_events **events)
 {
@@ -313,7 +313,7 @@ TEST_LOOP(no_memory, 0, 8)
     ck_assert_int_gt(n_failed, 5);
 }
 
-/* Keys that disappear for good need no memory: a million of them need no more
+/* Keys that disappear need no memory: a million of them need no more
  * allocations than some thousands. */
 TEST_LOOP(keys_that_have_gone_are_forgotten, 0, 2)
 {
@@ -359,7 +359,7 @@ TEST_LOOP(keys_that_have_gone_are_forgotten, 0, 2)
     memset(&t, 0, sizeof t);
 }
 
-/* Keys that are bytes resembling a state file. */
+/* Keys whose bytes look like those of a state file. */
 TEST(states_that_do_not_fit)
 {
     static struct event_trial t;

@@ -1,6 +1,7 @@
-/* The exact reference: matrices derived by hand (tests/cases/matrices.txt), in
- * both orders and with every change of the input that must not change them;
- * distances compared with fractions of small integers; failing allocations.
+/* The exact reference. Its matrices are compared with those derived by hand
+ * (tests/cases/matrices.txt), in both orders, and with every change of the
+ * input that must not change them. Its distances are compared with fractions of
+ * small integers. Then allocations fail.
  * Kind: unit, property, degenerate, memory. */
 #include "../../../flatten/base/oj_alloc.h"
 
@@ -99,8 +100,9 @@ static void check_matrix(const struct oj_flat *a, const struct oj_flat *b,
                   expected);
 }
 
-/* 1 if the coordinates remain exact under a change. Those of the file are small
- * multiples of 1/4, except in two pairs. */
+/* Returns 1 if the coordinates can be moved and scaled exactly. All coordinates
+ * of the file are small multiples of 1/4, except those of pairs with these
+ * texts. */
 static int stays_exact(const char *text)
 {
     return strstr(text, "1e-300") == NULL && strstr(text, "0.1 ") == NULL &&
@@ -174,8 +176,7 @@ static void check_memory(const struct oj_flat *a, const struct oj_flat *b,
     }
 }
 
-/* The distance is 0 exactly if something other than the exteriors intersects.
- */
+/* Checks that the distance is 0 exactly if the features have a common point. */
 static void check_contact(const struct oj_flat *a, const struct oj_flat *b,
                           const char *matrix, const char *text)
 {
@@ -278,7 +279,7 @@ static int is_less(struct small_fraction a, struct small_fraction b)
     return a.above * b.below < b.above * a.below;
 }
 
-/* Returns the squared distance of p and the segment a b; coordinates are
+/* Returns the squared distance of p and the segment a b. Coordinates are
  * integers below 2^9. */
 static struct small_fraction point_to_segment(const int *p, const int *a,
                                               const int *b)
@@ -335,7 +336,8 @@ static void add_lattice_line(struct oj_flat_buf *buf, const int (*at)[2], int n,
     add_simple(buf, OJ_PART_LINE, n, xy);
 }
 
-/* Compares a number with the distance: limit * limit * below with above. */
+/* Compares the distance with limit: squared.above with limit * limit *
+ * squared.below. Returns -1, 0 or 1. */
 static int order_of(struct small_fraction squared, int64_t limit)
 {
     int64_t right = limit * limit * squared.below;
@@ -374,7 +376,8 @@ TEST(distances_of_lines)
                                     (double)limit * step);
             expect(order == order_of(least, limit), "round %lld: limit %d",
                    (long long)round, (int)limit);
-            /* nearer to limit than to limit + 2, so not beyond limit + 1 */
+            /* nearer to limit than to limit + 2 means not greater than limit +
+             * 1 */
             expect(exact_is_nearer(&view_b, 0, &view_a, 0, OJ_TO_BOUNDARY,
                                    (double)limit * step,
                                    (double)(limit + 2) * step) ==
@@ -412,7 +415,8 @@ TEST(distances_by_hand)
     ck_assert_int_eq(exact_order(&view_b, 0, &view_a, 0, OJ_TO_BOUNDARY, 2), 0);
     /* from a point in a hole */
     ck_assert_int_eq(exact_order(&view_a, 0, &view_b, 2, OJ_TO_INTERIOR, 1), 0);
-    /* a right triangle 3, 4, 5; and the doubles next to 5 and sqrt(2) */
+    /* a right triangle with the sides 3, 4, 5; then the doubles next to 5 and
+     * next to sqrt(2) */
     ck_assert_int_eq(exact_order(&view_a, 1, &view_b, 1, OJ_TO_INTERIOR, 5), 0);
     ck_assert_int_eq(exact_order(&view_a, 1, &view_b, 1, OJ_TO_INTERIOR,
                                  nextafter(5.0, 0.0)),
@@ -433,7 +437,7 @@ TEST(distances_by_hand)
     ck_assert_int_eq(exact_is_nearer(&view_a, 2, &view_b, 1, OJ_TO_INTERIOR,
                                      1.4142135623730951, 1.4142135623730951),
                      1);
-    /* a distance near the maximum, and the smallest double above 0 */
+    /* a distance near the maximum; and the smallest double above 0 */
     ck_assert_int_eq(
         exact_order(&view_a, 3, &view_b, 3, OJ_TO_INTERIOR, 1.7e150), 1);
     ck_assert_int_eq(exact_order(&view_a, 4, &view_b, 1, OJ_TO_INTERIOR, 0), 1);

@@ -1,4 +1,5 @@
-/* The lane of FlatGeobuf: reading and writing its files.
+/* The lane of FlatGeobuf, which reads and writes such files without GDAL's
+ * features.
  * Kinds: unit, property (compared with GDAL's reading of the file), memory. */
 #include "../layer_copy.h"
 
@@ -33,8 +34,8 @@ static GDALDatasetH make_file(const char *wkt, OGRwkbGeometryType type,
 
 static int n_read_threads = 1;
 
-/* Reads rows by the lane or by OGR features; *by_lane is 1 if the lane has read
- * all of them. */
+/* Reads rows by the lane, or by OGR features. Sets *by_lane to 1 if the lane
+ * has read all of them. Returns a status. */
 static oj_status read_rows(OGRLayerH layer, int use_lane, int64_t batch_rows,
                            GDALDatasetH *out, int *by_lane,
                            struct oj_error *err)
@@ -50,7 +51,8 @@ static oj_status read_rows(OGRLayerH layer, int use_lane, int64_t batch_rows,
     return status;
 }
 
-/* Asserts that both ways read equal rows. */
+/* Asserts that both ways read equal rows. expect_lane is 1 if the lane must
+ * read the layer, 0 if it must not. */
 static void compare_lane_with_gdal(OGRLayerH layer, int64_t batch_rows,
                                    int expect_lane)
 {
@@ -69,8 +71,8 @@ static void compare_lane_with_gdal(OGRLayerH layer, int64_t batch_rows,
     GDALClose(out[1]);
 }
 
-/* Every shape, in a layer of its type and in one of any type, with and without
- * an index. Curves, surfaces and empty geometries are left to GDAL. */
+/* Every shape, in a layer of its own type and in one of any type, with and
+ * without an index. Curves, surfaces and empty geometries are left to GDAL. */
 TEST_LOOP(property_every_shape_and_field, 0, 4 * N_SHAPES)
 {
     const char *wkt = test_shapes[_i / 4];
@@ -99,8 +101,8 @@ TEST_LOOP(property_every_shape_and_field, 0, 4 * N_SHAPES)
     CPLFree(text);
 }
 
-/* Points without OGR geometries; one of them has coordinates that joins do not
- * accept. */
+/* Points are read without OGR geometries. One of them has coordinates that
+ * joins do not accept. */
 TEST_LOOP(property_points_alone, 0, 4)
 {
     GDALDatasetH file = make_layer("FlatGeobuf", FILE_NAME, N_FGB_FIELDS,
@@ -118,8 +120,8 @@ TEST_LOOP(property_points_alone, 0, 4)
     VSIUnlink(FILE_NAME);
 }
 
-/* Blocks of the file are divided between threads; the last file has a row that
- * is left to GDAL. */
+/* The blocks of a file are divided between threads. The last file has a row
+ * that is left to GDAL. */
 TEST_LOOP(property_large_files_on_threads, 0, 4)
 {
     static const char *const wkt[] = {
@@ -153,7 +155,7 @@ TEST(unit_rows_from_a_curve_on_are_left_to_gdal)
     VSIUnlink(FILE_NAME);
 }
 
-/* Fewer fields, in any order, some of which are not read. */
+/* Only some of the fields are read, in another order. */
 TEST(unit_wanted_fields)
 {
     static const int wanted[] = {10, 5, 0};
@@ -210,7 +212,8 @@ TEST(unit_wanted_fields)
 /* ---- bytes that are not trusted ------------------------------------------ */
 
 /* Reads the current bytes by both ways. If GDAL reads them, the rows must be
- * equal. GDAL's verifier also checks bytes that are not read. */
+ * equal, and *n_read is incremented. GDAL may refuse what the lane reads,
+ * because its verifier also checks bytes that are not needed. */
 static void compare_bytes(int *n_read)
 {
     GDALDatasetH file, out[2];
@@ -254,8 +257,8 @@ enum
     N_BROKEN = sizeof broken_shapes / sizeof broken_shapes[0]
 };
 
-/* The file is cut at every length, and single or groups of four bytes are
- * changed; in layers of any type and of the shape's own type. */
+/* The file is cut at every length, and bytes are changed, singly and in fours.
+ * The layer has any type, or the type of the shape. */
 TEST_LOOP(property_broken_bytes, 0, 2 * N_BROKEN)
 {
     const char *wkt = broken_shapes[_i % N_BROKEN];
@@ -303,8 +306,9 @@ TEST_LOOP(property_broken_bytes, 0, 2 * N_BROKEN)
 
 #define OUT_FOLDER "test_flatgeobuf_out"
 
-/* Writes the layer to a file, by GDAL or by our lane, and opens it. NULL if the
- * driver refuses a row, or if the file cannot be opened. */
+/* Writes the layer to a file, by GDAL (by_rows 0) or by our lane (by_rows 1),
+ * and opens the file. Returns NULL if the driver refuses a row, or if the file
+ * cannot be opened. */
 static GDALDatasetH write_file(OGRLayerH from, OGRwkbGeometryType type,
                                int has_index, int by_rows, oj_status *status)
 {
@@ -349,7 +353,8 @@ static GDALDatasetH write_file(OGRLayerH from, OGRwkbGeometryType type,
     return GDALOpenEx(path[by_rows], GDAL_OF_VECTOR, NULL, NULL, NULL);
 }
 
-/* Counts the rows that intersect a box, and adds up a field over them. */
+/* Returns the number of rows that intersect a box. Stores the sum of a field
+ * over them in *sum. */
 static int count_in_box(OGRLayerH layer, double x0, double y0, double x1,
                         double y1, GIntBig *sum)
 {
@@ -368,8 +373,8 @@ static int count_in_box(OGRLayerH layer, double x0, double y0, double x1,
     return n;
 }
 
-/* Both files must have equal contents: rows in equal order if they are not
- * sorted, and equal rows in every box. */
+/* Asserts that both files have equal contents. The rows are in equal order if
+ * there is no index, and equal in every box. */
 static void same_files(OGRLayerH gdal, OGRLayerH ours, int has_index)
 {
     OGREnvelope a, b;
@@ -394,7 +399,8 @@ static void same_files(OGRLayerH gdal, OGRLayerH ours, int has_index)
         same_layers(gdal, ours, 1, 1);
 }
 
-/* Moves a geometry of a simple type, so that rows lie in different places. */
+/* Makes a geometry of a simple type from wkt, moved by i. The rows so lie in
+ * different places. */
 static OGRGeometryH make_shifted(const char *wkt, int i)
 {
     char *text = CPLStrdup(wkt), *at = text;
@@ -412,9 +418,9 @@ static OGRGeometryH make_shifted(const char *wkt, int i)
     return geometry;
 }
 
-/* Every shape, in a layer of its type and in one of any type, some rows without
- * geometry: the files of GDAL and of our lane have equal contents, and both
- * refuse the same layers. */
+/* Every shape, in a layer of its own type and in one of any type. Some rows
+ * have no geometry. The files of GDAL and of our lane have equal contents, and
+ * both refuse the same layers. */
 TEST_LOOP(property_written_as_gdal_does, 0, 4 * N_SHAPES)
 {
     const char *wkt = test_shapes[_i / 4];
@@ -445,8 +451,8 @@ TEST_LOOP(property_written_as_gdal_does, 0, 4 * N_SHAPES)
         out[by_rows] = write_file(first_layer(in), type, has_index, by_rows,
                                   &status[by_rows]);
     ck_assert_int_eq(status[0], status[1]);
-    /* with only empty geometries GDAL 3.6 writes no file, and 3.10 one with the
-     * extent (0 0, 0 0) */
+    /* with only empty geometries, GDAL 3.6 writes no file, and GDAL 3.10 one
+     * with the extent (0 0, 0 0) */
     if (!OGR_G_IsEmpty(geometry))
         ck_assert_int_eq(status[0] == OJ_OK,
                          out[1] != NULL || _i / 4 >= FIRST_CURVE);
@@ -466,8 +472,8 @@ TEST_LOOP(property_written_as_gdal_does, 0, 4 * N_SHAPES)
 /* ---- order -----------------------------------------------------------------
  */
 
-/* Adds more rows than a block has, of different sizes, every third with a
- * header; some of them, or all, in one place. */
+/* Adds more rows than a block has, of different sizes. Every third has a
+ * header. `crowd` of four rows are in one place. */
 static void add_rows(struct oj_flatgeobuf_unsorted *rows, int crowd, int64_t n)
 {
     uint8_t *bytes = calloc(1000, 200);
@@ -537,7 +543,8 @@ static uint32_t code_of_box(const double *all, const double *box)
     return hilbert_code(65536, cell[0], cell[1]);
 }
 
-/* Rows are kept in a temporary file, in both memory and file, or in memory. */
+/* Rows are kept in a temporary file, partly in memory and partly in a file, or
+ * in memory. */
 TEST_LOOP(large_rows_in_the_order_of_the_curve, 0, 15)
 {
     static const int64_t most_kept[] = {0, 4 << 20, 32 << 20};

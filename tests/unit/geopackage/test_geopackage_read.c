@@ -1,4 +1,4 @@
-/* The lane of GeoPackage reads its tables.
+/* The lane of GeoPackage, which reads tables without GDAL's features.
  * Kinds: unit, property (compared with GDAL's reading of the table), memory. */
 #include "../layer_copy.h"
 #include "../random_numbers.h"
@@ -18,7 +18,8 @@ enum
     N_WAYS = 3 /* GDAL; the lane on one thread; the lane on four threads */
 };
 
-/* Every test runs in a process of its own, which names its file. */
+/* Returns the path of the test's file, which contains the process id, since
+ * every test runs in its own process. */
 static const char *file_name(void)
 {
     static char name[100];
@@ -177,7 +178,7 @@ static oj_status read_layer(GDALDatasetH file, OGRLayerH layer, int way,
     return status;
 }
 
-/* Fails with the first line that differs. */
+/* Compares two texts. If they differ, fails with the first line that does. */
 static void same_text(const struct row_text *a, const struct row_text *b)
 {
     int64_t i = 0, line = 0;
@@ -188,7 +189,8 @@ static void same_text(const struct row_text *a, const struct row_text *b)
                   line < b->n ? b->bytes + line : "(nothing)");
 }
 
-/* Asserts that all ways read equal rows. */
+/* Asserts that GDAL and the lane, on one thread and on four, read equal rows.
+ * expect_lane is 1 if the lane must read the layer. */
 static void compare_lane_with_gdal(GDALDatasetH file, OGRLayerH layer,
                                    int64_t batch_rows, int expect_lane)
 {
@@ -233,8 +235,8 @@ TEST(unit_gdal_runs_our_sqlite)
     remove_file();
 }
 
-/* Every shape, in a layer of its type and in one of any type, with rows without
- * geometry among them. */
+/* Every shape, in a layer of its own type and in one of any type. Some rows
+ * have no geometry. */
 TEST_LOOP(property_every_shape_and_field, 0, 2 * N_SHAPES)
 {
     const char *wkt = test_shapes[_i / 2];
@@ -258,8 +260,8 @@ TEST_LOOP(property_every_shape_and_field, 0, 2 * N_SHAPES)
     CPLFree(text);
 }
 
-/* Points without OGR geometries; one has coordinates that joins do not accept.
- * The last layer has a line, from which on GDAL reads the rows. */
+/* Points are read without OGR geometries. One has coordinates that joins do not
+ * accept. In the last layer there is a line; from it on GDAL reads the rows. */
 TEST_LOOP(property_points_alone, 0, 6)
 {
     static const char *const odd[] = {
@@ -288,7 +290,7 @@ TEST_LOOP(property_points_alone, 0, 6)
 
 /* ---- tables of all kinds ------------------------------------------------- */
 
-/* Makes a GeoPackage with this table and an empty table "things". sql:
+/* Makes a GeoPackage with this table and an empty table "things". sql are
  * statements, ending with NULL. */
 static GDALDatasetH make_table(const char *table, const char *const *sql)
 {
@@ -315,8 +317,8 @@ static GDALDatasetH make_table(const char *table, const char *const *sql)
 }
 
 #define FOUR_KINDS "a INTEGER, b DOUBLE, c TEXT, d MEDIUMINT"
-/* Returns a statement that inserts n rows into t; fid: expression for the FID
- * of row i. */
+/* Returns a statement that inserts n rows into t. fid is an expression for the
+ * FID of row i. */
 static const char *sql_of_rows(int n, const char *fid)
 {
     static char sql[1000];
@@ -362,7 +364,7 @@ static const struct
     {"i * 100000", 1, 7},
     {"i * 100000", 0, 7}};
 
-/* FIDs with gaps, negative FIDs, and the minimum and maximum. */
+/* FIDs with gaps, negative FIDs, the minimum FID and the maximum FID. */
 TEST_LOOP(property_numbers_of_rows, 0,
           (int)(sizeof numberings / sizeof *numberings))
 {
@@ -379,8 +381,8 @@ TEST_LOOP(property_numbers_of_rows, 0,
     remove_file();
 }
 
-/* Asserts only that the lane does not read the table: GDAL's own ways differ if
- * FIDs are not numbers. */
+/* Asserts that the lane does not read the table. Rows are not compared: GDAL's
+ * own ways differ if FIDs are not numbers. */
 static void is_not_by_lane(const char *table, const char *const *sql)
 {
     GDALDatasetH file = make_table(table, sql);
@@ -418,8 +420,8 @@ TEST(unit_what_is_no_plain_table)
     CPLPopErrorHandler();
 }
 
-/* Columns that were added later and that old rows lack; long rows on overflow
- * pages; other page sizes; trees of several levels; deleted rows. */
+/* Columns that were added after the first rows, long rows on overflow pages,
+ * other page sizes, trees of several levels, and deleted rows. */
 TEST_LOOP(property_pages, 0, 5)
 {
     static const char *const sizes[] = {"512", "1024", "4096", "65536", "4096"};
@@ -466,8 +468,8 @@ TEST(unit_odd_names)
     compare_table("a \"b\" 'c' \xC3\xBC;", sql, 1);
 }
 
-/* The minimum FID, in a row that is left to GDAL and in one that is not; and
- * the maximum FID. */
+/* The minimum and the maximum FID. The row with the minimum is left to GDAL, or
+ * not. */
 TEST_LOOP(unit_least_and_greatest_fid, 0, 2)
 {
     const char *const sql[] = {
@@ -566,7 +568,7 @@ static const struct
     const char *blob;
     int is_read, expect_lane;
 } odd_blobs[] = {
-    /* WKB is big-endian, independent of the byte order of the header */
+    /* the WKB is big-endian, although the header is not */
     {"X'4750000000000000003FF0000000000000'", 0, 0},
     {"X'475000010000000000000000013FF00000000000003FF0000000000000'", 1, 0},
     {"X'47500000000000000101000000000000000000F03F000000000000F03F'", 1, 1},
@@ -622,7 +624,7 @@ TEST_LOOP(property_odd_geometries, 0,
 /* ---- under a box ---------------------------------------------------------
  */
 
-/* After a read with a box, the layer has no spatial filter: its feature count
+/* Reading with a box leaves no spatial filter on the layer: its feature count
  * is that of the file. */
 TEST(unit_no_filter_stays_behind_a_read)
 {
@@ -664,10 +666,10 @@ TEST(unit_not_where_the_dataset_writes)
     remove_file();
 }
 
-/* All rows are of one state, also those that are left to GDAL, although another
- * connection deletes most of them meanwhile (possible in WAL mode). If the log
- * is not empty, it has pages that the file lacks, so the lane does not read the
- * table. */
+/* All rows are of one state of the file, including those left to GDAL. Another
+ * connection deletes most of them in the meantime, which WAL mode allows. If
+ * the WAL is not empty, it has pages that the file lacks, and the lane does not
+ * read the table. */
 TEST_LOOP(unit_one_state_of_the_file, 0, 6)
 {
     const int n_threads = _i % 2 ? 4 : 1, is_left = _i / 2 == 1,
@@ -727,9 +729,9 @@ TEST_LOOP(unit_one_state_of_the_file, 0, 6)
 
 /* ---- bytes that are not trusted ------------------------------------------ */
 
-/* Reads the current bytes in all ways: none may read a file that SQLite calls
- * malformed. *n_read counts the files that GDAL reads, *n_more those that only
- * GDAL reads. */
+/* Reads the current bytes in all ways. None may read a file that SQLite calls
+ * malformed. Adds 1 to *n_read if GDAL reads the file, and to *n_more if only
+ * GDAL does. */
 static void compare_bytes(int *n_read, int *n_more)
 {
     GDALDatasetH file =
@@ -789,9 +791,9 @@ static int64_t root_page(const char *table, int *page_bytes)
     return root;
 }
 
-/* Damages one page of a table's B-tree: the root (_i 0), its last leaf (1) or
- * its first (2). Each of the first 20 bytes of the page and of its first cell
- * takes values that truncate, repeat or point outside. */
+/* Damages one page of a table's B-tree: the root (_i 0), its last leaf (_i 1)
+ * or its first leaf (_i 2). Each of the first 20 bytes of the page and of its
+ * first cell takes values that truncate, repeat or point outside. */
 TEST_LOOP(property_broken_tree, 0, 3)
 {
     static const GByte values[] = {0, 1, 2, 5, 10, 13, 0x7F, 0x80, 0xFF};
@@ -804,8 +806,9 @@ TEST_LOOP(property_broken_tree, 0, 3)
     ck_assert(VSIIngestFile(NULL, file_name(), &whole, &n, -1));
     page = whole + (at - 1) * page_bytes;
     ck_assert_int_eq(page[0], 5);
-    if (_i > 0) /* a leaf: the last child of the root, or the child of its first
-                   cell */
+    /* a leaf: the last child of the root, or the child in the root's first
+     * cell */
+    if (_i > 0)
     {
         const GByte *child =
             _i == 1 ? page + 8 : page + (page[12] << 8) + page[13];
@@ -832,7 +835,7 @@ TEST_LOOP(property_broken_tree, 0, 3)
     remove_file();
 }
 
-/* SQLite cannot store NaN, but a file may contain it: it is read as NULL. */
+/* SQLite cannot store NaN, but a file may contain it. NaN is read as NULL. */
 TEST(unit_nan_cells_are_null)
 {
     static const char *const sql[] = {
@@ -870,9 +873,10 @@ TEST(unit_nan_cells_are_null)
     remove_file();
 }
 
-/* Returns a random byte of a page, mostly in the header of one of the table's
- * pages, in a cell pointer or in the middle of a cell; pages of other tables
- * come first. */
+/* Returns a random byte of the file. Mostly it is in a page of the table: in
+ * the page's header, in a cell pointer, or in a cell. The pages of other tables
+ * come first, so only the second half of the file is searched for such a
+ * page. */
 static GByte *pick_byte(GByte *bytes, size_t n, size_t page_bytes)
 {
     GByte *page = bytes;
@@ -897,8 +901,8 @@ static GByte *pick_byte(GByte *bytes, size_t n, size_t page_bytes)
     }
 }
 
-/* One to four bytes of a file are changed, or the file is truncated; 12 files
- * for every shape. OGRJOIN_TEST_ROUNDS=400 runs more. */
+/* For every shape, 12 files with one to four changed bytes, or truncated.
+ * OGRJOIN_TEST_ROUNDS=400 makes more. */
 TEST_LOOP(property_broken_bytes, 0, N_SHAPES)
 {
     static const GByte values[] = {0, 1, 5, 7, 13, 0x7F, 0x80, 0xFF};

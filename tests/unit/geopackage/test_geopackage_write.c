@@ -1,4 +1,4 @@
-/* The lane of GeoPackage writes rows without OGR features.
+/* The lane of GeoPackage, which writes rows without OGR features.
  * Kinds: unit, property (compared with GDAL's writing of the rows), large. */
 #include "../layer_copy.h"
 
@@ -49,7 +49,7 @@ static void add(struct dumped *text, const char *bytes, size_t n)
     text->at[text->n] = '\0';
 }
 
-/* Writes all rows of a query, each value by its type and its bytes as
+/* Writes all rows of a query, each value with its type and its bytes in
  * hexadecimal digits. */
 static void add_rows(struct dumped *text, sqlite3 *db, const char *query)
 {
@@ -88,8 +88,8 @@ static void add_rows(struct dumped *text, sqlite3 *db, const char *query)
     add(text, "\n", 1);
 }
 
-/* Writes the whole contents of the file, except times and the structure of the
- * spatial index. */
+/* Returns the whole contents of the file as text, except times and the
+ * structure of the spatial index. */
 static char *dump_file(const char *path, const char *layer)
 {
     static const char *const queries[] = {
@@ -151,7 +151,8 @@ static void same_files(const char *layer)
 
 /* ---- writing ------------------------------------------------------------- */
 
-/* Makes an empty layer with the fields of another, in a transaction. */
+/* Makes an empty layer with the fields of the layer like, and begins a
+ * transaction. */
 static GDALDatasetH make_output(const char *path, OGRLayerH like,
                                 OGRwkbGeometryType type,
                                 const char *const *options)
@@ -171,7 +172,7 @@ static GDALDatasetH make_output(const char *path, OGRLayerH like,
     return dataset;
 }
 
-/* Copies all rows to the layer and completes it. */
+/* Copies all rows to the layer and completes it. Returns a status. */
 static oj_status copy_rows(OGRLayerH from, GDALDatasetH to, int by_lane,
                            struct oj_error *err)
 {
@@ -230,8 +231,8 @@ static oj_status write_file(OGRLayerH from, OGRwkbGeometryType type,
     return status;
 }
 
-/* Writes by both ways: status and files must be equal. If the extent is not
- * finite the messages differ, because GDAL's is that of SQLite. */
+/* Writes by GDAL and by the lane. Status and files must be equal. If the extent
+ * is not finite, the messages differ: GDAL's is that of SQLite. */
 static void compare_writers(OGRLayerH from, OGRwkbGeometryType type,
                             const char *const *options)
 {
@@ -251,7 +252,7 @@ static void compare_writers(OGRLayerH from, OGRwkbGeometryType type,
     VSIRmdirRecursive(FOLDER);
 }
 
-/* Makes a layer in memory of n rows with the geometry wkt; a few have no
+/* Makes a layer in memory of n rows with the geometry wkt. A few rows have no
  * geometry, or one of another type. */
 static GDALDatasetH make_input(const char *wkt, OGRwkbGeometryType type, int n)
 {
@@ -276,8 +277,8 @@ static OGRwkbGeometryType type_of(const char *wkt)
     return type;
 }
 
-/* Every shape, in a layer of its type and in one of any type, with and without
- * a spatial index. */
+/* Every shape, in a layer of its own type and in one of any type, with and
+ * without a spatial index. */
 TEST_LOOP(property_every_shape_and_field, 0, 4 * N_SHAPES)
 {
     const char *wkt = test_shapes[_i / 4];
@@ -436,7 +437,7 @@ TEST_LOOP(property_names_texts_and_times, 0, 2)
     GDALClose(in);
 }
 
-/* If the table refuses a row, both ways return an error. */
+/* If the table refuses a row, GDAL and the lane both return an error. */
 TEST_LOOP(unit_refused_rows, 0, 2)
 {
     GDALDatasetH in = make_named("things");
@@ -491,7 +492,7 @@ static int64_t query_integer(sqlite3 *db, const char *query)
     return value;
 }
 
-/* Searches by the index must find what a scan of all entries finds. */
+/* Checks that searches by the index find what a scan of all entries finds. */
 static void check_searches(const char *path)
 {
     sqlite3 *db;
@@ -533,7 +534,8 @@ static void execute_sql(GDALDatasetH dataset, const char *statement)
     GDALDatasetReleaseResultSet(dataset, result);
 }
 
-/* Number of nodes of an index in which all nodes are full. */
+/* Returns the number of nodes of an index of n entries in which all nodes are
+ * full. */
 static int64_t count_nodes(int64_t n)
 {
     int64_t n_nodes = 0;
@@ -543,7 +545,8 @@ static int64_t count_nodes(int64_t n)
     return n_nodes;
 }
 
-/* Asserts that the lane has written the rows. */
+/* Asserts that the lane has written the file: the index has the least possible
+ * number of nodes. */
 static void check_packed(const char *path, int64_t n)
 {
     sqlite3 *db;
@@ -555,7 +558,7 @@ static void check_packed(const char *path, int64_t n)
     sqlite3_close(db);
 }
 
-/* GDAL changes a file that the lane has written: it adds, deletes and moves
+/* GDAL changes a file that the lane has written. It adds, deletes and moves
  * rows. */
 TEST_LOOP(large_gdal_goes_on_with_the_file, 0, 7)
 {

@@ -1,5 +1,5 @@
-/* GDAL's connection to a database: which commits a guard allows, and which
- * state a reader sees while others write.
+/* GDAL's connection to a database. Tests which commits a guard allows, and
+ * which state a reader sees while others write.
  * Kind: unit. */
 #include "../layer_copy.h"
 
@@ -16,8 +16,8 @@ static const char *file_name(const char *end)
     return name;
 }
 
-/* Makes a database with three rows, without a spatial index, because its
- * triggers would count as statements, too. */
+/* Makes a database with three rows. It has no spatial index, because the
+ * triggers of one would count as statements, too. */
 static GDALDatasetH make_database(const char *driver, const char *end)
 {
     GDALDatasetH dataset;
@@ -68,7 +68,8 @@ TEST_LOOP(unit_guard_refuses_commits, 0, 2)
     ck_assert(oj_sqlite_connection_in_transaction(connection));
     ck_assert(oj_sqlite_connection_run(connection, delete_one));
 
-    /* the rollback that SQLite makes after a failed write, and GDAL after it */
+    /* SQLite's own rollback after a failed write, and GDAL's rollback after
+     * that */
     ck_assert(oj_sqlite_connection_run(connection, "ROLLBACK"));
     ck_assert_int_eq(guard.is_undone, 1);
     ck_assert(!oj_sqlite_connection_run(connection, delete_one));
@@ -79,7 +80,7 @@ TEST_LOOP(unit_guard_refuses_commits, 0, 2)
     ck_assert(!oj_sqlite_connection_run(connection, "COMMIT"));
     ck_assert_int_eq(count_rows(end), 3);
 
-    /* no commit after an error of GDAL, and none without permission */
+    /* no commit after an error of GDAL, and no commit without permission */
     guard.is_undone = 0;
     CPLPushErrorHandler(CPLQuietErrorHandler);
     CPLError(CE_Failure, CPLE_AppDefined, "a failure");

@@ -1,5 +1,5 @@
-/* The size of the pieces of rows sent to a device is tested with simulated
- * joins whose times are known: pieces are short enough to be cancelled, and
+/* The number of rows that are sent to a device at once. Simulated joins have
+ * known times: pieces must be so short that cancelling does not wait long, and
  * few.
  * Kind: property. */
 #include "../../../cuda/foundations/index/cuda_pace.h"
@@ -7,11 +7,11 @@
 
 #include <math.h>
 
-/* Number of rows that the device processes at the same time. */
+/* Number of rows that the device works on at the same time. */
 #define ABREAST 50000
 
-/* Times of a simulated join: one row alone takes alone_s seconds; when the
- * device is fully used, each row adds row_s seconds. */
+/* Times of a simulated join, in seconds. One row alone takes alone_s. On a
+ * device that is fully used, each row adds row_s. */
 struct simulated_join
 {
     double alone_s, row_s;
@@ -52,7 +52,7 @@ TEST(short_jobs_are_two_pieces)
     ck_assert_int_eq(simulate_pieces(job, 1000).n_pieces, 1);
 }
 
-/* A row takes 1 us to 10 ms of the whole device. */
+/* A row takes from 1 us to 10 ms of the whole device. */
 TEST(pieces_of_slow_rows_are_short)
 {
     for (double row_s = 1e-6; row_s < 0.011; row_s *= 1.5)
@@ -66,8 +66,8 @@ TEST(pieces_of_slow_rows_are_short)
 }
 
 /* The time of a row is mostly latency, and the device runs ABREAST rows at a
- * time: pieces take less than 1 s and are still so large that the whole job
- * takes about twice the least possible time at most. */
+ * time. Pieces take less than 1 s. They are still so large that the whole job
+ * takes at most about twice the least possible time. */
 TEST(pieces_of_long_walks_are_large)
 {
     for (double alone_s = 0.001; alone_s < 0.25; alone_s *= 1.5)
@@ -80,7 +80,7 @@ TEST(pieces_of_long_walks_are_large)
     }
 }
 
-/* A few very slow rows do not make later pieces small for good. */
+/* A few very slow rows make the next pieces small, but not all later ones. */
 TEST(pace_recovers)
 {
     struct oj_cuda_pace pace = {0, 0.0};

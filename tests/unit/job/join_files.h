@@ -27,7 +27,7 @@ enum
 
 static char folder[64];
 
-/* Path of a file; valid for a few further calls. */
+/* Returns the path of a file. The text is valid for seven further calls. */
 static inline const char *path_of(const char *name)
 {
     static _Thread_local char paths[8][128];
@@ -37,7 +37,8 @@ static inline const char *path_of(const char *name)
     return path;
 }
 
-/* Waits until a change of a file is visible in its modification time. */
+/* Waits until a further change of a file would show in its modification
+ * time. */
 static inline void wait_until_changes_show(void)
 {
     const struct timespec t = {0, 80000000};
@@ -59,7 +60,7 @@ static inline OGRGeometryH make_point(double x, double y)
     return point;
 }
 
-/* Makes a box; if crossed is 1, its ring crosses itself (invalid). */
+/* Makes a box. If crossed is 1, its ring crosses itself, which is invalid. */
 static inline OGRGeometryH make_box(double x, double y, int crossed)
 {
     OGRGeometryH ring = OGR_G_CreateGeometry(wkbLinearRing);
@@ -88,8 +89,8 @@ static inline void add_row(OGRLayerH layer, int i, int seed, int boxes)
     OGR_F_Destroy(feature);
 }
 
-/* Makes a layer "things" with the fields n, t (n as text) and r. code: EPSG
- * code of its CRS; 0: none. */
+/* Makes a layer "things" of n boxes (boxes 1) or points, with the fields n, t
+ * (n as text) and r. code is the EPSG code of its CRS; 0: no CRS. */
 static inline void make_file(const char *driver, const char *name, int boxes,
                              int n, int seed, int code)
 {

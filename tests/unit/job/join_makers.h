@@ -1,5 +1,5 @@
-/** Join sides that tests make themselves and get from the cache. Include once.
- */
+/** Join sides that tests make themselves and take from the cache. Include
+ *  once. */
 #ifndef JOIN_MAKERS_H
 #define JOIN_MAKERS_H
 
@@ -39,17 +39,17 @@ static inline double now_s(void)
 
 /* ---- sides -------------------------------------------------------------- */
 
-/* Describes how a side is made, and counts what happened to it. */
+/* How a side is made, and counts of what happened to it. */
 struct maker
 {
     int seed;
     int n_points; /* number of points; 0: N_POINTS */
     int ms;       /* milliseconds that making takes */
-    int keep;     /* 0: the side may not be shared; stored as -1 */
+    int keep;     /* 0: the side may not be shared (its size is stored as -1) */
     oj_status failure;
-    const int *cancel; /* cancel flag of the thread that makes it; may be NULL
-                        */
-    int n_calls;       /* counted atomically */
+    /* cancel flag of the thread that makes the side, or NULL */
+    const int *cancel;
+    int n_calls; /* counted atomically */
 };
 
 static inline int is_raised(const int *flag)
@@ -102,7 +102,7 @@ static inline oj_status make_side(void *user, struct oj_join_side *side,
                         err);
 }
 
-/* Makes the key of side i, with a given state of its files. */
+/* Makes the key of side i. `state` stands for the state of its files. */
 static inline struct oj_join_key make_key(int i, int state)
 {
     struct oj_join_key key;
@@ -136,7 +136,8 @@ static inline int take_and_end(int key_number, int state)
     return is_mine;
 }
 
-/* Starts with an empty cache. max: its maximum size as text; NULL: default. */
+/* Empties the cache. max is its maximum size as text, or NULL for the
+ * default. */
 static inline void start(const char *max)
 {
     CPLSetConfigOption("OGRJOIN_CACHE_MAX", max);

@@ -58,14 +58,16 @@ struct wkt_lattice
     int size; /* points are 0 .. size */
     double step, x, y;
     double cosine, sine;
-    int is_tenths; /* coordinates are i / 10 (not i * 0.1) */
-    int nudges;    /* 1: some coordinates are a neighbouring double of a lattice
-                      value */
-    int is_odd;  /* 1: some coordinates are NaN, infinite or beyond the limit of
-                    joins */
+    /* coordinates are i / 10, which is not i * 0.1 after rounding */
+    int is_tenths;
+    /* 1: some coordinates are not lattice values, but doubles next to one */
+    int nudges;
+    /* 1: some coordinates are NaN, infinite, or greater than joins accept */
+    int is_odd;
     double flat; /* size of a step in y; a step in x is 1 */
-    int is_near; /* 1: some vertices lie on a segment between two others, up to
-                    rounding, or a neighbouring double beside it */
+    /* 1: some vertices lie on a segment between two others, as exactly as
+     * rounding allows, or one double beside it */
+    int is_near;
 };
 
 static inline struct wkt_lattice pick_lattice(void)
@@ -110,8 +112,8 @@ static inline struct wkt_lattice pick_lattice(void)
 }
 
 /* Makes a lattice on which shapes nearly touch: few places, vertices beside
- * edges, flat shapes, and numbers whose products or squares nearly under- or
- * overflow. */
+ * edges, and flat shapes. Products or squares of the numbers nearly overflow or
+ * underflow. */
 static inline struct wkt_lattice pick_near_lattice(void)
 {
     static const double steps[] = {1e-130, 1e-140, 1e-150, 1e-154,    1e-158,
@@ -227,7 +229,7 @@ put(struct pen *pen, const char *format, ...)
     ck_assert_uint_lt(pen->used, sizeof pen->text);
 }
 
-/* Writes a number as OGR reads it: OGR needs a sign before nan and inf. */
+/* Writes a number as OGR reads it. OGR needs a sign before nan and inf. */
 static inline void put_number(struct pen *pen, double v)
 {
     if (isnan(v))
@@ -281,7 +283,7 @@ static inline void add_corner(struct wkt_ring *ring,
     add_vertex(ring, vertex_at(l, i, j));
 }
 
-/* A box of the lattice: lower left corner, width, height. */
+/* A box of the lattice: its lower left corner, its width and its height. */
 struct lattice_box
 {
     int i, j, width, height;
@@ -316,8 +318,8 @@ static inline void add_any(struct wkt_ring *ring, const struct wkt_lattice *l,
         add_vertex(ring, any_vertex(l));
 }
 
-/* Adds a star around the middle of the frame; its ring crosses itself only if
- * the lattice is coarse. */
+/* Adds a star around the middle of the frame. On a coarse lattice, its ring may
+ * cross itself. */
 static inline void add_star(struct wkt_ring *ring, const struct wkt_lattice *l,
                             const struct lattice_box *f)
 {
@@ -392,8 +394,8 @@ static inline void make_ring(struct wkt_ring *ring, const struct wkt_lattice *l,
         close_ring(ring);
 }
 
-/* Returns a box for a hole: inside the frame, on its border, across it, outside
- * of it, or equal to it. */
+/* Returns a box for a hole: inside the frame, on its border, across the border,
+ * outside of the frame, or equal to it. */
 static inline struct lattice_box pick_hole(const struct wkt_lattice *l,
                                            const struct lattice_box *shell)
 {
@@ -475,8 +477,8 @@ static inline void put_point(struct pen *pen)
     put_vertices(pen, &v, 1);
 }
 
-/* Writes arcs, each from the end of the previous one. from: start of the first
- * arc, or NULL. Returns the end. */
+/* Writes arcs, each beginning at the end of the previous one. from is the start
+ * of the first arc, or NULL. Returns the end of the last arc. */
 static inline struct vertex put_arcs(struct pen *pen, const struct vertex *from)
 {
     struct wkt_ring ring = {0};
@@ -575,7 +577,7 @@ static inline void put_member(struct pen *pen, enum wkt_type type, int depth)
     }
 }
 
-/* Writes members, some of them twice, some empty. */
+/* Writes the members of a collection. Some occur twice, some are empty. */
 static inline void put_members(struct pen *pen, enum wkt_type type, int depth)
 {
     size_t start = 0, end = 0;
@@ -601,8 +603,8 @@ static inline void put_members(struct pen *pen, enum wkt_type type, int depth)
     put(pen, ")");
 }
 
-/* Writes a geometry with the name of its type. depth: number of collections
- * around it. */
+/* Writes a geometry with the name of its type. depth is the number of
+ * collections around it. */
 static inline void put_geometry(struct pen *pen, enum wkt_type type, int depth)
 {
     put_type(pen, type);

@@ -10,15 +10,15 @@ enum
     WKT_MOST_FEATURES = 120
 };
 
-/* WKT of the features, owned; "" is a feature without geometry. */
+/* WKT of the features, owned. A feature without geometry is "". */
 struct wkt_layer
 {
     int n;
     char *text[WKT_MOST_FEATURES];
 };
 
-/* Reads WKT. OGR refuses some texts, for example rings that end in an infinite
- * or NaN coordinate and so cannot be closed. */
+/* Reads WKT. Returns NULL if OGR refuses the text, for example if a ring ends
+ * in a coordinate that is infinite or NaN, and so cannot be closed. */
 static inline OGRGeometryH read_wkt(const char *text)
 {
     OGRGeometryH geometry = NULL;
@@ -47,8 +47,9 @@ static inline char *make_wkt(struct pen *pen, enum wkt_type type)
     return NULL;
 }
 
-/* Makes a layer. type: WKT_N_TYPES for any. other: a layer of which some
- * features are also put into this one; or NULL. */
+/* Makes a layer of geometries of one type, or of any type if type is
+ * WKT_N_TYPES. Some features of the layer other are put into this one, too.
+ * other may be NULL. */
 static inline void make_layer(struct wkt_layer *layer,
                               const struct wkt_lattice *lattice,
                               enum wkt_type type, const struct wkt_layer *other)

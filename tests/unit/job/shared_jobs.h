@@ -27,7 +27,8 @@ struct job_trial
     int64_t n_pairs, cap_pairs;
 };
 
-/* Parses a command line. line: options; input and join: files in the folder. */
+/* Parses a command line of options, with the files input and join of the
+ * folder. */
 static inline void parse(struct job_trial *t, const char *line,
                          const char *input, const char *join)
 {
@@ -58,7 +59,7 @@ static inline void must(struct job_trial *t, oj_status status)
     ck_assert_msg(status == OJ_OK, "%s", t->error.message);
 }
 
-/* Prepares a job. like: a job whose join side can be used; or NULL. */
+/* Prepares a job. like is a job whose join side may be used, or NULL. */
 static inline void prepare(struct job_trial *t, const struct job_trial *like)
 {
     t->pass.like = like != NULL ? &like->pass : NULL;
@@ -124,7 +125,7 @@ static inline int same_answer(const struct job_trial *a,
                0;
 }
 
-/* Joins without sharing, like the command. */
+/* Joins without a shared join side, as the command does. */
 static inline void join_alone(struct job_trial *t, const char *line,
                               const char *input, const char *join)
 {
@@ -145,8 +146,8 @@ static inline int64_t n_found(void)
     return oj_join_cache_counts().n_found;
 }
 
-/* Opens, prepares and runs a job; returns 1 if it could use an existing join
- * side. */
+/* Opens, prepares and runs a job. Returns 1 if the job used a join side that
+ * existed already. */
 static inline int join_shared(struct job_trial *t, const char *line,
                               const char *input, const char *join)
 {
@@ -158,7 +159,7 @@ static inline int join_shared(struct job_trial *t, const char *line,
     return n_found() > found;
 }
 
-/* Joins once; returns 1 if the side was shared. */
+/* Joins once. Returns 1 if the join side existed already. */
 static inline int is_found(const char *line, const char *input,
                            const char *join)
 {

@@ -1,5 +1,5 @@
-/* Jobs that share join sides, when files change, when nothing is kept in the
- * cache, and when reading fails or is cancelled.
+/* Jobs that share join sides. Tests files that change, sides that the cache
+ * does not keep, and reading that fails or is cancelled.
  * Kind: unit. */
 #include "shared_jobs.h"
 
@@ -32,7 +32,7 @@ TEST(changed_file)
         ck_assert(!is_found(line, "points.gpkg", name));
         ck_assert(join_shared(&before, line, "points.gpkg", name));
         ck_assert_int_eq(oj_join_cache_counts().n_entries, n_entries);
-        /* another file with this name; the first job keeps its join side */
+        /* another file with this name; the first job keeps its own join side */
         make_file(i == 0 ? "GPKG" : "ESRI Shapefile", name, 1, N_JOIN, 50,
                   32632);
         wait_until_changes_show();
@@ -44,7 +44,8 @@ TEST(changed_file)
         close_job(&before);
         close_job(&after);
     }
-    /* a file that accompanies the layer counts */
+    /* a change of a file that accompanies the layer counts as a change of the
+     * layer */
     ck_assert_int_eq(VSIRename(path_of("zones.prj"), path_of("zones.no")), 0);
     ck_assert(!is_found(line, "points.gpkg", "zones.shp"));
     remove_folder();
@@ -62,7 +63,7 @@ TEST(changed_while_open)
     prepare(&t, NULL);
     ck_assert_int_eq(oj_join_cache_counts().n_entries, 0);
     must(&t, stream(&t));
-    /* the side has no key in the cache, but it can be shared explicitly */
+    /* the side has no key in the cache, but a job can be given it explicitly */
     open_job(&other, line, "points.gpkg", "zones.gpkg");
     prepare(&other, &t);
     must(&other, stream(&other));
@@ -73,7 +74,8 @@ TEST(changed_while_open)
     remove_folder();
 }
 
-/* If a file was just modified, its time cannot show the next change. */
+/* A file that was modified just now may change again without a new modification
+ * time. */
 TEST(files_too_young)
 {
     struct job_trial t;
@@ -92,7 +94,7 @@ TEST(files_too_young)
     ck_assert_ptr_nonnull(files.paths);
     ck_assert(oj_join_files_are_unchanged(&files));
     ck_assert(!oj_join_files_may_have_changed(&files));
-    /* a journal that is not empty is part of the database */
+    /* a WAL that is not empty is part of the database */
     {
         VSILFILE *f = VSIFOpenL(path_of("zones.gpkg-wal"), "wb");
         ck_assert_ptr_nonnull(f);
@@ -116,7 +118,7 @@ static void write_text(const char *name, const char *text)
     VSIFCloseL(f);
 }
 
-/* Writes a VRT file "zones.vrt" with a layer of that source. */
+/* Writes a file "zones.vrt" with one layer, of that source. */
 static void write_vrt(const char *source, const char *layer)
 {
     char text[1000];
@@ -136,8 +138,8 @@ static const char by_chance[] =
     "<SrcSQL>SELECT * FROM things ORDER BY random()</SrcSQL>";
 static const char ever_the_same[] = "<SrcSQL>SELECT * FROM things</SrcSQL>";
 
-/* Counts how often the second of two jobs on zones.vrt uses the join side of
- * the first. */
+/* Runs two jobs on zones.vrt. Returns 1 if the second used the join side of the
+ * first. */
 static int is_found_again(void)
 {
     is_found("-op nearest", "points.gpkg", "zones.vrt");
@@ -161,7 +163,7 @@ TEST(vrt)
     ck_assert(is_found_again());
     change_file("zones.gpkg");
     ck_assert(!is_found("-op nearest", "points.gpkg", "zones.vrt"));
-    /* a VRT with random SQL, and a VRT whose source is a VRT */
+    /* a VRT with a random SQL function, and a VRT whose source is a VRT */
     oj_join_cache_clear();
     write_vrt("zones.gpkg", by_chance);
     ck_assert(!is_found_again());
@@ -189,7 +191,7 @@ TEST(no_cache)
     close_job(&t);
     close_job(&other);
     close_job(&alone);
-    /* with -memory each job reads its own join side */
+    /* with -memory, each job reads a join side of its own */
     open_job(&t, "-op intersects -memory 1G", "points.gpkg", "zones.gpkg");
     prepare(&t, NULL);
     ck_assert_ptr_eq(t.pass.job.join_side, &t.pass.job.own_join_side);

@@ -1,5 +1,5 @@
-/* Which jobs share a join side, and that a borrowed side gives the answers of
- * an own one (dataset_stream asserts this for many joins).
+/* Which jobs share a join side. A job that borrows a side gets the answers of a
+ * side of its own; dataset_stream checks this for many joins.
  * Kind: unit. */
 #include "shared_jobs.h"
 
@@ -7,7 +7,7 @@
 
 /* ---- jobs that share a side ---------------------------------------------- */
 
-/* Command lines with different join sides. */
+/* Command lines whose join sides all differ. */
 static const char *const lines[] = {
     "-op nearest",
     "-op nearest -k 3",
@@ -40,7 +40,7 @@ static const char *const lines[] = {
     "-op intersects -joo LIST_ALL_TABLES=NO",
 };
 
-/* Command lines in pairs that share a join side. */
+/* Pairs of command lines. Both lines of a pair share a join side. */
 static const char *const pairs[][2] = {
     {"-op nearest", "-op nearest -where n<3"},
     {"-op nearest", "-op nearest -limit 7"},
@@ -71,8 +71,8 @@ TEST(equal_lines_share)
     remove_folder();
 }
 
-/* Notices about a join side are repeated for a job that borrows it; the side
- * remains after the job that made it has ended. */
+/* Notices about a join side are repeated for each job that borrows it. The side
+ * remains when the job that made it has ended. */
 TEST(borrowed_sides_are_whole)
 {
     static const char *const made[] = {
@@ -121,7 +121,8 @@ TEST(formats_share)
     remove_folder();
 }
 
-/* The join side is reprojected to the CRS of the input, so that CRS counts. */
+/* A join side is reprojected to the CRS of the input. So jobs with inputs of
+ * different CRS do not share it. */
 TEST(crs_counts)
 {
     CPLSetConfigOption("OGRJOIN_CACHE_MAX", NULL);
@@ -136,7 +137,8 @@ TEST(crs_counts)
     remove_folder();
 }
 
-/* Asserts that a join side with a changed option is not kept in the cache. */
+/* Asserts that the cache does not keep a join side with the option that
+ * change() sets. */
 static void must_not_keep(void (*change)(struct oj_source_options *side))
 {
     struct job_trial t;

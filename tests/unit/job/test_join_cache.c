@@ -1,7 +1,8 @@
 /* The cache of join sides: which sides it drops, which it does not keep, and
  * its state after memory has run out while a side was made. test_job_shared
- * and test_job_files check which sides are found, and that changed files
- * replace them. Kinds: unit, memory. */
+ * checks which sides are found. test_job_files checks that changed files
+ * replace sides.
+ * Kinds: unit, memory. */
 #include "join_makers.h"
 
 /* ---- sides that the cache keeps and drops -------------------------------- */
@@ -26,7 +27,7 @@ TEST(bound)
     ck_assert_int_eq(n_entries(), 2);
     ck_assert(!take_and_end(1, 0));
     ck_assert(take_and_end(2, 0));
-    /* a side in use is kept, and its size counts */
+    /* a side in use is kept, and its size counts toward the limit */
     ck_assert_int_eq(take(1, 0, &maker, NULL, &use, &is_mine, NULL), OJ_OK);
     ck_assert(!is_mine);
     for (int i = 4; i < 8; i++)
@@ -34,7 +35,7 @@ TEST(bound)
     ck_assert(!take_and_end(1, 0));
     ck_assert_int_eq(n_entries(), 2);
     oj_join_use_end(&use);
-    /* a side larger than the limit is freed with its last user */
+    /* a side larger than the limit is freed when its last user ends */
     start("1K");
     ck_assert(take_and_end(1, 0));
     ck_assert_int_eq(n_entries(), 0);
@@ -73,7 +74,8 @@ TEST(not_kept)
     ck_assert_int_eq(n_entries(), 0);
     ck_assert(take_and_end(1, 0));
     oj_join_use_end(&use);
-    /* without a key a side is not found in the cache, but it can be shared */
+    /* a side without a key is not found in the cache, but a job can be given
+     * it */
     maker.keep = 0;
     ck_assert_int_eq(oj_join_cache_take(NULL, NULL, make_side, &maker, NULL,
                                         &use, &is_mine, NULL),

@@ -1,5 +1,5 @@
 /* The cache of join sides with several threads: answers, which threads wait for
- * which, and the state after making a side has failed or was cancelled.
+ * which, and the state after the making of a side has failed or was cancelled.
  * Kinds: unit, property. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* declares syscall() */
@@ -14,11 +14,10 @@
 /* ---- a clock that is set --------------------------------------------------
  */
 
-/* Seconds by which the wall clock was ahead when it was read; afterwards it is
- * set back. */
+/* Seconds by which the wall clock is ahead. A test sets it back to 0 later. */
 static int ahead_s;
 
-/* Replaces the function of the C library in this program. */
+/* Replaces the C library's function in this program. */
 int clock_gettime(clockid_t clock, struct timespec *t)
 {
     int result = (int)syscall(SYS_clock_gettime, clock, t);
@@ -230,7 +229,7 @@ TEST(cancelled_maker)
     end_workers(workers, 1);
     ck_assert_int_eq(workers[0].status, OJ_ERR_CANCELLED);
     ck_assert_int_eq(n_entries(), 0);
-    /* a thread that was cancelled before does not start making a side */
+    /* a thread that is cancelled already does not begin to make a side */
     slow.n_calls = 0;
     start_workers(workers, 1, take_once);
     end_workers(workers, 1);
@@ -239,8 +238,8 @@ TEST(cancelled_maker)
     ck_assert_int_eq(n_entries(), 0);
 }
 
-/* A waiting thread is cancelled, also if the wall clock is set back by an hour
- * meanwhile. */
+/* A waiting thread can be cancelled, even if the wall clock is set back by an
+ * hour while it waits. */
 TEST_LOOP(cancelled_waiter, 0, 2)
 {
     struct maker slow = {.ms = 60000};
@@ -253,7 +252,7 @@ TEST_LOOP(cancelled_waiter, 0, 2)
     __atomic_store_n(&ahead_s, 3600 * _i, __ATOMIC_RELAXED);
     start_workers(workers + 1, 1, take_once);
     rest_ms(50);
-    /* the flag alone is sufficient: it is polled */
+    /* the flag alone is enough, because waiting threads poll it */
     __atomic_store_n(&workers[1].cancel, 1, __ATOMIC_RELAXED);
     end_workers(workers + 1, 1);
     __atomic_store_n(&ahead_s, 0, __ATOMIC_RELAXED);
@@ -268,7 +267,7 @@ TEST_LOOP(cancelled_waiter, 0, 2)
 
 /* ---- batches ------------------------------------------------------------ */
 
-/* A batch that takes seconds, repeated until it is cancelled. */
+/* Runs a batch that takes seconds, again and again until it is cancelled. */
 static void *join_for_long(void *user)
 {
     struct cache_thread *w = user;
@@ -303,7 +302,7 @@ TEST(stopped_batch)
     start_workers(&worker, 1, join_for_long);
     while (!__atomic_load_n(&worker.is_mine, __ATOMIC_RELAXED))
         rest_ms(1);
-    /* these must not wait for the long batch */
+    /* these batches must not wait for the long one */
     for (int i = 0; i < 2; i++)
     {
         ck_assert_int_eq(
@@ -315,7 +314,7 @@ TEST(stopped_batch)
     cancel(&worker);
     end_workers(&worker, 1);
     ck_assert_int_eq(worker.status, OJ_ERR_CANCELLED);
-    /* the engine was cancelled, not a thread that waits for the join */
+    /* the batch was cancelled while it ran, not while it waited */
     ck_assert_str_ne(worker.error.message, "interrupted while waiting");
     ck_assert_int_eq(oj_join_use_batch(&other, &answer.view, &matches, NULL),
                      OJ_OK);

@@ -1,15 +1,15 @@
 /* Random layers of every geometry type, valid and invalid, with every join, as
- * the command runs it with -validate: on the CPU, on the emulated CUDA device
- * if OGRJOIN_CUDA_MODULE names its module, and by GEOS.
+ * the command runs it with -validate. Backends are the CPU, the emulated CUDA
+ * device if OGRJOIN_CUDA_MODULE names its module, and GEOS.
  *
- *    cpu, cuda   against geos: no difference; excluded pairs (on which GEOS is
- *                wrong, or which it cannot decide) are all proved by exact
- *                arithmetic; the output files of both are equal byte for byte
- *    geos        against cpu: differs only in pairs for which cpu is proved to
- *                be right
+ *   cpu, cuda   against geos: no difference. On some pairs GEOS is wrong or
+ *               undecided; exact arithmetic proves all of these. The output
+ *               files of cpu and cuda are equal byte for byte
+ *   geos        against cpu: differs only in pairs for which cpu is proved to
+ *               be right
  *
- * Then layers whose shapes nearly touch, in both orders, on all backends; cpu
- * and cuda also against another reference based on GEOS.
+ * Then layers whose shapes nearly touch, in both orders, on all backends. cpu
+ * and cuda are also compared with another reference based on GEOS.
  *
  * A failure is reduced to few features and printed.
  * Kind: property. OGRJOIN_TEST_LONG=1 runs fifty times as long,
@@ -84,7 +84,7 @@ static void pick_mask(char *mask)
         mask[pick(9)] = "TF*012"[pick(6)];
 }
 
-/* Returns a distance that many pairs have exactly. */
+/* Returns a distance that many pairs of lattice points have exactly. */
 static double pick_distance(const struct wkt_lattice *l)
 {
     int n = pick(1 + l->size / 2);
@@ -136,7 +136,7 @@ static void pick_words(struct random_layers_trial *t,
     static const char *const hows[] = {"left", "inner", "semi",
                                        "anti", "right", "full"};
     t->words[0] = '\0';
-    /* each join in turn, and joins by distance more often */
+    /* each join in turn, but joins by distance more often */
     t->op = one_in(8) ? pick(2) : (int)((uint64_t)seed % N_OPS);
     add_op(t, l);
     if (pick(2))
@@ -178,7 +178,8 @@ static void write_layer(const struct wkt_layer *layer, const char *name)
     ck_assert_int_eq(VSIFCloseL(file), 0);
 }
 
-/* Reads a file; NULL if it does not exist. */
+/* Returns the content of a file and its size in *n, or NULL if there is no
+ * file. */
 static char *read_file(const char *name, int64_t *n)
 {
     GByte *bytes = NULL;
@@ -329,10 +330,10 @@ static int read_report(const char *name, struct difference *list)
     return n;
 }
 
-/* 1 if each difference of GEOS from cpu is proved in favour of cpu. A line in
- * which exact arithmetic confirms GEOS is no difference: cpu is then within its
- * rounding (shapes 1e-322 apart with distance 0), and its own report may lack
- * the line. */
+/* Returns 1 if no difference between GEOS and cpu is an error of cpu. Each line
+ * of GEOS's report needs a proved line in cpu's report, with exchanged results.
+ * Lines that are themselves proved are accepted without one: there cpu is
+ * within its rounding (shapes 1e-322 apart have distance 0). */
 static int are_errors_of_geos(void)
 {
     static struct difference of_geos[MOST_DIFFERENCES],
@@ -397,7 +398,7 @@ static int has_cuda(void)
     return getenv("OGRJOIN_CUDA_MODULE") != NULL;
 }
 
-/* Returns the fault of an answer of cpu or cuda, as a text; NULL: none. */
+/* Returns the fault of an answer of cpu or cuda as a text, or NULL. */
 static const char *find_fault_of_ours(const struct result *r)
 {
     if (r->status != OJ_OK)
@@ -411,8 +412,8 @@ static const char *find_fault_of_ours(const struct result *r)
     return NULL;
 }
 
-/* Returns the fault of GEOS's answer, in pairs for which cpu is right; NULL:
- * none. */
+/* Returns the fault of GEOS's answer as a text: a difference from cpu that is
+ * not proved. Returns NULL if there is none. */
 static const char *find_fault_of_geos(const struct result *r,
                                       const struct result *cpu)
 {
@@ -430,8 +431,8 @@ static const char *find_fault_of_geos(const struct result *r,
     return NULL;
 }
 
-/* Joins on all backends; returns the fault of the first wrong answer, or NULL.
- * */
+/* Joins on all backends. Returns the fault of the first wrong answer, or
+ * NULL. */
 static const char *find_fault(const struct random_layers_trial *t,
                               enum backend *backend)
 {
@@ -445,7 +446,8 @@ static const char *find_fault(const struct random_layers_trial *t,
         *backend = (enum backend)b;
         if (b == CUDA && !has_cuda())
             continue;
-        /* the three references based on GEOS round and fail in different pairs
+        /* the three references based on GEOS round differently, and fail in
+         * different pairs
          */
         if (b == GEOS && t->reference != backends[GEOS])
         {

@@ -1,6 +1,6 @@
-/* A join side in tiles: if an allocation fails, the join returns an error and
- * nothing leaks. test_random_layers (-memory) and e2e/test_memory.py assert
- * that tiles change no answer.
+/* A join side in tiles. If an allocation fails, the join returns an error, and
+ * nothing leaks. test_random_layers (-memory) and e2e/test_memory.py check that
+ * tiles change no answer.
  * Kind: memory. */
 #include "../../../driver/job/oj_tiled_join.h"
 #include "../layers.h"
@@ -84,7 +84,8 @@ static void add_texts(const struct oj_flat *flat, struct oj_dictionary **made,
     oj_free(bytes);
 }
 
-/* Puts the features of the layer into tiles, in several batches. */
+/* Puts the features of the layer into tiles, in several batches. Returns a
+ * status. */
 static oj_status make_tiles(const struct whole *w, int64_t memory,
                             struct oj_tiles *tiles, struct oj_error *err)
 {

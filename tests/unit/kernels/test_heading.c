@@ -1,5 +1,5 @@
-/* Whether directions fit a heading is compared with angles in long double;
- * bounds at multiples of 45 degrees must be exact; unit vectors are compared
+/* Whether directions fit a heading is compared with angles in long double.
+ * Bounds at multiples of 45 degrees must be exact. Unit vectors are compared
  * with the C library.
  * Kind: property, degenerate. */
 #include "../random_numbers.h"
@@ -39,8 +39,8 @@ TEST(unit_vectors_at_eighths)
     }
 }
 
-/* Angle in degrees between the heading and (dx, dy); with both_ways that to the
- * nearer of both directions. */
+/* Returns the angle in degrees between the heading and (dx, dy). With
+ * both_ways, (dx, dy) may also be reversed, and the lesser angle counts. */
 static long double degrees_apart(double heading, double dx, double dy,
                                  int both_ways)
 {

@@ -1,4 +1,4 @@
-/* The shared kernels: orientation is compared with exact sums, distances and
+/* The shared kernels. Orientation is compared with exact sums, distances and
  * point in ring with GEOS, and Morton codes with a loop over bits.
  * Kind: property, degenerate. OGRJOIN_TEST_LONG=1 runs fifty times as long. */
 #include "../exact_sign.h"
@@ -69,7 +69,7 @@ TEST(orientation_of_all_small_triples)
     }
 }
 
-/* Computes c as a point on the line through a and b, or just beside it. */
+/* Sets c to a point on the line through a and b, or just beside it. */
 static void put_on_line(struct triple *t)
 {
     double along = pick(4) ? between(-0.5, 1.5) : pick(9) / 8.0;
@@ -135,7 +135,7 @@ static GEOSGeometry *make_line(double ax, double ay, double bx, double by)
     return GEOSGeom_createLineString_r(geos, ends);
 }
 
-/* Returns a random coordinate; kind is that of the round. */
+/* Returns a random coordinate. kind is that of the round. */
 static double pick_coordinate(int kind)
 {
     switch (kind)
@@ -170,7 +170,7 @@ static int is_short(const double end[4])
     return dx * dx + dy * dy < DBL_MIN && (dx != 0.0 || dy != 0.0);
 }
 
-/* Asserts the bound of the rounding error that oj_validation.h proves. */
+/* Asserts the bound of the rounding error that oj_validation.h states. */
 static void check_rounding(const double end[4], double px, double py,
                            double distance)
 {
@@ -209,7 +209,8 @@ static void compare_distance(const GEOSGeometry *line, const double end[4],
     expect(GEOSDistance_r(geos, point, line, &theirs) == 1, "GEOS raised");
     GEOSGeom_destroy_r(geos, point);
     check_rounding(end, px, py, ours);
-    if (is_short(end)) /* GEOS then gives an arbitrary number or NaN */
+    /* for such segments GEOS gives an arbitrary number or NaN */
+    if (is_short(end))
     {
         n_short++;
         return;
@@ -279,7 +280,7 @@ static GEOSGeometry *make_polygon(const struct test_ring *ring)
         geos, GEOSGeom_createLinearRing_r(geos, seq), NULL, 0);
 }
 
-/* 1 if GEOS computes a wrong sign for an edge beside the point. */
+/* Returns 1 if GEOS computes a wrong sign for an edge beside the point. */
 static int geos_misjudges(const struct test_ring *r, double x, double y)
 {
     for (int64_t i = 0; i + 1 < r->n; i++)
@@ -311,8 +312,7 @@ static void compare_location(const struct test_ring *ring,
     touched = GEOSPreparedIntersects_r(geos, prepared, point);
     /* a distance can underflow to 0 beside the border */
     differs = ours != OJ_OUTSIDE && distance != 0.0;
-    /* GEOS may take a ring of five vertices for a rectangle although it is none
-     */
+    /* GEOS may take a ring of five vertices for a rectangle by mistake */
     if (ring->n != 5)
         differs |=
             inside != (ours == OJ_INSIDE) || touched != (ours != OJ_OUTSIDE);

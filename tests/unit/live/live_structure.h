@@ -1,4 +1,4 @@
-/** Checks the invariants of a kept index: every point is in the boxes above it,
+/** Checks the invariants of a kept index. Every point is in the boxes above it,
  * every id is where the table of ids says, and no page is empty. Include once.
  */
 #ifndef LIVE_STRUCTURE_H
@@ -43,7 +43,8 @@ static inline void check_slots(struct structure *s, uint32_t number,
     s->n_pages++;
 }
 
-/* Checks a child. cover: a box that must contain all points below the parent.
+/* Checks a child node. cover is a box that must contain all points below the
+ * parent.
  */
 static inline void check_child(struct structure *s, int32_t child,
                                struct oj_box cell, struct oj_box cover,

@@ -1,5 +1,5 @@
-/** Random batches for kept indexes, and their expected results: a plain list of
- * points, and a new index of it. Include once. */
+/** Random batches for kept indexes. Expected results come from a plain list of
+ * the points, and from a new index of the list. Include once. */
 #ifndef LIVE_TRIAL_H
 #define LIVE_TRIAL_H
 
@@ -38,7 +38,8 @@ static inline struct ogrjoin_settings *settings_of(const char *words)
 
 #define MOST_KEYS 30000
 
-/* Point i of the list has the id of key i; is_there is 0 if it was removed. */
+/* Point i of the list has the id of key i. is_there[i] is 0 if the point was
+ * removed. */
 struct plain_points
 {
     int n_keys, n;
@@ -72,11 +73,10 @@ enum batch_kind
     BATCH_ONE_PLACE,
     BATCH_FAR_AWAY,   /* out of the old extent */
     BATCH_ON_BORDERS, /* on borders of cells: a grid of powers of two */
-    BATCH_ON_LINES,   /* few values of x, any y: the x axis cannot be divided */
-    BATCH_ASIDE,      /* y stays and x does not */
+    BATCH_ON_LINES,   /* few values of x, any y: x cannot be divided further */
+    BATCH_ASIDE,      /* y stays the same, x changes */
     BATCH_REMOVALS,
-    BATCH_MIXED, /* removals, insertions and moves; some ids occur more than
-                    once */
+    BATCH_MIXED, /* removals, insertions and moves; some ids occur repeatedly */
     BATCH_ALL_GONE,
     N_BATCH_KINDS
 };
@@ -216,8 +216,8 @@ static inline void plain_layer_make(const struct plain_points *p,
 
 #define MOST_INPUTS 400
 
-/* Input features: points only, or triangles, boxes, lines and points; some at
- * places of the list, others elsewhere. */
+/* Input features: only points, or triangles, boxes, lines and points. Some are
+ * at places of the list. */
 struct input_layer
 {
     int64_t n, n_vertices;
@@ -312,8 +312,8 @@ static inline void input_layer_make(const struct plain_points *p, int n,
 /* --- answers ---------------------------------------------------------------
  */
 
-/* Asserts equal pairs. id: id of each feature of the new index, to which right
- * of `pairs` is compared. */
+/* Asserts equal pairs. id[f] is the id of feature f of the new index; the right
+ * sides of `pairs` are such ids. */
 static inline void expect_equal_pairs(const struct ogrjoin_pairs *pairs,
                                       const struct ogrjoin_pairs *fresh,
                                       const int64_t *id, const char *words)
@@ -342,8 +342,8 @@ static inline void expect_equal_pairs(const struct ogrjoin_pairs *pairs,
     }
 }
 
-/* Joins with the kept index and with a new index, and asserts equal pairs;
- * returns their number. */
+/* Joins with the kept index and with a new one, and asserts equal pairs.
+ * Returns their number. */
 static inline int64_t expect_fresh_answer(struct ogrjoin_live *live,
                                           const struct plain_layer *points,
                                           const struct input_layer *input,

@@ -1,6 +1,6 @@
-/* Kept indexes of points on one, two and four devices: after every batch their
+/* Kept indexes of points on one, two and four devices. After every batch their
  * counts and answers equal those of an index in host memory, and of a new
- * index; after a failure they are those before it.
+ * index. After a failure, they are those before the failed batch.
  * Kinds: property, memory. */
 #include "../../../algs/live/live_search.h"
 #include "../../../algs/live/oj_live.h"
@@ -18,7 +18,8 @@ static struct random_batch batch;
 static struct plain_layer layer;
 static struct input_layer input[2];
 
-/* Returns the number of devices for loop i: 1, 2 or 4; 0: there are fewer. */
+/* Returns the number of devices for loop i: 1, 2 or 4. Returns 0 if there are
+ * fewer. */
 static int devices_of_loop(int i)
 {
     struct oj_error err;
@@ -70,7 +71,7 @@ static void expect_equal_counts(const struct both_indexes *both)
            (long long)b.n_superseded);
 }
 
-/* Asserts that every point is once where the list has it. */
+/* Asserts that each point of the list is in the index once, at its place. */
 static void expect_points_of_list(struct oj_gpu_live *gpu)
 {
     static double x[MOST_KEYS], y[MOST_KEYS];
@@ -122,8 +123,7 @@ static void apply_to_both(const struct both_indexes *both)
     plain_apply(&points, &batch);
 }
 
-/* Makes a join of points by distance, for each of which the module has a
- * kernel. */
+/* Makes a join of points by distance for which the module has a kernel. */
 static void random_relation(struct oj_relation *r)
 {
     *r = oj_relation_default();
@@ -230,7 +230,7 @@ TEST_LOOP(batches, 0, 3)
     ck_assert_int_gt(n_pairs, 1000);
 }
 
-/* Many batches of few changes: pages overflow and are divided, and the index is
+/* Many batches of few changes. Pages overflow and are divided, and the index is
  * seldom rebuilt. */
 TEST(pages_are_used_again)
 {
@@ -276,8 +276,8 @@ TEST(pages_are_used_again)
     }
 }
 
-/* Inserts points by batches into an index that may use this memory on each
- * device, and joins with it; returns the status of the first failure. */
+/* Inserts points by batches into an index that may use most_bytes on each
+ * device, and joins with it. Returns the status of the first failure. */
 static oj_status fill_within(int n_devices, int64_t most_bytes)
 {
     struct oj_options options = {.n_threads = 1,
@@ -323,8 +323,8 @@ static oj_status fill_within(int n_devices, int64_t most_bytes)
     return status;
 }
 
-/* Two devices answer rightly from an index that needs 1.5 times as much memory
- * on one. */
+/* An index needs 1.5 times the memory of one device. Two devices hold it and
+ * answer rightly. */
 TEST(more_than_one_device_holds)
 {
     int64_t bytes = 1500000;
@@ -429,8 +429,8 @@ static int64_t expect_fresh_answers(struct ogrjoin_live *live, int n_joins)
     return n;
 }
 
-/* Joins that the devices support, and others, for which the points are copied
- * to host memory. */
+/* Joins that the devices support, and other joins, for which the points are
+ * copied to host memory. */
 TEST_LOOP(joins, 0, 3)
 {
     static const char *const words[] = {"backend=cuda gpus=1",
@@ -525,8 +525,8 @@ static int find_emulator(void)
     return fail_at != NULL && module_fail_at != NULL;
 }
 
-/* Each allocation of device memory fails in turn, also with all later ones: a
- * batch is applied completely or not at all. */
+/* Each allocation of device memory fails in turn, alone and with all later
+ * ones. A batch is applied completely or not at all. */
 static void expect_whole_batches(int n_devices, enum batch_kind kind)
 {
     int n_failed = 0;

@@ -1,4 +1,4 @@
-/* Kept indexes of points: after every batch the tree is consistent, and every
+/* Kept indexes of points. After every batch the tree is consistent, and every
  * join has the pairs of a new index.
  * Kinds: property, memory. */
 #include "../../../flatten/base/oj_alloc.h"
@@ -18,7 +18,8 @@ static struct input_layer input[2];
 /* --- the tree --------------------------------------------------------------
  */
 
-/* Applies b to live and to the list, and checks the tree. */
+/* Applies b to live and to the list, and checks the tree. Returns what
+ * check_structure() has counted. */
 static struct structure apply_and_check(struct oj_live *live,
                                         struct plain_points *p,
                                         const struct random_batch *b)
@@ -68,7 +69,7 @@ TEST_LOOP(batches, OJ_LIVE_AUTO, OJ_LIVE_KDTREE + 1)
     }
 }
 
-/* Many batches of few changes: pages are divided, merged and reused, and the
+/* Many batches of few changes. Pages are divided, merged and reused, and the
  * index is hardly ever rebuilt. */
 TEST_LOOP(pages_are_used_again, OJ_LIVE_QUADTREE, OJ_LIVE_KDTREE + 1)
 {
@@ -111,8 +112,9 @@ TEST_LOOP(pages_are_used_again, OJ_LIVE_QUADTREE, OJ_LIVE_KDTREE + 1)
     }
 }
 
-/* Cells of points on a line are not divided along it. A point that leaves the
- * line by far, and stays in its page or not, is found in its new place. */
+/* Cells of points on a line are not divided along the line. A point that moves
+ * far from the line is found in its new place, whether it stays in its page or
+ * not. */
 TEST_LOOP(leaving_a_line, OJ_LIVE_QUADTREE, OJ_LIVE_KDTREE + 1)
 {
     struct oj_live *live = NULL;
@@ -199,7 +201,7 @@ static void apply_to_both(struct ogrjoin_live *live, struct plain_points *p,
            (unsigned long long)seed, (long long)ogrjoin_live_count(live), p->n);
 }
 
-/* Compares some joins with the current points. */
+/* Compares some joins with the current points. Returns the number of pairs. */
 static int64_t expect_fresh_answers(struct ogrjoin_live *live, int n_joins)
 {
     int64_t n = 0;

@@ -1,5 +1,5 @@
-/* Kept indexes through the library: counts, near pairs and their changes,
- * files, failing allocations, and readers beside a writer.
+/* Kept indexes through the public library: counts, near pairs and their
+ * changes, files, failing allocations, and readers beside a writer.
  * Kinds: unit, memory, threads. */
 #include "../../../flatten/base/oj_alloc.h"
 #include "../run_tests.h"
@@ -259,7 +259,7 @@ TEST(errors_of_joins)
 static const char *const join_words[] = {
     "op=nearest k=3", "op=dwithin max_distance=20 bearing=1", "op=disjoint"};
 
-/* After every failure, joins give the pairs of the old points. */
+/* After every failure, joins give the pairs of the points before the batch. */
 TEST(nth_allocation_of_a_batch_fails)
 {
     struct ogrjoin_live *live = NULL;
@@ -466,8 +466,8 @@ TEST(as_a_layer)
 /* --- readers and a writer ----------------------------------------------------
  */
 
-/* All points move together in each batch, so that a reader can check whether
- * the points it got are of one instant. */
+/* All points move together in each batch. So a reader can check that its points
+ * are of one instant. */
 enum
 {
     N_TOGETHER = 4000,
@@ -500,8 +500,8 @@ static void apply_instant(struct ogrjoin_live *live, int instant)
     apply(live, N_TOGETHER, together_id, together_x, together_y);
 }
 
-/* The distances of all points from a place far away show which instant they are
- * of. */
+/* The distances of all points from a place far away show of which instant the
+ * points are. */
 static void *join_until_done(void *user)
 {
     struct readers *r = user;
@@ -560,8 +560,8 @@ TEST_LOOP(two_readers_and_a_writer, 0, 3)
     ogrjoin_settings_free(r.settings);
 }
 
-/* A batch does not wait for a running search of near pairs, which uses its own
- * index of all points. */
+/* A batch does not wait for a search of near pairs that is running. The search
+ * has its own index of all points. */
 struct near_reader
 {
     struct ogrjoin_live *live;
@@ -593,7 +593,7 @@ TEST(batches_do_not_wait_for_near_pairs)
     enum
     {
         N = 3000,
-        MANY = 5 /* one batch may finish before the search begins */
+        MANY = 5 /* one batch may end before the search begins */
     };
     static int64_t id[N];
     static double x[N], y[N];

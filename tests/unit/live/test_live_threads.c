@@ -1,5 +1,6 @@
 /* A batch that several threads apply makes the pages that one thread makes,
- * also beside readers of earlier states. Kinds: property, memory, threads. */
+ * even beside readers of earlier states.
+ * Kinds: property, memory, threads. */
 #include "../../../flatten/base/oj_alloc.h"
 #include "../run_tests.h"
 
@@ -71,7 +72,7 @@ static void expect_equal_counts(struct oj_live *first, struct oj_live *second)
 /* --- readers ---------------------------------------------------------------
  */
 
-/* A state that a reader holds while batches are applied, with the sum of its
+/* A state that a reader holds while batches are applied, and the sum of its
  * points. */
 struct held
 {
@@ -127,7 +128,7 @@ static void apply_to(struct oj_live *live, const struct random_batch *b)
            "seed %llu: %s", (unsigned long long)seed, err.message);
 }
 
-/* Makes so many changes that all threads take part. */
+/* Makes a batch of so many changes that all threads take part. */
 static void make_large_batch(struct random_batch *b,
                              const struct plain_points *p, enum batch_kind kind)
 {
@@ -183,7 +184,7 @@ TEST_LOOP(states_do_not_depend_on_threads, OJ_LIVE_AUTO, OJ_LIVE_KDTREE + 1)
     }
 }
 
-/* Enough points for a skeleton, and two million changes. */
+/* Two million changes, and so many points that the tree gets a skeleton. */
 TEST_LOOP(many_points, OJ_LIVE_AUTO, OJ_LIVE_KDTREE + 1)
 {
     enum
@@ -241,8 +242,8 @@ static void expect_points(struct oj_live *live, const struct plain_points *p)
     }
 }
 
-/* A batch that fails has no effect.  A later allocation that fails leaves pages
- * as they are, and the batch succeeds. */
+/* An allocation fails. Either the batch fails, and has no effect, or it
+ * succeeds, and pages stay as they are. */
 TEST_LOOP(nth_allocation_fails, 0, N_BATCH_KINDS)
 {
     struct oj_live *live = NULL;

@@ -1,6 +1,6 @@
-/* The distance of a point from a segment, as cells of segments compute it,
- * equals that of the kernels bit for bit, for numbers of any size; and cells
- * leave the right cases to other code.
+/* Cells of segments compute the distance of a point from a segment. It equals
+ * that of the kernels bit for bit, for numbers of any size. Cells also leave
+ * the right cases to other code.
  * Kind: unit, property. OGRJOIN_TEST_LONG=1 runs fifty times as long;
  * OGRJOIN_TEST_SEED=n begins with the round that failed. */
 #include "../random_numbers.h"

@@ -1,6 +1,6 @@
 /* Nearest joins of layers whose features lie in few places, with all
- * conditions, equal a plain computation; and their number of tested candidates
- * is bounded when 30,000 features lie in one place or in ten.
+ * conditions, equal a plain computation. If 30,000 features lie in one place or
+ * in ten, few candidates are tested.
  * Kind: property, large. OGRJOIN_TEST_LONG=1 runs fifty times as long;
  * OGRJOIN_TEST_SEED=n begins with the round that failed. */
 #include "../references.h"
@@ -52,8 +52,8 @@ static void add_shape(struct oj_flat_buf *buf, enum shape_of_place shape,
     }
 }
 
-/* Adds n features in few places of a coarse or fine lattice, so that all places
- * or none share a Morton code; some are far away. */
+/* Adds n features in few places. A few features are far away, or have no
+ * geometry. */
 static void add_places(struct oj_flat_buf *buf, const double *place,
                        int n_places, int n, int most_shapes)
 {
@@ -128,7 +128,7 @@ static void free_columns(struct join_trial *t)
     memset(&t->columns, 0, sizeof t->columns);
 }
 
-/* Makes the layers of a round; both sides may be one layer. */
+/* Makes the layers of a round. In some rounds both sides are one layer. */
 static void make_places(struct join_trial *t)
 {
     double place[2 * MOST_PLACES];
@@ -193,8 +193,8 @@ struct crowd
 {
     const char *name;
     int64_t k;
-    int n_on, n_exclude; /* number of classes, which features have in turn; 0:
-                            no classes */
+    /* number of classes, which features get in turn; 0: no classes */
+    int n_on, n_exclude;
     int self, unordered, same;
     double min_distance;
 };
@@ -239,7 +239,8 @@ static int is_pair(const struct crowd *c, const struct oj_flat *f, int64_t row,
            (!together || (!c->same && c->min_distance == 0.0));
 }
 
-/* If all pairs of a row are in its own place, they must be the first k by FID.
+/* Checks a row whose pairs are all in its own place: they must be the first k
+ * by FID.
  */
 static void check_row_of_crowd(const struct crowd *c, const struct oj_flat *f,
                                const int32_t *by_fid, int64_t row,
@@ -272,8 +273,8 @@ static int32_t *classes_in_turn(int n_classes)
     return column;
 }
 
-/* Each crowd in one place and in ten, with ascending and shuffled FIDs: the
- * number of tested candidates per row is at most a small multiple of k. */
+/* Crowds in one place and in ten, with ascending and shuffled FIDs. The number
+ * of tested candidates per row is at most a small multiple of k. */
 TEST_LOOP(crowded_places, 0, 4)
 {
     int n_places = _i % 2 ? 10 : 1, shuffled = _i / 2;

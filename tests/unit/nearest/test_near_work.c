@@ -1,8 +1,8 @@
-/* The number of candidates of a nearest join in difficult cases: k is larger
- * than the number of features; a polygon of very many segments; points far from
- * all features; all features excluded by their class; copies in one place. Also
- * the answers if very many features are equally near, or if the number of
- * features in reach varies.
+/* The number of candidates of a nearest join in difficult cases: k greater than
+ * the number of features, a polygon of very many segments, points far from all
+ * features, all features excluded by their class, copies in one place. Also the
+ * answers if very many features are equally near, or if the number of features
+ * in reach varies.
  * Kind: degenerate, large. */
 #include "../references.h"
 
@@ -18,7 +18,7 @@ struct join_work
     int64_t n_candidates, n_points_searched, index_bytes;
 };
 
-/* Joins with a backend; returns 0 if it has no device. */
+/* Joins with a backend. Returns 0 if the backend has no device. */
 static int join_on(const char *backend, const struct join_trial *t,
                    struct oj_matches *out, struct join_work *work)
 {
@@ -41,8 +41,8 @@ static int join_on(const char *backend, const struct join_trial *t,
 
 /* --- k larger than the number of features --------------------------------- */
 
-/* Adds a comb-shaped polygon of TEETH teeth; height > 0: they point upwards, <
- * 0: downwards. */
+/* Adds a comb-shaped polygon of TEETH teeth. They point upwards if height is
+ * positive, otherwise downwards. */
 static void add_comb(struct oj_flat_buf *buf, double y, double height)
 {
     double *xy = oj_malloc(4 * TEETH + 8, sizeof *xy);
@@ -62,8 +62,8 @@ static void add_comb(struct oj_flat_buf *buf, double y, double height)
     oj_free(xy);
 }
 
-/* Adds input points: half of them in one place, the others in a row above the
- * first comb. */
+/* Adds input points. Half of them are in one place, the others in a row above
+ * the first comb. */
 static void add_points_above_comb(struct oj_flat_buf *input)
 {
     for (int i = 0; i < 600; i++)
@@ -117,10 +117,9 @@ TEST(more_than_there_are)
 
 /* --- far away ------------------------------------------------------------- */
 
-/* The points are farther apart than the squares and far from all of them: for a
- * group of points, only few squares can be among the nearest, whatever k is.
- * With bounds by corners a row has about 3 k candidates; without them it would
- * have 27 k. */
+/* The points are farther apart than the squares, and far from all of them. For
+ * a group of points, only few squares can be among the nearest, whatever k is.
+ * With bounds by corners a row has about 3 k candidates, without them 27 k. */
 TEST(far_from_all)
 {
     LAYER join = {0}, input = {0};
@@ -150,9 +149,9 @@ TEST(far_from_all)
 
 /* --- out of reach --------------------------------------------------------- */
 
-/* Features of the kind that _i stands for in the two corners of a wide plane,
- * and points: one in a hundred beside a feature, the others far from all. Only
- * the first are searched, whether the join is of polygons, lines or points. */
+/* Features in two corners of a wide plane, and points. _i chooses the kind of
+ * the features. One point in a hundred is beside a feature, the others are far
+ * from all. Only points beside a feature are searched. */
 TEST_LOOP(far_points_are_not_searched, 0, 6)
 {
     enum
@@ -195,9 +194,9 @@ TEST_LOOP(far_points_are_not_searched, 0, 6)
 
 /* --- one class ------------------------------------------------------------ */
 
-/* All features have one class: rows of this class have no pairs, and others
- * exclude no feature. If candidates were tested one by one, the former would
- * test all features, which would take minutes. */
+/* All features have one class. Rows of this class exclude all features and have
+ * no pairs; other rows exclude none. Rows of the class must not test the
+ * features one by one, which would take minutes. */
 TEST_LOOP(all_of_one_class, 0, 2)
 {
     enum
@@ -258,9 +257,9 @@ static void add_stack(struct oj_flat_buf *join, double x, int with_hole, int n)
     }
 }
 
-/* For 2,000 copies the index is as large as for a few, except for the list of
- * their rings. A feature that only begins like the copies is no copy; other
- * features with holes follow them. */
+/* For 2,000 copies the index is as large as for 40, except for the list of
+ * their rings. The next feature is no copy, although it begins like one. Other
+ * features with holes follow. */
 TEST(stacks)
 {
     LAYER input = {0};
@@ -333,8 +332,8 @@ static void check_ties(const struct join_trial *t, const struct oj_matches *out,
     }
 }
 
-/* Adds adjacent squares, some of them several times, with holes, or across
- * others. */
+/* Adds adjacent squares. Some of them are there several times, have holes, or
+ * lie across others. */
 static void add_squares(struct oj_flat_buf *join, int n_copies)
 {
     for (int i = 0; i < 49; i++)
@@ -350,8 +349,9 @@ static void add_squares(struct oj_flat_buf *join, int n_copies)
     add_line(join, -20.0, 0.0, -20.0, 70.0);
 }
 
-/* All ties of points on corners, edges and centres of squares. Few copies on an
- * emulated device, because they take long; test_cuda_layers has more. */
+/* All ties of points on corners, edges and centres of squares. There are few
+ * copies on an emulated device, because they take long; test_cuda_layers has
+ * more. */
 TEST_LOOP(all_that_are_as_near, 0, 2)
 {
     static const double reaches[] = {0.0, 5.0, 30.0, INFINITY};
@@ -376,8 +376,8 @@ TEST_LOOP(all_that_are_as_near, 0, 2)
 
 /* --- few and many within reach -------------------------------------------- */
 
-/* Adds squares in a row, with stacks of n_copies squares in some places, and a
- * block of narrow ones of which many are near a point. */
+/* Adds squares in a row, stacks of n_copies squares in some places, and a block
+ * of narrow squares, many of which are near a point. */
 static void add_uneven_lots(struct oj_flat_buf *join, int n_copies)
 {
     for (int i = 0; i < 300; i++)
@@ -394,8 +394,8 @@ static void add_uneven_lots(struct oj_flat_buf *join, int n_copies)
 }
 
 /* All features within reach of points, in any tie order. Consecutive points
- * have few, then many, then few features in reach; also with a maximum distance
- * per row. */
+ * have few, then many, then few features in reach. Some joins have a maximum
+ * distance per row. */
 TEST_LOOP(few_and_many_within, 0, 12)
 {
     static const double reaches[] = {0.0, 2.0, 7.0};

@@ -1,5 +1,5 @@
-/* Joins of points that are mostly far from a sparse layer: the mask of the area
- * within reach excludes most points and none that has a pair; answers equal a
+/* Joins of points that are mostly far from a sparse layer. The mask of the area
+ * within reach excludes most points, and none that has a pair. Answers equal a
  * plain computation.
  * Kind: property, degenerate. OGRJOIN_TEST_LONG=1 runs fifty times as long;
  * OGRJOIN_TEST_SEED=n begins with the round that failed. */
@@ -13,8 +13,8 @@
 
 static int64_t n_masks, n_near, n_left_out, n_points;
 
-/* Makes features in few places of a wide plane, and points beside them and
- * anywhere. */
+/* Makes features in few places of a wide plane. Points are beside the features,
+ * and anywhere. */
 static void make_sparse(struct join_trial *t, double wide)
 {
     struct scene scene = pick_scene();
@@ -71,7 +71,8 @@ TEST(sparse_layers_lose_no_pair)
         n = t.join.n_features;
         plain_pick_join(&t.relation, &(struct scene){.scale = 1.0, .extent = 1},
                         4);
-        /* use distances that occur, so that pairs lie exactly at the limit */
+        /* take distances that occur, so that some pairs are exactly at the
+         * limit */
         matrix = plain_matrix(&t.input, &t.join, t.relation.distance_to);
         t.relation.max_distance = 0.0;
         t.relation.min_distance = 0.0;
@@ -87,7 +88,7 @@ TEST(sparse_layers_lose_no_pair)
         oj_free(matrix);
         trial_free(&t);
     }
-    /* the rounds must have covered the cases they are made for */
+    /* the rounds must have met the cases for which they are made */
     ck_assert_int_gt(n_masks, 100);
     ck_assert_int_gt(n_near, 100);
     ck_assert_int_gt(n_left_out, n_points / 4);
@@ -119,8 +120,8 @@ TEST(layers_that_fill_their_frame_exclude_points_outside)
     oj_reach_mask_free(&mask);
 }
 
-/* Two points far apart along one axis: the mask has few columns, or few rows.
- */
+/* Two points far apart along one axis. The mask has few columns, or few
+ * rows. */
 TEST(long_frames_have_small_masks)
 {
     for (int is_tall = 0; is_tall < 2; is_tall++)

@@ -10,7 +10,8 @@ enum
     MOST_POINTS = 3000
 };
 
-/* Returns a random place: on a lattice, in a cluster, on a line, or far away.
+/* Stores a random place in *x and *y. kind 0: on a lattice. 1: often in a
+ * cluster. 2: on a line. 3: sometimes far away. 4: often at one point.
  */
 static inline void pick_place(int kind, double *x, double *y)
 {
@@ -47,7 +48,8 @@ static inline int pick_size(int most)
     return one_in(12) ? pick(3) : one_in(3) ? pick(most) : pick(most / 10);
 }
 
-/* Makes a join that the methods support. */
+/* Makes a join that the methods of G-PICS support. kind is that of the places
+ * of the points (pick_place()). */
 static inline void make_trial(struct join_trial *t, int kind)
 {
     static const double reaches[] = {0.0, 0.5, 1.0, 3.0, 50.0, INFINITY};

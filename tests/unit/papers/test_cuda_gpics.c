@@ -1,6 +1,6 @@
-/* G-PICS on a GPU has the answers of cpu, bit for bit: random points with ties,
- * clusters and coincident points, all supported conditions, on one GPU and on
- * all. Skipped if no GPU can be used.
+/* G-PICS on GPUs has the answers of the backend cpu, bit for bit. Tests random
+ * points with ties, clusters and coincident points, and all supported
+ * conditions, on one GPU and on all. Skipped if no GPU can be used.
  * Kind: property, degenerate, memory. OGRJOIN_TEST_ROUNDS=n runs more rounds.
  */
 #include "../references.h"
@@ -65,7 +65,7 @@ TEST(as_cpu)
     ck_assert_int_gt(n_pairs_seen, 40);
 }
 
-/* Makes a join side of n points; of_places: number of different places. */
+/* Makes a join side of n points in n_places different places. */
 static void make_side(struct join_trial *t, int n, int n_places)
 {
     memset(t, 0, sizeof *t);
@@ -79,7 +79,7 @@ static void make_side(struct join_trial *t, int n, int n_places)
     t->relation = oj_relation_default();
 }
 
-/* No point, one, all in one place, or in a few. */
+/* A join side without points, with one, with all in one place, or in a few. */
 TEST(degenerate_sides)
 {
     static const int sizes[][2] = {{0, 1}, {1, 1}, {2, 1}, {700, 1}, {900, 3}};
@@ -110,7 +110,7 @@ TEST(degenerate_sides)
     }
 }
 
-/* Only features without geometry, or no rows. */
+/* All features are without geometry, or there are no rows. */
 TEST(nothing_to_join)
 {
     const struct oj_options options = {.n_threads = 1};
@@ -151,7 +151,7 @@ TEST(refused)
     }
 }
 
-/* With less memory than needed there is an error and no wrong answer. */
+/* With less memory than needed, there is an error and no wrong answer. */
 TEST(little_memory)
 {
     struct join_trial t;

@@ -1,6 +1,7 @@
-/* The backend cuda_quadrant has the answers of the backend cpu, bit for bit:
- * random layers, quadrants of every size, batches, little memory. It refuses
- * joins that it does not support. Skipped if no GPU can be used.
+/* The backend cuda_quadrant has the answers of the backend cpu, bit for bit.
+ * Tests random layers, quadrants of every size, batches, and little memory. The
+ * backend refuses joins that it does not support. Skipped if no GPU can be
+ * used.
  * Kind: property, degenerate, memory. OGRJOIN_TEST_ROUNDS=n runs more rounds.
  */
 #include "../references.h"

@@ -1,8 +1,8 @@
 /* The backends of G-PICS and of the kept index have the answers of the backend
- * cpu, bit for bit: random points with ties and clusters, all supported
- * conditions, also after points of the join side have moved. So has
- * libspatialindex after moves. After each update the trees are consistent, and
- * a lack of memory gives an error.
+ * cpu, bit for bit. Tests random points with ties and clusters, and all
+ * supported conditions, also after points of the join side have moved.
+ * libspatialindex is tested after moves, too. After each move the trees are
+ * consistent. A lack of memory gives an error.
  * Kind: property, degenerate, memory. OGRJOIN_TEST_ROUNDS=n runs more rounds.
  */
 #include "../references.h"
@@ -25,8 +25,8 @@ enum
     N_EXACT = N_BACKENDS - 1 /* the last backend rounds distances like GEOS */
 };
 
-/* 1 if a backend may refuse the join: the kept index uses its own ids if FIDs
- * have gaps. */
+/* Returns 1 if a backend may refuse the join. The kept index may: it uses its
+ * own ids if FIDs have gaps. */
 static int may_refuse(const struct join_trial *t, const char *backend)
 {
     return strncmp(backend, "live", 4) == 0 &&
@@ -99,7 +99,7 @@ static void start_moving(struct moving *m, const struct oj_flat *from)
     m->flat = *from;
 }
 
-/* Moves some points; each round has its own kind of move. */
+/* Moves some points. kind is the kind of move of this round. */
 static void move_some(struct moving *m, int kind)
 {
     int64_t n = m->flat.n_features;
@@ -201,7 +201,7 @@ TEST(moves)
     ck_assert_int_gt(n_moves, 1000);
 }
 
-/* Backends without updates refuse a move and remain usable. */
+/* Backends that cannot move points refuse a move, and remain usable. */
 TEST(no_moves)
 {
     static const char *const others[] = {"cpu", "geos", "zlists", "quadrant"};
@@ -288,7 +288,7 @@ static void check_leaf(struct tree_check *c, int32_t at)
     c->n_leaves++;
 }
 
-/* Checks the subtree below a node; returns its number of points. */
+/* Checks the subtree below a node. Returns its number of points. */
 static int64_t check_node(struct tree_check *c, int32_t at, int32_t parent,
                           int level)
 {
@@ -359,7 +359,7 @@ TEST(structure)
 
 /* --- memory --------------------------------------------------------------- */
 
-/* The n-th allocation of a move fails: the join returns an error and can be
+/* The n-th allocation of a move fails. The join returns an error and can be
  * closed. */
 TEST_LOOP(moves_without_memory, 0, N_EXACT)
 {
@@ -390,7 +390,7 @@ TEST_LOOP(moves_without_memory, 0, N_EXACT)
     trial_free(&t);
 }
 
-/* Greatest memory of this process so far, in KiB. */
+/* Returns the greatest memory of this process so far, in KiB. */
 static int64_t peak_kib(void)
 {
     struct rusage usage;
@@ -398,8 +398,8 @@ static int64_t peak_kib(void)
     return usage.ru_maxrss;
 }
 
-/* 20,000,000 candidates of coincident points, of which the answer keeps 1000:
- * each is in memory once at most, as a number of 4 bytes. */
+/* 20,000,000 candidates are coincident points, of which the answer keeps 1000.
+ * Each candidate is in memory at most once, as a number of 4 bytes. */
 TEST_LOOP(memory_of_coincident_points, 0, 2)
 {
     struct join_trial t = {.relation = oj_relation_default()};

@@ -1,5 +1,5 @@
-/** Random features of every kind on a small integer lattice, on which touching
- * shapes, shared edges and collinear overlaps are frequent. Include once, after
+/** Random features of every kind on a small integer lattice. Shapes often
+ * touch, share edges, or overlap along a line. Include once, after
  * references.h and random_numbers.h. */
 #ifndef RANDOM_SHAPES_H
 #define RANDOM_SHAPES_H
@@ -7,8 +7,8 @@
 #include "../random_numbers.h"
 #include "../references.h"
 
-/* Position of lattice point (i, j): steps of one, or of a third far from the
- * origin, so that coordinates are also rounded. */
+/* A lattice. Its points are one apart, or a third apart and far from the
+ * origin, so that coordinates are rounded. */
 struct shape_lattice
 {
     int size;
@@ -36,8 +36,8 @@ static inline void corner(struct corners *c, const struct shape_lattice *l,
     c->n++;
 }
 
-/* Adds vertices from the last corner to (i, j): if dense, all lattice points
- * between, for a path along an axis. */
+/* Adds the vertex (i, j). If dense is 1 and the path to it is along an axis,
+ * also adds all lattice points between. */
 static inline void walk(struct corners *c, const struct shape_lattice *l,
                         int *at_i, int *at_j, int i, int j, int dense)
 {
@@ -53,7 +53,7 @@ static inline void walk(struct corners *c, const struct shape_lattice *l,
     *at_j = j;
 }
 
-/* Adds a rectangle, sometimes with a corner cut off or notched. */
+/* Adds a rectangle. Sometimes a corner is cut off or notched. */
 static inline void add_rectangle(struct oj_flat_buf *buf,
                                  const struct shape_lattice *l, int i0, int j0,
                                  int i1, int j1, int dense)
@@ -95,7 +95,7 @@ static inline int less_one(int n)
     return n > 1 ? n - 1 : 1;
 }
 
-/* Adds a rectangle with up to two holes that may touch, or a triangle. */
+/* Adds a triangle, or a rectangle with up to two holes that may touch. */
 static inline void add_polygon(struct oj_flat_buf *buf,
                                const struct shape_lattice *l)
 {
@@ -117,7 +117,8 @@ static inline void add_polygon(struct oj_flat_buf *buf,
         return;
     }
     add_rectangle(buf, l, i0, j0, i0 + width, j0 + height, dense);
-    /* within the box of the shell, from left to right: disjoint or touching */
+    /* holes are within the box of the shell, from left to right, disjoint or
+     * touching */
     for (int hole = pick(3), i = i0; hole > 0 && height > 2; hole--)
     {
         int room = i0 + width - 2 - i, j = j0 + 1 + pick(height - 2);
@@ -128,7 +129,7 @@ static inline void add_polygon(struct oj_flat_buf *buf,
     }
 }
 
-/* Adds a polygon with random vertices, sometimes of several rings: mostly
+/* Adds a polygon with random vertices, sometimes of several rings. It is mostly
  * invalid. */
 static inline void add_wild_polygon(struct oj_flat_buf *buf,
                                     const struct shape_lattice *l)
@@ -194,7 +195,7 @@ static inline unsigned some_kind(void)
     return 1u << pick(3);
 }
 
-/* Adds n features of any kinds; a few have no parts. */
+/* Adds n features of any kinds. A few have no parts. */
 static inline void add_shapes(struct oj_flat_buf *buf,
                               const struct shape_lattice *l, int n)
 {

@@ -1,7 +1,7 @@
-/* Joins of points with points by predicates: the pairs are those with equal
+/* Joins of points with points by predicates. The pairs are those with equal
  * coordinates (0 equals -0) that fulfil the conditions of the join, in the
- * order of FIDs, for any number of threads. Op attributes: the first pairs and
- * the numbers of pairs are those of the list of all pairs.
+ * order of FIDs, for any number of threads. With op attributes, the first pairs
+ * and the numbers of pairs are those of the list of all pairs.
  * Kind: property, degenerate. OGRJOIN_TEST_LONG=1 runs fifty times as long;
  * OGRJOIN_TEST_SEED=n begins with the round that failed. */
 #include "../references.h"
@@ -22,8 +22,7 @@ static const enum oj_op ops[] = {OJ_OP_BBOX,
 
 static int64_t n_pairs, n_of_zeros, n_lists;
 
-/* Adds points in few places, so that many coincide, with zeros of both signs.
- */
+/* Adds points in few places, so that many coincide. Zeros have both signs. */
 static void add_places(struct oj_flat_buf *buf, int n)
 {
     int extent = 1 + pick(30);
@@ -38,7 +37,7 @@ static void add_places(struct oj_flat_buf *buf, int n)
     }
 }
 
-/* The pairs of a row are sorted by FID; no two FIDs are equal. */
+/* Checks a row. Its pairs must be sorted by FID; no two FIDs are equal. */
 static void check_row(const struct join_trial *t, int64_t row,
                       const struct oj_matches *m)
 {
@@ -109,13 +108,13 @@ TEST(pairs_are_those_of_a_plain_loop)
         oj_free(input_fid);
         trial_free(&t);
     }
-    /* the rounds must have covered the cases they are made for */
+    /* the rounds must have met the cases for which they are made */
     ck_assert_int_gt(n_pairs, 1000);
     ck_assert_int_gt(n_of_zeros, 100);
     ck_assert_int_gt(n_lists, 100);
 }
 
-/* Aggregates with the number of pairs of each of n rows. */
+/* Returns aggregates that count the pairs of each of n rows. */
 static struct oj_aggregates *open_counts(int64_t n)
 {
     static const struct oj_aggregate what[] = {{OJ_AGG_COUNT, 0, NULL, 0, 0.0}};
@@ -127,9 +126,9 @@ static struct oj_aggregates *open_counts(int64_t n)
     return counts;
 }
 
-/* Counts the pairs of each join feature without listing them, in two halves of
- * the input, and compares with the list of all pairs. Returns 0 if conditions
- * require the list. */
+/* Counts the pairs of each join feature without listing them, for each half of
+ * the input, and compares the counts with the list of all pairs. Returns 0 if
+ * conditions require the list. */
 static int check_counts_of_features(const struct join_trial *t,
                                     const struct oj_matches *all)
 {
@@ -225,7 +224,7 @@ TEST(first_pairs_and_counts_of_equal_attributes)
     ck_assert_int_gt(n_lists, 100);
 }
 
-/* 2 x 10^10 pairs of two groups: listed, they would take minutes. */
+/* Two groups have 2 x 10^10 pairs. A list of them would take minutes. */
 TEST(counts_of_large_groups)
 {
     enum

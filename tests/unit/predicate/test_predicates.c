@@ -1,7 +1,7 @@
-/* The predicates of the backend cpu are compared with exact arithmetic, pair by
- * pair. Layers are random features on a small lattice; every join, any kinds on
- * both sides, both orders; threads and batches must not matter; coordinates
- * whose products overflow; exclusions.
+/* Compares the predicates of the backend cpu with exact arithmetic, pair by
+ * pair. Layers are random features of any kinds on a small lattice. Tests every
+ * join in both orders, threads, batches, coordinates whose products overflow,
+ * and exclusions.
  * Kinds: property, degenerate. */
 #include "../references.h"
 
@@ -28,7 +28,8 @@ static struct oj_relation some_relation(enum oj_op op)
     return relation;
 }
 
-/* Calls the engine itself, whatever the kinds of features are. */
+/* Calls the engine directly, whatever the kinds of features are. Returns a
+ * status. */
 static oj_status run_family(const struct oj_relation *relation,
                             const struct oj_flat *input,
                             const struct oj_flat *join_side,
@@ -97,8 +98,8 @@ static void check_pairs(const struct oj_relation *relation,
     }
 }
 
-/* Asserts that the rows of a batch have equal pairs one by one, and in two
- * batches. */
+/* Asserts that a batch gives equal pairs if its rows are joined one by one, or
+ * in two batches. */
 static void check_cuts(const struct oj_relation *relation,
                        const struct oj_flat *input,
                        const struct oj_flat *join_side,
@@ -184,7 +185,7 @@ TEST(every_join)
     ck_assert_int_gt(n_held, n_checked / 50);
 }
 
-/* A self join with an exclusion lacks exactly the excluded pairs. */
+/* A self join with an exclusion lacks the excluded pairs and no others. */
 TEST(exclusions)
 {
     LAYER a = {0};
@@ -219,7 +220,7 @@ TEST(exclusions)
     }
 }
 
-/* Coordinates whose products over- or underflow: the result of a row does not
+/* Products of coordinates overflow or underflow. The result of a row does not
  * depend on the rows before it. */
 TEST_LOOP(extreme_sizes, 0, 6)
 {

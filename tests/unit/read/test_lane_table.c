@@ -24,8 +24,8 @@ static unsigned reading(const char *driver, unsigned facts)
     for (int i = 0; i < OJ_N_LANES; i++)
         built |= oj_lane_at(i)->reads != NULL ? 1u << i : 0;
     ck_assert_int_eq(oj_lanes_that_read(&dataset) & ~built, 0);
-    /* lanes that this build lacks count as present, so that one table is enough
-     */
+    /* lanes that this build lacks count as present, so that one table
+     * suffices */
     return oj_lanes_that_read(&dataset) | (~built & OJ_LANES_ALL);
 }
 
@@ -88,7 +88,8 @@ TEST(what_is_written)
     ck_assert_str_eq(writing("GeoJSON", "a.fgb", new_file), "");
 }
 
-/* The layers of a database are not listed. */
+/* For a database it does not matter whether a layer is the only one, so its
+ * layers are not listed. */
 TEST(facts_that_matter)
 {
     ck_assert_int_ne(
@@ -101,7 +102,8 @@ TEST(facts_that_matter)
     ck_assert_int_eq(oj_lane_facts_that_matter(NULL), OJ_LANE_SOUND_STREAM);
 }
 
-/* OGRJOIN_LANES switches lanes of formats off, and no others. */
+/* OGRJOIN_LANES=NO switches off the lanes of file formats, but not the lane for
+ * Arrow. */
 TEST(switched_off)
 {
     CPLSetConfigOption("OGRJOIN_LANES", "NO");
@@ -114,8 +116,8 @@ TEST(switched_off)
     CPLSetConfigOption("OGRJOIN_LANES", NULL);
 }
 
-/* Times that the lanes parse themselves are those of GDAL's parser; others are
- * left to it. */
+/* Times that the lanes parse themselves are those of GDAL's parser. All other
+ * times are left to GDAL. */
 TEST(times_are_those_of_gdal)
 {
     static const char *const texts[] = {"2026-11-29",

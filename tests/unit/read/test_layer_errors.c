@@ -32,7 +32,8 @@ static struct oj_read_options reading(int use_lanes, int64_t batch_rows)
     return options;
 }
 
-/* Reads until the end or an error; *n_rows: number of rows read before. */
+/* Reads until the end or an error. Stores the number of rows read in *n_rows.
+ * Returns a status. */
 static oj_status read_layer(OGRLayerH layer,
                             const struct oj_read_options *options,
                             int64_t *n_rows, struct oj_error *err)
@@ -77,8 +78,7 @@ TEST_LOOP(degenerate_broken_geometry_names_its_feature, 0, 16)
         "X'47500001000000000101000000000000000000'",     /* cut */
         "X'475000010000000001630000000000000000'",       /* type 99 */
         "X'475000010000000001020000000000001000000000'", /* too many */
-        "X'58580001000000000101000000'", /* not the header of a GeoPackage
-                                            geometry */
+        "X'58580001000000000101000000'", /* "XX" instead of "GP" */
         "X''",
         "'POINT (1 2)'",
         "17"};
@@ -95,15 +95,15 @@ TEST_LOOP(degenerate_broken_geometry_names_its_feature, 0, 16)
     ck_assert_int_eq(read_layer(first_layer(in), &options, &n, &err),
                      OJ_ERR_DATA);
     ck_assert_msg(strstr(err.message, "feature 33") != NULL, "%s", err.message);
-    /* rows from 21 on are in a batch that may be returned before the broken row
-     * is read again */
+    /* the broken row is in the second batch, so the rows of this batch may be
+     * missing */
     ck_assert_int_ge(n, 20);
     GDALClose(in);
     VSIUnlink(path);
 }
 
-/* Damages a file. kind 0: truncates it; 1: zeros, 2: noise in the middle,
- * without the asterisk that marks a deleted row in a DBF file. */
+/* Damages a file. kind 0 truncates it. Kind 1 puts zeros into its middle, and
+ * kind 2 noise, but not the asterisk that marks a deleted row in a DBF file. */
 static void damage_file(const char *path, int kind)
 {
     VSILFILE *file = VSIFOpenL(path, "r+b");
@@ -150,7 +150,7 @@ TEST_LOOP(degenerate_broken_files_are_never_short_layers, 0, 24)
     if (in != NULL && GDALDatasetGetLayerCount(in) > 0)
     {
         oj_status status = read_layer(first_layer(in), &options, &n, &err);
-        /* in formats without structure, zeros and noise may be valid rows; but
+        /* zeros and noise may be valid rows in formats without structure; but
          * no row may be missing without an error */
         ck_assert_msg(status == OJ_ERR_IO || status == OJ_ERR_DATA ||
                           (status == OJ_OK && n == 20000),
@@ -189,7 +189,7 @@ TEST_LOOP(degenerate_layers_without_rows_geometry_or_fields, 0, 2)
 
 /* ---- filters ------------------------------------------------------------ */
 
-/* Only the bounding boxes of two lines touch the filter, so their rows are not
+/* Of two lines only the bounding boxes touch the filter. Their rows are not
  * read. */
 TEST_LOOP(unit_spatial_filter_is_exact, 0, 2)
 {
@@ -272,7 +272,8 @@ static OGRSpatialReferenceH crs_of_epsg(int code)
     return srs;
 }
 
-/* Row 2 is not a place on Earth, row 3 has no geometry, row 4 an empty one. */
+/* Row 2 is outside of the Earth, row 3 has no geometry, and row 4 an empty
+ * one. */
 TEST_LOOP(degenerate_reprojection, 0, 4)
 {
     static const char *const shapes[] = {"POINT (10 50)",

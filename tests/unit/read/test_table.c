@@ -86,8 +86,8 @@ TEST_LOOP(unit_tables_give_back_what_they_got, 0, 3)
     VSIUnlink("/vsimem/table.gpkg");
 }
 
-/* Stores a value of one type in a field of another type, which has another
- * value before. Returns the result as OGR writes it; NULL as "-". */
+/* Stores a value of one type in a field of another type, which had another
+ * value before. Returns the result as OGR writes it, or "-" for NULL. */
 static const char *convert_value(OGRFieldType from, const OGRField *raw,
                                  OGRFieldType to, OGRFieldSubType subtype)
 {

@@ -13,7 +13,7 @@
 #define COVERAGE_REGIONS (COVERAGE_MOST * COVERAGE_MOST)
 #define COVERAGE_RING 512
 
-/* Positions of the grid's points, and of points between two of them. */
+/* The points of a grid, and further points between two neighbours. */
 struct coverage_grid
 {
     int size;
@@ -24,12 +24,13 @@ struct coverage_grid
     int has_between[COVERAGE_NODES][COVERAGE_NODES][2];
 };
 
-/* Faults of the polygons of a coverage: each occurs once in this number of
- * cases, 0: never. */
+/* Faults of the polygons of a coverage. Each occurs in one of this number of
+ * cases; 0: never. */
 struct coverage_faults
 {
-    int drops_between; /* neighbours lack vertices: T-junctions, slivers */
-    int moves_vertex;  /* vertices are moved by an ulp or a little */
+    /* neighbours lack vertices, which gives T-junctions and slivers */
+    int drops_between;
+    int moves_vertex; /* vertices are moved by one ulp, or by a little more */
     int repeats_vertex;
     int joins_regions; /* parts may touch, share edges, or be disjoint */
     int spikes;        /* invalid */
@@ -64,7 +65,8 @@ static inline void make_coverage_grid(struct coverage_grid *g, int is_straight)
     }
 }
 
-/* Assigns cells to regions, which grow from one cell each. */
+/* Assigns cells to regions. Each region grows from one cell. Returns
+ * n_regions. */
 static inline int color_regions(const struct coverage_grid *g,
                                 int region[COVERAGE_MOST][COVERAGE_MOST],
                                 int n_regions)
@@ -100,8 +102,8 @@ static inline int color_regions(const struct coverage_grid *g,
     return n_regions;
 }
 
-/* The sides of cells around a region, counterclockwise: from a grid point in
- * direction 0: right, 1: up, 2: left, 3: down. */
+/* The sides of cells around a region, counterclockwise. leaves[i][j][d]: a side
+ * leaves grid point (i, j) in direction d, 0 right, 1 up, 2 left, 3 down. */
 struct coverage_sides
 {
     uint8_t leaves[COVERAGE_NODES][COVERAGE_NODES][4];
@@ -150,7 +152,8 @@ static inline void put_ring_point(struct coverage_ring *ring, double x,
     ring->n++;
 }
 
-/* Adds the point between grid point (i, j) and the next one in a direction. */
+/* Adds the point between grid point (i, j) and the next grid point in a
+ * direction. */
 static inline void put_between(const struct coverage_grid *g,
                                const struct coverage_faults *faults,
                                struct coverage_ring *ring, int i, int j,
@@ -164,8 +167,8 @@ static inline void put_between(const struct coverage_grid *g,
                    g->between_y[u][v][direction % 2]);
 }
 
-/* Follows sides from (i, j) and removes them. If two sides continue, turns left
- * or right. */
+/* Follows sides from (i, j) and removes them. Where two sides continue, turns
+ * left or right. */
 static inline void walk_ring(const struct coverage_grid *g,
                              const struct coverage_faults *faults,
                              struct coverage_sides *sides, int i, int j,
@@ -190,8 +193,8 @@ static inline void walk_ring(const struct coverage_grid *g,
     } while (i != start_i || j != start_j || sides->leaves[i][j][direction]);
 }
 
-/* Changes the ring's first vertex, or its direction; makes it invalid if
- * required; and closes it. */
+/* Changes the first vertex or the direction of the ring, makes the ring invalid
+ * if the faults ask for it, and closes it. */
 static inline void finish_ring(const struct coverage_faults *faults,
                                struct coverage_ring *ring)
 {
@@ -237,7 +240,7 @@ static inline void finish_ring(const struct coverage_faults *faults,
     *ring = other;
 }
 
-/* Adds the rings of a region: first the largest, its shell. */
+/* Adds the rings of a region. The largest ring, the shell, comes first. */
 static inline void add_region(struct oj_flat_buf *buf,
                               const struct coverage_grid *g,
                               const struct coverage_faults *faults,
@@ -270,7 +273,7 @@ static inline void add_region(struct oj_flat_buf *buf,
     }
 }
 
-/* Adds one feature per region; some have several parts. */
+/* Adds one feature for each region. Some have several parts. */
 static inline void add_coverage(struct oj_flat_buf *buf,
                                 const struct coverage_grid *g,
                                 const struct coverage_faults *faults)

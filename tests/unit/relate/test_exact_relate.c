@@ -1,5 +1,6 @@
-/* The exact reference is compared with GEOS's relate on random valid geometries
- * of one kind. test_oracle compares it with the test suites of GEOS and JTS.
+/* Compares the exact reference with GEOS's relate, on random valid geometries
+ * of one kind. test_oracle compares the reference with the test suites of GEOS
+ * and JTS.
  * Kind: property. */
 #include "../../../algs/api/engine/oj_join.h"
 
@@ -15,7 +16,7 @@
 
 /* --- shapes for GEOS ------------------------------------------------------ */
 
-/* Growing text; shapes here need less than 8 KB. */
+/* A text that grows. Shapes here need less than 8 KB. */
 struct shape_text
 {
     char at[8192];
@@ -33,8 +34,8 @@ add_text(struct shape_text *text, const char *format, ...)
     ck_assert(text->n < sizeof text->at);
 }
 
-/* Writes the only feature, whose parts have one kind, as WKT with coordinates
- * times scale. */
+/* Writes the only feature as WKT, with coordinates multiplied by scale. Its
+ * parts have one kind. */
 static void write_shape(struct shape_text *text, const struct oj_flat *flat,
                         double scale)
 {
@@ -70,9 +71,9 @@ static GEOSGeometry *read_shape(const struct shape_text *text)
     return shape;
 }
 
-/* Makes valid parts of one kind, without lines that cross themselves. For
- * these, GEOS's relate before 3.13 finds common lines that do not exist, but
- * not if the lines are first divided at their nodes. */
+/* Makes valid parts of one kind, without lines that cross themselves. For such
+ * lines, GEOS's relate before 3.13 finds common lines that do not exist, unless
+ * they are divided at their nodes. */
 static void make_valid_shape(struct oj_flat_buf *buf, struct shape_text *text,
                              const struct shape_lattice *l)
 {
@@ -108,8 +109,9 @@ static int64_t common_divisor(int64_t a, int64_t b)
     return a;
 }
 
-/* Lists the end points of all segments of a shape; between rings of different
- * parts one segment too many may be listed. */
+/* Lists the end points of all segments of a shape, from edge[n] on. Between
+ * rings of different parts it may list one segment too many. Returns the new
+ * number of segments. */
 static int edges_of(const struct oj_flat *flat, double (*edge)[4], int n)
 {
     for (int64_t v = 0; v + 1 < flat->n_vertices; v++, n++)
@@ -122,9 +124,10 @@ static int edges_of(const struct oj_flat *flat, double (*edge)[4], int n)
     return n;
 }
 
-/* Factor by which integer coordinates must be multiplied so that all crossings
- * are integers, too: the coordinates of a crossing are integers divided by the
- * cross product of its segments. 0: the factor would be too large. */
+/* Returns the factor by which integer coordinates must be multiplied so that
+ * all crossings are integers, too. The coordinates of a crossing are integers
+ * divided by the cross product of its two segments. Returns 0 if the factor
+ * would be too large. */
 static int64_t whole_scale(const struct oj_flat *a, const struct oj_flat *b)
 {
     double edge[200][4];

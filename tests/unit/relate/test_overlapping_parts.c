@@ -1,5 +1,5 @@
-/* Features whose polygon parts overlap or share edges: how they are found,
- * locations of points in them, their joins on the CPU, and their areas.
+/* Features whose polygon parts overlap or share edges. Tests how they are
+ * found, where points are in them, their joins on the CPU, and their areas.
  * test_random_layers joins them on every backend.
  * Kind: unit, property. OGRJOIN_TEST_LONG=1 runs fifty times as long;
  * OGRJOIN_TEST_SEED=n begins with the round that failed. */
@@ -19,8 +19,8 @@ static int64_t n_surrounded;
 
 /* --- layers --------------------------------------------------------------- */
 
-/* Adds the parts of a feature, given as a text: parts are separated by '|',
- * rings by ';', coordinates by blanks; L starts a line, P a point. */
+/* Adds a feature that is given as a text. Parts are separated by '|', rings by
+ * ';', coordinates by blanks. L begins a line, P a point. */
 static void add_text(struct oj_flat_buf *buf, const char *text)
 {
     begin(buf);
@@ -179,7 +179,7 @@ TEST(marks)
     check_mark("0 0 5 0 5 5 0 5 0 0|0 0 5 0 5 5 0 5 0 0", 1);
     check_mark("0 0 5 0 5 5 0 5 0 0|1 1 2 1 2 2 1 2 1 1", 1);
     check_mark("1 1 2 1 2 2 1 2 1 1|0 0 5 0 5 5 0 5 0 0", 1);
-    /* each polygon passes only through a vertex of the other */
+    /* each polygon passes only through vertices of the other */
     check_mark("0 0 2 0 4 0 4 4 2 4 0 4 0 0|2 -1 3 -1 3 5 2 5 2 4 2 0 2 -1", 1);
     check_mark("0 2 2 0 4 2 2 4 0 2|2 0 3 2 2 4 1 2 2 0", 1);
     check_mark("0 2 2 0 4 2 2 4 0 2|2 0 4 2 2 4 0 2 2 0", 1);
@@ -197,12 +197,13 @@ TEST(marks)
                0);
     check_mark("3 3 4 3 4 4 3 4 3 3|0 0 9 0 9 9 0 9 0 0;2 2 7 2 7 7 2 7 2 2",
                0);
-    /* an island that touches the shore of its lake, in its first vertex or not
+    /* an island that touches the shore of its lake, in its first vertex or in
+     * another
      */
     check_mark("0 0 9 0 9 9 0 9 0 0;2 2 7 2 7 7 2 7 2 2|2 3 4 2 4 4 2 3", 0);
     check_mark("0 0 9 0 9 9 0 9 0 0;2 2 7 2 7 7 2 7 2 2|2 3 4 3 4 4 2 3", 0);
     check_mark("0 0 9 0 9 9 0 9 0 0;2 2 7 2 7 7 2 7 2 2|4 3 4 4 2 3 4 3", 0);
-    /* inside, with every vertex on the other's ring */
+    /* one is inside the other, with every vertex on the other's ring */
     check_mark("0 2 2 0 4 2 2 4 0 2|1 1 3 3 1 3 1 1", 1);
     check_mark("0 0 4 0 4 4 0 4 0 0|2 0 4 2 2 4 0 2 2 0", 1);
     /* one polygon, and parts of other kinds */
@@ -218,8 +219,8 @@ TEST(marks)
     check_mark("0 0 4 0 4 4 0 4 0 0 5 5 0 0", 0);
 }
 
-/* Adds a coast of many vertices with islands inside its box; then perhaps one
- * more on the land, or across the coast. */
+/* Adds a coast of many vertices with islands inside its box. extra adds one
+ * more island, on the land or across the coast. */
 static void add_coast(struct oj_flat_buf *buf, int n, int extra)
 {
     begin(buf);
@@ -256,8 +257,8 @@ TEST(coasts)
     }
 }
 
-/* In features that are not marked, the even-odd rule over all rings is right;
- * and the exact reference agrees with the plain one. */
+/* In features that are not marked, the even-odd rule over all rings is right.
+ * The exact reference agrees with the plain one. */
 TEST(locations)
 {
     int64_t n = rounds(30);
@@ -299,8 +300,9 @@ TEST(locations)
 
 /* --- joins ---------------------------------------------------------------- */
 
-/* Joins with conditions on attributes, batches, and threads; sometimes other
- * kinds than points are expected, or more pairs are found than allowed. */
+/* Joins with conditions on attributes, in batches, on threads. In some rounds
+ * other kinds than points are expected, or more pairs are found than
+ * allowed. */
 TEST(joins)
 {
     static const enum oj_op ops[] = {OJ_OP_INTERSECTS, OJ_OP_WITHIN,
@@ -366,8 +368,8 @@ struct areas
     int32_t picked;
 };
 
-/* Measures the pairs of the only input feature with two join features, both of
- * which intersect it. */
+/* Measures the pairs of the only input feature with two join features. Both
+ * intersect it. */
 static struct areas measure_pair(const char *input_text, const char *first,
                                  const char *second, enum oj_pick_rule rule)
 {

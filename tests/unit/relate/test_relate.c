@@ -1,5 +1,5 @@
-/* The matrix of two shapes is compared with the exact reference: random
- * features of all kinds on small grids, so that vertices, edges and whole rings
+/* Compares the matrix of two shapes with the exact reference. Random features
+ * of all kinds are on small grids, so that vertices, edges and whole rings
  * coincide, cross, overlap and collapse.
  * Kind: property, degenerate. */
 #include "../../../algs/geometry/relate/relate.h"

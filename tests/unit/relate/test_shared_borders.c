@@ -1,7 +1,7 @@
-/* Polygons with shared borders are compared with the exact reference:
- * coverages, two coverages of one grid, vertices that are missing or slightly
- * displaced in one of two neighbours, holes, several parts, repeated vertices,
- * invalid rings.
+/* Compares polygons with shared borders with the exact reference: coverages,
+ * two coverages of one grid, neighbours of which one has vertices missing or
+ * slightly displaced, holes, several parts, repeated vertices, and invalid
+ * rings.
  * Kind: property, degenerate. */
 #include "../../../algs/geometry/relate/relate.h"
 #include "../../../algs/geometry/relate/relate_shared_borders.h"
@@ -18,8 +18,8 @@
 
 static int64_t n_pairs, n_decided, n_contact, n_held;
 
-/* 1 if the shape is topologically valid and its border is simple, as required
- * by the matrix from borders. */
+/* Returns 1 if the shape is topologically valid and its border is simple. The
+ * matrix from borders needs both. */
 static int is_valid_and_simple(const struct oj_shape *shape)
 {
     struct oj_border border;
@@ -156,7 +156,7 @@ static void print_counts(void)
            (long long)n_pairs, (long long)n_decided, (long long)n_contact);
 }
 
-/* If borders only intersect in common vertices, they are always decided. */
+/* Borders that intersect only in common vertices are always decided. */
 TEST_LOOP(coverages, 0, 4)
 {
     const struct coverage_faults none = {0, 0, 0, 0, 0};
@@ -169,8 +169,9 @@ TEST_LOOP(coverages, 0, 4)
     print_counts();
 }
 
-/* Adds a rectangle with integer coordinates, as a ring with any first vertex
- * and direction. dense: all integer points of its sides are vertices. */
+/* Adds a rectangle with integer coordinates as a ring. Its first vertex and its
+ * direction are random. dense: 1: all integer points of its sides are
+ * vertices. */
 static void add_box_ring(struct oj_flat_buf *buf, int x0, int y0, int x1,
                          int y1, int dense)
 {
@@ -197,8 +198,9 @@ static void add_box_feature(struct oj_flat_buf *buf, int x0, int y0, int x1,
     end(buf);
 }
 
-/* Adds shapes that fill a hole entirely, partly, or more than entirely, beside
- * the polygon with the hole. */
+/* Adds a polygon with a hole, and shapes beside it that fill the hole entirely,
+ * partly, or more than entirely. dense 1: all integer points of the sides are
+ * vertices. */
 static void add_boxes_around_a_hole(struct oj_flat_buf *buf, int dense)
 {
     for (int n_holes = 1; n_holes <= 2; n_holes++)
@@ -235,7 +237,7 @@ static void add_boxes_around_a_hole(struct oj_flat_buf *buf, int dense)
     add_box_feature(buf, 12, 0, 14, 9, dense);
 }
 
-/* The sides of shared edges decide whether a hole is filled. */
+/* Whether a hole is filled is decided by the sides of shared edges. */
 TEST_LOOP(filled_holes, 0, 4)
 {
     start_loop(_i);

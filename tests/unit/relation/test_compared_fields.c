@@ -6,8 +6,8 @@
 
 #include <string.h>
 
-/* Texts of conditions, with the fields of both sides, each followed by a mark,
- * and the threshold T. */
+/* Texts of conditions. For each the fields of both sides, each followed by a
+ * mark, and the threshold T. */
 static const struct
 {
     const char *word, *left, *right;
@@ -141,7 +141,8 @@ TEST(unit_bad_vectors)
     oj_vector_fields_free(&out);
 }
 
-/* Checks pairs of fields, each with its mark. */
+/* Checks the pairs of fields in a list. In expected, each field is followed by
+ * its mark. */
 static void check_pairs(const char *list, const char *expected)
 {
     struct oj_field_pairs pairs;
@@ -252,7 +253,7 @@ TEST(unit_similar_ends)
                          (long)cases[i].end);
 }
 
-/* An = within a quoted name does not separate the sides. */
+/* An = in a quoted name does not separate the two sides. */
 TEST(unit_vector_with_odd_name)
 {
     struct oj_vector_words words = {0};

@@ -1,5 +1,5 @@
-/* The table of joins: every row is filled, and the properties that its rows
- * state hold for every DE-9IM matrix.
+/* The table of joins. Every row is filled. The properties that its rows state
+ * hold for every DE-9IM matrix.
  * Kinds: unit, property. */
 #include "../run_tests.h"
 
@@ -35,7 +35,7 @@ static int have_contact(const struct oj_matrix *m)
            m->at[4] != 'F';
 }
 
-/* 1 for joins by predicate that a matrix decides: all but bbox. */
+/* Returns 1 for joins by predicate that a matrix decides: all but bbox. */
 static int is_decided_by_matrix(enum oj_op op)
 {
     return (oj_op_get(op)->takes & OJ_TAKES_SHAPES) != 0 && op != OJ_OP_BBOX;
@@ -89,8 +89,8 @@ static const struct oj_parameter *parameter_of(const char *name)
     return parameter;
 }
 
-/* The value of a choice is the position of its word: "a|b" in the order of the
- * enum. */
+/* The value of a choice is the position of its word. The words "a|b" must be in
+ * the order of the enum. */
 TEST(unit_choices_are_in_the_order_of_their_enums)
 {
     static const struct
@@ -137,7 +137,7 @@ TEST(unit_choices_are_in_the_order_of_their_enums)
                   (int)(sizeof choices / sizeof *choices));
 }
 
-/* Each parameter belongs to existing joins, and its words are filled. */
+/* Each parameter belongs to joins that exist, and its words are filled. */
 TEST(unit_every_parameter_is_filled)
 {
     for (int i = 0; oj_parameter_at(i) != NULL; i++)
@@ -153,8 +153,8 @@ TEST(unit_every_parameter_is_filled)
     }
 }
 
-/* A join without a pattern would hold for no matrix, so each must hold for
- * some. */
+/* A join without a pattern would hold for no matrix. So each join must hold for
+ * some matrix. */
 TEST(property_joins_by_predicate_hold_for_some_matrices)
 {
     for (int i = 0; i < OJ_N_OPS; i++)

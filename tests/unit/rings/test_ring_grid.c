@@ -1,4 +1,4 @@
-/* Point in a large ring by cells equals the test edge by edge, for every kind
+/* Point in a large ring by cells equals the test of all edges, for every kind
  * of ring and every difficult place of the point.
  * Kind: property, degenerate, large. OGRJOIN_TEST_LONG=1 runs fifty times as
  * long; OGRJOIN_TEST_SEED=n begins with the round that failed. */
@@ -13,7 +13,8 @@
 
 static struct oj_error error;
 static struct test_ring ring;
-/* Signs are exact for coordinates of these magnitudes, and for 0. */
+/* Returns 1 if signs are exact for a coordinate of this magnitude: it is
+ * neither tiny nor huge. */
 static int is_in_range(double v)
 {
     return v == 0.0 || (fabs(v) > 1e-140 && fabs(v) < 1e140);
@@ -59,7 +60,8 @@ static void check_point(const struct oj_edge_grid *grid, double x, double y)
            (int)by_plain, (int)walked, (int)walked_plain, (int)truth);
 }
 
-/* Returns a place beside edges and vertices, on them, or at their height. */
+/* Stores a place beside edges and vertices, on them, or at their height, in *x
+ * and *y. */
 static void pick_place(const struct oj_edge_grid *grid, double *x, double *y)
 {
     int64_t n = ring.n - 1;
@@ -128,7 +130,8 @@ static void check_ring(int n_points)
     ck_assert_int_eq(oj_edge_grid_of_ring(&grid, ring.x, ring.y, ring.n, NULL,
                                           n_cells, &error),
                      OJ_OK);
-    /* memory depends on the numbers of vertices and cells, not on the shape */
+    /* memory must depend on the numbers of vertices and cells, not on the
+     * shape */
     expect(oj_edge_grid_bytes(&grid) <
                400 * ring.n + 10000 + 50 * (int64_t)n_cells,
            "seed %llu: %lld bytes for %d vertices, %d x %d cells of %g",
@@ -173,7 +176,7 @@ TEST(same_as_edge_by_edge)
                           n_at[OJ_ON_BOUNDARY] > n));
 }
 
-/* Integer coordinates: every point of the lattice, and points between. */
+/* Integer coordinates. Tests every point of the lattice, and points between. */
 TEST(every_place_of_small_lattices)
 {
     EACH_ROUND(60)
@@ -193,7 +196,8 @@ TEST(every_place_of_small_lattices)
     }
 }
 
-/* Magnitudes whose squares and reciprocals exceed the range of double. */
+/* Magnitudes whose squares and reciprocals are outside of the range of
+ * double. */
 TEST(extreme_sizes)
 {
     static const double scales[] = {1e-320, 1e-310, 1e-160, 1e-130, 1e-20,
@@ -208,9 +212,9 @@ TEST(extreme_sizes)
     }
 }
 
-/* For every edge, the columns that a frame lists in a row contain each point of
- * the edge in this row. Edges have any length and slope, also nearly horizontal
- * and vertical ones, and other sizes than the frame. */
+/* For every edge, a frame lists columns in each row. They must contain all
+ * points of the edge in this row. Edges have any length and slope, and may be
+ * smaller or larger than the frame. Some are nearly horizontal or vertical. */
 TEST(edges_stay_in_their_columns)
 {
     static const double sizes[] = {1e-9, 1e-3, 1.0, 1e5, 1e12};
@@ -257,7 +261,8 @@ TEST(edges_stay_in_their_columns)
     ck_assert(n_narrow > n / 10);
 }
 
-/* Several rings side by side: the even-odd rule over all of them. */
+/* Several rings side by side. The even-odd rule is applied to all of them
+ * together. */
 TEST(several_rings)
 {
     static const struct oj_edge_fineness fine = {12.0, 12.0, 12.0, 4.0};

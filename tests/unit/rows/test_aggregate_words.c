@@ -1,6 +1,6 @@
-/* The text of -agg: its meaning, accepted types of fields, names of results,
- * and messages, which are equal for the command and the library except for the
- * dash.
+/* The text of -agg: its meaning, the accepted types of fields, the names of
+ * results, and messages. Messages are equal for the command and the library,
+ * except for the dash of options.
  * Kinds: unit, memory. */
 #include "../run_tests.h"
 
@@ -37,7 +37,7 @@ static int find_field(const char *name)
 }
 
 /* Parsed and bound to the fields of side. */
-/* Binds all aggregates; weights are the field r. */
+/* Binds aggregate i to a column; -1: to no column. Weights are the field r. */
 static oj_status bind_all(struct oj_aggregate_words *words, int i, int column,
                           struct oj_error *err)
 {
@@ -69,8 +69,8 @@ static oj_status read_words(const char *dash, const char *text,
     return status;
 }
 
-/* Describes each aggregate as "name=kind of aggregate:kind of column[:index of
- * its values]". */
+/* Writes each aggregate as "name=kind of aggregate:kind of column[:index of its
+ * values]". */
 static void describe(const struct oj_aggregate_words *words, char *out,
                      size_t size)
 {
@@ -180,8 +180,8 @@ TEST(unit_what_pairs_need)
     oj_aggregate_words_free(&words);
 }
 
-/* Kinds of fields that each function accepts: a y for each accepted field of
- * `side`. */
+/* For each function, one letter for each field of `side`: y if the function
+ * accepts its kind. */
 static const char *const takes[][2] = {
     {"count", "yyyyyyyyyyyyyyyyy"},    {"sum", "yyyyyy.........y."},
     {"mean", "yyyyyy.........y."},     {"median", "yyyyyy.........y."},
@@ -295,7 +295,7 @@ TEST_LOOP(unit_words_that_are_refused, 0, sizeof refused / sizeof *refused)
     }
 }
 
-/* Messages advise on texts that look like numbers. */
+/* Messages give advice for texts that look like numbers. */
 TEST(unit_numbers_in_texts)
 {
     struct oj_aggregate_words words;

@@ -1,6 +1,5 @@
-/* CRS given as text: their properties, which of them are equal, and that no
- * invalid text crashes the reader. unit/source/test_crs_text_osr compares with
- * GDAL.
+/* CRS given as text: their properties, and which of them are equal. No invalid
+ * text crashes the reader. unit/source/test_crs_text_osr compares with GDAL.
  * Kinds: unit, degenerate, memory. */
 #include "../run_tests.h"
 
@@ -155,7 +154,7 @@ static const struct
      OJ_CRS_KIND_GEOGRAPHIC, 0, DEGREE, "degree", "", "rotated"},
     {GRADS, OJ_CRS_KIND_GEOGRAPHIC, 0, 0.0157079632679489, "grad", "EPSG:4807",
      "EPSG:4807"},
-    /* three dimensions: the unit of the height differs */
+    /* three dimensions, with another unit of the height */
     {"GEODCRS[\"x\",DATUM[\"d\",ELLIPSOID[\"e\",6378137,298]],CS[ellipsoidal,3]"
      ",AXIS[\"lat\",north,ANGLEUNIT[\"degree\",0.0174532925199433]],AXIS["
      "\"lon\",east,ANGLEUNIT[\"degree\",0.0174532925199433]],AXIS[\"h\",up,"
@@ -241,7 +240,7 @@ TEST_LOOP(unit_what_texts_state, 0, sizeof stated / sizeof *stated)
                       stated[_i].text);
 }
 
-/* Texts that are refused, and a part of the message. */
+/* Texts that are refused, and a part of each message. */
 static const char *const refused[][2] = {
     {"4326", "write EPSG:4326"},
     {"WGS84", "for example EPSG:2263"},
@@ -431,8 +430,9 @@ TEST(unit_callbacks_know_more)
         oj_crs_text_read("EPSG:4326", "it", &callbacks, &text, &err), OJ_OK);
     ck_assert_int_eq(known.n_expanded, 0);
 
-    known.text = "EPSG:2"; /* a callback that returns only another code is
-                              called once and ignored */
+    /* a callback that returns only another code is called once, and its result
+     * is ignored */
+    known.text = "EPSG:2";
     ck_assert_int_eq(oj_crs_text_read("EPSG:1", "it", &callbacks, &text, &err),
                      OJ_OK);
     ck_assert_int_eq((int)text.kind, OJ_CRS_KIND_UNKNOWN);
@@ -457,7 +457,8 @@ TEST(unit_callbacks_know_more)
         OJ_CRS_EQUAL);
 }
 
-/* The first buffer is too small for the text. */
+/* The text is too long for the reader's first buffer, so it is asked for
+ * twice. */
 TEST(unit_long_texts_are_expanded)
 {
     static char text[20000];
@@ -504,7 +505,8 @@ TEST(unit_crs_of_metadata)
 
 /* ---- any text ------------------------------------------------------------ */
 
-/* Reads and compares a zero-terminated text, in memory of exactly its size. */
+/* Reads and compares a text that ends with a zero byte, in memory of exactly
+ * its size. */
 static void try_text(const char *text, size_t n)
 {
     struct oj_error err = {OJ_OK, ""};

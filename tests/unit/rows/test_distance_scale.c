@@ -1,6 +1,6 @@
 /* Parsing of distances, and their conversion to the unit of the join: every
- * cell of the table of oj_distance_scale.h; messages of the command and of the
- * library.
+ * cell of the table in oj_distance_scale.h, and the messages of the command and
+ * of the library.
  * Kind: unit. */
 #include "../run_tests.h"
 
@@ -81,7 +81,7 @@ static int is_field(const void *name, const char *asked)
     return strcmp(name, asked) == 0;
 }
 
-/* A word that is the name of a field has no unit; quotes end a name. */
+/* A word that is the name of a field has no unit. Quotes end a name. */
 TEST(unit_fields_of_distances)
 {
     static const struct
@@ -131,7 +131,8 @@ static struct oj_distance_frame frame_of(const char *dash,
         .dash = dash, .kind = kind, .unit = unit, .crs = "EPSG:1"};
 }
 
-/* Returns the scale; NaN if the distance is refused, with the reason in err. */
+/* Returns the scale. Returns NaN if the distance is refused, with the reason in
+ * err. */
 static double scale_of(const struct oj_distance_frame *frame, enum oj_unit unit,
                        struct oj_error *err)
 {
@@ -147,8 +148,9 @@ static double scale_of(const struct oj_distance_frame *frame, enum oj_unit unit,
 
 #define NONE (-1.0)
 
-/* Expected scales by unit: CRS unit, m, km, ft, us-ft, mi, deg; NONE: refused.
- * Two rows: plain numbers are accepted, or not. */
+/* Expected scales for the units: unit of the CRS, m, km, ft, us-ft, mi, deg.
+ * NONE: refused. Each kind of CRS has two rows: plain numbers are accepted, or
+ * not. */
 static const struct
 {
     enum oj_crs_kind kind;
@@ -262,8 +264,8 @@ TEST_LOOP(unit_the_table, 0, sizeof table / sizeof *table)
     }
 }
 
-/* 100us-ft in a CRS of US survey feet stays 100, whatever the factor of its
- * unit is. */
+/* 100us-ft in a CRS of US survey feet stays 100, whatever factor the CRS gives
+ * for its unit. */
 TEST(unit_units_of_the_crs_are_exact)
 {
     static const double feet[] = {1200.0 / 3937.0, 12.0 / 39.37,
@@ -354,8 +356,8 @@ TEST_LOOP(unit_messages, 0, sizeof messages / sizeof *messages)
     }
 }
 
-/* The messages of a metric of the globe with a maximum distance of 1, in the
- * library, where the frame is of layers. */
+/* Messages of the library, whose frame names layers, for metrics of the globe
+ * with a maximum distance of 1. */
 TEST(unit_messages_of_layers_and_ellipsoids)
 {
     struct oj_distance_frame none = frame_of("", OJ_CRS_KIND_NONE, (double)NAN);
@@ -477,8 +479,8 @@ TEST(unit_distances_of_a_join)
     ck_assert(r.max_distance == 5.0);
 }
 
-/* The message of a join without distances whose pairs are measured; "": it is
- * not refused. */
+/* Returns the message of a join without distances whose pairs are measured, or
+ * "" if the join is not refused. */
 static const char *
 message_of_measured_pairs(const struct oj_distance_frame *frame, enum oj_op op,
                           const struct oj_distance_request *request,
@@ -490,7 +492,7 @@ message_of_measured_pairs(const struct oj_distance_frame *frame, enum oj_op op,
     return err->message;
 }
 
-/* Pairs that may lie apart are not compared by degrees. */
+/* Pairs that may be apart are not measured in degrees. */
 TEST(unit_pairs_measured_in_degrees)
 {
     static const struct oj_distance one_degree = {1.0, OJ_UNIT_DEG};

@@ -1,5 +1,5 @@
-/* Options that clash, in the syntax of the command and of callers with another
- * syntax; and the number of rows per input row.
+/* Options that clash, in the syntax of the command and in that of other
+ * callers. Also the number of output rows per input row.
  * Kind: unit. */
 #include "../run_tests.h"
 
@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Looks up an option in "name=word;name=word;". */
+/* Returns the word of an option in "name=word;name=word;", or NULL. */
 static const char *word_in_list(const void *user, const char *name)
 {
     static char word[64];
@@ -46,7 +46,9 @@ static struct oj_relation relation_of(enum oj_op op, int64_t k,
     return relation;
 }
 
-/* Checks the message for a list of options; expected "": there is none. */
+/* Checks the message for a list of options. as_arguments 1: the message names
+ * them as arguments of a function. expected is "" if there must be no
+ * message. */
 static void check_message(const char *list, const struct oj_relation *relation,
                           int as_arguments, const char *expected)
 {

@@ -3,8 +3,8 @@
  * Kind: unit. */
 #include "../job/shared_jobs.h"
 
-/* Each row: a state, and the letters of its possible successors, in the order
- * of the enum: C O P S p c s I R B. */
+/* For each state, the letters of its possible successors. States are in the
+ * order of the enum, with the letters C O P S p c s I R B. */
 static const char *const allowed[OJ_N_PASS_STATES] = {
     "O", "P", "Sp", "p", "Pcs", "s", "PI", "sR", "s", "O"};
 static const char letters[] = "COPSpcsIRB";
@@ -41,7 +41,8 @@ TEST(table)
     }
 }
 
-/* Every state can be reached from CLOSED, and CLOSED or OPEN from every state.
+/* Every state can be reached from CLOSED. From every state, CLOSED or OPEN can
+ * be reached.
  */
 TEST(no_dead_ends)
 {
@@ -124,7 +125,7 @@ TEST(states_of_a_pass)
     remove_folder();
 }
 
-/* A pass that was not started returns an error instead of rows. */
+/* If a pass was not started, asking for its rows is an error. */
 TEST(next_before_start)
 {
     struct job_trial t;
@@ -168,7 +169,8 @@ TEST(broken_and_reopened)
     remove_folder();
 }
 
-/* A pass that was stopped before or after its first rows can be started again.
+/* A pass that was stopped, before or after its first rows, can be started
+ * again.
  */
 TEST(stopped_and_begun_again)
 {

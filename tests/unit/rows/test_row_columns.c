@@ -1,5 +1,5 @@
 /* The columns of a row: those that the join computes, their order, and their
- * names if names are in use.
+ * names, in particular where names are in use already.
  * Kinds: truth cases, property, memory. */
 #include "../run_tests.h"
 
@@ -29,8 +29,8 @@ static struct oj_row_column_words words_of(const struct oj_relation *relation)
     return words;
 }
 
-/* Asserts the names of all columns, separated by spaces, and that exactly the
- * values that the columns hold are requested. */
+/* Asserts the names of all columns, separated by spaces. Asserts that the
+ * requested values are exactly those that the columns hold. */
 static void check_columns(const struct oj_row_column_words *words,
                           const char *expected)
 {
@@ -157,7 +157,7 @@ TEST(truth_kinds_and_options)
     oj_computed_columns_free(&columns);
 }
 
-/* An invalid word leaves the output unchanged. */
+/* An invalid word leaves the output unchanged, and is an error. */
 TEST(truth_unknown_overlap)
 {
     struct oj_relation meet = relation_of(OJ_OP_INTERSECTS, 1);
@@ -340,8 +340,8 @@ enum
     MOST_FIELDS = 12
 };
 
-/* Names of fields and computed columns, separated by spaces; a name given by
- * the user begins with =. */
+/* Names of fields and of computed columns, separated by spaces. A name that the
+ * user gave begins with =. */
 struct names
 {
     char text[3][400];
@@ -395,7 +395,8 @@ static void set_names(struct names *names, const char *input,
     names->request.prefix = "join_";
 }
 
-/* expected: names of all columns, or of the one that clashes. */
+/* Checks names. expected are the names of all columns, or the name that
+ * clashes. */
 static void check_names(const char *taken, const char *input,
                         const char *computed, const char *join,
                         const char *expected)
@@ -440,7 +441,7 @@ TEST(truth_fields_whose_names_are_taken)
     check_names("", "\303\204 \303\244", "", "", "\303\204 \303\244");
 }
 
-/* If a usual name is in use, all computed columns get one number. */
+/* If a default name is in use, all computed columns get the same number. */
 TEST(truth_computed_names_that_are_taken)
 {
     check_names("", "join_fid", "join_fid join_distance", "",
@@ -461,7 +462,7 @@ TEST(truth_given_names_that_are_taken)
     check_names("", "", "=N n", "", twice);
     check_names("", "", "=n =N", "", twice);
     check_names("", "", "=n", "N", "n join_N");
-    /* usual names with a number avoid names given by the user */
+    /* default names with a number avoid names that the user gave */
     check_names("", "a", "a =a_2", "", "a a_3 a_2");
     check_names("", "a", "=a_2 a", "", "a a_2 a_3");
 }
@@ -512,8 +513,8 @@ TEST_LOOP(truth_what_may_be_missing, 0, 2)
     oj_row_columns_free(&columns);
 }
 
-/* Random names of few letters: all columns get different names, free names are
- * kept, and order and number are those of the request. */
+/* Random names of few letters. All columns get different names, free names are
+ * kept, and the columns are those of the request, in its order. */
 TEST_LOOP(property_names_differ, 0, 300)
 {
     static const char *const words[] = {"a",   "A",   "b",   "a_2", "j_a",

@@ -142,8 +142,8 @@ TEST(unit_fields_that_pick_takes)
     }
 }
 
-/* Scores are in the order of the values, or in reverse order for min; a missing
- * value is last in both. */
+/* Scores have the order of the values, or the reverse order for min. A missing
+ * value comes last in both. */
 TEST_LOOP(property_scores_are_ordered, 0, 2)
 {
     const struct oj_plain_value integers[] = {

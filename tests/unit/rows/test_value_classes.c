@@ -1,5 +1,5 @@
-/* Classes of equal values are compared with the values themselves.
- * tests/unit/source/test_classes.c tests classes of layers.
+/* Compares classes of equal values with the values themselves.
+ * unit/source/test_classes.c tests the classes of layers.
  * Kinds: truth cases, property, memory. */
 #include "../run_tests.h"
 
@@ -75,7 +75,7 @@ TEST(truth_kinds_and_comparisons)
                      OJ_COMPARE_TEXTS);
 }
 
-/* Dates, datetimes and texts are equal if they name one moment. */
+/* Dates, datetimes and texts are equal if they mean the same moment. */
 TEST(truth_moments)
 {
     const enum oj_value_comparison moments = OJ_COMPARE_MOMENTS;
@@ -96,7 +96,7 @@ TEST(truth_moments)
     oj_value_classes_free(&classes);
 }
 
-/* 1 and 1.0 are equal; integers beyond 2^53 differ from each other; NaN equals
+/* 1 and 1.0 are equal. Integers beyond 2^53 differ from each other. NaN equals
  * nothing. */
 TEST(truth_numbers)
 {
@@ -141,7 +141,8 @@ TEST(truth_numbers)
     oj_value_classes_free(&classes);
 }
 
-/* A number that is compared with texts is written as OGR does, in any locale.
+/* A number that is compared with texts is written as OGR writes it, in any
+ * locale.
  */
 TEST(truth_numbers_as_texts)
 {
@@ -173,7 +174,8 @@ TEST(truth_numbers_as_texts)
     oj_value_classes_free(&classes);
 }
 
-/* Rows are equal if all fields are; the boundaries of values matter. */
+/* Rows are equal if all their fields are. Where one value ends and the next
+ * begins matters. */
 TEST(truth_several_fields)
 {
     const enum oj_value_comparison both[] = {OJ_COMPARE_TEXTS,
@@ -224,7 +226,8 @@ static struct oj_plain_value random_value(int kind, char *memory)
     }
 }
 
-/* 1 if both values exist and are equal: numbers as numbers, others as texts. */
+/* Returns 1 if both values exist and are equal: numbers as numbers, others as
+ * texts. */
 static int are_equal(const struct oj_plain_value *a,
                      const struct oj_plain_value *b)
 {
@@ -247,7 +250,7 @@ static int are_equal(const struct oj_plain_value *a,
     return strcmp(written[0], written[1]) == 0;
 }
 
-/* Every pair of forms: integers, reals and texts. */
+/* Every pair of forms. The forms are integers, reals and texts. */
 TEST_LOOP(property_classes_are_equal_where_values_are, 0, 9)
 {
     enum
@@ -284,8 +287,8 @@ TEST_LOOP(property_classes_are_equal_where_values_are, 0, 9)
     oj_value_classes_free(&classes);
 }
 
-/* Whole numbers have three forms: classes keep their numbers when a value ends
- * one of them. */
+/* Whole numbers are stored in one of three forms. When a new value does not fit
+ * a form, the next is used, and the classes keep their numbers. */
 TEST(truth_forms_of_whole_numbers)
 {
     const enum oj_value_comparison numbers = OJ_COMPARE_NUMBERS;
@@ -333,7 +336,8 @@ TEST(truth_forms_of_whole_numbers)
     oj_value_classes_free(&classes);
 }
 
-/* Thousands of numbers in each form, among them those that no guess finds. */
+/* Thousands of numbers in each form. Among them are numbers that are not where
+ * they are guessed to be. */
 TEST_LOOP(property_many_whole_numbers, 0, 3)
 {
     enum

@@ -1,21 +1,21 @@
-/* Whole command lines run in this process while an allocation fails: alone (at
- * every other place) or with all that follow. The run must end with an error
- * that names the lack of memory, leave no new file, and leave an old one
- * unchanged; with memory it must give its usual rows. A run that works without
- * the allocation must also give them.
+/* Runs whole command lines in this process while an allocation fails, either
+ * alone (at every other place), or with all later ones. The run must end with
+ * an error that names the lack of memory. It must leave no new file, and an old
+ * file unchanged. Another run with memory must give the usual rows, as must a
+ * run that manages without the allocation.
  *
- * Each place of an allocation, identified by the ten innermost calls, fails
- * once over all lines, and a few more fail in each line. OGRJOIN_TEST_LONG=1:
- * each place fails three times, in both ways, each followed by a run with
- * memory.
+ * A place of an allocation is known by its ten innermost calls. Over all lines
+ * each place fails once, and in each line a few more do. With
+ * OGRJOIN_TEST_LONG=1 each place fails three times, in both ways, each followed
+ * by a run with memory.
  * Kind: memory. */
 #include <errno.h>
 #include <stdlib.h>
 
 static int is_to_fail_alone(void);
 
-/* This program includes its own copy of oj_alloc.c, in which each allocation
- * can be made to fail. */
+/* This program includes its own copy of oj_alloc.c. In it, each allocation can
+ * be made to fail. */
 #define aligned_alloc(alignment, bytes)                                        \
     (is_to_fail_alone() ? NULL : aligned_alloc(alignment, bytes))
 #define posix_memalign(array, alignment, bytes)                                \
@@ -53,9 +53,10 @@ static int is_to_fail_alone(void);
 
 void RegisterOGRJOIN(void); /* function of the driver, which the test links */
 
-/* Command lines. A line that names no file of the folder out gets out/a.fgb as
- * its output; JOIN: is opened as a dataset and read, with ARROW at its end by
- * the Arrow stream. Sources without a file name extension are FlatGeobuf. */
+/* Command lines. A line that names no file of the folder out gets the output
+ * out/a.fgb. A line with JOIN: is opened as a dataset and read, by the Arrow
+ * stream if it ends with ARROW. Sources without a file name extension are
+ * FlatGeobuf files. */
 static const char *const lines[] = {
     /* old files */
     "-overwrite out/old.fgb points boxes",
@@ -197,8 +198,8 @@ static const char *const lines[] = {
 enum
 {
     N_LINES = (int)(sizeof lines / sizeof *lines),
-    N_SPREAD = 3, /* number of allocations, spread over a line, that always fail
-                   */
+    /* number of allocations that always fail, spread over a line */
+    N_SPREAD = 3,
     MOST_TRIED = 4000, /* maximum allocations of a line that are tested */
     NOTE = -1          /* no allocation fails; places are only recorded */
 };
@@ -211,14 +212,14 @@ static int n_times = 1; /* how often a place fails */
 static struct
 {
     pthread_mutex_t mutex;
-    unsigned char n_times[1 << 20]; /* by hash of the calls; two places rarely
-                                       share one */
+    /* by hash of the calls; two places rarely have the same hash */
+    unsigned char n_times[1 << 20];
     int is_noting;
-    int64_t at[MOST_TRIED + N_SPREAD]; /* numbers of the allocations of a line
-                                          that will fail */
+    /* numbers of the allocations of a line that will fail */
+    int64_t at[MOST_TRIED + N_SPREAD];
     int n;
-    int64_t alone; /* number of the single allocation that fails next; 0: none
-                    */
+    /* number of the single allocation that fails next; 0: none */
+    int64_t alone;
 } noted = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
 static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t n)
@@ -250,8 +251,8 @@ static int is_to_fail_alone(void)
 /* ---- layers --------------------------------------------------------------
  */
 
-/* Writes shapes: boxes overlap, touch and repeat; one is invalid, and one has
- * many vertices, as has a line. */
+/* Writes shapes. Boxes overlap, touch and repeat; one is invalid. One box and
+ * one line have many vertices. */
 static void put_shape(VSILFILE *file, const char *shapes, int i)
 {
     int is_point = shapes[0] == 'p', is_box = shapes[0] == 'b';
@@ -306,7 +307,7 @@ static void convert_layer(const char *shapes, const char *to, const char *crs)
     CSLDestroy(words);
 }
 
-/* Makes a layer. type: WKT of a geometry up to its first coordinate. */
+/* Makes a layer. type is the WKT of a geometry up to its first coordinate. */
 static void make_layer(const char *shapes, int n, const char *type)
 {
     static const char *const endings[] = {"gpkg", "shp", "geojson", "fgb"};
@@ -322,9 +323,10 @@ static void make_layer(const char *shapes, int n, const char *type)
 /* ---- a run ---------------------------------------------------------------
  */
 
-static int screen, nowhere; /* descriptors: original stdout, /dev/null */
-static char message[1024];  /* first error message; "": none */
-static int n_told;          /* number of errors that GDAL's handler received */
+/* the original stdout, and /dev/null, as file descriptors */
+static int screen, nowhere;
+static char message[1024]; /* first error message; "": none */
+static int n_told;         /* number of errors that GDAL's handler received */
 
 static void CPL_STDCALL take_message(CPLErr level, CPLErrorNum number,
                                      const char *text)
@@ -338,8 +340,8 @@ static void CPL_STDCALL take_message(CPLErr level, CPLErrorNum number,
 struct answer
 {
     int64_t n_rows, n_allocations;
-    uint64_t hash; /* hash of the exit code, and of rows and files in any order
-                    */
+    /* hash of the exit code, and of rows and files in any order */
+    uint64_t hash;
     int is_done;
 };
 
@@ -361,7 +363,8 @@ static void add_row(OGRFeatureH f, struct answer *a)
     a->n_rows++;
 }
 
-/* Adds the number of rows and of the NULLs in each column. */
+/* Adds the number of rows, and the number of NULLs in each column, to the
+ * answer. */
 static void add_arrow_rows(OGRLayerH layer, struct answer *a)
 {
 #if OJ_HAVE_ARROW
@@ -460,8 +463,8 @@ static void run_command(char **words, int n_words, struct answer *a)
     a->hash = (uint64_t)exit_code;
 }
 
-/* Runs a line. n > 0: allocation n fails. The answer includes the files that
- * remain. */
+/* Runs a line. If n is positive, allocation n fails, with all later ones unless
+ * alone is 1. The answer includes the files that the line leaves. */
 static struct answer run_line(const char *line, int64_t n, int alone)
 {
     struct answer a = {0};
@@ -469,7 +472,8 @@ static struct answer run_line(const char *line, int64_t n, int alone)
     char whole[1024], **words = NULL;
     int n_words = 0, is_read = STARTS_WITH(line, "JOIN:");
     const char *by_arrow = strstr(line, " ARROW");
-    if (n != 0) /* the repeated run may use data that was kept */
+    /* the cache stays for the repeated run, which may use kept data */
+    if (n != 0)
         oj_join_cache_clear();
     prepare_out(line);
     snprintf(whole, sizeof whole, "%s%.*s -threads 1",
@@ -525,7 +529,8 @@ static int count_open_files(void)
     return n;
 }
 
-/* Lets allocation n fail; returns 1 if the line fails. */
+/* Makes allocation n fail, with all later ones unless alone is 1. Returns 1 if
+ * the line fails. */
 static int try_allocation(int64_t n, int alone, uint64_t before, uint64_t truth)
 {
     struct answer a = run_line(now.line, n, alone);
@@ -552,8 +557,8 @@ static void try_line(const char *line)
 {
     struct answer before = {0}, truth;
     int n_failed = 0, n_tried = 0, n_files;
-    /* with OGRJOIN_TEST_SHORT only every third; the lines start at different
-     * ones */
+    /* with OGRJOIN_TEST_SHORT only every third place; each line begins at
+     * another */
     int step = is_switched_on("OGRJOIN_TEST_SHORT") ? 3 : 1;
     static int n_lines;
     now.line = line;

@@ -1,9 +1,10 @@
-/* Lines and polygons on both sides: the backend cuda, which finds pairs of
- * boxes and decides most of them on a device, gives the answers of the backend
- * cpu: random layers, large features, little memory, batches of all sizes, all
- * devices. Also points with very many lines and polygons. Skipped if no GPU
- * can be used. Kind: property, degenerate, memory, large.
- * OGRJOIN_TEST_ROUNDS=n runs more rounds. */
+/* Lines and polygons on both sides. The backend cuda finds pairs of boxes and
+ * decides most of them on a device. It gives the answers of the backend cpu:
+ * for random layers, large features, little memory, batches of all sizes, and
+ * all devices. Also tests points with very many lines and polygons. Skipped if
+ * no GPU can be used.
+ * Kind: property, degenerate, memory, large. OGRJOIN_TEST_ROUNDS=n runs more
+ * rounds. */
 #include "../references.h"
 
 #include "../join_trial.h"
@@ -20,8 +21,8 @@ static uint64_t some_gpus(void)
     return (UINT64_C(1) << (1 + pick(n))) - 1;
 }
 
-/* Joins on the GPU once, or twice with the index of the first join, and
- * compares the pairs with `truth`, those of the CPU. */
+/* Joins on the GPU once, or twice with the index of the first join. Compares
+ * the pairs with truth, those of the CPU. */
 static void check_again(struct join_trial *t, int64_t gpu_memory,
                         const struct oj_matches *truth)
 {
@@ -64,9 +65,9 @@ static unsigned some_kinds(void)
     return kinds[pick(5)];
 }
 
-/* Makes random features, or features with corners on a small lattice, of which
- * many share vertices and edges. Repeats until neither layer is of points
- * alone.
+/* Makes random features, or features with corners on a small lattice, many of
+ * which share vertices and edges. Repeats this until neither layer consists of
+ * points alone.
  */
 static void make_layers(struct join_trial *t, int most, int on_lattice)
 {
@@ -106,7 +107,8 @@ TEST(random_layers)
     }
 }
 
-/* Memory for the index alone, for some rows at a time, or for neither. */
+/* Memory suffices for the index alone, for some rows at a time, or for
+ * neither. */
 TEST(little_memory)
 {
     EACH_ROUND(2)
@@ -123,7 +125,7 @@ TEST(little_memory)
     }
 }
 
-/* Coordinates at the limits of exact arithmetic and beyond. */
+/* Coordinates at the limits of exact arithmetic, and beyond them. */
 TEST(odd_numbers)
 {
     static const double sizes[] = {1e-300, 1e-120, 1e-99, 1.0,
@@ -152,7 +154,8 @@ TEST(odd_numbers)
     }
 }
 
-/* Adds a ring of n vertices around (x, y), jagged so that it crosses others. */
+/* Adds a ring or a line of n vertices around (x, y), so jagged that it crosses
+ * others. */
 static void add_ragged(struct oj_flat_buf *buf, int n, double x, double y,
                        double reach, int is_line)
 {
@@ -172,7 +175,7 @@ static void add_ragged(struct oj_flat_buf *buf, int n, double x, double y,
     oj_free(xy);
 }
 
-/* Features of very different sizes, also inside one another. */
+/* Features of very different sizes, some of them inside one another. */
 TEST(large_features)
 {
     static const int sizes[] = {4, 40, 400, 3000, 20000};
@@ -195,8 +198,9 @@ TEST(large_features)
     }
 }
 
-/* Enough rows for every device, divided by their number of vertices, in pieces
- * of few rows, and with memory for only some rows at a time. */
+/* Enough rows for every device. They are divided by their number of vertices,
+ * come in pieces of few rows, or in an index whose memory allows only some rows
+ * at a time. */
 TEST(rows_of_all_devices)
 {
     static const int64_t limits[][2] = {{0, 0}, {7, 0}, {0, 40 << 20}};
@@ -230,8 +234,8 @@ TEST(rows_of_all_devices)
     trial_free(&t);
 }
 
-/* More features within reach of a point than one thread sorts, many of them at
- * one distance. */
+/* More features are within reach of a point than one thread sorts. Many of them
+ * are at one distance. */
 TEST(long_rows)
 {
     static const struct

@@ -1,5 +1,5 @@
-/* nearest and dwithin by distances of shapes on a GPU have the answers of cpu,
- * bit for bit. Skipped if no GPU can be used.
+/* nearest and dwithin by distances of shapes on a GPU have the answers of the
+ * backend cpu, bit for bit. Skipped if no GPU can be used.
  * Kind: property, degenerate, memory. OGRJOIN_TEST_ROUNDS=n runs more rounds.
  */
 #include "../references.h"
@@ -25,7 +25,8 @@ static void pick_join(struct oj_relation *r, double scale, int extent)
         r->ties = OJ_TIES_ALL;
 }
 
-/* Compares with the method of the paper, if it supports the join. */
+/* Compares the answer with that of the paper's method, if the method supports
+ * the join. */
 static void compare_cut_points(const struct join_trial *t,
                                const struct oj_options *given,
                                const struct oj_matches *truth)
@@ -69,8 +70,8 @@ static void add_walk(struct oj_flat_buf *buf, int64_t n, double scale)
     end(buf);
 }
 
-/* Makes both sides, with at most `most` features of any kind, some of them
- * long. */
+/* Makes both sides with at most `most` features of any kind. Some are long.
+ * Returns the scale of the coordinates. */
 static double make_sides(struct join_trial *t, int most)
 {
     static const unsigned kinds[] = {OJ_PART_POINT, OJ_PART_LINE,
@@ -133,7 +134,7 @@ TEST_LOOP(random_sides, OJ_DISTANCE_HAUSDORFF, N_DISTANCES)
     ck_assert_int_eq(n_by_cut_points > 0, _i == OJ_DISTANCE_HAUSDORFF_POINTS);
 }
 
-/* All bounds are equal, and there are more features than a block can hold. */
+/* All bounds are equal. There are more features than a block can hold. */
 TEST(all_alike)
 {
     const struct oj_options options = {.n_threads = 1};
@@ -190,8 +191,8 @@ TEST(degenerate_sides)
     trial_free(&t);
 }
 
-/* Maximum distances per feature limit the pairs, whether the rows or the join
- * features have them. */
+/* Maximum distances per feature limit the pairs, whether rows or join features
+ * have them. */
 TEST(one_side_has_distances)
 {
     const struct oj_options options = {.n_threads = 1};

@@ -1,5 +1,5 @@
 /* nearest and dwithin by distances of shapes, between features of all kinds and
- * with every option of joins by distance: the engine is compared with all pairs
+ * with every option of joins by distance. The engine is compared with all pairs
  * by GEOS, and bit for bit with a plain computation of both directions.
  * Kind: property, large. OGRJOIN_TEST_LONG=1 runs fifty times as long;
  * OGRJOIN_TEST_SEED=n begins with the round that failed. */
@@ -25,8 +25,8 @@ static int has_parts(const struct oj_flat *flat, int64_t feature)
     return first < end;
 }
 
-/* Distance of two shapes: by the plain computation if GEOS has no function for
- * it; otherwise by both, which must agree. */
+/* Returns the distance of two shapes by a plain computation. If GEOS has a
+ * function for it, GEOS must agree. */
 static double shape_distance(struct oj_geos_pairs *geos,
                              const struct oj_flat *f, int64_t a,
                              const struct oj_flat *g, int64_t b,
@@ -72,8 +72,9 @@ static double *shape_matrix(const struct oj_flat *f, const struct oj_flat *g,
 
 /* --- random layers -------------------------------------------------------- */
 
-/* Asserts that threads, batches and exchanged sides do not matter. The windows
- * of the references do not allow for squares that underflow. */
+/* Asserts that threads, batches and exchanged sides change nothing. Tiny shapes
+ * are not compared with the references, whose windows do not allow for squares
+ * that underflow. */
 static void check_ways(struct join_trial *t, int is_tiny, const double *matrix,
                        const struct oj_matches *truth)
 {
@@ -174,8 +175,8 @@ TEST_LOOP(as_geos, OJ_DISTANCE_HAUSDORFF, N_DISTANCES)
 
 /* --- more vertices -------------------------------------------------------- */
 
-/* Asserts that densified features keep all vertices in order, and that the
- * vertices added on a segment make no piece longer than allowed. */
+/* Asserts that densified features keep all vertices in order. The vertices
+ * added on a segment must leave no piece longer than length. */
 static void check_dense(const struct oj_flat *flat, const struct oj_flat *dense,
                         int64_t ring, double length)
 {
@@ -208,8 +209,8 @@ static void check_dense(const struct oj_flat *flat, const struct oj_flat *dense,
     ck_assert_int_eq(at, dense->vertex_offset[ring + 1]);
 }
 
-/* A join with -densify equals the join of layers with more vertices, for any
- * number of threads and by the reference. */
+/* A join with -densify equals the join of layers that have more vertices, for
+ * any number of threads, and by the reference. */
 TEST(densified)
 {
     int64_t n_put_in = 0;
@@ -248,7 +249,7 @@ TEST(densified)
     ck_assert_int_gt(n_put_in, 1000);
 }
 
-/* Pieces of a great circle are equally long, and its ends are unchanged. */
+/* The pieces of a great circle are equally long. Its ends are unchanged. */
 TEST(densified_on_the_sphere)
 {
     LAYER buf = {0};
@@ -297,8 +298,8 @@ static void add_walk(struct oj_flat_buf *buf, int64_t n, double aside)
     end(buf);
 }
 
-/* Distances of large and small features equal the plain computation; the
- * distance to a copy that was moved aside is that displacement. */
+/* Distances of large and small features equal the plain computation. The
+ * distance to a copy that was moved aside is the length of the move. */
 TEST_LOOP(large, OJ_DISTANCE_HAUSDORFF, N_DISTANCES)
 {
     struct join_trial t = {0};

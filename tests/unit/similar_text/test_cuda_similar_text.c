@@ -1,5 +1,5 @@
-/* Similar texts on a GPU have the answers of cpu, bit for bit. Skipped if no
- * GPU can be used.
+/* Similar texts on a GPU have the answers of the backend cpu, bit for bit.
+ * Skipped if no GPU can be used.
  * Kind: property, degenerate, memory. OGRJOIN_TEST_ROUNDS=n runs more rounds.
  */
 #include "../references.h"
@@ -10,8 +10,8 @@
 
 static int64_t n_pairs_seen, n_exact_seen;
 
-/* Makes sets of up to `most` of n_tokens tokens; many are copies of earlier
- * sets with a few tokens added and removed. */
+/* Makes sets of up to `most` of n_tokens tokens. Many are copies of earlier
+ * sets, with a few tokens added and removed. */
 static void pick_sets(int64_t n, uint32_t n_tokens, int most,
                       struct oj_token_sets_buf *s)
 {
@@ -85,8 +85,8 @@ static void make_job(struct join_trial *t, int most_rows)
         t->relation.k = 1 + pick(one_in(3) ? 40 : 4);
 }
 
-/* Compares with the methods of the papers; with little memory an error is
- * accepted. */
+/* Compares the answer with those of the papers' methods. With little memory
+ * they may return an error. */
 static void compare_papers(const struct join_trial *t,
                            const struct oj_options *given,
                            const struct oj_matches *truth)
@@ -146,7 +146,8 @@ TEST(random_sides)
     ck_assert_int_gt(n_exact_seen, 0);
 }
 
-/* Every row has one text: more pairs than are allocated at first. */
+/* All rows have the same text, which gives more pairs than are allocated at
+ * first. */
 TEST(all_alike)
 {
     const struct oj_options options = {.n_threads = 1};
@@ -199,7 +200,7 @@ TEST(little_memory)
     trial_free(&job);
 }
 
-/* The CPU answers joins without a kernel. */
+/* Joins for which there is no kernel are answered by the CPU. */
 TEST(left_to_the_cpu)
 {
     const struct oj_options options = {.n_threads = 1};

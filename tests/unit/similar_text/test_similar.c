@@ -1,4 +1,4 @@
-/* Similar texts: the engine is compared with the plain reference, and with
+/* Similar texts. The engine is compared with the plain reference, and with
  * answers on which other programs agree.
  * Kind: property, degenerate. */
 #include "../../../algs/foundations/base/cpu_token_bitmaps.h"
@@ -19,8 +19,8 @@ enum
     MOST_PICKED = 100 /* tokens of a set */
 };
 
-/* Makes sets of frequent and rare tokens with many near copies, so that many
- * pairs are exactly at the threshold. */
+/* Makes sets of frequent and rare tokens. There are so many near copies that
+ * many pairs are exactly at the threshold. */
 static void pick_sets(int64_t n, uint32_t n_tokens, struct oj_token_sets_buf *s)
 {
     s->n_rows = n;
@@ -52,8 +52,8 @@ static void pick_sets(int64_t n, uint32_t n_tokens, struct oj_token_sets_buf *s)
     }
 }
 
-/* Joins with a fixed method, whatever its estimated cost. The answer must be in
- * the order of ordinals. */
+/* Joins with one method, whatever its estimated cost. Asserts that the answer
+ * is in the order of ordinals. */
 static void join_with_engine(const struct oj_engine *engine,
                              const struct join_trial *t, int n_threads,
                              struct oj_matches *out)
@@ -148,8 +148,8 @@ TEST(property_prefixes_and_lists)
     ck_assert_int_gt(n_exact_seen, 300);
 }
 
-/* Points near points, with similar texts, some of them long: all pairs one by
- * one. */
+/* Points near points with similar texts, some of them long, compared with all
+ * pairs one by one. */
 TEST(property_near_points)
 {
     int64_t n_found = 0, n_long = 0;
@@ -207,7 +207,7 @@ TEST(property_near_points)
     ck_assert_int_gt(n_long, 10000);
 }
 
-/* Both kernels are compared in every bit of their results. */
+/* Both kernels must agree in every bit of their results. */
 TEST(property_planes)
 {
     oj_token_planes_near *const kernels[] = {oj_token_planes_plain,
@@ -250,7 +250,8 @@ TEST(property_planes)
 
 /* --- names of places ------------------------------------------------------ */
 
-/* Reads one layer of texts that is used as both sides. */
+/* Reads one layer of texts, which is used as both sides. Returns 0 if there is
+ * none. */
 static int open_names(struct join_trial *t, struct text_column *names,
                       struct oj_dictionary **dictionary)
 {
@@ -315,7 +316,7 @@ TEST(real_names)
     close_names(&t, &names, dictionary);
 }
 
-/* The most similar texts without a threshold, which are searched in rounds. */
+/* The most similar texts without a threshold. They are searched in rounds. */
 TEST(real_most_similar)
 {
     struct join_trial t;

@@ -1,5 +1,5 @@
-/* Similar vectors on a GPU have the answers of cpu, bit for bit. Skipped if no
- * GPU can be used.
+/* Similar vectors on a GPU have the answers of the backend cpu, bit for bit.
+ * Skipped if no GPU can be used.
  * Kind: property, degenerate, memory. OGRJOIN_TEST_ROUNDS=n runs more rounds.
  */
 #include "../references.h"
@@ -9,7 +9,8 @@
 
 static int64_t n_pairs_seen, n_exact_seen, n_on_device;
 
-/* Compares with the method of the paper; an error is accepted. */
+/* Compares the answer with that of the paper's method. The method may return an
+ * error. */
 static void compare_paper(const struct join_trial *t,
                           const struct oj_options *given,
                           const struct oj_matches *truth)
@@ -47,7 +48,7 @@ static void make_job(struct join_trial *t, int kind, int most_rows)
     make_trial(t, kind, pick(most_rows), pick(most_rows), n_dimensions);
     if (one_in(2) || t->relation.k == OJ_EVERY_PAIR)
         t->relation.vector.max_difference = pick_limit(t);
-    if (one_in(3)) /* more pairs, for the method by products */
+    if (one_in(3)) /* gives more pairs, for the method by products */
         t->relation.vector.max_difference *= 1.0 + pick(4);
     t->relation.k = one_in(2) ? OJ_EVERY_PAIR : 1 + pick(one_in(4) ? 80 : 6);
     pick_columns(&t->columns, &t->join, &t->input, &t->relation, 1.0, 4);
@@ -78,7 +79,7 @@ TEST_LOOP(random_sides, 0, N_KINDS)
     ck_assert_int_gt(n_on_device, 0);
 }
 
-/* Many tiles, with all norms, by differences and by products. */
+/* Many tiles with all norms, by differences and by products. */
 TEST_LOOP(many_tiles, 0, 4)
 {
     const struct oj_options options = {.n_threads = 0};
@@ -104,7 +105,7 @@ TEST_LOOP(many_tiles, 0, 4)
     ck_assert_int_gt(n_exact_seen, 0);
 }
 
-/* Enough tiles that each of several devices gets some. */
+/* So many tiles that each of several devices gets some. */
 TEST(tiles_of_all_devices)
 {
     const struct oj_options one = {.n_threads = 0};
@@ -122,7 +123,7 @@ TEST(tiles_of_all_devices)
     trial_free(&job);
 }
 
-/* The maximum number of dimensions, processed slab by slab. */
+/* The greatest number of dimensions. They are processed slab by slab. */
 TEST_LOOP(large_dimensions, 0, 4)
 {
     const struct oj_options options = {.n_threads = 1};
@@ -138,7 +139,7 @@ TEST_LOOP(large_dimensions, 0, 4)
     trial_free(&job);
 }
 
-/* The method of the paper, for points of the plane. */
+/* The method of the paper with Z-order lists, for points of the plane. */
 TEST(points_by_z_lists)
 {
     n_pairs_seen = 0;
@@ -179,7 +180,7 @@ TEST(little_memory)
     trial_free(&job);
 }
 
-/* The CPU answers joins without a kernel. */
+/* Joins for which there is no kernel are answered by the CPU. */
 TEST(left_to_the_cpu)
 {
     const struct oj_options options = {.n_threads = 1};

@@ -1,10 +1,11 @@
-/* Similar vectors: the engine is compared with the plain reference and with
- * brute force, bit for bit.
+/* Similar vectors. The engine is compared with the plain reference, and bit for
+ * bit with brute force.
  * Kind: property, degenerate. */
 #include "../run_tests.h"
 #include "vector_trial.h"
 
-/* The cosine difference of a vector from itself, with rounding. */
+/* Returns the cosine difference of a vector from itself, which rounding may
+ * make different from 0. */
 static double plain_rounded_cosine(const double *a, int64_t n)
 {
     double sum = 0.0;
@@ -13,8 +14,8 @@ static double plain_rounded_cosine(const double *a, int64_t n)
     return 1.0 - sum / (sqrt(sum) * sqrt(sum));
 }
 
-/* Asserts the difference of each pair in the answer, and that every other pair
- * is beyond the limit. */
+/* Asserts the difference of each pair in the answer, and that all other pairs
+ * are beyond the limit. Returns the number of pairs exactly at the limit. */
 static int64_t check_all_pairs(const struct join_trial *t,
                                const struct oj_matches *m)
 {
@@ -90,8 +91,8 @@ TEST_LOOP(property_against_all_pairs, 0, N_KINDS)
     ck_assert_int_gt(n_exact, 20);
 }
 
-/* Clusters in 1,024 dimensions, and more rows than a block holds on both sides.
- */
+/* Clusters in 1,024 dimensions. Both sides have more rows than a block
+ * holds. */
 TEST(large_dimensions)
 {
     for (int norm = 0; norm < 4; norm++)
@@ -116,8 +117,8 @@ TEST(large_dimensions)
     }
 }
 
-/* Cosine differences are 0 for equal vectors and exact multiples, and never
- * negative. */
+/* Cosine differences are 0 for equal vectors and for exact multiples. They are
+ * never negative. */
 TEST(vectors_of_one_direction)
 {
     static const double factors[] = {1.0, 3.0, 7.0, 0x1p-40, 0x1p300, 0.75};
@@ -155,7 +156,7 @@ TEST(vectors_of_one_direction)
     ck_assert_int_gt(n_apart, 1000);
 }
 
-/* A maximum difference of 0 keeps pairs of equal vectors. */
+/* A maximum difference of 0 keeps the pairs of equal vectors. */
 TEST(equal_vectors_within_0)
 {
     static const double numbers[] = {1, 1, 1, 1, 0, -1, 0.1, 0.2, 0.3, 2, 2, 2};
@@ -177,7 +178,7 @@ TEST(equal_vectors_within_0)
     trial_free(&t);
 }
 
-/* The method of the paper, for points of the plane. */
+/* The method of the paper with Z-order lists, for points of the plane. */
 TEST(points_by_z_lists)
 {
     int64_t n_pairs = 0;

@@ -13,9 +13,11 @@ enum
 {
     LATTICE, /* many equal vectors, and many differences exactly at the limit */
     CLUSTERS,
-    FAR_OUT,   /* clusters, and a few vectors a million times farther out */
-    TINY,      /* squares underflow, in single and double precision */
-    ENORMOUS,  /* coordinates near OJ_FLAT_MOST */
+    /* clusters, and a few vectors a million times farther from the origin */
+    FAR_OUT,
+    TINY, /* squares underflow in single and double precision */
+    /* coordinates near OJ_FLAT_MOST, the greatest that joins accept */
+    ENORMOUS,
     ONE_POINT, /* all but a few vectors are equal */
     N_KINDS
 };
@@ -40,8 +42,8 @@ static inline double pick_number(int kind, int64_t centre, int64_t dimension)
     }
 }
 
-/* Makes vectors of a kind. The cosine norm needs a squared length of at least
- * DBL_MIN. */
+/* Returns vectors of a kind. For the cosine norm, their squared length is at
+ * least DBL_MIN. */
 static inline double *pick_vectors_of(int kind, int64_t n, int64_t n_dimensions)
 {
     double *number = oj_malloc(n * n_dimensions + 1, sizeof *number);
@@ -80,8 +82,8 @@ static inline void make_trial(struct join_trial *t, int kind, int64_t n_join,
     t->input.vectors = (struct oj_vectors){n_dimensions, t->columns.vector[1]};
 }
 
-/* Returns a limit: the exact difference of some pair, one double below it, or
- * another. */
+/* Returns a limit: the exact difference of some pair, the double below it, or
+ * another number. */
 static inline double pick_limit(const struct join_trial *t)
 {
     const struct oj_vectors *a = &t->input.vectors, *b = &t->join.vectors;

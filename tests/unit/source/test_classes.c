@@ -1,5 +1,5 @@
-/* Equality of attributes as classes is compared with the values themselves,
- * pair by pair.
+/* Compares classes of equal attributes with the values themselves, pair by
+ * pair.
  * Kinds: unit, property. */
 #include "../run_tests.h"
 
@@ -31,7 +31,7 @@ static const int64_t wholes[] = {
 
 #define PICK(list) (list)[rand() % (int)(sizeof(list) / sizeof *(list))]
 
-/* Makes a layer of random values; one in five is NULL. */
+/* Makes a layer of random values. One in five is NULL. */
 static GDALDatasetH make_layer(unsigned seed)
 {
     GDALDriverH driver = GDALGetDriverByName("Memory");
@@ -101,7 +101,7 @@ static void free_side(struct class_side *side)
     GDALClose(side->dataset);
 }
 
-/* -1 if a value is missing, otherwise 1 if both are equal and 0 if not. */
+/* Returns -1 if a value is missing, 1 if the two are equal, otherwise 0. */
 static int plain_equal(const struct class_side *a, int row_a, int f_a,
                        const struct class_side *b, int row_b, int f_b)
 {
@@ -145,8 +145,8 @@ static struct oj_side_field field_at(int f)
     return field;
 }
 
-/* Makes classes of -on: rows are equal if their fields of input and join side
- * are. */
+/* Makes the classes of -on for pairs of fields. Rows are equal if each field of
+ * the input equals its field of the join side. Returns a status. */
 static oj_status new_classes(const struct oj_side_field *left,
                              const struct oj_side_field *right, int n_fields,
                              struct oj_side_columns *out, struct oj_error *err)
@@ -176,7 +176,7 @@ static oj_status find_classes(struct oj_side_columns *classes, int side,
     return status;
 }
 
-/* Every pair of types; pairs of rows at a fixed stride. */
+/* Every pair of field types. Pairs of rows are compared at a fixed stride. */
 TEST_LOOP(property_classes_are_equal_where_values_are, 0, N_FIELDS *N_FIELDS)
 {
     struct class_side a = read_side(1), b = read_side(2);
@@ -208,8 +208,8 @@ TEST_LOOP(property_classes_are_equal_where_values_are, 0, N_FIELDS *N_FIELDS)
     free_side(&b);
 }
 
-/* Rows with four fields are equal if each field is. Values that were not
- * inserted have no class. */
+/* Rows with four fields are equal if each field is. Values that only the other
+ * side has get no class. */
 TEST(unit_several_fields)
 {
     struct class_side a = read_side(3);

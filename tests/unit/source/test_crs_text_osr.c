@@ -1,6 +1,6 @@
-/* CRS are exported by GDAL as WKT 1, ESRI WKT, WKT 2 and PROJJSON, and the
- * reader of CRS texts must read what GDAL reads: one EPSG code in forty, one in
- * three from 4000 to 5000, and CRS of other authorities.
+/* GDAL exports CRS as WKT 1, ESRI WKT, WKT 2 and PROJJSON. The reader of CRS
+ * texts must read from them what GDAL reads. Tested are one EPSG code in forty,
+ * one in three from 4000 to 5000, and CRS of other authorities.
  * Kinds: unit, against GDAL. */
 #include "../run_tests.h"
 
@@ -28,7 +28,7 @@ static const char *const forms[N_FORMS] = {"WKT1_GDAL", "WKT1_ESRI",
 /* number of compared CRS by kind */
 static int n_read[OJ_CRS_KIND_LOCAL + 1];
 
-/* Returns NULL if the CRS has no such form. */
+/* Returns the CRS as a text in this form, or NULL if it has no such form. */
 static char *export_text(OGRSpatialReferenceH srs, const char *form)
 {
     char *text = NULL;
@@ -68,7 +68,7 @@ static void compare_reading(const char *text)
         CPLPopErrorHandler();
         OSRRelease(srs);
         ck_assert_msg(strncmp(text, "VERTCS[", 7) == 0, "%.3000s", text);
-        return; /* GDAL writes such texts of ESRI, but cannot read them */
+        return; /* GDAL writes such texts for ESRI, but cannot read them */
     }
     kind = kind_by_osr(srs);
     unit = kind == OJ_CRS_KIND_GEOGRAPHIC ? OSRGetAngularUnits(srs, &name)
@@ -86,8 +86,8 @@ static void compare_reading(const char *text)
                   "'%s', not '%s': %.3000s", read.identity, identity, text);
     if (kind == OJ_CRS_KIND_GEOGRAPHIC || kind == OJ_CRS_KIND_PROJECTED)
     {
-        /* equal bit for bit with PROJ 9.1 except grads, of which PROJ stores
-         * more digits; versions differ in which factors they treat as exact */
+        /* with PROJ 9.1 equal bit for bit, except for grads, of which PROJ
+         * stores more digits; other versions treat other factors as exact */
         ck_assert_msg(fabs(read.unit / unit - 1.0) < 1e-14,
                       "unit %.17g, GDAL's %.17g: %.3000s", read.unit, unit,
                       text);
@@ -98,8 +98,8 @@ static void compare_reading(const char *text)
     OSRRelease(srs);
 }
 
-/* Removes the identity of the whole CRS from a text of GDAL, which writes it at
- * the end. */
+/* Removes the identity of the whole CRS from a text of GDAL. GDAL writes it at
+ * the end of the text. */
 static void remove_identity(char *text)
 {
     static const char *const words[] = {"AUTHORITY[", "ID[", "\n  \"id\": {"};
@@ -149,7 +149,7 @@ static void free_forms(struct crs_forms *made)
 }
 
 /* Asserts that the forms of one CRS are readable, and equal by their
- * definitions, with and without identities. */
+ * definitions. Tests them with and without identities. */
 static void compare_forms(const struct crs_forms *made, int n_equal[2])
 {
     for (int i = 0; i < N_FORMS; i++)
@@ -176,7 +176,8 @@ static void compare_forms(const struct crs_forms *made, int n_equal[2])
     }
 }
 
-/* If the reader finds two CRS without identities equal, GDAL must, too. */
+/* If the reader says that two CRS without identities are equal, GDAL must say
+ * so, too. Adds the number of equal texts to *n_equal. */
 static void compare_neighbours(const struct crs_forms *a,
                                const struct crs_forms *b, int *n_equal)
 {

@@ -1,6 +1,6 @@
-/* Fields of rows are concatenated and made into token sets: of one side, which
- * makes the dictionary, and of batches, which are looked up in it; also by a
- * second user of the dictionary.
+/* Concatenates fields of rows and makes token sets of them. One side makes the
+ * dictionary. The texts of batches are looked up in it, and a second user
+ * shares it.
  * Kind: unit. */
 #include "../run_tests.h"
 
@@ -79,7 +79,8 @@ static void free_places(struct place_rows *p)
     GDALClose(p->dataset);
 }
 
-/* Makes token sets of the name, of name and number, and of words. */
+/* Makes token sets of the name, of name and number, and of words. Returns a
+ * status. */
 static oj_status new_texts(const char *word_map, struct oj_side_columns *out,
                            struct oj_error *err)
 {
@@ -123,7 +124,7 @@ static int64_t count_common_tokens(const struct oj_flat *a, int64_t i,
                                 j);
 }
 
-/* Both sides use one dictionary; a second user shares it. */
+/* Both sides use one dictionary, and a second user shares it. */
 TEST(unit_sets_of_both_sides)
 {
     struct place_rows p = read_places();

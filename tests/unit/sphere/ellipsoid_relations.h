@@ -10,8 +10,8 @@
 
 static const struct oj_ellipsoid wgs84 = {6378137.0, 1 / 298.257223563};
 
-/* Returns the Earth, a sphere, a prolate ellipsoid, or the one with the maximum
- * flattening. */
+/* Returns the Earth, a sphere, a prolate ellipsoid, or the ellipsoid with the
+ * greatest flattening. */
 static inline struct oj_ellipsoid pick_ellipsoid(void)
 {
     static const double flattening[] = {1 / 298.257223563, 0.0, -0.01,
@@ -30,7 +30,8 @@ static inline struct oj_relation relation_on(struct oj_ellipsoid ellipsoid)
     return r;
 }
 
-/* Makes a join by distance. matrix: the distances of all n pairs of features.
+/* Makes a join by distance. matrix has the distances of all n pairs of
+ * features, in metres.
  */
 static inline struct oj_relation pick_relation(struct oj_ellipsoid e,
                                                const double *matrix, int64_t n)

@@ -1,11 +1,11 @@
-/** Random layers on the sphere: around poles, across the antimeridian, tiny,
- * and as large as the Earth. Include once, after sphere_truth.h. */
+/** Random layers on the sphere: around poles, across the antimeridian, tiny
+ * ones, and ones as large as the Earth. Include once, after sphere_truth.h. */
 #ifndef RANDOM_SPHERE_H
 #define RANDOM_SPHERE_H
 
 #include "sphere_truth.h"
 
-/* Region of a round: longitude, latitude, and extent around them. */
+/* Region of a round: a place and the extent around it, in degrees. */
 struct region
 {
     double x, y, reach;
@@ -38,8 +38,8 @@ static inline void place(const struct region *region, double *x, double *y)
         *y = 91;
 }
 
-/* Adds a ring that does not cross itself: n vertices at nearly equal distances
- * around a place, computed on the sphere. */
+/* Adds a ring of n vertices that does not cross itself. The vertices are at
+ * nearly equal distances around a place, computed on the sphere. */
 static inline void add_round(struct oj_flat_buf *buf, double x, double y,
                              double degrees, int n)
 {

@@ -1,6 +1,6 @@
-/** Distances on the sphere: known ones by spherical trigonometry in long
- * double, those of random features by the reference. Include once, after
- * random_layers.h. */
+/** Distances on the sphere. Known ones are computed by spherical trigonometry
+ * in long double, those of random features by the reference. Include once,
+ * after random_layers.h. */
 #ifndef SPHERE_TRUTH_H
 #define SPHERE_TRUTH_H
 
@@ -41,8 +41,7 @@ static inline long double angle(struct long_vector a, struct long_vector b)
     return atan2l(sqrtl(dot(c, c)), dot(a, b));
 }
 
-/* Angle between p and its projection on the great circle, if that is between a
- * and b. */
+/* Returns the least angle between p and the points of the arc from a to b. */
 static inline long double arc_angle(struct long_vector p, struct long_vector a,
                                     struct long_vector b)
 {
@@ -62,8 +61,9 @@ static inline long double arc_angle(struct long_vector p, struct long_vector a,
     return fminl(least, angle(p, foot));
 }
 
-/* Computes the metres between all features by the reference (plain_sphere.h):
- * [f features][g features]. */
+/* Returns the distances in metres between all features, by the reference
+ * (plain_sphere.h): [f features][g features]. to_interior 1: points inside of
+ * polygons have distance 0. */
 static inline double *sphere_matrix(const struct oj_flat *f,
                                     const struct oj_flat *g, int to_interior)
 {
@@ -89,7 +89,8 @@ static inline double *sphere_matrix(const struct oj_flat *f,
     return matrix;
 }
 
-/* Allowed error of a distance; chords are inaccurate near the antipode. */
+/* Returns the allowed error of a distance, in metres. Near the antipode chords
+ * are inaccurate. */
 static inline double tolerance(double metres)
 {
     return metres > 19e6 ? 0.5 : 1e-5 + 1e-12 * metres;

@@ -1,8 +1,8 @@
 /* nearest and dwithin on an ellipsoid, by our engine and by the reference,
- * compared with all geodesics; bounds of distances by chords; known distances;
- * bearings; threads and batches; errors; memory. Kind: unit, property,
- * degenerate, memory. OGRJOIN_TEST_LONG=1 runs fifty times as long;
- * OGRJOIN_TEST_SEED=n begins with the round that failed. */
+ * compared with all geodesics. Also bounds of distances by chords, known
+ * distances, bearings, threads, batches, errors, and memory.
+ * Kind: unit, property, degenerate, memory. OGRJOIN_TEST_LONG=1 runs fifty
+ * times as long; OGRJOIN_TEST_SEED=n begins with the round that failed. */
 #include "../run_tests.h"
 #include "ellipsoid_relations.h"
 #include "random_sphere.h"
@@ -13,8 +13,8 @@
 #include "../../../algs/joins/sphere/cpu_sphere_side.h"
 #include "../../../algs/pairs/values/oj_pair_stage.h"
 
-/* 1 if this build has no PROJ: it refuses the metric, and nothing else can be
- * tested. */
+/* Returns 1 if this build has no PROJ. It then refuses the metric, and nothing
+ * else can be tested. */
 static int is_without_geodesics(void)
 {
     struct oj_geodesic *geodesic = NULL;
@@ -28,7 +28,8 @@ static int is_without_geodesics(void)
 
 /* --- geodesics ------------------------------------------------------------ */
 
-/* Values from the manuals of GeographicLib and PROJ; the quarter of a meridian.
+/* Values from the manuals of GeographicLib and PROJ, and the quarter of a
+ * meridian.
  */
 TEST(known_geodesics)
 {
@@ -91,7 +92,8 @@ TEST(ellipsoids_that_are_refused)
 
 /* --- bounds --------------------------------------------------------------- */
 
-/* Returns a point near the other, near its antipode, or anywhere. */
+/* Stores a point near the other, near its antipode, or anywhere, in *u and
+ * *v. */
 static void place_other(double x, double y, double *u, double *v)
 {
     double by = pow(10, 14 * unit() - 12);
@@ -145,8 +147,8 @@ TEST(chords_bound_distances)
 
 static const char *const backends[] = {"cpu", "ellipsoid"};
 
-/* Minimum geodesic between the points of two features; INFINITY if one has no
- * points, or points beyond a pole. */
+/* Returns the least geodesic in metres between the points of two features.
+ * Returns INFINITY if one of them has no points, or points beyond a pole. */
 static double plain_metres(const struct oj_geodesic *geodesic,
                            const struct oj_flat *f, int64_t a,
                            const struct oj_flat *g, int64_t b)
@@ -168,7 +170,7 @@ static double plain_metres(const struct oj_geodesic *geodesic,
     return least;
 }
 
-/* Adds join points that are equal to input points, or antipodal to them. */
+/* Adds join points that are equal to input points, or at their antipodes. */
 static void add_coincident_and_antipodal(struct oj_flat_buf *to,
                                          const struct oj_flat_buf *from)
 {

@@ -1,7 +1,7 @@
-/* Lines and polygons on an ellipsoid: distances of points from geodesic edges
- * are compared with a search along every edge; points in polygons with
- * geodesic edges; joins with points on either side are compared with all
- * pairs, bit for bit; edges cut into pieces; bounds; threads, batches, memory.
+/* Lines and polygons on an ellipsoid. Distances of points from geodesic edges
+ * are compared with a search along every edge. Joins with points on either side
+ * are compared with all pairs, bit for bit. Also points in polygons with
+ * geodesic edges, edges cut into pieces, bounds, threads, batches, and memory.
  * Kind: property, degenerate, memory. OGRJOIN_TEST_LONG=1 runs fifty times as
  * long; OGRJOIN_TEST_SEED=n begins with the round that failed. */
 #include "../run_tests.h"
@@ -17,8 +17,8 @@
 
 /* --- places --------------------------------------------------------------- */
 
-/* Returns an end of an edge that begins at (x, y): anywhere, near, on the
- * meridian or the equator, beyond a pole, nearly antipodal, or the start
+/* Stores the end of an edge that begins at (x, y) in *u and *v: anywhere, near,
+ * on the meridian or the equator, beyond a pole, nearly antipodal, or the start
  * itself. */
 static void place_end(double *x, double *y, double *u, double *v)
 {
@@ -60,8 +60,8 @@ static void place_end(double *x, double *y, double *u, double *v)
     *v = fmax(-90, fmin(90, *v));
 }
 
-/* Returns a point at a vertex, on an edge, beside the edge by micrometres to
- * kilometres, antipodal to it, at a pole, or anywhere. */
+/* Stores a point in *x and *y: at a vertex, on an edge, beside it by
+ * micrometres to kilometres, antipodal to it, at a pole, or anywhere. */
 static void place_point(const struct oj_geodesic *geodesic, double x0,
                         double y0, double x1, double y1, double *x, double *y)
 {
@@ -91,7 +91,7 @@ static void place_point(const struct oj_geodesic *geodesic, double x0,
             break;
         case 4:
             break;
-        case 5: /* about as far as a pole from its equator */
+        case 5: /* about as far away as a pole is from its equator */
             *x += 90 + by * cos(turn);
             *y = by * sin(turn);
             break;
@@ -112,8 +112,8 @@ static struct oj_ellipsoid_vertex vertex_at(const struct oj_ellipsoid *e,
     return v;
 }
 
-/* Returns the minimum distance of n points of the line, then of n points
- * around the nearest of these, and so on. */
+/* Returns the least distance of n points of the line, then of n points around
+ * the nearest of these, and so on. */
 static double least_of_many(const struct oj_geodesic *geodesic,
                             const struct oj_geodesic_line *line, double x,
                             double y)
@@ -142,7 +142,8 @@ static double least_of_many(const struct oj_geodesic *geodesic,
     return least;
 }
 
-/* Cuts an edge into pieces that do not exceed the maximum length of an edge. */
+/* If an edge is longer than allowed, replaces it by a random piece of it that
+ * is not. */
 static void cut(const struct oj_ellipsoid *e,
                 const struct oj_geodesic *geodesic, double *x0, double *y0,
                 double *x1, double *y1)
@@ -192,7 +193,7 @@ TEST(feet_of_perpendiculars)
             most_error = (least > 1.5 * e.semi_major ? OJ_EDGE_FAR_ERROR
                                                      : OJ_EDGE_NEAR_ERROR) *
                          e.semi_major;
-            /* coordinates are rounded by some nanometres on the Earth */
+            /* coordinates are rounded by a few nanometres on the Earth */
             expect(foot.metres <= least + most_error + 2e-15 * e.semi_major &&
                        foot.metres >= least - 2e-10 * e.semi_major,
                    "seed %llu: %.17g %.17g - %.17g %.17g, from %.17g %.17g: "
@@ -232,7 +233,7 @@ static void add_edge(struct oj_flat_buf *buf, double x0, double y0, double x1,
 }
 
 /* Adds lines and polygons with long and degenerate edges, and points beside
- * them. */
+ * their edges. */
 static void add_odd_features(const struct oj_geodesic *geodesic,
                              struct oj_flat_buf *points,
                              struct oj_flat_buf *shapes, int n)
@@ -295,7 +296,7 @@ static void sides_free(struct both_sides *s)
     oj_geodesic_close(s->geodesic);
 }
 
-/* Computes the distances of all pairs, each edge measured separately. */
+/* Returns the distances of all pairs. Each edge is measured by itself. */
 static double *matrix_of_sides(const struct both_sides *s)
 {
     int64_t n = s->input.flat->n_features, m = s->join.flat->n_features;
@@ -311,8 +312,8 @@ static double *matrix_of_sides(const struct both_sides *s)
     return matrix;
 }
 
-/* Every distance of the matrix equals that of the reference and that of the
- * nearest points, and is within the bounds by chords. */
+/* Checks that every distance of the matrix equals that of the reference and
+ * that of the nearest points, and that it is within the bounds by chords. */
 static void check_matrix(const struct both_sides *s, const struct oj_flat *f,
                          const struct oj_flat *g, const double *matrix,
                          int with_interiors)
@@ -366,7 +367,8 @@ static void check_matrix(const struct both_sides *s, const struct oj_flat *f,
 
 /* --- joins ---------------------------------------------------------------- */
 
-/* Makes the layers of a trial: shapes on one side, points on the other. */
+/* Makes the layers of a trial, with shapes on one side and points on the other.
+ * turn 1: the shapes are the input. */
 static void fill_trial(struct join_trial *t, struct oj_ellipsoid e, int turn)
 {
     static const unsigned kinds[] = {OJ_PART_LINE, OJ_PART_POLYGON, 7};
@@ -418,7 +420,7 @@ TEST_LOOP(all_pairs, 0, 2)
     ck_assert_int_gt(n_pairs, 1000);
 }
 
-/* The reference backend of the command finds equal pairs. */
+/* The command's reference backend finds the same pairs. */
 TEST_LOOP(reference, 0, 2)
 {
     EACH_ROUND(8)
@@ -432,7 +434,7 @@ TEST_LOOP(reference, 0, 2)
         matrix = matrix_of_sides(&s);
         t.relation = pick_relation(wgs84, matrix,
                                    t.input.n_features * t.join.n_features);
-        /* a pair exactly at this bound may be dropped in favour of another */
+        /* a pair exactly at this limit might be dropped in favour of another */
         t.relation.min_distance *= 0.999;
         for (int i = 0; i < 2; i++)
         {
@@ -464,8 +466,9 @@ TEST_LOOP(reference, 0, 2)
 
 /* --- known answers -------------------------------------------------------- */
 
-/* Finds the nearest feature of shapes, and the points that the pair stage
- * gives. */
+/* Finds the nearest feature of shapes, and returns the nearest points that the
+ * pair stage computes. turn 1: the shapes are the input. Stores the feature in
+ * *feature. */
 static struct oj_nearest_points ask_one(const struct oj_flat_buf *points,
                                         const struct oj_flat_buf *shapes,
                                         int turn, int32_t *feature)
@@ -501,9 +504,10 @@ static struct oj_nearest_points ask_one(const struct oj_flat_buf *points,
     return found;
 }
 
-/* By symmetry the nearest point of a meridian, to a point of the equator, is
- * on the equator, and the nearest point of the equator is on the meridian of
- * the point; arc lengths of meridians and of the equator are known. */
+/* For a point of the equator, the nearest point of a meridian is on the
+ * equator, by symmetry. The nearest point of the equator to a point is on that
+ * point's meridian. The arc lengths of meridians and of the equator are
+ * known. */
 TEST_LOOP(known_feet, 0, 2)
 {
     const double degree = 6378137.0 * (double)PI / 180; /* on the equator */
@@ -540,9 +544,9 @@ TEST_LOOP(known_feet, 0, 2)
     }
 }
 
-/* Between the ends of a long edge along 50 degrees north, the parallel runs
+/* A long edge runs along 50 degrees north. Between its ends, the parallel is
  * far south of the geodesic. Points beside the edge are inside or outside,
- * also those between the geodesic and its plane section. */
+ * including those between the geodesic and its plane section. */
 TEST(insides_beside_long_edges)
 {
     struct oj_geodesic *geodesic;
@@ -589,7 +593,7 @@ TEST(insides_beside_long_edges)
 }
 
 /* Two features with a common border are equally far, whatever the direction of
- * the border. */
+ * the border in each. */
 TEST(common_borders_tie)
 {
     struct oj_geodesic *geodesic;

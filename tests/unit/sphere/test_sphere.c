@@ -1,7 +1,7 @@
-/* nearest and dwithin on the sphere, by our engine and by the reference,
- * compared with plain spherical trigonometry in long double: every point with
- * every arc, also poles, the antimeridian and polygons around them; with known
- * distances; ties, filters, threads, batches.
+/* nearest and dwithin on the sphere, by our engine and by the reference. They
+ * are compared with spherical trigonometry in long double, every point with
+ * every arc, including poles, the antimeridian, and polygons around them. Also
+ * known distances, ties, filters, threads, and batches.
  * Kind: property, degenerate. OGRJOIN_TEST_LONG=1 runs fifty times as long;
  * OGRJOIN_TEST_SEED=n begins with the round that failed. */
 #include "../run_tests.h"
@@ -17,7 +17,7 @@
  */
 
 /* Compares a row. Pairs whose distance is within rounding of a limit may be
- * missing; all others must be there, with their distance, in order. */
+ * missing. All others must be there, with their distance, in order. */
 static void check_row(const struct oj_relation *r, const struct oj_flat *f,
                       const struct oj_flat *g, const double *distance,
                       const struct oj_matches *m, int64_t a)
@@ -145,8 +145,8 @@ static double vertex_metres(const struct oj_flat *f, int64_t v,
                     R);
 }
 
-/* Computes distances from every vertex of f to every feature of g:
- * [vertices][features]; to arcs, or only to vertices. */
+/* Returns the distances in metres from every vertex of f to every feature of g:
+ * [vertices][features]. They are to the arcs of g, or to its vertices only. */
 static double *vertex_matrix(const struct oj_flat *f, const struct oj_flat *g,
                              int of_arcs)
 {
@@ -168,7 +168,9 @@ static double *vertex_matrix(const struct oj_flat *f, const struct oj_flat *g,
     return matrix;
 }
 
-/* Directed distance by the matrix of the vertices of f and n features. */
+/* Returns the directed distance from feature a of f to feature b, in metres:
+ * the greatest distance of a vertex of a. matrix has the distances of the
+ * vertices of f from n features. */
 static double directed_metres(const double *matrix, const struct oj_flat *f,
                               int64_t a, int64_t n, int64_t b)
 {
@@ -180,7 +182,8 @@ static double directed_metres(const double *matrix, const struct oj_flat *f,
     return most;
 }
 
-/* Fréchet distance by a full table, each cell from its three neighbours. */
+/* Returns the Fréchet distance in metres by a full table. Each cell is computed
+ * from three neighbours. */
 static double frechet_metres(const struct oj_flat *f, int64_t a,
                              const struct oj_flat *g, int64_t b)
 {
@@ -208,7 +211,8 @@ static double frechet_metres(const struct oj_flat *f, int64_t a,
     return last;
 }
 
-/* 1 if the feature has no vertices, or one beyond a pole: it then has no pairs.
+/* Returns 1 if the feature has no pairs, because it has no vertices, or one
+ * beyond a pole.
  */
 static int is_off(const struct oj_flat *flat, int64_t feature)
 {
@@ -249,7 +253,7 @@ static double *shape_matrix(const struct oj_flat *f, const struct oj_flat *g,
     return matrix;
 }
 
-/* Both backends, with each kind of distance. */
+/* Tests both backends with each kind of distance. */
 TEST_LOOP(shapes, 0, 8)
 {
     static const unsigned kinds[] = {OJ_PART_POINT, OJ_PART_LINE,
@@ -348,8 +352,8 @@ TEST_LOOP(known_points, 0, 2)
     }
 }
 
-/* Distances that were computed with other software, to forty digits by
- * haversines. */
+/* Distances that were computed with other software, by haversines, to forty
+ * digits. */
 TEST_LOOP(known_distances, 0, 2)
 {
     static const struct
@@ -375,8 +379,8 @@ TEST_LOOP(known_distances, 0, 2)
     }
 }
 
-/* A ring around the whole Earth contains the north with the pole, from which
- * the way out leads straight through the centre. */
+/* A ring around the whole Earth, at the equator or near it, contains the north
+ * with the pole. */
 TEST_LOOP(hemisphere, 0, 2)
 {
     static const double equator[] = {0, 0, 90, 0, 180, 0, -90, 0, 0, 0};
@@ -402,8 +406,9 @@ TEST_LOOP(hemisphere, 0, 2)
     expect_nearest(&a, &c, 4, 0, 89 * degree);
 }
 
-/* Lines follow great circles; polygons around a pole and across the
- * antimeridian, Antarctica as drawn in the plane, and both orientations. */
+/* Lines follow great circles. Tests polygons around a pole and across the
+ * antimeridian, Antarctica as drawn in the plane, and both orientations of
+ * rings. */
 TEST_LOOP(known_shapes, 0, 2)
 {
     const double degree = (double)(R * PI / 180);
@@ -447,7 +452,8 @@ TEST_LOOP(known_shapes, 0, 2)
         }
         else
         {
-            /* the arc from 0 to 90 E reaches 67.8 N: 64 N is outside it */
+            /* the arc from 0 to 90 E reaches 67.8 N, so 64 N is outside of
+             * it */
             add_point(&points, 45, 64);
             add_point(&points, 45, 69);
             add_point(&points, 7, 90);
@@ -468,7 +474,7 @@ TEST_LOOP(known_shapes, 0, 2)
                             R));
 }
 
-/* An odd number of rings around a point is area, whichever is the shell. */
+/* A place in an odd number of rings is area, whichever ring is the shell. */
 TEST_LOOP(holes_anywhere, 0, 2)
 {
     static const double shell[] = {0, 0, 10, 0, 10, 10, 0, 10, 0, 0};
@@ -486,7 +492,7 @@ TEST_LOOP(holes_anywhere, 0, 2)
     add_ring(&b, 5, again);
     end(&b);
     add_point(&a, 2, 5);  /* in the shell */
-    add_point(&a, 21, 5); /* in a hole far from it */
+    add_point(&a, 21, 5); /* in a hole far from the shell */
     add_point(&a, 14, 5); /* in a hole across the shell, outside of it */
     add_point(&a, 9, 0);  /* on the shell: an edge along the equator */
     for (int64_t row = 0; row < 4; row++)
@@ -503,7 +509,7 @@ TEST_LOOP(holes_anywhere, 0, 2)
                             R));
 }
 
-/* Equal distances are sorted by FID; all ties can be requested. */
+/* Equal distances are sorted by FID. All ties can be requested. */
 TEST(ties)
 {
     LAYER a = {0}, b = {0};
@@ -561,8 +567,9 @@ TEST_LOOP(threads_and_batches, 0, 2)
 /* --- comparing answers ---------------------------------------------------
  */
 
-/* On the sphere, distances of points also have two formulas, which are equal up
- * to the rounding of chords (worse towards the antipode); GEOS is not involved.
+/* On the sphere, the distance of points has two formulas. They are equal up to
+ * the rounding of chords, which is larger towards the antipode. GEOS is not
+ * involved.
  */
 TEST(rounding_on_the_sphere)
 {
@@ -600,7 +607,8 @@ TEST(rounding_on_the_sphere)
             a.join_row[0] = b.join_row[0] = a.join_row[1] = b.join_row[1] = 1;
             a.measure[0] = a.measure[1] = cases[i].ours;
             b.measure[0] = b.measure[1] = cases[i].reference;
-            if (op) /* at the limit, on one side or the other */
+            /* at the limit, so that only one of the two answers has the pair */
+            if (op)
                 a.join_row[1] = -1;
             must(oj_validation_compare(&v, &a, &b, &error));
             ck_assert_int_eq(v.n_of_kind[OJ_DIFFERENCE_DISTANCE],

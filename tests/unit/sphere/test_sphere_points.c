@@ -1,5 +1,5 @@
-/* Nearest points and bearings on the sphere, compared with known values; for
- * random features the point must lie on the feature at the distance of the
+/* Nearest points and bearings on the sphere, compared with known values. For
+ * random features, the point must be on the feature, at the distance of the
  * join, and the bearing must lead to it.
  * Kind: unit, property, degenerate, memory. */
 #include "../run_tests.h"
@@ -66,8 +66,8 @@ static void expect_point(const struct oj_flat_buf *a,
 /* --- known answers --------------------------------------------------------
  */
 
-/* Values computed with other software, to fifty digits, by searching the arc
- * for the minimum haversine. */
+/* The nearest points of arcs (feet), computed to fifty digits by other
+ * software, which searches the arc for the least haversine. */
 TEST(known_feet)
 {
     static const struct
@@ -116,7 +116,8 @@ TEST(known_feet)
 }
 
 /* Bearings between places: great circles, along the equator, along a meridian,
- * from a pole; first published ones (Los Angeles, New York: 66 degrees). */
+ * from a pole. The first are published (Los Angeles to New York: 66
+ * degrees). */
 TEST(known_bearings)
 {
     static const struct
@@ -166,8 +167,8 @@ static double bearing_between(double x0, double y0, double x1, double y1)
     return (double)fmodl(t * 180 / PI + 360, 360);
 }
 
-/* Vertices keep their longitude; projections get that of the ends of their
- * edge. */
+/* A nearest point at a vertex keeps the vertex's longitude. A projection gets a
+ * longitude in the range of its edge's ends. */
 TEST(longitudes)
 {
     static const double square[] = {178, -2, 182, -2, 182, 2, 178, 2, 178, -2};
@@ -188,8 +189,8 @@ TEST(longitudes)
 /* --- random ones ----------------------------------------------------------
  */
 
-/* Returns the distance in metres between (x, y) and the end of a path of
- * `metres` in this direction. */
+/* Returns the distance in metres between (x, y) and the end of a path from
+ * (from_x, from_y), `metres` long, in the direction `bearing`. */
 static double miss(double from_x, double from_y, double bearing, double metres,
                    double x, double y)
 {

@@ -1,7 +1,8 @@
-/* Geometries as texts: random WKT is compared with GDAL's reader, bit for bit;
- * forms of EWKT that GDAL does not read are compared with equivalent ones that
- * it reads; refused texts, with the character that the message names; numbers
- * are compared with strtod(). Kind: unit, property, degenerate, memory. */
+/* Geometries as texts. Random WKT is compared with GDAL's reader, bit for bit.
+ * EWKT that GDAL does not read is compared with equivalent texts that it reads.
+ * Refused texts must give the right character in the message. Numbers are
+ * compared with strtod().
+ * Kind: unit, property, degenerate, memory. */
 #include "../../../flatten/base/oj_alloc.h"
 #include "../../../flatten/base/oj_number.h"
 #include "../../../flatten/text/oj_geometry_text.h"
@@ -69,7 +70,7 @@ static void put_number(void)
     }
 }
 
-/* Writes a vertex of n_ordinates numbers, 2 to 4. */
+/* Writes a vertex of n_ordinates numbers; n_ordinates is 2 to 4. */
 static void put_vertex(int n_ordinates)
 {
     for (int i = 0; i < n_ordinates; i++)
@@ -167,7 +168,8 @@ static void check_as_gdal(const char *of_gdal, const char *ours)
     size = OGR_G_WkbSize(shape);
     wkb = malloc((size_t)size);
     OGR_G_ExportToIsoWkb(shape, wkbNDR, wkb);
-    exact = malloc(n); /* exactly, so that overreads are reported */
+    /* memory of exactly this size, so that reads beyond it are reported */
+    exact = malloc(n);
     memcpy(exact, ours, n);
     ck_assert_msg(oj_geometry_text_read(exact, (int64_t)n, &bytes, &error) ==
                       OJ_OK,
@@ -194,7 +196,7 @@ TEST(random_texts_as_gdal)
     }
 }
 
-/* Pairs of texts: one that GDAL reads, and an equivalent form that it does not
+/* Pairs of texts: one that GDAL reads, and an equivalent one that it does not
  * read. */
 TEST(other_forms)
 {

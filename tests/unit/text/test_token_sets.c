@@ -50,7 +50,7 @@ static int encode_utf8(uint32_t c, char *out)
     return 4;
 }
 
-/* The code point is put between two letters, so that spaces are kept. */
+/* Folds each code point between two letters, where a space is kept. */
 TEST_LOOP(unit_all_code_points, OJ_FOLD_FULL, OJ_FOLD_CASE + 1)
 {
     struct oj_folded folded = {0};
@@ -101,7 +101,8 @@ TEST(unit_folding)
     expect_fold(OJ_FOLD_NONE, "\xed\xa0\x80\xc0\x80\xf5", "      ");
 }
 
-/* Makes token sets of texts by rules, and the dictionary unless out is NULL. */
+/* Makes token sets of texts by the rules fold and tokens. Also makes the
+ * dictionary, unless out is NULL. */
 static void make_token_sets(const struct text_column *texts, int fold,
                             int tokens, struct oj_dictionary **out,
                             struct oj_token_sets_buf *sets)
@@ -204,8 +205,8 @@ static int64_t bound_of(const struct oj_token_sets *a, int64_t i,
            2;
 }
 
-/* Sets that were looked up in a dictionary have equal intersections as if both
- * sides had made it, for any number of threads. */
+/* Sets that were looked up in a dictionary have the same intersections as if
+ * both sides had made the dictionary, for any number of threads. */
 TEST_LOOP(property_found_sets, 0, 10)
 {
     struct text_column join = {0}, input = {0}, both = {0};
@@ -264,7 +265,9 @@ TEST_LOOP(property_found_sets, 0, 10)
     free_column(&both);
 }
 
-/* Counts all pairs that fulfil a condition, and those exactly at the threshold.
+/* Returns the number of pairs that fulfil a condition. is_self 1: a and b are
+ * the same, and each pair counts once. Adds the number of pairs exactly at the
+ * threshold to *n_exact, unless n_exact is NULL.
  */
 static int64_t count_pairs(const struct oj_token_sets *a,
                            const struct oj_token_sets *b, int is_self,

@@ -40,7 +40,7 @@ static inline void free_column(struct text_column *c)
     memset(c, 0, sizeof *c);
 }
 
-/* Reads every step-th text of a column of a table, at most `most`; returns 0 if
+/* Reads every step-th text of a column of a table, at most `most`. Returns 0 if
  * there is no such table. */
 static inline int read_column(const char *file, const char *column, int step,
                               int most, struct text_column *out)

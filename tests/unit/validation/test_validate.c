@@ -1,5 +1,5 @@
-/* Differences between two answers are planted, and must be found, counted and
- * classified.
+/* Two answers are made to differ. The comparison must find, count and classify
+ * the differences.
  * Kind: unit. */
 #include "../references.h"
 #include "../run_tests.h"
@@ -26,8 +26,8 @@ static void compare_answers(void)
     must(oj_validation_compare(&v, &a, &b, &error));
 }
 
-/* Makes a one-to-one answer of n rows: row i has feature 10 i at distance i +
- * 0.5, except row 3, which has no pair. */
+/* Makes a one-to-one answer of n rows. Row i has feature 10 i at the distance i
+ * + 0.5. Row 3 has no pair. */
 static void make_single(struct oj_matches *m, int64_t n)
 {
     must(oj_matches_reserve(m, n, n, 0, &error));
@@ -131,8 +131,8 @@ TEST(extra_pair)
 TEST(other_feature)
 {
     make_both(6);
-    a.join_row[1] = 11; /* another feature at this distance: a tie decided
-                           differently */
+    /* another feature at this distance, because a tie was decided otherwise */
+    a.join_row[1] = 11;
     compare_answers();
     ck_assert_int_eq(v.n_differences, 2);
     ck_assert_int_eq(v.n_of_kind[OJ_DIFFERENCE_EXTRA], 1);
@@ -152,8 +152,8 @@ TEST(last_bit_of_distance)
 TEST(lists_differ)
 {
     make_both_lists();
-    swap_pairs(&a, 1, 2); /* the two pairs at distance 2 are exchanged: only the
-                             order differs */
+    /* exchanges the two pairs at distance 2, so that only the order differs */
+    swap_pairs(&a, 1, 2);
     compare_answers();
     ck_assert_int_eq(v.n_differences, 1);
     check_first(OJ_DIFFERENCE_ORDER, 0, 9, 3);
@@ -165,7 +165,7 @@ TEST(lists_differ)
     ck_assert_int_eq(v.n_rows, 6);
 }
 
-/* In a join without a measure only the sets of pairs count; NaN equals NaN. */
+/* In a join without a measure, only the sets of pairs count. NaN equals NaN. */
 TEST(no_measure)
 {
     make_both_lists();
@@ -181,7 +181,7 @@ TEST(no_measure)
     ck_assert_int_eq(v.n_differences, 2);
 }
 
-/* A row that one of the two could not decide is no difference. */
+/* A row that one of the two answers could not decide is no difference. */
 TEST(undecided_on_either_side)
 {
     make_both(6);
@@ -225,8 +225,8 @@ static void set_undecided(struct oj_matches *m, int64_t n, int64_t *rows,
     m->undecided_join = features;
 }
 
-/* A pair that one of the two could not decide is excluded, but no other of its
- * row. A feature of -1 excludes the whole row. */
+/* A pair that one of the answers could not decide is excluded, but no other
+ * pair of its row. The feature -1 excludes the whole row. */
 TEST(undecided_pairs)
 {
     static int64_t rows_a[] = {0, 1, 1}, rows_b[] = {0, 1, 2};
@@ -244,7 +244,7 @@ TEST(undecided_pairs)
     ck_assert_int_eq(v.n_undecided_pairs, 4); /* 10; 12, 40, 41 */
     ck_assert_int_eq(v.n_rows, 2);
     ck_assert_int_eq(v.n_pairs, 3); /* 9, 11; 13 */
-    /* 12 is excluded, whatever the reference has; 13 is not */
+    /* feature 12 is excluded, whatever the reference has; feature 13 is not */
     b.join_row[2] = 8;
     b.join_row[3] = 12;
     compare_answers();
@@ -256,7 +256,7 @@ TEST(undecided_pairs)
     set_undecided(&b, 0, NULL, NULL);
 }
 
-/* The reference may answer only some of the rows. */
+/* The reference may have answers for only some of the rows. */
 TEST(part_of_the_rows)
 {
     static int64_t rows_a[] = {0, 1}, rows_b[] = {0, 1};
@@ -281,7 +281,7 @@ TEST(part_of_the_rows)
 }
 
 /* Distances between lines may differ by two ulps, and a pair at a limit may be
- * on either side of it; both is not allowed for points. */
+ * on either side of the limit. For points neither is allowed. */
 TEST(some_ulps_between_lines)
 {
     LAYER lines = {0}, ends = {0};
@@ -304,8 +304,8 @@ TEST(some_ulps_between_lines)
     compare_answers();
     ck_assert_int_eq(v.n_differences, 0);
     ck_assert_int_eq(v.n_within_ulps, 1);
-    a.join_row[1] = -1; /* a pair at distance 8, exactly at the limit or just
-                           beyond */
+    /* a pair at distance 8, which is at the limit or just beyond it */
+    a.join_row[1] = -1;
     b.measure[1] = 8.0;
     compare_answers();
     ck_assert_int_eq(v.n_differences, 0);
@@ -321,7 +321,7 @@ TEST(some_ulps_between_lines)
     ck_assert_int_eq(v.n_of_kind[OJ_DIFFERENCE_MISSING], 1);
 }
 
-/* Both forms of an answer compare as equal. */
+/* An answer in one-to-one form equals the same answer as lists. */
 TEST(forms_mix)
 {
     static const int64_t offset[] = {0, 1, 2, 3, 3, 4};
@@ -384,8 +384,8 @@ TEST(every_difference_is_reported)
     ck_assert_str_eq(error.message, "the report is full");
 }
 
-/* The point lies exactly on the slanted edge, but not in double-double
- * arithmetic, so GEOS locates it in the hole. */
+/* The point is exactly on the slanted edge. In double-double arithmetic it is
+ * not, so GEOS locates it in the hole. */
 TEST(rounding_of_geos)
 {
     static const double hole[] = {-0.40000010000000003,    0.40000000000000002,
@@ -429,8 +429,8 @@ TEST(rounding_of_geos)
     ck_assert_int_eq(v.n_differences, 1);
 }
 
-/* A slanted edge and a line are 7e-18 apart. GEOS's rounded crossing lies on
- * both, so its distance is 0; our formula gives 1.2e-16, which is within its
+/* A slanted edge and a line are 7e-18 apart. GEOS's rounded crossing is on
+ * both, so GEOS's distance is 0. Our formula gives 1.2e-16, which is within its
  * rounding. */
 TEST(rounding_of_our_formula)
 {
@@ -462,14 +462,15 @@ TEST(rounding_of_our_formula)
     ck_assert_int_eq(v.n_of_kind[OJ_DIFFERENCE_ROUNDING], 1);
     ck_assert_str_eq(oj_validation_difference_name(v.first[0].kind),
                      "rounding");
-    /* the maximum distance is between the two: the pair is missing */
+    /* the maximum distance is between the two distances: we lack the pair */
     relation.op = OJ_OP_DWITHIN;
     relation.max_distance = 5e-17;
     a.join_row[0] = -1;
     a.measure[0] = NAN;
     compare_answers();
     ck_assert_int_eq(v.n_rows_rounding, 2);
-    /* the minimum distance is between the two: only we have the pair */
+    /* the minimum distance is between the two distances: only we have the
+     * pair */
     relation.max_distance = 1.0;
     relation.min_distance = 5e-17;
     a.join_row[0] = 0;
@@ -479,8 +480,8 @@ TEST(rounding_of_our_formula)
     compare_answers();
     ck_assert_int_eq(v.n_rows_rounding, 3);
     ck_assert_int_eq(v.n_differences, 0);
-    /* differences: an error larger than rounding, a missing distance, and a
-     * wrong 0 of ours, which must be exact */
+    /* these are differences: an error larger than rounding, a missing distance,
+     * and a wrong 0 of ours, which must be exact */
     relation.min_distance = 0.0;
     b.join_row[0] = 0;
     a.measure[0] = 1e-13;
@@ -499,8 +500,8 @@ TEST(rounding_of_our_formula)
     ck_assert_int_eq(v.n_within_ulps, 0);
 }
 
-/* Intersection is decided exactly: rounding does not excuse a missing pair of
- * intersecting shapes. */
+/* Whether shapes intersect is decided exactly. So rounding does not excuse a
+ * missing pair of intersecting shapes. */
 TEST(missing_pair_of_shapes_that_meet)
 {
     LAYER lines = {0}, others = {0};
@@ -526,8 +527,8 @@ TEST(missing_pair_of_shapes_that_meet)
     ck_assert_int_eq(v.n_of_kind[OJ_DIFFERENCE_MISSING], 1);
 }
 
-/* The reference has a wrong nearest feature, equally near but later in tie
- * order. Our answer, the first of these features, is right. */
+/* The reference has a wrong nearest feature: it is equally near, but later in
+ * tie order. Our answer, the first of these features, is right. */
 TEST(ties_after_an_error)
 {
     static const double at[] = {0, 0, 0}, origin[] = {0};

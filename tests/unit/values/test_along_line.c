@@ -67,8 +67,8 @@ TEST(truth_places)
     oj_along_side_free(&side);
 }
 
-/* M at a vertex, between two, where one has none, and beyond the ends. The
- * first segment has no length: M of its end counts. */
+/* M at a vertex, between two vertices, where a vertex has none, and beyond the
+ * ends. The first segment has no length: the M of its end counts. */
 TEST(truth_m_values)
 {
     static const double x[] = {0, 0, 4, 4, 4, 0}, y[] = {0, 0, 0, 4, 4, 4};
@@ -98,8 +98,8 @@ TEST(truth_m_values)
     oj_along_side_free(&side);
 }
 
-/* Short and long lines, with and without an upper bound of the distance, which
- * may be too small. */
+/* Short and long lines, with an upper bound of the distance or without. The
+ * bound may be too small. */
 TEST_LOOP(property_first_of_the_nearest_segments, 0, 40)
 {
     double x[90], y[90];

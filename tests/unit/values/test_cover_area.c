@@ -1,7 +1,6 @@
-/* The area that several features cover together: rectilinear rings against a
- * count of cells, valid polygons against GEOS, rings of every difficult kind
- * against lines that are laid through them; and every allocation failing in
- * turn.
+/* The area that several features cover together. Rectilinear rings are compared
+ * with a count of cells, valid polygons with GEOS, and rings of every difficult
+ * kind with a count of places. Then every allocation fails in turn.
  * Kinds: properties, memory, degenerate. */
 #include "../../../algs/foundations/base/oj_feature_box.h"
 #include "../../../algs/pairs/values/oj_cover_area.h"
@@ -35,8 +34,8 @@ static void append_ring(struct oj_flat_buf *buf, const double *xs,
     memcpy(y, ys, (size_t)n * sizeof *y);
 }
 
-/* A closed path of steps along the axes between integers, which may cross and
- * cover itself. */
+/* Adds a closed path of steps along the axes between integers. The path may
+ * cross and cover itself. */
 static void add_rectilinear_ring(struct oj_flat_buf *buf)
 {
     double x[16], y[16];
@@ -68,8 +67,8 @@ static void add_rectilinear_feature(struct oj_flat_buf *buf)
 
 /* ---- references ---------------------------------------------------------- */
 
-/* Returns 1 if the place is in a polygon part of the feature, by even-odd over
- * the rings of each part. */
+/* Returns 1 if the place is in a polygon part of the feature, by the even-odd
+ * rule over the rings of each part. */
 static int is_in_feature(const struct oj_flat *flat, int64_t feature, double x,
                          double y)
 {
@@ -173,8 +172,8 @@ static void append_star(struct oj_flat_buf *buf, double x, double y,
     must(oj_flat_buf_end(buf, &error));
 }
 
-/* Stars of any size around the row's, which stands far from the origin; some of
- * them equal the row or each other. */
+/* Stars of any size around that of the row, which is far from the origin. Some
+ * equal the row, or each other. */
 TEST_LOOP(property_geos_of_stars, 0, 300)
 {
     double covered, whole, area, length;
@@ -208,7 +207,8 @@ TEST_LOOP(property_geos_of_stars, 0, 300)
     oj_geos_pairs_close(geos);
 }
 
-/* Counts the covered ones of many places in the row's box. */
+/* Tests many places in the row's box. Returns the area of those that are
+ * covered. */
 static double count_places(const struct oj_flat *row,
                            const struct oj_flat *joins,
                            const struct oj_box *box)
@@ -282,7 +282,8 @@ TEST(degenerate_what_covers_equals_the_whole)
     }
 }
 
-/* Combs across each other have more crossings than steps are allowed. */
+/* Two combs across each other. They need more steps than are allowed, so the
+ * area is not measured. */
 TEST(large_combs_are_left_to_the_caller)
 {
     enum

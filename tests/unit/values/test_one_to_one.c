@@ -1,5 +1,5 @@
 /* One-to-one pairs are those of a plain greedy choice over all pairs in order,
- * or of the best of all possible choices.
+ * or those of the best of all possible choices.
  * Kind: property, unit, memory, large. */
 #include "../../../algs/pairs/values/oj_one_to_one.h"
 
@@ -24,9 +24,9 @@ struct ranked_pair
 struct trial
 {
     int64_t n_rows, n_join, n_pairs;
-    int64_t *label;    /* [n_rows] labels of rows; NULL: row numbers */
-    int64_t *ordinal;  /* [n_join] ordinals; join_row is an index of this
-                          shuffled array */
+    int64_t *label; /* [n_rows] labels of rows; NULL: row numbers */
+    /* [n_join] ordinals, shuffled; join_row is an index into this array */
+    int64_t *ordinal;
     int64_t *first;    /* [n_rows + 1] */
     int32_t *join_row; /* [n_pairs] */
     double *measure;
@@ -64,7 +64,8 @@ static int compare_plain(const void *left, const void *right)
     return a->place < b->place ? -1 : 1;
 }
 
-/* Chooses from all pairs in order: a pair is chosen if both features are free.
+/* Chooses from all pairs in order. A pair is chosen if both its features are
+ * still free.
  */
 static void choose_plainly(struct trial *t)
 {
@@ -97,8 +98,8 @@ static void choose_plainly(struct trial *t)
  */
 
 /* Exhaustive search over all choices, for at most MOST_TRIED rows. A row tries
- * its pairs in order and last no pair, so that the first of equally good
- * choices is found first. */
+ * its pairs in order, and no pair last. So the first of equally good choices is
+ * found first. */
 enum
 {
     MOST_TRIED = 8
@@ -185,8 +186,8 @@ static void choose_best_of_all(struct trial *t)
     }
 }
 
-/* Makes random pairs with n_measures different measures, few, so that many are
- * equal; with n_measures 0 the join has no measure. */
+/* Makes random pairs with n_measures different measures. These are few, so that
+ * many are equal. With n_measures 0 the join has no measure. */
 static void make_trial(struct trial *t, int n_rows, int n_join, int most_pairs,
                        int n_measures)
 {
@@ -238,8 +239,8 @@ static void free_trial(struct trial *t)
     free(t->truth_measure);
 }
 
-/* Adds all pairs as answers of at most most_rows rows, in one-to-one form if
- * possible. */
+/* Adds all pairs as answers of at most most_rows rows, in one-to-one form where
+ * possible. Returns a status. */
 static oj_status add_all(const struct trial *t, int most_rows,
                          struct oj_one_to_one *choice)
 {
@@ -300,8 +301,8 @@ static void compare_with_truth(const struct trial *t,
         const struct oj_one_pair *of_row =
             oj_one_to_one_find(choice, label, &hint);
         if (one_in(50))
-            other = pick((int)t->n_rows); /* the expected position is only a
-                                             hint, so any number is allowed */
+            /* the expected position is only a hint, so any number is allowed */
+            other = pick((int)t->n_rows);
         ck_assert_ptr_eq(oj_one_to_one_find(choice, label, &other), of_row);
         if (t->truth[row] < 0)
         {
@@ -325,7 +326,7 @@ static void try_choice(const struct trial *t, int most_rows, int64_t most_held)
     oj_one_to_one_close(choice);
 }
 
-/* Replaces the expected pairs by those of our best choice with all rows in one
+/* Replaces the expected pairs by those of our best choice, with all rows in one
  * answer and all lists in memory. */
 static void choose_again_by_best(struct trial *t)
 {
@@ -338,8 +339,8 @@ static void choose_again_by_best(struct trial *t)
     must(add_all(t, (int)t->n_rows, choice));
     pair = oj_one_to_one_pairs(choice, &n);
     ck_assert_ptr_nonnull(pair);
-    ck_assert_int_ge(n, t->n_truth); /* at least as many pairs as the greedy
-                                        choice */
+    /* at least as many pairs as the greedy choice has */
+    ck_assert_int_ge(n, t->n_truth);
     t->n_truth = n;
     for (int64_t row = 0; row < t->n_rows; row++)
     {
@@ -351,7 +352,7 @@ static void choose_again_by_best(struct trial *t)
     oj_one_to_one_close(choice);
 }
 
-/* Labels rows by FIDs, ascending or shuffled. */
+/* Labels rows by FIDs, which are ascending or shuffled. */
 static void label_rows(struct trial *t, int is_shuffled)
 {
     t->label = allocate(t->n_rows, sizeof *t->label);
@@ -407,8 +408,8 @@ TEST_LOOP(best_in_memory_and_in_a_file, 0, 8)
     free_trial(&t);
 }
 
-/* A group with one pair too many keeps its greedy pairs; another group does
- * not. */
+/* A group with one pair too many keeps its greedy pairs. Another group gets the
+ * best ones. */
 TEST(large_groups_are_chosen_greedily)
 {
     enum
@@ -509,7 +510,8 @@ TEST_LOOP(lists_in_memory_and_in_a_file, 0, 12)
     free_trial(&t);
 }
 
-/* Every row has pairs with all features up to its own. */
+/* Every row has pairs with the first half of the features. Later rows are
+ * nearer to them, so the first rows get none. */
 TEST(long_chains)
 {
     enum

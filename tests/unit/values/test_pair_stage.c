@@ -1,6 +1,6 @@
-/* Picking one pair per row, overlaps and nearest points: compared with plain
- * loops and GEOS, with any number of threads, and with every allocation failing
- * in turn.
+/* The stage that picks one pair per row, and computes overlaps and nearest
+ * points. It is compared with plain loops and GEOS, with any number of threads,
+ * and with every allocation failing in turn.
  * Kinds: properties, memory. */
 #include "../references.h"
 
@@ -94,8 +94,8 @@ TEST(the_greatest_score_wins)
     scores.in_tie_order = 1;
     must(oj_pick(&m, &scores, &out, &error));
     ck_assert_int_eq(out.join_row[0], 0); /* the first of the two */
-    ck_assert_int_eq(out.join_row[2], 1); /* without any score a pair is picked,
-                                             too */
+    /* a pair is picked even if no pair has a score */
+    ck_assert_int_eq(out.join_row[2], 1);
 
     must(oj_pick(&out, &scores, &m, &error)); /* a single pair is picked */
     ck_assert_int_eq(m.join_row[0], 0);
@@ -164,8 +164,8 @@ static void free_layers(void)
     oj_flat_buf_free(&joins);
 }
 
-/* The distance is that of GEOS; both points lie on their features, at this
- * distance. */
+/* The distance is that of GEOS. Both points are on their features, at this
+ * distance from each other. */
 TEST_LOOP(nearest_points_agree_with_geos, 0, 8)
 {
     struct oj_relation relation = oj_relation_default();
@@ -190,8 +190,8 @@ TEST_LOOP(nearest_points_agree_with_geos, 0, 8)
             if (oj_geos_pairs_distance(geos, i, j, &d) != OJ_GEOS_YES)
                 continue;
             n_compared++;
-            /* in a hole outside of its shell, which is area here but not in
-             * GEOS */
+            /* the point is in a hole outside of its shell, which is area here,
+             * but not for GEOS */
             if (p.distance == 0.0 && d > 0.0 &&
                 plain_distance(&a, i, &b, j, OJ_TO_INTERIOR) == 0.0)
                 d = 0.0;
@@ -214,7 +214,7 @@ TEST_LOOP(nearest_points_agree_with_geos, 0, 8)
     free_layers();
 }
 
-/* Of equally near places the first is chosen, by part and then by segment. */
+/* Of equally near places the first is chosen: by part, then by segment. */
 TEST(the_first_of_equal_places)
 {
     LAYER a = {0}, b = {0};
@@ -222,8 +222,8 @@ TEST(the_first_of_equal_places)
     struct oj_nearest_work work = {0};
     struct oj_nearest_points p;
     double line[82], dot[] = {0.0, 0.0}, far[] = {0.0, 9.0};
-    for (int i = 0; i < 41; i++) /* a sawtooth line: every other vertex has y =
-                                    1 */
+    /* a sawtooth line, in which every other vertex has y = 1 */
+    for (int i = 0; i < 41; i++)
     {
         line[2 * i] = 0.5 * (i - 20);
         line[2 * i + 1] = i % 2 ? 1.0 : 2.0;
@@ -244,7 +244,8 @@ TEST(the_first_of_equal_places)
     must(oj_nearest_points_find(&flat_b, 0, &flat_a, 0, OJ_TO_INTERIOR, &work,
                                 &p, &error));
     ck_assert(p.distance == 1.0 && p.ax == line[2] && p.ay == 1.0);
-    /* inside a polygon the point itself; to the boundary a point on it */
+    /* inside a polygon the nearest point is the point itself; to the boundary
+     * it is a point of the boundary */
     oj_flat_buf_clear(&a);
     oj_flat_buf_clear(&b);
     must(oj_flat_buf_add_point(&a, 0, dot[0], dot[1], &error));
@@ -347,7 +348,7 @@ static void expect_same(const struct oj_pair_values *a,
     ck_assert(same_doubles(x.y, y.y, x.n_vertices));
 }
 
-/* Threads do not change values; picked pairs have the largest overlap. */
+/* Threads do not change values. Picked pairs have the largest overlap. */
 TEST_LOOP(threads_change_nothing, 0, 3)
 {
     MATCHES m = {0};
@@ -367,8 +368,8 @@ TEST_LOOP(threads_change_nothing, 0, 3)
     free_layers();
 }
 
-/* Converts an answer to one-to-one form, except rows with several pairs and
- * every fifth row. */
+/* Converts an answer to one-to-one form, in which rows with several pairs have
+ * lists. Every fifth row has a list, too. */
 static void convert_to_one_to_one(const struct oj_matches *lists,
                                   struct oj_matches *out)
 {

@@ -1,5 +1,5 @@
-/** Points in polygons by a plain loop over all parts, and the comparison of an
- * answer with it. Include once. */
+/** Points in polygons by a plain loop over all parts. Answers are compared with
+ * it. Include once. */
 #ifndef POINT_MATCHES_H
 #define POINT_MATCHES_H
 
@@ -8,8 +8,8 @@
 #include "../../../algs/geometry/relate/relate.h"
 #include "../plain_pairs.h"
 
-/* Locates a point on rings by the edges around it (rule of nodes, which
- * test_relate compares with the exact reference). */
+/* Locates a point that is on rings by the edges around it (rule of nodes).
+ * test_relate compares this rule with the exact reference. */
 static inline enum oj_location
 locate_by_node(const struct oj_flat *flat, int64_t feature, double x, double y)
 {
@@ -22,7 +22,7 @@ locate_by_node(const struct oj_flat *flat, int64_t feature, double x, double y)
     return place == OJ_PLACE_INTERIOR ? OJ_INSIDE : OJ_ON_BOUNDARY;
 }
 
-/* Locates a point by the even-odd rule over the rings of each part; a point
+/* Locates a point by the even-odd rule over the rings of each part. A point
  * that is only on rings is located by the edges around it. */
 static inline enum oj_location locate(const struct oj_flat *flat,
                                       int64_t feature, double x, double y)
@@ -57,7 +57,8 @@ static inline int holds(enum oj_op op, enum oj_location at)
     return at != OJ_OUTSIDE;
 }
 
-/* Makes an array with one byte per row and feature: 1 if they are a pair. */
+/* Returns an array with one byte for each row and feature: 1 if they are a
+ * pair. */
 static inline uint8_t *make_truth(const struct oj_flat *join,
                                   const struct oj_flat *input,
                                   const struct oj_relation *relation)

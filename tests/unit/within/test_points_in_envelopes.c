@@ -1,5 +1,5 @@
-/* Points in the envelopes of features of all kinds, also envelopes without
- * area: the pairs equal those of a plain loop over all boxes, for any number of
+/* Points in the envelopes of features of all kinds, including envelopes without
+ * area. The pairs equal those of a plain loop over all boxes, for any number of
  * threads.
  * Kind: property, degenerate. OGRJOIN_TEST_LONG=1 runs fifty times as long;
  * OGRJOIN_TEST_SEED=n begins with the round that failed. */
@@ -54,7 +54,7 @@ TEST(pairs_are_those_of_all_boxes)
             check_row(&t, row, &m);
         trial_free(&t);
     }
-    /* the rounds must have covered the cases they are made for */
+    /* the rounds must have met the cases for which they are made */
     ck_assert_int_gt(n_pairs, 1000);
     ck_assert_int_gt(n_on_border, 100);
     ck_assert_int_gt(n_flat, 100);

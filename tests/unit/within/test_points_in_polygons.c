@@ -1,6 +1,6 @@
-/* Points in polygons by cells, also for a few large polygons: the pairs equal
- * those of a plain loop over all rings of all features, for all shapes,
- * batches, threads and conditions.
+/* Points in polygons by cells, for many polygons and for a few large ones. The
+ * pairs equal those of a plain loop over all rings of all features, for all
+ * shapes, batches, threads and conditions.
  * Kind: property, degenerate. OGRJOIN_TEST_LONG=1 runs fifty times as long;
  * OGRJOIN_TEST_SEED=n begins with the round that failed. */
 #include "../references.h"
@@ -95,7 +95,7 @@ static void check_batches(const struct join_trial *t)
     oj_free(truth);
 }
 
-/* Returns a view in the long form, also if no feature was added. */
+/* Returns a view in the long form, even if no feature was added. */
 static struct oj_flat join_view(const struct oj_flat_buf *buf)
 {
     static const int64_t none[] = {0};
@@ -130,7 +130,8 @@ static void make_usual(struct join_trial *t)
     add_input_points(&t->input_buf, &scene, &t->join, 80, 0);
 }
 
-/* Makes layers with very large or small coordinates for which signs are exact.
+/* Makes layers with very large or very small coordinates, for which signs are
+ * still exact.
  */
 static void make_of_a_size(struct join_trial *t)
 {
@@ -141,8 +142,8 @@ static void make_of_a_size(struct join_trial *t)
     add_input_points(&t->input_buf, &scene, &t->join, 80, 0);
 }
 
-/* Makes a few lots that are far away in x, y or both, so that cells cannot
- * cover everything between. */
+/* Makes a few lots that are far away from each other in x, y or both. Cells
+ * cannot cover everything between them. */
 static void make_far_rings(struct join_trial *t)
 {
     struct scene scene = {0.0, 0.0, 1.0, 40, 1, 0.0};
@@ -159,7 +160,8 @@ static void make_far_rings(struct join_trial *t)
     add_input_points(&t->input_buf, &scene, &t->join, 300, 0);
 }
 
-/* Adds a lot of a city whose streets have this angle. */
+/* Adds a lot of a city. angle is the direction of the city's streets, in
+ * radians. */
 static void add_lot(struct oj_flat_buf *buf, const double *middle, double angle,
                     double width, double height)
 {
@@ -177,7 +179,7 @@ static void add_lot(struct oj_flat_buf *buf, const double *middle, double angle,
 }
 
 /* Makes towns that are far apart, rotated streets, districts that cover them,
- * and copies in one place: cells get crowded, axes are rotated, and several
+ * and copies in one place. So cells get crowded, axes are rotated, and several
  * layers of cells are needed. */
 static void make_towns(struct join_trial *t)
 {
@@ -214,7 +216,7 @@ static void make_towns(struct join_trial *t)
     }
 }
 
-/* Adds up to four features of up to three rings, mostly large, which may
+/* Adds up to four features of up to three rings. Most are large, and they may
  * overlap in any way. */
 static void add_large_features(struct oj_flat_buf *buf, double scale,
                                double origin)
@@ -243,8 +245,8 @@ static void add_large_features(struct oj_flat_buf *buf, double scale,
 }
 
 /* Makes many points in few large polygons: anywhere in the box, beside
- * vertices, on edges, and on lines that divide the box into powers of two,
- * where spots have their borders. */
+ * vertices, on edges, and on lines that divide the box into powers of two. The
+ * borders of cells are on such lines. */
 static void make_large_rings(struct join_trial *t)
 {
     double x0 = INFINITY, y0 = INFINITY, x1 = -INFINITY, y1 = -INFINITY;
@@ -345,8 +347,8 @@ TEST_LOOP(same_as_ring_by_ring, 0, N_KINDS)
 
 /* --- tests of every family ------------------------------------------------ */
 
-/* Layers without features, without features that have parts, without rows, or
- * with rows without geometry only. */
+/* Sides without features, without features that have parts, without rows, or
+ * with no rows that have a geometry. */
 TEST(nothing)
 {
     LAYER join = {0}, input = {0};

@@ -1,7 +1,8 @@
-/* Rows are read one by one by a consumer that is no join output: unused fields,
- * the CRS of geometries, a cancel flag, invalid answers. test_join_arrow and
- * the e2e tests rows, row_values, values and dataset_rows assert that the rows
- * are right for every value of -how and every form of answer.
+/* Reads rows one by one, as a consumer that is no join output. Tests unused
+ * fields, the CRS of geometries, a cancel flag, and invalid answers.
+ * test_join_arrow and the e2e tests rows, row_values, values and dataset_rows
+ * check that the rows are right for every value of -how and every form of
+ * answer.
  * Kind: truth cases. */
 #include "../row_trial.h"
 #include "../run_tests.h"
@@ -84,7 +85,8 @@ TEST(truth_cancelled_and_broken)
     trial_ok(oj_row_cursor_next(stream.cursor, feature, &there, &trial_error));
     ck_assert(!there);
     OGR_F_Destroy(feature);
-    /* an answer without values of pairs: row 0 has no pair, row 1 has a pair */
+    /* an answer without values of pairs, in which row 0 has no pair and row 1
+     * has one */
     cancel = 0;
     trial_ok(oj_row_cursor_begin(stream.cursor, &t.batch[0], 0,
                                  &t.answer[0].matches, NULL, &trial_error));

@@ -81,7 +81,8 @@ def pieces(
 
 
 def _cut(made: list[tuple[int, int, int, Any]], side: int) -> Any:
-    """Cuts blocks (tile, first, block, content) into pieces."""
+    """Cuts blocks, given as (tile, first, block, content), into pieces: rows
+    of SCHEMA."""
     sizes = np.array([content.size for *_, content in made], dtype=np.int64)
     starts = np.cumsum(-(-sizes // _ALIGNED) * _ALIGNED)
     data = np.zeros(int(starts[-1]), dtype=np.uint8)
@@ -109,15 +110,16 @@ class Block(NamedTuple):
 
 
 def _whole(parts: list[Any]) -> Any:
-    """Returns the bytes of a block, aligned, from the buffers of its pieces."""
+    """Returns the content of a block from the buffers of its pieces, at an
+    aligned address."""
     if len(parts) == 1 and parts[0].address % _ALIGNED == 0:
         return parts[0]
     return pa.py_buffer(np.concatenate([np.frombuffer(part, np.uint8) for part in parts]))
 
 
 def blocks(batches: Iterable[Any], schemas: tuple[Any, Any]) -> Iterator[Block]:
-    """Yields the blocks of pieces, which are sorted by ORDER. schemas: of the join rows and of
-    the input rows."""
+    """Yields the blocks of pieces that are sorted by ORDER.  schemas are those
+    of the join rows and of the input rows."""
     head: tuple[int, int, int] | None = None
     parts: list[Any] = []  # pieces of the block that is not complete yet
 
@@ -149,9 +151,9 @@ def blocks(batches: Iterable[Any], schemas: tuple[Any, Any]) -> Iterator[Block]:
 def in_order(
     found: Iterable[Block], number: str, schema: Any, limit: float, tile: int
 ) -> Iterator[Any]:
-    """Yields the rows of one side of a tile from its blocks, ascending by number. Blocks of
-    files have successive runs of numbers; blocks whose runs overlap, because the rows were
-    shuffled before, are sorted together, beyond `limit` bytes on disk."""
+    """Yields the rows of one side of a tile from its blocks, ascending by
+    number.  Blocks whose numbers overlap, because the rows were shuffled
+    before, are sorted together, on disk if they exceed `limit` bytes."""
     kept, last = SideRows(schema, limit, tile), 0
     for block in found:
         if kept.n_rows and block.first > last:

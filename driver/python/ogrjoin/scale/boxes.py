@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from .._scan import extension_of
 
-RADIUS = 6371008.7714  # radius of the sphere, metres
+RADIUS = 6371008.7714  # radius of the Earth as a sphere, metres
 MOST = 1e150  # OJ_FLAT_MOST: the largest coordinate that joins accept
 
 # Distances and coordinates are computed with relative errors of a few 2^-53.
@@ -49,7 +49,8 @@ def _binary(column: Any) -> Any:
 
 
 def _points(column: Any) -> Any:
-    """Returns (x, y) of a column of WKB points; None: some row is not the WKB of a point."""
+    """Returns (x, y) of a column of WKB points, or None if a row is not the
+    WKB of a point."""
     n = len(column)
     if n == 0 or column.null_count:
         return None
@@ -78,7 +79,8 @@ def of_points(x: Any, y: Any) -> Any:
 
 
 def _shapes(wkb: Any) -> Any:
-    """Returns an array of shapely geometries; None for rows that shapely cannot read."""
+    """Returns an array of shapely geometries, with None for rows that shapely
+    cannot read."""
     import shapely
 
     try:
@@ -131,9 +133,10 @@ def _outwards(boxes: Any, by: Any) -> Any:
 
 
 def _span_degrees(boxes: Any) -> Any:
-    """Returns boxes of longitudes and latitudes, extended by the great-circle arcs between any
-    vertices inside them; xmin is in [-180, 180). A box 180 degrees wide or more becomes the
-    whole sphere: its edges may run either way round it."""
+    """Returns boxes of longitudes and latitudes, extended by the great-circle
+    arcs between any vertices inside them.  xmin is in [-180, 180).  A box at
+    least 180 degrees wide becomes the whole sphere, because its edges may run
+    either way round it."""
     width = boxes[:, 2] - boxes[:, 0]
     everywhere = ~(width < 180 - _DEGREES) & ~np.isnan(width)
     half = np.cos(np.radians(np.where(everywhere, 0.0, width) / 2))
@@ -167,8 +170,9 @@ def _widen_degrees(boxes: Any, metres: Any) -> Any:
 
 
 def widened(boxes: Any, distance: Any, metric: str = "planar") -> Any:
-    """Returns boxes widened by distance, so that they meet the box of every feature that the
-    library finds within it. distance: a number, or one per row; NaN: as 0."""
+    """Returns boxes widened by distance: such a box meets the box of every
+    feature that the library finds within the distance.  distance is one
+    number, or one for each row; NaN counts as 0."""
     distance = np.maximum(np.nan_to_num(distance, nan=0.0, posinf=np.inf), 0.0)
     if metric == "sphere":
         made = _widen_degrees(_span_degrees(boxes), distance)
@@ -184,7 +188,7 @@ def widened(boxes: Any, distance: Any, metric: str = "planar") -> Any:
 
 
 def centres(boxes: Any, metric: str = "planar") -> Any:
-    """Returns [n, 2]: the centre of each box; NaN for rows without a place."""
+    """Returns [n, 2]: the centre of each box, NaN for rows without a place."""
     with np.errstate(invalid="ignore"):
         at = boxes[:, :2] / 2 + boxes[:, 2:] / 2
     at[np.isnan(at) & ~np.isnan(boxes[:, :2])] = 0.0  # a box without bounds

@@ -1,4 +1,4 @@
-"""Finds the tiles that get a copy of a join row: a join of boxes by the library."""
+"""Finds the tiles that get a copy of a join row, by a join of boxes."""
 
 from __future__ import annotations
 
@@ -45,12 +45,14 @@ def meeting(boxes: Any, others: Any, threads: int = 0) -> tuple[Any, Any]:
 def tiles_of_rows(
     boxes: Any, reaches: Any, metric: str = "planar", threads: int = 0
 ) -> tuple[Any, Any]:
-    """Returns the sorted pairs (row, tile): the tiles that get a copy of a join row, because
-    their reach meets its widened box. A row without a place has no pair."""
+    """Returns the sorted pairs (row, tile): tile gets a copy of the join row,
+    because its reach meets the row's box.  A row without a place has no
+    pair."""
     if metric != "sphere":
         return meeting(boxes, reaches, threads)
-    # xmin of a row's box is in [-180, 180), and its width is below 180, or it is the
-    # whole sphere; xmin of a reach may be less by the distance it was widened by.
+    # xmin of a row's box is in [-180, 180), and the box is less than 180
+    # degrees wide, or the whole sphere. xmin of a reach may be lower by the
+    # distance by which the reach was widened.
     n = len(reaches)
     turns = (-720.0, -360.0, 0.0, 360.0, 720.0)
     turned = np.vstack([reaches + (turn, 0, turn, 0) for turn in turns])

@@ -33,7 +33,8 @@ TILE_ROWS = 1_000_000
 # index, and buffers of the reader.
 _MEMORY_OF_PAGES = 4
 _RUN = 1000  # consecutive input rows that share a reach (nearest without max_distance)
-_MUCH = 1.3  # from this number of copies per byte of the join side on, a warning is printed
+# A warning is printed from this number of copies per byte of the join side on.
+_MUCH = 1.3
 
 
 class Explanation(NamedTuple):
@@ -69,7 +70,8 @@ class Explanation(NamedTuple):
 
 
 class FilesPlan:
-    """A join of two folders, cut into tasks.  The plan is pickled and sent to them."""
+    """A join of two folders, cut into tasks.  Each task gets a pickled copy of
+    the plan."""
 
     def __init__(
         self,
@@ -113,10 +115,11 @@ class FilesPlan:
         return _boxes.widened(self.right.box, 0.0, self.job.metric)
 
     def _meeting(self, reach: Any, tile_of: Any, n_tiles: int) -> list[Any]:
-        """Returns, for each tile, the row groups of the join side that intersect one of its
-        reaches, ascending. tile_of: the tile of each reach. A tile has several reaches (of row
-        groups or runs of rows): a run of a space-filling curve fills little of the box around
-        it."""
+        """Returns, for each tile, the row groups of the join side that
+        intersect one of its reaches, ascending.  tile_of[i] is the tile of
+        reach[i].  A tile has a reach for each row group or run of rows,
+        because one box around the whole tile would contain much empty
+        space."""
         group, at = tiles_of_rows(self._right_boxes, reach, self.job.metric)
         n = max(1, len(self.right))
         tile, group = np.divmod(np.unique(tile_of[at] * n + group), n)
@@ -128,12 +131,14 @@ class FilesPlan:
         self._pairs = self._meeting(self._reach, self._tile, self.n_tiles)
 
     def _memory_of(self, groups: Any) -> int:
-        """Estimates the memory of the join rows of these row groups."""
+        """Estimates the bytes of memory of the join rows of these row
+        groups."""
         return int(self.right.n_bytes[groups].sum()) * _MEMORY_OF_PAGES
 
     def _halve_large_tiles(self) -> None:
-        """Halves tiles whose join rows need more than task_memory, as long as that helps
-        and they have several row groups."""
+        """Halves the tiles of several row groups whose join rows need more
+        than task_memory.  A tile is left as it is if its larger half would
+        need more than 0.9 times the memory."""
         stays = np.zeros(len(self.left), dtype=bool)  # row groups of tiles not to halve
         while True:
             needed = [self._memory_of(groups) for groups in self._pairs]
@@ -173,14 +178,15 @@ class FilesPlan:
         yield from _numbered(self.left.batches(groups, threads=threads), self.job.left_rows)
 
     def read_right(self, groups: Any, threads: bool = True) -> Any:
-        """Returns a table of the join rows of these row groups."""
+        """Returns a table of the join rows of the given row groups."""
         schema = self.job.right_rows
         batches = _numbered(self.right.batches(groups, threads=threads), schema)
         return pa.Table.from_batches(batches, schema=schema)
 
     def _groups_within_bounds(self, tile: int, left: Any, threads: bool) -> Any:
-        """Returns, for nearest without max_distance, the row groups that can hold nearest rows.
-        The distances to join rows close by are upper bounds, which limit the reach."""
+        """Returns, for nearest without max_distance, the row groups that can
+        hold nearest rows.  The distances to a sample of the join rows are
+        upper bounds, which limit the reach."""
         groups = self._pairs[tile]
         bounds = np.full(len(left), np.inf)
         some = groups[:: self._memory_of(groups) // self.task_memory + 1]
@@ -218,7 +224,8 @@ class FilesPlan:
     def _join_in_parts(
         self, tile: int, left: Any, groups: Any, threads: bool
     ) -> Iterator[tuple[Any, Any]]:
-        """Like join_tile(), for a tile whose join rows may need more than task_memory."""
+        """Like join_tile(), for a tile whose join rows may need more memory
+        than task_memory."""
         rows = _numbered(self.right.batches(groups, threads=threads), self.job.right_rows)
         limit = self.task_memory / MEMORY_OF_BYTES
         right = SideRows(self.job.right_rows, limit, tile).extend(rows)
@@ -238,8 +245,8 @@ class FilesPlan:
         right.close()
 
     def unmatched(self, numbers: Any, threads: bool = True) -> Iterator[Any]:
-        """Yields the rows of how=right and full for join rows without a match; numbers: the
-        join rows with a match."""
+        """Yields the rows of how=right and full for join rows without a match.
+        numbers are the join rows with a match."""
         is_matched = np.zeros(int(self.right.n_rows.sum()), dtype=bool)
         is_matched[numbers] = True
         for groups in np.array_split(np.arange(len(self.right)), max(1, len(self.right) // 8)):
@@ -253,8 +260,9 @@ _last: tuple[tuple[str, bytes], HeldSide] | None = None  # the last join side of
 
 
 def _held(plan: FilesPlan, groups: Any, threads: bool) -> HeldSide:
-    """Returns the join rows of these groups with their index. They are kept until a tile needs
-    other groups, so a process whose tiles share all groups reads and indexes them once."""
+    """Returns the join rows of the given row groups with their index.  They
+    are kept until a tile needs other groups: a process whose tiles all need
+    the same groups reads and indexes them once."""
     global _last
     key = (plan.token, groups.tobytes())
     if _last is None or _last[0] != key:
@@ -282,8 +290,8 @@ def _numbered(batches: Any, schema: Any) -> Iterator[Any]:
 # ---- in processes of this machine -------------------------------------------
 
 def _end_process_that_imports() -> None:
-    """Ends a worker process that imports the script and would start the join again.
-    The parent process raises the error."""
+    """Ends this process if it is a worker that imports the script, and would
+    start the join again.  The parent process then raises the error."""
     if getattr(multiprocessing.current_process(), "_inheriting", False):
         raise SystemExit(1)
 
@@ -384,9 +392,10 @@ def prepare_files(
     overwrite: bool,
     task_memory: int = TASK_MEMORY,
 ) -> tuple[FilesPlan, ParquetOutput]:
-    """Plans a join of files and prepares its output, before the first task.  Both are
-    pickled and sent to tasks, which call run_task() for the tiles 0 .. plan.n_tiles - 1;
-    their results go to finish_files().  If a task fails, call abort() of the output."""
+    """Plans a join of files and prepares its output, before the first task. Plan and
+    output are pickled and sent to the tasks, which call run_task() for the tiles 0 ..
+    plan.n_tiles - 1. The results of the tasks go to finish_files(). If a task fails,
+    call abort() of the output. Returns both."""
     for which, path in (("left", left), ("right", right)):
         if are_nested(path, out):
             raise InvalidError(
@@ -413,7 +422,8 @@ def prepare_files(
 def finish_files(
     plan: FilesPlan, output: ParquetOutput, made: list[tuple[str, int, Any]]
 ) -> int:
-    """Completes the output after the last task; made: results of run_task()."""
+    """Completes the output after the last task. made are the results of run_task().
+    Returns the number of rows."""
     if plan.job.how in ("right", "full"):
         numbers = [m[2] for m in made if m[2] is not None]
         matched = np.unique(np.concatenate(numbers)) if numbers else np.zeros(0, np.int64)

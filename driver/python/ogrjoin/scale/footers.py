@@ -45,8 +45,8 @@ class RowGroups(NamedTuple):
     """All row groups of a side, in the order of its rows.
 
     files            paths
-    file, group      [n] index of its file, and its number in the file
-    first_row        [n] number of its first row in the side
+    file, group      [n] index into files, and number of the row group in that file
+    first_row        [n] number of the group's first row in the side
     n_rows, n_bytes  [n] rows, and bytes in memory before encoding
     box              [n, 4]; infinite if the footer has no box; NaN if no row has a
                      place
@@ -112,7 +112,8 @@ def _box_columns(schema: Any, column: str | None, xy: Any) -> list[str]:
 
 
 def _bound(chunk: Any, is_low: bool) -> float | None:
-    """Returns the minimum or maximum of a column chunk; None: unknown; NaN: no values."""
+    """Returns the minimum (is_low) or maximum of a column chunk.  Returns None
+    if it is unknown, NaN if the chunk has no values."""
     statistics = chunk.statistics
     if statistics is None:
         return None
@@ -140,8 +141,9 @@ def _box_of_group(group: Any, chunks: list[int], geometry: int) -> Any:
 
 
 def read_row_groups(path: str, column: str | None = None, xy: Any = None) -> RowGroups:
-    """Reads the row groups of a file or folder. column: the geometry column; None: the primary
-    one; xy: names of two columns of coordinates instead."""
+    """Reads the row groups of a file or folder.  column is the geometry
+    column, by default the primary one.  xy are the names of two columns of
+    coordinates instead."""
     filesystem, inside = open_filesystem(path)
     dataset = pyarrow.dataset.dataset(inside, filesystem=filesystem, format="parquet")
     if not dataset.files:

@@ -45,7 +45,8 @@ def _box_column(boxes: Any) -> Any:
 
 
 def _of_row_groups(batches: Iterable[Any]) -> Iterator[Any]:
-    """Collects batches to tables that have at least the rows of a row group."""
+    """Collects batches into tables that have at least the rows of a row
+    group."""
     kept: list[Any] = []
     n = 0
     for batch in batches:
@@ -60,8 +61,9 @@ def _of_row_groups(batches: Iterable[Any]) -> Iterator[Any]:
 
 
 def _is_leftover(filesystem: Any, file: Any, name: str) -> bool:
-    """Returns True if a job of this user left the folder. In a shared folder other users may
-    create entries of such a name, also links to folders of this user."""
+    """Returns True if a job of this user left the folder.  In a shared folder
+    other users may create entries of such a name, even links to folders of
+    this user."""
     kinds = r"(\.whole|\.former)?"
     if not re.fullmatch(rf"\.{re.escape(name)}\.ogrjoin-[0-9a-f]{{16}}{kinds}", file.base_name):
         return False
@@ -72,10 +74,10 @@ def _is_leftover(filesystem: Any, file: Any, name: str) -> bool:
 
 
 class ParquetOutput:
-    """The output of a job; it is pickled and sent to the tasks.
+    """The output of a job.  It is pickled and sent to the tasks.
 
-    boxes       the column with the boxes of the geometries; None: it is computed
-    overwrite   True: replaces an existing folder; False: it is an error
+    boxes       the column with the boxes of the geometries; None: boxes are computed
+    overwrite   True: replaces an existing folder; False: an existing folder is an error
     """
 
     def __init__(
@@ -104,7 +106,8 @@ class ParquetOutput:
         return extension_of(field) in ("", "geoarrow.wkb")
 
     def _places(self) -> tuple[Any, str, str, str]:
-        """Returns (file system, folder, folder of attempts, name for the replaced output)"""
+        """Returns (file system, folder, folder of attempts, name for the
+        replaced output)."""
         filesystem, folder = open_filesystem(self._path)
         folder = folder.rstrip("/")
         parent, _, name = folder.rpartition("/")
@@ -118,7 +121,8 @@ class ParquetOutput:
         return [file for file in there if _is_leftover(filesystem, file, name)]
 
     def begin(self) -> None:
-        """Call before the first task: removes folders that earlier jobs left."""
+        """Removes folders that earlier jobs left.  Call it before the first
+        task."""
         filesystem, folder, temporary, _ = self._places()
         kind = filesystem.get_file_info(folder).type
         for left in self._leftovers(filesystem, folder):
@@ -149,7 +153,8 @@ class ParquetOutput:
 
     def write(self, part: int, batches: Iterable[Any]) -> tuple[str, int]:
         """Writes the rows of a task to the temporary folder; returns (file name, rows).
-        A part without rows has no file, and the name ""."""
+        part is a number for the name of the file. A task without rows writes no file,
+        and the name is ""."""
         filesystem, _, temporary, _ = self._places()
         name = f"part-{part:010d}-{secrets.token_hex(4)}.parquet"
         path, whole = f"{temporary}/{name}", False
@@ -169,7 +174,8 @@ class ParquetOutput:
                 return "", 0
             file = filesystem.open_output_stream(path)
             writer = parquet_writer(file, schema)
-            # Not on a second thread: a task has one core, and each table takes memory.
+            # Not on a second thread: a task has one core, and a table that
+            # waits takes memory.
             n_rows = 0
             for table in itertools.chain([first], tables):
                 writer.write_table(table, ROW_GROUP_ROWS)
@@ -186,8 +192,8 @@ class ParquetOutput:
         return name, n_rows
 
     def commit(self, names: Iterable[str]) -> None:
-        """Makes the files of these names the output; others are removed.  Without names it
-        writes one file without rows, which has the columns."""
+        """Makes the files of these names the output, and removes all others.
+        Without names, writes one file that has the columns but no rows."""
         filesystem, folder, temporary, former = self._places()
         is_there = filesystem.get_file_info(folder).type != pyarrow.fs.FileType.NotFound
         if is_there and not self._overwrite:
@@ -215,7 +221,8 @@ class ParquetOutput:
         _remove(filesystem, temporary)
 
     def _publish(self, filesystem: Any, folder: str, whole: str, former: str | None) -> None:
-        """Renames whole to folder; former: the name for a folder to replace."""
+        """Renames whole to folder.  An existing folder is first renamed to
+        former; former is None if there is none."""
         if former is not None:
             filesystem.move(folder, former)
         filesystem.move(whole, folder)
@@ -223,8 +230,8 @@ class ParquetOutput:
             _remove(filesystem, former)
 
     def abort(self) -> None:
-        """Removes the files that tasks have written.  An output that a failed commit()
-        has renamed is there again."""
+        """Removes the files that tasks have written.  If a failed commit() has
+        renamed the former output, it gets its name back."""
         filesystem, folder, temporary, former = self._places()
         kinds = [filesystem.get_file_info(path).type for path in (folder, former)]
         if kinds == [pyarrow.fs.FileType.NotFound, pyarrow.fs.FileType.Directory]:
@@ -235,8 +242,8 @@ class ParquetOutput:
 
 
 def _remove(filesystem: Any, folder: str) -> None:
-    """Removes a folder.  An attempt that has not ended yet may create a file there; what
-    cannot be removed is removed by the next job."""
+    """Removes a folder as far as possible.  An attempt that has not ended yet
+    may still create a file there; the next job removes it."""
     try:
         filesystem.delete_dir(folder)
     except OSError:

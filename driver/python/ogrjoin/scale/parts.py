@@ -34,14 +34,16 @@ _USELESS = 0.95  # cutting ends if the largest part keeps at least this share of
 
 
 def _folder() -> str | None:
-    """Returns the folder of files of this task: Spark's local disk, or that of tempfile."""
+    """Returns the folder for the files of this task: Spark's local disk.
+    Returns None if there is none: then tempfile chooses."""
     given = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")[0]
     return given if os.path.isdir(given) else None
 
 
 class SideRows:
-    """The record batches of one side of a tile, in memory up to a limit; beyond it all
-    of them are in a file, from which each iteration reads them again."""
+    """The record batches of one side of a tile.  They are in memory up to a
+    limit.  Beyond it all of them are in a file, which each iteration reads
+    again."""
 
     def __init__(self, schema: Any, limit: float, tile: int) -> None:
         self.schema, self.n_rows, self.n_bytes = schema, 0, 0
@@ -106,8 +108,9 @@ class SideRows:
         return pa.Table.from_batches(list(self), schema=self.schema)
 
     def ascending(self, number: str) -> SideRows:
-        """Returns the rows ascending by a column of numbers: these, or others that replace
-        them. Rows in a file are sorted by parts that take half the limit."""
+        """Returns the rows ascending by a column of numbers.  The result is
+        this object if the rows ascend already.  Rows in a file are sorted in
+        parts that take half the limit."""
         found = [np.asarray(batch.column(number).cast(pa.int64())) for batch in self]
         numbers = np.concatenate([np.zeros(0, np.int64), *found])
         if (numbers[1:] >= numbers[:-1]).all():
@@ -147,12 +150,13 @@ class _Cut:
     part     [input rows] the part of each row
     reach    [reaches, 4]
     part_of  [reaches] the part that has the reach; an ordered part has one for each
-             1000 rows, since a run of a space-filling curve fills little of its box
+             1000 rows, because one box around all of them would contain much empty
+             space
     """
 
     def __init__(self, job: TileJoin, mine: tuple[Any, Any, Any], n: int) -> None:
-        """mine: (boxes, row numbers, reaches) of the input rows; row numbers None: ordered
-        parts."""
+        """mine is (boxes, row numbers, reaches) of the input rows.  Without
+        row numbers (None), the parts are ordered."""
         boxes, rows, reach = mine
         if rows is None:
             self.part = np.arange(len(boxes)) * n // max(1, len(boxes))
@@ -170,8 +174,9 @@ class _Cut:
         self._metric = job.metric
 
     def copies(self, boxes: Any, only: int | None = None) -> tuple[Any, Any]:
-        """Returns the pairs (row, part), ascending by row: the parts to which the join rows
-        with these boxes are copied. only: pairs of this part alone."""
+        """Returns the pairs (row, part), ascending by row: the join row with
+        this box is copied to the part.  With only, returns the pairs of this
+        part alone."""
         mine = np.arange(len(self.reach)) if only is None else np.flatnonzero(self.part_of == only)
         row, at = tiles_of_rows(boxes, self.reach[mine], self._metric, 1)
         key = np.unique(row * self.n + self.part_of[mine[at]])
@@ -194,9 +199,9 @@ def cut_tile(
     tile: int,
     is_ordered: bool,
 ) -> Iterator[tuple[Any, Any]]:
-    """Cuts a tile into parts whose join rows fit into task_memory.  Yields the tables of
-    input rows and join rows of each part that has input rows.  Both sides ascend by
-    number."""
+    """Cuts a tile into parts whose join rows fit into task_memory. Yields the tables of
+    input rows and join rows of each part that has input rows. Both sides must ascend by
+    number. With is_ordered, each part is a run of consecutive input rows."""
     theirs = [job.right_boxes(pa.Table.from_batches([batch])) for batch in right]
     their_boxes = np.vstack(theirs) if theirs else np.zeros((0, 4))
     del theirs
@@ -230,8 +235,8 @@ def cut_tile(
 def _find_cut(
     job: TileJoin, mine: tuple[Any, Any, Any], their_boxes: Any, most: float, tile: int, task_memory: int
 ) -> _Cut:
-    """Finds the smallest power of two of parts with which no part reaches more than most join
-    rows."""
+    """Tries 2, 4, 8 ... parts.  Returns the first cut in which no part reaches
+    more than `most` join rows."""
     n, before, kept = 2, len(their_boxes), 0
     while True:
         cut = _Cut(job, mine, n)

@@ -46,7 +46,8 @@ def _is_number(kind: Any) -> bool:
 
 
 def _merge(sums: Sums, group: Any, column: Any) -> None:
-    """Merges a binary column of words: row i is a sum of group[i]."""
+    """Merges words of sums: row i of a binary column is added to the sum of
+    group[i]."""
     at = 0
     for chunk in column.cast(pa.large_binary()).chunks:
         offsets = np.frombuffer(chunk.buffers()[1], np.int64)[chunk.offset :][: len(chunk) + 1]
@@ -58,7 +59,8 @@ def _merge(sums: Sums, group: Any, column: Any) -> None:
 
 
 class HeldZones:
-    """The zones with their index; numbers: their row numbers, ascending."""
+    """The zones with their index.  numbers are their row numbers,
+    ascending."""
 
     def __init__(self, held: HeldSide, numbers: Any) -> None:
         self._held, self.numbers = held, numbers
@@ -68,8 +70,8 @@ class HeldZones:
 
 
 class ZoneSums:
-    """A join of zones (the input) whose aggregates are sums.  It is pickled and sent to
-    the tasks.  Make it with of()."""
+    """A join of zones (the input) whose aggregates are sums.  The object is
+    pickled and sent to the tasks.  Make it with of()."""
 
     def __init__(self, job: TileJoin, asked: list[tuple[str, str | None]]) -> None:
         self.job, self._asked = job, asked
@@ -90,7 +92,8 @@ class ZoneSums:
                 "left_select": ",".join(self.columns), "right_select": "", "name_fid": ZONE,
             },
         )  # fmt: skip
-        # The columns of aggregates are adjacent; the position of a single one is that of the first.
+        # The columns of aggregates are adjacent; the first stands where a single one
+        # would.
         one = TileJoin(job.left, job.right, {**options, "agg": f"count as {_MARK}"})
         self._first = one.schema.get_field_index(_MARK)
         fields = [pa.field(ZONE, pa.int64()), pa.field(_PAIRS, pa.int64())]
@@ -100,7 +103,8 @@ class ZoneSums:
 
     @classmethod
     def of(cls, job: TileJoin) -> ZoneSums | None:
-        """Returns the sums of a join; None: the join cannot be computed by partial sums."""
+        """Returns the sums of a join, or None if partial sums cannot compute
+        the join."""
         options = job.options
         agg = options.get("agg")
         if agg is None or job.op not in SUMMED_OPS or job.how not in ("left", "inner"):
@@ -123,13 +127,15 @@ class ZoneSums:
         return cls(job, asked)
 
     def hold(self, zones: Any) -> HeldZones:
-        """Indexes the zones; zones: a table of the job's left_rows, sorted by ROW."""
+        """Indexes the zones: a table of the job's left_rows, sorted by ROW. Returns the
+        held zones, for partial()."""
         held = self.exchanged.hold(zones)
         return HeldZones(held, zones.column(ROW).to_numpy())
 
     def partial(self, rows: Iterable[Any], zones: Any) -> Any:
-        """Computes the partial sums of a part of the join side. rows: the result of joining
-        this part with hold(); zones: the numbers of all zones, ascending."""
+        """Computes the partial sums of a part of the join side. rows is the result of
+        joining this part with hold(). zones are the numbers of all zones, ascending.
+        Returns the sums as a batch."""
         n = len(zones)
         pairs = np.zeros(n, np.int64)
         counts = [np.zeros(n, np.int64) for _ in self.columns]
@@ -177,8 +183,8 @@ class ZoneSums:
         return pa.Table.from_batches([self._batch(zones, total(_PAIRS), counts, sums)])
 
     def rows(self, zones: Any, merged: Any) -> Any:
-        """Returns the rows of the join, with ROW. zones: a table of zones; merged: a table of
-        merged sums of these and perhaps more zones."""
+        """Returns the rows of the join, with ROW, for a table of zones.
+        merged is a table of merged sums; it may have more zones."""
         made = self.job.unpaired(zones)
         at = np.searchsorted(merged.column(ZONE).to_numpy(), made.column(ROW).to_numpy())
         found = np.minimum(at, max(0, len(merged) - 1))

@@ -81,15 +81,16 @@ class HeldSide:
         self._rows, self._settings = made._rows, dict(made._settings)
 
     def joined(self, left: Any) -> Joined:
-        """TileJoin.joined() with this join side."""
+        """Joins the rows of a tile, a table or a reader, with this join
+        side."""
         settings = dict(self._settings)
         return Joined(self._rows, TableSide(left, "left", settings), settings, None, None)
 
 
 class TileJoin:
-    """The options of a join of two sides with these schemas.  The constructor joins
-    sides without rows, so that an error is raised before any task starts.  The object
-    is pickled and sent to the tasks."""
+    """The options of a join of two sides with these schemas.  The constructor
+    joins sides without rows, so that a wrong option is an error before any
+    task starts.  The object is pickled and sent to the tasks."""
 
     def __init__(self, left: Any, right: Any, options: dict[str, Any]) -> None:
         self.left, primary = mark_geometries(left)
@@ -169,7 +170,8 @@ class TileJoin:
 
     @property
     def right_number(self) -> str:
-        """The column with the numbers of join rows, by which they are sorted."""
+        """The name of the column of join rows by which they are sorted: the
+        FID, or ROW."""
         return self.right_fid or ROW
 
     def _place(self, which: str) -> tuple[str | None, str | None, str | None]:
@@ -200,9 +202,10 @@ class TileJoin:
     # ---- reach ---------------------------------------------------------------
 
     def _in_units(self, distance: float | str) -> float:
-        """Converts a distance to a number in units of the join (metres on the sphere), rounded
-        up. The library knows the units: points at increasing distances are joined, and the
-        first point beyond the distance is the result."""
+        """Converts a distance to a number in units of the join (metres on the sphere),
+        rounded up. Only the library knows the units: it joins points at increasing
+        distances, and the first point beyond the distance is the result. Returns
+        infinity if no point is beyond the distance."""
         if not isinstance(distance, str) or distance.lower().startswith("inf"):
             return float(distance[:3]) if isinstance(distance, str) else float(distance)
         sphere = self.metric == "sphere"
@@ -219,8 +222,9 @@ class TileJoin:
         return float(fan[-1] * (np.radians(1) * _boxes.RADIUS if sphere else 1.0))
 
     def _reach_distance(self) -> float:
-        """Returns the maximum distance of a pair, in units of the join. If a column holds the
-        distances: the length of one unit of the column."""
+        """Returns the maximum distance of a pair, in units of the join.  If a
+        column holds the distances, returns the length of one unit of the
+        column."""
         for name in ("max_distance_field", "join_max_distance_field"):
             field = self._options.get(name)
             if field is not None:
@@ -252,7 +256,8 @@ class TileJoin:
 
     @property
     def reach_columns(self) -> list[str]:
-        """Columns of input rows that left_boxes() and left_reach() read."""
+        """The columns of input rows that left_boxes() and left_reach()
+        read."""
         names = [name for name in self._place("left") if name is not None]
         if self._options.get("max_distance_field") is not None:
             names.append(self._field_of("max_distance_field")[0])
@@ -260,17 +265,17 @@ class TileJoin:
 
     @property
     def right_place_columns(self) -> list[str]:
-        """Columns of join rows with their places."""
+        """The columns of join rows that right_boxes() reads places from."""
         return [name for name in self._place("right") if name is not None]
 
     @property
     def is_unbounded(self) -> bool:
-        """True for nearest without max_distance: reaches need bounds()."""
+        """True for nearest without max_distance: the reach of a row then needs bounds()."""
         return self.op == "nearest" and not np.isfinite(self._distance)
 
     @property
     def reach_distance(self) -> float:
-        """The maximum distance of a pair; NaN if a column holds it."""
+        """The maximum distance of a pair, or NaN if a column holds the distances."""
         names = ("max_distance_field", "join_max_distance_field")
         return float("nan") if any(n in self._options for n in names) else self._distance
 
@@ -279,7 +284,8 @@ class TileJoin:
         return _boxes.of_table(table, *self._place("left"))
 
     def left_reach(self, table: Any, boxes: Any, bounds: Any = np.inf) -> Any:
-        """Returns left_boxes(), widened by the maximum distance, or by bounds if these are less."""
+        """Returns left_boxes(), widened by the maximum distance, or by bounds
+        where they are less."""
         at_right = self._options.get("join_max_distance_field") is not None
         distance = 0.0 if at_right else self._distances(table, "max_distance_field", self._distance)
         distance = np.nan_to_num(distance, nan=0.0, posinf=np.inf)  # NaN counts as 0, see widened()
@@ -292,8 +298,8 @@ class TileJoin:
         return _boxes.widened(boxes, distance, self.metric)
 
     def assign(self, table: Any, tiles: Tiles, bounds: Any = np.inf) -> tuple[Any, Any]:
-        """Returns (tile, reach) of input rows. Rows with an infinite reach, for which there is
-        no bound, have the tile len(tiles)."""
+        """Returns (tile, reach) of input rows.  Rows with an infinite reach
+        have the tile len(tiles)."""
         boxes = self.left_boxes(table)
         tile = tiles.owners(boxes, table.column(ROW).to_numpy())
         reach = self.left_reach(table, boxes, bounds)
@@ -330,13 +336,14 @@ class TileJoin:
         return "pick" not in self._options and is_own
 
     def numbers_in(self, rows: Any) -> Any:
-        """Returns matched() of joined rows (a table or batch); needs shows_pairs."""
+        """Returns the distinct numbers of the join rows in joined rows (a
+        table or batch).  Needs shows_pairs."""
         column = rows.column(self.fid_name)
         return np.unique(np.asarray(column.drop_null()))
 
     def _pairs_of(self, left: Any, right: Any, **changes: Any) -> Joined:
-        """Returns all pairs, with the column ROW of the input, and the columns that `changes`
-        requests."""
+        """Returns all pairs: the column ROW of the input, and the columns that
+        `changes` requests."""
         kept = {name: v for name, v in self._options.items() if name in _OF_PAIRS}
         one = TileJoin.__new__(TileJoin)
         one.__dict__.update(self.__dict__, _options=kept)
@@ -345,8 +352,9 @@ class TileJoin:
         )
 
     def bounds(self, left: Any, sample: Any) -> Any:
-        """Returns, for each input row, the distance of the k-th nearest row of a sample of join
-        rows: an upper bound for all join rows. Infinite if fewer than k are found."""
+        """Returns, for each input row, the distance of the k-th nearest row of
+        a sample of join rows: an upper bound of the distance of its k-th
+        nearest join row.  It is infinite if fewer than k are found."""
         numbers = left.column(ROW).to_numpy()
         made = np.full(len(numbers), np.inf)
         rows = self._pairs_of(left, sample, ties="first", name_distance=_DISTANCE).read_all()
@@ -409,8 +417,9 @@ class TileJoin:
 
     @property
     def box_column(self) -> str | None:
-        """The column of joined rows with the boxes of their geometries; None: the input
-        has no such column, or the geometries are not those of the input."""
+        """The column of joined rows with the boxes of their geometries.  None
+        if the input has no such column, or if the geometries are not those of
+        the input."""
         is_input = self._options.get("geometry", "input") == "input"
         if not is_input or self.how in ("right", "full") or "bbox" not in self.schema.names:
             return None

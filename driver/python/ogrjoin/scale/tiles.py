@@ -22,7 +22,8 @@ _LEAF = -1
 
 
 def sample_rows(n: int, n_sample: int, seed: int = SEED) -> Any:
-    """Returns random row numbers, ascending; n and seed determine them."""
+    """Returns n_sample random row numbers below n, ascending, or all n if n is
+    less.  Equal n and seed give equal numbers."""
     if n <= n_sample:
         return np.arange(n)
     rng = np.random.Generator(np.random.PCG64(seed))
@@ -30,11 +31,12 @@ def sample_rows(n: int, n_sample: int, seed: int = SEED) -> Any:
 
 
 class Tiles:
-    """The tree.  It is small, and sent to every task."""
+    """The tree of tiles.  It is small, and every task gets a copy."""
 
     def __init__(self, boxes: Any, n_tiles: int, metric: str = "planar") -> None:
-        """boxes: those of a sample of rows; n_tiles: number of tiles with equally many
-        rows.  A few more are made for rows with large boxes."""
+        """boxes are those of a sample of rows.  n_tiles is the number of
+        tiles, which have equally many rows.  A few more tiles are made for
+        rows with large boxes."""
         self.metric = metric
         # [nodes] axis of the cut, or _LEAF; position of the cut; left child (the
         # right child follows it); size of the cell
@@ -90,7 +92,8 @@ class Tiles:
         return int(self.n_tiles_of.sum())
 
     def nodes(self, boxes: Any) -> Any:
-        """Returns the node of each row; arbitrary for rows without a place."""
+        """Returns the node of each row.  The node of a row without a place is
+        arbitrary."""
         at = _boxes.centres(boxes, self.metric)
         with np.errstate(invalid="ignore"):
             width, height = boxes[:, 2] - boxes[:, 0], boxes[:, 3] - boxes[:, 1]
@@ -113,8 +116,8 @@ class Tiles:
         return node
 
     def owners(self, boxes: Any, rows: Any) -> Any:
-        """Returns the tile of each row; rows: the row numbers. Rows without a place are
-        distributed over the leaves."""
+        """Returns the tile of each row.  rows are the row numbers.  Rows
+        without a place are distributed over the leaves."""
         rows = np.asarray(rows, dtype=np.int64)
         node = self.nodes(boxes)
         nowhere = _boxes.is_nowhere(boxes)
@@ -134,8 +137,9 @@ def by_tile(tiles: Any) -> Any:
 
 
 def reaches(tiles: Any, boxes: Any, n_tiles: int) -> Any:
-    """Returns [n_tiles, 4]: the box around all boxes of a tile; NaN: the tile has no box.
-    tiles[i] is the tile of boxes[i], which is the box of a row or the reach of several rows."""
+    """Returns [n_tiles, 4]: the box around all boxes of a tile, NaN if the
+    tile has no box.  tiles[i] is the tile of boxes[i], which is the box of a
+    row or the reach of several rows."""
     made = np.full((n_tiles, 4), np.nan)
     has_place = ~_boxes.is_nowhere(boxes)
     tiles, boxes = np.asarray(tiles)[has_place], boxes[has_place]

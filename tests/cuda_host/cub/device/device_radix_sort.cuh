@@ -43,9 +43,9 @@ struct DeviceRadixSort
             { oj_host::gather(out, in, order(in, n, begin_bit, end_bit), 0); });
     }
 
-    /* Each pass sorts by eight bits and swaps the buffers: after an odd number
-     * of passes the result is in the alternate buffers. The content of the
-     * other buffers is undefined then. */
+    /* Each pass sorts by eight bits and swaps the buffers. After an odd number
+     * of passes the result is in the alternate buffers. The other buffers then
+     * have no defined content. */
     template <typename K, typename V, typename N>
     static cudaError_t
     SortPairs(void *temporary, size_t &bytes, DoubleBuffer<K> &keys,
