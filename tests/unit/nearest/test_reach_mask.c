@@ -47,9 +47,8 @@ static void check_mask(const struct join_trial *t, const double *matrix)
     {
         int has = oj_reach_mask_has(&mask, t->input.x[a], t->input.y[a]);
         int64_t other = pick((int)t->input.n_features);
-        struct oj_box box =
-            oj_box_of_segment(t->input.x[a], t->input.y[a], t->input.x[other],
-                              t->input.y[other]);
+        struct oj_box box = oj_box_of_segment(
+            t->input.x[a], t->input.y[a], t->input.x[other], t->input.y[other]);
         n_points++;
         n_left_out += !has;
         if (t->input.x[a] == t->input.x[a] &&
@@ -131,8 +130,8 @@ TEST(layers_that_fill_their_frame_exclude_points_outside)
     ck_assert(!oj_reach_mask_has(&mask, NAN, 4.0));
     ck_assert(oj_reach_mask_meets_box(&mask, &(struct oj_box){3, 4, 3, 4}));
     ck_assert(oj_reach_mask_meets_box(&mask, &(struct oj_box){-9, -9, 99, 99}));
-    ck_assert(oj_reach_mask_meets_box(&mask,
-                                      &(struct oj_box){2.5, 3.5, 3.5, 4.5}));
+    ck_assert(
+        oj_reach_mask_meets_box(&mask, &(struct oj_box){2.5, 3.5, 3.5, 4.5}));
     ck_assert(
         !oj_reach_mask_meets_box(&mask, &(struct oj_box){3.4, 4.4, 3.6, 4.6}));
     ck_assert(!oj_reach_mask_meets_box(&mask,
