@@ -731,6 +731,10 @@ class Results:
         if any(run["trips"] != trips for run in self.runs):
             raise SystemExit(f"{path} is of another number of trips; delete it to start anew")
 
+    def asked(self, args):
+        """Returns the runs of those peers and queries that this call asks for."""
+        return [r for r in self.runs if r["peer"] in args.peers and r["query"] in args.queries]
+
     def of(self, query, peer, threads):
         wanted = (query, peer, threads)
         return [r for r in self.runs if (r["query"], r["peer"], r["threads"]) == wanted]
@@ -826,7 +830,7 @@ def report(args, results):
     """Returns the tables, the conditions in which they were measured, and what failed."""
     with open("/proc/cpuinfo") as file:
         models = [line.split(":")[1].strip() for line in file if line.startswith("model name")]
-    loads = [run["load"] for run in results.runs if "load" in run]
+    loads = [run["load"] for run in results.asked(args) if "load" in run]
     threads = " and ".join(args.threads)
     trips = f"the first {args.trips:,} trips" if args.trips else "6,000,000 trips"
     peers = ", ".join(f"{NAMES[peer]} {version_of(peer)}" for peer in args.peers)
@@ -843,7 +847,7 @@ def report(args, results):
         table_of(args, results, "cpu"),
     ]
     lines = []
-    for run in results.runs:
+    for run in results.asked(args):
         of = f"{NAMES[run['peer']]}, {run['query'].upper()}, {run['threads']} threads"
         if run.get("failed") or run.get("differs"):
             lines.append(f"- {of}: {run.get('failed') or 'ANSWER DIFFERS: ' + run['differs']}")
@@ -871,7 +875,8 @@ def compare(args, scratch):
         with open(args.out, "w") as file:
             file.write(words)
     return not any(
-        run.get("differs") or (run["peer"] == "ogrjoin" and "failed" in run) for run in results.runs
+        run.get("differs") or (run["peer"] == "ogrjoin" and "failed" in run)
+        for run in results.asked(args)
     )
 
 
