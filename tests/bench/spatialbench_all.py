@@ -39,8 +39,8 @@ FOLDER     the tables trip and building of scale 1, made by spatialbench-cli (Py
 Each query of ogrjoin is one or two calls of join() or pairs(); months and means of
 rows are made by pyarrow.  Each run is a process of its own.  Measures seconds and
 processor seconds from the tables in memory and an open database to all rows of the
-answer, and the peak memory.  All rows are compared, not the first 100: keys must be equal, and values within
-1e-9 relative (those of q9 and published ones 1e-6); otherwise the exit code is 1.
+answer, and the peak memory.  All rows are compared, not the first 100: keys must be
+equal, and values within 1e-9 relative (those of q9 and published ones 1e-6); otherwise the exit code is 1.
 """
 
 import glob
@@ -454,8 +454,8 @@ def connect_duckdb(threads):
     import duckdb
 
     db = duckdb.connect(config={"threads": threads})
-    places = [f"{p}/duckdb_extension_spatial/extensions/*/spatial.duckdb_extension" for p in sys.path]
-    files = [file for place in places for file in glob.glob(place)]
+    place = "duckdb_extension_spatial/extensions/*/spatial.duckdb_extension"
+    files = [file for path in sys.path for file in glob.glob(f"{path}/{place}")]
     db.execute(f"LOAD '{files[0]}'" if files else "LOAD spatial")
     return db
 
@@ -787,7 +787,8 @@ def measure_all(args, results, answers):
 
 
 def least(results, query, peer, threads, figure):
-    return min((run[figure] for run in results.of(query, peer, threads) if figure in run), default=None)
+    runs_of = results.of(query, peer, threads)
+    return min((run[figure] for run in runs_of if figure in run), default=None)
 
 
 def table_of(args, results, figure):
@@ -858,7 +859,8 @@ def report(args, results):
                 all_ = {peer: value for peer, value in all_.items() if value is not None}
                 first = min(all_, key=all_.get, default="ogrjoin")
                 if first != "ogrjoin" and "ogrjoin" in args.peers:
-                    lines.append(f"- {query.upper()}, {threads} threads, {figure}: {first} is first")
+                    words = f"{threads} threads, {figure}: {first} is first"
+                    lines.append(f"- {query.upper()}, {words}")
     return "\n\n".join([*parts, *(["\n".join(lines)] if lines else [])]) + "\n"
 
 
