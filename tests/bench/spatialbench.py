@@ -201,9 +201,9 @@ def is_installed(module):
     return runs(f"import {module}")
 
 
-def run_script(script, words, threads):
-    """Runs a benchmark once, in a process of its own, with this number of threads.
-    Returns the CompletedProcess."""
+def run_script(script, words, threads, limit=None):
+    """Runs a benchmark once, in a process of its own, with this number of threads; raises
+    subprocess.TimeoutExpired, and ends it, after limit seconds."""
     limits = {name: str(threads) for name in LIMITS}
     return subprocess.run(
         [sys.executable, os.path.abspath(script), "--run", *words],
@@ -211,6 +211,7 @@ def run_script(script, words, threads):
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        timeout=limit,
     )
 
 
@@ -227,7 +228,6 @@ def make_parser(description):
     parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("--answers")
     parser.add_argument("folder", metavar="FOLDER")
-    parser.add_argument("peers", metavar="PEER", nargs="*")
     return parser
 
 
@@ -321,6 +321,7 @@ def main():
         return 0
     parser = make_parser(__doc__)
     parser.add_argument("--scale", type=int, default=1)
+    parser.add_argument("peers", metavar="PEER", nargs="*")
     args = parser.parse_args()
     check_words(parser, args.peers, PEERS)
     if not is_installed("ogrjoin") or not is_installed("pyarrow"):

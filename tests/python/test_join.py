@@ -396,3 +396,68 @@ def test_on_compares_times_as_moments(left, right):
         for one, other in (sides, sides[::-1]):
             rows = ogrjoin.join(one, other, on="t", how="inner", **options).read_all()
             assert len(rows) == 1
+
+
+def sparse_join_sides():
+    """Join sides that most of the shapes below are far from: in one place, in three with much
+    between them, along a line whose envelope is everything, and nowhere near."""
+    places = np.array([[3.0, 3.0], [50.0, 90.0], [99.0, 10.0]])
+    return {
+        "box": [shapely.box(20, 20, 24, 25)],
+        "points": list(shapely.points(np.repeat(places, 40, 0) + rng.random((120, 2)))),
+        "line": [shapely.linestrings([[0, 0], [50, 51], [100, 100]])],
+        "shapes": list(shapely.buffer(shapely.points(places), 1.5))
+        + [shapely.multipoints([[0, 100], [0.5, 99.5]])],
+        "far": [shapely.box(200, 200, 201, 201)],
+    }
+
+
+@pytest.mark.parametrize("op", ["intersects", "within", "contains", "touches", "disjoint"])
+@pytest.mark.parametrize("name", ["box", "points", "line", "shapes", "far"])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_shapes_most_of_which_are_out_of_reach(op, name, threads):
+    at = rng.random((600, 2)) * 100
+    at[:5], at[5:9] = [3.0, 3.0], [[20, 22], [24, 25], [22, 22], [18, 20]]
+    shapes = shapely.box(at[:, 0], at[:, 1], at[:, 0] + 2, at[:, 1] + 2)
+    shapes[::7] = shapely.linestrings(np.stack([at, at + [1.5, -2]], 1))[::7]
+    shapes[::11] = [
+        shapely.multipolygons([s, shapely.box(p[0], p[1], p[0] + 1, p[1] + 1)])
+        for s, p in zip(shapely.buffer(shapely.points(at[::11]), 0.3), rng.random((55, 2)) * 100)
+    ]
+    shapes[::13] = None
+    right = sparse_join_sides()[name]
+    left = pa.table({"id": np.arange(600), "geometry": shapely.to_wkb(shapes)})
+    options = {"threads": threads, "left_column": "geometry", "left_select": "id,geometry"}
+    relate = getattr(shapely, op)
+    wanted = [np.flatnonzero(relate(shape, right)).tolist() for shape in shapes]
+    matched = [i for i in range(600) if wanted[i]]
+    assert op in ("disjoint", "touches") or name == "far" or len(matched) < 200
+    for how in ("left", "inner"):
+        found = ogrjoin.join(left, right, op, how=how, **options).read_all()
+        pairs = [(i, j) for i in range(600) for j in wanted[i] or ([None] if how == "left" else [])]
+        assert rows_of(found) == pairs
+        assert found["geometry"].to_pylist() == [
+            left["geometry"][i].as_py() for i, _ in pairs
+        ]
+    for how, has in (("semi", True), ("anti", False)):
+        found = ogrjoin.join(left, right, op, how=how, **options).read_all()
+        assert found["id"].to_pylist() == [i for i in range(600) if bool(wanted[i]) == has]
+    counted = ogrjoin.join(left, right, op, agg="count as n", **options).read_all()
+    assert counted["n"].to_pylist() == [len(found) for found in wanted]
+
+
+def test_envelopes_and_values_of_shapes_out_of_reach():
+    """A join of envelopes has pairs where no part is; the covered share of a shape without pairs
+    is 0, which needs its area."""
+    at = np.arange(200) * 10.0
+    shapes = shapely.box(at, 0, at + 1, 1)
+    left = pa.table({"id": np.arange(200), "geometry": shapely.to_wkb(shapes)})
+    ends = [shapely.multipoints([[0, 0], [2000, 1]])]
+    found = ogrjoin.join(left, ends, "bbox", how="inner", left_column="geometry").read_all()
+    assert found["id"].to_pylist() == list(range(200))
+    lots = [shapely.box(0, 0, 0.5, 1)]
+    found = ogrjoin.join(
+        left, lots, agg="covered_percent as p, covered_area as a", left_column="geometry"
+    ).read_all()
+    assert found["p"].to_pylist()[:2] == [50.0, 0.0]
+    assert set(found["p"].to_pylist()[1:]) == {0.0} == set(found["a"].to_pylist()[1:])

@@ -12,6 +12,14 @@
 /* Minimum rows of a slice, the unit of work of a thread. */
 #define SLICE_ROWS 4096
 
+/* Rows of a slice after which envelopes are made only if half of them were out
+ * of reach. */
+#define SAMPLED_ROWS 64
+
+/* A reach is made only for a join side with at most this number of vertices for
+ * each feature, so that it takes less time than reading them. */
+#define REACH_VERTICES_PER_ROW 16
+
 /* --- the geometry column of an array -------------------------------------- */
 
 struct geometry_column
@@ -283,6 +291,8 @@ struct reading
                                slice */
     atomic_int has_others;  /* 1: some geometry needs the general path */
     atomic_uint kinds;
+    uint8_t *is_out; /* [rows] 1: the envelope of the feature is out of reach;
+                        NULL: there is no reach */
 };
 
 static oj_status cut_rows_into_pieces(struct reading *r, struct oj_error *err)
@@ -523,6 +533,8 @@ struct plain_wkb
     struct oj_flat_buf *to; /* arrays to write to; NULL: only count */
     int is_taken;           /* 0: a coordinate is out of range */
     unsigned kinds;
+    int makes_box;     /* 1: counting makes the envelope, too */
+    struct oj_box box; /* envelope of the rings since it was emptied */
 };
 
 static int read_u32(struct plain_wkb *w, uint32_t *out)
@@ -557,8 +569,28 @@ static void put_wkb_vertices(struct plain_wkb *w, const uint8_t *from,
     w->to->vertex_offset[w->extent.rings + 1] = w->extent.vertices + n;
 }
 
-/* Reads a line, or a ring (is_closed 1). Returns 0 if it is truncated or not
- * valid for a layer. */
+/* Extends the envelope by n vertices. */
+static void add_vertices_to_box(struct plain_wkb *w, const uint8_t *from,
+                                int64_t n)
+{
+    struct oj_box box = w->box;
+    int is_taken = 1;
+    for (int64_t i = 0; i < n; i++)
+    {
+        double x = oj_wkb_double(from + 16 * i);
+        double y = oj_wkb_double(from + 16 * i + 8);
+        box.x0 = x < box.x0 ? x : box.x0;
+        box.y0 = y < box.y0 ? y : box.y0;
+        box.x1 = x > box.x1 ? x : box.x1;
+        box.y1 = y > box.y1 ? y : box.y1;
+        is_taken &= (fabs(x) <= OJ_FLAT_MOST) & (fabs(y) <= OJ_FLAT_MOST);
+    }
+    w->is_taken &= is_taken;
+    w->box = box;
+}
+
+/* Reads a ring or line. Returns 0 if it is truncated or not valid for a layer.
+ */
 static int read_wkb_ring(struct plain_wkb *w, int is_closed)
 {
     const uint8_t *last;
@@ -572,6 +604,8 @@ static int read_wkb_ring(struct plain_wkb *w, int is_closed)
         return 0;
     if (w->to != NULL)
         put_wkb_vertices(w, w->at, n);
+    else if (w->makes_box)
+        add_vertices_to_box(w, w->at, n);
     w->at = last + 16;
     w->extent.vertices += n;
     w->extent.rings++;
@@ -618,15 +652,41 @@ static int read_wkb_shape(struct plain_wkb *w)
     return w->at == w->end;
 }
 
+/* Reads the geometry of a row, or counts it. Features out of reach are marked
+ * while counting and have no parts. n_out counts them. */
+static int read_or_leave_out(struct plain_wkb *w, const struct reading *r,
+                             int64_t row, int64_t *n_out)
+{
+    const struct extent before = w->extent;
+    if (w->to != NULL)
+        return (r->is_out != NULL && r->is_out[row]) || read_wkb_shape(w);
+    w->box = oj_box_empty();
+    if (!read_wkb_shape(w))
+        return 0;
+    if (w->makes_box &&
+        !oj_reach_mask_meets_box(&r->features->reach->mask, &w->box))
+    {
+        r->is_out[row] = 1;
+        (*n_out)++;
+        w->extent = before;
+    }
+    return 1;
+}
+
 /* First pass: counts the geometries of a slice. Second pass: writes them, from
- * the position in its extent on. */
+ * the position in its extent on. Envelopes are not made any more if most of the
+ * first features are within reach. */
 static oj_status read_piece_wkb_shapes(int64_t i, int thread, void *user,
                                        struct oj_error *err)
 {
     struct reading *r = user;
     struct arrow_piece *p = &r->piece[i];
     int64_t before = p->column->first_fid - r->features->first_fid;
-    struct plain_wkb w = {.extent = p->extent, .to = r->to, .is_taken = 1};
+    struct plain_wkb w = {.extent = p->extent,
+                          .to = r->to,
+                          .is_taken = 1,
+                          .makes_box = r->to == NULL && r->is_out != NULL};
+    int64_t n_out = 0;
     (void)thread;
     OJ_TRY(oj_check_cancel(r->cancel, err));
     for (int64_t row = p->first; row < p->end; row++)
@@ -636,12 +696,15 @@ static oj_status read_piece_wkb_shapes(int64_t i, int thread, void *user,
         {
             OJ_TRY(arrow_bytes_find(&p->column->wkb, row, &w.at, &n, err));
             w.end = w.at + n;
-            if (atomic_load(&r->has_others) || !read_wkb_shape(&w))
+            if (atomic_load(&r->has_others) ||
+                !read_or_leave_out(&w, r, before + row, &n_out))
             {
                 atomic_store(&r->has_others, 1);
                 return OJ_OK;
             }
         }
+        if (row - p->first == SAMPLED_ROWS && n_out < SAMPLED_ROWS / 2)
+            w.makes_box = 0;
         if (w.to != NULL)
             w.to->part_offset[before + row + 1] = w.extent.parts;
     }
@@ -685,12 +748,30 @@ static oj_status allocate_layer_arrays(struct oj_flat_buf *to,
     return OJ_OK;
 }
 
+/* Makes the mask of the reach with the first features, and room to mark those
+ * that are outside of it. */
+static oj_status begin_reach(struct reading *r, struct oj_error *err)
+{
+    struct arrow_reach *reach = r->features->reach;
+    int64_t n = r->features->n_rows;
+    if (reach == NULL)
+        return OJ_OK;
+    if (!reach->is_made &&
+        reach->join_side->n_vertices / REACH_VERTICES_PER_ROW <= n)
+        OJ_TRY(oj_reach_mask_make(&reach->mask, reach->join_side, 0.0, err));
+    reach->is_made = 1;
+    if (reach->mask.bit != NULL)
+        OJ_NEW_ZEROED(r->is_out, n, err);
+    return OJ_OK;
+}
+
 /* Fast path for WKB that contains only simple geometries and NULLs. */
 static oj_status read_wkb_shapes(struct reading *r, struct oj_flat *flat,
                                  struct oj_error *err)
 {
     struct oj_flat_buf *to = r->to;
     struct extent all;
+    OJ_TRY(begin_reach(r, err));
     r->to = NULL;
     OJ_TRY(run_for_each_slice(r, read_piece_wkb_shapes, err));
     r->to = to;
@@ -954,6 +1035,7 @@ oj_status arrow_features_end(struct arrow_features *features, int n_threads,
                      ? read_wkb(&r, &features->flat, err)
                      : fill_layer_of_missing_points(&r, &features->flat, err);
     oj_free(r.piece);
+    oj_free(r.is_out);
     release_held_arrays(features);
     return status;
 }

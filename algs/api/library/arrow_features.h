@@ -11,6 +11,7 @@
 #ifndef ARROW_FEATURES_H
 #define ARROW_FEATURES_H
 
+#include "../../foundations/base/oj_reach_mask.h"
 #include "../arrow/arrow_schema.h"
 
 /** Releases an array, unless it is released already. */
@@ -20,6 +21,19 @@ static inline void arrow_array_release(struct ArrowArray *array)
         array->release(array);
     array->release = NULL;
 }
+
+/** The part of the plane where features can have pairs: those whose envelopes
+ * lie outside are read as features without parts. It spares their conversion
+ * and search where the join side is small or far away: 150,000 zones with a box
+ * take a third of the time. Owner; zeroed memory but for join_side is a valid
+ * start. */
+struct arrow_reach
+{
+    const struct oj_flat *join_side; /**< all pairs have a point in common with
+                                          one of its features */
+    struct oj_reach_mask mask;       /**< made with the first features */
+    int is_made;
+};
 
 /** The features of a sequence of arrays. Owner; zeroed memory is a valid empty
  * value. */
@@ -34,6 +48,8 @@ struct arrow_features
     struct oj_flat flat;     /**< valid after arrow_features_end() */
     int keeps_m; /**< 1: flat gets the M values of vertices, if there are any;
                       set before arrow_features_end() */
+    struct arrow_reach *reach; /**< NULL: all features are read whole; set
+                                    before arrow_features_end() */
 };
 
 /** Appends the rows of array, whose geometry column has this layout. layout

@@ -337,7 +337,7 @@ static oj_status read_features(struct ogrjoin_rows *rows,
         do_settings_read_alike(rows->read_with, index->settings))
         return OJ_OK;
     OJ_TRY(rows_side_make_layer(&index->side, &rows->chunks, 0, index->settings,
-                                &layer, err));
+                                NULL, &layer, err));
     status = api_settings_copy(index->settings, &settings, err);
     if (status != OJ_OK)
     {
@@ -469,6 +469,7 @@ struct rows_stream
                                       NULL: none */
     int64_t large_at;              /* number of its rows read so far */
     struct rows_chunks chunks;     /* arrays of the current batch */
+    struct arrow_reach reach;      /* see has_reach() */
     struct ogrjoin_layer *layer;   /* layer of the current batch */
     struct layer_sets sets;
     struct oj_flat flat;
@@ -512,6 +513,7 @@ static void close_stream(struct rows_stream *s)
     api_layer_sets_free(&s->sets);
     ogrjoin_layer_free(s->layer);
     rows_chunks_free(&s->chunks);
+    oj_reach_mask_free(&s->reach.mask);
     rows_side_free(&s->input);
     rows_side_free(&s->join);
     oj_batch_parts_free(&s->parts);
@@ -856,6 +858,7 @@ static oj_status open_rows_stream(struct rows_stream *s,
     OJ_TRY(choose_if_first_pair_suffices(s->settings, err));
     OJ_TRY(make_rows_index(s, given, err));
     s->join_flat = s->index->index->flat;
+    s->reach.join_side = &s->join_flat;
     s->parts.most_per_row =
         oj_relation_most_pairs_of_row(&s->index->index->settings.relation);
     s->parts.max_pairs =
@@ -970,6 +973,16 @@ static oj_status report_progress(struct rows_stream *s, struct oj_error *err)
     return oj_fail_cancelled(err);
 }
 
+/* 1 if only features whose envelopes meet a part of the join side can have
+ * pairs, and nothing else of the output depends on their shapes. Envelopes of
+ * whole features (OJ_OP_BBOX) may meet where no part is. */
+static int has_reach(const struct rows_stream *s)
+{
+    const struct oj_relation *relation = &s->index->index->settings.relation;
+    return oj_relation_needs_contact(relation) &&
+           !oj_relation_is_bbox(relation) && s->stage == NULL;
+}
+
 /* Reads the next batch and makes a layer of it. */
 static oj_status read_batch(struct rows_stream *s, struct oj_error *err)
 {
@@ -984,7 +997,8 @@ static oj_status read_batch(struct rows_stream *s, struct oj_error *err)
         return OJ_OK;
     }
     OJ_TRY(rows_side_make_layer(&s->input, &s->chunks, s->n_before, s->settings,
-                                &s->layer, err));
+                                has_reach(s) ? &s->reach : NULL, &s->layer,
+                                err));
     OJ_TRY(rows_side_add_columns(&s->input, &s->chunks, &s->index->classes, 0,
                                  s->scale, s->layer, err));
     s->answer.most_bytes =

@@ -883,12 +883,14 @@ oj_status rows_side_make_layer(const struct rows_side *side,
                                const struct rows_chunks *chunks,
                                int64_t first_row,
                                const struct ogrjoin_settings *settings,
+                               struct arrow_reach *reach,
                                struct ogrjoin_layer **out, struct oj_error *err)
 {
     struct ogrjoin_layer *layer = NULL;
     oj_status status;
     OJ_TRY(api_layer_new(&layer, err));
     layer->features.first_fid = layer->first_row = first_row;
+    layer->features.reach = reach;
     status = fill_layer_of_chunks(side, chunks, settings, layer, err);
     if (status == OJ_OK)
         *out = layer;

@@ -111,11 +111,12 @@ const struct ArrowArray *rows_chunks_at(const struct rows_chunks *chunks,
                                         int64_t *in_array);
 
 /** Makes a layer with the features, the FIDs, and the columns of similar and
- * vector. */
+ * vector. reach: where features can have pairs; NULL: anywhere. */
 OJ_MUST_USE oj_status rows_side_make_layer(
     const struct rows_side *side, const struct rows_chunks *chunks,
     int64_t first_row, const struct ogrjoin_settings *settings,
-    struct ogrjoin_layer **out, struct oj_error *err);
+    struct arrow_reach *reach, struct ogrjoin_layer **out,
+    struct oj_error *err);
 
 /** Classes of equal values for on and exclude, and how the columns of
  * within_time and during are read, common to both sides. Zeroed memory is a

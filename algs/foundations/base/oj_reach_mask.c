@@ -220,6 +220,42 @@ oj_status oj_reach_mask_make(struct oj_reach_mask *mask,
     return mask->bit != NULL ? OJ_OK : mark_single_cell(mask, err);
 }
 
+/* 1 if a bit of the range is set. */
+static int has_bit_in_range(const uint64_t *words, int32_t first, int32_t last)
+{
+    uint64_t from = ~(uint64_t)0 << first % 64;
+    uint64_t to = ~(uint64_t)0 >> (63 - last % 64);
+    uint64_t found = 0;
+    if (first / 64 == last / 64)
+        return (words[first / 64] & from & to) != 0;
+    found = (words[first / 64] & from) | (words[last / 64] & to);
+    for (int32_t w = first / 64 + 1; w < last / 64; w++)
+        found |= words[w];
+    return found != 0;
+}
+
+int oj_reach_mask_meets_box(const struct oj_reach_mask *mask,
+                            const struct oj_box *box)
+{
+    const struct oj_box *frame = &mask->frame;
+    double x0 = oj_larger(box->x0, frame->x0), x1 = fmin(box->x1, frame->x1);
+    double y0 = oj_larger(box->y0, frame->y0), y1 = fmin(box->y1, frame->y1);
+    int32_t first, last, last_row;
+    if (!(x0 <= x1 && y0 <= y1))
+        return 0;
+    first = (int32_t)((x0 - frame->x0) * mask->scale);
+    last = (int32_t)((x1 - frame->x0) * mask->scale);
+    last_row = (int32_t)((y1 - frame->y0) * mask->scale);
+    for (int32_t row = (int32_t)((y0 - frame->y0) * mask->scale);
+         row <= last_row; row++)
+    {
+        if (has_bit_in_range(mask->bit + (int64_t)row * mask->row_words, first,
+                             last))
+            return 1;
+    }
+    return 0;
+}
+
 void oj_reach_mask_free(struct oj_reach_mask *mask)
 {
     oj_free(mask->bit);

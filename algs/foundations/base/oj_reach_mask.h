@@ -65,4 +65,9 @@ static inline int oj_reach_mask_has(const struct oj_reach_mask *mask, double x,
                  1);
 }
 
+/** 0 if surely no point of the box is within the distance. The box must not be
+ * empty. Precondition: mask->bit is not NULL. O(cells of the box / 64). */
+int oj_reach_mask_meets_box(const struct oj_reach_mask *mask,
+                            const struct oj_box *box);
+
 #endif

@@ -11,7 +11,7 @@
 
 #include "../../../algs/foundations/base/oj_reach_mask.h"
 
-static int64_t n_masks, n_near, n_left_out, n_points;
+static int64_t n_masks, n_near, n_left_out, n_points, n_boxes_out;
 
 /* Makes features in few places of a wide plane. Points are beside the features,
  * and anywhere. */
@@ -46,8 +46,19 @@ static void check_mask(const struct join_trial *t, const double *matrix)
     for (int64_t a = 0; mask.bit != NULL && a < t->input.n_features; a++)
     {
         int has = oj_reach_mask_has(&mask, t->input.x[a], t->input.y[a]);
+        int64_t other = pick((int)t->input.n_features);
+        struct oj_box box = oj_box_of_segment(
+            t->input.x[a], t->input.y[a], t->input.x[other], t->input.y[other]);
         n_points++;
         n_left_out += !has;
+        if (t->input.x[a] == t->input.x[a] &&
+            t->input.x[other] == t->input.x[other])
+        {
+            int meets = oj_reach_mask_meets_box(&mask, &box);
+            expect(!has || meets, "seed %llu: box at point %d",
+                   (unsigned long long)seed, (int)a);
+            n_boxes_out += !meets;
+        }
         for (int64_t b = 0; b < t->join.n_features; b++)
         {
             int is_near = matrix[a * t->join.n_features + b] <= limit;
@@ -92,6 +103,7 @@ TEST(sparse_layers_lose_no_pair)
     ck_assert_int_gt(n_masks, 100);
     ck_assert_int_gt(n_near, 100);
     ck_assert_int_gt(n_left_out, n_points / 4);
+    ck_assert_int_gt(n_boxes_out, n_points / 20);
 }
 
 TEST(layers_that_fill_their_frame_exclude_points_outside)
@@ -117,6 +129,15 @@ TEST(layers_that_fill_their_frame_exclude_points_outside)
     ck_assert(!oj_reach_mask_has(&mask, 3.5, 4.5));
     ck_assert(!oj_reach_mask_has(&mask, -1.0, 4.0));
     ck_assert(!oj_reach_mask_has(&mask, NAN, 4.0));
+    ck_assert(oj_reach_mask_meets_box(&mask, &(struct oj_box){3, 4, 3, 4}));
+    ck_assert(oj_reach_mask_meets_box(&mask, &(struct oj_box){-9, -9, 99, 99}));
+    ck_assert(
+        oj_reach_mask_meets_box(&mask, &(struct oj_box){2.5, 3.5, 3.5, 4.5}));
+    ck_assert(
+        !oj_reach_mask_meets_box(&mask, &(struct oj_box){3.4, 4.4, 3.6, 4.6}));
+    ck_assert(!oj_reach_mask_meets_box(&mask,
+                                       &(struct oj_box){3.4, -9.0, 3.6, 99.0}));
+    ck_assert(!oj_reach_mask_meets_box(&mask, &(struct oj_box){20, 0, 30, 30}));
     oj_reach_mask_free(&mask);
 }
 
