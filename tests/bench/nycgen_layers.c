@@ -48,8 +48,8 @@ static int add_field(OGRLayerH layer, const char *name, OGRFieldType type)
 /* Sets the field seen to a random second, which depends on i only. */
 static void set_time(OGRFeatureH feature, int64_t i, int64_t n_days)
 {
-    uint64_t second = nyc_mix((uint64_t)i + (UINT64_C(1) << 40)) %
-                      (uint64_t)(n_days * 86400);
+    uint64_t second =
+        nyc_mix((uint64_t)i + (UINT64_C(1) << 40)) % (uint64_t)(n_days * 86400);
     OGR_F_SetFieldDateTimeEx(feature, 1, 2026, 1, (int)(second / 86400) + 1,
                              (int)(second / 3600 % 24), (int)(second / 60 % 60),
                              (float)(second % 60), 100);
@@ -139,8 +139,9 @@ int main(int argc, char **argv)
     if (prefix == NULL || prefix[0] == '-' || n_points < 0 || n_lots < 1 ||
         n_days < 0 || n_days > 31)
     {
-        fputs("nycgen_layers [-points N] [-lots M] [-seed S] [-days D] PREFIX\n",
-              stderr);
+        fputs(
+            "nycgen_layers [-points N] [-lots M] [-seed S] [-days D] PREFIX\n",
+            stderr);
         return 1;
     }
     GDALAllRegister();

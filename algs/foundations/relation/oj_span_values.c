@@ -244,9 +244,8 @@ int oj_span_reading_describe_missing(const struct oj_span_reading *reading,
                                      int64_t n_rows, char *text, size_t size)
 {
     static const char *const form[] = {
-        [OJ_SPAN_MOMENTS] =
-            "a time, and match nothing; times are written as "
-            "2026-11-29T18:00:00Z",
+        [OJ_SPAN_MOMENTS] = "a time, and match nothing; times are written as "
+                            "2026-11-29T18:00:00Z",
         [OJ_SPAN_TIMES_OF_DAY] =
             "a time of a day, and match nothing; these are written as 18:00:00",
         [OJ_SPAN_INTEGERS] = "a number, and match nothing",

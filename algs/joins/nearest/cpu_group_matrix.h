@@ -271,8 +271,8 @@ OJ_INLINE void oj_group_pairs_distance(const struct oj_segments *segments,
         }
     }
     for (int i = 0; i < n; i++)
-        distance[i] = oj_segment_distance_without_branches(
-            px[i], py[i], ax[i], ay[i], bx[i], by[i]);
+        distance[i] = oj_segment_distance_without_branches(px[i], py[i], ax[i],
+                                                           ay[i], bx[i], by[i]);
 }
 
 #endif

@@ -598,9 +598,8 @@ struct oj_along oj_along_find(const struct oj_along_side *side, int64_t feature,
     if (nearest.v < 0) /* `most` was computed by another formula and rounded
                           down, so that all distances are above it */
         nearest = find_nearest_segment(side, feature, x, y, INFINITY, heading);
-    return nearest.v < 0
-               ? no_place
-               : along_segment(side, feature, &nearest, x, y, want);
+    return nearest.v < 0 ? no_place
+                         : along_segment(side, feature, &nearest, x, y, want);
 }
 
 /* ---- blocks of pairs ----------------------------------------------------- */
@@ -627,8 +626,8 @@ struct block_segments
 /* The nearest segment of each pair, and the place on it. */
 struct block_places
 {
-    int32_t pair[OJ_ALONG_BLOCK];  /* the pair's number in the block */
-    int32_t first[OJ_ALONG_BLOCK]; /* its first segment in the list */
+    int32_t pair[OJ_ALONG_BLOCK];    /* the pair's number in the block */
+    int32_t first[OJ_ALONG_BLOCK];   /* its first segment in the list */
     int32_t nearest[OJ_ALONG_BLOCK]; /* its nearest one, from the first on */
     double px[OJ_ALONG_BLOCK], py[OJ_ALONG_BLOCK];
     double ax[OJ_ALONG_BLOCK], ay[OJ_ALONG_BLOCK];
@@ -646,8 +645,8 @@ OJ_CLONES static void measure_block_segments(struct block_segments *s)
     const double *restrict bx = s->bx, *restrict by = s->by;
     double *restrict distance = s->distance;
     for (int64_t i = 0; i < s->n; i++)
-        distance[i] = oj_segment_distance_without_branches(
-            px[i], py[i], ax[i], ay[i], bx[i], by[i]);
+        distance[i] = oj_segment_distance_without_branches(px[i], py[i], ax[i],
+                                                           ay[i], bx[i], by[i]);
 }
 
 /* Sets ratio and side of n places. Computes what find_place_in_plane() and
@@ -667,10 +666,9 @@ OJ_CLONES static void find_block_places(int64_t n, struct block_places *p)
         double left = (ax[i] - px[i]) * (by[i] - py[i]);
         double right = (ay[i] - py[i]) * (bx[i] - px[i]);
         double det = left - right, size = fabs(left) + fabs(right);
-        int is_certain = (size > 1e-280) &
-                         (fabs(det) > OJ_ORIENTATION_ERROR * size) &
-                         (len2 >= DBL_MIN) & (r > 0.0) & (r < 1.0) &
-                         (distance[i] > 0.0);
+        int is_certain =
+            (size > 1e-280) & (fabs(det) > OJ_ORIENTATION_ERROR * size) &
+            (len2 >= DBL_MIN) & (r > 0.0) & (r < 1.0) & (distance[i] > 0.0);
         ratio[i] = r;
         side[i] = is_certain ? (det > 0.0 ? 1.0 : -1.0) : 0.0;
     }
@@ -761,8 +759,7 @@ static void fill_along_of_block_place(const struct oj_along_side *side,
         return;
     if (p->side[i] == 0.0)
     {
-        *out =
-            along_segment(side, feature, &nearest, p->px[i], p->py[i], want);
+        *out = along_segment(side, feature, &nearest, p->px[i], p->py[i], want);
         return;
     }
     q = place_of_segment(side, feature, &nearest);

@@ -125,8 +125,9 @@ struct oj_along oj_along_find(const struct oj_along_side *side, int64_t feature,
  * feature. most: [n], or NULL: INFINITY.
  *
  * Short lines are measured together: pair by pair, a processor waits longer for
- * the branches, which differ from pair to pair, than it computes. Places of the
- * points of citygen M along streets take 0.6 of the time. */
+ * the branches, which differ from pair to pair, than it computes. The places of
+ * the points of citygen M along streets add 0.11 s to a nearest join of 0.23 s,
+ * and 0.15 to 0.19 s one by one. */
 void oj_along_find_block(const struct oj_along_side *side, int64_t n,
                          const int32_t *feature, const double *x,
                          const double *y, const double *most, unsigned want,

@@ -933,11 +933,11 @@ static void find_places_of_task(struct pair_stage_worker *worker, int64_t end)
         x[i - first] = input->x[row];
         y[i - first] = input->y[row];
     }
-    oj_along_find_block(
-        &stage->along, end - first, m->join_row + first, x, y,
-        stage->join_side.joined->part_kinds == OJ_PART_LINE ? m->measure + first
-                                                            : NULL,
-        stage->along_wants, worker->place);
+    oj_along_find_block(&stage->along, end - first, m->join_row + first, x, y,
+                        stage->join_side.joined->part_kinds == OJ_PART_LINE
+                            ? m->measure + first
+                            : NULL,
+                        stage->along_wants, worker->place);
 }
 
 static oj_status set_along_values_of_pair(struct pair_stage_worker *worker,

@@ -185,9 +185,8 @@ TEST(large_long_line)
         }
         for (int bound = 0; bound < 2; bound++)
         {
-            const struct oj_along got =
-                oj_along_find(&side, 0, px, py, bound == 0 ? INFINITY : least,
-                              NULL, ALL);
+            const struct oj_along got = oj_along_find(
+                &side, 0, px, py, bound == 0 ? INFINITY : least, NULL, ALL);
             ck_assert(got.segment == (double)(first + 1));
             ck_assert(fabs(got.offset) == least);
         }
@@ -269,8 +268,8 @@ TEST_LOOP(property_blocks_of_pairs, 0, 60)
                 one = oj_along_find(&side, feature[i], x[i], y[i], INFINITY,
                                     NULL, want);
             expect(memcmp(&one, &got[i], sizeof one) == 0,
-                   "pair %d of %d: along %.17g, %.17g; segment %g, %g",
-                   (int)i, (int)n, one.along, got[i].along, one.segment,
+                   "pair %d of %d: along %.17g, %.17g; segment %g, %g", (int)i,
+                   (int)n, one.along, got[i].along, one.segment,
                    got[i].segment);
             n_sides += got[i].side == 1.0;
         }
