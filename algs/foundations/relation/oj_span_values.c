@@ -243,17 +243,22 @@ int oj_span_reading_describe_missing(const struct oj_span_reading *reading,
                                      int side, int64_t n_without,
                                      int64_t n_rows, char *text, size_t size)
 {
-    static const char *const form[] = {
-        [OJ_SPAN_MOMENTS] = "a time, and match nothing; times are written as "
-                            "2026-11-29T18:00:00Z",
-        [OJ_SPAN_TIMES_OF_DAY] =
-            "a time of a day, and match nothing; these are written as 18:00:00",
-        [OJ_SPAN_INTEGERS] = "a number, and match nothing",
-        [OJ_SPAN_REALS] = "a number, and match nothing"};
+    static const char *const what[] = {[OJ_SPAN_MOMENTS] = "a time",
+                                       [OJ_SPAN_TIMES_OF_DAY] =
+                                           "a time of a day",
+                                       [OJ_SPAN_INTEGERS] = "a number",
+                                       [OJ_SPAN_REALS] = "a number"};
+    static const char *const example[] = {
+        [OJ_SPAN_MOMENTS] = "; times are written as 2026-11-29T18:00:00Z",
+        [OJ_SPAN_TIMES_OF_DAY] = "; these are written as 18:00:00",
+        [OJ_SPAN_INTEGERS] = "",
+        [OJ_SPAN_REALS] = ""};
     text[0] = '\0';
     if (!reading->has_texts[side] || n_without <= n_rows / 2)
         return 0;
-    snprintf(text, size, "%lld of %lld rows have no text that is %s",
-             (long long)n_without, (long long)n_rows, form[reading->scale]);
+    snprintf(text, size,
+             "%lld of %lld rows have no text that is %s, and match nothing%s",
+             (long long)n_without, (long long)n_rows, what[reading->scale],
+             example[reading->scale]);
     return 1;
 }
