@@ -381,6 +381,7 @@ static void set_zero_copy_sources(struct oj_join_arrow *s)
     {
         struct arrow_child *child = &s->child[i];
         child->from.values.view.format = 0;
+        child->from.codes = NULL;
         if (child->kind == CHILD_FIELD && batch != NULL &&
             batch->attributes != NULL && child->column.item == NULL &&
             strchr("ilguz", child->form->format[0]) != NULL)

@@ -28,6 +28,14 @@ enum
     N_REASONS = 10
 };
 
+static int64_t count_rows_without_span(const struct oj_missing_values *missing)
+{
+    int64_t n = 0;
+    for (int i = 0; i < OJ_MOST_SPANS; i++)
+        n += missing->n_no_span[i];
+    return n;
+}
+
 static void fill_skip_reasons(const struct oj_job *job, int side,
                               struct reason reasons[N_REASONS])
 {
@@ -49,8 +57,8 @@ static void fill_skip_reasons(const struct oj_job *job, int side,
          "beyond_poles"},
         {reshape->found.missing.n_no_text, "without text", "no_text"},
         {reshape->found.missing.n_no_vector, "without vector", "no_vector"},
-        {reshape->found.missing.n_no_span, "without a time that is compared",
-         "no_time"},
+        {count_rows_without_span(&reshape->found.missing),
+         "without a time that is compared", "no_time"},
     };
     memcpy(reasons, all, sizeof all);
     if (!oj_command_needs_shapes(
@@ -149,22 +157,21 @@ static void warn_of_reading(const struct oj_source *source,
 static void warn_of_texts_without_times(const struct oj_job *job)
 {
     const struct oj_side_columns *columns = &job->sides.columns;
-    int compares_texts = 0;
-    for (int i = 0; i < columns->n_spans; i++)
-        compares_texts |= columns->span[i].is_of_texts;
-    for (int side = 0; side < 2 && compares_texts; side++)
+    for (int i = 0; i < 2 * columns->n_spans; i++)
     {
+        const int side = i % 2;
         const struct oj_source *source = side == 0 ? &job->input : &job->join;
-        int64_t n = side == 0 ? job->input_counts.n_rows
-                              : job->join_side->counts.n_rows;
-        int64_t without = job->sides.reshape[side].found.missing.n_no_span;
-        if (without > n / 2)
-            oj_warn("%s layer '%s': %lld of %lld rows have no text that is a "
-                    "time, and match nothing; times are written as "
-                    "2026-11-29T18:00:00Z, and numbers of a CSV file need -%s "
+        const struct oj_missing_values *missing =
+            &job->sides.reshape[side].found.missing;
+        char text[256];
+        if (oj_span_reading_describe_missing(
+                &columns->span[i / 2], side, missing->n_no_span[i / 2],
+                side == 0 ? job->input_counts.n_rows
+                          : job->join_side->counts.n_rows,
+                text, sizeof text))
+            oj_warn("%s layer '%s': %s; numbers of a CSV file need -%s "
                     "AUTODETECT_TYPE=YES",
-                    source->role, source->name, (long long)without,
-                    (long long)n, side == 0 ? "oo" : "joo");
+                    source->role, source->name, text, side == 0 ? "oo" : "joo");
     }
 }
 

@@ -583,7 +583,7 @@ oj_status oj_side_columns_make(struct oj_side_columns *columns, int side,
     made->n_spans = columns->n_spans;
     for (int i = 0; i < columns->n_spans; i++)
         OJ_TRY(make_spans(columns, i, side, values, n, made,
-                          &missing->n_no_span, err));
+                          &missing->n_no_span[i], err));
     oj_compared_columns_view(made, flat);
     return OJ_OK;
 }

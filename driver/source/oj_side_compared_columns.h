@@ -197,7 +197,8 @@ struct oj_missing_values
     int64_t n_no_reach;
     int64_t n_no_text;   /**< -similar: rows without text */
     int64_t n_no_vector; /**< -vector: rows without a vector */
-    int64_t n_no_span;   /**< -within_time, -during: rows without a span */
+    /** -within_time, -during: rows without a span, by condition */
+    int64_t n_no_span[OJ_MOST_SPANS];
     /** -heading: rows without a usable heading, which fit every segment */
     int64_t n_no_heading;
 };

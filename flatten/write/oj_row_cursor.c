@@ -1,7 +1,7 @@
-#include "oj_row_cursor.h"
 #include "../base/oj_alloc.h"
 #include "../read/oj_attribute_table.h"
 #include "oj_flat_to_ogr_geometry.h"
+#include "oj_row_cursor.h"
 
 #include <math.h>
 #include <string.h>
@@ -539,7 +539,30 @@ view_column_of_answer(const struct oj_row_cursor *cursor, int c)
     else if (!is_join_row && column->origin == OJ_COLUMN_MEASURE &&
              !are_entries_events(sources))
         set_number_view(&found, OJ_BY_ENTRY, 'g', sources->entries->measure);
+    else if (!is_join_row && column->origin == OJ_COLUMN_PAIR_VALUE &&
+             sources->values != NULL &&
+             oj_pair_value_kind((enum oj_pair_value)column->source) ==
+                 OJ_PAIR_KIND_REAL)
+    {
+        set_number_view(&found, OJ_BY_ENTRY, 'g',
+                        sources->values->value[column->source]);
+        found.is_nan_null = 1;
+    }
     return found;
+}
+
+/* Sets the codes of a column whose values are texts of pairs. */
+static void view_text_codes(const struct oj_row_cursor *cursor,
+                            struct oj_row_column *column)
+{
+    const struct oj_column *of = &cursor->column[column->number];
+    const struct oj_pair_values *values = cursor->sources.values;
+    if (of->origin != OJ_COLUMN_PAIR_VALUE || values == NULL ||
+        cursor->sources.is_join_rows)
+        return;
+    column->code_of = (enum oj_pair_value)of->source;
+    if (oj_pair_value_kind(column->code_of) == OJ_PAIR_KIND_TEXT)
+        column->codes = values->value[column->code_of];
 }
 
 void oj_row_column_begin_answer(struct oj_row_column *column,
@@ -548,9 +571,13 @@ void oj_row_column_begin_answer(struct oj_row_column *column,
     char own = oj_format_of_type(column->type),
          *format = &column->values.view.format;
     *format = 0;
+    column->codes = NULL;
     if (column->number >= 0 &&
         oj_row_cursor_needs_no_conversion(cursor, column->number))
+    {
         column->values = view_column_of_answer(cursor, column->number);
+        view_text_codes(cursor, column);
+    }
     if (own == 'F' || (*format != own && *format != own + 'a' - 'A'))
         *format = 0;
 }

@@ -10,6 +10,9 @@
 
 #include "oj_row_layout.h"
 
+#include <math.h>
+#include <string.h>
+
 struct oj_row_cursor;
 
 /** Opens a cursor for features of defn. defn and everything that options point
@@ -159,6 +162,7 @@ struct oj_row_view
 {
     struct oj_column_view view;
     enum oj_row_number by;
+    int is_nan_null; /**< 1: the values are doubles, and NaN stands for NULL */
 };
 
 /** Returns the index in view->values of a row's value; -1: the value is NULL.
@@ -170,9 +174,10 @@ static inline int64_t oj_row_view_value_index(const struct oj_row_view *view,
                   : view->by == OJ_BY_JOIN_ROW ? place->join_row
                   : place->join_row < 0        ? -1
                                                : place->entry;
-    return row >= 0 && oj_column_has_value(&view->view, row)
-               ? view->view.first + row
-               : -1;
+    if (row < 0 || !oj_column_has_value(&view->view, row) ||
+        (view->is_nan_null && isnan(((const double *)view->view.values)[row])))
+        return -1;
+    return view->view.first + row;
 }
 
 /** Reads the values of a column for an output field. */
@@ -183,6 +188,10 @@ struct oj_row_column
     /** values of the current answer; format 0: they are read one by one by
      *  oj_row_cursor_value() */
     struct oj_row_view values;
+    /** codes of texts (oj_pair_value_text()), by entry; NULL: values of another
+     *  kind */
+    const double *codes;
+    enum oj_pair_value code_of;
 };
 
 /** Prepares the column for a new answer. */
@@ -208,6 +217,14 @@ OJ_MUST_USE static inline oj_status oj_row_column_value(
         *at = (const char *)view->values + i * (view->format == 'i' ? 4 : 8);
         if (!oj_type_is_number(column->type))
             *at = oj_column_bytes(view, i - view->first, n);
+    }
+    else if (column->codes != NULL)
+    {
+        if (place->join_row >= 0)
+            *at = oj_pair_value_text(column->code_of,
+                                     column->codes[place->entry]);
+        *n = *at != NULL ? (int64_t)strlen((const char *)*at) : 0;
+        return OJ_OK;
     }
     else if (column->number >= 0)
     {

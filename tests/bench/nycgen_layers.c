@@ -1,8 +1,9 @@
-/* nycgen_layers [-points N] [-lots M] [-seed S] PREFIX
+/* nycgen_layers [-points N] [-lots M] [-seed S] [-days D] PREFIX
  *
- * Writes the city of nycgen.h as two FlatGeobuf layers: PREFIX_points.fgb (id)
- * and PREFIX_lots.fgb (lot_id, landuse). They have no index, so that rows stay
- * in the order of points. They are for joins from OGR layers to OGR layers, at
+ * Writes the city of nycgen.h as two FlatGeobuf layers without an index, so
+ * that rows are in the order of points: PREFIX_points.fgb (id; with -days also
+ * seen, a random second of the first D days of 2026) and PREFIX_lots.fgb
+ * (lot_id, landuse). For joins from OGR layers to OGR layers at
  * the size of the paper. */
 #include "nycgen.h"
 
@@ -44,14 +45,26 @@ static int add_field(OGRLayerH layer, const char *name, OGRFieldType type)
     return error == OGRERR_NONE;
 }
 
+/* Sets the field seen to a random second, which depends on i only. */
+static void set_time(OGRFeatureH feature, int64_t i, int64_t n_days)
+{
+    uint64_t second =
+        nyc_mix((uint64_t)i + (UINT64_C(1) << 40)) % (uint64_t)(n_days * 86400);
+    OGR_F_SetFieldDateTimeEx(feature, 1, 2026, 1, (int)(second / 86400) + 1,
+                             (int)(second / 3600 % 24), (int)(second / 60 % 60),
+                             (float)(second % 60), 100);
+}
+
 static int write_points(const char *prefix, const struct nyc_city *city,
-                        const int32_t *blocks, int32_t n_blocks, int64_t n)
+                        const int32_t *blocks, int32_t n_blocks, int64_t n,
+                        int64_t n_days)
 {
     GDALDatasetH dataset;
     OGRLayerH layer = create(prefix, "points", wkbPoint, &dataset);
     OGRFeatureH feature;
     int ok;
-    if (layer == NULL || !add_field(layer, "id", OFTInteger64))
+    if (layer == NULL || !add_field(layer, "id", OFTInteger64) ||
+        (n_days > 0 && !add_field(layer, "seen", OFTDateTime)))
         return 0;
     feature = OGR_F_Create(OGR_L_GetLayerDefn(layer));
     OGR_F_SetGeometryDirectly(feature, OGR_G_CreateGeometry(wkbPoint));
@@ -62,6 +75,8 @@ static int write_points(const char *prefix, const struct nyc_city *city,
         nyc_point(city, blocks, n_blocks, (uint64_t)i, &x, &y);
         OGR_G_SetPoint_2D(OGR_F_GetGeometryRef(feature), 0, x * foot, y * foot);
         OGR_F_SetFieldInteger64(feature, 0, i + 1);
+        if (n_days > 0)
+            set_time(feature, i, n_days);
         OGR_F_SetFID(feature, OGRNullFID);
         ok = OGR_L_CreateFeature(layer, feature) == OGRERR_NONE;
     }
@@ -101,7 +116,7 @@ static int write_lots(const char *prefix, const struct nyc_shapes *lots)
 
 int main(int argc, char **argv)
 {
-    int64_t n_points = 1000000, n_lots = 735488;
+    int64_t n_points = 1000000, n_lots = 735488, n_days = 0;
     const char *prefix = NULL;
     struct nyc_city city = nyc_city(1);
     struct nyc_shapes lots;
@@ -114,14 +129,19 @@ int main(int argc, char **argv)
             n_points = atoll(argv[++i]);
         else if (i + 1 < argc && strcmp(argv[i], "-lots") == 0)
             n_lots = atoll(argv[++i]);
+        else if (i + 1 < argc && strcmp(argv[i], "-days") == 0)
+            n_days = atoll(argv[++i]);
         else if (i + 1 < argc && strcmp(argv[i], "-seed") == 0)
             city = nyc_city(strtoull(argv[++i], NULL, 10));
         else
             prefix = argv[i];
     }
-    if (prefix == NULL || prefix[0] == '-' || n_points < 0 || n_lots < 1)
+    if (prefix == NULL || prefix[0] == '-' || n_points < 0 || n_lots < 1 ||
+        n_days < 0 || n_days > 31)
     {
-        fputs("nycgen_layers [-points N] [-lots M] [-seed S] PREFIX\n", stderr);
+        fputs(
+            "nycgen_layers [-points N] [-lots M] [-seed S] [-days D] PREFIX\n",
+            stderr);
         return 1;
     }
     GDALAllRegister();
@@ -132,7 +152,7 @@ int main(int argc, char **argv)
         return 1;
     }
     ok = write_lots(prefix, &lots) &&
-         write_points(prefix, &city, blocks, n_blocks, n_points);
+         write_points(prefix, &city, blocks, n_blocks, n_points, n_days);
     nyc_free_shapes(&lots);
     free(blocks);
     GDALDestroyDriverManager();

@@ -16,6 +16,7 @@ import subprocess
 import sys
 import threading
 import time
+import warnings
 
 import numpy as np
 import pytest
@@ -124,6 +125,30 @@ def test_frames(session, folders, i):
     way, options = JOINS[i]
     rows = oj.join(*frames(session, folders), way=way, tiles=7, order="input", **options)
     same_rows(rows, ogrjoin.join(*sides(folders), **options))
+
+
+@pytest.mark.parametrize("options", ({"along": "m", "k": 2}, {"op": "dwithin", "max_distance": 9}), ids=str)
+def test_places_along_lines(session, tmp_path, options):
+    """Lines of the west have M values; tiles of the east have none."""
+    shapely, r = pytest.importorskip("shapely"), np.random.default_rng(3)
+    if not hasattr(shapely, "has_m"):
+        pytest.skip("shapely without M values")
+    text = []
+    for x, y in r.uniform(0, 100, (150, 2)).round(2).tolist():
+        m = ("M ", " 7", " 9", " 40") if x < 50 else ("", "", "", "")
+        text.append(f"LINESTRING {m[0]}({x} {y}{m[1]}, {x + 3} {y}{m[2]}, {x + 3} {y - 4}{m[3]})")
+    left, right = layer(r, "points", 300), layer(r, "lines", 150)
+    wkb = shapely.to_wkb(shapely.from_wkt(text), output_dimension=4, flavor="iso")
+    geometry = pa.array(wkb.tolist(), pa.binary())
+    right = right.set_column(right.schema.get_field_index("geometry"), right.schema.field("geometry"), geometry)
+    where = [write_folder(tmp_path / name, side, kind=pa.float64()) for name, side in (("l", left), ("r", right))]
+    options = {"op": "nearest", **options, "along_field": "along", "offset_field": "beside", "side_field": "side",
+               "along_percent_field": "percent", "segment_field": "piece", "line_bearing_field": "course"}  # fmt: skip
+    rows = oj.join(*frames(session, where), way="shuffle", tiles=9, order="input", **options)
+    one = ogrjoin.join(*sides(where), **options)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of lines without M values
+        same_rows(rows, one)
 
 
 @pytest.mark.parametrize("i", (3,) if IS_QUICK else (2, 3))

@@ -4,6 +4,7 @@ of columns, zones, exact bounds, and errors."""
 
 import datetime as dt
 import random
+import warnings
 
 import numpy as np
 import pytest
@@ -268,6 +269,35 @@ def test_texts_and_zones():
     assert count(clocks, times(["23:59:00"]), within_time="t:2min") == 1
     left = times(wrong).append_column("u", pa.array(["2030-01-01"] * len(wrong)))
     assert count(left, times(same), during="t..u=t") == 1
+
+
+WRONG, RIGHT = ["noon", "", "later", "2024-02-29"], [dt.datetime(2024, 2, 29)]
+TIME, NUMBER = "a time, and match nothing", "a number, and match nothing"
+CLOCK = "a time of a day, and match nothing"
+
+
+@pytest.mark.parametrize(
+    "left, right, words, notices",
+    [
+        (WRONG, RIGHT, {"within_time": "t:1h"}, [f"left side: 3 of 4 rows have no text that is {TIME}"]),
+        (RIGHT, WRONG, {"within_time": "t:1h"}, [f"right side: 3 of 4 rows have no text that is {TIME}"]),
+        (WRONG, WRONG, {"within_time": "t:1h"},
+         [f"{side} side: 3 of 4 rows have no text that is {TIME}" for side in ("left", "right")]),
+        (["x", "y", "3"], ["1"], {"within_time": "t:2"}, [f"left side: 2 of 3 rows have no text that is {NUMBER}"]),
+        (["x"], [dt.time(1)], {"within_time": "t:2h"}, [f"left side: 1 of 1 rows have no text that is {CLOCK}"]),
+        (["x", "y"], RIGHT, {"during": "t"}, [f"left side: 2 of 2 rows have no text that is {TIME}"]),
+        (WRONG[2:], RIGHT, {"within_time": "t:1h"}, []),  # a half is not most
+        ([None, None], [3], {"within_time": "t:1"}, []),  # no texts
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("how", ["inner", "full"])
+def test_texts_that_are_no_times(left, right, words, notices, how):
+    sides = [times(of, pa.int64()) if of[0] is None else times(of) for of in (left, right)]
+    joined = ogrjoin.join(*sides, how=how, **words)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        joined.read_all()
+    assert [str(w.message).split("; ")[0] for w in caught] == notices
 
 
 @pytest.mark.parametrize(

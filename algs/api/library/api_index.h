@@ -37,6 +37,7 @@ struct ogrjoin_layer
     int64_t *own_id, *own_score;
     int32_t *own_on_class, *own_exclude_class;
     int64_t *own_from[OJ_MOST_SPANS], *own_until[OJ_MOST_SPANS];
+    int64_t n_without_span[OJ_MOST_SPANS]; /* features without a span */
 };
 
 /* Columns of an Arrow schema: the geometries, and the columns to compare. */

@@ -356,6 +356,10 @@ static const struct oj_parameter row_settings[] = {
     {"input_rows",
      .help = "rows: how many the input has, for progress; 0: unknown (0)",
      VALUE(COUNT, rows.input_rows), .most = MOST_WHOLE},
+    {"right_is_part",
+     .help = "rows: 1: the right side is a part of a layer, as joins in tiles "
+             "have it: with along=m all its lines may lack M values (0)",
+     VALUE(INT, rows.right_is_part), .most = 1},
 };
 
 /* the table's offsets are of struct oj_relation, but are used on struct
@@ -975,7 +979,7 @@ static const char of_rows[] = VALUE_SETTINGS
     "relation_field|geometry|nlt|prefix|name_fid|name_distance|name_rank|"
     "name_similarity|name_difference|name_count|left_column|left_x|left_y|"
     "left_select|right_select|left_fid|left_crs|right_crs|crs|batch_rows|"
-    "input_rows|events|key|state";
+    "input_rows|right_is_part|events|key|state";
 
 /* Returns 1 if a and b have equal values in all settings, except those named in
  * `but`; "": no exceptions. */

@@ -35,6 +35,7 @@ struct api_row_settings
                        oj_row_keep_parts() */
     int crs;      /**< enum api_crs_mode */
     int64_t batch_rows, input_rows;
+    int right_is_part; /**< 1: the right side is a part of a layer */
     struct oj_distance max_distance, min_distance, densify;
 
     /* Callbacks; they do not count when settings are compared. */

@@ -476,6 +476,8 @@ struct rows_stream
     int64_t n_before, at; /* number of rows in earlier batches; number of rows
                              of this batch joined so far */
     int64_t n_pairs;      /* number of pairs so far */
+    int64_t n_without_span[OJ_MOST_SPANS]; /* input rows without a span so far
+                                            */
     struct oj_batch_parts parts;
     struct oj_flat_slice slice;
     struct oj_matches matches, chosen, added_up;
@@ -585,7 +587,7 @@ open_pair_stage_if_needed(struct rows_stream *s,
                                 oj_join_tie_rank(s->index->index->join)};
     if (!oj_pair_request_is_needed(request))
         return OJ_OK;
-    if (request->along_is_m)
+    if (request->along_is_m && !s->settings->rows.right_is_part)
         OJ_TRY(oj_row_along_check_m("", "the right side",
                                     oj_flat_find_m(&s->join_flat), err));
     OJ_TRY(oj_pair_stage_open(request, &s->stage, err));
@@ -1001,6 +1003,8 @@ static oj_status read_batch(struct rows_stream *s, struct oj_error *err)
                                 err));
     OJ_TRY(rows_side_add_columns(&s->input, &s->chunks, &s->index->classes, 0,
                                  s->scale, s->layer, err));
+    for (int i = 0; i < s->input.n_spans; i++)
+        s->n_without_span[i] += s->layer->n_without_span[i];
     s->answer.most_bytes =
         rows_output_most_bytes(&s->output, &s->input, &s->chunks);
     return api_index_view_input(s->index->index, s->layer, &s->sets, &s->flat,
@@ -1206,9 +1210,28 @@ static void begin_unmatched_join_rows(struct rows_stream *s)
 
 /* ---- output of rows ------------------------------------------------------ */
 
-static oj_status notice_undecided(const struct rows_stream *s)
+/* Warns of sides whose texts are mostly no times. */
+static void notice_texts_without_times(const struct rows_stream *s)
+{
+    char text[256];
+    for (int i = 0; i < s->input.n_spans; i++)
+    {
+        if (oj_span_reading_describe_missing(&s->span[i], 0,
+                                             s->n_without_span[i], s->n_before,
+                                             text, sizeof text))
+            api_settings_notify(s->settings, "left side: %s", text);
+        if (oj_span_reading_describe_missing(
+                &s->span[i], 1, s->index->layer->n_without_span[i],
+                s->join_flat.n_features, text, sizeof text))
+            api_settings_notify(s->settings, "right side: %s", text);
+    }
+}
+
+/* Reports, once all rows are joined, which values are missing. */
+static oj_status notice_missing_values(const struct rows_stream *s)
 {
     char text[512];
+    notice_texts_without_times(s);
     if (s->stage != NULL &&
         oj_pair_stage_describe_undecided(s->stage, text, sizeof text))
         api_settings_notify(s->settings, "%s", text);
@@ -1231,7 +1254,7 @@ static oj_status find_next_output_rows(struct rows_stream *s,
     oj_row_places_end(&s->places);
     s->state = is_last ? STREAM_ENDED : STREAM_JOINS;
     return s->state == STREAM_ENDED
-               ? notice_undecided(s)
+               ? notice_missing_values(s)
                : oj_check_cancel(s->settings->options.cancel, err);
 }
 
@@ -1248,7 +1271,7 @@ static oj_status advance_stream(struct rows_stream *s, struct oj_error *err)
                     begin_unmatched_join_rows(s);
                 if (s->state == STREAM_ENDED)
                 {
-                    OJ_TRY(notice_undecided(s));
+                    OJ_TRY(notice_missing_values(s));
                     OJ_TRY(save_events(s, err));
                 }
                 break;

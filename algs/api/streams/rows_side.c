@@ -808,7 +808,8 @@ static oj_status make_spans(const struct rows_side *side,
         if (!reading->is_instant[which])
             OJ_TRY(read_span_end(side, chunks, side->span[i][1], row, reading,
                                  &end[1], err));
-        (void)oj_span_make(reading, which, end, &from_here, &until_here);
+        layer->n_without_span[i] +=
+            !oj_span_make(reading, which, end, &from_here, &until_here);
         until[row] = until_here;
         from[row] = from_here;
     }

@@ -44,6 +44,27 @@ OJ_FN double oj_segment_distance(double px, double py, double ax, double ay,
     return fabs(s) * sqrt(len2);
 }
 
+/** Returns the result of oj_segment_distance() without its branches, for loops
+ * over segments. The operations have that function's order, so results are
+ * equal bit by bit. */
+OJ_FN double oj_segment_distance_without_branches(double px, double py,
+                                                  double ax, double ay,
+                                                  double bx, double by)
+{
+    double dx = bx - ax, dy = by - ay;
+    double ux = px - ax, uy = py - ay;
+    double vx = px - bx, vy = py - by;
+    double len2 = dx * dx + dy * dy;
+    double r = (ux * dx + uy * dy) / len2;
+    double s = ((ay - py) * dx - (ax - px) * dy) / len2;
+    double to_a2 = ux * ux + uy * uy, to_b2 = vx * vx + vy * vy;
+    int is_short = !(len2 >= DBL_MIN);
+    int at_start = is_short ? to_a2 <= to_b2 : r <= 0.0;
+    double to_end = sqrt(at_start ? to_a2 : to_b2);
+    double to_line = fabs(s) * sqrt(len2);
+    return (is_short | at_start | (r >= 1.0)) ? to_end : to_line;
+}
+
 /* --- exact orientation ---------------------------------------------------- */
 
 /** Returns the sign (-1, 0, 1) of the exact sum a.x * (b.y - c.y) + b.x * (c.y
@@ -65,8 +86,14 @@ OJ_FN int oj_orientation_exact(double ax, double ay, double bx, double by,
  * decide the sign. */
 #define OJ_SIGN_OPEN 2
 
-/** Returns the sign of oj_orientation() if rounded arithmetic proves it,
- * otherwise OJ_SIGN_OPEN. A returned sign is never wrong. */
+/** Shewchuk's error bound A, (3 + 16 u) u with u = 2^-53. The error of det in
+ * oj_orientation_if_certain() needs (3 + 12 u) u, and the rounding of the bound
+ * itself raises this to (3 + 15 u) u. Except for tiny numbers (size up to
+ * 1e-280), the rest also covers the underflow of products, 2^-1074. */
+#define OJ_ORIENTATION_ERROR 3.3306690738754716e-16
+
+/** oj_orientation() where rounded arithmetic proves the sign, otherwise
+ * OJ_SIGN_OPEN. A returned sign is never wrong. */
 OJ_FN int oj_orientation_if_certain(double ax, double ay, double bx, double by,
                                     double cx, double cy)
 {
@@ -74,11 +101,7 @@ OJ_FN int oj_orientation_if_certain(double ax, double ay, double bx, double by,
     double right = (ay - cy) * (bx - cx);
     double det = left - right;
     double size = fabs(left) + fabs(right);
-    /* Shewchuk's error bound A, (3 + 16 u) u with u = 2^-53. The error of det
-     * needs (3 + 12 u) u, and the rounding of the bound itself raises this to
-     * (3 + 15 u) u. Except for tiny numbers (size up to 1e-280), the rest also
-     * covers the underflow of products, 2^-1074. */
-    double bound = 3.3306690738754716e-16 * size;
+    double bound = OJ_ORIENTATION_ERROR * size;
     if (size > 1e-280)
     {
         if (det > bound)

@@ -5,6 +5,7 @@
 
 #include <float.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 /* ---- how fields are read ------------------------------------------------- */
@@ -76,6 +77,8 @@ oj_status oj_span_reading_plan(const struct oj_span_words *words,
     int is_number;
     OJ_TRY(find_common_kind(words, kind, &common, err));
     reading.is_of_texts = common == OJ_SPAN_FIELD_TEXT;
+    for (int i = 0; i < 4; i++)
+        reading.has_texts[i / 2] |= kind[i / 2][i % 2] == OJ_SPAN_FIELD_TEXT;
     if (common == OJ_SPAN_FIELD_TEXT)
         common = words->is_window && !words->has_unit ? OJ_SPAN_FIELD_REAL
                                                       : OJ_SPAN_FIELD_MOMENT;
@@ -233,4 +236,30 @@ int oj_span_make(const struct oj_span_reading *reading, int side,
     *from = INT64_MAX;
     *until = INT64_MIN;
     return 0;
+}
+
+/* ---- warnings ------------------------------------------------------------ */
+
+int oj_span_reading_describe_missing(const struct oj_span_reading *reading,
+                                     int side, int64_t n_without,
+                                     int64_t n_rows, char *text, size_t size)
+{
+    static const char *const what[] = {[OJ_SPAN_MOMENTS] = "a time",
+                                       [OJ_SPAN_TIMES_OF_DAY] =
+                                           "a time of a day",
+                                       [OJ_SPAN_INTEGERS] = "a number",
+                                       [OJ_SPAN_REALS] = "a number"};
+    static const char *const example[] = {
+        [OJ_SPAN_MOMENTS] = "; times are written as 2026-11-29T18:00:00Z",
+        [OJ_SPAN_TIMES_OF_DAY] = "; these are written as 18:00:00",
+        [OJ_SPAN_INTEGERS] = "",
+        [OJ_SPAN_REALS] = ""};
+    text[0] = '\0';
+    if (!reading->has_texts[side] || n_without <= n_rows / 2)
+        return 0;
+    snprintf(text, size,
+             "%lld of %lld rows have no text that is %s, and match nothing%s",
+             (long long)n_without, (long long)n_rows, what[reading->scale],
+             example[reading->scale]);
+    return 1;
 }

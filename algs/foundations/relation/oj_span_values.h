@@ -31,6 +31,8 @@
 
 #include "oj_compared_fields.h"
 
+#include <stddef.h>
+
 /** Kind of a field, as far as its values can become ends of spans. */
 enum oj_span_field
 {
@@ -57,6 +59,7 @@ struct oj_span_reading
     enum oj_span_scale scale;
     int is_window;      /**< 1: the condition is -within_time */
     int is_of_texts;    /**< 1: all fields are texts */
+    int has_texts[2];   /**< [side] 1: a field of the side is a text */
     int is_instant[2];  /**< [side] 1: the side has one field, whose value is
                              both ends */
     int64_t window;     /**< window of times in microseconds, or window of
@@ -106,8 +109,16 @@ int oj_span_make(const struct oj_span_reading *reading, int side,
                  const struct oj_span_end end[2], int64_t *from,
                  int64_t *until);
 
-/** Returns 1 if *from and *until are equal for each span of this side, so that
- * one array serves for both. */
+/** Writes a warning if a side has a field of texts and more than half of its
+ * n_rows rows have no span, as when the texts are not times: "5 of 8 rows have
+ * no text that is a time, and match nothing; .." Returns 0, and writes "", if
+ * there is nothing to warn of. */
+int oj_span_reading_describe_missing(const struct oj_span_reading *reading,
+                                     int side, int64_t n_without,
+                                     int64_t n_rows, char *text, size_t size);
+
+/** 1 if *from and *until of each span of a side are equal, so that one array
+ * serves for both. */
 static inline int
 oj_span_reading_is_of_points(const struct oj_span_reading *reading, int side)
 {

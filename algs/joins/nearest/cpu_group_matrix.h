@@ -241,25 +241,6 @@ struct oj_group_pairs
     int32_t candidate[OJ_PAIRS_AT_ONCE + OJ_GROUP];
 };
 
-/* Returns the result of oj_segment_distance() without its branches: the
- * operations have that function's order, so results are equal bit by bit. */
-OJ_INLINE double oj_distance_without_branches(double px, double py, double ax,
-                                              double ay, double bx, double by)
-{
-    double dx = bx - ax, dy = by - ay;
-    double ux = px - ax, uy = py - ay;
-    double vx = px - bx, vy = py - by;
-    double len2 = dx * dx + dy * dy;
-    double r = (ux * dx + uy * dy) / len2;
-    double s = ((ay - py) * dx - (ax - px) * dy) / len2;
-    double to_a2 = ux * ux + uy * uy, to_b2 = vx * vx + vy * vy;
-    int is_short = !(len2 >= DBL_MIN);
-    int at_start = is_short ? to_a2 <= to_b2 : r <= 0.0;
-    double to_end = sqrt(at_start ? to_a2 : to_b2);
-    double to_line = fabs(s) * sqrt(len2);
-    return (is_short | at_start | (r >= 1.0)) ? to_end : to_line;
-}
-
 /* Computes the distances of the pairs in GEOS's order of operations.
  * has_inside: a compile-time constant; 0: every pair has a segment. */
 OJ_INLINE void oj_group_pairs_distance(const struct oj_segments *segments,
@@ -291,8 +272,8 @@ OJ_INLINE void oj_group_pairs_distance(const struct oj_segments *segments,
         }
     }
     for (int i = 0; i < n; i++)
-        distance[i] = oj_distance_without_branches(px[i], py[i], ax[i], ay[i],
-                                                   bx[i], by[i]);
+        distance[i] = oj_segment_distance_without_branches(px[i], py[i], ax[i],
+                                                           ay[i], bx[i], by[i]);
 }
 
 #endif

@@ -1,6 +1,7 @@
 #include "oj_along_line.h"
 
 #include "../../../flatten/base/oj_alloc.h"
+#include "../../../flatten/base/oj_clones.h"
 #include "../../../flatten/base/oj_parallel.h"
 #include "../../foundations/kernels/oj_segment.h"
 #include "../../joins/sphere/sphere_pair_closest_points.h"
@@ -16,6 +17,8 @@ enum
     FEATURES_PER_TASK = 1024,
     BOXES_PER_TASK = 1024
 };
+
+static const struct oj_along no_place = {NAN, NAN, NAN, NAN, NAN, NAN, NAN};
 
 /* ---- preparation --------------------------------------------------------- */
 
@@ -59,8 +62,7 @@ static oj_status measure_features_of_task(int64_t task, int thread, void *user,
             int64_t v = flat->vertex_offset[ring];
             for (; v < flat->vertex_offset[ring + 1]; v++)
             {
-                side->vertex[v] =
-                    (struct oj_along_vertex){flat->x[v], flat->y[v], sum};
+                side->measure[v] = sum;
                 if (v + 1 < flat->vertex_offset[ring + 1])
                     sum += length_of_segment(side, v);
             }
@@ -71,12 +73,22 @@ static oj_status measure_features_of_task(int64_t task, int thread, void *user,
     return OJ_OK;
 }
 
+static int64_t segments_per_box(int level)
+{
+    return (int64_t)SEGMENTS_PER_BOX << (4 * level);
+}
+
+static int64_t count_boxes(const struct oj_along_side *side, int level)
+{
+    return side->flat->n_vertices / segments_per_box(level) + 1;
+}
+
 static oj_status bound_segments_of_task(int64_t task, int thread, void *user,
                                         struct oj_error *err)
 {
     struct oj_along_side *side = user;
     const struct oj_flat *flat = side->flat;
-    int64_t n = flat->n_vertices / SEGMENTS_PER_BOX + 1;
+    int64_t n = count_boxes(side, 0);
     int64_t i = task * BOXES_PER_TASK;
     int64_t end = i + BOXES_PER_TASK < n ? i + BOXES_PER_TASK : n;
     (void)thread;
@@ -87,7 +99,25 @@ static oj_status bound_segments_of_task(int64_t task, int thread, void *user,
         for (int64_t v = i * SEGMENTS_PER_BOX;
              v <= (i + 1) * SEGMENTS_PER_BOX && v < flat->n_vertices; v++)
             oj_box_add_point(&box, flat->x[v], flat->y[v]);
-        side->box[i] = box;
+        side->box[0][i] = box;
+    }
+    return OJ_OK;
+}
+
+static oj_status bound_segments(struct oj_along_side *side, int n_threads,
+                                struct oj_error *err)
+{
+    for (int level = 0; level < OJ_ALONG_LEVELS; level++)
+        OJ_NEW(side->box[level], count_boxes(side, level), err);
+    OJ_TRY(oj_parallel_try(
+        n_threads, (count_boxes(side, 0) + BOXES_PER_TASK - 1) / BOXES_PER_TASK,
+        1, bound_segments_of_task, side, err));
+    for (int level = 1; level < OJ_ALONG_LEVELS; level++)
+    {
+        for (int64_t i = 0; i < count_boxes(side, level); i++)
+            side->box[level][i] = oj_box_empty();
+        for (int64_t i = 0; i < count_boxes(side, level - 1); i++)
+            oj_box_add_box(&side->box[level][i / 16], &side->box[level - 1][i]);
     }
     return OJ_OK;
 }
@@ -96,21 +126,15 @@ static oj_status measure_lines_of_side(struct oj_along_side *side,
                                        int n_threads, struct oj_error *err)
 {
     const struct oj_flat *flat = side->flat;
-    int64_t n_boxes = flat->n_vertices / SEGMENTS_PER_BOX + 1;
     if (oj_flat_is_points(flat))
         return OJ_OK;
-    OJ_NEW(side->vertex, flat->n_vertices + 1, err);
+    OJ_NEW(side->measure, flat->n_vertices + 1, err);
     OJ_NEW_ZEROED(side->line, flat->n_features + 1, err);
     if (side->is_on_sphere)
         OJ_TRY(oj_sphere_side_build(&side->sphere, flat, NULL, NULL, 1, 0,
                                     n_threads, err));
     else
-    {
-        OJ_NEW(side->box, n_boxes, err);
-        OJ_TRY(oj_parallel_try(n_threads,
-                               (n_boxes + BOXES_PER_TASK - 1) / BOXES_PER_TASK,
-                               1, bound_segments_of_task, side, err));
-    }
+        OJ_TRY(bound_segments(side, n_threads, err));
     return oj_parallel_try(n_threads,
                            (flat->n_features + FEATURES_PER_TASK - 1) /
                                FEATURES_PER_TASK,
@@ -133,9 +157,10 @@ oj_status oj_along_side_build(struct oj_along_side *side,
 
 void oj_along_side_free(struct oj_along_side *side)
 {
-    oj_free(side->vertex);
+    oj_free(side->measure);
     oj_free(side->line);
-    oj_free(side->box);
+    for (int level = 0; level < OJ_ALONG_LEVELS; level++)
+        oj_free(side->box[level]);
     oj_sphere_side_free(&side->sphere);
     memset(side, 0, sizeof *side);
 }
@@ -173,43 +198,58 @@ static void find_nearest_of_segments(const struct oj_along_side *side,
 {
     for (int64_t v = first; v < end; v++)
     {
-        const struct oj_along_vertex *a = &side->vertex[v], *b = a + 1;
+        const double ax = side->flat->x[v], bx = side->flat->x[v + 1];
+        const double ay = side->flat->y[v], by = side->flat->y[v + 1];
         double distance;
-        if (is_box_farther(a->x < b->x ? a->x : b->x, a->y < b->y ? a->y : b->y,
-                           a->x < b->x ? b->x : a->x, a->y < b->y ? b->y : a->y,
-                           x, y, best->distance))
+        if (is_box_farther(ax < bx ? ax : bx, ay < by ? ay : by,
+                           ax < bx ? bx : ax, ay < by ? by : ay, x, y,
+                           best->distance))
             continue;
-        distance = oj_segment_distance(x, y, a->x, a->y, b->x, b->y);
+        distance = oj_segment_distance(x, y, ax, ay, bx, by);
         if (distance < best->distance &&
             (best->heading == NULL ||
-             oj_heading_fits(best->heading, b->x - a->x, b->y - a->y)))
+             oj_heading_fits(best->heading, bx - ax, by - ay)))
             *best = (struct nearest_segment){distance, v, ring, best->heading};
     }
 }
 
-/* Compares the segments of a ring; skips 16 at once where their box is farther
- * than the best. */
+/* Returns the vertex behind the largest box that is farther than the best and
+ * that a scan of the vertices from first on enters at v; v: none is. */
+static int64_t skip_far_boxes(const struct oj_along_side *side, int64_t first,
+                              int64_t v, double x, double y, double best)
+{
+    for (int level = OJ_ALONG_LEVELS - 1; level >= 0; level--)
+    {
+        const int64_t n = segments_per_box(level);
+        const struct oj_box *box = &side->box[level][v / n];
+        if ((v % n == 0 || v == first) &&
+            is_box_farther(box->x0, box->y0, box->x1, box->y1, x, y, best))
+            return (v / n + 1) * n;
+    }
+    return v;
+}
+
+/* Compares the segments of a ring; skips those in boxes that are farther than
+ * the best. */
 static void find_nearest_of_ring(const struct oj_along_side *side, int64_t ring,
                                  double x, double y,
                                  struct nearest_segment *best)
 {
-    int64_t v = side->flat->vertex_offset[ring];
-    int64_t end = side->flat->vertex_offset[ring + 1] - 1;
-    if (end - v <= SEGMENTS_PER_BOX)
+    const int64_t first = side->flat->vertex_offset[ring];
+    const int64_t end = side->flat->vertex_offset[ring + 1] - 1;
+    if (end - first <= SEGMENTS_PER_BOX)
     {
-        find_nearest_of_segments(side, ring, v, end, x, y, best);
+        find_nearest_of_segments(side, ring, first, end, x, y, best);
         return;
     }
-    while (v < end)
+    for (int64_t v = first, next; v < end; v = next)
     {
-        int64_t i = v / SEGMENTS_PER_BOX;
-        int64_t next = (i + 1) * SEGMENTS_PER_BOX;
-        const struct oj_box *box = &side->box[i];
+        next = skip_far_boxes(side, first, v, x, y, best->distance);
+        if (next > v)
+            continue;
+        next = (v / SEGMENTS_PER_BOX + 1) * SEGMENTS_PER_BOX;
         next = next < end ? next : end;
-        if (!is_box_farther(box->x0, box->y0, box->x1, box->y1, x, y,
-                            best->distance))
-            find_nearest_of_segments(side, ring, v, next, x, y, best);
-        v = next;
+        find_nearest_of_segments(side, ring, v, next, x, y, best);
     }
 }
 
@@ -260,9 +300,9 @@ find_nearest_segment(const struct oj_along_side *side, int64_t feature,
     struct oj_vec3 p = {0.0, 0.0, 0.0};
     if (!side->is_on_sphere && side->line[feature].n_segments > 0)
     {
-        int64_t v = side->line[feature].first;
-        find_nearest_of_segments(
-            side, -1, v, v + side->line[feature].n_segments, x, y, &best);
+        const struct oj_short_line *line = &side->line[feature];
+        find_nearest_of_segments(side, -1, line->first,
+                                 line->first + line->n_segments, x, y, &best);
         return best;
     }
     if (side->is_on_sphere)
@@ -305,11 +345,11 @@ struct place
 
 static int are_vertices_equal(const struct place *q, int64_t v, int64_t w)
 {
-    const struct oj_along_vertex *vertex = q->side->vertex;
+    const struct oj_flat *flat = q->side->flat;
     const struct oj_vec3 *at = q->side->sphere.at;
     if (q->side->is_on_sphere)
         return at[v].x == at[w].x && at[v].y == at[w].y && at[v].z == at[w].z;
-    return vertex[v].x == vertex[w].x && vertex[v].y == vertex[w].y;
+    return flat->x[v] == flat->x[w] && flat->y[v] == flat->y[w];
 }
 
 /* Replaces a segment of length 0 by the next segment of the ring that has a
@@ -332,8 +372,9 @@ static void skip_segments_without_length(struct place *q)
 
 static void find_place_in_plane(struct place *q, double x, double y)
 {
-    const struct oj_along_vertex *a = &q->side->vertex[q->v], *b = a + 1;
-    double ax = a->x, ay = a->y, bx = b->x, by = b->y;
+    const double *at_x = q->side->flat->x + q->v;
+    const double *at_y = q->side->flat->y + q->v;
+    double ax = at_x[0], ay = at_y[0], bx = at_x[1], by = at_y[1];
     double dx = bx - ax, dy = by - ay, len2 = dx * dx + dy * dy, r;
     if (!(len2 >= DBL_MIN)) /* oj_segment_distance() measures such segments by
                                their ends, too */
@@ -364,12 +405,12 @@ static void find_place_on_sphere(struct place *q, struct oj_vec3 p)
 static int side_of_line(const struct place *q, int64_t v, int64_t w, double x,
                         double y, struct oj_vec3 p)
 {
-    const struct oj_along_vertex *a = &q->side->vertex[v];
-    const struct oj_along_vertex *b = &q->side->vertex[w];
+    const struct oj_flat *flat = q->side->flat;
     const struct oj_vec3 *at = q->side->sphere.at;
     double sign;
     if (!q->side->is_on_sphere)
-        return oj_orientation(a->x, a->y, b->x, b->y, x, y);
+        return oj_orientation(flat->x[v], flat->y[v], flat->x[w], flat->y[w], x,
+                              y);
     sign = oj_sphere_vec3_dot(oj_sphere_vec3_sub(p, at[v]),
                               oj_sphere_vec3_cross(at[v], at[w]));
     return (sign > 0.0) - (sign < 0.0);
@@ -379,8 +420,8 @@ static int side_of_line_with_vertex(const struct place *q, int64_t v, int64_t w,
                                     int64_t of)
 {
     const struct oj_vec3 none = {0.0, 0.0, 0.0};
-    const struct oj_along_vertex *vertex = &q->side->vertex[of];
-    return side_of_line(q, v, w, vertex->x, vertex->y,
+    const struct oj_flat *flat = q->side->flat;
+    return side_of_line(q, v, w, flat->x[of], flat->y[of],
                         q->side->is_on_sphere ? q->side->sphere.at[of] : none);
 }
 
@@ -447,9 +488,9 @@ static double find_side_of_point(const struct place *q, double x, double y,
 
 static double bearing_of_segment(const struct place *q)
 {
-    const struct oj_along_vertex *a = &q->side->vertex[q->v], *b = a + 1;
-    return q->side->is_on_sphere ? oj_sphere_bearing(a->x, a->y, b->x, b->y)
-                                 : oj_planar_bearing(a->x, a->y, b->x, b->y);
+    const double *x = q->side->flat->x + q->v, *y = q->side->flat->y + q->v;
+    return q->side->is_on_sphere ? oj_sphere_bearing(x[0], y[0], x[1], y[1])
+                                 : oj_planar_bearing(x[0], y[0], x[1], y[1]);
 }
 
 /* Returns the number, from 1, of the segment that starts at vertex v of this
@@ -477,10 +518,10 @@ static void fill_values_along(const struct place *q, int64_t feature,
                               unsigned want, struct oj_along *out)
 {
     const struct oj_flat *flat = q->side->flat;
-    const struct oj_along_vertex *a = &q->side->vertex[q->v], *b = a + 1;
-    out->along = q->end == 0   ? a->measure + q->by * (b->measure - a->measure)
-                 : q->end == 1 ? a->measure
-                               : b->measure;
+    const double *measure = q->side->measure + q->v;
+    out->along = q->end == 0   ? measure[0] + q->by * (measure[1] - measure[0])
+                 : q->end == 1 ? measure[0]
+                               : measure[1];
     out->segment = nearest->ring < 0
                        ? (double)(q->v - q->first + 1)
                        : number_of_segment(flat, feature, nearest->ring, q->v);
@@ -489,7 +530,7 @@ static void fill_values_along(const struct place *q, int64_t feature,
         int64_t first, end;
         double length;
         oj_flat_vertex_range(flat, feature, &first, &end);
-        length = q->side->vertex[end - 1].measure;
+        length = q->side->measure[end - 1];
         if (length > 0.0)
             out->percent = 100.0 * (out->along / length);
     }
@@ -499,37 +540,36 @@ static void fill_values_along(const struct place *q, int64_t feature,
         out->m = m_of_place(q);
 }
 
-struct oj_along oj_along_find(const struct oj_along_side *side, int64_t feature,
-                              double x, double y, double most,
-                              const struct oj_heading_range *heading,
-                              unsigned want)
+/* Returns the ring of the nearest segment with that segment. */
+static struct place place_of_segment(const struct oj_along_side *side,
+                                     int64_t feature,
+                                     const struct nearest_segment *nearest)
 {
-    struct oj_along out = {NAN, NAN, NAN, NAN, NAN, NAN, NAN};
-    struct oj_vec3 p = {0.0, 0.0, 0.0};
-    struct nearest_segment nearest;
-    struct place q = {.side = side};
-    double distance;
-    if (isnan(x) || oj_flat_is_points(side->flat))
-        return out;
-    nearest = find_nearest_segment(side, feature, x, y, most, heading);
-    if (nearest.v < 0) /* `most` was computed by another formula and rounded
-                          down, so that all distances are above it */
-        nearest = find_nearest_segment(side, feature, x, y, INFINITY, heading);
-    if (nearest.v < 0)
-        return out;
-    if (nearest.ring < 0)
+    struct place q = {.side = side, .v = nearest->v};
+    if (nearest->ring < 0)
     {
         q.first = side->line[feature].first;
         q.last = q.first + side->line[feature].n_segments;
     }
     else
     {
-        q.first = side->flat->vertex_offset[nearest.ring];
-        q.last = side->flat->vertex_offset[nearest.ring + 1] - 1;
+        q.first = side->flat->vertex_offset[nearest->ring];
+        q.last = side->flat->vertex_offset[nearest->ring + 1] - 1;
     }
-    q.v = nearest.v;
+    return q;
+}
+
+/* Returns the values of the place of (x, y) on the nearest segment. */
+static struct oj_along along_segment(const struct oj_along_side *side,
+                                     int64_t feature,
+                                     const struct nearest_segment *nearest,
+                                     double x, double y, unsigned want)
+{
+    struct oj_along out = no_place;
+    struct oj_vec3 p = {0.0, 0.0, 0.0};
+    struct place q = place_of_segment(side, feature, nearest);
+    double distance = nearest->distance;
     skip_segments_without_length(&q);
-    distance = nearest.distance;
     if (side->is_on_sphere)
     {
         p = oj_sphere_vector(x, y);
@@ -538,13 +578,253 @@ struct oj_along oj_along_find(const struct oj_along_side *side, int64_t feature,
     }
     else
         find_place_in_plane(&q, x, y);
-    fill_values_along(&q, feature, &nearest, want, &out);
+    fill_values_along(&q, feature, nearest, want, &out);
     if ((want & OJ_ALONG_SIDE) != 0)
     {
         out.side = distance > 0.0 ? find_side_of_point(&q, x, y, p) : 0.0;
         out.offset = out.side * distance;
     }
     return out;
+}
+
+struct oj_along oj_along_find(const struct oj_along_side *side, int64_t feature,
+                              double x, double y, double most,
+                              const struct oj_heading_range *heading,
+                              unsigned want)
+{
+    struct nearest_segment nearest;
+    if (isnan(x) || oj_flat_is_points(side->flat))
+        return no_place;
+    nearest = find_nearest_segment(side, feature, x, y, most, heading);
+    if (nearest.v < 0) /* `most` was computed by another formula and rounded
+                          down, so that all distances are above it */
+        nearest = find_nearest_segment(side, feature, x, y, INFINITY, heading);
+    return nearest.v < 0 ? no_place
+                         : along_segment(side, feature, &nearest, x, y, want);
+}
+
+/* ---- blocks of pairs ----------------------------------------------------- */
+
+enum
+{
+    /* Lines of more segments are measured one by one. */
+    MOST_SEGMENTS = 8,
+    SEGMENTS_AT_ONCE = 4,
+    /* The segments of a block, and those listed in excess behind the last. */
+    BLOCK_SEGMENTS = OJ_ALONG_BLOCK * MOST_SEGMENTS + SEGMENTS_AT_ONCE
+};
+
+/* Segments of the pairs of a block, each with the point of its pair. */
+struct block_segments
+{
+    int64_t n;
+    double px[BLOCK_SEGMENTS], py[BLOCK_SEGMENTS];
+    double ax[BLOCK_SEGMENTS], ay[BLOCK_SEGMENTS];
+    double bx[BLOCK_SEGMENTS], by[BLOCK_SEGMENTS];
+    double distance[BLOCK_SEGMENTS];
+};
+
+/* The nearest segment of each pair, and the place on it. */
+struct block_places
+{
+    int32_t pair[OJ_ALONG_BLOCK];    /* the pair's number in the block */
+    int32_t first[OJ_ALONG_BLOCK];   /* its first segment in the list */
+    int32_t nearest[OJ_ALONG_BLOCK]; /* its nearest one, from the first on */
+    double px[OJ_ALONG_BLOCK], py[OJ_ALONG_BLOCK];
+    double ax[OJ_ALONG_BLOCK], ay[OJ_ALONG_BLOCK];
+    double bx[OJ_ALONG_BLOCK], by[OJ_ALONG_BLOCK];
+    double distance[OJ_ALONG_BLOCK];
+    double ratio[OJ_ALONG_BLOCK]; /* position on the segment, 0 to 1 */
+    double side[OJ_ALONG_BLOCK];  /* 1, -1; 0: the place may be an end of the
+                                     segment, or the side is open */
+};
+
+OJ_CLONES static void measure_block_segments(struct block_segments *s)
+{
+    const double *restrict px = s->px, *restrict py = s->py;
+    const double *restrict ax = s->ax, *restrict ay = s->ay;
+    const double *restrict bx = s->bx, *restrict by = s->by;
+    double *restrict distance = s->distance;
+    for (int64_t i = 0; i < s->n; i++)
+        distance[i] = oj_segment_distance_without_branches(px[i], py[i], ax[i],
+                                                           ay[i], bx[i], by[i]);
+}
+
+/* Sets ratio and side of n places. Computes what find_place_in_plane() and
+ * oj_orientation_if_certain() compute. */
+OJ_CLONES static void find_block_places(int64_t n, struct block_places *p)
+{
+    const double *restrict px = p->px, *restrict py = p->py;
+    const double *restrict ax = p->ax, *restrict ay = p->ay;
+    const double *restrict bx = p->bx, *restrict by = p->by;
+    const double *restrict distance = p->distance;
+    double *restrict ratio = p->ratio, *restrict side = p->side;
+    for (int64_t i = 0; i < n; i++)
+    {
+        double dx = bx[i] - ax[i], dy = by[i] - ay[i];
+        double len2 = dx * dx + dy * dy;
+        double r = ((px[i] - ax[i]) * dx + (py[i] - ay[i]) * dy) / len2;
+        double left = (ax[i] - px[i]) * (by[i] - py[i]);
+        double right = (ay[i] - py[i]) * (bx[i] - px[i]);
+        double det = left - right, size = fabs(left) + fabs(right);
+        int is_certain =
+            (size > 1e-280) & (fabs(det) > OJ_ORIENTATION_ERROR * size) &
+            (len2 >= DBL_MIN) & (r > 0.0) & (r < 1.0) & (distance[i] > 0.0);
+        ratio[i] = r;
+        side[i] = is_certain ? (det > 0.0 ? 1.0 : -1.0) : 0.0;
+    }
+}
+
+/* Returns 1 if the line is in the block; as many vertices are read of it as
+ * MOST_SEGMENTS have, which may belong to the next lines. */
+static int is_in_block(const struct oj_along_side *side,
+                       const struct oj_short_line *line)
+{
+    return line->n_segments > 0 && line->n_segments <= MOST_SEGMENTS &&
+           line->first + MOST_SEGMENTS < side->flat->n_vertices;
+}
+
+/* Lists the segments of a line. Each time SEGMENTS_AT_ONCE are copied; those in
+ * excess are overwritten by the segments of the next line. */
+static void list_segments_of_line(const struct oj_along_side *side,
+                                  const struct oj_short_line *line, double px,
+                                  double py, struct block_segments *s)
+{
+    const double *x = side->flat->x + line->first;
+    const double *y = side->flat->y + line->first;
+    for (int64_t i = 0; i < line->n_segments; i += SEGMENTS_AT_ONCE)
+    {
+        const int64_t at = s->n + i;
+        memcpy(s->ax + at, x + i, SEGMENTS_AT_ONCE * sizeof *x);
+        memcpy(s->ay + at, y + i, SEGMENTS_AT_ONCE * sizeof *y);
+        memcpy(s->bx + at, x + i + 1, SEGMENTS_AT_ONCE * sizeof *x);
+        memcpy(s->by + at, y + i + 1, SEGMENTS_AT_ONCE * sizeof *y);
+        for (int k = 0; k < SEGMENTS_AT_ONCE; k++)
+        {
+            s->px[at + k] = px;
+            s->py[at + k] = py;
+        }
+    }
+    s->n += line->n_segments;
+}
+
+/* Returns the first of the nearest segments among n: its number, from the first
+ * one on. Segments are compared two and two, so that no branch depends on their
+ * distances. */
+static int32_t first_nearest_of(const double *distance, int64_t n)
+{
+    double least = (double)INFINITY;
+    int32_t nearest = 0;
+    for (int32_t i = 0; i < n; i += SEGMENTS_AT_ONCE)
+    {
+        const double d0 = distance[i];
+        const double d1 = i + 1 < n ? distance[i + 1] : (double)INFINITY;
+        const double d2 = i + 2 < n ? distance[i + 2] : (double)INFINITY;
+        const double d3 = i + 3 < n ? distance[i + 3] : (double)INFINITY;
+        const double low = d1 < d0 ? d1 : d0, high = d3 < d2 ? d3 : d2;
+        const int32_t at_low = i + (d1 < d0), at_high = i + 2 + (d3 < d2);
+        const int32_t at = high < low ? at_high : at_low;
+        const double here = high < low ? high : low;
+        nearest = here < least ? at : nearest;
+        least = here < least ? here : least;
+    }
+    return nearest;
+}
+
+static void set_nearest_segment(const struct block_segments *s, int64_t i,
+                                int64_t n_segments, struct block_places *p)
+{
+    const int32_t first = p->first[i];
+    const int32_t at = first_nearest_of(s->distance + first, n_segments);
+    p->nearest[i] = at;
+    p->distance[i] = s->distance[first + at];
+    p->px[i] = s->px[first + at];
+    p->py[i] = s->py[first + at];
+    p->ax[i] = s->ax[first + at];
+    p->ay[i] = s->ay[first + at];
+    p->bx[i] = s->bx[first + at];
+    p->by[i] = s->by[first + at];
+}
+
+/* Sets *out to the values of place i of a block. */
+static void fill_along_of_block_place(const struct oj_along_side *side,
+                                      int64_t feature,
+                                      const struct block_places *p, int64_t i,
+                                      unsigned want, struct oj_along *out)
+{
+    const struct nearest_segment nearest = {
+        p->distance[i], side->line[feature].first + p->nearest[i], -1, NULL};
+    struct place q;
+    *out = no_place;
+    if (!(p->distance[i] < INFINITY))
+        return;
+    if (p->side[i] == 0.0)
+    {
+        *out = along_segment(side, feature, &nearest, p->px[i], p->py[i], want);
+        return;
+    }
+    q = place_of_segment(side, feature, &nearest);
+    q.by = p->ratio[i];
+    fill_values_along(&q, feature, &nearest, want, out);
+    if ((want & OJ_ALONG_SIDE) != 0)
+    {
+        out->side = p->side[i];
+        out->offset = p->side[i] * p->distance[i];
+    }
+}
+
+/* Prefetches the short lines of a block: pairs refer to lines in random order,
+ * so reading them would miss the cache. */
+static void prefetch_lines_of_block(const struct oj_along_side *side, int64_t n,
+                                    const int32_t *feature)
+{
+    for (int64_t i = 0; i < n; i++)
+        __builtin_prefetch(&side->line[feature[i] < 0 ? 0 : feature[i]]);
+    for (int64_t i = 0; i < n; i++)
+    {
+        const int64_t v = side->line[feature[i] < 0 ? 0 : feature[i]].first;
+        __builtin_prefetch(&side->flat->x[v]);
+        __builtin_prefetch(&side->flat->y[v]);
+        __builtin_prefetch(&side->measure[v]);
+    }
+}
+
+void oj_along_find_block(const struct oj_along_side *side, int64_t n,
+                         const int32_t *feature, const double *x,
+                         const double *y, const double *most, unsigned want,
+                         struct oj_along *out)
+{
+    struct block_segments s;
+    struct block_places p;
+    int32_t n_places = 0;
+    s.n = 0;
+    if (side->line != NULL)
+        prefetch_lines_of_block(side, n, feature);
+    for (int64_t i = 0; i < n; i++)
+    {
+        if (feature[i] >= 0 && side->line != NULL &&
+            is_in_block(side, &side->line[feature[i]]) && !isnan(x[i]))
+        {
+            p.pair[n_places] = (int32_t)i;
+            p.first[n_places++] = (int32_t)s.n;
+            list_segments_of_line(side, &side->line[feature[i]], x[i], y[i],
+                                  &s);
+        }
+        else
+            out[i] = feature[i] < 0
+                         ? no_place
+                         : oj_along_find(side, feature[i], x[i], y[i],
+                                         most != NULL ? most[i] : INFINITY,
+                                         NULL, want);
+    }
+    measure_block_segments(&s);
+    for (int32_t i = 0; i < n_places; i++)
+        set_nearest_segment(&s, i, side->line[feature[p.pair[i]]].n_segments,
+                            &p);
+    find_block_places(n_places, &p);
+    for (int32_t i = 0; i < n_places; i++)
+        fill_along_of_block_place(side, feature[p.pair[i]], &p, i, want,
+                                  &out[p.pair[i]]);
 }
 
 double oj_along_nearest_point(const struct oj_along_side *side, int64_t feature,
@@ -558,9 +838,8 @@ double oj_along_nearest_point(const struct oj_along_side *side, int64_t feature,
             : find_nearest_segment(side, feature, x, y, INFINITY, heading);
     if (nearest.v < 0)
         return (double)INFINITY;
-    oj_nearest_point_of_segment(x, y, side->vertex[nearest.v].x,
-                                side->vertex[nearest.v].y,
-                                side->vertex[nearest.v + 1].x,
-                                side->vertex[nearest.v + 1].y, to_x, to_y);
+    oj_nearest_point_of_segment(
+        x, y, side->flat->x[nearest.v], side->flat->y[nearest.v],
+        side->flat->x[nearest.v + 1], side->flat->y[nearest.v + 1], to_x, to_y);
     return nearest.distance;
 }

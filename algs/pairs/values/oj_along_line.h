@@ -59,14 +59,6 @@ struct oj_along
     double bearing; /**< NaN if the segment has no length */
 };
 
-/** Data of a vertex that oj_along_find() reads, in one record for fewer cache
- * misses. */
-struct oj_along_vertex
-{
-    double x, y;
-    double measure; /**< length of the feature's path up to here */
-};
-
 /** Range of a feature that is a single line of few segments; it is scanned
  * without the boxes. */
 struct oj_short_line
@@ -75,16 +67,21 @@ struct oj_short_line
     int64_t n_segments; /**< 0: the feature is not such a line */
 };
 
+/** Levels of boxes: those of the last hold 4096 segments. */
+#define OJ_ALONG_LEVELS 3
+
 /** The features of a layer, prepared for oj_along_find(). Owner; zeroed memory
  * is a valid empty one. */
 struct oj_along_side
 {
-    const struct oj_flat *flat;     /**< must outlive this object */
-    struct oj_along_vertex *vertex; /**< [n_vertices] */
-    struct oj_short_line *line;     /**< [n_features] */
-    /** planar: [n_vertices / 16 + 1] box i holds the segments that start at
-     * vertices 16 i to 16 i + 15; slightly enlarged */
-    struct oj_box *box;
+    const struct oj_flat *flat; /**< must outlive this object */
+    double *measure;            /**< [n_vertices] length of the feature's path
+                                     up to the vertex */
+    struct oj_short_line *line; /**< [n_features] */
+    /** planar: [level][n_vertices / n + 1] with n = 16 to the power of level
+     * + 1: box i holds the segments that start at vertices n i to n i + n - 1;
+     * slightly enlarged */
+    struct oj_box *box[OJ_ALONG_LEVELS];
     int is_on_sphere;
     struct oj_sphere_side sphere;
 };
@@ -97,22 +94,6 @@ OJ_MUST_USE oj_status oj_along_side_build(struct oj_along_side *side,
                                           struct oj_error *err);
 
 void oj_along_side_free(struct oj_along_side *side);
-
-/** Prefetches what oj_along_find() reads of a feature. Call it with step 0
- * first, some time later with step 1, and then oj_along_find(). */
-static inline void oj_along_prefetch(const struct oj_along_side *side,
-                                     int64_t feature, int step)
-{
-    if (side->line == NULL)
-        return;
-    if (step == 0)
-    {
-        __builtin_prefetch(&side->line[feature]);
-        return;
-    }
-    __builtin_prefetch(&side->vertex[side->line[feature].first]);
-    __builtin_prefetch(&side->vertex[side->line[feature].first + 2]);
-}
 
 /** Selects the values of struct oj_along to compute. */
 enum oj_along_want
@@ -131,12 +112,28 @@ enum oj_along_want
  *  heading  only segments whose direction is in this range are considered
  *           (plane only); NULL: all segments
  *  want     enum oj_along_want or'ed; members not wanted are NaN
- * Cost: O(vertices of the feature), 16 at a time where they are far away; on
- * the sphere O(log vertices). */
+ * Cost: O(vertices of the feature), but up to 4096 are skipped at a time where
+ * they are far away; on the sphere O(log vertices). */
 struct oj_along oj_along_find(const struct oj_along_side *side, int64_t feature,
                               double x, double y, double most,
                               const struct oj_heading_range *heading,
                               unsigned want);
+
+/** Maximum number of pairs in a block. */
+#define OJ_ALONG_BLOCK 64
+
+/** oj_along_find() for n <= OJ_ALONG_BLOCK pairs in the plane, without a
+ * heading: out[i] is the place of (x[i], y[i]) on feature[i]; below 0: no
+ * feature. most: [n], or NULL: INFINITY.
+ *
+ * Short lines are measured together: pair by pair, a processor waits longer for
+ * the branches, which differ from pair to pair, than it computes. The places of
+ * the points of citygen M along streets add 0.11 s to a nearest join of 0.23 s,
+ * and 0.15 to 0.19 s one by one. */
+void oj_along_find_block(const struct oj_along_side *side, int64_t n,
+                         const int32_t *feature, const double *x,
+                         const double *y, const double *most, unsigned want,
+                         struct oj_along *out);
 
 /** Returns the planar distance from (x, y) to the nearest segment of a feature
  * whose direction fits the heading, and sets *to_x and *to_y to the nearest

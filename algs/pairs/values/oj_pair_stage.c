@@ -22,7 +22,7 @@ _Static_assert(OJ_PAIR_SIMILARITY + OJ_MOST_TEXTS == OJ_N_PAIR_VALUES,
                "one value for each condition on texts");
 
 /* Entries per task of a thread. */
-#define ENTRIES_PER_TASK 64
+#define ENTRIES_PER_TASK OJ_ALONG_BLOCK
 
 /* State of a thread. */
 struct pair_stage_worker
@@ -43,6 +43,11 @@ struct pair_stage_worker
     struct oj_pair_stage *stage;
     int64_t row, entry;
     int32_t feature; /* -1: the entry has no join feature */
+
+    /* The places of the entries of the current task, by entry modulo
+     * ENTRIES_PER_TASK. */
+    int has_places;
+    struct oj_along place[OJ_ALONG_BLOCK];
 };
 
 struct oj_pair_stage
@@ -377,6 +382,23 @@ static int64_t row_of_entry(const struct oj_matches *m, int64_t entry)
                                    m->tied_offset, m->n_tied, entry)];
 }
 
+/* Returns the row of an entry, which is at least the row of the entry before.
+ */
+static int64_t row_of_next_entry(const struct oj_matches *m, int64_t row,
+                                 int64_t entry)
+{
+    if (m->offset == NULL)
+        return row_of_entry(m, entry);
+    while (m->offset[row + 1] <= entry)
+        row++;
+    return row;
+}
+
+static oj_status set_values_of_pair(struct pair_stage_worker *worker,
+                                    struct oj_error *err);
+static int are_places_found_in_blocks(const struct oj_pair_stage *stage);
+static void find_places_of_task(struct pair_stage_worker *worker, int64_t end);
+
 static oj_status visit_pairs_of_task(int64_t task, int thread, void *user,
                                      struct oj_error *err)
 {
@@ -387,15 +409,15 @@ static oj_status visit_pairs_of_task(int64_t task, int thread, void *user,
     int64_t end = entry + ENTRIES_PER_TASK < m->n_entries
                       ? entry + ENTRIES_PER_TASK
                       : m->n_entries;
-    int64_t row = row_of_entry(m, entry);
+    worker->row = row_of_entry(m, entry);
+    worker->entry = entry;
+    worker->has_places = are_places_found_in_blocks(stage);
+    if (worker->has_places)
+        find_places_of_task(worker, end);
     for (; entry < end; entry++)
     {
         OJ_TRY(oj_check_cancel(stage->request.cancel, err));
-        while (m->offset != NULL && m->offset[row + 1] <= entry)
-            row++;
-        if (m->offset == NULL)
-            row = row_of_entry(m, entry);
-        worker->row = row;
+        worker->row = row_of_next_entry(m, worker->row, entry);
         worker->entry = entry;
         worker->feature = m->join_row[entry];
         OJ_TRY(stage->visit(worker, err));
@@ -898,18 +920,34 @@ static double most_distance_of_place(const struct pair_stage_worker *worker)
                : (double)INFINITY;
 }
 
-/* Prefetches the lines of the next pairs: consecutive pairs refer to lines in
- * random order, so reading them would miss the cache. */
-static void prefetch_lines_of_next_pairs(const struct pair_stage_worker *worker)
+/* Returns 1 if the places of a task's pairs are found together. */
+static int are_places_found_in_blocks(const struct oj_pair_stage *stage)
 {
-    const struct oj_matches *entries = worker->stage->entries;
-    for (int step = 0; step < 2; step++)
+    return stage->along_wants != 0 && stage->visit == set_values_of_pair &&
+           !is_on_globe(stage) && !stage->request.relation.heading.is_asked &&
+           oj_flat_is_points(stage->input.joined);
+}
+
+/* Finds the places of the entries from the current one to end - 1. */
+static void find_places_of_task(struct pair_stage_worker *worker, int64_t end)
+{
+    const struct oj_pair_stage *stage = worker->stage;
+    const struct oj_flat *input = stage->input.joined;
+    const struct oj_matches *m = stage->entries;
+    const int64_t first = worker->entry;
+    int64_t row = worker->row;
+    double x[ENTRIES_PER_TASK], y[ENTRIES_PER_TASK];
+    for (int64_t i = first; i < end; i++)
     {
-        int64_t ahead = worker->entry + 8 * (2 - step);
-        if (ahead < entries->n_entries && entries->join_row[ahead] >= 0)
-            oj_along_prefetch(&worker->stage->along, entries->join_row[ahead],
-                              step);
+        row = row_of_next_entry(m, row, i);
+        x[i - first] = input->x[row];
+        y[i - first] = input->y[row];
     }
+    oj_along_find_block(&stage->along, end - first, m->join_row + first, x, y,
+                        stage->join_side.joined->part_kinds == OJ_PART_LINE
+                            ? m->measure + first
+                            : NULL,
+                        stage->along_wants, worker->place);
 }
 
 static oj_status set_along_values_of_pair(struct pair_stage_worker *worker,
@@ -919,8 +957,9 @@ static oj_status set_along_values_of_pair(struct pair_stage_worker *worker,
     struct oj_along place = {NAN, NAN, NAN, NAN, NAN, NAN, NAN};
     const int is_m = (worker->stage->along_wants & OJ_ALONG_M) != 0;
     struct oj_heading_range range;
-    prefetch_lines_of_next_pairs(worker);
-    if (worker->feature >= 0)
+    if (worker->has_places)
+        place = worker->place[worker->entry % ENTRIES_PER_TASK];
+    else if (worker->feature >= 0)
     {
         OJ_TRY(find_point_beside_line(worker, &p, err));
         place = oj_along_find(&worker->stage->along, worker->feature, p.ax,

@@ -6,6 +6,7 @@
 #include "../run_tests.h"
 
 #include <math.h>
+#include <string.h>
 
 #define ALL (OJ_ALONG_PERCENT | OJ_ALONG_SIDE | OJ_ALONG_BEARING)
 
@@ -144,6 +145,136 @@ TEST_LOOP(property_first_of_the_nearest_segments, 0, 40)
             ck_assert(fabs(got.offset) == least);
         }
     }
+    oj_along_side_free(&side);
+}
+
+/* A line that enters and leaves boxes of all levels: the first of the nearest
+ * segments, with and without a bound. */
+TEST(large_long_line)
+{
+    enum
+    {
+        N = 9000
+    };
+    static double x[N], y[N];
+    uint64_t state = 7;
+    struct line_layer line;
+    struct oj_along_side side;
+    for (int64_t v = 1; v < N; v++)
+    {
+        state = state * 6364136223846793005u + 1442695040888963407u;
+        x[v] = x[v - 1] + (double)(state >> 62) - 1.0;
+        y[v] = y[v - 1] + (double)(state >> 60 & 3) - 1.5 + (v % 3000 > 1500);
+    }
+    set_line(&line, x, y, N);
+    must(oj_along_side_build(&side, &line.flat, 0, 1, &error));
+    for (int i = 0; i < 200; i++)
+    {
+        double px = x[i * 40] + i % 7 * 30, py = y[i * 40] - i % 5 * 100;
+        double least = INFINITY;
+        int64_t first = 0;
+        for (int64_t v = 0; v + 1 < N; v++)
+        {
+            double d =
+                oj_segment_distance(px, py, x[v], y[v], x[v + 1], y[v + 1]);
+            if ((x[v] != x[v + 1] || y[v] != y[v + 1]) && d < least)
+            {
+                least = d;
+                first = v;
+            }
+        }
+        for (int bound = 0; bound < 2; bound++)
+        {
+            const struct oj_along got = oj_along_find(
+                &side, 0, px, py, bound == 0 ? INFINITY : least, NULL, ALL);
+            ck_assert(got.segment == (double)(first + 1));
+            ck_assert(fabs(got.offset) == least);
+        }
+    }
+    oj_along_side_free(&side);
+}
+
+/* Many lines of 1 to 12 vertices with whole coordinates, so that segments are
+ * often equally near, or have no length. */
+struct short_lines
+{
+    struct oj_flat flat;
+    int64_t part[301], ring[301], vertex[301];
+    uint8_t kind[300];
+    double x[301 * 12], y[301 * 12];
+};
+
+static void set_short_lines(struct short_lines *lines, uint64_t state)
+{
+    struct oj_flat *flat = &lines->flat;
+    memset(lines, 0, sizeof *lines);
+    for (int64_t i = 0; i < 300; i++)
+    {
+        int64_t v = lines->vertex[i];
+        state = state * 6364136223846793005u + 1442695040888963407u;
+        lines->kind[i] = OJ_PART_LINE;
+        lines->part[i + 1] = lines->ring[i + 1] = i + 1;
+        lines->vertex[i + 1] = v + 1 + (int64_t)((state >> 40) % 12);
+        for (; v < lines->vertex[i + 1]; v++)
+        {
+            state = state * 6364136223846793005u + 1442695040888963407u;
+            lines->x[v] = (double)(state >> 61);
+            lines->y[v] = (double)(state >> 58 & 7);
+        }
+    }
+    *flat = (struct oj_flat){.n_features = 300,
+                             .n_parts = 300,
+                             .n_rings = 300,
+                             .n_vertices = lines->vertex[300],
+                             .part_kinds = OJ_PART_LINE,
+                             .part_offset = lines->part,
+                             .part_kind = lines->kind,
+                             .ring_offset = lines->ring,
+                             .vertex_offset = lines->vertex,
+                             .x = lines->x,
+                             .y = lines->y};
+}
+
+/* Blocks of pairs have the places that pairs have one by one. */
+TEST_LOOP(property_blocks_of_pairs, 0, 60)
+{
+    static struct short_lines lines;
+    struct oj_along_side side;
+    uint64_t state = (uint64_t)_i + 11;
+    const unsigned want = _i % 3 == 0 ? OJ_ALONG_MEASURE : ALL;
+    const double step = _i % 2 == 0 ? 0.5 : 0.37;
+    int n_sides = 0;
+    set_short_lines(&lines, state);
+    must(oj_along_side_build(&side, &lines.flat, 0, 1, &error));
+    for (int64_t n = 1; n <= OJ_ALONG_BLOCK; n += 9)
+    {
+        int32_t feature[OJ_ALONG_BLOCK];
+        double x[OJ_ALONG_BLOCK], y[OJ_ALONG_BLOCK];
+        struct oj_along got[OJ_ALONG_BLOCK];
+        for (int64_t i = 0; i < n; i++)
+        {
+            state = state * 6364136223846793005u + 1442695040888963407u;
+            feature[i] = (int32_t)((state >> 33) % 301) - 1;
+            x[i] = (double)(state >> 59) * step - 2.0;
+            y[i] = (double)(state >> 54 & 31) * step - 2.0;
+            if (i % 50 == 7)
+                x[i] = y[i] = (double)NAN;
+        }
+        oj_along_find_block(&side, n, feature, x, y, NULL, want, got);
+        for (int64_t i = 0; i < n; i++)
+        {
+            struct oj_along one = {NAN, NAN, NAN, NAN, NAN, NAN, NAN};
+            if (feature[i] >= 0)
+                one = oj_along_find(&side, feature[i], x[i], y[i], INFINITY,
+                                    NULL, want);
+            expect(memcmp(&one, &got[i], sizeof one) == 0,
+                   "pair %d of %d: along %.17g, %.17g; segment %g, %g", (int)i,
+                   (int)n, one.along, got[i].along, one.segment,
+                   got[i].segment);
+            n_sides += got[i].side == 1.0;
+        }
+    }
+    ck_assert(n_sides > 0 || want == OJ_ALONG_MEASURE);
     oj_along_side_free(&side);
 }
 

@@ -316,6 +316,8 @@ class TileJoin:
             names = given.split(",") if isinstance(given, str) else list(given)
             options["left_select"] = ",".join([*filter(None, names), ROW])
         options.update(changes)
+        if options.get("along") == "m":  # the lines of a tile may all lack M values
+            options["right_is_part"] = 1
         op = options.pop("op")
         return join(left, right, op, **options)
 
