@@ -54,8 +54,7 @@ def join_index(index: Any, left: Any, op: str, **settings: Any) -> Joined:
     if index._rows is None:
         kept = {"right_column": index._column, **index._settings}
         right = TableSide(index._right, "right", kept)
-        with right.own_errors():
-            index._rows = _core.rows(right.reader().__arrow_c_stream__(), _words(kept))[0]
+        index._rows = _core.rows(right.reader().__arrow_c_stream__(), _words(kept))[0]
         names = ("right_column", "right_x", "right_y")
         index._of_right = {name: kept.get(name) for name in names}
         index._crs = right.crs(None)
@@ -176,8 +175,7 @@ def join(
     else:
         stream = right.reader()
     _set_crs(left, right.crs(settings["right_crs"]), settings)
-    with right.own_errors():
-        rows = _core.rows(stream.__arrow_c_stream__(), _words(settings))[0]
+    rows = _core.rows(stream.__arrow_c_stream__(), _words(settings))[0]
     return Joined(rows, left, _words(settings), progress, None)
 
 
