@@ -2094,6 +2094,12 @@ static PyObject *py_live_join(PyObject *module, PyObject *args)
     w.live = self->live;
     w.settings = settings;
     err.status = ogrjoin_settings_use_crs(settings, left_crs, right_crs, &err);
+    if (err.status != OGRJOIN_OK && right_crs == NULL)
+    {
+        const size_t used = strlen(err.message);
+        snprintf(err.message + used, sizeof err.message - used,
+                 "; Live(crs=...) names the CRS of the kept points");
+    }
     if (err.status != OGRJOIN_OK)
         raise_error(&err);
     else

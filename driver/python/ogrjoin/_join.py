@@ -156,6 +156,11 @@ def join(
     is in use.  Left is read in batches of up to a million rows while the result is
     read; one_to_one reads all of it first.
     """
+    if isinstance(on, tuple):
+        raise InvalidError(
+            "on is a tuple, which is (left values, right values) in pairs(): here write "
+            'the names of columns, on="LEFT=RIGHT", or a list of them'
+        )
     settings.update(
         op=op, how=how, k=k, max_distance=max_distance, ties=ties, on=on, pick=pick,
         agg=agg, overlap=overlap, similar=similar, vector=vector, geometry=geometry,
