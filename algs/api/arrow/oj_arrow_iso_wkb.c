@@ -15,8 +15,9 @@ struct geometry_rows
     const struct oj_arrow_geometry_column *of;
     const struct ArrowArray *column;
     struct arrow_presence is;
-    struct arrow_bytes bytes; /* if is_text is 0 */
+    struct arrow_bytes bytes; /* texts or WKB, unless is_encoded */
     int is_text;
+    int is_encoded; /* texts by a dictionary or in runs */
     int64_t n_rows;
     struct oj_arrow_srid *srid;
     struct oj_geometry_bytes read, iso; /* the current row: bytes of its text,
@@ -49,11 +50,12 @@ static oj_status open_rows(const struct oj_arrow_geometry_column *of,
     out->srid = srid;
     out->n_rows = array->length;
     out->is_text = oj_arrow_is_text(of->schema);
+    out->is_encoded = oj_arrow_value_schema(of->schema) != of->schema;
     OJ_TRY(arrow_find_column(array, child, &out->column, &out->is, err));
-    return out->is_text ? OJ_OK
-                        : arrow_bytes_read(out->column, of->schema->format,
-                                           out->is.skipped, out->n_rows,
-                                           &out->bytes, err);
+    return out->is_encoded ? OJ_OK
+                           : arrow_bytes_read(out->column, of->schema->format,
+                                              out->is.skipped, out->n_rows,
+                                              &out->bytes, err);
 }
 
 static void close_rows(struct geometry_rows *rows)
@@ -69,11 +71,11 @@ static const char *column_name(const struct geometry_rows *rows)
 }
 
 static oj_status fail_text(const struct geometry_rows *rows, int64_t row,
-                           const struct oj_plain_value *text,
+                           const char *text, size_t n,
                            const struct oj_error *why, struct oj_error *err)
 {
     char excerpt[41];
-    oj_geometry_text_excerpt(text->text, text->n, excerpt, sizeof excerpt);
+    oj_geometry_text_excerpt(text, (int64_t)n, excerpt, sizeof excerpt);
     return oj_fail(err, OJ_ERR_ARG,
                    "row %lld: the column %.100s holds no geometry as WKT or as "
                    "hexadecimal digits of WKB: '%s' (%s)",
@@ -81,24 +83,44 @@ static oj_status fail_text(const struct geometry_rows *rows, int64_t row,
                    excerpt, why->message);
 }
 
-static oj_status read_text(struct geometry_rows *rows, int64_t row,
-                           struct geometry *out, struct oj_error *err)
+/* Finds the text of a row, which is not NULL itself; *text is NULL if its value
+ * in the dictionary is. */
+static oj_status find_text(const struct geometry_rows *rows, int64_t row,
+                           const char **text, size_t *n, struct oj_error *err)
 {
     struct oj_plain_value value;
     struct oj_arrow_room room;
-    struct oj_error why;
-    oj_status status;
+    const uint8_t *bytes;
+    if (!rows->is_encoded)
+    {
+        OJ_TRY(arrow_bytes_find(&rows->bytes, row, &bytes, n, err));
+        *text = (const char *)bytes;
+        return OJ_OK;
+    }
     OJ_TRY(oj_arrow_plain_value(rows->of->schema, rows->column,
                                 rows->is.skipped + row, &room, &value, err));
-    if (value.form != OJ_PLAIN_TEXT)
+    *text = value.form == OJ_PLAIN_TEXT ? value.text : NULL;
+    *n = (size_t)value.n;
+    return OJ_OK;
+}
+
+static oj_status read_text(struct geometry_rows *rows, int64_t row,
+                           struct geometry *out, struct oj_error *err)
+{
+    const char *text;
+    struct oj_error why;
+    oj_status status;
+    size_t n = 0;
+    OJ_TRY(find_text(rows, row, &text, &n, err));
+    if (text == NULL)
         return OJ_OK;
     rows->read.n = 0;
-    status = oj_geometry_text_read(value.text, value.n, &rows->read, &out->srid,
-                                   &why);
+    status =
+        oj_geometry_text_read(text, (int64_t)n, &rows->read, &out->srid, &why);
     if (status == OJ_ERR_NOMEM)
         return oj_fail(err, status, "%s", why.message);
     if (status != OJ_OK)
-        return fail_text(rows, row, &value, &why, err);
+        return fail_text(rows, row, text, n, &why, err);
     if (rows->read.n > 0)
         out->wkb = rows->read.byte;
     out->n = (size_t)rows->read.n;
