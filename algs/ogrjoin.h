@@ -535,17 +535,22 @@ ogrjoin_join_source(struct ogrjoin_index *index, struct ogrjoin_source *source,
  *  A side has its features in one of these forms:
  *  - a column of geometries, as in ogrjoin_layer_from_array(): the column named
  *    by the setting left_column or right_column, otherwise the only one marked
- *    as geoarrow, otherwise the only one of bytes
+ *    as geoarrow, otherwise the only one of bytes. A column that is named, or
+ *    marked as geoarrow.wkt, can have texts (u, U, vu, or a dictionary of
+ * them): WKT, EWKT, or WKB in hexadecimal digits. Rows have texts, and extended
+ * WKB (PostGIS), as ISO WKB
  *  - points, as two columns of numbers that the settings left_x and left_y, or
  *    right_x and right_y, name
  *  - none, if only texts or vectors are compared
  *
  *  The CRS of a side is the setting left_crs or right_crs, otherwise the crs in
- *  ARROW:extension:metadata: PROJJSON, WKT, or authority:code.  A side without
- *  a CRS is assumed to have that of the other side.  Errors are: two different
- *  CRS; a distance with a unit if there is no CRS; a distance without a unit if
- *  the CRS is in degrees.  With the setting crs "ignore", coordinates are used
- *  as they are. */
+ *  ARROW:extension:metadata: PROJJSON, WKT, or authority:code; otherwise the
+ * SRID of its geometries as EWKT or extended WKB, EPSG:SRID, which must be one:
+ * the first array of the input is read for it when the stream is opened.  A
+ * side without a CRS is assumed to have that of the other side.  Errors are:
+ * two different CRS; a distance with a unit if there is no CRS; a distance
+ * without a unit if the CRS is in degrees.  With the setting crs "ignore",
+ * coordinates are used as they are. */
 
 /** A join side with all its columns, in memory.  It can be joined with any
  *  number of inputs, by several threads at once. */

@@ -492,9 +492,21 @@ static oj_status parse_heading_option(struct oj_command *command,
                                   err);
 }
 
+static oj_status check_skip_failures(const struct oj_command *command,
+                                     struct oj_error *err)
+{
+    if (!command->skip_failures || command->events != NULL ||
+        command->input.geometry != NULL || command->join.geometry != NULL)
+        return OJ_OK;
+    return oj_fail(err, OJ_ERR_ARG,
+                   "-skipfailures needs -events, -input_geometry or "
+                   "-join_geometry");
+}
+
 static oj_status check_all_options(const struct oj_command *command,
                                    struct oj_error *err)
 {
+    OJ_TRY(check_skip_failures(command, err));
     OJ_TRY(check_options_fit_write_spec(command, err));
     OJ_TRY(check_exclude_option(command, err));
     OJ_TRY(check_options_fit_op(command, err));
@@ -830,6 +842,24 @@ static int is_value_with_unit(const struct oj_option *option, const char *value,
     }
 }
 
+/* Refuses a value that is the next option: the value was forgotten. */
+static oj_status check_words(const struct oj_option *option,
+                             const char *const *words, int n,
+                             struct oj_error *err)
+{
+    for (int i = 0; i < n; i++)
+    {
+        const struct oj_option *other = oj_option_of_word(words[i]);
+        if (other != NULL)
+            return oj_fail(err, OJ_ERR_ARG,
+                           "-%s needs a value, and the option -%s follows: "
+                           "-%s %s",
+                           option->name, other->name, option->name,
+                           option->arguments);
+    }
+    return OJ_OK;
+}
+
 static oj_status read_option(struct argument_reader *r, const char *word,
                              struct oj_error *err)
 {
@@ -851,6 +881,7 @@ static oj_status read_option(struct argument_reader *r, const char *word,
                        option->name, option->name, option->arguments);
     if (r->command->given[row])
         OJ_TRY(check_option_is_not_repeated(option, err));
+    OJ_TRY(check_words(option, words, n, err));
     if (n == 1 && r->next + 1 < r->argc && r->cut_value == 0 &&
         is_value_with_unit(option, words[0], words[1]))
         r->cut_value = r->next;

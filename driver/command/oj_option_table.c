@@ -37,6 +37,7 @@ static const char own_run[] = "it is a separate run of the command";
 static const char one_layer[] = "the dataset has only the layer of the join";
 static const char one_stream[] =
     "events are those of one run over a stream of reports";
+static const char at_end[] = "what is left out is reported at the end of a run";
 
 static const struct oj_option options[] = {
     {join, "op", "NAME",
@@ -343,11 +344,11 @@ static const struct oj_option options[] = {
      VALUE(LIST, output.layer_options), .not_read = writes_rows},
     {output, "doo", "NAME=VALUE", "open option of an existing dst_ds",
      VALUE(LIST, output.open_options), .not_read = writes_rows},
-    {output, "nlt", "PROMOTE_TO_MULTI|NONE|POLYGON|LINESTRING|POINT",
-     "write single points, lines and polygons as multi-geometries, for layers "
-     "that mix both; or write no geometry; or, with -geometry intersection, "
-     "keep only its polygons, lines or points, as multi-geometries, and drop "
-     "the pairs that have none",
+    {output, "nlt", "AS_IS|PROMOTE_TO_MULTI|NONE|POLYGON|LINESTRING|POINT",
+     "write geometries with the types that they have (default); single points, "
+     "lines and polygons as multi-geometries, for layers that mix both; or no "
+     "geometry; or, with -geometry intersection, only its polygons, lines or "
+     "points, as multi-geometries, without the pairs that have none",
      VALUE(CHOICE, output.layer_type),
      .choices = "AS_IS|PROMOTE_TO_MULTI|NONE|" OJ_ROW_PART_WORDS},
     {output, "overwrite", "",
@@ -396,9 +397,10 @@ static const struct oj_option options[] = {
      "report is joined and its events are written, as 1s (default) or 200ms",
      VALUE(SECONDS, flush), .needs = "events", .not_read = one_stream},
     {events, "skipfailures", "",
-     "leave out and count the reports on /vsistdin/ that cannot be read; "
+     "leave out and count the reports on /vsistdin/ that cannot be read, and "
+     "rows whose field of -input_geometry or -join_geometry holds no geometry; "
      "without this option the first of them ends the run",
-     VALUE(FLAG, skip_failures), .needs = "events", .not_read = one_stream},
+     VALUE(FLAG, skip_failures), .not_read = at_end},
 
     {running, "threads", "N|ALL_CPUS",
      "threads of the join; default: the configuration option GDAL_NUM_THREADS, "

@@ -10,7 +10,7 @@
 #include <Python.h>
 
 #include "../../algs/api/arrow/arrow_abi.h"
-#include "../../algs/api/arrow/oj_arrow_geometry_text.h"
+#include "../../algs/api/arrow/oj_arrow_iso_wkb.h"
 #include "../../algs/ogrjoin.h"
 #include "../../flatten/base/oj_timed_wait.h"
 
@@ -61,10 +61,35 @@ struct side_call
     int has_condition, is_done;
 };
 
+/* The Python state of a thread of the library's, from its first callback until
+ * the thread ends: pyproj keeps a context for each thread, and it crashes when
+ * a thread calls it again by another state. */
+static _Thread_local PyThreadState *state_of_thread;
+
+static PyGILState_STATE enter_python(void)
+{
+    if (PyGILState_GetThisThreadState() == NULL)
+    {
+        (void)PyGILState_Ensure();
+        state_of_thread = PyEval_SaveThread();
+    }
+    return PyGILState_Ensure();
+}
+
+static void free_state_of_thread(void)
+{
+    if (state_of_thread == NULL)
+        return;
+    PyEval_RestoreThread(state_of_thread);
+    state_of_thread = NULL;
+    PyGILState_Release(PyGILState_UNLOCKED);
+}
+
 static void *run_work_on_thread(void *at)
 {
     struct side_call *w = at;
     w->status = w->work(w->data, &w->err);
+    free_state_of_thread();
     pthread_mutex_lock(&w->lock);
     w->is_done = 1;
     if (w->has_condition)
@@ -219,7 +244,7 @@ static int apply_setting(struct ogrjoin_settings *settings, PyObject *key,
  * called with or without the GIL. */
 static int compare_crs(void *user, const char *a, const char *b)
 {
-    PyGILState_STATE state = PyGILState_Ensure();
+    PyGILState_STATE state = enter_python();
     PyObject *module = PyImport_ImportModule("ogrjoin._crs"), *answer = NULL;
     int is_one = -1;
     (void)user;
@@ -238,9 +263,32 @@ static int compare_crs(void *user, const char *a, const char *b)
     return is_one;
 }
 
-/* Makes settings from a dict of texts and numbers. An entry whose value is None
- * is skipped. Returns NULL with an exception if a setting is invalid or memory
- * runs out. */
+/* Calls pyproj for the PROJJSON of a CRS that is given by its code. Can be
+ * called with or without the GIL. */
+static int expand_crs(void *user, const char *crs, char *text, size_t size)
+{
+    PyGILState_STATE state = enter_python();
+    PyObject *module = PyImport_ImportModule("ogrjoin._crs"), *made = NULL;
+    PyObject *bytes = NULL;
+    int n = 0;
+    (void)user;
+    if (module != NULL)
+        made = PyObject_CallMethod(module, "expand", "s", crs);
+    if (made != NULL)
+        bytes = PyUnicode_AsUTF8String(made);
+    if (bytes != NULL && strcmp(PyBytes_AsString(bytes), crs) != 0)
+        n = snprintf(text, size, "%s", PyBytes_AsString(bytes));
+    if (PyErr_Occurred() != NULL)
+        PyErr_Clear();
+    Py_XDECREF(bytes);
+    Py_XDECREF(made);
+    Py_XDECREF(module);
+    PyGILState_Release(state);
+    return n;
+}
+
+/* Makes settings from a dict of texts and numbers; a value None means that the
+ * setting is not given. */
 static struct ogrjoin_settings *make_settings(PyObject *dict, const int *cancel)
 {
     struct ogrjoin_settings *settings = ogrjoin_settings_new();
@@ -251,7 +299,7 @@ static struct ogrjoin_settings *make_settings(PyObject *dict, const int *cancel)
     else
     {
         ogrjoin_settings_cancel(settings, cancel);
-        ogrjoin_settings_crs(settings, NULL, compare_crs, NULL);
+        ogrjoin_settings_crs(settings, expand_crs, compare_crs, NULL);
     }
     while (settings != NULL && PyDict_Next(dict, &at, &key, &value))
     {
@@ -1513,32 +1561,40 @@ static PyObject *make_array_capsule(struct ArrowArray *array)
     return NULL;
 }
 
-/* py_wkb_of_texts(schema, array, name, first) -> capsule of an Arrow array of
- * binary: the texts as WKB. For errors: name is that of the column, first the
- * number of its first row. */
-static PyObject *py_wkb_of_texts(PyObject *module, PyObject *args)
+/* py_iso_wkb(schema, array) -> (capsule of the Arrow array of ISO WKB, its
+ * format, SRID or 0) of a column of texts or WKB; the capsule is None if the
+ * column is ISO WKB. */
+static PyObject *py_iso_wkb(PyObject *module, PyObject *args)
 {
-    struct ArrowSchema *schema;
+    struct oj_arrow_geometry_column of = {NULL, "right", 0};
+    struct oj_arrow_srid srid = {0, 0, 0, 0};
     struct ArrowArray *array, made;
     struct oj_error error;
-    PyObject *one, *two;
-    const char *name;
-    Py_ssize_t first_row;
+    PyObject *one, *two, *capsule;
+    const char *format = "z";
     oj_status status;
+    int is_made = 0;
     (void)module;
-    if (!PyArg_ParseTuple(args, "OOsn", &one, &two, &name, &first_row) ||
-        (schema = PyCapsule_GetPointer(one, "arrow_schema")) == NULL ||
+    if (!PyArg_ParseTuple(args, "OO", &one, &two) ||
+        (of.schema = PyCapsule_GetPointer(one, "arrow_schema")) == NULL ||
         (array = PyCapsule_GetPointer(two, "arrow_array")) == NULL)
         return NULL;
-    Py_BEGIN_ALLOW_THREADS status = oj_arrow_geometry_texts_to_wkb(
-        schema, array, name, first_row, &made, &error);
+    if (!oj_arrow_is_text(of.schema))
+        format = of.schema->format[0] == 'z' ? "z" : "Z";
+    Py_BEGIN_ALLOW_THREADS status = oj_arrow_iso_wkb_make(
+        &of, array, -1, format, &srid, &is_made, &made, &error);
     Py_END_ALLOW_THREADS if (status != OJ_OK)
     {
         struct ogrjoin_error err = {(int)status, ""};
         snprintf(err.message, sizeof err.message, "%s", error.message);
         return raise_error(&err);
     }
-    return make_array_capsule(&made);
+    if (!is_made)
+        return Py_BuildValue("OsL", Py_None, format, (long long)srid.number);
+    capsule = make_array_capsule(&made);
+    return capsule == NULL
+               ? NULL
+               : Py_BuildValue("NsL", capsule, format, (long long)srid.number);
 }
 
 /* py_join_rows(rows, stream, settings, progress or None, index or None) ->
@@ -2052,6 +2108,12 @@ static PyObject *py_live_join(PyObject *module, PyObject *args)
     w.live = self->live;
     w.settings = settings;
     err.status = ogrjoin_settings_use_crs(settings, left_crs, right_crs, &err);
+    if (err.status != OGRJOIN_OK && right_crs == NULL)
+    {
+        const size_t used = strlen(err.message);
+        snprintf(err.message + used, sizeof err.message - used,
+                 "; Live(crs=...) names the CRS of the kept points");
+    }
     if (err.status != OGRJOIN_OK)
         raise_error(&err);
     else
@@ -2381,7 +2443,7 @@ static PyMethodDef methods[] = {
     {"from_stream", from_stream, METH_VARARGS, NULL},
     {"from_array", from_array, METH_VARARGS, NULL},
     {"from_wkb", from_wkb, METH_VARARGS, NULL},
-    {"wkb_of_texts", py_wkb_of_texts, METH_VARARGS, NULL},
+    {"iso_wkb", py_iso_wkb, METH_VARARGS, NULL},
     {"set_columns", set_columns, METH_VARARGS, NULL},
     {"add_text", add_text, METH_VARARGS, NULL},
     {"set_vectors", set_vectors, METH_VARARGS, NULL},

@@ -106,12 +106,18 @@ class GeometryColumnLayer final : public OGRLayer
     int m_field;
     /* for each field of the view, its index in m_layer */
     std::vector<int> m_source{};
+    /* true: features whose field holds no geometry are left out */
+    bool m_skips_failures;
+    /* their number in this reading, and the message of the first */
+    GIntBig m_n_skipped = 0;
+    std::string m_first_skipped{};
 
     std::unique_ptr<OGRFeature> Translate(OGRFeature *from) const;
     bool SetGeometryOfField(const OGRFeature &from, OGRFeature *to) const;
 
   public:
-    GeometryColumnLayer(OGRLayer *layer, int geometry, int field);
+    GeometryColumnLayer(OGRLayer *layer, int geometry, int field,
+                        bool skips_failures);
     ~GeometryColumnLayer() override;
     GeometryColumnLayer(const GeometryColumnLayer &) = delete;
     GeometryColumnLayer &operator=(const GeometryColumnLayer &) = delete;
@@ -128,8 +134,10 @@ class GeometryColumnLayer final : public OGRLayer
     }
     void ResetReading() override
     {
+        m_n_skipped = 0;
         m_layer->ResetReading();
     }
+    void WarnOfSkipped() const;
     OGRFeature *GetNextFeature() override;
     OGRFeature *GetFeature(GIntBig fid) override;
     GIntBig GetFeatureCount(int force) override;
@@ -141,8 +149,9 @@ class GeometryColumnLayer final : public OGRLayer
 };
 
 GeometryColumnLayer::GeometryColumnLayer(OGRLayer *layer, int geometry,
-                                         int field)
-    : m_layer(layer), m_geometry(geometry), m_field(field)
+                                         int field, bool skips_failures)
+    : m_layer(layer), m_geometry(geometry), m_field(field),
+      m_skips_failures(skips_failures)
 {
     const OGRFeatureDefn *defn = layer->GetLayerDefn();
     m_defn = new OGRFeatureDefn(layer->GetName());
@@ -235,11 +244,33 @@ OGRFeature *GeometryColumnLayer::GetNextFeature()
         const std::unique_ptr<OGRFeature> from(m_layer->GetNextFeature());
         if (from == nullptr)
             return nullptr;
-        std::unique_ptr<OGRFeature> to = Translate(from.get());
+        std::unique_ptr<OGRFeature> to;
+        if (m_skips_failures)
+            CPLPushErrorHandler(CPLQuietErrorHandler);
+        to = Translate(from.get());
+        if (m_skips_failures)
+            CPLPopErrorHandler();
+        if (to == nullptr && m_skips_failures)
+        {
+            if (m_n_skipped++ == 0)
+                m_first_skipped = CPLGetLastErrorMsg();
+            CPLErrorReset();
+            continue;
+        }
         if (to == nullptr || m_poFilterGeom == nullptr ||
             FilterGeometry(to->GetGeometryRef()))
             return to.release();
     }
+}
+
+void GeometryColumnLayer::WarnOfSkipped() const
+{
+    if (m_n_skipped > 0)
+        oj_warn("-skipfailures: %lld feature%s of the layer '%s' left out; the "
+                "first: %s",
+                static_cast<long long>(m_n_skipped),
+                m_n_skipped == 1 ? "" : "s", m_layer->GetName(),
+                m_first_skipped.c_str());
 }
 
 OGRFeature *GeometryColumnLayer::GetFeature(GIntBig fid)
@@ -250,14 +281,16 @@ OGRFeature *GeometryColumnLayer::GetFeature(GIntBig fid)
 
 GIntBig GeometryColumnLayer::GetFeatureCount(int force)
 {
-    return m_poFilterGeom == nullptr ? m_layer->GetFeatureCount(force)
-                                     : OGRLayer::GetFeatureCount(force);
+    return m_poFilterGeom == nullptr && !m_skips_failures
+               ? m_layer->GetFeatureCount(force)
+               : OGRLayer::GetFeatureCount(force);
 }
 
 int GeometryColumnLayer::TestCapability(const char *capability)
     OJ_CONST_SINCE_3_12
 {
-    if (EQUAL(capability, OLCFastFeatureCount) && m_poFilterGeom != nullptr)
+    if (EQUAL(capability, OLCFastFeatureCount) &&
+        (m_poFilterGeom != nullptr || m_skips_failures))
         return FALSE;
     return (EQUAL(capability, OLCFastFeatureCount) ||
             EQUAL(capability, OLCRandomRead) ||
@@ -294,8 +327,8 @@ oj_status FailColumn(const OGRFeatureDefn &defn, const char *name,
 } // namespace
 
 oj_status oj_geometry_column_choose(OGRLayerH layer, const char *name,
-                                    const char *option, OGRLayerH *out,
-                                    struct oj_error *err)
+                                    const char *option, int skips_failures,
+                                    OGRLayerH *out, struct oj_error *err)
 {
     OGRLayer *source = OGRLayer::FromHandle(layer);
     const OGRFeatureDefn *defn = source->GetLayerDefn();
@@ -310,8 +343,8 @@ oj_status oj_geometry_column_choose(OGRLayerH layer, const char *name,
         return FailColumn(*defn, name, option, "has no geometries in", err);
     try
     {
-        *out = OGRLayer::ToHandle(
-            new GeometryColumnLayer(source, geometry, field));
+        *out = OGRLayer::ToHandle(new GeometryColumnLayer(
+            source, geometry, field, skips_failures != 0));
     }
     catch (const std::bad_alloc &)
     {
@@ -323,5 +356,8 @@ oj_status oj_geometry_column_choose(OGRLayerH layer, const char *name,
 
 void oj_geometry_column_close(OGRLayerH view)
 {
+    if (view != nullptr)
+        static_cast<GeometryColumnLayer *>(OGRLayer::FromHandle(view))
+            ->WarnOfSkipped();
     delete OGRLayer::FromHandle(view);
 }

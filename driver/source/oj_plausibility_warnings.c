@@ -11,6 +11,12 @@
 
 #define SAMPLE_ROWS 1000
 
+/* Layers may be apart in a join of the nearest without a maximum distance. Then
+ * axes count as swapped only if the gap is at least this many times the size of
+ * both layers: that two layers so far apart lie at mirrored places by chance is
+ * unlikely, while larger ones often do. */
+#define STRIKING_GAP 10
+
 /* Bounding box of a side's features. */
 struct side_extent
 {
@@ -273,7 +279,9 @@ static void warn_if_layers_do_not_meet(const struct oj_command *command,
         warn_of_no_match(&joined[0], &joined[1], gap, crs);
     else if (isfinite(reach) || !is_by_distance(command))
         return;
-    warn_of_axes(source, own, joined);
+    if (gap > reach || gap > STRIKING_GAP * (extent_diagonal(&joined[0]) +
+                                             extent_diagonal(&joined[1])))
+        warn_of_axes(source, own, joined);
     /* The boxes of -window are given in the CRS of the join, so this is tested
      * only if the input side has a CRS. */
     if (command->n_windows == 0 || source[0]->srs != NULL)

@@ -194,14 +194,16 @@ static oj_status choose_layer(struct oj_source *s, struct oj_error *err)
 
 /* Replaces the layer by a view whose geometries come from the column that the
  * command names (oj_geometry_column.h). */
-static oj_status choose_geometry(struct oj_source *s, struct oj_error *err)
+static oj_status choose_geometry(struct oj_source *s, int skips_failures,
+                                 struct oj_error *err)
 {
     OGRLayerH view;
     if (s->side->geometry == NULL)
         return OJ_OK;
-    OJ_TRY(oj_geometry_column_choose(
-        s->layer, s->side->geometry,
-        s->role[0] == 'i' ? "input_geometry" : "join_geometry", &view, err));
+    OJ_TRY(oj_geometry_column_choose(s->layer, s->side->geometry,
+                                     s->role[0] == 'i' ? "input_geometry"
+                                                       : "join_geometry",
+                                     skips_failures, &view, err));
     if (view == NULL)
         return OJ_OK;
     s->viewed = s->layer;
@@ -607,7 +609,7 @@ static oj_status open_layer(struct oj_source *s,
     OJ_TRY(open_dataset(s, err));
     OJ_TRY(choose_layer(s, err));
     snprintf(s->name, sizeof s->name, "%s", OGR_L_GetName(s->layer));
-    OJ_TRY(choose_geometry(s, err));
+    OJ_TRY(choose_geometry(s, command->skip_failures, err));
     OJ_TRY(check_geometry(s, command, err));
     s->has_wrong_stream = has_wrong_stream(s);
     OJ_TRY(set_filters(s, err));
@@ -652,9 +654,11 @@ static oj_status check_stream_options(const struct oj_source *s,
                                       const struct oj_command *command,
                                       struct oj_error *err)
 {
-    const char *option = oj_command_given(command, "flush") ? "flush"
-                         : command->skip_failures           ? "skipfailures"
-                                                            : NULL;
+    const int has_texts =
+        command->input.geometry != NULL || command->join.geometry != NULL;
+    const char *option = oj_command_given(command, "flush")     ? "flush"
+                         : command->skip_failures && !has_texts ? "skipfailures"
+                                                                : NULL;
     if (s->role[0] == 'j' || option == NULL || is_report_stream(s, command))
         return OJ_OK;
     return oj_fail(err, OJ_ERR_ARG,

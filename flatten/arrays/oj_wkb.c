@@ -28,6 +28,9 @@ struct wkb_reader
     int is_strict;
     /* With is_strict: dimensions of the geometry, 0 to 3. */
     uint32_t dimensions;
+    /* NULL, or where the geometry is copied to as ISO WKB; adds nothing. */
+    uint8_t *copy;
+    uint32_t srid; /* the first SRID of the geometry; 0: none so far */
 };
 
 struct header
@@ -53,6 +56,23 @@ static oj_status fail_short(const struct wkb_reader *in)
     return oj_fail(
         in->err, OJ_ERR_DATA, "broken WKB: it ends early (byte %lld of %lld)",
         (long long)(in->at - in->start), (long long)(in->end - in->start));
+}
+
+static void copy_bytes(struct wkb_reader *in, const uint8_t *from, size_t n)
+{
+    if (in->copy == NULL)
+        return;
+    memcpy(in->copy, from, n);
+    in->copy += n;
+}
+
+/* Copies byte order and type: the ISO type, which has no flags. */
+static void copy_head(struct wkb_reader *in, int big_endian, uint32_t type)
+{
+    uint8_t head[5] = {(uint8_t)!big_endian};
+    for (int i = 0; i < 4 && in->copy != NULL; i++)
+        head[1 + i] = (uint8_t)(type >> 8 * (big_endian ? 3 - i : i));
+    copy_bytes(in, head, sizeof head);
 }
 
 static uint32_t get_u32(const uint8_t *p, int big_endian)
@@ -100,6 +120,8 @@ static oj_status read_header(struct wkb_reader *in, struct header *out)
     {
         if (bytes_left(in) < 4)
             return fail_short(in);
+        if (in->srid == 0)
+            in->srid = get_u32(in->at, out->big_endian);
         in->at += 4;
     }
     if (in->is_strict)
@@ -119,6 +141,8 @@ static oj_status read_header(struct wkb_reader *in, struct header *out)
     m = (type & EWKB_M) != 0 || (dimensions & 2) != 0;
     out->ordinates = (size_t)(2 + z + m);
     out->has_m = m;
+    copy_head(in, out->big_endian,
+              out->type + 1000 * (uint32_t)z + 2000 * (uint32_t)m);
     return OJ_OK;
 }
 
@@ -127,7 +151,7 @@ static oj_status read_header(struct wkb_reader *in, struct header *out)
 static oj_status read_count(struct wkb_reader *in, const struct header *header,
                             size_t min_bytes, uint32_t *count)
 {
-    uint32_t n;
+    uint32_t n = 0;
     if (bytes_left(in) < 4)
         return fail_short(in);
     n = get_u32(in->at, header->big_endian);
@@ -139,16 +163,23 @@ static oj_status read_count(struct wkb_reader *in, const struct header *header,
                        (long long)(in->end - in->start));
     if (in->is_strict && n == 0)
         return fail_noncanonical_wkb(in);
+    copy_bytes(in, in->at, 4);
     in->at += 4;
     *count = n;
     return OJ_OK;
 }
 
-static oj_status append_part_unless_checking(struct wkb_reader *in,
-                                             struct oj_flat_buf *buf,
-                                             enum oj_part_kind kind)
+/* 1 if the geometry is only checked or copied. */
+static int adds_nothing(const struct wkb_reader *in)
 {
-    return in->is_strict ? OJ_OK : oj_flat_buf_part(buf, kind, in->err);
+    return in->is_strict || in->copy != NULL;
+}
+
+static oj_status append_part_if_adding(struct wkb_reader *in,
+                                       struct oj_flat_buf *buf,
+                                       enum oj_part_kind kind)
+{
+    return adds_nothing(in) ? OJ_OK : oj_flat_buf_part(buf, kind, in->err);
 }
 
 /* Adds n vertices. The caller has checked that their bytes exist. */
@@ -161,7 +192,8 @@ static oj_status read_vertices(struct wkb_reader *in,
     size_t stride = header->ordinates * 8;
     double *x, *y, *m;
     in->at += stride * n;
-    if (in->is_strict)
+    copy_bytes(in, first, stride * n);
+    if (adds_nothing(in))
         return OJ_OK;
     OJ_TRY(oj_flat_buf_ring(buf, in->err));
     OJ_TRY(oj_flat_buf_vertices(buf, n, &x, &y, in->err));
@@ -198,16 +230,16 @@ static oj_status read_point(struct wkb_reader *in, const struct header *header,
     if (in->is_strict &&
         (isnan(oj_wkb_double(in->at)) || isnan(oj_wkb_double(in->at + 8))))
         return fail_noncanonical_wkb(in);
-    OJ_TRY(append_part_unless_checking(in, buf, OJ_PART_POINT));
+    OJ_TRY(append_part_if_adding(in, buf, OJ_PART_POINT));
     return read_vertices(in, header, 1, buf);
 }
 
 static oj_status read_line(struct wkb_reader *in, const struct header *header,
                            struct oj_flat_buf *buf)
 {
-    uint32_t n;
+    uint32_t n = 0;
     OJ_TRY(read_count(in, header, header->ordinates * 8, &n));
-    OJ_TRY(append_part_unless_checking(in, buf, OJ_PART_LINE));
+    OJ_TRY(append_part_if_adding(in, buf, OJ_PART_LINE));
     return read_vertices(in, header, n, buf);
 }
 
@@ -215,9 +247,9 @@ static oj_status read_polygon(struct wkb_reader *in,
                               const struct header *header,
                               struct oj_flat_buf *buf)
 {
-    uint32_t n_rings, n;
+    uint32_t n_rings = 0, n = 0;
     OJ_TRY(read_count(in, header, 4, &n_rings));
-    OJ_TRY(append_part_unless_checking(in, buf, OJ_PART_POLYGON));
+    OJ_TRY(append_part_if_adding(in, buf, OJ_PART_POLYGON));
     for (uint32_t r = 0; r < n_rings; r++)
     {
         OJ_TRY(read_count(in, header, header->ordinates * 8, &n));
@@ -236,7 +268,7 @@ static oj_status read_geometry(struct wkb_reader *in, struct oj_flat_buf *buf,
                                uint32_t expected, int depth)
 {
     struct header header;
-    uint32_t n;
+    uint32_t n = 0;
     OJ_TRY(read_header(in, &header));
     if (expected != 0 && header.type != expected)
         return oj_fail(in->err, OJ_ERR_DATA,
@@ -263,7 +295,7 @@ static oj_status read_geometry(struct wkb_reader *in, struct oj_flat_buf *buf,
     /* The shortest member of a collection has a header and a count: 9 bytes. */
     OJ_TRY(read_count(in, &header, 9, &n));
     if (n == 0 && depth > 0) /* an empty collection inside another one */
-        return oj_flat_buf_part(buf, OJ_PART_POINT, in->err);
+        return append_part_if_adding(in, buf, OJ_PART_POINT);
     for (uint32_t i = 0; i < n; i++)
         OJ_TRY(read_geometry(in, buf, member_type(header.type), depth + 1));
     return OJ_OK;
@@ -281,16 +313,30 @@ static oj_status check_end_of_wkb(const struct wkb_reader *in)
 oj_status oj_wkb_add_parts(struct oj_flat_buf *buf, const uint8_t *wkb,
                            size_t n, struct oj_error *err)
 {
-    struct wkb_reader in = {wkb, wkb, wkb + n, err, 0, 0};
+    struct wkb_reader in = {
+        .start = wkb, .at = wkb, .end = wkb + n, .err = err};
     OJ_TRY(read_geometry(&in, buf, 0, 0));
     return check_end_of_wkb(&in);
 }
 
 int oj_wkb_is_iso(const uint8_t *wkb, size_t n)
 {
-    struct wkb_reader in = {wkb, wkb, wkb + n, NULL, 1, 0};
+    struct wkb_reader in = {
+        .start = wkb, .at = wkb, .end = wkb + n, .is_strict = 1};
     return oj_wkb_iso_point(wkb, n) != NULL ||
            (read_geometry(&in, NULL, 0, 0) == OJ_OK && in.at == in.end);
+}
+
+oj_status oj_wkb_copy_as_iso(const uint8_t *wkb, size_t n, uint8_t *to,
+                             size_t *n_to, int64_t *srid, struct oj_error *err)
+{
+    struct wkb_reader in = {
+        .start = wkb, .at = wkb, .end = wkb + n, .err = err, .copy = to};
+    OJ_TRY(read_geometry(&in, NULL, 0, 0));
+    OJ_TRY(check_end(&in));
+    *n_to = (size_t)(in.copy - to);
+    *srid = in.srid <= INT32_MAX ? in.srid : 0;
+    return OJ_OK;
 }
 
 /* Skips n vertices of n_ordinates doubles each and extends the box by them. */
@@ -352,7 +398,8 @@ static oj_status add_single_point(struct oj_flat_buf *buf, int64_t fid,
                                   const uint8_t *wkb, size_t n, int *is_point,
                                   struct oj_error *err)
 {
-    struct wkb_reader in = {wkb, wkb, wkb + n, err, 0, 0};
+    struct wkb_reader in = {
+        .start = wkb, .at = wkb, .end = wkb + n, .err = err};
     struct header header;
     uint32_t count;
     *is_point = 0;

@@ -37,6 +37,20 @@ OJ_MUST_USE oj_status oj_wkb_add_parts(struct oj_flat_buf *buf,
  *  no empty part, no trailing bytes. The bytes are untrusted. */
 int oj_wkb_is_iso(const uint8_t *wkb, size_t n);
 
+/** 1 if the first type has flags of extended WKB (PostGIS, old OGR): it is no
+ * ISO WKB then. */
+static inline int oj_wkb_is_extended(const uint8_t *wkb, size_t n)
+{
+    return n >= 5 && (wkb[wkb[0] == 0 ? 1 : 4] & 0xe0) != 0;
+}
+
+/** Copies a geometry to `to`, which has room for n bytes, as ISO WKB of the
+ * byte order that it has. *srid: its SRID, or 0 if there is none. Errors are
+ * those of oj_wkb_add(). O(n). */
+OJ_MUST_USE oj_status oj_wkb_copy_as_iso(const uint8_t *wkb, size_t n,
+                                         uint8_t *to, size_t *n_to,
+                                         int64_t *srid, struct oj_error *err);
+
 /** A walk over geometries in valid, little-endian ISO WKB of any type, as OGR
  *  and oj_wkb_write() write it. */
 struct oj_wkb_walk

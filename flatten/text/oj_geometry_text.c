@@ -458,6 +458,8 @@ static int value_of_digit(char c)
 
 static oj_status read_hexadecimal(struct text_reader *r)
 {
+    if (r->at == r->end || is_space(*r->at))
+        return fail_here(r, "WKB");
     while (r->at < r->end && !is_space(*r->at))
     {
         int high = value_of_digit(r->at[0]), low;
@@ -475,51 +477,66 @@ static oj_status read_hexadecimal(struct text_reader *r)
     return OJ_OK;
 }
 
-/* Skips "SRID=number;", the number of a CRS. */
-static oj_status skip_srid(struct text_reader *r)
+/* Reads "SRID=number;", the number of a CRS. */
+static oj_status read_srid(struct text_reader *r, int64_t *srid)
 {
+    int is_negative;
     if (!skip_expected_word(r, "SRID"))
         return OJ_OK;
     if (!skip_expected_mark(r, '='))
         return fail_here(r, "the = of SRID=");
+    is_negative = skip_expected_mark(r, '-');
     skip_space(r);
-    r->at += r->at < r->end && *r->at == '-';
     if (r->at == r->end || *r->at < '0' || *r->at > '9')
         return fail_here(r, "the number of SRID=");
-    while (r->at < r->end && *r->at >= '0' && *r->at <= '9')
-        r->at++;
+    for (; r->at < r->end && *r->at >= '0' && *r->at <= '9'; r->at++)
+    {
+        *srid = 10 * *srid + (*r->at - '0');
+        if (*srid > INT32_MAX)
+            return fail_here(r, "a smaller number of SRID=");
+    }
+    if (is_negative)
+        *srid = 0;
     return skip_expected_mark(r, ';') ? OJ_OK
                                       : fail_here(r, "the ; after SRID=");
 }
 
-static oj_status read_text(struct text_reader *r)
+/* Skips the 0x or \x that programs write before hexadecimal digits. Returns 1
+ * if digits follow. */
+static int begins_hexadecimal(struct text_reader *r)
+{
+    skip_space(r);
+    if (r->end - r->at > 1 && (*r->at == '0' || *r->at == '\\') &&
+        (r->at[1] == 'x' || r->at[1] == 'X'))
+    {
+        r->at += 2;
+        return 1;
+    }
+    return r->at < r->end && *r->at == '0';
+}
+
+static oj_status read_text(struct text_reader *r, int64_t *srid)
 {
     int unused;
     skip_space(r);
     if (r->at == r->end)
         return OJ_OK;
-    if (*r->at == '0')
-        OJ_TRY(read_hexadecimal(r));
-    else
-    {
-        OJ_TRY(skip_srid(r));
-        skip_space(r);
-        if (r->at < r->end && *r->at == '0')
-            OJ_TRY(read_hexadecimal(r));
-        else
-            OJ_TRY(read_geometry(r, &unused));
-    }
+    OJ_TRY(read_srid(r, srid));
+    OJ_TRY(begins_hexadecimal(r) ? read_hexadecimal(r)
+                                 : read_geometry(r, &unused));
     skip_space(r);
     return r->at == r->end ? OJ_OK : fail_here(r, "the end of the text");
 }
 
 oj_status oj_geometry_text_read(const char *text, int64_t n,
-                                struct oj_geometry_bytes *out,
+                                struct oj_geometry_bytes *out, int64_t *srid,
                                 struct oj_error *err)
 {
     struct text_reader r = {text, text, text + n, out, err, 0, 0};
     int64_t before = out->n;
-    oj_status status = read_text(&r);
+    oj_status status;
+    *srid = 0;
+    status = read_text(&r, srid);
     if (status != OJ_OK)
         out->n = before;
     return status;

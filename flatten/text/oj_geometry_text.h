@@ -1,6 +1,7 @@
 /** Reads a geometry that is written as text, and makes well-known binary of it.
  *
- *    text      [SRID=number;] geometry, or WKB in hexadecimal digits
+ *    text      [SRID=number;] geometry, or WKB in hexadecimal digits, with 0x
+ *              or \x before them or without
  *    geometry  kind [Z | M | ZM] (EMPTY | list)
  *    kind      POINT, LINESTRING, LINEARRING, POLYGON, MULTIPOINT,
  *              MULTILINESTRING, MULTIPOLYGON, GEOMETRYCOLLECTION
@@ -33,11 +34,13 @@ struct oj_geometry_bytes
 
 /** Appends the geometry in text[0 .. n - 1] as little-endian ISO WKB; digits
  * are appended as the bytes that they stand for. A text of white space alone
- * appends nothing. Fails with OJ_ERR_DATA, leaving out unchanged, if the text
- * is no geometry; the message names the character. Fails with
- * OJ_ERR_UNSUPPORTED for curves, surfaces and triangles. O(n). */
+ * appends nothing. *srid: the number of SRID=, or 0 if there is none, or none
+ * above 0, which PostGIS reads as no CRS. OJ_ERR_DATA, and out unchanged: the
+ * text is no geometry; the message names the character. OJ_ERR_UNSUPPORTED:
+ * curves, surfaces and triangles. O(n). */
 OJ_MUST_USE oj_status oj_geometry_text_read(const char *text, int64_t n,
                                             struct oj_geometry_bytes *out,
+                                            int64_t *srid,
                                             struct oj_error *err);
 
 /** Writes the first bytes of a text to out [size], zero-terminated, for a

@@ -1,5 +1,7 @@
 """-input_geometry and -join_geometry: joins by a geometry column other than the first."""
 
+import csv
+
 from dataset import *
 
 POINTS = [(10 * i, 7 * i % 50) for i in range(40)]
@@ -155,6 +157,29 @@ def check_errors():
     fails("-input_geometry", "g", "-s_srs", "EPSG:2263", "no.gpkg", "bad.csv", right, says="holds no WKT")
     fails("no.gpkg", "bad.csv", right, says="-input_geometry with a field of WKT")
     fails("-window", 0, 0, 1, 1, "-join_geometry", "g", "no.gpkg", right, says="-join_geometry", op=False)
+
+
+def check_skipped_failures():
+    """-skipfailures leaves out the rows whose field holds no geometry, of either side, and counts them."""
+    with open("good.csv", "w", encoding="utf-8") as file:
+        file.write('id,g\n1,"POLYGON ((0 0, 5 0, 5 5, 0 0))"\n3,\n5,POINT (4 1)\n')
+    with open("bad.csv", "w", encoding="utf-8") as file:
+        file.write('id,g\n1,"POLYGON ((0 0, 5 0, 5 5, 0 0))"\n2,"POLYGON ((0 0, 5"\n3,\n4,0101\n5,POINT (4 1)\n')
+    with open("box.csv", "w", encoding="utf-8") as file:
+        file.write('box,WKT\na,"POLYGON ((0 0, 9 0, 9 9, 0 9, 0 0))"\n')
+    first = ("-skipfailures: 2 features of the layer 'bad' left out; the first: feature 2: the field 'g' holds no WKT")
+    for more in ((), ("-one_to_one",), ("-pick", "first")):
+        for words in (("-input_geometry", "g", "{}.csv", "box.csv"), ("-join_geometry", "g", "box.csv", "{}.csv")):
+            made = []
+            for name in ("good", "bad"):
+                flags = ("-skipfailures", *more) if name == "bad" else more
+                r = succeeds("-op", "intersects", "-overwrite", "-json_summary", "summary.json", *flags, *words[:2],
+                             "o.csv", *(w.format(name) for w in words[2:]))
+                true((first in r.err) == (name == "bad"), str(r))
+                with open("o.csv", encoding="utf-8") as file:
+                    made.append([{k: v for k, v in row.items() if k != "join_fid"} for row in csv.DictReader(file)])
+            same(made[1], made[0], str((more, words)))
+    fails("-skipfailures", "no.gpkg", "bad.csv", "box.csv", says="-skipfailures needs -events, -input_geometry")
 
 
 def check_in_place():

@@ -356,6 +356,18 @@ def check_early_warnings():
     make("b.gpkg", [("POINT (-40 80)", {"name": "a"}), ("POINT (0 170)", {"name": "b"})], srs="EPSG:4326")
     found = warnings_of("a.gpkg", "b.gpkg")
     true(len(found) == 2 and "swapped in the join layer 'b'" in found[1], str(found))
+    # The nearest without a maximum distance may be far away: layers that lie at mirrored places count as swapped only
+    # if the gap is many times their size.
+    same(warnings_of("-op", "nearest", "-metric", "sphere", "a.gpkg", "b.gpkg"), [])
+    make("a.gpkg", [("POINT (0 2000)", {"name": "a"}), ("POINT (900 3000)", {"name": "b"})], srs="EPSG:25833")
+    make("b.gpkg", [("POINT (2000 0)", {"name": "a"}), ("POINT (3000 900)", {"name": "b"})], srs="EPSG:25833")
+    same(warnings_of("-op", "nearest", "a.gpkg", "b.gpkg"), [])
+    found = warnings_of("-op", "dwithin", "-max_distance", 100, "a.gpkg", "b.gpkg")
+    true(len(found) == 2 and "x and y look swapped in one of" in found[1], str(found))
+    make("a.gpkg", [("POINT (0 200000)", {"name": "a"}), ("POINT (900 201000)", {"name": "b"})], srs="EPSG:25833")
+    make("b.gpkg", [("POINT (200000 0)", {"name": "a"}), ("POINT (201000 900)", {"name": "b"})], srs="EPSG:25833")
+    found = warnings_of("-op", "nearest", "a.gpkg", "b.gpkg")
+    true(len(found) == 1 and "x and y look swapped in one of" in found[0], str(found))
     found = warnings_of("plane.gpkg", "wrong.gpkg")
     true(any("look like degrees" in f and "-join_srs EPSG:4326" in f for f in found), str(found))
     found = warnings_of("-op", "dwithin", "-max_distance", 0.001, "plane.gpkg", "plane.gpkg")

@@ -19,7 +19,7 @@ static int is_hexadecimal(const uint8_t *data, size_t size)
 {
     for (size_t i = 0; i < size; i++)
     {
-        if (data[i] == ';' || data[i] == '0')
+        if (data[i] == ';' || data[i] == '0' || data[i] == '\\')
             return 1;
         if (data[i] == '(' || data[i] == 'E' || data[i] == 'e')
             return 0;
@@ -34,15 +34,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct oj_flat_buf buf = {0};
     struct oj_error err;
     oj_status first, second, read;
-    int64_t n;
-    first = oj_geometry_text_read(text, (int64_t)size, &bytes, &err);
+    int64_t n, srid;
+    first = oj_geometry_text_read(text, (int64_t)size, &bytes, &srid, &err);
     require(first == OJ_OK || first == OJ_ERR_DATA ||
                 first == OJ_ERR_UNSUPPORTED,
             "unexpected status");
     require(first == OJ_OK || bytes.n == 0, "bytes of a text that is refused");
     require(bytes.n <= 40 * (int64_t)size, "too many bytes");
     n = bytes.n;
-    second = oj_geometry_text_read(text, (int64_t)size, &bytes, &err);
+    second = oj_geometry_text_read(text, (int64_t)size, &bytes, &srid, &err);
     require(first == second && bytes.n == 2 * n, "two answers to one text");
     require(n == 0 || memcmp(bytes.byte, bytes.byte + n, (size_t)n) == 0,
             "other bytes the second time");
@@ -68,7 +68,8 @@ int main(int argc, char **argv)
         "MULTILINESTRING M ((0 0 1, 1 1 2), EMPTY)",
         "MULTIPOLYGON (((0 0, 9 0, 9 9, 0 0)), EMPTY)",
         "GEOMETRYCOLLECTION (POINT EMPTY, GEOMETRYCOLLECTION (POINT (nan 1)))",
-        "0101000000000000000000F03F0000000000000040"};
+        "0101000000000000000000F03F0000000000000040",
+        "\\x0101000000000000000000F03F0000000000000040"};
     static const uint8_t values[] = {'(', ')', ',', ' ', '0', 'Z',
                                      '-', '.', 'E', 'M', 0,   0xff};
     long n = argc > 1 ? atol(argv[1]) : 200000;

@@ -2,6 +2,8 @@
 
 import datetime as dt
 import os
+import shutil
+import subprocess
 
 import numpy as np
 import pytest
@@ -12,6 +14,8 @@ pa = pytest.importorskip("pyarrow")
 gpd = pytest.importorskip("geopandas")
 import pyarrow.parquet as pq
 import shapely
+
+COMMAND = os.environ.get("OGRJOIN_COMMAND") or shutil.which("ogrjoin")
 
 rng = np.random.default_rng(5)
 POINTS = gpd.GeoDataFrame(
@@ -461,3 +465,39 @@ def test_envelopes_and_values_of_shapes_out_of_reach():
     ).read_all()
     assert found["p"].to_pylist()[:2] == [50.0, 0.0]
     assert set(found["p"].to_pylist()[1:]) == {0.0} == set(found["a"].to_pylist()[1:])
+
+
+@pytest.mark.parametrize("name", ["along_field", "side_field", "matrix_field", "relation_field", "name_count"])
+def test_empty_names_are_refused(name):
+    with pytest.raises(ogrjoin.InvalidError, match=f"^{name} is empty: write a name"):
+        ogrjoin.join(POINTS, LOTS, "nearest", **{name: ""})
+    assert "join_fid" not in ogrjoin.join(POINTS, LOTS, "nearest", name_fid="").schema.names
+
+
+def test_on_has_one_meaning():
+    """join() takes names of columns, pairs() the values of both sides."""
+    for on in (("a", "b"), ("a=b",)):
+        with pytest.raises(ogrjoin.InvalidError, match=r"on is a tuple.* pairs\(\).*LEFT=RIGHT"):
+            ogrjoin.join(POINTS, LOTS, on=on)
+    for on in ("a", "a=b", ["a=b"], ["a=b", "c"], ("a", "b"), ["a", "b", "c"]):
+        with pytest.raises(ogrjoin.InvalidError, match=r"left values, right values.*join\(on="):
+            ogrjoin.pairs(POINTS, LOTS, on=on)
+
+
+def test_csv_has_the_types_of_the_command(tmp_path):
+    """join() detects the types of CSV, the command with -oo AUTODETECT_TYPE=YES."""
+    path = str(tmp_path / "t.csv")
+    with open(path, "w") as file:
+        file.write("id,WKT,day,ok,n,f,mix\n")
+        file.write('1,"POINT (1 1)",2026-01-02,true,5000000000,1.5,1\n2,"POINT (3 3)",2026-01-03,false,7,3,x\n')
+    schema = ogrjoin.scan(path).schema
+    kinds = [str(schema.field(name).type) for name in ("id", "day", "ok", "n", "f", "mix")]
+    assert kinds == ["int32", "date32[day]", "bool", "int64", "double", "string"]
+    if COMMAND is None:
+        pytest.skip("no command (OGRJOIN_COMMAND)")
+    out = str(tmp_path / "out.fgb")
+    subprocess.run([COMMAND, "-q", "-oo", "AUTODETECT_TYPE=YES", out, path, path], check=True)
+    pyogrio = pytest.importorskip("pyogrio")
+    made = pyogrio.read_arrow(out)[1].schema
+    assert [str(made.field(name).type).replace("timestamp", "") for name in ("id", "ok", "n", "f", "mix")] == [
+        k for k in kinds if not k.startswith("date")]  # fmt: skip

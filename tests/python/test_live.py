@@ -343,3 +343,16 @@ def test_threads():
     for thread in threads:
         thread.join()
     assert set(seen) == {1}
+
+
+def test_units_need_the_crs_of_live():
+    live = ogrjoin.Live()
+    live.apply([1, 2], [0.0, 1.0], [0.0, 0.0])
+    for asked in (lambda: live.near_pairs("5ft"), lambda: live.pairs(([0.0], [0.0]), "dwithin", max_distance="5ft")):
+        with pytest.raises(ogrjoin.InvalidError, match=r"no CRS.*Live\(crs=\.\.\.\) names the CRS"):
+            asked()
+    live = ogrjoin.Live(crs="EPSG:2263")
+    live.apply([1, 2], [0.0, 1.0], [0.0, 0.0])
+    with pytest.raises(ogrjoin.InvalidError) as error:
+        live.near_pairs("5parsec")
+    assert "Live(" not in str(error.value)

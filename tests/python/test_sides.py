@@ -16,7 +16,7 @@ import ogrjoin
 pa = pytest.importorskip("pyarrow")
 gpd = pytest.importorskip("geopandas")
 pyogrio = pytest.importorskip("pyogrio")
-pytest.importorskip("pyproj")
+pyproj = pytest.importorskip("pyproj")
 import pandas as pd
 import pyarrow.parquet as pq
 import shapely
@@ -333,6 +333,116 @@ def test_columns_of_texts():
             assert f"'{text[:20]}" in str(error.value)
     wkb = pa.table({"a": pa.array([b"x"] * len(shapes)), "where": [None if s is None else s.wkb for s in shapes]})
     assert zones_of(ogrjoin.join(wkb, ZONES, left_column="where", left_crs=4326)) == expected
+
+
+def texts_table(texts, kind=pa.string()):
+    column = pa.array(texts, pa.string())
+    column = column.dictionary_encode() if kind == "dictionary" else column.cast(kind)
+    return pa.table({"n": np.arange(len(texts)), "where": column})
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view(), "dictionary"])
+def test_types_of_texts(kind):
+    """The rows of both sides, with geometries as ISO WKB."""
+    texts = [None if s is None else s.wkt for s in PLACES.geometry.values] + [None, "POINT (1 2)"]
+    table = texts_table(texts, kind)
+    rows = ogrjoin.join(table, ZONES, left_column="where", left_crs=4326).read_all()
+    assert rows.schema.field("where").type == pa.binary()
+    assert rows["where"].to_pylist() == [t and shapely.from_wkt(t).wkb for t in texts]
+    assert rows["join_fid"].to_pylist()[:4] == ogrjoin.join(PLACES, ZONES).read_all()["join_fid"].to_pylist()
+    two = pa.concat_tables([table, table]).to_batches(max_chunksize=3)
+    again = ogrjoin.join(pa.Table.from_batches(two).slice(2), ZONES, left_column="where", left_crs=4326).read_all()
+    assert again["where"].to_pylist() == (2 * rows["where"].to_pylist())[2:]
+    nulls = pa.StructArray.from_arrays(
+        table.combine_chunks().to_batches()[0].columns, names=table.column_names,
+        mask=pa.array([False, True] + [False] * (len(texts) - 2)))  # fmt: skip
+    batch = pa.RecordBatch.from_struct_array(nulls.slice(1))
+    rows = ogrjoin.join(pa.Table.from_batches([batch]), ZONES, left_column="where", left_crs=4326).read_all()
+    assert rows["where"].to_pylist()[1:] == [t and shapely.from_wkt(t).wkb for t in texts][2:]
+
+
+def crs_of(rows, name="where"):
+    words = json.loads(rows.schema.field(name).metadata[b"ARROW:extension:metadata"])
+    return pyproj.CRS(words["crs"]) if "crs" in words else None
+
+
+def test_srid_of_texts_is_the_crs():
+    points = ["SRID=2263;POINT (980000 200000)", None, "", "SRID=2263;POINT (980010 200000)"]
+    table = texts_table(points)
+    near = {"op": "dwithin", "max_distance": "5ft", "left_column": "where"}
+    rows = ogrjoin.join(table, table, right_column="where", **near).read_all()
+    assert crs_of(rows).to_epsg() == 2263
+    assert rows["join_fid"].to_pylist() == [0, None, None, 3]
+    joined = ogrjoin.join(table, table, right_column="where", **near, geometry="join")
+    assert crs_of(joined.read_all(), joined._geometry).to_epsg() == 2263
+    with pytest.raises(ogrjoin.Error, match="two CRS, left .*2263 and right .*4326"):
+        ogrjoin.join(table, ZONES, left_column="where")
+    degrees = texts_table(["SRID=4326;POINT (0.5 0.5)"])
+    assert zones_of(ogrjoin.join(degrees, ZONES, left_column="where")) == ["a"]
+    assert zones_of(ogrjoin.join(table, ZONES, left_column="where", crs="ignore")) == 4 * [None]
+    assert crs_of(ogrjoin.join(table, ZONES, left_column="where", left_crs=4326).read_all()).to_epsg() == 4326
+    # -1 and 0 are no CRS
+    plain = texts_table(["POINT (0.5 0.5)", "SRID=0;POINT (0.5 0.5)", "SRID=-1;POINT (90 9)"])
+    with pytest.warns(UserWarning, match="left side has no CRS"):
+        assert zones_of(ogrjoin.join(plain, ZONES, left_column="where")) == ["a", "a", None]
+
+
+def test_two_srid_in_one_column():
+    two = ["SRID=4326;POINT (0.5 0.5)", None, "SRID=2263;POINT (0.5 0.5)"]
+    for texts, message in (
+        (two, "row 2: the geometry has the SRID 2263, and that of row 0 has the SRID 4326, in the column where"),
+        ([two[0], "POINT (1 1)"], "row 1: the geometry has no SRID, and that of row 0 has the SRID 4326"),
+    ):  # fmt: skip
+        for size in (1, 10):
+            table = pa.Table.from_batches(texts_table(texts).to_batches(max_chunksize=size))
+            with pytest.raises(ogrjoin.Error, match=f"{message}.* write left_crs"):
+                ogrjoin.join(table, ZONES, left_column="where").read_all()
+            with pytest.raises(ogrjoin.Error, match=f"{message}.* write right_crs"):
+                ogrjoin.join(ZONES, table, right_column="where").read_all()
+            rows = ogrjoin.join(table, ZONES, left_column="where", left_crs=4326).read_all()
+            assert rows["join_fid"].to_pylist()[0] == 0
+
+
+def ewkb(shape, srid, big=False):
+    return shapely.to_wkb(shapely.set_srid(shape, srid), include_srid=True, flavor="extended", byte_order=0 if big else 1)
+
+
+@pytest.mark.parametrize("kind", [pa.binary(), pa.large_binary(), pa.binary_view(), "0x", "\\x", ""])
+@pytest.mark.parametrize("big", [False, True])
+def test_extended_wkb_becomes_iso(kind, big, tmp_path):
+    shapes = [shapely.Point(980000, 200000, 7), None, shapely.LineString([(0, 0, 1), (9, 9, 2)]),
+              shapely.Point(3, 4).buffer(2), shapely.MultiPoint([(1, 2, 3), (4, 5, 6)]),
+              shapely.GeometryCollection([shapely.Point(1, 2, 3), shapely.Point(980000, 200000, 3).buffer(1)])]  # fmt: skip
+    extended = [s and ewkb(s, 2263, big) for s in shapes]
+    iso = [s and shapely.to_wkb(s, flavor="iso", byte_order=0 if big else 1) for s in shapes]
+    if isinstance(kind, str):
+        table = pa.table({"where": [e and kind + e.hex() for e in extended]})
+    else:
+        table = pa.table({"where": pa.array(extended, pa.binary()).cast(kind)})
+    square = pa.table({"b": [shapely.box(979999, 199999, 980001, 200001).wkb]})
+    rows = ogrjoin.join(table, square, left_column="where", right_column="b", right_crs=2263)
+    made = rows.read_all()
+    assert made["where"].to_pylist() == iso
+    assert crs_of(made).to_epsg() == 2263
+    assert made["join_fid"].to_pylist() == [0, None, None, None, None, 0]
+    rows.to_parquet(tmp_path / "out.parquet")
+    assert pq.read_table(tmp_path / "out.parquet")["where"].to_pylist() == iso
+    back = ogrjoin.join(square, table, left_column="b", right_column="where", left_crs=2263, how="right", geometry="join")
+    assert sorted(map(str, back.read_all()[back._geometry].to_pylist())) == sorted(map(str, iso))
+    # reprojected by its SRID
+    point = texts_table(["POINT (0 0)"])
+    moved = ogrjoin.join(point, table, "nearest", left_column="where", left_crs=4326,
+                         right_column="where", crs="reproject", max_distance="180deg")  # fmt: skip
+    assert moved.read_all()["join_fid"].to_pylist() != [None]
+
+
+def test_marked_texts_bring_their_crs():
+    field = pa.field("where", pa.string(), metadata={
+        b"ARROW:extension:name": b"geoarrow.wkt", b"ARROW:extension:metadata": b'{"crs": "EPSG:4326"}'})  # fmt: skip
+    table = pa.table([pa.array(["POINT (0.5 0.5)"])], schema=pa.schema([field]))
+    rows = ogrjoin.join(table, ZONES).read_all()
+    assert rows["z"].to_pylist() == ["a"] and crs_of(rows).to_epsg() == 4326
+    assert rows.schema.field("where").metadata[b"ARROW:extension:name"] == b"geoarrow.wkb"
 
 
 def test_texts_of_geometries_need_no_shapely():

@@ -110,6 +110,10 @@ struct clash
     "nearest_point_fields|bearing_field|matrix_field|"                         \
     "relation_field|" ROW_COLUMNS_OF_LINES
 #define ROW_COLUMNS "name_fid|name_distance|" ROW_COLUMNS_OF_PAIRS
+#define NAMES                                                                  \
+    "name_count|matrix_field|relation_field|" ROW_COLUMNS_OF_LINES             \
+    "|key|nln|unmatched_layer|unmatched_join_layer|input_layer|join_layer|"    \
+    "input_geometry|join_geometry|dialect|join_dialect"
 #define NEW_DATASET                                                            \
     "f|nln|dsco|lco|doo|nlt|overwrite|append|update|unsetFid|a_srs"
 
@@ -458,10 +462,34 @@ static int does_clash_apply(const struct clash *clash,
            (clash->when == NULL || clash->when(given));
 }
 
+/* Refuses "" as the name of a column or layer. In name_fid and others of its
+ * kind it stands for no column. */
+static oj_status check_names_are_not_empty(const struct oj_given_options *given,
+                                           struct oj_error *err)
+{
+    const char *at;
+    int n;
+    for (int i = 0; (at = oj_words_at(NAMES, i, &n)) != NULL; i++)
+    {
+        struct message m = {"", 0};
+        char name[MAX_NAME];
+        const char *word;
+        snprintf(name, sizeof name, "%.*s", n, at);
+        word = word_of(given, name);
+        if (word == NULL || word[0] != '\0')
+            continue;
+        add_option(&m, given, name, NULL);
+        return oj_fail(err, OJ_ERR_ARG,
+                       "%s is empty: write a name, or leave it out", m.text);
+    }
+    return OJ_OK;
+}
+
 oj_status oj_option_clash_check(const struct oj_given_options *given,
                                 struct oj_error *err)
 {
     char other[MAX_NAME];
+    OJ_TRY(check_names_are_not_empty(given, err));
     for (size_t i = 0; i < sizeof clashes / sizeof *clashes; i++)
     {
         if (does_clash_apply(&clashes[i], given, other))

@@ -101,22 +101,28 @@ int64_t ogrjoin_rows_count(const struct ogrjoin_rows *rows)
     return rows_chunks_rows(&rows->chunks);
 }
 
-/* Reads all arrays of a stream. */
+/* Reads all arrays of a stream, and from the first what the side depends on. */
 static oj_status read_chunks(struct ArrowArrayStream *stream,
-                             const struct rows_side *side, const int *cancel,
+                             struct rows_side *side,
+                             const struct ogrjoin_settings *settings,
                              struct rows_chunks *chunks, struct oj_error *err)
 {
     for (;;)
     {
         struct ArrowArray array;
-        OJ_TRY(oj_check_cancel(cancel, err));
+        oj_status status = OJ_OK;
+        OJ_TRY(oj_check_cancel(settings->options.cancel, err));
         OJ_TRY(api_stream_next(stream, &array, err));
         if (array.release == NULL)
             return OJ_OK;
-        if (array.length == 0)
-            oj_arrow_array_release(&array);
+        if (array.length > 0 && chunks->n == 0 &&
+            rows_side_depends_on_rows(side))
+            status = rows_side_begin(side, settings, &array, err);
+        if (status == OJ_OK && array.length > 0)
+            OJ_TRY(rows_chunks_add(chunks, side, &array, 0, err));
         else
-            OJ_TRY(rows_chunks_add(chunks, side, &array, err));
+            oj_arrow_array_release(&array);
+        OJ_TRY(status);
     }
 }
 
@@ -146,8 +152,14 @@ static oj_status read_join_side(struct ogrjoin_rows *rows,
     OJ_TRY(api_settings_check_rows(rows->settings, err));
     OJ_TRY(api_stream_schema(stream, &rows->schema, err));
     OJ_TRY(find_columns_of_side(rows, rows->settings, &side, err));
-    status = read_chunks(stream, &side, rows->settings->options.cancel,
-                         &rows->chunks, err);
+    status = read_chunks(stream, &side, rows->settings, &rows->chunks, err);
+    if (status == OJ_OK)
+    {
+        /* the chunks have its types, and its CRS may be that of their SRID */
+        oj_arrow_schema_release(&rows->schema);
+        rows->schema = side.schema;
+        side.schema.release = NULL;
+    }
     rows_side_free(&side);
     return status;
 }
@@ -465,8 +477,8 @@ struct rows_stream
 
     enum stream_state state;
     int source_ended;
-    struct oj_arrow_shared *large; /* array that is split over several batches;
-                                      NULL: none */
+    struct oj_arrow_shared *large; /* array that is split over several batches,
+                                      or was read ahead; NULL: none */
     int64_t large_at;              /* number of its rows read so far */
     struct rows_chunks chunks;     /* arrays of the current batch */
     struct arrow_reach reach;      /* see has_reach() */
@@ -539,6 +551,34 @@ static void close_stream(struct rows_stream *s)
 }
 
 /* ---- opening the stream -------------------------------------------------- */
+
+/* Opens the input. Its first array is read already, if its CRS or the type of
+ * its geometries depend on it. */
+static oj_status open_input(struct rows_stream *s, struct oj_error *err)
+{
+    struct ArrowSchema schema;
+    struct ArrowArray array;
+    OJ_TRY(api_stream_schema(&s->source, &schema, err));
+    OJ_TRY(rows_side_open(&schema, API_SIDE_LEFT, s->settings, &s->input, err));
+    while (rows_side_depends_on_rows(&s->input) && s->large == NULL)
+    {
+        OJ_TRY(oj_check_cancel(s->settings->options.cancel, err));
+        OJ_TRY(api_stream_next(&s->source, &array, err));
+        if (array.release == NULL)
+        {
+            s->source_ended = 1;
+            return OJ_OK;
+        }
+        if (array.length == 0)
+            oj_arrow_array_release(&array);
+        else
+            OJ_TRY(oj_arrow_share(&array, &s->large, err));
+    }
+    return s->large != NULL
+               ? rows_side_begin(&s->input, s->settings,
+                                 oj_arrow_shared_array(s->large), err)
+               : OJ_OK;
+}
 
 static oj_status read_scores(struct rows_stream *s, struct oj_error *err)
 {
@@ -845,14 +885,12 @@ static oj_status open_rows_stream(struct rows_stream *s,
                                   struct ogrjoin_index *given,
                                   struct oj_error *err)
 {
-    struct ArrowSchema schema;
     OJ_TRY(api_settings_check_rows(s->settings, err));
     OJ_TRY(read_exclude(s->settings, err));
     OJ_TRY(read_heading_condition(s->settings, err));
     if (api_setting_given(s->settings, "events") != NULL)
         s->settings->rows.how = OJ_HOW_INNER;
-    OJ_TRY(api_stream_schema(&s->source, &schema, err));
-    OJ_TRY(rows_side_open(&schema, API_SIDE_LEFT, s->settings, &s->input, err));
+    OJ_TRY(open_input(s, err));
     OJ_TRY(find_columns_of_side(s->rows, s->settings, &s->join, err));
     OJ_TRY(convert_distances(s->settings, &s->input, &s->join, &s->scale, err));
     OJ_TRY(
@@ -951,7 +989,8 @@ static oj_status read_arrays_of_batch(struct rows_stream *s,
         else if (array.length == 0)
             oj_arrow_array_release(&array);
         else
-            OJ_TRY(rows_chunks_add(&s->chunks, &s->input, &array, err));
+            OJ_TRY(rows_chunks_add(&s->chunks, &s->input, &array, s->n_before,
+                                   err));
     }
     return OJ_OK;
 }

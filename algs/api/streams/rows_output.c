@@ -4,6 +4,7 @@
 #include "../../../flatten/base/oj_alloc.h"
 #include "../arrow/arrow_values.h"
 #include "../arrow/oj_arrow_column.h"
+#include "../arrow/oj_arrow_iso_wkb.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -80,81 +81,15 @@ static oj_status choose_fields(const struct rows_output *o,
 
 /* ---- the schema of the output -------------------------------------------- */
 
-/* Writes a text as JSON: as a string, or unchanged if it is JSON already.
- * Returns its length; only counts it if `to` is NULL. */
-static int64_t write_json(const char *words, char *to)
-{
-    int64_t n = 0;
-    if (words[0] == '{' || words[0] == '"')
-    {
-        n = (int64_t)strlen(words);
-        if (to != NULL)
-            memcpy(to, words, (size_t)n);
-        return n;
-    }
-    for (const char *at = words; *at != '\0'; at++)
-    {
-        if (to != NULL && (*at == '"' || *at == '\\'))
-            to[1 + n] = '\\';
-        n += *at == '"' || *at == '\\';
-        if (to != NULL)
-            to[1 + n] = (unsigned char)*at < ' ' ? ' ' : *at;
-        n++;
-    }
-    if (to != NULL)
-        to[0] = to[1 + n] = '"';
-    return n + 2;
-}
-
-static char *put_counted_bytes(char *to, const char *bytes, int32_t n)
-{
-    memcpy(to, &n, sizeof n);
-    if (n > 0)
-        memcpy(to + sizeof n, bytes, (size_t)n);
-    return to + sizeof n + n;
-}
-
 /* Makes the schema of a geoarrow.wkb column. Its CRS is that of the input, or
  * of the join side if the input has none. */
 static oj_status make_wkb_schema(const struct rows_output *o, const char *name,
                                  struct ArrowSchema *out, struct oj_error *err)
 {
-    static const char key[] = "ARROW:extension:name", wkb[] = "geoarrow.wkb";
-    static const char key_of_crs[] = "ARROW:extension:metadata";
-    const char *crs =
-        o->input->crs_words != NULL ? o->input->crs_words : o->join->crs_words;
-    int64_t n = crs != NULL ? write_json(crs, NULL) + 8 : 2;
-    int32_t n_pairs = 2;
-    char *metadata, *text, *to;
-    oj_status status;
-    OJ_NEW(metadata,
-           n + 5 * (int64_t)sizeof n_pairs +
-               (int64_t)(sizeof key + sizeof wkb + sizeof key_of_crs),
-           err);
-    text = oj_malloc(n + 1, 1);
-    if (text == NULL)
-    {
-        oj_free(metadata);
-        return oj_fail_nomem(err, n + 1, 1);
-    }
-    memcpy(text, "{}", 2);
-    if (crs != NULL)
-    {
-        memcpy(text, "{\"crs\":", 7);
-        write_json(crs, text + 7);
-        text[n - 1] = '}';
-    }
-    memcpy(metadata, &n_pairs, sizeof n_pairs);
-    to = put_counted_bytes(metadata + sizeof n_pairs, key,
-                           (int32_t)sizeof key - 1);
-    to = put_counted_bytes(to, wkb, (int32_t)sizeof wkb - 1);
-    to = put_counted_bytes(to, key_of_crs, (int32_t)sizeof key_of_crs - 1);
-    put_counted_bytes(to, text, (int32_t)n);
-    status = oj_arrow_schema_make("z", name, metadata, ARROW_FLAG_NULLABLE, 0,
-                                  out, err);
-    oj_free(metadata);
-    oj_free(text);
-    return status;
+    return oj_arrow_wkb_schema("z", name,
+                               o->input->crs_words != NULL ? o->input->crs_words
+                                                           : o->join->crs_words,
+                               out, err);
 }
 
 static const char *format_of_computed(const struct oj_named_column *column)

@@ -206,13 +206,10 @@ static oj_status check_is_number(const struct rows_side *side, int64_t column,
                    field.name, oj_field_kind_name(field.kind));
 }
 
-static oj_status find_feature_columns(struct rows_side *side,
-                                      const struct ogrjoin_settings *settings,
-                                      const struct compared_fields *compared,
-                                      struct oj_error *err)
+static oj_status find_next_output_rows(struct rows_side *side,
+                                       const struct ogrjoin_settings *settings,
+                                       struct oj_error *err)
 {
-    struct oj_relation relation = settings->relation;
-    int is_needed = !api_compares_only_attributes(&relation);
     OJ_TRY(find_column_of_setting(side, settings, "x", &side->x, err));
     OJ_TRY(find_column_of_setting(side, settings, "y", &side->y, err));
     OJ_TRY(
@@ -220,18 +217,29 @@ static oj_status find_feature_columns(struct rows_side *side,
     if (side->x >= 0)
     {
         OJ_TRY(check_is_number(side, side->x, "x", err));
-        OJ_TRY(check_is_number(side, side->y, "y", err));
+        return check_is_number(side, side->y, "y", err);
+    }
+    return side->geometry < 0
+               ? choose_geometry(
+                     side, !api_compares_only_attributes(&settings->relation),
+                     err)
+               : OJ_OK;
+}
+
+static oj_status find_feature_columns(struct rows_side *side,
+                                      const struct ogrjoin_settings *settings,
+                                      const struct compared_fields *compared,
+                                      struct oj_error *err)
+{
+    struct oj_relation relation = settings->relation;
+    const int has_column = side->geometry >= 0 && side->x < 0;
+    if (side->x >= 0)
+    {
         relation.op = OJ_OP_SIMILAR; /* any relation that needs no geometry */
         relation.max_distance = INFINITY;
-        return api_record_find_columns(&side->schema, NULL, compared,
-                                       side->side, &relation, &side->record,
-                                       err);
     }
-    if (side->geometry < 0)
-        OJ_TRY(choose_geometry(side, is_needed, err));
     return api_record_find_columns(
-        &side->schema,
-        side->geometry >= 0 ? column_name(side, side->geometry) : NULL,
+        &side->schema, has_column ? column_name(side, side->geometry) : NULL,
         compared, side->side, &relation, &side->record, err);
 }
 
@@ -489,6 +497,185 @@ static oj_status read_crs(struct rows_side *side,
                             &settings->rows.crs_callbacks, &side->crs, err);
 }
 
+/* ---- geometries as ISO WKB ----------------------------------------------- */
+
+/* Gives the geometry column another schema, geoarrow.wkb with the CRS of the
+ * side; the arrays keep the one they have. */
+static oj_status replace_geometry_schema(struct rows_side *side,
+                                         const char *format,
+                                         struct oj_error *err)
+{
+    struct ArrowSchema *schema = side->schema.children[side->geometry];
+    struct ArrowSchema made;
+    oj_status status = oj_arrow_wkb_schema(
+        format, column_name(side, side->geometry), side->crs_words, &made, err);
+    if (status != OJ_OK)
+    {
+        oj_arrow_schema_release(&made);
+        return status;
+    }
+    if (side->geometry_as_read.release == NULL)
+        side->geometry_as_read = *schema;
+    else
+        oj_arrow_schema_release(schema);
+    *schema = made;
+    return OJ_OK;
+}
+
+/* Texts become WKB, whatever their rows hold. */
+static oj_status plan_geometries(struct rows_side *side,
+                                 const struct ogrjoin_settings *settings,
+                                 struct oj_error *err)
+{
+    side->srid.is_signal_ignored =
+        side->crs_words != NULL || settings->rows.crs == API_CRS_IGNORE;
+    if (side->geometry < 0 || side->x >= 0 ||
+        !oj_arrow_is_text(side->schema.children[side->geometry]))
+        return OJ_OK;
+    return replace_geometry_schema(side, "z", err);
+}
+
+/* The schema of the geometry column in the arrays. */
+static const struct ArrowSchema *geometry_schema(const struct rows_side *side)
+{
+    return side->geometry_as_read.release != NULL
+               ? &side->geometry_as_read
+               : side->schema.children[side->geometry];
+}
+
+static int has_wkb(const struct rows_side *side)
+{
+    return side->geometry >= 0 && side->x < 0 &&
+           is_bytes(side->schema.children[side->geometry]);
+}
+
+static struct oj_arrow_geometry_column
+describe_geometries(const struct rows_side *side, int64_t first_row)
+{
+    return (struct oj_arrow_geometry_column){geometry_schema(side),
+                                             rows_side_name(side), first_row};
+}
+
+static oj_status check_record_batch(const struct rows_side *side,
+                                    const struct ArrowArray *array,
+                                    struct oj_error *err)
+{
+    OJ_TRY(arrow_check_layout(array, 1, side->schema.n_children, err));
+    for (int64_t i = 0; i < array->n_children; i++)
+    {
+        const struct ArrowSchema *schema = i == side->geometry
+                                               ? geometry_schema(side)
+                                               : side->schema.children[i];
+        struct oj_error ignored;
+        if (array->children[i] == NULL ||
+            array->children[i]->length < array->offset + array->length)
+            return arrow_fail_mismatch(err);
+        /* columns that are not in the output may be of any type */
+        if (oj_arrow_check_type(schema, &ignored) == OJ_OK)
+            OJ_TRY(oj_arrow_check_array(schema, array->children[i], err));
+    }
+    return OJ_OK;
+}
+
+int rows_side_depends_on_rows(const struct rows_side *side)
+{
+    return has_wkb(side) && (!side->srid.is_signal_ignored ||
+                             geometry_schema(side)->format[0] == 'v');
+}
+
+oj_status rows_side_set_srid_crs(struct rows_side *side,
+                                 const struct ogrjoin_settings *settings,
+                                 struct oj_error *err)
+{
+    const size_t size = 32;
+    const char *format;
+    if (side->crs_words != NULL || side->srid.number == 0)
+        return OJ_OK;
+    OJ_NEW(side->crs_words, (int64_t)size, err);
+    snprintf(side->crs_words, size, "EPSG:%lld", (long long)side->srid.number);
+    OJ_TRY(oj_crs_text_read(side->crs_words, "the SRID of the geometries",
+                            &settings->rows.crs_callbacks, &side->crs, err));
+    format = side->schema.children[side->geometry]->format;
+    return replace_geometry_schema(side,
+                                   format[0] == 'Z'   ? "Z"
+                                   : format[0] == 'v' ? "vz"
+                                                      : "z",
+                                   err);
+}
+
+oj_status rows_side_begin(struct rows_side *side,
+                          const struct ogrjoin_settings *settings,
+                          const struct ArrowArray *array, struct oj_error *err)
+{
+    const struct oj_arrow_geometry_column of = describe_geometries(side, 0);
+    int is_extended;
+    OJ_TRY(check_record_batch(side, array, err));
+    OJ_TRY(oj_arrow_iso_wkb_begin(&of, array, side->geometry, &side->srid,
+                                  &is_extended, err));
+    side->srid.is_found = 1;
+    if (is_extended && of.schema->format[0] == 'v')
+    {
+        OJ_TRY(replace_geometry_schema(side, "Z", err));
+        snprintf(side->record.layout.format, sizeof side->record.layout.format,
+                 "Z");
+    }
+    return rows_side_set_srid_crs(side, settings, err);
+}
+
+/* Makes a view of an array in which the rows start at 0, unless some rows are
+ * NULL as a whole. */
+static oj_status view_from_first_row(struct ArrowArray *array,
+                                     struct ArrowArray *out,
+                                     struct oj_error *err)
+{
+    struct oj_arrow_shared *shared;
+    const struct ArrowArray *whole;
+    oj_status status;
+    OJ_TRY(oj_arrow_share(array, &shared, err));
+    whole = oj_arrow_shared_array(shared);
+    status = oj_arrow_view(shared, whole, 0, whole->length, out, err);
+    oj_arrow_unshare(shared);
+    OJ_TRY(status);
+    for (int64_t i = 0;
+         out->offset > 0 && arrow_validity(out) == NULL && i < out->n_children;
+         i++)
+    {
+        struct ArrowArray *child = out->children[i];
+        child->offset += out->offset;
+        child->length = out->length;
+        child->null_count = child->null_count == 0 ? 0 : -1;
+    }
+    if (arrow_validity(out) == NULL)
+        out->offset = 0;
+    return OJ_OK;
+}
+
+/* Replaces the geometry column of an array, which is moved, also on failure, by
+ * one of ISO WKB, if it is not so already. */
+static oj_status make_iso_wkb(struct rows_side *side, struct ArrowArray *array,
+                              int64_t first_row, struct oj_error *err)
+{
+    const struct oj_arrow_geometry_column of =
+        describe_geometries(side, first_row);
+    const char *format = side->schema.children[side->geometry]->format;
+    struct ArrowArray view = {.release = NULL}, made;
+    int is_made = 0;
+    oj_status status = view_from_first_row(array, &view, err);
+    if (status == OJ_OK)
+        status = oj_arrow_iso_wkb_make(&of, &view, side->geometry, format,
+                                       &side->srid, &is_made, &made, err);
+    if (status == OJ_OK && is_made)
+    {
+        oj_arrow_array_release(view.children[side->geometry]);
+        *view.children[side->geometry] = made;
+    }
+    if (status == OJ_OK)
+        *array = view;
+    else
+        oj_arrow_array_release(&view);
+    return status;
+}
+
 /* ---- opening a side ------------------------------------------------------ */
 
 static oj_status
@@ -505,6 +692,9 @@ find_columns_of_settings(struct rows_side *side,
                        "the %s side must be a stream of record batches: its "
                        "schema is no struct",
                        rows_side_name(side));
+    OJ_TRY(find_next_output_rows(side, settings, err));
+    OJ_TRY(read_crs(side, settings, err));
+    OJ_TRY(plan_geometries(side, settings, err));
     status = api_settings_compared(settings, &compared, err);
     if (status == OJ_OK)
         status = find_feature_columns(side, settings, &compared, err);
@@ -518,8 +708,7 @@ find_columns_of_settings(struct rows_side *side,
     if (exclude != NULL)
         OJ_TRY(find_excluded(side, exclude, err));
     OJ_TRY(find_spans(side, settings, err));
-    OJ_TRY(select_columns(side, settings, err));
-    return read_crs(side, settings, err);
+    return select_columns(side, settings, err);
 }
 
 oj_status rows_side_open(struct ArrowSchema *schema, int of,
@@ -540,6 +729,7 @@ oj_status rows_side_open(struct ArrowSchema *schema, int of,
 void rows_side_free(struct rows_side *side)
 {
     oj_arrow_schema_release(&side->schema);
+    oj_arrow_schema_release(&side->geometry_as_read);
     arrow_fields_free(&side->record.fields);
     for (int i = 0; i < ROWS_N_CLASSES; i++)
         oj_free(side->compared[i]);
@@ -555,28 +745,9 @@ int64_t rows_chunks_rows(const struct rows_chunks *chunks)
     return chunks->n > 0 ? chunks->first[chunks->n] : 0;
 }
 
-static oj_status check_record_batch(const struct rows_side *side,
-                                    const struct ArrowArray *array,
-                                    struct oj_error *err)
-{
-    OJ_TRY(arrow_check_layout(array, 1, side->schema.n_children, err));
-    for (int64_t i = 0; i < array->n_children; i++)
-    {
-        struct oj_error ignored;
-        if (array->children[i] == NULL ||
-            array->children[i]->length < array->offset + array->length)
-            return arrow_fail_mismatch(err);
-        /* columns that are not in the output may be of any type */
-        if (oj_arrow_check_type(side->schema.children[i], &ignored) == OJ_OK)
-            OJ_TRY(oj_arrow_check_array(side->schema.children[i],
-                                        array->children[i], err));
-    }
-    return OJ_OK;
-}
-
-oj_status rows_chunks_add(struct rows_chunks *chunks,
-                          const struct rows_side *side,
-                          struct ArrowArray *array, struct oj_error *err)
+oj_status rows_chunks_add(struct rows_chunks *chunks, struct rows_side *side,
+                          struct ArrowArray *array, int64_t first_row,
+                          struct oj_error *err)
 {
     int64_t n = chunks->n, n_rows = rows_chunks_rows(chunks);
     oj_status status = check_record_batch(side, array, err);
@@ -591,6 +762,8 @@ oj_status rows_chunks_add(struct rows_chunks *chunks,
     if (status == OJ_OK)
         status = oj_reserve(&chunks->first, n + (n > 0), n + 2,
                             &chunks->cap_first, sizeof *chunks->first, err);
+    if (status == OJ_OK && has_wkb(side))
+        status = make_iso_wkb(side, array, first_row + n_rows, err);
     if (status != OJ_OK)
     {
         oj_arrow_array_release(array);

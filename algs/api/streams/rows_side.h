@@ -8,6 +8,7 @@
 #ifndef ROWS_SIDE_H
 #define ROWS_SIDE_H
 
+#include "../arrow/oj_arrow_iso_wkb.h"
 #include "../arrow/oj_arrow_plain_values.h"
 #include "../arrow/oj_arrow_take.h"
 #include "../library/api_index.h"
@@ -43,6 +44,12 @@ struct rows_side
 
     char *crs_words; /**< text of the CRS as given; NULL: none */
     struct oj_crs_text crs;
+
+    /* The schema of the geometry column as the arrays have it, if they are
+     * converted to that of `schema`: texts, and views of extended WKB. Released
+     * if they are not. */
+    struct ArrowSchema geometry_as_read;
+    struct oj_arrow_srid srid;
 };
 
 /** "left" or "right". */
@@ -57,7 +64,24 @@ OJ_MUST_USE oj_status rows_side_open(struct ArrowSchema *schema, int of,
 
 void rows_side_free(struct rows_side *side);
 
-/** Returns 1 if the column is marked as geoarrow. */
+/** 1 if rows_side_begin() is needed before the schema and the CRS of the side
+ * are known. */
+int rows_side_depends_on_rows(const struct rows_side *side);
+
+/** Reads from the first array of the side whether its geometries are converted,
+ * and their SRID, which becomes the CRS of a side without one. array is not
+ * kept. */
+OJ_MUST_USE oj_status rows_side_begin(struct rows_side *side,
+                                      const struct ogrjoin_settings *settings,
+                                      const struct ArrowArray *array,
+                                      struct oj_error *err);
+
+/** Makes the SRID that was found the CRS of the side, if it has none. */
+OJ_MUST_USE oj_status rows_side_set_srid_crs(
+    struct rows_side *side, const struct ogrjoin_settings *settings,
+    struct oj_error *err);
+
+/** 1 if the column is marked as geoarrow. */
 int rows_side_is_geometry(const struct ArrowSchema *schema);
 
 /** Returns 1 if the side has a geometry column, or columns x and y. */
@@ -83,11 +107,13 @@ struct rows_chunks
 
 int64_t rows_chunks_rows(const struct rows_chunks *chunks);
 
-/** Checks an array and appends it. It is moved, also on failure. */
+/** Checks an array and appends it, with geometries as ISO WKB. It is moved,
+ * also on failure. first_row: number of the first row of the chunks, for
+ * messages. */
 OJ_MUST_USE oj_status rows_chunks_add(struct rows_chunks *chunks,
-                                      const struct rows_side *side,
+                                      struct rows_side *side,
                                       struct ArrowArray *array,
-                                      struct oj_error *err);
+                                      int64_t first_row, struct oj_error *err);
 
 void rows_chunks_clear(struct rows_chunks *chunks);
 void rows_chunks_free(struct rows_chunks *chunks);

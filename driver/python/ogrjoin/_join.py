@@ -54,8 +54,7 @@ def join_index(index: Any, left: Any, op: str, **settings: Any) -> Joined:
     if index._rows is None:
         kept = {"right_column": index._column, **index._settings}
         right = TableSide(index._right, "right", kept)
-        with right.own_errors():
-            index._rows = _core.rows(right.reader().__arrow_c_stream__(), _words(kept))[0]
+        index._rows = _core.rows(right.reader().__arrow_c_stream__(), _words(kept))[0]
         names = ("right_column", "right_x", "right_y")
         index._of_right = {name: kept.get(name) for name in names}
         index._crs = right.crs(None)
@@ -157,6 +156,11 @@ def join(
     is in use.  Left is read in batches of up to a million rows while the result is
     read; one_to_one reads all of it first.
     """
+    if isinstance(on, tuple):
+        raise InvalidError(
+            "on is a tuple, which is (left values, right values) in pairs(): here write "
+            'the names of columns, on="LEFT=RIGHT", or a list of them'
+        )
     settings.update(
         op=op, how=how, k=k, max_distance=max_distance, ties=ties, on=on, pick=pick,
         agg=agg, overlap=overlap, similar=similar, vector=vector, geometry=geometry,
@@ -176,8 +180,7 @@ def join(
     else:
         stream = right.reader()
     _set_crs(left, right.crs(settings["right_crs"]), settings)
-    with right.own_errors():
-        rows = _core.rows(stream.__arrow_c_stream__(), _words(settings))[0]
+    rows = _core.rows(stream.__arrow_c_stream__(), _words(settings))[0]
     return Joined(rows, left, _words(settings), progress, None)
 
 

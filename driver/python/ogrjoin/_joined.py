@@ -53,10 +53,9 @@ class Joined:
 
     def _start(self, stacklevel: int) -> Any:
         stream = self._left.reader().__arrow_c_stream__()
-        with self._left.own_errors():
-            joined, schema, geometry, notices = _core.join_rows(
-                self._rows, stream, self._settings, self._progress, self._index
-            )
+        joined, schema, geometry, notices = _core.join_rows(
+            self._rows, stream, self._settings, self._progress, self._index
+        )
         for notice in notices:
             warnings.warn(notice, UserWarning, stacklevel=stacklevel)
         del notices[:]  # later ones come with the last rows
@@ -66,14 +65,10 @@ class Joined:
     def _batches(self) -> Iterator[Any]:
         started, self._next = self._next, None
         joined, notices = self._start(4)[0] if started is None else started
-        while (piece := self._next_piece(joined)) is not None:
+        while (piece := _core.next_rows(joined)) is not None:
             yield pa.record_batch(_Piece(*piece))
         for notice in notices:
             warnings.warn(notice, UserWarning, stacklevel=3)
-
-    def _next_piece(self, joined: Any) -> Any:
-        with self._left.own_errors():
-            return _core.next_rows(joined)
 
     def reader(self) -> Any:
         """Returns a pyarrow.RecordBatchReader that starts at the first row."""

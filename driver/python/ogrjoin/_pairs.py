@@ -399,7 +399,11 @@ def _of_both(name: str, values: Any) -> tuple[Any, Any]:
     if values is None:
         return None, None
     if not isinstance(values, (tuple, list)) or len(values) != 2:
-        raise InvalidError(f"{name} needs a pair: (left values, right values)")
+        names = isinstance(values, (str, list)) and name == "on"
+        raise InvalidError(
+            f"{name} needs a pair: (left values, right values), one value for each row"
+            + ("; names of columns belong to join(on=...)" if names else "")
+        )
     return values[0], values[1]
 
 
@@ -1023,6 +1027,11 @@ def pairs(
     progress  called with (left rows done, all left rows); an exception ends the join
     """
     left_on, right_on = _of_both("on", on)
+    if isinstance(left_on, str) or isinstance(right_on, str):
+        raise InvalidError(
+            "on of pairs() is (left values, right values), one value for each row: names "
+            "of columns belong to join(on=...)"
+        )
     left_id, right_id = _of_both("id", id)
     left_texts, right_texts = _of_both("texts", texts)
     index = Index(

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-from contextlib import contextmanager
-from typing import Any, Iterator
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from . import _core, _crs, _sides
-from ._errors import Error, InvalidError
+from ._errors import InvalidError
 from ._joined import Joined
 from ._scan import Scan, extension_of, mark_geometries, wkb_metadata
 
@@ -40,21 +39,19 @@ def _shapes_of(table: Any) -> Any:
     return geopandas.GeoDataFrame.from_arrow(table).geometry.values
 
 
-def _is_of_texts(kind: Any) -> bool:
-    if pa.types.is_dictionary(kind):
-        kind = kind.value_type
-    return str(kind) in ("string", "large_string", "string_view")
+def _wkb_of(column: Any) -> tuple[Any, int]:
+    """Returns (a column of texts or WKB as ISO WKB, its SRID or 0)"""
+    array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    made, kind, srid = _core.iso_wkb(*array.__arrow_c_array__())
+    if made is not None:
+        kind = pa.binary() if kind == "z" else pa.large_binary()
+        array = pa.Array._import_from_c_capsule(kind.__arrow_c_schema__(), made)
+    return array, srid
 
 
-def _wkb_of_texts(texts: Any, name: str, first: int) -> Any:
-    """Converts a column of WKT, or of WKB in hexadecimal digits, to WKB.  An
-    empty text becomes NULL.  For errors: name is the name of the column, first
-    the row number of its first text."""
-    if not pa.types.is_string(texts.type):
-        texts = texts.cast(pa.large_string())
-    schema, array = texts.__arrow_c_array__()
-    made = _core.wkb_of_texts(schema, array, name, first)
-    return pa.Array._import_from_c_capsule(pa.binary().__arrow_c_schema__(), made)
+def _is_native(field: Any) -> bool:
+    """Returns True for GeoArrow's coordinates in lists and structs."""
+    return extension_of(field) not in ("", "geoarrow.wkb", "geoarrow.wkt")
 
 
 class TableSide:
@@ -114,20 +111,8 @@ class TableSide:
             active = geometry if isinstance(geometry, str) else None
             self.geometry = self.geometry or primary or active
         settings[f"{which}_column"] = self.geometry
-        self._texts = self._mark_texts()
-        self._failure: Error | None = None  # raised while the texts were converted
         crs = _crs.text(settings.pop(f"{which}_crs", None))
         settings[f"{which}_crs"] = crs
-
-    def _mark_texts(self) -> int:
-        """Declares the column of geometries as WKB in the schema if it holds
-        texts, and returns its index.  Otherwise returns -1."""
-        i = self._schema.get_field_index(self.geometry) if self.geometry else -1
-        if i < 0 or not _is_of_texts(self._schema.field(i).type):
-            return -1
-        field = pa.field(self.geometry, pa.binary(), metadata=wkb_metadata(None))
-        self._schema = self._schema.set(i, field)
-        return i
 
     def crs(self, given: str | None) -> str | None:
         """Returns given, otherwise the CRS in the metadata of the geometry column."""
@@ -157,40 +142,21 @@ class TableSide:
             self._schema, check_metadata=True
         ):
             return reader
-        return pa.RecordBatchReader.from_batches(self._schema, self._marked(reader))
-
-    def _marked(self, reader: Any) -> Iterator[Any]:
-        """Yields the batches with the metadata of mark_geometries(), and with geometries made
-        from texts."""
-        first = 0
-        for batch in reader:
-            columns = batch.columns
-            if self._texts >= 0:
-                texts = columns[self._texts]
-                try:
-                    columns[self._texts] = _wkb_of_texts(texts, str(self.geometry), first)
-                except Error as error:
-                    self._failure = error
-                    raise
-            yield pa.RecordBatch.from_arrays(columns, schema=self._schema)
-            first += len(batch)
-
-    @contextmanager
-    def own_errors(self) -> Iterator[None]:
-        """Context in which an error of the conversion of this side is raised
-        as it was.  Arrow would report it as a text with its traceback."""
-        try:
-            yield
-        except Error:
-            if self._failure is not None:
-                raise self._failure from None
-            raise
+        marked = (pa.RecordBatch.from_arrays(b.columns, schema=self._schema) for b in reader)
+        return pa.RecordBatchReader.from_batches(self._schema, marked)
 
     def moved(self, settings: dict[str, Any]) -> Any:
         """Returns a table of all rows, transformed to the CRS left_crs by pyproj."""
         target = settings["left_crs"]
-        move = _crs.transformer(self.crs(settings["right_crs"]), target).transform
         table = self.reader().read_all()
+        i = self.field_of_geometry()
+        given = self.crs(settings["right_crs"])
+        if i >= 0 and not _is_native(table.schema.field(i)):
+            wkb, srid = _wkb_of(table.column(i))
+            field = pa.field(self._schema.field(i).name, wkb.type, metadata=wkb_metadata(None))
+            table = table.set_column(i, field, wkb)
+            given = given or (f"EPSG:{srid}" if srid else None)
+        move = _crs.transformer(given, target).transform
         settings["right_crs"] = target
         if settings.get("right_x") is not None:
             names = [settings["right_x"], settings["right_y"]]
@@ -198,7 +164,6 @@ class TableSide:
                 i = table.schema.get_field_index(name)
                 table = table.set_column(i, name, pa.array(column))
             return table
-        i = self.field_of_geometry()
         if i < 0:
             raise InvalidError(
                 'crs="reproject": name the column of geometries of the right side with '

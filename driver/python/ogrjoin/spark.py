@@ -47,7 +47,7 @@ _TILE_ROWS = 1_000_000
 _SAMPLE = 20_000  # input rows in the sample that tiles are made from
 _NEAR_SAMPLE = 20_000  # join rows in the sample that bounds nearest without max_distance
 _BATCH_ROWS = 1 << 17  # input rows that a task joins in one call
-_BATCH_BYTES = 64 << 20  # bytes of rows that a task deals to tiles together
+_BATCH_BYTES = 16 << 20  # bytes of rows that a task deals to tiles together
 
 
 # ---- sides ---------------------------------------------------------------------

@@ -402,6 +402,111 @@ TEST(rows_are_kept)
     out[2].release(&out[2]);
 }
 
+/* --- geometries as texts ---------------------------------------------------
+ */
+
+static const struct point_side left_texts = {
+    5,
+    {0},
+    {"SRID=4326;POINT (1 1)", NULL, "SRID=4326;point(5 5)", " ",
+     "\\x0101000020e6100000000000000000144000000000000014C0"},
+    0,
+    0};
+static const struct point_side right_texts = {
+    3,
+    {0},
+    {"SRID=4326;POLYGON ((0 0, 2 0, 2 2, 0 2, 0 0))",
+     "0x0101000020E610000000000000000014400000000000001440",
+     "SRID=4326;LINESTRING (5 -5, 9 9)"},
+    0,
+    0};
+
+/* Settings of a join of sides whose geometries are the texts in their column
+ * name. */
+static struct ogrjoin_settings *settings_of_texts(void)
+{
+    struct ogrjoin_settings *settings = ogrjoin_settings_new();
+    must(ogrjoin_set_text(settings, "op", "intersects", &err));
+    must(ogrjoin_set_text(settings, "left_column", "name", &err));
+    must(ogrjoin_set_text(settings, "right_column", "name", &err));
+    must(ogrjoin_set_number(settings, "threads", 1, &err));
+    must(ogrjoin_set_number(settings, "batch_rows", 3, &err));
+    return settings;
+}
+
+static int join_texts(const struct point_side *a, const struct point_side *b,
+                      const char *word, const char *value, char *text)
+{
+    struct ogrjoin_settings *settings = settings_of_texts();
+    int status;
+    if (word != NULL)
+        must(ogrjoin_set_text(settings, word, value, &err));
+    status = join_sides(a, b, settings, "id join_id", text);
+    ogrjoin_settings_free(settings);
+    return status;
+}
+
+TEST(texts_are_geometries)
+{
+    char text[TEXT];
+    for (int at_once = 0; at_once < 4; at_once++)
+    {
+        struct point_side a = left_texts, b = right_texts;
+        a.at_once = at_once;
+        b.at_once = at_once > 0 ? 4 - at_once : 0;
+        must(join_texts(&a, &b, NULL, NULL, text));
+        ck_assert_str_eq(text, "10 10 |11 - |12 11 |13 - |14 12 |");
+        b.name[2] = "LINESTRING (5 -5, 9 9)";
+        ck_assert_int_eq(join_texts(&a, &b, NULL, NULL, text), OGRJOIN_ERR_ARG);
+        ck_assert_msg(strstr(err.message,
+                             "row 2: the geometry has no SRID, and that of "
+                             "row 0 has the SRID 4326") != NULL,
+                      "%s", err.message);
+        must(join_texts(&a, &b, "right_crs", "EPSG:4326", text));
+        b.name[2] = "LINESTRING (5 -5, 9 x)";
+        ck_assert_int_eq(join_texts(&a, &b, NULL, NULL, text), OGRJOIN_ERR_ARG);
+        ck_assert_msg(
+            strstr(err.message, "row 2: the column name holds no geometry") !=
+                NULL,
+            "%s", err.message);
+    }
+}
+
+TEST(srid_of_sides_differ)
+{
+    struct point_side b = right_texts;
+    char text[TEXT];
+    b.n = 1;
+    b.name[0] = "SRID=2263;POINT (1 1)";
+    ck_assert_int_eq(join_texts(&left_texts, &b, NULL, NULL, text),
+                     OGRJOIN_ERR_ARG);
+    ck_assert_msg(strstr(err.message, "left EPSG:4326 and right EPSG:2263") !=
+                      NULL,
+                  "%s", err.message);
+    must(join_texts(&left_texts, &b, "crs", "ignore", text));
+    ck_assert_str_eq(text, "10 10 |11 - |12 - |13 - |14 - |");
+}
+
+TEST(memory_of_texts)
+{
+    struct ogrjoin_settings *settings = settings_of_texts();
+    struct point_side a = left_texts;
+    char text[TEXT];
+    int status = OGRJOIN_ERR_NOMEM;
+    a.at_once = 2;
+    for (int64_t n = 1; status != OGRJOIN_OK; n++)
+    {
+        (void)oj_alloc_fail_at(n);
+        status = join_sides(&a, &right_texts, settings, "id join_id", text);
+        (void)oj_alloc_fail_at(0);
+        ck_assert_msg(status == OGRJOIN_OK || status == OGRJOIN_ERR_NOMEM,
+                      "%lld: %s", (long long)n, err.message);
+        ck_assert_int_lt(n, 5000);
+    }
+    ck_assert_str_eq(text, "10 10 |11 - |12 11 |13 - |14 12 |");
+    ogrjoin_settings_free(settings);
+}
+
 /* --- invalid settings ----------------------------------------------------- */
 
 static const struct

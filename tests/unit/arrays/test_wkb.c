@@ -90,6 +90,43 @@ TEST_LOOP(unit_coordinates_are_those_of_the_bytes, 0, 2)
     ck_assert_double_eq(buf.y[0], 5e-324);
 }
 
+/* Extended WKB becomes the ISO WKB of the same seed, in its byte order. Seeds
+ * that the reader refuses are refused. */
+TEST_LOOP(unit_extended_becomes_iso, 0, 2 * WKB_FLAGS)
+{
+    const uint32_t flags = wkb_flags(_i / 2);
+    const int n_ordinates = wkb_ordinates(flags);
+    const int has_z =
+        (flags & 0x80000000u) != 0 || ((flags & 0x1FFFFFFFu) / 1000 & 1) != 0;
+    const uint32_t iso_flags = n_ordinates == 4   ? 3000
+                               : n_ordinates == 2 ? 0
+                               : has_z            ? 1000
+                                                  : 2000;
+    struct oj_error err;
+    for (int i = 0; i < WKB_SEEDS; i++)
+    {
+        struct wkb w, iso;
+        uint8_t *to;
+        int64_t srid = -1;
+        size_t n = 0;
+        oj_status status;
+        int expected = wkb_seed(&w, i, flags, _i % 2);
+        (void)wkb_seed(&iso, i, iso_flags, _i % 2);
+        to = malloc(w.n > 0 ? w.n : 1);
+        status = oj_wkb_copy_as_iso(w.bytes, w.n, to, &n, &srid, &err);
+        ck_assert_int_eq(status == OJ_OK, expected >= 0);
+        if (status == OJ_OK)
+        {
+            ck_assert_int_eq(oj_wkb_is_extended(w.bytes, w.n),
+                             (flags & 0xE0000000u) != 0);
+            ck_assert_int_eq(srid, flags & 0x20000000u ? 4326 : 0);
+            ck_assert_uint_eq(n, iso.n);
+            ck_assert_mem_eq(to, iso.bytes, n);
+        }
+        free(to);
+    }
+}
+
 TEST(unit_points_stay_in_the_short_form)
 {
     LAYER buf = {0};

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 
 static struct oj_error error;
+static int64_t srid;
 
 /* --- random texts --------------------------------------------------------- */
 
@@ -171,8 +172,8 @@ static void check_as_gdal(const char *of_gdal, const char *ours)
     /* memory of exactly this size, so that reads beyond it are reported */
     exact = malloc(n);
     memcpy(exact, ours, n);
-    ck_assert_msg(oj_geometry_text_read(exact, (int64_t)n, &bytes, &error) ==
-                      OJ_OK,
+    ck_assert_msg(oj_geometry_text_read(exact, (int64_t)n, &bytes, &srid,
+                                        &error) == OJ_OK,
                   "%s: %s", ours, error.message);
     ck_assert_msg(bytes.n == size && memcmp(bytes.byte, wkb, (size_t)size) == 0,
                   "%d bytes of GDAL, ours are %d: %s", size, (int)bytes.n,
@@ -209,6 +210,9 @@ TEST(other_forms)
         {"POINT (1 2)", "\n SRID=-1;POINT(1 2)\t"},
         {"POINT (1 2)", "0101000000000000000000f03f0000000000000040"},
         {"POINT (1 2)", "SRID=7;0101000000000000000000F03F0000000000000040 "},
+        {"POINT (1 2)", "0x0101000000000000000000F03F0000000000000040"},
+        {"POINT (1 2)", " \\x0101000000000000000000f03f0000000000000040"},
+        {"POINT (1 2)", "SRID=7; 0X0101000000000000000000F03F0000000000000040"},
         {"LINESTRING (0 0,1 1)", "LINEARRING(0 0,1 1)"},
         {"MULTIPOINT (1 2,3 4)", "MULTIPOINT((1 2),3 4)"},
         {"LINESTRING Z (1 2 3,4 5 6)", "LINESTRING(+1 2.0 3e0,4E+0 50e-1 6)"},
@@ -219,10 +223,36 @@ TEST(other_forms)
     struct oj_geometry_bytes bytes = {0};
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
         check_as_gdal(pairs[i][0], pairs[i][1]);
-    ck_assert_int_eq(oj_geometry_text_read(" \n ", 3, &bytes, &error), OJ_OK);
-    ck_assert_int_eq(oj_geometry_text_read("", 0, &bytes, &error), OJ_OK);
+    ck_assert_int_eq(oj_geometry_text_read(" \n ", 3, &bytes, &srid, &error),
+                     OJ_OK);
+    ck_assert_int_eq(oj_geometry_text_read("", 0, &bytes, &srid, &error),
+                     OJ_OK);
     ck_assert_int_eq(bytes.n, 0);
     ck_assert(bytes.byte == NULL);
+}
+
+TEST(srid_of_texts)
+{
+    static const struct
+    {
+        const char *text;
+        int64_t srid;
+    } texts[] = {{"POINT (1 2)", 0},
+                 {"SRID=4326;POINT (1 2)", 4326},
+                 {"srid = 2147483647 ; POINT (1 2)", 2147483647},
+                 {"SRID=-7;POINT (1 2)", 0},
+                 {"SRID=0;POINT (1 2)", 0},
+                 {"SRID=7;0101000000000000000000F03F0000000000000040", 7}};
+    struct oj_geometry_bytes bytes = {0};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+    {
+        const char *of = texts[i].text;
+        ck_assert_int_eq(oj_geometry_text_read(of, (int64_t)strlen(of), &bytes,
+                                               &srid, &error),
+                         OJ_OK);
+        ck_assert_int_eq(srid, texts[i].srid);
+    }
+    oj_geometry_bytes_free(&bytes);
 }
 
 /* --- refused texts -------------------------------------------------------- */
@@ -253,6 +283,9 @@ TEST(refused)
         {"POLYGON (0 0, 1 1, 1 0, 0 0)", "character 10"},
         {"SRID=;POINT (1 2)", "the number of SRID="},
         {"SRID=4326 POINT (1 2)", "the ; after SRID="},
+        {"SRID=2147483648;POINT (1 2)", "a smaller number of SRID="},
+        {"0x", "the text ends where WKB belongs"},
+        {"\\x zz", "stands where WKB belongs"},
         {"01010", "ends where a hexadecimal digit"},
         {"0101g0", "character 5, 'g0', stands where a hexadecimal digit"},
         {"CIRCULARSTRING (0 0, 1 1, 2 0)", "CIRCULARSTRING: curves"},
@@ -266,12 +299,12 @@ TEST(refused)
         {"\xe2\x82\xac (", "character 1"},
     };
     struct oj_geometry_bytes bytes = {0};
-    ck_assert_int_eq(oj_geometry_text_read("POINT (1 2)", 11, &bytes, &error),
-                     OJ_OK);
+    ck_assert_int_eq(
+        oj_geometry_text_read("POINT (1 2)", 11, &bytes, &srid, &error), OJ_OK);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
     {
         oj_status status = oj_geometry_text_read(
-            bad[i].text, (int64_t)strlen(bad[i].text), &bytes, &error);
+            bad[i].text, (int64_t)strlen(bad[i].text), &bytes, &srid, &error);
         ck_assert_msg(status == OJ_ERR_DATA || status == OJ_ERR_UNSUPPORTED,
                       "%s", bad[i].text);
         ck_assert_msg(strstr(error.message, bad[i].says) != NULL, "%s: %s",
@@ -293,7 +326,7 @@ TEST(depth)
         for (int i = 0; i < depth; i++)
             put(")");
         ck_assert_int_eq(
-            oj_geometry_text_read(text, (int64_t)n_text, &bytes, &error),
+            oj_geometry_text_read(text, (int64_t)n_text, &bytes, &srid, &error),
             depth <= OJ_GEOMETRY_TEXT_MAX_DEPTH ? OJ_OK : OJ_ERR_DATA);
     }
     oj_geometry_bytes_free(&bytes);
@@ -337,7 +370,8 @@ TEST(memory_runs_out)
         struct oj_geometry_bytes bytes = {0};
         oj_status status;
         (void)oj_alloc_fail_at(n);
-        status = oj_geometry_text_read(shape, sizeof shape - 1, &bytes, &error);
+        status = oj_geometry_text_read(shape, sizeof shape - 1, &bytes, &srid,
+                                       &error);
         (void)oj_alloc_fail_at(0);
         ck_assert(status == OJ_OK || status == OJ_ERR_NOMEM);
         ck_assert(status == OJ_OK || bytes.n == 0);

@@ -41,7 +41,7 @@ ORDER = SCHEMA.names[:5]
 
 _PIECE = 4096  # bytes
 _ALIGNED = 64  # bytes: blocks begin at multiples of this, the alignment of Arrow's buffers
-_MOST = 32 << 20  # a batch of pieces is complete when its blocks have this many bytes
+_MOST = 8 << 20  # a batch of pieces is complete when its blocks have this many bytes
 
 
 def pieces(
