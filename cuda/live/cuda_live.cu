@@ -118,6 +118,8 @@ static oj_status prepare_part(struct oj_gpu_live *live, int number,
     work = new (batch->work) oj_cuda_work(&part->device, part->device.stream,
                                           "changing a kept index", &batch->err);
     batch->has_work = 1;
+    batch->place = {number, live->regions};
+    OJ_TRY(oj_cuda_live_begin(part, work, &batch->place, c.n, &batch->plan));
     if (from->here != NULL)
         c = from->here[number];
     else
@@ -126,9 +128,7 @@ static oj_status prepare_part(struct oj_gpu_live *live, int number,
         OJ_TRY(oj_cuda_live_put(work, staging, from->x, c.n, &c.x));
         OJ_TRY(oj_cuda_live_put(work, staging, from->y, c.n, &c.y));
     }
-    batch->place = {number, live->regions};
-    OJ_TRY(oj_cuda_live_prepare(part, work, &batch->place, c.n, c.id, c.x, c.y,
-                                &batch->plan));
+    OJ_TRY(oj_cuda_live_prepare(part, work, c.id, c.x, c.y, &batch->plan));
     if (number == 0 && live->n_parts > 1 &&
         batch->plan.count.n[OJ_LIVE_ANY_REMOVAL] > 0)
         return oj_cuda_live_count_removals(work, &c, &batch->n_removals,

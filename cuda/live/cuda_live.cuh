@@ -188,13 +188,21 @@ struct oj_cuda_live_plan
     uint64_t code_mask; /**< bits of the codes by which it is sorted */
 };
 
-/** Classifies the n changes of a whole batch for this device, and allocates all
- *  memory that they need. On failure the points are unchanged. */
+/** Begins a batch of n changes: allocates what needs no change to be known,
+ *  while they are still on their way to the device. */
+OJ_MUST_USE oj_status oj_cuda_live_begin(struct oj_cuda_live_part *part,
+                                         struct oj_cuda_work *work,
+                                         const struct oj_cuda_live_region *at,
+                                         int64_t n,
+                                         struct oj_cuda_live_plan *plan);
+
+/** Classifies the changes of a whole batch, which has begun, for this device,
+ *  and allocates all memory that they need. On failure the points are
+ *  unchanged. */
 OJ_MUST_USE oj_status oj_cuda_live_prepare(struct oj_cuda_live_part *part,
                                            struct oj_cuda_work *work,
-                                           const struct oj_cuda_live_region *at,
-                                           int64_t n, const int64_t *id,
-                                           const double *x, const double *y,
+                                           const int64_t *id, const double *x,
+                                           const double *y,
                                            struct oj_cuda_live_plan *plan);
 
 /** Makes the changes. After a failure, which only a broken device causes, the

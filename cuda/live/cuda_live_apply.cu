@@ -639,7 +639,6 @@ static oj_status sort_out_changes(struct oj_cuda_live_part *part,
                                   struct oj_cuda_work *work,
                                   struct oj_cuda_live_plan *plan)
 {
-    OJ_TRY(make_counts(part, work, plan));
     OJ_TRY(find_and_mark_entries(part, work, plan));
     if (part->ids.n > 0 && plan->place->regions.n < 2)
     {
@@ -1485,11 +1484,10 @@ static int are_all_elsewhere(const struct oj_cuda_live_plan *plan)
            count_removed(plan) == 0;
 }
 
-oj_status oj_cuda_live_prepare(struct oj_cuda_live_part *part,
-                               struct oj_cuda_work *work,
-                               const struct oj_cuda_live_region *at, int64_t n,
-                               const int64_t *id, const double *x,
-                               const double *y, struct oj_cuda_live_plan *plan)
+oj_status oj_cuda_live_begin(struct oj_cuda_live_part *part,
+                             struct oj_cuda_work *work,
+                             const struct oj_cuda_live_region *at, int64_t n,
+                             struct oj_cuda_live_plan *plan)
 {
     *plan = {};
     plan->place = at;
@@ -1498,13 +1496,23 @@ oj_status oj_cuda_live_prepare(struct oj_cuda_live_part *part,
         return OJ_OK;
     if (part->ids.n > 2 * part->n_points + FEW_ENTRIES)
         OJ_TRY(forget_unused_entries(part, work));
-    plan->batch.id = id;
-    plan->batch.x = x;
-    plan->batch.y = y;
     OJ_TRY(work->make(2 * n + (n + 3) / 4, &plan->batch.entry));
     plan->batch.target = plan->batch.entry + n;
     plan->batch.kind = (uint8_t *)(plan->batch.target + n);
     plan->batch.n = n;
+    return make_counts(part, work, plan);
+}
+
+oj_status oj_cuda_live_prepare(struct oj_cuda_live_part *part,
+                               struct oj_cuda_work *work, const int64_t *id,
+                               const double *x, const double *y,
+                               struct oj_cuda_live_plan *plan)
+{
+    if (plan->batch.n == 0)
+        return OJ_OK;
+    plan->batch.id = id;
+    plan->batch.x = x;
+    plan->batch.y = y;
     OJ_TRY(sort_out_changes(part, work, plan));
     plan->n_arrivals =
         count_kind(plan, OJ_LIVE_PUT) + count_kind(plan, OJ_LIVE_MOVES);

@@ -31,14 +31,11 @@ enum
     SLOTS_OF_LANE = OJ_LIVE_SLOTS / OJ_LIVE_LANES,
     LOG_FANOUT = 5, /* of OJ_LIVE_FANOUT */
 
-    /* A warp sorts rows of at most MIDDLE_ROW pairs. Longer ones go to warps
-     * with more registers; rows with more than SHORT_ROW pairs, or with more
-     * than SHORT_ROW_OF_DISTANCES pairs and their distances, are sorted
-     * together by radix sorts. */
-    MIDDLE_ROW = 256,
+    /* A warp sorts a row in its registers. Rows with more than SHORT_ROW pairs,
+     * or with more than SHORT_ROW_OF_DISTANCES pairs and their distances, are
+     * sorted together by radix sorts. */
     SHORT_ROW = 1024,
     SHORT_ROW_OF_DISTANCES = 512,
-    PLACE_BITS = 9, /* of SHORT_ROW_OF_DISTANCES */
 
     /* A row that concerns at most so many places is answered without the tree:
      * point searches above all. */
@@ -119,31 +116,33 @@ static __device__ __forceinline__ int64_t id_of_slot(
  * all rows of a warp, when a row first needs it. */
 struct live_slot_ids
 {
+    uint32_t entry[SLOTS_OF_LANE];
     int64_t id[SLOTS_OF_LANE];
     unsigned known; /* bit i is set if id[i] has been read */
 };
 
-/* Reads the ids of the slots `wanted`, a bit each: all entries at once, then
- * all ids, because each read waits for memory. */
 static __device__ __forceinline__ void
-read_slot_ids(const struct oj_cuda_live_ids &ids,
-              const struct live_slots &slots, unsigned wanted,
+read_slot_entries(const struct live_slots &slots, struct live_slot_ids *of)
+{
+    of->known = 0;
+#pragma unroll
+    for (int i = 0; i < SLOTS_OF_LANE; i++)
+        of->entry[i] =
+            slots.page->entry[i * OJ_LIVE_LANES + oj_cuda_live_lane()];
+}
+
+/* Reads the ids of the slots `wanted`, a bit each, at once. */
+static __device__ __forceinline__ void
+read_slot_ids(const struct oj_cuda_live_ids &ids, unsigned wanted,
               struct live_slot_ids *of)
 {
-    uint32_t entry[SLOTS_OF_LANE];
     wanted &= ~of->known;
     of->known |= wanted;
 #pragma unroll
     for (int i = 0; i < SLOTS_OF_LANE; i++)
-        entry[i] =
-            (wanted >> i & 1u) != 0
-                ? slots.page->entry[i * OJ_LIVE_LANES + oj_cuda_live_lane()]
-                : 0u;
-#pragma unroll
-    for (int i = 0; i < SLOTS_OF_LANE; i++)
     {
         if ((wanted >> i & 1u) != 0)
-            of->id[i] = ids.id[entry[i]];
+            of->id[i] = ids.id[of->entry[i]];
     }
 }
 
@@ -192,6 +191,22 @@ find_pairs_of_slots(const struct live_question &q, const struct live_asker &a,
             found &= ~(1u << i);
     }
     return found;
+}
+
+/* Returns the sum over all lanes of their counts, each at most SLOTS_OF_LANE;
+ * *before: that of the lanes with smaller numbers. */
+static __device__ __forceinline__ int sum_of_warp(int count, int *before)
+{
+    int sum = 0;
+    *before = 0;
+#pragma unroll
+    for (int bit = 0; 1 << bit <= SLOTS_OF_LANE; bit++)
+    {
+        unsigned mask = __ballot_sync(OJ_LIVE_ALL_LANES, count >> bit & 1);
+        sum += __popc(mask) << bit;
+        *before += oj_cuda_live_lanes_before(mask) << bit;
+    }
+    return sum;
 }
 
 /* --- the tree ------------------------------------------------------------- */
@@ -588,12 +603,9 @@ static __global__ void __launch_bounds__(OJ_LIVE_WARP_BLOCK)
             read_slots(pages, place, &slots);
             for (; rows != 0; rows &= rows - 1u)
             {
-                int r = __ffs((int)rows) - 1, n_here = 0;
+                int r = __ffs((int)rows) - 1, n_before;
                 unsigned found = find_pairs_of_slots(q, asker[r], ids, slots);
-#pragma unroll
-                for (int i = 0; i < SLOTS_OF_LANE; i++)
-                    n_here += __popc(__ballot_sync(OJ_LIVE_ALL_LANES,
-                                                   (int)(found >> i & 1u)));
+                int n_here = sum_of_warp(__popc(found), &n_before);
                 n += lane == r ? n_here : 0;
                 int64_t of = __shfl_sync(OJ_LIVE_ALL_LANES, row, r);
                 if (n_here == 1 && found != 0)
@@ -643,30 +655,29 @@ static __global__ void __launch_bounds__(OJ_LIVE_WARP_BLOCK)
         [&](int64_t place, unsigned rows)
         {
             struct live_slots slots;
-            struct live_slot_ids slot_ids = {};
+            struct live_slot_ids slot_ids;
             read_slots(pages, place, &slots);
+            read_slot_entries(slots, &slot_ids);
             for (; rows != 0; rows &= rows - 1u)
             {
                 int r = __ffs((int)rows) - 1;
                 int64_t to = __shfl_sync(OJ_LIVE_ALL_LANES, at, r);
                 unsigned found = find_pairs_of_slots(q, asker[r], ids, slots);
-                read_slot_ids(ids, slots, found, &slot_ids);
+                int n_before, n_here = sum_of_warp(__popc(found), &n_before);
+                at += lane == r ? n_here : 0;
+                read_slot_ids(ids, found, &slot_ids);
+                to += n_before;
 #pragma unroll
                 for (int i = 0; i < SLOTS_OF_LANE; i++)
                 {
-                    int is_pair = (int)(found >> i & 1u);
-                    unsigned mask = __ballot_sync(OJ_LIVE_ALL_LANES, is_pair);
-                    if (is_pair)
-                    {
-                        int64_t mine_to = to + oj_cuda_live_lanes_before(mask);
-                        id[mine_to] = slot_ids.id[i];
-                        if (distance != NULL)
-                            distance[mine_to] =
-                                sqrt(distance2_of_slot(asker[r], slots, i));
-                    }
-                    to += __popc(mask);
+                    if ((found >> i & 1u) == 0)
+                        continue;
+                    id[to] = slot_ids.id[i];
+                    if (distance != NULL)
+                        distance[to] =
+                            sqrt(distance2_of_slot(asker[r], slots, i));
+                    to++;
                 }
-                at = lane == r ? to : at;
             }
             return false;
         });
@@ -706,6 +717,12 @@ static __device__ __forceinline__ int64_t id_of_key(uint64_t key)
     return (int64_t)(key ^ UINT64_C(1) << 63);
 }
 
+static __device__ __forceinline__ uint32_t from_lane_xor(uint32_t value,
+                                                         int mask)
+{
+    return __shfl_xor_sync(OJ_LIVE_ALL_LANES, value, mask);
+}
+
 static __device__ __forceinline__ uint64_t from_lane_xor(uint64_t value,
                                                          int mask)
 {
@@ -719,11 +736,34 @@ from_lane_xor(const struct live_near &value, int mask)
             (int64_t)from_lane_xor((uint64_t)value.id, mask)};
 }
 
+/* Returns the first or the last of two values. */
+struct key_order
+{
+    template <typename Key>
+    __device__ Key choose(Key a, Key b, bool wants_first) const
+    {
+        Key least = a < b ? a : b, most = a < b ? b : a;
+        return wants_first ? least : most;
+    }
+};
+
+struct pair_order
+{
+    int by_distance;
+
+    __device__ struct live_near choose(const struct live_near &a,
+                                       const struct live_near &b,
+                                       bool wants_first) const
+    {
+        return (comes_before(b, a, by_distance) != 0) == wants_first ? b : a;
+    }
+};
+
 /* Sorts EACH values of each lane by a bitonic network: the values of lane 0
  * come first. Called by all lanes of a warp. */
-template <int EACH, typename T, typename Before>
+template <int EACH, typename T, typename Order>
 static __device__ __forceinline__ void sort_values_of_warp(T (&value)[EACH],
-                                                           Before before)
+                                                           const Order &order)
 {
     int lane = oj_cuda_live_lane();
 #pragma unroll
@@ -738,55 +778,43 @@ static __device__ __forceinline__ void sort_values_of_warp(T (&value)[EACH],
                 bool rises = ((lane * EACH + i) & run) == 0;
                 if (step >= EACH)
                 {
-                    T other = from_lane_xor(value[i], step / EACH);
                     bool is_low = (lane & step / EACH) == 0;
-                    if (before(other, value[i]) == (is_low == rises))
-                        value[i] = other;
+                    value[i] = order.choose(
+                        value[i], from_lane_xor(value[i], step / EACH),
+                        is_low == rises);
                 }
-                else if ((i & step) == 0 &&
-                         before(value[i | step], value[i]) == rises)
+                else if ((i & step) == 0)
                 {
-                    T other = value[i];
-                    value[i] = value[i | step];
-                    value[i | step] = other;
+                    T low = value[i], high = value[i | step];
+                    value[i] = order.choose(low, high, rises);
+                    value[i | step] = order.choose(high, low, !rises);
                 }
             }
         }
     }
 }
 
-/* The place of word i in shared memory, so that lanes which access every
- * EACH-th word use different banks. */
-static __device__ __forceinline__ int padded(int i)
-{
-    return i + i / 16;
-}
-
 /* From EACH successive values of each lane makes value[i] the value i *
- * OJ_LIVE_LANES + lane of the warp. */
-template <int EACH>
-static __device__ __forceinline__ void deal_out(uint64_t (&value)[EACH],
+ * OJ_LIVE_LANES + lane of the warp. shared [EACH * OJ_LIVE_LANES * 17 / 16]:
+ * shared memory of the warp; gaps let lanes access different banks. */
+template <int EACH, typename T>
+static __device__ __forceinline__ void deal_out(T (&value)[EACH],
                                                 uint64_t *shared)
 {
+    const int apart = 128 / (int)sizeof(T);
+    T *to = (T *)(void *)shared;
     int lane = oj_cuda_live_lane();
     __syncwarp();
 #pragma unroll
     for (int i = 0; i < EACH; i++)
-        shared[padded(lane * EACH + i)] = value[i];
+        to[lane * EACH + i + (lane * EACH + i) / apart] = value[i];
     __syncwarp();
 #pragma unroll
     for (int i = 0; i < EACH; i++)
-        value[i] = shared[padded(i * OJ_LIVE_LANES + lane)];
-}
-
-/* Sorts the keys of the lanes and deals them out. */
-template <int EACH>
-static __device__ __forceinline__ void sort_keys(uint64_t (&key)[EACH],
-                                                 uint64_t *shared)
-{
-    sort_values_of_warp<EACH>(key,
-                              [](uint64_t a, uint64_t b) { return a < b; });
-    deal_out<EACH>(key, shared);
+    {
+        int at = i * OJ_LIVE_LANES + lane;
+        value[i] = to[at + at / apart];
+    }
 }
 
 static __device__ __forceinline__ uint64_t least_of_warp(uint64_t value)
@@ -799,170 +827,163 @@ static __device__ __forceinline__ uint64_t least_of_warp(uint64_t value)
     return value;
 }
 
-/* Sorts the n pairs from `at` on by id, if their ids differ by less than
- * 2^(63 - PLACE_BITS): the difference to the least id, and the place of the
- * pair, are one key. Otherwise returns 0. key: the keys of the ids of the
- * lane; those beyond n are UINT64_MAX. */
-template <int EACH>
-static __device__ __forceinline__ int
-sort_narrow_row(const struct live_lists &lists, int64_t at, int n,
-                const uint64_t (&of)[EACH], uint64_t *shared)
+/* A row that a warp sorts: n pairs from `at` on. */
+struct live_row
 {
+    int64_t at;
+    int n;
+    uint64_t least, most; /* least and greatest key of its ids */
+    uint64_t *shared;     /* shared memory of the warp */
+};
+
+/* Returns the number of bits that hold the places of EACH pairs per lane. */
+template <int EACH> static __device__ __forceinline__ constexpr int place_bits()
+{
+    int bits = 0;
+    while (1 << bits < EACH * OJ_LIVE_LANES)
+        bits++;
+    return bits;
+}
+
+/* Sorts a row by keys: the difference of an id to the least id and, if there
+ * are distances, the place of the pair. Keys of places beyond the row have all
+ * bits set, as no other key has: only the last place of a full row may have the
+ * greatest key. */
+template <typename Key, int EACH, bool HAS_DISTANCE>
+static __device__ __forceinline__ void
+sort_row_by_keys(const struct live_lists &lists, const struct live_row &row)
+{
+    constexpr int bits = HAS_DISTANCE ? place_bits<EACH>() : 0;
     int lane = oj_cuda_live_lane();
-    uint64_t key[EACH], least = UINT64_MAX, most = 0;
+    Key key[EACH];
     double distance[EACH];
 #pragma unroll
     for (int i = 0; i < EACH; i++)
     {
-        if (i * OJ_LIVE_LANES + lane < n)
-        {
-            least = of[i] < least ? of[i] : least;
-            most = of[i] > most ? of[i] : most;
-        }
-    }
-    least = least_of_warp(least);
-    most = ~least_of_warp(~most);
-    if (most - least >= UINT64_C(1) << (63 - PLACE_BITS))
-        return 0;
-#pragma unroll
-    for (int i = 0; i < EACH; i++)
-    {
         int place = i * OJ_LIVE_LANES + lane;
-        key[i] = place < n ? (of[i] - least) << PLACE_BITS | (uint64_t)place
-                           : UINT64_MAX;
+        key[i] = ~(Key)0;
+        if (place < row.n)
+            key[i] = (Key)((key_of_id(lists.id[row.at + place]) - row.least)
+                           << bits) |
+                     (Key)(HAS_DISTANCE ? place : 0);
     }
-    sort_keys<EACH>(key, shared);
+    sort_values_of_warp<EACH>(key, key_order());
+    deal_out<EACH>(key, row.shared);
 #pragma unroll
-    for (int i = 0; i < EACH; i++)
+    for (int i = 0; HAS_DISTANCE && i < EACH; i++)
     {
-        int place = (int)(key[i] & (SHORT_ROW_OF_DISTANCES - 1));
-        if (i * OJ_LIVE_LANES + lane < n)
-            distance[i] = lists.distance[at + place];
+        int place = (int)(key[i] & (((Key)1 << bits) - 1));
+        if (i * OJ_LIVE_LANES + lane < row.n)
+            distance[i] = lists.distance[row.at + place];
     }
     __syncwarp();
 #pragma unroll
     for (int i = 0; i < EACH; i++)
     {
         int place = i * OJ_LIVE_LANES + lane;
-        if (place >= n)
+        if (place >= row.n)
             continue;
-        lists.id[at + place] = id_of_key((key[i] >> PLACE_BITS) + least);
-        lists.distance[at + place] = distance[i];
+        lists.id[row.at + place] =
+            id_of_key((uint64_t)(key[i] >> bits) + row.least);
+        if (HAS_DISTANCE)
+            lists.distance[row.at + place] = distance[i];
     }
-    return 1;
 }
 
-/* Sorts the n pairs from `at` on with their distances. key: as in
- * sort_narrow_row(). */
+/* Sorts a row by distances, or by ids that differ too much for keys. */
 template <int EACH>
 static __device__ __forceinline__ void
-sort_pairs(const struct live_lists &lists, int64_t at, int n,
-           uint64_t (&key)[EACH], uint64_t *shared)
-{
-    int lane = oj_cuda_live_lane(), by_distance = lists.by_distance;
-    struct live_near pair[EACH];
-    uint64_t distance[EACH];
-#pragma unroll
-    for (int i = 0; i < EACH; i++)
-    {
-        pair[i] = {INFINITY, INT64_MAX};
-        if (i * OJ_LIVE_LANES + lane < n)
-            pair[i] = {lists.distance[at + i * OJ_LIVE_LANES + lane],
-                       id_of_key(key[i])};
-    }
-    __syncwarp();
-    sort_values_of_warp<EACH>(
-        pair, [=](const struct live_near &a, const struct live_near &b)
-        { return comes_before(a, b, by_distance) != 0; });
-#pragma unroll
-    for (int i = 0; i < EACH; i++)
-    {
-        key[i] = (uint64_t)pair[i].id;
-        distance[i] = (uint64_t)__double_as_longlong(pair[i].distance);
-    }
-    deal_out<EACH>(key, shared);
-    deal_out<EACH>(distance, shared);
-#pragma unroll
-    for (int i = 0; i < EACH; i++)
-    {
-        int place = i * OJ_LIVE_LANES + lane;
-        if (place >= n)
-            continue;
-        lists.id[at + place] = (int64_t)key[i];
-        lists.distance[at + place] = __longlong_as_double((int64_t)distance[i]);
-    }
-}
-
-/* Sorts the n <= EACH * OJ_LIVE_LANES pairs from `at` on. Called by all lanes
- * of a warp. */
-template <int EACH, bool HAS_DISTANCE>
-static __device__ __forceinline__ void
-sort_row(const struct live_lists &lists, int64_t at, int n, uint64_t *shared)
+sort_row_by_pairs(const struct live_lists &lists, const struct live_row &row)
 {
     int lane = oj_cuda_live_lane();
-    uint64_t key[EACH];
+    struct live_near pair[EACH];
+    uint64_t word[EACH];
 #pragma unroll
     for (int i = 0; i < EACH; i++)
     {
         int place = i * OJ_LIVE_LANES + lane;
-        key[i] = place < n ? key_of_id(lists.id[at + place]) : UINT64_MAX;
+        pair[i] = {INFINITY, INT64_MAX};
+        if (place < row.n)
+            pair[i] = {lists.distance[row.at + place],
+                       lists.id[row.at + place]};
     }
-    if (HAS_DISTANCE)
-    {
-        if (lists.by_distance ||
-            !sort_narrow_row<EACH>(lists, at, n, key, shared))
-            sort_pairs<EACH>(lists, at, n, key, shared);
-        return;
-    }
-    sort_keys<EACH>(key, shared);
+    sort_values_of_warp<EACH>(pair, pair_order{lists.by_distance});
+#pragma unroll
+    for (int i = 0; i < EACH; i++)
+        word[i] = (uint64_t)pair[i].id;
+    deal_out<EACH>(word, row.shared);
 #pragma unroll
     for (int i = 0; i < EACH; i++)
     {
         int place = i * OJ_LIVE_LANES + lane;
-        if (place < n)
-            lists.id[at + place] = id_of_key(key[i]);
+        if (place < row.n)
+            lists.id[row.at + place] = (int64_t)word[i];
+        word[i] = (uint64_t)__double_as_longlong(pair[i].distance);
     }
-}
-
-/* Sorts a row of more than LEAST / 2 and at most MOST pairs, with as few values
- * per lane as hold them. */
-template <int LEAST, int MOST, bool HAS_DISTANCE>
-static __device__ __forceinline__ void
-sort_row_of_length(const struct live_lists &lists, int64_t at, int n,
-                   uint64_t *shared)
-{
-    if constexpr (LEAST < MOST)
+    deal_out<EACH>(word, row.shared);
+#pragma unroll
+    for (int i = 0; i < EACH; i++)
     {
-        if (n > LEAST)
-        {
-            sort_row_of_length<2 * LEAST, MOST, HAS_DISTANCE>(lists, at, n,
-                                                              shared);
-            return;
-        }
+        int place = i * OJ_LIVE_LANES + lane;
+        if (place < row.n)
+            lists.distance[row.at + place] =
+                __longlong_as_double((long long)word[i]);
     }
-    sort_row<LEAST / OJ_LIVE_LANES, HAS_DISTANCE>(lists, at, n, shared);
 }
 
-/* Sorts the rows that have more than FEWER and at most MOST pairs; those of up
- * to LEAST pairs take equally long. A warp takes 32 rows, and sorts such rows
- * one after the other. */
-template <int FEWER, int LEAST, int MOST, bool HAS_DISTANCE>
-static __global__ void __launch_bounds__(OJ_LIVE_WARP_BLOCK)
-    sort_short_rows(const __grid_constant__ struct live_lists lists)
+/* Sorts a row of at most EACH * OJ_LIVE_LANES pairs. Called by all lanes of a
+ * warp. */
+template <int EACH, bool HAS_DISTANCE>
+static __device__ __forceinline__ void sort_row(const struct live_lists &lists,
+                                                struct live_row row)
 {
-    __shared__ uint64_t words[WARPS][MOST + MOST / 16];
-    uint64_t *shared = words[threadIdx.x / OJ_LIVE_LANES];
+    constexpr int bits = HAS_DISTANCE ? place_bits<EACH>() : 0;
+    row.least = UINT64_MAX;
+    row.most = 0;
+    for (int i = oj_cuda_live_lane(); i < row.n; i += OJ_LIVE_LANES)
+    {
+        uint64_t id = key_of_id(lists.id[row.at + i]);
+        row.least = id < row.least ? id : row.least;
+        row.most = id > row.most ? id : row.most;
+    }
+    row.least = least_of_warp(row.least);
+    row.most = ~least_of_warp(~row.most);
+    uint64_t width = row.most - row.least;
+    if (HAS_DISTANCE && (lists.by_distance || width >> (63 - bits) > 1))
+        sort_row_by_pairs<EACH>(lists, row);
+    else if (width >> (32 - bits) == 0)
+        sort_row_by_keys<uint32_t, EACH, HAS_DISTANCE>(lists, row);
+    else
+        sort_row_by_keys<uint64_t, EACH, HAS_DISTANCE>(lists, row);
+}
+
+/* Returns how many blocks a multiprocessor shall hold of the kernel for EACH
+ * values per lane: the compiler keeps to their registers. */
+template <int EACH> static constexpr int blocks_of_length(void)
+{
+    return EACH <= 4 ? 8 : EACH == 8 ? 5 : EACH == 16 ? 4 : 2;
+}
+
+/* Sorts the rows that need EACH values per lane. A warp takes 32 rows, and
+ * sorts such rows one after the other. */
+template <int EACH, bool HAS_DISTANCE>
+static __global__ void __launch_bounds__(OJ_LIVE_WARP_BLOCK,
+                                         blocks_of_length<EACH>())
+    sort_rows_of_length(const __grid_constant__ struct live_lists lists)
+{
+    const int most = EACH * OJ_LIVE_LANES, fewer = EACH == 1 ? 1 : most / 2;
+    __shared__ uint64_t words[WARPS][most + most / 16];
     int64_t row = (int64_t)blockIdx.x * OJ_LIVE_WARP_BLOCK + threadIdx.x;
     int64_t first = row < lists.n_rows ? lists.offset[row] : 0;
     int64_t n = row < lists.n_rows ? lists.offset[row + 1] - first : 0;
-    unsigned rows = __ballot_sync(OJ_LIVE_ALL_LANES, n > FEWER && n <= MOST);
+    unsigned rows = __ballot_sync(OJ_LIVE_ALL_LANES, n > fewer && n <= most);
     for (; rows != 0; rows &= rows - 1u)
     {
         int r = __ffs((int)rows) - 1;
-        int64_t at = __shfl_sync(OJ_LIVE_ALL_LANES, first, r);
-        int n_pairs = (int)__shfl_sync(OJ_LIVE_ALL_LANES, n, r);
-        sort_row_of_length<LEAST, MOST, HAS_DISTANCE>(lists, at, n_pairs,
-                                                      shared);
+        const struct live_row of = {__shfl_sync(OJ_LIVE_ALL_LANES, first, r),
+                                    (int)__shfl_sync(OJ_LIVE_ALL_LANES, n, r),
+                                    0, 0, words[threadIdx.x / OJ_LIVE_LANES]};
+        sort_row<EACH, HAS_DISTANCE>(lists, of);
     }
 }
 
@@ -1068,22 +1089,24 @@ static oj_status sort_long_rows(struct oj_cuda_work *work,
                     });
 }
 
-/* Sorts the rows of at most MOST pairs. */
-template <int MOST, bool HAS_DISTANCE>
+/* Sorts the rows of more than FIRST / 2 and at most MOST pairs, of which the
+ * longest has `longest`. A kernel for each length: one kernel for several would
+ * have the registers of the longest for all. */
+template <int FIRST, int MOST, bool HAS_DISTANCE>
 static oj_status sort_rows_by_warps(struct oj_cuda_work *work,
                                     const struct live_lists &lists,
                                     int64_t longest)
 {
     OJ_TRY(work->run<OJ_LIVE_WARP_BLOCK>(
-        lists.n_rows,
-        sort_short_rows<1, OJ_LIVE_LANES, MIDDLE_ROW, HAS_DISTANCE>, lists));
-    return longest <= MIDDLE_ROW
-               ? OJ_OK
-               : work->run<OJ_LIVE_WARP_BLOCK>(
-                     lists.n_rows,
-                     sort_short_rows<MIDDLE_ROW, 2 * MIDDLE_ROW, MOST,
-                                     HAS_DISTANCE>,
-                     lists);
+        lists.n_rows, sort_rows_of_length<FIRST / OJ_LIVE_LANES, HAS_DISTANCE>,
+        lists));
+    if constexpr (FIRST < MOST)
+    {
+        if (longest > FIRST)
+            return sort_rows_by_warps<2 * FIRST, MOST, HAS_DISTANCE>(
+                work, lists, longest);
+    }
+    return OJ_OK;
 }
 
 /* Sorts the pairs of each row; the longest row has `longest` pairs. */
@@ -1098,10 +1121,11 @@ static oj_status sort_rows(struct oj_cuda_work *work, int64_t n_rows,
     if (longest < 2)
         return OJ_OK;
     if (has_distance)
-        OJ_TRY((sort_rows_by_warps<SHORT_ROW_OF_DISTANCES, true>(work, lists,
-                                                                 longest)));
+        OJ_TRY((sort_rows_by_warps<OJ_LIVE_LANES, SHORT_ROW_OF_DISTANCES, true>(
+            work, lists, longest)));
     else
-        OJ_TRY((sort_rows_by_warps<SHORT_ROW, false>(work, lists, longest)));
+        OJ_TRY((sort_rows_by_warps<OJ_LIVE_LANES, SHORT_ROW, false>(work, lists,
+                                                                    longest)));
     return longest <= most_short ? OJ_OK
                                  : sort_long_rows(work, lists, most_short);
 }

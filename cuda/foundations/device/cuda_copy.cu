@@ -206,7 +206,7 @@ oj_status oj_cuda_copy_out(const struct oj_cuda_device *device,
 
 /* --- small arrays --------------------------------------------------------- */
 
-static const int64_t staged_piece = 64 << 10, most_staged = 8 << 20;
+static const int64_t staged_piece = 64 << 10, most_staged = 32 << 20;
 
 /* A thread wakes in the time in which another one copies so many bytes. */
 static const int64_t bytes_of_staging_thread = 256 << 10;
