@@ -233,9 +233,9 @@ static oj_status apply_to_parts(struct oj_gpu_live *live,
     int64_t bytes = from->n * (int64_t)sizeof(double);
     if (from->here == NULL)
     {
-        oj_cuda_staging_add(&arrays, from->id, bytes);
-        oj_cuda_staging_add(&arrays, from->x, bytes);
-        oj_cuda_staging_add(&arrays, from->y, bytes);
+        oj_cuda_copy_stage_add(&arrays, from->id, bytes);
+        oj_cuda_copy_stage_add(&arrays, from->x, bytes);
+        oj_cuda_copy_stage_add(&arrays, from->y, bytes);
     }
     return oj_cuda_live_try_staged(
         live, &arrays,

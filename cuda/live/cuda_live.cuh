@@ -52,7 +52,7 @@ OJ_MUST_USE oj_status oj_cuda_live_put(struct oj_cuda_work *work,
                                        const T *host, int64_t n, const T **out)
 {
     if (staging != NULL && host != NULL && n > 0)
-        host = (const T *)oj_cuda_staging_wait(staging, host);
+        host = (const T *)oj_cuda_copy_stage_wait(staging, host);
     return oj_cuda_put(work, host, n, out);
 }
 
@@ -66,7 +66,7 @@ OJ_MUST_USE oj_status oj_cuda_live_try_staged(struct oj_gpu_live *live,
                                               Body body, struct oj_error *err)
 {
     int n_threads =
-        oj_cuda_staging_begin(arrays, &live->part[0].device, &live->stage);
+        oj_cuda_copy_stage_begin(arrays, &live->part[0].device, &live->stage);
     struct oj_cuda_staging *staging = n_threads > 0 ? arrays : NULL;
     auto of_part = [&](int i, struct oj_error *why)
     { return body(i, staging, why); };
@@ -75,7 +75,7 @@ OJ_MUST_USE oj_status oj_cuda_live_try_staged(struct oj_gpu_live *live,
                                        err);
     return oj_cuda_try_peers_beside(
         &live->peers, live->n_parts, of_part, n_threads,
-        [=]() { oj_cuda_staging_copy(arrays); }, err);
+        [=]() { oj_cuda_copy_stage_pieces(arrays); }, err);
 }
 
 /** Makes the device of a part the current one. */

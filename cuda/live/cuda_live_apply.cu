@@ -135,6 +135,17 @@ static oj_status reserve_pages(struct oj_cuda_live_part *part,
     return OJ_OK;
 }
 
+static oj_status check_number_of_points(struct oj_cuda_work *work, int64_t n)
+{
+    if (n > INT32_MAX)
+        return oj_fail(work->err, OJ_ERR_LIMIT,
+                       "a kept index has at most %d points on a GPU; this "
+                       "batch would make them more: use more GPUs, or keep "
+                       "several indexes",
+                       INT32_MAX);
+    return OJ_OK;
+}
+
 /* --- 1 ids ---------------------------------------------------------------- */
 
 /* Puts an entry into the table unless the table has an entry of its id; returns
@@ -338,11 +349,7 @@ static oj_status add_missing_entries(struct oj_cuda_live_part *part,
             return OJ_OK;
         n_room = n_new;
     }
-    if (part->ids.n + n_room > INT32_MAX)
-        return oj_fail(work->err, OJ_ERR_LIMIT,
-                       "a kept index has at most %d points on a GPU; this "
-                       "batch would make them more",
-                       INT32_MAX);
+    OJ_TRY(check_number_of_points(work, part->ids.n + n_room));
     OJ_TRY(add_entries(part, &own, plan, number, n_room));
     return place.regions.n < 2 ? OJ_OK : find_added_entries(part, &own, b);
 }
@@ -1466,16 +1473,6 @@ static oj_status commit_all_anew(struct oj_cuda_live_part *part,
 }
 
 /* --- a batch -------------------------------------------------------------- */
-
-static oj_status check_number_of_points(struct oj_cuda_work *work, int64_t n)
-{
-    if (n > INT32_MAX)
-        return oj_fail(work->err, OJ_ERR_LIMIT,
-                       "a kept index has at most %d points on a GPU; this "
-                       "batch would make them more",
-                       INT32_MAX);
-    return OJ_OK;
-}
 
 /* Returns 1 if no change concerns a point of this device. */
 static int are_all_elsewhere(const struct oj_cuda_live_plan *plan)

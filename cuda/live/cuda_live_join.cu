@@ -366,12 +366,12 @@ static oj_status put_rows_everywhere(struct oj_gpu_live *live,
 {
     struct oj_cuda_staging arrays = {};
     int64_t bytes = rows->n * (int64_t)sizeof(double);
-    oj_cuda_staging_add(&arrays, rows->box,
-                        rows->n * (int64_t)sizeof *rows->box);
-    oj_cuda_staging_add(&arrays, rows->x, bytes);
-    oj_cuda_staging_add(&arrays, rows->y, bytes);
-    oj_cuda_staging_add(&arrays, rows->fid, bytes);
-    oj_cuda_staging_add(&arrays, rows->max_distance, bytes);
+    oj_cuda_copy_stage_add(&arrays, rows->box,
+                           rows->n * (int64_t)sizeof *rows->box);
+    oj_cuda_copy_stage_add(&arrays, rows->x, bytes);
+    oj_cuda_copy_stage_add(&arrays, rows->y, bytes);
+    oj_cuda_copy_stage_add(&arrays, rows->fid, bytes);
+    oj_cuda_copy_stage_add(&arrays, rows->max_distance, bytes);
     return oj_cuda_live_try_staged(
         live, &arrays,
         [&](int i, struct oj_cuda_staging *staging, struct oj_error *why)
@@ -402,7 +402,8 @@ static oj_status make_room(struct oj_gpu_live_pairs *out, int64_t n,
 {
     if (max_pairs > 0 && out->n + n > max_pairs)
         return oj_fail(err, OJ_ERR_TOO_MANY_PAIRS,
-                       "the join has more pairs than max_pairs allows");
+                       "the join has more pairs than max_pairs allows: join "
+                       "fewer rows at a time, or raise max_pairs");
     OJ_ROOM(out->id, out->n, out->n + n, out->cap_id, err);
     OJ_ROOM(out->distance, out->n, out->n + n, out->cap_distance, err);
     return OJ_OK;
@@ -574,9 +575,11 @@ oj_status oj_cuda_live_join(struct oj_gpu_live *live,
     struct oj_gpu_live_pairs pairs = {};
     oj_status status;
     if (oj_relation_is_nearest(relation) && relation->k > OJ_GPU_LIVE_MOST_K)
-        return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                       "a kept index on a GPU finds at most %d nearest",
-                       OJ_GPU_LIVE_MOST_K);
+        return oj_fail(
+            err, OJ_ERR_UNSUPPORTED,
+            "a kept index on a GPU finds at most %d nearest: ask for "
+            "fewer, or keep the index on the CPU (backend cpu)",
+            OJ_GPU_LIVE_MOST_K);
     pthread_mutex_lock(&live->lock);
     status = join_rows(live, relation, rows, max_pairs, &pairs, err);
     pthread_mutex_unlock(&live->lock);

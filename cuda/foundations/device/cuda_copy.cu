@@ -216,8 +216,8 @@ enum
     MOST_STAGING_THREADS = 8
 };
 
-void oj_cuda_staging_add(struct oj_cuda_staging *staging, const void *from,
-                         int64_t bytes)
+void oj_cuda_copy_stage_add(struct oj_cuda_staging *staging, const void *from,
+                            int64_t bytes)
 {
     if (from != NULL)
         staging->array[staging->n++] = {(const char *)from, NULL, bytes, 0};
@@ -254,9 +254,9 @@ static oj_status reserve_aside(const struct oj_cuda_device *device,
         &unwanted);
 }
 
-int oj_cuda_staging_begin(struct oj_cuda_staging *staging,
-                          const struct oj_cuda_device *device,
-                          struct oj_cuda_stage *stage)
+int oj_cuda_copy_stage_begin(struct oj_cuda_staging *staging,
+                             const struct oj_cuda_device *device,
+                             struct oj_cuda_stage *stage)
 {
     int64_t bytes = 0;
     for (int i = 0; i < staging->n; i++)
@@ -294,15 +294,15 @@ static int stage_next_piece(struct oj_cuda_staging *staging)
     return 0;
 }
 
-void oj_cuda_staging_copy(struct oj_cuda_staging *staging)
+void oj_cuda_copy_stage_pieces(struct oj_cuda_staging *staging)
 {
     while (stage_next_piece(staging))
     {
     }
 }
 
-const void *oj_cuda_staging_wait(struct oj_cuda_staging *staging,
-                                 const void *from)
+const void *oj_cuda_copy_stage_wait(struct oj_cuda_staging *staging,
+                                    const void *from)
 {
     struct oj_cuda_staged_array *array = staging->array;
     while (array->from != from)

@@ -47,22 +47,22 @@ struct oj_cuda_staging
 };
 
 /** Adds an array; NULL is ignored. */
-void oj_cuda_staging_add(struct oj_cuda_staging *staging, const void *from,
-                         int64_t bytes);
+void oj_cuda_copy_stage_add(struct oj_cuda_staging *staging, const void *from,
+                            int64_t bytes);
 
 /** Reserves pinned memory for all arrays, in *stage. Returns the number of
- *  threads that shall call oj_cuda_staging_copy(); 0: the arrays are large, and
- *  oj_cuda_copy_in() is as fast, or there is no memory. Makes no CUDA call on
- *  the calling thread. */
-int oj_cuda_staging_begin(struct oj_cuda_staging *staging,
-                          const struct oj_cuda_device *device,
-                          struct oj_cuda_stage *stage);
+ *  threads that shall call oj_cuda_copy_stage_pieces(); 0: the arrays are
+ * large, and oj_cuda_copy_in() is as fast, or there is no memory. Makes no CUDA
+ * call on the calling thread. */
+int oj_cuda_copy_stage_begin(struct oj_cuda_staging *staging,
+                             const struct oj_cuda_device *device,
+                             struct oj_cuda_stage *stage);
 
 /** Copies pieces until none are left to be begun. Makes no CUDA call. */
-void oj_cuda_staging_copy(struct oj_cuda_staging *staging);
+void oj_cuda_copy_stage_pieces(struct oj_cuda_staging *staging);
 
 /** Returns the pinned copy of an array, once it is complete; helps to copy. */
-const void *oj_cuda_staging_wait(struct oj_cuda_staging *staging,
-                                 const void *from);
+const void *oj_cuda_copy_stage_wait(struct oj_cuda_staging *staging,
+                                    const void *from);
 
 #endif
