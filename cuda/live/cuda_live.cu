@@ -3,9 +3,7 @@
 #include "cuda_live.cuh"
 
 #include "../../flatten/base/oj_alloc.h"
-#include "../foundations/device/cuda_copy.h"
 #include "../foundations/index/cuda_index.h"
-#include "../foundations/index/cuda_row_shares.cuh"
 
 #include <new>
 #include <string.h>
@@ -43,6 +41,7 @@ void oj_cuda_live_free(struct oj_gpu_live *live)
     oj_cuda_thread_aside(
         [=]()
         {
+            oj_cuda_stage_release(&live->stage);
             for (int i = 0; i < live->n_parts; i++)
                 free_part(&live->part[i]);
         });
@@ -109,6 +108,7 @@ static struct oj_cuda_work *work_of(struct part_batch *batch)
 
 static oj_status prepare_part(struct oj_gpu_live *live, int number,
                               const struct oj_cuda_live_given *from,
+                              struct oj_cuda_staging *staging,
                               struct part_batch *batch, struct oj_error *err)
 {
     struct oj_cuda_live_part *part = &live->part[number];
@@ -118,17 +118,17 @@ static oj_status prepare_part(struct oj_gpu_live *live, int number,
     work = new (batch->work) oj_cuda_work(&part->device, part->device.stream,
                                           "changing a kept index", &batch->err);
     batch->has_work = 1;
+    batch->place = {number, live->regions};
+    OJ_TRY(oj_cuda_live_begin(part, work, &batch->place, c.n, &batch->plan));
     if (from->here != NULL)
         c = from->here[number];
     else
     {
-        OJ_TRY(oj_cuda_put(work, from->id, c.n, &c.id));
-        OJ_TRY(oj_cuda_put(work, from->x, c.n, &c.x));
-        OJ_TRY(oj_cuda_put(work, from->y, c.n, &c.y));
+        OJ_TRY(oj_cuda_live_put(work, staging, from->id, c.n, &c.id));
+        OJ_TRY(oj_cuda_live_put(work, staging, from->x, c.n, &c.x));
+        OJ_TRY(oj_cuda_live_put(work, staging, from->y, c.n, &c.y));
     }
-    batch->place = {number, live->regions};
-    OJ_TRY(oj_cuda_live_prepare(part, work, &batch->place, c.n, c.id, c.x, c.y,
-                                &batch->plan));
+    OJ_TRY(oj_cuda_live_prepare(part, work, c.id, c.x, c.y, &batch->plan));
     if (number == 0 && live->n_parts > 1 &&
         batch->plan.count.n[OJ_LIVE_ANY_REMOVAL] > 0)
         return oj_cuda_live_count_removals(work, &c, &batch->n_removals,
@@ -210,10 +210,12 @@ static void add_counts(struct oj_gpu_live *live, int64_t n,
  * If a part fails, no part makes its changes. */
 static oj_status apply_to_part(struct oj_gpu_live *live, int number,
                                const struct oj_cuda_live_given *from,
+                               struct oj_cuda_staging *staging,
                                struct part_batch *batch, struct oj_error *err)
 {
     struct oj_error unwanted;
-    oj_status status = prepare_part(live, number, from, batch, err), finished;
+    oj_status status = prepare_part(live, number, from, staging, batch, err);
+    oj_status finished;
     if (status != OJ_OK && batch->has_work)
         status = oj_fail(err, status, "%s", batch->err.message);
     if (status == OJ_OK)
@@ -227,10 +229,18 @@ static oj_status apply_to_parts(struct oj_gpu_live *live,
                                 const struct oj_cuda_live_given *from,
                                 struct part_batch *batch, struct oj_error *err)
 {
-    return oj_cuda_try_peers_aside(
-        &live->peers, live->n_parts,
-        [&](int i, struct oj_error *why)
-        { return apply_to_part(live, i, from, &batch[i], why); },
+    struct oj_cuda_staging arrays = {};
+    int64_t bytes = from->n * (int64_t)sizeof(double);
+    if (from->here == NULL)
+    {
+        oj_cuda_copy_stage_add(&arrays, from->id, bytes);
+        oj_cuda_copy_stage_add(&arrays, from->x, bytes);
+        oj_cuda_copy_stage_add(&arrays, from->y, bytes);
+    }
+    return oj_cuda_live_try_staged(
+        live, &arrays,
+        [&](int i, struct oj_cuda_staging *staging, struct oj_error *why)
+        { return apply_to_part(live, i, from, staging, &batch[i], why); },
         err);
 }
 

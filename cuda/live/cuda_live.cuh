@@ -5,8 +5,10 @@
 #include "cuda_live_pages.cuh"
 
 #include "../../algs/foundations/relation/oj_gpu.h"
+#include "../foundations/device/cuda_copy.h"
 #include "../foundations/device/cuda_module_exports.cuh"
 #include "../foundations/device/cuda_peers.h"
+#include "../foundations/index/cuda_row_shares.cuh"
 
 #include <pthread.h>
 
@@ -36,9 +38,45 @@ struct oj_gpu_live
     struct oj_cuda_live_regions regions;
     int64_t n_changes; /**< since the regions were chosen */
     struct oj_cuda_peers peers;
+    /** Pinned memory through which small batches of changes and rows go. */
+    struct oj_cuda_stage stage;
     int n_parts;
     struct oj_cuda_live_part part[OJ_GPU_MAX_DEVICES];
 };
+
+/** Copies an array of host memory to a device; staging, unless it is NULL, has
+ *  a pinned copy of it. */
+template <typename T>
+OJ_MUST_USE oj_status oj_cuda_live_put(struct oj_cuda_work *work,
+                                       struct oj_cuda_staging *staging,
+                                       const T *host, int64_t n, const T **out)
+{
+    if (staging != NULL && host != NULL && n > 0)
+        host = (const T *)oj_cuda_copy_stage_wait(staging, host);
+    return oj_cuda_put(work, host, n, out);
+}
+
+/** Runs body(i, staging, err) for each device in parallel, on threads of the
+ *  module, while the calling thread and others copy the arrays of *arrays to
+ *  pinned memory; staging is NULL if they are not copied there. If one device
+ *  fails, all fail. */
+template <typename Body>
+OJ_MUST_USE oj_status oj_cuda_live_try_staged(struct oj_gpu_live *live,
+                                              struct oj_cuda_staging *arrays,
+                                              Body body, struct oj_error *err)
+{
+    int n_threads =
+        oj_cuda_copy_stage_begin(arrays, &live->part[0].device, &live->stage);
+    struct oj_cuda_staging *staging = n_threads > 0 ? arrays : NULL;
+    auto of_part = [&](int i, struct oj_error *why)
+    { return body(i, staging, why); };
+    if (n_threads == 0)
+        return oj_cuda_try_peers_aside(&live->peers, live->n_parts, of_part,
+                                       err);
+    return oj_cuda_try_peers_beside(
+        &live->peers, live->n_parts, of_part, n_threads,
+        [=]() { oj_cuda_copy_stage_pieces(arrays); }, err);
+}
 
 /** Makes the device of a part the current one. */
 OJ_MUST_USE oj_status oj_cuda_live_use(const struct oj_cuda_live_part *part,
@@ -150,13 +188,21 @@ struct oj_cuda_live_plan
     uint64_t code_mask; /**< bits of the codes by which it is sorted */
 };
 
-/** Classifies the n changes of a whole batch for this device, and allocates all
- *  memory that they need. On failure the points are unchanged. */
+/** Begins a batch of n changes: allocates what needs no change to be known,
+ *  while they are still on their way to the device. */
+OJ_MUST_USE oj_status oj_cuda_live_begin(struct oj_cuda_live_part *part,
+                                         struct oj_cuda_work *work,
+                                         const struct oj_cuda_live_region *at,
+                                         int64_t n,
+                                         struct oj_cuda_live_plan *plan);
+
+/** Classifies the changes of a whole batch, which has begun, for this device,
+ *  and allocates all memory that they need. On failure the points are
+ *  unchanged. */
 OJ_MUST_USE oj_status oj_cuda_live_prepare(struct oj_cuda_live_part *part,
                                            struct oj_cuda_work *work,
-                                           const struct oj_cuda_live_region *at,
-                                           int64_t n, const int64_t *id,
-                                           const double *x, const double *y,
+                                           const int64_t *id, const double *x,
+                                           const double *y,
                                            struct oj_cuda_live_plan *plan);
 
 /** Makes the changes. After a failure, which only a broken device causes, the

@@ -135,6 +135,17 @@ static oj_status reserve_pages(struct oj_cuda_live_part *part,
     return OJ_OK;
 }
 
+static oj_status check_number_of_points(struct oj_cuda_work *work, int64_t n)
+{
+    if (n > INT32_MAX)
+        return oj_fail(work->err, OJ_ERR_LIMIT,
+                       "a kept index has at most %d points on a GPU; this "
+                       "batch would make them more: use more GPUs, or keep "
+                       "several indexes",
+                       INT32_MAX);
+    return OJ_OK;
+}
+
 /* --- 1 ids ---------------------------------------------------------------- */
 
 /* Puts an entry into the table unless the table has an entry of its id; returns
@@ -338,11 +349,7 @@ static oj_status add_missing_entries(struct oj_cuda_live_part *part,
             return OJ_OK;
         n_room = n_new;
     }
-    if (part->ids.n + n_room > INT32_MAX)
-        return oj_fail(work->err, OJ_ERR_LIMIT,
-                       "a kept index has at most %d points on a GPU; this "
-                       "batch would make them more",
-                       INT32_MAX);
+    OJ_TRY(check_number_of_points(work, part->ids.n + n_room));
     OJ_TRY(add_entries(part, &own, plan, number, n_room));
     return place.regions.n < 2 ? OJ_OK : find_added_entries(part, &own, b);
 }
@@ -639,7 +646,6 @@ static oj_status sort_out_changes(struct oj_cuda_live_part *part,
                                   struct oj_cuda_work *work,
                                   struct oj_cuda_live_plan *plan)
 {
-    OJ_TRY(make_counts(part, work, plan));
     OJ_TRY(find_and_mark_entries(part, work, plan));
     if (part->ids.n > 0 && plan->place->regions.n < 2)
     {
@@ -1468,16 +1474,6 @@ static oj_status commit_all_anew(struct oj_cuda_live_part *part,
 
 /* --- a batch -------------------------------------------------------------- */
 
-static oj_status check_number_of_points(struct oj_cuda_work *work, int64_t n)
-{
-    if (n > INT32_MAX)
-        return oj_fail(work->err, OJ_ERR_LIMIT,
-                       "a kept index has at most %d points on a GPU; this "
-                       "batch would make them more",
-                       INT32_MAX);
-    return OJ_OK;
-}
-
 /* Returns 1 if no change concerns a point of this device. */
 static int are_all_elsewhere(const struct oj_cuda_live_plan *plan)
 {
@@ -1485,11 +1481,10 @@ static int are_all_elsewhere(const struct oj_cuda_live_plan *plan)
            count_removed(plan) == 0;
 }
 
-oj_status oj_cuda_live_prepare(struct oj_cuda_live_part *part,
-                               struct oj_cuda_work *work,
-                               const struct oj_cuda_live_region *at, int64_t n,
-                               const int64_t *id, const double *x,
-                               const double *y, struct oj_cuda_live_plan *plan)
+oj_status oj_cuda_live_begin(struct oj_cuda_live_part *part,
+                             struct oj_cuda_work *work,
+                             const struct oj_cuda_live_region *at, int64_t n,
+                             struct oj_cuda_live_plan *plan)
 {
     *plan = {};
     plan->place = at;
@@ -1498,13 +1493,23 @@ oj_status oj_cuda_live_prepare(struct oj_cuda_live_part *part,
         return OJ_OK;
     if (part->ids.n > 2 * part->n_points + FEW_ENTRIES)
         OJ_TRY(forget_unused_entries(part, work));
-    plan->batch.id = id;
-    plan->batch.x = x;
-    plan->batch.y = y;
     OJ_TRY(work->make(2 * n + (n + 3) / 4, &plan->batch.entry));
     plan->batch.target = plan->batch.entry + n;
     plan->batch.kind = (uint8_t *)(plan->batch.target + n);
     plan->batch.n = n;
+    return make_counts(part, work, plan);
+}
+
+oj_status oj_cuda_live_prepare(struct oj_cuda_live_part *part,
+                               struct oj_cuda_work *work, const int64_t *id,
+                               const double *x, const double *y,
+                               struct oj_cuda_live_plan *plan)
+{
+    if (plan->batch.n == 0)
+        return OJ_OK;
+    plan->batch.id = id;
+    plan->batch.x = x;
+    plan->batch.y = y;
     OJ_TRY(sort_out_changes(part, work, plan));
     plan->n_arrivals =
         count_kind(plan, OJ_LIVE_PUT) + count_kind(plan, OJ_LIVE_MOVES);

@@ -7,8 +7,9 @@
  *             which all lanes test one row after the other
  *   nearest   the k nearest of each row in shared memory; with ties, then all
  *             points as near as the k-th
- *   others    one pass counts, the next one writes; then the pairs of a row are
- *             sorted by id, or by distance and id and cut at k
+ *   others    one pass counts, the next one writes; then a warp sorts the pairs
+ *             of a row in its registers by id, or by distance and id and cuts
+ *             them at k
  *
  *  Distances and their bounds are those of algs/live/live_search.c, operation
  *  by operation.
@@ -30,12 +31,15 @@ enum
     SLOTS_OF_LANE = OJ_LIVE_SLOTS / OJ_LIVE_LANES,
     LOG_FANOUT = 5, /* of OJ_LIVE_FANOUT */
 
-    /* Rows with more than SHORT_ROW pairs are sorted together by radix sorts;
-     * of rows with more than MIDDLE_ROW pairs, few are sorted at a time. */
+    /* A warp sorts a row in its registers. Rows with more than SHORT_ROW pairs,
+     * or with more than SHORT_ROW_OF_DISTANCES pairs and their distances, are
+     * sorted together by radix sorts. */
     SHORT_ROW = 1024,
-    FEW_PAIRS = 96, /* up to so many pairs are sorted faster by ranks than by
-                       a network */
-    MIDDLE_ROW = 256,
+    SHORT_ROW_OF_DISTANCES = 512,
+
+    /* A row that concerns at most so many places is answered without the tree:
+     * point searches above all. */
+    FEW_PLACES = 4,
 
     /* Number of warps that keep a multiprocessor busy; a warp gets several rows
      * only if there are more warps than this. */
@@ -108,6 +112,40 @@ static __device__ __forceinline__ int64_t id_of_slot(
     return ids.id[slots.page->entry[i * OJ_LIVE_LANES + oj_cuda_live_lane()]];
 }
 
+/* The ids of the points in the lane's slots of a page. Each is read once for
+ * all rows of a warp, when a row first needs it. */
+struct live_slot_ids
+{
+    uint32_t entry[SLOTS_OF_LANE];
+    int64_t id[SLOTS_OF_LANE];
+    unsigned known; /* bit i is set if id[i] has been read */
+};
+
+static __device__ __forceinline__ void
+read_slot_entries(const struct live_slots &slots, struct live_slot_ids *of)
+{
+    of->known = 0;
+#pragma unroll
+    for (int i = 0; i < SLOTS_OF_LANE; i++)
+        of->entry[i] =
+            slots.page->entry[i * OJ_LIVE_LANES + oj_cuda_live_lane()];
+}
+
+/* Reads the ids of the slots `wanted`, a bit each, at once. */
+static __device__ __forceinline__ void
+read_slot_ids(const struct oj_cuda_live_ids &ids, unsigned wanted,
+              struct live_slot_ids *of)
+{
+    wanted &= ~of->known;
+    of->known |= wanted;
+#pragma unroll
+    for (int i = 0; i < SLOTS_OF_LANE; i++)
+    {
+        if ((wanted >> i & 1u) != 0)
+            of->id[i] = ids.id[of->entry[i]];
+    }
+}
+
 static __device__ __forceinline__ double
 distance2_of_slot(const struct live_asker &a, const struct live_slots &slots,
                   int i)
@@ -153,6 +191,22 @@ find_pairs_of_slots(const struct live_question &q, const struct live_asker &a,
             found &= ~(1u << i);
     }
     return found;
+}
+
+/* Returns the sum over all lanes of their counts, each at most SLOTS_OF_LANE;
+ * *before: that of the lanes with smaller numbers. */
+static __device__ __forceinline__ int sum_of_warp(int count, int *before)
+{
+    int sum = 0;
+    *before = 0;
+#pragma unroll
+    for (int bit = 0; 1 << bit <= SLOTS_OF_LANE; bit++)
+    {
+        unsigned mask = __ballot_sync(OJ_LIVE_ALL_LANES, count >> bit & 1);
+        sum += __popc(mask) << bit;
+        *before += oj_cuda_live_lanes_before(mask) << bit;
+    }
+    return sum;
 }
 
 /* --- the tree ------------------------------------------------------------- */
@@ -254,6 +308,62 @@ visit_pages(const struct oj_cuda_live_pages &pages,
         else if (visit(at, rows))
             most2 = greatest_of_warp(mine.bound2);
     }
+}
+
+/* Returns how many places may have points with codes in reach of a row, from
+ * *first on; FEW_PLACES + 1 if they are more. */
+static __device__ __forceinline__ int
+count_places_in_reach(const struct oj_cuda_live_pages &pages,
+                      const struct live_reach &reach, int64_t *first)
+{
+    /* more codes than this are in too many places */
+    const uint64_t most = (UINT64_MAX >> 32) / (uint64_t)pages.n * FEW_PLACES;
+    uint64_t low = reach.low >> 32;
+    int n = 1;
+    if ((reach.high >> 32) - low > most)
+        return FEW_PLACES + 1;
+    /* the last place whose points all have smaller upper halves ends here */
+    *first =
+        low == 0 ? 0 : (int64_t)oj_cuda_live_place(pages, (low << 32) - 1u);
+    while (n <= FEW_PLACES && *first + n < pages.n &&
+           pages.first_code[*first + n] <= reach.high)
+        n++;
+    return n;
+}
+
+/* Calls visit(place, rows) like visit_pages(), whose bounds visit does not
+ * narrow. Rows that concern few places go to these directly. */
+template <typename Visit>
+static __device__ __forceinline__ void
+visit_pages_of_lists(const struct oj_cuda_live_pages &pages,
+                     struct live_asker mine, Visit visit)
+{
+    int64_t first = 0;
+    int n = 0;
+    if (mine.bound2 >= 0.0 && pages.n > 0)
+        n = count_places_in_reach(pages, live_reach_of(pages.frame, mine),
+                                  &first);
+    if (n > FEW_PLACES)
+        n = 0;
+    for (int i = 0; i < FEW_PLACES; i++)
+    {
+        int64_t mine_at = first + i;
+        int wants = i < n && live_distance2_of_boxes(
+                                 mine.box, pages.node[mine_at]) <= mine.bound2;
+        unsigned left = __ballot_sync(OJ_LIVE_ALL_LANES, wants);
+        while (left != 0)
+        {
+            int64_t at =
+                __shfl_sync(OJ_LIVE_ALL_LANES, mine_at, __ffs((int)left) - 1);
+            unsigned rows =
+                __ballot_sync(OJ_LIVE_ALL_LANES, wants && mine_at == at);
+            (void)visit(at, rows);
+            left &= ~rows;
+        }
+    }
+    if (n > 0)
+        mine.bound2 = -1.0;
+    visit_pages(pages, mine, -1, visit);
 }
 
 /* --- the k nearest -------------------------------------------------------- */
@@ -472,45 +582,45 @@ static __global__ void __launch_bounds__(OJ_LIVE_WARP_BLOCK)
 
 /* --- lists: one pass counts, the next one writes -------------------------- */
 
-/* Sets count [rows + 1] to the number of pairs of each row. only [rows]: the
- * slot of a pair that is the only one of its row, which then needs no second
- * walk. */
+/* Counts the pairs of each row; *longest becomes the greatest count. only
+ * [rows]: the slot of a pair that is the only one of its row, which then needs
+ * no second walk. */
 static __global__ void __launch_bounds__(OJ_LIVE_WARP_BLOCK)
     count_row_pairs(const __grid_constant__ struct oj_cuda_live_pages pages,
                     const __grid_constant__ struct oj_cuda_live_ids ids,
                     const __grid_constant__ struct live_question q,
-                    int64_t *count, uint32_t *only)
+                    int64_t *count, unsigned long long *longest, uint32_t *only)
 {
     __shared__ struct live_asker askers[WARPS][OJ_LIVE_LANES];
     struct live_asker *asker = askers[threadIdx.x / OJ_LIVE_LANES], mine;
     int lane = oj_cuda_live_lane();
     int64_t row = begin_rows_of_warp(q, asker, &mine), n = 0;
-    visit_pages(pages, mine, -1,
-                [&](int64_t place, unsigned rows)
-                {
-                    struct live_slots slots;
-                    read_slots(pages, place, &slots);
-                    for (; rows != 0; rows &= rows - 1u)
-                    {
-                        int r = __ffs((int)rows) - 1, n_here = 0;
-                        unsigned found =
-                            find_pairs_of_slots(q, asker[r], ids, slots);
-#pragma unroll
-                        for (int i = 0; i < SLOTS_OF_LANE; i++)
-                            n_here += __popc(__ballot_sync(
-                                OJ_LIVE_ALL_LANES, (int)(found >> i & 1u)));
-                        n += lane == r ? n_here : 0;
-                        int64_t of = __shfl_sync(OJ_LIVE_ALL_LANES, row, r);
-                        if (n_here == 1 && found != 0)
-                            only[of] = pages.page_at[place] * OJ_LIVE_SLOTS +
-                                       (uint32_t)(__ffs((int)found) - 1) *
-                                           OJ_LIVE_LANES +
-                                       (uint32_t)lane;
-                    }
-                    return false;
-                });
+    visit_pages_of_lists(
+        pages, mine,
+        [&](int64_t place, unsigned rows)
+        {
+            struct live_slots slots;
+            read_slots(pages, place, &slots);
+            for (; rows != 0; rows &= rows - 1u)
+            {
+                int r = __ffs((int)rows) - 1, n_before;
+                unsigned found = find_pairs_of_slots(q, asker[r], ids, slots);
+                int n_here = sum_of_warp(__popc(found), &n_before);
+                n += lane == r ? n_here : 0;
+                int64_t of = __shfl_sync(OJ_LIVE_ALL_LANES, row, r);
+                if (n_here == 1 && found != 0)
+                    only[of] =
+                        pages.page_at[place] * OJ_LIVE_SLOTS +
+                        (uint32_t)(__ffs((int)found) - 1) * OJ_LIVE_LANES +
+                        (uint32_t)lane;
+            }
+            return false;
+        });
     if (row >= 0)
         count[row] = n;
+    double most = greatest_of_warp((double)n);
+    if (lane == 0 && most > 0.0)
+        atomicMax(longest, (unsigned long long)most);
 }
 
 /* Writes the pairs of each row from its offset on. distance is NULL if the rows
@@ -540,33 +650,34 @@ static __global__ void __launch_bounds__(OJ_LIVE_WARP_BLOCK)
     }
     if (n <= 1)
         mine.bound2 = -1.0;
-    visit_pages(
-        pages, mine, -1,
+    visit_pages_of_lists(
+        pages, mine,
         [&](int64_t place, unsigned rows)
         {
             struct live_slots slots;
+            struct live_slot_ids slot_ids;
             read_slots(pages, place, &slots);
+            read_slot_entries(slots, &slot_ids);
             for (; rows != 0; rows &= rows - 1u)
             {
                 int r = __ffs((int)rows) - 1;
                 int64_t to = __shfl_sync(OJ_LIVE_ALL_LANES, at, r);
                 unsigned found = find_pairs_of_slots(q, asker[r], ids, slots);
+                int n_before, n_here = sum_of_warp(__popc(found), &n_before);
+                at += lane == r ? n_here : 0;
+                read_slot_ids(ids, found, &slot_ids);
+                to += n_before;
 #pragma unroll
                 for (int i = 0; i < SLOTS_OF_LANE; i++)
                 {
-                    int is_pair = (int)(found >> i & 1u);
-                    unsigned mask = __ballot_sync(OJ_LIVE_ALL_LANES, is_pair);
-                    if (is_pair)
-                    {
-                        int64_t mine_to = to + oj_cuda_live_lanes_before(mask);
-                        id[mine_to] = id_of_slot(ids, slots, i);
-                        if (distance != NULL)
-                            distance[mine_to] =
-                                sqrt(distance2_of_slot(asker[r], slots, i));
-                    }
-                    to += __popc(mask);
+                    if ((found >> i & 1u) == 0)
+                        continue;
+                    id[to] = slot_ids.id[i];
+                    if (distance != NULL)
+                        distance[to] =
+                            sqrt(distance2_of_slot(asker[r], slots, i));
+                    to++;
                 }
-                at = lane == r ? to : at;
             }
             return false;
         });
@@ -596,108 +707,284 @@ static __device__ __forceinline__ int comes_before(const struct live_near &a,
     return a.id < b.id || (a.id == b.id && a.distance < b.distance);
 }
 
-/* Sorts n <= FEW_PAIRS pairs, by distance and id or by id alone, by their
- * ranks. Called by all lanes of a warp. */
-static __device__ __forceinline__ void rank_pairs(struct live_near *pair, int n,
-                                                  int by_distance)
+static __device__ __forceinline__ uint64_t key_of_id(int64_t id)
 {
-    struct live_near mine[FEW_PAIRS / OJ_LIVE_LANES];
-    int rank[FEW_PAIRS / OJ_LIVE_LANES];
-    __syncwarp();
-#pragma unroll
-    for (int of = 0; of < FEW_PAIRS / OJ_LIVE_LANES; of++)
-    {
-        int i = of * OJ_LIVE_LANES + oj_cuda_live_lane();
-        rank[of] = 0;
-        if (i < n)
-            mine[of] = pair[i];
-        else
-            mine[of] = {INFINITY, INT64_MAX};
-        for (int k = 0; k < n && of * OJ_LIVE_LANES < n; k++)
-            rank[of] += comes_before(pair[k], mine[of], by_distance);
-    }
-    __syncwarp();
-#pragma unroll
-    for (int of = 0; of < FEW_PAIRS / OJ_LIVE_LANES; of++)
-    {
-        if (of * OJ_LIVE_LANES + oj_cuda_live_lane() < n)
-            pair[rank[of]] = mine[of];
-    }
-    __syncwarp();
+    return (uint64_t)id ^ UINT64_C(1) << 63;
 }
 
-/* Sorts size pairs, a power of two, by a bitonic network: by distance and id or
- * by id alone. Called by all lanes of a warp. */
-static __device__ __forceinline__ void sort_pairs(struct live_near *pair,
-                                                  int size, int by_distance)
+static __device__ __forceinline__ int64_t id_of_key(uint64_t key)
 {
-    for (int run = 2; run <= size; run *= 2)
+    return (int64_t)(key ^ UINT64_C(1) << 63);
+}
+
+static __device__ __forceinline__ uint32_t from_lane_xor(uint32_t value,
+                                                         int mask)
+{
+    return __shfl_xor_sync(OJ_LIVE_ALL_LANES, value, mask);
+}
+
+static __device__ __forceinline__ uint64_t from_lane_xor(uint64_t value,
+                                                         int mask)
+{
+    return __shfl_xor_sync(OJ_LIVE_ALL_LANES, (unsigned long long)value, mask);
+}
+
+static __device__ __forceinline__ struct live_near
+from_lane_xor(const struct live_near &value, int mask)
+{
+    return {__shfl_xor_sync(OJ_LIVE_ALL_LANES, value.distance, mask),
+            (int64_t)from_lane_xor((uint64_t)value.id, mask)};
+}
+
+/* Returns the first or the last of two values. */
+struct key_order
+{
+    template <typename Key>
+    __device__ Key choose(Key a, Key b, bool wants_first) const
     {
+        Key least = a < b ? a : b, most = a < b ? b : a;
+        return wants_first ? least : most;
+    }
+};
+
+struct pair_order
+{
+    int by_distance;
+
+    __device__ struct live_near choose(const struct live_near &a,
+                                       const struct live_near &b,
+                                       bool wants_first) const
+    {
+        return (comes_before(b, a, by_distance) != 0) == wants_first ? b : a;
+    }
+};
+
+/* Sorts EACH values of each lane by a bitonic network: the values of lane 0
+ * come first. Called by all lanes of a warp. */
+template <int EACH, typename T, typename Order>
+static __device__ __forceinline__ void sort_values_of_warp(T (&value)[EACH],
+                                                           const Order &order)
+{
+    int lane = oj_cuda_live_lane();
+#pragma unroll
+    for (int run = 2; run <= EACH * OJ_LIVE_LANES; run *= 2)
+    {
+#pragma unroll
         for (int step = run / 2; step > 0; step /= 2)
         {
-            __syncwarp();
-            for (int i = oj_cuda_live_lane(); i < size / 2; i += OJ_LIVE_LANES)
+#pragma unroll
+            for (int i = 0; i < EACH; i++)
             {
-                int low = 2 * i - (i & (step - 1));
-                struct live_near a = pair[low], b = pair[low + step];
-                int swaps = (low & run) == 0 ? comes_before(b, a, by_distance)
-                                             : comes_before(a, b, by_distance);
-                if (swaps)
+                bool rises = ((lane * EACH + i) & run) == 0;
+                if (step >= EACH)
                 {
-                    pair[low] = b;
-                    pair[low + step] = a;
+                    bool is_low = (lane & step / EACH) == 0;
+                    value[i] = order.choose(
+                        value[i], from_lane_xor(value[i], step / EACH),
+                        is_low == rises);
+                }
+                else if ((i & step) == 0)
+                {
+                    T low = value[i], high = value[i | step];
+                    value[i] = order.choose(low, high, rises);
+                    value[i | step] = order.choose(high, low, !rises);
                 }
             }
         }
     }
-    __syncwarp();
 }
 
-/* Sorts the rows that have more than FEWER and at most MOST pairs. A warp takes
- * 32 rows, and sorts such rows one after the other. */
-template <int FEWER, int MOST, int N_WARPS>
-static __global__ void __launch_bounds__(N_WARPS *OJ_LIVE_LANES)
-    sort_short_rows(const __grid_constant__ struct live_lists lists)
+/* From EACH successive values of each lane makes value[i] the value i *
+ * OJ_LIVE_LANES + lane of the warp. shared [EACH * OJ_LIVE_LANES * 17 / 16]:
+ * shared memory of the warp; gaps let lanes access different banks. */
+template <int EACH, typename T>
+static __device__ __forceinline__ void deal_out(T (&value)[EACH],
+                                                uint64_t *shared)
 {
-    __shared__ struct live_near pairs[N_WARPS][MOST];
-    struct live_near *pair = pairs[threadIdx.x / OJ_LIVE_LANES];
+    const int apart = 128 / (int)sizeof(T);
+    T *to = (T *)(void *)shared;
     int lane = oj_cuda_live_lane();
-    int64_t row = (int64_t)blockIdx.x * N_WARPS * OJ_LIVE_LANES + threadIdx.x;
-    int64_t first = row < lists.n_rows ? lists.offset[row] : 0;
-    int64_t n = row < lists.n_rows ? lists.offset[row + 1] - first : 0;
-    unsigned rows = __ballot_sync(OJ_LIVE_ALL_LANES, n > FEWER && n <= MOST);
-    for (; rows != 0; rows &= rows - 1u)
+    __syncwarp();
+#pragma unroll
+    for (int i = 0; i < EACH; i++)
+        to[lane * EACH + i + (lane * EACH + i) / apart] = value[i];
+    __syncwarp();
+#pragma unroll
+    for (int i = 0; i < EACH; i++)
     {
-        int r = __ffs((int)rows) - 1, size = 2;
-        int64_t at = __shfl_sync(OJ_LIVE_ALL_LANES, first, r);
-        int n_pairs = (int)__shfl_sync(OJ_LIVE_ALL_LANES, n, r);
-        while (size < n_pairs)
-            size *= 2;
-        __syncwarp();
-        for (int i = lane; i < size; i += OJ_LIVE_LANES)
-        {
-            pair[i] = {INFINITY, INT64_MAX};
-            if (i < n_pairs)
-                pair[i] = {lists.distance != NULL ? lists.distance[at + i]
-                                                  : 0.0,
-                           lists.id[at + i]};
-        }
-        if (n_pairs <= FEW_PAIRS)
-            rank_pairs(pair, n_pairs, lists.by_distance);
-        else
-            sort_pairs(pair, size, lists.by_distance);
-        for (int i = lane; i < n_pairs; i += OJ_LIVE_LANES)
-        {
-            lists.id[at + i] = pair[i].id;
-            if (lists.distance != NULL)
-                lists.distance[at + i] = pair[i].distance;
-        }
+        int at = i * OJ_LIVE_LANES + lane;
+        value[i] = to[at + at / apart];
     }
 }
 
-static __device__ __forceinline__ uint64_t key_of_id(int64_t id)
+static __device__ __forceinline__ uint64_t least_of_warp(uint64_t value)
 {
-    return (uint64_t)id ^ UINT64_C(1) << 63;
+    for (int step = OJ_LIVE_LANES / 2; step > 0; step /= 2)
+    {
+        uint64_t other = from_lane_xor(value, step);
+        value = other < value ? other : value;
+    }
+    return value;
+}
+
+/* A row that a warp sorts: n pairs from `at` on. */
+struct live_row
+{
+    int64_t at;
+    int n;
+    uint64_t least, most; /* least and greatest key of its ids */
+    uint64_t *shared;     /* shared memory of the warp */
+};
+
+/* Returns the number of bits that hold the places of EACH pairs per lane. */
+template <int EACH> static __device__ __forceinline__ constexpr int place_bits()
+{
+    int bits = 0;
+    while (1 << bits < EACH * OJ_LIVE_LANES)
+        bits++;
+    return bits;
+}
+
+/* Sorts a row by keys: the difference of an id to the least id and, if there
+ * are distances, the place of the pair. Keys of places beyond the row have all
+ * bits set, as no other key has: only the last place of a full row may have the
+ * greatest key. */
+template <typename Key, int EACH, bool HAS_DISTANCE>
+static __device__ __forceinline__ void
+sort_row_by_keys(const struct live_lists &lists, const struct live_row &row)
+{
+    constexpr int bits = HAS_DISTANCE ? place_bits<EACH>() : 0;
+    int lane = oj_cuda_live_lane();
+    Key key[EACH];
+    double distance[EACH];
+#pragma unroll
+    for (int i = 0; i < EACH; i++)
+    {
+        int place = i * OJ_LIVE_LANES + lane;
+        key[i] = ~(Key)0;
+        if (place < row.n)
+            key[i] = (Key)((key_of_id(lists.id[row.at + place]) - row.least)
+                           << bits) |
+                     (Key)(HAS_DISTANCE ? place : 0);
+    }
+    sort_values_of_warp<EACH>(key, key_order());
+    deal_out<EACH>(key, row.shared);
+#pragma unroll
+    for (int i = 0; HAS_DISTANCE && i < EACH; i++)
+    {
+        int place = (int)(key[i] & (((Key)1 << bits) - 1));
+        if (i * OJ_LIVE_LANES + lane < row.n)
+            distance[i] = lists.distance[row.at + place];
+    }
+    __syncwarp();
+#pragma unroll
+    for (int i = 0; i < EACH; i++)
+    {
+        int place = i * OJ_LIVE_LANES + lane;
+        if (place >= row.n)
+            continue;
+        lists.id[row.at + place] =
+            id_of_key((uint64_t)(key[i] >> bits) + row.least);
+        if (HAS_DISTANCE)
+            lists.distance[row.at + place] = distance[i];
+    }
+}
+
+/* Sorts a row by distances, or by ids that differ too much for keys. */
+template <int EACH>
+static __device__ __forceinline__ void
+sort_row_by_pairs(const struct live_lists &lists, const struct live_row &row)
+{
+    int lane = oj_cuda_live_lane();
+    struct live_near pair[EACH];
+    uint64_t word[EACH];
+#pragma unroll
+    for (int i = 0; i < EACH; i++)
+    {
+        int place = i * OJ_LIVE_LANES + lane;
+        pair[i] = {INFINITY, INT64_MAX};
+        if (place < row.n)
+            pair[i] = {lists.distance[row.at + place],
+                       lists.id[row.at + place]};
+    }
+    sort_values_of_warp<EACH>(pair, pair_order{lists.by_distance});
+#pragma unroll
+    for (int i = 0; i < EACH; i++)
+        word[i] = (uint64_t)pair[i].id;
+    deal_out<EACH>(word, row.shared);
+#pragma unroll
+    for (int i = 0; i < EACH; i++)
+    {
+        int place = i * OJ_LIVE_LANES + lane;
+        if (place < row.n)
+            lists.id[row.at + place] = (int64_t)word[i];
+        word[i] = (uint64_t)__double_as_longlong(pair[i].distance);
+    }
+    deal_out<EACH>(word, row.shared);
+#pragma unroll
+    for (int i = 0; i < EACH; i++)
+    {
+        int place = i * OJ_LIVE_LANES + lane;
+        if (place < row.n)
+            lists.distance[row.at + place] =
+                __longlong_as_double((long long)word[i]);
+    }
+}
+
+/* Sorts a row of at most EACH * OJ_LIVE_LANES pairs. Called by all lanes of a
+ * warp. */
+template <int EACH, bool HAS_DISTANCE>
+static __device__ __forceinline__ void sort_row(const struct live_lists &lists,
+                                                struct live_row row)
+{
+    constexpr int bits = HAS_DISTANCE ? place_bits<EACH>() : 0;
+    row.least = UINT64_MAX;
+    row.most = 0;
+    for (int i = oj_cuda_live_lane(); i < row.n; i += OJ_LIVE_LANES)
+    {
+        uint64_t id = key_of_id(lists.id[row.at + i]);
+        row.least = id < row.least ? id : row.least;
+        row.most = id > row.most ? id : row.most;
+    }
+    row.least = least_of_warp(row.least);
+    row.most = ~least_of_warp(~row.most);
+    uint64_t width = row.most - row.least;
+    if (HAS_DISTANCE && (lists.by_distance || width >> (63 - bits) > 1))
+        sort_row_by_pairs<EACH>(lists, row);
+    else if (width >> (32 - bits) == 0)
+        sort_row_by_keys<uint32_t, EACH, HAS_DISTANCE>(lists, row);
+    else
+        sort_row_by_keys<uint64_t, EACH, HAS_DISTANCE>(lists, row);
+}
+
+/* Returns how many blocks a multiprocessor shall hold of the kernel for EACH
+ * values per lane: the compiler keeps to their registers. */
+template <int EACH> static constexpr int blocks_of_length(void)
+{
+    return EACH <= 4 ? 8 : EACH == 8 ? 5 : EACH == 16 ? 4 : 2;
+}
+
+/* Sorts the rows that need EACH values per lane. A warp takes 32 rows, and
+ * sorts such rows one after the other. */
+template <int EACH, bool HAS_DISTANCE>
+static __global__ void __launch_bounds__(OJ_LIVE_WARP_BLOCK,
+                                         blocks_of_length<EACH>())
+    sort_rows_of_length(const __grid_constant__ struct live_lists lists)
+{
+    const int most = EACH * OJ_LIVE_LANES, fewer = EACH == 1 ? 1 : most / 2;
+    __shared__ uint64_t words[WARPS][most + most / 16];
+    int64_t row = (int64_t)blockIdx.x * OJ_LIVE_WARP_BLOCK + threadIdx.x;
+    int64_t first = row < lists.n_rows ? lists.offset[row] : 0;
+    int64_t n = row < lists.n_rows ? lists.offset[row + 1] - first : 0;
+    unsigned rows = __ballot_sync(OJ_LIVE_ALL_LANES, n > fewer && n <= most);
+    for (; rows != 0; rows &= rows - 1u)
+    {
+        int r = __ffs((int)rows) - 1;
+        const struct live_row of = {__shfl_sync(OJ_LIVE_ALL_LANES, first, r),
+                                    (int)__shfl_sync(OJ_LIVE_ALL_LANES, n, r),
+                                    0, 0, words[threadIdx.x / OJ_LIVE_LANES]};
+        sort_row<EACH, HAS_DISTANCE>(lists, of);
+    }
 }
 
 /* The pairs of the rows with more than SHORT_ROW pairs, numbered from 0. */
@@ -751,8 +1038,9 @@ static oj_status order_long_rows(struct oj_cuda_work *work,
         order, NULL);
 }
 
+/* Sorts the rows that have more than most_short pairs. */
 static oj_status sort_long_rows(struct oj_cuda_work *work,
-                                const struct live_lists &of)
+                                const struct live_lists &of, int64_t most_short)
 {
     const struct live_lists lists = of;
     struct oj_cuda_work own(work);
@@ -767,16 +1055,17 @@ static oj_status sort_long_rows(struct oj_cuda_work *work,
             int64_t length = i < lists.n_rows
                                  ? lists.offset[i + 1] - lists.offset[i]
                                  : (int64_t)0;
-            return length > SHORT_ROW ? length : (int64_t)0;
+            return length > most_short ? length : (int64_t)0;
         },
         &first, &n));
     if (n == 0)
         return OJ_OK;
     if (n > INT32_MAX)
         return oj_fail(work->err, OJ_ERR_NOMEM,
-                       "%lld pairs are too many to be sorted at once; join "
-                       "fewer rows at once",
-                       (long long)n);
+                       "the rows with more than %lld pairs have %lld pairs "
+                       "together, and a GPU sorts at most %d at once: join "
+                       "fewer rows at a time, or within a smaller distance",
+                       (long long)most_short, (long long)n, INT32_MAX);
     const struct long_rows rows = {lists, first};
     OJ_TRY(order_long_rows(&own, rows, n, &order));
     OJ_TRY(own.make(n, &id));
@@ -800,18 +1089,45 @@ static oj_status sort_long_rows(struct oj_cuda_work *work,
                     });
 }
 
-/* Sorts the pairs of each row, by distance and id or by id alone. */
+/* Sorts the rows of more than FIRST / 2 and at most MOST pairs, of which the
+ * longest has `longest`. A kernel for each length: one kernel for several would
+ * have the registers of the longest for all. */
+template <int FIRST, int MOST, bool HAS_DISTANCE>
+static oj_status sort_rows_by_warps(struct oj_cuda_work *work,
+                                    const struct live_lists &lists,
+                                    int64_t longest)
+{
+    OJ_TRY(work->run<OJ_LIVE_WARP_BLOCK>(
+        lists.n_rows, sort_rows_of_length<FIRST / OJ_LIVE_LANES, HAS_DISTANCE>,
+        lists));
+    if constexpr (FIRST < MOST)
+    {
+        if (longest > FIRST)
+            return sort_rows_by_warps<2 * FIRST, MOST, HAS_DISTANCE>(
+                work, lists, longest);
+    }
+    return OJ_OK;
+}
+
+/* Sorts the pairs of each row; the longest row has `longest` pairs. */
 static oj_status sort_rows(struct oj_cuda_work *work, int64_t n_rows,
-                           int by_distance,
+                           int by_distance, int64_t longest,
                            const struct oj_cuda_live_found *found)
 {
     const struct live_lists lists = {n_rows, found->offset, found->id,
                                      found->distance, by_distance};
-    OJ_TRY(work->run<WARPS * OJ_LIVE_LANES>(
-        n_rows, sort_short_rows<1, MIDDLE_ROW, WARPS>, lists));
-    OJ_TRY(work->run<OJ_LIVE_LANES>(
-        n_rows, sort_short_rows<MIDDLE_ROW, SHORT_ROW, 1>, lists));
-    return sort_long_rows(work, lists);
+    int has_distance = found->distance != NULL;
+    int64_t most_short = has_distance ? SHORT_ROW_OF_DISTANCES : SHORT_ROW;
+    if (longest < 2)
+        return OJ_OK;
+    if (has_distance)
+        OJ_TRY((sort_rows_by_warps<OJ_LIVE_LANES, SHORT_ROW_OF_DISTANCES, true>(
+            work, lists, longest)));
+    else
+        OJ_TRY((sort_rows_by_warps<OJ_LIVE_LANES, SHORT_ROW, false>(work, lists,
+                                                                    longest)));
+    return longest <= most_short ? OJ_OK
+                                 : sort_long_rows(work, lists, most_short);
 }
 
 /* Cuts each sorted row behind the last of the pairs that are as near as its
@@ -898,21 +1214,30 @@ static int64_t threads_of_rows(const struct live_question &q)
 }
 
 /* Lists all pairs within the bounds of q; the pairs of a row are in no
- * particular order. */
+ * particular order. *longest: the greatest number of pairs of a row. */
 static oj_status list_pairs(const struct oj_cuda_live_part *part,
                             struct oj_cuda_work *work,
                             const struct live_question &q,
-                            struct oj_cuda_live_found *out)
+                            struct oj_cuda_live_found *out, int64_t *longest)
 {
+    struct
+    {
+        int64_t n, longest;
+    } total;
     const struct oj_cuda_live_pages pages = part->pages;
     const struct oj_cuda_live_ids ids = part->ids;
     int64_t n = q.rows.n, n_threads = threads_of_rows(q);
     uint32_t *only;
-    OJ_TRY(work->make(n + 1, &out->offset));
+    OJ_TRY(work->make(n + 2, &out->offset));
     OJ_TRY(work->make(n, &only));
-    OJ_TRY(work->run<OJ_LIVE_WARP_BLOCK>(n_threads, count_row_pairs, pages, ids,
-                                         q, out->offset, only));
-    OJ_TRY(work->scan_total(out->offset, n, &out->n));
+    OJ_TRY(work->clear(out->offset + n, 2));
+    OJ_TRY(work->run<OJ_LIVE_WARP_BLOCK>(
+        n_threads, count_row_pairs, pages, ids, q, out->offset,
+        (unsigned long long *)(out->offset + n + 1), only));
+    OJ_TRY(work->scan(out->offset, n));
+    OJ_TRY(work->read(out->offset + n, &total));
+    out->n = total.n;
+    *longest = total.longest;
     OJ_TRY(work->make(out->n, &out->id));
     if (q.rows.box == NULL)
         OJ_TRY(work->make(out->n, &out->distance));
@@ -980,13 +1305,14 @@ static oj_status list_nearest_and_ties(const struct oj_cuda_live_part *part,
 {
     struct oj_cuda_live_found first = {};
     double *bound2;
+    int64_t longest;
     OJ_TRY(list_nearest(part, work, q, k, &first, &bound2));
     work->drop(first.offset);
     work->drop(first.id);
     work->drop(first.distance);
     q.bound2 = bound2;
-    OJ_TRY(list_pairs(part, work, q, out));
-    OJ_TRY(sort_rows(work, q.rows.n, 1, out));
+    OJ_TRY(list_pairs(part, work, q, out, &longest));
+    OJ_TRY(sort_rows(work, q.rows.n, 1, longest, out));
     return cut_rows(work, q.rows.n, k, out);
 }
 
@@ -1000,6 +1326,7 @@ oj_status oj_cuda_live_find(const struct oj_cuda_live_part *part,
     struct live_question q;
     int32_t *order;
     double *bound2;
+    int64_t longest;
     *out = {};
     if (part->n_points == 0 || rows->n == 0)
         return work->make_zeros(rows->n + 1, &out->offset);
@@ -1009,8 +1336,10 @@ oj_status oj_cuda_live_find(const struct oj_cuda_live_part *part,
     q.n_together = count_together(part, q);
     if (!oj_relation_is_nearest(relation))
     {
-        OJ_TRY(list_pairs(part, work, q, &found));
-        OJ_TRY(sort_rows(work, rows->n, 0, &found));
+        OJ_TRY(list_pairs(part, work, q, &found, &longest));
+        /* the host merges sorted lists of several devices */
+        if (!relation->any_order || part->device.peers != NULL)
+            OJ_TRY(sort_rows(work, rows->n, 0, longest, &found));
     }
     else if (relation->ties == OJ_TIES_ALL)
         OJ_TRY(list_nearest_and_ties(part, work, (int)relation->k, q, &found));

@@ -8,8 +8,6 @@
 #include "cuda_live.cuh"
 
 #include "../../flatten/base/oj_alloc.h"
-#include "../foundations/device/cuda_copy.h"
-#include "../foundations/index/cuda_row_shares.cuh"
 
 #include <new>
 #include <stdlib.h>
@@ -324,39 +322,63 @@ static oj_status copy_pairs_out(struct oj_cuda_work *work,
                     &out->distance);
 }
 
-static oj_status put_rows(const struct oj_gpu_live_rows *rows, int64_t first,
-                          int64_t n, struct oj_cuda_work *work,
-                          struct oj_cuda_live_rows *out)
+/* Returns rows first .. first + n - 1. */
+static struct oj_gpu_live_rows rows_from(const struct oj_gpu_live_rows *rows,
+                                         int64_t first, int64_t n)
 {
-    out->n = n;
+    struct oj_gpu_live_rows of = *rows;
+    of.n = n;
     if (rows->box != NULL)
-        OJ_TRY(oj_cuda_put(work, rows->box + first, n, &out->box));
+    {
+        of.box += first;
+        of.x = of.y = NULL;
+    }
     else
     {
-        OJ_TRY(oj_cuda_put(work, rows->x + first, n, &out->x));
-        OJ_TRY(oj_cuda_put(work, rows->y + first, n, &out->y));
+        of.x += first;
+        of.y += first;
     }
     if (rows->fid != NULL)
-        OJ_TRY(oj_cuda_put(work, rows->fid + first, n, &out->fid));
+        of.fid += first;
     if (rows->max_distance != NULL)
-        OJ_TRY(oj_cuda_put(work, rows->max_distance + first, n,
-                           &out->max_distance));
-    return OJ_OK;
+        of.max_distance += first;
+    return of;
+}
+
+static oj_status put_rows(const struct oj_gpu_live_rows *rows,
+                          struct oj_cuda_staging *staging,
+                          struct oj_cuda_work *work,
+                          struct oj_cuda_live_rows *out)
+{
+    int64_t n = out->n = rows->n;
+    OJ_TRY(oj_cuda_live_put(work, staging, rows->box, n, &out->box));
+    OJ_TRY(oj_cuda_live_put(work, staging, rows->x, n, &out->x));
+    OJ_TRY(oj_cuda_live_put(work, staging, rows->y, n, &out->y));
+    OJ_TRY(oj_cuda_live_put(work, staging, rows->fid, n, &out->fid));
+    return oj_cuda_live_put(work, staging, rows->max_distance, n,
+                            &out->max_distance);
 }
 
 static oj_status put_rows_everywhere(struct oj_gpu_live *live,
                                      struct oj_cuda_live_part_join *join,
                                      const struct oj_gpu_live_rows *rows,
-                                     int64_t first, int64_t n,
                                      struct oj_error *err)
 {
-    return oj_cuda_try_peers_aside(
-        &live->peers, live->n_parts,
-        [&](int i, struct oj_error *why)
+    struct oj_cuda_staging arrays = {};
+    int64_t bytes = rows->n * (int64_t)sizeof(double);
+    oj_cuda_copy_stage_add(&arrays, rows->box,
+                           rows->n * (int64_t)sizeof *rows->box);
+    oj_cuda_copy_stage_add(&arrays, rows->x, bytes);
+    oj_cuda_copy_stage_add(&arrays, rows->y, bytes);
+    oj_cuda_copy_stage_add(&arrays, rows->fid, bytes);
+    oj_cuda_copy_stage_add(&arrays, rows->max_distance, bytes);
+    return oj_cuda_live_try_staged(
+        live, &arrays,
+        [&](int i, struct oj_cuda_staging *staging, struct oj_error *why)
         {
             OJ_TRY(oj_cuda_live_begin_join(live, i, &join[i], why));
             oj_status put =
-                put_rows(rows, first, n, work_of(&join[i]), &join[i].rows);
+                put_rows(rows, staging, work_of(&join[i]), &join[i].rows);
             return put == OJ_OK ? OJ_OK
                                 : oj_fail(why, put, "%s", join[i].err.message);
         },
@@ -472,7 +494,8 @@ static oj_status join_chunk_on(struct oj_gpu_live *live,
                                struct oj_error *err)
 {
     int n_of[OJ_GPU_MAX_DEVICES];
-    OJ_TRY(put_rows_everywhere(live, join, rows, first, n, err));
+    const struct oj_gpu_live_rows chunk = rows_from(rows, first, n);
+    OJ_TRY(put_rows_everywhere(live, join, &chunk, err));
     OJ_TRY(oj_cuda_live_answer_rows(live, all->relation, join, err));
     for (int i = 0; i < live->n_parts; i++)
     {

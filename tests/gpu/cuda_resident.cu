@@ -331,7 +331,9 @@ static oj_status live_apply(struct oj_gpu_live *live, int64_t n,
                              "changing a kept index", err);
     *seconds = 0.0;
     OJ_TRY(watch.start(work.stream, err));
-    status = oj_cuda_live_prepare(part, &work, &place, n, id, x, y, &plan);
+    status = oj_cuda_live_begin(part, &work, &place, n, &plan);
+    if (status == OJ_OK)
+        status = oj_cuda_live_prepare(part, &work, id, x, y, &plan);
     if (status == OJ_OK)
         status = oj_cuda_live_commit(part, &work, &plan);
     oj_cuda_live_abandon(part, &work, &plan);

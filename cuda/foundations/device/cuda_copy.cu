@@ -203,3 +203,114 @@ oj_status oj_cuda_copy_out(const struct oj_cuda_device *device,
     return copy_by_staging_threads_if_large(device, stream, 1, to, from, bytes,
                                             err);
 }
+
+/* --- small arrays --------------------------------------------------------- */
+
+static const int64_t staged_piece = 64 << 10, most_staged = 32 << 20;
+
+/* A thread wakes in the time in which another one copies so many bytes. */
+static const int64_t bytes_of_staging_thread = 256 << 10;
+
+enum
+{
+    MOST_STAGING_THREADS = 8
+};
+
+void oj_cuda_copy_stage_add(struct oj_cuda_staging *staging, const void *from,
+                            int64_t bytes)
+{
+    if (from != NULL)
+        staging->array[staging->n++] = {(const char *)from, NULL, bytes, 0};
+}
+
+static int count_staging_threads(const struct oj_cuda_device *device,
+                                 int64_t bytes)
+{
+    int64_t n = bytes / bytes_of_staging_thread;
+    int64_t most = device->n_threads;
+    if (most < 1)
+        most = sysconf(_SC_NPROCESSORS_ONLN);
+    if (most > MOST_STAGING_THREADS)
+        most = MOST_STAGING_THREADS;
+    n = n < most ? n : most;
+    return n < 1 ? 1 : (int)n;
+}
+
+/* Allocates pinned memory on a thread of the module. */
+static oj_status reserve_aside(const struct oj_cuda_device *device,
+                               int64_t bytes, struct oj_cuda_stage *stage)
+{
+    struct oj_error unwanted;
+    if (stage->bytes >= bytes)
+        return OJ_OK;
+    return oj_cuda_threads_try_all(
+        1,
+        [=](int, struct oj_error *err)
+        {
+            OJ_CUDA_TRY(cudaSetDevice(device->ordinal), "choosing a device",
+                        err);
+            return oj_cuda_stage_reserve(stage, bytes, err);
+        },
+        &unwanted);
+}
+
+int oj_cuda_copy_stage_begin(struct oj_cuda_staging *staging,
+                             const struct oj_cuda_device *device,
+                             struct oj_cuda_stage *stage)
+{
+    int64_t bytes = 0;
+    for (int i = 0; i < staging->n; i++)
+        bytes += staging->array[i].bytes;
+    if (bytes == 0 || bytes > most_staged ||
+        reserve_aside(device, bytes, stage) != OJ_OK)
+        return 0;
+    bytes = 0;
+    for (int i = 0; i < staging->n; i++)
+    {
+        staging->array[i].to = stage->data + bytes;
+        bytes += staging->array[i].bytes;
+    }
+    return count_staging_threads(device, bytes);
+}
+
+/* Copies the next piece; returns 0 if there is none. */
+static int stage_next_piece(struct oj_cuda_staging *staging)
+{
+    int64_t piece = __atomic_fetch_add(&staging->next, 1, __ATOMIC_RELAXED);
+    for (int i = 0; i < staging->n; i++)
+    {
+        struct oj_cuda_staged_array *a = &staging->array[i];
+        int64_t at = piece * staged_piece, bytes = a->bytes - at;
+        if (bytes <= 0)
+        {
+            piece -= (a->bytes + staged_piece - 1) / staged_piece;
+            continue;
+        }
+        bytes = bytes < staged_piece ? bytes : staged_piece;
+        memcpy(a->to + at, a->from + at, (size_t)bytes);
+        (void)__atomic_add_fetch(&a->n_staged, bytes, __ATOMIC_RELEASE);
+        return 1;
+    }
+    return 0;
+}
+
+void oj_cuda_copy_stage_pieces(struct oj_cuda_staging *staging)
+{
+    while (stage_next_piece(staging))
+    {
+    }
+}
+
+const void *oj_cuda_copy_stage_wait(struct oj_cuda_staging *staging,
+                                    const void *from)
+{
+    struct oj_cuda_staged_array *array = staging->array;
+    while (array->from != from)
+        array++;
+    while (__atomic_load_n(&array->n_staged, __ATOMIC_ACQUIRE) < array->bytes)
+    {
+        if (!stage_next_piece(staging))
+            (void)sched_yield();
+    }
+    return array->to;
+}

@@ -4,7 +4,12 @@
 #ifndef CUDA_COPY_H
 #define CUDA_COPY_H
 
-#include "oj_cuda.h"
+#include "cuda_stage.h"
+
+enum
+{
+    OJ_CUDA_MOST_STAGED = 4
+};
 
 /** Copies bytes to the device in stream order. `from` must stay unchanged until
  *  the stream has reached the copy. The device must be current. */
@@ -19,5 +24,45 @@ OJ_MUST_USE oj_status oj_cuda_copy_out(const struct oj_cuda_device *device,
                                        cudaStream_t stream, void *to,
                                        const void *from, int64_t bytes,
                                        struct oj_error *err);
+
+/** An array on its way to devices. */
+struct oj_cuda_staged_array
+{
+    const char *from;
+    char *to; /**< in pinned memory */
+    int64_t bytes;
+    int64_t n_staged; /**< bytes that are there; changed atomically */
+};
+
+/** Small arrays of pageable memory on their way to devices. Several threads
+ *  copy them, piece by piece, into one block of pinned memory; a device copies
+ *  an array from there once it is complete. One call of CUDA per array, from
+ *  pageable memory, takes four times as long (oj_bench_live, batches of 100,000
+ *  changes from host memory). Zeroed memory is an empty value. */
+struct oj_cuda_staging
+{
+    int n;
+    struct oj_cuda_staged_array array[OJ_CUDA_MOST_STAGED];
+    int64_t next; /**< number of the next piece; changed atomically */
+};
+
+/** Adds an array; NULL is ignored. */
+void oj_cuda_copy_stage_add(struct oj_cuda_staging *staging, const void *from,
+                            int64_t bytes);
+
+/** Reserves pinned memory for all arrays, in *stage. Returns the number of
+ *  threads that shall call oj_cuda_copy_stage_pieces(); 0: the arrays are
+ * large, and oj_cuda_copy_in() is as fast, or there is no memory. Makes no CUDA
+ * call on the calling thread. */
+int oj_cuda_copy_stage_begin(struct oj_cuda_staging *staging,
+                             const struct oj_cuda_device *device,
+                             struct oj_cuda_stage *stage);
+
+/** Copies pieces until none are left to be begun. Makes no CUDA call. */
+void oj_cuda_copy_stage_pieces(struct oj_cuda_staging *staging);
+
+/** Returns the pinned copy of an array, once it is complete; helps to copy. */
+const void *oj_cuda_copy_stage_wait(struct oj_cuda_staging *staging,
+                                    const void *from);
 
 #endif

@@ -110,13 +110,15 @@ static int run_body_on_thread(struct bodies *of, int i)
     return 0;
 }
 
-void oj_cuda_threads_run_aside(int n, void (*body)(int i, void *user),
-                               void *user)
+/* Runs the first n_aside of n bodies on threads, the others on the calling
+ * thread. */
+static void run_bodies(int n, int n_aside, void (*body)(int i, void *user),
+                       void *user)
 {
     struct bodies of = {body, user, 0, PTHREAD_COND_INITIALIZER};
     int is_on_thread[OJ_CUDA_MOST_THREADS];
     for (int i = 0; i < n; i++)
-        is_on_thread[i] = run_body_on_thread(&of, i);
+        is_on_thread[i] = i < n_aside && run_body_on_thread(&of, i);
     for (int i = 0; i < n; i++)
     {
         if (!is_on_thread[i])
@@ -130,6 +132,18 @@ void oj_cuda_threads_run_aside(int n, void (*body)(int i, void *user),
     while (of.n_left > 0)
         pthread_cond_wait(&of.ended, &lock);
     pthread_mutex_unlock(&lock);
+}
+
+void oj_cuda_threads_run_aside(int n, void (*body)(int i, void *user),
+                               void *user)
+{
+    run_bodies(n, n, body, user);
+}
+
+void oj_cuda_threads_run_beside(int n, void (*body)(int i, void *user),
+                                void *user)
+{
+    run_bodies(n, n - 1, body, user);
 }
 
 void oj_cuda_threads_side_by_side(int n, void (*body)(int i, void *user),

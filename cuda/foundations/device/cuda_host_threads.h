@@ -39,6 +39,11 @@ template <typename Body> void oj_cuda_thread_aside(Body body)
         1, [](int, void *user) { (*(Body *)user)(); }, &body);
 }
 
+/** Like oj_cuda_threads_run_aside(), but the calling thread runs body n - 1
+ *  itself while the others wake; that body must make no CUDA call. */
+void oj_cuda_threads_run_beside(int n, void (*body)(int i, void *user),
+                                void *user);
+
 /** Like oj_cuda_threads_run_aside(), but the calling thread, which must be one
  *  of the module, runs a single body itself. */
 void oj_cuda_threads_side_by_side(int n, void (*body)(int i, void *user),

@@ -77,6 +77,19 @@ OJ_MUST_USE oj_status oj_cuda_copy_to_all(const struct oj_cuda_device *device,
 void oj_cuda_peers_link(const struct oj_cuda_device *device, const int *ordinal,
                         int n);
 
+/** Runs body(i, err) for device i of a run that has begun. */
+template <typename Body>
+OJ_MUST_USE oj_status oj_cuda_try_peer(struct oj_cuda_peers *peers, int i,
+                                       Body &body, struct oj_error *err)
+{
+    oj_status status = oj_cuda_peers_check(peers, err);
+    if (status == OJ_OK)
+        status = body(i, err);
+    if (status != OJ_OK)
+        oj_cuda_peers_fail(peers, err);
+    return status;
+}
+
 /** Runs body(i, err) for each of n devices in parallel, as run() does; body may
  *  call oj_cuda_copy_to_all(). If one fails, all fail. */
 template <typename Body>
@@ -88,14 +101,7 @@ OJ_MUST_USE oj_status oj_cuda_try_peers_by(oj_cuda_threads_runner *run,
     return oj_cuda_threads_try(
         run, n,
         [&](int i, struct oj_error *error)
-        {
-            oj_status status = oj_cuda_peers_check(peers, error);
-            if (status == OJ_OK)
-                status = body(i, error);
-            if (status != OJ_OK)
-                oj_cuda_peers_fail(peers, error);
-            return status;
-        },
+        { return oj_cuda_try_peer(peers, i, body, error); },
         err);
 }
 
@@ -117,6 +123,26 @@ OJ_MUST_USE oj_status oj_cuda_try_peers_aside(struct oj_cuda_peers *peers,
                                               struct oj_error *err)
 {
     return oj_cuda_try_peers_by(oj_cuda_threads_run_aside, peers, n, body, err);
+}
+
+/** Like oj_cuda_try_peers_aside(); meanwhile n_more threads, of which the
+ *  calling thread is one, run more(), which makes no CUDA call. n_more >= 1. */
+template <typename Body, typename More>
+OJ_MUST_USE oj_status oj_cuda_try_peers_beside(struct oj_cuda_peers *peers,
+                                               int n, Body body, int n_more,
+                                               More more, struct oj_error *err)
+{
+    oj_cuda_peers_begin(peers, n);
+    return oj_cuda_threads_try(
+        oj_cuda_threads_run_beside, n + n_more,
+        [&](int i, struct oj_error *error)
+        {
+            if (i < n)
+                return oj_cuda_try_peer(peers, i, body, error);
+            more();
+            return OJ_OK;
+        },
+        err);
 }
 
 #endif
