@@ -435,10 +435,21 @@ struct nearest_search
     const struct oj_nearest_output *to;
     int64_t k; /* number of features to find for each point; OJ_EVERY_PAIR: all
                   within reach */
+    int lists_all_within; /* 1: for the points of the present patch all features
+                             within reach are found, and cut at k once they are
+                             sorted (may_list_all_within()) */
     int is_filtered;
+    int excludes_one_class; /* 1: the filter only excludes one class of features
+                               from each row */
     int has_reaches; /* 1: rows may have maximum distances of their own, or may
                         be unable to have pairs (oj_feature_may_pair()) */
 };
+
+/* Returns the number of features that lists hold before they are sorted. */
+static int64_t features_to_list(const struct nearest_search *search)
+{
+    return search->lists_all_within ? OJ_EVERY_PAIR : search->k;
+}
 
 static int32_t input_row_of_point(const struct oj_nearest_output *to,
                                   const struct oj_ordered_point *point)
@@ -518,9 +529,15 @@ struct point_pairs
     const double *distance;
 };
 
-/* Ranks the n pairs of a point, from index `first` on, and moves those that are
- * kept to the front; *out is a view of them. Used for points with many
- * pairs. */
+/* Returns the number of pairs at which the sorted list of a point is cut. If
+ * pairs are filtered, all that were found remain, and the filter cuts them. */
+static int64_t features_to_keep(const struct nearest_search *search)
+{
+    return search->is_filtered ? features_to_list(search) : search->k;
+}
+
+/* Ranks the n pairs of a point, which are many, and keeps the first in place.
+ * *out is a view of them. */
 static oj_status rank_many_pairs_of_point(struct nearest_search *search,
                                           int64_t first, int64_t n,
                                           struct point_pairs *out,
@@ -528,7 +545,7 @@ static oj_status rank_many_pairs_of_point(struct nearest_search *search,
 {
     struct oj_group_features *f = &search->s->features;
     struct oj_ranking *ranking = &search->s->ranking;
-    ranking->k = search->k;
+    ranking->k = features_to_keep(search);
     ranking->max_distance = INFINITY;
     oj_ranking_start(ranking);
     for (int64_t i = first; i < first + n; i++)
@@ -554,9 +571,10 @@ OJ_INLINE oj_status sort_pairs_of_point(struct nearest_search *search, int i,
                                         struct oj_error *err)
 {
     struct oj_group_features *f = &search->s->features;
-    int64_t first = f->offset[i], n = f->end[i] - first, k = search->k;
+    int64_t first = f->offset[i], n = f->end[i] - first;
+    int64_t k = features_to_keep(search);
     int32_t *of = f->pair_of + first;
-    if (k == OJ_EVERY_PAIR || n < 2)
+    if (search->k == OJ_EVERY_PAIR || n < 2)
     {
         for (int64_t p = 0; p < n; p++)
             of[p] = f->feature[of[p]];
@@ -654,14 +672,23 @@ static struct point_pairs filter_pairs(const struct nearest_search *search,
                                        double *distance, int64_t n)
 {
     const struct oj_relation *relation = &search->index->relation;
+    const int32_t *class_of = search->index->exclude_class;
+    int32_t excluded = OJ_NO_CLASS;
     int64_t kept = 0;
+    if (search->excludes_one_class)
+        excluded =
+            excluded_class_of_row(search->index, search->to->filter, row);
     for (int64_t i = 0; i < n; i++)
     {
         if (kept >= relation->k && (relation->ties != OJ_TIES_ALL ||
                                     distance[i] != distance[relation->k - 1]))
             break;
-        if (distance[i] < relation->min_distance ||
-            !oj_pair_filter_accepts(search->to->filter, row, feature[i]))
+        if (search->excludes_one_class
+                ? (class_of != NULL ? class_of[feature[i]] : feature[i]) ==
+                      excluded
+                : distance[i] < relation->min_distance ||
+                      !oj_pair_filter_accepts(search->to->filter, row,
+                                              feature[i]))
             continue;
         feature[kept] = feature[i];
         distance[kept++] = distance[i];
@@ -690,7 +717,8 @@ static oj_status store_filtered_pairs(struct nearest_search *search,
     struct point_pairs pairs =
         filter_pairs(search, row, (int32_t *)(uintptr_t)found->feature,
                      (double *)(uintptr_t)found->distance, found->n);
-    if (pairs.n < search->index->relation.k && found->n >= search->k &&
+    if (pairs.n < search->index->relation.k &&
+        found->n >= features_to_list(search) &&
         search->k < search->s->choice.n_features)
         return add_open_point(search->s, point, err);
     if (to->ones == NULL)
@@ -710,12 +738,13 @@ OJ_INLINE oj_status list_pairs_of_group(struct nearest_search *search,
     float least2[OJ_GROUP], limit2[OJ_GROUP];
     double reach[OJ_GROUP];
     struct oj_scale scale;
-    OJ_TRY(oj_group_features_list(&index->segments, index->tie_rank, s, g,
-                                  search->k, err));
+    int64_t k = features_to_list(search);
+    OJ_TRY(oj_group_features_list(&index->segments, index->tie_rank, s, g, k,
+                                  err));
     OJ_TRY(oj_matrix_reserve(s, err));
     scale = oj_matrix_fill(&index->segments, s, g, least2);
     oj_group_features_fill(s, g);
-    oj_group_features_kth(s, g, search->k, limit2);
+    oj_group_features_kth(s, g, k, limit2);
     for (int i = 0; i < g->n; i++)
         reach[i] = reach_of_point(search, &g->point[i]);
     oj_group_limits_widen(&scale, g->n, reach, limit2);
@@ -785,7 +814,7 @@ OJ_INLINE oj_status store_listed_pairs(struct nearest_search *search,
                                        const struct oj_group *g,
                                        uint32_t marked, struct oj_error *err)
 {
-    int carries = search->k > 1 && search->k != OJ_EVERY_PAIR &&
+    int carries = search->k > 1 && features_to_list(search) != OJ_EVERY_PAIR &&
                   search->s->choice.filter == NULL;
     for (int i = 0; i < g->n; i++)
     {
@@ -1231,7 +1260,8 @@ OJ_INLINE int64_t expected_features(const struct nearest_search *search,
 {
     if (answer != NEAREST_LISTED && answer != FEW_NEAREST)
         return 1;
-    return search->k == OJ_EVERY_PAIR ? search->s->expected : search->k;
+    return features_to_list(search) == OJ_EVERY_PAIR ? search->s->expected
+                                                     : search->k;
 }
 
 /* Returns the number of features to find for each point. */
@@ -1240,7 +1270,9 @@ OJ_INLINE int64_t features_to_find(const struct nearest_search *search,
 {
     if (answer == FEW_WITHIN)
         return OJ_EVERY_PAIR;
-    return answer == NEAREST_LISTED || answer == FEW_NEAREST ? search->k : 1;
+    return answer == NEAREST_LISTED || answer == FEW_NEAREST
+               ? features_to_list(search)
+               : 1;
 }
 
 /* Answers the points of a group with all features within their reach, or makes
@@ -1404,10 +1436,11 @@ OJ_INLINE oj_status answer_patch(struct nearest_search *search, int n,
 }
 
 /* Prefetches the output entries of the points, and the classes or FIDs that
- * their rows exclude: they are scattered over large arrays. */
+ * their rows exclude: they are scattered over large arrays. Without this, their
+ * reading takes a sixth of the processor time of -exclude (citygen M, k = 5,
+ * four classes). */
 OJ_INLINE void prefetch_rows(const struct nearest_search *search, int n,
-                             const struct oj_ordered_point *point,
-                             enum nearest_answer answer)
+                             const struct oj_ordered_point *point)
 {
     const struct oj_nearest_output *to = search->to;
     for (int i = 0; to->ones != NULL && i < n; i++)
@@ -1415,7 +1448,7 @@ OJ_INLINE void prefetch_rows(const struct nearest_search *search, int n,
         __builtin_prefetch(&to->ones->feature[point[i].index], 0, 2);
         __builtin_prefetch(&to->ones->distance[point[i].index], 0, 2);
     }
-    for (int i = 0; answer == ONE_ALLOWED && i < n; i++)
+    for (int i = 0; search->excludes_one_class && i < n; i++)
     {
         const struct oj_flat *input = to->filter->input;
         int32_t row = input_row_of_point(to, &point[i]);
@@ -1424,6 +1457,22 @@ OJ_INLINE void prefetch_rows(const struct nearest_search *search, int n,
         else
             __builtin_prefetch(&input->fid[row]);
     }
+}
+
+/* A patch with more boxes than this within reach is searched for the k nearest.
+ */
+#define OJ_MANY_BOXES_WITHIN 512
+
+/* Returns 1 if the next patch may find all features within reach, without a
+ * bound of the k nearest for each point. Pays if the points of the last patch
+ * had fewer than k features there, on average: a fifth of the processor time of
+ * the join where they had 6 (citygen M, k = 8 or 20 within 100 ft). */
+OJ_INLINE int may_list_all_within(const struct nearest_search *search,
+                                  enum nearest_answer answer, double cap)
+{
+    const struct oj_nearest_scratch *s = search->s;
+    return answer == NEAREST_LISTED && search->k != OJ_EVERY_PAIR &&
+           cap < INFINITY && s->choice.filter == NULL && s->has_few_within;
 }
 
 OJ_INLINE oj_status answer_points(struct nearest_search *search, int64_t n,
@@ -1435,32 +1484,43 @@ OJ_INLINE oj_status answer_points(struct nearest_search *search, int64_t n,
     struct oj_nearest_scratch *s = search->s;
     struct oj_place patch;
     double base = s->limit_base;
-    int64_t k = features_to_find(search, answer);
     int most_at_once = chooses && s->choice.filter != NULL ? 1 : OJ_PATCH;
     int most = most_at_once;
     s->carry.distance = INFINITY;
     for (int64_t at = 0; at < n;)
     {
-        int64_t expected = expected_features(search, answer);
-        int64_t few = answer <= NEAREST_TIES ? 24 : 64 + 3 * expected;
-        int64_t many = answer <= NEAREST_TIES ? 96 : 256 + 8 * expected;
         int taken = oj_place_set_to_leading_points(&patch, n - at, most,
                                                    point + at, s->patch_limit);
+        double cap = greatest_reach(search, taken, point + at);
+        int64_t n_within = s->n_within, expected, few, many;
+        search->lists_all_within = may_list_all_within(search, answer, cap);
+        expected = expected_features(search, answer);
+        few = answer <= NEAREST_TIES ? 24 : 64 + 3 * expected;
+        many = answer <= NEAREST_TIES ? 96 : 256 + 8 * expected;
         if (chooses)
             s->choice.row = input_row_of_point(search->to, point + at);
         if (answer == ONE_ALLOWED)
             leave_out_common_class(search, taken, point + at);
-        OJ_TRY(
-            oj_patch_bundles(&index->segments, s, &patch, k, chooses, expected,
-                             greatest_reach(search, taken, point + at), err));
+        OJ_TRY(oj_patch_bundles(&index->segments, s, &patch,
+                                features_to_find(search, answer), chooses,
+                                expected, cap, err));
+        if (search->lists_all_within &&
+            (s->too_many || s->near_bundles.n > OJ_MANY_BOXES_WITHIN))
+        {
+            s->has_few_within = 0;
+            continue;
+        }
         if (s->too_many)
         {
             most = (taken + 1) / 2;
             continue;
         }
         OJ_TRY(oj_patch_containing(s, taken, point + at, err));
-        prefetch_rows(search, taken, point + at, answer);
+        prefetch_rows(search, taken, point + at);
         OJ_TRY(answer_patch(search, taken, point + at, answer, chooses, err));
+        if (answer == NEAREST_LISTED && search->k != OJ_EVERY_PAIR)
+            s->has_few_within =
+                8 * (s->n_within - n_within) < 7 * search->k * taken;
         most = most_at_once;
         at += taken;
         oj_adapt(&s->patch_limit, s->near_bundles.n, few, many, 4.0 * base);
@@ -1727,6 +1787,8 @@ oj_status oj_nearest_points(const struct oj_cpu_index *index,
                                     .is_filtered = to->filter != NULL,
                                     .has_reaches =
                                         has_reaches_of_rows(to->filter)};
+    search.excludes_one_class =
+        search.is_filtered && oj_filter_excludes_one_class(index, to->filter);
     choose_segments(index, among, s);
     if (search.k != OJ_EVERY_PAIR && search.k > s->choice.n_features)
         search.k = s->choice.n_features > 0 ? s->choice.n_features : 1;
@@ -1735,9 +1797,8 @@ oj_status oj_nearest_points(const struct oj_cpu_index *index,
         return s->choice.is_all
                    ? answer_one_nearest(&search, n, point, err)
                    : answer_one_nearest_of_class(&search, n, point, err);
-    if (search.is_filtered && relation->k == 1 &&
-        relation->ties != OJ_TIES_ALL &&
-        oj_filter_excludes_one_class(index, to->filter))
+    if (search.excludes_one_class && relation->k == 1 &&
+        relation->ties != OJ_TIES_ALL)
     {
         s->choice.excludes = 1;
         s->choice.excluded = index->exclude_class;

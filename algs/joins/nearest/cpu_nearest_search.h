@@ -231,8 +231,11 @@ struct oj_nearest_scratch
                                     many */
     int64_t expected;    /**< joins within a reach: expected number of features
                               per point */
-    int64_t n_within;    /**< joins within a reach: number of pairs of the
-                              current run of points */
+    int64_t n_within;    /**< number of pairs of listed features of the current
+                              run of points */
+    int has_few_within;  /**< joins of the k nearest: 1: the points of the last
+                              patch had fewer than k features within their
+                              reach, on average */
     int has_many_within; /**< 1: points have so many features within their reach
                               that these are listed for each group */
     int64_t asked; /**< if pairs are filtered: number of nearest features to

@@ -455,6 +455,89 @@ TEST_LOOP(few_and_many_within, 0, 12)
     oj_free(fid);
 }
 
+/* Lists in feature and distance the features that t's relation allows in the
+ * answer of a row: the k nearest, and their ties if asked for, by distance and
+ * ordinal. Returns their number. */
+static int64_t plain_k_nearest(const struct join_trial *t, int64_t row,
+                               int32_t *feature, double *distance)
+{
+    const struct oj_relation *relation = &t->relation;
+    const int32_t *of_input = t->input.exclude_class;
+    const int32_t *of_join = t->join.exclude_class;
+    int64_t n = 0, kept;
+    for (int32_t f = 0; f < t->join.n_features; f++)
+    {
+        double d = oj_flat_distance(&t->join, f, relation->distance_to,
+                                    t->input.x[row], t->input.y[row]);
+        int64_t at = n;
+        if (!(d <= relation->max_distance) || !(d < INFINITY) ||
+            (of_join != NULL && of_join[f] == of_input[row]))
+            continue;
+        for (; at > 0 && distance[at - 1] > d; at--)
+        {
+            feature[at] = feature[at - 1];
+            distance[at] = distance[at - 1];
+        }
+        feature[at] = f;
+        distance[at] = d;
+        n++;
+    }
+    kept = n < relation->k ? n : relation->k;
+    while (relation->ties == OJ_TIES_ALL && kept > 0 && kept < n &&
+           distance[kept] == distance[kept - 1])
+        kept++;
+    return kept;
+}
+
+/* The k nearest features within a reach, where consecutive points have few,
+ * then many, then few features in reach: in the former case all of these are
+ * found first. Without and with an excluded class, one of five or one of two,
+ * and with all ties. */
+TEST_LOOP(few_and_many_of_k, 0, 12)
+{
+    static const int n_classes[] = {0, 5, 2};
+    LAYER join = {0}, input = {0};
+    MATCHES out = {0};
+    struct join_trial t;
+    int32_t *of_join, *of_input, *feature;
+    double *distance;
+    int64_t n_wrong = 0, n_full = 0, n_short = 0;
+    int c = n_classes[_i / 4];
+    add_uneven_lots(&join, 30);
+    for (int i = 0; i < 3000; i++)
+        add_point(&input, 1.05 * i, i * 7 % 23 * 0.75);
+    t = trial_of(&join, &input, _i % 2 ? 9 : 4, 7.0);
+    t.relation.ties = _i / 2 % 2 ? OJ_TIES_ALL : OJ_TIES_FIRST;
+    of_join = oj_malloc(t.join.n_features, sizeof *of_join);
+    of_input = oj_malloc(t.input.n_features, sizeof *of_input);
+    feature = oj_malloc(t.join.n_features, sizeof *feature);
+    distance = oj_malloc(t.join.n_features, sizeof *distance);
+    for (int32_t f = 0; c > 0 && f < t.join.n_features; f++)
+        of_join[f] = f * 7 % 11 % c;
+    for (int32_t row = 0; c > 0 && row < t.input.n_features; row++)
+        of_input[row] = row % 13 % (c + 1);
+    t.join.exclude_class = c > 0 ? of_join : NULL;
+    t.input.exclude_class = c > 0 ? of_input : NULL;
+    trial_answer(&t, "cpu", 2, &out);
+    for (int64_t row = 0; row < t.input.n_features; row++)
+    {
+        int64_t n = plain_k_nearest(&t, row, feature, distance);
+        int64_t first = oj_matches_first(&out, row);
+        n_full += n >= t.relation.k;
+        n_short += n < t.relation.k;
+        n_wrong += oj_matches_end(&out, row) - first != n;
+        for (int64_t i = 0; n_wrong == 0 && i < n; i++)
+            n_wrong += out.join_row[first + i] != feature[i] ||
+                       bits_of(out.measure[first + i]) != bits_of(distance[i]);
+    }
+    ck_assert_int_eq(n_wrong, 0);
+    expect(n_full > 100 && n_short > 100, "rows have too many or too few");
+    oj_free(of_join);
+    oj_free(of_input);
+    oj_free(feature);
+    oj_free(distance);
+}
+
 int main(void)
 {
     tests_open("work of nearest joins");
