@@ -1,7 +1,7 @@
+#include "oj_row_cursor.h"
 #include "../base/oj_alloc.h"
 #include "../read/oj_attribute_table.h"
 #include "oj_flat_to_ogr_geometry.h"
-#include "oj_row_cursor.h"
 
 #include <math.h>
 #include <string.h>
