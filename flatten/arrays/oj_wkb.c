@@ -333,7 +333,7 @@ oj_status oj_wkb_copy_as_iso(const uint8_t *wkb, size_t n, uint8_t *to,
     struct wkb_reader in = {
         .start = wkb, .at = wkb, .end = wkb + n, .err = err, .copy = to};
     OJ_TRY(read_geometry(&in, NULL, 0, 0));
-    OJ_TRY(check_end(&in));
+    OJ_TRY(check_end_of_wkb(&in));
     *n_to = (size_t)(in.copy - to);
     *srid = in.srid <= INT32_MAX ? in.srid : 0;
     return OJ_OK;

@@ -475,10 +475,10 @@ static oj_status check_names_are_not_empty(const struct oj_given_options *given,
         char name[MAX_NAME];
         const char *word;
         snprintf(name, sizeof name, "%.*s", n, at);
-        word = word_of(given, name);
+        word = value_of_option(given, name);
         if (word == NULL || word[0] != '\0')
             continue;
-        add_option(&m, given, name, NULL);
+        append_option(&m, given, name, NULL);
         return oj_fail(err, OJ_ERR_ARG,
                        "%s is empty: write a name, or leave it out", m.text);
     }

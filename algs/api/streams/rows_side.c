@@ -527,7 +527,7 @@ static oj_status plan_geometries(struct rows_side *side,
                                  const struct ogrjoin_settings *settings,
                                  struct oj_error *err)
 {
-    side->srid.is_signal_ignored =
+    side->srid.is_ignored =
         side->crs_words != NULL || settings->rows.crs == API_CRS_IGNORE;
     if (side->geometry < 0 || side->x >= 0 ||
         !oj_arrow_is_text(side->schema.children[side->geometry]))
@@ -579,8 +579,8 @@ static oj_status check_record_batch(const struct rows_side *side,
 
 int rows_side_depends_on_rows(const struct rows_side *side)
 {
-    return has_wkb(side) && (!side->srid.is_signal_ignored ||
-                             geometry_schema(side)->format[0] == 'v');
+    return has_wkb(side) &&
+           (!side->srid.is_ignored || geometry_schema(side)->format[0] == 'v');
 }
 
 oj_status rows_side_set_srid_crs(struct rows_side *side,
