@@ -556,6 +556,114 @@ def test_frames():
     assert list(near.columns) == ["left", "right", "distance"]
 
 
+def selected_frames():
+    """Yields frames with an index other than 0 to n - 1."""
+    points = gpd.GeoDataFrame({"a": range(4)}, geometry=gpd.points_from_xy(range(4), [0] * 4))
+    yield points[points.a > 0]
+    yield points.tail(2)
+    yield points.iloc[::2]
+    yield points.iloc[::-1]
+    indexes = (
+        pd.RangeIndex(5, 9), pd.RangeIndex(4, name="row"), pd.Index([7, 3, 9, 1]),
+        pd.Index(list("pqrs")), pd.Index(list("pqrs"), name="a"),
+        pd.date_range("2026-11-30", periods=4), pd.CategoricalIndex(list("pqpq")),
+        pd.MultiIndex.from_arrays([[1, 1, 2, 2], list("pqpq")], names=["n", None]),
+    )  # fmt: skip
+    for index in indexes:
+        yield points.set_index(index)
+
+
+@pytest.mark.parametrize("left", list(selected_frames()), ids=lambda left: repr(left.index)[:30])
+def test_index_of_the_left_frame(left):
+    right = gpd.GeoDataFrame({"b": range(4)}, geometry=gpd.points_from_xy(range(4), [0] * 4))
+    plain = pd.DataFrame(left.drop(columns="geometry").assign(x=left.geometry.x, y=0.0))
+    joins = (
+        ogrjoin.join(left, right),
+        ogrjoin.Index(right).join(left),
+        ogrjoin.join(left, right, left_select=[]),
+        ogrjoin.join(left.geometry, right),
+        ogrjoin.join(plain, right, x="x", y="y"),
+    )
+    for joined in joins:
+        frame = joined.to_pandas()
+        assert list(frame.index) == list(left.index)
+        assert list(frame.index.names) == list(left.index.names)
+        assert list(frame["b"]) == list(left["a"])
+    for joined in joins[:4]:
+        frame = joined.to_geopandas()
+        assert frame.index.equals(left.index) and frame.index.names == left.index.names
+    assert joins[0].to_geopandas().columns.tolist() == ["a", "geometry", "join_fid", "b"]
+    pairs = ogrjoin.join(left, right, "dwithin", max_distance=1)
+    theirs = left.geometry.map(lambda p: right.distance(p).le(1).sum())
+    assert list(pairs.to_geopandas().index) == list(left.index.repeat(theirs))
+
+
+def test_no_column_for_an_index_of_row_numbers():
+    points = gpd.GeoDataFrame({"a": range(4)}, geometry=gpd.points_from_xy(range(4), [0] * 4))
+    for left in (points, points[points.a < 2], points.head(0)):
+        joined = ogrjoin.join(left, points)
+        assert joined.schema.names == ["a", "geometry", "join_fid", "join_a"]
+        assert joined.to_pandas().index.equals(pd.RangeIndex(len(left)))
+        assert ogrjoin.join(left.geometry, points).schema.names[:2] == ["geometry", "join_fid"]
+        plain = pd.DataFrame({"x": range(len(left)), "y": 0.0})
+        assert ogrjoin.join(plain, points, x="x", y="y").schema.names[:3] == ["x", "y", "join_fid"]
+    right = points.set_index(pd.RangeIndex(5, 9))
+    assert ogrjoin.join(points, right).schema.names == ["a", "geometry", "join_fid", "join_a"]
+
+
+def test_two_queries_of_one_connection():
+    """A connection of DuckDB has room for one result that is not read yet."""
+    duckdb = pytest.importorskip("duckdb")
+    con = duckdb.connect()
+    rows = pa.table({"i": range(10), "x": np.arange(10.0), "y": np.zeros(10)})
+    wkb = pa.table({"i": range(10), "g": shapely.to_wkb(shapely.points(np.arange(10.0), 0))})
+
+    con.register("places", rows)
+    con.register("zones", wkb)
+
+    def query():
+        return con.sql("select * from places")
+
+    def shapes():
+        return con.sql("select * from zones")
+
+    words = {"x": "x", "y": "y", "right_x": "x", "right_y": "y"}
+    crs = {"crs": "reproject", "left_crs": "EPSG:2263", "right_crs": "EPSG:2263"}
+    joins = (
+        lambda: ogrjoin.join(query(), query(), "nearest", **words),
+        lambda: ogrjoin.join(query(), query(), "nearest", **words, **crs),
+        lambda: ogrjoin.join(query(), query(), "attributes", on="i"),
+        lambda: ogrjoin.join(shapes(), shapes(), "within"),
+        lambda: ogrjoin.Index(shapes()).join(shapes(), "within"),
+    )
+    for join in joins:
+        assert join().read_all()["join_fid"].to_pylist() == list(range(10))
+    a = query()
+    assert ogrjoin.join(a, a, "attributes", on="i").read_all().num_rows == 10
+    joined = ogrjoin.join(rows, query(), "nearest", **words)
+    assert con.sql("select count(*) from joined").fetchall() == [(10,)]
+    assert ogrjoin.join(query(), joined, "attributes", on="i").read_all().num_rows == 10
+    events = ogrjoin.events(shapes(), shapes(), "i")
+    assert events.read_all()["event"].to_pylist() == ["enter"] * 10
+    pairs = ogrjoin.pairs(shapes(), shapes(), "within")
+    assert list(pairs.right) == list(range(10))
+    assert ogrjoin.validate(shapes(), shapes(), "within").n_differences == 0
+    batches = ogrjoin.Index(shapes()).pairs_batches(shapes(), "within", batch_size=4)
+    assert sum(len(pairs) for pairs in batches) == 10
+    live = ogrjoin.Live()
+    live.apply([1], [0.0], [0.0])
+    assert live.join(query(), "nearest", x="x", y="y").read_all().num_rows == 10
+    assert len(live.pairs(shapes(), "nearest").right) == 10
+    joined = ogrjoin.join(query(), query(), "nearest", **words)
+    assert con.cursor().sql("select count(*) from joined").fetchall() == [(10,)]
+    if int(duckdb.__version__.split(".")[0]) < 2:
+        return  # ends the open result without an error
+    joined = ogrjoin.join(query(), query(), "nearest", **words)
+    with pytest.raises(duckdb.Error, match="open result"):
+        con.sql("select count(*) from joined").fetchall()
+    assert joined.read_all().num_rows == 10
+
+
 def test_shown_and_pickled():
     rows, pairs, index = ogrjoin.join(PLACES, ZONES), ogrjoin.pairs(PLACES, ZONES), ogrjoin.Index(ZONES)
     assert "join_fid" in repr(rows) and "2 pairs" in repr(pairs) and "2 rows" in repr(index)

@@ -53,13 +53,13 @@ def join_index(index: Any, left: Any, op: str, **settings: Any) -> Joined:
     progress = settings.pop("progress", None)
     if index._rows is None:
         kept = {"right_column": index._column, **index._settings}
-        right = TableSide(index._right, "right", kept)
+        right = TableSide(index._right, "right", kept).open(kept)
         index._rows = _core.rows(right.reader().__arrow_c_stream__(), _words(kept))[0]
         names = ("right_column", "right_x", "right_y")
         index._of_right = {name: kept.get(name) for name in names}
         index._crs = right.crs(None)
     settings.update(index._of_right)
-    side = TableSide(left, "left", settings)
+    side = TableSide(left, "left", settings).open(settings)
     settings["input_rows"] = side.n_rows
     _set_crs(side, index._crs, settings)
     words = _words(settings)
@@ -174,13 +174,22 @@ def join(
         settings.update(left_fid=fids[0], right_fid=fids[1])
     left, right = TableSide(left, "left", settings), TableSide(right, "right", settings)
     settings["input_rows"] = left.n_rows
+    # The right side is read to its end before left is opened, because two queries
+    # may share a connection that has room for one result.
+    right.open(settings)
     if crs == "reproject":
+        right.read_whole()
+        left.open(settings)
         settings.update(crs="check", left_crs=left.crs(settings["left_crs"]))
         stream = right.moved(settings)
     else:
         stream = right.reader()
-    _set_crs(left, right.crs(settings["right_crs"]), settings)
-    rows = _core.rows(stream.__arrow_c_stream__(), _words(settings))[0]
+    right_crs = right.crs(settings["right_crs"])
+    of_right = {**settings, "left_crs": None}
+    if crs != "ignore":
+        of_right["right_crs"] = _crs.expand(right_crs)
+    rows = _core.rows(stream.__arrow_c_stream__(), _words(of_right))[0]
+    _set_crs(left.open(settings), right_crs, settings)
     return Joined(rows, left, _words(settings), progress, None)
 
 

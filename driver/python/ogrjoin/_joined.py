@@ -91,17 +91,17 @@ class Joined:
         return polars.DataFrame(self)
 
     def to_pandas(self) -> Any:
-        """Returns a DataFrame with the index of left, if it had one; geometries are
-        WKB."""
+        """Returns a DataFrame; geometries are WKB.  Its index is that of left, unless left
+        had none or the unnamed 0 to n - 1; then the rows are numbered."""
         frame = self.read_all().replace_schema_metadata(None).to_pandas()
-        return frame.set_index(self._left.index) if self._left.index else frame
+        return self._left.set_index(frame)
 
     def to_geopandas(self) -> Any:
-        """Returns a GeoDataFrame with the index of left, if it had one."""
+        """Returns a GeoDataFrame, with an index as in to_pandas()."""
         import geopandas
 
         frame = geopandas.GeoDataFrame.from_arrow(self, geometry=self._geometry)
-        return frame.set_index(self._left.index) if self._left.index else frame
+        return self._left.set_index(frame)
 
     def __repr__(self) -> str:
         return f"<ogrjoin.Joined: rows of {', '.join(self.schema.names)}>"

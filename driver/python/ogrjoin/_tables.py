@@ -54,8 +54,21 @@ def _is_native(field: Any) -> bool:
     return extension_of(field) not in ("", "geoarrow.wkb", "geoarrow.wkt")
 
 
+def _has_index(side: Any) -> bool:
+    """Returns True for a frame of pandas or a GeoSeries with an index other than the
+    unnamed 0 to n - 1."""
+    is_pandas = type(side).__module__.split(".")[0] in ("pandas", "geopandas")
+    if not is_pandas or not (hasattr(side, "columns") or hasattr(side, "geometry")):
+        return False
+    index = side.index
+    if type(index).__name__ != "RangeIndex":
+        return True
+    return (index.start, index.step, index.name) != (0, 1, None)
+
+
 class TableSide:
-    """One side of a join (table, frame, file or geometries) as Arrow streams."""
+    """One side of a join (table, frame, file or geometries) as Arrow streams.
+    open() must be called before anything else."""
 
     def __init__(self, side: Any, which: str, settings: dict[str, Any]) -> None:
         layer = settings.pop(f"{which}_layer", None)
@@ -66,16 +79,23 @@ class TableSide:
                 f"{which}_layer has no effect, because the {which} side is not the path of a "
                 "file: leave it out"
             )
-        self.index: list[str] = []  # columns that were the index of pandas
+        self._index: list[str] = []  # columns that were the index of pandas
+        self._index_names: list[Any] = []  # names of its levels
+        self._reader: Any = None
+        keeps = which == "left" and _has_index(side)
+        if keeps and not hasattr(side, "columns"):
+            side = side.to_frame("geometry")  # GeoSeries
+        names = side.index.names if keeps else []
         geometry: Any = getattr(side, "geometry", None)
         if _sides.is_geodataframe(side):
             geometry = geometry.name
-            keeps = which == "left" and type(side.index).__name__ != "RangeIndex"
-            names = set(side.columns)
             side = pa.table(side.to_arrow(index=keeps))
-            self.index = [n for n in side.schema.names if keeps and n not in names]
+            self._keep_index(side, names, settings)
         elif (shapes := _sides.shapely_array(side)) is not None:
             side = _table_of_shapes(shapes, _crs.of_side(side), which)
+        elif keeps:
+            side = pa.Table.from_pandas(side, preserve_index=True)
+            self._keep_index(side, names, settings)
         elif isinstance(side, tuple) and len(side) == 2:
             x, y = np.asarray(side[0]), np.asarray(side[1])
             _sides.check_length(y, len(x), "y", "x")
@@ -95,24 +115,55 @@ class TableSide:
                 "table or stream of Arrow, a GeoDataFrame, a path, geometries of shapely, "
                 "or (x, y)"
             )
-        self._side = side
+        self._side, self._which = side, which
+        self._active = geometry if isinstance(geometry, str) else None
+        # A query can be run again.  Its result may occupy the connection of its
+        # database, so that no other query can run until it has been read.
+        self.is_query = isinstance(side, Joined) or type(side).__module__.split(".")[0] in (
+            "polars", "duckdb", "_duckdb", "sedonadb",
+        )  # fmt: skip
         # An object without a length that is not a query may be a stream, which
         # can be read once.
-        self.is_once = not (
-            hasattr(side, "__len__")
-            or isinstance(side, Joined)
-            or type(side).__module__.split(".")[0] in ("polars", "duckdb", "_duckdb", "sedonadb")
-        )
+        self.is_once = not (hasattr(side, "__len__") or self.is_query)
         self.n_rows = _sides.count_rows(side) or None
-        self._reader: Any = pa.RecordBatchReader.from_stream(side)
+        if not self.is_query:
+            self.open(settings)
+
+    def open(self, settings: dict[str, Any]) -> TableSide:
+        """Starts to read, unless it has, and puts the geometry column and the CRS of
+        the side into settings.  Queries are not opened before this call."""
+        if self._reader is not None:
+            return self
+        which = self._which
+        self._reader = pa.RecordBatchReader.from_stream(self._side)
         self._schema, primary = mark_geometries(self._reader.schema)
         self.geometry = settings.get(f"{which}_column")
         if settings.get(f"{which}_x") is None:  # no points from two columns of numbers
-            active = geometry if isinstance(geometry, str) else None
-            self.geometry = self.geometry or primary or active
+            self.geometry = self.geometry or primary or self._active
         settings[f"{which}_column"] = self.geometry
         crs = _crs.text(settings.pop(f"{which}_crs", None))
         settings[f"{which}_crs"] = crs
+        return self
+
+    def _keep_index(self, table: Any, names: list[Any], settings: dict[str, Any]) -> None:
+        """Keeps which columns of the table are the index, also where left_select chooses
+        others.  names: the names of its levels."""
+        n = len(names)
+        self._index, self._index_names = table.schema.names[-n:] if n else [], list(names)
+        selected = settings.get("left_select")
+        if n and selected is not None:
+            selected = [selected] if isinstance(selected, str) else list(selected)
+            settings["left_select"] = ",".join([*filter(None, selected), *self._index])
+
+    def set_index(self, frame: Any) -> Any:
+        """Returns a frame of joined rows with the index of this side, if it had one."""
+        if not self._index:
+            return frame
+        return frame.set_index(self._index).rename_axis(index=self._index_names)
+
+    def read_whole(self) -> None:
+        """Reads all rows now, so that reader() needs no connection of a database."""
+        self._reader = self.reader().read_all().to_reader()
 
     def crs(self, given: str | None) -> str | None:
         """Returns given, otherwise the CRS in the metadata of the geometry column."""

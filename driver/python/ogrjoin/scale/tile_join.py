@@ -84,7 +84,8 @@ class HeldSide:
         """Joins the rows of a tile, a table or a reader, with this join
         side."""
         settings = dict(self._settings)
-        return Joined(self._rows, TableSide(left, "left", settings), settings, None, None)
+        side = TableSide(left, "left", settings).open(settings)
+        return Joined(self._rows, side, settings, None, None)
 
 
 class TileJoin:
