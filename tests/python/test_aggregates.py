@@ -183,3 +183,19 @@ def test_percentile_of_numbers_whose_difference_overflows():
     row = ogrjoin.join(left, right, "intersects", agg=agg).read_all().to_pylist()[0]
     assert row["p50"] == row["m"] == 0
     assert row["p25"] == -0.75e308 and row["p90"] == pytest.approx(1.2e308)
+
+
+def test_nan_is_greater_than_all_numbers():
+    """The rule of PostgreSQL, whatever the order and the sign of NaN."""
+    nan = float("nan")
+    for values in ([nan, 1.0, 3.0], [1.0, nan, 3.0], [3.0, 1.0, -nan], [1.0, 3.0, nan, nan, None]):
+        right = pa.table({"k": [1] * len(values), "v": pa.array(values, pa.float64())})
+        words = "min(v), max(v), range(v), unique(v), count(v)"
+        joined = ogrjoin.join(pa.table({"k": [1]}), right, "attributes", on="k", agg=words)
+        row = joined.read_all().to_pylist()[0]
+        n = sum(v is not None for v in values)
+        assert row["min_v"] == 1 and np.isnan(row["max_v"]) and np.isnan(row["range_v"])
+        assert (row["unique_v"], row["count_v"]) == (3, n)
+        for rule, want in (("max:v", 3.0), ("min:v", 1.0)):
+            joined = ogrjoin.join(pa.table({"k": [1]}), right, "attributes", on="k", pick=rule)
+            assert joined.read_all()["v"].to_pylist() == [want]

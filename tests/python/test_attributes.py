@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import subprocess
+import warnings
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ import ogrjoin
 pa = pytest.importorskip("pyarrow")
 pyogrio = pytest.importorskip("pyogrio")
 gpd = pytest.importorskip("geopandas")
+import pandas as pd
 from test_command import assert_rows
 
 COMMAND = os.environ.get("OGRJOIN_COMMAND") or shutil.which("ogrjoin")
@@ -364,3 +366,56 @@ def test_other_columns_of_texts():
         ogrjoin.Index(a).pairs(a, "dwithin", max_distance=3, similar="name:0.5")
     with pytest.raises(ogrjoin.InvalidError, match="needs numbers in both layers"):
         ogrjoin.Index(a).pairs(a, "similar", vector="price", k=1)
+
+
+def columns_of_nulls():
+    """Yields columns without any value, whose Arrow type is null or of nulls."""
+    yield pa.nulls(3)
+    yield pa.array(pd.Series([None] * 3, dtype=object), from_pandas=True)
+    yield pa.DictionaryArray.from_arrays(pa.nulls(3, pa.int32()), pa.nulls(0))
+
+
+@pytest.mark.parametrize("sides", [(True, False), (False, True), (True, True)])
+@pytest.mark.parametrize("nulls", list(columns_of_nulls()), ids=lambda nulls: str(nulls.type)[:10])
+def test_columns_without_any_value_match_nothing(nulls, sides):
+    times = pa.array([1, 2, 3], pa.timestamp("us"))
+    whole = pa.table({
+        "name": ["a", "b", "c"], "other": ["d"] * 3, "t": times, "n": [1, 2, 3],
+        "v": [[1.0, 2.0]] * 3, "x": [0.0] * 3, "y": [0.0] * 3,
+    })  # fmt: skip
+
+    def joined(op, column, how="inner", **words):
+        i = whole.schema.get_field_index(column)
+        a, b = (whole.set_column(i, column, nulls) if is_null else whole for is_null in sides)
+        if op == "dwithin":
+            words = {"x": "x", "y": "y", "right_x": "x", "right_y": "y", "max_distance": 1, **words}
+        return ogrjoin.join(a, b, op, how=how, **words).read_all()
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for op, column, words in (
+            ("similar", "name", {"similar": "name:0.1"}),
+            ("similar", "v", {"vector": "v", "max_difference": 9}),
+            ("similar", "n", {"vector": "n+x", "max_difference": 9}),
+            ("similar", "n", {"vector": "n+x", "k": 1}),
+            ("dwithin", "name", {"similar": "name:0.1"}),
+            ("dwithin", "v", {"vector": "v", "max_difference": 9}),
+            ("dwithin", "t", {"within_time": "t:1h"}),
+            ("dwithin", "n", {"within_time": "n:5"}),
+            ("dwithin", "t", {"during": "t=t"}),
+            ("dwithin", "x", {}),
+            ("attributes", "name", {"on": "name"}),
+        ):
+            assert joined(op, column, **words).num_rows == 0, (op, words)
+            assert joined(op, column, how="anti", **words).num_rows == 3, (op, words)
+        # The other field of the text remains.  NULL is an open end of a span, no score
+        # and no weight.
+        assert joined("similar", "name", similar="other+name:0.4").num_rows == 9
+        assert joined("dwithin", "t", during="t..t=t..t").num_rows >= 9 * (sides == (True, True))
+        assert joined("dwithin", "n", pick="max:n").num_rows == 3
+        agg = joined("dwithin", "n", agg="count(n), sum(n), weighted_mean(x, n) as w")
+        if sides[1]:
+            assert agg["count_n"].to_pylist() == [0, 0, 0]
+            assert agg["sum_n"].null_count == agg["w"].null_count == 3
+        far = joined("dwithin", "n", max_distance_field="n", max_distance=None)
+        assert far.num_rows == (0 if sides[0] else 9)

@@ -339,3 +339,25 @@ def test_index_joins_again():
     for words in ({"within_time": "at:30min"}, {"within_time": "at:2h"}, {"during": "begin..end"}, {}):
         got = index.join(left, "dwithin", max_distance=3, **words).read_all()
         assert got.equals(ogrjoin.join(left, right, "dwithin", max_distance=3, **words).read_all())
+
+
+@pytest.mark.parametrize("unit, step", [("us", 1), ("ns", 1000), ("ms", 1), ("s", 1)])
+def test_equal_moments_to_the_microsecond(unit, step):
+    first = pa.array([1_600_000_000], pa.timestamp(unit))
+    other = pa.array([1_600_000_000 + step], pa.timestamp(unit))
+    for a, b, n in ((first, first, 1), (first, other, 0), (other, first, 0)):
+        left, right = pa.table({"t": a}), pa.table({"t": b})
+        joined = ogrjoin.join(left, right, "attributes", how="inner", on="t")
+        assert joined.read_all().num_rows == n
+        pairs = ogrjoin.pairs(([0.0], [0.0]), ([0.0], [0.0]), "dwithin", max_distance=1, on=(a, b))
+        assert len(pairs) == n
+    words = {"x": "x", "y": "y", "right_x": "x", "right_y": "y", "max_distance": 1}
+    left, right = (pa.table({"t": t, "x": [0.0], "y": [0.0]}) for t in (first, other))
+    joined = ogrjoin.join(left, right, "dwithin", how="inner", exclude="field=t", **words)
+    assert joined.read_all().num_rows == 1
+    # a text has all digits of the moment; nanoseconds are cut off
+    text = pa.table({"t": ["1970-01-01T00:26:40.000001Z"]})
+    exact = pa.table({"t": pa.array([1_600_000_001], pa.timestamp("us"))})
+    nanoseconds = pa.table({"t": pa.array([1_600_000_001_999], pa.timestamp("ns"))})
+    for a in (exact, nanoseconds):
+        assert ogrjoin.join(a, text, "attributes", how="inner", on="t").read_all().num_rows == 1

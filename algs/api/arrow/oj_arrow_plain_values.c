@@ -407,6 +407,17 @@ oj_status oj_arrow_microseconds(const struct ArrowSchema *schema,
     return OJ_OK;
 }
 
+oj_status oj_arrow_compared_value(const struct ArrowSchema *schema,
+                                  const struct ArrowArray *array, int64_t row,
+                                  int is_moment, struct oj_arrow_room *room,
+                                  struct oj_plain_value *out,
+                                  struct oj_error *err)
+{
+    return is_moment && oj_field_kind_is_moment(oj_arrow_kind(schema))
+               ? oj_arrow_microseconds(schema, array, row, out, err)
+               : oj_arrow_plain_value(schema, array, row, room, out, err);
+}
+
 oj_status oj_arrow_has_value(const struct ArrowSchema *schema,
                              const struct ArrowArray *array, int64_t row,
                              int *out, struct oj_error *err)

@@ -55,6 +55,16 @@ OJ_MUST_USE oj_status oj_arrow_microseconds(const struct ArrowSchema *schema,
                                             struct oj_plain_value *out,
                                             struct oj_error *err);
 
+/** Reads the value of a row as oj_arrow_plain_value(). is_moment 1: dates and
+ * datetimes as oj_arrow_microseconds() reads them, since their texts end with
+ * milliseconds. */
+OJ_MUST_USE oj_status oj_arrow_compared_value(const struct ArrowSchema *schema,
+                                              const struct ArrowArray *array,
+                                              int64_t row, int is_moment,
+                                              struct oj_arrow_room *room,
+                                              struct oj_plain_value *out,
+                                              struct oj_error *err);
+
 /** Sets *out to 1 if the row is not NULL. */
 OJ_MUST_USE oj_status oj_arrow_has_value(const struct ArrowSchema *schema,
                                          const struct ArrowArray *array,

@@ -802,7 +802,7 @@ static oj_status read_percent(const struct oj_aggregate_function *function,
     *percent = function->percent;
     if (function->kind != OJ_AGG_PERCENTILE || !isnan(*percent))
         return OJ_OK;
-    if (text != NULL)
+    if (text != NULL && strpbrk(text, "xX") == NULL) /* not 0x10 */
         *percent = oj_text_number(text, (int64_t)strlen(text));
     if (*percent >= 0.0 && *percent <= 100.0)
         return OJ_OK;

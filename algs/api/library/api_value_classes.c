@@ -15,6 +15,13 @@ struct value_column
     struct ArrowSchema schema;
     struct ArrowArray array;
     enum oj_field_kind kind;
+};
+
+/* Arguments of read_value(); one per thread. */
+struct value_reader
+{
+    const struct value_column *column;
+    int is_moment; /* 1: dates and datetimes are read in microseconds */
     struct oj_arrow_room room;
 };
 
@@ -57,18 +64,20 @@ static oj_status open_column(const struct ArrowSchema *schema,
 static oj_status read_value(void *user, int field, int64_t row,
                             struct oj_plain_value *value, struct oj_error *err)
 {
-    struct value_column *column = user;
+    struct value_reader *r = user;
     (void)field;
-    return oj_arrow_plain_value(&column->schema, &column->array, row,
-                                &column->room, value, err);
+    return oj_arrow_compared_value(&r->column->schema, &r->column->array, row,
+                                   r->is_moment, &r->room, value, err);
 }
 
-static oj_status find_classes(struct value_column *column,
+static oj_status find_classes(const struct value_column *column,
                               enum oj_value_comparison comparison, int insert,
                               struct oj_value_classes *classes,
                               int32_t *class_of, struct oj_error *err)
 {
-    const struct oj_plain_reader rows = {read_value, column};
+    struct value_reader reader = {
+        .column = column, .is_moment = comparison == OJ_COMPARE_MOMENTS};
+    const struct oj_plain_reader rows = {read_value, &reader};
     struct oj_value_key key;
     oj_status status;
     memset(&key, 0, sizeof key);

@@ -72,6 +72,20 @@ static oj_status parse_list_column_format(const struct ArrowSchema *column,
     return OJ_OK;
 }
 
+static int is_of_type_null(const struct ArrowSchema *column)
+{
+    const char *format = column->dictionary != NULL ? column->dictionary->format
+                                                    : column->format;
+    return format != NULL && strcmp(format, "n") == 0;
+}
+
+static int has_only_nulls(const struct arrow_field *field)
+{
+    return field->format[0] == 'n';
+}
+
+/* Finds a column by its name. A dictionary without any value is a column of
+ * NULLs. */
 static oj_status find_column(const struct ArrowSchema *schema, const char *name,
                              const char *setting, struct arrow_field *out,
                              const struct ArrowSchema **column,
@@ -83,7 +97,8 @@ static oj_status find_column(const struct ArrowSchema *schema, const char *name,
         if ((*column)->name == NULL || strcmp((*column)->name, name) != 0)
             continue;
         out->child = i;
-        snprintf(out->format, sizeof out->format, "%s", (*column)->format);
+        snprintf(out->format, sizeof out->format, "%s",
+                 is_of_type_null(*column) ? "n" : (*column)->format);
         return OJ_OK;
     }
     return oj_fail(err, OJ_ERR_ARG,
@@ -98,6 +113,8 @@ static oj_status find_text_field(const struct ArrowSchema *schema,
 {
     const struct ArrowSchema *column = NULL;
     OJ_TRY(find_column(schema, name, "similar", out, &column, err));
+    if (has_only_nulls(out))
+        return OJ_OK;
     if (column->dictionary != NULL && column->dictionary->format != NULL &&
         is_text(column->dictionary->format) &&
         is_integer_format(column->format))
@@ -119,6 +136,8 @@ static oj_status find_vector_field(const struct ArrowSchema *schema,
 {
     const struct ArrowSchema *column = NULL;
     OJ_TRY(find_column(schema, name, "vector", out, &column, err));
+    if (has_only_nulls(out))
+        return OJ_OK;
     if (is_alone && column->format[0] == '+' &&
         strchr("lLw", column->format[1]) != NULL && column->format[1] != '\0')
         return parse_list_column_format(column, out, err);
@@ -227,6 +246,8 @@ static oj_status read_field_values(const struct ArrowArray *array,
     const struct ArrowArray *column = NULL;
     memset(v, 0, sizeof *v);
     v->field = field;
+    if (has_only_nulls(field))
+        return OJ_OK;
     OJ_TRY(arrow_find_column(array, field->child, &column, &v->is, err));
     if ((column->dictionary != NULL) != (field->index != 0))
         return arrow_fail_mismatch(err);
@@ -270,7 +291,7 @@ static oj_status text_of_field_in_row(const struct field_values *v, int64_t row,
     const uint8_t *bytes;
     int64_t at = row;
     *text = NULL;
-    if (!arrow_is_valid(&v->is, row))
+    if (has_only_nulls(v->field) || !arrow_is_valid(&v->is, row))
         return OJ_OK;
     if (!is_text(v->field->format))
     {
@@ -406,7 +427,7 @@ static oj_status append_row_vectors(struct arrow_columns *to, int n_fields,
         {
             n = n_fields > 1;
             to->number[at] = NAN;
-            if (arrow_is_valid(&v[i].is, row))
+            if (!has_only_nulls(v[i].field) && arrow_is_valid(&v[i].is, row))
                 OJ_TRY(numbers_of_field_in_row(&v[i], row, most,
                                                to->number + at, &n, err));
             at += n;

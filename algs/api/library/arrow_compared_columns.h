@@ -7,6 +7,9 @@
  *   vector embedding      of one column also lists +l +L +w: of numbers, and
  *                         texts as "[0.1, 2]"
  *
+ *   any                   columns of type null (format n), and dictionaries
+ *                         of it
+ *
  *  A NULL adds nothing to a text, and is NaN as a number.
  */
 #ifndef ARROW_COMPARED_COLUMNS_H
@@ -34,7 +37,7 @@ struct arrow_field
     char list;         /**< format of the list, l, L or w (fixed size); 0: not a
                             list */
     int64_t list_size; /**< for w: the size of each list */
-    char format[4];    /**< format of the values */
+    char format[4];    /**< format of the values; "n": every row is NULL */
     char index;        /**< Arrow format of the indices, if the column has a
                             dictionary; otherwise 0 */
 };

@@ -74,16 +74,18 @@ static oj_status read_percent(struct aggregate_scanner *s,
                               struct oj_aggregate *what, const char **digits,
                               int *n, struct oj_error *err)
 {
-    char *end = NULL;
+    const char *end;
     skip_spaces(s);
     *digits = s->at;
-    what->percent = oj_number_read(s->at, &end);
-    *n = (int)(end - s->at);
-    if (end == s->at || !(what->percent >= 0.0 && what->percent <= 100.0))
+    end = oj_number_scan(s->at, s->at + strlen(s->at), &what->percent);
+    /* decimal digits only: 0x10 ends at its x */
+    if (end == NULL || isalpha((unsigned char)*end) ||
+        !(what->percent >= 0.0 && what->percent <= 100.0))
         return oj_fail(err, OJ_ERR_ARG,
                        "%sagg: percentile needs a number from 0 to 100 after "
                        "the field, as in percentile(F, 90)",
                        s->dash);
+    *n = (int)(end - s->at);
     s->at = end;
     skip_spaces(s);
     return OJ_OK;

@@ -27,8 +27,9 @@ enum oj_field_kind
     OJ_FIELD_INT64_LIST,
     OJ_FIELD_FLOAT64_LIST,
     OJ_FIELD_TEXT_LIST,
-    OJ_FIELD_NULL, /**< an Arrow column of type null: accepted by all
-                        aggregates, with the result NULL or 0 */
+    OJ_FIELD_NULL, /**< an Arrow column of type null: accepted wherever a
+                        kind is required, and matches nothing; aggregates give
+                        NULL or 0 */
     OJ_FIELD_OTHER /**< durations, structs, maps, other lists */
 };
 
@@ -53,6 +54,13 @@ static inline int oj_field_kind_is_integer(enum oj_field_kind kind)
     return kind <= OJ_FIELD_INT64;
 }
 
+/** Returns 1 for kinds whose rows may have numbers: also a column without any
+ * value, whose rows have none. */
+static inline int oj_field_kind_is_number_or_null(enum oj_field_kind kind)
+{
+    return oj_field_kind_is_number(kind) || kind == OJ_FIELD_NULL;
+}
+
 /** Returns 1 for dates, times of day, and both together. */
 static inline int oj_field_kind_is_time(enum oj_field_kind kind)
 {
@@ -75,6 +83,7 @@ static inline enum oj_span_field oj_field_kind_span(enum oj_field_kind kind)
            : oj_field_kind_is_integer(kind) ? OJ_SPAN_FIELD_INTEGER
            : oj_field_kind_is_number(kind)  ? OJ_SPAN_FIELD_REAL
            : kind == OJ_FIELD_TEXT          ? OJ_SPAN_FIELD_TEXT
+           : kind == OJ_FIELD_NULL          ? OJ_SPAN_FIELD_NULL
                                             : OJ_SPAN_FIELD_OTHER;
 }
 

@@ -59,7 +59,7 @@ oj_status oj_row_pick_check_field(const char *dash,
                                   const struct oj_field_description *field,
                                   struct oj_error *err)
 {
-    if (oj_field_kind_is_number(field->kind) ||
+    if (oj_field_kind_is_number_or_null(field->kind) ||
         oj_field_kind_is_time(field->kind))
         return OJ_OK;
     return oj_fail(err, OJ_ERR_ARG,

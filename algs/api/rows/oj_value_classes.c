@@ -91,10 +91,13 @@ static oj_status append_value(struct oj_value_key *key,
     return append_text(key, text, oj_plain_value_write(value, text), err);
 }
 
-/* Replaces a text by its moment in microseconds, or by NULL if it is none. */
+/* Replaces a text by its moment in microseconds, or by NULL if it is none. An
+ * integer is a moment. */
 static void convert_to_moment(struct oj_plain_value *value)
 {
     int64_t moment;
+    if (value->form == OJ_PLAIN_INTEGER)
+        return;
     if (value->form == OJ_PLAIN_TEXT &&
         oj_moment_read(value->text, value->n, &moment))
         *value = oj_plain_integer(moment);

@@ -9,8 +9,9 @@
  *
  *  Two fields of numbers compare as numbers: 1 and 1.0 are equal, and beyond
  *  2^53 no integer equals another one. A datetime and a date, datetime or text,
- *  and a date and a text, compare as moments: a date is its midnight, a time
- *  without a zone counts as UTC, and a text that is no moment equals nothing.
+ *  and a date and a text, compare as moments, in microseconds: a date is its
+ *  midnight, a time without a zone counts as UTC, and a text that is no moment
+ *  equals nothing.
  *  All other pairs of fields compare as texts, byte by byte, a number as OGR
  *  writes it. Rows are equal when all of their fields are; NULL and NaN equal
  *  nothing.
@@ -76,7 +77,8 @@ void oj_value_key_free(struct oj_value_key *key);
  * comparison  [n_fields] how the values of each field are compared
  * rows        reads fields 0 to n_fields - 1 of one side. For
  *             OJ_COMPARE_NUMBERS they are integers and reals; for
- *             OJ_COMPARE_MOMENTS texts, as oj_moment_read() takes them; for
+ *             OJ_COMPARE_MOMENTS texts, as oj_moment_read() takes them, or
+ *             integers, microseconds since 1970 in UTC; for
  *             OJ_COMPARE_TEXTS texts, and numbers are written like OGR does
  * insert      1: a row with new values makes a new class
  * class_of    [n_rows] output: -1 for a row with NULL, NaN or a text that is no

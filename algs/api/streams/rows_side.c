@@ -199,7 +199,7 @@ static oj_status check_is_number(const struct rows_side *side, int64_t column,
                                  const char *option, struct oj_error *err)
 {
     struct oj_field_description field = rows_side_field(side, column);
-    if (oj_field_kind_is_number(field.kind))
+    if (oj_field_kind_is_number_or_null(field.kind))
         return OJ_OK;
     return oj_fail(err, OJ_ERR_ARG,
                    "%s: the column \"%.100s\" must be a number, not %s", option,
@@ -891,6 +891,7 @@ struct compared_reader
     const struct rows_side *side;
     const struct rows_chunks *chunks;
     const int64_t *column;
+    const enum oj_value_comparison *comparison; /* of each column */
     struct oj_arrow_room room;
 };
 
@@ -905,8 +906,9 @@ static oj_status read_compared_value(void *user, int field, int64_t row,
     memset(value, 0, sizeof *value);
     if (at < 0)
         return OJ_OK;
-    return oj_arrow_plain_value(r->side->schema.children[column], array, at,
-                                &r->room, value, err);
+    return oj_arrow_compared_value(r->side->schema.children[column], array, at,
+                                   r->comparison[field] == OJ_COMPARE_MOMENTS,
+                                   &r->room, value, err);
 }
 
 static oj_status make_classes(const struct rows_side *side,
@@ -915,8 +917,10 @@ static oj_status make_classes(const struct rows_side *side,
                               struct rows_classes_of_values *classes,
                               int insert, int32_t **out, struct oj_error *err)
 {
-    struct compared_reader reader = {
-        .side = side, .chunks = chunks, .column = side->compared[which]};
+    struct compared_reader reader = {.side = side,
+                                     .chunks = chunks,
+                                     .column = side->compared[which],
+                                     .comparison = classes->comparison[which]};
     const struct oj_plain_reader rows = {read_compared_value, &reader};
     struct oj_value_key key;
     oj_status status;

@@ -19,6 +19,7 @@ static const char *name_of_field_kind(enum oj_span_field kind)
                                         "numbers",
                                         "numbers",
                                         "texts",
+                                        "no value",
                                         "neither times nor numbers"};
     return names[kind];
 }
@@ -31,8 +32,9 @@ static int are_kinds_comparable(enum oj_span_field a, enum oj_span_field b)
            (a == OJ_SPAN_FIELD_REAL && b == OJ_SPAN_FIELD_INTEGER);
 }
 
-/* Finds the common kind of all fields that are not texts; OJ_SPAN_FIELD_TEXT if
- * all are. OJ_ERR_ARG if their kinds cannot be compared. */
+/* Finds the common kind of all fields that are neither texts nor without any
+ * value; OJ_SPAN_FIELD_TEXT if there is none. OJ_ERR_ARG if their kinds cannot
+ * be compared. */
 static oj_status find_common_kind(const struct oj_span_words *words,
                                   enum oj_span_field kind[2][2],
                                   enum oj_span_field *out, struct oj_error *err)
@@ -49,7 +51,7 @@ static oj_status find_common_kind(const struct oj_span_words *words,
                            words->dash, words->option,
                            words->fields[i / 2][i % 2], side_names[i / 2],
                            name_of_field_kind(of));
-        if (of == OJ_SPAN_FIELD_TEXT)
+        if (of == OJ_SPAN_FIELD_TEXT || of == OJ_SPAN_FIELD_NULL)
             continue;
         if (first >= 0 && !are_kinds_comparable(*out, of))
             return oj_fail(err, OJ_ERR_ARG,

@@ -41,6 +41,7 @@ enum oj_span_field
     OJ_SPAN_FIELD_INTEGER,
     OJ_SPAN_FIELD_REAL,
     OJ_SPAN_FIELD_TEXT,
+    OJ_SPAN_FIELD_NULL, /**< without any value: fits fields of every kind */
     OJ_SPAN_FIELD_OTHER
 };
 
@@ -58,7 +59,7 @@ struct oj_span_reading
 {
     enum oj_span_scale scale;
     int is_window;      /**< 1: the condition is -within_time */
-    int is_of_texts;    /**< 1: all fields are texts */
+    int is_of_texts;    /**< 1: all fields are texts, or without any value */
     int has_texts[2];   /**< [side] 1: a field of the side is a text */
     int is_instant[2];  /**< [side] 1: the side has one field, whose value is
                              both ends */

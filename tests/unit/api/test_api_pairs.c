@@ -136,6 +136,9 @@ TEST_LOOP(made_of_pairs, 0, 10)
     ogrjoin_results_free(&results);
     fails(ogrjoin_pairs_aggregate(pairs, "sum", NULL, NULL, &results, &err),
           OGRJOIN_ERR_ARG, "column");
+    fails(ogrjoin_pairs_aggregate(pairs, "percentile", "0x10", NULL, &results,
+                                  &err),
+          OGRJOIN_ERR_ARG, "percentile needs a number from 0 to 100");
     ogrjoin_pairs_free(pairs);
     ck_assert_int_gt(n, 5);
     for (int64_t i = 1; i <= n; i++)

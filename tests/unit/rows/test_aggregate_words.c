@@ -247,6 +247,10 @@ static const char *const refused[][2] = {
                            "field, as in percentile(F, 90)"},
     {"percentile(i, nan)", "percentile needs a number from 0 to 100 after the "
                            "field, as in percentile(F, 90)"},
+    {"percentile(i, 0x10)", "percentile needs a number from 0 to 100 after the "
+                            "field, as in percentile(F, 90)"},
+    {"percentile(i, 9in)", "percentile needs a number from 0 to 100 after the "
+                           "field, as in percentile(F, 90)"},
     {"percentile(i, 1, 2)", "percentile takes one field and one number; a "
                             "field whose name has a comma goes in double "
                             "quotes"},
