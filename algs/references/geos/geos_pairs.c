@@ -6,6 +6,7 @@
 #include "../../foundations/relation/oj_matrix.h"
 #include "../../pairs/selection/oj_feature_area_length.h"
 #include "geos_handle.h"
+#include "geos_split_segments.h"
 
 #include <ctype.h>
 #include <limits.h>
@@ -40,6 +41,9 @@ struct kept
     int is_apart;             /* 1: the polygon parts are disjoint or touch only
                                  in points; 0: some overlap or share an edge;
                                  -1: not tested yet */
+    int is_simple;            /* 1: the lines neither cross nor run over
+                                 themselves or one another; 0: they may; -1: not
+                                 tested yet */
     struct prepared whole;    /* union of the parts. Its geometry is NULL
                                  until made, and also if it equals that of
                                  the feature */
@@ -75,6 +79,9 @@ struct oj_geos_pairs
     struct geos_side input, join_side;
     struct oj_flat_buf united; /* scratch for a geometry whose area is
                                   computed */
+    struct geos_split_work split;
+    struct oj_flat_buf unsplit; /* scratch for a geometry whose segments are
+                                   split */
 };
 
 /* Classifies a failed GEOS call (result NULL, 2 or -1): with an error text it
@@ -449,7 +456,7 @@ static struct kept *get_feature(struct geos_side *side, int64_t feature)
     kept->n_vertices = end - first;
     kept->n_components = GEOSGetNumGeometries_r(side->geos, geometry);
     kept->geometry = geometry;
-    kept->is_apart = -1;
+    kept->is_apart = kept->is_simple = -1;
     return kept;
 }
 
@@ -683,6 +690,8 @@ void oj_geos_pairs_close(struct oj_geos_pairs *pairs)
     set_layer_of_side(&pairs->join_side, NULL);
     oj_geos_handle_close(&pairs->handle);
     oj_flat_buf_free(&pairs->united);
+    geos_split_work_free(&pairs->split);
+    oj_flat_buf_free(&pairs->unsplit);
     oj_free(pairs);
 }
 
@@ -1105,6 +1114,117 @@ static GEOSGeometry *copy_members_of_kind(const struct geos_side *side,
     return make_geometry_of_parts_of_kinds(side, kept->feature, kind);
 }
 
+/* Tests by GEOS whether the lines of a feature are simple. Returns 1: yes, 0:
+ * no, -1: GEOS failed or memory is out. */
+static int are_lines_simple(const struct geos_side *side, struct kept *kept)
+{
+    GEOSGeometry *lines = NULL;
+    char is_simple;
+    if (kept->is_simple >= 0)
+        return kept->is_simple;
+    if (kept->kinds != OJ_PART_LINE)
+    {
+        lines =
+            make_geometry_of_parts_of_kinds(side, kept->feature, OJ_PART_LINE);
+        if (lines == NULL)
+            return -1;
+    }
+    is_simple =
+        GEOSisSimple_r(side->geos, lines != NULL ? lines : kept->geometry);
+    GEOSGeom_destroy_r(side->geos, lines);
+    if (is_simple > 1)
+        return -1;
+    kept->is_simple = is_simple;
+    return is_simple;
+}
+
+/* The members of one kind of a feature that are to be intersected. */
+struct geos_operand
+{
+    const struct geos_side *side;
+    struct kept *kept; /* NULL: polygons of several features */
+    unsigned kind;
+    const GEOSGeometry *geometry;
+};
+
+/* Sets *from to the operand as arrays: those of its layer, or of the union of
+ * its polygons. Returns 0 if memory is out. */
+static int find_arrays_of_operand(struct oj_geos_pairs *pairs,
+                                  const struct geos_operand *operand,
+                                  struct oj_flat *space,
+                                  struct geos_split_side *from)
+{
+    struct oj_error err;
+    struct kept *kept = operand->kept;
+    if (kept != NULL &&
+        (operand->kind == OJ_PART_LINE ||
+         get_union_of_parts(operand->side, kept) == kept->geometry))
+    {
+        *from = (struct geos_split_side){operand->side->flat, kept->feature,
+                                         operand->kind};
+        return 1;
+    }
+    oj_flat_buf_clear(&pairs->unsplit);
+    if (append_geometry(pairs->handle.geos, operand->geometry, &pairs->unsplit,
+                        &err) != OJ_OK)
+        return 0;
+    *space = oj_flat_buf_view(&pairs->unsplit);
+    *from = (struct geos_split_side){space, 0, operand->kind};
+    return 1;
+}
+
+/* Sets *is_needed to 1 if a third segment may cross two that run over one
+ * another: the lines of an operand are not simple, and the other operand has
+ * lines or polygons. Returns 0 after a failure. */
+static int check_need_to_split(const struct geos_operand operand[2],
+                               int *is_needed)
+{
+    *is_needed = 0;
+    if (((operand[0].kind | operand[1].kind) & OJ_PART_POINT) != 0)
+        return 1;
+    for (int i = 0; i < 2 && !*is_needed; i++)
+    {
+        int is_simple = operand[i].kind != OJ_PART_LINE ||
+                        are_lines_simple(operand[i].side, operand[i].kept);
+        if (operand[i].kind == OJ_PART_LINE && is_simple < 0)
+            return 0;
+        *is_needed = !is_simple;
+    }
+    return 1;
+}
+
+/* Returns the intersection of two operands, or NULL if GEOS failed or memory is
+ * out. Segments that run over one another are split before
+ * (geos_split_segments.h). */
+static GEOSGeometry *intersect_operands(struct oj_geos_pairs *pairs,
+                                        const struct geos_operand operand[2])
+{
+    GEOSContextHandle_t geos = pairs->handle.geos;
+    struct geos_split_side from[2];
+    struct oj_flat space;
+    struct oj_error err;
+    GEOSGeometry *a, *b, *common = NULL;
+    int is_split = 0;
+    if (!check_need_to_split(operand, &is_split))
+        return NULL;
+    if (is_split &&
+        (!find_arrays_of_operand(pairs, &operand[0], &space, &from[0]) ||
+         !find_arrays_of_operand(pairs, &operand[1], &space, &from[1]) ||
+         geos_split_segments(&pairs->split, from, &is_split, &err) != OJ_OK))
+        return NULL;
+    if (!is_split)
+        return GEOSIntersection_r(geos, operand[0].geometry,
+                                  operand[1].geometry);
+    space = oj_flat_buf_view(&pairs->split.split);
+    a = make_feature(&(struct geos_side){.geos = geos, .flat = &space}, 0);
+    b = make_feature(&(struct geos_side){.geos = geos, .flat = &space}, 1);
+    if (a != NULL && b != NULL)
+        common = GEOSIntersection_r(geos, a, b);
+    GEOSGeom_destroy_r(geos, a);
+    GEOSGeom_destroy_r(geos, b);
+    return common;
+}
+
 /* Returns the intersection of the members of kind_a of a with the members of
  * kind_b of b, or NULL if GEOS failed or memory is out. */
 static GEOSGeometry *
@@ -1116,7 +1236,10 @@ intersect_parts_of_two_kinds(struct oj_geos_pairs *pairs, struct kept *a,
     GEOSGeometry *of_b = copy_members_of_kind(&pairs->join_side, b, kind_b);
     GEOSGeometry *common = NULL;
     if (of_a != NULL && of_b != NULL)
-        common = GEOSIntersection_r(geos, of_a, of_b);
+        common = intersect_operands(
+            pairs,
+            (struct geos_operand[2]){{&pairs->input, a, kind_a, of_a},
+                                     {&pairs->join_side, b, kind_b, of_b}});
     GEOSGeom_destroy_r(geos, of_a);
     GEOSGeom_destroy_r(geos, of_b);
     return common;
@@ -1162,7 +1285,10 @@ static GEOSGeometry *intersect_cached_features(struct oj_geos_pairs *pairs,
     if (GEOSGeomTypeId_r(geos, whole_a) == GEOS_GEOMETRYCOLLECTION ||
         GEOSGeomTypeId_r(geos, whole_b) == GEOS_GEOMETRYCOLLECTION)
         return union_of_intersections_by_kind(pairs, a, b);
-    return GEOSIntersection_r(geos, whole_a, whole_b);
+    return intersect_operands(
+        pairs,
+        (struct geos_operand[2]){{&pairs->input, a, a->kinds, whole_a},
+                                 {&pairs->join_side, b, b->kinds, whole_b}});
 }
 
 enum oj_geos_outcome oj_geos_pairs_add_common(struct oj_geos_pairs *pairs,
@@ -1555,8 +1681,13 @@ static enum oj_geos_outcome intersect_lines_of_row(struct geos_cover *cover,
     if (lines == NULL)
         return classify_geos_failure(pairs);
     is_kept = add_pieces_by_kind(
-        geos, GEOSIntersection_r(geos, lines, around), NULL,
-        (row->kinds & OJ_PART_POLYGON) != 0 ? &cover->lines : &pieces);
+        geos,
+        intersect_operands(
+            pairs,
+            (struct geos_operand[2]){
+                {&pairs->input, row, OJ_PART_LINE, lines},
+                {&pairs->join_side, NULL, OJ_PART_POLYGON, around}}),
+        NULL, (row->kinds & OJ_PART_POLYGON) != 0 ? &cover->lines : &pieces);
     GEOSGeom_destroy_r(geos, lines);
     if (is_kept)
         return unite_pieces_if_any(pairs, &pieces, out);
