@@ -1521,48 +1521,110 @@ static unsigned covering_kinds(const struct oj_flat *flat, int64_t feature)
     return oj_flat_kinds(flat, feature) & (OJ_PART_LINE | OJ_PART_POLYGON);
 }
 
-/* Adds the intersection of the row's members of one kind with a feature's
- * members of one kind. */
-static enum oj_geos_outcome add_common_of_kinds(struct geos_cover *cover,
-                                                struct kept *a, unsigned kind_a,
-                                                struct kept *b, unsigned kind_b)
+/* Adds the intersection of the row's polygons with those of each feature. */
+static enum oj_geos_outcome add_common_polygons(struct geos_cover *cover)
 {
     struct oj_geos_pairs *pairs = cover->pairs;
-    GEOSGeometry *common;
-    if ((a->kinds & kind_a) == 0 || (b->kinds & kind_b) == 0)
+    enum oj_geos_outcome outcome = OJ_GEOS_YES;
+    if ((oj_flat_kinds(pairs->input.flat, cover->row) & OJ_PART_POLYGON) == 0)
         return OJ_GEOS_YES;
-    common = a->kinds == kind_a && b->kinds == kind_b
-                 ? intersect_cached_features(pairs, a, b)
-                 : intersect_parts_of_two_kinds(pairs, a, kind_a, b, kind_b);
+    for (int64_t i = 0; outcome == OJ_GEOS_YES && i < cover->n; i++)
+    {
+        struct kept *a = NULL, *b = NULL;
+        GEOSGeometry *common;
+        if ((oj_flat_kinds(pairs->join_side.flat, cover->features[i]) &
+             OJ_PART_POLYGON) == 0)
+            continue;
+        outcome = get_cached_features_of_pair(pairs, cover->row,
+                                              cover->features[i], &a, &b);
+        if (outcome != OJ_GEOS_YES)
+            return outcome;
+        common = a->kinds == OJ_PART_POLYGON && b->kinds == OJ_PART_POLYGON
+                     ? intersect_cached_features(pairs, a, b)
+                     : intersect_parts_of_two_kinds(pairs, a, OJ_PART_POLYGON,
+                                                    b, OJ_PART_POLYGON);
+        if (!add_pieces_by_kind(pairs->handle.geos, common, &cover->polygons,
+                                cover->wants_length ? &cover->lines : NULL))
+            outcome = classify_geos_failure(pairs);
+    }
+    return outcome;
+}
+
+/* Adds the lines of all features to `lines`, as one feature. */
+static oj_status collect_lines_of_features(const struct geos_cover *cover,
+                                           struct oj_flat_buf *lines)
+{
+    const struct oj_flat *flat = cover->pairs->join_side.flat;
+    struct oj_error err;
+    OJ_TRY(oj_flat_buf_begin(lines, 0, &err));
+    for (int64_t i = 0; i < cover->n; i++)
+    {
+        if ((oj_flat_kinds(flat, cover->features[i]) & OJ_PART_LINE) == 0)
+            continue;
+        for (int64_t part = flat->part_offset[cover->features[i]];
+             part < flat->part_offset[cover->features[i] + 1]; part++)
+        {
+            if (flat->part_kind[part] == OJ_PART_LINE)
+                OJ_TRY(oj_flat_buf_copy_part(lines, flat, part, &err));
+        }
+    }
+    return oj_flat_buf_end(lines, &err);
+}
+
+/* Adds the intersection of the row's members of one kind with all the lines.
+ * They are intersected together, since pieces that end in rounded crossings
+ * would not lie on those of the other features. */
+static enum oj_geos_outcome add_common_lines_of_kind(struct geos_cover *cover,
+                                                     struct kept *row,
+                                                     unsigned kind,
+                                                     struct geos_side *side,
+                                                     struct kept *lines)
+{
+    struct oj_geos_pairs *pairs = cover->pairs;
+    GEOSGeometry *of_row, *common = NULL;
+    if ((row->kinds & kind) == 0)
+        return OJ_GEOS_YES;
+    of_row = copy_members_of_kind(&pairs->input, row, kind);
+    if (of_row != NULL)
+        common = intersect_operands(
+            pairs, (struct geos_operand[2]){
+                       {&pairs->input, row, kind, of_row},
+                       {side, lines, OJ_PART_LINE, lines->geometry}});
+    GEOSGeom_destroy_r(pairs->handle.geos, of_row);
     return add_pieces_by_kind(pairs->handle.geos, common, &cover->polygons,
-                              cover->wants_length ? &cover->lines : NULL)
+                              &cover->lines)
                ? OJ_GEOS_YES
                : classify_geos_failure(pairs);
 }
 
-/* Adds the intersection of the row with each feature, except lines of the row
- * within polygons. */
-static enum oj_geos_outcome add_common_of_features(struct geos_cover *cover)
+/* Adds the intersection of the row with the lines of the features. */
+static enum oj_geos_outcome add_common_lines(struct geos_cover *cover)
 {
     struct oj_geos_pairs *pairs = cover->pairs;
-    enum oj_geos_outcome outcome = OJ_GEOS_YES;
-    for (int64_t i = 0; outcome == OJ_GEOS_YES && i < cover->n; i++)
+    struct oj_flat_buf buf = {0};
+    struct kept *row, lines = {.kinds = OJ_PART_LINE};
+    enum oj_geos_outcome outcome = OJ_GEOS_OUT_OF_MEMORY;
+    if (collect_lines_of_features(cover, &buf) == OJ_OK)
     {
-        struct kept *a = NULL, *b = NULL;
-        if (covering_kinds(pairs->join_side.flat, cover->features[i]) == 0)
-            continue;
-        outcome = get_cached_features_of_pair(pairs, cover->row,
-                                              cover->features[i], &a, &b);
-        if (outcome == OJ_GEOS_YES)
-            outcome = add_common_of_kinds(cover, a, OJ_PART_POLYGON, b,
-                                          OJ_PART_POLYGON);
-        if (outcome == OJ_GEOS_YES && cover->wants_length)
-            outcome =
-                add_common_of_kinds(cover, a, OJ_PART_POLYGON, b, OJ_PART_LINE);
-        if (outcome == OJ_GEOS_YES && cover->wants_length)
-            outcome =
-                add_common_of_kinds(cover, a, OJ_PART_LINE, b, OJ_PART_LINE);
+        const struct oj_flat flat = oj_flat_buf_view(&buf);
+        struct geos_side side = {.geos = pairs->handle.geos, .flat = &flat};
+        outcome = OJ_GEOS_YES;
+        pairs->handle.message[0] = '\0';
+        row = get_feature(&pairs->input, cover->row);
+        if (oj_flat_kinds(&flat, 0) != 0)
+            lines.geometry = make_feature(&side, 0);
+        if (row == NULL ||
+            (lines.geometry == NULL && oj_flat_kinds(&flat, 0) != 0))
+            outcome = classify_geos_failure(pairs);
+        if (outcome == OJ_GEOS_YES && lines.geometry != NULL)
+            outcome = add_common_lines_of_kind(cover, row, OJ_PART_POLYGON,
+                                               &side, &lines);
+        if (outcome == OJ_GEOS_YES && lines.geometry != NULL)
+            outcome = add_common_lines_of_kind(cover, row, OJ_PART_LINE, &side,
+                                               &lines);
+        GEOSGeom_destroy_r(pairs->handle.geos, lines.geometry);
     }
+    oj_flat_buf_free(&buf);
     return outcome;
 }
 
@@ -1764,7 +1826,9 @@ enum oj_geos_outcome oj_geos_pairs_cover(struct oj_geos_pairs *pairs,
         return covering_kinds(pairs->join_side.flat, features[0]) != 0
                    ? measure_common(pairs, row, features[0], area, length)
                    : OJ_GEOS_YES;
-    outcome = add_common_of_features(&cover);
+    outcome = add_common_polygons(&cover);
+    if (outcome == OJ_GEOS_YES && wants_length)
+        outcome = add_common_lines(&cover);
     if (outcome == OJ_GEOS_YES)
         outcome = unite_pieces_if_any(pairs, &cover.polygons, &cover.covered);
     if (outcome == OJ_GEOS_YES)
