@@ -1114,12 +1114,35 @@ static GEOSGeometry *copy_members_of_kind(const struct geos_side *side,
     return make_geometry_of_parts_of_kinds(side, kept->feature, kind);
 }
 
-/* Tests by GEOS whether the lines of a feature are simple. Returns 1: yes, 0:
- * no, -1: GEOS failed or memory is out. */
+/* Returns 1 if the feature is one line whose x or y ascends or descends from
+ * each vertex to the next, so that it is simple. Repeated vertices are left
+ * out. */
+static int is_line_monotone(const struct oj_flat *flat, int64_t feature)
+{
+    int ways = 15; /* x ascends, descends, y ascends, descends */
+    int64_t v, end;
+    if (flat->part_offset[feature + 1] - flat->part_offset[feature] != 1)
+        return 0;
+    oj_flat_vertex_range(flat, feature, &v, &end);
+    for (v++; v < end && ways != 0; v++)
+    {
+        const double dx = flat->x[v] - flat->x[v - 1];
+        const double dy = flat->y[v] - flat->y[v - 1];
+        if (dx != 0.0 || dy != 0.0)
+            ways &= (dx > 0.0) | (dx < 0.0) << 1 | (dy > 0.0) << 2 |
+                    (dy < 0.0) << 3;
+    }
+    return ways != 0;
+}
+
+/* Tests whether the lines of a feature are simple, by GEOS unless that is
+ * plain. Returns 1: yes, 0: no, -1: GEOS failed or memory is out. */
 static int are_lines_simple(const struct geos_side *side, struct kept *kept)
 {
     GEOSGeometry *lines = NULL;
     char is_simple;
+    if (kept->is_simple < 0 && is_line_monotone(side->flat, kept->feature))
+        kept->is_simple = 1;
     if (kept->is_simple >= 0)
         return kept->is_simple;
     if (kept->kinds != OJ_PART_LINE)
