@@ -224,6 +224,28 @@ def test_cover_is_of_the_input():
     assert row.schema.names[-2:] == ["c", "mean_b"]
 
 
+@pytest.mark.parametrize(
+    "text, common",
+    [
+        ("POINT (5 5)", "POINT (5 5)"),
+        ("LINESTRING (5 5, 5 5)", "POINT (5 5)"),
+        ("MULTILINESTRING ((5 5, 5 5), (1 1, 2 1))", "GEOMETRYCOLLECTION (POINT (5 5), LINESTRING (1 1, 2 1))"),
+        ("POLYGON ((5 5, 6 6, 7 7, 5 5))", "LINESTRING (5 5, 7 7)"),
+    ],
+)
+def test_collapsed_shapes(text, common):
+    """A line of no length is its point, and a polygon without area its lines: in both
+    sums with weights, and in the intersection."""
+    box = gpd.GeoDataFrame(geometry=[shapely.box(0, 0, 10, 10)], crs=2263)
+    shape = gpd.GeoDataFrame({"v": [7.0]}, geometry=[shapely.from_wkt(text)], crs=2263)
+    got = ogrjoin.join(box, shape, "intersects", agg="weighted_sum(v), weighted_mean(v)").read_all()
+    assert got["weighted_sum_v"].to_pylist() == [7.0]
+    assert got["weighted_mean_v"].to_pylist() == [pytest.approx(7.0, rel=1e-15)]
+    for one, other in ((box, shape), (shape, box)):
+        got = ogrjoin.join(one, other, "intersects", geometry="intersection").to_geopandas()
+        assert shapely.equals(shapely.union_all(got.geometry.values), shapely.union_all([shapely.from_wkt(common)]))
+
+
 # ---- lines that run over themselves, against exact sums -----------------------------
 
 

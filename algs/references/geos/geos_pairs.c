@@ -67,6 +67,7 @@ struct geos_side
     int as_vertices;    /* 1: features are converted to multipoints of their
                            vertices */
     int keep_all;       /* 1: features are never replaced */
+    int has_dots;       /* 1: lines of no length are converted to points */
     int64_t n_kept, n_vertices;
     struct kept *kept; /* [n_kept] slots; NULL: the cache is not in use yet */
 };
@@ -219,11 +220,23 @@ static GEOSGeometry *make_polygon(GEOSContextHandle_t geos,
     return make_collection(&holes, GEOS_POLYGON, shell);
 }
 
-static GEOSGeometry *make_part(GEOSContextHandle_t geos,
-                               const struct oj_flat *flat, int64_t part)
+/* Returns the kind as which a part is converted. */
+static unsigned kind_of_part(const struct geos_side *side, int64_t part)
 {
+    const struct oj_flat *flat = side->flat;
+    const unsigned kind = flat->part_kind[part];
+    return side->has_dots && kind == OJ_PART_LINE &&
+                   !oj_flat_has_extent(flat, part)
+               ? (unsigned)OJ_PART_POINT
+               : kind;
+}
+
+static GEOSGeometry *make_part(const struct geos_side *side, int64_t part)
+{
+    GEOSContextHandle_t geos = side->geos;
+    const struct oj_flat *flat = side->flat;
     int64_t ring = flat->ring_offset[part];
-    switch (flat->part_kind[part])
+    switch (kind_of_part(side, part))
     {
         case OJ_PART_POINT:
             return make_point(geos, flat, flat->vertex_offset[ring]);
@@ -265,7 +278,7 @@ static struct geos_members make_list_of_parts(const struct geos_side *side,
     *found = 0;
     for (; part < end && members.list != NULL; part++)
     {
-        unsigned kind = flat->part_kind[part];
+        unsigned kind = kind_of_part(side, part);
         int is_ring = side->rings_as_lines && kind == OJ_PART_POLYGON;
         int64_t first = flat->ring_offset[part];
         int64_t last = is_ring ? flat->ring_offset[part + 1] - 1 : first;
@@ -274,7 +287,7 @@ static struct geos_members make_list_of_parts(const struct geos_side *side,
         *found |= is_ring ? (unsigned)OJ_PART_LINE : kind;
         for (int64_t r = first; r <= last && members.list != NULL; r++)
             add_member(&members, is_ring ? make_line(geos, flat, r)
-                                         : make_part(geos, flat, part));
+                                         : make_part(side, part));
     }
     return members;
 }
@@ -330,8 +343,7 @@ static GEOSGeometry *make_polygons(const struct geos_side *side,
     int64_t first = side->flat->part_offset[feature];
     struct geos_members members = allocate_member_list(side->geos, n);
     for (int64_t i = 0; i < n && members.list != NULL; i++)
-        add_member(&members,
-                   make_part(side->geos, side->flat, first + part[i]));
+        add_member(&members, make_part(side, first + part[i]));
     return make_collection(&members, GEOS_MULTIPOLYGON, NULL);
 }
 
@@ -427,6 +439,18 @@ void oj_geos_pairs_forget(struct oj_geos_pairs *pairs, int64_t feature)
     evict_kept_feature(side, kept);
 }
 
+/* Returns the kinds as which the parts of a feature are converted. */
+static unsigned kinds_of_feature(const struct geos_side *side, int64_t feature)
+{
+    unsigned kinds = 0;
+    if (oj_flat_is_points(side->flat))
+        return oj_flat_kinds(side->flat, feature);
+    for (int64_t part = side->flat->part_offset[feature];
+         part < side->flat->part_offset[feature + 1]; part++)
+        kinds |= kind_of_part(side, part);
+    return kinds;
+}
+
 /* Returns a feature from the cache; valid until the next call for this side.
  * Precondition: it has parts. Returns NULL if GEOS refuses it or memory is
  * out. */
@@ -452,7 +476,7 @@ static struct kept *get_feature(struct geos_side *side, int64_t feature)
         side->n_vertices = end - first;
     }
     kept->feature = feature;
-    kept->kinds = oj_flat_kinds(side->flat, feature);
+    kept->kinds = kinds_of_feature(side, feature);
     kept->n_vertices = end - first;
     kept->n_components = GEOSGetNumGeometries_r(side->geos, geometry);
     kept->geometry = geometry;
@@ -656,6 +680,7 @@ oj_status oj_geos_pairs_open(const struct oj_relation *relation,
     pairs->input.geos = pairs->join_side.geos = pairs->handle.geos;
     pairs->join_side.flat = join_side;
     *out = pairs;
+    pairs->input.has_dots = pairs->join_side.has_dots = relation == NULL;
     if (relation == NULL)
         return OJ_OK;
     pairs->relation = *relation;
