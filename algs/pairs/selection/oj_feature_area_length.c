@@ -54,3 +54,29 @@ double oj_flat_length(const struct oj_flat *flat, int64_t feature)
     }
     return sum;
 }
+
+int oj_flat_has_extent(const struct oj_flat *flat, int64_t part)
+{
+    const int64_t first = flat->vertex_offset[flat->ring_offset[part]];
+    const int64_t end = flat->vertex_offset[flat->ring_offset[part + 1]];
+    int64_t v = first;
+    while (v < end && flat->x[v] == flat->x[first] &&
+           flat->y[v] == flat->y[first])
+        v++;
+    return v < end;
+}
+
+int oj_flat_dimension(const struct oj_flat *flat, int64_t feature)
+{
+    if (oj_flat_area(flat, feature) > 0.0)
+        return 2;
+    for (int64_t part = oj_flat_is_points(flat) ? 0
+                                                : flat->part_offset[feature];
+         !oj_flat_is_points(flat) && part < flat->part_offset[feature + 1];
+         part++)
+    {
+        if (oj_flat_has_extent(flat, part))
+            return 1;
+    }
+    return 0;
+}

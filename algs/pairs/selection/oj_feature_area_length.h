@@ -14,4 +14,12 @@ double oj_flat_area(const struct oj_flat *flat, int64_t feature);
  * not counted. */
 double oj_flat_length(const struct oj_flat *flat, int64_t feature);
 
+/** Returns 1 if a part has two different vertices. The layer must be in the
+ * long form. */
+int oj_flat_has_extent(const struct oj_flat *flat, int64_t part);
+
+/** Returns the dimension of what a feature covers: 2 if it has an area, else 1
+ * if a line or ring has a length, else 0: it is points. */
+int oj_flat_dimension(const struct oj_flat *flat, int64_t feature);
+
 #endif

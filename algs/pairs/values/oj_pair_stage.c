@@ -550,14 +550,21 @@ static void set_value_if_wanted(const struct pair_stage_worker *worker,
         worker->stage->values->value[which][worker->entry] = value;
 }
 
+/* Returns the size by which a mean weights the pair: the area of the
+ * intersection if both features have an area, else its length if both have a
+ * length, else 1. */
 static double overlap_size(const struct pair_stage_worker *worker, double area,
                            double length)
 {
-    const unsigned row = kinds_of_row(worker),
-                   feature = kinds_of_feature(worker);
-    if ((row & feature & OJ_PART_POLYGON) != 0)
+    const struct oj_pair_stage *stage = worker->stage;
+    int of_row, of_feature;
+    if (isnan(area) || area > 0.0)
         return area;
-    return row == OJ_PART_POINT || feature == OJ_PART_POINT ? 1.0 : length;
+    of_row = oj_flat_dimension(stage->input.whole, worker->row);
+    of_feature = oj_flat_dimension(stage->join_side.whole, worker->feature);
+    if (of_row == 2 && of_feature == 2)
+        return area;
+    return of_row == 0 || of_feature == 0 ? 1.0 : length;
 }
 
 /* Returns area(a and b) / area(a or b), computed from the areas of both
@@ -623,7 +630,8 @@ static oj_status set_overlap_values_of_pair(struct pair_stage_worker *worker,
     set_value_if_wanted(worker, OJ_PAIR_OVERLAP_AREA, area);
     set_value_if_wanted(worker, OJ_PAIR_OVERLAP_LENGTH, length);
     set_value_if_wanted(worker, OJ_PAIR_OVERLAP_SIZE,
-                        worker->feature >= 0
+                        worker->feature >= 0 &&
+                                wants_value(worker, OJ_PAIR_OVERLAP_SIZE)
                             ? overlap_size(worker, area, length)
                             : (double)NAN);
     return set_values_of_areas(worker, area, length, err);

@@ -6,6 +6,7 @@
 #include "../../foundations/relation/oj_matrix.h"
 #include "../../pairs/selection/oj_feature_area_length.h"
 #include "geos_handle.h"
+#include "geos_split_segments.h"
 
 #include <ctype.h>
 #include <limits.h>
@@ -40,6 +41,9 @@ struct kept
     int is_apart;             /* 1: the polygon parts are disjoint or touch only
                                  in points; 0: some overlap or share an edge;
                                  -1: not tested yet */
+    int is_simple;            /* 1: the lines neither cross nor run over
+                                 themselves or one another; 0: they may; -1: not
+                                 tested yet */
     struct prepared whole;    /* union of the parts. Its geometry is NULL
                                  until made, and also if it equals that of
                                  the feature */
@@ -63,6 +67,7 @@ struct geos_side
     int as_vertices;    /* 1: features are converted to multipoints of their
                            vertices */
     int keep_all;       /* 1: features are never replaced */
+    int has_dots;       /* 1: lines of no length are converted to points */
     int64_t n_kept, n_vertices;
     struct kept *kept; /* [n_kept] slots; NULL: the cache is not in use yet */
 };
@@ -75,6 +80,9 @@ struct oj_geos_pairs
     struct geos_side input, join_side;
     struct oj_flat_buf united; /* scratch for a geometry whose area is
                                   computed */
+    struct geos_split_work split;
+    struct oj_flat_buf unsplit; /* scratch for a geometry whose segments are
+                                   split */
 };
 
 /* Classifies a failed GEOS call (result NULL, 2 or -1): with an error text it
@@ -212,11 +220,23 @@ static GEOSGeometry *make_polygon(GEOSContextHandle_t geos,
     return make_collection(&holes, GEOS_POLYGON, shell);
 }
 
-static GEOSGeometry *make_part(GEOSContextHandle_t geos,
-                               const struct oj_flat *flat, int64_t part)
+/* Returns the kind as which a part is converted. */
+static unsigned kind_of_part(const struct geos_side *side, int64_t part)
 {
+    const struct oj_flat *flat = side->flat;
+    const unsigned kind = flat->part_kind[part];
+    return side->has_dots && kind == OJ_PART_LINE &&
+                   !oj_flat_has_extent(flat, part)
+               ? (unsigned)OJ_PART_POINT
+               : kind;
+}
+
+static GEOSGeometry *make_part(const struct geos_side *side, int64_t part)
+{
+    GEOSContextHandle_t geos = side->geos;
+    const struct oj_flat *flat = side->flat;
     int64_t ring = flat->ring_offset[part];
-    switch (flat->part_kind[part])
+    switch (kind_of_part(side, part))
     {
         case OJ_PART_POINT:
             return make_point(geos, flat, flat->vertex_offset[ring]);
@@ -258,7 +278,7 @@ static struct geos_members make_list_of_parts(const struct geos_side *side,
     *found = 0;
     for (; part < end && members.list != NULL; part++)
     {
-        unsigned kind = flat->part_kind[part];
+        unsigned kind = kind_of_part(side, part);
         int is_ring = side->rings_as_lines && kind == OJ_PART_POLYGON;
         int64_t first = flat->ring_offset[part];
         int64_t last = is_ring ? flat->ring_offset[part + 1] - 1 : first;
@@ -267,7 +287,7 @@ static struct geos_members make_list_of_parts(const struct geos_side *side,
         *found |= is_ring ? (unsigned)OJ_PART_LINE : kind;
         for (int64_t r = first; r <= last && members.list != NULL; r++)
             add_member(&members, is_ring ? make_line(geos, flat, r)
-                                         : make_part(geos, flat, part));
+                                         : make_part(side, part));
     }
     return members;
 }
@@ -323,8 +343,7 @@ static GEOSGeometry *make_polygons(const struct geos_side *side,
     int64_t first = side->flat->part_offset[feature];
     struct geos_members members = allocate_member_list(side->geos, n);
     for (int64_t i = 0; i < n && members.list != NULL; i++)
-        add_member(&members,
-                   make_part(side->geos, side->flat, first + part[i]));
+        add_member(&members, make_part(side, first + part[i]));
     return make_collection(&members, GEOS_MULTIPOLYGON, NULL);
 }
 
@@ -420,6 +439,18 @@ void oj_geos_pairs_forget(struct oj_geos_pairs *pairs, int64_t feature)
     evict_kept_feature(side, kept);
 }
 
+/* Returns the kinds as which the parts of a feature are converted. */
+static unsigned kinds_of_feature(const struct geos_side *side, int64_t feature)
+{
+    unsigned kinds = 0;
+    if (oj_flat_is_points(side->flat))
+        return oj_flat_kinds(side->flat, feature);
+    for (int64_t part = side->flat->part_offset[feature];
+         part < side->flat->part_offset[feature + 1]; part++)
+        kinds |= kind_of_part(side, part);
+    return kinds;
+}
+
 /* Returns a feature from the cache; valid until the next call for this side.
  * Precondition: it has parts. Returns NULL if GEOS refuses it or memory is
  * out. */
@@ -445,11 +476,11 @@ static struct kept *get_feature(struct geos_side *side, int64_t feature)
         side->n_vertices = end - first;
     }
     kept->feature = feature;
-    kept->kinds = oj_flat_kinds(side->flat, feature);
+    kept->kinds = kinds_of_feature(side, feature);
     kept->n_vertices = end - first;
     kept->n_components = GEOSGetNumGeometries_r(side->geos, geometry);
     kept->geometry = geometry;
-    kept->is_apart = -1;
+    kept->is_apart = kept->is_simple = -1;
     return kept;
 }
 
@@ -649,6 +680,7 @@ oj_status oj_geos_pairs_open(const struct oj_relation *relation,
     pairs->input.geos = pairs->join_side.geos = pairs->handle.geos;
     pairs->join_side.flat = join_side;
     *out = pairs;
+    pairs->input.has_dots = pairs->join_side.has_dots = relation == NULL;
     if (relation == NULL)
         return OJ_OK;
     pairs->relation = *relation;
@@ -683,6 +715,8 @@ void oj_geos_pairs_close(struct oj_geos_pairs *pairs)
     set_layer_of_side(&pairs->join_side, NULL);
     oj_geos_handle_close(&pairs->handle);
     oj_flat_buf_free(&pairs->united);
+    geos_split_work_free(&pairs->split);
+    oj_flat_buf_free(&pairs->unsplit);
     oj_free(pairs);
 }
 
@@ -1105,6 +1139,140 @@ static GEOSGeometry *copy_members_of_kind(const struct geos_side *side,
     return make_geometry_of_parts_of_kinds(side, kept->feature, kind);
 }
 
+/* Returns 1 if the feature is one line whose x or y ascends or descends from
+ * each vertex to the next, so that it is simple. Repeated vertices are left
+ * out. */
+static int is_line_monotone(const struct oj_flat *flat, int64_t feature)
+{
+    int ways = 15; /* x ascends, descends, y ascends, descends */
+    int64_t v, end;
+    if (flat->part_offset[feature + 1] - flat->part_offset[feature] != 1)
+        return 0;
+    oj_flat_vertex_range(flat, feature, &v, &end);
+    for (v++; v < end && ways != 0; v++)
+    {
+        const double dx = flat->x[v] - flat->x[v - 1];
+        const double dy = flat->y[v] - flat->y[v - 1];
+        if (dx != 0.0 || dy != 0.0)
+            ways &= (dx > 0.0) | (dx < 0.0) << 1 | (dy > 0.0) << 2 |
+                    (dy < 0.0) << 3;
+    }
+    return ways != 0;
+}
+
+/* Tests whether the lines of a feature are simple, by GEOS unless that is
+ * plain. Returns 1: yes, 0: no, -1: GEOS failed or memory is out. */
+static int are_lines_simple(const struct geos_side *side, struct kept *kept)
+{
+    GEOSGeometry *lines = NULL;
+    char is_simple;
+    if (kept->is_simple < 0 && is_line_monotone(side->flat, kept->feature))
+        kept->is_simple = 1;
+    if (kept->is_simple >= 0)
+        return kept->is_simple;
+    if (kept->kinds != OJ_PART_LINE)
+    {
+        lines =
+            make_geometry_of_parts_of_kinds(side, kept->feature, OJ_PART_LINE);
+        if (lines == NULL)
+            return -1;
+    }
+    is_simple =
+        GEOSisSimple_r(side->geos, lines != NULL ? lines : kept->geometry);
+    GEOSGeom_destroy_r(side->geos, lines);
+    if (is_simple > 1)
+        return -1;
+    kept->is_simple = is_simple;
+    return is_simple;
+}
+
+/* The members of one kind of a feature that are to be intersected. */
+struct geos_operand
+{
+    const struct geos_side *side;
+    struct kept *kept; /* NULL: polygons of several features */
+    unsigned kind;
+    const GEOSGeometry *geometry;
+};
+
+/* Sets *from to the operand as arrays: those of its layer, or of the union of
+ * its polygons. Returns 0 if memory is out. */
+static int find_arrays_of_operand(struct oj_geos_pairs *pairs,
+                                  const struct geos_operand *operand,
+                                  struct oj_flat *space,
+                                  struct geos_split_side *from)
+{
+    struct oj_error err;
+    struct kept *kept = operand->kept;
+    if (kept != NULL &&
+        (operand->kind == OJ_PART_LINE ||
+         get_union_of_parts(operand->side, kept) == kept->geometry))
+    {
+        *from = (struct geos_split_side){operand->side->flat, kept->feature,
+                                         operand->kind};
+        return 1;
+    }
+    oj_flat_buf_clear(&pairs->unsplit);
+    if (append_geometry(pairs->handle.geos, operand->geometry, &pairs->unsplit,
+                        &err) != OJ_OK)
+        return 0;
+    *space = oj_flat_buf_view(&pairs->unsplit);
+    *from = (struct geos_split_side){space, 0, operand->kind};
+    return 1;
+}
+
+/* Sets *is_needed to 1 if a third segment may cross two that run over one
+ * another: the lines of an operand are not simple, and the other operand has
+ * lines or polygons. Returns 0 after a failure. */
+static int check_need_to_split(const struct geos_operand operand[2],
+                               int *is_needed)
+{
+    *is_needed = 0;
+    if (((operand[0].kind | operand[1].kind) & OJ_PART_POINT) != 0)
+        return 1;
+    for (int i = 0; i < 2 && !*is_needed; i++)
+    {
+        int is_simple = operand[i].kind != OJ_PART_LINE ||
+                        are_lines_simple(operand[i].side, operand[i].kept);
+        if (operand[i].kind == OJ_PART_LINE && is_simple < 0)
+            return 0;
+        *is_needed = !is_simple;
+    }
+    return 1;
+}
+
+/* Returns the intersection of two operands, or NULL if GEOS failed or memory is
+ * out. Segments that run over one another are split before
+ * (geos_split_segments.h). */
+static GEOSGeometry *intersect_operands(struct oj_geos_pairs *pairs,
+                                        const struct geos_operand operand[2])
+{
+    GEOSContextHandle_t geos = pairs->handle.geos;
+    struct geos_split_side from[2];
+    struct oj_flat space;
+    struct oj_error err;
+    GEOSGeometry *a, *b, *common = NULL;
+    int is_split = 0;
+    if (!check_need_to_split(operand, &is_split))
+        return NULL;
+    if (is_split &&
+        (!find_arrays_of_operand(pairs, &operand[0], &space, &from[0]) ||
+         !find_arrays_of_operand(pairs, &operand[1], &space, &from[1]) ||
+         geos_split_segments(&pairs->split, from, &is_split, &err) != OJ_OK))
+        return NULL;
+    if (!is_split)
+        return GEOSIntersection_r(geos, operand[0].geometry,
+                                  operand[1].geometry);
+    space = oj_flat_buf_view(&pairs->split.split);
+    a = make_feature(&(struct geos_side){.geos = geos, .flat = &space}, 0);
+    b = make_feature(&(struct geos_side){.geos = geos, .flat = &space}, 1);
+    if (a != NULL && b != NULL)
+        common = GEOSIntersection_r(geos, a, b);
+    GEOSGeom_destroy_r(geos, a);
+    GEOSGeom_destroy_r(geos, b);
+    return common;
+}
+
 /* Returns the intersection of the members of kind_a of a with the members of
  * kind_b of b, or NULL if GEOS failed or memory is out. */
 static GEOSGeometry *
@@ -1116,7 +1284,10 @@ intersect_parts_of_two_kinds(struct oj_geos_pairs *pairs, struct kept *a,
     GEOSGeometry *of_b = copy_members_of_kind(&pairs->join_side, b, kind_b);
     GEOSGeometry *common = NULL;
     if (of_a != NULL && of_b != NULL)
-        common = GEOSIntersection_r(geos, of_a, of_b);
+        common = intersect_operands(
+            pairs,
+            (struct geos_operand[2]){{&pairs->input, a, kind_a, of_a},
+                                     {&pairs->join_side, b, kind_b, of_b}});
     GEOSGeom_destroy_r(geos, of_a);
     GEOSGeom_destroy_r(geos, of_b);
     return common;
@@ -1162,7 +1333,10 @@ static GEOSGeometry *intersect_cached_features(struct oj_geos_pairs *pairs,
     if (GEOSGeomTypeId_r(geos, whole_a) == GEOS_GEOMETRYCOLLECTION ||
         GEOSGeomTypeId_r(geos, whole_b) == GEOS_GEOMETRYCOLLECTION)
         return union_of_intersections_by_kind(pairs, a, b);
-    return GEOSIntersection_r(geos, whole_a, whole_b);
+    return intersect_operands(
+        pairs,
+        (struct geos_operand[2]){{&pairs->input, a, a->kinds, whole_a},
+                                 {&pairs->join_side, b, b->kinds, whole_b}});
 }
 
 enum oj_geos_outcome oj_geos_pairs_add_common(struct oj_geos_pairs *pairs,
@@ -1395,48 +1569,110 @@ static unsigned covering_kinds(const struct oj_flat *flat, int64_t feature)
     return oj_flat_kinds(flat, feature) & (OJ_PART_LINE | OJ_PART_POLYGON);
 }
 
-/* Adds the intersection of the row's members of one kind with a feature's
- * members of one kind. */
-static enum oj_geos_outcome add_common_of_kinds(struct geos_cover *cover,
-                                                struct kept *a, unsigned kind_a,
-                                                struct kept *b, unsigned kind_b)
+/* Adds the intersection of the row's polygons with those of each feature. */
+static enum oj_geos_outcome add_common_polygons(struct geos_cover *cover)
 {
     struct oj_geos_pairs *pairs = cover->pairs;
-    GEOSGeometry *common;
-    if ((a->kinds & kind_a) == 0 || (b->kinds & kind_b) == 0)
+    enum oj_geos_outcome outcome = OJ_GEOS_YES;
+    if ((oj_flat_kinds(pairs->input.flat, cover->row) & OJ_PART_POLYGON) == 0)
         return OJ_GEOS_YES;
-    common = a->kinds == kind_a && b->kinds == kind_b
-                 ? intersect_cached_features(pairs, a, b)
-                 : intersect_parts_of_two_kinds(pairs, a, kind_a, b, kind_b);
+    for (int64_t i = 0; outcome == OJ_GEOS_YES && i < cover->n; i++)
+    {
+        struct kept *a = NULL, *b = NULL;
+        GEOSGeometry *common;
+        if ((oj_flat_kinds(pairs->join_side.flat, cover->features[i]) &
+             OJ_PART_POLYGON) == 0)
+            continue;
+        outcome = get_cached_features_of_pair(pairs, cover->row,
+                                              cover->features[i], &a, &b);
+        if (outcome != OJ_GEOS_YES)
+            return outcome;
+        common = a->kinds == OJ_PART_POLYGON && b->kinds == OJ_PART_POLYGON
+                     ? intersect_cached_features(pairs, a, b)
+                     : intersect_parts_of_two_kinds(pairs, a, OJ_PART_POLYGON,
+                                                    b, OJ_PART_POLYGON);
+        if (!add_pieces_by_kind(pairs->handle.geos, common, &cover->polygons,
+                                cover->wants_length ? &cover->lines : NULL))
+            outcome = classify_geos_failure(pairs);
+    }
+    return outcome;
+}
+
+/* Adds the lines of all features to `lines`, as one feature. */
+static oj_status collect_lines_of_features(const struct geos_cover *cover,
+                                           struct oj_flat_buf *lines)
+{
+    const struct oj_flat *flat = cover->pairs->join_side.flat;
+    struct oj_error err;
+    OJ_TRY(oj_flat_buf_begin(lines, 0, &err));
+    for (int64_t i = 0; i < cover->n; i++)
+    {
+        if ((oj_flat_kinds(flat, cover->features[i]) & OJ_PART_LINE) == 0)
+            continue;
+        for (int64_t part = flat->part_offset[cover->features[i]];
+             part < flat->part_offset[cover->features[i] + 1]; part++)
+        {
+            if (flat->part_kind[part] == OJ_PART_LINE)
+                OJ_TRY(oj_flat_buf_copy_part(lines, flat, part, &err));
+        }
+    }
+    return oj_flat_buf_end(lines, &err);
+}
+
+/* Adds the intersection of the row's members of one kind with all the lines.
+ * They are intersected together, since pieces that end in rounded crossings
+ * would not lie on those of the other features. */
+static enum oj_geos_outcome add_common_lines_of_kind(struct geos_cover *cover,
+                                                     struct kept *row,
+                                                     unsigned kind,
+                                                     struct geos_side *side,
+                                                     struct kept *lines)
+{
+    struct oj_geos_pairs *pairs = cover->pairs;
+    GEOSGeometry *of_row, *common = NULL;
+    if ((row->kinds & kind) == 0)
+        return OJ_GEOS_YES;
+    of_row = copy_members_of_kind(&pairs->input, row, kind);
+    if (of_row != NULL)
+        common = intersect_operands(
+            pairs, (struct geos_operand[2]){
+                       {&pairs->input, row, kind, of_row},
+                       {side, lines, OJ_PART_LINE, lines->geometry}});
+    GEOSGeom_destroy_r(pairs->handle.geos, of_row);
     return add_pieces_by_kind(pairs->handle.geos, common, &cover->polygons,
-                              cover->wants_length ? &cover->lines : NULL)
+                              &cover->lines)
                ? OJ_GEOS_YES
                : classify_geos_failure(pairs);
 }
 
-/* Adds the intersection of the row with each feature, except lines of the row
- * within polygons. */
-static enum oj_geos_outcome add_common_of_features(struct geos_cover *cover)
+/* Adds the intersection of the row with the lines of the features. */
+static enum oj_geos_outcome add_common_lines(struct geos_cover *cover)
 {
     struct oj_geos_pairs *pairs = cover->pairs;
-    enum oj_geos_outcome outcome = OJ_GEOS_YES;
-    for (int64_t i = 0; outcome == OJ_GEOS_YES && i < cover->n; i++)
+    struct oj_flat_buf buf = {0};
+    struct kept *row, lines = {.kinds = OJ_PART_LINE};
+    enum oj_geos_outcome outcome = OJ_GEOS_OUT_OF_MEMORY;
+    if (collect_lines_of_features(cover, &buf) == OJ_OK)
     {
-        struct kept *a = NULL, *b = NULL;
-        if (covering_kinds(pairs->join_side.flat, cover->features[i]) == 0)
-            continue;
-        outcome = get_cached_features_of_pair(pairs, cover->row,
-                                              cover->features[i], &a, &b);
-        if (outcome == OJ_GEOS_YES)
-            outcome = add_common_of_kinds(cover, a, OJ_PART_POLYGON, b,
-                                          OJ_PART_POLYGON);
-        if (outcome == OJ_GEOS_YES && cover->wants_length)
-            outcome =
-                add_common_of_kinds(cover, a, OJ_PART_POLYGON, b, OJ_PART_LINE);
-        if (outcome == OJ_GEOS_YES && cover->wants_length)
-            outcome =
-                add_common_of_kinds(cover, a, OJ_PART_LINE, b, OJ_PART_LINE);
+        const struct oj_flat flat = oj_flat_buf_view(&buf);
+        struct geos_side side = {.geos = pairs->handle.geos, .flat = &flat};
+        outcome = OJ_GEOS_YES;
+        pairs->handle.message[0] = '\0';
+        row = get_feature(&pairs->input, cover->row);
+        if (oj_flat_kinds(&flat, 0) != 0)
+            lines.geometry = make_feature(&side, 0);
+        if (row == NULL ||
+            (lines.geometry == NULL && oj_flat_kinds(&flat, 0) != 0))
+            outcome = classify_geos_failure(pairs);
+        if (outcome == OJ_GEOS_YES && lines.geometry != NULL)
+            outcome = add_common_lines_of_kind(cover, row, OJ_PART_POLYGON,
+                                               &side, &lines);
+        if (outcome == OJ_GEOS_YES && lines.geometry != NULL)
+            outcome = add_common_lines_of_kind(cover, row, OJ_PART_LINE, &side,
+                                               &lines);
+        GEOSGeom_destroy_r(pairs->handle.geos, lines.geometry);
     }
+    oj_flat_buf_free(&buf);
     return outcome;
 }
 
@@ -1555,8 +1791,13 @@ static enum oj_geos_outcome intersect_lines_of_row(struct geos_cover *cover,
     if (lines == NULL)
         return classify_geos_failure(pairs);
     is_kept = add_pieces_by_kind(
-        geos, GEOSIntersection_r(geos, lines, around), NULL,
-        (row->kinds & OJ_PART_POLYGON) != 0 ? &cover->lines : &pieces);
+        geos,
+        intersect_operands(
+            pairs,
+            (struct geos_operand[2]){
+                {&pairs->input, row, OJ_PART_LINE, lines},
+                {&pairs->join_side, NULL, OJ_PART_POLYGON, around}}),
+        NULL, (row->kinds & OJ_PART_POLYGON) != 0 ? &cover->lines : &pieces);
     GEOSGeom_destroy_r(geos, lines);
     if (is_kept)
         return unite_pieces_if_any(pairs, &pieces, out);
@@ -1633,7 +1874,9 @@ enum oj_geos_outcome oj_geos_pairs_cover(struct oj_geos_pairs *pairs,
         return covering_kinds(pairs->join_side.flat, features[0]) != 0
                    ? measure_common(pairs, row, features[0], area, length)
                    : OJ_GEOS_YES;
-    outcome = add_common_of_features(&cover);
+    outcome = add_common_polygons(&cover);
+    if (outcome == OJ_GEOS_YES && wants_length)
+        outcome = add_common_lines(&cover);
     if (outcome == OJ_GEOS_YES)
         outcome = unite_pieces_if_any(pairs, &cover.polygons, &cover.covered);
     if (outcome == OJ_GEOS_YES)

@@ -472,6 +472,79 @@ TEST_LOOP(picked_pairs_are_the_best_of_all, 0, 3)
     free_layers();
 }
 
+/* ---- lines that run over themselves -------------------------------------- */
+
+/* Adds a feature of lines; in xy, each part begins with its number of
+ * vertices. The list ends with 0. */
+static void add_lines(struct oj_flat_buf *buf, const double *xy)
+{
+    begin(buf);
+    for (; *xy > 0.0; xy += 1 + 2 * (int)*xy)
+    {
+        add_part(buf, OJ_PART_LINE);
+        add_ring(buf, (int)*xy, xy + 1);
+    }
+    end(buf);
+}
+
+/* Two pairs of which a line runs over itself and is crossed there. */
+static void build_overlapping_lines(struct oj_matches *m)
+{
+    const double line[] = {7, 4, 0, 4, 0, 0, 4, 0, 1, 1, 2, 3, 0, 4, 0, 0};
+    const double lines[] = {7, 2, 3, 2, 3, 4, 2, 3, 0, 4, 4, 0, 2, 3, 4,
+                            7, 2, 1, 2, 1, 1, 2, 0, 4, 2, 2, 1, 2, 4, 3,
+                            6, 2, 1, 4, 0, 1, 2, 2, 3, 0, 2, 2, 1, 0};
+    const double others[] = {6, 0, 7, 7, 2, 2, 1, 5, 8, 0, 7, 6, 3, 6,
+                             3, 3, 3, 3, 5, 8, 2, 5, 3, 6, 3, 3, 0};
+    oj_flat_buf_clear(&inputs);
+    oj_flat_buf_clear(&joins);
+    add_lines(&inputs, line);
+    add_simple(&inputs, OJ_PART_POLYGON, 4, (double[]){7, 8, 0, 1, 0, 4, 7, 8});
+    add_lines(&joins, lines);
+    add_lines(&joins, others);
+    fill_lists(m, (int64_t[]){0, 1, 2}, 2, (int32_t[]){0, 1},
+               (double[]){NAN, NAN});
+    m->n_entries = 2;
+}
+
+TEST(places_of_lines_that_run_over_themselves_count_once)
+{
+    struct oj_pair_request request = {0};
+    MATCHES m = {0};
+    int64_t n = 0;
+    request.want[OJ_PAIR_OVERLAP_LENGTH] = 1;
+    request.want_shapes = 1;
+    request.relation = oj_relation_default();
+    request.relation.op = OJ_OP_INTERSECTS;
+    request.n_threads = 1;
+    build_overlapping_lines(&m);
+    oj_alloc_fail_at(0);
+    for (int64_t i = 0; i == 0 || i <= n; i++)
+    {
+        struct oj_pair_values values = {0};
+        const double *length;
+        struct oj_flat shapes;
+        oj_status status;
+        oj_alloc_fail_at(i);
+        status = run_once(&request, &m, &values);
+        n = i == 0 ? oj_alloc_fail_at(0) : n;
+        oj_alloc_fail_at(0);
+        ck_assert_int_eq(status, i == 0 ? OJ_OK : OJ_ERR_NOMEM);
+        length = values.value[OJ_PAIR_OVERLAP_LENGTH];
+        shapes = oj_flat_buf_view(&values.shapes);
+        for (int row = 0; i == 0 && row < 2; row++)
+        {
+            const double expected =
+                row == 0 ? 3.0 * sqrt(2.0) : 9.189635005836248;
+            ck_assert(fabs(length[row] - expected) < 1e-12);
+            ck_assert(oj_flat_length(&shapes, row) == length[row]);
+        }
+        oj_pair_values_free(&values);
+    }
+    ck_assert_int_gt(n, 10);
+    free_layers();
+}
+
 /* Every allocation except those of GEOS fails in turn. */
 TEST_LOOP(out_of_memory, 0, 8)
 {
