@@ -406,13 +406,12 @@ static oj_status pass_entry(struct clip_pass *pass, int64_t entry,
     const double *x = clip->flat->x + clip->first_vertex;
     const double *y = clip->flat->y + clip->first_vertex;
     const struct oj_box *window = &pass->window;
-    for (int64_t v = RUN * entry;
-         v < RUN * (entry + 1) && v < clip->n_vertices; v++)
+    for (int64_t v = RUN * entry; v < RUN * (entry + 1) && v < clip->n_vertices;
+         v++)
     {
-        const unsigned sides = (x[v] < window->x0 ? LEFT : 0u) |
-                               (x[v] > window->x1 ? RIGHT : 0u) |
-                               (y[v] < window->y0 ? BELOW : 0u) |
-                               (y[v] > window->y1 ? ABOVE : 0u);
+        const unsigned sides =
+            (x[v] < window->x0 ? LEFT : 0u) | (x[v] > window->x1 ? RIGHT : 0u) |
+            (y[v] < window->y0 ? BELOW : 0u) | (y[v] > window->y1 ? ABOVE : 0u);
         OJ_TRY(pass_vertices(pass, v, v + 1, sides, err));
     }
     return OJ_OK;

@@ -67,12 +67,9 @@ OJ_MUST_USE oj_status oj_polygon_clip_build(struct oj_polygon_clip *clip,
  * box, and sets *is_clipped to 1. Sets it to 0 if more than `most` vertices
  * would be left; *out is then undefined. O(log vertices) for each edge near the
  * box. */
-OJ_MUST_USE oj_status oj_polygon_clip_near(struct oj_polygon_clip *clip,
-                                           const struct oj_box *box,
-                                           int64_t most,
-                                           struct oj_flat_buf *out,
-                                           int *is_clipped,
-                                           struct oj_error *err);
+OJ_MUST_USE oj_status oj_polygon_clip_near(
+    struct oj_polygon_clip *clip, const struct oj_box *box, int64_t most,
+    struct oj_flat_buf *out, int *is_clipped, struct oj_error *err);
 
 void oj_polygon_clip_free(struct oj_polygon_clip *clip);
 

@@ -90,8 +90,8 @@ struct oj_geos_pairs
     int prepare;
     struct oj_geos_handle handle;
     struct geos_side input, join_side;
-    struct oj_flat_buf united; /* scratch for a geometry whose area is
-                                  computed */
+    struct oj_flat_buf united;  /* scratch for a geometry whose area is
+                                   computed */
     struct oj_flat_buf clipped; /* scratch for a clipped polygon */
 };
 
@@ -1258,9 +1258,11 @@ static GEOSGeometry *intersect_unions(struct oj_geos_pairs *pairs,
     if (of_a != a->geometry || of_b != b->geometry)
         return GEOSIntersection_r(geos, of_a, of_b);
     if (a->n_vertices > b->n_vertices)
-        of_a = clip = clip_feature(pairs, &pairs->input, a, &pairs->join_side, b);
+        of_a = clip =
+            clip_feature(pairs, &pairs->input, a, &pairs->join_side, b);
     else
-        of_b = clip = clip_feature(pairs, &pairs->join_side, b, &pairs->input, a);
+        of_b = clip =
+            clip_feature(pairs, &pairs->join_side, b, &pairs->input, a);
     common = GEOSIntersection_r(geos, of_a != NULL ? of_a : a->geometry,
                                 of_b != NULL ? of_b : b->geometry);
     GEOSGeom_destroy_r(geos, clip);
