@@ -4,6 +4,7 @@
 #include "../../foundations/base/oj_feature_box.h"
 #include "../../foundations/kernels/oj_ring.h"
 #include "../../foundations/relation/oj_matrix.h"
+#include "../../geometry/rings/polygon_clip.h"
 #include "../../pairs/selection/oj_feature_area_length.h"
 #include "geos_handle.h"
 #include "geos_split_segments.h"
@@ -23,6 +24,18 @@
 /* If a point is on the boundaries of at most this many parts, only these parts
  * are united; otherwise all parts of the feature. */
 #define MOST_BESIDE 8
+
+/* A polygon feature is clipped before its overlay with another feature if it
+ * has at least CLIP_VERTICES vertices and CLIP_RATIO times those of the other,
+ * from the (CLIP_AFTER + 1)th such overlay on. */
+#define CLIP_VERTICES 256
+#define CLIP_RATIO 4
+#define CLIP_AFTER 3
+
+/* 1: intersections are computed by OverlayNG, for which clips are made. */
+#define CAN_CLIP                                                               \
+    (GEOS_VERSION_MAJOR > 3 ||                                                 \
+     (GEOS_VERSION_MAJOR == 3 && GEOS_VERSION_MINOR >= 9))
 
 /* A geometry and GEOS's prepared form of it; each is NULL until it is made. */
 struct prepared
@@ -53,6 +66,10 @@ struct kept
                                  otherwise one for each part */
     struct oj_box *box;       /* [n_components] widened box of each component;
                                  NULL: not made */
+    int is_valid;             /* 1: the polygons are valid; 0: not; -1: not
+                                 tested yet */
+    int n_overlays;           /* overlays that a clip would have made faster */
+    struct oj_polygon_clip *clip; /* NULL: not made */
 };
 
 /* A cache of one side's features as GEOS geometries, made on first use. Feature
@@ -78,8 +95,9 @@ struct oj_geos_pairs
     int prepare;
     struct oj_geos_handle handle;
     struct geos_side input, join_side;
-    struct oj_flat_buf united; /* scratch for a geometry whose area is
-                                  computed */
+    struct oj_flat_buf united;  /* scratch for a geometry whose area is
+                                   computed */
+    struct oj_flat_buf clipped; /* scratch for a clipped polygon */
     struct geos_split_work split;
     struct oj_flat_buf unsplit; /* scratch for a geometry whose segments are
                                    split */
@@ -385,6 +403,14 @@ static const GEOSPreparedGeometry *prepare_geometry(GEOSContextHandle_t geos,
     return one->prepared;
 }
 
+static void destroy_clip(struct kept *kept)
+{
+    if (kept->clip != NULL)
+        oj_polygon_clip_free(kept->clip);
+    oj_free(kept->clip);
+    kept->clip = NULL;
+}
+
 static void evict_kept_feature(struct geos_side *side, struct kept *kept)
 {
     if (kept->feature < 0)
@@ -394,6 +420,7 @@ static void evict_kept_feature(struct geos_side *side, struct kept *kept)
         destroy_prepared(side->geos, &kept->locator[i]);
     oj_free(kept->locator);
     GEOSGeom_destroy_r(side->geos, kept->geometry);
+    destroy_clip(kept);
     oj_free(kept->box);
     memset(kept, 0, sizeof *kept);
     kept->feature = -1;
@@ -480,7 +507,7 @@ static struct kept *get_feature(struct geos_side *side, int64_t feature)
     kept->n_vertices = end - first;
     kept->n_components = GEOSGetNumGeometries_r(side->geos, geometry);
     kept->geometry = geometry;
-    kept->is_apart = kept->is_simple = -1;
+    kept->is_apart = kept->is_simple = kept->is_valid = -1;
     return kept;
 }
 
@@ -717,6 +744,7 @@ void oj_geos_pairs_close(struct oj_geos_pairs *pairs)
     oj_flat_buf_free(&pairs->united);
     geos_split_work_free(&pairs->split);
     oj_flat_buf_free(&pairs->unsplit);
+    oj_flat_buf_free(&pairs->clipped);
     oj_free(pairs);
 }
 
@@ -1241,6 +1269,106 @@ static int check_need_to_split(const struct geos_operand operand[2],
     return 1;
 }
 
+/* Returns 1 if polygons are valid. A clip of others could differ from the whole
+ * in how GEOS repairs it. */
+static int are_polygons_valid(const struct geos_side *side, struct kept *kept)
+{
+    if (kept->is_valid < 0)
+        kept->is_valid = GEOSisValid_r(side->geos, kept->geometry) == 1;
+    return kept->is_valid;
+}
+
+/* Returns 1 if an overlay with the other feature should be computed from a clip
+ * of the first, which is made if it is not there yet. */
+static int prepare_clip(const struct geos_side *side, struct kept *kept,
+                        const struct geos_side *other_side, struct kept *other)
+{
+    struct oj_error err;
+    if (!CAN_CLIP || kept->kinds != OJ_PART_POLYGON ||
+        kept->n_vertices < CLIP_VERTICES ||
+        kept->n_vertices / CLIP_RATIO < other->n_vertices ||
+        kept->n_overlays++ < CLIP_AFTER)
+        return 0;
+    kept->n_overlays = CLIP_AFTER;
+    if (!are_polygons_valid(side, kept) ||
+        (other->kinds == OJ_PART_POLYGON &&
+         !are_polygons_valid(other_side, other)))
+        return 0;
+    if (kept->clip != NULL)
+        return 1;
+    kept->clip = oj_malloc(1, sizeof *kept->clip);
+    if (kept->clip != NULL &&
+        oj_polygon_clip_build(kept->clip, side->flat, kept->feature, &err) ==
+            OJ_OK)
+        return 1;
+    oj_free(kept->clip);
+    kept->clip = NULL;
+    return 0;
+}
+
+/* Returns a clip of a feature that can replace it in an intersection with the
+ * other feature; NULL: the whole feature must be used. */
+static GEOSGeometry *clip_feature(struct oj_geos_pairs *pairs,
+                                  const struct geos_side *side,
+                                  struct kept *kept,
+                                  const struct geos_side *other_side,
+                                  struct kept *other)
+{
+    GEOSContextHandle_t geos = pairs->handle.geos;
+    struct geos_side clipped_side = {.geos = geos};
+    struct oj_flat clipped;
+    struct oj_box box;
+    struct oj_error err;
+    GEOSGeometry *geometry;
+    double area = 0.0, area_of_other = 0.0;
+    int is_clipped = 0;
+    if (!prepare_clip(side, kept, other_side, other))
+        return NULL;
+    box = oj_box_of_feature(other_side->flat, other->feature);
+    if (oj_polygon_clip_near(kept->clip, &box, kept->n_vertices / 2,
+                             &pairs->clipped, &is_clipped, &err) != OJ_OK ||
+        !is_clipped)
+        return NULL;
+    clipped = oj_flat_buf_view(&pairs->clipped);
+    clipped_side.flat = &clipped;
+    geometry = make_feature(&clipped_side, 0);
+    /* GEOS discards an intersection larger than one of its operands. */
+    if (geometry != NULL &&
+        GEOSArea_r(geos, other->geometry, &area_of_other) == 1 &&
+        GEOSArea_r(geos, geometry, &area) == 1 && area >= area_of_other)
+        return geometry;
+    GEOSGeom_destroy_r(geos, geometry);
+    return NULL;
+}
+
+/* Returns the intersection of two operands, from a clip of the larger one if
+ * that is possible; kept NULL: polygons of several features. NULL if GEOS
+ * failed or memory is out. */
+static GEOSGeometry *intersect_whole_or_clipped(struct oj_geos_pairs *pairs,
+                                                struct kept *a,
+                                                const GEOSGeometry *of_a,
+                                                struct kept *b,
+                                                const GEOSGeometry *of_b)
+{
+    GEOSContextHandle_t geos = pairs->handle.geos;
+    GEOSGeometry *clip = NULL, *common;
+    if (a == NULL || b == NULL || of_a != a->geometry || of_b != b->geometry)
+        return GEOSIntersection_r(geos, of_a, of_b);
+    if (a->n_vertices > b->n_vertices)
+        of_a = clip =
+            clip_feature(pairs, &pairs->input, a, &pairs->join_side, b);
+    else
+        of_b = clip =
+            clip_feature(pairs, &pairs->join_side, b, &pairs->input, a);
+    common = GEOSIntersection_r(geos, of_a != NULL ? of_a : a->geometry,
+                                of_b != NULL ? of_b : b->geometry);
+    GEOSGeom_destroy_r(geos, clip);
+    if (common != NULL || clip == NULL)
+        return common;
+    pairs->handle.message[0] = '\0';
+    return GEOSIntersection_r(geos, a->geometry, b->geometry);
+}
+
 /* Returns the intersection of two operands, or NULL if GEOS failed or memory is
  * out. Segments that run over one another are split before
  * (geos_split_segments.h). */
@@ -1261,8 +1389,9 @@ static GEOSGeometry *intersect_operands(struct oj_geos_pairs *pairs,
          geos_split_segments(&pairs->split, from, &is_split, &err) != OJ_OK))
         return NULL;
     if (!is_split)
-        return GEOSIntersection_r(geos, operand[0].geometry,
-                                  operand[1].geometry);
+        return intersect_whole_or_clipped(pairs, operand[0].kept,
+                                          operand[0].geometry, operand[1].kept,
+                                          operand[1].geometry);
     space = oj_flat_buf_view(&pairs->split.split);
     a = make_feature(&(struct geos_side){.geos = geos, .flat = &space}, 0);
     b = make_feature(&(struct geos_side){.geos = geos, .flat = &space}, 1);
