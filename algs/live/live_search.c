@@ -662,7 +662,8 @@ enum live_way live_search_choose(const struct live_state *state,
                : LIVE_BY_ALL;
 }
 
-/* Adds the point of a slot, unless another feature has added it. */
+/* Adds the point of a slot of a block, unless the search for another input row
+ * has added it already. */
 static oj_status add_point_of_slot_once(struct candidate_search *c,
                                         struct live_points *to, uint64_t place,
                                         const struct live_block *block,

@@ -75,8 +75,9 @@ list_features_with_box_bounds(const struct cut_points_index *self, int64_t row,
     return n;
 }
 
-/* Returns the number of features up to and including the k-th cut point.
- * bounded has the features in ascending order of the lower bound. */
+/* Returns the number of features up to and including the k-th cut point (a
+ * feature whose upper bound is less than the lower bound of the next), or n if
+ * there are fewer than k. bounded is in ascending order of the lower bound. */
 static int64_t count_up_to_kth_cut_point(const struct bounded_feature *bounded,
                                          int64_t n, int64_t k)
 {

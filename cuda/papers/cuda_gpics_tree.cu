@@ -32,8 +32,10 @@ struct gpics_growth
                                the last level */
     struct oj_cuda_gpics_node *node;
     const uint32_t *path; /* quadtree: [n] paths of the points, ascending */
-    int32_t *order[2];    /* quadtree: order[0] */
-    int32_t *node_of;     /* k-d tree: [n] node of a place in the orders */
+    int32_t *order[2];    /* k-d tree: the points by x and by y, grouped by
+                             node; quadtree: order[0] alone */
+    int32_t *node_of;     /* k-d tree: [n] index of the node that owns this
+                             place, in both orders */
 };
 
 /* --- points --------------------------------------------------------------- */

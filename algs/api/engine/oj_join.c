@@ -984,8 +984,9 @@ int oj_join_may_sample(const struct oj_join *join)
            oj_relation_allows_many_pairs(&join->args.relation);
 }
 
-/* Returns 1 if a batch changes only the index of its engine, so that several
- * threads can use copies of the join that share everything else. */
+/* Returns 1 if batches leave what build() made unchanged, so that several
+ * threads can join with copies of the join; each copy owns only the memory of
+ * its batches (free_batches). Not with a device. */
 static int can_share_indexes_in_copies(const struct oj_join *join)
 {
     const struct oj_engine *engine;

@@ -123,7 +123,8 @@ struct oj_own_bounds
 struct oj_found_feature
 {
     int32_t feature;
-    int32_t place;   /**< index among the listed features, or -1 */
+    int32_t place;   /**< index among the selected features, in tie order
+                          (oj_group_features_select()); -1: not selected */
     uint32_t inside; /**< bit i: its polygons contain point i of the group */
     /** Bounds of the distance from any point of the group. After the selection
      * `low` is the distance within which segments of the feature are kept. */

@@ -79,11 +79,13 @@ void oj_ranking_free(struct oj_ranking *ranking);
 struct oj_answers
 {
     int64_t n_entries, n_undecided;
-    int32_t *row;       /**< [n_entries] input row */
-    int32_t *feature;   /**< [n_entries] join ordinal */
-    double *distance;   /**< [n_entries] */
-    int64_t *undecided; /**< [n_undecided] pairs packed as row and feature; may
-                             repeat */
+    int32_t *row;     /**< [n_entries] input row */
+    int32_t *feature; /**< [n_entries] join ordinal */
+    double *distance; /**< [n_entries] */
+    /** [n_undecided] pairs that the engine could not decide (see struct
+     * oj_matches), row and feature in one number; feature -1: the whole row;
+     * may repeat */
+    int64_t *undecided;
     int64_t cap_row, cap_feature, cap_distance, cap_undecided;
 
     struct oj_pair_budget *budget; /**< pair budget of the batch; NULL: no

@@ -623,9 +623,10 @@ static const int64_t least_rows = 4096, few_rows = 128 << 10;
  * 847 and 678 ms for the 20 nearest, 151, 118 and 96 ms for the 2 nearest. */
 static const int64_t large_rows = 1 << 20, large_chunks = 8;
 
-/* Slots, with the memory that families need for them, get at most slots_share
- * of the free memory and at most most_slot_bytes; pairs that wait for their
- * place get at most spare_share. */
+/* Per device: the slots, with the memory that families need for them, get at
+ * most slots_share of the free memory, and never more than most_slot_bytes.
+ * Finished pairs that wait until the chunks before theirs are counted get at
+ * most spare_share. */
 static const double slots_share = 0.5, spare_share = 0.25;
 static const int64_t most_slot_bytes = (int64_t)4 << 30;
 

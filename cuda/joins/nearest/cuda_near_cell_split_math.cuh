@@ -64,7 +64,7 @@ oj_near_frame_make(const struct oj_near_square *square, uint32_t ix,
     f.x0 = square->x0;
     f.y0 = square->y0;
     f.half = 0.5 * steps * square->finest;
-    /* equals 2 / steps, computed without a division */
+    /* 1 / half; the first two factors are 2 / steps, without a division */
     f.per_half = (double)(1u << (31u - shift)) * (1.0 / (double)(1u << 30)) *
                  square->per_finest;
     f.cx = ((double)ix + 0.5) * steps * square->finest;

@@ -165,7 +165,8 @@ static __device__ int count_common_tokens(const uint32_t *a, int n_a,
 
 /* --- number of bits ------------------------------------------------------- */
 
-/* Cost of the sampled pairs, for each number of bits. */
+/* The sampled pairs, and for each length of bitmaps the tokens that would still
+ * have to be compared. */
 struct cuda_text_trial
 {
     /* [rows.n + 1] prefix sums of the numbers of pairs that may match by size.
