@@ -602,7 +602,9 @@ class Index:
     def _classes_of(self, on: Any) -> tuple[Any, Any]:
         """Returns (classes of the left values, layer of this side with its classes)."""
         if not hasattr(on, "__len__"):
-            raise InvalidError("on must be a column with a value for each left row")
+            raise InvalidError(
+                f"on must be a column with a value for each left row, not {type(on).__name__}"
+            )
         of_left = np.empty(len(on), dtype=np.int32)
         found = _core.find_classes(self._classes, *_column_of(on), of_left, len(self))
         of_right = np.frombuffer(found, "i")

@@ -67,7 +67,10 @@ def as_column(values: Any, dtype: Any, n: int, name: str, of: str) -> Any:
     check_length(values, n, name, of)
     array = np.asarray(values)
     if array.shape != (n,):
-        raise InvalidError(f"{name} must be a column with a value for each of {of}: {n} values")
+        raise InvalidError(
+            f"{name} must be one column of {n} values, one for each of {of}, and has "
+            f"the shape {array.shape}: give an array of one dimension"
+        )
     if dtype is np.int64:
         return _as_int64(array, name)
     try:

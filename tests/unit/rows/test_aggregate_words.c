@@ -225,6 +225,7 @@ static const char *const refused[][2] = {
     {"sum", "sum needs a field, as in sum(F)"},
     {"sum()", "sum() needs the name of a field between its brackets"},
     {"sum(i", "the bracket of sum is not closed in sum(i"},
+    {"sum(\"i\" r)", "sum has 'r)' where its closing bracket should be"},
     {"sum(\"i)", "the quote \" is not closed in sum(\"i)"},
     {"sum(i, r)", "sum takes one field; a field whose name has a comma goes in "
                   "double quotes"},
@@ -270,8 +271,8 @@ static const char *const refused[][2] = {
     {"count sum(i)", "write a comma between aggregates, before \"sum(i)\""},
     {"sum(i) total", "write a comma between aggregates, before \"total\""},
     {"sum(i),max(r) as SUM_I",
-     "two columns would be called 'SUM_I'; name one of them, as in \"max as "
-     "NAME\""},
+     "two columns would be called 'SUM_I'; name one of them, as in "
+     "\"max(..) as NAME\""},
     {"sum(d)", "sum(d) needs numbers; the field is Date"},
     {"max(x)",
      "max(x) needs numbers, texts, dates or times; the field is Binary"},

@@ -33,7 +33,7 @@ _NUMBER = "ogrjoin_number"
 _REFUSED = {
     "one_to_one": "it chooses among the pairs of all rows",
     "max_pairs": "it counts the pairs of all rows",
-    "progress": "each tile would start anew",
+    "progress": "it would start anew with each tile",
     "left_layer": "a side is a table",
     "right_layer": "a side is a table",
 }
@@ -123,7 +123,9 @@ class TileJoin:
     def _refuse(self) -> None:
         for name, why in _REFUSED.items():
             if self._options.get(name):
-                raise UnsupportedError(f"{name} is not possible in a join in tiles: {why}")
+                raise UnsupportedError(
+                    f"{name} is not possible in a join in tiles, since {why}: leave it out"
+                )
         if self.metric == "ellipsoid":
             raise UnsupportedError(
                 'metric="ellipsoid" is not possible in a join in tiles: write metric="sphere"'
