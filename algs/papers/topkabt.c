@@ -41,7 +41,7 @@ struct cut_points_worker
                                         pass the filter, with their bounds */
 };
 
-static void free_side(struct oj_index *wrapped)
+static void free_topkabt_index(struct oj_index *wrapped)
 {
     struct cut_points_index *self = (void *)wrapped;
     oj_boxes_free(&self->boxes);
@@ -154,6 +154,6 @@ const struct oj_engine oj_cut_points_engine = {
     .index_size = sizeof(struct cut_points_index),
     .build = build_boxes,
     .join = oj_row_join,
-    .free_side = free_side,
+    .free_side = free_topkabt_index,
     .free_batches = oj_row_batches_free,
     .set_options = oj_row_set_options};

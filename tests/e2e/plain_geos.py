@@ -143,8 +143,8 @@ def holds(op, a, b, mask=None):
 
 
 def distance(a, b):
-    """Returns the minimum distance over the parts of both features. It is infinite for
-    a feature that can have no pairs."""
+    """Returns the minimum distance over the parts of both features. It is infinite if
+    one has no geometry or an empty one."""
     least = math.inf
     for p in a.parts:
         for q in b.parts:

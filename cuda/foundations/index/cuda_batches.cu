@@ -103,7 +103,7 @@ static void copy_to_result(int goes_past_caches, void *to, const void *from,
 
 static void drop_slot_arrays(struct oj_cuda_slot *slot)
 {
-    oj_cuda_release(slot->device, slot->stream, &slot->memory);
+    oj_cuda_memory_free_all(slot->device, slot->stream, &slot->memory);
     slot->d_fid = NULL;
     slot->d_on_class = slot->d_exclude_class = NULL;
     slot->d_max_distance = NULL;
@@ -335,7 +335,7 @@ static oj_status read_pair_counts(struct oj_cuda_slot *slot, int64_t n_rows,
     unsigned long long *is_large = slot->matched;
     *is_large = 0;
     write_pair_counts_of_rows<Count>
-        <<<oj_blocks(n_threads, BLOCK), BLOCK, 0, slot->stream>>>(
+        <<<oj_cuda_count_blocks(n_threads, BLOCK), BLOCK, 0, slot->stream>>>(
             n_rows, found->offset.data, staged, is_large);
     OJ_CUDA_TRY_LAUNCH("counting pairs", err);
     OJ_TRY(wait_for_slot_stream(slot, err));

@@ -282,7 +282,7 @@ measure_candidate(const struct cuda_shape_pairs &p, int row, int32_t feature,
         return;
     distance = sqrt(squared_shape_distance<SEGMENTS>(
         p, row, feature, team,
-        limit < INFINITY ? oj_square_most(limit) : (double)INFINITY));
+        limit < INFINITY ? oj_square_limit_most(limit) : (double)INFINITY));
     if (team.warp > 0)
         return;
     counts = threadIdx.x % WARP == 0 && distance <= limit &&

@@ -75,7 +75,7 @@ class TableSide:
             side = pa.table(side.to_arrow(index=keeps))
             self.index = [n for n in side.schema.names if keeps and n not in names]
         elif (shapes := _sides.shapely_array(side)) is not None:
-            side = _table_of_shapes(shapes, _crs.of_side(side), which)
+            side = _table_of_shapes(shapes, _crs.read_from_side(side), which)
         elif isinstance(side, tuple) and len(side) == 2:
             x, y = np.asarray(side[0]), np.asarray(side[1])
             _sides.check_length(y, len(x), "y", "x")
@@ -111,13 +111,13 @@ class TableSide:
             active = geometry if isinstance(geometry, str) else None
             self.geometry = self.geometry or primary or active
         settings[f"{which}_column"] = self.geometry
-        crs = _crs.text(settings.pop(f"{which}_crs", None))
+        crs = _crs.as_text(settings.pop(f"{which}_crs", None))
         settings[f"{which}_crs"] = crs
 
     def crs(self, given: str | None) -> str | None:
         """Returns given, otherwise the CRS in the metadata of the geometry column."""
         fields = [f for f in self._schema if self.geometry in (None, f.name)]
-        return given or next((c for f in fields if (c := _crs.of_field(f))), None)
+        return given or next((c for f in fields if (c := _crs.read_from_field(f))), None)
 
     def field_of_geometry(self) -> int:
         """Returns the index of the geometry column of the join, if it is known

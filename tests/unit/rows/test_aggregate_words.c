@@ -38,8 +38,8 @@ static int find_field(const char *name)
 
 /* Parsed and bound to the fields of side. */
 /* Binds aggregate i to a column; -1: to no column. Weights are the field r. */
-static oj_status bind_all(struct oj_aggregate_words *words, int i, int column,
-                          struct oj_error *err)
+static oj_status bind_aggregate(struct oj_aggregate_words *words, int i,
+                                int column, struct oj_error *err)
 {
     const int weight = find_field("r");
     const struct oj_aggregate_operand values = {OJ_COLUMN_JOIN, column,
@@ -62,7 +62,7 @@ static oj_status read_words(const char *dash, const char *text,
         if (column == N_FIELDS)
             status = oj_fail(err, OJ_ERR_ARG, "no field %s", name);
         else
-            status = bind_all(words, i, column, err);
+            status = bind_aggregate(words, i, column, err);
         if (status != OJ_OK)
             oj_aggregate_words_free(words);
     }

@@ -107,7 +107,7 @@ class TileJoin:
             if name and f"{which}_x" not in options:
                 options.setdefault(f"{which}_column", name)
         for which in ("left", "right"):
-            options[f"{which}_crs"] = _crs.text(options.get(f"{which}_crs"))
+            options[f"{which}_crs"] = _crs.as_text(options.get(f"{which}_crs"))
         self.op = str(options.setdefault("op", "intersects")).lower()
         self.metric = str(options.get("metric", "planar")).lower()
         self.how = str(options.get("how", "left")).lower()
@@ -199,7 +199,7 @@ class TileJoin:
         column = self._place(which)[0]
         if given is not None or column is None:
             return given
-        return _crs.of_field((self.left if which == "left" else self.right).field(column))
+        return _crs.read_from_field((self.left if which == "left" else self.right).field(column))
 
     # ---- reach ---------------------------------------------------------------
 
