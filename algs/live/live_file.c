@@ -93,8 +93,11 @@ static oj_status read_header(const char *path, int file,
         memcmp(out->magic, magic, sizeof magic) != 0)
         return fail_data(path, "wrong first bytes", err);
     if (out->byte_order != BYTE_ORDER_MARK)
-        return fail_data(path, "written by a machine with another byte order",
-                         err);
+        return oj_fail(err, OJ_ERR_DATA,
+                       "%.700s was saved on a machine with another byte "
+                       "order: save the index on a machine like this one, or "
+                       "build it here anew from its points",
+                       path);
     if (out->n < 0 || out->n > INT32_MAX ||
         of.st_size != (off_t)sizeof *out + 24 * (off_t)out->n)
         return fail_data(path, "wrong size", err);

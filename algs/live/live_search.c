@@ -461,7 +461,7 @@ static oj_status search_row(struct row_search *s,
     s->n = s->n_cut = s->n_nearest = 0;
     if (!(most >= 0.0))
         return OJ_OK;
-    s->bound2 = most < INFINITY ? oj_square_most(most) : DBL_MAX;
+    s->bound2 = most < INFINITY ? oj_square_limit_most(most) : DBL_MAX;
     OJ_TRY(search_pages_of_row(s, err));
     return put_pairs_of_row(s, err);
 }
@@ -563,7 +563,7 @@ static void start_worker(struct row_search *s, const struct live_query *query)
     const struct oj_relation *r = query->relation;
     s->query = query;
     s->k = r->op == OJ_OP_NEAREST ? r->k : 0;
-    s->least2 = oj_square_least(r->min_distance);
+    s->least2 = oj_square_limit_least(r->min_distance);
     s->ranking = oj_ranking_make(r, NULL);
     s->ranking.max_distance = INFINITY; /* each row has its own bound */
 }
@@ -662,7 +662,8 @@ enum live_way live_search_choose(const struct live_state *state,
                : LIVE_BY_ALL;
 }
 
-/* Adds the point of a slot, unless another feature has added it. */
+/* Adds the point of a slot of a block, unless the search for another input row
+ * has added it already. */
 static oj_status add_point_of_slot_once(struct candidate_search *c,
                                         struct live_points *to, uint64_t place,
                                         const struct live_block *block,

@@ -17,7 +17,7 @@ struct cuda_lists_index
     struct oj_gpu_index *on_gpu;
 };
 
-static void free_side(struct oj_index *wrapped)
+static void free_paper_index(struct oj_index *wrapped)
 {
     struct cuda_lists_index *index = (void *)wrapped;
     if (index->on_gpu != NULL)
@@ -66,7 +66,7 @@ static oj_status join_on_gpu(struct oj_index *wrapped,
     {                                                                          \
         .name = method_name, .takes = takes_it,                                \
         .index_size = sizeof(struct cuda_lists_index), .build = build_on_gpu,  \
-        .join = join_on_gpu, .free_side = free_side, .variant = method         \
+        .join = join_on_gpu, .free_side = free_paper_index, .variant = method  \
     }
 
 const struct oj_engine oj_cuda_lists_engine =

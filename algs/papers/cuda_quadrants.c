@@ -16,7 +16,7 @@ struct cuda_quadrant_index
     struct oj_gpu_quadrant_index *on_gpu;
 };
 
-static void free_side(struct oj_index *wrapped)
+static void free_cuda_quadrants_index(struct oj_index *wrapped)
 {
     struct cuda_quadrant_index *index = (void *)wrapped;
     if (index->on_gpu != NULL)
@@ -72,4 +72,4 @@ const struct oj_engine oj_cuda_quadrant_engine = {
     .index_size = sizeof(struct cuda_quadrant_index),
     .build = build_cuda_quadrants,
     .join = join_by_cuda_quadrants,
-    .free_side = free_side};
+    .free_side = free_cuda_quadrants_index};

@@ -137,8 +137,8 @@ static struct gpics_query query_of_row(const struct gpics_index *self,
         return query;
     query.x = query.box.x0;
     query.y = query.box.y0;
-    query.least2 = oj_square_least(relation->min_distance);
-    query.most2 = reach < INFINITY ? oj_square_most(reach) : DBL_MAX;
+    query.least2 = oj_square_limit_least(relation->min_distance);
+    query.most2 = reach < INFINITY ? oj_square_limit_most(reach) : DBL_MAX;
     query.box = oj_box_widened(&query.box, reach);
     return query;
 }
@@ -705,7 +705,7 @@ static oj_status move_points(struct oj_index *wrapped, int64_t n,
     return gpics_tree_move(&self->tree, n, feature, side->x, side->y, err);
 }
 
-static void free_side(struct oj_index *wrapped)
+static void free_gpics_index(struct oj_index *wrapped)
 {
     gpics_tree_free(&((struct gpics_index *)(void *)wrapped)->tree);
 }
@@ -714,8 +714,8 @@ static void free_side(struct oj_index *wrapped)
     {                                                                          \
         .name = method_name, .takes = oj_gpics_takes,                          \
         .index_size = sizeof(struct gpics_index), .build = build_gpics_tree,   \
-        .join = join_function, .move = move_points, .free_side = free_side,    \
-        .free_batches = oj_row_batches_free,                                   \
+        .join = join_function, .move = move_points,                            \
+        .free_side = free_gpics_index, .free_batches = oj_row_batches_free,    \
         .set_options = oj_row_set_options, .variant = variant_number           \
     }
 

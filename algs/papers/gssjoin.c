@@ -34,7 +34,7 @@ struct lists_worker
                         rows */
 };
 
-static void free_side(struct oj_index *wrapped)
+static void free_gssjoin_index(struct oj_index *wrapped)
 {
     struct lists_index *self = (void *)wrapped;
     oj_free(self->offset);
@@ -134,6 +134,6 @@ const struct oj_engine oj_lists_engine = {.name = "inverted lists",
                                               sizeof(struct lists_index),
                                           .build = build_lists,
                                           .join = oj_row_join,
-                                          .free_side = free_side,
+                                          .free_side = free_gssjoin_index,
                                           .free_batches = oj_row_batches_free,
                                           .set_options = oj_row_set_options};

@@ -81,7 +81,7 @@ static oj_status set_vectors_or_copy_points(struct z_side *side,
     return OJ_OK;
 }
 
-static void free_side(struct oj_index *wrapped)
+static void free_lss_index(struct oj_index *wrapped)
 {
     struct zlists_index *self = (void *)wrapped;
     oj_free(self->side.own);
@@ -385,6 +385,6 @@ const struct oj_engine oj_zlists_engine = {.name = "shifted Z-lists",
                                                sizeof(struct zlists_index),
                                            .build = build_zlists,
                                            .join = oj_row_join,
-                                           .free_side = free_side,
+                                           .free_side = free_lss_index,
                                            .free_batches = oj_row_batches_free,
                                            .set_options = oj_row_set_options};

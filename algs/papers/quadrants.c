@@ -262,7 +262,7 @@ struct quadrant_index
     struct oj_quadrants quadrants;
 };
 
-static void free_side(struct oj_index *wrapped)
+static void free_quadrants_index(struct oj_index *wrapped)
 {
     struct quadrant_index *index = (void *)wrapped;
     free_grid(&index->grid);
@@ -468,6 +468,6 @@ const struct oj_engine oj_quadrant_engine = {
     .index_size = sizeof(struct quadrant_index),
     .build = build_index,
     .join = oj_row_join,
-    .free_side = free_side,
+    .free_side = free_quadrants_index,
     .free_batches = oj_row_batches_free,
     .set_options = oj_row_set_options};

@@ -41,7 +41,7 @@ struct cut_points_worker
                                         pass the filter, with their bounds */
 };
 
-static void free_side(struct oj_index *wrapped)
+static void free_topkabt_index(struct oj_index *wrapped)
 {
     struct cut_points_index *self = (void *)wrapped;
     oj_boxes_free(&self->boxes);
@@ -75,8 +75,9 @@ list_features_with_box_bounds(const struct cut_points_index *self, int64_t row,
     return n;
 }
 
-/* Returns the number of features up to and including the k-th cut point.
- * bounded has the features in ascending order of the lower bound. */
+/* Returns the number of features up to and including the k-th cut point (a
+ * feature whose upper bound is less than the lower bound of the next), or n if
+ * there are fewer than k. bounded is in ascending order of the lower bound. */
 static int64_t count_up_to_kth_cut_point(const struct bounded_feature *bounded,
                                          int64_t n, int64_t k)
 {
@@ -153,6 +154,6 @@ const struct oj_engine oj_cut_points_engine = {
     .index_size = sizeof(struct cut_points_index),
     .build = build_boxes,
     .join = oj_row_join,
-    .free_side = free_side,
+    .free_side = free_topkabt_index,
     .free_batches = oj_row_batches_free,
     .set_options = oj_row_set_options};

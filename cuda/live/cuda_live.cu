@@ -16,8 +16,8 @@
 
 /* --- devices -------------------------------------------------------------- */
 
-oj_status oj_cuda_live_use(const struct oj_cuda_live_part *part,
-                           struct oj_error *err)
+oj_status oj_cuda_live_make_device_current(const struct oj_cuda_live_part *part,
+                                           struct oj_error *err)
 {
     OJ_CUDA_TRY(cudaSetDevice(part->device.ordinal), "choosing a device", err);
     return OJ_OK;
@@ -29,8 +29,8 @@ static void free_part(struct oj_cuda_live_part *part)
     if (device->stream == NULL)
         return;
     (void)cudaSetDevice(device->ordinal);
-    oj_cuda_release(device, device->stream, &part->page_memory);
-    oj_cuda_release(device, device->stream, &part->id_memory);
+    oj_cuda_memory_free_all(device, device->stream, &part->page_memory);
+    oj_cuda_memory_free_all(device, device->stream, &part->id_memory);
     oj_cuda_close(device);
 }
 
@@ -45,7 +45,7 @@ void oj_cuda_live_free(struct oj_gpu_live *live)
             for (int i = 0; i < live->n_parts; i++)
                 free_part(&live->part[i]);
         });
-    oj_cuda_peers_destroy(&live->peers);
+    oj_cuda_peer_barrier_destroy(&live->peers);
     pthread_mutex_destroy(&live->lock);
     oj_free(live);
 }
@@ -59,7 +59,7 @@ oj_status oj_cuda_live_new(const struct oj_options *options,
     if (live == NULL)
         return oj_fail_nomem(err, 1, sizeof *live);
     pthread_mutex_init(&live->lock, NULL);
-    oj_cuda_peers_init(&live->peers);
+    oj_cuda_peer_barrier_init(&live->peers);
     live->n_parts = oj_cuda_index_list_devices(options->gpus, ordinal);
     status = oj_cuda_threads_try_all(
         live->n_parts,
@@ -114,7 +114,7 @@ static oj_status prepare_part(struct oj_gpu_live *live, int number,
     struct oj_cuda_live_part *part = &live->part[number];
     struct oj_cuda_live_changes c = {from->n, NULL, NULL, NULL};
     struct oj_cuda_work *work;
-    OJ_TRY(oj_cuda_live_use(part, err));
+    OJ_TRY(oj_cuda_live_make_device_current(part, err));
     work = new (batch->work) oj_cuda_work(&part->device, part->device.stream,
                                           "changing a kept index", &batch->err);
     batch->has_work = 1;
@@ -146,7 +146,7 @@ static oj_status finish_part(struct oj_cuda_live_part *part,
     oj_status status;
     if (!batch->has_work)
         return OJ_OK;
-    status = oj_cuda_live_use(part, &batch->err);
+    status = oj_cuda_live_make_device_current(part, &batch->err);
     if (status == OJ_OK && is_made)
         status = oj_cuda_live_commit(part, work, &batch->plan);
     oj_cuda_live_abandon(part, work, &batch->plan);
@@ -164,7 +164,8 @@ static int64_t count_kinds(const struct oj_cuda_live_histogram *count, int kind)
     return (int64_t)count->n[kind] + count->n[kind + OJ_LIVE_OUTSIDE];
 }
 
-static int64_t count_both(const struct oj_cuda_live_histogram *count, int kind)
+static int64_t count_kind_and_beyond(const struct oj_cuda_live_histogram *count,
+                                     int kind)
 {
     return (int64_t)count->n[kind] + count->n[kind + 1];
 }
@@ -190,12 +191,12 @@ static void add_counts(struct oj_gpu_live *live, int64_t n,
         to->n_put += n_put - n_left;
         to->n_moved += n_here + n_left;
         n_placed += n_put + n_here;
-        n_removed += count_both(c, OJ_LIVE_REMOVED);
+        n_removed += count_kind_and_beyond(c, OJ_LIVE_REMOVED);
         is_anew |= batch[i].plan.is_anew;
     }
     if (live->n_parts == 1)
     {
-        n_removals = n_removed + count_both(first, OJ_LIVE_UNKNOWN);
+        n_removals = n_removed + count_kind_and_beyond(first, OJ_LIVE_UNKNOWN);
         n_beyond = (int64_t)first->n[OJ_LIVE_UNKNOWN_BEYOND] +
                    first->n[OJ_LIVE_REMOVED_BEYOND];
     }
@@ -219,7 +220,7 @@ static oj_status apply_to_part(struct oj_gpu_live *live, int number,
     if (status != OJ_OK && batch->has_work)
         status = oj_fail(err, status, "%s", batch->err.message);
     if (status == OJ_OK)
-        status = oj_cuda_peers_wait_for_all(&live->peers, err);
+        status = oj_cuda_peer_barrier_wait_for_all(&live->peers, err);
     finished = finish_part(&live->part[number], batch, status == OJ_OK,
                            status == OJ_OK ? err : &unwanted);
     return status == OJ_OK ? finished : status;
@@ -280,7 +281,7 @@ static oj_status copy_points_out(const struct oj_cuda_live_part *part,
     double *d_x, *d_y;
     if (n == 0)
         return OJ_OK;
-    OJ_TRY(oj_cuda_live_use(part, err));
+    OJ_TRY(oj_cuda_live_make_device_current(part, err));
     struct oj_cuda_work work(device, device->stream, "reading a kept index",
                              err);
     OJ_TRY(work.make(n, &d_id));

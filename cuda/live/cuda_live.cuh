@@ -37,7 +37,7 @@ struct oj_gpu_live
     struct oj_gpu_live_counts counts;
     struct oj_cuda_live_regions regions;
     int64_t n_changes; /**< since the regions were chosen */
-    struct oj_cuda_peers peers;
+    struct oj_cuda_peer_barrier peers;
     /** Pinned memory through which small batches of changes and rows go. */
     struct oj_cuda_stage stage;
     int n_parts;
@@ -53,7 +53,7 @@ OJ_MUST_USE oj_status oj_cuda_live_put(struct oj_cuda_work *work,
 {
     if (staging != NULL && host != NULL && n > 0)
         host = (const T *)oj_cuda_copy_stage_wait(staging, host);
-    return oj_cuda_put(work, host, n, out);
+    return oj_cuda_put_column(work, host, n, out);
 }
 
 /** Runs body(i, staging, err) for each device in parallel, on threads of the
@@ -79,8 +79,8 @@ OJ_MUST_USE oj_status oj_cuda_live_try_staged(struct oj_gpu_live *live,
 }
 
 /** Makes the device of a part the current one. */
-OJ_MUST_USE oj_status oj_cuda_live_use(const struct oj_cuda_live_part *part,
-                                       struct oj_error *err);
+OJ_MUST_USE oj_status oj_cuda_live_make_device_current(
+    const struct oj_cuda_live_part *part, struct oj_error *err);
 
 /* --- batches of changes --------------------------------------------------- */
 

@@ -57,20 +57,21 @@
 /* --- arrays that grow ----------------------------------------------------- */
 
 /* Frees an array that *memory owns; array may be NULL. */
-static void drop_from(struct oj_cuda_memory *memory, struct oj_cuda_work *work,
-                      const void *array)
+static void free_owned_array(struct oj_cuda_memory *memory,
+                             struct oj_cuda_work *work, const void *array)
 {
     struct oj_cuda_memory one = {};
     if (array != NULL)
         oj_cuda_move_ownership(memory, array, &one);
-    oj_cuda_release(work->device, work->stream, &one);
+    oj_cuda_memory_free_all(work->device, work->stream, &one);
 }
 
 /* Replaces *array by an array of n elements, of which the first n_kept are
  * copies of the old ones. */
 template <typename T>
-static oj_status grow(struct oj_cuda_memory *memory, struct oj_cuda_work *work,
-                      int64_t n_kept, int64_t n, T **array)
+static oj_status grow_array(struct oj_cuda_memory *memory,
+                            struct oj_cuda_work *work, int64_t n_kept,
+                            int64_t n, T **array)
 {
     T *wider;
     OJ_TRY(work->make(n, &wider));
@@ -78,13 +79,13 @@ static oj_status grow(struct oj_cuda_memory *memory, struct oj_cuda_work *work,
         OJ_TRY(work->check(
             cudaMemcpyAsync(wider, *array, (size_t)n_kept * sizeof(T),
                             cudaMemcpyDeviceToDevice, work->stream)));
-    drop_from(memory, work, *array);
+    free_owned_array(memory, work, *array);
     oj_cuda_move_ownership(&work->memory, wider, memory);
     *array = wider;
     return OJ_OK;
 }
 
-static int64_t with_room(int64_t n)
+static int64_t count_pages_with_room(int64_t n)
 {
     return n + n / 8 + FEW_PAGES;
 }
@@ -97,16 +98,16 @@ static oj_status grow_pages(struct oj_cuda_memory *memory,
     struct oj_cuda_live_pages layout = {};
     int64_t n_kept = pages->n, n_nodes = oj_cuda_live_layout(pages);
     layout.n = n;
-    OJ_TRY(grow(memory, work, n_kept, n, &pages->page));
-    OJ_TRY(grow(memory, work, n_kept, n, &pages->n_points));
-    OJ_TRY(grow(memory, work, n_kept * OJ_LIVE_WORDS, n * OJ_LIVE_WORDS,
-                &pages->hole));
-    OJ_TRY(grow(memory, work, n_kept, n, &pages->box));
-    OJ_TRY(grow(memory, work, n_kept, n, &pages->place_of));
-    OJ_TRY(grow(memory, work, n_kept, n, &pages->page_at));
-    OJ_TRY(grow(memory, work, n_kept, n, &pages->first_code));
-    return grow(memory, work, n_nodes, oj_cuda_live_layout(&layout),
-                &pages->node);
+    OJ_TRY(grow_array(memory, work, n_kept, n, &pages->page));
+    OJ_TRY(grow_array(memory, work, n_kept, n, &pages->n_points));
+    OJ_TRY(grow_array(memory, work, n_kept * OJ_LIVE_WORDS, n * OJ_LIVE_WORDS,
+                      &pages->hole));
+    OJ_TRY(grow_array(memory, work, n_kept, n, &pages->box));
+    OJ_TRY(grow_array(memory, work, n_kept, n, &pages->place_of));
+    OJ_TRY(grow_array(memory, work, n_kept, n, &pages->page_at));
+    OJ_TRY(grow_array(memory, work, n_kept, n, &pages->first_code));
+    return grow_array(memory, work, n_nodes, oj_cuda_live_layout(&layout),
+                      &pages->node);
 }
 
 /* Fails if n pages are too many. The slot of an entry holds the number of its
@@ -130,8 +131,9 @@ static oj_status reserve_pages(struct oj_cuda_live_part *part,
     OJ_TRY(check_number_of_pages(work, n));
     if (n <= part->cap_pages)
         return OJ_OK;
-    OJ_TRY(grow_pages(&part->page_memory, work, with_room(n), &part->pages));
-    part->cap_pages = with_room(n);
+    OJ_TRY(grow_pages(&part->page_memory, work, count_pages_with_room(n),
+                      &part->pages));
+    part->cap_pages = count_pages_with_room(n);
     return OJ_OK;
 }
 
@@ -200,10 +202,12 @@ static oj_status reserve_entries(struct oj_cuda_live_part *part,
     if (capacity >= INT32_MAX)
         capacity = n;
     OJ_TRY(make_table(work, capacity, &ids));
-    OJ_TRY(grow(&part->id_memory, work, ids.n, capacity, &part->ids.id));
-    OJ_TRY(grow(&part->id_memory, work, ids.n, capacity, &part->ids.slot));
-    OJ_TRY(grow(&part->id_memory, work, ids.n, capacity, &part->ids.last));
-    drop_from(&part->id_memory, work, part->ids.table);
+    OJ_TRY(grow_array(&part->id_memory, work, ids.n, capacity, &part->ids.id));
+    OJ_TRY(
+        grow_array(&part->id_memory, work, ids.n, capacity, &part->ids.slot));
+    OJ_TRY(
+        grow_array(&part->id_memory, work, ids.n, capacity, &part->ids.last));
+    free_owned_array(&part->id_memory, work, part->ids.table);
     oj_cuda_move_ownership(&work->memory, ids.table, &part->id_memory);
     part->ids.table = ids.table;
     part->ids.mask = ids.mask;
@@ -244,7 +248,7 @@ static oj_status forget_unused_entries(struct oj_cuda_live_part *part,
             to.slot[at] = slot;
             pages.page[slot / OJ_LIVE_SLOTS].entry[slot % OJ_LIVE_SLOTS] = at;
         }));
-    oj_cuda_release(work->device, work->stream, &part->id_memory);
+    oj_cuda_memory_free_all(work->device, work->stream, &part->id_memory);
     own.drop(number);
     oj_cuda_move_ownership(&own.memory, NULL, &part->id_memory);
     part->ids = ids;
@@ -687,8 +691,8 @@ static int64_t count_outside(const struct oj_cuda_live_plan *plan)
 
 /* --- 4 decide ------------------------------------------------------------- */
 
-static int is_cheaper_anew(const struct oj_cuda_live_part *part,
-                           const struct oj_cuda_live_plan *plan)
+static int is_rebuild_cheaper(const struct oj_cuda_live_part *part,
+                              const struct oj_cuda_live_plan *plan)
 {
     int64_t n = plan->n_after;
     return part->pages.n == 0 ||
@@ -897,7 +901,8 @@ static oj_status plan_all_anew(const struct oj_cuda_live_part *part,
         },
         unite_boxes(), &frame));
     OJ_TRY(order_by_code(work, n, frame, plan));
-    plan->cap_pages = with_room((n + OJ_LIVE_FILL - 1) / OJ_LIVE_FILL);
+    plan->cap_pages =
+        count_pages_with_room((n + OJ_LIVE_FILL - 1) / OJ_LIVE_FILL);
     OJ_TRY(grow_pages(&plan->page_memory, work, plan->cap_pages, &pages));
     pages.n = (n + OJ_LIVE_FILL - 1) / OJ_LIVE_FILL;
     pages.frame = frame;
@@ -1231,9 +1236,8 @@ static __global__ void __launch_bounds__(OJ_LIVE_WARP_BLOCK)
 }
 
 /* Makes the nodes of a level and of all levels above, in one block. */
-static __global__ void __launch_bounds__(TOP_BLOCK)
-    unite_top(const __grid_constant__ struct oj_cuda_live_pages pages,
-              int level)
+static __global__ void __launch_bounds__(TOP_BLOCK) unite_boxes_of_top_levels(
+    const __grid_constant__ struct oj_cuda_live_pages pages, int level)
 {
     for (; level < pages.n_levels; level++)
     {
@@ -1271,7 +1275,8 @@ static oj_status make_tree(struct oj_cuda_work *work,
             (const struct oj_box *)pages.node + pages.level_first[level - 1],
             pages.node + pages.level_first[level]));
     return level < pages.n_levels
-               ? work->run_blocks<TOP_BLOCK>(1, unite_top, pages, level)
+               ? work->run_blocks<TOP_BLOCK>(1, unite_boxes_of_top_levels,
+                                             pages, level)
                : OJ_OK;
 }
 
@@ -1376,9 +1381,9 @@ static oj_status put_spilled(const struct oj_cuda_live_part *part,
                                          finish_spilled, pages, places);
 }
 
-static oj_status set_places(struct oj_cuda_live_part *part,
-                            struct oj_cuda_work *work,
-                            const struct oj_cuda_live_plan *plan)
+static oj_status set_order_of_pages(struct oj_cuda_live_part *part,
+                                    struct oj_cuda_work *work,
+                                    const struct oj_cuda_live_plan *plan)
 {
     const uint64_t *first_code = plan->first_code;
     const uint32_t *page_at = plan->page_at;
@@ -1407,7 +1412,7 @@ static oj_status commit_pages(struct oj_cuda_live_part *part,
     if (plan->n_spilled > 0)
     {
         OJ_TRY(put_spilled(part, work, plan));
-        OJ_TRY(set_places(part, work, plan));
+        OJ_TRY(set_order_of_pages(part, work, plan));
     }
     return make_tree(work, &part->pages);
 }
@@ -1464,7 +1469,7 @@ static oj_status commit_all_anew(struct oj_cuda_live_part *part,
     OJ_TRY(work->run<OJ_LIVE_WARP_BLOCK>(pages.n * OJ_LIVE_LANES, compute_boxes,
                                          pages));
     OJ_TRY(make_tree(work, &plan->pages));
-    oj_cuda_release(work->device, work->stream, &part->page_memory);
+    oj_cuda_memory_free_all(work->device, work->stream, &part->page_memory);
     part->page_memory = plan->page_memory;
     plan->page_memory = {};
     part->pages = plan->pages;
@@ -1518,7 +1523,7 @@ oj_status oj_cuda_live_prepare(struct oj_cuda_live_part *part,
     plan->is_idle = are_all_elsewhere(plan);
     if (plan->is_idle)
         return OJ_OK;
-    plan->is_anew = is_cheaper_anew(part, plan);
+    plan->is_anew = is_rebuild_cheaper(part, plan);
     return plan->is_anew ? plan_all_anew(part, work, plan)
                          : plan_pages(part, work, plan);
 }
@@ -1547,7 +1552,7 @@ void oj_cuda_live_abandon(struct oj_cuda_live_part *part,
     work->err = &unwanted;
     (void)forget_marks(part, work, plan);
     work->err = err;
-    oj_cuda_release(work->device, work->stream, &plan->page_memory);
+    oj_cuda_memory_free_all(work->device, work->stream, &plan->page_memory);
 }
 
 /* --- all points ----------------------------------------------------------- */

@@ -392,7 +392,8 @@ static __device__ __forceinline__ int is_nearer(const struct live_near &a,
 /* Returns the smaller of bound2 and kth2, the latter enlarged so that it
  * includes all squares whose roots round to the distance of the k-th point
  * (live_search.c). */
-static __device__ __forceinline__ double narrow(double bound2, double kth2)
+static __device__ __forceinline__ double smaller_bound2(double bound2,
+                                                        double kth2)
 {
     double ties2 = kth2 * (1.0 + 0x1p-50);
     return ties2 < bound2 ? ties2 : bound2;
@@ -433,7 +434,7 @@ merge_candidates(const struct oj_cuda_live_ids &ids, int k,
         list[old_rank] = old;
     __syncwarp();
     double kth = list[k - 1].distance;
-    return narrow(bound2, kth * kth);
+    return smaller_bound2(bound2, kth * kth);
 }
 
 /* Returns the k-th smallest of the values of the lanes of a warp. */
@@ -476,7 +477,7 @@ offer_slots(const struct live_question &q, const struct oj_cuda_live_ids &ids,
             if ((found >> i & 1u) != 0 && d2 < least2)
                 least2 = d2;
         }
-        bound2 = narrow(bound2, kth_of_warp(least2, of.k));
+        bound2 = smaller_bound2(bound2, kth_of_warp(least2, of.k));
     }
 #pragma unroll
     for (int i = 0; i < SLOTS_OF_LANE; i++)
@@ -1132,8 +1133,9 @@ static oj_status sort_rows(struct oj_cuda_work *work, int64_t n_rows,
 
 /* Cuts each sorted row behind the last of the pairs that are as near as its
  * k-th. */
-static oj_status cut_rows(struct oj_cuda_work *work, int64_t n_rows, int64_t k,
-                          struct oj_cuda_live_found *found)
+static oj_status cut_rows_behind_kth(struct oj_cuda_work *work, int64_t n_rows,
+                                     int64_t k,
+                                     struct oj_cuda_live_found *found)
 {
     const struct oj_cuda_live_found from = *found;
     struct oj_cuda_live_found to = {};
@@ -1198,8 +1200,8 @@ static oj_status order_rows(const struct oj_cuda_live_part *part,
 
 /* Returns how many rows a warp takes: one if the rows have no order, otherwise
  * as many as leave enough warps. */
-static int count_together(const struct oj_cuda_live_part *part,
-                          const struct live_question &q)
+static int count_rows_per_warp(const struct oj_cuda_live_part *part,
+                               const struct live_question &q)
 {
     int64_t n = q.rows.n / (part->device.n_processors * ENOUGH_WARPS);
     if (q.order == NULL || n < 1)
@@ -1313,7 +1315,7 @@ static oj_status list_nearest_and_ties(const struct oj_cuda_live_part *part,
     q.bound2 = bound2;
     OJ_TRY(list_pairs(part, work, q, out, &longest));
     OJ_TRY(sort_rows(work, q.rows.n, 1, longest, out));
-    return cut_rows(work, q.rows.n, k, out);
+    return cut_rows_behind_kth(work, q.rows.n, k, out);
 }
 
 oj_status oj_cuda_live_find(const struct oj_cuda_live_part *part,
@@ -1333,7 +1335,7 @@ oj_status oj_cuda_live_find(const struct oj_cuda_live_part *part,
     OJ_TRY(order_rows(part, work, rows, &order));
     q = live_question_make(relation, rows);
     q.order = order;
-    q.n_together = count_together(part, q);
+    q.n_together = count_rows_per_warp(part, q);
     if (!oj_relation_is_nearest(relation))
     {
         OJ_TRY(list_pairs(part, work, q, &found, &longest));

@@ -28,7 +28,7 @@ oj_status oj_cuda_live_begin_join(struct oj_gpu_live *live, int number,
                                   struct oj_error *err)
 {
     struct oj_cuda_device *device = &live->part[number].device;
-    OJ_TRY(oj_cuda_live_use(&live->part[number], err));
+    OJ_TRY(oj_cuda_live_make_device_current(&live->part[number], err));
     new (join->work) oj_cuda_work(device, device->stream,
                                   "joining with a kept index", &join->err);
     join->has_work = 1;
@@ -44,8 +44,8 @@ void oj_cuda_live_end_join(struct oj_gpu_live *live,
             struct oj_error unwanted;
             for (int i = 0; i < live->n_parts; i++)
             {
-                if (join[i].has_work &&
-                    oj_cuda_live_use(&live->part[i], &unwanted) == OJ_OK)
+                if (join[i].has_work && oj_cuda_live_make_device_current(
+                                            &live->part[i], &unwanted) == OJ_OK)
                     work_of(&join[i])->~oj_cuda_work();
                 for (int k = 0; k < live->n_parts; k++)
                 {
@@ -66,7 +66,7 @@ static oj_status run_on_parts(struct oj_gpu_live *live,
         &live->peers, live->n_parts,
         [&](int i, struct oj_error *why)
         {
-            OJ_TRY(oj_cuda_live_use(&live->part[i], why));
+            OJ_TRY(oj_cuda_live_make_device_current(&live->part[i], why));
             oj_status of_part = body(i, work_of(&join[i]));
             return of_part == OJ_OK
                        ? OJ_OK
@@ -112,13 +112,13 @@ static oj_status answer_first(struct oj_gpu_live *live, int number,
 
 /* Sets *out to the rows about which a device asks device `number`, described by
  * `other`. */
-static oj_status ask_part(const struct oj_cuda_live_regions *regions,
-                          int number,
-                          const struct oj_cuda_live_part_join *other,
-                          const struct oj_relation *relation,
-                          const struct oj_cuda_live_answer *answer,
-                          struct oj_cuda_work *work,
-                          struct oj_cuda_live_asked *out)
+static oj_status
+find_rows_asked_of_part(const struct oj_cuda_live_regions *regions, int number,
+                        const struct oj_cuda_live_part_join *other,
+                        const struct oj_relation *relation,
+                        const struct oj_cuda_live_answer *answer,
+                        struct oj_cuda_work *work,
+                        struct oj_cuda_live_asked *out)
 {
     struct oj_cuda_work own(work);
     const int32_t *row;
@@ -151,7 +151,7 @@ struct asked_row
     double bound;
 };
 
-static int by_row(const void *left, const void *right)
+static int compare_asked_rows(const void *left, const void *right)
 {
     const struct asked_row *a = (const struct asked_row *)left;
     const struct asked_row *b = (const struct asked_row *)right;
@@ -182,7 +182,7 @@ static oj_status collect_asked(const struct oj_gpu_live *live, int number,
         for (int64_t k = 0; k < asked->n; k++)
             all[at++] = {asked->row[k], asked->bound[k]};
     }
-    qsort(all, (size_t)n_all, sizeof *all, by_row);
+    qsort(all, (size_t)n_all, sizeof *all, compare_asked_rows);
     *n = n_all;
     *out = all;
     return OJ_OK;
@@ -229,14 +229,15 @@ static oj_status ask_and_answer(struct oj_gpu_live *live, int number,
     struct asked_row *asked;
     oj_status status;
     int64_t n;
-    OJ_TRY(oj_cuda_peers_wait_for_all(&live->peers, work->err));
+    OJ_TRY(oj_cuda_peer_barrier_wait_for_all(&live->peers, work->err));
     for (int k = 0; k < live->n_parts; k++)
     {
         if (k != number)
-            OJ_TRY(ask_part(&live->regions, k, &join[k], relation,
-                            &mine->answer[0], work, &mine->asked[k]));
+            OJ_TRY(find_rows_asked_of_part(&live->regions, k, &join[k],
+                                           relation, &mine->answer[0], work,
+                                           &mine->asked[k]));
     }
-    OJ_TRY(oj_cuda_peers_wait_for_all(&live->peers, work->err));
+    OJ_TRY(oj_cuda_peer_barrier_wait_for_all(&live->peers, work->err));
     OJ_TRY(collect_asked(live, number, join, &n, &asked, work->err));
     status = n == 0 ? OJ_OK
                     : answer_asked(&live->part[number], relation, mine, n,

@@ -29,7 +29,7 @@ static __device__ __forceinline__ double live_square_of_most(double most)
 {
     if (!(most >= 0.0))
         return -1.0;
-    return most < INFINITY ? oj_square_most(most) : DBL_MAX;
+    return most < INFINITY ? oj_square_limit_most(most) : DBL_MAX;
 }
 
 static __device__ __forceinline__ void
@@ -55,8 +55,8 @@ live_begin_row(const struct live_question &q, int64_t row, struct live_asker *a)
         a->bound2 = -1.0;
 }
 
-static __device__ __forceinline__ double live_gap(double low, double high,
-                                                  double from, double to)
+static __device__ __forceinline__ double
+live_gap_of_intervals(double low, double high, double from, double to)
 {
     double left = low - to, right = from - high;
     double d = left > right ? left : right;
@@ -68,8 +68,8 @@ static __device__ __forceinline__ double live_gap(double low, double high,
 static __device__ __forceinline__ double
 live_distance2_of_boxes(const struct oj_box &a, const struct oj_box &b)
 {
-    double dx = live_gap(b.x0, b.x1, a.x0, a.x1);
-    double dy = live_gap(b.y0, b.y1, a.y0, a.y1);
+    double dx = live_gap_of_intervals(b.x0, b.x1, a.x0, a.x1);
+    double dy = live_gap_of_intervals(b.y0, b.y1, a.y0, a.y1);
     return (dx * dx + dy * dy) * (1.0 - 8.0 * DBL_EPSILON);
 }
 
@@ -103,7 +103,7 @@ live_question_make(const struct oj_relation *relation,
     struct live_question q = {};
     q.rows = *rows;
     q.most = relation->max_distance;
-    q.least2 = oj_square_least(relation->min_distance);
+    q.least2 = oj_square_limit_least(relation->min_distance);
     q.exclude_self = relation->exclude_self;
     q.unordered_pairs = relation->unordered_pairs;
     q.exclude_same_geometry = relation->exclude_same_geometry;

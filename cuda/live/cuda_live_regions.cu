@@ -32,7 +32,8 @@ static int by_code(const void *left, const void *right)
 /* Calls use(x, y) for a sample of at most MOST_SAMPLES of n points, except for
  * points that no join takes. */
 template <typename Use>
-static void each_sample(int64_t n, const double *x, const double *y, Use use)
+static void for_each_sample_point(int64_t n, const double *x, const double *y,
+                                  Use use)
 {
     int64_t step = n / MOST_SAMPLES + 1;
     for (int64_t i = 0; i < n; i += step)
@@ -52,13 +53,14 @@ oj_status oj_cuda_live_choose_regions(int n_regions, int64_t n, const double *x,
     uint64_t *code = (uint64_t *)oj_malloc(MOST_SAMPLES, sizeof *code);
     if (code == NULL)
         return oj_fail_nomem(err, MOST_SAMPLES, sizeof *code);
-    each_sample(n, x, y,
-                [&](double at_x, double at_y)
-                { oj_box_add_point(&regions.frame, at_x, at_y); });
-    each_sample(n, x, y,
-                [&](double at_x, double at_y) {
-                    code[n_samples++] = oj_live_code(regions.frame, at_x, at_y);
-                });
+    for_each_sample_point(n, x, y,
+                          [&](double at_x, double at_y)
+                          { oj_box_add_point(&regions.frame, at_x, at_y); });
+    for_each_sample_point(n, x, y,
+                          [&](double at_x, double at_y) {
+                              code[n_samples++] =
+                                  oj_live_code(regions.frame, at_x, at_y);
+                          });
     qsort(code, (size_t)n_samples, sizeof *code, by_code);
     for (int i = 1; i < n_regions; i++)
         regions.first_code[i] =

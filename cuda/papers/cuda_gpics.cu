@@ -113,8 +113,8 @@ query_of_row(const struct cuda_gpics_search &s, int64_t row)
     q.most2 = 0.0;
     if (!s.by_distance || oj_box_is_empty(&q.box))
         return q;
-    q.most2 =
-        reach < (double)INFINITY ? oj_square_most(reach) : (double)DBL_MAX;
+    q.most2 = reach < (double)INFINITY ? oj_square_limit_most(reach)
+                                       : (double)DBL_MAX;
     q.box = oj_box_widened(&q.box, reach);
     return q;
 }
@@ -142,10 +142,10 @@ static __device__ void visit_leaves_of_query(const struct cuda_gpics_search &s,
 
 /* Returns 1 if a point forms a pair with the row; *d2: its squared distance, or
  * NaN if the join has none. */
-static __device__ __forceinline__ int is_pair(const struct cuda_gpics_search &s,
-                                              const struct cuda_gpics_query &q,
-                                              int32_t row, double x, double y,
-                                              int32_t feature, double *d2)
+static __device__ __forceinline__ int
+is_partner_of_row(const struct cuda_gpics_search &s,
+                  const struct cuda_gpics_query &q, int32_t row, double x,
+                  double y, int32_t feature, double *d2)
 {
     int is_same = 0;
     *d2 = (double)NAN;
@@ -195,8 +195,8 @@ static __device__ double greatest_distance(const struct oj_box &box, double x,
 
 /* Returns the radius of a row's first search: the maximum distance or, for
  * nearest joins, a distance within which k points are expected. */
-static __device__ double first_reach(const struct cuda_gpics_search &s,
-                                     int64_t row)
+static __device__ double choose_first_reach(const struct cuda_gpics_search &s,
+                                            int64_t row)
 {
     struct oj_box box = box_of_row(s, row);
     double spacing = 0.0, reach;
@@ -218,8 +218,8 @@ static __device__ double first_reach(const struct cuda_gpics_search &s,
     return reach < s.most ? reach : s.most;
 }
 
-static __device__ double next_reach(const struct cuda_gpics_search &s,
-                                    double reach)
+static __device__ double double_reach(const struct cuda_gpics_search &s,
+                                      double reach)
 {
     double next = 2.0 * reach + DBL_MIN;
     return next < s.most ? next : s.most;
@@ -243,7 +243,7 @@ static oj_status set_first_reaches(struct oj_cuda_work *work,
     OJ_TRY(work->make(search->rows.n, &search->reach));
     const struct cuda_gpics_search s = *search;
     return work->each(s.rows.n, [=] __device__(int64_t row)
-                      { s.reach[row] = first_reach(s, row); });
+                      { s.reach[row] = choose_first_reach(s, row); });
 }
 
 /* --- single: a thread for each row ---------------------------------------- */
@@ -260,8 +260,8 @@ static __device__ int64_t count_pairs_of_row(const struct cuda_gpics_search &s,
             int32_t first = s.tree.node[leaf].first;
             double d2 = 0.0;
             for (int32_t i = first; i < first + s.tree.node[leaf].n; i++)
-                n += is_pair(s, q, row, s.tree.x[i], s.tree.y[i],
-                             s.tree.feature[i], &d2);
+                n += is_partner_of_row(s, q, row, s.tree.x[i], s.tree.y[i],
+                                       s.tree.feature[i], &d2);
         });
     return n;
 }
@@ -277,7 +277,7 @@ enlarge_reach_of_single_rows(const __grid_constant__ struct cuda_gpics_search s)
     row = s.open[i];
     while (!is_answered(s, row, s.reach[row], 0) &&
            !is_answered(s, row, s.reach[row], count_pairs_of_row(s, row)))
-        s.reach[row] = next_reach(s, s.reach[row]);
+        s.reach[row] = double_reach(s, s.reach[row]);
 }
 
 static __global__ void
@@ -290,28 +290,28 @@ find_pairs_of_single_rows(const __grid_constant__ struct cuda_gpics_search s)
         return;
     row = s.open[i];
     struct cuda_gpics_query q = query_of_row(s, row);
-    visit_leaves_of_query(s, q,
-                          [&](int32_t leaf)
-                          {
-                              int32_t first = s.tree.node[leaf].first,
-                                      n = s.tree.node[leaf].n;
-                              n_compared += (unsigned long long)n;
-                              for (int32_t at = first; at < first + n; at++)
-                              {
-                                  unsigned long long to;
-                                  int32_t feature = s.tree.feature[at];
-                                  double d2 = 0.0;
-                                  if (!is_pair(s, q, row, s.tree.x[at],
-                                               s.tree.y[at], feature, &d2))
-                                      continue;
-                                  to = atomicAdd(s.found.n, 1ull);
-                                  if ((int64_t)to >= s.found.capacity)
-                                      continue;
-                                  s.found.row[to] = row;
-                                  s.found.feature[to] = feature;
-                                  s.found.measure[to] = sqrt(d2);
-                              }
-                          });
+    visit_leaves_of_query(
+        s, q,
+        [&](int32_t leaf)
+        {
+            int32_t first = s.tree.node[leaf].first, n = s.tree.node[leaf].n;
+            n_compared += (unsigned long long)n;
+            for (int32_t at = first; at < first + n; at++)
+            {
+                unsigned long long to;
+                int32_t feature = s.tree.feature[at];
+                double d2 = 0.0;
+                if (!is_partner_of_row(s, q, row, s.tree.x[at], s.tree.y[at],
+                                       feature, &d2))
+                    continue;
+                to = atomicAdd(s.found.n, 1ull);
+                if ((int64_t)to >= s.found.capacity)
+                    continue;
+                s.found.row[to] = row;
+                s.found.feature[to] = feature;
+                s.found.measure[to] = sqrt(d2);
+            }
+        });
     atomicAdd(s.n_compared, n_compared);
 }
 
@@ -431,8 +431,8 @@ find_pairs_of_leaves(const __grid_constant__ struct cuda_gpics_search s)
         for (int i = 0; i < n_tile; i++)
         {
             double d2 = 0.0;
-            int is_one =
-                has_row && is_pair(s, q, row, x[i], y[i], feature[i], &d2);
+            int is_one = has_row && is_partner_of_row(s, q, row, x[i], y[i],
+                                                      feature[i], &d2);
             oj_cuda_append_found_pairs(s.found, is_one, row, feature[i],
                                        sqrt(d2));
         }
@@ -466,7 +466,7 @@ static oj_status find_pairs_of_open_rows(struct oj_cuda_work *work,
         OJ_TRY(own.run<BLOCK>(s->n_open, enlarge_reach_of_single_rows, *s));
     OJ_TRY(own.wait());
     registered = oj_clock_seconds();
-    OJ_TRY(oj_cuda_find_and_grow(
+    OJ_TRY(oj_cuda_found_run_until_fits(
         work, &s->found, 16 * s->n_open + (1 << 16), share,
         [&]()
         {
@@ -602,7 +602,7 @@ static oj_status keep_pairs_of_answered_rows(
                           int32_t row = s.open[i];
                           if (is_done[row])
                               return;
-                          s.reach[row] = next_reach(s, s.reach[row]);
+                          s.reach[row] = double_reach(s, s.reach[row]);
                           open[open_before[i]] = row;
                       }));
     keep->drop(s.open);
@@ -656,9 +656,9 @@ static oj_status upload_shapes(struct oj_cuda_work *work,
         first_vertex[i] -= base;
     }
     first_vertex[n] = end - base;
-    OJ_TRY(oj_cuda_put(work, first_vertex, n + 1, &out->first));
-    OJ_TRY(oj_cuda_put(work, input->x + base, end - base, &out->x));
-    OJ_TRY(oj_cuda_put(work, input->y + base, end - base, &out->y));
+    OJ_TRY(oj_cuda_put_column(work, first_vertex, n + 1, &out->first));
+    OJ_TRY(oj_cuda_put_column(work, input->x + base, end - base, &out->x));
+    OJ_TRY(oj_cuda_put_column(work, input->y + base, end - base, &out->y));
     OJ_TRY(work->make(n, &box));
     out->box = box;
     const struct cuda_gpics_rows rows = *out;
@@ -684,8 +684,8 @@ static oj_status upload_rows(struct oj_cuda_work *work,
     OJ_TRY(oj_cuda_put_columns(work, input, first, n, relation, &out->columns));
     if (oj_flat_is_points(input))
     {
-        OJ_TRY(oj_cuda_put(work, input->x + first, n, &out->x));
-        return oj_cuda_put(work, input->y + first, n, &out->y);
+        OJ_TRY(oj_cuda_put_column(work, input->x + first, n, &out->x));
+        return oj_cuda_put_column(work, input->y + first, n, &out->y);
     }
     first_vertex = (int64_t *)oj_malloc(n + 1, sizeof *first_vertex);
     if (first_vertex == NULL)
@@ -733,7 +733,7 @@ static oj_status join_rows(const struct oj_cuda_index *index,
     s.is_nearest = oj_relation_is_nearest(relation);
     s.k = relation->k;
     s.most = relation->max_distance;
-    s.least2 = oj_square_least(relation->min_distance);
+    s.least2 = oj_square_limit_least(relation->min_distance);
     s.spacing = self->spacing;
     OJ_TRY(open_rows_of_share(&work, share, &s));
     OJ_TRY(set_first_reaches(&work, &s));

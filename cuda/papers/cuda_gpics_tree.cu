@@ -32,22 +32,25 @@ struct gpics_growth
                                the last level */
     struct oj_cuda_gpics_node *node;
     const uint32_t *path; /* quadtree: [n] paths of the points, ascending */
-    int32_t *order[2];    /* quadtree: order[0] */
-    int32_t *node_of;     /* k-d tree: [n] node of a place in the orders */
+    int32_t *order[2];    /* k-d tree: the points by x and by y, grouped by
+                             node; quadtree: order[0] alone */
+    int32_t *node_of;     /* k-d tree: [n] index of the node that owns this
+                             place, in both orders */
 };
 
 /* --- points --------------------------------------------------------------- */
 
-static oj_status take_points_there_are(struct oj_cuda_work *work, int64_t n,
-                                       const double *x, const double *y,
-                                       struct gpics_points *out)
+static oj_status copy_points_with_coordinates(struct oj_cuda_work *work,
+                                              int64_t n, const double *x,
+                                              const double *y,
+                                              struct gpics_points *out)
 {
     struct oj_cuda_work own(work);
     const double *from_x, *from_y;
     double *to_x, *to_y;
     int32_t *place, *feature, total;
-    OJ_TRY(oj_cuda_put(&own, x, n, &from_x));
-    OJ_TRY(oj_cuda_put(&own, y, n, &from_y));
+    OJ_TRY(oj_cuda_put_column(&own, x, n, &from_x));
+    OJ_TRY(oj_cuda_put_column(&own, y, n, &from_y));
     OJ_TRY(own.scan_computed(
         n,
         [=] __device__(ptrdiff_t i)
@@ -467,7 +470,7 @@ oj_status oj_cuda_gpics_tree_build(struct oj_cuda_work *work, int64_t n,
     g.is_kdtree = is_kdtree;
     g.most_points = most_points;
     if (n > 0)
-        OJ_TRY(take_points_there_are(&own, n, x, y, &g.points));
+        OJ_TRY(copy_points_with_coordinates(&own, n, x, y, &g.points));
     if (g.points.n > 0)
     {
         OJ_TRY(grow_tree(&own, tree.frame, &g));

@@ -104,11 +104,11 @@ static oj_status upload_vectors_or_points(struct oj_cuda_work *work,
     if (oj_relation_is_similar(relation))
     {
         out->n_dimensions = flat->vectors.n_dimensions;
-        return oj_cuda_put(work, oj_vector_at(&flat->vectors, first),
-                           n * out->n_dimensions, &out->vector);
+        return oj_cuda_put_column(work, oj_vector_at(&flat->vectors, first),
+                                  n * out->n_dimensions, &out->vector);
     }
-    OJ_TRY(oj_cuda_put(work, flat->x + first, n, &x));
-    OJ_TRY(oj_cuda_put(work, flat->y + first, n, &y));
+    OJ_TRY(oj_cuda_put_column(work, flat->x + first, n, &x));
+    OJ_TRY(oj_cuda_put_column(work, flat->y + first, n, &y));
     OJ_TRY(work->make(2 * n, &both));
     out->vector = both;
     return work->each(n,
@@ -154,15 +154,15 @@ static oj_status choose_zorder_scale(struct oj_cuda_work *work,
     z->scale = (double)(OJ_Z_PLACES - 1) / longest;
     if (!(z->scale < (double)INFINITY))
         z->scale = 0.0;
-    status = oj_cuda_put(work, low, d, &z->low);
+    status = oj_cuda_put_column(work, low, d, &z->low);
     /* waits, because the copy may still be running */
     (void)cudaStreamSynchronize(work->stream);
     oj_free(low);
     return status;
 }
 
-static __device__ int is_before(const struct cuda_z_lists &z, int l, int32_t a,
-                                int32_t b)
+static __device__ int is_before_in_z_order(const struct cuda_z_lists &z, int l,
+                                           int32_t a, int32_t b)
 {
     int order;
     if (a < 0 || b < 0) /* entries without a feature are sorted last */
@@ -189,7 +189,7 @@ static oj_status sort_list(struct oj_cuda_work *work, struct cuda_z_lists z,
                               {
                                   int64_t at = i / step * 2 * step + i % step;
                                   int32_t a = list[at], b = list[at + step];
-                                  if (is_before(z, l, b, a) !=
+                                  if (is_before_in_z_order(z, l, b, a) !=
                                       ((at & size) != 0))
                                   {
                                       list[at] = b;
@@ -405,7 +405,7 @@ static oj_status find_k_nearest_in_zlists(struct oj_cuda_work *work,
     OJ_TRY(work->make(n_rows * p->k, &kept.row, &kept.feature));
     OJ_TRY(work->make(n_rows * p->k, &kept.measure));
     OJ_TRY(work->make_zeros(n_rows, &done));
-    OJ_TRY(oj_cuda_find_and_grow(
+    OJ_TRY(oj_cuda_found_run_until_fits(
         work, &p->found, 4 * n_rows * p->k, NULL,
         [&]() { return measure_all_list_ranges(work, p, total); }, &n));
     OJ_TRY(oj_cuda_keep_first_k(work, n_rows, rank, p->k, 1, &p->found, n,

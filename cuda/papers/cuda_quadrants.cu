@@ -885,7 +885,7 @@ static oj_status wait_and_add_stage_time(struct chunk *c, double *seconds)
     return oj_check_cancel(c->self->device.cancel, c->work->err);
 }
 
-static oj_status copy_async(struct chunk *c, void *to, const void *from,
+static oj_status start_copy(struct chunk *c, void *to, const void *from,
                             size_t bytes)
 {
     return c->work->check(
@@ -899,8 +899,8 @@ static oj_status upload_points(struct chunk *c, const double *x,
     size_t bytes = (size_t)on->n * sizeof *x;
     OJ_TRY(c->work->make(on->n, &on->x, &on->y, &on->measure));
     OJ_TRY(c->work->make(on->n, &on->row));
-    OJ_TRY(copy_async(c, on->x, x, bytes));
-    return copy_async(c, on->y, y, bytes);
+    OJ_TRY(start_copy(c, on->x, x, bytes));
+    return start_copy(c, on->y, y, bytes);
 }
 
 static oj_status group_points(struct chunk *c)
@@ -954,8 +954,8 @@ static oj_status copy_answers_to_host(struct chunk *c, int32_t *row,
     size_t n = (size_t)on->n;
     OJ_TRY(write_best_answers(c->work, *on));
     OJ_TRY(wait_and_add_stage_time(c, &c->stats.refine_s));
-    OJ_TRY(copy_async(c, row, on->row, n * sizeof *row));
-    OJ_TRY(copy_async(c, measure, on->measure, n * sizeof *measure));
+    OJ_TRY(start_copy(c, row, on->row, n * sizeof *row));
+    OJ_TRY(start_copy(c, measure, on->measure, n * sizeof *measure));
     return c->work->read(on->n_met, &c->stats.n_candidates);
 }
 
@@ -1105,7 +1105,7 @@ static void free_quadrant_index(struct oj_gpu_quadrant_index *self)
     if (self->device.stream == NULL)
         return;
     (void)cudaSetDevice(self->device.ordinal);
-    oj_cuda_release(&self->device, self->device.stream, &self->memory);
+    oj_cuda_memory_free_all(&self->device, self->device.stream, &self->memory);
     oj_cuda_close(&self->device);
     (void)cudaGetLastError();
 }

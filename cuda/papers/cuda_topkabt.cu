@@ -36,8 +36,8 @@ struct cuda_cut_points_run
     struct oj_cuda_found found;
 };
 
-static __device__ struct oj_box box_of(const struct oj_cuda_shapes &of,
-                                       int64_t feature)
+static __device__ struct oj_box box_of_shape(const struct oj_cuda_shapes &of,
+                                             int64_t feature)
 {
     const double *side = of.side.sides + OJ_SHAPE_SIDES * feature;
     return {side[0], side[1], side[2], side[3]};
@@ -54,14 +54,16 @@ squared_min_distance_of_boxes(const struct cuda_cut_points_run &r, int64_t pair)
         r.features.side.n_vertices[feature] == 0 ||
         !oj_pair_rule_passes(&r.rule, (int32_t)row, (int32_t)feature, 0))
         return (double)INFINITY;
-    return oj_boxes_distance2(box_of(r.rows, row), box_of(r.features, feature));
+    return oj_shape_box_distance2(box_of_shape(r.rows, row),
+                                  box_of_shape(r.features, feature));
 }
 
 static __device__ double
 squared_max_distance_of_boxes(const struct cuda_cut_points_run &r, int64_t pair)
 {
-    const struct oj_box a = box_of(r.rows, r.first + pair / r.features.side.n);
-    const struct oj_box b = box_of(r.features, pair % r.features.side.n);
+    const struct oj_box a =
+        box_of_shape(r.rows, r.first + pair / r.features.side.n);
+    const struct oj_box b = box_of_shape(r.features, pair % r.features.side.n);
     double dx = oj_larger(a.x1 - b.x0, b.x1 - a.x0);
     double dy = oj_larger(a.y1 - b.y0, b.y1 - a.y0);
     return dx * dx + dy * dy;
@@ -203,7 +205,7 @@ static oj_status find_pairs_of_row_run(struct oj_cuda_work *work,
     OJ_TRY(own.run<BLOCK>(r->n * WARP, count_pairs_to_kth_cut_point, *r));
     OJ_TRY(own.scan_total(r->sums, r->n, &total));
     stats->n_candidates += total;
-    OJ_TRY(oj_cuda_find_and_grow(
+    OJ_TRY(oj_cuda_found_run_until_fits(
         &own, &r->found, total, NULL,
         [&]() { return measure_all_remaining_pairs(&own, r, total); }, &n));
     return oj_cuda_keep_first_k(&own, r->rows.side.n, rank, r->k, 1, &r->found,

@@ -71,7 +71,8 @@ oj_status oj_words_split(const char *text, char ***words, int *n,
     int count = 0;
     if (length > INT_MAX / 16)
         return oj_fail(err, OJ_ERR_LIMIT,
-                       "the words are longer than %d bytes: write fewer",
+                       "the command line of the join (behind JOIN: or in the "
+                       "spec file) is longer than %d bytes: shorten it",
                        INT_MAX / 16);
     list = oj_malloc((int64_t)(most * sizeof *list + length + 2), 1);
     if (list == NULL)

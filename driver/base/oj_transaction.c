@@ -96,7 +96,11 @@ static oj_status commit_guarded(GDALDatasetH dataset, void *connection,
 {
     OGRErr result;
     if (guard.is_undone || !oj_sqlite_connection_in_transaction(connection))
-        return fail_commit(name, "SQLite has rolled the transaction back", err);
+        return fail_commit(name,
+                           "SQLite has rolled the transaction back, so nothing "
+                           "of this run is in it: see the errors above (a full "
+                           "disk?), then run again",
+                           err);
     guard.may_commit = 1;
     result = GDALDatasetCommitTransaction(dataset);
     guard.may_commit = 0;

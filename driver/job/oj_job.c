@@ -27,7 +27,7 @@
 #endif
 
 /* Maximum number of pairs of one answer; further rows come in the next answer.
- * A pair takes 28 bytes, and three answers are in memory at a time. */
+ * Three answers are in memory at a time. */
 #define MAX_BATCH_PAIRS (INT64_C(4) << 20)
 
 /* -memory: estimated bytes per pair, with three answers in flight and the

@@ -624,8 +624,13 @@ static oj_status delete_layer(const struct oj_output *o, const char *name,
             continue;
         CPLErrorReset();
         if (GDALDatasetDeleteLayer(o->dataset, i) != OGRERR_NONE)
-            return fail_with_reason_of_gdal(err, "cannot replace the layer in",
-                                            o->asked->dst);
+            return oj_fail(err, OJ_ERR_IO,
+                           "cannot replace the layer '%s' in %s: %s; write to "
+                           "a new file",
+                           name, o->asked->dst,
+                           CPLGetLastErrorMsg()[0] != '\0'
+                               ? CPLGetLastErrorMsg()
+                               : "GDAL gives no reason");
         return OJ_OK;
     }
     return oj_fail(err, OJ_ERR_IO,

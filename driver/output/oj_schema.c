@@ -180,7 +180,8 @@ static void notice_renamed_fields(const struct oj_row_columns *columns)
                 CPLSPrintf("%s -> %s", column->original, column->name));
     }
     if (renamed[0] != '\0')
-        oj_notice("fields renamed, because their names are in use: %s",
+        oj_notice("fields renamed, because their names are in use: %s (-prefix "
+                  "chooses what the names of join fields begin with)",
                   renamed);
 }
 

@@ -436,8 +436,9 @@ static void describe_proved_or_rounding(const struct oj_validation *v,
     if (v->n_rows_rounding > 0)
         oj_message_append(
             text, size,
-            "; in %s distances differ by rounding: exact arithmetic finds "
-            "those of the join within the rounding of their formula",
+            "; in %s distances differ from the reference's by rounding: exact "
+            "arithmetic confirms those of the join, up to the rounding of "
+            "their formula",
             oj_counted(v->n_rows_rounding, "row", "rows"));
     if (v->n_within_ulps > 0 && v->relation->metric == OJ_METRIC_SPHERE)
         oj_message_append(
@@ -448,13 +449,17 @@ static void describe_proved_or_rounding(const struct oj_validation *v,
             oj_counted(v->n_within_ulps, "distance is", "distances are"));
     else if (v->n_within_ulps > 0 && v->relation->metric == OJ_METRIC_ELLIPSOID)
         oj_message_append(
-            text, size, "; %s from lines or polygons equal up to a millimetre",
+            text, size,
+            "; %s equal to the reference's up to a millimetre (from lines or "
+            "polygons)",
             oj_counted(v->n_within_ulps, "distance is", "distances are"));
     else if (v->n_within_ulps > 0)
-        oj_message_append(text, size,
-                          "; %s between lines or polygons equal up to %d ulps",
-                          oj_counted(v->n_within_ulps, "distance", "distances"),
-                          OJ_VALIDATION_ULPS);
+        oj_message_append(
+            text, size,
+            "; %s equal to the reference's up to %d ulps (from "
+            "lines or polygons)",
+            oj_counted(v->n_within_ulps, "distance is", "distances are"),
+            OJ_VALIDATION_ULPS);
 }
 
 static void print_result(const struct oj_proof *proof)

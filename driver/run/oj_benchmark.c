@@ -151,8 +151,9 @@ static void describe_agreement(const struct method_row *row, char *text,
                           (long long)row->n_apart_moved);
 }
 
-/* Prints the columns of the moves: their times in seconds, or "-" if the index
- * cannot be changed. For row NULL prints the head of the table. */
+/* Prints a column for each step of moves (move_percent): seconds until the
+ * index has taken the moved points, or "-" if it cannot be changed. For row
+ * NULL: the heads of these columns. */
 static void print_move_times(const struct method_row *row)
 {
     for (int i = 0; i < N_MOVES; i++)

@@ -572,8 +572,8 @@ static oj_status add_geometry(const struct oj_flatgeobuf_reader *r,
     struct oj_flat_table geometry;
     struct wkb_writer w = {feature, r->has_z, r->has_m, NULL, NULL, 0};
     struct vertices point = {0};
-    /* A feature whose WKB is longer, since it refers to one table many times,
-     * is left to GDAL. */
+    /* WKB is never longer than this, unless a feature refers to one table many
+     * times; such a feature is left to GDAL. */
     int64_t room = 8 * feature->size + 64;
     if (!oj_flatbuffer_table(feature, at, &geometry))
         return oj_lane_leave_to_gdal(err);

@@ -186,7 +186,10 @@ static void add_pieces_of_dimension(OGRGeometryH to, OGRGeometryH piece,
         OGR_G_AddGeometry(to, piece);
 }
 
-/* Cuts a line or polygon, or a multi-geometry of these, and adds the pieces. */
+/* Cuts a line or polygon, or a multi-geometry of these, at the antimeridians,
+ * and adds the pieces to `to`, each shifted into the turn that ends at
+ * antimeridian->at. A geometry that crosses none is added as it is. Returns 0
+ * if GDAL fails or if the geometry spans more than MOST_TURNS turns. */
 static int cut_and_add_pieces(const struct oj_antimeridian *antimeridian,
                               OGRGeometryH to, OGRGeometryH geometry)
 {

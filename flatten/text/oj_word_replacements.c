@@ -36,25 +36,32 @@ static oj_status fail_line(int64_t line, const char *why, struct oj_error *err)
                    (long long)line, why);
 }
 
-/* Reads and folds the field at *at; moves *at behind the comma, or to the
- * end. */
-static oj_status read_field(const char *line, int64_t n, int64_t *at,
-                            enum oj_fold fold, struct oj_folded *out,
-                            struct oj_error *err)
+/* Reads and folds the field at *at, which may be in double quotes, and moves
+ * *at behind it: to a comma or to n. */
+static oj_status read_field(const char *line, int64_t n, int64_t number,
+                            int64_t *at, enum oj_fold fold,
+                            struct oj_folded *out, struct oj_error *err)
 {
-    int64_t first = *at, end;
-    int is_quoted = first < n && line[first] == '"';
-    const char *stop =
-        first + is_quoted < n
-            ? memchr(line + first + is_quoted, is_quoted ? '"' : ',',
-                     (size_t)(n - first - is_quoted))
-            : NULL;
-    end = stop != NULL ? stop - line : n;
-    OJ_TRY(oj_fold(fold, line + first + is_quoted, end - first - is_quoted, out,
-                   err));
-    end += is_quoted && end < n;
-    *at = end < n && line[end] == ',' ? end + 1 : n;
-    return OJ_OK;
+    const int is_quoted = *at < n && line[*at] == '"';
+    const int64_t first = *at + is_quoted;
+    const char *stop = first < n ? memchr(line + first, is_quoted ? '"' : ',',
+                                          (size_t)(n - first))
+                                 : NULL;
+    const int64_t end = stop != NULL ? stop - line : n;
+    if (is_quoted && stop == NULL)
+        return fail_line(number,
+                         "has a double quote that is not closed: write "
+                         "another one at the end of the column",
+                         err);
+    *at = end + is_quoted;
+    while (is_quoted && *at < n && (line[*at] == ' ' || line[*at] == '\t'))
+        ++*at;
+    if (*at < n && line[*at] != ',')
+        return fail_line(number,
+                         "has text behind a closing double quote: put the "
+                         "whole column between two quotes, or write none",
+                         err);
+    return oj_fold(fold, line + first, end - first, out, err);
 }
 
 static oj_status read_line(struct oj_word_map *map, const char *line, int64_t n,
@@ -63,15 +70,23 @@ static oj_status read_line(struct oj_word_map *map, const char *line, int64_t n,
 {
     int64_t at = 0, end = 0, place, start, n_words = map->words.n;
     struct oj_token word, second;
-    OJ_TRY(read_field(line, n, &at, fold, &field[0], err));
-    if (at == n && (n == 0 || line[n - 1] != ','))
+    OJ_TRY(read_field(line, n, number, &at, fold, &field[0], err));
+    if (at == n)
         return fail_line(number, "has no comma: write WORD,REPLACEMENT", err);
     if (!next_word(&field[0], &end, &word) ||
         next_word(&field[0], &end, &second))
-        return fail_line(number, "must have one word before the comma", err);
-    OJ_TRY(read_field(line, n, &at, fold, &field[1], err));
+        return fail_line(number,
+                         "must have one word before the comma: write "
+                         "WORD,REPLACEMENT",
+                         err);
+    at++;
+    OJ_TRY(read_field(line, n, number, &at, fold, &field[1], err));
     if (at < n)
-        return fail_line(number, "has more than two columns", err);
+        return fail_line(number,
+                         "has more than two columns: write WORD,REPLACEMENT, "
+                         "and put a replacement with a comma into double "
+                         "quotes",
+                         err);
     OJ_ROOM(map->offset, n_words > 0 ? n_words + 1 : 0, n_words + 2,
             map->cap_offset, err);
     start = n_words > 0 ? map->offset[n_words] : 0;
@@ -84,7 +99,9 @@ static oj_status read_line(struct oj_word_map *map, const char *line, int64_t n,
             (field[1].n > 0 &&
              memcmp(map->code + start, field[1].code,
                     (size_t)field[1].n * sizeof *map->code) != 0))
-            return fail_line(number, "repeats a word with another replacement",
+            return fail_line(number,
+                             "repeats a word with another replacement: leave "
+                             "out one of the two lines",
                              err);
         return OJ_OK;
     }

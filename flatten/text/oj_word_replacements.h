@@ -13,8 +13,9 @@ struct oj_word_map;
  *  quotes. Empty lines are ignored. Both columns are folded, so the map belongs
  *  to one kind of folding. Replacements are not replaced again.
  *  Errors  OJ_ERR_DATA, with the number of the line: no comma, a third column,
- *          no word or several words in the first column, or a word that was
- *          listed before with another replacement; OJ_ERR_NOMEM
+ *          a quote that is not closed, text behind a closing quote, no word or
+ *          several words in the first column, or a word that was listed before
+ *          with another replacement; OJ_ERR_NOMEM
  */
 OJ_MUST_USE oj_status oj_word_map_make(const char *text, int64_t n,
                                        enum oj_fold fold,

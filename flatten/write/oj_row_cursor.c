@@ -380,8 +380,8 @@ void oj_row_cursor_geometry(const struct oj_row_cursor *cursor,
 
 /* ---- columns ------------------------------------------------------------- */
 
-/* Returns 1 if entries are events. The feature that a key has left is in no
- * pair any more, so it has no measure. */
+/* Returns 1 if entries are events. The measure of an event may be NaN, which is
+ * written as NULL: a feature that a key has left is in no pair any more. */
 static int are_entries_events(const struct oj_row_sources *sources)
 {
     return sources->values != NULL && sources->values->event != NULL;

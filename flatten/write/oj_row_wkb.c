@@ -14,6 +14,7 @@ static oj_status make_wkb_of_geometry_as_read(
 {
     const struct oj_slice *slice = &batch->attributes->slice;
     OGRGeometryH geometry;
+    struct oj_error reason;
     size_t n_read = 0;
     oj_status status;
     if (slice->chunk != NULL && !shape->multi)
@@ -27,11 +28,18 @@ static oj_status make_wkb_of_geometry_as_read(
     OJ_TRY(oj_row_geometry_make(batch, row, shape, &geometry, err));
     if (geometry == NULL)
         return OJ_OK;
-    status = oj_layer_geometry_wkb(work, geometry, &n_read, err);
+    status = oj_layer_geometry_wkb(work, geometry, &n_read, &reason);
     OGR_G_DestroyGeometry(geometry);
-    *wkb = status == OJ_OK ? work->wkb : NULL;
+    if (status == OJ_ERR_NOMEM)
+        return oj_fail(err, status, "%s", reason.message);
+    if (status != OJ_OK)
+        return oj_fail(err, status,
+                       "feature %lld: %.700s; correct it, or leave it out by "
+                       "-where",
+                       (long long)batch->flat.fid[row], reason.message);
+    *wkb = work->wkb;
     *n = (int64_t)n_read;
-    return status;
+    return OJ_OK;
 }
 
 oj_status oj_row_wkb_make(struct oj_layer_geometry *work,

@@ -4,24 +4,30 @@
  * bundles of 1 to 50 with a common route, or each with its own (loners); and
  * clustered vectors.
  *
- *   oj_bench_similar KIND [--option value]..
+ *   oj_bench_similar KIND [--option value]..      defaults in brackets
  *     KIND: songs, publications, titles, trajectories, loners, vectors
- *     --n N           rows (500,000, 100,000, 300,000, 17,621 twice, 100,000)
- *     --threshold T   minimum similarity in tenths, or from-to: 9-2 (5)
- *     --tokens NAME   2grams
- *     --k K           nearest trajectories (10), vectors, texts (all)
- *     --ties T        for trajectories: first
- *     --max_distance D for trajectories: all within it, not the nearest
- *     --distance NAME hausdorff_points
- *     --dimensions D  64
- *     --difference D  maximum difference of vectors (0.1)
- *     --norm NAME     l2
- *     --centres N     number of clusters of vectors (1,000)
- *     --file FILE     gets the vectors as raw doubles, for other programs
- *     --backend NAME  cuda
- *     --gpus LIST     0
- *     --threads N     all
- *     --repeat N      3
+ *     --n N             rows (songs 500,000, publications 100,000, titles
+ *                       300,000, trajectories and loners 17,621, vectors
+ *                       100,000)
+ *     --k K             at most K per row (trajectories and loners 10, others
+ *                       all pairs)
+ *     --threshold T     of texts: minimum similarity in tenths, or from-to, as
+ *                       in 9-2 (5)
+ *     --tokens NAME     of texts (2grams)
+ *     --ties T          of trajectories and loners: first or all (first)
+ *     --max_distance D  of trajectories and loners: all within D in place of
+ *                       the nearest (no maximum)
+ *     --distance NAME   of trajectories and loners (hausdorff_points)
+ *     --dimensions D    of vectors (64)
+ *     --difference D    of vectors: maximum difference (0.1)
+ *     --norm NAME       of vectors (l2)
+ *     --centres N       number of clusters of vectors (1,000)
+ *     --file FILE       gets the vectors as raw doubles, for other programs
+ *                       (none)
+ *     --backend NAME    (cuda)
+ *     --gpus LIST       (0)
+ *     --threads N       (all)
+ *     --repeat N        runs, of which the fastest counts (3)
  *
  * A vector is a centre with coordinates k / 2^20 below 1, plus offsets that are
  * sums of twelve uniform numbers, with standard deviation 0.02 in the first

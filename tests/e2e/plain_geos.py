@@ -125,8 +125,8 @@ class Shape:
 
 
 def holds(op, a, b, mask=None):
-    """Returns True, False or CANNOT_SAY. Returns False for a feature that can have no
-    pairs."""
+    """Returns whether op holds between a and b by GEOS: True, False, or CANNOT_SAY if
+    GEOS raises an exception. Returns False if a or b has no geometry or an empty one."""
     if not a or not b:
         return False
     if op == "relate":
@@ -143,8 +143,8 @@ def holds(op, a, b, mask=None):
 
 
 def distance(a, b):
-    """Returns the minimum distance over the parts of both features. It is infinite for
-    a feature that can have no pairs."""
+    """Returns the minimum distance over the parts of both features. It is infinite if
+    one has no geometry or an empty one."""
     least = math.inf
     for p in a.parts:
         for q in b.parts:

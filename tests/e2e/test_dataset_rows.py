@@ -1,5 +1,5 @@
-"""ogr2ogr writes from a join as a dataset the rows and columns that the command writes,
-for every kind of join, on small and on real layers."""
+"""From a join opened as a dataset (JOIN:), ogr2ogr writes the rows and columns that the
+command writes, for every kind of join, on small and on real layers."""
 
 from dataset import *
 

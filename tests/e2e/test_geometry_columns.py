@@ -44,8 +44,8 @@ def boxes_csv(path="boxes.csv"):
 
 
 def one_column():
-    """Makes a layer with the points alone. Its join gives the expected rows. Returns
-    the paths of this layer and of the join side."""
+    """Makes a layer whose only geometry column has the points, and the join side. The
+    other tests expect the rows of this layer's join. Returns the paths of both."""
     make("one.gpkg", [(None if i % 9 == 4 else f"POINT ({x} {y})", {"id": i}) for i, (x, y) in enumerate(POINTS)],
          (("id", ogr.OFTInteger),), kind=ogr.wkbPoint)
     make("boxes.gpkg", [(wkt, {"name": f"b{x}"}) for wkt, x in BOXES])

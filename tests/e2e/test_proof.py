@@ -155,7 +155,7 @@ def check_near_misses():
                         a, b, "-overwrite", "-json_summary", "s.json")
                 s = summary("s.json")
                 same((r.rc, s["rows_different"], s["rows_within_rounding"], s["rows_proved"]), (0, 0, 1, 0), str(r))
-                true("in 1 row distances differ by rounding" in r.err, str(r))
+                true("in 1 row distances differ from the reference's by rounding" in r.err, str(r))
                 same(Layer("r.csv").column("kind"), ["rounding"], str(r))
         r = run("-op", "intersects", "-backend", "cpu", "-validate", "-how", "inner", "o.csv", a, b, "-overwrite")
         same((r.rc, Layer("o.csv").rows), (0, []), str(r))

@@ -86,7 +86,8 @@ static oj_status make_layer_again(struct oj_gpu_index *index, double *seconds,
     struct oj_cuda_place *place = &index->place[0];
     struct stopwatch watch;
     oj_status status = watch.start(place->device.stream, err);
-    oj_cuda_release(&place->device, place->device.stream, &place->memory);
+    oj_cuda_memory_free_all(&place->device, place->device.stream,
+                            &place->memory);
     place->device.uploaded = watch.begin;
     if (status == OJ_OK)
         status = oj_cuda_index_place_fill(index, place, err);
@@ -251,7 +252,7 @@ struct copies
         *to = from;
         if (part == 0 || from == NULL || count == 0)
             return OJ_OK;
-        OJ_TRY(oj_cuda_live_use(&live->part[part], err));
+        OJ_TRY(oj_cuda_live_make_device_current(&live->part[part], err));
         OJ_CUDA_TRY(cudaMalloc(&at[n], (size_t)count * sizeof(T)),
                     "taking memory of the device", err);
         *to = (const T *)at[n];
@@ -324,7 +325,7 @@ static oj_status live_apply(struct oj_gpu_live *live, int64_t n,
     struct oj_cuda_live_region place = {0, live->regions};
     struct stopwatch watch;
     oj_status status;
-    OJ_TRY(oj_cuda_live_use(part, err));
+    OJ_TRY(oj_cuda_live_make_device_current(part, err));
     if (live->n_parts > 1)
         return apply_on_several(live, n, id, x, y, seconds, err);
     struct oj_cuda_work work(&part->device, part->device.stream,
@@ -376,7 +377,7 @@ static oj_status live_join(struct oj_gpu_live *live,
     struct oj_cuda_live_part *part = &live->part[0];
     struct oj_cuda_live_found found;
     struct stopwatch watch;
-    OJ_TRY(oj_cuda_live_use(part, err));
+    OJ_TRY(oj_cuda_live_make_device_current(part, err));
     if (live->n_parts > 1)
     {
         struct oj_cuda_live_part_join *join =

@@ -119,7 +119,7 @@ def test_what_apply_takes():
     }
     with pytest.raises(ogrjoin.InvalidError, match="x has 1 values, and ids has 2"):
         live.apply([1, 2], [1], [1])
-    with pytest.raises(ogrjoin.InvalidError, match="x must be a column"):
+    with pytest.raises(ogrjoin.InvalidError, match=r"x must be one column of 2 .* shape \(2, 2\): give an"):
         live.apply([1, 2], [[1, 1], [2, 2]], [1, 2])
     with pytest.raises(ogrjoin.InvalidError, match="ids must be whole numbers"):
         live.apply(["a"], [1], [1])

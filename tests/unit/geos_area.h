@@ -57,8 +57,9 @@ static inline int row_is_disputed(const struct oj_flat *join,
     return 0;
 }
 
-/* Copies the input without the points for which the definitions differ. Returns
- * the number of points left out. */
+/* Copies the input; rows with a point for which GEOS's definition of a
+ * polygon's area differs from ours become rows without geometry. Returns their
+ * number. */
 static inline int64_t copy_undisputed(const struct oj_flat *join,
                                       const struct oj_flat *input,
                                       struct oj_flat_buf *out)

@@ -375,8 +375,8 @@ static inline void add_input_points(struct oj_flat_buf *buf,
     }
 }
 
-/* Returns FIDs instead of the ordinals: descending, shuffled or repeated.
- * Returns NULL for none. */
+/* Returns random FIDs for n features: the ordinals, descending, shuffled or
+ * each one twice; or NULL: a layer without FIDs. */
 static inline int64_t *pick_fids(int64_t n)
 {
     int64_t *fid = oj_malloc(n, sizeof *fid);

@@ -229,10 +229,11 @@ static oj_status put_row(struct oj_arrow_column *column, int64_t at,
     return OJ_OK;
 }
 
-/* Checks the SRID of rows of bytes; *has_extended: 1 if one of them is extended
- * WKB. */
-static oj_status check_bytes(struct geometry_rows *rows, int *has_extended,
-                             struct oj_error *err)
+/* Checks the SRIDs of all rows; *has_extended: 1 if one of them is extended
+ * WKB, otherwise 0. */
+static oj_status check_srids_and_find_extended(struct geometry_rows *rows,
+                                               int *has_extended,
+                                               struct oj_error *err)
 {
     *has_extended = 0;
     for (int64_t row = 0; row < rows->n_rows; row++)
@@ -275,7 +276,7 @@ oj_status oj_arrow_iso_wkb_make(const struct oj_arrow_geometry_column *of,
     memset(out, 0, sizeof *out);
     *is_made = 1;
     if (status == OJ_OK && strcmp(of->schema->format, format) == 0)
-        status = check_bytes(&rows, is_made, err);
+        status = check_srids_and_find_extended(&rows, is_made, err);
     if (format[0] == 'v') /* the first geometry is ISO WKB: all stay */
         *is_made = 0;
     if (status == OJ_OK && *is_made)

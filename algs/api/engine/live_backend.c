@@ -23,7 +23,7 @@ struct live_backend_index
                          equal ordinals */
 };
 
-static void free_side(struct oj_index *wrapped)
+static void free_live_index(struct oj_index *wrapped)
 {
     struct live_backend_index *self = (void *)wrapped;
     oj_live_free(self->live);
@@ -241,7 +241,7 @@ static oj_status move_points(struct oj_index *wrapped, int64_t n,
     {                                                                          \
         .name = method_name, .takes = takes,                                   \
         .index_size = sizeof(struct live_backend_index), .build = build,       \
-        .join = join, .move = move_points, .free_side = free_side,             \
+        .join = join, .move = move_points, .free_side = free_live_index,       \
         .variant = tree                                                        \
     }
 

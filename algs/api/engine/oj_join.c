@@ -984,8 +984,9 @@ int oj_join_may_sample(const struct oj_join *join)
            oj_relation_allows_many_pairs(&join->args.relation);
 }
 
-/* Returns 1 if a batch changes only the index of its engine, so that several
- * threads can use copies of the join that share everything else. */
+/* Returns 1 if batches leave what build() made unchanged, so that several
+ * threads can join with copies of the join; each copy owns only the memory of
+ * its batches (free_batches). Not with a device. */
 static int can_share_indexes_in_copies(const struct oj_join *join)
 {
     const struct oj_engine *engine;
@@ -1179,9 +1180,8 @@ static oj_status exclude_overlapping_from_indexes(struct oj_join *join,
     return OJ_OK;
 }
 
-static oj_status check_batch_and_mark_overlaps(struct oj_join *join,
-                                               const struct oj_flat *input,
-                                               struct oj_error *err)
+static oj_status check_batch_and_exclude_overlapping(
+    struct oj_join *join, const struct oj_flat *input, struct oj_error *err)
 {
     if (input->n_features > INT32_MAX)
         return oj_fail(err, OJ_ERR_LIMIT,
@@ -1254,7 +1254,7 @@ oj_status oj_join_batch(struct oj_join *join, const struct oj_flat *given,
      * reach of a feature */
     OJ_TRY(oj_check_cancel(join->args.options.cancel, err));
     OJ_TRY(densify_side_if_asked(join, given, &join->dense[1], &dense, err));
-    OJ_TRY(check_batch_and_mark_overlaps(join, input, err));
+    OJ_TRY(check_batch_and_exclude_overlapping(join, input, err));
     if (join->is_ranked)
     {
         struct oj_answers answers = {0};
@@ -1390,7 +1390,7 @@ oj_status oj_join_sum_pairs(struct oj_join *join, const struct oj_flat *input,
     struct oj_sum_request request = {.n_words = 1};
     int64_t *words = oj_aggregates_counts(aggregates);
     const int counting = choose_counting_engine(join, input);
-    OJ_TRY(check_batch_and_mark_overlaps(join, input, err));
+    OJ_TRY(check_batch_and_exclude_overlapping(join, input, err));
     if (words != NULL && !needs_points_in_overlapping_parts(join, input))
         OJ_TRY(open_gpu_if_faster_for_batch(join, input, err));
     if (words != NULL && counting >= 0)

@@ -114,7 +114,8 @@ static int has_answer_to_write(const struct oj_pipeline *p)
     return p->n_written < p->n_joined;
 }
 
-static int always_false(const struct oj_pipeline *p)
+/* A wait for a free slot has no end but the slot. */
+static int can_end_without_slot(const struct oj_pipeline *p)
 {
     (void)p;
     return 0;
@@ -132,8 +133,8 @@ static int are_all_answers_written(const struct oj_pipeline *p)
 
 static void read_batches_until_end(struct oj_pipeline *p)
 {
-    for (int64_t batch = 0;
-         wait_until_ready_or_ended(p, has_free_batch_slot, always_false);
+    for (int64_t batch = 0; wait_until_ready_or_ended(p, has_free_batch_slot,
+                                                      can_end_without_slot);
          batch++)
     {
         int s = (int)(batch % count_slots(p));
@@ -207,7 +208,8 @@ static oj_status join_batch_in_parts(struct oj_pipeline *p, int slot,
         struct joined_part *answer;
         double start;
         oj_status status;
-        if (!wait_until_ready_or_ended(p, has_free_answer_slot, always_false))
+        if (!wait_until_ready_or_ended(p, has_free_answer_slot,
+                                       can_end_without_slot))
             return OJ_OK; /* another stage has stopped the pipeline */
         answer = &p->answers[p->n_joined % count_slots(p)];
         start = oj_clock_seconds();

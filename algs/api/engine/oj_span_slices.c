@@ -389,7 +389,7 @@ static void free_slice_level(struct slice_level *level)
 
 /* ---- index --------------------------------------------------------------- */
 
-static void free_side(struct oj_index *wrapped)
+static void free_span_slices_index(struct oj_index *wrapped)
 {
     struct span_slices_index *self = (void *)wrapped;
     struct shared_slices *shared = self->shared;
@@ -867,7 +867,7 @@ const struct oj_engine oj_span_slices = {.name = "slices of time",
                                              sizeof(struct span_slices_index),
                                          .build = build_span_slices,
                                          .join = join_span_slices,
-                                         .free_side = free_side,
+                                         .free_side = free_span_slices_index,
                                          .free_batches = free_batches,
                                          .set_options = set_options,
                                          .takes_headings = 1};

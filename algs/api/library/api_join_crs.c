@@ -38,8 +38,10 @@ oj_status api_join_crs_choose(const struct ogrjoin_settings *s,
         err, OJ_ERR_ARG,
         equality == OJ_CRS_DIFFERENT
             ? "the sides have two CRS, left %s and right %s: reproject "
-              "one side to the CRS of the other, or write crs=ignore to take "
-              "coordinates as they are"
+              "one side to the CRS of the other (crs=\"reproject\" of join() "
+              "in "
+              "Python does it), or write crs=ignore to take coordinates as "
+              "they are"
             : "it is not known whether the CRS of the sides, left %s and right "
               "%s, are equal: give both in one form with left_crs and "
               "right_crs, or write crs=ignore to take coordinates as they are",

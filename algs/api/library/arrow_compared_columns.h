@@ -24,8 +24,9 @@
 struct compared_fields
 {
     struct oj_similar similar[OJ_MOST_TEXTS];
-    int n_similar; /**< number of conditions; a condition without fields has
-                        only a threshold */
+    int n_similar; /**< number of conditions; `fields` is NULL in all of them if
+                        thresholds alone were given (similar=0.6): they do not
+                        name the columns of the texts */
     struct oj_vector_words vector; /**< vector.n 0: vector was not set */
 };
 

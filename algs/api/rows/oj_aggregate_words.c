@@ -139,7 +139,12 @@ static oj_status read_arguments(struct aggregate_scanner *s,
                        : what->kind == OJ_AGG_WEIGHTED_MEAN
                            ? "a field and a column of weights"
                            : "one field");
-    if (*s->at != ')')
+    if (*s->at != ')' && *s->at != '\0')
+        return oj_fail(err, OJ_ERR_ARG,
+                       "%sagg: %s has '%.20s' where its closing bracket "
+                       "should be",
+                       s->dash, function, s->at);
+    if (*s->at == '\0')
         return oj_fail(err, OJ_ERR_ARG,
                        "%sagg: the bracket of %s is not closed in %.200s",
                        s->dash, function, s->words);
@@ -389,8 +394,9 @@ static oj_status check_name_is_free(const struct oj_aggregate_words *words,
         if (strcasecmp(word->name, words->word[k].name) == 0)
             return oj_fail(err, OJ_ERR_ARG,
                            "%sagg: two columns would be called '%s'; name one "
-                           "of them, as in \"%s as NAME\"",
-                           words->dash, word->name, word->function->name);
+                           "of them, as in \"%s%s as NAME\"",
+                           words->dash, word->name, word->function->name,
+                           word->field != NULL ? "(..)" : "");
     }
     return OJ_OK;
 }

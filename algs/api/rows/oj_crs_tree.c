@@ -85,7 +85,12 @@ static oj_status begin_value(struct crs_tree_reader *r, int depth,
 {
     skip_white_space(r);
     if (depth > OJ_CRS_TREE_DEPTH)
-        return fail_broken(r, "too many levels of brackets", err);
+        return oj_fail(err, OJ_ERR_DATA,
+                       "%s has more than %d brackets in one another at byte "
+                       "%lld: give AUTHORITY:CODE in place of this %s",
+                       r->whose, OJ_CRS_TREE_DEPTH,
+                       (long long)(r->at - r->text) + 1,
+                       r->tree->is_json ? "JSON" : "WKT");
     OJ_TRY(add_node(r, OJ_CRS_NODE_WORD, node, err));
     r->tree->node[*node].text = r->at;
     return OJ_OK;
@@ -102,7 +107,10 @@ static oj_status skip_json_string(struct crs_tree_reader *r, const char **text,
     while (*r->at != '"')
     {
         if ((unsigned char)*r->at < 0x20)
-            return fail_broken(r, "a string that is not closed", err);
+            return fail_broken(r,
+                               "a string that is not closed, or "
+                               "has a control character",
+                               err);
         if (*r->at == '\\')
         {
             r->at++;

@@ -130,9 +130,10 @@ static oj_status check_ellipsoid(const struct oj_distance_frame *frame,
         return oj_fail(
             err, OJ_ERR_ARG,
             "%smetric%sellipsoid measures on the ellipsoid of a CRS, and the "
-            "CRS of the join, %s, does not state its ellipsoid: give it%s",
+            "CRS of the join, %s, does not state its ellipsoid: %s",
             dash, sign, frame->crs,
-            is_command(frame) ? " with -s_srs" : " as PROJJSON or WKT");
+            is_command(frame) ? "name with -s_srs a CRS that does"
+                              : "give it as PROJJSON or WKT");
     if (!oj_ellipsoid_is_usable(&ellipsoid))
         return oj_fail(err, OJ_ERR_ARG,
                        "%smetric%sellipsoid: the ellipsoid of the CRS of the "

@@ -1298,7 +1298,7 @@ static oj_status find_next_output_rows(struct rows_stream *s,
 }
 
 /* Advances the state machine until there are rows to output, or to the end. */
-static oj_status advance_stream(struct rows_stream *s, struct oj_error *err)
+static oj_status advance_until_rows(struct rows_stream *s, struct oj_error *err)
 {
     while (s->n_places == 0 && s->state != STREAM_ENDED)
     {
@@ -1334,7 +1334,7 @@ static oj_status next_rows(struct rows_stream *s, struct ArrowArray *out,
 {
     int64_t n;
     OJ_TRY(oj_check_cancel(s->settings->options.cancel, err));
-    OJ_TRY(advance_stream(s, err));
+    OJ_TRY(advance_until_rows(s, err));
     if (s->state == STREAM_ENDED)
         return OJ_OK;
     n = s->n_places;

@@ -66,10 +66,10 @@ static inline float oj_tree_round_up(double v, double origin, double scale)
 }
 
 /** Returns the squared search radius in tree coordinates, for comparison with
- * oj_boxes_distance2(). It is rounded up and widened by the rounding errors of
- * single precision and of the shift to the origin. It is always finite, so that
- * absent children (at infinity) never pass; existing children are within
- * 1e37. */
+ * oj_tree_node_distances2(). It is rounded up and widened by the rounding
+ * errors of single precision and of the shift to the origin. It is always
+ * finite, so that absent children (at infinity) never pass; existing children
+ * are within 1e37. */
 static inline float oj_tree_reach2(const struct oj_tree *tree, double reach)
 {
     double r = (reach + tree->slack) * tree->scale * (1.0 + 1e-6);

@@ -80,8 +80,8 @@ OJ_INLINE int oj_tree_child_overlaps(struct oj_tree_child child, int32_t first,
 /** Computes the squared distances from box q to eight boxes. Their relative
  * error is at most 3e-7, which oj_tree_reach2() allows for. Absent boxes are at
  * infinity. */
-OJ_INLINE void oj_boxes_distance2(const struct oj_tree_node *restrict box,
-                                  const float q[4], float *restrict d2)
+OJ_INLINE void oj_tree_node_distances2(const struct oj_tree_node *restrict box,
+                                       const float q[4], float *restrict d2)
 {
     float q0 = q[0], q1 = q[1], q2 = q[2], q3 = q[3];
     OJ_EIGHT
@@ -110,7 +110,7 @@ OJ_INLINE void oj_tree_descent_push(struct oj_tree_descent *descent,
     struct oj_tree_child *stack = descent->stack;
     int bottom = descent->depth, depth = bottom;
     float d2[OJ_FANOUT];
-    oj_boxes_distance2(node, descent->q, d2);
+    oj_tree_node_distances2(node, descent->q, d2);
     for (int i = 0; i < OJ_FANOUT; i++)
     {
         int c = first_first ? OJ_FANOUT - 1 - i : i;

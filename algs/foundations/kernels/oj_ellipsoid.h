@@ -76,7 +76,8 @@ struct oj_ellipsoid
  */
 #define OJ_ELLIPSOID_OPPOSITE 1e-5
 
-/** Greatest length of an edge: on the Earth 199 km. */
+/** Greatest length of an edge in units of a (on the Earth 199 km); longer edges
+ * are cut (ellipsoid_cut_edges.h). */
 #define OJ_ELLIPSOID_LONGEST_EDGE 0.03125
 
 /** Returns 1 if geodesics can be computed on this ellipsoid. */

@@ -11,7 +11,7 @@
 
 /** Returns the greatest double whose square root is <= d. d must be finite and
  *  >= 0. */
-OJ_FN double oj_square_most(double d)
+OJ_FN double oj_square_limit_most(double d)
 {
     double e = d * d < DBL_MAX ? d * d : DBL_MAX;
     while (sqrt(e) > d)
@@ -22,7 +22,7 @@ OJ_FN double oj_square_most(double d)
 }
 
 /** Returns the least double whose square root is >= d. */
-OJ_FN double oj_square_least(double d)
+OJ_FN double oj_square_limit_least(double d)
 {
     double e = d * d;
     while (sqrt(e) < d && e < INFINITY)

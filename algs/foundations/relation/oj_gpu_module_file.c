@@ -277,10 +277,11 @@ oj_status oj_gpu_module_file_open(char path[OJ_GPU_MODULE_PATH_MAX], int *file,
     oj_status status;
     find_module(path);
     if (access(path, F_OK) != 0)
-        return oj_fail(err, OJ_ERR_NO_DEVICE,
-                       "there is no CUDA module %s (" MODULE_VARIABLE
-                       " can name another file)",
-                       path);
+        return oj_fail(
+            err, OJ_ERR_NO_DEVICE,
+            "there is no CUDA module %s: install it (for Python "
+            "the wheel ogrjoin-cuda), or name another file by " MODULE_VARIABLE,
+            path);
     OJ_TRY(open_in_checked_folders(path, file, err));
     status = check_file(path, *file, err);
     if (status != OJ_OK)

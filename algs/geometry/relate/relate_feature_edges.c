@@ -597,7 +597,8 @@ static void sort_rays(struct oj_node_scratch *s)
 
 /* --- sectors and rays around a node --------------------------------------- */
 
-/* State of one figure while the directions around a node are swept by angle. */
+/* State of one figure while the directions around a node are swept by angle.
+ * Groups: sets of rings under one even-odd rule (relate_feature_edges.h). */
 struct node_round
 {
     struct oj_figure *f;

@@ -449,10 +449,11 @@ static oj_status search_class_of_row(struct oj_row_index *shared,
 
 /* --- one row, with the tree ----------------------------------------------- */
 
-/* Measures one of several equal features and adds all of them that can be
- * pairs. */
-static oj_status measure_equal_features(struct distance_row_search *s,
-                                        int64_t entry, struct oj_error *err)
+/* Measures one feature of a group with equal geometries, and adds all of the
+ * group that can be pairs to the ranking. */
+static oj_status
+measure_group_of_equal_geometries(struct distance_row_search *s, int64_t entry,
+                                  struct oj_error *err)
 {
     const struct distance_index *self = s->self;
     const struct oj_relation *relation = &self->shared.args.relation;
@@ -488,7 +489,7 @@ static oj_status measure_entry_and_add_to_ranking(struct distance_row_search *s,
     const struct oj_equal_groups *groups = &s->self->groups;
     OJ_TRY(oj_row_poll_cancel(&s->self->shared, &s->worker->shared, err));
     return oj_equal_groups_count(groups, entry) > 1
-               ? measure_equal_features(s, entry, err)
+               ? measure_group_of_equal_geometries(s, entry, err)
                : measure_feature_and_add_to_ranking(
                      s, entry, oj_equal_groups_first_feature(groups, entry),
                      err);
@@ -626,7 +627,7 @@ OJ_INLINE oj_status rank_entries_in_reach(struct distance_row_search *s,
             oj_tree_descent_push(&descent, node, v, s->reach2, NULL, 1);
             continue;
         }
-        oj_boxes_distance2(node, descent.q, d2);
+        oj_tree_node_distances2(node, descent.q, d2);
         for (int c = 0; c < OJ_FANOUT; c++)
         {
             int64_t entry = (int64_t)v.child * OJ_FANOUT + c;

@@ -86,14 +86,15 @@ static oj_status reserve_places_of_segment_trees(struct features_build *b,
     OJ_NEW(features->tree, features->n_trees, err);
     for (int64_t f = 0; f < n; f++)
     {
-        struct oj_own_tree *tree;
+        struct oj_feature_tree *tree;
         if (features->own[f] < 0)
             continue;
         tree = &features->tree[features->own[f]];
         tree->first_item = n_items;
         tree->n_items = b->n_segments[f];
         oj_box_levels_make(&tree->levels,
-                           (tree->n_items + OJ_OWN_FANOUT - 1) / OJ_OWN_FANOUT,
+                           (tree->n_items + OJ_FEATURE_TREE_FANOUT - 1) /
+                               OJ_FEATURE_TREE_FANOUT,
                            n_nodes);
         n_items += tree->n_items;
         n_nodes += oj_box_levels_count(&tree->levels);
@@ -151,16 +152,16 @@ static void list_feature_segments(const struct oj_flat *flat, int64_t feature,
 }
 
 static void fill_nodes(struct oj_features *features,
-                       const struct oj_own_tree *tree)
+                       const struct oj_feature_tree *tree)
 {
     const struct oj_flat *flat = features->flat;
     struct oj_box *node = features->node + tree->levels.first[0];
     const uint32_t *item = features->item + tree->first_item;
     for (int64_t i = 0; i < tree->n_items; i++)
     {
-        struct oj_box *box = &node[i / OJ_OWN_FANOUT];
+        struct oj_box *box = &node[i / OJ_FEATURE_TREE_FANOUT];
         uint32_t v = item[i] & ~OJ_ITEM_POINT, w = end_vertex_of_item(item[i]);
-        if (i % OJ_OWN_FANOUT == 0)
+        if (i % OJ_FEATURE_TREE_FANOUT == 0)
             *box = oj_box_empty();
         oj_box_add_point(box, flat->x[v], flat->y[v]);
         oj_box_add_point(box, flat->x[w], flat->y[w]);
@@ -173,7 +174,7 @@ static oj_status fill_tree(int64_t f, int thread, void *user,
 {
     struct oj_features *features = user;
     const struct oj_flat *flat = features->flat;
-    const struct oj_own_tree *tree;
+    const struct oj_feature_tree *tree;
     uint32_t *item;
     (void)thread;
     if (features->own[f] < 0)
@@ -249,7 +250,7 @@ int64_t oj_distance_features_bytes(const struct oj_features *features)
     for (int64_t t = 0; t < features->n_trees; t++)
         bytes += features->tree[t].n_items *
                  (int64_t)(sizeof *features->item +
-                           sizeof *features->node / OJ_OWN_FANOUT);
+                           sizeof *features->node / OJ_FEATURE_TREE_FANOUT);
     return bytes + oj_ring_grids_bytes(&features->grids);
 }
 
@@ -376,8 +377,8 @@ static int does_feature_contain_point(const struct oj_features *features,
 struct pair_distance_search
 {
     const struct oj_features *a, *b;
-    const struct oj_own_tree *tree_a, *tree_b; /* NULL: the feature has a list
-                                                  of segments */
+    const struct oj_feature_tree *tree_a, *tree_b; /* NULL: the feature has a
+                                                  list of segments */
     struct oj_pair_scratch *scratch;
     double least; /* minimum distance so far */
     double cut;   /* distances above this are not needed */
@@ -454,7 +455,7 @@ static void min_distance_of_segment_lists(struct pair_distance_search *s,
 }
 
 static const struct oj_box *box_of_tree_node_or_list(
-    const struct oj_features *features, const struct oj_own_tree *tree,
+    const struct oj_features *features, const struct oj_feature_tree *tree,
     const struct oj_segment_list *list, struct oj_box_child at)
 {
     if (at.level < 0)
@@ -465,11 +466,12 @@ static const struct oj_box *box_of_tree_node_or_list(
 /* Lists the segments of a box of level 0; at level -1 the list exists already.
  */
 static void collect_leaf_segments(const struct oj_features *features,
-                                  const struct oj_own_tree *tree,
+                                  const struct oj_feature_tree *tree,
                                   struct oj_box_child at,
                                   struct oj_segment_list *list)
 {
-    int64_t first = at.node * OJ_OWN_FANOUT, end = first + OJ_OWN_FANOUT;
+    int64_t first = at.node * OJ_FEATURE_TREE_FANOUT,
+            end = first + OJ_FEATURE_TREE_FANOUT;
     if (at.level < 0)
         return;
     end = end < tree->n_items ? end : tree->n_items;
@@ -488,7 +490,7 @@ static void min_distance_below_tree_nodes(struct pair_distance_search *s,
         box_of_tree_node_or_list(s->a, s->tree_a, &scratch->first, at_a);
     const struct oj_box *box_b =
         box_of_tree_node_or_list(s->b, s->tree_b, &scratch->second, at_b);
-    struct oj_box_child children[OJ_OWN_FANOUT];
+    struct oj_box_child children[OJ_FEATURE_TREE_FANOUT];
     int into_a, n;
     if (at_a.level <= 0 && at_b.level <= 0)
     {
@@ -518,7 +520,7 @@ static void min_distance_below_tree_nodes(struct pair_distance_search *s,
                                       into_a ? at_b : children[n]);
 }
 
-static const struct oj_own_tree *
+static const struct oj_feature_tree *
 segment_tree_of_feature(const struct oj_features *features, int64_t feature)
 {
     if (features->own == NULL || features->own[feature] < 0)

@@ -21,12 +21,12 @@
 /* Features with more segments than this get a tree; a struct oj_segment_list
  * has room for this many. */
 #define OJ_FEW_SEGMENTS 32
-#define OJ_OWN_FANOUT OJ_BOX_FANOUT
+#define OJ_FEATURE_TREE_FANOUT OJ_BOX_FANOUT
 
 /** Flag in an item: the segment is a point, with equal ends. */
 #define OJ_ITEM_POINT 0x80000000u
 
-struct oj_own_tree
+struct oj_feature_tree
 {
     int64_t first_item, n_items;
     struct oj_box_levels levels;
@@ -45,7 +45,7 @@ struct oj_features
                                      tree in tree, or -1; NULL in the short
                                      form */
     int64_t n_trees;
-    struct oj_own_tree *tree;
+    struct oj_feature_tree *tree;
     uint32_t *item;             /**< first vertex of each segment, all trees
                                      together */
     struct oj_box *node;        /**< boxes of all levels of all trees */

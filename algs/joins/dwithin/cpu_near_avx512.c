@@ -43,8 +43,9 @@ static inline int has_min_distance_or_excluded_id(const struct oj_near_query *q)
  * has_min_distance_or_excluded_id(). Product and sum are separate operations: a
  * fused multiply-add would decide some pairs otherwise. */
 WIDE static inline __attribute__((always_inline)) __mmask8
-test8(const struct oj_near_hood *hood, int64_t at, const struct wide_query *w,
-      int special, __m512d *d2, __m256i *id)
+mask_of_partners(const struct oj_near_hood *hood, int64_t at,
+                 const struct wide_query *w, int special, __m512d *d2,
+                 __m256i *id)
 {
     __m512d dx = _mm512_sub_pd(w->x, _mm512_loadu_pd(hood->x + at));
     __m512d dy = _mm512_sub_pd(w->y, _mm512_loadu_pd(hood->y + at));
@@ -70,7 +71,8 @@ count_by_eights(const struct oj_near_hood *hood,
     {
         __m512d d2;
         __m256i id;
-        n += __builtin_popcount(test8(hood, i, &w, special, &d2, &id));
+        n += __builtin_popcount(
+            mask_of_partners(hood, i, &w, special, &d2, &id));
     }
     return n;
 }
@@ -86,7 +88,7 @@ collect_by_eights(const struct oj_near_hood *hood,
     {
         __m512d d2;
         __m256i id;
-        __mmask8 mask = test8(hood, i, &w, special, &d2, &id);
+        __mmask8 mask = mask_of_partners(hood, i, &w, special, &d2, &id);
         _mm512_storeu_pd(out_d2 + n, _mm512_maskz_compress_pd(mask, d2));
         _mm256_storeu_si256((void *)(out_id + n),
                             _mm256_maskz_compress_epi32(mask, id));
@@ -95,24 +97,25 @@ collect_by_eights(const struct oj_near_hood *hood,
     return n;
 }
 
-WIDE static int64_t wide_count(const struct oj_near_hood *hood,
-                               const struct oj_near_query *query)
+WIDE static int64_t count_partners_avx512(const struct oj_near_hood *hood,
+                                          const struct oj_near_query *query)
 {
     return has_min_distance_or_excluded_id(query)
                ? count_by_eights(hood, query, 1)
                : count_by_eights(hood, query, 0);
 }
 
-WIDE static int64_t wide_collect(const struct oj_near_hood *hood,
-                                 const struct oj_near_query *query,
-                                 int32_t *out_id, double *out_d2)
+WIDE static int64_t collect_partners_avx512(const struct oj_near_hood *hood,
+                                            const struct oj_near_query *query,
+                                            int32_t *out_id, double *out_d2)
 {
     return has_min_distance_or_excluded_id(query)
                ? collect_by_eights(hood, query, 1, out_id, out_d2)
                : collect_by_eights(hood, query, 0, out_id, out_d2);
 }
 
-static const struct oj_near_kernel wide = {wide_count, wide_collect};
+static const struct oj_near_kernel wide = {count_partners_avx512,
+                                           collect_partners_avx512};
 
 const struct oj_near_kernel *oj_near_avx512(void)
 {

@@ -363,8 +363,8 @@ void oj_near_hood_free(struct oj_near_hood *hood)
 
 /* --- implementation for all processors ------------------------------------ */
 
-OJ_CLONES static int64_t plain_count(const struct oj_near_hood *hood,
-                                     const struct oj_near_query *query)
+OJ_CLONES static int64_t count_partners(const struct oj_near_hood *hood,
+                                        const struct oj_near_query *query)
 {
     const struct oj_near_query q = *query;
     int64_t n = 0;
@@ -376,10 +376,10 @@ OJ_CLONES static int64_t plain_count(const struct oj_near_hood *hood,
     return n;
 }
 
-OJ_CLONES static int64_t plain_collect(const struct oj_near_hood *hood,
-                                       const struct oj_near_query *query,
-                                       int32_t *restrict out_id,
-                                       double *restrict out_d2)
+OJ_CLONES static int64_t collect_partners(const struct oj_near_hood *hood,
+                                          const struct oj_near_query *query,
+                                          int32_t *restrict out_id,
+                                          double *restrict out_d2)
 {
     const struct oj_near_query q = *query;
     int64_t n = 0;
@@ -402,7 +402,7 @@ OJ_CLONES void oj_near_square_roots(int64_t n, const double *d2,
         distance[i] = sqrt(d2[i]);
 }
 
-const struct oj_near_kernel oj_near_plain = {plain_count, plain_collect};
+const struct oj_near_kernel oj_near_plain = {count_partners, collect_partners};
 
 const struct oj_near_kernel *oj_near_kernel(void)
 {

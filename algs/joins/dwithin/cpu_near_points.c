@@ -153,7 +153,7 @@ struct close_points_index
     /* Memory of batches, reused from batch to batch. */
     struct near_points_worker *worker; /* [n_threads] */
     struct oj_order order;
-    struct oj_list_places places;
+    struct oj_scattered_offsets offsets;
     struct oj_answers *answers;    /* [n_threads] used if the filter is
                                       tested */
     struct oj_index *general_copy; /* copy of general that joins the batches */
@@ -542,8 +542,8 @@ static void write_pairs_of_row_to_own_block(struct near_points_batch *b,
         for (int64_t i = at; i < at + n; i++)
             out->join_row[i] = self->feature_of[out->join_row[i]];
     }
-    oj_list_places_record(&b->self->places, (int)(worker - self->worker), row,
-                          at, n);
+    oj_scattered_offsets_record(&b->self->offsets, (int)(worker - self->worker),
+                                row, at, n);
     worker->block_at = at + n;
     if (worker->block_at - worker->squares_from >= SQUARES_AT_ONCE)
         convert_squares_to_distances(b, worker);
@@ -700,7 +700,7 @@ static void free_batches(struct oj_index *wrapped)
     oj_free(self->answers);
     oj_free(self->worker);
     oj_order_free(&self->order);
-    oj_list_places_free(&self->places);
+    oj_scattered_offsets_free(&self->offsets);
 }
 
 static void free_near_points_index(struct oj_index *wrapped)
@@ -1048,8 +1048,8 @@ static oj_status join_in_one_pass_unsorted(struct near_points_batch *b,
     n = n * ONE_OF + n * (ONE_OF / 4) + 2 * BLOCK_ENTRIES * (int64_t)n_threads;
     OJ_TRY(oj_matches_reserve_scattered(b->out, n_rows, n, err));
     b->n_entries = n;
-    OJ_TRY(oj_list_places_begin(&self->places, b->out->offset, n_rows,
-                                n_threads, err));
+    OJ_TRY(oj_scattered_offsets_begin(&self->offsets, b->out->offset, n_rows,
+                                      n_threads, err));
     OJ_TRY(search_near_points_in_parallel(b, VISIT_SCATTER, err));
     if (atomic_load(&b->is_full))
         return OJ_OK;
@@ -1061,7 +1061,7 @@ static oj_status join_in_one_pass_unsorted(struct near_points_batch *b,
         b->out->n_pairs += self->worker[t].n_pairs;
         b->out->n_matched += self->worker[t].n_matched;
     }
-    oj_list_places_end(&self->places);
+    oj_scattered_offsets_end(&self->offsets);
     return check_pair_limit(b, b->out->n_pairs, err);
 }
 
@@ -1109,8 +1109,8 @@ static void start_batch(struct near_points_batch *b)
         self->worker[t].n_seen = 0;
     b->is_join_side = input->x == join_side->x && input->y == join_side->y &&
                       input->n_features == join_side->n_features;
-    b->query.most2 = oj_square_most(self->relation.max_distance);
-    b->query.least2 = oj_square_least(self->relation.min_distance);
+    b->query.most2 = oj_square_limit_most(self->relation.max_distance);
+    b->query.least2 = oj_square_limit_least(self->relation.min_distance);
     b->query.from = 0;
     b->query.end = INT32_MAX;
     b->query.except = -1;

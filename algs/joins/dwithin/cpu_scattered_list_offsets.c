@@ -11,113 +11,114 @@
 #define GROUP_BITS 14
 #define MOST_GROUPS 1024
 
-static void free_thread_buffers(struct oj_list_places *places)
+static void free_thread_buffers(struct oj_scattered_offsets *offsets)
 {
-    for (int t = 0; places->notes != NULL && t < places->n_threads; t++)
+    for (int t = 0; offsets->buffer != NULL && t < offsets->n_threads; t++)
     {
-        oj_free(places->notes[t].place);
-        oj_free(places->notes[t].n_waiting);
-        oj_free(places->notes[t].group);
+        oj_free(offsets->buffer[t].range);
+        oj_free(offsets->buffer[t].n_waiting);
+        oj_free(offsets->buffer[t].group);
     }
-    oj_free(places->notes);
-    oj_free(places->n_passed);
-    places->notes = NULL;
-    places->n_passed = NULL;
+    oj_free(offsets->buffer);
+    oj_free(offsets->n_passed);
+    offsets->buffer = NULL;
+    offsets->n_passed = NULL;
 }
 
-static oj_status allocate_thread_buffers(struct oj_list_places *places,
+static oj_status allocate_thread_buffers(struct oj_scattered_offsets *offsets,
                                          struct oj_error *err)
 {
-    int64_t n_groups = places->n_groups;
-    OJ_NEW_ZEROED(places->notes, places->n_threads, err);
-    OJ_NEW(places->n_passed, n_groups, err);
-    for (int t = 0; t < places->n_threads; t++)
+    int64_t n_groups = offsets->n_groups;
+    OJ_NEW_ZEROED(offsets->buffer, offsets->n_threads, err);
+    OJ_NEW(offsets->n_passed, n_groups, err);
+    for (int t = 0; t < offsets->n_threads; t++)
     {
-        struct oj_list_notes *notes = &places->notes[t];
-        OJ_NEW(notes->place, n_groups * OJ_PLACES_AT_ONCE, err);
-        OJ_NEW(notes->n_waiting, n_groups, err);
-        OJ_NEW(notes->group, (int64_t)1 << places->group_bits, err);
+        struct oj_list_range_buffer *buffer = &offsets->buffer[t];
+        OJ_NEW(buffer->range, n_groups * OJ_LIST_RANGES_AT_ONCE, err);
+        OJ_NEW(buffer->n_waiting, n_groups, err);
+        OJ_NEW(buffer->group, (int64_t)1 << offsets->group_bits, err);
     }
     return OJ_OK;
 }
 
-oj_status oj_list_places_begin(struct oj_list_places *places, int64_t *offset,
-                               int64_t n_rows, int n_threads,
-                               struct oj_error *err)
+oj_status oj_scattered_offsets_begin(struct oj_scattered_offsets *offsets,
+                                     int64_t *offset, int64_t n_rows,
+                                     int n_threads, struct oj_error *err)
 {
     oj_status status;
     int bits = GROUP_BITS;
     while ((n_rows >> bits) >= MOST_GROUPS)
         bits++;
-    places->offset = offset;
-    if (places->notes == NULL || places->n_rows != n_rows)
+    offsets->offset = offset;
+    if (offsets->buffer == NULL || offsets->n_rows != n_rows)
     {
-        free_thread_buffers(places);
-        places->n_rows = n_rows;
-        places->group_bits = bits;
-        places->n_groups = (n_rows >> bits) + 1;
-        places->n_threads = n_threads;
-        status = allocate_thread_buffers(places, err);
+        free_thread_buffers(offsets);
+        offsets->n_rows = n_rows;
+        offsets->group_bits = bits;
+        offsets->n_groups = (n_rows >> bits) + 1;
+        offsets->n_threads = n_threads;
+        status = allocate_thread_buffers(offsets, err);
         if (status != OJ_OK)
         {
-            free_thread_buffers(places);
+            free_thread_buffers(offsets);
             return status;
         }
     }
-    for (int64_t g = 0; g < places->n_groups; g++)
-        atomic_init(&places->n_passed[g], 0);
+    for (int64_t g = 0; g < offsets->n_groups; g++)
+        atomic_init(&offsets->n_passed[g], 0);
     for (int t = 0; t < n_threads; t++)
-        memset(places->notes[t].n_waiting, 0, (size_t)places->n_groups);
+        memset(offsets->buffer[t].n_waiting, 0, (size_t)offsets->n_groups);
     return OJ_OK;
 }
 
 /* Returns the first offset of a group. */
-static int64_t *offsets_of_row_group(const struct oj_list_places *places,
+static int64_t *offsets_of_row_group(const struct oj_scattered_offsets *offsets,
                                      int64_t group)
 {
-    return places->offset + 2 * (group << places->group_bits);
+    return offsets->offset + 2 * (group << offsets->group_bits);
 }
 
-void oj_list_places_flush_group(struct oj_list_places *places,
-                                struct oj_list_notes *notes, int64_t group)
+void oj_scattered_offsets_flush_group(struct oj_scattered_offsets *offsets,
+                                      struct oj_list_range_buffer *buffer,
+                                      int64_t group)
 {
-    int64_t n = notes->n_waiting[group];
-    int64_t at = atomic_fetch_add(&places->n_passed[group], n);
-    memcpy(offsets_of_row_group(places, group) + 2 * at,
-           notes->place + group * OJ_PLACES_AT_ONCE,
-           (size_t)n * sizeof *notes->place);
-    notes->n_waiting[group] = 0;
+    int64_t n = buffer->n_waiting[group];
+    int64_t at = atomic_fetch_add(&offsets->n_passed[group], n);
+    memcpy(offsets_of_row_group(offsets, group) + 2 * at,
+           buffer->range + group * OJ_LIST_RANGES_AT_ONCE,
+           (size_t)n * sizeof *buffer->range);
+    buffer->n_waiting[group] = 0;
 }
 
 static void write_offsets_of_row_group(int64_t group, int thread, void *user)
 {
-    struct oj_list_places *places = user;
-    struct oj_list_place *place = places->notes[thread].group;
-    int64_t *offset = offsets_of_row_group(places, group);
-    int64_t n_rows = (int64_t)1 << places->group_bits;
-    int64_t n_left = places->n_rows - (group << places->group_bits), n;
+    struct oj_scattered_offsets *offsets = user;
+    struct oj_list_range *range = offsets->buffer[thread].group;
+    int64_t *offset = offsets_of_row_group(offsets, group);
+    int64_t n_rows = (int64_t)1 << offsets->group_bits;
+    int64_t n_left = offsets->n_rows - (group << offsets->group_bits), n;
     n_rows = n_left < n_rows ? n_left : n_rows;
-    for (int t = 0; t < places->n_threads; t++)
-        oj_list_places_flush_group(places, &places->notes[t], group);
-    n = atomic_load(&places->n_passed[group]);
-    memcpy(place, offset, (size_t)n * sizeof *place);
+    for (int t = 0; t < offsets->n_threads; t++)
+        oj_scattered_offsets_flush_group(offsets, &offsets->buffer[t], group);
+    n = atomic_load(&offsets->n_passed[group]);
+    memcpy(range, offset, (size_t)n * sizeof *range);
     if (n < n_rows)
-        memset(offset, 0, (size_t)n_rows * sizeof *place);
+        memset(offset, 0, (size_t)n_rows * sizeof *range);
     for (int64_t i = 0; i < n; i++)
     {
-        offset[2 * place[i].row] = place[i].first;
-        offset[2 * place[i].row + 1] = place[i].first + place[i].n;
+        offset[2 * range[i].row] = range[i].first;
+        offset[2 * range[i].row + 1] = range[i].first + range[i].n;
     }
 }
 
-void oj_list_places_end(struct oj_list_places *places)
+void oj_scattered_offsets_end(struct oj_scattered_offsets *offsets)
 {
-    oj_parallel_for(places->n_threads, places->n_groups,
-                    write_offsets_of_row_group, places);
+    oj_parallel_for(offsets->n_threads, offsets->n_groups,
+                    write_offsets_of_row_group, offsets);
 }
 
-void oj_list_places_free(struct oj_list_places *places)
+void oj_scattered_offsets_free(struct oj_scattered_offsets *offsets)
 {
-    free_thread_buffers(places);
-    memset(places, 0, sizeof *places);
+    free_thread_buffers(offsets);
+    memset(offsets, 0, sizeof *offsets);
 }

@@ -193,13 +193,13 @@ OJ_INLINE float oj_group_features_within(struct oj_group_features *f, int64_t k)
 OJ_INLINE void oj_group_features_select(const int32_t *tie_rank, double slack,
                                         struct oj_group_features *f, int64_t k)
 {
-    float keep = oj_keep_within(oj_group_features_within(f, k), slack);
+    float keep = oj_bound_keep_limit(oj_group_features_within(f, k), slack);
     struct oj_keyed *key = f->key;
     int64_t n = 0;
     for (int64_t at = 0; at < f->n; at++)
     {
         struct oj_found_feature *found = &f->found[at];
-        float own = oj_keep_within(found->high, slack);
+        float own = oj_bound_keep_limit(found->high, slack);
         uint64_t rank = (uint64_t)oj_tie_rank(tie_rank, found->feature);
         key[n] = (struct oj_keyed){rank, at};
         n += found->low <= keep;

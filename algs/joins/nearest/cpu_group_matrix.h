@@ -21,7 +21,7 @@ struct oj_group
     int n;
     int64_t first; /* index of the first point in the patch */
     const struct oj_ordered_point *point;
-    struct oj_place place;
+    struct oj_points_box place;
     /* Entries from n up to a multiple of OJ_WIDE repeat the first point. */
     double x[OJ_GROUP], y[OJ_GROUP];
     int32_t excluded[OJ_GROUP]; /* [i] class that point i excludes; unused if
@@ -34,9 +34,10 @@ struct oj_group
 OJ_INLINE void oj_group_form(struct oj_group *g, int64_t n, int most,
                              const struct oj_ordered_point *point, double limit)
 {
-    g->n = oj_place_set_to_leading_points(&g->place, n, most, point, limit);
+    g->n =
+        oj_points_box_set_to_leading_points(&g->place, n, most, point, limit);
     if (g->n > OJ_WIDE && g->n % OJ_WIDE != 0)
-        g->n = oj_place_set_to_leading_points(
+        g->n = oj_points_box_set_to_leading_points(
             &g->place, g->n / OJ_WIDE * OJ_WIDE, most, point, INFINITY);
     g->point = point;
     for (int i = 0; i < g->n; i++)

@@ -186,7 +186,7 @@ struct heading_row_search
                                           oj_tree_reach2() */
 };
 
-static void narrow_search(struct heading_row_search *s)
+static void narrow_search_to_ranking(struct heading_row_search *s)
 {
     if (!(s->ranking->bound < s->reach))
         return;
@@ -215,7 +215,7 @@ static oj_status measure_segment(struct heading_row_search *s, int64_t slot,
     if (distance < s->ranking->bound || s->ranking->n == 0)
         s->worker->last_slot[s->sector] = slot;
     OJ_TRY(oj_ranking_add(s->ranking, feature, distance, err));
-    narrow_search(s);
+    narrow_search_to_ranking(s);
     return OJ_OK;
 }
 

@@ -30,8 +30,8 @@ struct nearest_points_index
     struct oj_order order;
     struct oj_nearest_scratch *scratch; /* [n_threads] */
     struct oj_answers *answers;         /* [n_threads] answers that are lists */
-    struct oj_ones ones;                /* answers of at most one pair per
-                                           row */
+    struct oj_single_pairs ones;        /* answers of at most one pair per
+                                   row */
     int has_fill;                       /* 1: fill is set */
     double fill; /* pairs per row of the last batch, or of a sample of this
                     one, divided by k */
@@ -49,7 +49,7 @@ static void free_batches(struct oj_index *wrapped)
     }
     oj_free(self->scratch);
     oj_free(self->answers);
-    oj_ones_free(&self->ones);
+    oj_single_pairs_free(&self->ones);
     oj_order_free(&self->order);
 }
 
@@ -435,7 +435,7 @@ static oj_status join_one_per_row(struct nearest_points_batch *b,
                                   struct oj_matches *out,
                                   struct oj_stats *stats, struct oj_error *err)
 {
-    struct oj_ones ones = {0};
+    struct oj_single_pairs ones = {0};
     int64_t n = input->n_features, n_matched = 0;
     OJ_TRY(oj_matches_reserve(out, n, n, 0, err));
     ones.feature = out->join_row;
@@ -635,7 +635,7 @@ static oj_status join_batch_to_lists(struct nearest_points_batch *b,
     {
         if (self->index.relation.k == 1 && b->to.filter == NULL)
         {
-            OJ_TRY(oj_ones_start(&self->ones, n_rows, err));
+            OJ_TRY(oj_single_pairs_start(&self->ones, n_rows, err));
             b->to.ones = &self->ones;
         }
         OJ_TRY(join_points(b, n_rows, input->x, input->y, stats, err));
@@ -651,12 +651,12 @@ static oj_status join_batch_to_lists(struct nearest_points_batch *b,
         OJ_TRY(status);
     }
     if (b->to.ones != NULL)
-        return oj_ones_to_matches(&self->ones, self->answers, n_threads, n_rows,
-                                  max_pairs, out, err);
+        return oj_single_pairs_to_matches(&self->ones, self->answers, n_threads,
+                                          n_rows, max_pairs, out, err);
     if (oj_flat_is_points(input)) /* each row occurs once, and its pairs are in
                                      order */
-        return oj_ones_to_matches(NULL, self->answers, n_threads, n_rows,
-                                  max_pairs, out, err);
+        return oj_single_pairs_to_matches(NULL, self->answers, n_threads,
+                                          n_rows, max_pairs, out, err);
     return oj_answers_to_matches(self->answers, n_threads, n_rows,
                                  &self->relation, self->index.tie_rank, out,
                                  err);

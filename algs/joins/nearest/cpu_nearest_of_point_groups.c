@@ -30,8 +30,8 @@
 /* Adapts the size limit of patches or groups: it grows if they find few
  * candidates (n < few) and shrinks if they find many. This moves work between
  * the levels and never changes an answer. */
-OJ_INLINE void oj_adapt(double *limit, int64_t n, int64_t few, int64_t many,
-                        double base)
+OJ_INLINE void oj_size_limit_adapt(double *limit, int64_t n, int64_t few,
+                                   int64_t many, double base)
 {
     if (n > many)
         *limit *= 0.7;
@@ -74,18 +74,18 @@ OJ_INLINE void oj_candidates_compact(struct oj_nearest_scratch *s, float keep,
 /* Drops the candidates beyond the bounds of their own features. */
 static inline void oj_candidates_compact_by_feature(
     const struct oj_segments *segments, struct oj_nearest_scratch *s,
-    const struct oj_place *place, const struct oj_bound *bound)
+    const struct oj_points_box *place, const struct oj_bound *bound)
 {
-    struct oj_own_keep of = {-1, 0.0f};
+    struct oj_feature_keep_limit of = {-1, 0.0f};
     int64_t n = 0;
-    oj_own_bounds_begin(s);
+    oj_feature_bounds_begin(s);
     for (int64_t i = 0; i < s->n_candidates; i++)
     {
         int64_t slot = s->candidate[i];
         float low = s->candidate_low[i];
         oj_candidate_move(s, n, i, 1);
-        n += oj_own_bounds_keep(s, place, bound, segments->feature[slot], low,
-                                &of);
+        n += oj_feature_bounds_keep(s, place, bound, segments->feature[slot],
+                                    low, &of);
     }
     s->n_candidates = n;
 }
@@ -103,12 +103,10 @@ static inline oj_status oj_candidates_reserve(struct oj_nearest_scratch *s,
 
 /* Measures a bundle, tightens the bound if `searches` is set, and appends the
  * segments within the bound to the candidates. */
-OJ_INLINE oj_status oj_visit_bundle(const struct oj_segments *segments,
-                                    struct oj_nearest_scratch *s,
-                                    const struct oj_place *place, int64_t k,
-                                    int chooses, int has_high, int searches,
-                                    int32_t bundle, struct oj_bound *bound,
-                                    struct oj_error *err)
+OJ_INLINE oj_status oj_visit_bundle(
+    const struct oj_segments *segments, struct oj_nearest_scratch *s,
+    const struct oj_points_box *place, int64_t k, int chooses, int has_high,
+    int searches, int32_t bundle, struct oj_bound *bound, struct oj_error *err)
 {
     double d2[OJ_BUNDLE];
     float low[OJ_BUNDLE], high[OJ_BUNDLE];
@@ -141,9 +139,9 @@ OJ_INLINE oj_status oj_visit_bundle(const struct oj_segments *segments,
 
 /* Computes the distances of the front's boxes from the group; returns the index
  * of the nearest box. */
-OJ_INLINE int64_t oj_front_measure(struct oj_front *front, const float q[4],
-                                   float reach2,
-                                   const struct oj_corner_boxes *corners)
+OJ_INLINE int64_t oj_front_measure_boxes(struct oj_front *front,
+                                         const float q[4], float reach2,
+                                         const struct oj_corner_boxes *corners)
 {
     float least[OJ_LANES];
     int32_t at[OJ_LANES];
@@ -156,7 +154,7 @@ OJ_INLINE int64_t oj_front_measure(struct oj_front *front, const float q[4],
     for (int32_t i = 0; i * OJ_FANOUT < front->n; i++)
     {
         struct oj_front_block *block = &front->block[i];
-        oj_boxes_distance2(&block->box, q, block->d2);
+        oj_tree_node_distances2(&block->box, q, block->d2);
         oj_boxes_exclude_by_corners(&block->box, corners, reach2, block->d2);
         OJ_EIGHT
         {
@@ -171,7 +169,8 @@ OJ_INLINE int64_t oj_front_measure(struct oj_front *front, const float q[4],
 }
 
 /* Lists in s->near the indices of the front's boxes within reach2. */
-OJ_INLINE void oj_front_list(struct oj_nearest_scratch *s, float reach2)
+OJ_INLINE void oj_front_list_near_boxes(struct oj_nearest_scratch *s,
+                                        float reach2)
 {
     const struct oj_front *front = &s->near_bundles;
     int32_t n = 0;
@@ -193,9 +192,9 @@ OJ_INLINE void oj_front_list(struct oj_nearest_scratch *s, float reach2)
 
 /* Visits the box with index `nearest` in the front before all others: it gives
  * a bound that excludes most of them. */
-OJ_INLINE oj_status oj_visit_nearest_box(
+OJ_INLINE oj_status oj_front_visit_nearest_box(
     const struct oj_segments *segments, struct oj_nearest_scratch *s,
-    const struct oj_place *place, int64_t k, int chooses, int has_high,
+    const struct oj_points_box *place, int64_t k, int chooses, int has_high,
     int64_t nearest, struct oj_bound *bound, struct oj_error *err)
 {
     struct oj_front_block *block = &s->near_bundles.block[nearest / OJ_FANOUT];
@@ -213,7 +212,7 @@ OJ_INLINE oj_status oj_visit_nearest_box(
  * number of features per point. */
 OJ_INLINE oj_status oj_collect_candidates(const struct oj_segments *segments,
                                           struct oj_nearest_scratch *s,
-                                          const struct oj_place *place,
+                                          const struct oj_points_box *place,
                                           int64_t k, int chooses, int has_high,
                                           int64_t expected, double cap,
                                           struct oj_error *err)
@@ -238,11 +237,11 @@ OJ_INLINE oj_status oj_collect_candidates(const struct oj_segments *segments,
     OJ_ROOM(s->near, 0, front->n + OJ_FANOUT, s->cap_near, err);
     oj_tree_convert_box(tree, &place->box, q);
     corners = oj_corner_boxes_make(tree, k, &bound, q);
-    nearest = oj_front_measure(front, q, bound.reach2, &corners);
+    nearest = oj_front_measure_boxes(front, q, bound.reach2, &corners);
     if (searches)
-        OJ_TRY(oj_visit_nearest_box(segments, s, place, k, chooses, has_high,
-                                    nearest, &bound, err));
-    oj_front_list(s, bound.reach2);
+        OJ_TRY(oj_front_visit_nearest_box(segments, s, place, k, chooses,
+                                          has_high, nearest, &bound, err));
+    oj_front_list_near_boxes(s, bound.reach2);
     for (int32_t i = 0; i < s->n_near; i++)
     {
         const struct oj_front_block *block =
@@ -1399,13 +1398,13 @@ OJ_INLINE void adapt_group_limit(struct nearest_search *search,
     double base = s->limit_base;
     int64_t wanted = expected_features(search, answer);
     if (answer == NEAREST_LISTED)
-        oj_adapt(&s->group_limit, s->features.n, 12 + 3 * wanted / 2,
-                 24 + 3 * wanted, base);
+        oj_size_limit_adapt(&s->group_limit, s->features.n, 12 + 3 * wanted / 2,
+                            24 + 3 * wanted, base);
     else if (answer == FEW_NEAREST)
-        oj_adapt(&s->group_limit, s->n_candidates, 20 + 4 * wanted,
-                 40 + 8 * wanted, base);
+        oj_size_limit_adapt(&s->group_limit, s->n_candidates, 20 + 4 * wanted,
+                            40 + 8 * wanted, base);
     else
-        oj_adapt(&s->group_limit, s->n_candidates, 20, 40, base);
+        oj_size_limit_adapt(&s->group_limit, s->n_candidates, 20, 40, base);
 }
 
 /* Answers the points of a patch, group by group. */
@@ -1482,15 +1481,15 @@ OJ_INLINE oj_status answer_points(struct nearest_search *search, int64_t n,
 {
     const struct oj_cpu_index *index = search->index;
     struct oj_nearest_scratch *s = search->s;
-    struct oj_place patch;
+    struct oj_points_box patch;
     double base = s->limit_base;
     int most_at_once = chooses && s->choice.filter != NULL ? 1 : OJ_PATCH;
     int most = most_at_once;
     s->carry.distance = INFINITY;
     for (int64_t at = 0; at < n;)
     {
-        int taken = oj_place_set_to_leading_points(&patch, n - at, most,
-                                                   point + at, s->patch_limit);
+        int taken = oj_points_box_set_to_leading_points(
+            &patch, n - at, most, point + at, s->patch_limit);
         double cap = greatest_reach(search, taken, point + at);
         int64_t n_within = s->n_within, expected, few, many;
         search->lists_all_within = may_list_all_within(search, answer, cap);
@@ -1523,7 +1522,8 @@ OJ_INLINE oj_status answer_points(struct nearest_search *search, int64_t n,
                 8 * (s->n_within - n_within) < 7 * search->k * taken;
         most = most_at_once;
         at += taken;
-        oj_adapt(&s->patch_limit, s->near_bundles.n, few, many, 4.0 * base);
+        oj_size_limit_adapt(&s->patch_limit, s->near_bundles.n, few, many,
+                            4.0 * base);
     }
     return OJ_OK;
 }

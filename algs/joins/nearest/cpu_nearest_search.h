@@ -20,10 +20,10 @@
 
 #define OJ_GROUP 32 /* maximum number of points in a group */
 
-/* Number of slots of struct oj_own_bounds, a power of two, and maximum number
- * of features in it. */
-#define OJ_OWN_SLOTS 4096
-#define OJ_OWN_MOST 3072
+/* Number of slots of struct oj_feature_bounds, a power of two, and maximum
+ * number of features in it. */
+#define OJ_FEATURE_BOUND_SLOTS 4096
+#define OJ_MOST_FEATURE_BOUNDS 3072
 
 #define OJ_NO_CLASS (-2) /* the point excludes no class */
 
@@ -94,7 +94,7 @@ struct oj_front
     struct oj_front_block *block;
 };
 
-struct oj_own_slot
+struct oj_feature_bound_slot
 {
     double d2; /* minimum squared distance of the feature from the centre of a
                   place */
@@ -111,19 +111,20 @@ struct oj_own_slot
  * They then record the minimum distance of each feature in this table and drop
  * segments beyond it. Features for which the table has no room have no bound
  * of their own. Zeroed memory is a valid empty table. */
-struct oj_own_bounds
+struct oj_feature_bounds
 {
     int is_used; /**< 1: the current search uses the table */
     int32_t n;
     uint32_t stamp;
-    struct oj_own_slot slot[OJ_OWN_SLOTS];
+    struct oj_feature_bound_slot slot[OJ_FEATURE_BOUND_SLOTS];
 };
 
 /** A feature near a group, in the order in which features are found. */
 struct oj_found_feature
 {
     int32_t feature;
-    int32_t place;   /**< index among the listed features, or -1 */
+    int32_t place;   /**< index among the selected features, in tie order
+                          (oj_group_features_select()); -1: not selected */
     uint32_t inside; /**< bit i: its polygons contain point i of the group */
     /** Bounds of the distance from any point of the group. After the selection
      * `low` is the distance within which segments of the feature are kept. */
@@ -223,7 +224,7 @@ struct oj_nearest_scratch
     int32_t *best_feature;
     double *best_d2;
     int64_t cap_best_d2;
-    struct oj_own_bounds *own; /**< used for k > 1 */
+    struct oj_feature_bounds *own; /**< used for k > 1 */
     struct oj_group_features features;
     struct oj_nearest_carry carry;
     struct oj_segment_choice choice;
@@ -263,7 +264,7 @@ struct oj_nearest_output
     /** [rows] answers of rows with at most one pair. The entry of a row is its
      * pair, -1 and NaN if nothing is within max_distance, or OJ_ONE_OF_MANY if
      * its pairs are in answers. NULL: pairs are stored in lists or answers. */
-    struct oj_ones *ones;
+    struct oj_single_pairs *ones;
     struct oj_answers *answers; /**< all other pairs; never NULL */
     /** [rows][list_size] pairs of each row; join_row is -1 in unused entries of
      * a list. The member offset is not used. NULL: pairs are stored in ones or

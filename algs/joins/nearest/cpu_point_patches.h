@@ -45,13 +45,14 @@
 
 /* The bounding box of some points, with its centre, half its width and height,
  * and half its diagonal (the last three rounded up). */
-struct oj_place
+struct oj_points_box
 {
     struct oj_box box;
     double cx, cy, hx, hy, h;
 };
 
-OJ_INLINE void oj_place_set(struct oj_place *place, const struct oj_box *box)
+OJ_INLINE void oj_points_box_set(struct oj_points_box *place,
+                                 const struct oj_box *box)
 {
     double dx, dy;
     place->box = *box;
@@ -69,10 +70,9 @@ OJ_INLINE void oj_place_set(struct oj_place *place, const struct oj_box *box)
 /* Returns the number of leading points, of n >= 1, that stay together: at most
  * `most`, and only while width + height is within limit. Sets place to their
  * box. */
-OJ_INLINE int
-oj_place_set_to_leading_points(struct oj_place *place, int64_t n, int most,
-                               const struct oj_ordered_point *point,
-                               double limit)
+OJ_INLINE int oj_points_box_set_to_leading_points(
+    struct oj_points_box *place, int64_t n, int most,
+    const struct oj_ordered_point *point, double limit)
 {
     struct oj_box box = {point[0].x, point[0].y, point[0].x, point[0].y};
     int taken = 1;
@@ -85,7 +85,7 @@ oj_place_set_to_leading_points(struct oj_place *place, int64_t n, int most,
             break;
         box = grown;
     }
-    oj_place_set(place, &box);
+    oj_points_box_set(place, &box);
     return taken;
 }
 
@@ -111,29 +111,29 @@ OJ_INLINE int oj_slot_place(int64_t slot)
 
 /* Returns the slot of a feature; if the table lacks it, the empty slot for it.
  */
-static inline struct oj_own_slot *oj_own_slot(struct oj_own_bounds *own,
-                                              int32_t feature)
+static inline struct oj_feature_bound_slot *
+oj_feature_bound_slot(struct oj_feature_bounds *own, int32_t feature)
 {
     uint32_t at = (uint32_t)feature * 0x9E3779B1u >> 20;
     while (own->slot[at].stamp == own->stamp &&
            own->slot[at].feature != feature)
-        at = (at + 1) % OJ_OWN_SLOTS;
+        at = (at + 1) % OJ_FEATURE_BOUND_SLOTS;
     return &own->slot[at];
 }
 
 /* Records that feature has a segment at squared distance d2. Returns 0 if one
  * at most as far is recorded already. */
-static inline int oj_own_bounds_lower(struct oj_own_bounds *own,
-                                      int32_t feature, double d2)
+static inline int oj_feature_bounds_lower(struct oj_feature_bounds *own,
+                                          int32_t feature, double d2)
 {
-    struct oj_own_slot *slot = oj_own_slot(own, feature);
+    struct oj_feature_bound_slot *slot = oj_feature_bound_slot(own, feature);
     if (slot->stamp == own->stamp)
     {
         int is_lower = d2 < slot->d2;
         slot->d2 = is_lower ? d2 : slot->d2;
         return is_lower;
     }
-    if (own->n == OJ_OWN_MOST)
+    if (own->n == OJ_MOST_FEATURE_BOUNDS)
         return 1;
     own->n++;
     slot->stamp = own->stamp;
@@ -143,10 +143,11 @@ static inline int oj_own_bounds_lower(struct oj_own_bounds *own,
 }
 
 /* Returns the smallest squared distance recorded for a feature, or INFINITY. */
-static inline double oj_own_bounds_least2(struct oj_own_bounds *own,
-                                          int32_t feature)
+static inline double oj_feature_bounds_least2(struct oj_feature_bounds *own,
+                                              int32_t feature)
 {
-    const struct oj_own_slot *slot = oj_own_slot(own, feature);
+    const struct oj_feature_bound_slot *slot =
+        oj_feature_bound_slot(own, feature);
     return slot->stamp == own->stamp ? slot->d2 : INFINITY;
 }
 
@@ -182,7 +183,7 @@ struct oj_bound
 
 /* Returns within + slack, rounded up to single precision so that lower bounds
  * can be compared with it. */
-OJ_INLINE float oj_keep_within(double within, double slack)
+OJ_INLINE float oj_bound_keep_limit(double within, double slack)
 {
     double keep = within * (1.0 + 1e-6) + slack;
     /* Beyond the range of single precision, no segment is excluded. */
@@ -195,7 +196,7 @@ OJ_INLINE void oj_bound_set(struct oj_bound *bound, const struct oj_tree *tree,
     within = within < bound->cap ? within : bound->cap;
     bound->within = within;
     bound->reach2 = oj_tree_reach2(tree, within);
-    bound->keep = oj_keep_within(within, bound->slack);
+    bound->keep = oj_bound_keep_limit(within, bound->slack);
 }
 
 OJ_INLINE struct oj_bound oj_bound_make(const struct oj_tree *tree, double cap)
@@ -224,7 +225,7 @@ OJ_INLINE struct oj_bound oj_bound_make(const struct oj_tree *tree, double cap)
  * nearest of any point of the box (see "the bounds of corners"): its low
  * becomes NAN, which no bound keeps. */
 OJ_INLINE void oj_bundle_measure(const struct oj_bundle *restrict b,
-                                 const struct oj_place *place,
+                                 const struct oj_points_box *place,
                                  const float *corner_keep, double *restrict d2,
                                  float *restrict low)
 {
@@ -278,7 +279,7 @@ OJ_INLINE void oj_bundle_measure(const struct oj_bundle *restrict b,
 
 /* Computes upper bounds of the distance of each segment from any point of the
  * box, in single precision and rounded up. */
-OJ_INLINE void oj_bundle_high(const struct oj_place *place,
+OJ_INLINE void oj_bundle_high(const struct oj_points_box *place,
                               const double *restrict d2, float *restrict high)
 {
     double h = place->h * (1.0 + 1e-6);
@@ -294,20 +295,20 @@ OJ_INLINE int32_t oj_excluded_class(const struct oj_segment_choice *choice,
 
 /* Returns 1 if the search skips all bundles first .. end - 1, which are
  * consecutive. */
-OJ_INLINE int oj_choice_skips(const struct oj_segment_choice *choice,
-                              int64_t first, int64_t end)
+OJ_INLINE int oj_choice_skips_bundles(const struct oj_segment_choice *choice,
+                                      int64_t first, int64_t end)
 {
     return first * OJ_BUNDLE >= choice->skip_first &&
            end * OJ_BUNDLE <= choice->skip_end;
 }
 
 /* Returns 1 if the search skips all bundles below a node. */
-OJ_INLINE int oj_choice_skips_child(const struct oj_segment_choice *choice,
-                                    struct oj_tree_child v)
+OJ_INLINE int oj_choice_skips_node(const struct oj_segment_choice *choice,
+                                   struct oj_tree_child v)
 {
     int shift = 3 * (v.level + 1);
-    return oj_choice_skips(choice, (int64_t)v.child << shift,
-                           ((int64_t)v.child + 1) << shift);
+    return oj_choice_skips_bundles(choice, (int64_t)v.child << shift,
+                                   ((int64_t)v.child + 1) << shift);
 }
 
 /* Masks the segments of a bundle that the search does not consider: their
@@ -352,9 +353,9 @@ OJ_INLINE int oj_choice_considers(const struct oj_segment_choice *choice,
 
 /* Returns the maximum distance of any point of the box from a segment. It
  * occurs at a corner, because the distance is convex. */
-OJ_INLINE double oj_place_farthest_from_segment(const struct oj_place *place,
-                                                const struct oj_bundle *b,
-                                                int at)
+OJ_INLINE double
+oj_place_farthest_from_segment(const struct oj_points_box *place,
+                               const struct oj_bundle *b, int at)
 {
     double ax = b->ax[at], ay = b->ay[at];
     double dx = b->bx[at] - ax, dy = b->by[at] - ay;
@@ -381,8 +382,8 @@ OJ_INLINE double oj_place_farthest_from_segment(const struct oj_place *place,
  * centre, into the k best. The loops have a form that compilers vectorise: the
  * 1,000 nearest of 100,000 points or boxes took 2 to 3 times as long with loops
  * that end early. */
-OJ_INLINE void oj_best_insert(struct oj_nearest_scratch *s, int64_t k,
-                              int32_t feature, double d2)
+OJ_INLINE void oj_best_insert_segment(struct oj_nearest_scratch *s, int64_t k,
+                                      int32_t feature, double d2)
 {
     int32_t *best_feature = s->best_feature, n = (int32_t)s->n_best, last = n;
     double *best_d2 = s->best_d2;
@@ -433,7 +434,7 @@ OJ_INLINE double oj_min_of_eight(const double *v)
 static __attribute__((noinline, unused)) double
 oj_bound_of_two_classes(const struct oj_segments *segments,
                         struct oj_nearest_scratch *s,
-                        const struct oj_place *place, int64_t bundle,
+                        const struct oj_points_box *place, int64_t bundle,
                         const double *d2, struct oj_bound *bound)
 {
     const int32_t *feature = segments->feature + bundle * OJ_BUNDLE;
@@ -476,7 +477,7 @@ oj_bound_of_two_classes(const struct oj_segments *segments,
  * is set. chooses: 0 if every row considers all segments. */
 OJ_INLINE void oj_bound_tighten(const struct oj_segments *segments,
                                 struct oj_nearest_scratch *s,
-                                const struct oj_place *place, int64_t k,
+                                const struct oj_points_box *place, int64_t k,
                                 int chooses, int searches, int64_t bundle,
                                 const double *d2, struct oj_bound *bound)
 {
@@ -508,10 +509,11 @@ OJ_INLINE void oj_bound_tighten(const struct oj_segments *segments,
         for (int i = 0; i < OJ_BUNDLE && any; i++)
         {
             if (!(d2[i] < INFINITY) ||
-                (has_own && !oj_own_bounds_lower(s->own, feature[i], d2[i])))
+                (has_own &&
+                 !oj_feature_bounds_lower(s->own, feature[i], d2[i])))
                 continue;
             if (searches && (s->n_best < k || d2[i] < s->best_d2[k - 1]))
-                oj_best_insert(s, k, feature[i], d2[i]);
+                oj_best_insert_segment(s, k, feature[i], d2[i]);
         }
         if (searches && any && s->n_best == k)
             within = sqrt(s->best_d2[k - 1]) + place->h;
@@ -540,7 +542,7 @@ OJ_INLINE void oj_bound_tighten(const struct oj_segments *segments,
 /* Sets the bounds of corners from the features of the last point. Returns their
  * maximum. */
 OJ_INLINE double oj_bound_corners(const struct oj_nearest_carry *carry,
-                                  const struct oj_place *place,
+                                  const struct oj_points_box *place,
                                   struct oj_bound *bound)
 {
     const double px[OJ_CORNERS] = {place->box.x0, place->box.x1, place->box.x0,
@@ -571,7 +573,7 @@ OJ_INLINE double oj_bound_corners(const struct oj_nearest_carry *carry,
     {
         double within = sqrt(most2[v]) * (1.0 + 1e-12) + bound->slack;
         bound->corner[v] = within;
-        bound->corner_keep[v] = oj_keep_within(within, bound->slack);
+        bound->corner_keep[v] = oj_bound_keep_limit(within, bound->slack);
         most = within > most ? within : most;
     }
     bound->has_corners = most > OJ_FAR_OFF * place->h;
@@ -657,7 +659,7 @@ oj_boxes_exclude_by_corners(const struct oj_tree_node *restrict box,
  * answered last, which is near. */
 OJ_INLINE int oj_bound_begin(const struct oj_tree *tree,
                              struct oj_nearest_scratch *s,
-                             const struct oj_place *place, int64_t k,
+                             const struct oj_points_box *place, int64_t k,
                              struct oj_bound *bound)
 {
     double dx, dy, far, within;
@@ -682,39 +684,39 @@ OJ_INLINE int oj_bound_begin(const struct oj_tree *tree,
 
 /* For k > 1, starts using the bounds of single features, initialised with the k
  * best, unless the search uses them already. */
-static inline void oj_own_bounds_begin(struct oj_nearest_scratch *s)
+static inline void oj_feature_bounds_begin(struct oj_nearest_scratch *s)
 {
-    struct oj_own_bounds *own = s->own;
+    struct oj_feature_bounds *own = s->own;
     if (own->is_used)
         return;
     if (++own->stamp == 0)
     {
-        for (int i = 0; i < OJ_OWN_SLOTS; i++)
+        for (int i = 0; i < OJ_FEATURE_BOUND_SLOTS; i++)
             own->slot[i].stamp = 0;
         own->stamp = 1;
     }
     own->n = 0;
     own->is_used = 1;
     for (int64_t i = 0; i < s->n_best; i++)
-        (void)oj_own_bounds_lower(own, s->best_feature[i], s->best_d2[i]);
+        (void)oj_feature_bounds_lower(own, s->best_feature[i], s->best_d2[i]);
 }
 
 /* Returns the distance from the box of the place within which segments of the
  * feature may be needed: the smaller one of the feature's own bound and that of
  * the search. */
-OJ_INLINE double oj_own_bounds_within(const struct oj_nearest_scratch *s,
-                                      const struct oj_place *place,
-                                      const struct oj_bound *bound,
-                                      int32_t feature)
+OJ_INLINE double oj_feature_bounds_within(const struct oj_nearest_scratch *s,
+                                          const struct oj_points_box *place,
+                                          const struct oj_bound *bound,
+                                          int32_t feature)
 {
-    double within = sqrt(oj_own_bounds_least2(s->own, feature)) + place->h;
+    double within = sqrt(oj_feature_bounds_least2(s->own, feature)) + place->h;
     within = within * (1.0 + 1e-12) + bound->slack;
     return within < bound->within ? within : bound->within;
 }
 
 /* Distance within which segments of a feature are kept, for the last feature
  * only, since the segments of a feature are mostly consecutive. */
-struct oj_own_keep
+struct oj_feature_keep_limit
 {
     int32_t feature;
     float keep;
@@ -723,16 +725,17 @@ struct oj_own_keep
 /* Returns 1 if a segment of feature, at a distance of at least low, may be
  * needed. *of: the limit of the feature of the last call, which is replaced if
  * feature is another one. */
-OJ_INLINE int oj_own_bounds_keep(const struct oj_nearest_scratch *s,
-                                 const struct oj_place *place,
-                                 const struct oj_bound *bound, int32_t feature,
-                                 float low, struct oj_own_keep *of)
+OJ_INLINE int oj_feature_bounds_keep(const struct oj_nearest_scratch *s,
+                                     const struct oj_points_box *place,
+                                     const struct oj_bound *bound,
+                                     int32_t feature, float low,
+                                     struct oj_feature_keep_limit *of)
 {
     if (feature != of->feature)
     {
-        double within = oj_own_bounds_within(s, place, bound, feature);
+        double within = oj_feature_bounds_within(s, place, bound, feature);
         of->feature = feature;
-        of->keep = oj_keep_within(within, bound->slack);
+        of->keep = oj_bound_keep_limit(within, bound->slack);
     }
     return low <= of->keep;
 }
@@ -825,9 +828,9 @@ oj_patch_containing(struct oj_nearest_scratch *s, int n,
  * point. */
 OJ_INLINE oj_status oj_patch_bundles(const struct oj_segments *segments,
                                      struct oj_nearest_scratch *s,
-                                     const struct oj_place *patch, int64_t k,
-                                     int chooses, int64_t expected, double cap,
-                                     struct oj_error *err)
+                                     const struct oj_points_box *patch,
+                                     int64_t k, int chooses, int64_t expected,
+                                     double cap, struct oj_error *err)
 {
     const struct oj_tree *tree = &segments->tree;
     struct oj_front *front = &s->near_bundles;
@@ -858,7 +861,7 @@ OJ_INLINE oj_status oj_patch_bundles(const struct oj_segments *segments,
         uint32_t within;
         if (v.d2 > bound.reach2 ||
             (chooses && (!oj_tree_child_overlaps(v, first, last) ||
-                         oj_choice_skips_child(&s->choice, v))))
+                         oj_choice_skips_node(&s->choice, v))))
             continue;
         if (v.level > 0)
         {
@@ -876,14 +879,14 @@ OJ_INLINE oj_status oj_patch_bundles(const struct oj_segments *segments,
             continue;
         }
         OJ_TRY(oj_front_reserve(front, err));
-        oj_boxes_distance2(node, descent.q, d2);
+        oj_tree_node_distances2(node, descent.q, d2);
         oj_boxes_exclude_by_corners(node, &corners, bound.reach2, d2);
         for (int c = 0; !is_all && c < OJ_FANOUT; c++)
         {
             int32_t bundle = v.child * OJ_FANOUT + c;
-            int is_looked_at =
-                bundle >= first && bundle <= last &&
-                !oj_choice_skips(&s->choice, bundle, (int64_t)bundle + 1);
+            int is_looked_at = bundle >= first && bundle <= last &&
+                               !oj_choice_skips_bundles(&s->choice, bundle,
+                                                        (int64_t)bundle + 1);
             d2[c] = is_looked_at ? d2[c] : INFINITY;
         }
         within = oj_boxes_within(d2, bound.reach2);

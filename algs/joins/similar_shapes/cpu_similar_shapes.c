@@ -343,8 +343,8 @@ static oj_status measure_feature_and_add_to_ranking(struct shape_index *self,
         return OJ_OK;
     OJ_TRY(squared_hausdorff_or_frechet(
         self, search, row, feature,
-        on_sphere || !(limit < INFINITY) ? limit : oj_square_most(limit), &d2,
-        err));
+        on_sphere || !(limit < INFINITY) ? limit : oj_square_limit_most(limit),
+        &d2, err));
     distance = on_sphere ? d2 : sqrt(d2);
     /* An infinite distance means that the computation was abandoned at the
      * limit. */

@@ -59,7 +59,7 @@ static int takes_sphere(const struct oj_relation *relation,
              oj_flat_has_points_only(join_side)));
 }
 
-static void free_side(struct oj_index *wrapped)
+static void free_sphere_index(struct oj_index *wrapped)
 {
     struct sphere_index *self = (void *)wrapped;
     oj_equal_groups_free(&self->groups);
@@ -550,6 +550,6 @@ const struct oj_engine oj_cpu_sphere = {.name = "distances on the globe",
                                             sizeof(struct sphere_index),
                                         .build = build_sphere_index,
                                         .join = oj_row_join,
-                                        .free_side = free_side,
+                                        .free_side = free_sphere_index,
                                         .free_batches = oj_row_batches_free,
                                         .set_options = oj_row_set_options};

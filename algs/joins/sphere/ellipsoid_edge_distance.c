@@ -177,12 +177,13 @@ static void find_foot_by_pieces(struct edge_search *s, double d0, double d1)
     }
 }
 
-/* Returns 1 if the angle at v between the shortest lines to p and to the other
- * end w of the edge is surely not less than a right one.  The chord of a line
- * of the length l differs from l times its direction by l^2 / 2 r at most. So
- * the product of two chords differs from that of both lengths and the cosine by
- * at most l l' (l + l') / 2 r.  And l is at most 1.111 times its chord (2 r
- * asin(c / 2 r) of c = sqrt(2) r). */
+/* Returns 1 if the angle t at v, between the geodesics to p and to the other
+ * end w of the edge, is surely at least 90 degrees. Let r be the least radius
+ * of curvature, and l and k the lengths of the two geodesics. A chord, as a
+ * vector, differs from l times the geodesic's direction at v by at most l^2 /
+ * 2r. So the scalar product of the two chords differs from l k cos t by at most
+ * l k (l + k) / 2r, and cos t < 0 if the product is below minus that. l is at
+ * most 1.111 times its chord, since chords are at most sqrt(2) r here. */
 static int is_angle_at_vertex_wide(const struct edge_search *s,
                                    const struct oj_ellipsoid_vertex *v,
                                    const struct oj_ellipsoid_vertex *w)

@@ -10,7 +10,8 @@
 
 #define WIDE __attribute__((target("avx512f,popcnt")))
 
-/* Returns the mask of the lanes i .. n - 1, at most eight. */
+/* Returns the mask for a vector loaded from element i of n: bit j stands for
+ * element i + j, as far as there is one. */
 static inline __mmask8 mask_of_remaining_lanes(int n, int i)
 {
     return (__mmask8)(n - i >= 8 ? 0xFF : (1 << (n - i)) - 1);

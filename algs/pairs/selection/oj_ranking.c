@@ -312,7 +312,7 @@ static void fill_matches_of_one_per_row(const struct oj_answers *answers,
 
 /* Groups the entries of all collections by row and fills out->offset.  ones:
  * rows with a single entry, or NULL. */
-static oj_status group_entries_by_row(const struct oj_ones *ones,
+static oj_status group_entries_by_row(const struct oj_single_pairs *ones,
                                       const struct oj_answers *answers,
                                       int64_t n_answers, int64_t n_rows,
                                       int64_t max_pairs, struct oj_matches *out,
@@ -413,8 +413,8 @@ static oj_status rank_each_row_and_close_gaps(struct oj_ranking *ranking,
     return OJ_OK;
 }
 
-oj_status oj_ones_start(struct oj_ones *ones, int64_t n_rows,
-                        struct oj_error *err)
+oj_status oj_single_pairs_start(struct oj_single_pairs *ones, int64_t n_rows,
+                                struct oj_error *err)
 {
     OJ_ROOM(ones->feature, 0, n_rows, ones->cap_feature, err);
     OJ_ROOM(ones->distance, 0, n_rows, ones->cap_distance, err);
@@ -423,18 +423,18 @@ oj_status oj_ones_start(struct oj_ones *ones, int64_t n_rows,
     return OJ_OK;
 }
 
-void oj_ones_free(struct oj_ones *ones)
+void oj_single_pairs_free(struct oj_single_pairs *ones)
 {
     oj_free(ones->feature);
     oj_free(ones->distance);
     memset(ones, 0, sizeof *ones);
 }
 
-oj_status oj_ones_to_matches(const struct oj_ones *ones,
-                             const struct oj_answers *answers,
-                             int64_t n_answers, int64_t n_rows,
-                             int64_t max_pairs, struct oj_matches *out,
-                             struct oj_error *err)
+oj_status oj_single_pairs_to_matches(const struct oj_single_pairs *ones,
+                                     const struct oj_answers *answers,
+                                     int64_t n_answers, int64_t n_rows,
+                                     int64_t max_pairs, struct oj_matches *out,
+                                     struct oj_error *err)
 {
     OJ_TRY(group_entries_by_row(ones, answers, n_answers, n_rows, max_pairs,
                                 out, err));

@@ -79,11 +79,13 @@ void oj_ranking_free(struct oj_ranking *ranking);
 struct oj_answers
 {
     int64_t n_entries, n_undecided;
-    int32_t *row;       /**< [n_entries] input row */
-    int32_t *feature;   /**< [n_entries] join ordinal */
-    double *distance;   /**< [n_entries] */
-    int64_t *undecided; /**< [n_undecided] pairs packed as row and feature; may
-                             repeat */
+    int32_t *row;     /**< [n_entries] input row */
+    int32_t *feature; /**< [n_entries] join ordinal */
+    double *distance; /**< [n_entries] */
+    /** [n_undecided] pairs that the engine could not decide (see struct
+     * oj_matches), row and feature in one number; feature -1: the whole row;
+     * may repeat */
+    int64_t *undecided;
     int64_t cap_row, cap_feature, cap_distance, cap_undecided;
 
     struct oj_pair_budget *budget; /**< pair budget of the batch; NULL: no
@@ -146,13 +148,13 @@ OJ_MUST_USE oj_status
 oj_answers_gather_undecided(const struct oj_answers *answers, int64_t n_answers,
                             struct oj_matches *out, struct oj_error *err);
 
-/** Value in oj_ones.feature of a row with several pairs, which are in struct
- * oj_answers. */
+/** Value in oj_single_pairs.feature of a row with several pairs, which are in
+ * struct oj_answers. */
 #define OJ_ONE_OF_MANY (-2)
 
 /** Answers of rows with at most one pair, indexed by row; smaller than struct
  * oj_answers. Owner; zeroed memory is a valid empty one. */
-struct oj_ones
+struct oj_single_pairs
 {
     int32_t *feature; /**< [n_rows] join ordinal, -1 (no pair) or
                            OJ_ONE_OF_MANY */
@@ -161,20 +163,19 @@ struct oj_ones
 };
 
 /** Makes room for n_rows rows and sets the feature of each to -1 (no pair). */
-OJ_MUST_USE oj_status oj_ones_start(struct oj_ones *ones, int64_t n_rows,
-                                    struct oj_error *err);
+OJ_MUST_USE oj_status oj_single_pairs_start(struct oj_single_pairs *ones,
+                                            int64_t n_rows,
+                                            struct oj_error *err);
 
-void oj_ones_free(struct oj_ones *ones);
+void oj_single_pairs_free(struct oj_single_pairs *ones);
 
 /** Makes the matches of a nearest join from ones and, for rows marked
  * OJ_ONE_OF_MANY, from the finished rankings in answers.  max_pairs: struct
  * oj_options.max_batch_pairs. */
-OJ_MUST_USE oj_status oj_ones_to_matches(const struct oj_ones *ones,
-                                         const struct oj_answers *answers,
-                                         int64_t n_answers, int64_t n_rows,
-                                         int64_t max_pairs,
-                                         struct oj_matches *out,
-                                         struct oj_error *err);
+OJ_MUST_USE oj_status oj_single_pairs_to_matches(
+    const struct oj_single_pairs *ones, const struct oj_answers *answers,
+    int64_t n_answers, int64_t n_rows, int64_t max_pairs,
+    struct oj_matches *out, struct oj_error *err);
 
 void oj_answers_free(struct oj_answers *answers);
 

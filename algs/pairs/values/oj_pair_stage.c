@@ -674,9 +674,11 @@ static void set_value_of_row(const struct pair_stage_worker *worker,
         stage->values->value[which][i] = value;
 }
 
-/* Measures the area of the row that its n features cover together, without
- * GEOS. If they cover all of it, *area becomes the row's area as GEOS computes
- * it. Sets *is_measured to 0 if the work would take too long. */
+/* Measures the area of the row that its n features cover together, by
+ * oj_cover_area() instead of a union by GEOS. If they cover all of it, *area
+ * becomes the row's own area by GEOS, so that the share is exactly 100 %; not
+ * if the two areas differ, since the row is then not valid. Sets *is_measured
+ * to 0 if the work would take too long. */
 static oj_status measure_cover_area(struct pair_stage_worker *worker, int64_t n,
                                     double *area, int *is_measured,
                                     struct oj_error *err)
@@ -690,7 +692,7 @@ static oj_status measure_cover_area(struct pair_stage_worker *worker, int64_t n,
     if (!*is_measured || *area < whole)
         return OJ_OK;
     OJ_TRY(oj_geos_pairs_area(worker->geos, 1, worker->row, &of_row, err));
-    if (fabs(of_row - whole) <= 1e-9 * whole) /* otherwise it is not valid */
+    if (fabs(of_row - whole) <= 1e-9 * whole)
         *area = of_row;
     return OJ_OK;
 }

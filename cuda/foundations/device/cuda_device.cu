@@ -294,8 +294,8 @@ void oj_cuda_move_ownership(struct oj_cuda_memory *from, const void *at,
     from->n = n_left;
 }
 
-void oj_cuda_release(struct oj_cuda_device *device, cudaStream_t stream,
-                     struct oj_cuda_memory *memory)
+void oj_cuda_memory_free_all(struct oj_cuda_device *device, cudaStream_t stream,
+                             struct oj_cuda_memory *memory)
 {
     while (memory->n > 0)
     {

@@ -8,19 +8,19 @@ static const double most_polling_s = 5e-3;
 /* Arrays with fewer bytes are copied from the host by each device itself. */
 static const int64_t least_bytes = 1 << 20;
 
-void oj_cuda_peers_init(struct oj_cuda_peers *peers)
+void oj_cuda_peer_barrier_init(struct oj_cuda_peer_barrier *peers)
 {
     pthread_mutex_init(&peers->lock, NULL);
     pthread_cond_init(&peers->changed, NULL);
 }
 
-void oj_cuda_peers_destroy(struct oj_cuda_peers *peers)
+void oj_cuda_peer_barrier_destroy(struct oj_cuda_peer_barrier *peers)
 {
     pthread_cond_destroy(&peers->changed);
     pthread_mutex_destroy(&peers->lock);
 }
 
-void oj_cuda_peers_begin(struct oj_cuda_peers *peers, int n)
+void oj_cuda_peer_barrier_begin(struct oj_cuda_peer_barrier *peers, int n)
 {
     peers->n = n;
     peers->n_waiting = 0;
@@ -29,7 +29,8 @@ void oj_cuda_peers_begin(struct oj_cuda_peers *peers, int n)
     peers->begun_by = pthread_self();
 }
 
-void oj_cuda_peers_fail(struct oj_cuda_peers *peers, const struct oj_error *why)
+void oj_cuda_peer_barrier_fail(struct oj_cuda_peer_barrier *peers,
+                               const struct oj_error *why)
 {
     pthread_mutex_lock(&peers->lock);
     if (peers->why.status == OJ_OK)
@@ -39,8 +40,9 @@ void oj_cuda_peers_fail(struct oj_cuda_peers *peers, const struct oj_error *why)
     pthread_mutex_unlock(&peers->lock);
 }
 
-oj_status oj_cuda_peers_check(const struct oj_cuda_peers *peers,
-                              struct oj_error *err)
+oj_status
+oj_cuda_peer_barrier_check_threads(const struct oj_cuda_peer_barrier *peers,
+                                   struct oj_error *err)
 {
     if (peers->n > 1 && pthread_equal(peers->begun_by, pthread_self()) != 0)
         return oj_fail(err, OJ_ERR_NOMEM,
@@ -49,8 +51,8 @@ oj_status oj_cuda_peers_check(const struct oj_cuda_peers *peers,
     return OJ_OK;
 }
 
-oj_status oj_cuda_peers_wait_for_all(struct oj_cuda_peers *peers,
-                                     struct oj_error *err)
+oj_status oj_cuda_peer_barrier_wait_for_all(struct oj_cuda_peer_barrier *peers,
+                                            struct oj_error *err)
 {
     oj_status status;
     pthread_mutex_lock(&peers->lock);
@@ -85,7 +87,7 @@ static oj_status copy_parts_of_peers(const struct oj_cuda_device *device,
                                      cudaStream_t stream, char *array,
                                      const int64_t *first, struct oj_error *err)
 {
-    const struct oj_cuda_peers *peers = device->peers;
+    const struct oj_cuda_peer_barrier *peers = device->peers;
     for (int i = 0; i < peers->n; i++)
     {
         int64_t bytes = first[i + 1] - first[i];
@@ -104,19 +106,19 @@ oj_status oj_cuda_peers_exchange(const struct oj_cuda_device *device,
                                  cudaStream_t stream, void *array,
                                  const int64_t *first, struct oj_error *err)
 {
-    struct oj_cuda_peers *peers = device->peers;
+    struct oj_cuda_peer_barrier *peers = device->peers;
     OJ_CUDA_TRY(cudaStreamSynchronize(stream), "copying arrays", err);
     peers->of[device->number] = {(const char *)array, device->ordinal};
-    OJ_TRY(oj_cuda_peers_wait_for_all(peers, err));
+    OJ_TRY(oj_cuda_peer_barrier_wait_for_all(peers, err));
     OJ_TRY(copy_parts_of_peers(device, stream, (char *)array, first, err));
-    return oj_cuda_peers_wait_for_all(peers, err);
+    return oj_cuda_peer_barrier_wait_for_all(peers, err);
 }
 
 oj_status oj_cuda_copy_to_all(const struct oj_cuda_device *device,
                               cudaStream_t stream, void *to, const void *from,
                               int64_t bytes, struct oj_error *err)
 {
-    const struct oj_cuda_peers *peers = device->peers;
+    const struct oj_cuda_peer_barrier *peers = device->peers;
     int64_t first[OJ_GPU_MAX_DEVICES + 1], at;
     if (peers == NULL || peers->n < 2 || bytes < least_bytes)
         return oj_cuda_copy_in(device, stream, to, from, bytes, err);

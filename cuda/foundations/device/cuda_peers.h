@@ -13,9 +13,10 @@
 
 #include <pthread.h>
 
-/** The devices and their barrier. Owns a lock, which oj_cuda_peers_init() makes
- *  and oj_cuda_peers_destroy() frees. */
-struct oj_cuda_peers
+/** The devices and their barrier. Owns a lock, which
+ * oj_cuda_peer_barrier_init() makes and oj_cuda_peer_barrier_destroy() frees.
+ */
+struct oj_cuda_peer_barrier
 {
     pthread_mutex_t lock;
     pthread_cond_t changed;
@@ -34,26 +35,26 @@ struct oj_cuda_peers
     } of[OJ_GPU_MAX_DEVICES];
 };
 
-void oj_cuda_peers_init(struct oj_cuda_peers *peers);
-void oj_cuda_peers_destroy(struct oj_cuda_peers *peers);
+void oj_cuda_peer_barrier_init(struct oj_cuda_peer_barrier *peers);
+void oj_cuda_peer_barrier_destroy(struct oj_cuda_peer_barrier *peers);
 
 /** Prepares a run of n devices. None of them may still be running. */
-void oj_cuda_peers_begin(struct oj_cuda_peers *peers, int n);
+void oj_cuda_peer_barrier_begin(struct oj_cuda_peer_barrier *peers, int n);
 
 /** Records that the calling device has failed: devices that wait for it then
  *  fail with its message. */
-void oj_cuda_peers_fail(struct oj_cuda_peers *peers,
-                        const struct oj_error *why);
+void oj_cuda_peer_barrier_fail(struct oj_cuda_peer_barrier *peers,
+                               const struct oj_error *why);
 
 /** Fails if a device has no thread of its own, because devices on one thread
  *  would wait for each other forever. */
-OJ_MUST_USE oj_status oj_cuda_peers_check(const struct oj_cuda_peers *peers,
-                                          struct oj_error *err);
+OJ_MUST_USE oj_status oj_cuda_peer_barrier_check_threads(
+    const struct oj_cuda_peer_barrier *peers, struct oj_error *err);
 
 /** Waits until all devices of a run have called this function. Fails if one of
  *  them has failed. */
-OJ_MUST_USE oj_status oj_cuda_peers_wait_for_all(struct oj_cuda_peers *peers,
-                                                 struct oj_error *err);
+OJ_MUST_USE oj_status oj_cuda_peer_barrier_wait_for_all(
+    struct oj_cuda_peer_barrier *peers, struct oj_error *err);
 
 /** Copies the bytes first[i] .. first[i + 1] - 1 of array, which device i of
  *  device->peers has written, to the arrays of all other devices; first
@@ -79,14 +80,14 @@ void oj_cuda_peers_link(const struct oj_cuda_device *device, const int *ordinal,
 
 /** Runs body(i, err) for device i of a run that has begun. */
 template <typename Body>
-OJ_MUST_USE oj_status oj_cuda_try_peer(struct oj_cuda_peers *peers, int i,
-                                       Body &body, struct oj_error *err)
+OJ_MUST_USE oj_status oj_cuda_try_peer(struct oj_cuda_peer_barrier *peers,
+                                       int i, Body &body, struct oj_error *err)
 {
-    oj_status status = oj_cuda_peers_check(peers, err);
+    oj_status status = oj_cuda_peer_barrier_check_threads(peers, err);
     if (status == OJ_OK)
         status = body(i, err);
     if (status != OJ_OK)
-        oj_cuda_peers_fail(peers, err);
+        oj_cuda_peer_barrier_fail(peers, err);
     return status;
 }
 
@@ -94,10 +95,11 @@ OJ_MUST_USE oj_status oj_cuda_try_peer(struct oj_cuda_peers *peers, int i,
  *  call oj_cuda_copy_to_all(). If one fails, all fail. */
 template <typename Body>
 OJ_MUST_USE oj_status oj_cuda_try_peers_by(oj_cuda_threads_runner *run,
-                                           struct oj_cuda_peers *peers, int n,
-                                           Body body, struct oj_error *err)
+                                           struct oj_cuda_peer_barrier *peers,
+                                           int n, Body body,
+                                           struct oj_error *err)
 {
-    oj_cuda_peers_begin(peers, n);
+    oj_cuda_peer_barrier_begin(peers, n);
     return oj_cuda_threads_try(
         run, n,
         [&](int i, struct oj_error *error)
@@ -108,8 +110,8 @@ OJ_MUST_USE oj_status oj_cuda_try_peers_by(oj_cuda_threads_runner *run,
 /** Like oj_cuda_try_peers_by(), on threads of the module (cuda_host_threads.h).
  *  The caller must be one of them: it runs the body itself if n is 1. */
 template <typename Body>
-OJ_MUST_USE oj_status oj_cuda_try_peers(struct oj_cuda_peers *peers, int n,
-                                        Body body, struct oj_error *err)
+OJ_MUST_USE oj_status oj_cuda_try_peers(struct oj_cuda_peer_barrier *peers,
+                                        int n, Body body, struct oj_error *err)
 {
     return oj_cuda_try_peers_by(oj_cuda_threads_side_by_side, peers, n, body,
                                 err);
@@ -118,9 +120,8 @@ OJ_MUST_USE oj_status oj_cuda_try_peers(struct oj_cuda_peers *peers, int n,
 /** Like oj_cuda_try_peers_by(), on threads of the module, while the calling
  *  thread waits. */
 template <typename Body>
-OJ_MUST_USE oj_status oj_cuda_try_peers_aside(struct oj_cuda_peers *peers,
-                                              int n, Body body,
-                                              struct oj_error *err)
+OJ_MUST_USE oj_status oj_cuda_try_peers_aside(
+    struct oj_cuda_peer_barrier *peers, int n, Body body, struct oj_error *err)
 {
     return oj_cuda_try_peers_by(oj_cuda_threads_run_aside, peers, n, body, err);
 }
@@ -128,11 +129,11 @@ OJ_MUST_USE oj_status oj_cuda_try_peers_aside(struct oj_cuda_peers *peers,
 /** Like oj_cuda_try_peers_aside(); meanwhile n_more threads, of which the
  *  calling thread is one, run more(), which makes no CUDA call. n_more >= 1. */
 template <typename Body, typename More>
-OJ_MUST_USE oj_status oj_cuda_try_peers_beside(struct oj_cuda_peers *peers,
-                                               int n, Body body, int n_more,
-                                               More more, struct oj_error *err)
+OJ_MUST_USE oj_status
+oj_cuda_try_peers_beside(struct oj_cuda_peer_barrier *peers, int n, Body body,
+                         int n_more, More more, struct oj_error *err)
 {
-    oj_cuda_peers_begin(peers, n);
+    oj_cuda_peer_barrier_begin(peers, n);
     return oj_cuda_threads_try(
         oj_cuda_threads_run_beside, n + n_more,
         [&](int i, struct oj_error *error)

@@ -39,7 +39,7 @@ OJ_MUST_USE oj_status oj_cuda_reduce(struct oj_cuda_work *work, int64_t n,
                                      Of of, Op op, V *sum)
 {
     oj_cuda_work own(work);
-    unsigned n_blocks = oj_blocks(n, 16 * OJ_CUDA_REDUCE_BLOCK);
+    unsigned n_blocks = oj_cuda_count_blocks(n, 16 * OJ_CUDA_REDUCE_BLOCK);
     V *of_block, *all;
     n_blocks = n_blocks < 2048 ? n_blocks : 2048;
     OJ_TRY(own.make(n_blocks, &of_block));

@@ -84,7 +84,7 @@ struct oj_cuda_work
     oj_cuda_work(const oj_cuda_work &) = delete;
     ~oj_cuda_work()
     {
-        oj_cuda_drop(device, stream, &scratch);
+        oj_cuda_array_free(device, stream, &scratch);
         release();
     }
 
@@ -152,13 +152,13 @@ struct oj_cuda_work
         struct oj_cuda_memory one = {};
         if (array != NULL)
             oj_cuda_move_ownership(&memory, array, &one);
-        oj_cuda_release(device, stream, &one);
+        oj_cuda_memory_free_all(device, stream, &one);
     }
 
     /** Frees all arrays before the end of the scope. */
     void release()
     {
-        oj_cuda_release(device, stream, &memory);
+        oj_cuda_memory_free_all(device, stream, &memory);
     }
 
     /** Reads *from, a few bytes of device memory; waits for the stream. */
@@ -176,7 +176,8 @@ struct oj_cuda_work
     template <int BLOCK = 256, typename... P, typename... A>
     OJ_MUST_USE oj_status run(int64_t n, void (*kernel)(P...), A... arguments)
     {
-        return run_blocks<BLOCK>(oj_blocks(n, BLOCK), kernel, arguments...);
+        return run_blocks<BLOCK>(oj_cuda_count_blocks(n, BLOCK), kernel,
+                                 arguments...);
     }
 
     template <int BLOCK = 256, typename... P, typename... A>
@@ -222,8 +223,9 @@ struct oj_cuda_work
         OJ_TRY(check(call((void *)NULL, bytes)));
         if ((int64_t)bytes > scratch.n)
         {
-            oj_cuda_drop(device, stream, &scratch);
-            OJ_TRY(oj_cuda_make(device, stream, (int64_t)bytes, &scratch, err));
+            oj_cuda_array_free(device, stream, &scratch);
+            OJ_TRY(oj_cuda_array_make(device, stream, (int64_t)bytes, &scratch,
+                                      err));
         }
         return check(call((void *)scratch.data, bytes));
     }

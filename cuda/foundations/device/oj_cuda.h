@@ -29,7 +29,7 @@ struct oj_cuda_device
     int n_threads;
     /** All devices of the join, which copy equal arrays in equal order
      *  (oj_cuda_copy_to_all()); NULL: this one copies all of what it needs. */
-    struct oj_cuda_peers *peers;
+    struct oj_cuda_peer_barrier *peers;
     int number; /**< index of this device in *peers */
     /** Event that is recorded when the flat arrays of a layer are on the
      *  device; NULL: none. */
@@ -87,10 +87,10 @@ template <typename T> struct oj_cuda_array
 };
 
 template <typename T>
-OJ_MUST_USE oj_status oj_cuda_make(struct oj_cuda_device *device,
-                                   cudaStream_t stream, int64_t n,
-                                   struct oj_cuda_array<T> *out,
-                                   struct oj_error *err)
+OJ_MUST_USE oj_status oj_cuda_array_make(struct oj_cuda_device *device,
+                                         cudaStream_t stream, int64_t n,
+                                         struct oj_cuda_array<T> *out,
+                                         struct oj_error *err)
 {
     void *memory = NULL;
     OJ_TRY(oj_cuda_alloc_bytes(device, stream, n, sizeof(T), &memory, err));
@@ -100,8 +100,8 @@ OJ_MUST_USE oj_status oj_cuda_make(struct oj_cuda_device *device,
 }
 
 template <typename... T>
-void oj_cuda_drop(struct oj_cuda_device *device, cudaStream_t stream,
-                  struct oj_cuda_array<T> *...array)
+void oj_cuda_array_free(struct oj_cuda_device *device, cudaStream_t stream,
+                        struct oj_cuda_array<T> *...array)
 {
     (oj_cuda_free_bytes(device, stream, array->data, array->n, sizeof(T)), ...);
     ((array->data = NULL, array->n = 0), ...);
@@ -138,13 +138,13 @@ void oj_cuda_move_ownership(struct oj_cuda_memory *from, const void *at,
                             struct oj_cuda_memory *to);
 
 /** Frees all arrays in stream order. */
-void oj_cuda_release(struct oj_cuda_device *device, cudaStream_t stream,
-                     struct oj_cuda_memory *memory);
+void oj_cuda_memory_free_all(struct oj_cuda_device *device, cudaStream_t stream,
+                             struct oj_cuda_memory *memory);
 
 int64_t oj_cuda_memory_bytes(const struct oj_cuda_memory *memory);
 
 /** Returns how many blocks of `block` threads n threads need. */
-static inline unsigned oj_blocks(int64_t n, int64_t block)
+static inline unsigned oj_cuda_count_blocks(int64_t n, int64_t block)
 {
     return (unsigned)((n + block - 1) / block);
 }

@@ -103,7 +103,7 @@ static void copy_to_result(int goes_past_caches, void *to, const void *from,
 
 static void drop_slot_arrays(struct oj_cuda_slot *slot)
 {
-    oj_cuda_release(slot->device, slot->stream, &slot->memory);
+    oj_cuda_memory_free_all(slot->device, slot->stream, &slot->memory);
     slot->d_fid = NULL;
     slot->d_on_class = slot->d_exclude_class = NULL;
     slot->d_max_distance = NULL;
@@ -335,7 +335,7 @@ static oj_status read_pair_counts(struct oj_cuda_slot *slot, int64_t n_rows,
     unsigned long long *is_large = slot->matched;
     *is_large = 0;
     write_pair_counts_of_rows<Count>
-        <<<oj_blocks(n_threads, BLOCK), BLOCK, 0, slot->stream>>>(
+        <<<oj_cuda_count_blocks(n_threads, BLOCK), BLOCK, 0, slot->stream>>>(
             n_rows, found->offset.data, staged, is_large);
     OJ_CUDA_TRY_LAUNCH("counting pairs", err);
     OJ_TRY(wait_for_slot_stream(slot, err));
@@ -623,9 +623,10 @@ static const int64_t least_rows = 4096, few_rows = 128 << 10;
  * 847 and 678 ms for the 20 nearest, 151, 118 and 96 ms for the 2 nearest. */
 static const int64_t large_rows = 1 << 20, large_chunks = 8;
 
-/* Slots, with the memory that families need for them, get at most slots_share
- * of the free memory and at most most_slot_bytes; pairs that wait for their
- * place get at most spare_share. */
+/* Per device: the slots, with the memory that families need for them, get at
+ * most slots_share of the free memory, and never more than most_slot_bytes.
+ * Finished pairs that wait until the chunks before theirs are counted get at
+ * most spare_share. */
 static const double slots_share = 0.5, spare_share = 0.25;
 static const int64_t most_slot_bytes = (int64_t)4 << 30;
 

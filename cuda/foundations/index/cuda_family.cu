@@ -90,7 +90,8 @@ void oj_cuda_family_free(struct oj_cuda_index *index)
 {
     if (index == NULL)
         return;
-    oj_cuda_release(index->device, index->device->stream, &index->memory);
+    oj_cuda_memory_free_all(index->device, index->device->stream,
+                            &index->memory);
     oj_cuda_family_free(index->asked);
     oj_free(index);
 }

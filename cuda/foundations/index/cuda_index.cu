@@ -85,9 +85,9 @@ static oj_status open_index_device(struct oj_gpu_index *index, int number,
     return oj_cuda_index_place_fill(index, place, err);
 }
 
-static oj_status build_engine_index_on_device(const struct oj_gpu_index *index,
-                                              struct oj_cuda_place *place,
-                                              int family, struct oj_error *err)
+static oj_status build_family_on_device(const struct oj_gpu_index *index,
+                                        struct oj_cuda_place *place, int family,
+                                        struct oj_error *err)
 {
     OJ_CUDA_TRY(cudaSetDevice(place->device.ordinal), "choosing a device", err);
     OJ_TRY(oj_cuda_family_index(oj_cuda_family_at(family), &place->device,
@@ -149,7 +149,7 @@ static void free_refused_families(const struct oj_gpu_index *index)
 
 /* Marks a family that cannot hold the join side, so that it is not tried again.
  */
-static void mark_engine_refused(struct oj_gpu_index *index, int family,
+static void mark_family_refused(struct oj_gpu_index *index, int family,
                                 const struct oj_error *why)
 {
     index->refused |= 1u << family;
@@ -171,10 +171,9 @@ oj_status oj_cuda_family_for(struct oj_gpu_index *index,
             return OJ_OK;
         status = oj_cuda_try_peers_aside(
             &index->peers, index->n_places,
-            [&](int i, struct oj_error *error)
-            {
-                return build_engine_index_on_device(index, &index->place[i],
-                                                    *number, error);
+            [&](int i, struct oj_error *error) {
+                return build_family_on_device(index, &index->place[i], *number,
+                                              error);
             },
             &why);
         if (status == OJ_OK)
@@ -187,7 +186,7 @@ oj_status oj_cuda_family_for(struct oj_gpu_index *index,
         }
         if (status != OJ_ERR_UNSUPPORTED && status != OJ_ERR_NOMEM)
             return oj_fail(err, status, "%s", why.message);
-        mark_engine_refused(index, *number, &why);
+        mark_family_refused(index, *number, &why);
     }
     if (index->why_refused.status != OJ_OK)
         return oj_fail(err, index->why_refused.status, "%s",
@@ -221,7 +220,7 @@ oj_status oj_cuda_index_make_without(
     index->relation = *relation;
     index->options = *options;
     index->refused = refused;
-    oj_cuda_peers_init(&index->peers);
+    oj_cuda_peer_barrier_init(&index->peers);
     status = open_all_index_devices(index, err);
     stats->index_s += oj_clock_seconds() - start;
     if (status == OJ_OK)
@@ -263,7 +262,8 @@ static void free_index_device(struct oj_cuda_place *place)
     (void)cudaSetDevice(place->device.ordinal);
     for (int i = 0; i < OJ_CUDA_MOST_FAMILIES; i++)
         oj_cuda_family_free(place->of[i]);
-    oj_cuda_release(&place->device, place->device.stream, &place->memory);
+    oj_cuda_memory_free_all(&place->device, place->device.stream,
+                            &place->memory);
     oj_cuda_close(&place->device);
 }
 
@@ -280,7 +280,7 @@ void oj_cuda_index_free(struct oj_gpu_index *index)
     if (index == NULL)
         return;
     oj_cuda_thread_aside([=]() { free_slots_and_devices(index); });
-    oj_cuda_peers_destroy(&index->peers);
+    oj_cuda_peer_barrier_destroy(&index->peers);
     oj_free(index->place);
     oj_free(index);
 }

@@ -85,7 +85,7 @@ struct oj_gpu_index
     struct oj_options options;
     int n_places;
     struct oj_cuda_place *place; /**< [n_places] */
-    struct oj_cuda_peers peers;
+    struct oj_cuda_peer_barrier peers;
     struct oj_cuda_slot slot[OJ_CUDA_MOST_SLOTS]; /**< kept between batches */
     /** Bit i is set if family i cannot hold the join side or lacks memory for
      *  it. */

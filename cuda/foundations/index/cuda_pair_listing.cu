@@ -9,7 +9,8 @@
 void oj_cuda_pairs_drop(struct oj_cuda_device *device, cudaStream_t stream,
                         struct oj_cuda_pairs *pairs)
 {
-    oj_cuda_drop(device, stream, &pairs->offset, &pairs->row, &pairs->measure);
+    oj_cuda_array_free(device, stream, &pairs->offset, &pairs->row,
+                       &pairs->measure);
 }
 
 oj_status oj_cuda_list_pairs(const struct oj_cuda_index *index,
@@ -23,7 +24,8 @@ oj_status oj_cuda_list_pairs(const struct oj_cuda_index *index,
     l.points = points;
     l.max_pairs = max_pairs;
     l.out = {};
-    status = oj_cuda_make(l.device, stream, points->n + 1, &l.out.offset, err);
+    status =
+        oj_cuda_array_make(l.device, stream, points->n + 1, &l.out.offset, err);
     if (status == OJ_OK)
         status = index->family->list(index, &l);
     if (status == OJ_OK)

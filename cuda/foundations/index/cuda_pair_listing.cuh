@@ -38,9 +38,9 @@ struct oj_cuda_listing : oj_cuda_work
     /** Allocates out.row and, if has_measure, out.measure. */
     OJ_MUST_USE oj_status make_pairs(int has_measure)
     {
-        OJ_TRY(oj_cuda_make(device, stream, out.n_pairs, &out.row, err));
-        return has_measure ? oj_cuda_make(device, stream, out.n_pairs,
-                                          &out.measure, err)
+        OJ_TRY(oj_cuda_array_make(device, stream, out.n_pairs, &out.row, err));
+        return has_measure ? oj_cuda_array_make(device, stream, out.n_pairs,
+                                                &out.measure, err)
                            : OJ_OK;
     }
 };

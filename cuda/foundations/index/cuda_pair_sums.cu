@@ -98,7 +98,8 @@ static void release_sum_memory(const struct counting *c)
     {
         struct oj_cuda_place *place = &c->index->place[p];
         (void)cudaSetDevice(place->device.ordinal);
-        oj_cuda_release(&place->device, place->device.stream, &place->tally);
+        oj_cuda_memory_free_all(&place->device, place->device.stream,
+                                &place->tally);
     }
     (void)cudaGetLastError();
 }

@@ -88,12 +88,13 @@ oj_status oj_cuda_put_columns(struct oj_cuda_work *work,
                               struct oj_cuda_columns *out)
 {
     if (relation->exclude_self || relation->unordered_pairs != 0)
-        OJ_TRY(oj_cuda_put(work, flat->fid + first, n, &out->fid));
+        OJ_TRY(oj_cuda_put_column(work, flat->fid + first, n, &out->fid));
     if (flat->on_class != NULL)
-        OJ_TRY(oj_cuda_put(work, flat->on_class + first, n, &out->on_class));
+        OJ_TRY(oj_cuda_put_column(work, flat->on_class + first, n,
+                                  &out->on_class));
     if (flat->exclude_class != NULL)
-        OJ_TRY(oj_cuda_put(work, flat->exclude_class + first, n,
-                           &out->exclude_class));
+        OJ_TRY(oj_cuda_put_column(work, flat->exclude_class + first, n,
+                                  &out->exclude_class));
     return OJ_OK;
 }
 
@@ -453,7 +454,8 @@ static oj_status join_rows_on_all_devices(const struct shares_batch *b,
     {
         struct oj_cuda_place *place = &index->place[i];
         (void)cudaSetDevice(place->device.ordinal);
-        oj_cuda_release(&place->device, place->device.stream, &place->pairs);
+        oj_cuda_memory_free_all(&place->device, place->device.stream,
+                                &place->pairs);
         if (status == OJ_OK)
             b->stats->n_candidates += of[i].n_candidates;
         if (of[i].filter_s + of[i].refine_s >

@@ -68,8 +68,9 @@ OJ_MUST_USE oj_status oj_cuda_join_shares(
  *  until the stream has reached the copy. All devices of a join must copy equal
  *  arrays in equal order. */
 template <typename T>
-OJ_MUST_USE oj_status oj_cuda_put(struct oj_cuda_work *work, const T *host,
-                                  int64_t n, const T **out)
+OJ_MUST_USE oj_status oj_cuda_put_column(struct oj_cuda_work *work,
+                                         const T *host, int64_t n,
+                                         const T **out)
 {
     T *to = NULL;
     *out = NULL;
@@ -124,11 +125,9 @@ oj_cuda_append_found_pairs(const struct oj_cuda_found &found, int has_one,
  *  arrays. share: NULL, or the share whose limit applies. *n_pairs: number of
  *  pairs. */
 template <typename Find>
-OJ_MUST_USE oj_status oj_cuda_find_and_grow(struct oj_cuda_work *work,
-                                            struct oj_cuda_found *found,
-                                            int64_t room,
-                                            const struct oj_cuda_share *share,
-                                            Find find, int64_t *n_pairs)
+OJ_MUST_USE oj_status oj_cuda_found_run_until_fits(
+    struct oj_cuda_work *work, struct oj_cuda_found *found, int64_t room,
+    const struct oj_cuda_share *share, Find find, int64_t *n_pairs)
 {
     for (;;)
     {
@@ -168,7 +167,7 @@ OJ_MUST_USE oj_status oj_cuda_share_find(struct oj_cuda_work *work,
 {
     struct oj_cuda_work own(work);
     int64_t n = 0;
-    OJ_TRY(oj_cuda_find_and_grow(&own, found, room, share, find, &n));
+    OJ_TRY(oj_cuda_found_run_until_fits(&own, found, room, share, find, &n));
     oj_cuda_share_move_pairs(&own, by_measure, found, n, share);
     return OJ_OK;
 }

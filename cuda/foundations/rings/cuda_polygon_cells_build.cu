@@ -597,7 +597,7 @@ static oj_status decide_node_kinds_of_level(const struct oj_cuda_ring_making *m,
                                             struct view *v,
                                             struct oj_cuda_ring_part *part)
 {
-    int64_t n = v->n_nodes, n_blocks = oj_blocks(n, BLOCK);
+    int64_t n = v->n_nodes, n_blocks = oj_cuda_count_blocks(n, BLOCK);
     part->n_slots = (v->n_nodes + 15) / 16 * 16;
     OJ_TRY(work->make(n, &v->kind));
     OJ_TRY(work->make(n, &v->of_node));

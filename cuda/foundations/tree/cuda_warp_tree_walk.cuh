@@ -51,8 +51,8 @@ static inline struct oj_warp_shares oj_warp_shares_choose(int64_t n,
 static inline unsigned
 oj_warp_shares_blocks(const struct oj_warp_shares *shares, int64_t n, int block)
 {
-    return oj_blocks(n, (int64_t)block / OJ_WARP_LANES * shares->n_points *
-                            shares->n_groups);
+    return oj_cuda_count_blocks(n, (int64_t)block / OJ_WARP_LANES *
+                                       shares->n_points * shares->n_groups);
 }
 
 /** Returns the number of this thread's point in group g of its warp, or -1. */

@@ -64,7 +64,7 @@ oj_near_frame_make(const struct oj_near_square *square, uint32_t ix,
     f.x0 = square->x0;
     f.y0 = square->y0;
     f.half = 0.5 * steps * square->finest;
-    /* equals 2 / steps, computed without a division */
+    /* 1 / half; the first two factors are 2 / steps, without a division */
     f.per_half = (double)(1u << (31u - shift)) * (1.0 / (double)(1u << 30)) *
                  square->per_finest;
     f.cx = ((double)ix + 0.5) * steps * square->finest;
@@ -559,25 +559,25 @@ OJ_NEAR_FN int oj_near_entry_of_piece(const struct oj_near_piece *p,
 
 /** Minimum number of segments per start cell, and minimum side of a cell in
  *  units of the reach. */
-#define OJ_NEAR_SEED_SEGMENTS 3
-#define OJ_NEAR_SEED_REACHES 2.5
+#define OJ_NEAR_START_SEGMENTS 3
+#define OJ_NEAR_START_REACHES 2.5
 
 /** Returns the start level, an even number; 0 or 2 means that a start below the
  *  root does not pay. */
-OJ_FN int oj_near_seed_level(const struct oj_near_square *square, int64_t n)
+OJ_FN int oj_near_start_level(const struct oj_near_square *square, int64_t n)
 {
     int level = 0;
     while (level + 6 <= square->max_level && level < 12 &&
            ldexp(square->side, -level - 2) >=
-               OJ_NEAR_SEED_REACHES * square->reach &&
-           ((int64_t)OJ_NEAR_SEED_SEGMENTS << (2 * (level + 2))) <= n)
+               OJ_NEAR_START_REACHES * square->reach &&
+           ((int64_t)OJ_NEAR_START_SEGMENTS << (2 * (level + 2))) <= n)
         level += 2;
     return level;
 }
 
 /** Returns the width by which a segment's box is enlarged: the reach and the
  *  rounding of coordinates. */
-OJ_FN double oj_near_seed_widen(const struct oj_near_square *square, int level)
+OJ_FN double oj_near_start_widen(const struct oj_near_square *square, int level)
 {
     return square->reach * 1.000001 + ldexp(square->side, -level - 12);
 }
@@ -590,10 +590,9 @@ struct oj_near_cells_of
 
 /** Returns the cells that the interval low .. high intersects; the interval is
  *  relative to the corner of the square. */
-OJ_NEAR_FN struct oj_near_cells_of oj_near_seed_range(int level,
-                                                      double per_cell,
-                                                      double widen, double low,
-                                                      double high)
+OJ_NEAR_FN struct oj_near_cells_of
+oj_near_start_cells_of_interval(int level, double per_cell, double widen,
+                                double low, double high)
 {
     struct oj_near_cells_of cells;
     double last = (double)((1u << level) - 1u);
@@ -604,7 +603,7 @@ OJ_NEAR_FN struct oj_near_cells_of oj_near_seed_range(int level,
     return cells;
 }
 
-OJ_NEAR_FN uint32_t oj_near_seed_cell(int level, uint32_t ix, uint32_t iy)
+OJ_NEAR_FN uint32_t oj_near_start_cell(int level, uint32_t ix, uint32_t iy)
 {
     uint32_t cell = 0;
     int shift;
@@ -615,14 +614,14 @@ OJ_NEAR_FN uint32_t oj_near_seed_cell(int level, uint32_t ix, uint32_t iy)
 
 /** Returns the number of headers of all levels above a level; the headers of
  *  its cells follow them. */
-OJ_FN uint32_t oj_near_seed_headers_above(int level)
+OJ_FN uint32_t oj_near_start_headers_above(int level)
 {
     return ((1u << (2 * level)) - 1u) / 15u;
 }
 
 /** Returns the node of a start cell with n segments, whose list begins at 0. */
-OJ_NEAR_FN struct oj_near_node oj_near_seed_node(int level, uint32_t cell,
-                                                 uint32_t n)
+OJ_NEAR_FN struct oj_near_node oj_near_start_node(int level, uint32_t cell,
+                                                  uint32_t n)
 {
     struct oj_near_node node;
     int digit;
@@ -635,21 +634,21 @@ OJ_NEAR_FN struct oj_near_node oj_near_seed_node(int level, uint32_t cell,
         node.ix |= (way & 3u) << (2 * digit);
         node.iy |= ((way >> 2) & 3u) << (2 * digit);
     }
-    node.header = oj_near_seed_headers_above(level) + cell;
+    node.header = oj_near_start_headers_above(level) + cell;
     node.level = (uint8_t)level;
     node.stale = 0;
     return node;
 }
 
 /** Returns header i, of a node above the level of the start cells. */
-OJ_FN struct oj_near_header oj_near_seed_header(uint32_t i)
+OJ_FN struct oj_near_header oj_near_start_header(uint32_t i)
 {
     struct oj_near_header h;
     int level = 0;
-    while (i >= oj_near_seed_headers_above(level + 2))
+    while (i >= oj_near_start_headers_above(level + 2))
         level += 2;
-    h.first = oj_near_seed_headers_above(level + 2) +
-              16u * (i - oj_near_seed_headers_above(level));
+    h.first = oj_near_start_headers_above(level + 2) +
+              16u * (i - oj_near_start_headers_above(level));
     h.info = oj_near_inner_info(level + 2, 2);
     return h;
 }

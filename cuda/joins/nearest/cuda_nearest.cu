@@ -126,7 +126,8 @@ static oj_status build_parts_concurrently(struct near_parts *parts,
     if (status != OJ_ERR_NOMEM)
         return status;
     for (int i = 0; i < parts->n; i++)
-        oj_cuda_release(self->device, self->device->stream, &parts->memory[i]);
+        oj_cuda_memory_free_all(self->device, self->device->stream,
+                                &parts->memory[i]);
     oj_cuda_family_free(self->asked);
     self->asked = NULL;
     self->cells = {};

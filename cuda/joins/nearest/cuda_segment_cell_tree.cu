@@ -258,7 +258,7 @@ static oj_status start_build_from_root(struct cuda_cells_build *b,
 #define SEED_MOST_CELLS 31u
 #define SEED_MEAN_CELLS 6u
 
-struct seed
+struct start_level
 {
     int level; /* even */
     double x0, y0, per_cell, widen;
@@ -268,16 +268,18 @@ struct seed
 };
 
 static __device__ struct oj_near_cells_of
-start_level_cells_of_interval(const struct seed &s, double low, double high)
+start_level_cells_of_interval(const struct start_level &s, double low,
+                              double high)
 {
-    return oj_near_seed_range(s.level, s.per_cell, s.widen, low, high);
+    return oj_near_start_cells_of_interval(s.level, s.per_cell, s.widen, low,
+                                           high);
 }
 
 /* Counts the segments of each cell (fill 0), or stores them in the cell's list
  * (fill 1). */
 template <int fill>
 static __global__ void __launch_bounds__(SEED_BLOCK)
-    count_or_list_cell_segments(struct seed s, uint32_t *id,
+    count_or_list_cell_segments(struct start_level s, uint32_t *id,
                                 struct oj_cells_counters *counters)
 {
     int64_t i = (int64_t)blockIdx.x * SEED_BLOCK + threadIdx.x;
@@ -302,8 +304,8 @@ static __global__ void __launch_bounds__(SEED_BLOCK)
     for (uint32_t k = 0; __any_sync(FULL_WARP, k < n); k++)
     {
         uint32_t width = x.last - x.first + 1, base = 0;
-        uint32_t cell = k < n ? oj_near_seed_cell(s.level, x.first + k % width,
-                                                  y.first + k / width)
+        uint32_t cell = k < n ? oj_near_start_cell(s.level, x.first + k % width,
+                                                   y.first + k / width)
                               : UINT32_MAX;
         uint32_t peers = __match_any_sync(FULL_WARP, cell);
         int leader = __ffs((int)peers) - 1;
@@ -318,7 +320,7 @@ static __global__ void __launch_bounds__(SEED_BLOCK)
 
 /* Makes the nodes of the cells and reserves their lists. */
 static __global__ void __launch_bounds__(SEED_BLOCK)
-    make_start_nodes(struct seed s, struct oj_cells_round r)
+    make_start_nodes(struct start_level s, struct oj_cells_round r)
 {
     uint32_t cell = blockIdx.x * SEED_BLOCK + threadIdx.x;
     int lane = (int)(threadIdx.x % 32);
@@ -326,7 +328,7 @@ static __global__ void __launch_bounds__(SEED_BLOCK)
     uint32_t all = __shfl_sync(FULL_WARP, sum, 31);
     enum oj_cells_class mine = size_class_of_list(n);
     unsigned long long first = 0, at = 0;
-    struct oj_near_node node = oj_near_seed_node(s.level, cell, n);
+    struct oj_near_node node = oj_near_start_node(s.level, cell, n);
     if (lane == 0)
         first = atomicAdd(&r.counters->ids.n, (unsigned long long)all);
     first = __shfl_sync(FULL_WARP, first, 0) + sum - n;
@@ -352,15 +354,15 @@ static oj_status write_headers_above_start_level(struct oj_cuda_work *work,
 {
     struct oj_near_header *tree = r.tree;
     struct oj_cells_counters *counters = r.counters;
-    return work->each(oj_near_seed_headers_above(level),
+    return work->each(oj_near_start_headers_above(level),
                       [=] __device__(int64_t i)
                       {
                           struct oj_near_header h =
-                              oj_near_seed_header((uint32_t)i);
+                              oj_near_start_header((uint32_t)i);
                           *(uint2 *)(tree + i) = make_uint2(h.first, h.info);
                           if (i == 0)
                               counters->headers.n =
-                                  oj_near_seed_headers_above(level + 2);
+                                  oj_near_start_headers_above(level + 2);
                       });
 }
 
@@ -375,12 +377,12 @@ static oj_status start_build_from_level_cells(struct cuda_cells_build *b,
     const struct oj_near_square *square = &b->cells->square;
     uint32_t n_cells = 1u << (2 * level);
     int64_t n_segments = b->layer->n_segments;
-    struct seed s;
+    struct start_level s;
     s.level = level;
     s.x0 = square->x0;
     s.y0 = square->y0;
     s.per_cell = ldexp(1.0, level) / square->side;
-    s.widen = oj_near_seed_widen(square, level);
+    s.widen = oj_near_start_widen(square, level);
     s.n = n_segments;
     s.segment = b->layer->segment.data;
     swap_round_buffers(&r); /* the kernels fill the first lists */
@@ -411,11 +413,11 @@ static oj_status start_build_from_level_cells(struct cuda_cells_build *b,
 static oj_status run_split_rounds(struct cuda_cells_build *b)
 {
     unsigned long long n[OJ_CELLS_CLASSES];
-    int k, level = oj_near_seed_level(&b->cells->square, b->n_roots), done = 0;
+    int k, level = oj_near_start_level(&b->cells->square, b->n_roots), done = 0;
     /* if segments are too long for the cells of a level, tries larger cells */
     for (; level >= 4 && !done && b->distinct == NULL; level -= 2)
     {
-        if (oj_near_seed_headers_above(level + 2) <= b->round.max_headers)
+        if (oj_near_start_headers_above(level + 2) <= b->round.max_headers)
             OJ_TRY(start_build_from_level_cells(b, level, n, &done));
     }
     if (!done)

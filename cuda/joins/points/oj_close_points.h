@@ -82,8 +82,8 @@ static inline void oj_close_set_layout(struct oj_close_side *side, int64_t n,
     side->least2 = side->most2 = -1.0;
     if (!equal && reach >= 0.0)
     {
-        side->least2 = least > 0.0 ? oj_square_least(least) : 0.0;
-        side->most2 = oj_square_most(reach);
+        side->least2 = least > 0.0 ? oj_square_limit_least(least) : 0.0;
+        side->most2 = oj_square_limit_most(reach);
         size = reach > size ? reach : size;
     }
     size *= OJ_CLOSE_WIDER;

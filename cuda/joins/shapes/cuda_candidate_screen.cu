@@ -39,7 +39,7 @@ struct oj_gpu_screen
 {
     struct oj_screen_rule rule;
     struct oj_options options;
-    struct oj_cuda_peers peers;
+    struct oj_cuda_peer_barrier peers;
     int n_places;
     struct screen_place *place; /* [n_places] */
 };
@@ -285,7 +285,8 @@ static void free_screen_devices(const struct oj_gpu_screen *screen)
         if (place->device.stream == NULL)
             continue;
         (void)cudaSetDevice(place->device.ordinal);
-        oj_cuda_release(&place->device, place->device.stream, &place->memory);
+        oj_cuda_memory_free_all(&place->device, place->device.stream,
+                                &place->memory);
         oj_cuda_close(&place->device);
     }
 }
@@ -295,7 +296,7 @@ void oj_cuda_screen_free(struct oj_gpu_screen *screen)
     if (screen == NULL)
         return;
     oj_cuda_thread_aside([=]() { free_screen_devices(screen); });
-    oj_cuda_peers_destroy(&screen->peers);
+    oj_cuda_peer_barrier_destroy(&screen->peers);
     oj_free(screen->place);
     oj_free(screen);
 }
@@ -314,7 +315,7 @@ oj_status oj_cuda_screen_index(const struct oj_flat *join_side,
         return oj_fail_nomem(err, 1, sizeof *screen);
     screen->rule = *rule;
     screen->options = *options;
-    oj_cuda_peers_init(&screen->peers);
+    oj_cuda_peer_barrier_init(&screen->peers);
     status = open_all_screen_devices(screen, join_side, err);
     if (status != OJ_OK)
     {
@@ -566,7 +567,7 @@ static oj_status screen_and_place_chunk(struct cuda_screen_batch *b, int number,
     int64_t n = 0, n_of_others = 0;
     OJ_TRY(screen_chunk_rows(b, place, &work, chunk));
     b->n_found[number] = chunk->found.n_pairs + chunk->host.n_pairs;
-    OJ_TRY(oj_cuda_peers_wait_for_all(&screen->peers, err));
+    OJ_TRY(oj_cuda_peer_barrier_wait_for_all(&screen->peers, err));
     for (int i = 0; i < screen->n_places; i++)
     {
         n += b->n_found[i];
@@ -574,7 +575,7 @@ static oj_status screen_and_place_chunk(struct cuda_screen_batch *b, int number,
     }
     if (number == 0)
         OJ_TRY(make_room_for_pairs(b, n, err));
-    OJ_TRY(oj_cuda_peers_wait_for_all(&screen->peers, err));
+    OJ_TRY(oj_cuda_peer_barrier_wait_for_all(&screen->peers, err));
     OJ_TRY(copy_chunk_to_result(b, &work, chunk, *n_before + n_of_others));
     *n_before += n;
     return OJ_OK;

@@ -39,10 +39,10 @@ oj_nearest_block(const struct oj_cuda_shape_side &side, int64_t first,
 {
     int lane = threadIdx.x % OJ_SHAPE_WARP;
     int64_t at = first + lane < end ? first + lane : first;
-    double least = oj_boxes_distance2(box, side.box[at]);
+    double least = oj_shape_box_distance2(box, side.box[at]);
     for (int64_t i = at + OJ_SHAPE_WARP; i < end; i += OJ_SHAPE_WARP)
     {
-        double d2 = oj_boxes_distance2(box, side.box[i]);
+        double d2 = oj_shape_box_distance2(box, side.box[i]);
         at = d2 < least ? i : at;
         least = d2 < least ? d2 : least;
     }
@@ -71,7 +71,7 @@ oj_vertex_to_shape_distance2(const struct oj_cuda_shape_side &side,
     for (int64_t i = first; i < end && best > enough; i += OJ_SHAPE_WARP)
     {
         double bound = i + lane < end && i + lane != at
-                           ? oj_boxes_distance2(point, side.box[i + lane])
+                           ? oj_shape_box_distance2(point, side.box[i + lane])
                            : (double)INFINITY;
         unsigned which = __ballot_sync(~0u, bound < best);
         while (which != 0 && best > enough)
@@ -150,14 +150,14 @@ oj_vertices_to_shape_distance2(const struct oj_cuda_shape_side &side,
         if (most <= so_far)
             return so_far;
         if (i + lane < end && i + lane != at)
-            bound = oj_boxes_distance2(box, side.box[i + lane]);
+            bound = oj_shape_box_distance2(box, side.box[i + lane]);
         unsigned which = __ballot_sync(~0u, bound < most);
         for (; which != 0; which &= which - 1)
         {
             int64_t b = i + __ffs((int)which) - 1;
             struct oj_box point = {px, py, px, py};
             int wants = is_there && best > so_far &&
-                        oj_boxes_distance2(point, side.box[b]) < best;
+                        oj_shape_box_distance2(point, side.box[b]) < best;
             if (__any_sync(~0u, wants) && is_there)
                 best = oj_vertex_to_block_distance2<SEGMENTS>(side, b, px, py,
                                                               best);

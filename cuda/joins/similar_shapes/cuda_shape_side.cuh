@@ -99,7 +99,7 @@ oj_vertex_distance2(double px, double py, double x, double y)
  * any point of the content of box b. Box b must already be enlarged by the
  * rounding error. */
 static __device__ __forceinline__ double
-oj_boxes_distance2(const struct oj_box &a, const struct oj_box &b)
+oj_shape_box_distance2(const struct oj_box &a, const struct oj_box &b)
 {
     double dx = oj_larger(oj_larger(a.x0 - b.x1, b.x0 - a.x1), 0.0);
     double dy = oj_larger(oj_larger(a.y0 - b.y1, b.y0 - a.y1), 0.0);

@@ -37,7 +37,10 @@ enum
     SLICES_AT_ONCE = 16
 };
 
-/* Minimum number of vertices of a row per slice. */
+/* For a row with many vertices the join features are divided among several
+ * slices: one, and another per `slice` vertices of the row, at most
+ * MOST_SLICES. This is the least value of `slice`
+ * (sort_rows_and_count_slices()). */
 static const int64_t least_slice = 1024;
 
 /* The rows and the join side of a comparison. */
@@ -279,7 +282,7 @@ measure_candidate(const struct cuda_shape_pairs &p, int row, int32_t feature,
         return;
     distance = sqrt(squared_shape_distance<SEGMENTS>(
         p, row, feature, team,
-        limit < INFINITY ? oj_square_most(limit) : (double)INFINITY));
+        limit < INFINITY ? oj_square_limit_most(limit) : (double)INFINITY));
     if (team.warp > 0)
         return;
     counts = threadIdx.x % WARP == 0 && distance <= limit &&

@@ -165,7 +165,8 @@ static __device__ int count_common_tokens(const uint32_t *a, int n_a,
 
 /* --- number of bits ------------------------------------------------------- */
 
-/* Cost of the sampled pairs, for each number of bits. */
+/* The sampled pairs, and for each length of bitmaps the tokens that would still
+ * have to be compared. */
 struct cuda_text_trial
 {
     /* [rows.n + 1] prefix sums of the numbers of pairs that may match by size.
@@ -476,7 +477,7 @@ static oj_status compare_all_tiles(struct oj_cuda_work *work,
     for (int64_t at = 0; at < tiles; at += step)
     {
         dim3 blocks((unsigned)(tiles - at < step ? tiles - at : step),
-                    oj_blocks(p->features.n, p->slice));
+                    oj_cuda_count_blocks(p->features.n, p->slice));
         p->first_tile = at;
         OJ_TRY(work->run_blocks<TILE>(blocks, comparings[choice], *p));
         if (runs > 1)
@@ -556,7 +557,7 @@ static oj_status find_threshold_round(struct oj_cuda_work *work,
     int64_t n_pairs = 0, room = 0, n = 0;
     int words = 0;
     OJ_TRY(prepare_bit_comparison(&own, pairs, &n_pairs, &room, &words));
-    OJ_TRY(oj_cuda_find_and_grow(
+    OJ_TRY(oj_cuda_found_run_until_fits(
         &own, &pairs->found, room, NULL,
         [&]() { return compare_all_tiles(&own, pairs, words, n_pairs); }, &n));
     stats->n_candidates += n_pairs;

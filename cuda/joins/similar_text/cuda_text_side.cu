@@ -35,10 +35,10 @@ oj_status oj_cuda_text_side_make(struct oj_cuda_work *work,
     struct oj_cuda_text_side side = {};
     side.n = n;
     side.first_token = sets.offset[0];
-    OJ_TRY(oj_cuda_put(work, sets.offset, n + 1, &side.offset));
-    OJ_TRY(
-        oj_cuda_put(work, sets.token + sets.offset[0], n_tokens, &side.token));
-    OJ_TRY(oj_cuda_put(work, sets.size, n, &side.size));
+    OJ_TRY(oj_cuda_put_column(work, sets.offset, n + 1, &side.offset));
+    OJ_TRY(oj_cuda_put_column(work, sets.token + sets.offset[0], n_tokens,
+                              &side.token));
+    OJ_TRY(oj_cuda_put_column(work, sets.size, n, &side.size));
     OJ_TRY(oj_cuda_put_columns(work, flat, first, n, relation, &side.columns));
     OJ_TRY(count_different_tokens(work, &side));
     const int32_t *size = side.size;

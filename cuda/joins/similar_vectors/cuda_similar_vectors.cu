@@ -86,8 +86,9 @@ struct cuda_vector_block
 
 /* --- k nearest ------------------------------------------------------------ */
 
-static __device__ int is_before(const struct cuda_vector_pairs &p, double d,
-                                int32_t feature, double other_d, int32_t other)
+static __device__ int is_ranked_before(const struct cuda_vector_pairs &p,
+                                       double d, int32_t feature,
+                                       double other_d, int32_t other)
 {
     if (d != other_d)
         return d < other_d;
@@ -108,8 +109,8 @@ static __device__ void insert_nearest_feature(const struct cuda_vector_pairs &p,
     int end = n < p.k ? n : p.k - 1;
     for (int i = 0; i < n; i += WARP)
         before += __popc(__ballot_sync(
-            ~0u,
-            i + lane < n && is_before(p, differences[i + lane],
+            ~0u, i + lane < n &&
+                     is_ranked_before(p, differences[i + lane],
                                       nearest[i + lane], difference, feature)));
     if (before == p.k)
         return;
@@ -553,7 +554,7 @@ static oj_status search_all_row_tiles(struct oj_cuda_work *work,
     for (int64_t at = 0; at < tiles; at += step)
     {
         dim3 blocks((unsigned)(tiles - at < step ? tiles - at : step),
-                    oj_blocks(all, p->slice));
+                    oj_cuda_count_blocks(all, p->slice));
         p->first_tile = at;
         OJ_TRY(work->run_blocks<TILE>(blocks, choose_search_kernel(&p->frame),
                                       *p));

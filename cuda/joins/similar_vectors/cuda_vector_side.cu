@@ -217,8 +217,8 @@ static oj_status compute_order_and_scale(struct oj_cuda_work *work,
     frame->half_scale =
         choose_half_scale(a->spread, d, (double)side->n, frame->scale);
     OJ_TRY(decide_half_precision(work, relation, frame));
-    OJ_TRY(oj_cuda_put(work, a->dimension, d, &frame->dimension));
-    OJ_TRY(oj_cuda_put(work, a->centre, d, &frame->centre));
+    OJ_TRY(oj_cuda_put_column(work, a->dimension, d, &frame->dimension));
+    OJ_TRY(oj_cuda_put_column(work, a->centre, d, &frame->centre));
     return work->wait();
 }
 
@@ -400,7 +400,7 @@ static oj_status sort_nodes_of_devices(struct oj_cuda_work *work,
                                        int from, int n_levels, int32_t *order)
 {
     const struct oj_cuda_device *device = work->device;
-    const struct oj_cuda_peers *peers = device->peers;
+    const struct oj_cuda_peer_barrier *peers = device->peers;
     struct cuda_vector_places mine =
         places_of_device(of, device->number, peers->n);
     struct cuda_vector_level level = *of;
@@ -623,8 +623,8 @@ oj_status oj_cuda_vector_side_make(struct oj_cuda_work *work,
     int32_t *order;
     side.n_rows = n;
     side.n_dimensions = flat->vectors.n_dimensions;
-    OJ_TRY(oj_cuda_put(work, oj_vector_at(&flat->vectors, first),
-                       n * side.n_dimensions, &side.vector));
+    OJ_TRY(oj_cuda_put_column(work, oj_vector_at(&flat->vectors, first),
+                              n * side.n_dimensions, &side.vector));
     OJ_TRY(oj_cuda_put_columns(work, flat, first, n, relation, &side.columns));
     OJ_TRY(list_valid_vectors(work, &side, &order));
     side.order = order;

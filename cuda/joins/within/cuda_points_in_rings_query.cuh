@@ -219,7 +219,7 @@ static inline int64_t count_chunks(int64_t n)
 
 static inline unsigned blocks_needed_for_chunks(int64_t n_chunks)
 {
-    return oj_blocks(n_chunks * LANES, BLOCK);
+    return oj_cuda_count_blocks(n_chunks * LANES, BLOCK);
 }
 
 /* Returns the query of all points. accepted: locations that match, as bits 1 <<

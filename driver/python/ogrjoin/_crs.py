@@ -12,7 +12,7 @@ from ._errors import InvalidError
 _KNOWN = ("EPSG:4326", "OGC:CRS84")  # codes that the C library reads without pyproj
 
 
-def text(crs: Any) -> str | None:
+def as_text(crs: Any) -> str | None:
     """Returns the text of a CRS, which is a pyproj object, PROJJSON, the number of an
     EPSG code, or a text."""
     if crs is None or isinstance(crs, str):
@@ -24,30 +24,30 @@ def text(crs: Any) -> str | None:
     return json.dumps(crs, separators=(",", ":"))  # as pyproj writes it
 
 
-def of_extension(metadata: bytes | str | None) -> str | None:
+def read_from_extension(metadata: bytes | str | None) -> str | None:
     """Returns the CRS in ARROW:extension:metadata, or None."""
     try:
-        return text(json.loads(metadata or "{}").get("crs"))
+        return as_text(json.loads(metadata or "{}").get("crs"))
     except (ValueError, AttributeError):
         return None
 
 
-def of_field(field: Any) -> str | None:
+def read_from_field(field: Any) -> str | None:
     """Returns the CRS of a pyarrow field, or None."""
     if hasattr(field.type, "__arrow_ext_serialize__"):
-        return of_extension(field.type.__arrow_ext_serialize__())
-    return of_extension((field.metadata or {}).get(b"ARROW:extension:metadata"))
+        return read_from_extension(field.type.__arrow_ext_serialize__())
+    return read_from_extension((field.metadata or {}).get(b"ARROW:extension:metadata"))
 
 
-def of_side(side: Any) -> str | None:
+def read_from_side(side: Any) -> str | None:
     """Returns the CRS of a layer: its attribute crs, otherwise the CRS of the first
     column that has one, otherwise None."""
     if getattr(side, "crs", None) is not None:
-        return text(side.crs)
+        return as_text(side.crs)
     schema = getattr(side, "schema", None)
     if schema is None or not hasattr(schema, "get_field_index"):
         return None  # not a pyarrow table
-    return next((crs for field in schema if (crs := of_field(field))), None)
+    return next((crs for field in schema if (crs := read_from_field(field))), None)
 
 
 def _proj(crs: str) -> Any:

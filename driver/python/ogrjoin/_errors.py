@@ -57,12 +57,6 @@ _CLASSES: dict[Status, type[Error]] = {
 
 def make(status: int, message: str) -> Error:
     """Returns the exception for a status of the C library."""
-    if status == Status.NO_DEVICE and "no CUDA module" in message:
-        message += "; install the wheel ogrjoin-cuda"
-    message = message.replace(
-        "reproject one side to the CRS of the other, or",
-        "reproject one side to the CRS of the other (crs=\"reproject\" of join() does it), or",
-    )
     error = _CLASSES.get(Status(status), Error)(message)
     error.status = Status(status)
     return error

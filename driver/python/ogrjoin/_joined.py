@@ -196,7 +196,7 @@ def geo_metadata(schema: Any, geometry: str | None) -> dict[str, Any]:
         columns[field.name] = {
             "encoding": "WKB" if encoding == "wkb" else encoding,
             "geometry_types": [],
-            "crs": _crs.projjson(_crs.of_field(field)),
+            "crs": _crs.projjson(_crs.read_from_field(field)),
         }
     if not columns:
         return {}

@@ -85,7 +85,7 @@ class Live:
         backend: str | None = None,
         _path: str | None = None,
     ) -> None:
-        self._crs = _crs.text(crs)
+        self._crs = _crs.as_text(crs)
         self._settings = {"threads": count_threads(threads), "backend": backend}
         self._live = _core.live(_asked({**self._settings, "tree": tree}), _path)
 
@@ -137,7 +137,7 @@ class Live:
         if threads is not None:
             asked["threads"] = threads
         layer = _sides.make_layer(left, {"threads": asked["threads"]}, column, "left")
-        crs = _crs.expand(_crs.of_side(left)), _crs.expand(self._crs)
+        crs = _crs.expand(_crs.read_from_side(left)), _crs.expand(self._crs)
         made = _core.live_join(self._live, asked, layer, *crs)
         return _of_buffers(made, op.lower() in ARE_MEASURED)
 

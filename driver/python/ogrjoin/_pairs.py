@@ -148,7 +148,7 @@ ARE_MEASURED = ("nearest", "dwithin")
 _WORDS = {"line_side", "matrix", "relation"}
 
 
-def _words(name: str, values: Any) -> Any:
+def _words_of_codes(name: str, values: Any) -> Any:
     codes, at = np.unique(values, return_inverse=True)
     words = np.empty(len(codes), dtype=object)
     words[:] = [_core.pair_word(name, code) for code in codes]
@@ -170,7 +170,7 @@ def values_of(buffers: dict[str, Any], shapes: Any) -> dict[str, Any]:
     intersections. shapes is (offsets, bytes) of the WKB, or None."""
     named = {name: np.frombuffer(column, "d") for name, column in buffers.items()}
     for name in _WORDS.intersection(named):
-        named[name] = _words(name, named[name])
+        named[name] = _words_of_codes(name, named[name])
     if shapes is not None:
         named["intersection"] = _shapes(shapes)
     return named
@@ -214,7 +214,7 @@ def _of_arrays(made: Any, op: str, first: int, index: Any) -> Pairs:
     )
 
 
-def _one_after_another(pieces: list[Pairs], index: Any) -> Pairs:
+def _concatenate_pairs(pieces: list[Pairs], index: Any) -> Pairs:
     """Concatenates the pairs of consecutive runs of left rows."""
     first, last = pieces[0], pieces[-1]
     ends = np.cumsum([len(p) for p in pieces])
@@ -363,7 +363,7 @@ def _shapes(made: tuple[Any, Any]) -> Any:
 _SIDE = {"left": "the left side", "right": "the right side"}
 
 
-def _set(
+def _add_columns(
     layer: Any,
     which: str,
     id: Any = None,
@@ -393,7 +393,7 @@ def _set(
         _core.add_text(layer, offset, memoryview(data)[: offset[-1]])
 
 
-def _of_both(name: str, values: Any) -> tuple[Any, Any]:
+def _split_left_right(name: str, values: Any) -> tuple[Any, Any]:
     """Splits an argument of pairs() into its left and right values. Returns (None,
     None) if values is None."""
     if values is None:
@@ -431,13 +431,13 @@ def _is_text(values: Any) -> bool:
     return all(v is None or isinstance(v, (str, float)) for v in values)  # NaN
 
 
-def _of_values(values: Any) -> Any:
+def _layer_of_values(values: Any) -> Any:
     """Makes a layer of texts or vectors without geometries. Returns the layer."""
     n = len(values)
     nowhere = np.full(n, np.nan)
     layer = _core.arrays(n, nowhere, nowhere)
     if _is_text(values):
-        _set(layer, "left", texts=[values])
+        _add_columns(layer, "left", texts=[values])
         return layer
     if values.dtype != object:
         sizes = np.full(n, values.shape[1] if values.ndim == 2 else 1)
@@ -552,10 +552,10 @@ class Index:
             self._compared[name] = "value"
         settings = {"op": op, **self._compared}
         self._layer = self._make_layer(right, "right", settings, column, texts)
-        self._crs = _crs.of_side(right)
+        self._crs = _crs.read_from_side(right)
         self._indexes: dict[Any, Any] = {}  # the last _MOST_INDEXES that were used
         self._rows: Any = None  # the right side with its columns, for join()
-        _set(self._layer, "right", id, score=score, texts=texts)
+        _add_columns(self._layer, "right", id, score=score, texts=texts)
         self._classes: Any = None  # classes of the values of on
         if on is not None:
             _sides.check_length(on, len(self), "on", _SIDE["right"])
@@ -582,7 +582,7 @@ class Index:
                     f"the vectors of left have {left} numbers, those of right {right}: "
                     "give vectors of equal length"
                 )
-            return _of_values(_values(side))
+            return _layer_of_values(_values(side))
         return _sides.make_layer(side, self._reading(which, settings), column, which)
 
     def _reading(self, side: str, settings: dict[str, Any]) -> dict[str, Any]:
@@ -602,7 +602,9 @@ class Index:
     def _classes_of(self, on: Any) -> tuple[Any, Any]:
         """Returns (classes of the left values, layer of this side with its classes)."""
         if not hasattr(on, "__len__"):
-            raise InvalidError("on must be a column with a value for each left row")
+            raise InvalidError(
+                f"on must be a column with a value for each left row, not {type(on).__name__}"
+            )
         of_left = np.empty(len(on), dtype=np.int32)
         found = _core.find_classes(self._classes, *_column_of(on), of_left, len(self))
         of_right = np.frombuffer(found, "i")
@@ -612,7 +614,7 @@ class Index:
             if self._with_classes:
                 settings, column, texts, id, score = self._remake
                 layer = self._make_layer(self._right, "right", settings, column, texts)
-                _set(layer, "right", id, score=score, texts=texts)
+                _add_columns(layer, "right", id, score=score, texts=texts)
             _core.set_columns(layer, None, None, of_right, None)
             self._with_classes[key] = layer
         return of_left, self._with_classes[key]
@@ -702,7 +704,7 @@ class Index:
                 progress(n, max(n, pieces[-1][0] + len(pieces[-1][1])))
         if len(joined) == 1:
             return self._finish(joined[0])
-        return self._finish(_one_after_another(joined, plan.index))
+        return self._finish(_concatenate_pairs(joined, plan.index))
 
     def pairs_batches(
         self,
@@ -773,7 +775,7 @@ class Index:
                 first += _core.count(layer)
         elif _sides.is_iterator(left):
             first = 0
-            with _sides.pieces_of(left) as pieces:
+            with _sides.sides_of(left) as pieces:
                 for piece in pieces:
                     for _, layer in self._layers(plan, piece, batch_size):
                         yield first, layer
@@ -821,7 +823,7 @@ class Index:
             classes, layer = self._classes_of(on)
         return _Plan(
             settings,
-            self._index(_crs.of_side(left), settings, layer),
+            self._index(_crs.read_from_side(left), settings, layer),
             self._reading("left", settings),
             column,
             id,
@@ -841,7 +843,7 @@ class Index:
             id = np.arange(first, first + n)
         texts = [t[rows] for t in plan.texts]
         if texts or any(c is not None for c in (id, distance, classes)):
-            _set(layer, "left", id, distance, classes, texts=texts)
+            _add_columns(layer, "left", id, distance, classes, texts=texts)
         made = _core.join(plan.index, layer)
         return _of_arrays(made, plan.settings["op"], first, plan.index)
 
@@ -972,7 +974,7 @@ def validate(
     settings.update(index._compared)
     settings["crs"] = crs
     layer = index._make_layer(left, "left", settings, left_column)
-    made = index._index(_crs.of_side(left), settings)
+    made = index._index(_crs.read_from_side(left), settings)
     return Validation(*_core.validate(made, layer, reference))
 
 
@@ -1026,14 +1028,14 @@ def pairs(
     backend   None: auto; ogrjoin.backends() lists them
     progress  called with (left rows done, all left rows); an exception ends the join
     """
-    left_on, right_on = _of_both("on", on)
+    left_on, right_on = _split_left_right("on", on)
     if isinstance(left_on, str) or isinstance(right_on, str):
         raise InvalidError(
             "on of pairs() is (left values, right values), one value for each row: names "
             "of columns belong to join(on=...)"
         )
-    left_id, right_id = _of_both("id", id)
-    left_texts, right_texts = _of_both("texts", texts)
+    left_id, right_id = _split_left_right("id", id)
+    left_texts, right_texts = _split_left_right("texts", texts)
     index = Index(
         right,
         column=right_column,

@@ -67,7 +67,10 @@ def as_column(values: Any, dtype: Any, n: int, name: str, of: str) -> Any:
     check_length(values, n, name, of)
     array = np.asarray(values)
     if array.shape != (n,):
-        raise InvalidError(f"{name} must be a column with a value for each of {of}: {n} values")
+        raise InvalidError(
+            f"{name} must be one column of {n} values, one for each of {of}, and has "
+            f"the shape {array.shape}: give an array of one dimension"
+        )
     if dtype is np.int64:
         return _as_int64(array, name)
     try:
@@ -272,7 +275,7 @@ def is_iterator(side: Any) -> bool:
     return hasattr(side, "__next__") and not hasattr(side, "__geo_interface__")
 
 
-class pieces_of:
+class sides_of:
     """Context manager over the sides of an iterator.  Consecutive record
     batches of pyarrow become one stream.  An exception of the iterator is
     raised as it was, not as the error text into which Arrow turns it."""
@@ -293,7 +296,7 @@ class pieces_of:
             self._raised = error
             raise
 
-    def _pieces(self) -> Any:
+    def _sides_as_streams(self) -> Any:
         for side in self._sides:
             if not type(side).__module__.startswith("pyarrow.") or not hasattr(
                 side, "schema"
@@ -305,7 +308,7 @@ class pieces_of:
             yield pa.RecordBatchReader.from_batches(side.schema, self._batches(side))
 
     def __enter__(self) -> Any:
-        return self._pieces()
+        return self._sides_as_streams()
 
     def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
         if self._raised is not None and error is not None and error is not self._raised:

@@ -92,7 +92,7 @@ class TableSide:
             side = pa.table(side.to_arrow(index=keeps))
             self._keep_index(side, names, settings)
         elif (shapes := _sides.shapely_array(side)) is not None:
-            side = _table_of_shapes(shapes, _crs.of_side(side), which)
+            side = _table_of_shapes(shapes, _crs.read_from_side(side), which)
         elif keeps:
             side = pa.Table.from_pandas(side, preserve_index=True)
             self._keep_index(side, names, settings)
@@ -141,7 +141,7 @@ class TableSide:
         if settings.get(f"{which}_x") is None:  # no points from two columns of numbers
             self.geometry = self.geometry or primary or self._active
         settings[f"{which}_column"] = self.geometry
-        crs = _crs.text(settings.pop(f"{which}_crs", None))
+        crs = _crs.as_text(settings.pop(f"{which}_crs", None))
         settings[f"{which}_crs"] = crs
         return self
 
@@ -168,7 +168,7 @@ class TableSide:
     def crs(self, given: str | None) -> str | None:
         """Returns given, otherwise the CRS in the metadata of the geometry column."""
         fields = [f for f in self._schema if self.geometry in (None, f.name)]
-        return given or next((c for f in fields if (c := _crs.of_field(f))), None)
+        return given or next((c for f in fields if (c := _crs.read_from_field(f))), None)
 
     def field_of_geometry(self) -> int:
         """Returns the index of the geometry column of the join, if it is known

@@ -102,7 +102,7 @@ def _frame(df: Any, which: str, options: dict[str, Any]) -> _Frame:
     from pyspark.sql import functions as F
 
     column = _column_of(df, which, options)
-    crs = _crs.text(options.get(f"{which}_crs"))
+    crs = _crs.as_text(options.get(f"{which}_crs"))
     for field in df.schema.fields:
         kind = _kind(field)
         if kind == "spark" and field.name == column and crs is None:
@@ -203,7 +203,7 @@ def _right_rows(frame: _Frame, job: TileJoin, checks: bool) -> _Numbered:
     return _Numbered(df.drop(ROW) if job.right_fid is not None else df, n_rows)
 
 
-def _fitted(batch: Any, schema: Any) -> Any:
+def _cast_batch(batch: Any, schema: Any) -> Any:
     """Returns a batch from Spark with its columns cast to the types of a schema."""
     columns = []
     for field in schema:
@@ -213,7 +213,7 @@ def _fitted(batch: Any, schema: Any) -> Any:
 
 
 def _table(batches: Any, schema: Any) -> Any:
-    return pa.Table.from_batches([_fitted(batch, schema) for batch in batches], schema=schema)
+    return pa.Table.from_batches([_cast_batch(batch, schema) for batch in batches], schema=schema)
 
 
 def _collected(df: Any, schema: Any) -> Any:
@@ -240,7 +240,7 @@ def _take_broadcast(job: TileJoin | ZoneSums, digest: str, content: Any) -> Any:
     return _held[digest]
 
 
-def _out(job: TileJoin, rows: Any, schema: Any, places: _Places | None) -> Any:
+def _make_batch(job: TileJoin, rows: Any, schema: Any, places: _Places | None) -> Any:
     """Makes a batch for Spark.  With places, the last two columns are the row
     number of the input row, and the number of the joined row among those of
     its input row."""
@@ -281,7 +281,7 @@ def _counted(batches: Any, job: TileJoin) -> Iterator[Any]:
             numbers = pa.array(np.arange(first, first + len(batch)))
             batch = batch.append_column(ROW, numbers)
         first += len(batch)
-        yield _fitted(batch, job.left_rows)
+        yield _cast_batch(batch, job.left_rows)
 
 
 class _BroadcastTask:
@@ -294,7 +294,7 @@ class _BroadcastTask:
         left = pa.RecordBatchReader.from_batches(self._job.left_rows, _counted(batches, self._job))
         places = _Places() if self._ordered else None
         for rows in held.joined(left):
-            yield _out(self._job, rows, self._schema, places)
+            yield _make_batch(self._job, rows, self._schema, places)
 
 
 class _SumTask:
@@ -334,11 +334,11 @@ class _ZoneTask:
     def __call__(self, batches: Any) -> Iterator[Any]:
         job = self._sums.job
         for batch in batches:
-            zones = pa.Table.from_batches([_fitted(batch, job.left_rows)])
-            merged = pa.Table.from_batches([_fitted(batch, self._sums.schema)])
+            zones = pa.Table.from_batches([_cast_batch(batch, job.left_rows)])
+            merged = pa.Table.from_batches([_cast_batch(batch, self._sums.schema)])
             merged = merged.filter(merged.column(ZONE).is_valid()).sort_by(ZONE)
             for rows in self._sums.rows(zones, merged).combine_chunks().to_batches():
-                yield _out(job, rows, self._schema, _Places() if self._ordered else None)
+                yield _make_batch(job, rows, self._schema, _Places() if self._ordered else None)
 
 
 class _ReachTask:
@@ -378,7 +378,7 @@ def _gathered(batches: Any, schema: Any) -> Iterator[Any]:
     for batch in batches:
         if not kept:
             schema = pa.schema([field for field in schema if field.name in batch.schema.names])
-        kept.append(_fitted(batch, schema))
+        kept.append(_cast_batch(batch, schema))
         n += len(batch)
         n_bytes += batch.nbytes
         if n >= _BATCH_ROWS or n_bytes >= _BATCH_BYTES:
@@ -476,7 +476,7 @@ class _TileTask:
             places = _Places() if self._ordered else None
             reader = pa.RecordBatchReader.from_batches(schema, left)
             for rows in self._job.joined(reader, right):
-                yield _out(self._job, rows, self._schema, places)
+                yield _make_batch(self._job, rows, self._schema, places)
             return
         table = pa.Table.from_batches(list(left), schema=schema)
         found = self._job.validate(table, right)
@@ -492,7 +492,7 @@ class _UnmatchedTask:
             numbers = table.column(self._job.right_number).combine_chunks()
             at = 0
             for rows in self._job.unmatched(table):
-                made = _out(self._job, rows, self._schema, _Places() if self._ordered else None)
+                made = _make_batch(self._job, rows, self._schema, _Places() if self._ordered else None)
                 if self._ordered:
                     i = made.schema.get_field_index(_PLACE)
                     place = numbers.slice(at, len(rows)).cast(pa.int64())
@@ -533,7 +533,7 @@ def _broadcast(session: Any, content: bytes) -> Any:
         sent = session.sparkContext.broadcast(content)
     except Exception:  # Spark Connect has no broadcast: pickled with the function
         return _Given(content)
-    return _Sent(sent)
+    return _Broadcast(sent)
 
 
 class _Given:
@@ -544,12 +544,12 @@ class _Given:
         return self._content
 
 
-class _Sent:
+class _Broadcast:
     def __init__(self, sent: Any) -> None:
-        self._sent = sent
+        self._broadcast = sent
 
     def __call__(self) -> Any:
-        return self._sent.value
+        return self._broadcast.value
 
 
 def _needs_left_numbers(options: dict[str, Any]) -> bool:

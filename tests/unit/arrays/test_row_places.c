@@ -271,8 +271,9 @@ TEST(truth_spread_fids_at_the_ends)
     struct oj_row_places places = oj_row_places_make(OJ_HOW_INNER);
     struct oj_row_place out[3];
     struct oj_matches m = {0};
-    /* its rows would have the FIDs INT64_MIN - 1, INT64_MIN and INT64_MIN +
-     * 1 */
+    /* FID of an input row with 3 pairs: with a stride of 3 the rows of the
+     * output would have the FIDs INT64_MIN - 1, INT64_MIN and INT64_MIN + 1;
+     * the first is beyond the limit */
     int64_t fid = least - 1;
     ck_assert_int_eq(oj_matches_reserve(&m, 1, 3, 1, NULL), OJ_OK);
     m.offset[0] = 0;

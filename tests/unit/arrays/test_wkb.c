@@ -90,8 +90,9 @@ TEST_LOOP(unit_coordinates_are_those_of_the_bytes, 0, 2)
     ck_assert_double_eq(buf.y[0], 5e-324);
 }
 
-/* Extended WKB becomes the ISO WKB of the same seed, in its byte order. Seeds
- * that the reader refuses are refused. */
+/* oj_wkb_copy_as_iso() makes of each example geometry (wkb_seeds.h), extended
+ * or ISO, its ISO WKB, with the byte order kept. It refuses the examples that
+ * the reader refuses. */
 TEST_LOOP(unit_extended_becomes_iso, 0, 2 * WKB_FLAGS)
 {
     const uint32_t flags = wkb_flags(_i / 2);

@@ -253,8 +253,9 @@ TEST_LOOP(too_many, 0, 2)
 /* --- parts -----------------------------------------------------------------
  */
 
-/* Squared distances, compared with oj_square_most() or oj_square_least() of a
- * limit, give the answers of distances compared with the limit. */
+/* Squared distances, compared with oj_square_limit_most() or
+ * oj_square_limit_least() of a limit, give the answers of distances compared
+ * with the limit. */
 TEST(squares)
 {
     random_state = 3;
@@ -262,11 +263,11 @@ TEST(squares)
     {
         double d = fabs(any_size(-500, 500)), e;
         d = one_in(50) ? (pick(2) ? 0.0 : 1e-170) : d;
-        e = oj_square_most(d);
+        e = oj_square_limit_most(d);
         expect(sqrt(e) <= d &&
                    (e >= 1.7e308 || sqrt(nextafter(e, INFINITY)) > d),
                "most %.17g", d);
-        e = oj_square_least(d);
+        e = oj_square_limit_least(d);
         expect(sqrt(e) >= d && (e == 0.0 || sqrt(nextafter(e, 0.0)) < d),
                "least %.17g", d);
     }

@@ -393,9 +393,10 @@ static void add_uneven_lots(struct oj_flat_buf *join, int n_copies)
     must(oj_flat_buf_add_null(join, join->n_features, &error));
 }
 
-/* All features within reach of points, in any tie order. Consecutive points
- * have few, then many, then few features in reach. Some joins have a maximum
- * distance per row. */
+/* All features within reach of points. The FIDs of the join side are shuffled
+ * and some repeat: the pairs of a row must be in order of FID, then of index.
+ * Consecutive points have few, then many, then few features in reach. Some
+ * trials have a maximum distance per row. */
 TEST_LOOP(few_and_many_within, 0, 12)
 {
     static const double reaches[] = {0.0, 2.0, 7.0};

@@ -38,8 +38,8 @@ static int find_field(const char *name)
 
 /* Parsed and bound to the fields of side. */
 /* Binds aggregate i to a column; -1: to no column. Weights are the field r. */
-static oj_status bind_all(struct oj_aggregate_words *words, int i, int column,
-                          struct oj_error *err)
+static oj_status bind_aggregate(struct oj_aggregate_words *words, int i,
+                                int column, struct oj_error *err)
 {
     const int weight = find_field("r");
     const struct oj_aggregate_operand values = {OJ_COLUMN_JOIN, column,
@@ -62,7 +62,7 @@ static oj_status read_words(const char *dash, const char *text,
         if (column == N_FIELDS)
             status = oj_fail(err, OJ_ERR_ARG, "no field %s", name);
         else
-            status = bind_all(words, i, column, err);
+            status = bind_aggregate(words, i, column, err);
         if (status != OJ_OK)
             oj_aggregate_words_free(words);
     }
@@ -225,6 +225,7 @@ static const char *const refused[][2] = {
     {"sum", "sum needs a field, as in sum(F)"},
     {"sum()", "sum() needs the name of a field between its brackets"},
     {"sum(i", "the bracket of sum is not closed in sum(i"},
+    {"sum(\"i\" r)", "sum has 'r)' where its closing bracket should be"},
     {"sum(\"i)", "the quote \" is not closed in sum(\"i)"},
     {"sum(i, r)", "sum takes one field; a field whose name has a comma goes in "
                   "double quotes"},
@@ -274,8 +275,8 @@ static const char *const refused[][2] = {
     {"count sum(i)", "write a comma between aggregates, before \"sum(i)\""},
     {"sum(i) total", "write a comma between aggregates, before \"total\""},
     {"sum(i),max(r) as SUM_I",
-     "two columns would be called 'SUM_I'; name one of them, as in \"max as "
-     "NAME\""},
+     "two columns would be called 'SUM_I'; name one of them, as in "
+     "\"max(..) as NAME\""},
     {"sum(d)", "sum(d) needs numbers; the field is Date"},
     {"max(x)",
      "max(x) needs numbers, texts, dates or times; the field is Binary"},

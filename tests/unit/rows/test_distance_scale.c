@@ -395,7 +395,7 @@ TEST(unit_messages_of_layers_and_ellipsoids)
     ck_assert_str_eq(err.message,
                      "-metric ellipsoid measures on the ellipsoid of a CRS, "
                      "and the CRS of the join, EPSG:1, does not state its "
-                     "ellipsoid: give it with -s_srs");
+                     "ellipsoid: name with -s_srs a CRS that does");
     degrees.semi_major = 6378137.0;
     degrees.inverse_flattening = 2.0;
     degrees.crs = "unknown";

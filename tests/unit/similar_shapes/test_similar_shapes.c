@@ -72,9 +72,10 @@ static double *shape_matrix(const struct oj_flat *f, const struct oj_flat *g,
 
 /* --- random layers -------------------------------------------------------- */
 
-/* Asserts that threads, batches and exchanged sides change nothing. Tiny shapes
- * are not compared with the references, whose windows do not allow for squares
- * that underflow. */
+/* Asserts that threads, batches and exchanged sides do not change the answer,
+ * and that the references give it too. Tiny shapes are not compared with the
+ * references: their squared distances underflow, and the references search a
+ * box widened by just the distance. */
 static void check_ways(struct join_trial *t, int is_tiny, const double *matrix,
                        const struct oj_matches *truth)
 {

@@ -154,11 +154,24 @@ TEST(unit_tokens)
 TEST(unit_word_map)
 {
     const char *lines =
-        "St.,Street\r\n\n\"the\",\nny,\"New York\"\nST,street\n";
+        "St.,Street\r\n\n\"the\" ,\nny,\"New York\" \nST,street\n";
     struct oj_word_map *map = NULL;
     struct oj_folded text = {0}, out = {0};
-    const char *wrong[] = {"st street", "a b,c", ",c",       "a,b\na,c",
-                           "x,\nx,y",   "a,b,c", "a,\"b\",c"};
+    static const char *const wrong[][2] = {
+        {"st street", "line 1 of the word map has no comma"},
+        {"\"a\"", "has no comma"},
+        {"a b,c", "must have one word before the comma"},
+        {",c", "must have one word before the comma"},
+        {"a,b\na,c", "line 2 of the word map repeats a word"},
+        {"x,\nx,y", "repeats a word"},
+        {"a,b,c", "has more than two columns"},
+        {"a,\"b\",c", "has more than two columns"},
+        {"a,\"b\"c", "has text behind a closing double quote"},
+        {"\"a\"b,c", "has text behind a closing double quote"},
+        {"\"a\"\"b\",c", "has text behind a closing double quote"},
+        {"\"a,", "has a double quote that is not closed"},
+        {"a,\"", "has a double quote that is not closed"},
+        {"a,\"b", "has a double quote that is not closed"}};
     char got[64] = "";
     must(oj_word_map_make(lines, (int64_t)strlen(lines), OJ_FOLD_FULL, &map,
                           &error));
@@ -171,9 +184,14 @@ TEST(unit_word_map)
     oj_folded_free(&text);
     oj_folded_free(&out);
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
-        ck_assert_int_eq(oj_word_map_make(wrong[i], (int64_t)strlen(wrong[i]),
+    {
+        const char *text_of = wrong[i][0];
+        ck_assert_int_eq(oj_word_map_make(text_of, (int64_t)strlen(text_of),
                                           OJ_FOLD_FULL, &map, &error),
                          OJ_ERR_DATA);
+        ck_assert_msg(strstr(error.message, wrong[i][1]) != NULL, "%s: %s",
+                      text_of, error.message);
+    }
 }
 
 /* ---- sets ---------------------------------------------------------------- */

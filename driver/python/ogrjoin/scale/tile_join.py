@@ -33,7 +33,7 @@ _NUMBER = "ogrjoin_number"
 _REFUSED = {
     "one_to_one": "it chooses among the pairs of all rows",
     "max_pairs": "it counts the pairs of all rows",
-    "progress": "each tile would start anew",
+    "progress": "it would start anew with each tile",
     "left_layer": "a side is a table",
     "right_layer": "a side is a table",
 }
@@ -108,7 +108,7 @@ class TileJoin:
             if name and f"{which}_x" not in options:
                 options.setdefault(f"{which}_column", name)
         for which in ("left", "right"):
-            options[f"{which}_crs"] = _crs.text(options.get(f"{which}_crs"))
+            options[f"{which}_crs"] = _crs.as_text(options.get(f"{which}_crs"))
         self.op = str(options.setdefault("op", "intersects")).lower()
         self.metric = str(options.get("metric", "planar")).lower()
         self.how = str(options.get("how", "left")).lower()
@@ -124,7 +124,9 @@ class TileJoin:
     def _refuse(self) -> None:
         for name, why in _REFUSED.items():
             if self._options.get(name):
-                raise UnsupportedError(f"{name} is not possible in a join in tiles: {why}")
+                raise UnsupportedError(
+                    f"{name} is not possible in a join in tiles, since {why}: leave it out"
+                )
         if self.metric == "ellipsoid":
             raise UnsupportedError(
                 'metric="ellipsoid" is not possible in a join in tiles: write metric="sphere"'
@@ -198,7 +200,7 @@ class TileJoin:
         column = self._place(which)[0]
         if given is not None or column is None:
             return given
-        return _crs.of_field((self.left if which == "left" else self.right).field(column))
+        return _crs.read_from_field((self.left if which == "left" else self.right).field(column))
 
     # ---- reach ---------------------------------------------------------------
 

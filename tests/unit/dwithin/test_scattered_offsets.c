@@ -14,22 +14,24 @@ static struct oj_error error;
 
 /* Records the lists of all rows but left_out, on n_threads threads in random
  * order. */
-static void record_lists(struct oj_list_places *places, int64_t *offset,
+static void record_lists(struct oj_scattered_offsets *offsets, int64_t *offset,
                          int64_t n_rows, int n_threads, int left_out)
 {
     int64_t stride = 7919, at = 0;
     while (n_rows > 0 && n_rows % stride == 0)
         stride += 2;
     ck_assert_int_eq(
-        oj_list_places_begin(places, offset, n_rows, n_threads, &error), OJ_OK);
+        oj_scattered_offsets_begin(offsets, offset, n_rows, n_threads, &error),
+        OJ_OK);
     for (int64_t i = 0; i < n_rows; i++)
     {
         at = (at + stride) % n_rows;
         if (left_out > 0 && at % left_out == 0)
             continue;
-        oj_list_places_record(places, pick(n_threads), at, 3 * at + 1, at % 5);
+        oj_scattered_offsets_record(offsets, pick(n_threads), at, 3 * at + 1,
+                                    at % 5);
     }
-    oj_list_places_end(places);
+    oj_scattered_offsets_end(offsets);
 }
 
 static void check_lists(const int64_t *offset, int64_t n_rows, int left_out)
@@ -48,7 +50,7 @@ static void check_lists(const int64_t *offset, int64_t n_rows, int left_out)
 TEST_LOOP(unit_every_row, 0, 3)
 {
     static const int64_t n_rows[] = {0, 1, 7, 16383, 16384, 16385, 200003};
-    struct oj_list_places places = {0};
+    struct oj_scattered_offsets offsets = {0};
     int n_threads = 1 + _i;
     random_state = 5;
     for (int k = 0; k < 14; k++)
@@ -58,33 +60,33 @@ TEST_LOOP(unit_every_row, 0, 3)
         int64_t *offset = oj_malloc(2 * n + 1, sizeof *offset);
         ck_assert_ptr_nonnull(offset);
         memset(offset, 0x55, (size_t)(2 * n + 1) * sizeof *offset);
-        record_lists(&places, offset, n, n_threads, left_out);
+        record_lists(&offsets, offset, n, n_threads, left_out);
         check_lists(offset, n, left_out);
         ck_assert_int_eq(offset[2 * n], 0x5555555555555555);
         oj_free(offset);
     }
-    oj_list_places_free(&places);
+    oj_scattered_offsets_free(&offsets);
 }
 
 TEST(memory)
 {
-    struct oj_list_places places = {0};
+    struct oj_scattered_offsets offsets = {0};
     int64_t offset[200];
     oj_status status = OJ_ERR_NOMEM;
     for (int64_t n = 1; status != OJ_OK; n++)
     {
         oj_alloc_fail_at(n);
-        status = oj_list_places_begin(&places, offset, 100, 2, &error);
+        status = oj_scattered_offsets_begin(&offsets, offset, 100, 2, &error);
         oj_alloc_fail_at(0);
         ck_assert(status == OJ_OK || status == OJ_ERR_NOMEM);
         if (status != OJ_OK && n % 2 == 0) /* works after a failure */
-            record_lists(&places, offset, 99, 2, 0);
+            record_lists(&offsets, offset, 99, 2, 0);
     }
-    oj_list_places_free(&places);
+    oj_scattered_offsets_free(&offsets);
 }
 
 int main(void)
 {
-    tests_open("places of scattered lists");
+    tests_open("offsets of scattered lists");
     return tests_run();
 }
