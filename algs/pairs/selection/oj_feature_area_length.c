@@ -55,7 +55,7 @@ double oj_flat_length(const struct oj_flat *flat, int64_t feature)
     return sum;
 }
 
-int oj_flat_has_extent(const struct oj_flat *flat, int64_t part)
+int oj_flat_part_has_length(const struct oj_flat *flat, int64_t part)
 {
     const int64_t first = flat->vertex_offset[flat->ring_offset[part]];
     const int64_t end = flat->vertex_offset[flat->ring_offset[part + 1]];
@@ -75,7 +75,7 @@ int oj_flat_dimension(const struct oj_flat *flat, int64_t feature)
          !oj_flat_is_points(flat) && part < flat->part_offset[feature + 1];
          part++)
     {
-        if (oj_flat_has_extent(flat, part))
+        if (oj_flat_part_has_length(flat, part))
             return 1;
     }
     return 0;

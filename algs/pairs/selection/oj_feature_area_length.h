@@ -16,7 +16,7 @@ double oj_flat_length(const struct oj_flat *flat, int64_t feature);
 
 /** Returns 1 if a part has two different vertices. The layer must be in the
  * long form. */
-int oj_flat_has_extent(const struct oj_flat *flat, int64_t part);
+int oj_flat_part_has_length(const struct oj_flat *flat, int64_t part);
 
 /** Returns the dimension of what a feature covers: 2 if it has an area, else 1
  * if a line or ring has a length, else 0: it is points. */

@@ -244,7 +244,7 @@ static unsigned kind_of_part(const struct geos_side *side, int64_t part)
     const struct oj_flat *flat = side->flat;
     const unsigned kind = flat->part_kind[part];
     return side->has_dots && kind == OJ_PART_LINE &&
-                   !oj_flat_has_extent(flat, part)
+                   !oj_flat_part_has_length(flat, part)
                ? (unsigned)OJ_PART_POINT
                : kind;
 }

@@ -22,7 +22,7 @@ struct geos_split_piece
 };
 
 /* What is split. */
-struct splitting
+struct geos_splitting
 {
     struct geos_split_work *work;
     const struct geos_split_side *side;
@@ -90,7 +90,7 @@ struct segment
 
 /* Returns 1 if the segment has a length, and its box meets that of the other
  * feature. */
-static int is_segment_near(const struct splitting *splitting,
+static int is_segment_near(const struct geos_splitting *splitting,
                            const struct segment *s)
 {
     const struct oj_box box = oj_box_of_segment(s->ax, s->ay, s->bx, s->by);
@@ -98,8 +98,8 @@ static int is_segment_near(const struct splitting *splitting,
            oj_box_intersects(&box, &splitting->box[1 - s->side]);
 }
 
-static oj_status visit_segments(struct splitting *splitting, int side,
-                                oj_status (*visit)(struct splitting *,
+static oj_status visit_segments(struct geos_splitting *splitting, int side,
+                                oj_status (*visit)(struct geos_splitting *,
                                                    const struct segment *))
 {
     const struct geos_split_side *from = &splitting->side[side];
@@ -125,15 +125,15 @@ static oj_status visit_segments(struct splitting *splitting, int side,
     return OJ_OK;
 }
 
-static struct geos_split_vertex make_vertex(const struct splitting *splitting,
-                                            double x, double y)
+static struct geos_split_vertex
+make_vertex(const struct geos_splitting *splitting, double x, double y)
 {
     const struct geos_split_vertex vertex = {splitting->is_tall ? y : x,
                                              splitting->is_tall ? x : y};
     return vertex;
 }
 
-static oj_status add_ends_of_segment(struct splitting *splitting,
+static oj_status add_ends_of_segment(struct geos_splitting *splitting,
                                      const struct segment *s)
 {
     struct geos_split_work *work = splitting->work;
@@ -163,7 +163,7 @@ static void sort_vertices(struct geos_split_work *work)
 
 /* ---- pieces -------------------------------------------------------------- */
 
-static oj_status add_piece_of_segment(struct splitting *splitting,
+static oj_status add_piece_of_segment(struct geos_splitting *splitting,
                                       const struct segment *s, double ax,
                                       double ay, double bx, double by)
 {
@@ -188,7 +188,7 @@ static int64_t find_vertex(const struct geos_split_work *work,
 
 /* Adds the pieces between the vertices on a segment. The vertices on it are in
  * its order, or in reverse, because the order is along u, then along v. */
-static oj_status add_pieces_between_vertices(struct splitting *splitting,
+static oj_status add_pieces_between_vertices(struct geos_splitting *splitting,
                                              const struct segment *s)
 {
     const struct geos_split_work *work = splitting->work;
@@ -213,7 +213,7 @@ static oj_status add_pieces_between_vertices(struct splitting *splitting,
 }
 
 /* Polygons keep their segments outside of the other feature's box. */
-static oj_status add_pieces_of_segment(struct splitting *splitting,
+static oj_status add_pieces_of_segment(struct geos_splitting *splitting,
                                        const struct segment *s)
 {
     if (is_segment_near(splitting, s))
@@ -225,7 +225,7 @@ static oj_status add_pieces_of_segment(struct splitting *splitting,
 
 /* Marks pieces of lines that repeat an earlier one of their feature. Sets
  * *n_equal to the number of pieces that equal another one. */
-static oj_status mark_repeated_pieces(struct splitting *splitting,
+static oj_status mark_repeated_pieces(struct geos_splitting *splitting,
                                       int64_t *n_equal)
 {
     struct geos_split_work *work = splitting->work;
@@ -255,7 +255,7 @@ static oj_status mark_repeated_pieces(struct splitting *splitting,
 /* ---- the split features -------------------------------------------------- */
 
 /* Begins a part or a ring if the piece does not continue the last one. */
-static oj_status begin_chain_if_needed(struct splitting *splitting,
+static oj_status begin_chain_if_needed(struct geos_splitting *splitting,
                                        const struct geos_split_piece *piece,
                                        const struct geos_split_piece *last)
 {
@@ -275,7 +275,7 @@ static oj_status begin_chain_if_needed(struct splitting *splitting,
     return OJ_OK;
 }
 
-static oj_status add_split_feature(struct splitting *splitting, int side,
+static oj_status add_split_feature(struct geos_splitting *splitting, int side,
                                    int *has_pieces)
 {
     struct geos_split_work *work = splitting->work;
@@ -309,7 +309,7 @@ oj_status geos_split_segments(struct geos_split_work *work,
                               const struct geos_split_side side[2],
                               int *is_split, struct oj_error *err)
 {
-    struct splitting splitting = {
+    struct geos_splitting splitting = {
         work, side, {box_of_side(&side[0]), box_of_side(&side[1])}, 0, err};
     struct oj_box all = splitting.box[0];
     int64_t n_equal;
