@@ -128,7 +128,8 @@ TEST(unit_fields_that_pick_takes)
         const struct oj_field_description field = {"f",
                                                    (enum oj_field_kind)kind, 1};
         int fits = kind <= OJ_FIELD_FLOAT64 || kind == OJ_FIELD_DATE ||
-                   kind == OJ_FIELD_TIME || kind == OJ_FIELD_DATETIME;
+                   kind == OJ_FIELD_TIME || kind == OJ_FIELD_DATETIME ||
+                   kind == OJ_FIELD_NULL;
         ck_assert_int_eq(oj_row_pick_check_field("-", &field, &error),
                          fits ? OJ_OK : OJ_ERR_ARG);
     }
