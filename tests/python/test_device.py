@@ -230,3 +230,18 @@ def test_far_points():
             assert (right[:4] < 0).all()
         else:
             assert to_host(pairs.offsets)[4] == 0
+
+
+@pytest.mark.parametrize("op", ["intersects", "dwithin", "nearest"])
+def test_rows_of_many_points(op):
+    """join() of so many rows that a sample of them would be joined first on processors gives
+    the rows of the CPU, by a device that auto chooses and by one that is named."""
+    points = tuple(rng.random((2, 20000)) * 100)
+    boxes = BOXES * 40
+    named = {} if op == "intersects" else {"max_distance": 1.0}
+    rows = [
+        ogrjoin.join(points, boxes, op, how="inner", backend=backend, **named).read_all()
+        for backend in ("cpu", "auto", "cuda")
+    ]
+    assert len(rows[0]) > 1000
+    assert rows[1].equals(rows[0]) and rows[2].equals(rows[0])

@@ -878,8 +878,8 @@ static oj_status choose_if_first_pair_suffices(struct ogrjoin_settings *s,
     return OJ_OK;
 }
 
-static oj_status sample_rows(void *user, const struct oj_flat *rows,
-                             struct oj_matches *out, struct oj_error *err);
+static oj_status join_part(void *user, const struct oj_flat *rows,
+                           struct oj_matches *out, struct oj_error *err);
 
 static oj_status open_rows_stream(struct rows_stream *s,
                                   struct ogrjoin_index *given,
@@ -903,7 +903,8 @@ static oj_status open_rows_stream(struct rows_stream *s,
         oj_relation_most_pairs_of_row(&s->index->index->settings.relation);
     s->parts.max_pairs =
         s->parts.most_per_row > 0 ? MOST_SAFE_PAIRS : MOST_PART_PAIRS;
-    s->parts.sample = sample_rows;
+    s->parts.sample =
+        oj_join_may_sample(s->index->index->join) ? join_part : NULL;
     s->parts.user = s;
     OJ_TRY(open_output(s, err));
     return open_events(s, err);
@@ -1065,18 +1066,6 @@ static oj_status join_part(void *user, const struct oj_flat *rows,
     status = oj_join_batch(join, rows, out, err);
     oj_join_release(join);
     return status;
-}
-
-/* Joins a sample of rows to count their pairs. Fails on a device, where a few
- * rows take as long as many. */
-static oj_status sample_rows(void *user, const struct oj_flat *rows,
-                             struct oj_matches *out, struct oj_error *err)
-{
-    struct rows_stream *s = user;
-    if (!oj_join_is_on_cpu(s->index->index->join))
-        return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                       "no rows are sampled on a device");
-    return join_part(user, rows, out, err);
 }
 
 static oj_status count_pairs(struct rows_stream *s, int64_t n,
