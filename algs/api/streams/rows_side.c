@@ -658,7 +658,7 @@ static oj_status make_iso_wkb(struct rows_side *side, struct ArrowArray *array,
     const struct oj_arrow_geometry_column of =
         describe_geometries(side, first_row);
     const char *format = side->schema.children[side->geometry]->format;
-    struct ArrowArray view = {.release = NULL}, made;
+    struct ArrowArray view = {.release = NULL}, made = {.release = NULL};
     int is_made = 0;
     oj_status status = view_from_first_row(array, &view, err);
     if (status == OJ_OK)
