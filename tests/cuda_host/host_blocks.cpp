@@ -220,7 +220,7 @@ void run_lanes(void)
 }
 
 /* Adds a fiber. Stacks begin at different offsets within a page, so that they
- * do not compete for the same cache lines. There is a protected page below each
+ * do not compete for cache lines. There is a protected page below each
  * stack. */
 void add_fiber(runner *r)
 {
@@ -354,7 +354,7 @@ void try_meeting(runner *r, int w, unsigned mask, enum warp_meeting what)
 }
 
 /* Resumes all threads of the block. It is called when no thread is ready.
- * Aborts unless all threads that have not ended wait at the same barrier. */
+ * Aborts unless all threads that have not ended wait at one barrier. */
 void release_block(runner *r)
 {
     const lane *first = nullptr;

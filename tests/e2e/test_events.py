@@ -165,7 +165,7 @@ def check_cut_streams():
 
 
 def check_options_of_events():
-    """Fields, conditions, names and filters mean the same with -events as in other
+    """Fields, conditions, names and filters mean with -events what they mean in other
     joins."""
     fences("fences.gpkg")
     make("left.gpkg", list(reports(300, 9)), FIELDS, kind=ogr.wkbPoint)

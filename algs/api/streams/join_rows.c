@@ -1015,9 +1015,9 @@ static oj_status report_progress(struct rows_stream *s, struct oj_error *err)
     return oj_fail_cancelled(err);
 }
 
-/* 1 if only features whose envelopes meet a part of the join side can have
- * pairs, and nothing else of the output depends on their shapes. Envelopes of
- * whole features (OJ_OP_BBOX) may meet where no part is. */
+/* Returns 1 if only features whose envelopes meet a part of the join side can
+ * have pairs, and nothing else of the output depends on their shapes. In a join
+ * of envelopes, those of whole features may meet where no part is. */
 static int has_reach(const struct rows_stream *s)
 {
     const struct oj_relation *relation = &s->index->index->settings.relation;

@@ -73,7 +73,7 @@ def expand(crs: str | None) -> str | None:
 
 
 def compare(one: str, other: str) -> int:
-    """Returns 1 if two texts mean the same CRS, 0 if not, -1 if pyproj cannot
+    """Returns 1 if two texts mean one CRS, 0 if not, -1 if pyproj cannot
     tell.  The C library calls this function if the texts alone do not
     decide."""
     a, b = _proj(one), _proj(other)
