@@ -652,3 +652,26 @@ def test_segments_that_fit_a_heading(words):
     left = table(shapely.points(places(r, 300)), course=heading)
     right = table(shapely.linestrings(np.stack([at, ends], 1)), number=np.arange(300))
     check(left, right, 7, op="nearest", heading="course:20", segment_field="n", **words)
+
+
+def gpus_1_and_2():
+    return 6
+
+
+def test_gpus_of_a_task():
+    """All joins of a task get its GPUs, unless the option gpus chooses others."""
+    r = np.random.default_rng(5)
+    left, right = (layer(r, "boxes", 20) for _ in range(2))
+    rows = left.append_column(ROW, pa.array(range(20))), right.append_column(ROW, pa.array(range(20)))
+
+    def gpus(job, used=lambda job: job.joined(*rows)):
+        return used(pickle.loads(pickle.dumps(job)))._settings.get("gpus")
+
+    job = TileJoin(left.schema, right.schema, {"agg": "count"})
+    assert gpus(job) is None
+    job.gpus_of_task = gpus_1_and_2
+    assert gpus(job) == gpus(job.of_pairs()) == gpus(job, lambda job: job.hold(rows[1])) == 6
+    assert gpus(ZoneSums.of(job).exchanged, lambda job: job.joined(rows[1], rows[0])) == 6
+    job = TileJoin(left.schema, right.schema, {"gpus": 1})
+    job.gpus_of_task = gpus_1_and_2
+    assert gpus(job) == 1

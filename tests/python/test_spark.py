@@ -8,7 +8,9 @@ version 17 or later.
 
 import contextlib
 import importlib.util
+import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -655,3 +657,57 @@ def test_twins_of_slow_tasks(folders, tmp_path):
     # the geometry is not marked as such, so there is no bbox
     same_tables(made, one.drop_columns(["bbox"]))
     assert sorted(os.listdir(tmp_path)) == ["apart", "attempts", "cluster", "files", "rows"]
+
+
+GPU_TASKS = """
+import json
+left, right, out, discovery, n = sys.argv[1:]
+session = t.start(**{
+    "spark.master": "local-cluster[1,2,1024]", "spark.worker.resource.gpu.amount": n,
+    "spark.worker.resource.gpu.discoveryScript": discovery,
+    "spark.executor.resource.gpu.amount": n, "spark.task.resource.gpu.amount": "1",
+    **{f"spark.executorEnv.{n}": v for n, v in t.os.environ.items() if n.startswith("OGRJOIN_")},
+})
+frames = t.frames(session, (left, right))
+masks = session.range(0, 2, 1, 2).rdd.map(lambda _: t.oj.task_gpus()).collect()
+found = {"masks": sorted(set(masks)), "driver": t.oj.task_gpus()}
+asked = {"op": "nearest", "k": 2, "backend": "cuda"}
+ways = {way: lambda way=way: len(t.oj.join(*frames, way=way, **asked).collect()) for way in ("broadcast", "shuffle")}
+ways["files"] = lambda: t.oj.join_files(left, right, out, session=session, tiles=2, **asked)
+for way, run in ways.items():
+    try:
+        found[way] = run()
+    except Exception as error:
+        found[way] = str(error)
+json.dump(found, sys.stdout)
+session.stop()
+"""
+
+
+def run_with_gpus(folders, folder, addresses):
+    """Joins folders on a cluster whose tasks get one GPU each, of the given addresses.
+    Returns what GPU_TASKS prints."""
+    discovery = folder / "gpus.sh"
+    discovery.write_text('#!/bin/sh\necho \'{"name": "gpu", "addresses": %s}\'\n' % json.dumps(addresses))
+    discovery.chmod(0o755)
+    program = run_apart(GPU_TASKS, folder, *folders, folder / "out", discovery, len(addresses))
+    try:
+        output, errors = program.communicate(timeout=900)
+    finally:
+        stop(program)
+    assert program.returncode == 0, errors
+    return json.loads(output)
+
+
+@pytest.mark.skipif(IS_QUICK, reason="OGRJOIN_SPARK_MASTER is not set")
+def test_gpus_of_tasks(folders, tmp_path):
+    """A task joins on the GPUs that Spark gives it, whichever way is taken."""
+    found = run_with_gpus(folders, tmp_path, ["2", "5"])
+    assert found["masks"] in ([1 << 2], [1 << 5], [1 << 2, 1 << 5]) and found["driver"] == 0
+    for way in ("broadcast", "shuffle", "files"):
+        # without such a device the error of the library names it
+        assert re.search("cuda cannot be used: there is no (GPU [25]|CUDA)", str(found[way])), found
+    if os.environ.get("OGRJOIN_CUDA_MODULE"):
+        found = run_with_gpus(folders, tmp_path, ["0"])
+        one = ogrjoin.join(*sides(folders), "nearest", k=2).read_all()
+        assert [found[way] for way in ("broadcast", "shuffle", "files")] == [len(one)] * 3, found

@@ -131,7 +131,9 @@ def _sides(left: Any, right: Any, options: dict[str, Any]) -> tuple[_Frame, _Fra
     options.setdefault("threads", 1)
     options.setdefault("batch_rows", _BATCH_ROWS)
     sides = _frame(left, "left", options), _frame(right, "right", options)
-    return *sides, TileJoin(sides[0].schema, sides[1].schema, options)
+    job = TileJoin(sides[0].schema, sides[1].schema, options)
+    job.gpus_of_task = task_gpus
+    return *sides, job
 
 
 def _check_fid(frame: _Frame, which: str) -> None:
@@ -229,15 +231,28 @@ def _sampled(df: Any, n: int, n_rows: int) -> Any:
 
 # ---- tasks: what runs in Spark's Python workers --------------------------------
 
-_held: dict[str, HeldSide | HeldZones] = {}  # the join side of the last broadcast, by its digest
+# The join side of the last broadcast, by its digest and the GPUs of the task.
+_held: dict[tuple[str, int], HeldSide | HeldZones] = {}
+
+
+def task_gpus() -> int:
+    """Returns the mask of the GPUs that Spark has assigned to this task as resource
+    "gpu", or 0 if it has none."""
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    gpu = None if context is None else context.resources().get("gpu")
+    addresses = [] if gpu is None else gpu.addresses
+    return sum(1 << int(number) for number in set(addresses) if number.isdigit())
 
 
 def _take_broadcast(job: TileJoin | ZoneSums, digest: str, content: Any) -> Any:
-    if digest not in _held:
+    held = digest, task_gpus()
+    if held not in _held:
         _held.clear()  # frees the last side before the next is read
         table = pa.ipc.open_stream(pa.py_buffer(content())).read_all()
-        _held[digest] = job.hold(table)
-    return _held[digest]
+        _held[held] = job.hold(table)
+    return _held[held]
 
 
 def _make_batch(job: TileJoin, rows: Any, schema: Any, places: _Places | None) -> Any:
@@ -903,6 +918,7 @@ def join_files(
     plan, output = prepare_files(
         left, right, out, options, tiles=tiles, overwrite=overwrite, task_memory=task_memory
     )
+    plan.job.gpus_of_task = task_gpus
     from ._spark_output import FilesTask, written
 
     def finish(made: list[Any]) -> int:

@@ -92,6 +92,7 @@ class ZoneSums:
                 "left_select": ",".join(self.columns), "right_select": "", "name_fid": ZONE,
             },
         )  # fmt: skip
+        self.exchanged.gpus_of_task = job.gpus_of_task
         # The columns of aggregates are adjacent; the first stands where a single one
         # would.
         one = TileJoin(job.left, job.right, {**options, "agg": f"count as {_MARK}"})

@@ -11,7 +11,7 @@ Only right rows without a match (how=right, full) are added after all tiles.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Callable
 
 import numpy as np
 import pyarrow as pa
@@ -91,7 +91,13 @@ class HeldSide:
 class TileJoin:
     """The options of a join of two sides with these schemas.  The constructor
     joins sides without rows, so that a wrong option is an error before any
-    task starts.  The object is pickled and sent to the tasks."""
+    task starts.  The object is pickled and sent to the tasks.
+
+    gpus_of_task  None, or a function (of a module, so that it can be pickled) that
+                  returns the mask of the GPUs of the task that calls it, 0: none.
+                  Joins on CUDA use these devices, unless the option gpus is given"""
+
+    gpus_of_task: Callable[[], int] | None = None
 
     def __init__(self, left: Any, right: Any, options: dict[str, Any]) -> None:
         self.left, primary = mark_geometries(left)
@@ -311,6 +317,12 @@ class TileJoin:
 
     # ---- joins ---------------------------------------------------------------
 
+    def task_gpus(self) -> int:
+        """Returns the mask of the GPUs for joins of this task, or 0: no choice."""
+        if self.gpus_of_task is None or "gpus" in self._options:
+            return 0
+        return self.gpus_of_task()
+
     def _join(self, left: Any, right: Any, how: str, **changes: Any) -> Joined:
         options = {**self._options, "how": how, "right_fid": self.right_number}
         options.setdefault("left_fid", ROW)
@@ -319,6 +331,8 @@ class TileJoin:
             names = given.split(",") if isinstance(given, str) else list(given)
             options["left_select"] = ",".join([*filter(None, names), ROW])
         options.update(changes)
+        if gpus := self.task_gpus():
+            options["gpus"] = gpus
         if options.get("along") == "m":  # the lines of a tile may all lack M values
             options["right_is_part"] = 1
         op = options.pop("op")
@@ -382,7 +396,9 @@ class TileJoin:
         """Returns a join for the pairs only: its rows have the number of the join row."""
         kept = {name: v for name, v in self._options.items() if name in _OF_PAIRS}
         kept.update(how="inner", geometry="none", left_select="", right_select="")
-        return TileJoin(self.left, self.right, {**kept, "name_fid": _NUMBER})
+        job = TileJoin(self.left, self.right, {**kept, "name_fid": _NUMBER})
+        job.gpus_of_task = self.gpus_of_task
+        return job
 
     @property
     def fid_name(self) -> str:
