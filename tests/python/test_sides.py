@@ -781,6 +781,58 @@ def test_files_that_cannot_be_read(tmp_path):
     assert len(ogrjoin.scan(path, "two")) == len(ogrjoin.scan(path, 1)) == 1
 
 
+def spoil_column(path, name):
+    """Overwrites the values of a column of a Parquet file, so that it cannot be read."""
+    about = pq.ParquetFile(path).metadata
+    with open(path, "r+b") as file:
+        for i in range(about.num_row_groups):
+            part = next(
+                part for j in range(about.num_columns)
+                if (part := about.row_group(i).column(j)).path_in_schema == name
+            )  # fmt: skip
+            starts = part.dictionary_page_offset, part.data_page_offset
+            file.seek(min(start for start in starts if start is not None))
+            file.write(b"\xff" * part.total_compressed_size)
+
+
+@pytest.mark.parametrize(
+    "options",
+    (
+        {"left_select": ["ID"], "agg": "sum(value)"},
+        {"left_select": "id", "how": "semi"},
+        {"left_select": "", "right_select": "value"},
+        {"left_select": "id,geometry", "right_select": "value", "on": "ID=id"},
+    ),
+    ids=str,
+)
+def test_columns_that_no_setting_names_are_not_read(tmp_path, options):
+    n = np.arange(1000)
+    frame = gpd.GeoDataFrame(
+        {"id": n % 7, "value": n * 0.5, "unused": n.astype(str)},
+        geometry=gpd.points_from_xy(n % 40, n // 40),
+    )
+    path = str(tmp_path / "a.parquet")
+    frame.to_parquet(path, row_group_size=300)
+    options = {**options, "op": "dwithin", "max_distance": 1}
+    whole = ogrjoin.join(path, path, **options).read_all()
+    assert len(whole) and whole.equals(ogrjoin.join(frame, frame, **options).read_all())
+    spoil_column(path, "unused")
+    assert ogrjoin.join(path, path, **options).read_all().equals(whole)
+    with pytest.raises((OSError, ogrjoin.Error)):
+        ogrjoin.join(path, path, **{**options, "left_select": None}).read_all()
+
+
+def test_files_of_a_folder_differ(tmp_path):
+    """Columns have the types of the first file; what a later file lacks is NULL there."""
+    for name, kind, more in (("a", pa.int64(), {"v": [1.5, 2.5]}), ("b", pa.int32(), {})):
+        columns = {"n": pa.array([1, 2], kind), "x": [0.0, 1.0], "y": [0.0, 0.0], **more}
+        pq.write_table(pa.table(columns), tmp_path / f"{name}.parquet")
+    rows = ogrjoin.join(str(tmp_path), [box(0.5, -1, 2, 1)], x="x", y="y").read_all()
+    assert rows["n"].to_pylist() == [1, 2, 1, 2] and rows["n"].type == pa.int64()
+    assert rows["v"].to_pylist() == [1.5, 2.5, None, None]
+    assert rows["join_fid"].to_pylist() == [None, 0, None, 0]
+
+
 def test_the_commands_spelling():
     a = gpd.GeoDataFrame(geometry=gpd.points_from_xy([0, 1, 2], [0, 0, 0]))
     rows = ogrjoin.join(

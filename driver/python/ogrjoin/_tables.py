@@ -66,6 +66,24 @@ def _has_index(side: Any) -> bool:
     return (index.start, index.step, index.name) != (0, 1, None)
 
 
+def _read_columns(scan: Scan, which: str, settings: dict[str, Any]) -> list[str]:
+    """Returns the names of the columns of a file that a join may use: all columns unless
+    the settings choose some for the rows."""
+    names: list[str] = scan.schema.names
+    chosen = settings.get(f"{which}_select")
+    if which == "right" and chosen is None:
+        is_whole = settings.get("agg") is None and settings.get("how") not in ("semi", "anti")
+    else:
+        is_whole = chosen is None
+    geometry = settings.get(f"{which}_column") or scan.geometry
+    if is_whole or (geometry is None and settings.get(f"{which}_x") is None):
+        return names
+    # Settings name columns in texts of many forms, so a column whose name is a part of
+    # any text is read.
+    texts = "\n".join(str(value) for value in settings.values()).casefold()
+    return [name for name in names if name == geometry or name.casefold() in texts]
+
+
 class TableSide:
     """One side of a join (table, frame, file or geometries) as Arrow streams.
     open() must be called before anything else."""
@@ -74,6 +92,7 @@ class TableSide:
         layer = settings.pop(f"{which}_layer", None)
         if isinstance(side, (str, os.PathLike)):
             side = Scan(os.fspath(side), layer, f"{which}_layer")
+            side.keep(_read_columns(side, which, settings))
         elif layer is not None:
             raise InvalidError(
                 f"{which}_layer has no effect, because the {which} side is not the path of a "
