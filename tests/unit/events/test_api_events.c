@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "../run_tests.h"
@@ -140,6 +141,7 @@ TEST(states)
     struct ogrjoin_index *other = make_index("intersects", NULL, 0);
     struct ogrjoin_events *events = NULL, *later = NULL;
     struct ogrjoin_event_rows rows;
+    struct stat info;
     char path[] = "/tmp/ogrjoin-events-XXXXXX";
     int file = mkstemp(path);
     ck_assert_int_ge(file, 0);
@@ -150,6 +152,8 @@ TEST(states)
                      OGRJOIN_ERR_DATA); /* an empty file */
     must(add_reports(events, way + 2, 1, &rows));
     must(ogrjoin_events_save(events, path, &error));
+    ck_assert(stat(path, &info) == 0);
+    ck_assert_int_eq((int)info.st_mode & 0777, 0600); /* as before */
     must(ogrjoin_events_load(later, path, &error));
     must(add_reports(later, way + 4, 2, &rows));
     expect_events(&rows, "0-0 1-1");
