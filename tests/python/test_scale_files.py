@@ -18,7 +18,7 @@ shapely = pytest.importorskip("shapely")
 import pyarrow.parquet as pq
 from test_scale_tiles import layer, table
 
-from ogrjoin.scale import explain_files, join_files
+from ogrjoin.scale import explain_files, files, join_files
 from ogrjoin.scale.boxes import of_wkb
 from ogrjoin.scale.files import FilesPlan
 from ogrjoin.scale.footers import RowGroups, read_row_groups
@@ -105,6 +105,25 @@ def test_several_processes(tmp_path):
     options = {"op": "nearest", "max_distance": 3, "how": "full"}
     join_files(left, right, tmp_path / "out", tiles=4, processes=2, **options)
     same_files(tmp_path / "out", left, right, **options)
+
+
+def test_a_thread_gets_its_own_join_side(tmp_path):
+    """Another thread may need another join side between any two lines of this one."""
+    mine, other = (FilesPlan(*sides(tmp_path / name), {}) for name in "ab")
+    theirs = []
+
+    def trace(frame, event, _):
+        if frame.f_code is files._held.__code__ and event == "line":
+            theirs.append(files._held(other, other._pairs[0], False))
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        got = files._held(mine, mine._pairs[0], False)
+    finally:
+        sys.settrace(before)
+    assert theirs and all(got is not side for side in theirs)
 
 
 def test_sorted_sides_are_read_in_part_and_unsorted_ones_warned_of(tmp_path):
