@@ -250,6 +250,27 @@ def test_a_job_that_fails_leaves_the_former_output(tmp_path):
     assert content(out) == before
 
 
+def test_a_folder_that_is_replaced_leaves_its_permissions(tmp_path, monkeypatch):
+    left, right = sides(tmp_path)
+    out = tmp_path / "out"
+    join_files(left, right, out, op="within")
+    out.chmod(0o700)
+    seen = []
+
+    def commit(output, names):
+        seen.extend(p.stat().st_mode & 0o777 for p in tmp_path.glob(".out.ogrjoin-*"))
+        committed(output, names)
+
+    committed = ParquetOutput.commit
+    monkeypatch.setattr(ParquetOutput, "commit", commit)
+    join_files(left, right, out, op="within", overwrite=True)
+    assert seen == [0o700]  # of the files that are written
+    assert out.stat().st_mode & 0o777 == 0o700
+    out.chmod(0o500)
+    join_files(left, right, out, op="within", overwrite=True)
+    assert out.stat().st_mode & 0o777 == 0o700
+
+
 def test_a_killed_job_leaves_nothing_that_the_next_does_not_remove(tmp_path):
     left, right = sides(tmp_path)
     out = tmp_path / "out"
