@@ -529,6 +529,7 @@ static void renumber_tokens_of_record(const struct oj_tiles *tiles,
     const unsigned char *at = record;
     memcpy(&head, read_padded_piece(&at, sizeof head), sizeof head);
     (void)read_padded_piece(&at, head.n_wkb);
+    (void)read_padded_piece(&at, 8 * head.n_m);
     for (int i = 0; i < tiles->n_texts; i++)
     {
         memcpy(&text, read_padded_piece(&at, sizeof text), sizeof text);
