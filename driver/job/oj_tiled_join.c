@@ -446,12 +446,18 @@ struct oj_tile
     int64_t n_bytes;    /* estimated memory, by oj_join_tiles_estimate() */
 };
 
+/* Returns 1 if the join compares attributes alone, so that features without
+ * geometries have pairs, too. */
+static int is_by_attributes(enum oj_op op)
+{
+    return (oj_op_get(op)->takes & OJ_TAKES_ATTRIBUTES) != 0;
+}
+
 int64_t oj_join_tiles_estimate(enum oj_op op, int64_t bytes, int64_t n_vertices,
                                int64_t n_tokens)
 {
-    unsigned by_attributes = oj_op_get(op)->takes & OJ_TAKES_ATTRIBUTES;
     return bytes + OJ_INDEX_BYTES_PER_VERTEX * n_vertices +
-           (by_attributes ? INDEX_BYTES_PER_TOKEN * n_tokens : 0);
+           (is_by_attributes(op) ? INDEX_BYTES_PER_TOKEN * n_tokens : 0);
 }
 
 oj_status oj_join_tiles_open(struct oj_tiles *tiles, const char *near,
@@ -529,6 +535,7 @@ static void renumber_tokens_of_record(const struct oj_tiles *tiles,
     const unsigned char *at = record;
     memcpy(&head, read_padded_piece(&at, sizeof head), sizeof head);
     (void)read_padded_piece(&at, head.n_wkb);
+    (void)read_padded_piece(&at, 8 * head.n_m);
     for (int i = 0; i < tiles->n_texts; i++)
     {
         memcpy(&text, read_padded_piece(&at, sizeof text), sizeof text);
@@ -588,7 +595,7 @@ oj_status oj_join_tiles_add(struct oj_tiles *tiles, const struct oj_flat *flat,
         oj_flat_vertex_range(flat, i, &first, &end);
         for (int t = 0; t < flat->n_texts; t++)
             n_tokens += flat->texts[t].size[i];
-        if (first == end && tiles->n_texts == 0 && !tiles->has_vectors)
+        if (first == end && !is_by_attributes(tiles->op))
             continue;
         OJ_TRY(encode_record(tiles, flat, i, values, first_ordinal + i,
                              &n_joined, err));

@@ -823,11 +823,10 @@ static int export_buffer(PyObject *object, Py_buffer *view, int flags)
     struct array_object *self = (struct array_object *)object;
     int code = PyBuffer_FillInfo(view, object, (void *)(uintptr_t)self->values,
                                  self->n * self->size, 1, flags);
+    if (code == 0)
+        view->itemsize = self->size; /* also without the format */
     if (code == 0 && (flags & PyBUF_FORMAT) != 0)
-    {
         view->format = self->format;
-        view->itemsize = self->size;
-    }
     if (code == 0 && (flags & PyBUF_ND) != 0)
         view->shape = &self->n;
     if (code == 0 && (flags & PyBUF_STRIDES) == PyBUF_STRIDES)

@@ -101,6 +101,23 @@ static int sync_folder(const char *folder)
     return result;
 }
 
+/* Creates a file that is to replace path, in the folder given by the first n
+ * bytes of folder. A regular file that it replaces gives it its permissions,
+ * from the start, so that no other user can open it before. Returns its
+ * descriptor, or -1 with errno. */
+static int create_replacement(const char *path, const char *folder, size_t n,
+                              char *temporary, size_t size)
+{
+    struct stat old;
+    const int replaces = lstat(path, &old) == 0 && S_ISREG(old.st_mode);
+    const unsigned mode = replaces ? (unsigned)old.st_mode & 0777u : 0666u;
+    const int file =
+        oj_new_file_create_unpredictable(folder, n, mode, temporary, size);
+    if (file >= 0 && replaces)
+        (void)!fchmod(file, (mode_t)mode);
+    return file;
+}
+
 int oj_new_file_write(const char *path, void (*write)(FILE *, const void *),
                       const void *user)
 {
@@ -117,8 +134,7 @@ int oj_new_file_write(const char *path, void (*write)(FILE *, const void *),
     }
     memcpy(folder, slash == NULL ? "." : path, n);
     folder[n] = '\0';
-    file = oj_new_file_create_unpredictable(folder, n, 0666, temporary,
-                                            sizeof temporary);
+    file = create_replacement(path, folder, n, temporary, sizeof temporary);
     if (file < 0)
         return -1;
     if (write_and_close(file, write, user) == 0 && rename(temporary, path) == 0)

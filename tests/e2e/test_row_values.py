@@ -413,6 +413,13 @@ def check_measures_from_m():
         go(*asked, "o.gpkg", "p.gpkg", name, env={"OGRJOIN_LANES": "NO"})
         same([v["at"] for _, _, v in Layer("o.gpkg").rows], [v["at"] for _, _, v in found], name)
     true("no difference" in go(*asked, "-validate", "o.gpkg", "p.gpkg", "m.gpkg").err, "the join is validated")
+    # In the records of tiles, the tokens of texts lie behind the M values.
+    similar = (*asked, "-similar", "name", "-min_similarity", 0.2)
+    go(*similar, "o.gpkg", "p.gpkg", "m.gpkg")
+    kept = Layer("o.gpkg").rows
+    true(sum(v["at"] is not None for _, _, v in kept) > 100, "pairs of similar names")
+    true(" tiles" in go(*similar, "-memory", "100k", "o.gpkg", "p.gpkg", "m.gpkg").err, "tiles")
+    same(Layer("o.gpkg").rows, kept)
     # A missing M value gives NULL, and is counted. A layer without any M
     # values is an error.
     make("none.gpkg", [("LINESTRING (0 0, 1 1)", {"name": "a"})])

@@ -58,6 +58,20 @@ def check_every_pair():
         os.remove(a), os.remove(b)
 
 
+def check_tiles_have_rows_without_geometry():
+    """With the join side in tiles, tables and rows without geometry have their pairs."""
+    for extension in (".gpkg", ".csv"):
+        a, a_rows, b, b_rows = made(extension, n=300)
+        if extension == ".gpkg":
+            some = [(None if i % 3 == 0 else wkt, values) for i, (wkt, values) in enumerate(b_rows)]
+            b = make("some.gpkg", some, FIELDS, CRS, ogr.wkbPoint)
+        wanted = wanted_pairs(a_rows, b_rows, [("key", "key")])
+        for how in ((), ("-memory", "20K")):
+            r = succeeds("-op", "attributes", "-on", "key", "-how", "inner", "-overwrite", *how, "o.gpkg", a, b)
+            same(" tiles" in r.err, bool(how), str(r))
+            same(pairs_in("o.gpkg"), wanted, f"{extension} {how}: {r}")
+
+
 def check_a_table_gives_its_columns():
     """The typical use: shapes get the columns of a table that has no geometry."""
     _, _, b, b_rows = made(".csv")

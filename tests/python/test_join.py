@@ -154,6 +154,24 @@ def test_a_write_follows_no_link(tmp_path):
     assert len(list(tmp_path.iterdir())) == 3
 
 
+def test_a_file_that_is_replaced_leaves_its_permissions(tmp_path):
+    out = tmp_path / "out.parquet"
+    joined = ogrjoin.join(POINTS, LOTS)
+    joined.to_parquet(out)
+    assert out.stat().st_mode & 0o777 == 0o666 & ~mask()
+    for mode in (0o600, 0o660):
+        out.chmod(mode)
+        joined.to_parquet(out)
+        assert out.stat().st_mode & 0o777 == mode
+        assert rows_of(pq.read_table(out)) == expected_rows(expect())
+
+
+def mask():
+    before = os.umask(0)
+    os.umask(before)
+    return before
+
+
 def test_a_failed_write_leaves_the_old_file(tmp_path):
     out = tmp_path / "out.parquet"
     out.write_text("old")

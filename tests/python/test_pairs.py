@@ -1,5 +1,6 @@
 """pairs() and Index: sides, answers, errors, lifetimes, threads, signals."""
 
+import ctypes
 import gc
 import os
 import signal
@@ -106,6 +107,41 @@ def test_separated_points_are_not_copied():
     offsets = np.frombuffer(_core.join(index, layer)[1], "q")
     left = np.repeat(np.arange(500), np.diff(offsets))
     assert np.array_equal(left, np.nonzero(inside)[0])
+
+
+class Buffer(ctypes.Structure):
+    """Py_buffer of Python's C API."""
+
+    _fields_ = [
+        ("buf", ctypes.c_void_p),
+        ("obj", ctypes.py_object),
+        *((name, ctypes.c_ssize_t) for name in ("len", "itemsize")),
+        *((name, ctypes.c_int) for name in ("readonly", "ndim")),
+        ("format", ctypes.c_char_p),
+        *((name, ctypes.POINTER(ctypes.c_ssize_t)) for name in ("shape", "strides", "suboffsets")),
+        ("internal", ctypes.c_void_p),
+    ]
+
+
+def test_a_buffer_has_its_item_size_whatever_is_requested():
+    settings = {"op": "intersects"}
+    layer = _core.arrays(500, X, Y)
+    offsets = _core.join(_core.index(layer, settings, None, None), layer)[1]
+    writable, with_format, with_shape, with_strides = 0x1, 0x4, 0x8, 0x18
+    for request in (with_shape, with_strides, with_shape | with_format, 0):
+        view = Buffer()
+        ctypes.pythonapi.PyObject_GetBuffer(
+            ctypes.py_object(offsets), ctypes.byref(view), request
+        )
+        assert (view.len, view.itemsize, view.ndim) == (501 * 8, 8, 1)
+        assert not request & with_shape or view.shape[0] * view.itemsize == view.len
+        assert (view.format == b"q") if request & with_format else (view.format is None)
+        ctypes.pythonapi.PyBuffer_Release(ctypes.byref(view))
+    with pytest.raises(BufferError):
+        view = Buffer()
+        ctypes.pythonapi.PyObject_GetBuffer(
+            ctypes.py_object(offsets), ctypes.byref(view), writable
+        )
 
 
 def test_sides_of_polars_and_duckdb():

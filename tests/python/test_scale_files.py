@@ -18,7 +18,7 @@ shapely = pytest.importorskip("shapely")
 import pyarrow.parquet as pq
 from test_scale_tiles import layer, table
 
-from ogrjoin.scale import explain_files, join_files
+from ogrjoin.scale import explain_files, files, join_files
 from ogrjoin.scale.boxes import of_wkb
 from ogrjoin.scale.files import FilesPlan
 from ogrjoin.scale.footers import RowGroups, read_row_groups
@@ -105,6 +105,25 @@ def test_several_processes(tmp_path):
     options = {"op": "nearest", "max_distance": 3, "how": "full"}
     join_files(left, right, tmp_path / "out", tiles=4, processes=2, **options)
     same_files(tmp_path / "out", left, right, **options)
+
+
+def test_a_thread_gets_its_own_join_side(tmp_path):
+    """Another thread may need another join side between any two lines of this one."""
+    mine, other = (FilesPlan(*sides(tmp_path / name), {}) for name in "ab")
+    theirs = []
+
+    def trace(frame, event, _):
+        if frame.f_code is files._held.__code__ and event == "line":
+            theirs.append(files._held(other, other._pairs[0], False))
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        got = files._held(mine, mine._pairs[0], False)
+    finally:
+        sys.settrace(before)
+    assert theirs and all(got is not side for side in theirs)
 
 
 def test_sorted_sides_are_read_in_part_and_unsorted_ones_warned_of(tmp_path):
@@ -229,6 +248,27 @@ def test_a_job_that_fails_leaves_the_former_output(tmp_path):
         join_files(left, right, out, op="within", overwrite=True)
     assert sorted(os.listdir(tmp_path)) == ["left", "out", "right"]
     assert content(out) == before
+
+
+def test_a_folder_that_is_replaced_leaves_its_permissions(tmp_path, monkeypatch):
+    left, right = sides(tmp_path)
+    out = tmp_path / "out"
+    join_files(left, right, out, op="within")
+    out.chmod(0o700)
+    seen = []
+
+    def commit(output, names):
+        seen.extend(p.stat().st_mode & 0o777 for p in tmp_path.glob(".out.ogrjoin-*"))
+        committed(output, names)
+
+    committed = ParquetOutput.commit
+    monkeypatch.setattr(ParquetOutput, "commit", commit)
+    join_files(left, right, out, op="within", overwrite=True)
+    assert seen == [0o700]  # of the files that are written
+    assert out.stat().st_mode & 0o777 == 0o700
+    out.chmod(0o500)
+    join_files(left, right, out, op="within", overwrite=True)
+    assert out.stat().st_mode & 0o777 == 0o700
 
 
 def test_a_killed_job_leaves_nothing_that_the_next_does_not_remove(tmp_path):

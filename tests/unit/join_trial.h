@@ -244,4 +244,28 @@ static inline int64_t trial_compare(const struct join_trial *t,
     return n_pairs;
 }
 
+/** Joins with the backend cpu and one thread while the n-th allocation fails,
+ * for n = 1, 2 ... until none fails; that answer must equal the one of a join
+ * with enough memory. Returns how many joins failed. */
+static inline int64_t trial_fail_each_allocation(const struct join_trial *t)
+{
+    const struct oj_options options = {.n_threads = 1};
+    MATCHES truth = {0};
+    oj_status status = OJ_ERR_NOMEM;
+    int64_t n = 0;
+    trial_answer(t, "cpu", 1, &truth);
+    for (; status != OJ_OK; n++)
+    {
+        MATCHES ours = {0};
+        ck_assert_int_lt(n, 2000);
+        oj_alloc_fail_at(n + 1);
+        status = trial_open_and_join(t, "cpu", &options, NULL, &ours);
+        oj_alloc_fail_at(0);
+        ck_assert(status == OJ_OK || status == OJ_ERR_NOMEM);
+        if (status == OJ_OK)
+            same_matches("after failures", &ours, &truth);
+    }
+    return n - 1;
+}
+
 #endif

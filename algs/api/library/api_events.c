@@ -1,6 +1,7 @@
 #include "../../../flatten/base/oj_alloc.h"
 
 #include "../../../flatten/base/oj_new_file.h"
+#include "../../../flatten/base/oj_number.h"
 #include "../../../flatten/base/oj_word_list.h"
 #include "api_index.h"
 
@@ -10,7 +11,8 @@
 
 enum
 {
-    MOST_OPTIONS = 1000
+    MOST_OPTIONS = 1000,
+    NUMBER_BYTES = 32
 };
 
 _Static_assert((int)OGRJOIN_ENTER == (int)OJ_EVENT_ENTER &&
@@ -30,8 +32,21 @@ oj_status api_events_read_words(const char *words, int *with_stays,
 
 /* ---- identification of the join in a state file -------------------------- */
 
+/* A number of a relation as a text. */
+struct number_text
+{
+    char at[NUMBER_BYTES];
+};
+
+static struct number_text text_of(double number)
+{
+    struct number_text text;
+    oj_number_write(number, 17, text.at, sizeof text.at);
+    return text;
+}
+
 /* Writes all that decides the pairs of the join as a text, to compare it with a
- * state file. */
+ * state file. The text does not depend on the locale of the process. */
 static oj_status write_options_as_text(const struct oj_relation *r,
                                        const char *conditions, char **out,
                                        struct oj_error *err)
@@ -40,17 +55,17 @@ static oj_status write_options_as_text(const struct oj_relation *r,
     char text[MOST_OPTIONS], ellipsoid[80] = "";
     int n;
     if (of != NULL)
-        snprintf(ellipsoid, sizeof ellipsoid, " ellipsoid %.17g %.17g",
-                 of->semi_major, of->flattening);
-    n = snprintf(
-        text, sizeof text,
-        "op %s max_distance %.17g min_distance %.17g metric %d distance %d "
-        "distance_to %d densify %.17g relate %s exclude_self %d "
-        "exclude_same_geometry %d%s%s%s",
-        oj_op_get(r->op)->name, r->max_distance, r->min_distance,
-        (int)r->metric, (int)r->distance, (int)r->distance_to, r->densify,
-        r->mask, r->exclude_self, r->exclude_same_geometry, ellipsoid,
-        conditions[0] != '\0' ? " " : "", conditions);
+        snprintf(ellipsoid, sizeof ellipsoid, " ellipsoid %s %s",
+                 text_of(of->semi_major).at, text_of(of->flattening).at);
+    n = snprintf(text, sizeof text,
+                 "op %s max_distance %s min_distance %s metric %d distance %d "
+                 "distance_to %d densify %s relate %s exclude_self %d "
+                 "exclude_same_geometry %d%s%s%s",
+                 oj_op_get(r->op)->name, text_of(r->max_distance).at,
+                 text_of(r->min_distance).at, (int)r->metric, (int)r->distance,
+                 (int)r->distance_to, text_of(r->densify).at, r->mask,
+                 r->exclude_self, r->exclude_same_geometry, ellipsoid,
+                 conditions[0] != '\0' ? " " : "", conditions);
     if (n < 0 || n >= MOST_OPTIONS)
         return oj_fail(err, OJ_ERR_LIMIT,
                        "the options that decide the events are longer than %d "

@@ -56,6 +56,9 @@ static oj_status measure_features_of_task(int64_t task, int thread, void *user,
         double sum = 0.0;
         int64_t part = flat->part_offset[feature];
         int64_t end_part = flat->part_offset[feature + 1];
+        if (side->is_on_sphere &&
+            oj_sphere_box3_is_empty(&side->sphere.box[feature]))
+            continue; /* its vertices have no vectors, and it has no pairs */
         for (int64_t ring = flat->ring_offset[part];
              ring < flat->ring_offset[end_part]; ring++)
         {

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import secrets
+import stat
 import warnings
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Iterable, Iterator
@@ -117,7 +119,8 @@ class Joined:
         raise TypeError("the rows of a Joined are made while they are read: pickle read_all()")
 
     def to_parquet(self, path: str | os.PathLike[str]) -> None:
-        """Writes GeoParquet 1.1. The file gets its name only when it is complete."""
+        """Writes GeoParquet 1.1. The file gets its name only when it is complete; a file
+        that it replaces leaves its permissions to it."""
         path = os.fspath(path)
         schema, geo = self.schema, geo_metadata(self.schema, self._geometry)
         if geo:
@@ -126,7 +129,7 @@ class Joined:
         name = f".ogrjoin-{secrets.token_hex(8)}"
         temporary = os.path.join(os.path.dirname(path), name)
         try:
-            with open(temporary, "xb") as file:
+            with open(temporary, "xb", opener=_opener_like(path)) as file:
                 with parquet_writer(file, schema) as writer:
                     write_behind(
                         writer,
@@ -143,6 +146,25 @@ class Joined:
         finally:
             if os.path.exists(temporary):
                 os.remove(temporary)
+
+
+def _opener_like(path: str) -> Any:
+    """Returns an opener of a new file for open(), with the permissions of the regular
+    file at path, if there is one."""
+    try:
+        mode = os.lstat(path).st_mode
+    except OSError:
+        mode = 0
+    if not stat.S_ISREG(mode):
+        return None
+
+    def opener(name: str, flags: int) -> int:
+        file = os.open(name, flags, mode & 0o777)
+        with contextlib.suppress(OSError):  # a disk without permissions
+            os.fchmod(file, mode & 0o777)
+        return file
+
+    return opener
 
 
 def parquet_writer(file: Any, schema: Any) -> Any:

@@ -312,25 +312,11 @@ TEST_LOOP(a_row_visits_few_features, 0, N_WAYS)
 TEST_LOOP(memory_each_allocation_fails, 0, N_WAYS)
 {
     struct join_trial t;
-    MATCHES truth = {0};
-    oj_status status = OJ_ERR_NOMEM;
     if (cannot_run(_i))
         return;
     random_state = 11;
     make_trial(&t, _i);
-    trial_answer(&t, "cpu", 1, &truth);
-    for (int64_t n = 1; status != OJ_OK; n++)
-    {
-        const struct oj_options options = {.n_threads = 1};
-        MATCHES ours = {0};
-        ck_assert_int_lt(n, 2000);
-        oj_alloc_fail_at(n);
-        status = trial_open_and_join(&t, "cpu", &options, NULL, &ours);
-        oj_alloc_fail_at(0);
-        ck_assert(status == OJ_OK || status == OJ_ERR_NOMEM);
-        if (status == OJ_OK)
-            same_matches("after failures", &ours, &truth);
-    }
+    ck_assert_int_gt(trial_fail_each_allocation(&t), 10);
     trial_free(&t);
 }
 

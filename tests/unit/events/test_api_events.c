@@ -5,9 +5,11 @@
 
 #include "../../../flatten/base/oj_alloc.h"
 
+#include <locale.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "../run_tests.h"
@@ -139,6 +141,7 @@ TEST(states)
     struct ogrjoin_index *other = make_index("intersects", NULL, 0);
     struct ogrjoin_events *events = NULL, *later = NULL;
     struct ogrjoin_event_rows rows;
+    struct stat info;
     char path[] = "/tmp/ogrjoin-events-XXXXXX";
     int file = mkstemp(path);
     ck_assert_int_ge(file, 0);
@@ -149,6 +152,8 @@ TEST(states)
                      OGRJOIN_ERR_DATA); /* an empty file */
     must(add_reports(events, way + 2, 1, &rows));
     must(ogrjoin_events_save(events, path, &error));
+    ck_assert(stat(path, &info) == 0);
+    ck_assert_int_eq((int)info.st_mode & 0777, 0600); /* as before */
     must(ogrjoin_events_load(later, path, &error));
     must(add_reports(later, way + 4, 2, &rows));
     expect_events(&rows, "0-0 1-1");
@@ -170,6 +175,32 @@ TEST(states)
     ogrjoin_events_free(events);
     ogrjoin_index_free(index);
     ogrjoin_index_free(other);
+}
+
+/* A state that was saved in one locale can be loaded in another. */
+TEST(states_of_locales)
+{
+    struct ogrjoin_index *index = make_index("nearest", "max_distance", 0.5);
+    struct ogrjoin_events *events = NULL, *later = NULL;
+    struct ogrjoin_event_rows rows;
+    char path[] = "/tmp/ogrjoin-events-XXXXXX";
+    int file = mkstemp(path);
+    ck_assert_int_ge(file, 0);
+    close(file);
+    must(ogrjoin_events_new(index, NULL, 0, &events, &error));
+    must(add_reports(events, way, 6, &rows));
+    must(ogrjoin_events_save(events, path, &error));
+    setlocale(LC_ALL, "de_DE.UTF-8"); /* a locale with a decimal comma, if it is
+                                         installed */
+    must(ogrjoin_events_new(index, NULL, 0, &later, &error));
+    setlocale(LC_ALL, "C");
+    must(ogrjoin_events_load(later, path, &error));
+    must(add_reports(later, way, 1, &rows));
+    expect_events(&rows, "0~-1");
+    unlink(path);
+    ogrjoin_events_free(later);
+    ogrjoin_events_free(events);
+    ogrjoin_index_free(index);
 }
 
 TEST(what_makes_no_sense)

@@ -396,13 +396,9 @@ TEST(what_is_refused)
 /* Each allocation fails once. */
 TEST(out_of_memory)
 {
-    struct oj_options options = {.n_threads = 1};
     LAYER a = {0}, b = {0};
-    MATCHES m = {0};
     struct region region = {0, 0, 20};
     struct join_trial t = {0};
-    oj_status status = OJ_ERR_NOMEM;
-    int n = 0;
     if (is_without_geodesics())
         return;
     random_state = 3;
@@ -412,15 +408,7 @@ TEST(out_of_memory)
     t.join = oj_flat_buf_view(&b);
     t.relation = relation_on(wgs84);
     t.relation.k = 3;
-    for (n = 1; status == OJ_ERR_NOMEM && n < 2000; n++)
-    {
-        oj_alloc_fail_at(n);
-        status = trial_open_and_join(&t, "cpu", &options, NULL, &m);
-        oj_alloc_fail_at(0);
-        oj_matches_free(&m);
-    }
-    ck_assert_int_eq(status, OJ_OK);
-    ck_assert_int_gt(n, 10);
+    ck_assert_int_gt(trial_fail_each_allocation(&t), 10);
 }
 
 int main(void)

@@ -706,13 +706,9 @@ TEST_LOOP(threads_and_batches, 0, 4)
 /* Each allocation fails once. */
 TEST_LOOP(out_of_memory, 0, 2)
 {
-    struct oj_options options = {.n_threads = 1};
     LAYER points = {0}, shapes = {0};
-    MATCHES m = {0};
     struct region region = {0, 0, 20};
     struct join_trial t = {0};
-    oj_status status = OJ_ERR_NOMEM;
-    int n = 0;
     random_state = 3;
     add_features(&points, &region, 40, OJ_PART_POINT, 1);
     add_features(&shapes, &region, 60, 7, 1);
@@ -721,15 +717,7 @@ TEST_LOOP(out_of_memory, 0, 2)
     t.join = oj_flat_buf_view(_i ? &points : &shapes);
     t.relation = relation_on(wgs84);
     t.relation.k = 3;
-    for (n = 1; status == OJ_ERR_NOMEM && n < 2000; n++)
-    {
-        oj_alloc_fail_at(n);
-        status = trial_open_and_join(&t, "cpu", &options, NULL, &m);
-        oj_alloc_fail_at(0);
-        oj_matches_free(&m);
-    }
-    ck_assert_int_eq(status, OJ_OK);
-    ck_assert_int_gt(n, 10);
+    ck_assert_int_gt(trial_fail_each_allocation(&t), 10);
 }
 
 int main(void)

@@ -99,6 +99,34 @@ TEST(truth_m_values)
     oj_along_side_free(&side);
 }
 
+/* A feature with a latitude beyond 90 is not on the sphere, so that its
+ * segments have no lengths: of two lines, the second is measured alone.
+ * Valgrind finds a read of the first one's vectors. */
+TEST(truth_beyond_the_poles)
+{
+    static const int64_t one[] = {0, 1, 2}, vertex[] = {0, 3, 5};
+    static const uint8_t kind[] = {OJ_PART_LINE, OJ_PART_LINE};
+    static const double x[] = {0, 0, 0, 10, 12}, y[] = {0, 151, 2, 0, 0};
+    const struct oj_flat flat = {.n_features = 2,
+                                 .n_parts = 2,
+                                 .n_rings = 2,
+                                 .n_vertices = 5,
+                                 .part_kinds = OJ_PART_LINE,
+                                 .part_offset = one,
+                                 .part_kind = kind,
+                                 .ring_offset = one,
+                                 .vertex_offset = vertex,
+                                 .x = x,
+                                 .y = y};
+    struct oj_along_side side;
+    struct oj_along got;
+    must(oj_along_side_build(&side, &flat, 1, 1, &error));
+    got = oj_along_find(&side, 1, 11, 0, INFINITY, NULL, ALL);
+    ck_assert_double_eq_tol(got.percent, 50, 1e-9);
+    ck_assert(got.segment == 1);
+    oj_along_side_free(&side);
+}
+
 /* Short and long lines, with an upper bound of the distance or without. The
  * bound may be too small. */
 TEST_LOOP(property_first_of_the_nearest_segments, 0, 40)

@@ -265,10 +265,11 @@ def _held(plan: FilesPlan, groups: Any, threads: bool) -> HeldSide:
     the same groups reads and indexes them once."""
     global _last
     key = (plan.token, groups.tobytes())
-    if _last is None or _last[0] != key:
-        _last = None  # frees the last side before the next is read
-        _last = key, plan.job.hold(plan.read_right(groups, threads))
-    return _last[1]
+    last = _last  # another thread may replace _last at any time
+    if last is None or last[0] != key:
+        last = _last = None  # frees the last side before the next is read
+        last = _last = key, plan.job.hold(plan.read_right(groups, threads))
+    return last[1]
 
 
 def _read_side(path: str | RowGroups, which: str, options: dict[str, Any]) -> RowGroups:

@@ -8,11 +8,13 @@
 Tasks write() into the first folder.  commit() moves the files of the attempts that
 count to the second one, which late attempts do not write to, and renames it to NAME.
 A job that fails or is killed leaves the former output as it was; the next job of this
-user removes its folders.  Only one job at a time may write to an output.
+user removes its folders.  A folder that is replaced leaves its permissions to the new
+one.  Only one job at a time may write to an output.
 """
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import os
@@ -71,6 +73,14 @@ def _is_leftover(filesystem: Any, file: Any, name: str) -> bool:
         return True
     status = os.lstat(file.path)
     return stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid()
+
+
+def _copy_permissions(filesystem: Any, folder: str, made: str) -> None:
+    """Gives a folder that was made the permissions of the one that it is to replace, and
+    its owner at least the right to write."""
+    if filesystem.type_name == "local" and os.path.isdir(folder):
+        with contextlib.suppress(OSError):  # a disk without permissions
+            os.chmod(made, stat.S_IMODE(os.stat(folder).st_mode) | stat.S_IRWXU)
 
 
 class ParquetOutput:
@@ -139,6 +149,7 @@ class ParquetOutput:
         if filesystem.type_name == "local" and not os.path.isdir(parent):
             raise InvalidError(f"{self._path}: there is no folder {parent}: make it first")
         filesystem.create_dir(temporary, recursive=True)
+        _copy_permissions(filesystem, folder, temporary)
 
     def _makes_box(self) -> bool:
         return self._box is not None and not self._has_box
@@ -215,6 +226,7 @@ class ParquetOutput:
         else:
             whole = f"{temporary}.whole"
             filesystem.create_dir(whole)
+            _copy_permissions(filesystem, folder, whole)
             for name, part in zip(kept, parts):
                 filesystem.move(f"{temporary}/{name}", f"{whole}/{part}")
             self._publish(filesystem, folder, whole, former if is_there else None)
