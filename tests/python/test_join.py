@@ -484,6 +484,29 @@ def test_on_has_one_meaning():
             ogrjoin.pairs(POINTS, LOTS, on=on)
 
 
+def test_on_of_unsigned_integers():
+    """Integers from 2^63 on, as cell ids of S2 are, are not compared as doubles."""
+    cells = [2**63, 2**63 + 1, 2**64 - 1, 7, None]
+    others = {
+        "uint64": pa.array([2**63 + 1, 2**64 - 2, 7, 2**63], pa.uint64()),
+        "double": pa.array([2.0**63, 2.0**64, 7.0, 0.5]),
+        "int64": pa.array([-(2**63), -1, 7, 2**63 - 1]),
+        "string": pa.array(["9223372036854775809", "18446744073709551615", "7", ""]),
+    }
+    expected = {
+        "uint64": [(0, 3), (1, 0), (3, 2)],
+        "double": [(0, 0), (3, 2)],
+        "int64": [(3, 2)],
+        "string": [(1, 0), (2, 1), (3, 2)],
+    }
+    left = pa.table({"row": range(5), "cell": pa.array(cells, pa.uint64())})
+    for name, column in others.items():
+        right = pa.table({"cell": column})
+        rows = ogrjoin.join(left, right, "attributes", on="cell", how="inner").read_all()
+        pairs = list(zip(rows["row"].to_pylist(), rows["join_fid"].to_pylist()))
+        assert pairs == expected[name], name
+
+
 def test_csv_has_the_types_of_the_command(tmp_path):
     """join() detects the types of CSV, the command with -oo AUTODETECT_TYPE=YES."""
     path = str(tmp_path / "t.csv")

@@ -229,7 +229,8 @@ static double real_at_row(const struct ArrowArray *array, const char *format,
     return ((const double *)values)[at];
 }
 
-/* Returns the number of a row. Integers beyond int64_t become reals. */
+/* Returns the number of a row. Integers beyond int64_t become reals that keep
+ * their bits. */
 static struct oj_plain_value number_at_row(const struct ArrowArray *array,
                                            const char *format, int64_t row)
 {
@@ -242,7 +243,7 @@ static struct oj_plain_value number_at_row(const struct ArrowArray *array,
     integer =
         arrow_integer_at(format[0], array->buffers[1], array->offset + row);
     if (format[0] == 'L' && integer < 0)
-        return oj_plain_real((double)(uint64_t)integer);
+        return oj_plain_large_unsigned((uint64_t)integer);
     return oj_plain_integer(integer);
 }
 

@@ -51,6 +51,19 @@ def without_extension(values: Any) -> Any:
     return values
 
 
+def without_mask(values: Any) -> Any:
+    """Returns a masked array of numpy as an array of objects, with None for masked
+    values.  Returns any other values unchanged."""
+    if not isinstance(values, np.ma.MaskedArray):
+        return values
+    plain = np.asarray(values.data)
+    if not np.ma.is_masked(values):
+        return plain
+    plain = plain.astype(object)
+    plain[np.ma.getmaskarray(values)] = None
+    return plain
+
+
 def check_length(values: Any, n: int, name: str, of: str) -> None:
     """Raises an error if the length of values differs from n, the number of
     rows of the side `of`.  name is the argument that has the values.  Values
@@ -65,7 +78,7 @@ def as_column(values: Any, dtype: Any, n: int, name: str, of: str) -> Any:
     """Returns n values as a contiguous numpy array. 64-bit integers that would be
     rounded or wrapped are an error; missing floats of Arrow become NaN."""
     check_length(values, n, name, of)
-    array = np.asarray(values)
+    array = np.asarray(without_mask(values))
     if array.shape != (n,):
         raise InvalidError(
             f"{name} must be one column of {n} values, one for each of {of}, and has "
@@ -95,11 +108,18 @@ def _as_int64(array: Any, name: str) -> Any:
     return exact
 
 
+def _coordinates(values: Any, name: str) -> Any:
+    values = without_mask(values)
+    kind = getattr(values, "dtype", None)
+    if getattr(kind, "kind", "f") in "cmM":
+        raise InvalidError(f"{name} must be real numbers, not {kind}")
+    return np.ascontiguousarray(values, dtype=np.float64)
+
+
 def _points(x: Any, y: Any) -> Any:
     if hasattr(x, "__len__"):
         check_length(y, len(x), "y", "x")
-    x = np.ascontiguousarray(x, dtype=np.float64)
-    y = np.ascontiguousarray(y, dtype=np.float64)
+    x, y = _coordinates(x, "x"), _coordinates(y, "y")
     if x.ndim != 1 or x.shape != y.shape:
         raise InvalidError("x and y must be two columns of equal length")
     for values in (x, y):  # false for NaN, too
@@ -231,7 +251,7 @@ def slices(side: Any, n_rows: int) -> Any:
     array = shapely_array(side)
     if isinstance(side, tuple) and len(side) == 2:
         check_length(side[1], len(side[0]), "y", "x")
-        array = np.column_stack(side)
+        array = np.column_stack([_coordinates(v, name) for v, name in zip(side, "xy")])
     elif array is None and isinstance(side, (np.ndarray, list, tuple)):
         array = side
     if array is None and hasattr(side, "__arrow_c_array__") and hasattr(side, "slice"):
