@@ -63,16 +63,16 @@ static int is_whole_number(const struct oj_plain_value *value, int64_t *whole)
     return 1;
 }
 
-/* Returns 1 if a number is a whole one from 2^63 to 2^64 - 1, and sets *whole to
- * its bits. */
+/* Returns 1 if a number is a whole one from 2^63 to 2^64 - 1, and sets *whole
+ * to its bits. */
 static int is_large_unsigned(const struct oj_plain_value *value, int64_t *whole)
 {
     const double two_to_63 = 9223372036854775808.0;
     if (value->integer == 0 &&
         !(value->real >= two_to_63 && value->real < 2.0 * two_to_63))
         return 0;
-    *whole = value->integer != 0 ? value->integer
-                                 : (int64_t)(uint64_t)value->real;
+    *whole =
+        value->integer != 0 ? value->integer : (int64_t)(uint64_t)value->real;
     return 1;
 }
 
