@@ -502,6 +502,57 @@ def test_on_has_one_meaning():
             ogrjoin.pairs(POINTS, LOTS, on=on)
 
 
+def test_on_of_unsigned_integers():
+    """Integers from 2^63 on, as cell ids of S2 are, are not compared as doubles."""
+    cells = [2**63, 2**63 + 1, 2**64 - 1, 7, None]
+    others = {
+        "uint64": pa.array([2**63 + 1, 2**64 - 2, 7, 2**63], pa.uint64()),
+        "double": pa.array([2.0**63, 2.0**64, 7.0, 0.5]),
+        "int64": pa.array([-(2**63), -1, 7, 2**63 - 1]),
+        "string": pa.array(["9223372036854775809", "18446744073709551615", "7", ""]),
+    }
+    expected = {
+        "uint64": [(0, 3), (1, 0), (3, 2)],
+        "double": [(0, 0), (3, 2)],
+        "int64": [(3, 2)],
+        "string": [(1, 0), (2, 1), (3, 2)],
+    }
+    left = pa.table({"row": range(5), "cell": pa.array(cells, pa.uint64())})
+    for name, column in others.items():
+        right = pa.table({"cell": column})
+        rows = ogrjoin.join(left, right, "attributes", on="cell", how="inner").read_all()
+        pairs = list(zip(rows["row"].to_pylist(), rows["join_fid"].to_pylist()))
+        assert pairs == expected[name], name
+
+
+@pytest.mark.parametrize("kind", ["binary", "large_binary", "binary_view", "fixed", "codes"])
+def test_on_of_binary_values(kind):
+    """Bytes, as of UUIDs, are compared; a type that cannot be compared is an error."""
+    def column(values):
+        if kind == "codes":
+            return pa.array(values, pa.binary()).dictionary_encode()
+        of = {"fixed": pa.binary(2)}
+        return pa.array(values, of[kind] if kind in of else getattr(pa, kind)())
+
+    left = pa.table({"row": range(5), "key": column([b"\x00\xff", b"ab", None, b"zz", b"ba"])})
+    right = pa.table({"key": column([b"..", b"ab", None, b"\x00\xff", b"ba"])}).slice(1)
+    rows = ogrjoin.join(left, right, "attributes", on="key", how="inner").read_all()
+    assert rows["row"].to_pylist() == [0, 1, 4] and rows["join_fid"].to_pylist() == [2, 0, 3]
+    places = np.zeros(5), np.zeros(5)
+    pairs = ogrjoin.pairs(places, (places[0][1:], places[1][1:]), on=(
+        left["key"].combine_chunks(), right["key"].combine_chunks()
+    ))  # fmt: skip
+    assert list(zip(pairs.left, pairs.right)) == [(0, 2), (1, 0), (4, 3)]
+    for other in (pa.array([1] * 5, pa.duration("s")), pa.array([[1]] * 5), pa.array([{"a": 1}] * 5)):
+        table = pa.table({"key": other, "n": range(5)})
+        for a, b, side in ((table, left, "left"), (left, table, "right")):
+            for words in ({"on": "key"}, {"on": "n=row" if a is table else "row=n", "exclude": "field=key"}):
+                with pytest.raises(ogrjoin.UnsupportedError, match=f'"key" of the {side} side'):
+                    ogrjoin.join(a, b, "attributes", **words)
+        with pytest.raises(ogrjoin.UnsupportedError, match="on: values in the Arrow format"):
+            ogrjoin.pairs(places, places, on=(other, other))
+
+
 def test_csv_has_the_types_of_the_command(tmp_path):
     """join() detects the types of CSV, the command with -oo AUTODETECT_TYPE=YES."""
     path = str(tmp_path / "t.csv")

@@ -39,6 +39,8 @@ COLUMNS = {
     "nullable": pd.Series(NUMBERS, dtype="Int64").where(NUMBERS != 3),
     "category": pd.Series(NUMBERS).astype(str).astype("category"),
     "day": np.datetime64("2020-01-01", "s") + NUMBERS.astype("m8[D]"),
+    "zone": pd.Series(pd.Timestamp("2020-01-01", tz="Asia/Tokyo") + NUMBERS.astype("m8[D]")),
+    "hour": pd.Series(pd.Timestamp("2020-01-01T15:00", tz="UTC") + NUMBERS.astype("m8[D]")),
     "arrow": pa.array(NUMBERS.astype(str)).dictionary_encode(),
 }
 
@@ -61,7 +63,7 @@ def test_on_of_pairs_is_on_of_join(left, right):
         table(LEFT, a), table(RIGHT, b), "dwithin", max_distance=30, on="v", crs="ignore", **words
     ).read_all()
     assert rows["join_fid"].to_pylist() == pairs.right.tolist()
-    assert len(pairs) > 0 or {left, right} & {"bool", "day", "half"} or {left, right} == {"float", "text"}
+    assert len(pairs) > 0 or {left, right} & {"bool", "day", "half", "zone", "hour"} or {left, right} == {"float", "text"}
 
 
 def test_an_index_serves_numbers_and_texts():

@@ -384,6 +384,23 @@ def test_a_script_that_its_processes_would_run_again(tmp_path):
     same_files(tmp_path / "out", left, right, op="within")
 
 
+@pytest.mark.filterwarnings("ignore:the join side is read")
+def test_files_without_some_columns(tmp_path):
+    """A column that a later file does not have is NULL there, as in join()."""
+    left, right = sides(tmp_path)
+    for folder in (left, right):
+        names = sorted(os.listdir(folder))
+        file = pq.ParquetFile(os.path.join(folder, names[1])).read()
+        dropped = next(n for n in file.schema.names if n not in ("bbox", "geometry"))
+        less = file.drop_columns(["bbox", dropped])
+        less = less.select(less.schema.names[::-1])
+        pq.write_table(less, os.path.join(folder, names[1]), row_group_size=40)
+    for options in ({"op": "within", "how": "full"}, {"op": "nearest", "k": 2}):
+        out = str(tmp_path / options["op"])
+        join_files(left, right, out, tiles=3, **options)
+        same_files(out, left, right, **options)
+
+
 def test_no_rows_are_a_folder_with_columns(tmp_path):
     left, right = sides(tmp_path)
     options = {"op": "equals", "how": "inner"}  # no box equals a point

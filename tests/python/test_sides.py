@@ -860,3 +860,81 @@ def test_layer_of_a_file(layers, tmp_path):
         assert says in run.stderr or (layers == "T" and "geometr" in says)
     else:
         assert run.returncode == 0 and len(rows) == 1, run.stderr
+
+
+def test_arrays_of_numpy():
+    """Masked coordinates have no place; pairs() and join() take arrays of one form."""
+    box_here = gpd.GeoSeries([box(0, 0, 4, 4)], crs=2263)
+    y = np.array([1.0, 1.0, 1.0])
+    mask = np.ma.array([1, 2, 9], mask=[False, True, False])
+    cases = {
+        "masked": ((mask, y), [0]),
+        "masked y": ((y, np.ma.array(y, mask=[True, False, False])), [1, 2]),
+        "without a mask": ((np.ma.array([1, 2, 9]), y), [0, 1]),
+        "swapped bytes": ((np.array([1, 2, 9], ">f8"), y.astype(">f4")), [0, 1]),
+        "two columns": (np.array([[1, 1], [9, 1], [2, 1]]), [0, 2]),
+    }
+    for name, (side, rows) in cases.items():
+        assert ogrjoin.pairs(side, box_here).left.tolist() == rows, name
+        joined = ogrjoin.join(side, box_here, crs="ignore").read_all()
+        assert np.flatnonzero(joined["join_fid"].is_valid()).tolist() == rows, name
+        progress = lambda done, total: None  # noqa: E731
+        assert ogrjoin.pairs(side, box_here, progress=progress).left.tolist() == rows, name
+    near = np.ma.array([5.0, 5.0, 5.0], mask=[False, True, False])
+    found = ogrjoin.pairs((y, y), (y[:1], y[:1]), "dwithin", max_distance=near)
+    assert found.left.tolist() == [0, 2]
+    found = ogrjoin.pairs((y, y), (y, y), on=(mask, np.array([1, 2, 3])))
+    assert list(zip(found.left, found.right)) == [(0, 0)]
+    for x in (np.array([1j, 2, 3]), np.array(["2020"] * 3, "M8[D]")):
+        with pytest.raises(ogrjoin.InvalidError, match="x must be real numbers"):
+            ogrjoin.pairs((x, y), box_here)
+
+
+def test_nullable_types_of_pandas():
+    """Integers with missing values stay integers: 2^53 + 1 is no float."""
+    number = pd.array([2**53 + 1, None, -(2**53) - 1], dtype="Int64")
+    left = gpd.GeoDataFrame(
+        {"id": number, "is": pd.array([True, None, False], dtype="boolean"), "plain": [1, 2, 3]},
+        geometry=gpd.points_from_xy([1, 2, 30], [1, 2, 3]),
+        crs=2263,
+        index=pd.Index(number, name="key"),
+    )
+    right = gpd.GeoDataFrame({"id": number[:1]}, geometry=[box(0, 0, 4, 4)], crs=2263)
+    for how in ("left", "full"):
+        rows = ogrjoin.join(left, right, how=how)
+        for frame in (rows.to_geopandas(), rows.to_pandas()):
+            pd.testing.assert_index_equal(frame.index, left.index)
+            assert frame["is"].dtype == "boolean" and frame["plain"].dtype == "int64"
+            pd.testing.assert_extension_array_equal(frame["id"].array, number)
+            expected = pd.array([2**53 + 1, 2**53 + 1, None], dtype="Int64")
+            pd.testing.assert_extension_array_equal(frame["join_id"].array, expected)
+    assert rows.to_geopandas().crs == left.crs
+
+
+def test_files_of_a_folder_that_differ(tmp_path):
+    """The geometries of all files of a folder have one column, encoding and CRS."""
+    from ogrjoin.scale import join_files
+
+    points = gpd.GeoDataFrame({"id": [0, 1]}, geometry=gpd.points_from_xy([1, 2], [1, 2]), crs=2263)
+    lots = tmp_path / "lots.parquet"
+    gpd.GeoDataFrame(geometry=[box(0, 0, 4, 4)], crs=2263).to_parquet(lots)
+    others = {
+        "crs": points.set_crs(3857, allow_override=True),
+        "no column 'geometry'": points.rename_geometry("shape"),
+        "encoding": points,
+    }
+    for text, other in others.items():
+        folder = tmp_path / text.split(" ")[0]
+        folder.mkdir()
+        points.to_parquet(folder / "a.parquet")
+        points.iloc[:0].to_parquet(folder / "b.parquet")
+        encoding = "geoarrow" if text == "encoding" else "WKB"
+        other.to_parquet(folder / "c.parquet", geometry_encoding=encoding)
+        with pytest.raises(ogrjoin.InputError, match=f"(?i){text}.*a.parquet"):
+            ogrjoin.join(folder, lots)
+        with pytest.raises(ogrjoin.InputError, match=f"(?i){text}.*a.parquet"):
+            join_files(folder, lots, tmp_path / "out", op="within")
+    assert not (tmp_path / "out").exists()
+    points.set_crs("OGC:CRS84", allow_override=True).to_parquet(tmp_path / "crs" / "a.parquet")
+    points.set_crs(4326, allow_override=True).to_parquet(tmp_path / "crs" / "c.parquet")
+    assert len(ogrjoin.join(tmp_path / "crs", lots, crs="ignore").read_all()) == 4

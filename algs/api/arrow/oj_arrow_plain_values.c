@@ -229,7 +229,8 @@ static double real_at_row(const struct ArrowArray *array, const char *format,
     return ((const double *)values)[at];
 }
 
-/* Returns the number of a row. Integers beyond int64_t become reals. */
+/* Returns the number of a row. Integers beyond int64_t become reals that keep
+ * their bits. */
 static struct oj_plain_value number_at_row(const struct ArrowArray *array,
                                            const char *format, int64_t row)
 {
@@ -242,7 +243,7 @@ static struct oj_plain_value number_at_row(const struct ArrowArray *array,
     integer =
         arrow_integer_at(format[0], array->buffers[1], array->offset + row);
     if (format[0] == 'L' && integer < 0)
-        return oj_plain_real((double)(uint64_t)integer);
+        return oj_plain_large_unsigned((uint64_t)integer);
     return oj_plain_integer(integer);
 }
 
@@ -407,15 +408,38 @@ oj_status oj_arrow_microseconds(const struct ArrowSchema *schema,
     return OJ_OK;
 }
 
+/* Reads the bytes of a binary value. */
+static oj_status bytes_at_row(const struct ArrowSchema *schema,
+                              const struct ArrowArray *array, int64_t row,
+                              struct oj_plain_value *out, struct oj_error *err)
+{
+    struct oj_arrow_type type = {OJ_STORES_FIXED, 0};
+    memset(out, 0, sizeof *out);
+    OJ_TRY(find_stored_value(&schema, &array, &row, err));
+    if (row < 0)
+        return OJ_OK;
+    if (schema->format[0] != 'w')
+        return text_at_row(array, schema->format, row, out, err);
+    (void)oj_arrow_type_read(schema->format, &type); /* cannot fail: the schema
+                                                        was checked */
+    *out = oj_plain_text((const char *)array->buffers[1] +
+                             (array->offset + row) * type.size,
+                         type.size);
+    return OJ_OK;
+}
+
 oj_status oj_arrow_compared_value(const struct ArrowSchema *schema,
                                   const struct ArrowArray *array, int64_t row,
                                   int is_moment, struct oj_arrow_room *room,
                                   struct oj_plain_value *out,
                                   struct oj_error *err)
 {
-    return is_moment && oj_field_kind_is_moment(oj_arrow_kind(schema))
-               ? oj_arrow_microseconds(schema, array, row, out, err)
-               : oj_arrow_plain_value(schema, array, row, room, out, err);
+    enum oj_field_kind kind = oj_arrow_kind(schema);
+    if (is_moment && oj_field_kind_is_moment(kind))
+        return oj_arrow_microseconds(schema, array, row, out, err);
+    if (kind == OJ_FIELD_BYTES)
+        return bytes_at_row(schema, array, row, out, err);
+    return oj_arrow_plain_value(schema, array, row, room, out, err);
 }
 
 oj_status oj_arrow_has_value(const struct ArrowSchema *schema,

@@ -55,9 +55,10 @@ OJ_MUST_USE oj_status oj_arrow_microseconds(const struct ArrowSchema *schema,
                                             struct oj_plain_value *out,
                                             struct oj_error *err);
 
-/** Reads the value of a row as oj_arrow_plain_value(). is_moment 1: dates and
- * datetimes as oj_arrow_microseconds() reads them, since their texts end with
- * milliseconds. */
+/** Reads the value of a row as oj_arrow_plain_value(), and that of a binary
+ * column as a text of its bytes. is_moment 1: dates and datetimes as
+ * oj_arrow_microseconds() reads them, since their texts end with milliseconds.
+ */
 OJ_MUST_USE oj_status oj_arrow_compared_value(const struct ArrowSchema *schema,
                                               const struct ArrowArray *array,
                                               int64_t row, int is_moment,

@@ -75,6 +75,12 @@ static inline int oj_field_kind_is_moment(enum oj_field_kind kind)
     return kind == OJ_FIELD_DATE || kind == OJ_FIELD_DATETIME;
 }
 
+/** Returns 1 for kinds whose values can be compared for equality. */
+static inline int oj_field_kind_is_compared(enum oj_field_kind kind)
+{
+    return kind <= OJ_FIELD_DATETIME || kind == OJ_FIELD_NULL;
+}
+
 /** Returns the kind of span that fields of this kind can form. */
 static inline enum oj_span_field oj_field_kind_span(enum oj_field_kind kind)
 {

@@ -2,6 +2,7 @@
  *  a text.
  *
  *   boolean, int16, int32, int64   OJ_PLAIN_INTEGER
+ *   uint64 from 2^63 on            OJ_PLAIN_REAL, rounded; integer has its bits
  *   float32, float64               OJ_PLAIN_REAL
  *   text                           OJ_PLAIN_TEXT
  *   date, time, datetime           OJ_PLAIN_REAL or _INTEGER, in chronological
@@ -29,7 +30,7 @@ enum oj_plain_form
 struct oj_plain_value
 {
     enum oj_plain_form form; /**< which of the members is valid */
-    int64_t integer;
+    int64_t integer; /**< of a real: the bits of a uint64 from 2^63 on, or 0 */
     double real;
     const char *text; /**< [n] bytes, not zero-terminated */
     int64_t n;
@@ -57,6 +58,14 @@ static inline struct oj_plain_value oj_plain_real(double real)
     return value;
 }
 
+/** Returns the value of an unsigned integer from 2^63 on. */
+static inline struct oj_plain_value oj_plain_large_unsigned(uint64_t integer)
+{
+    struct oj_plain_value value = {OJ_PLAIN_REAL, (int64_t)integer,
+                                   (double)integer, NULL, 0};
+    return value;
+}
+
 static inline struct oj_plain_value oj_plain_text(const char *text, int64_t n)
 {
     struct oj_plain_value value = {OJ_PLAIN_TEXT, 0, 0.0, text, n};
@@ -70,7 +79,8 @@ enum
 };
 
 /** Writes an integer or real as OGR does (%d, %.15g) to text
- * [OJ_PLAIN_TEXT_BYTES]; returns the length. */
+ * [OJ_PLAIN_TEXT_BYTES], an unsigned integer with all its digits; returns the
+ * length. */
 int64_t oj_plain_value_write(const struct oj_plain_value *value, char *text);
 
 #endif

@@ -63,17 +63,34 @@ static int is_whole_number(const struct oj_plain_value *value, int64_t *whole)
     return 1;
 }
 
-/* Appends a number to the key. A whole number is appended as an integer, any
- * other as the bits of the double; a first byte distinguishes the two. */
+/* Returns 1 if a number is a whole one from 2^63 to 2^64 - 1, and sets *whole
+ * to its bits. */
+static int is_large_unsigned(const struct oj_plain_value *value, int64_t *whole)
+{
+    const double two_to_63 = 9223372036854775808.0;
+    if (value->integer == 0 &&
+        !(value->real >= two_to_63 && value->real < 2.0 * two_to_63))
+        return 0;
+    *whole =
+        value->integer != 0 ? value->integer : (int64_t)(uint64_t)value->real;
+    return 1;
+}
+
+/* Appends a number to the key. A whole number is appended as an integer of 64
+ * bits, any other as the bits of the double; a first byte distinguishes signed
+ * integers, doubles, and unsigned integers from 2^63 on. */
 static oj_status append_number(struct oj_value_key *key,
                                const struct oj_plain_value *value,
                                struct oj_error *err)
 {
     unsigned char bytes[9] = {0};
     int64_t whole = 0;
-    bytes[0] = !is_whole_number(value, &whole);
-    if (bytes[0])
-        memcpy(&whole, &value->real, sizeof whole);
+    if (!is_whole_number(value, &whole))
+    {
+        bytes[0] = is_large_unsigned(value, &whole) ? 2 : 1;
+        if (bytes[0] == 1)
+            memcpy(&whole, &value->real, sizeof whole);
+    }
     memcpy(bytes + 1, &whole, sizeof whole);
     return append_bytes(key, bytes, sizeof bytes, err);
 }

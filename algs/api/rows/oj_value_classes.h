@@ -13,8 +13,8 @@
  *  midnight, a time without a zone counts as UTC, and a text that is no moment
  *  equals nothing.
  *  All other pairs of fields compare as texts, byte by byte, a number as OGR
- *  writes it. Rows are equal when all of their fields are; NULL and NaN equal
- *  nothing.
+ *  writes it, and binary values of Arrow as their bytes. Rows are equal when
+ *  all of their fields are; NULL and NaN equal nothing.
  *
  *  Cost per row: a hash of its bytes and a look-up in a table. Whole numbers in
  *  one field have two cheaper forms, which end when a value does not fit:

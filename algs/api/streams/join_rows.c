@@ -272,6 +272,24 @@ static oj_status convert_distances(struct ogrjoin_settings *s,
     return api_join_crs_convert(s, &frame, err);
 }
 
+/* Fails if the values of the k-th column that on or exclude names cannot be
+ * compared. */
+static oj_status check_compared_column(const struct rows_side *side,
+                                       enum rows_classes which, int k,
+                                       struct oj_error *err)
+{
+    const struct oj_field_description field =
+        rows_side_field(side, side->compared[which][k]);
+    if (oj_field_kind_is_compared(field.kind))
+        return OJ_OK;
+    return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                   "%s: column \"%.100s\" of the %s side has neither numbers, "
+                   "texts, times nor binary values, which alone are compared: "
+                   "convert it",
+                   which == ROWS_ON ? "on" : "exclude", field.name,
+                   rows_side_name(side));
+}
+
 static oj_status choose_value_comparisons(const struct rows_side *input,
                                           const struct rows_side *join,
                                           struct rows_classes_of_values *out,
@@ -282,9 +300,13 @@ static oj_status choose_value_comparisons(const struct rows_side *input,
         int n = input->n_compared[i];
         OJ_NEW(out->comparison[i], n, err);
         for (int k = 0; k < n; k++)
+        {
+            OJ_TRY(check_compared_column(input, (enum rows_classes)i, k, err));
+            OJ_TRY(check_compared_column(join, (enum rows_classes)i, k, err));
             out->comparison[i][k] = oj_value_comparison_of(
                 rows_side_field(input, input->compared[i][k]).kind,
                 rows_side_field(join, join->compared[i][k]).kind);
+        }
     }
     return OJ_OK;
 }

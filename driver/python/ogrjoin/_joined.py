@@ -16,7 +16,7 @@ import pyarrow as pa
 from . import _core, _crs
 from ._errors import UnsupportedError
 from ._pairs import Progress
-from ._scan import extension_of
+from ._scan import extension_of, with_nullable
 
 ROW_GROUP_ROWS = 1 << 16  # of a Parquet file, at most
 
@@ -95,14 +95,15 @@ class Joined:
     def to_pandas(self) -> Any:
         """Returns a DataFrame; geometries are WKB.  Its index is that of left, unless left
         had none or the unnamed 0 to n - 1; then the rows are numbered."""
-        frame = self.read_all().replace_schema_metadata(None).to_pandas()
+        frame = with_nullable(self.read_all().replace_schema_metadata(None)).to_pandas()
         return self._left.set_index(frame)
 
     def to_geopandas(self) -> Any:
         """Returns a GeoDataFrame, with an index as in to_pandas()."""
         import geopandas
 
-        frame = geopandas.GeoDataFrame.from_arrow(self, geometry=self._geometry)
+        table = with_nullable(self.read_all())
+        frame = geopandas.GeoDataFrame.from_arrow(table, geometry=self._geometry)
         return self._left.set_index(frame)
 
     def __repr__(self) -> str:

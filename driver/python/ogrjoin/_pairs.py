@@ -302,7 +302,7 @@ def _column_of(values: Any) -> tuple[object, object]:
     if hasattr(values, "__arrow_c_array__"):
         schema, array = values.__arrow_c_array__()
         return schema, array
-    values = np.asarray(_sides.without_extension(values))
+    values = np.asarray(_sides.without_mask(_sides.without_extension(values)))
     if values.ndim != 1:
         raise InvalidError(f"on needs a column, not an array of {values.ndim} dimensions")
     missing = _is_missing(values)
@@ -813,7 +813,7 @@ class Index:
         if settings.get("word_map") is not None:
             settings["word_map"] = word_map_text(settings["word_map"])
         if np.ndim(max_distance) > 0:
-            max_distance = np.asarray(max_distance)
+            max_distance = np.asarray(_sides.without_mask(max_distance))
         else:
             settings["max_distance"], max_distance = max_distance, None
         if (on is None) != (self._classes is None):

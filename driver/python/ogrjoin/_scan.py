@@ -8,9 +8,13 @@ from typing import Any, Iterator
 
 import pyarrow as pa
 
+from . import _crs
 from ._errors import InputError, InvalidError
 
 NAME, METADATA = b"ARROW:extension:name", b"ARROW:extension:metadata"
+
+# Metadata of a field that pandas held in a nullable type, such as Int64.
+_NULLABLE = b"ogrjoin:pandas"
 
 
 def mark_geometries(schema: Any) -> tuple[Any, str | None]:
@@ -30,6 +34,41 @@ def mark_geometries(schema: Any) -> tuple[Any, str | None]:
     return schema, geo.get("primary_column")
 
 
+def _has_nullable_type(column: dict[str, Any]) -> bool:
+    # Int8 to UInt64, Float32, Float64: types of numpy with a capital letter.
+    kind = str(column.get("numpy_type", ""))
+    return kind == "boolean" or kind.startswith(("Int", "UInt", "Float"))
+
+
+def mark_nullable(schema: Any) -> Any:
+    """Returns the schema with a mark at each column that has a nullable type of pandas
+    according to the metadata that pandas adds.  The fields of joined rows keep it."""
+    about = json.loads((schema.metadata or {}).get(b"pandas", b"{}"))
+    for column in filter(_has_nullable_type, about.get("columns", [])):
+        i = schema.get_field_index(column.get("field_name") or "")
+        if i >= 0:
+            field = schema.field(i)
+            metadata = {**(field.metadata or {}), _NULLABLE: column["numpy_type"].encode()}
+            schema = schema.set(i, field.with_metadata(metadata))
+    return schema
+
+
+def with_nullable(table: Any) -> Any:
+    """Returns the table with metadata from which pandas takes the nullable types of
+    marked columns.  Without them, integers with NULLs become rounded floats."""
+    columns = [
+        {"name": f.name, "field_name": f.name, "numpy_type": kind.decode(), "metadata": None,
+         "pandas_type": str(f.type)}
+        for f in table.schema if (kind := (f.metadata or {}).get(_NULLABLE)) is not None
+    ]  # fmt: skip
+    about = {"index_columns": [], "column_indexes": [], "columns": columns}
+    if not columns:
+        return table
+    return table.replace_schema_metadata(
+        {b"pandas": json.dumps({**about, "pandas_version": "3"}).encode()}
+    )
+
+
 def wkb_metadata(crs: str | None) -> dict[bytes, bytes]:
     """Returns the field metadata of a WKB column.  crs is a text, PROJJSON, or
     None."""
@@ -43,6 +82,49 @@ def extension_of(field: Any) -> str:
     if isinstance(field.type, pa.BaseExtensionType):
         name = field.type.extension_name
     return name if name.startswith("geoarrow.") else ""
+
+
+def _geo_columns(metadata: Any) -> dict[str, Any]:
+    columns: dict[str, Any] = json.loads((metadata or {}).get(b"geo", b"{}")).get("columns", {})
+    return columns
+
+
+def _are_of_two_crs(column: dict[str, Any], other: dict[str, Any]) -> bool:
+    one, two = (_crs.as_text(c.get("crs", "OGC:CRS84")) for c in (column, other))
+    return None not in (one, two) and one != two and _crs.compare(str(one), str(two)) == 0
+
+
+def check_files(dataset: Any) -> None:
+    """Raises an error if a file of a Parquet dataset has its geometries in another
+    column, encoding or CRS than the first one, whose metadata are those of the dataset.
+    Files without rows are not checked."""
+    columns = _geo_columns(dataset.schema.metadata)
+    if len(dataset.files) < 2 or not columns:
+        return
+    primary = json.loads(dataset.schema.metadata[b"geo"]).get("primary_column")
+    first = dataset.files[0]
+    for fragment in dataset.get_fragments():
+        if fragment.metadata.num_rows == 0:
+            continue
+        schema = fragment.physical_schema
+        if primary not in schema.names:
+            raise InputError(
+                f"{fragment.path} has no column {primary!r}, which has the geometries of {first}: "
+                "give the column one name in all files of a folder"
+            )
+        for name, other in _geo_columns(schema.metadata).items():
+            column = columns.get(name, other)
+            if column.get("encoding") != other.get("encoding"):
+                raise InputError(
+                    f"column {name!r} has the encoding {other.get('encoding')} in "
+                    f"{fragment.path}, and {column.get('encoding')} in {first}: write all files "
+                    "of a folder with one encoding"
+                )
+            if _are_of_two_crs(column, other):
+                raise InputError(
+                    f"column {name!r} has another CRS in {fragment.path} than in {first}: "
+                    "reproject the file, or join the files one by one"
+                )
 
 
 _CSV = (".csv", ".tsv", ".psv")
@@ -96,11 +178,13 @@ def _open_parquet(path: str) -> Any:
     import pyarrow.dataset
 
     try:
-        return pyarrow.dataset.dataset(path, format="parquet")
+        dataset = pyarrow.dataset.dataset(path, format="parquet")
     except FileNotFoundError:
         raise InputError(f"{path}: there is no such file or folder; correct the path") from None
     except (OSError, pa.ArrowException) as why:
         raise InputError(f"{path} cannot be read as Parquet: {why}") from None
+    check_files(dataset)
+    return dataset
 
 
 _BATCH_ROWS = 1 << 16

@@ -44,11 +44,27 @@ def is_points(array: Any) -> bool:
 
 def without_extension(values: Any) -> Any:
     """Returns a column of an extension type of pandas as an array of objects,
-    with None for missing values.  Returns any other column unchanged."""
-    kind = type(getattr(values, "dtype", None)).__module__.split(".")[0]
-    if kind == "pandas":
+    with None for missing values, and one of times with a zone as times in UTC.
+    Returns any other column unchanged."""
+    dtype = getattr(values, "dtype", None)
+    if getattr(dtype, "tz", None) is not None:
+        return values.to_numpy(dtype="datetime64[ns]")
+    if type(dtype).__module__.split(".")[0] == "pandas":
         return values.to_numpy(dtype=object, na_value=None)
     return values
+
+
+def without_mask(values: Any) -> Any:
+    """Returns a masked array of numpy as an array of objects, with None for masked
+    values.  Returns any other values unchanged."""
+    if not isinstance(values, np.ma.MaskedArray):
+        return values
+    plain = np.asarray(values.data)
+    if not np.ma.is_masked(values):
+        return plain
+    plain = plain.astype(object)
+    plain[np.ma.getmaskarray(values)] = None
+    return plain
 
 
 def check_length(values: Any, n: int, name: str, of: str) -> None:
@@ -65,7 +81,7 @@ def as_column(values: Any, dtype: Any, n: int, name: str, of: str) -> Any:
     """Returns n values as a contiguous numpy array. 64-bit integers that would be
     rounded or wrapped are an error; missing floats of Arrow become NaN."""
     check_length(values, n, name, of)
-    array = np.asarray(values)
+    array = np.asarray(without_mask(values))
     if array.shape != (n,):
         raise InvalidError(
             f"{name} must be one column of {n} values, one for each of {of}, and has "
@@ -95,11 +111,18 @@ def _as_int64(array: Any, name: str) -> Any:
     return exact
 
 
+def _coordinates(values: Any, name: str) -> Any:
+    values = without_mask(values)
+    kind = getattr(values, "dtype", None)
+    if getattr(kind, "kind", "f") in "cmM":
+        raise InvalidError(f"{name} must be real numbers, not {kind}")
+    return np.ascontiguousarray(values, dtype=np.float64)
+
+
 def _points(x: Any, y: Any) -> Any:
     if hasattr(x, "__len__"):
         check_length(y, len(x), "y", "x")
-    x = np.ascontiguousarray(x, dtype=np.float64)
-    y = np.ascontiguousarray(y, dtype=np.float64)
+    x, y = _coordinates(x, "x"), _coordinates(y, "y")
     if x.ndim != 1 or x.shape != y.shape:
         raise InvalidError("x and y must be two columns of equal length")
     for values in (x, y):  # false for NaN, too
@@ -231,7 +254,7 @@ def slices(side: Any, n_rows: int) -> Any:
     array = shapely_array(side)
     if isinstance(side, tuple) and len(side) == 2:
         check_length(side[1], len(side[0]), "y", "x")
-        array = np.column_stack(side)
+        array = np.column_stack([_coordinates(v, name) for v, name in zip(side, "xy")])
     elif array is None and isinstance(side, (np.ndarray, list, tuple)):
         array = side
     if array is None and hasattr(side, "__arrow_c_array__") and hasattr(side, "slice"):

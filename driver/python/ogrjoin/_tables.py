@@ -11,7 +11,15 @@ import pyarrow as pa
 from . import _core, _crs, _sides
 from ._errors import InvalidError
 from ._joined import Joined
-from ._scan import Scan, extension_of, mark_geometries, wkb_metadata
+from ._scan import Scan, extension_of, mark_geometries, mark_nullable, wkb_metadata
+
+
+def _column_of_numbers(values: Any) -> Any:
+    """Makes an Arrow array of coordinates; masked values become NULL."""
+    array = np.asarray(_sides.without_mask(values))
+    if array.dtype == object and isinstance(values, np.ma.MaskedArray):
+        return pa.array(array, pa.from_numpy_dtype(values.dtype))
+    return pa.array(array.astype(array.dtype.newbyteorder("="), copy=False))
 
 
 def _table_of_shapes(array: Any, crs: str | None, which: str) -> Any:
@@ -106,6 +114,8 @@ class TableSide:
             side = side.to_frame("geometry")  # GeoSeries
         names = side.index.names if keeps else []
         geometry: Any = getattr(side, "geometry", None)
+        if isinstance(side, np.ndarray) and side.ndim == 2 and side.shape[1] == 2:
+            side = side[:, 0], side[:, 1]
         if _sides.is_geodataframe(side):
             geometry = geometry.name
             side = pa.table(side.to_arrow(index=keeps))
@@ -116,7 +126,7 @@ class TableSide:
             side = pa.Table.from_pandas(side, preserve_index=True)
             self._keep_index(side, names, settings)
         elif isinstance(side, tuple) and len(side) == 2:
-            x, y = np.asarray(side[0]), np.asarray(side[1])
+            x, y = _column_of_numbers(side[0]), _column_of_numbers(side[1])
             _sides.check_length(y, len(x), "y", "x")
             side = pa.table({"x": x, "y": y})
             settings.update({f"{which}_x": "x", f"{which}_y": "y"})
@@ -156,6 +166,7 @@ class TableSide:
         which = self._which
         self._reader = pa.RecordBatchReader.from_stream(self._side)
         self._schema, primary = mark_geometries(self._reader.schema)
+        self._schema = mark_nullable(self._schema)
         self.geometry = settings.get(f"{which}_column")
         if settings.get(f"{which}_x") is None:  # no points from two columns of numbers
             self.geometry = self.geometry or primary or self._active

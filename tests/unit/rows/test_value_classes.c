@@ -336,6 +336,44 @@ TEST(truth_forms_of_whole_numbers)
     oj_value_classes_free(&classes);
 }
 
+/* Unsigned integers from 2^63 on are neither each other nor the double to which
+ * they round. */
+TEST(truth_large_unsigned_integers)
+{
+    const enum oj_value_comparison numbers = OJ_COMPARE_NUMBERS;
+    const enum oj_value_comparison texts = OJ_COMPARE_TEXTS;
+    const uint64_t two_to_63 = UINT64_C(1) << 63;
+    const struct oj_plain_value kept[] = {
+        oj_plain_large_unsigned(two_to_63),
+        oj_plain_large_unsigned(two_to_63 + 1),
+        oj_plain_large_unsigned(UINT64_MAX), oj_plain_integer(-1),
+        oj_plain_real(0x1p64)};
+    const struct oj_plain_value asked[] = {
+        oj_plain_large_unsigned(UINT64_MAX),
+        oj_plain_real(0x1p63),
+        oj_plain_large_unsigned(two_to_63 + 2),
+        oj_plain_integer(INT64_MIN),
+        oj_plain_real(0x1p64),
+        oj_plain_large_unsigned(two_to_63 + 1)};
+    const struct oj_plain_value written[] = {
+        oj_plain_text("18446744073709551615", 20),
+        oj_plain_text("9223372036854775809", 19)};
+    static const int32_t of_kept[] = {0, 1, 2, 3, 4};
+    static const int32_t of_asked[] = {2, 0, -1, -1, 4, 1};
+    static const int32_t of_written[] = {2, 1};
+    struct oj_value_classes classes = {0};
+    int32_t class_of[6];
+    find_classes(&classes, &numbers, 1, kept, 5, 1, class_of);
+    ck_assert_mem_eq(class_of, of_kept, sizeof of_kept);
+    find_classes(&classes, &numbers, 1, asked, 6, 0, class_of);
+    ck_assert_mem_eq(class_of, of_asked, sizeof of_asked);
+    oj_value_classes_free(&classes);
+    find_classes(&classes, &texts, 1, kept, 5, 1, class_of);
+    find_classes(&classes, &texts, 1, written, 2, 0, class_of);
+    ck_assert_mem_eq(class_of, of_written, sizeof of_written);
+    oj_value_classes_free(&classes);
+}
+
 /* Thousands of numbers in each form. Among them are numbers that are not where
  * they are guessed to be. */
 TEST_LOOP(property_many_whole_numbers, 0, 3)

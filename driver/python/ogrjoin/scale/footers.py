@@ -13,7 +13,7 @@ import pyarrow.fs
 import pyarrow.parquet
 
 from .._errors import InvalidError
-from .._scan import mark_geometries
+from .._scan import check_files, mark_geometries
 from .boxes import MOST
 
 _EVERYWHERE = (-np.inf, -np.inf, np.inf, np.inf)
@@ -39,6 +39,16 @@ def are_nested(path: str, other: str) -> bool:
         a, b = os.path.realpath(a), os.path.realpath(b)
     a, b = (inside.rstrip("/") + "/" for inside in (a, b))
     return a.startswith(b) or b.startswith(a)
+
+
+def _with_columns(batch: Any, schema: Any) -> Any:
+    """Returns the columns of the schema, in its order; NULLs in those that the batch
+    does not have, which is of a file that was written without them."""
+    columns = [
+        batch.column(f.name) if f.name in batch.schema.names else pa.nulls(len(batch), f.type)
+        for f in schema
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema.names)
 
 
 class RowGroups(NamedTuple):
@@ -82,13 +92,14 @@ class RowGroups(NamedTuple):
             path = self.files[self.file[run[0]]]
             with self.filesystem.open_input_file(path) as source:
                 file = pyarrow.parquet.ParquetFile(source, pre_buffer=True)
+                there = [name for name in names if name in file.schema_arrow.names]
                 rows = iter(zip(self.first_row[run].tolist(), self.n_rows[run].tolist()))
                 row, end = 0, 0  # next row and end of the row group
                 for batch in file.iter_batches(
-                    _BATCH, [int(g) for g in self.group[run]], names, use_threads=threads
+                    _BATCH, [int(g) for g in self.group[run]], there, use_threads=threads
                 ):
                     if batch.schema.names != names:
-                        batch = batch.select(names)
+                        batch = _with_columns(batch, plain)
                     if not batch.schema.equals(plain):
                         batch = batch.cast(plain)
                     at = 0
@@ -148,6 +159,7 @@ def read_row_groups(path: str, column: str | None = None, xy: Any = None) -> Row
     dataset = pyarrow.dataset.dataset(inside, filesystem=filesystem, format="parquet")
     if not dataset.files:
         raise InvalidError(f"{path} has no Parquet file: name a file or a folder of them")
+    check_files(dataset)
     schema, primary = mark_geometries(dataset.schema)
     column = column or primary
     wanted = _box_columns(dataset.schema, column, xy)
