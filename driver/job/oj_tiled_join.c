@@ -668,7 +668,9 @@ oj_status oj_tiled_join_open(const struct oj_tiles *tiles,
     OJ_NEW_ZEROED(join, 1, err);
     join->tiles = tiles;
     join->relation = *relation;
-    join->relation.first_only = 0; /* a row's pairs are in several tiles */
+    if (oj_relation_is_of_equal_attributes(relation))
+        join->relation.first_only =
+            OJ_ENOUGH_ALL; /* each tile would count its own pairs of a row */
     join->options = *options;
     join->backend = backend;
     join->fids_are_unique = fids_are_unique;

@@ -801,6 +801,10 @@ static oj_status close_pipeline(struct oj_pass *pass, oj_status status,
     oj_job_stop_engine(job);
     status = oj_pipeline_close(pass->pipeline, status, &job->counts, err);
     pass->pipeline = NULL;
+    /* Engines may find more pairs of a row than are enough. */
+    if (job->relation.first_only &&
+        !oj_relation_is_of_equal_attributes(&job->relation))
+        job->counts.n_pairs = job->counts.n_matched;
     if (pass->rows.request.drops_pairs)
         job->n_pairs_joined = job->counts.n_pairs;
     job->counts.n_pairs -= pass->n_dropped_pairs;

@@ -58,8 +58,8 @@ static struct oj_row_column_words column_words_of(const struct oj_rows *rows)
     return words;
 }
 
-/* Lets the join list only the first pair of each row, if the rows need no more
- * pairs and no other output or comparison needs them. */
+/* Lets the join list one pair of each row, if the rows need no more pairs and
+ * no other output or comparison needs them. */
 static void plan_first_pairs(struct oj_rows *rows)
 {
     struct oj_job *job = rows->job;
@@ -68,10 +68,13 @@ static void plan_first_pairs(struct oj_rows *rows)
     choice.takes_first = rows->request.pick == OJ_PICK_FIRST ||
                          (rows->aggregation != NULL &&
                           oj_aggregation_counts_pairs(rows->aggregation));
+    choice.counts_pairs = command->name_count != NULL;
     job->relation.first_only =
         command->validate == NULL && command->events == NULL &&
-        command->output.unmatched_join_layer == NULL && !rows->streams_join &&
-        oj_rows_per_input_need_first_only(&job->relation, &choice);
+                command->output.unmatched_join_layer == NULL &&
+                !rows->streams_join
+            ? (int)oj_rows_per_input_enough_pairs(&job->relation, &choice)
+            : (int)OJ_ENOUGH_ALL;
 }
 
 /* Plans the columns with values of pairs. */

@@ -892,6 +892,20 @@ split_similar_into_dwithin_and_rank(struct oj_join *join,
     asked->any_order = 0;
 }
 
+/* If any pair of a row is enough, joins by the nearest feature: a search for it
+ * ends, while the features within a distance, or equally near, may be many. */
+static void search_nearest_if_any_pair_is_enough(struct oj_relation *asked)
+{
+    if (asked->first_only != OJ_ENOUGH_ANY ||
+        (oj_op_get(asked->op)->takes &
+         ((unsigned)OJ_TAKES_DISTANCE | (unsigned)OJ_TAKES_K)) == 0)
+        return;
+    if (oj_relation_is_dwithin(asked))
+        asked->op = OJ_OP_NEAREST;
+    asked->k = 1;
+    asked->ties = OJ_TIES_FIRST;
+}
+
 oj_status oj_join_open(const struct oj_flat *join_side,
                        const struct oj_relation *relation, const char *backend,
                        const struct oj_options *options, struct oj_join **out,
@@ -922,6 +936,8 @@ oj_status oj_join_open(const struct oj_flat *join_side,
     }
     pthread_mutex_init(&join->lock, NULL);
     split_similar_into_dwithin_and_rank(join, relation);
+    if (!join->is_ranked)
+        search_nearest_if_any_pair_is_enough(&join->args.relation);
     own = &join->args.options;
     if (options != NULL)
         *own = *options;

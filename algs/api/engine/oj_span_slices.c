@@ -438,8 +438,9 @@ static oj_status build_span_slices(struct oj_index *wrapped,
 {
     struct span_slices_index *self = (void *)wrapped;
     self->args = *args;
-    self->args.relation.first_only =
-        0; /* a row's pairs are in several slices */
+    if (oj_relation_is_of_equal_attributes(&args->relation))
+        self->args.relation.first_only =
+            OJ_ENOUGH_ALL; /* each slice would count its own pairs of a row */
     self->span = choose_span_for_slices(&args->relation, args->join_side);
     OJ_NEW_ZEROED(self->shared, 1, err);
     pthread_mutex_init(&self->shared->lock, NULL);

@@ -26,12 +26,21 @@ int oj_rows_per_input_have_rank(const struct oj_relation *relation,
            (rows == OJ_ROWS_SEVERAL_BY_K || rows == OJ_ROWS_SEVERAL_BY_TIES);
 }
 
-int oj_rows_per_input_need_first_only(const struct oj_relation *relation,
-                                      const struct oj_row_choice *choice)
+enum oj_enough_pairs
+oj_rows_per_input_enough_pairs(const struct oj_relation *relation,
+                               const struct oj_row_choice *choice)
 {
     const int is_choice =
         choice->how == OJ_HOW_SEMI || choice->how == OJ_HOW_ANTI;
-    return oj_relation_is_of_equal_attributes(relation) &&
-           (is_choice || choice->takes_first) && !choice->one_to_one &&
-           !oj_how_has_join_rows(choice->how);
+    if (choice->one_to_one || oj_how_has_join_rows(choice->how) ||
+        (!is_choice && !choice->takes_first))
+        return OJ_ENOUGH_ALL;
+    if (oj_relation_is_of_equal_attributes(relation))
+        return OJ_ENOUGH_FIRST;
+    if (is_choice)
+        return OJ_ENOUGH_ANY;
+    return choice->aggregates || choice->counts_pairs ||
+                   oj_relation_sorts_by_measure(relation)
+               ? OJ_ENOUGH_ALL
+               : OJ_ENOUGH_FIRST;
 }

@@ -10,11 +10,12 @@
 struct oj_row_choice
 {
     enum oj_how how;
-    int picks;       /**< 1: pick has a rule */
-    int one_to_one;  /**< 1: at most one pair per feature of either side */
-    int aggregates;  /**< 1: pairs are aggregated */
-    int takes_first; /**< 1: pick takes the first pair, or all aggregates are
-                          numbers of pairs */
+    int picks;        /**< 1: pick has a rule */
+    int one_to_one;   /**< 1: at most one pair per feature of either side */
+    int aggregates;   /**< 1: pairs are aggregated */
+    int takes_first;  /**< 1: pick takes the first pair, or all aggregates are
+                           numbers of pairs */
+    int counts_pairs; /**< 1: a column has the number of pairs of the row */
 };
 
 /** At most one row per input row; otherwise the reason why there can be
@@ -36,10 +37,10 @@ oj_rows_per_input_find(const struct oj_relation *relation,
 int oj_rows_per_input_have_rank(const struct oj_relation *relation,
                                 const struct oj_row_choice *choice);
 
-/** Returns 1 if the first pair of each input row and the number of its pairs
- * are enough to make the rows, and the join can return these alone (first_only
- * of struct oj_relation). */
-int oj_rows_per_input_need_first_only(const struct oj_relation *relation,
-                                      const struct oj_row_choice *choice);
+/** Returns which pairs of an input row are enough to make its rows (member
+ * first_only of struct oj_relation). */
+enum oj_enough_pairs
+oj_rows_per_input_enough_pairs(const struct oj_relation *relation,
+                               const struct oj_row_choice *choice);
 
 #endif

@@ -885,18 +885,22 @@ static oj_status find_if_aggregates_are_counts(const struct ogrjoin_settings *s,
     return OJ_OK;
 }
 
-/* Lets the join list the first pair of each row alone, if the rows need no
- * more. */
-static oj_status choose_if_first_pair_suffices(struct ogrjoin_settings *s,
-                                               struct oj_error *err)
+/* Lets the join list one pair of each row, if the rows need no more. */
+static oj_status choose_enough_pairs(struct ogrjoin_settings *s,
+                                     struct oj_error *err)
 {
-    struct oj_row_choice choice = {.how = (enum oj_how)s->rows.how,
-                                   .one_to_one = s->pairs.one_to_one};
-    OJ_TRY(find_if_aggregates_are_counts(s, &choice.aggregates, err));
-    choice.takes_first =
-        choice.aggregates || s->pairs.pick == (int)OJ_PICK_FIRST;
+    struct oj_row_choice choice = {
+        .how = (enum oj_how)s->rows.how,
+        .one_to_one = s->pairs.one_to_one,
+        .aggregates = api_setting_given(s, "agg") != NULL,
+        .counts_pairs = api_setting_given(s, "name_count") != NULL};
+    int are_counts;
+    OJ_TRY(find_if_aggregates_are_counts(s, &are_counts, err));
+    choice.takes_first = are_counts || s->pairs.pick == (int)OJ_PICK_FIRST;
     s->relation.first_only =
-        oj_rows_per_input_need_first_only(&s->relation, &choice);
+        api_setting_given(s, "events") == NULL
+            ? (int)oj_rows_per_input_enough_pairs(&s->relation, &choice)
+            : (int)OJ_ENOUGH_ALL;
     return OJ_OK;
 }
 
@@ -917,7 +921,7 @@ static oj_status open_rows_stream(struct rows_stream *s,
     OJ_TRY(convert_distances(s->settings, &s->input, &s->join, &s->scale, err));
     OJ_TRY(
         read_span_conditions(s->settings, &s->input, &s->join, s->span, err));
-    OJ_TRY(choose_if_first_pair_suffices(s->settings, err));
+    OJ_TRY(choose_enough_pairs(s->settings, err));
     OJ_TRY(make_rows_index(s, given, err));
     s->join_flat = s->index->index->flat;
     s->reach.join_side = &s->join_flat;

@@ -91,6 +91,17 @@ enum oj_metric
                                metres; one side must have points only */
 };
 
+/** Which pairs of a row are enough. An engine may leave out others. */
+enum oj_enough_pairs
+{
+    OJ_ENOUGH_ALL = 0, /**< a join that has all pairs only is complete */
+    OJ_ENOUGH_FIRST,   /**< the first pair of the row in tie order. With
+                            OJ_OP_ATTRIBUTES, an engine that lists it alone sets
+                            its measure to the number of pairs of the row;
+                            engines that list all pairs set NaN */
+    OJ_ENOUGH_ANY      /**< any pair of the row; not with OJ_OP_ATTRIBUTES */
+};
+
 /** Value of k that asks for all pairs. */
 #define OJ_EVERY_PAIR INT32_MAX
 
@@ -138,10 +149,7 @@ struct oj_relation
     int any_order;  /**< 1: the pairs of a row may be in any order (not with
                          nearest), which saves sorting; *matches may then be
                          scattered (oj_matches.h), which saves copying */
-    int first_only; /**< attributes: 1: the first pair of each row is enough. An
-                         engine may list it alone, with the number of pairs
-                         that the row has as its measure; others list all
-                         pairs, whose measure is NaN */
+    int first_only; /**< enum oj_enough_pairs */
 };
 
 /** Flags: what decides a join, and which of its parameters apply. */
@@ -265,7 +273,8 @@ OJ_MUST_USE oj_status oj_relation_check(const struct oj_relation *relation,
 
 /** Returns the relation after exchanging the sides: it has the pair (b, a)
  * exactly if *relation has (a, b). unordered_pairs and directed distances are
- * reversed. Not for OJ_OP_NEAREST, whose k counts per input row. */
+ * reversed, and all pairs are listed. Not for OJ_OP_NEAREST, whose k counts per
+ * input row. */
 struct oj_relation oj_relation_transpose(const struct oj_relation *relation);
 
 /** Returns 1 if the features of every pair have a common point (for OJ_OP_BBOX,

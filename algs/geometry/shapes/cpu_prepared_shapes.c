@@ -358,16 +358,6 @@ void oj_shape_side_free(struct oj_shape_side *side)
 
 /* --- search of features by their boxes ------------------------------------ */
 
-#define STACK (OJ_TREE_LEVELS * OJ_FANOUT)
-
-/* A query by boxes, in tree coordinates. A child passes if the lower corner of
- * its box is <= low and the upper corner is >= high, in x and in y. low and
- * high are rounded so that no child is lost. */
-struct box_query
-{
-    float low_x, low_y, high_x, high_y;
-};
-
 static float relative_to_frame(double v, double origin, double scale)
 {
     double f = (v - origin) * scale;
@@ -386,12 +376,12 @@ static float round_down_in_frame(double v, double origin, double scale)
     return f - (fabsf(f) * 1.2e-7f + 1e-30f);
 }
 
-static struct box_query make_box_query_in_tree_frame(const struct oj_tree *t,
-                                                     enum oj_box_test test,
-                                                     const struct oj_box *box)
+static struct oj_shape_box_query
+make_box_query_in_tree_frame(const struct oj_tree *t, enum oj_box_test test,
+                             const struct oj_box *box)
 {
     int covers = test == OJ_BOX_COVERS || test == OJ_BOX_EQUALS;
-    struct box_query q;
+    struct oj_shape_box_query q;
     q.low_x =
         round_up_in_frame(covers ? box->x0 : box->x1, t->origin_x, t->scale);
     q.low_y =
@@ -451,7 +441,7 @@ static void find_points_of_run_in_box(const struct oj_shape_side *side,
 
 /* Returns the bit mask of the children whose boxes pass the query. */
 OJ_INLINE unsigned test_children(const struct oj_tree_node *restrict node,
-                                 const struct box_query *q)
+                                 const struct oj_shape_box_query *q)
 {
     float low_x = q->low_x, low_y = q->low_y;
     float high_x = q->high_x, high_y = q->high_y;
@@ -467,44 +457,55 @@ OJ_INLINE unsigned test_children(const struct oj_tree_node *restrict node,
     return bits;
 }
 
-struct box_visit
-{
-    int32_t node; /* index of the node in its level */
-    int32_t level;
-};
-
-OJ_CLONES oj_status oj_shape_side_find(const struct oj_shape_side *side,
-                                       enum oj_box_test test,
-                                       const struct oj_box *box,
-                                       struct oj_found *found,
-                                       struct oj_error *err)
+void oj_shape_search_start(const struct oj_shape_side *side,
+                           enum oj_box_test test, const struct oj_box *box,
+                           struct oj_shape_search *search)
 {
     const struct oj_tree *tree = &side->tree;
-    struct box_query q;
-    struct box_visit stack[STACK];
-    int depth = 0;
-    found->n = 0;
+    search->test = test;
+    search->box = *box;
+    search->n_waiting = 0;
     if (tree->n_levels == 0 || oj_box_is_empty(box))
-        return OJ_OK;
-    q = make_box_query_in_tree_frame(tree, test, box);
-    stack[depth++] = (struct box_visit){0, tree->n_levels - 1};
-    while (depth > 0)
+        return;
+    search->query = make_box_query_in_tree_frame(tree, test, box);
+    search->waiting[search->n_waiting++] =
+        (struct oj_shape_node){0, tree->n_levels - 1};
+}
+
+/* Pushes the children of a node in reverse, so that they are popped in
+ * ascending order. */
+OJ_INLINE void push_children(struct oj_shape_search *search,
+                             struct oj_shape_node parent, unsigned hit)
+{
+    for (; hit != 0; search->n_waiting++)
     {
-        struct box_visit v = stack[--depth];
-        const struct oj_tree_node *node =
-            &tree->node[tree->level_first[v.level] + v.node];
-        unsigned hit = test_children(node, &q);
+        int c = 31 - __builtin_clz(hit);
+        search->waiting[search->n_waiting] = (struct oj_shape_node){
+            parent.node * OJ_FANOUT + c, parent.level - 1};
+        hit ^= 1u << c;
+    }
+}
+
+OJ_CLONES oj_status oj_shape_search_next(const struct oj_shape_side *side,
+                                         struct oj_shape_search *search,
+                                         int64_t least, const int32_t *min_rank,
+                                         int64_t most_rank,
+                                         struct oj_found *found,
+                                         struct oj_error *err)
+{
+    const struct oj_tree *tree = &side->tree;
+    found->n = 0;
+    while (search->n_waiting > 0 && found->n < least)
+    {
+        const struct oj_shape_node v = search->waiting[--search->n_waiting];
+        const int64_t at = tree->level_first[v.level] + v.node;
+        unsigned hit;
+        if (min_rank != NULL && min_rank[at] > most_rank)
+            continue;
+        hit = test_children(&tree->node[at], &search->query);
         if (v.level > 0)
         {
-            /* push children in reverse, so that they are popped in ascending
-             * order */
-            for (; hit != 0; depth++)
-            {
-                int c = 31 - __builtin_clz(hit);
-                stack[depth].node = v.node * OJ_FANOUT + c;
-                stack[depth].level = v.level - 1;
-                hit ^= 1u << c;
-            }
+            push_children(search, v, hit);
             continue;
         }
         if (found->capacity - found->n < OJ_FANOUT * OJ_RUN_POINTS)
@@ -514,14 +515,71 @@ OJ_CLONES oj_status oj_shape_side_find(const struct oj_shape_side *side,
         {
             int64_t entry = (int64_t)v.node * OJ_FANOUT + __builtin_ctz(hit);
             if (side->shape == NULL)
-                find_points_of_run_in_box(side, test, box, entry, found);
+                find_points_of_run_in_box(side, search->test, &search->box,
+                                          entry, found);
             else
             {
                 found->at[found->n] = (int32_t)entry;
-                found->n += passes_box_test(test, &side->shape[entry].box, box);
+                found->n += passes_box_test(
+                    search->test, &side->shape[entry].box, &search->box);
             }
         }
     }
+    return OJ_OK;
+}
+
+oj_status oj_shape_side_find(const struct oj_shape_side *side,
+                             enum oj_box_test test, const struct oj_box *box,
+                             struct oj_found *found, struct oj_error *err)
+{
+    struct oj_shape_search search;
+    oj_shape_search_start(side, test, box, &search);
+    return oj_shape_search_next(side, &search, INT64_MAX, NULL, 0, found, err);
+}
+
+/* Returns the least tie rank of the features of an entry of the tree: a shape,
+ * or a run of points. */
+static int32_t min_rank_of_entry(const struct oj_shape_side *side,
+                                 const int32_t *tie_rank, int64_t entry)
+{
+    const int64_t each = side->shape != NULL ? 1 : OJ_RUN_POINTS;
+    const int64_t end =
+        (entry + 1) * each < side->n ? (entry + 1) * each : side->n;
+    int32_t least = INT32_MAX;
+    for (int64_t at = entry * each; at < end; at++)
+    {
+        const int32_t feature = oj_shape_side_feature(side, at);
+        const int32_t rank = tie_rank != NULL ? tie_rank[feature] : feature;
+        least = rank < least ? rank : least;
+    }
+    return least;
+}
+
+oj_status oj_shape_side_min_ranks(const struct oj_shape_side *side,
+                                  const int32_t *tie_rank, int32_t **min_rank,
+                                  struct oj_error *err)
+{
+    const struct oj_tree *tree = &side->tree;
+    int64_t n_children = tree->n_entries;
+    int32_t *rank;
+    OJ_NEW(rank, tree->n_nodes + 1, err);
+    for (int level = 0; level < tree->n_levels; level++)
+    {
+        const int64_t first = tree->level_first[level];
+        const int64_t n = (n_children + OJ_FANOUT - 1) / OJ_FANOUT;
+        for (int64_t i = 0; i < n; i++)
+            rank[first + i] = INT32_MAX;
+        for (int64_t child = 0; child < n_children; child++)
+        {
+            const int32_t least =
+                level == 0 ? min_rank_of_entry(side, tie_rank, child)
+                           : rank[tree->level_first[level - 1] + child];
+            int32_t *parent = &rank[first + child / OJ_FANOUT];
+            *parent = least < *parent ? least : *parent;
+        }
+        n_children = n;
+    }
+    *min_rank = rank;
     return OJ_OK;
 }
 

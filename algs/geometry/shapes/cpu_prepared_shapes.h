@@ -116,6 +116,29 @@ struct oj_found
                   */
 };
 
+/** Maximum number of nodes that wait in a search of the tree. */
+#define OJ_SHAPE_NODES_WAITING (OJ_TREE_LEVELS * OJ_FANOUT)
+
+/** A search for features by their boxes that lists its answer part by part. */
+struct oj_shape_search
+{
+    enum oj_box_test test;
+    struct oj_box box;
+    /** The query in tree coordinates. A child passes if the lower corner of its
+     * box is <= low and the upper corner is >= high, in x and in y. low and
+     * high are rounded so that no child is lost. */
+    struct oj_shape_box_query
+    {
+        float low_x, low_y, high_x, high_y;
+    } query;
+    int n_waiting;
+    struct oj_shape_node
+    {
+        int32_t node; /* index of the node in its level */
+        int32_t level;
+    } waiting[OJ_SHAPE_NODES_WAITING];
+};
+
 /** Prepares all features of flat, with n_threads threads. O(vertices). */
 OJ_MUST_USE oj_status oj_shape_side_build(struct oj_shape_side *side,
                                           const struct oj_flat *flat,
@@ -128,6 +151,27 @@ OJ_MUST_USE oj_status oj_shape_side_find(const struct oj_shape_side *side,
                                          const struct oj_box *box,
                                          struct oj_found *found,
                                          struct oj_error *err);
+
+/** Starts the search of oj_shape_side_find(). */
+void oj_shape_search_start(const struct oj_shape_side *side,
+                           enum oj_box_test test, const struct oj_box *box,
+                           struct oj_shape_search *search);
+
+/** Sets *found to the next features of a search: about `least` of them, or
+ * fewer if these are the last; none at the end. min_rank: NULL, or for each
+ * node of the tree the least tie rank of its features; then features in nodes
+ * above most_rank are left out. */
+OJ_MUST_USE oj_status oj_shape_search_next(
+    const struct oj_shape_side *side, struct oj_shape_search *search,
+    int64_t least, const int32_t *min_rank, int64_t most_rank,
+    struct oj_found *found, struct oj_error *err);
+
+/** Sets *min_rank to the least tie rank of the features of each node of the
+ * tree; tie_rank NULL: the ordinal is the rank. The caller frees it. */
+OJ_MUST_USE oj_status oj_shape_side_min_ranks(const struct oj_shape_side *side,
+                                              const int32_t *tie_rank,
+                                              int32_t **min_rank,
+                                              struct oj_error *err);
 
 /** Minimum number of vertices of a shape with an edge grid (member `cells`).
  * OJ_CELLS_FEW_VERTICES applies to shapes that are tested very often. */

@@ -13,6 +13,10 @@
  * texts are stored in the order of the cells, too, and tested before distances
  * (for shops of similar names within 200 m this halves the time).
  *
+ * If the first pair of a row is enough, one visit searches it: points are read
+ * in parts, without those that hold no lower id than the pair found. So many
+ * points at one place do not make all their pairs.
+ *
  * If the spans of a pair must have an instant in common, the points of a cell
  * are sorted by the begin of their span, so those that can meet the span of a
  * row are consecutive. The rows of a cell are visited in the order in which
@@ -66,6 +70,10 @@
 /* Number of entries that a thread reserves at a time for scattered lists. */
 #define BLOCK_ENTRIES 65536
 
+/* Number of points that are read at once if the first pair of a row is enough;
+ * a multiple of OJ_NEAR_LANES. */
+#define POINTS_OF_PART 256
+
 enum near_mark
 {
     NO_MARK = 0,
@@ -90,7 +98,10 @@ struct near_points_worker
     double *d2;
     uint64_t *near; /* bitmap of the points in a run of cells whose texts may be
                        similar */
-    int64_t cap_id, cap_d2, cap_near;
+    int32_t *least_id; /* least id of each part of the hood; valid if
+                          cell_of_least is the hood's cell */
+    const uint32_t *cell_of_least;
+    int64_t cap_id, cap_d2, cap_near, cap_least;
     struct oj_tie_rank_sorter order;
     int64_t block_at, block_end; /* unused entries of the worker's own block */
     int64_t squares_from;        /* entries from here to block_at still hold
@@ -120,7 +131,8 @@ enum near_visit
     VISIT_FILL,     /* writes the pairs at the offsets that follow from the
                        counts */
     VISIT_SCATTER,  /* writes scattered lists */
-    VISIT_ASK       /* collects the pairs that pass the filter */
+    VISIT_ASK       /* collects the pairs that pass the filter, or only the
+                       first of each row */
 };
 
 struct close_points_index
@@ -337,6 +349,68 @@ static oj_status add_near_points_that_pass_filter(
     for (int64_t i = 0; i < n; i++)
         OJ_TRY(add_pair_if_filter_passes(b, worker, row, worker->id[i],
                                          worker->d2[i], err));
+    return OJ_OK;
+}
+
+/* Finds the least id of each part of the hood, unless the hood has stayed. */
+static oj_status find_least_ids_of_parts(struct near_points_worker *worker,
+                                         struct oj_error *err)
+{
+    const struct oj_near_hood *hood = &worker->hood;
+    const int64_t n_parts = (hood->n + POINTS_OF_PART - 1) / POINTS_OF_PART;
+    if (hood->cell != NULL && hood->cell == worker->cell_of_least)
+        return OJ_OK;
+    OJ_ROOM(worker->least_id, 0, n_parts + 1, worker->cap_least, err);
+    for (int64_t i = 0; i < n_parts; i++)
+        worker->least_id[i] = INT32_MAX;
+    for (int64_t i = 0; i < hood->n; i++)
+    {
+        int32_t *least = &worker->least_id[i / POINTS_OF_PART];
+        *least = hood->id[i] < *least ? hood->id[i] : *least;
+    }
+    worker->cell_of_least = hood->cell;
+    return OJ_OK;
+}
+
+/* Adds the first pair of a row in tie order, which is the order of ids. */
+static oj_status add_first_near_point(const struct near_points_batch *b,
+                                      struct near_points_worker *worker,
+                                      const struct oj_near_query *query,
+                                      int64_t row, struct oj_error *err)
+{
+    struct oj_answers *answers = &b->self->answers[worker - b->self->worker];
+    const struct oj_near_hood *hood = &worker->hood;
+    struct oj_near_query q = *query; /* its end falls to the least id found */
+    int32_t feature = -1;
+    double d2 = 0.0;
+    OJ_TRY(reserve_found_point_arrays(worker, err));
+    OJ_TRY(find_least_ids_of_parts(worker, err));
+    for (int64_t at = 0; at < hood->n; at += POINTS_OF_PART)
+    {
+        struct oj_near_hood part = {.n = hood->n - at,
+                                    .x = hood->x + at,
+                                    .y = hood->y + at,
+                                    .id = hood->id + at};
+        int64_t n;
+        if (worker->least_id[at / POINTS_OF_PART] >= q.end)
+            continue;
+        part.n = part.n < POINTS_OF_PART ? part.n : POINTS_OF_PART;
+        n = b->self->kernel->collect(&part, &q, worker->id, worker->d2);
+        for (int64_t i = 0; i < n; i++)
+        {
+            int32_t found = feature_of_point_id(b->self, worker->id[i]);
+            if (worker->id[i] >= q.end ||
+                !oj_pair_filter_accepts(&b->filter, row, found))
+                continue;
+            feature = found;
+            d2 = worker->d2[i];
+            q.end = worker->id[i];
+        }
+    }
+    if (feature < 0)
+        return OJ_OK;
+    OJ_TRY(oj_answers_reserve(answers, 1, err));
+    oj_answers_append_pair(answers, (int32_t)row, feature, d2);
     return OJ_OK;
 }
 
@@ -570,7 +644,9 @@ static oj_status search_near_points_of_one(struct near_points_batch *b,
     if (b->visit == VISIT_FILL)
         return write_sorted_pairs_of_row(b, worker, &q, row, err);
     if (b->visit == VISIT_ASK)
-        return add_near_points_that_pass_filter(b, worker, &q, row, err);
+        return b->self->relation.first_only
+                   ? add_first_near_point(b, worker, &q, row, err)
+                   : add_near_points_that_pass_filter(b, worker, &q, row, err);
     if (b->visit == VISIT_SCATTER)
         write_pairs_of_row_to_own_block(b, worker, &q, row);
     else
@@ -690,6 +766,7 @@ static void free_batches(struct oj_index *wrapped)
         oj_free(self->worker[t].id);
         oj_free(self->worker[t].d2);
         oj_free(self->worker[t].near);
+        oj_free(self->worker[t].least_id);
         oj_free(self->worker[t].key);
         oj_free(self->worker[t].sorted);
         oj_tie_rank_sorter_free(&self->worker[t].order);
@@ -1128,6 +1205,8 @@ static oj_status choose_lists_and_join_batch(struct near_points_batch *b,
                                   &b->marks, &b->asks_filter, err));
     if (b->asks_filter && do_runs_decide_spans(b))
         b->asks_filter = 0;
+    if (self->relation.first_only)
+        b->asks_filter = 1; /* one pair of a row is searched by lists */
     if (!b->is_join_side)
         OJ_TRY(sort_input_points(b, err));
     stats->n_points_searched += count_points_to_visit(b);

@@ -203,7 +203,8 @@ static oj_status start_batch(struct oj_row_index *index, struct oj_error *err)
     return OJ_OK;
 }
 
-/* Adds the pairs of an input row with this key. */
+/* Adds the pairs of an input row with this key; only the first of them if it is
+ * enough. */
 static oj_status add_pairs_of_row(const struct equal_points_index *self,
                                   struct oj_row_worker *worker,
                                   const struct located_point *key,
@@ -218,7 +219,11 @@ static oj_status add_pairs_of_row(const struct equal_points_index *self,
         worker->n_candidates++;
         if (are_keys_equal(e, key) &&
             oj_pair_filter_accepts(&index->filter, row, e->feature))
+        {
             OJ_TRY(oj_row_add_pair(index, worker, row, e->feature, NAN, err));
+            if (index->args.relation.first_only)
+                return OJ_OK; /* entries are in tie order */
+        }
     }
     return OJ_OK;
 }
@@ -277,7 +282,7 @@ static oj_status answer_group_of_rows(struct oj_row_index *index,
         if (!can_key_have_pairs(input, &key[r]))
             continue;
         OJ_TRY(
-            index->args.relation.first_only
+            self->n_equal != NULL && index->args.relation.first_only
                 ? add_first_pair_of_row(self, worker, &key[r], bucket[r], err)
                 : add_pairs_of_row(self, worker, &key[r], bucket[r], err));
     }

@@ -4,7 +4,12 @@
  * pass the test of the predicate (cpu_prepared_shapes.h), or those found by a
  * screen on the GPU. A candidate that the pair filter accepts is decided by the
  * fast exact kernels (cpu_prepared_shapes.h); pairs that these leave undecided
- * are decided by the DE-9IM matrix (relate.h). */
+ * are decided by the DE-9IM matrix (relate.h).
+ *
+ * If one pair of a row is enough, its candidates are listed part by part, and
+ * the row ends at a pair. If it must be the first pair in tie order, the search
+ * leaves out nodes of the tree without a feature of lower rank, so that a row
+ * does not list all of many features at its place. */
 #include "../../../flatten/base/oj_alloc.h"
 #include "../../../flatten/base/oj_clock.h"
 #include "../../../flatten/base/oj_parallel.h"
@@ -424,6 +429,12 @@ struct predicate_worker
     uint8_t *is_met; /* 1: the feature intersects the current row. [features];
                         only for OJ_OP_DISJOINT */
     int64_t n_rows, n_to_look;
+
+    /* If one pair of a row is enough: the current row's pair so far, and the
+     * tie rank below which a feature can replace it: INT64_MAX if there is no
+     * pair yet, 0 if any pair is enough. */
+    int32_t only_feature;
+    int64_t only_rank;
 };
 
 /* The prepared join side. */
@@ -438,6 +449,8 @@ struct predicate_index
                           made when pairs of a screen first need it */
     _Atomic uint8_t *validity; /* [features] enum oj_validity: cached validity
                                   of each join feature */
+    int32_t *min_rank; /* least tie rank of each node of the side's tree; NULL:
+                          not needed */
 };
 
 static const struct oj_relation *
@@ -473,6 +486,10 @@ static oj_status build_side_if_needed(struct predicate_index *index,
     if (!index->has_side)
         OJ_TRY(oj_shape_side_build(&index->side, index->shared.args.join_side,
                                    index->shared.args.options.n_threads, err));
+    if (relation_of_index(index)->first_only == OJ_ENOUGH_FIRST &&
+        index->min_rank == NULL)
+        OJ_TRY(oj_shape_side_min_ranks(
+            &index->side, index->shared.args.tie_rank, &index->min_rank, err));
     index->has_side = 1;
     return OJ_OK;
 }
@@ -839,6 +856,30 @@ static oj_status store_pair(struct predicate_index *index,
     return OJ_OK;
 }
 
+/* Returns 1 if a pair of the current row with this feature would be listed. */
+static int is_pair_of_use(const struct predicate_index *index,
+                          const struct predicate_worker *w, int32_t feature)
+{
+    return w->only_rank == INT64_MAX ||
+           oj_tie_rank(index->shared.args.tie_rank, feature) < w->only_rank;
+}
+
+/* Adds a pair of the current row. If one is enough, only notes it.
+ * Precondition: is_pair_of_use(). */
+static oj_status add_pair(struct predicate_index *index,
+                          struct predicate_worker *w, int64_t row,
+                          int32_t feature, struct oj_error *err)
+{
+    const int enough = relation_of_index(index)->first_only;
+    if (enough == OJ_ENOUGH_ALL)
+        return store_pair(index, w, row, feature, err);
+    w->only_feature = feature;
+    w->only_rank = enough == OJ_ENOUGH_ANY
+                       ? 0
+                       : oj_tie_rank(index->shared.args.tie_rank, feature);
+    return OJ_OK;
+}
+
 /* Adds the pairs of OJ_OP_DISJOINT: each feature that passes the pair filter,
  * except those marked in is_met (they intersect the row). Then clears the
  * marks. */
@@ -852,9 +893,11 @@ static oj_status add_disjoint_pairs(struct predicate_index *index,
         int32_t feature = oj_shape_side_feature(side, at);
         if (at % 65536 == 65535)
             OJ_TRY(oj_check_cancel(index->shared.args.options.cancel, err));
-        if (!w->is_met[feature] &&
+        if (w->only_rank == 0)
+            break;
+        if (!w->is_met[feature] && is_pair_of_use(index, w, feature) &&
             oj_pair_filter_accepts(&index->shared.filter, row, feature))
-            OJ_TRY(store_pair(index, w, row, feature, err));
+            OJ_TRY(add_pair(index, w, row, feature, err));
     }
     for (int64_t i = 0; i < w->found.n; i++)
         w->is_met[oj_shape_side_feature(side, w->found.at[i])] = 0;
@@ -878,12 +921,13 @@ static oj_status add_pairs_of_candidates(struct predicate_index *index,
         side->shape == NULL && shape->kinds == OJ_PART_POLYGON
             ? point_locations_that_satisfy_op(relation_of_index(index)->op)
             : 0;
-    for (int64_t i = 0; i < w->found.n; i++)
+    for (int64_t i = 0; i < w->found.n && w->only_rank != 0; i++)
     {
         int32_t at = w->found.at[i];
         int32_t feature = oj_shape_side_feature(side, at);
         int holds;
-        if (!oj_pair_filter_accepts(&index->shared.filter, row, feature))
+        if (!is_pair_of_use(index, w, feature) ||
+            !oj_pair_filter_accepts(&index->shared.filter, row, feature))
             continue;
         OJ_TRY(poll_cancel_flag(&index->shared.args.options, w, err));
         w->shared.n_candidates++;
@@ -895,7 +939,7 @@ static oj_status add_pairs_of_candidates(struct predicate_index *index,
         if (is_disjoint)
             w->is_met[feature] = !holds;
         else if (holds)
-            OJ_TRY(store_pair(index, w, row, feature, err));
+            OJ_TRY(add_pair(index, w, row, feature, err));
     }
     return is_disjoint ? add_disjoint_pairs(index, w, row, err) : OJ_OK;
 }
@@ -981,25 +1025,76 @@ static oj_status prepare_row_shape_members_cells(struct predicate_worker *w,
     return OJ_OK;
 }
 
+/* Number of candidates of the first part of a search that ends at a pair, and
+ * the maximum of later parts, which double. */
+#define FIRST_PART 64
+#define LARGEST_PART 4096
+
+/* Adds the pairs of the candidates in w->found, the first of its row. */
+static oj_status add_pairs_of_first_candidates(struct predicate_index *index,
+                                               struct predicate_worker *w,
+                                               int64_t row,
+                                               struct oj_shape *shape,
+                                               struct oj_error *err)
+{
+    if (w->found.n > 0)
+        OJ_TRY(prepare_row_shape_members_cells(
+            w, shape, candidates_before_edge_grid(index, w, shape), err));
+    w->row_validity = validity_of_equal_feature(index, w, shape);
+    return add_pairs_of_candidates(index, w, row, shape, err);
+}
+
+/* Searches a row until its only pair is sure: the first in tie order, or any.
+ */
+static oj_status search_only_pair_of_row(struct predicate_index *index,
+                                         struct predicate_worker *w,
+                                         int64_t row, struct oj_shape *shape,
+                                         struct oj_error *err)
+{
+    struct oj_shape_search search;
+    oj_shape_search_start(&index->side, (enum oj_box_test)index->rule.test,
+                          &shape->box, &search);
+    for (int64_t part = FIRST_PART; w->only_rank != 0;
+         part = part < LARGEST_PART ? 2 * part : part)
+    {
+        OJ_TRY(oj_shape_search_next(&index->side, &search, part,
+                                    index->min_rank, w->only_rank - 1,
+                                    &w->found, err));
+        if (w->found.n == 0)
+            break;
+        OJ_TRY(part == FIRST_PART
+                   ? add_pairs_of_first_candidates(index, w, row, shape, err)
+                   : add_pairs_of_candidates(index, w, row, shape, err));
+    }
+    return OJ_OK;
+}
+
 static oj_status search_row(struct oj_row_index *shared,
                             struct oj_row_worker *worker, int64_t row,
                             struct oj_error *err)
 {
     struct predicate_index *index = (void *)shared;
     struct predicate_worker *w = (void *)worker;
+    const struct oj_relation *relation = relation_of_index(index);
     struct oj_shape shape = oj_shape_of(shared->input, row);
     w->n_rows++;
-    if (index->rule.takes_all)
-        OJ_TRY(list_all_features(&index->side, &w->found, err));
+    w->only_rank = INT64_MAX;
+    if (relation->first_only != OJ_ENOUGH_ALL && !index->rule.takes_all &&
+        relation->op != OJ_OP_DISJOINT)
+        OJ_TRY(search_only_pair_of_row(index, w, row, &shape, err));
     else
-        OJ_TRY(oj_shape_side_find(&index->side,
-                                  (enum oj_box_test)index->rule.test,
-                                  &shape.box, &w->found, err));
-    if (w->found.n > 0)
-        OJ_TRY(prepare_row_shape_members_cells(
-            w, &shape, candidates_before_edge_grid(index, w, &shape), err));
-    w->row_validity = validity_of_equal_feature(index, w, &shape);
-    return add_pairs_of_candidates(index, w, row, &shape, err);
+    {
+        if (index->rule.takes_all)
+            OJ_TRY(list_all_features(&index->side, &w->found, err));
+        else
+            OJ_TRY(oj_shape_side_find(&index->side,
+                                      (enum oj_box_test)index->rule.test,
+                                      &shape.box, &w->found, err));
+        OJ_TRY(add_pairs_of_first_candidates(index, w, row, &shape, err));
+    }
+    return w->only_rank < INT64_MAX
+               ? store_pair(index, w, row, w->only_feature, err)
+               : OJ_OK;
 }
 
 /* --- pairs found by a screen ---------------------------------------------- */
@@ -1471,6 +1566,7 @@ static void free_predicate_index(struct oj_index *wrapped)
     struct predicate_index *index = (void *)wrapped;
     oj_free((void *)index->validity);
     oj_free(index->place_of);
+    oj_free(index->min_rank);
     oj_shape_side_free(&index->side);
 }
 

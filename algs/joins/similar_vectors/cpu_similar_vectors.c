@@ -3,14 +3,20 @@
  * are measured in double precision. In a join of the k most similar, the limit
  * is the k-th smallest difference so far; it only decreases, so the order of
  * the search does not affect the answer. Rows are searched in the order of
- * their nearest blocks, for better use of the processor's caches. */
+ * their nearest blocks, for better use of the processor's caches.
+ *
+ * A node of the tree whose vectors are all equal is left out once a row has k
+ * pairs that come before all of its own; so rows do not measure all of many
+ * equal vectors. */
 #include "../../../flatten/base/oj_alloc.h"
 #include "../../../flatten/base/oj_parallel.h"
 #include "../../foundations/base/oj_radix.h"
+#include "../../pairs/selection/oj_tie_rank_sort.h"
 #include "../similar_text/similar_engine_sides.h"
 #include "vector_blocks.h"
 
 #include <math.h>
+#include <string.h>
 
 enum
 {
@@ -23,6 +29,9 @@ struct vectors_index
 {
     struct oj_row_index shared;
     struct oj_vector_blocks blocks;
+    int32_t *equal_rank; /* [nodes] the least tie rank of the features of a node
+                            whose vectors are all equal; -1: they are not. NULL:
+                            there is no such node above a block */
 
     /* The current batch. */
     struct oj_similar_sides sides;
@@ -50,7 +59,83 @@ struct vectors_worker
 
 static void free_vectors_index(struct oj_index *wrapped)
 {
-    oj_vector_blocks_free(&((struct vectors_index *)(void *)wrapped)->blocks);
+    struct vectors_index *self = (void *)wrapped;
+    oj_free(self->equal_rank);
+    oj_vector_blocks_free(&self->blocks);
+}
+
+static const double *first_vector_of_node(const struct vectors_index *self,
+                                          const struct oj_vector_node *node)
+{
+    return oj_vector_at(&self->shared.args.join_side->vectors,
+                        self->blocks.row[node->first * OJ_WIDE]);
+}
+
+static int are_vectors_equal(const struct vectors_index *self, const double *a,
+                             const double *b)
+{
+    return memcmp(a, b, (size_t)self->blocks.n_dimensions * sizeof *a) == 0;
+}
+
+static int32_t find_equal_rank_of_block(const struct vectors_index *self,
+                                        const struct oj_vector_node *node)
+{
+    const struct oj_vectors *vectors = &self->shared.args.join_side->vectors;
+    const int32_t *row = self->blocks.row + node->first * OJ_WIDE;
+    int32_t least = INT32_MAX;
+    for (int c = 0; c < OJ_WIDE && row[c] >= 0; c++)
+    {
+        int32_t rank = oj_tie_rank(self->shared.args.tie_rank, row[c]);
+        if (!are_vectors_equal(self, oj_vector_at(vectors, row[0]),
+                               oj_vector_at(vectors, row[c])))
+            return -1;
+        least = rank < least ? rank : least;
+    }
+    return least;
+}
+
+/* Sets equal_rank of a node and of the nodes below it. Sets *is_any to 1 if the
+ * vectors of several blocks are equal. */
+static void find_equal_ranks(const struct vectors_index *self,
+                             const struct oj_vector_node *node, int *is_any)
+{
+    struct oj_vector_node child[2];
+    int32_t rank[2];
+    if (node->end - node->first == 1)
+    {
+        self->equal_rank[node->at] = find_equal_rank_of_block(self, node);
+        return;
+    }
+    oj_vector_children(node, child);
+    for (int i = 0; i < 2; i++)
+    {
+        find_equal_ranks(self, &child[i], is_any);
+        rank[i] = self->equal_rank[child[i].at];
+    }
+    self->equal_rank[node->at] = -1;
+    if (rank[0] < 0 || rank[1] < 0 ||
+        !are_vectors_equal(self, first_vector_of_node(self, &child[0]),
+                           first_vector_of_node(self, &child[1])))
+        return;
+    self->equal_rank[node->at] = rank[0] < rank[1] ? rank[0] : rank[1];
+    *is_any = 1;
+}
+
+static oj_status make_equal_ranks(struct vectors_index *self,
+                                  struct oj_error *err)
+{
+    const struct oj_vector_node root = {0, self->blocks.n_blocks, 0};
+    int is_any = 0;
+    if (self->blocks.n_blocks == 0)
+        return OJ_OK;
+    OJ_NEW(self->equal_rank, 2 * self->blocks.n_blocks - 1, err);
+    find_equal_ranks(self, &root, &is_any);
+    if (!is_any)
+    {
+        oj_free(self->equal_rank);
+        self->equal_rank = NULL;
+    }
+    return OJ_OK;
 }
 
 /* --- the k smallest differences ------------------------------------------- */
@@ -117,6 +202,25 @@ static oj_status measure_pair(const struct vectors_index *self,
     return oj_ranking_add(&worker->shared.ranking, feature, difference, err);
 }
 
+/* Returns 1 if the row has k pairs that come before those with the features of
+ * this node. */
+static int is_node_behind_pairs(const struct vectors_index *self,
+                                const struct vectors_worker *worker,
+                                int64_t row, const struct oj_vector_node *node)
+{
+    const struct oj_row_index *shared = &self->shared;
+    const struct oj_ranking *ranking = &worker->shared.ranking;
+    const int32_t rank = self->equal_rank[node->at];
+    double difference;
+    if (rank < 0)
+        return 0;
+    difference = oj_pair_difference(&shared->args.relation, shared->input, row,
+                                    shared->args.join_side,
+                                    self->blocks.row[node->first * OJ_WIDE]);
+    return !(difference <= ranking->bound) ||
+           (difference == ranking->bound && rank >= ranking->last_rank);
+}
+
 OJ_INLINE oj_status search_block(enum oj_vector_norm norm,
                                  const struct vectors_index *self,
                                  struct vectors_worker *worker, int64_t row,
@@ -155,7 +259,9 @@ OJ_INLINE oj_status search_block_tree(enum oj_vector_norm norm,
         struct oj_vector_node child[2];
         float sum[2];
         int farther;
-        if (!(waiting[n].sum <= worker->limit))
+        if (!(waiting[n].sum <= worker->limit) ||
+            (self->equal_rank != NULL &&
+             is_node_behind_pairs(self, worker, row, &node)))
             continue;
         if (node.end - node.first == 1)
         {
@@ -325,6 +431,7 @@ static oj_status build_vectors_index(struct oj_index *wrapped,
     OJ_TRY(oj_vector_blocks_make(&join_side->vectors, join_side->n_features,
                                  args->relation.vector.norm,
                                  args->options.n_threads, &self->blocks, err));
+    OJ_TRY(make_equal_ranks(self, err));
     stats->index_bytes += oj_vector_blocks_bytes(&self->blocks);
     return OJ_OK;
 }

@@ -5,11 +5,15 @@
  * order.
  *
  *      points -> cells and spots -> survivors -> entries -> candidates
- *             -> grids, runs, edges -> locations in rings -> pairs */
+ *             -> grids, runs, edges -> locations in rings -> pairs
+ *
+ * If one pair of a row is enough, a point with very many entries leaves the
+ * block: its candidates are decided part by part until the pair is found. */
 #include "../../../flatten/base/oj_alloc.h"
 #include "../../../flatten/base/oj_clock.h"
 #include "../../../flatten/base/oj_parallel.h"
 #include "../../foundations/base/cpu_lane_loops.h"
+#include "../../foundations/base/oj_radix.h"
 #include "../../foundations/relation/oj_index.h"
 #include "../../foundations/relation/oj_is_points_in_polygons.h"
 #include "../../geometry/relate/relate.h"
@@ -54,6 +58,8 @@ struct point_query
     _Atomic uint8_t *solidity;
     const int *cancel; /* may be NULL */
     int timings;
+    int enough;              /* enum oj_enough_pairs */
+    const int32_t *tie_rank; /* used if the first pair of a row is enough */
 };
 
 /* Result of the test whether all polygons of a feature enclose an area. If not,
@@ -101,6 +107,14 @@ struct point_survivor
     uint32_t cell, probe;
 };
 
+/* A cell with entries that a point is in, and the value to compare with them.
+ */
+struct point_leaf
+{
+    const struct oj_ring_layer *layer;
+    uint32_t cell, probe;
+};
+
 /* Memory of a thread. Owner; zeroed memory is a valid empty value. */
 struct point_worker
 {
@@ -116,6 +130,10 @@ struct point_worker
     struct point_open *open;
     int64_t cap_states;
     struct point_state *state; /* scratch for one point */
+    int64_t n_leaves, cap_leaves;
+    struct point_leaf *leaf; /* scratch for one point */
+    int64_t n_last, cap_last;
+    int32_t *last_ring; /* rings of a crowded point that are decided last */
     struct oj_relate_scratch relate;
     int64_t n_pairs, cap_pairs;
     int64_t n_pairs_counted; /* part of n_pairs that is already counted in the
@@ -704,26 +722,27 @@ static oj_status append_candidate_rings_of_point(const struct point_query *q,
         q->input->y[first_row + s->point], s->point, err);
 }
 
-/* Finds the rings whose boxes contain each surviving point. Decides these
- * candidates whenever the list has CANDIDATES or more; the last ones stay in
- * the list. */
+/* Finds the rings whose boxes contain each of the survivors first .. n - 1.
+ * Decides these candidates whenever the list has CANDIDATES or more; the last
+ * ones stay in the list. */
 static oj_status find_candidates_of_survivors(const struct point_query *q,
-                                              struct point_worker *w, int64_t n,
+                                              struct point_worker *w,
+                                              int64_t first, int64_t n,
                                               int64_t first_row,
                                               struct oj_error *err)
 {
     const struct point_survivor *survivor = w->survivor;
     const struct oj_ring_set *set = q->set;
     int is_wide = set->n_layers == 1 && q->cells->kernel->holding != NULL;
-    for (int64_t i = 0; i < n; i++)
+    for (int64_t i = first; i < n; i++)
         __builtin_prefetch(
             &set->layer[survivor[i].layer].first[survivor[i].cell]);
-    for (int64_t i = 0; !is_wide && i < n; i++)
+    for (int64_t i = first; !is_wide && i < n; i++)
     {
         const struct oj_ring_layer *layer = &set->layer[survivor[i].layer];
         __builtin_prefetch(&layer->entry[layer->first[survivor[i].cell]]);
     }
-    for (int64_t i = 0; i < n; i++)
+    for (int64_t i = first; i < n; i++)
     {
         int64_t n_ranges =
             is_wide ? collect_cell_ranges_of_survivors(&set->layer[0], w, i, n)
@@ -742,6 +761,286 @@ static oj_status find_candidates_of_survivors(const struct point_query *q,
     }
     return OJ_OK;
 }
+
+/* --- points with many entries, if one pair of a row is enough ------------- */
+
+/* A point with more entries than this is crowded. */
+#define CROWDED 64
+
+/* Candidates of the first part of a crowded point that are decided at once;
+ * later parts double, up to CANDIDATES. */
+#define FIRST_PART 16
+
+/* Features with at most this many rings are decided as soon as a box of a ring
+ * contains the point; those with more rings are decided last, by the rings
+ * whose boxes contain it. */
+#define FEW_RINGS 8
+
+/* A crowded point while its pair is searched. */
+struct crowded_point
+{
+    const struct point_query *q;
+    int64_t first_row, first_pair;
+    int64_t part;      /* candidates that are decided at once */
+    int64_t only_rank; /* tie rank below which a feature can replace the pair
+                          found: INT64_MAX without a pair, 0 if any is enough */
+    int32_t point;
+};
+
+/* Appends the cells with entries that a point of a set is in to w->leaf. */
+static oj_status list_leaves_of_set(const struct oj_ring_cells *cells,
+                                    struct point_worker *w, int32_t set_number,
+                                    double x, double y, struct oj_error *err)
+{
+    const struct oj_ring_set *set = &cells->set[set_number];
+    for (int l = 0; l < set->n_layers; l++)
+    {
+        const struct oj_ring_layer *layer = &set->layer[l];
+        uint32_t cell, probe;
+        find_cell_and_probe(&cells->axes, layer, x, y, cells->axes.is_turned,
+                            &cell, &probe);
+        if (!(layer->mask[cell] >> subcell_of_probe(probe) & 1))
+            continue;
+        if (layer->child != NULL && layer->child[cell] >= 0)
+        {
+            OJ_TRY(list_leaves_of_set(cells, w, layer->child[cell], x, y, err));
+            continue;
+        }
+        OJ_ROOM(w->leaf, w->n_leaves, w->n_leaves + 1, w->cap_leaves, err);
+        w->leaf[w->n_leaves++] = (struct point_leaf){layer, cell, probe};
+    }
+    return OJ_OK;
+}
+
+/* Sets w->leaf to the cells with entries of the point that has the survivors
+ * first .. end - 1, and *is_crowded to 1 if they have many entries. */
+static oj_status list_leaves_of_point(const struct point_query *q,
+                                      struct point_worker *w, int64_t first,
+                                      int64_t end, int64_t first_row,
+                                      int *is_crowded, struct oj_error *err)
+{
+    int64_t n_entries = 0;
+    w->n_leaves = 0;
+    for (int64_t i = first; i < end; i++)
+    {
+        const struct point_survivor *s = &w->survivor[i];
+        const struct oj_ring_layer *layer = &q->set->layer[s->layer];
+        const int64_t row = first_row + s->point;
+        if (layer->child != NULL && layer->child[s->cell] >= 0)
+        {
+            OJ_TRY(list_leaves_of_set(q->cells, w, layer->child[s->cell],
+                                      q->input->x[row], q->input->y[row], err));
+            continue;
+        }
+        OJ_ROOM(w->leaf, w->n_leaves, w->n_leaves + 1, w->cap_leaves, err);
+        w->leaf[w->n_leaves++] = (struct point_leaf){layer, s->cell, s->probe};
+    }
+    for (int64_t i = 0; i < w->n_leaves; i++)
+    {
+        const struct point_leaf *leaf = &w->leaf[i];
+        n_entries +=
+            leaf->layer->first[leaf->cell + 1] - leaf->layer->first[leaf->cell];
+    }
+    *is_crowded = n_entries > CROWDED;
+    return OJ_OK;
+}
+
+static int64_t rank_of_ring(const struct point_query *q, int32_t ring)
+{
+    return oj_tie_rank(q->tie_rank, q->cells->ring[ring].feature);
+}
+
+/* Decides the collected candidates of a crowded point and keeps one of its
+ * pairs: the first in tie order. */
+static oj_status refine_crowded_point(struct crowded_point *c,
+                                      struct point_worker *w,
+                                      struct oj_error *err)
+{
+    int64_t best = c->first_pair;
+    if (w->n_candidates == 0)
+        return OJ_OK;
+    OJ_TRY(refine_candidates_timed(c->q, w, c->first_row, err));
+    c->part = c->part < CANDIDATES ? 2 * c->part : c->part;
+    if (w->n_pairs == c->first_pair)
+        return OJ_OK;
+    for (int64_t i = c->first_pair + 1; i < w->n_pairs; i++)
+    {
+        if (oj_tie_rank(c->q->tie_rank, w->feature[i]) <
+            oj_tie_rank(c->q->tie_rank, w->feature[best]))
+            best = i;
+    }
+    w->feature[c->first_pair] = w->feature[best];
+    w->n_pairs = c->first_pair + 1;
+    w->n_pairs_of[c->point] = 1;
+    c->only_rank = c->q->enough == OJ_ENOUGH_ANY
+                       ? 0
+                       : oj_tie_rank(c->q->tie_rank, w->feature[c->first_pair]);
+    return OJ_OK;
+}
+
+static oj_status add_candidate_ring(const struct crowded_point *c,
+                                    struct point_worker *w, int32_t ring,
+                                    struct oj_error *err)
+{
+    OJ_ROOM(w->candidate, w->n_candidates, w->n_candidates + 1,
+            w->cap_candidates, err);
+    w->candidate[w->n_candidates++] = (struct point_candidate){
+        .point = c->point, .ring = ring, .location = UNKNOWN};
+    return OJ_OK;
+}
+
+/* Adds a ring whose box contains a crowded point. The rings of a feature are
+ * decided together. */
+static oj_status add_ring_of_crowded_point(struct crowded_point *c,
+                                           struct point_worker *w, int32_t ring,
+                                           struct oj_error *err)
+{
+    const struct oj_flat *flat = c->q->cells->flat;
+    const int64_t feature = c->q->cells->ring[ring].feature;
+    const int64_t first = flat->ring_offset[flat->part_offset[feature]];
+    const int64_t end = flat->ring_offset[flat->part_offset[feature + 1]];
+    if (end - first == 1)
+    {
+        OJ_TRY(add_candidate_ring(c, w, ring, err));
+        return w->n_candidates >= c->part ? refine_crowded_point(c, w, err)
+                                          : OJ_OK;
+    }
+    if (end - first > FEW_RINGS)
+    {
+        OJ_ROOM(w->last_ring, w->n_last, w->n_last + 1, w->cap_last, err);
+        w->last_ring[w->n_last++] = ring;
+        return OJ_OK;
+    }
+    OJ_TRY(refine_crowded_point(c, w, err));
+    for (int64_t r = first; r < end; r++)
+    {
+        if (c->q->cells->ring[r].n_vertices > 0)
+            OJ_TRY(add_candidate_ring(c, w, (int32_t)r, err));
+    }
+    return refine_crowded_point(c, w, err);
+}
+
+/* Searches the pair of a crowded point in w->leaf. Decides the candidates of
+ * earlier points first, since pairs are in the order of the points. */
+static oj_status search_crowded_point(const struct point_query *q,
+                                      struct point_worker *w, int32_t point,
+                                      int64_t first_row, struct oj_error *err)
+{
+    struct crowded_point c = {.q = q,
+                              .first_row = first_row,
+                              .part = FIRST_PART,
+                              .only_rank = INT64_MAX,
+                              .point = point};
+    OJ_TRY(refine_candidates_timed(q, w, first_row, err));
+    c.first_pair = w->n_pairs;
+    w->n_last = 0;
+    for (int64_t i = 0; i < w->n_leaves; i++)
+    {
+        const struct point_leaf leaf = w->leaf[i];
+        const struct oj_ring_layer *layer = leaf.layer;
+        const uint32_t first = layer->first[leaf.cell];
+        const uint32_t end = layer->first[leaf.cell + 1];
+        for (uint32_t e = first; e < end; e++)
+        {
+            const struct oj_ring_entry *entry = &layer->entry[e];
+            if (c.only_rank == INT64_MAX ||
+                rank_of_ring(q, entry->ring) < c.only_rank)
+            {
+                if (oj_ring_entry_holds(entry->steps, leaf.probe))
+                    OJ_TRY(add_ring_of_crowded_point(&c, w, entry->ring, err));
+            }
+            else if (c.only_rank == 0 || end - first > CROWDED)
+                break; /* the other entries are not before this one in tie
+                          order */
+        }
+    }
+    OJ_TRY(refine_crowded_point(&c, w, err));
+    for (int64_t i = 0; i < w->n_last; i++)
+    {
+        if (rank_of_ring(q, w->last_ring[i]) < c.only_rank)
+            OJ_TRY(add_candidate_ring(&c, w, w->last_ring[i], err));
+    }
+    return refine_crowded_point(&c, w, err);
+}
+
+/* Like find_candidates_of_survivors() for n survivors, but decides crowded
+ * points on the way. */
+static oj_status find_only_pairs_of_survivors(const struct point_query *q,
+                                              struct point_worker *w, int64_t n,
+                                              int64_t first_row,
+                                              struct oj_error *err)
+{
+    int64_t open = 0; /* first survivor whose candidates are not listed */
+    for (int64_t i = 0, end; i < n; i = end)
+    {
+        const int32_t point = w->survivor[i].point;
+        int is_crowded;
+        for (end = i + 1; end < n && w->survivor[end].point == point; end++)
+            ;
+        OJ_TRY(list_leaves_of_point(q, w, i, end, first_row, &is_crowded, err));
+        if (!is_crowded)
+            continue;
+        OJ_TRY(find_candidates_of_survivors(q, w, open, i, first_row, err));
+        OJ_TRY(search_crowded_point(q, w, point, first_row, err));
+        open = end;
+    }
+    return find_candidates_of_survivors(q, w, open, n, first_row, err);
+}
+
+/* Sorts n entries of a cell in tie order. key: scratch, [2 n]. */
+static void sort_entries_of_cell(const struct oj_ring_cells *cells,
+                                 const int32_t *tie_rank,
+                                 struct oj_ring_entry *entry, int64_t n,
+                                 struct oj_keyed *key)
+{
+    const struct oj_keyed *sorted;
+    for (int64_t i = 0; i < n; i++)
+    {
+        uint32_t rank =
+            (uint32_t)oj_tie_rank(tie_rank, cells->ring[entry[i].ring].feature);
+        key[i].key = (uint64_t)rank << 32 | (uint32_t)entry[i].ring;
+        key[i].value = entry[i].steps;
+    }
+    sorted = oj_radix_sort(key, key + n, n);
+    for (int64_t i = 0; i < n; i++)
+    {
+        entry[i].ring = (int32_t)(uint32_t)sorted[i].key;
+        entry[i].steps = (uint32_t)sorted[i].value;
+    }
+}
+
+/* Sorts the entries of each cell with more than CROWDED, so that a row whose
+ * first pair is enough reads few of them. */
+static oj_status sort_crowded_cells(const struct oj_ring_cells *cells,
+                                    const int32_t *tie_rank,
+                                    struct oj_error *err)
+{
+    struct oj_keyed *key = NULL;
+    int64_t capacity = 0;
+    oj_status status = OJ_OK;
+    for (int64_t i = 0; i < cells->n_sets * OJ_RING_LAYERS; i++)
+    {
+        const struct oj_ring_set *set = &cells->set[i / OJ_RING_LAYERS];
+        const struct oj_ring_layer *layer = &set->layer[i % OJ_RING_LAYERS];
+        if (i % OJ_RING_LAYERS >= set->n_layers)
+            continue;
+        for (int64_t cell = 0;
+             cell < (int64_t)layer->nx * layer->ny && status == OJ_OK; cell++)
+        {
+            int64_t n = layer->first[cell + 1] - layer->first[cell];
+            if (n <= CROWDED)
+                continue;
+            status = oj_reserve(&key, 0, 2 * n, &capacity, sizeof *key, err);
+            if (status == OJ_OK)
+                sort_entries_of_cell(cells, tie_rank,
+                                     layer->entry + layer->first[cell], n, key);
+        }
+    }
+    oj_free(key);
+    return status;
+}
+
+/* --- blocks of points, continued ------------------------------------------ */
 
 /* Joins the rows first_row .. first_row + n - 1, n <= POINT_BLOCK: appends the
  * join features of their pairs to w->feature, row by row, and sets
@@ -766,7 +1065,11 @@ static oj_status join_block(const struct point_query *q, struct point_worker *w,
         n_survivors = list_points_near_rings(set, w, n, 1);
     else
         n_survivors = list_points_near_rings(set, w, n, set->n_layers);
-    OJ_TRY(find_candidates_of_survivors(q, w, n_survivors, first_row, err));
+    if (q->enough != OJ_ENOUGH_ALL)
+        OJ_TRY(find_only_pairs_of_survivors(q, w, n_survivors, first_row, err));
+    else
+        OJ_TRY(
+            find_candidates_of_survivors(q, w, 0, n_survivors, first_row, err));
     return refine_candidates_timed(q, w, first_row, err);
 }
 
@@ -775,6 +1078,8 @@ static void free_worker(struct point_worker *w)
     oj_free(w->candidate);
     oj_free(w->open);
     oj_free(w->state);
+    oj_free(w->leaf);
+    oj_free(w->last_ring);
     oj_free(w->feature);
     oj_tie_rank_sorter_free(&w->order);
     oj_relate_scratch_free(&w->relate);
@@ -911,6 +1216,8 @@ static oj_status build_points_in_polygons(struct oj_index *wrapped,
     self->accepted = oj_point_locations_of_op(op);
     OJ_TRY(oj_ring_cells_build(&self->cells, self->flat, options->n_expected,
                                options->n_threads, err));
+    if (args->relation.first_only == OJ_ENOUGH_FIRST)
+        OJ_TRY(sort_crowded_cells(&self->cells, args->tie_rank, err));
     if (!treats_boundary_as_inside(self->accepted))
         OJ_NEW_ZEROED(self->solidity, self->flat->n_features, err);
     stats->index_bytes += oj_ring_cells_bytes(&self->cells);
@@ -1109,6 +1416,8 @@ static oj_status join_points_in_polygons(struct oj_index *wrapped,
     b.query.solidity = self->solidity;
     b.query.cancel = self->options.cancel;
     b.query.timings = self->options.timings;
+    b.query.enough = self->relation.first_only;
+    b.query.tie_rank = self->tie_rank;
     return join_batch(&b, stats, err);
 }
 

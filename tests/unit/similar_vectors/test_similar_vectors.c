@@ -178,6 +178,32 @@ TEST(equal_vectors_within_0)
     trial_free(&t);
 }
 
+/* Of 100,000 equal vectors each row has three pairs. A test of all pairs would
+ * take minutes. */
+TEST(many_equal_vectors)
+{
+    enum
+    {
+        MANY = 100000
+    };
+    struct join_trial t;
+    MATCHES out = {0};
+    make_trial(&t, LATTICE, MANY, MANY, 2);
+    for (int64_t i = 0; i < 2 * MANY; i++)
+    {
+        t.columns.vector[0][i] = 0.1;
+        t.columns.vector[1][i] = i % 4 == 0 ? 0.1 : 0.3;
+    }
+    t.relation.vector.norm = OJ_NORM_L2;
+    t.relation.vector.max_difference = INFINITY;
+    t.relation.k = 3;
+    trial_answer(&t, "cpu", 2, &out);
+    ck_assert_int_eq(out.n_pairs, 3 * MANY);
+    for (int64_t i = 0; i < out.n_pairs; i++)
+        ck_assert_int_eq(out.join_row[i], i % 3);
+    trial_free(&t);
+}
+
 /* The method of the paper with Z-order lists, for points of the plane. */
 TEST(points_by_z_lists)
 {
