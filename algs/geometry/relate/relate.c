@@ -200,11 +200,78 @@ static oj_status relate_vertex_if_needed(struct relate *r, int figure, double x,
     return relate_vertex(r, x, y, err);
 }
 
+/* --- a large polygon and a small shape ------------------------------------ */
+
+/* The vertices of a polygon of at least LARGE_EDGES edges, and of LARGE_RATIO
+ * times as many as the other shape has, are searched by the box of the other.
+ * Pays: driver/docs/benchmarks/scaling.md, "one large polygon, -matrix_field". */
+#define LARGE_EDGES 256
+#define LARGE_RATIO 4
+
+static int is_large_simple_polygon(const struct relate *r, int figure)
+{
+    const struct oj_figure *f = r->side[figure];
+    return f->n_edges >= LARGE_EDGES &&
+           f->n_edges >= LARGE_RATIO * r->side[1 - figure]->n_edges &&
+           are_both_features_simple(r) &&
+           has_parts_of_kind_only(f, OJ_PART_POLYGON);
+}
+
+static oj_status relate_edge_start_in_box(struct relate *r, int figure,
+                                          const struct oj_edge *e,
+                                          const struct oj_box *box,
+                                          struct oj_error *err)
+{
+    if (!oj_box_contains_point(box, e->ax, e->ay))
+        return OJ_OK;
+    return relate_simple_vertex(r, figure, e->ax, e->ay, err);
+}
+
+/* Adds the vertices of a large polygon. Those outside of the other shape's box
+ * all add equal entries. Each of the others is the start of an edge, since
+ * rings are closed, and is visited in the band of its height only. */
+static oj_status relate_vertices_of_large_polygon(struct relate *r, int figure,
+                                                  struct oj_error *err)
+{
+    struct oj_figure *f = r->side[figure];
+    const struct oj_box *box = &r->side[1 - figure]->box;
+    int32_t band = oj_relate_band_of(&f->bands, box->y0);
+    int32_t last = oj_relate_band_of(&f->bands, box->y1);
+    if (!oj_box_covers(box, &f->box))
+        add_vertex_not_on_other_boundary(r, figure, f->box.x0, f->box.y0,
+                                         OJ_PLACE_EXTERIOR);
+    if (f->tree.n > 0)
+    {
+        OJ_TRY(oj_edge_tree_find(&f->tree, box, 0, &f->near, err));
+        for (int64_t k = 0; k < f->near.n && !does_matrix_so_far_decide(r); k++)
+            OJ_TRY(relate_edge_start_in_box(
+                r, figure, &f->edge[f->near.edge[k]], box, err));
+        return OJ_OK;
+    }
+    for (; band <= last; band++)
+    {
+        int64_t n = oj_relate_band_size(f, band);
+        for (int64_t k = 0; k < n && !does_matrix_so_far_decide(r); k++)
+        {
+            const struct oj_edge *e = &f->edge[oj_relate_band_edge(f, band, k)];
+            if (oj_relate_band_of(&f->bands, e->ay) == band)
+                OJ_TRY(relate_edge_start_in_box(r, figure, e, box, err));
+        }
+    }
+    return OJ_OK;
+}
+
+/* --- all vertices --------------------------------------------------------- */
+
 static oj_status relate_all_vertices(struct relate *r, int figure,
                                      struct oj_error *err)
 {
     const struct oj_figure *f = r->side[figure];
     const struct oj_relate_point *point = f->points.point;
+    if (does_matrix_so_far_decide(r))
+        return OJ_OK;
+    if (is_large_simple_polygon(r, figure))
+        return relate_vertices_of_large_polygon(r, figure, err);
     for (int64_t i = 0; i < f->points.n && !does_matrix_so_far_decide(r); i++)
         OJ_TRY(relate_vertex_if_needed(r, figure, point[i].x, point[i].y, err));
     /* simple figures have no dots (rings of a single point) */

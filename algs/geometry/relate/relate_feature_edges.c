@@ -1107,50 +1107,90 @@ static oj_status check_parts_do_not_overlap(struct oj_figure *f,
     return OJ_OK;
 }
 
-/* Returns 1 if the ring is inside an odd number of the other rings of its part.
- * Also returns 0 if all its vertices are on other rings. Precondition: rings do
- * not cross. */
-static int is_inside_other_rings(const struct oj_flat *flat, int64_t part,
-                                 int64_t ring)
+/* Sets *is_on to 1 if the start of edge `at` is on a ring of its group other than
+ * its own one, whose edges are first .. end - 1; otherwise sets *is_inside to 1
+ * if it is inside an odd number of the other rings. */
+static oj_status locate_edge_start_in_other_rings(
+    struct oj_figure *f, int64_t first, int64_t end, int64_t at,
+    struct oj_node_scratch *scratch, int *is_on, int *is_inside,
+    struct oj_error *err)
 {
-    for (int64_t v = flat->vertex_offset[ring];
-         v < flat->vertex_offset[ring + 1]; v++)
+    const struct oj_edge *edge = f->edge;
+    const struct oj_node node = {
+        edge[at].ax, edge[at].ay, 0.0, {NULL, NULL}};
+    int is_vertex, odd = 0;
+    *is_on = 0;
+    scratch->n_rays = 0;
+    OJ_TRY(cast_ray_and_list_edges_at_node(f, 0, &node, scratch, &is_vertex,
+                                           err));
+    for (int64_t i = 0; i < scratch->n_rays && !*is_on; i++)
     {
-        int odd = 0, is_on = 0;
-        for (int64_t r = flat->ring_offset[part];
-             r < flat->ring_offset[part + 1] && !is_on; r++)
-        {
-            int64_t first = flat->vertex_offset[r];
-            enum oj_location location;
-            if (r == ring)
-                continue;
-            location = oj_ring_locate(flat->x[v], flat->y[v], flat->x + first,
-                                      flat->y + first,
-                                      flat->vertex_offset[r + 1] - first);
-            is_on = location == OJ_ON_BOUNDARY;
-            odd ^= location == OJ_INSIDE;
-        }
-        if (!is_on)
-            return odd;
+        const struct oj_edge *e = scratch->ray[i].edge;
+        *is_on = e->group == edge[at].group &&
+                 (e < edge + first || e >= edge + end);
     }
-    return 0;
+    for (int64_t i = first; i < end && !*is_on; i++)
+        odd ^= classify_edge_against_ray(&node, &edge[i]) == PASSES;
+    *is_inside = f->is_on[edge[at].group] ^ odd;
+    return OJ_OK;
 }
 
-/* Returns 1 if each hole is inside its shell and inside no other hole. */
-static int holes_are_in_shells(const struct oj_shape *shape)
+/* Sets *is to 1 if the ring with the edges first .. end - 1 is inside an odd
+ * number of the other rings of its part; to 0 if not, or if all its vertices
+ * are on other rings. Precondition: rings do not cross. */
+static oj_status is_inside_other_rings(struct oj_figure *f, int64_t first,
+                                       int64_t end,
+                                       struct oj_node_scratch *scratch, int *is,
+                                       struct oj_error *err)
 {
+    int is_on = 1;
+    *is = 0;
+    for (int64_t i = first; i < end && is_on; i++)
+    {
+        int is_inside;
+        OJ_TRY(locate_edge_start_in_other_rings(f, first, end, i, scratch,
+                                                &is_on, &is_inside, err));
+        *is = !is_on && is_inside;
+    }
+    return OJ_OK;
+}
+
+/* Returns the number of edges of a ring in a figure: those with a length. */
+static int64_t count_edges_of_ring(const struct oj_flat *flat, int64_t ring)
+{
+    const double *x = flat->x, *y = flat->y;
+    int64_t n = 0;
+    for (int64_t v = flat->vertex_offset[ring];
+         v + 1 < flat->vertex_offset[ring + 1]; v++)
+        n += x[v] != x[v + 1] || y[v] != y[v + 1];
+    return n;
+}
+
+/* Sets *are to 1 if each hole is inside its shell and inside no other hole,
+ * otherwise to 0. */
+static oj_status check_holes_in_shells(struct oj_figure *f,
+                                       struct oj_node_scratch *scratch,
+                                       int *are, struct oj_error *err)
+{
+    const struct oj_shape *shape = f->shape;
     const struct oj_flat *flat = shape->flat;
+    int64_t end, first = 0;
+    *are = 1;
+    if (shape->n_rings == shape->n_parts)
+        return OJ_OK;
     for (int64_t part = shape->first_part;
          part < shape->first_part + shape->n_parts; part++)
     {
-        for (int64_t hole = flat->ring_offset[part] + 1;
-             hole < flat->ring_offset[part + 1]; hole++)
+        const int64_t shell = flat->ring_offset[part];
+        for (int64_t ring = shell; ring < flat->ring_offset[part + 1] && *are;
+             ring++, first = end)
         {
-            if (!is_inside_other_rings(flat, part, hole))
-                return 0;
+            end = first + count_edges_of_ring(flat, ring);
+            if (ring > shell)
+                OJ_TRY(is_inside_other_rings(f, first, end, scratch, are, err));
         }
     }
-    return 1;
+    return OJ_OK;
 }
 
 oj_status oj_shape_is_valid(const struct oj_shape *shape,
@@ -1168,7 +1208,10 @@ oj_status oj_shape_is_valid(const struct oj_shape *shape,
     if (figure->n_dots > 0)
         return OJ_OK;
     OJ_TRY(check_edge_contacts(figure, scratch, &is_fine, err));
-    if (!is_fine || !holes_are_in_shells(shape))
+    if (!is_fine)
+        return OJ_OK;
+    OJ_TRY(check_holes_in_shells(figure, scratch, &is_fine, err));
+    if (!is_fine)
         return OJ_OK;
     return check_parts_do_not_overlap(figure, scratch, is_valid, err);
 }
