@@ -166,10 +166,11 @@ static void add_vertex_not_on_other_boundary(struct relate *r, int figure,
 static oj_status relate_simple_vertex(struct relate *r, int figure, double x,
                                       double y, struct oj_error *err)
 {
-    const struct oj_figure *other = r->side[1 - figure];
+    struct oj_figure *other = r->side[1 - figure];
     enum oj_location location = OJ_OUTSIDE;
     if (oj_box_contains_point(&other->box, x, y))
-        location = oj_relate_figure_locate(other, x, y);
+        OJ_TRY(
+            oj_relate_figure_locate(other, x, y, r->node, &location, err));
     if (location == OJ_ON_BOUNDARY)
         return relate_vertex(r, x, y, err);
     add_vertex_not_on_other_boundary(r, figure, x, y,
@@ -199,11 +200,78 @@ static oj_status relate_vertex_if_needed(struct relate *r, int figure, double x,
     return relate_vertex(r, x, y, err);
 }
 
+/* --- a large polygon and a small shape ------------------------------------ */
+
+/* The vertices of a polygon of at least LARGE_EDGES edges, and of LARGE_RATIO
+ * times as many as the other shape has, are searched by the box of the other.
+ * Pays: driver/docs/benchmarks/scaling.md, "one large polygon, -matrix_field". */
+#define LARGE_EDGES 256
+#define LARGE_RATIO 4
+
+static int is_large_simple_polygon(const struct relate *r, int figure)
+{
+    const struct oj_figure *f = r->side[figure];
+    return f->n_edges >= LARGE_EDGES &&
+           f->n_edges >= LARGE_RATIO * r->side[1 - figure]->n_edges &&
+           are_both_features_simple(r) &&
+           has_parts_of_kind_only(f, OJ_PART_POLYGON);
+}
+
+static oj_status relate_edge_start_in_box(struct relate *r, int figure,
+                                          const struct oj_edge *e,
+                                          const struct oj_box *box,
+                                          struct oj_error *err)
+{
+    if (!oj_box_contains_point(box, e->ax, e->ay))
+        return OJ_OK;
+    return relate_simple_vertex(r, figure, e->ax, e->ay, err);
+}
+
+/* Adds the vertices of a large polygon. Those outside of the other shape's box
+ * all add equal entries. Each of the others is the start of an edge, since
+ * rings are closed, and is visited in the band of its height only. */
+static oj_status relate_vertices_of_large_polygon(struct relate *r, int figure,
+                                                  struct oj_error *err)
+{
+    struct oj_figure *f = r->side[figure];
+    const struct oj_box *box = &r->side[1 - figure]->box;
+    int32_t band = oj_relate_band_of(&f->bands, box->y0);
+    int32_t last = oj_relate_band_of(&f->bands, box->y1);
+    if (!oj_box_covers(box, &f->box))
+        add_vertex_not_on_other_boundary(r, figure, f->box.x0, f->box.y0,
+                                         OJ_PLACE_EXTERIOR);
+    if (f->tree.n > 0)
+    {
+        OJ_TRY(oj_edge_tree_find(&f->tree, box, 0, &f->near, err));
+        for (int64_t k = 0; k < f->near.n && !does_matrix_so_far_decide(r); k++)
+            OJ_TRY(relate_edge_start_in_box(
+                r, figure, &f->edge[f->near.edge[k]], box, err));
+        return OJ_OK;
+    }
+    for (; band <= last; band++)
+    {
+        int64_t n = oj_relate_band_size(f, band);
+        for (int64_t k = 0; k < n && !does_matrix_so_far_decide(r); k++)
+        {
+            const struct oj_edge *e = &f->edge[oj_relate_band_edge(f, band, k)];
+            if (oj_relate_band_of(&f->bands, e->ay) == band)
+                OJ_TRY(relate_edge_start_in_box(r, figure, e, box, err));
+        }
+    }
+    return OJ_OK;
+}
+
+/* --- all vertices --------------------------------------------------------- */
+
 static oj_status relate_all_vertices(struct relate *r, int figure,
                                      struct oj_error *err)
 {
     const struct oj_figure *f = r->side[figure];
     const struct oj_relate_point *point = f->points.point;
+    if (does_matrix_so_far_decide(r))
+        return OJ_OK;
+    if (is_large_simple_polygon(r, figure))
+        return relate_vertices_of_large_polygon(r, figure, err);
     for (int64_t i = 0; i < f->points.n && !does_matrix_so_far_decide(r); i++)
         OJ_TRY(relate_vertex_if_needed(r, figure, point[i].x, point[i].y, err));
     /* simple figures have no dots (rings of a single point) */
@@ -273,17 +341,51 @@ static int edge_box_intersects(const struct oj_edge *e,
     return oj_box_intersects(&own, box);
 }
 
+static oj_status add_crossing_to_matrix(struct relate *r,
+                                        const struct oj_edge *e,
+                                        const struct oj_edge *f,
+                                        struct oj_error *err)
+{
+    const struct oj_node node = oj_relate_node_of_crossing(e, f);
+    int is_vertex;
+    return add_node_to_matrix(r, &node, &is_vertex, err);
+}
+
+/* relate_edge_crossings() for a figure with a tree of edges. box: the box of e.
+ */
+static oj_status relate_edge_crossings_by_tree(struct relate *r,
+                                               const struct oj_edge *e,
+                                               const struct oj_box *box,
+                                               struct oj_figure *to,
+                                               int64_t least,
+                                               struct oj_error *err)
+{
+    OJ_TRY(oj_edge_tree_find(&to->tree, box, 0, &to->near, err));
+    for (int64_t k = 0; k < to->near.n; k++)
+    {
+        const struct oj_edge *f = &to->edge[to->near.edge[k]];
+        if (to->near.edge[k] < least || !edges_cross(e, box, f))
+            continue;
+        OJ_TRY(add_crossing_to_matrix(r, e, f, err));
+        if (are_crossings_redundant(r))
+            return OJ_OK;
+    }
+    return OJ_OK;
+}
+
 /* Adds the crossings of edge e with those edges of `to` whose index is at least
  * `least`. A crossing of two edges that share several bands is added in the
  * first of these bands. */
 static oj_status relate_edge_crossings(struct relate *r,
                                        const struct oj_edge *e,
-                                       const struct oj_figure *to,
-                                       int64_t least, struct oj_error *err)
+                                       struct oj_figure *to, int64_t least,
+                                       struct oj_error *err)
 {
     const struct oj_box box = box_of_edge(e);
     int32_t first = oj_relate_band_of(&to->bands, box.y0);
     int32_t last = oj_relate_band_of(&to->bands, box.y1);
+    if (to->tree.n > 0)
+        return relate_edge_crossings_by_tree(r, e, &box, to, least, err);
     for (int32_t band = first; band <= last; band++)
     {
         int64_t n = oj_relate_band_size(to, band);
@@ -291,16 +393,13 @@ static oj_status relate_edge_crossings(struct relate *r,
         {
             int64_t i = oj_relate_band_edge(to, band, k);
             const struct oj_edge *f = &to->edge[i];
-            struct oj_node node;
             int32_t own;
-            int is_vertex;
             if (i < least || !edges_cross(e, &box, f))
                 continue;
             own = oj_relate_band_of(&to->bands, f->ay < f->by ? f->ay : f->by);
             if (band != (own > first ? own : first))
                 continue;
-            node = oj_relate_node_of_crossing(e, f);
-            OJ_TRY(add_node_to_matrix(r, &node, &is_vertex, err));
+            OJ_TRY(add_crossing_to_matrix(r, e, f, err));
             if (are_crossings_redundant(r))
                 return OJ_OK;
         }
@@ -311,7 +410,8 @@ static oj_status relate_edge_crossings(struct relate *r,
 static oj_status relate_all_crossings(struct relate *r, struct oj_error *err)
 {
     int swap = r->side[0]->n_edges > r->side[1]->n_edges;
-    const struct oj_figure *few = r->side[swap], *many = r->side[1 - swap];
+    const struct oj_figure *few = r->side[swap];
+    struct oj_figure *many = r->side[1 - swap];
     for (int64_t i = 0; i < few->n_edges && !are_crossings_redundant(r); i++)
     {
         if (!edge_box_intersects(&few->edge[i], &many->box))
@@ -328,7 +428,7 @@ static oj_status relate_all_crossings(struct relate *r, struct oj_error *err)
 static oj_status relate_own_crossings(struct relate *r, int figure,
                                       struct oj_error *err)
 {
-    const struct oj_figure *f = r->side[figure];
+    struct oj_figure *f = r->side[figure];
     for (int64_t i = 0; i < f->n_edges && !does_matrix_so_far_decide(r); i++)
     {
         OJ_TRY(check_cancel_by_nodes(r, err));

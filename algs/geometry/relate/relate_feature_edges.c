@@ -14,6 +14,10 @@
  * a single band. */
 #define EDGES_FOR_BANDS 48
 
+/* Mean number of edges that an edge finds in its bands up to which bands are
+ * used; for more there is a tree. */
+#define MOST_IN_BAND 128
+
 /* --- distinct points ------------------------------------------------------ */
 
 static int compare_points_by_x_y(const void *left, const void *right)
@@ -145,21 +149,53 @@ static void bands_of_edge(const struct oj_bands *b, const struct oj_edge *e,
     *last = oj_relate_band_of(b, e->ay < e->by ? e->by : e->ay);
 }
 
+static int64_t most_edges_in_band(const struct oj_figure *f)
+{
+    return f->most_in_band > 0 ? f->most_in_band : MOST_IN_BAND;
+}
+
+/* Makes the tree of edges, unless coordinates are extreme. */
+static oj_status make_tree_of_edges(struct oj_figure *f, struct oj_error *err)
+{
+    if (f->n_edges > INT32_MAX || !oj_box_is_safe(&f->box))
+        return OJ_OK;
+    return oj_edge_tree_build(&f->tree, f->edge, f->n_edges, err);
+}
+
+/* Turns the numbers of edges of the bands into positions. Returns 1 if edges
+ * find too many others in their bands. */
+static int sum_bands(const struct oj_figure *f)
+{
+    const struct oj_bands *b = &f->bands;
+    double n_found = 0.0;
+    for (int32_t band = 0; band < b->n; band++)
+    {
+        const double n = (double)b->first[band + 2];
+        n_found += n * n;
+        b->first[band + 2] += b->first[band + 1];
+    }
+    return n_found >
+           (double)most_edges_in_band(f) * (double)b->first[b->n + 1];
+}
+
 /* Makes an index of the edges by bands of height: counts the edges of each
  * band, then lists them. If edges are long there are fewer bands, because a
- * long edge is in many bands. */
-static oj_status make_bands(struct oj_figure *f, struct oj_error *err)
+ * long edge is in many bands. If edges crowd in the bands, makes a tree
+ * instead. */
+static oj_status make_bands_or_tree(struct oj_figure *f, struct oj_error *err)
 {
     struct oj_bands *b = &f->bands;
     double height = f->box.y1 - f->box.y0, rise = 0.0, n;
     int32_t first, last;
+    f->tree.n = 0;
     b->n = 1;
     b->y0 = f->box.y0;
     b->per_unit = 0.0;
     for (int64_t i = 0; i < f->n_edges; i++)
         rise += fabs(f->edge[i].by - f->edge[i].ay);
     if (f->n_edges < EDGES_FOR_BANDS || !(height > 0.0) || !isfinite(rise))
-        return OJ_OK;
+        return f->n_edges > most_edges_in_band(f) ? make_tree_of_edges(f, err)
+                                                  : OJ_OK;
     /* rise / height is the average number of edges at a height */
     n = 2.0 * (double)f->n_edges / (1.0 + rise / height);
     n = n < 2.0 ? 2.0 : n > 1e6 ? 1e6 : n;
@@ -178,8 +214,10 @@ static oj_status make_bands(struct oj_figure *f, struct oj_error *err)
         for (int32_t band = first; band <= last; band++)
             b->first[band + 2]++;
     }
-    for (int32_t band = 0; band < b->n; band++)
-        b->first[band + 2] += b->first[band + 1];
+    if (sum_bands(f))
+        OJ_TRY(make_tree_of_edges(f, err));
+    if (f->tree.n > 0)
+        return OJ_OK;
     OJ_ROOM(b->edge, 0, b->first[b->n + 1], b->cap_edge, err);
     for (int64_t i = 0; i < f->n_edges; i++)
     {
@@ -188,30 +226,6 @@ static oj_status make_bands(struct oj_figure *f, struct oj_error *err)
             b->edge[b->first[band + 1]++] = (int32_t)i;
     }
     return OJ_OK;
-}
-
-/* --- point location ------------------------------------------------------- */
-
-enum oj_location oj_relate_figure_locate(const struct oj_figure *f, double px,
-                                         double py)
-{
-    int32_t band = oj_relate_band_of(&f->bands, py);
-    int64_t n = oj_relate_band_size(f, band);
-    int odd = 0;
-    if (f->shape->kinds != OJ_PART_LINE &&
-        atomic_load_explicit(&f->shape->cells, memory_order_acquire) != NULL)
-        return oj_shape_locate(f->shape, px, py);
-    if (oj_relate_points_contain(&f->points, px, py))
-        return OJ_ON_BOUNDARY;
-    for (int64_t k = 0; k < n; k++)
-    {
-        const struct oj_edge *e = &f->edge[oj_relate_band_edge(f, band, k)];
-        int edge = oj_ring_edge(px, py, e->ax, e->ay, e->bx, e->by);
-        if (edge == OJ_ON_BOUNDARY)
-            return OJ_ON_BOUNDARY;
-        odd ^= edge;
-    }
-    return odd && f->shape->kinds == OJ_PART_POLYGON ? OJ_INSIDE : OJ_OUTSIDE;
 }
 
 /* --- decomposition of a feature ------------------------------------------- */
@@ -231,9 +245,15 @@ static oj_status list_figure_edges_and_bands(struct oj_figure *f,
     f->has_flat = 0;
     f->box = shape->box;
     OJ_TRY(add_parts_to_figure(f, err));
-    OJ_TRY(make_bands(f, err));
+    OJ_TRY(make_bands_or_tree(f, err));
     OJ_ROOM(f->is_on, 0, f->n_groups + 1, f->cap_on, err);
     OJ_ROOM(f->mark, 0, f->n_groups + 1, f->cap_mark, err);
+    OJ_ROOM(f->used, 0, f->n_groups + 1, f->cap_used, err);
+    OJ_ROOM(f->is_used, 0, f->n_groups + 1, f->cap_is_used, err);
+    memset(f->is_on, 0, (size_t)f->n_groups);
+    memset(f->mark, 0, (size_t)f->n_groups * sizeof *f->mark);
+    memset(f->is_used, 0, (size_t)f->n_groups);
+    f->n_used = 0;
     return oj_reserve(&f->encloses, 0, f->n_groups + 1, &f->cap_encloses,
                       sizeof *f->encloses, err);
 }
@@ -541,6 +561,81 @@ OJ_INLINE const struct oj_edge *next_edge_in_band(const struct oj_figure *f,
     return NULL;
 }
 
+/* --- groups at a node ----------------------------------------------------- */
+
+OJ_INLINE void use_group(struct oj_figure *f, int32_t group)
+{
+    if (f->is_used[group])
+        return;
+    f->is_used[group] = 1;
+    f->used[f->n_used++] = group;
+}
+
+OJ_INLINE void reset_groups(struct oj_figure *f)
+{
+    for (int32_t i = 0; i < f->n_used; i++)
+    {
+        const int32_t group = f->used[i];
+        f->is_used[group] = f->is_on[group] = 0;
+        f->mark[group] = 0;
+    }
+    f->n_used = 0;
+}
+
+OJ_INLINE void toggle_group(struct oj_figure *f, int32_t group)
+{
+    use_group(f, group);
+    f->is_on[group] ^= 1;
+}
+
+/* --- ray from a node ------------------------------------------------------ */
+
+OJ_INLINE oj_status add_edge_near_node(struct oj_figure *f, int figure,
+                                       const struct oj_node *node,
+                                       const struct oj_edge *e,
+                                       struct oj_node_scratch *s,
+                                       int *is_vertex, struct oj_error *err)
+{
+    enum passing passing = classify_edge_against_ray(node, e);
+    if (passing == PASSES && e->kind == OJ_EDGE_RING)
+        toggle_group(f, e->group);
+    if (passing == ENDS_THERE)
+        *is_vertex = 1;
+    if (passing == CONTAINS || passing == ENDS_THERE)
+        OJ_TRY(add_rays_of_edge(s, e, node, figure, err));
+    return OJ_OK;
+}
+
+/* cast_ray_and_list_edges_at_node() for a figure with a tree of edges. */
+static oj_status cast_ray_through_tree(struct oj_figure *f, int figure,
+                                       const struct oj_node *node,
+                                       struct oj_node_scratch *s,
+                                       int *is_vertex, struct oj_error *err)
+{
+    const struct oj_box box = {node->x - node->error, node->y - node->error,
+                               node->x + node->error, node->y + node->error};
+    struct oj_edges_found *found = &f->at_node;
+    OJ_TRY(oj_edge_tree_find(&f->tree, &box, 1, found, err));
+    for (int64_t i = 0; i < found->n_right; i++)
+    {
+        const struct oj_edge *first = &f->edge[found->right[i].first];
+        const struct oj_edge *last = &f->edge[found->right[i].last];
+        if (first->kind == OJ_EDGE_RING &&
+            (compare_node_y(node, first->ay) < 0) !=
+                (compare_node_y(node, last->by) < 0))
+            toggle_group(f, first->group);
+    }
+    for (int64_t i = 0; i < found->n; i++)
+    {
+        const struct oj_edge *e = &f->edge[found->edge[i]];
+        if (!(e->ay < box.y0 && e->by < box.y0) &&
+            !(e->ay > box.y1 && e->by > box.y1))
+            OJ_TRY(
+                add_edge_near_node(f, figure, node, e, s, is_vertex, err));
+    }
+    return OJ_OK;
+}
+
 /* For each edge of f that contains the node, appends to s the directions in
  * which it leaves the node (struct oj_ray), and sets *is_vertex to 1 if the
  * node is an end of an edge. For each group of rings, sets f->is_on to 1 if the
@@ -550,20 +645,60 @@ static oj_status cast_ray_and_list_edges_at_node(
     struct oj_figure *f, int figure, const struct oj_node *node,
     struct oj_node_scratch *s, int *is_vertex, struct oj_error *err)
 {
-    struct node_band near = band_of_node(f, node);
-    memset(f->is_on, 0, (size_t)f->n_groups);
-    memset(f->mark, 0, (size_t)f->n_groups * sizeof *f->mark);
+    struct node_band near;
+    reset_groups(f);
     if (!(node->x - node->error <= f->box.x1))
         return OJ_OK;
+    if (f->tree.n > 0)
+        return cast_ray_through_tree(f, figure, node, s, is_vertex, err);
+    near = band_of_node(f, node);
     for (const struct oj_edge *e; (e = next_edge_in_band(f, &near)) != NULL;)
+        OJ_TRY(add_edge_near_node(f, figure, node, e, s, is_vertex, err));
+    return OJ_OK;
+}
+
+/* --- point location ------------------------------------------------------- */
+
+/* Locates a point in a simple figure by the edges of its band. */
+static enum oj_location locate_point_in_band(const struct oj_figure *f,
+                                             double px, double py)
+{
+    int32_t band = oj_relate_band_of(&f->bands, py);
+    int64_t n = oj_relate_band_size(f, band);
+    int odd = 0;
+    for (int64_t k = 0; k < n; k++)
     {
-        enum passing passing = classify_edge_against_ray(node, e);
-        if (passing == PASSES && e->kind == OJ_EDGE_RING)
-            f->is_on[e->group] ^= 1;
-        if (passing == ENDS_THERE)
-            *is_vertex = 1;
-        if (passing == CONTAINS || passing == ENDS_THERE)
-            OJ_TRY(add_rays_of_edge(s, e, node, figure, err));
+        const struct oj_edge *e = &f->edge[oj_relate_band_edge(f, band, k)];
+        int edge = oj_ring_edge(px, py, e->ax, e->ay, e->bx, e->by);
+        if (edge == OJ_ON_BOUNDARY)
+            return OJ_ON_BOUNDARY;
+        odd ^= edge;
+    }
+    return odd && f->shape->kinds == OJ_PART_POLYGON ? OJ_INSIDE : OJ_OUTSIDE;
+}
+
+oj_status oj_relate_figure_locate(struct oj_figure *f, double px, double py,
+                                  struct oj_node_scratch *s,
+                                  enum oj_location *location,
+                                  struct oj_error *err)
+{
+    const struct oj_node node = {px, py, 0.0, {NULL, NULL}};
+    int is_vertex = 0;
+    if (f->shape->kinds != OJ_PART_LINE &&
+        atomic_load_explicit(&f->shape->cells, memory_order_acquire) != NULL)
+        *location = oj_shape_locate(f->shape, px, py);
+    else if (oj_relate_points_contain(&f->points, px, py))
+        *location = OJ_ON_BOUNDARY;
+    else if (f->tree.n == 0)
+        *location = locate_point_in_band(f, px, py);
+    else
+    {
+        s->n_rays = 0;
+        OJ_TRY(cast_ray_and_list_edges_at_node(f, 0, &node, s, &is_vertex, err));
+        /* a simple figure of polygons has one group */
+        *location = s->n_rays > 0                      ? OJ_ON_BOUNDARY
+                    : f->n_groups > 0 && f->is_on[0] ? OJ_INSIDE
+                                                     : OJ_OUTSIDE;
     }
     return OJ_OK;
 }
@@ -619,6 +754,7 @@ struct node_round
 static void count_ring_edge_at_node(struct node_round *r, int32_t group)
 {
     r->n_rings++;
+    use_group(r->f, group);
     if (r->f->mark[group] == 0)
     {
         r->f->mark[group] = -1;
@@ -648,8 +784,9 @@ static void start_sweep_around_node(struct node_round *r, struct oj_figure *f,
         if (f->dot[i].at.x == node->x && f->dot[i].at.y == node->y)
             count_ring_edge_at_node(r, f->dot[i].group);
     }
-    for (int32_t g = 0; g < f->n_groups; g++)
+    for (int32_t i = 0; i < f->n_used; i++)
     {
+        const int32_t g = f->used[i];
         r->n_on += f->is_on[g];
         r->n_always += f->is_on[g] && f->mark[g] == 0;
     }
@@ -675,6 +812,7 @@ de9im_place_of_ray_direction(struct node_round *r, int figure,
         has_line |= e->kind != OJ_EDGE_RING;
         if (e->kind == OJ_EDGE_FLAT && f->mark[e->group] != number)
         {
+            use_group(f, e->group);
             f->mark[e->group] = number;
             r->n_flat_ends++;
         }
@@ -790,15 +928,15 @@ static oj_status count_overlapping_parts_at_point(struct oj_figure *f, double x,
     s->n_rays = 0;
     OJ_TRY(cast_ray_and_list_edges_at_node(f, 0, &node, s, &is_vertex, err));
     sort_rays(s);
-    for (int32_t g = 0; g < f->n_groups; g++)
-        n_on += f->is_on[g] && (group < 0 || g == group);
+    for (int32_t i = 0; i < f->n_used; i++)
+        n_on += f->is_on[f->used[i]] && (group < 0 || f->used[i] == group);
     *depth = n_on;
     for (int64_t i = 0; i < s->n_rays; i++)
     {
         int32_t g = s->ray[i].edge->group;
         if (s->ray[i].edge->kind == OJ_EDGE_RING && (group < 0 || g == group))
         {
-            f->is_on[g] ^= 1;
+            toggle_group(f, g);
             n_on += f->is_on[g] ? 1 : -1;
         }
         if (i + 1 == s->n_rays || compare_rays(&s->ray[i], &s->ray[i + 1]) != 0)
@@ -876,6 +1014,25 @@ static oj_status check_parts_disjoint_at_shared_end(
     return OJ_OK;
 }
 
+/* Sets *is_fine to 1 if the edges do not cross or overlap, and their parts do
+ * not overlap around a point in which they touch; otherwise to 0. */
+static oj_status check_contact_of_edges(struct oj_figure *f,
+                                        const struct oj_edge *e,
+                                        const struct oj_edge *other,
+                                        struct oj_node_scratch *scratch,
+                                        int *is_fine, struct oj_error *err)
+{
+    *is_fine = 1;
+    if (!oj_segment_boxes_meet(e->ax, e->ay, e->bx, e->by, other->ax, other->ay,
+                               other->bx, other->by))
+        return OJ_OK;
+    *is_fine = do_edges_share_at_most_an_end(e, other);
+    if (*is_fine && e->group != other->group)
+        OJ_TRY(check_parts_disjoint_at_shared_end(f, e, other, scratch, is_fine,
+                                                  err));
+    return OJ_OK;
+}
+
 /* Sets *is_fine to 1 if no two edges of the band cross or overlap, and no two
  * parts overlap around a point in which their edges touch; otherwise to 0. */
 static oj_status check_edge_contacts_of_band(struct oj_figure *f, int32_t band,
@@ -888,18 +1045,45 @@ static oj_status check_edge_contacts_of_band(struct oj_figure *f, int32_t band,
     {
         const struct oj_edge *e = &f->edge[oj_relate_band_edge(f, band, i)];
         for (int64_t k = 0; k < i && *is_fine; k++)
+            OJ_TRY(check_contact_of_edges(
+                f, e, &f->edge[oj_relate_band_edge(f, band, k)], scratch,
+                is_fine, err));
+    }
+    return OJ_OK;
+}
+
+/* check_edge_contacts() for a figure with a tree of edges. */
+static oj_status check_edge_contacts_by_tree(struct oj_figure *f,
+                                             struct oj_node_scratch *scratch,
+                                             int *is_fine, struct oj_error *err)
+{
+    *is_fine = 1;
+    for (int64_t i = 1; i < f->n_edges && *is_fine; i++)
+    {
+        const struct oj_edge *e = &f->edge[i];
+        const struct oj_box box = oj_box_of_segment(e->ax, e->ay, e->bx, e->by);
+        OJ_TRY(oj_edge_tree_find(&f->tree, &box, 0, &f->near, err));
+        for (int64_t k = 0; k < f->near.n && *is_fine; k++)
         {
-            const struct oj_edge *other =
-                &f->edge[oj_relate_band_edge(f, band, k)];
-            if (!oj_segment_boxes_meet(e->ax, e->ay, e->bx, e->by, other->ax,
-                                       other->ay, other->bx, other->by))
-                continue;
-            *is_fine = do_edges_share_at_most_an_end(e, other);
-            if (*is_fine && e->group != other->group)
-                OJ_TRY(check_parts_disjoint_at_shared_end(f, e, other, scratch,
-                                                          is_fine, err));
+            if (f->near.edge[k] < i)
+                OJ_TRY(check_contact_of_edges(f, e, &f->edge[f->near.edge[k]],
+                                              scratch, is_fine, err));
         }
     }
+    return OJ_OK;
+}
+
+/* Sets *is_fine to 1 if no two edges cross or overlap, and no two parts overlap
+ * around a point in which their edges touch; otherwise to 0. */
+static oj_status check_edge_contacts(struct oj_figure *f,
+                                     struct oj_node_scratch *scratch,
+                                     int *is_fine, struct oj_error *err)
+{
+    if (f->tree.n > 0)
+        return check_edge_contacts_by_tree(f, scratch, is_fine, err);
+    *is_fine = 1;
+    for (int32_t band = 0; band < f->bands.n && *is_fine; band++)
+        OJ_TRY(check_edge_contacts_of_band(f, band, scratch, is_fine, err));
     return OJ_OK;
 }
 
@@ -923,50 +1107,90 @@ static oj_status check_parts_do_not_overlap(struct oj_figure *f,
     return OJ_OK;
 }
 
-/* Returns 1 if the ring is inside an odd number of the other rings of its part.
- * Also returns 0 if all its vertices are on other rings. Precondition: rings do
- * not cross. */
-static int is_inside_other_rings(const struct oj_flat *flat, int64_t part,
-                                 int64_t ring)
+/* Sets *is_on to 1 if the start of edge `at` is on a ring of its group other than
+ * its own one, whose edges are first .. end - 1; otherwise sets *is_inside to 1
+ * if it is inside an odd number of the other rings. */
+static oj_status locate_edge_start_in_other_rings(
+    struct oj_figure *f, int64_t first, int64_t end, int64_t at,
+    struct oj_node_scratch *scratch, int *is_on, int *is_inside,
+    struct oj_error *err)
 {
-    for (int64_t v = flat->vertex_offset[ring];
-         v < flat->vertex_offset[ring + 1]; v++)
+    const struct oj_edge *edge = f->edge;
+    const struct oj_node node = {
+        edge[at].ax, edge[at].ay, 0.0, {NULL, NULL}};
+    int is_vertex, odd = 0;
+    *is_on = 0;
+    scratch->n_rays = 0;
+    OJ_TRY(cast_ray_and_list_edges_at_node(f, 0, &node, scratch, &is_vertex,
+                                           err));
+    for (int64_t i = 0; i < scratch->n_rays && !*is_on; i++)
     {
-        int odd = 0, is_on = 0;
-        for (int64_t r = flat->ring_offset[part];
-             r < flat->ring_offset[part + 1] && !is_on; r++)
-        {
-            int64_t first = flat->vertex_offset[r];
-            enum oj_location location;
-            if (r == ring)
-                continue;
-            location = oj_ring_locate(flat->x[v], flat->y[v], flat->x + first,
-                                      flat->y + first,
-                                      flat->vertex_offset[r + 1] - first);
-            is_on = location == OJ_ON_BOUNDARY;
-            odd ^= location == OJ_INSIDE;
-        }
-        if (!is_on)
-            return odd;
+        const struct oj_edge *e = scratch->ray[i].edge;
+        *is_on = e->group == edge[at].group &&
+                 (e < edge + first || e >= edge + end);
     }
-    return 0;
+    for (int64_t i = first; i < end && !*is_on; i++)
+        odd ^= classify_edge_against_ray(&node, &edge[i]) == PASSES;
+    *is_inside = f->is_on[edge[at].group] ^ odd;
+    return OJ_OK;
 }
 
-/* Returns 1 if each hole is inside its shell and inside no other hole. */
-static int holes_are_in_shells(const struct oj_shape *shape)
+/* Sets *is to 1 if the ring with the edges first .. end - 1 is inside an odd
+ * number of the other rings of its part; to 0 if not, or if all its vertices
+ * are on other rings. Precondition: rings do not cross. */
+static oj_status is_inside_other_rings(struct oj_figure *f, int64_t first,
+                                       int64_t end,
+                                       struct oj_node_scratch *scratch, int *is,
+                                       struct oj_error *err)
 {
+    int is_on = 1;
+    *is = 0;
+    for (int64_t i = first; i < end && is_on; i++)
+    {
+        int is_inside;
+        OJ_TRY(locate_edge_start_in_other_rings(f, first, end, i, scratch,
+                                                &is_on, &is_inside, err));
+        *is = !is_on && is_inside;
+    }
+    return OJ_OK;
+}
+
+/* Returns the number of edges of a ring in a figure: those with a length. */
+static int64_t count_edges_of_ring(const struct oj_flat *flat, int64_t ring)
+{
+    const double *x = flat->x, *y = flat->y;
+    int64_t n = 0;
+    for (int64_t v = flat->vertex_offset[ring];
+         v + 1 < flat->vertex_offset[ring + 1]; v++)
+        n += x[v] != x[v + 1] || y[v] != y[v + 1];
+    return n;
+}
+
+/* Sets *are to 1 if each hole is inside its shell and inside no other hole,
+ * otherwise to 0. */
+static oj_status check_holes_in_shells(struct oj_figure *f,
+                                       struct oj_node_scratch *scratch,
+                                       int *are, struct oj_error *err)
+{
+    const struct oj_shape *shape = f->shape;
     const struct oj_flat *flat = shape->flat;
+    int64_t end, first = 0;
+    *are = 1;
+    if (shape->n_rings == shape->n_parts)
+        return OJ_OK;
     for (int64_t part = shape->first_part;
          part < shape->first_part + shape->n_parts; part++)
     {
-        for (int64_t hole = flat->ring_offset[part] + 1;
-             hole < flat->ring_offset[part + 1]; hole++)
+        const int64_t shell = flat->ring_offset[part];
+        for (int64_t ring = shell; ring < flat->ring_offset[part + 1] && *are;
+             ring++, first = end)
         {
-            if (!is_inside_other_rings(flat, part, hole))
-                return 0;
+            end = first + count_edges_of_ring(flat, ring);
+            if (ring > shell)
+                OJ_TRY(is_inside_other_rings(f, first, end, scratch, are, err));
         }
     }
-    return 1;
+    return OJ_OK;
 }
 
 oj_status oj_shape_is_valid(const struct oj_shape *shape,
@@ -974,6 +1198,7 @@ oj_status oj_shape_is_valid(const struct oj_shape *shape,
                             struct oj_node_scratch *scratch, int *is_valid,
                             struct oj_error *err)
 {
+    int is_fine;
     *is_valid =
         shape->kinds == OJ_PART_POINT ||
         (shape->kinds == OJ_PART_LINE && do_all_lines_have_length(shape));
@@ -982,15 +1207,11 @@ oj_status oj_shape_is_valid(const struct oj_shape *shape,
     OJ_TRY(list_figure_edges_and_bands(figure, shape, 0, err));
     if (figure->n_dots > 0)
         return OJ_OK;
-    for (int32_t band = 0; band < figure->bands.n; band++)
-    {
-        int is_fine;
-        OJ_TRY(
-            check_edge_contacts_of_band(figure, band, scratch, &is_fine, err));
-        if (!is_fine)
-            return OJ_OK;
-    }
-    if (!holes_are_in_shells(shape))
+    OJ_TRY(check_edge_contacts(figure, scratch, &is_fine, err));
+    if (!is_fine)
+        return OJ_OK;
+    OJ_TRY(check_holes_in_shells(figure, scratch, &is_fine, err));
+    if (!is_fine)
         return OJ_OK;
     return check_parts_do_not_overlap(figure, scratch, is_valid, err);
 }
@@ -1075,8 +1296,13 @@ void oj_relate_figure_free(struct oj_figure *f)
     oj_free(f->encloses);
     oj_free(f->bands.first);
     oj_free(f->bands.edge);
+    oj_edge_tree_free(&f->tree);
+    oj_edges_found_free(&f->near);
+    oj_edges_found_free(&f->at_node);
     oj_free(f->is_on);
     oj_free(f->mark);
+    oj_free(f->used);
+    oj_free(f->is_used);
     memset(f, 0, sizeof *f);
 }
 

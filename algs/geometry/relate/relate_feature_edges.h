@@ -9,6 +9,9 @@
  *  contain a point, or that a ray from it towards +x crosses, are in the
  *  point's band.
  *
+ *  Bands do not help where many edges are at one height. There the figure has
+ *  a tree of edges instead (relate_edge_tree.h).
+ *
  *  A group is a set of rings to which the even-odd rule is applied together. It
  *  holds the rings of a polygon part, or all rings of a topologically valid
  *  feature, for which the result is equal.
@@ -18,22 +21,7 @@
 
 #include "../../foundations/relation/oj_matrix.h"
 #include "../shapes/cpu_prepared_shapes.h"
-
-/** What an edge belongs to. */
-enum oj_edge_kind
-{
-    OJ_EDGE_RING, /**< edge of a polygon */
-    OJ_EDGE_LINE, /**< edge of a line */
-    OJ_EDGE_FLAT  /**< edge of a polygon without area; treated as a line */
-};
-
-/** An edge; its ends differ. */
-struct oj_edge
-{
-    double ax, ay, bx, by;
-    int32_t group; /**< ordinal of the group; unused for OJ_EDGE_LINE */
-    uint8_t kind;  /**< enum oj_edge_kind */
-};
+#include "relate_edge_tree.h"
 
 /** Returns 1 if the point is left of the line from a to b, -1 if right of it, 0
  * if on it. It is exact, even if products underflow. */
@@ -92,16 +80,25 @@ struct oj_figure
     struct oj_dot *dot; /**< [n_dots] rings of a single point, in groups with an
                              area */
     struct oj_bands bands;
+    struct oj_edge_tree tree; /**< in place of the bands if tree.n > 0 */
+    int64_t most_in_band; /**< mean number of edges that an edge finds in its
+                               bands up to which there is no tree; 0: the
+                               default. Tests make trees of small figures */
+    struct oj_edges_found near; /**< edges near another edge; scratch */
     int32_t n_groups;
     int has_flat; /**< 1: some edges are OJ_EDGE_FLAT */
     int64_t cap_encloses;
     uint8_t *encloses; /**< [n_groups] 0: the rings enclose no area, so their
                             edges are OJ_EDGE_FLAT. Only set if is_valid is 0 */
     /* The following members are about the current node. */
-    int64_t cap_on, cap_mark;
+    int64_t cap_on, cap_mark, cap_used, cap_is_used;
     uint8_t *is_on; /**< [n_groups] 1: the group contains the node or, during
                          the sweep around the node, the current sector */
     int32_t *mark;  /**< [n_groups] scratch */
+    int32_t n_used;
+    int32_t *used;    /**< [n_used] groups whose is_on or mark may be set */
+    uint8_t *is_used; /**< [n_groups] 1: the group is in `used` */
+    struct oj_edges_found at_node; /**< scratch */
 };
 
 /** A ray: the direction in which an edge leaves a node. */
@@ -143,10 +140,13 @@ OJ_MUST_USE oj_status oj_shape_is_valid(const struct oj_shape *shape,
                                         struct oj_node_scratch *scratch,
                                         int *is_valid, struct oj_error *err);
 
-/** Locates a point in a simple figure. The result is OJ_ON_BOUNDARY if the
- * point is on a line or equals a point part. */
-enum oj_location oj_relate_figure_locate(const struct oj_figure *figure,
-                                         double px, double py);
+/** Locates a point in a simple figure. *location is OJ_ON_BOUNDARY if the point
+ * is on a line or equals a point part. */
+OJ_MUST_USE oj_status oj_relate_figure_locate(struct oj_figure *figure,
+                                              double px, double py,
+                                              struct oj_node_scratch *scratch,
+                                              enum oj_location *location,
+                                              struct oj_error *err);
 
 /** Forgets the layer that figure refers to. Must be called before the layer is
  * freed. */

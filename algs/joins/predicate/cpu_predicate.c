@@ -701,6 +701,11 @@ static oj_status decide_by_matrix(struct predicate_index *index,
 
 /* --- one pair ------------------------------------------------------------- */
 
+/* If a row and a candidate have this many vertices each, both get an edge grid
+ * at once: without one, each vertex of the other might be compared with all
+ * edges. */
+#define VERTICES_FOR_CELLS_AT_ONCE 2048
+
 static oj_status make_cells_of_feature_if_useful(struct predicate_index *index,
                                                  const struct oj_shape *shape,
                                                  int64_t at,
@@ -715,7 +720,10 @@ static oj_status make_cells_of_feature_if_useful(struct predicate_index *index,
     if (shape->kinds == OJ_PART_POLYGON)
         n_asks =
             tests_before_edge_grid(index, other, 1, shape->n_vertices, n_asks);
-    if (n_asks != OJ_ASKS_BEFORE_CELLS || shape->cells != NULL)
+    if (n_asks != OJ_ASKS_BEFORE_CELLS ||
+        (shape->cells != NULL &&
+         (n_vertices < VERTICES_FOR_CELLS_AT_ONCE ||
+          other->n_vertices < VERTICES_FOR_CELLS_AT_ONCE)))
         n_vertices = 0;
     return oj_shape_side_make_cells_if_useful(side, at, n_vertices, n_asks,
                                               err);
@@ -984,6 +992,18 @@ validity_of_equal_feature(const struct predicate_index *index,
     return &w->own_validity;
 }
 
+static int has_candidate_of_many_vertices(const struct predicate_index *index,
+                                          const struct predicate_worker *w)
+{
+    const struct oj_shape *shape = index->side.shape;
+    for (int64_t i = 0; i < w->found.n; i++)
+    {
+        if (shape[w->found.at[i]].n_vertices >= VERTICES_FOR_CELLS_AT_ONCE)
+            return 1;
+    }
+    return 0;
+}
+
 /* Returns the number of candidates from which on the row's shape gets an edge
  * grid. */
 static int64_t candidates_before_edge_grid(const struct predicate_index *index,
@@ -992,6 +1012,10 @@ static int64_t candidates_before_edge_grid(const struct predicate_index *index,
 {
     const struct oj_shape_side *side = &index->side;
     int64_t n = w->found.n, n_vertices = 0;
+    if (side->shape != NULL && n < FOUND_FOR_CELLS &&
+        shape->n_vertices >= VERTICES_FOR_CELLS_AT_ONCE &&
+        has_candidate_of_many_vertices(index, w))
+        return 1;
     if (side->shape == NULL || n < FOUND_FOR_CELLS || n >= BORDERS_BEFORE_CELLS)
         return FOUND_FOR_CELLS;
     for (int64_t i = 0; i < n; i++)

@@ -531,9 +531,10 @@ static oj_status measure_intersection(struct pair_stage_worker *worker,
 static double overlap_percent(const struct pair_stage_worker *worker,
                               double area_of_row, double area, double length)
 {
-    double whole = oj_flat_length(worker->stage->input.whole, worker->row);
+    double whole;
     if (area_of_row > 0.0)
         return area == area_of_row ? 100.0 : 100.0 * area / area_of_row;
+    whole = oj_flat_length(worker->stage->input.whole, worker->row);
     return whole > 0.0 ? 100.0 * length / whole : (double)NAN;
 }
 

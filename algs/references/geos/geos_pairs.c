@@ -89,12 +89,26 @@ struct geos_side
     struct kept *kept; /* [n_kept] slots; NULL: the cache is not in use yet */
 };
 
+/* Number of features of a side whose areas are kept. */
+#define AREAS_KEPT 256
+
+/* The area of a feature. */
+struct kept_area
+{
+    int64_t feature;
+    double area;
+    int is_set;
+};
+
 struct oj_geos_pairs
 {
     struct oj_relation relation; /* not set if opened without a relation */
     int prepare;
     struct oj_geos_handle handle;
     struct geos_side input, join_side;
+    /* Areas of features of the join side [0] and of the input [1]; that of
+     * feature f is in slot f modulo AREAS_KEPT. */
+    struct kept_area area[2][AREAS_KEPT];
     struct oj_flat_buf united;  /* scratch for a geometry whose area is
                                    computed */
     struct oj_flat_buf clipped; /* scratch for a clipped polygon */
@@ -727,6 +741,7 @@ void oj_geos_pairs_set_input(struct oj_geos_pairs *pairs,
                              const struct oj_flat *input)
 {
     set_layer_of_side(&pairs->input, input);
+    memset(pairs->area[1], 0, sizeof pairs->area[1]);
 }
 
 const char *oj_geos_pairs_message(const struct oj_geos_pairs *pairs)
@@ -1497,15 +1512,18 @@ enum oj_geos_outcome oj_geos_pairs_add_common(struct oj_geos_pairs *pairs,
 
 /* ---- areas --------------------------------------------------------------- */
 
-oj_status oj_geos_pairs_area(struct oj_geos_pairs *pairs, int of_input,
-                             int64_t feature, double *area,
-                             struct oj_error *err)
+/* Measures the area of a feature. If GEOS fails to unite its parts, *area is
+ * the sum of their areas, and *is_united is 0. */
+static oj_status measure_area(struct oj_geos_pairs *pairs,
+                              struct geos_side *side, int64_t feature,
+                              double *area, int *is_united,
+                              struct oj_error *err)
 {
-    struct geos_side *side = of_input ? &pairs->input : &pairs->join_side;
     const struct oj_flat *flat = side->flat;
     const GEOSGeometry *whole = NULL;
     struct kept *kept;
     struct oj_flat united;
+    *is_united = 1;
     *area = oj_flat_area(flat, feature);
     if (oj_flat_is_points(flat) || *area == 0.0 ||
         flat->part_offset[feature + 1] - flat->part_offset[feature] < 2)
@@ -1514,6 +1532,7 @@ oj_status oj_geos_pairs_area(struct oj_geos_pairs *pairs, int of_input,
     kept = get_feature(side, feature);
     if (kept != NULL)
         whole = get_union_of_parts(side, kept);
+    *is_united = whole != NULL;
     if (whole == NULL)
         return classify_geos_failure(pairs) == OJ_GEOS_OUT_OF_MEMORY
                    ? oj_fail(err, OJ_ERR_NOMEM,
@@ -1526,6 +1545,23 @@ oj_status oj_geos_pairs_area(struct oj_geos_pairs *pairs, int of_input,
     OJ_TRY(append_geometry(pairs->handle.geos, whole, &pairs->united, err));
     united = oj_flat_buf_view(&pairs->united);
     *area = oj_flat_area(&united, 0);
+    return OJ_OK;
+}
+
+oj_status oj_geos_pairs_area(struct oj_geos_pairs *pairs, int of_input,
+                             int64_t feature, double *area,
+                             struct oj_error *err)
+{
+    struct geos_side *side = of_input ? &pairs->input : &pairs->join_side;
+    struct kept_area *kept = &pairs->area[of_input != 0][feature % AREAS_KEPT];
+    int is_united;
+    if (kept->is_set && kept->feature == feature)
+    {
+        *area = kept->area;
+        return OJ_OK;
+    }
+    OJ_TRY(measure_area(pairs, side, feature, area, &is_united, err));
+    *kept = (struct kept_area){feature, *area, is_united};
     return OJ_OK;
 }
 

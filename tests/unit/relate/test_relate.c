@@ -1,6 +1,7 @@
 /* Compares the matrix of two shapes with the exact reference. Random features
  * of all kinds are on small grids, so that vertices, edges and whole rings
- * coincide, cross, overlap and collapse.
+ * coincide, cross, overlap and collapse. Figures have bands in one half of the
+ * rounds, and trees of edges in the other half.
  * Kind: property, degenerate. */
 #include "../../../algs/geometry/relate/relate.h"
 #include "../../../algs/geometry/shapes/cpu_prepared_shapes.h"
@@ -93,6 +94,7 @@ static void check_pair(const struct oj_flat *a, int64_t i,
         return;
     truth = exact_matrix(a, i, b, j);
     memset(&figure, 0, sizeof figure);
+    figure.most_in_band = scratch->input.most_in_band;
     must(oj_shape_is_valid(&s, &figure, &scratch->node, &valid_s, &error));
     must(oj_shape_is_valid(&t, &figure, &scratch->node, &valid_t, &error));
     oj_relate_figure_free(&figure);
@@ -142,6 +144,8 @@ TEST_LOOP(random_pairs, 0, 8)
     struct oj_relate_scratch scratch;
     memset(&scratch, 0, sizeof scratch);
     seed = random_state = first_seed() + (uint64_t)_i;
+    /* a tree for every figure of two edges or more */
+    scratch.input.most_in_band = scratch.join_side.most_in_band = _i % 2;
     for (int64_t round = 0; round < rounds(4); round++)
     {
         const struct shape_lattice lattice = {1 + pick(5), 0.0, 1.0};
