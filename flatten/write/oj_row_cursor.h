@@ -220,8 +220,8 @@ OJ_MUST_USE static inline oj_status oj_row_column_value(
     }
     else if (column->codes != NULL)
     {
-        const double code = place->join_row >= 0 ? column->codes[place->entry]
-                                                 : (double)NAN;
+        const double code =
+            place->join_row >= 0 ? column->codes[place->entry] : (double)NAN;
         *n = 0;
         if (column->code_of == OJ_PAIR_SIDE)
             *at = oj_pair_side_text(code, n);

@@ -39,9 +39,9 @@ static struct oj_short_line short_line_of_part(const struct oj_flat *flat,
     const int64_t *offset = &flat->vertex_offset[flat->ring_offset[part]];
     int64_t n = offset[1] - offset[0] - 1;
     double length = n > 0 ? measure[offset[1] - 1] : 0.0;
-    return (struct oj_short_line){
-        offset[0], n <= SEGMENTS_PER_BOX ? (int32_t)n : 0,
-        (float)(length * length + (double)FLT_MIN)};
+    return (struct oj_short_line){offset[0],
+                                  n <= SEGMENTS_PER_BOX ? (int32_t)n : 0,
+                                  (float)(length * length + (double)FLT_MIN)};
 }
 
 static oj_status measure_features_of_task(int64_t task, int thread, void *user,
@@ -629,8 +629,8 @@ struct block_places
     double distance[OJ_ALONG_BLOCK];
     double ratio[OJ_ALONG_BLOCK]; /* position on the segment, 0 to 1 */
     double along[OJ_ALONG_BLOCK], offset[OJ_ALONG_BLOCK];
-    double side[OJ_ALONG_BLOCK]; /* 1, -1; 0: the pair is measured by
-                                    oj_along_find() */
+    double side[OJ_ALONG_BLOCK]; /* 1, -1; 0: the place may be a vertex, or
+                                    the side is open */
 };
 
 /* Prefetches the short lines of a block: pairs refer to lines in random order,
@@ -685,7 +685,7 @@ OJ_INLINE void add_squares(const double *x, const double *y, double px,
 {
     int64_t q[SEGMENTS_AT_ONCE], low, high, next;
     const four_doubles one = {1.0, 1.0, 1.0, 1.0};
-    four_doubles ax, ay, bx, by, dx, dy, ux, uy, r, not;
+    four_doubles ax, ay, bx, by, dx, dy, ux, uy, r, excess;
     four_masks is_before_end, is_behind_start;
     const four_masks number = {0, 1, 2, 3};
     four_doubles ex, ey, q4;
@@ -694,7 +694,7 @@ OJ_INLINE void add_squares(const double *x, const double *y, double px,
     copy_four(&ay, y);
     copy_four(&bx, x + 1);
     copy_four(&by, y + 1);
-    copy_four(&not, add);
+    copy_four(&excess, add);
     dx = bx - ax;
     dy = by - ay;
     ux = px - ax;
@@ -706,7 +706,7 @@ OJ_INLINE void add_squares(const double *x, const double *y, double px,
                        ((four_masks)one & ~is_before_end));
     ex = ux - r * dx;
     ey = uy - r * dy;
-    q4 = ex * ex + ey * ey + not;
+    q4 = ex * ex + ey * ey + excess;
     key = ((four_masks)q4 & ~(int64_t)(MOST_SEGMENTS - 1)) |
           (number + (int64_t)k);
     memcpy(q, &key, sizeof q);
@@ -729,11 +729,19 @@ static inline double square_of(int64_t key)
     return q;
 }
 
+/* Finds the nearest segment of each short line, unless another one may be as
+ * near. With D the distance of a segment and L the length of the line, rounding
+ * changes a square by less than 2^-47 (D + L)^2, and the distance that
+ * oj_segment_distance() computes by less than 2^-47 (D + L). The margin exceeds
+ * both several times: the segment has the least computed distance, and no other
+ * one equals it. Pairs with squares that are infinite, NaN or below 1e-280 are
+ * left to oj_along_find(). */
 OJ_CLONES static void
 find_nearest_segments_of_block(const struct oj_along_side *side, int64_t n,
                                const int32_t *feature, struct block_places *p)
 {
-    /* [segments left] */
+    /* [segments left]: added to squares, so that the segments of the next line
+     * do not count */
     static const double add[SEGMENTS_AT_ONCE + 1][SEGMENTS_AT_ONCE] = {
         {INFINITY, INFINITY, INFINITY, INFINITY},
         {0.0, INFINITY, INFINITY, INFINITY},
@@ -798,10 +806,10 @@ OJ_CLONES static void find_block_places(int64_t n, struct block_places *p)
         double left = (ax[i] - px[i]) * (by[i] - py[i]);
         double right = (ay[i] - py[i]) * (bx[i] - px[i]);
         double det = left - right, size = fabs(left) + fabs(right);
-        int is_certain =
-            (size > 1e-280) & (fabs(det) > OJ_ORIENTATION_ERROR * size) &
-            (len2 >= DBL_MIN) & (r > 0.0) & (r < 1.0) & (far > 0.0) &
-            (far < INFINITY) & (v[i] >= 0);
+        int is_certain = (size > 1e-280) &
+                         (fabs(det) > OJ_ORIENTATION_ERROR * size) &
+                         (len2 >= DBL_MIN) & (r > 0.0) & (r < 1.0) &
+                         (far > 0.0) & (far < INFINITY) & (v[i] >= 0);
         double sign = is_certain ? (det > 0.0 ? 1.0 : -1.0) : 0.0;
         distance[i] = far;
         ratio[i] = r;
@@ -817,14 +825,20 @@ find_along_of_block_pair(const struct oj_along_side *side, int32_t feature,
                          const struct block_places *p, int64_t i, double most,
                          unsigned want)
 {
-    const struct nearest_segment nearest = {p->distance[i], p->v[i], -1, NULL};
+    struct nearest_segment nearest = {p->distance[i], p->v[i], -1, NULL};
     struct oj_along along = no_place;
     struct place q;
     if (feature < 0)
         return no_place;
-    if (p->side[i] == 0.0)
+    if (p->v[i] < 0)
         return oj_along_find(side, feature, p->px[i], p->py[i], most, NULL,
                              want);
+    if (p->side[i] == 0.0)
+    {
+        nearest.distance = oj_segment_distance(p->px[i], p->py[i], p->ax[i],
+                                               p->ay[i], p->bx[i], p->by[i]);
+        return along_segment(side, feature, &nearest, p->px[i], p->py[i], want);
+    }
     q = place_of_segment(side, feature, &nearest);
     q.by = p->ratio[i];
     fill_values_along(&q, feature, &nearest, want, &along);

@@ -942,8 +942,8 @@ static int are_places_found_in_blocks(const struct oj_pair_stage *stage)
 
 /* Returns the arrays of the values along lines, from an entry on. A measure
  * from M values is stored in place of the length. */
-static struct oj_along_arrays arrays_of_places(const struct oj_pair_stage *stage,
-                                               int64_t entry)
+static struct oj_along_arrays
+arrays_of_places(const struct oj_pair_stage *stage, int64_t entry)
 {
     const int is_m = (stage->along_wants & OJ_ALONG_M) != 0;
     double *at[OJ_N_PAIR_VALUES] = {NULL};
