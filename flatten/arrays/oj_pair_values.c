@@ -41,10 +41,10 @@ enum oj_pair_kind oj_pair_value_kind(enum oj_pair_value which)
 
 const char *oj_pair_value_text(enum oj_pair_value which, double value)
 {
-    static const char *const sides[] = {"right", "on", "left"};
     static const char *const relations[] = {OJ_PAIR_RELATIONS};
-    if (which == OJ_PAIR_SIDE && value >= -1.0 && value <= 1.0)
-        return sides[(int)value + 1];
+    int64_t n;
+    if (which == OJ_PAIR_SIDE)
+        return oj_pair_side_text(value, &n);
     if (which == OJ_PAIR_RELATION && value >= 0.0 &&
         value < (double)(sizeof relations / sizeof *relations))
         return relations[(int)value];

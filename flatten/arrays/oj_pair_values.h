@@ -87,6 +87,24 @@ enum oj_pair_kind oj_pair_value_kind(enum oj_pair_value which);
  *  for NaN and invalid codes. */
 const char *oj_pair_value_text(enum oj_pair_value which, double value);
 
+/** Returns the text of a value of OJ_PAIR_SIDE and sets *n to its length; NULL
+ *  for NaN and invalid codes. Inline, since tables with this column hold a text
+ *  in every row. */
+static inline const char *oj_pair_side_text(double value, int64_t *n)
+{
+    static const struct
+    {
+        char text[8];
+        int64_t n;
+    } side[] = {{"right", 5}, {"on", 2}, {"left", 4}};
+    int i;
+    if (!(value >= -1.0 && value <= 1.0))
+        return NULL;
+    i = (int)value + 1;
+    *n = side[i].n;
+    return side[i].text;
+}
+
 /** Returns the code of a DE-9IM matrix, given as nine letters of F012, of which
  *  the last is 2. */
 double oj_pair_matrix_code(const char *matrix);

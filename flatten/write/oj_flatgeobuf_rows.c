@@ -636,6 +636,13 @@ static void add_value(struct bytes *to, int i, const struct file_field *field,
     {
         if (oj_type_is_time(field->column.type))
             n = oj_value_format_xml_time(at, 0, (char *)out + 4, MOST_TIME);
+        else if (n >= 4 && n <= 8)
+        {
+            /* two copies that may overlap, since memcpy() of a variable size is
+             * a call */
+            memcpy(out + 4, at, 4);
+            memcpy(out + n, (const char *)at + n - 4, 4);
+        }
         else if (n > 0)
             memcpy(out + 4, at, (size_t)n);
         set_uint32(out, n);
@@ -683,8 +690,8 @@ static oj_status end_feature(const struct flatgeobuf_rows *rows,
                        "cannot hold: leave large fields out, or simplify the "
                        "geometry");
     set_uint32(to->at + slice->properties, n);
-    for (; to->n % 8 != 0; to->n++)
-        to->at[to->n] = 0;
+    memset(to->at + to->n, 0, 8);
+    to->n = (to->n + 7) & ~(int64_t)7;
     n = to->n - slice->start;
     slice->n.rows++;
     slice->n.in_file += n;

@@ -220,10 +220,13 @@ OJ_MUST_USE static inline oj_status oj_row_column_value(
     }
     else if (column->codes != NULL)
     {
-        if (place->join_row >= 0)
-            *at = oj_pair_value_text(column->code_of,
-                                     column->codes[place->entry]);
-        *n = *at != NULL ? (int64_t)strlen((const char *)*at) : 0;
+        const double code =
+            place->join_row >= 0 ? column->codes[place->entry] : (double)NAN;
+        *n = 0;
+        if (column->code_of == OJ_PAIR_SIDE)
+            *at = oj_pair_side_text(code, n);
+        else if ((*at = oj_pair_value_text(column->code_of, code)) != NULL)
+            *n = (int64_t)strlen((const char *)*at);
         return OJ_OK;
     }
     else if (column->number >= 0)

@@ -681,17 +681,21 @@ static oj_status fill_texts(const struct batch *b, enum oj_pair_value which,
 {
     for (int64_t i = 0; i < b->n; i++)
     {
-        const char *text =
-            oj_pair_value_text(which, pair_value(b, (int)which, i));
-        const size_t n = text != NULL ? strlen(text) : 0;
+        const double code = pair_value(b, (int)which, i);
+        int64_t n = 0;
+        const char *text = which == OJ_PAIR_SIDE
+                               ? oj_pair_side_text(code, &n)
+                               : oj_pair_value_text(which, code);
         char *to;
         if (text == NULL)
         {
             OJ_TRY(oj_arrow_column_put_null(column, i, err));
             continue;
         }
-        OJ_TRY(make_room_for_value(column, i, (int64_t)n, &to, err));
-        memcpy(to, text, n);
+        if (which != OJ_PAIR_SIDE)
+            n = (int64_t)strlen(text);
+        OJ_TRY(make_room_for_value(column, i, n, &to, err));
+        memcpy(to, text, (size_t)n);
     }
     return OJ_OK;
 }

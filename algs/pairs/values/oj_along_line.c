@@ -33,11 +33,15 @@ static double length_of_segment(const struct oj_along_side *side, int64_t v)
 }
 
 static struct oj_short_line short_line_of_part(const struct oj_flat *flat,
-                                               int64_t part)
+                                               int64_t part,
+                                               const double *measure)
 {
     const int64_t *offset = &flat->vertex_offset[flat->ring_offset[part]];
     int64_t n = offset[1] - offset[0] - 1;
-    return (struct oj_short_line){offset[0], n <= SEGMENTS_PER_BOX ? n : 0};
+    double length = n > 0 ? measure[offset[1] - 1] : 0.0;
+    return (struct oj_short_line){offset[0],
+                                  n <= SEGMENTS_PER_BOX ? (int32_t)n : 0,
+                                  (float)(length * length + (double)FLT_MIN)};
 }
 
 static oj_status measure_features_of_task(int64_t task, int thread, void *user,
@@ -71,7 +75,7 @@ static oj_status measure_features_of_task(int64_t task, int thread, void *user,
             }
         }
         if (end_part == part + 1 && flat->part_kind[part] == OJ_PART_LINE)
-            side->line[feature] = short_line_of_part(flat, part);
+            side->line[feature] = short_line_of_part(flat, part, side->measure);
     }
     return OJ_OK;
 }
@@ -612,174 +616,31 @@ enum
 {
     /* Lines of more segments are measured one by one. */
     MOST_SEGMENTS = 8,
-    SEGMENTS_AT_ONCE = 4,
-    /* The segments of a block, and those listed in excess behind the last. */
-    BLOCK_SEGMENTS = OJ_ALONG_BLOCK * MOST_SEGMENTS + SEGMENTS_AT_ONCE
-};
-
-/* Segments of the pairs of a block, each with the point of its pair. */
-struct block_segments
-{
-    int64_t n;
-    double px[BLOCK_SEGMENTS], py[BLOCK_SEGMENTS];
-    double ax[BLOCK_SEGMENTS], ay[BLOCK_SEGMENTS];
-    double bx[BLOCK_SEGMENTS], by[BLOCK_SEGMENTS];
-    double distance[BLOCK_SEGMENTS];
+    SEGMENTS_AT_ONCE = 4
 };
 
 /* The nearest segment of each pair, and the place on it. */
 struct block_places
 {
-    int32_t pair[OJ_ALONG_BLOCK];    /* the pair's number in the block */
-    int32_t first[OJ_ALONG_BLOCK];   /* its first segment in the list */
-    int32_t nearest[OJ_ALONG_BLOCK]; /* its nearest one, from the first on */
     double px[OJ_ALONG_BLOCK], py[OJ_ALONG_BLOCK];
     double ax[OJ_ALONG_BLOCK], ay[OJ_ALONG_BLOCK];
     double bx[OJ_ALONG_BLOCK], by[OJ_ALONG_BLOCK];
+    double measure_a[OJ_ALONG_BLOCK], measure_b[OJ_ALONG_BLOCK];
+    int64_t v[OJ_ALONG_BLOCK]; /* first vertex of the segment; -1: none was
+                                  found */
+
     double distance[OJ_ALONG_BLOCK];
     double ratio[OJ_ALONG_BLOCK]; /* position on the segment, 0 to 1 */
-    double side[OJ_ALONG_BLOCK];  /* 1, -1; 0: the place may be an end of the
-                                     segment, or the side is open */
+    double along[OJ_ALONG_BLOCK], offset[OJ_ALONG_BLOCK];
+    double side[OJ_ALONG_BLOCK]; /* 1, -1; 0: the place may be a vertex, or
+                                    the side is open */
 };
 
-OJ_CLONES static void measure_block_segments(struct block_segments *s)
-{
-    const double *restrict px = s->px, *restrict py = s->py;
-    const double *restrict ax = s->ax, *restrict ay = s->ay;
-    const double *restrict bx = s->bx, *restrict by = s->by;
-    double *restrict distance = s->distance;
-    for (int64_t i = 0; i < s->n; i++)
-        distance[i] = oj_segment_distance_without_branches(px[i], py[i], ax[i],
-                                                           ay[i], bx[i], by[i]);
-}
-
-/* Sets ratio and side of n places. Computes what find_place_in_plane() and
- * oj_orientation_if_certain() compute. */
-OJ_CLONES static void find_block_places(int64_t n, struct block_places *p)
-{
-    const double *restrict px = p->px, *restrict py = p->py;
-    const double *restrict ax = p->ax, *restrict ay = p->ay;
-    const double *restrict bx = p->bx, *restrict by = p->by;
-    const double *restrict distance = p->distance;
-    double *restrict ratio = p->ratio, *restrict side = p->side;
-    for (int64_t i = 0; i < n; i++)
-    {
-        double dx = bx[i] - ax[i], dy = by[i] - ay[i];
-        double len2 = dx * dx + dy * dy;
-        double r = ((px[i] - ax[i]) * dx + (py[i] - ay[i]) * dy) / len2;
-        double left = (ax[i] - px[i]) * (by[i] - py[i]);
-        double right = (ay[i] - py[i]) * (bx[i] - px[i]);
-        double det = left - right, size = fabs(left) + fabs(right);
-        int is_certain =
-            (size > 1e-280) & (fabs(det) > OJ_ORIENTATION_ERROR * size) &
-            (len2 >= DBL_MIN) & (r > 0.0) & (r < 1.0) & (distance[i] > 0.0);
-        ratio[i] = r;
-        side[i] = is_certain ? (det > 0.0 ? 1.0 : -1.0) : 0.0;
-    }
-}
-
-/* Returns 1 if the line is in the block; as many vertices are read of it as
- * MOST_SEGMENTS have, which may belong to the next lines. */
-static int is_in_block(const struct oj_along_side *side,
-                       const struct oj_short_line *line)
-{
-    return line->n_segments > 0 && line->n_segments <= MOST_SEGMENTS &&
-           line->first + MOST_SEGMENTS < side->flat->n_vertices;
-}
-
-/* Lists the segments of a line. Each time SEGMENTS_AT_ONCE are copied; those in
- * excess are overwritten by the segments of the next line. */
-static void list_segments_of_line(const struct oj_along_side *side,
-                                  const struct oj_short_line *line, double px,
-                                  double py, struct block_segments *s)
-{
-    const double *x = side->flat->x + line->first;
-    const double *y = side->flat->y + line->first;
-    for (int64_t i = 0; i < line->n_segments; i += SEGMENTS_AT_ONCE)
-    {
-        const int64_t at = s->n + i;
-        memcpy(s->ax + at, x + i, SEGMENTS_AT_ONCE * sizeof *x);
-        memcpy(s->ay + at, y + i, SEGMENTS_AT_ONCE * sizeof *y);
-        memcpy(s->bx + at, x + i + 1, SEGMENTS_AT_ONCE * sizeof *x);
-        memcpy(s->by + at, y + i + 1, SEGMENTS_AT_ONCE * sizeof *y);
-        for (int k = 0; k < SEGMENTS_AT_ONCE; k++)
-        {
-            s->px[at + k] = px;
-            s->py[at + k] = py;
-        }
-    }
-    s->n += line->n_segments;
-}
-
-/* Returns the first of the nearest segments among n: its number, from the first
- * one on. Segments are compared two and two, so that no branch depends on their
- * distances. */
-static int32_t first_nearest_of(const double *distance, int64_t n)
-{
-    double least = (double)INFINITY;
-    int32_t nearest = 0;
-    for (int32_t i = 0; i < n; i += SEGMENTS_AT_ONCE)
-    {
-        const double d0 = distance[i];
-        const double d1 = i + 1 < n ? distance[i + 1] : (double)INFINITY;
-        const double d2 = i + 2 < n ? distance[i + 2] : (double)INFINITY;
-        const double d3 = i + 3 < n ? distance[i + 3] : (double)INFINITY;
-        const double low = d1 < d0 ? d1 : d0, high = d3 < d2 ? d3 : d2;
-        const int32_t at_low = i + (d1 < d0), at_high = i + 2 + (d3 < d2);
-        const int32_t at = high < low ? at_high : at_low;
-        const double here = high < low ? high : low;
-        nearest = here < least ? at : nearest;
-        least = here < least ? here : least;
-    }
-    return nearest;
-}
-
-static void set_nearest_segment(const struct block_segments *s, int64_t i,
-                                int64_t n_segments, struct block_places *p)
-{
-    const int32_t first = p->first[i];
-    const int32_t at = first_nearest_of(s->distance + first, n_segments);
-    p->nearest[i] = at;
-    p->distance[i] = s->distance[first + at];
-    p->px[i] = s->px[first + at];
-    p->py[i] = s->py[first + at];
-    p->ax[i] = s->ax[first + at];
-    p->ay[i] = s->ay[first + at];
-    p->bx[i] = s->bx[first + at];
-    p->by[i] = s->by[first + at];
-}
-
-/* Sets *out to the values of place i of a block. */
-static void fill_along_of_block_place(const struct oj_along_side *side,
-                                      int64_t feature,
-                                      const struct block_places *p, int64_t i,
-                                      unsigned want, struct oj_along *out)
-{
-    const struct nearest_segment nearest = {
-        p->distance[i], side->line[feature].first + p->nearest[i], -1, NULL};
-    struct place q;
-    *out = no_place;
-    if (!(p->distance[i] < INFINITY))
-        return;
-    if (p->side[i] == 0.0)
-    {
-        *out = along_segment(side, feature, &nearest, p->px[i], p->py[i], want);
-        return;
-    }
-    q = place_of_segment(side, feature, &nearest);
-    q.by = p->ratio[i];
-    fill_values_along(&q, feature, &nearest, want, out);
-    if ((want & OJ_ALONG_SIDE) != 0)
-    {
-        out->side = p->side[i];
-        out->offset = p->side[i] * p->distance[i];
-    }
-}
-
 /* Prefetches the short lines of a block: pairs refer to lines in random order,
- * so reading them would miss the cache. */
-static void prefetch_lines_of_block(const struct oj_along_side *side, int64_t n,
-                                    const int32_t *feature)
+ * so reading them would miss the cache. Always inlined: gcc 12 removes calls of
+ * a static function that only prefetches. */
+OJ_INLINE void prefetch_lines_of_block(const struct oj_along_side *side,
+                                       int64_t n, const int32_t *feature)
 {
     for (int64_t i = 0; i < n; i++)
         __builtin_prefetch(&side->line[feature[i] < 0 ? 0 : feature[i]]);
@@ -792,42 +653,267 @@ static void prefetch_lines_of_block(const struct oj_along_side *side, int64_t n,
     }
 }
 
-void oj_along_find_block(const struct oj_along_side *side, int64_t n,
-                         const int32_t *feature, const double *x,
-                         const double *y, const double *most, unsigned want,
-                         struct oj_along *out)
+/* The least squared distances of the segments of a line, as the bits of
+ * doubles whose last ones are the number of the segment. They are compared as
+ * integers, which are ordered like doubles >= 0 and take no branches. */
+struct least_squares
 {
-    struct block_segments s;
-    struct block_places p;
-    int32_t n_places = 0;
-    s.n = 0;
-    if (side->line != NULL)
-        prefetch_lines_of_block(side, n, feature);
+    int64_t first, second;
+};
+
+typedef double four_doubles __attribute__((vector_size(32)));
+typedef int64_t four_masks __attribute__((vector_size(32)));
+
+static inline int64_t smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static inline int64_t larger(int64_t a, int64_t b)
+{
+    return a < b ? b : a;
+}
+
+OJ_INLINE void copy_four(four_doubles *to, const double *from)
+{
+    memcpy(to, from, sizeof *to);
+}
+
+/* Adds SEGMENTS_AT_ONCE segments whose first vertices begin at x, y. Their
+ * squared distances are not those of oj_segment_distance(), but close to their
+ * squares. add: INFINITY for segments that do not count, otherwise 0. */
+OJ_INLINE void add_squares(const double *x, const double *y, double px,
+                           double py, const double *add, int32_t k,
+                           struct least_squares *least)
+{
+    int64_t q[SEGMENTS_AT_ONCE], low, high, next;
+    const four_doubles one = {1.0, 1.0, 1.0, 1.0};
+    four_doubles ax, ay, bx, by, dx, dy, ux, uy, r, excess;
+    four_masks is_before_end, is_behind_start;
+    const four_masks number = {0, 1, 2, 3};
+    four_doubles ex, ey, q4;
+    four_masks key;
+    copy_four(&ax, x);
+    copy_four(&ay, y);
+    copy_four(&bx, x + 1);
+    copy_four(&by, y + 1);
+    copy_four(&excess, add);
+    dx = bx - ax;
+    dy = by - ay;
+    ux = px - ax;
+    uy = py - ay;
+    r = (ux * dx + uy * dy) / (dx * dx + dy * dy + DBL_MIN);
+    is_before_end = r < one;
+    is_behind_start = r > 0.0;
+    r = (four_doubles)(((four_masks)r & is_before_end & is_behind_start) |
+                       ((four_masks)one & ~is_before_end));
+    ex = ux - r * dx;
+    ey = uy - r * dy;
+    q4 = ex * ex + ey * ey + excess;
+    key = ((four_masks)q4 & ~(int64_t)(MOST_SEGMENTS - 1)) |
+          (number + (int64_t)k);
+    memcpy(q, &key, sizeof q);
+    low = smaller(larger(q[0], q[1]), larger(q[2], q[3]));
+    q[0] = smaller(q[0], q[1]);
+    q[2] = smaller(q[2], q[3]);
+    high = larger(q[0], q[2]);
+    next = smaller(low, high);
+    low = smaller(q[0], q[2]);
+    high = larger(low, least->first);
+    least->first = smaller(low, least->first);
+    least->second = smaller(smaller(next, least->second), high);
+}
+
+static inline double square_of(int64_t key)
+{
+    double q;
+    key &= ~(int64_t)(MOST_SEGMENTS - 1);
+    memcpy(&q, &key, sizeof q);
+    return q;
+}
+
+/* Finds the nearest segment of each short line, unless another one may be as
+ * near. With D the distance of a segment and L the length of the line, rounding
+ * changes a square by less than 2^-47 (D + L)^2, and the distance that
+ * oj_segment_distance() computes by less than 2^-47 (D + L). The margin exceeds
+ * both several times: the segment has the least computed distance, and no other
+ * one equals it. Pairs with squares that are infinite, NaN or below 1e-280 are
+ * left to oj_along_find(). */
+OJ_CLONES static void
+find_nearest_segments_of_block(const struct oj_along_side *side, int64_t n,
+                               const int32_t *feature, struct block_places *p)
+{
+    /* [segments left]: added to squares, so that the segments of the next line
+     * do not count */
+    static const double add[SEGMENTS_AT_ONCE + 1][SEGMENTS_AT_ONCE] = {
+        {INFINITY, INFINITY, INFINITY, INFINITY},
+        {0.0, INFINITY, INFINITY, INFINITY},
+        {0.0, 0.0, INFINITY, INFINITY},
+        {0.0, 0.0, 0.0, INFINITY},
+        {0.0, 0.0, 0.0, 0.0}};
+    const double *x = side->flat->x, *y = side->flat->y;
+    const double *measure = side->measure;
     for (int64_t i = 0; i < n; i++)
     {
-        if (feature[i] >= 0 && side->line != NULL &&
-            is_in_block(side, &side->line[feature[i]]) && !isnan(x[i]))
+        const struct oj_short_line *line =
+            &side->line[feature[i] < 0 ? 0 : feature[i]];
+        const int64_t v = line->first, n_left = line->n_segments;
+        struct least_squares least = {INT64_MAX, INT64_MAX};
+        int64_t nearest;
+        p->v[i] = -1;
+        if (feature[i] < 0 || n_left == 0 || n_left > MOST_SEGMENTS ||
+            v + MOST_SEGMENTS >= side->flat->n_vertices)
         {
-            p.pair[n_places] = (int32_t)i;
-            p.first[n_places++] = (int32_t)s.n;
-            list_segments_of_line(side, &side->line[feature[i]], x[i], y[i],
-                                  &s);
+            p->ax[i] = p->ay[i] = p->bx[i] = p->by[i] = 0.0;
+            p->measure_a[i] = p->measure_b[i] = 0.0;
+            continue;
         }
-        else
-            out[i] = feature[i] < 0
-                         ? no_place
-                         : oj_along_find(side, feature[i], x[i], y[i],
-                                         most != NULL ? most[i] : INFINITY,
-                                         NULL, want);
+        for (int32_t k = 0; k < n_left; k += SEGMENTS_AT_ONCE)
+            add_squares(x + v + k, y + v + k, p->px[i], p->py[i],
+                        add[n_left - k < SEGMENTS_AT_ONCE ? n_left - k
+                                                          : SEGMENTS_AT_ONCE],
+                        k, &least);
+        nearest = v + (least.first & (MOST_SEGMENTS - 1));
+        if (square_of(least.second) * (1.0 - 0x1p-40) >
+            square_of(least.first) + 0x1p-40 * (double)line->length2 + 1e-280)
+            p->v[i] = nearest;
+        p->ax[i] = x[nearest];
+        p->ay[i] = y[nearest];
+        p->bx[i] = x[nearest + 1];
+        p->by[i] = y[nearest + 1];
+        p->measure_a[i] = measure[nearest];
+        p->measure_b[i] = measure[nearest + 1];
     }
-    measure_block_segments(&s);
-    for (int32_t i = 0; i < n_places; i++)
-        set_nearest_segment(&s, i, side->line[feature[p.pair[i]]].n_segments,
-                            &p);
-    find_block_places(n_places, &p);
-    for (int32_t i = 0; i < n_places; i++)
-        fill_along_of_block_place(side, feature[p.pair[i]], &p, i, want,
-                                  &out[p.pair[i]]);
+}
+
+/* Sets distance, ratio, along, offset and side of n places. Computes what
+ * oj_segment_distance(), find_place_in_plane(), oj_orientation_if_certain() and
+ * fill_values_along() compute. */
+OJ_CLONES static void find_block_places(int64_t n, struct block_places *p)
+{
+    const double *restrict px = p->px, *restrict py = p->py;
+    const double *restrict ax = p->ax, *restrict ay = p->ay;
+    const double *restrict bx = p->bx, *restrict by = p->by;
+    const double *restrict from = p->measure_a, *restrict to = p->measure_b;
+    const int64_t *restrict v = p->v;
+    double *restrict ratio = p->ratio, *restrict side = p->side;
+    double *restrict along = p->along, *restrict offset = p->offset;
+    double *restrict distance = p->distance;
+    for (int64_t i = 0; i < n; i++)
+    {
+        double dx = bx[i] - ax[i], dy = by[i] - ay[i];
+        double len2 = dx * dx + dy * dy;
+        double r = ((px[i] - ax[i]) * dx + (py[i] - ay[i]) * dy) / len2;
+        double s = ((ay[i] - py[i]) * dx - (ax[i] - px[i]) * dy) / len2;
+        double far = fabs(s) * sqrt(len2);
+        double left = (ax[i] - px[i]) * (by[i] - py[i]);
+        double right = (ay[i] - py[i]) * (bx[i] - px[i]);
+        double det = left - right, size = fabs(left) + fabs(right);
+        int is_certain = (size > 1e-280) &
+                         (fabs(det) > OJ_ORIENTATION_ERROR * size) &
+                         (len2 >= DBL_MIN) & (r > 0.0) & (r < 1.0) &
+                         (far > 0.0) & (far < INFINITY) & (v[i] >= 0);
+        double sign = is_certain ? (det > 0.0 ? 1.0 : -1.0) : 0.0;
+        distance[i] = far;
+        ratio[i] = r;
+        along[i] = from[i] + r * (to[i] - from[i]);
+        offset[i] = sign * far;
+        side[i] = sign;
+    }
+}
+
+/* Returns the values of pair i of a block. */
+static struct oj_along
+find_along_of_block_pair(const struct oj_along_side *side, int32_t feature,
+                         const struct block_places *p, int64_t i, double most,
+                         unsigned want)
+{
+    struct nearest_segment nearest = {p->distance[i], p->v[i], -1, NULL};
+    struct oj_along along = no_place;
+    struct place q;
+    if (feature < 0)
+        return no_place;
+    if (p->v[i] < 0)
+        return oj_along_find(side, feature, p->px[i], p->py[i], most, NULL,
+                             want);
+    if (p->side[i] == 0.0)
+    {
+        nearest.distance = oj_segment_distance(p->px[i], p->py[i], p->ax[i],
+                                               p->ay[i], p->bx[i], p->by[i]);
+        return along_segment(side, feature, &nearest, p->px[i], p->py[i], want);
+    }
+    q = place_of_segment(side, feature, &nearest);
+    q.by = p->ratio[i];
+    fill_values_along(&q, feature, &nearest, want, &along);
+    if ((want & OJ_ALONG_SIDE) != 0)
+    {
+        along.side = p->side[i];
+        along.offset = p->offset[i];
+    }
+    return along;
+}
+
+static void store_if_wanted(double *to, int64_t i, double value)
+{
+    if (to != NULL)
+        to[i] = value;
+}
+
+void oj_along_store(const struct oj_along_arrays *out, int64_t i,
+                    const struct oj_along *place)
+{
+    store_if_wanted(out->along, i, place->along);
+    store_if_wanted(out->m, i, place->m);
+    store_if_wanted(out->percent, i, place->percent);
+    store_if_wanted(out->offset, i, place->offset);
+    store_if_wanted(out->side, i, place->side);
+    store_if_wanted(out->segment, i, place->segment);
+    store_if_wanted(out->bearing, i, place->bearing);
+}
+
+static void copy_if_wanted(double *to, const double *from, int64_t n)
+{
+    if (to != NULL)
+        memcpy(to, from, (size_t)n * sizeof *from);
+}
+
+void oj_along_find_block(const struct oj_along_side *side, int64_t n,
+                         const int32_t *feature, const double *x,
+                         const double *y, const double *most,
+                         const struct oj_along_arrays *out)
+{
+    const unsigned more = (out->percent != NULL ? OJ_ALONG_PERCENT : 0U) |
+                          (out->bearing != NULL ? OJ_ALONG_BEARING : 0U) |
+                          (out->m != NULL ? OJ_ALONG_M : 0U) |
+                          (out->segment != NULL ? OJ_ALONG_MEASURE : 0U);
+    const unsigned want =
+        more | OJ_ALONG_MEASURE |
+        (out->offset != NULL || out->side != NULL ? OJ_ALONG_SIDE : 0U);
+    struct block_places p;
+    if (side->line == NULL) /* all features are points */
+    {
+        for (int64_t i = 0; i < n; i++)
+            oj_along_store(out, i, &no_place);
+        return;
+    }
+    prefetch_lines_of_block(side, n, feature);
+    memcpy(p.px, x, (size_t)n * sizeof *x);
+    memcpy(p.py, y, (size_t)n * sizeof *y);
+    find_nearest_segments_of_block(side, n, feature, &p);
+    find_block_places(n, &p);
+    copy_if_wanted(out->along, p.along, n);
+    copy_if_wanted(out->offset, p.offset, n);
+    copy_if_wanted(out->side, p.side, n);
+    for (int64_t i = 0; i < n; i++)
+    {
+        if (more != 0 || p.side[i] == 0.0)
+        {
+            const struct oj_along place = find_along_of_block_pair(
+                side, feature[i], &p, i, most != NULL ? most[i] : INFINITY,
+                want);
+            oj_along_store(out, i, &place);
+        }
+    }
 }
 
 double oj_along_nearest_point(const struct oj_along_side *side, int64_t feature,

@@ -44,10 +44,7 @@ struct pair_stage_worker
     int64_t row, entry;
     int32_t feature; /* -1: the entry has no join feature */
 
-    /* The places of the entries of the current task, by entry modulo
-     * ENTRIES_PER_TASK. */
-    int has_places;
-    struct oj_along place[OJ_ALONG_BLOCK];
+    int has_places; /* the values along lines of the current task are set */
 };
 
 struct oj_pair_stage
@@ -398,6 +395,7 @@ static oj_status set_values_of_pair(struct pair_stage_worker *worker,
                                     struct oj_error *err);
 static int are_places_found_in_blocks(const struct oj_pair_stage *stage);
 static void find_places_of_task(struct pair_stage_worker *worker, int64_t end);
+static int wants_places_only(const struct oj_pair_request *request);
 
 static oj_status visit_pairs_of_task(int64_t task, int thread, void *user,
                                      struct oj_error *err)
@@ -413,7 +411,11 @@ static oj_status visit_pairs_of_task(int64_t task, int thread, void *user,
     worker->entry = entry;
     worker->has_places = are_places_found_in_blocks(stage);
     if (worker->has_places)
+    {
         find_places_of_task(worker, end);
+        if (wants_places_only(&stage->request))
+            return oj_check_cancel(stage->request.cancel, err);
+    }
     for (; entry < end; entry++)
     {
         OJ_TRY(oj_check_cancel(stage->request.cancel, err));
@@ -939,54 +941,81 @@ static int are_places_found_in_blocks(const struct oj_pair_stage *stage)
            oj_flat_is_points(stage->input.joined);
 }
 
-/* Finds the places of the entries from the current one to end - 1. */
+/* Returns the arrays of the values along lines, from an entry on. A measure
+ * from M values is stored in place of the length. */
+static struct oj_along_arrays
+arrays_of_places(const struct oj_pair_stage *stage, int64_t entry)
+{
+    const int is_m = (stage->along_wants & OJ_ALONG_M) != 0;
+    double *at[OJ_N_PAIR_VALUES] = {NULL};
+    for (int i = OJ_PAIR_ALONG; i <= OJ_PAIR_LINE_BEARING; i++)
+    {
+        if (stage->request.want[i])
+            at[i] = stage->values->value[i] + entry;
+    }
+    return (struct oj_along_arrays){.along = is_m ? NULL : at[OJ_PAIR_ALONG],
+                                    .m = is_m ? at[OJ_PAIR_ALONG] : NULL,
+                                    .percent = at[OJ_PAIR_ALONG_PERCENT],
+                                    .offset = at[OJ_PAIR_OFFSET],
+                                    .side = at[OJ_PAIR_SIDE],
+                                    .segment = at[OJ_PAIR_SEGMENT],
+                                    .bearing = at[OJ_PAIR_LINE_BEARING]};
+}
+
+/* Sets the values along lines of the entries from the current one to end - 1.
+ */
 static void find_places_of_task(struct pair_stage_worker *worker, int64_t end)
 {
     const struct oj_pair_stage *stage = worker->stage;
     const struct oj_flat *input = stage->input.joined;
     const struct oj_matches *m = stage->entries;
-    const int64_t first = worker->entry;
+    const int64_t first = worker->entry, n = end - first;
+    double x[ENTRIES_PER_TASK], y[ENTRIES_PER_TASK], along[ENTRIES_PER_TASK];
+    const int is_row_per_entry = m->offset == NULL && end <= m->n_rows;
+    const double *px = is_row_per_entry ? input->x + first : x;
+    const double *py = is_row_per_entry ? input->y + first : y;
     int64_t row = worker->row;
-    double x[ENTRIES_PER_TASK], y[ENTRIES_PER_TASK];
-    for (int64_t i = first; i < end; i++)
+    struct oj_along_arrays out = arrays_of_places(stage, first);
+    for (int64_t i = first; !is_row_per_entry && i < end; i++)
     {
         row = row_of_next_entry(m, row, i);
         x[i - first] = input->x[row];
         y[i - first] = input->y[row];
     }
-    oj_along_find_block(&stage->along, end - first, m->join_row + first, x, y,
+    if (out.m != NULL)
+        out.along = along;
+    oj_along_find_block(&stage->along, n, m->join_row + first, px, py,
                         stage->join_side.joined->part_kinds == OJ_PART_LINE
                             ? m->measure + first
                             : NULL,
-                        stage->along_wants, worker->place);
+                        &out);
+    for (int64_t i = 0; out.m != NULL && i < n; i++)
+        worker->n_without_m += !isnan(along[i]) && isnan(out.m[i]);
 }
 
 static oj_status set_along_values_of_pair(struct pair_stage_worker *worker,
                                           struct oj_error *err)
 {
+    const struct oj_pair_stage *stage = worker->stage;
+    const struct oj_along_arrays out = arrays_of_places(stage, worker->entry);
     struct oj_nearest_points p = {INFINITY, NAN, NAN, NAN, NAN};
     struct oj_along place = {NAN, NAN, NAN, NAN, NAN, NAN, NAN};
-    const int is_m = (worker->stage->along_wants & OJ_ALONG_M) != 0;
     struct oj_heading_range range;
     if (worker->has_places)
-        place = worker->place[worker->entry % ENTRIES_PER_TASK];
-    else if (worker->feature >= 0)
+        return OJ_OK;
+    if (worker->feature >= 0)
     {
         OJ_TRY(find_point_beside_line(worker, &p, err));
-        place = oj_along_find(&worker->stage->along, worker->feature, p.ax,
-                              p.ay, most_distance_of_place(worker),
+        place = oj_along_find(&stage->along, worker->feature, p.ax, p.ay,
+                              most_distance_of_place(worker),
                               find_range_of_row(worker, &range),
-                              worker->stage->along_wants);
+                              stage->along_wants);
     }
     if (!isnan(place.along) && do_features_cross(worker, &p))
         place.offset = place.side = 0.0;
-    worker->n_without_m += is_m && !isnan(place.along) && isnan(place.m);
-    set_value_if_wanted(worker, OJ_PAIR_ALONG, is_m ? place.m : place.along);
-    set_value_if_wanted(worker, OJ_PAIR_ALONG_PERCENT, place.percent);
-    set_value_if_wanted(worker, OJ_PAIR_OFFSET, place.offset);
-    set_value_if_wanted(worker, OJ_PAIR_SIDE, place.side);
-    set_value_if_wanted(worker, OJ_PAIR_SEGMENT, place.segment);
-    set_value_if_wanted(worker, OJ_PAIR_LINE_BEARING, place.bearing);
+    worker->n_without_m +=
+        out.m != NULL && !isnan(place.along) && isnan(place.m);
+    oj_along_store(&out, 0, &place);
     return OJ_OK;
 }
 
@@ -1065,6 +1094,15 @@ static oj_status set_values_of_pair(struct pair_stage_worker *worker,
         OJ_TRY(set_matrix_values_of_pair(worker, err));
     set_similarity_values_of_pair(worker);
     return OJ_OK;
+}
+
+/* Returns 1 if values along lines are all that a pair needs. */
+static int wants_places_only(const struct oj_pair_request *request)
+{
+    return !wants_overlap(request) && !wants_cover(request) &&
+           !wants_nearest_points(request) && !wants_matrix(request) &&
+           request->relation.n_similar == 0 &&
+           !request->want[OJ_PAIR_DIFFERENCE];
 }
 
 /* ---- dropped pairs ------------------------------------------------------- */

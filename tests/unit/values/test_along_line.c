@@ -263,22 +263,41 @@ static void set_short_lines(struct short_lines *lines, uint64_t state)
                              .y = lines->y};
 }
 
-/* Blocks of pairs have the places that pairs have one by one. */
-TEST_LOOP(property_blocks_of_pairs, 0, 60)
+/* Multiplies coordinates, then moves them, so that differences are rounded. */
+static void scale_and_move(double *x, int64_t n, double scale, double by)
 {
+    for (int64_t i = 0; i < n; i++)
+        x[i] = x[i] * scale + by;
+}
+
+/* Blocks of pairs have the places that pairs have one by one, also where
+ * squares overflow or underflow, and where rounding decides which of several
+ * segments is the nearest. */
+TEST_LOOP(property_blocks_of_pairs, 0, 120)
+{
+    static const double scales[] = {1.0, 1e-170, 1e-155, 1e-23, 0.1, 1e155};
+    static const double moves[] = {0.0, 0.0, 0.0, 0.0, 1e6, 0.0};
     static struct short_lines lines;
+    const double scale = scales[_i % 6], move = moves[_i % 6];
     struct oj_along_side side;
     uint64_t state = (uint64_t)_i + 11;
-    const unsigned want = _i % 3 == 0 ? OJ_ALONG_MEASURE : ALL;
-    const double step = _i % 2 == 0 ? 0.5 : 0.37;
+    const unsigned want = _i % 4 == 0 ? OJ_ALONG_MEASURE : ALL;
+    const double step = _i / 12 % 2 == 0 ? 0.5 : 0.37;
     int n_sides = 0;
     set_short_lines(&lines, state);
+    scale_and_move(lines.x, lines.flat.n_vertices, scale, move);
+    scale_and_move(lines.y, lines.flat.n_vertices, scale, move);
     must(oj_along_side_build(&side, &lines.flat, 0, 1, &error));
     for (int64_t n = 1; n <= OJ_ALONG_BLOCK; n += 9)
     {
         int32_t feature[OJ_ALONG_BLOCK];
         double x[OJ_ALONG_BLOCK], y[OJ_ALONG_BLOCK];
-        struct oj_along got[OJ_ALONG_BLOCK];
+        struct oj_along got;
+        double at[7][OJ_ALONG_BLOCK];
+        struct oj_along_arrays arrays = {.along = at[0], .segment = at[5]};
+        if (want == ALL)
+            arrays = (struct oj_along_arrays){at[0], at[1], at[2], at[3],
+                                              at[4], at[5], at[6]};
         for (int64_t i = 0; i < n; i++)
         {
             state = state * 6364136223846793005u + 1442695040888963407u;
@@ -288,21 +307,27 @@ TEST_LOOP(property_blocks_of_pairs, 0, 60)
             if (i % 50 == 7)
                 x[i] = y[i] = (double)NAN;
         }
-        oj_along_find_block(&side, n, feature, x, y, NULL, want, got);
+        for (int k = 0; k < 7; k++)
+            for (int64_t i = 0; i < n; i++)
+                at[k][i] = (double)NAN;
+        scale_and_move(x, n, scale, move);
+        scale_and_move(y, n, scale, move);
+        oj_along_find_block(&side, n, feature, x, y, NULL, &arrays);
         for (int64_t i = 0; i < n; i++)
         {
             struct oj_along one = {NAN, NAN, NAN, NAN, NAN, NAN, NAN};
             if (feature[i] >= 0)
                 one = oj_along_find(&side, feature[i], x[i], y[i], INFINITY,
                                     NULL, want);
-            expect(memcmp(&one, &got[i], sizeof one) == 0,
+            got = (struct oj_along){at[0][i], at[1][i], at[2][i], at[3][i],
+                                    at[4][i], at[5][i], at[6][i]};
+            expect(memcmp(&one, &got, sizeof one) == 0,
                    "pair %d of %d: along %.17g, %.17g; segment %g, %g", (int)i,
-                   (int)n, one.along, got[i].along, one.segment,
-                   got[i].segment);
-            n_sides += got[i].side == 1.0;
+                   (int)n, one.along, got.along, one.segment, got.segment);
+            n_sides += got.side == 1.0;
         }
     }
-    ck_assert(n_sides > 0 || want == OJ_ALONG_MEASURE);
+    ck_assert(n_sides > 0 || want == OJ_ALONG_MEASURE || scale != 1.0);
     oj_along_side_free(&side);
 }
 
