@@ -1,6 +1,7 @@
 /* oj_bench: measures a join of layers in memory, without OGR, and checks its
  * answer. Prints lines of the forms
  *   LAYERS data=.. input=.. n=.. layer=.. features=.. vertices=..
+ *   RUN number=.. index_ms=.. join_ms=..
  *   RESULT op=.. backend=.. n=.. phase=.. wall_ms=.. cpu_ms=..
  *   WORK threads=.. candidates=.. undecided=.. index_mb=.. peak_rss_mb=..
  *        filter_ms=.. refine_ms=..
@@ -32,6 +33,7 @@ struct arguments
     const char *backend;
     int64_t n_repeats, batch, n_check;
     int pinned, resident; /* on a GPU */
+    int fresh;            /* 1: answers of each run in new memory */
     int sums; /* 1: values are summed; 2: summed from stored pairs */
     int64_t n_on, n_exclude; /* number of classes of features; 0: no classes */
     double window, period; /* in seconds; window < 0: times are not compared */
@@ -239,6 +241,8 @@ static void parse(struct arguments *a, int argc, char **argv)
             a->data.far = 1;
         else if (strcmp(argv[i], "--pinned") == 0)
             a->pinned = 1;
+        else if (strcmp(argv[i], "--fresh") == 0)
+            a->fresh = 1;
         else if (strcmp(argv[i], "--resident") == 0)
             a->resident = 1;
         else if (strcmp(argv[i], "--timings") == 0)
@@ -269,7 +273,7 @@ static void parse(struct arguments *a, int argc, char **argv)
 
 /* Makes the index and joins all batches. Only these two library calls are
  * timed. sample may be NULL. The next repeat uses the memory of matches again,
- * as a run of many batches does. */
+ * as a run of many batches does, unless --fresh is given. */
 static oj_status run(const struct arguments *a, const struct oj_flat *input,
                      const struct oj_flat *join_side,
                      struct oj_matches *matches, struct times *times,
@@ -318,6 +322,12 @@ static oj_status run(const struct arguments *a, const struct oj_flat *input,
         times->cpu[3] += times->cpu[i];
     }
     return OJ_OK;
+}
+
+static void print_run(int64_t number, const struct times *times)
+{
+    printf("RUN number=%" PRId64 " index_ms=%.3f join_ms=%.3f\n", number,
+           1e3 * times->wall[0], 1e3 * (times->wall[1] + times->wall[2]));
 }
 
 static void print_results(const struct arguments *a, const struct oj_join *join,
@@ -401,6 +411,10 @@ static oj_status bench(const struct arguments *a, const struct oj_flat *input,
         struct oj_join *join = NULL;
         status = run(a, input, join_side, &matches, &times, &answer,
                      i == 0 ? &sample : NULL, &join, err);
+        if (status == OJ_OK && a->n_repeats > 1)
+            print_run(i + 1, &times);
+        if (a->fresh)
+            oj_matches_free(&matches);
         if (status == OJ_OK && i == 0)
             first = answer;
         if (status == OJ_OK &&

@@ -180,6 +180,8 @@ cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool,
 cudaError_t cudaHostAlloc(void **out, size_t bytes, unsigned flags);
 cudaError_t cudaFreeHost(void *memory);
 cudaError_t cudaHostRegister(void *memory, size_t bytes, unsigned flags);
+cudaError_t cudaHostUnregister(void *memory);
+cudaError_t cudaHostGetDevicePointer(void **out, void *memory, unsigned flags);
 cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *out,
                                      const void *at);
 

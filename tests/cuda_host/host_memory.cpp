@@ -320,8 +320,26 @@ cudaError_t cudaHostRegister(void *memory, size_t bytes, unsigned)
         return record_error(cudaErrorInvalidValue);
     if (find(memory, &start) != nullptr)
         return record_error(cudaErrorHostMemoryAlreadyRegistered);
+    if (!may_take())
+        return record_error(cudaErrorMemoryAllocation);
     blocks()[(uintptr_t)memory] = {bytes, REGISTERED, 0, nullptr};
     return cudaSuccess;
+}
+
+cudaError_t cudaHostUnregister(void *memory)
+{
+    std::lock_guard<std::mutex> hold(lock);
+    auto at = blocks().find((uintptr_t)memory);
+    if (at == blocks().end() || at->second.kind != REGISTERED)
+        die("memory at %p is not registered", memory);
+    blocks().erase(at);
+    return record_error(lost());
+}
+
+cudaError_t cudaHostGetDevicePointer(void **out, void *memory, unsigned)
+{
+    *out = memory;
+    return record_error(lost());
 }
 
 cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *out,

@@ -13,7 +13,7 @@ static const int64_t least_bytes_in = 2 << 20, least_bytes_out = 1 << 20;
 
 /* Pieces of small arrays are smaller, so that there are some for each thread:
  * the page faults of new memory cost more than the copies. */
-static const int64_t least_piece = 128 << 10, most_piece = 1 << 20;
+static const int64_t least_piece = 128 << 10, most_piece = 2 << 20;
 
 enum
 {
@@ -102,7 +102,7 @@ static oj_status copy_pieces_by_turns(struct copying *c,
 
 static oj_status copy_pieces_of_thread(struct copying *c, struct oj_error *err)
 {
-    struct oj_cuda_stage stage = {NULL, 0};
+    struct oj_cuda_stage stage = {};
     struct copied_piece piece[STAGES] = {};
     oj_status status;
     OJ_CUDA_TRY(cudaSetDevice(c->device->ordinal), "copying arrays", err);

@@ -1,15 +1,27 @@
 #include "cuda_stage.h"
 
+#include "../../../flatten/base/oj_alloc.h"
+
 #include <pthread.h>
 #include <string.h>
+#include <sys/mman.h>
 
-/* Maximum number of freed blocks that are kept for later joins, because
- * allocating pinned memory takes 0.6 s per GB. 16 copying threads for each of 8
- * devices use 128 blocks. */
+/* Maximum number of freed blocks that are kept for later joins. 16 copying
+ * threads for each of 8 devices use 128 blocks. */
 enum
 {
-    MOST_KEPT = 256
+    MOST_KEPT = 256,
+    PAGE = 4096
 };
+
+/* Larger blocks are ordinary memory in huge pages, as oj_malloc() allocates
+ * arrays of this size, and are registered with CUDA. cudaHostAlloc() takes 0.5
+ * s per GB, one thread at a time, and keeps other threads from launching
+ * kernels meanwhile; to register a block takes a tenth of that, and its pages
+ * are touched by as many threads as there are blocks: 16 blocks of 8 MB 59 ms
+ * and 8 ms, which is most of the time of a first join of 10 million points
+ * (oj_bench). */
+static const int64_t least_registered = (int64_t)4 << 20;
 
 static const int64_t most_kept_bytes = (int64_t)512 << 20;
 static const int64_t least_bytes = 64 << 10;
@@ -23,7 +35,7 @@ static int64_t kept_bytes;
  * returns it; its data is NULL if there is no such block. */
 static struct oj_cuda_stage take_pinned_block_from_cache(int64_t bytes)
 {
-    struct oj_cuda_stage stage = {NULL, 0};
+    struct oj_cuda_stage stage = {};
     pthread_mutex_lock(&lock);
     for (int i = 0; i < n_kept && stage.data == NULL; i++)
     {
@@ -35,6 +47,50 @@ static struct oj_cuda_stage take_pinned_block_from_cache(int64_t bytes)
     }
     pthread_mutex_unlock(&lock);
     return stage;
+}
+
+/* Allocates and registers memory; returns NULL if this fails. A child process
+ * does not get the memory: if both processes had its pages, the next write of
+ * the parent would go to a new page, which the device does not read. */
+static char *allocate_and_register(size_t bytes)
+{
+    char *memory = (char *)oj_malloc((int64_t)bytes, 1);
+    void *on_device = NULL;
+    if (memory == NULL)
+        return NULL;
+    for (size_t at = 0; at < bytes; at += PAGE)
+        memory[at] = 0;
+    (void)madvise(memory, bytes, MADV_DONTFORK);
+    if (cudaHostRegister(memory, bytes, cudaHostRegisterPortable) ==
+        cudaSuccess)
+    {
+        if (cudaHostGetDevicePointer(&on_device, memory, 0) == cudaSuccess &&
+            on_device == memory)
+            return memory;
+        (void)cudaHostUnregister(memory);
+    }
+    (void)cudaGetLastError();
+    (void)madvise(memory, bytes, MADV_DOFORK);
+    oj_free(memory);
+    return NULL;
+}
+
+static int64_t round_up_to_pages(int64_t bytes)
+{
+    return (bytes + PAGE - 1) / PAGE * PAGE;
+}
+
+static void free_pinned_block(const struct oj_cuda_stage *stage)
+{
+    if (!stage->is_registered)
+    {
+        (void)cudaFreeHost(stage->data);
+        return;
+    }
+    (void)cudaHostUnregister(stage->data);
+    (void)madvise(stage->data, (size_t)round_up_to_pages(stage->bytes),
+                  MADV_DOFORK);
+    oj_free(stage->data);
 }
 
 void oj_cuda_stage_release(struct oj_cuda_stage *stage)
@@ -51,10 +107,9 @@ void oj_cuda_stage_release(struct oj_cuda_stage *stage)
     }
     pthread_mutex_unlock(&lock);
     if (!keeps)
-        (void)cudaFreeHost(stage->data);
+        free_pinned_block(stage);
     (void)cudaGetLastError();
-    stage->data = NULL;
-    stage->bytes = 0;
+    *stage = {};
 }
 
 /* Returns bytes, rounded up to one of a few sizes, so that blocks can be
@@ -79,6 +134,14 @@ oj_status oj_cuda_stage_reserve(struct oj_cuda_stage *stage, int64_t bytes,
     *stage = take_pinned_block_from_cache(bytes);
     if (stage->data != NULL)
         return OJ_OK;
+    if (bytes >= least_registered)
+        stage->data = allocate_and_register((size_t)round_up_to_pages(bytes));
+    if (stage->data != NULL)
+    {
+        stage->bytes = bytes;
+        stage->is_registered = 1;
+        return OJ_OK;
+    }
     error = cudaHostAlloc(&memory, (size_t)bytes, cudaHostAllocPortable);
     if (error == cudaErrorMemoryAllocation)
     {
@@ -117,7 +180,7 @@ static oj_status read_by_kernel_into_pinned(const struct oj_cuda_stage *stage,
 oj_status oj_cuda_stage_read(cudaStream_t stream, const void *from, int bytes,
                              void *to, const char *doing, struct oj_error *err)
 {
-    struct oj_cuda_stage stage = {NULL, 0};
+    struct oj_cuda_stage stage = {};
     oj_status status;
     OJ_TRY(oj_cuda_stage_reserve(&stage, bytes, err));
     status =

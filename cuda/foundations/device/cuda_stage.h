@@ -10,6 +10,7 @@ struct oj_cuda_stage
 {
     char *data;
     int64_t bytes;
+    int is_registered; /**< 1: ordinary memory, registered with CUDA */
 };
 
 /** Blocks have a power of two of bytes, plus this many; a request of such a

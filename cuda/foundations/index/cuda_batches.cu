@@ -30,10 +30,12 @@ enum
 /** Bytes of device memory per row of a slot. */
 #define SLOT_ROW_BYTES 28
 
+/** Bytes of an open row with its answer. */
+#define OPEN_ANSWER_BYTES 20
+
 /** Bytes of a slot's stage per row: enough for each of its uses in turn, which
- *  are coordinates (16), answers (12), and open rows with their answers (20).
- */
-#define STAGE_ROW_BYTES 28
+ *  are coordinates (16), answers (12), and open rows with their answers. */
+#define STAGE_ROW_BYTES OPEN_ANSWER_BYTES
 
 /** A slot has room for the open rows of this many chunks, even if all their
  *  rows are open. */
@@ -116,7 +118,6 @@ static oj_status make_slot_arrays(struct oj_cuda_slot *slot, int64_t n,
 {
     struct oj_cuda_work work(slot->device, slot->stream, "joining", err);
     struct oj_cuda_open_rows open = {};
-    slot->open.n = 0;
     if (n <= slot->n_rows && n_open <= slot->open.capacity)
         return OJ_OK;
     n = oj_max_int64(n, slot->n_rows);
@@ -531,6 +532,25 @@ struct tied_rows
     int64_t *row; /* row of the batch */
 };
 
+/* Open rows with their answers, in device memory. */
+struct open_answers
+{
+    int64_t n;
+    const int64_t *row; /* row of the batch */
+    int32_t *join_row;
+    double *measure;
+};
+
+/* The open rows that all slots of a device have left. */
+struct all_open_rows
+{
+    struct oj_cuda_memory memory; /* owns all arrays */
+    struct oj_cuda_points points;
+    struct open_answers answers;
+    int64_t next; /* first answer that no worker has copied yet; changed
+                     atomically */
+};
+
 struct cuda_join_batch
 {
     struct oj_gpu_index *index;
@@ -560,6 +580,9 @@ struct cuda_join_batch
     /* If answers are one-to-one and ties are listed later: the rows with ties;
      * else NULL. */
     struct tied_rows *tied; /* [n_chunks] */
+
+    /* NULL, or the open rows of each place, after all chunks. */
+    struct all_open_rows *open;
 
     /* Used if the result consists of lists of pairs: a chunk gets its place in
      * `out` as soon as the pairs of all earlier chunks are counted. */
@@ -922,33 +945,25 @@ join_rows_with_one_answer_each(struct cuda_batch_worker *w,
     return OJ_OK;
 }
 
-/* Answers n of the slot's open rows, from number `at` on; n is at most the rows
- * of a chunk. */
-static oj_status answer_some_open_rows(struct cuda_batch_worker *w, int64_t at,
-                                       int64_t n)
+/* Copies n answers, from number `at` on, through the slot's stage to the
+ * result. n is at most the rows of a chunk. */
+static oj_status copy_open_answers_to_result(struct cuda_join_batch *b,
+                                             struct oj_cuda_slot *slot,
+                                             const struct open_answers *answers,
+                                             int64_t at, int64_t n,
+                                             struct oj_error *err)
 {
-    struct cuda_join_batch *b = w->batch;
-    struct oj_cuda_slot *slot = w->slot;
-    const struct oj_cuda_index *asked = w->place->of[b->number]->asked;
     int64_t *row = (int64_t *)(void *)slot->stage.data;
     double *measure = (double *)(void *)(row + n);
     int32_t *join_row = (int32_t *)(void *)(measure + n);
-    struct oj_cuda_work work(slot->device, slot->stream, "joining", w->err);
-    struct oj_cuda_points points = {};
     int64_t n_matched = 0;
-    points.n = n;
-    points.x = slot->open.x + at;
-    points.y = slot->open.y + at;
-    OJ_TRY(oj_check_cancel(b->index->options.cancel, w->err));
-    OJ_TRY(asked->family->join_one(asked, &work, &points, slot->d_row,
-                                   slot->d_measure));
-    OJ_TRY(enqueue_copy_to_host(slot, row, slot->open.row + at,
-                                n * (int64_t)sizeof *row, w->err));
-    OJ_TRY(enqueue_copy_to_host(slot, measure, slot->d_measure,
-                                n * (int64_t)sizeof *measure, w->err));
-    OJ_TRY(enqueue_copy_to_host(slot, join_row, slot->d_row,
-                                n * (int64_t)sizeof *join_row, w->err));
-    OJ_TRY(wait_for_slot_stream(slot, w->err));
+    OJ_TRY(enqueue_copy_to_host(slot, row, answers->row + at,
+                                n * (int64_t)sizeof *row, err));
+    OJ_TRY(enqueue_copy_to_host(slot, measure, answers->measure + at,
+                                n * (int64_t)sizeof *measure, err));
+    OJ_TRY(enqueue_copy_to_host(slot, join_row, answers->join_row + at,
+                                n * (int64_t)sizeof *join_row, err));
+    OJ_TRY(wait_for_slot_stream(slot, err));
     for (int64_t i = 0; i < n; i++)
     {
         b->out->join_row[row[i]] = join_row[i];
@@ -957,6 +972,26 @@ static oj_status answer_some_open_rows(struct cuda_batch_worker *w, int64_t at,
     }
     __atomic_add_fetch(&b->n_matched, n_matched, __ATOMIC_RELAXED);
     return OJ_OK;
+}
+
+/* Answers n of the slot's open rows, from number `at` on; n is at most the rows
+ * of a chunk. */
+static oj_status answer_some_open_rows(struct cuda_batch_worker *w, int64_t at,
+                                       int64_t n)
+{
+    struct oj_cuda_slot *slot = w->slot;
+    const struct oj_cuda_index *asked = w->place->of[w->batch->number]->asked;
+    const struct open_answers answers = {n, slot->open.row + at, slot->d_row,
+                                         slot->d_measure};
+    struct oj_cuda_work work(slot->device, slot->stream, "joining", w->err);
+    struct oj_cuda_points points = {};
+    points.n = n;
+    points.x = slot->open.x + at;
+    points.y = slot->open.y + at;
+    OJ_TRY(oj_check_cancel(w->batch->index->options.cancel, w->err));
+    OJ_TRY(asked->family->join_one(asked, &work, &points, slot->d_row,
+                                   slot->d_measure));
+    return copy_open_answers_to_result(w->batch, slot, &answers, 0, n, w->err);
 }
 
 /* If memory for n rows is missing, answers both halves in turn. */
@@ -976,9 +1011,7 @@ static oj_status answer_open_rows_or_their_halves(struct cuda_batch_worker *w,
     return status;
 }
 
-/* Answers the open rows that chunks have left in the slot. Taken together, rows
- * of several chunks lie closer to each other and cost a fraction of what they
- * cost chunk by chunk. */
+/* Answers the open rows that chunks have left in the slot. */
 static oj_status answer_open_rows_of_slot(struct cuda_batch_worker *w)
 {
     struct oj_cuda_pace *pace = &w->slot->pace[1];
@@ -1237,7 +1270,7 @@ static oj_status join_chunks_until_none_left(struct cuda_batch_worker *w)
             OJ_TRY(answer_open_rows_of_slot(w));
         OJ_TRY(upload_and_join_chunk(w, chunk));
     }
-    return b->leaves_open ? answer_open_rows_of_slot(w) : OJ_OK;
+    return OJ_OK;
 }
 
 /* Runs worker i until no chunk is left. It allocates its slot here, so that
@@ -1300,6 +1333,136 @@ static oj_status run_on_all_workers(struct cuda_join_batch *b, Run run,
         err);
 }
 
+/* ---- open rows after all chunks ------------------------------------------ */
+
+template <typename T>
+static oj_status copy_on_device(struct oj_cuda_work *work, T *to, const T *from,
+                                int64_t n)
+{
+    return work->check(cudaMemcpyAsync(to, from, (size_t)n * sizeof(T),
+                                       cudaMemcpyDeviceToDevice, work->stream));
+}
+
+/* Copies the open rows of all slots of a device into one list. */
+static oj_status gather_open_rows(const struct cuda_join_batch *b, int place,
+                                  struct oj_cuda_work *work,
+                                  struct all_open_rows *all)
+{
+    const struct oj_gpu_index *index = b->index;
+    int64_t n = 0, at = 0, *row;
+    double *x, *y;
+    for (int i = place; i < b->n_workers; i += index->n_places)
+        n += index->slot[i].open.n;
+    OJ_TRY(work->make(n, &row));
+    OJ_TRY(work->make(n, &x, &y, &all->answers.measure));
+    OJ_TRY(work->make(n, &all->answers.join_row));
+    for (int i = place; i < b->n_workers; i += index->n_places)
+    {
+        const struct oj_cuda_open_rows *open = &index->slot[i].open;
+        OJ_TRY(copy_on_device(work, row + at, open->row, open->n));
+        OJ_TRY(copy_on_device(work, x + at, open->x, open->n));
+        OJ_TRY(copy_on_device(work, y + at, open->y, open->n));
+        at += open->n;
+    }
+    all->answers.row = row;
+    all->points.x = x;
+    all->points.y = y;
+    all->answers.n = all->points.n = n;
+    return OJ_OK;
+}
+
+/* Answers the open rows of a device, in device memory. Taken together, the rows
+ * of all slots lie closer to each other and cost a fraction of what they cost
+ * slot by slot (nearest boundary without maximum distance). */
+static oj_status answer_all_open_rows(struct cuda_join_batch *b, int number,
+                                      struct oj_error *err)
+{
+    struct oj_cuda_place *place = &b->index->place[number];
+    const struct oj_cuda_index *asked = place->of[b->number]->asked;
+    struct oj_cuda_pace *pace = &b->index->slot[number].pace[1];
+    struct all_open_rows *all = &b->open[number];
+    OJ_CUDA_TRY(cudaSetDevice(place->device.ordinal), "choosing a device", err);
+    struct oj_cuda_work work(&place->device, place->device.stream, "joining",
+                             err);
+    OJ_TRY(gather_open_rows(b, number, &work, all));
+    for (int64_t at = 0, n; at < all->points.n; at += n)
+    {
+        double start = oj_clock_seconds();
+        n = oj_cuda_pace_next_rows(pace, all->points.n - at);
+        struct oj_cuda_points points = points_from_row_on(&all->points, at, n);
+        OJ_TRY(oj_check_cancel(b->index->options.cancel, err));
+        OJ_TRY(asked->family->join_one(asked, &work, &points,
+                                       all->answers.join_row + at,
+                                       all->answers.measure + at));
+        OJ_TRY(work.check(oj_cuda_wait(work.stream)));
+        oj_cuda_pace_record(pace, n, oj_clock_seconds() - start);
+    }
+    oj_cuda_move_ownership(&work.memory, NULL, &all->memory);
+    return OJ_OK;
+}
+
+static oj_status copy_open_answers_of_worker(struct cuda_join_batch *b, int i,
+                                             struct oj_error *err)
+{
+    struct oj_cuda_slot *slot = &b->index->slot[i];
+    struct all_open_rows *all = &b->open[i % b->index->n_places];
+    int64_t step =
+        oj_max_int64(all->answers.n / (4 * b->n_workers), LEAST_ROWS);
+    int64_t at, n;
+    if (slot->stream == NULL)
+        return OJ_OK;
+    step = oj_min_int64(step, usable_stage_bytes(slot) / OPEN_ANSWER_BYTES);
+    while (!is_batch_stopped(b) &&
+           (at = __atomic_fetch_add(&all->next, step, __ATOMIC_RELAXED)) <
+               all->answers.n)
+    {
+        n = oj_min_int64(step, all->answers.n - at);
+        OJ_TRY(copy_open_answers_to_result(b, slot, &all->answers, at, n, err));
+    }
+    return OJ_OK;
+}
+
+static oj_status answer_open_rows_of_worker(struct cuda_join_batch *b, int i,
+                                            struct oj_error *err)
+{
+    struct cuda_batch_worker w = {};
+    w.batch = b;
+    w.place = &b->index->place[i % b->index->n_places];
+    w.slot = &b->index->slot[i];
+    w.err = err;
+    return answer_open_rows_of_slot(&w);
+}
+
+/* Answers the rows that are still open after all chunks. If a device has no
+ * memory for all of them at once, slot by slot. */
+static oj_status answer_remaining_open_rows(struct cuda_join_batch *b,
+                                            struct oj_error *err)
+{
+    int n_places = b->index->n_places;
+    oj_status status;
+    b->open = (struct all_open_rows *)oj_calloc(n_places, sizeof *b->open);
+    if (b->open == NULL)
+        return oj_fail_nomem(err, n_places, sizeof *b->open);
+    status = oj_cuda_threads_try_side_by_side(
+        n_places,
+        [=](int i, struct oj_error *error)
+        { return answer_all_open_rows(b, i, error); },
+        err);
+    if (status == OJ_OK)
+        status = run_on_all_workers(b, copy_open_answers_of_worker, err);
+    else if (status == OJ_ERR_NOMEM)
+        status = run_on_all_workers(b, answer_open_rows_of_worker, err);
+    for (int i = 0; i < n_places; i++)
+    {
+        struct oj_cuda_device *device = &b->index->place[i].device;
+        (void)cudaSetDevice(device->ordinal);
+        oj_cuda_memory_free_all(device, device->stream, &b->open[i].memory);
+    }
+    oj_free(b->open);
+    b->open = NULL;
+    return status;
+}
+
 /* ---- a batch ------------------------------------------------------------ */
 
 /* Copies chunks that are not in the result yet. If a worker has no stream,
@@ -1360,6 +1523,8 @@ static oj_status run_chunks(struct cuda_join_batch *b, struct oj_error *err)
     b->chunk_rows = sizes.chunk_rows;
     b->n_chunks = (n + b->chunk_rows - 1) / b->chunk_rows;
     b->most_kept = sizes.spare_bytes / PAIR_BYTES;
+    for (int i = 0; i < b->n_workers; i++)
+        b->index->slot[i].open.n = 0;
     if (b->lists)
         OJ_TRY(allocate_chunk_array(b, &b->pairs, err));
     if (b->leaves_ties)
@@ -1367,7 +1532,7 @@ static oj_status run_chunks(struct cuda_join_batch *b, struct oj_error *err)
     OJ_TRY(run_on_all_workers(b, run_worker, err));
     if (b->next_chunk < b->n_chunks)
         return oj_fail(err, b->lack, "%s", b->lack_error.message);
-    return OJ_OK;
+    return b->leaves_open ? answer_remaining_open_rows(b, err) : OJ_OK;
 }
 
 /* Joins all rows to lists. The pairs begin at entry n_before of out. */
