@@ -578,6 +578,8 @@ oj_status oj_join_tiles_add(struct oj_tiles *tiles, const struct oj_flat *flat,
                             const struct oj_attributes *values,
                             int64_t first_ordinal, struct oj_error *err)
 {
+    const unsigned by_attributes =
+        oj_op_get(tiles->op)->takes & OJ_TAKES_ATTRIBUTES;
     struct oj_bytes *held = &tiles->held;
     tiles->n_dimensions = flat->vectors.n_dimensions;
     if (flat->m != NULL)
@@ -588,7 +590,7 @@ oj_status oj_join_tiles_add(struct oj_tiles *tiles, const struct oj_flat *flat,
         oj_flat_vertex_range(flat, i, &first, &end);
         for (int t = 0; t < flat->n_texts; t++)
             n_tokens += flat->texts[t].size[i];
-        if (first == end && tiles->n_texts == 0 && !tiles->has_vectors)
+        if (first == end && !by_attributes)
             continue;
         OJ_TRY(encode_record(tiles, flat, i, values, first_ordinal + i,
                              &n_joined, err));
