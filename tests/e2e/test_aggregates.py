@@ -562,6 +562,19 @@ def check_covered_percent_of_invalid_rows():
 
 
 @once
+def check_covered_area_beside_lengths():
+    """The covered area is measured by even-odd also where lengths are asked for, which GEOS measures:
+    the second ring encloses a part of the zone, though it is outside of the first one."""
+    make("zones.gpkg", [("POLYGON ((6 1, 5 0, 1 0, 2 3, 6 1))", {})])
+    make("parts.gpkg", [("POLYGON ((5 2, 5 5, 9 5, 9 2, 5 2), (2 2, 4 2, 4 4, 2 4, 2 2))", {}),
+                        ("LINESTRING (1 0, 2 0)", {}), (box(2, 5, 1, 4), {})])
+    for columns in ("covered_area", "covered_area, covered_length"):
+        aggregate("-overwrite", "-agg", columns, "out.gpkg", "zones.gpkg", "parts.gpkg", op="bbox")
+        same(Layer("out.gpkg").column("covered_area"), [1.0], columns)
+    same(Layer("out.gpkg").column("covered_length"), [1.0])
+
+
+@once
 def check_names_of_pairs():
     """A field of the join layer hides a column of pairs with its name. -name_distance
     renames the column of pairs. Then some aggregate must use the new name."""

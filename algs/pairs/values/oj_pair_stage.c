@@ -722,34 +722,42 @@ static int is_cover_of_polygons_alone(const struct pair_stage_worker *worker,
 /* Measures the area and length of the row that its features cover together; NaN
  * if GEOS fails. The length is computed only if it is requested or the
  * percentage needs it. Sets *whole to the area of the row by oj_cover_area(),
- * or to NaN if GEOS measured. */
+ * or to NaN if GEOS measured the areas. */
 static oj_status measure_cover(struct pair_stage_worker *worker, double *area,
                                double *length, double *whole,
                                struct oj_error *err)
 {
     const struct oj_matches *entries = worker->stage->entries;
     const int64_t n = oj_matches_end(entries, worker->row) - worker->entry;
-    const int wants_length = wants_value(worker, OJ_PAIR_COVERED_LENGTH) ||
-                             (kinds_of_row(worker) & OJ_PART_POLYGON) == 0;
+    const int has_area = (kinds_of_row(worker) & OJ_PART_POLYGON) != 0;
+    const int wants_length =
+        wants_value(worker, OJ_PAIR_COVERED_LENGTH) || !has_area;
+    const int is_area_alone = is_cover_of_polygons_alone(worker, wants_length);
+    const unsigned kinds = worker->stage->join_side.whole->part_kinds;
     enum oj_geos_outcome outcome;
+    double by_slabs = (double)NAN;
     OJ_TRY(open_geos_for_worker(worker, err));
     *length = 0.0;
     *whole = (double)NAN;
-    if (is_cover_of_polygons_alone(worker, wants_length))
-        OJ_TRY(measure_cover_area(worker, n, area, whole, err));
-    if (!isnan(*whole))
+    if (is_area_alone || (has_area && (kinds & OJ_PART_POLYGON) != 0))
+        OJ_TRY(measure_cover_area(worker, n, &by_slabs, whole, err));
+    *area = by_slabs;
+    if (is_area_alone && !isnan(*whole))
         return OJ_OK;
     outcome = oj_geos_pairs_cover(worker->geos, worker->row,
                                   entries->join_row + worker->entry, n,
                                   wants_length, area, length);
-    if (outcome == OJ_GEOS_YES)
-        return OJ_OK;
     if (outcome == OJ_GEOS_OUT_OF_MEMORY)
         return oj_fail(err, OJ_ERR_NOMEM,
                        "out of memory for the union of the features of a row: "
                        "free memory, or use smaller batches");
-    *area = *length = (double)NAN;
-    count_undecided(worker, &worker->n_undecided_rows);
+    if (outcome != OJ_GEOS_YES)
+    {
+        *area = *length = (double)NAN;
+        count_undecided(worker, &worker->n_undecided_rows);
+    }
+    if (!isnan(*whole))
+        *area = by_slabs;
     return OJ_OK;
 }
 
