@@ -547,6 +547,34 @@ def check_covered():
 
 
 @once
+def check_covered_percent_of_invalid_rows():
+    """The whole of a polygon that crosses itself is what its rings enclose, as the covered part of it
+    is. The formula for the area of a valid ring would give 0 and 1.5 here."""
+    make("zones.gpkg", [("POLYGON ((0 0, 2 2, 2 0, 0 2, 0 0))", {}), ("POLYGON ((0 0, 2 2, 3 0, 0 3, 0 0))", {}),
+                        ("POLYGON ((0 0, 1 0, 1 1, 0 1, 0 0), (2 0, 5 0, 5 1, 2 1, 2 0))", {})])
+    make("parts.gpkg", [(box(-1, -1, 9, 9), {}), (box(-1, -1, 2, 9), {})])
+    for where, wanted in (("1 = 1", [100.0, 100.0, 100.0]), ("fid = 2", [50.0, 200 / 3, 25.0])):
+        aggregate("-overwrite", "-join_where", where, "-agg", "covered_percent", "out.gpkg", "zones.gpkg",
+                  "parts.gpkg", op="intersects")
+        got = Layer("out.gpkg").column("covered_percent")
+        for percent, value in zip(got, wanted):
+            near(percent, value, 1e-12, where)
+
+
+@once
+def check_covered_area_beside_lengths():
+    """The covered area is measured by even-odd also where lengths are asked for, which GEOS measures:
+    the second ring encloses a part of the zone, though it is outside of the first one."""
+    make("zones.gpkg", [("POLYGON ((6 1, 5 0, 1 0, 2 3, 6 1))", {})])
+    make("parts.gpkg", [("POLYGON ((5 2, 5 5, 9 5, 9 2, 5 2), (2 2, 4 2, 4 4, 2 4, 2 2))", {}),
+                        ("LINESTRING (1 0, 2 0)", {}), (box(2, 5, 1, 4), {})])
+    for columns in ("covered_area", "covered_area, covered_length"):
+        aggregate("-overwrite", "-agg", columns, "out.gpkg", "zones.gpkg", "parts.gpkg", op="bbox")
+        same(Layer("out.gpkg").column("covered_area"), [1.0], columns)
+    same(Layer("out.gpkg").column("covered_length"), [1.0])
+
+
+@once
 def check_names_of_pairs():
     """A field of the join layer hides a column of pairs with its name. -name_distance
     renames the column of pairs. Then some aggregate must use the new name."""

@@ -604,10 +604,11 @@ def check_unknown_overlaps_are_counted():
                         (("-agg", "covered_length, covered_area, sum(overlap_area)"), f"{pairs} and {rows} are unknown")):
         r = go(*words, "-overwrite", "o.gpkg", "a.gpkg", "z.gpkg")
         true(f"{says}, because GEOS cannot compute the intersection" in r.err, f"{words}: {r}")
-    covered = Layer("o.gpkg").column("covered_area")
-    same([area is None for area in covered], [True, False, True])
-    # Areas alone need no valid polygons. A part is what its rings enclose by
-    # the even-odd rule.
+    got = Layer("o.gpkg")
+    same([length is None for length in got.column("covered_length")], [True, False, True])
+    beside_lengths = got.column("covered_area")
+    # Areas need no valid polygons. A part is what its rings enclose by the
+    # even-odd rule.
     go("-agg", "covered_area, covered_percent", "-overwrite", "o.gpkg", "a.gpkg", "z.gpkg")
     bows = [ogr.CreateGeometryFromWkt(f"POLYGON (({x} 0, 5 5, {x} 10, {x} 0))") for x in (0, 10)]
     bow = bows[0].Union(bows[1])
@@ -616,6 +617,7 @@ def check_unknown_overlaps_are_counted():
     first = united.Intersection(ogr.CreateGeometryFromWkt(box.format(0, 10))).GetArea()
     for got, expected in zip(Layer("o.gpkg").column("covered_area"), (first, 1, 50)):
         near(got, expected, 1e-9)
+    same(beside_lengths, Layer("o.gpkg").column("covered_area"))
 
 
 if __name__ == "__main__":

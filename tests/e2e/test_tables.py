@@ -51,7 +51,7 @@ def check_every_pair():
                            ("key,v", [("key", "key"), ("v", "v")])):
             wanted = wanted_pairs(a_rows, b_rows, fields)
             true(len(wanted) > 20, f"{len(wanted)} pairs")
-            for how in ((), ("-threads", 1, "-batch", 7), ("-backend", "lists"), ("-validate",)):
+            for how in ((), ("-threads", 1, "-batch", 7), ("-memory", "1K"), ("-backend", "lists"), ("-validate",)):
                 r = succeeds("-op", "attributes", "-on", on, "-how", "inner", "-overwrite", *how, "o.gpkg", a, b)
                 same(pairs_in("o.gpkg"), wanted, f"{extension} {on} {how}: {r}")
                 true(how != ("-validate",) or "no difference" in r.err, str(r))
@@ -70,6 +70,20 @@ def check_tiles_have_rows_without_geometry():
             r = succeeds("-op", "attributes", "-on", "key", "-how", "inner", "-overwrite", *how, "o.gpkg", a, b)
             same(" tiles" in r.err, bool(how), str(r))
             same(pairs_in("o.gpkg"), wanted, f"{extension} {how}: {r}")
+
+
+def check_features_without_geometry_in_tiles():
+    """They are pairs like the others, with all columns, where the join side is in tiles."""
+    a, a_rows, _, _ = made(".gpkg")
+    b_rows = [(shape if i % 3 else "POINT EMPTY" if i % 2 else None, row) for i, (shape, row) in enumerate(places(2, 40))]
+    b = make("some.gpkg", b_rows, FIELDS, CRS)
+    for columns in ((), ("-geometry", "join"), ("-bearing_field",), ("-how", "full"), ("-agg", "count, sum(v)")):
+        words = ("-op", "attributes", "-on", "key", "-overwrite", *columns)
+        succeeds(*words, "o.gpkg", a, b)
+        succeeds(*words, "-memory", "1K", "tiles.gpkg", a, b)
+        same(rows("tiles.gpkg"), rows("o.gpkg"), columns)
+    succeeds("-op", "attributes", "-on", "key", "-how", "inner", "-memory", "1K", "-overwrite", "o.gpkg", a, b)
+    same(pairs_in("o.gpkg"), wanted_pairs(a_rows, b_rows, [("key", "key")]))
 
 
 def check_a_table_gives_its_columns():

@@ -185,6 +185,15 @@ def test_percentile_of_numbers_whose_difference_overflows():
     assert row["p25"] == -0.75e308 and row["p90"] == pytest.approx(1.2e308)
 
 
+def test_mean_of_numbers_whose_sum_overflows():
+    right = pa.table({"k": [1, 1, 1, 2, 2], "v": [1.5e308, 1.5e308, 1.5e308, 1.5e308, np.inf]})
+    left = pa.table({"k": [1, 2]})
+    got = ogrjoin.join(left, right, "attributes", on="k", agg="mean(v), sum(v), stddev(v)").read_all()
+    assert got["mean_v"].to_pylist() == [1.5e308, np.inf]
+    assert got["sum_v"].to_pylist() == [np.inf, np.inf]
+    assert got["stddev_v"][0].as_py() == 0
+
+
 def test_nan_is_greater_than_all_numbers():
     """The rule of PostgreSQL, whatever the order and the sign of NaN."""
     nan = float("nan")

@@ -1479,13 +1479,26 @@ static oj_status result_of_sum(const struct oj_aggregates *a,
                               ", or ask for the mean", row, value, err);
 }
 
-static double result_of_mean(const struct oj_aggregates *a,
-                             const uint64_t *state, int c, int64_t n)
+static oj_status result_of_mean(const struct oj_aggregates *a,
+                                const uint64_t *state, int c, int64_t n,
+                                double *mean, struct oj_error *err)
 {
     const struct column_state *column = &a->columns[c];
+    const struct oj_exact_sum *sum = (const void *)(state + column->sum);
+    struct oj_exact_sum divisor = {0};
     if (a->plan.types[c] == OJ_AGG_INTEGER)
-        return (double)read_128bit_sum(state + column->long_sum) / (double)n;
-    return oj_exact_sum_value((const void *)(state + column->sum)) / (double)n;
+    {
+        *mean = (double)read_128bit_sum(state + column->long_sum) / (double)n;
+        return OJ_OK;
+    }
+    *mean = oj_exact_sum_value(sum) / (double)n;
+    if (!isinf(*mean) || sum->not_finite != 0)
+        return OJ_OK;
+    /* The sum is beyond the greatest double, but the mean is not. */
+    OJ_TRY(oj_exact_sum_add_integer(&divisor, n, err));
+    *mean = oj_exact_sum_ratio(sum, &divisor);
+    oj_exact_sum_clear(&divisor);
+    return OJ_OK;
 }
 
 static double result_of_median(enum oj_aggregate_type type,
@@ -1609,8 +1622,7 @@ static oj_status compute_aggregate_result(struct oj_aggregates *a,
         case OJ_AGG_SUM:
             return result_of_sum(a, state, what->column, row, value, err);
         case OJ_AGG_MEAN:
-            value->real = result_of_mean(a, state, what->column, n);
-            return OJ_OK;
+            return result_of_mean(a, state, what->column, n, &value->real, err);
         case OJ_AGG_STDDEV:
             value->is_null = n < 2;
             value->real = oj_exact_sum_deviation(

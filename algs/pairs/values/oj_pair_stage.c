@@ -677,27 +677,38 @@ static void set_value_of_row(const struct pair_stage_worker *worker,
         stage->values->value[which][i] = value;
 }
 
-/* Measures the area of the row that its n features cover together, by
- * oj_cover_area() instead of a union by GEOS. If they cover all of it, *area
- * becomes the row's own area by GEOS, so that the share is exactly 100 %; not
- * if the two areas differ, since the row is then not valid. Sets *is_measured
- * to 0 if the work would take too long. */
+/* Computes the area of the row by GEOS, so that a share of all of it is exactly
+ * 100 %. whole is the area by oj_cover_area(), NaN if it was not measured. It
+ * replaces the other one if the two differ, since the row is then not valid. */
+static oj_status compute_area_of_row(struct pair_stage_worker *worker,
+                                     double whole, double *of_row,
+                                     struct oj_error *err)
+{
+    OJ_TRY(oj_geos_pairs_area(worker->geos, 1, worker->row, of_row, err));
+    if (fabs(*of_row - whole) > 1e-9 * whole)
+        *of_row = whole;
+    return OJ_OK;
+}
+
+/* Measures the area of the row that its n features cover together, and the
+ * whole area of the row, by oj_cover_area() instead of a union by GEOS. If they
+ * cover all of it, *area becomes the area by compute_area_of_row(). Sets *whole
+ * to NaN if the work would take too long. */
 static oj_status measure_cover_area(struct pair_stage_worker *worker, int64_t n,
-                                    double *area, int *is_measured,
+                                    double *area, double *whole,
                                     struct oj_error *err)
 {
     const struct oj_pair_stage *stage = worker->stage;
-    double whole, of_row;
+    int is_measured;
     OJ_TRY(oj_cover_area(&worker->cover, stage->input.whole, worker->row,
                          stage->join_side.whole,
                          stage->entries->join_row + worker->entry, n, area,
-                         &whole, is_measured, err));
-    if (!*is_measured || *area < whole)
+                         whole, &is_measured, err));
+    if (!is_measured)
+        *whole = (double)NAN;
+    if (!is_measured || *area < *whole)
         return OJ_OK;
-    OJ_TRY(oj_geos_pairs_area(worker->geos, 1, worker->row, &of_row, err));
-    if (fabs(of_row - whole) <= 1e-9 * whole)
-        *area = of_row;
-    return OJ_OK;
+    return compute_area_of_row(worker, *whole, area, err);
 }
 
 /* Returns 1 if no lines matter for the cover of the row. wants_length 0: only
@@ -713,33 +724,43 @@ static int is_cover_of_polygons_alone(const struct pair_stage_worker *worker,
 
 /* Measures the area and length of the row that its features cover together; NaN
  * if GEOS fails. The length is computed only if it is requested or the
- * percentage needs it. */
+ * percentage needs it. Sets *whole to the area of the row by oj_cover_area(),
+ * or to NaN if GEOS measured the areas. */
 static oj_status measure_cover(struct pair_stage_worker *worker, double *area,
-                               double *length, struct oj_error *err)
+                               double *length, double *whole,
+                               struct oj_error *err)
 {
     const struct oj_matches *entries = worker->stage->entries;
     const int64_t n = oj_matches_end(entries, worker->row) - worker->entry;
-    const int wants_length = wants_value(worker, OJ_PAIR_COVERED_LENGTH) ||
-                             (kinds_of_row(worker) & OJ_PART_POLYGON) == 0;
+    const int has_area = (kinds_of_row(worker) & OJ_PART_POLYGON) != 0;
+    const int wants_length =
+        wants_value(worker, OJ_PAIR_COVERED_LENGTH) || !has_area;
+    const int is_area_alone = is_cover_of_polygons_alone(worker, wants_length);
+    const unsigned kinds = worker->stage->join_side.whole->part_kinds;
     enum oj_geos_outcome outcome;
-    int is_measured = 0;
+    double by_slabs = (double)NAN;
     OJ_TRY(open_geos_for_worker(worker, err));
     *length = 0.0;
-    if (is_cover_of_polygons_alone(worker, wants_length))
-        OJ_TRY(measure_cover_area(worker, n, area, &is_measured, err));
-    if (is_measured)
+    *whole = (double)NAN;
+    if (is_area_alone || (has_area && (kinds & OJ_PART_POLYGON) != 0))
+        OJ_TRY(measure_cover_area(worker, n, &by_slabs, whole, err));
+    *area = by_slabs;
+    if (is_area_alone && !isnan(*whole))
         return OJ_OK;
     outcome = oj_geos_pairs_cover(worker->geos, worker->row,
                                   entries->join_row + worker->entry, n,
                                   wants_length, area, length);
-    if (outcome == OJ_GEOS_YES)
-        return OJ_OK;
     if (outcome == OJ_GEOS_OUT_OF_MEMORY)
         return oj_fail(err, OJ_ERR_NOMEM,
                        "out of memory for the union of the features of a row: "
                        "free memory, or use smaller batches");
-    *area = *length = (double)NAN;
-    count_undecided(worker, &worker->n_undecided_rows);
+    if (outcome != OJ_GEOS_YES)
+    {
+        *area = *length = (double)NAN;
+        count_undecided(worker, &worker->n_undecided_rows);
+    }
+    if (!isnan(*whole))
+        *area = by_slabs;
     return OJ_OK;
 }
 
@@ -749,7 +770,7 @@ static oj_status set_cover_values_of_pair(struct pair_stage_worker *worker,
                                           struct oj_error *err)
 {
     const int64_t first = oj_matches_first(worker->stage->entries, worker->row);
-    double area, length, of_row, percent = (double)NAN;
+    double area, length, whole, of_row, percent = (double)NAN;
     if (worker->feature < 0)
     {
         set_value_if_wanted(worker, OJ_PAIR_COVERED_AREA, (double)NAN);
@@ -758,10 +779,10 @@ static oj_status set_cover_values_of_pair(struct pair_stage_worker *worker,
     }
     if (worker->feature < 0 || worker->entry != first)
         return OJ_OK;
-    OJ_TRY(measure_cover(worker, &area, &length, err));
+    OJ_TRY(measure_cover(worker, &area, &length, &whole, err));
     if (wants_value(worker, OJ_PAIR_COVERED_PERCENT) && !isnan(area))
     {
-        OJ_TRY(oj_geos_pairs_area(worker->geos, 1, worker->row, &of_row, err));
+        OJ_TRY(compute_area_of_row(worker, whole, &of_row, err));
         percent = overlap_percent(worker, of_row, area, length);
     }
     set_value_of_row(worker, OJ_PAIR_COVERED_AREA, area);
