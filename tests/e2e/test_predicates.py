@@ -22,6 +22,33 @@ def check_predicates_of_all_kinds():
         true(len(wanted) > 1, f"{op} finds something")
 
 
+# --- one pair of a row --------------------------------------------------------
+
+
+def check_many_at_one_place():
+    """All features of a layer are equal: 9 x 10^8 pairs, whose list would take minutes."""
+    n = 30000
+    for name, shape in ("p.csv", "POINT (3 4)"), ("s.csv", "POLYGON ((0 0,9 0,9 9,0 9,0 0))"):
+        with open(name, "w", encoding="utf-8") as file:
+            file.write("id,WKT\n" + "".join(f'{i},"{shape}"\n' for i in range(n)))
+    for op in ("intersects",), ("bbox",), ("dwithin", "-max_distance", 1):
+        for a, b in (("p.csv", "s.csv"), ("s.csv", "s.csv"), ("p.csv", "p.csv")):
+            for words in ("-how", "semi"), ("-how", "anti"), ("-how", "inner", "-pick", "first"):
+                if op[0] == "dwithin" and "-pick" in words and b == "s.csv":
+                    continue
+                succeeds("-op", *op, *words, "-json_summary", "summary.json", "-nlt", "NONE", "-overwrite", "o.csv",
+                         a, b)
+                said = summary()
+                same((said["pairs"], said["matched"]), (n, n), f"{op} {words} {a} {b}")
+                same(said["rows_written"], 0 if "anti" in words else n)
+                if "-pick" in words:  # a feature is no pair of itself
+                    first = [v for v in Layer("o.csv").column("join_id")]
+                    same(first, ["1" if a == b and i == 0 else "0" for i in range(n)], f"{op} {a} {b}")
+    # A column with the number of pairs needs all of them.
+    succeeds("-op", "within", "-pick", "first", "-name_count", "n", "-limit", 5, "-overwrite", "o.csv", "p.csv", "s.csv")
+    same(Layer("o.csv").column("n"), [str(n)] * 5)
+
+
 # --- windows ------------------------------------------------------------------
 
 
