@@ -938,3 +938,39 @@ def test_files_of_a_folder_that_differ(tmp_path):
     points.set_crs("OGC:CRS84", allow_override=True).to_parquet(tmp_path / "crs" / "a.parquet")
     points.set_crs(4326, allow_override=True).to_parquet(tmp_path / "crs" / "c.parquet")
     assert len(ogrjoin.join(tmp_path / "crs", lots, crs="ignore").read_all()) == 4
+
+
+@pytest.mark.filterwarnings("ignore:the join side is read")
+def test_folders_of_keys(tmp_path):
+    """Folders KEY=VALUE are columns, in join() and join_files(), as in GeoPandas."""
+    from ogrjoin.scale import join_files
+
+    lots = tmp_path / "lots.parquet"
+    gpd.GeoDataFrame({"lot": [5]}, geometry=[box(0, 0, 4, 4)], crs=2263).to_parquet(lots)
+    folder = tmp_path / "points"
+    for i, key in enumerate(("2024", "2025", "__HIVE_DEFAULT_PARTITION__")):
+        for j, city in enumerate("ab"):
+            where = folder / f"year={key}" / f"city={city}"
+            where.mkdir(parents=True)
+            gpd.GeoDataFrame(
+                {"id": [i, 10 + j]}, geometry=gpd.points_from_xy([1, 9], [1, 9]), crs=2263
+            ).to_parquet(where / "part.parquet")
+    rows = ogrjoin.join(folder, lots).read_all()
+    assert rows.schema.names == ["id", "geometry", "year", "city", "join_fid", "lot"]
+    assert rows["year"].to_pylist() == [2024] * 4 + [2025] * 4 + [None] * 4
+    assert rows["city"].to_pylist() == ["a", "a", "b", "b"] * 3
+    frame = gpd.read_parquet(folder / "year=2025")
+    assert frame["city"].tolist() == rows["city"].to_pylist()[4:8]
+    for how in ("left", "full"):
+        assert join_files(folder, lots, tmp_path / how, tiles=3, how=how) == len(rows)
+        made = ogrjoin.scan(tmp_path / how).reader().read_all().select(rows.schema.names)
+        assert made.replace_schema_metadata(None).to_pylist() == rows.to_pylist()
+    swapped = ogrjoin.join(lots, folder, how="inner").read_all()
+    assert swapped["year"].to_pylist() == [2024, 2024, 2025, 2025, None, None]
+    one = ogrjoin.join(folder / "year=2024" / "city=a" / "part.parquet", lots)
+    assert one.schema.names == ["id", "geometry", "join_fid", "lot"]
+    # A column of the files is not replaced.
+    other = tmp_path / "other" / "id=7"
+    other.mkdir(parents=True)
+    gpd.GeoDataFrame({"id": [1]}, geometry=[Point(1, 1)], crs=2263).to_parquet(other / "a.parquet")
+    assert ogrjoin.join(tmp_path / "other", lots).read_all()["id"].to_pylist() == [1]

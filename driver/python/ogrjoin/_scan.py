@@ -173,12 +173,25 @@ def _read_layer(path: str, layer: str | int | None, option: str) -> tuple[Any, A
     return meta, table
 
 
-def _open_parquet(path: str) -> Any:
-    """Returns the pyarrow dataset of a file, or of a folder of files."""
+def open_dataset(path: str, **options: Any) -> Any:
+    """Opens a file or a folder as a pyarrow dataset.  Folders named KEY=VALUE, as Hive and
+    Spark write them, give a column KEY, unless the files have one.  options are those of
+    pyarrow.dataset.dataset()."""
     import pyarrow.dataset
 
+    plain = pyarrow.dataset.dataset(path, format="parquet", **options)
+    inside = [file.rpartition(path.rstrip("/"))[2] for file in plain.files]
+    folders = {folder for file in inside for folder in file.split("/")[:-1]}
+    keys = {folder.partition("=")[0] for folder in folders if "=" in folder}
+    if not keys or keys & set(plain.schema.names):
+        return plain
+    return pyarrow.dataset.dataset(path, format="parquet", partitioning="hive", **options)
+
+
+def _open_parquet(path: str) -> Any:
+    """Returns the pyarrow dataset of a file, or of a folder of files."""
     try:
-        dataset = pyarrow.dataset.dataset(path, format="parquet")
+        dataset = open_dataset(path)
     except FileNotFoundError:
         raise InputError(f"{path}: there is no such file or folder; correct the path") from None
     except (OSError, pa.ArrowException) as why:

@@ -13,7 +13,7 @@ import pyarrow.fs
 import pyarrow.parquet
 
 from .._errors import InvalidError
-from .._scan import check_files, mark_geometries
+from .._scan import check_files, mark_geometries, open_dataset
 from .boxes import MOST
 
 _EVERYWHERE = (-np.inf, -np.inf, np.inf, np.inf)
@@ -41,11 +41,14 @@ def are_nested(path: str, other: str) -> bool:
     return a.startswith(b) or b.startswith(a)
 
 
-def _with_columns(batch: Any, schema: Any) -> Any:
-    """Returns the columns of the schema, in its order; NULLs in those that the batch
-    does not have, which is of a file that was written without them."""
+def _with_columns(batch: Any, schema: Any, keys: dict[str, Any]) -> Any:
+    """Returns the columns of the schema, in its order.  Columns that the batch does not
+    have, since its file was written without them, get the values of the file's keys, or
+    NULL."""
     columns = [
-        batch.column(f.name) if f.name in batch.schema.names else pa.nulls(len(batch), f.type)
+        batch.column(f.name)
+        if f.name in batch.schema.names
+        else pa.repeat(pa.scalar(keys.get(f.name), f.type), len(batch))
         for f in schema
     ]
     return pa.RecordBatch.from_arrays(columns, schema.names)
@@ -61,6 +64,7 @@ class RowGroups(NamedTuple):
     box              [n, 4]; infinite if the footer has no box; NaN if no row has a
                      place
     is_boxed         [n] True: the footer has a box
+    keys             for each file the values of its folders KEY=VALUE by column
     """
 
     filesystem: Any
@@ -74,6 +78,7 @@ class RowGroups(NamedTuple):
     n_bytes: Any
     box: Any
     is_boxed: Any
+    keys: list[dict[str, Any]] = []
 
     def __len__(self) -> int:
         return len(self.file)
@@ -90,6 +95,7 @@ class RowGroups(NamedTuple):
             if len(run) == 0:
                 continue
             path = self.files[self.file[run[0]]]
+            keys = self.keys[self.file[run[0]]] if self.keys else {}
             with self.filesystem.open_input_file(path) as source:
                 file = pyarrow.parquet.ParquetFile(source, pre_buffer=True)
                 there = [name for name in names if name in file.schema_arrow.names]
@@ -99,7 +105,7 @@ class RowGroups(NamedTuple):
                     _BATCH, [int(g) for g in self.group[run]], there, use_threads=threads
                 ):
                     if batch.schema.names != names:
-                        batch = _with_columns(batch, plain)
+                        batch = _with_columns(batch, plain, keys)
                     if not batch.schema.equals(plain):
                         batch = batch.cast(plain)
                     at = 0
@@ -156,16 +162,17 @@ def read_row_groups(path: str, column: str | None = None, xy: Any = None) -> Row
     column, by default the primary one.  xy are the names of two columns of
     coordinates instead."""
     filesystem, inside = open_filesystem(path)
-    dataset = pyarrow.dataset.dataset(inside, filesystem=filesystem, format="parquet")
+    dataset = open_dataset(inside, filesystem=filesystem)
     if not dataset.files:
         raise InvalidError(f"{path} has no Parquet file: name a file or a folder of them")
     check_files(dataset)
     schema, primary = mark_geometries(dataset.schema)
     column = column or primary
     wanted = _box_columns(dataset.schema, column, xy)
-    file, group, n_rows, n_bytes, box, is_boxed = [], [], [], [], [], []
+    file, group, n_rows, n_bytes, box, is_boxed, keys = [], [], [], [], [], [], []
     for i, fragment in enumerate(dataset.get_fragments()):
         footer = fragment.metadata
+        keys.append(pyarrow.dataset.get_partition_keys(fragment.partition_expression))
         paths = [footer.schema.column(c).path for c in range(footer.num_columns)]
         chunks = [paths.index(name) for name in wanted if name in paths]
         geometry = paths.index(column) if column in paths else -1
@@ -191,6 +198,7 @@ def read_row_groups(path: str, column: str | None = None, xy: Any = None) -> Row
         np.array(n_bytes, dtype=np.int64),
         np.array(box, dtype=np.float64).reshape(-1, 4),
         np.array(is_boxed, dtype=bool),
+        keys,
     )
 
 
