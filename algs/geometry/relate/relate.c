@@ -169,8 +169,7 @@ static oj_status relate_simple_vertex(struct relate *r, int figure, double x,
     struct oj_figure *other = r->side[1 - figure];
     enum oj_location location = OJ_OUTSIDE;
     if (oj_box_contains_point(&other->box, x, y))
-        OJ_TRY(
-            oj_relate_figure_locate(other, x, y, r->node, &location, err));
+        OJ_TRY(oj_relate_figure_locate(other, x, y, r->node, &location, err));
     if (location == OJ_ON_BOUNDARY)
         return relate_vertex(r, x, y, err);
     add_vertex_not_on_other_boundary(r, figure, x, y,
@@ -204,7 +203,7 @@ static oj_status relate_vertex_if_needed(struct relate *r, int figure, double x,
 
 /* The vertices of a polygon of at least LARGE_EDGES edges, and of LARGE_RATIO
  * times as many as the other shape has, are searched by the box of the other.
- * Pays: driver/docs/benchmarks/scaling.md, "one large polygon, -matrix_field". */
+ * Pays: "One pair of many parts" in driver/docs/benchmarks/cpu.md. */
 #define LARGE_EDGES 256
 #define LARGE_RATIO 4
 
@@ -353,12 +352,10 @@ static oj_status add_crossing_to_matrix(struct relate *r,
 
 /* relate_edge_crossings() for a figure with a tree of edges. box: the box of e.
  */
-static oj_status relate_edge_crossings_by_tree(struct relate *r,
-                                               const struct oj_edge *e,
-                                               const struct oj_box *box,
-                                               struct oj_figure *to,
-                                               int64_t least,
-                                               struct oj_error *err)
+static oj_status
+relate_edge_crossings_by_tree(struct relate *r, const struct oj_edge *e,
+                              const struct oj_box *box, struct oj_figure *to,
+                              int64_t least, struct oj_error *err)
 {
     OJ_TRY(oj_edge_tree_find(&to->tree, box, 0, &to->near, err));
     for (int64_t k = 0; k < to->near.n; k++)

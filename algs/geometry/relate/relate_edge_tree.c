@@ -148,7 +148,7 @@ void oj_edge_tree_free(struct oj_edge_tree *t)
 /* --- searches ------------------------------------------------------------- */
 
 /* A search in progress. */
-struct edge_search
+struct ray_search
 {
     const struct oj_edge_tree *t;
     float q[4]; /* the box in coordinates of the tree, rounded outward */
@@ -167,7 +167,7 @@ static oj_status add_part_of_chain(struct oj_edges_found *found, int32_t first,
 
 /* Adds the parts of chains among the edges at the positions first .. end - 1.
  * Whole chains are left out, since the ends of a closed one are equal. */
-static oj_status add_edges_to_the_right(const struct edge_search *s,
+static oj_status add_edges_to_the_right(const struct ray_search *s,
                                         int64_t first, int64_t end,
                                         struct oj_error *err)
 {
@@ -183,7 +183,7 @@ static oj_status add_edges_to_the_right(const struct edge_search *s,
     return OJ_OK;
 }
 
-static oj_status add_edges_of_run(const struct edge_search *s, int64_t first,
+static oj_status add_edges_of_run(const struct ray_search *s, int64_t first,
                                   int64_t end, struct oj_error *err)
 {
     struct oj_edges_found *found = s->found;
@@ -193,7 +193,7 @@ static oj_status add_edges_of_run(const struct edge_search *s, int64_t first,
     return OJ_OK;
 }
 
-static oj_status search_node(const struct edge_search *s, int level, int64_t at,
+static oj_status search_node(const struct ray_search *s, int level, int64_t at,
                              struct oj_error *err)
 {
     const struct oj_tree *tree = &s->t->tree;
@@ -230,7 +230,7 @@ oj_status oj_edge_tree_find(const struct oj_edge_tree *t,
 {
     const struct oj_tree *tree = &t->tree;
     const double x = tree->origin_x, y = tree->origin_y, scale = tree->scale;
-    const struct edge_search search = {
+    const struct ray_search search = {
         t,
         {oj_tree_round_down(box->x0 - tree->slack, x, scale),
          oj_tree_round_down(box->y0 - tree->slack, y, scale),

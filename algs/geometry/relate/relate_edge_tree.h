@@ -16,8 +16,8 @@
  *  are on different sides of the ray. So a ray costs as much as the search for
  *  the edges whose boxes contain the point.
  *
- *  Benchmark that pays for it: "n boxes in a row, overlaps" in
- *  driver/docs/benchmarks/scaling.md.
+ *  Benchmark that pays for it: "One pair of many parts" in
+ *  driver/docs/benchmarks/cpu.md.
  *  Source: ours.
  */
 #ifndef RELATE_EDGE_TREE_H

@@ -174,8 +174,7 @@ static int sum_bands(const struct oj_figure *f)
         n_found += n * n;
         b->first[band + 2] += b->first[band + 1];
     }
-    return n_found >
-           (double)most_edges_in_band(f) * (double)b->first[b->n + 1];
+    return n_found > (double)most_edges_in_band(f) * (double)b->first[b->n + 1];
 }
 
 /* Makes an index of the edges by bands of height: counts the edges of each
@@ -630,8 +629,7 @@ static oj_status cast_ray_through_tree(struct oj_figure *f, int figure,
         const struct oj_edge *e = &f->edge[found->edge[i]];
         if (!(e->ay < box.y0 && e->by < box.y0) &&
             !(e->ay > box.y1 && e->by > box.y1))
-            OJ_TRY(
-                add_edge_near_node(f, figure, node, e, s, is_vertex, err));
+            OJ_TRY(add_edge_near_node(f, figure, node, e, s, is_vertex, err));
     }
     return OJ_OK;
 }
@@ -694,9 +692,10 @@ oj_status oj_relate_figure_locate(struct oj_figure *f, double px, double py,
     else
     {
         s->n_rays = 0;
-        OJ_TRY(cast_ray_and_list_edges_at_node(f, 0, &node, s, &is_vertex, err));
+        OJ_TRY(
+            cast_ray_and_list_edges_at_node(f, 0, &node, s, &is_vertex, err));
         /* a simple figure of polygons has one group */
-        *location = s->n_rays > 0                      ? OJ_ON_BOUNDARY
+        *location = s->n_rays > 0                    ? OJ_ON_BOUNDARY
                     : f->n_groups > 0 && f->is_on[0] ? OJ_INSIDE
                                                      : OJ_OUTSIDE;
     }
@@ -1016,11 +1015,11 @@ static oj_status check_parts_disjoint_at_shared_end(
 
 /* Sets *is_fine to 1 if the edges do not cross or overlap, and their parts do
  * not overlap around a point in which they touch; otherwise to 0. */
-static oj_status check_contact_of_edges(struct oj_figure *f,
-                                        const struct oj_edge *e,
-                                        const struct oj_edge *other,
-                                        struct oj_node_scratch *scratch,
-                                        int *is_fine, struct oj_error *err)
+OJ_INLINE oj_status check_contact_of_edges(struct oj_figure *f,
+                                           const struct oj_edge *e,
+                                           const struct oj_edge *other,
+                                           struct oj_node_scratch *scratch,
+                                           int *is_fine, struct oj_error *err)
 {
     *is_fine = 1;
     if (!oj_segment_boxes_meet(e->ax, e->ay, e->bx, e->by, other->ax, other->ay,
@@ -1107,27 +1106,27 @@ static oj_status check_parts_do_not_overlap(struct oj_figure *f,
     return OJ_OK;
 }
 
-/* Sets *is_on to 1 if the start of edge `at` is on a ring of its group other than
- * its own one, whose edges are first .. end - 1; otherwise sets *is_inside to 1
- * if it is inside an odd number of the other rings. */
-static oj_status locate_edge_start_in_other_rings(
-    struct oj_figure *f, int64_t first, int64_t end, int64_t at,
-    struct oj_node_scratch *scratch, int *is_on, int *is_inside,
-    struct oj_error *err)
+/* Sets *is_on to 1 if the start of edge `at` is on a ring of its group other
+ * than its own one, whose edges are first .. end - 1; otherwise sets *is_inside
+ * to 1 if it is inside an odd number of the other rings. */
+static oj_status
+locate_edge_start_in_other_rings(struct oj_figure *f, int64_t first,
+                                 int64_t end, int64_t at,
+                                 struct oj_node_scratch *scratch, int *is_on,
+                                 int *is_inside, struct oj_error *err)
 {
     const struct oj_edge *edge = f->edge;
-    const struct oj_node node = {
-        edge[at].ax, edge[at].ay, 0.0, {NULL, NULL}};
+    const struct oj_node node = {edge[at].ax, edge[at].ay, 0.0, {NULL, NULL}};
     int is_vertex, odd = 0;
     *is_on = 0;
     scratch->n_rays = 0;
-    OJ_TRY(cast_ray_and_list_edges_at_node(f, 0, &node, scratch, &is_vertex,
-                                           err));
+    OJ_TRY(
+        cast_ray_and_list_edges_at_node(f, 0, &node, scratch, &is_vertex, err));
     for (int64_t i = 0; i < scratch->n_rays && !*is_on; i++)
     {
         const struct oj_edge *e = scratch->ray[i].edge;
-        *is_on = e->group == edge[at].group &&
-                 (e < edge + first || e >= edge + end);
+        *is_on =
+            e->group == edge[at].group && (e < edge + first || e >= edge + end);
     }
     for (int64_t i = first; i < end && !*is_on; i++)
         odd ^= classify_edge_against_ray(&node, &edge[i]) == PASSES;

@@ -29,9 +29,8 @@ enum layout
 static void add_box_ring(struct oj_flat_buf *buf, double x, double y,
                          double width, double height)
 {
-    const double xy[10] = {x,         y,          x + width, y,
-                           x + width, y + height, x,         y + height,
-                           x,         y};
+    const double xy[10] = {x,          y, x + width,  y, x + width,
+                           y + height, x, y + height, x, y};
     add_ring(buf, 5, xy);
 }
 
