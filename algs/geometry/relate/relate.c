@@ -1,5 +1,6 @@
 #include "relate.h"
 
+#include "../../foundations/base/cpu_lane_loops.h"
 #include "../../foundations/kernels/oj_segment_intersection.h"
 
 #include <string.h>
@@ -324,8 +325,8 @@ static inline struct oj_box box_of_edge(const struct oj_edge *e)
 }
 
 /* box: the box of e */
-static inline int edges_cross(const struct oj_edge *e, const struct oj_box *box,
-                              const struct oj_edge *f)
+OJ_INLINE int edges_cross(const struct oj_edge *e, const struct oj_box *box,
+                          const struct oj_edge *f)
 {
     struct oj_box other = box_of_edge(f);
     return oj_box_intersects(box, &other) &&

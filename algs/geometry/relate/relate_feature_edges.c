@@ -469,10 +469,10 @@ static oj_status add_ray(struct oj_node_scratch *s, const struct oj_edge *e,
 
 /* Adds the rays in which edge e leaves the node, which lies on e: one ray if
  * the node is an end of e, otherwise two. */
-static oj_status add_rays_of_edge(struct oj_node_scratch *s,
-                                  const struct oj_edge *e,
-                                  const struct oj_node *node, int figure,
-                                  struct oj_error *err)
+OJ_INLINE oj_status add_rays_of_edge(struct oj_node_scratch *s,
+                                     const struct oj_edge *e,
+                                     const struct oj_node *node, int figure,
+                                     struct oj_error *err)
 {
     int is_exact = node->cross[0] == NULL;
     int is_a = is_exact && node->x == e->ax && node->y == e->ay;
@@ -753,9 +753,9 @@ struct node_round
 static void count_ring_edge_at_node(struct node_round *r, int32_t group)
 {
     r->n_rings++;
-    use_group(r->f, group);
     if (r->f->mark[group] == 0)
     {
+        use_group(r->f, group);
         r->f->mark[group] = -1;
         r->n_groups++;
     }
