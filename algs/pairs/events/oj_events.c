@@ -1,6 +1,7 @@
 #include "oj_events.h"
 
 #include "../../../flatten/base/oj_alloc.h"
+#include "../../../flatten/base/oj_clones.h"
 #include "../../../flatten/base/oj_hash_mix.h"
 
 #include <math.h>
@@ -431,8 +432,8 @@ static void hash_keys_of_block(struct oj_events *events, struct report_batch *b,
     }
 }
 
-static void prefetch_keys_of_block(const struct oj_events *events,
-                                   const struct key_block *block)
+OJ_INLINE void prefetch_keys_of_block(const struct oj_events *events,
+                                      const struct key_block *block)
 {
     for (int i = 0; i < block->n; i++)
     {
