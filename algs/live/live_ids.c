@@ -171,8 +171,9 @@ static int64_t find_entry_or_free_slot(const struct live_ids *ids, int64_t id,
     return from;
 }
 
-/* Sets the entry of a row to entry `at`. Sets *has_repeats to 1 if another row
- * of the batch has the id. Returns the number of new ids, 0 or 1. */
+/* Notes that the id of a row is in entry `at` of the table, and fills the entry
+ * if it is free. Sets *has_repeats to 1 if a row before it had this id in this
+ * batch. Returns 1 if the id is new, otherwise 0. */
 static int set_entry_of_row(const struct live_putting *p, int64_t row,
                             int64_t at, int *has_repeats)
 {

@@ -633,7 +633,7 @@ oj_status JoinLayer::Refresh(oj_error *err)
     if (m_stream != nullptr || !oj_pass_is_outdated(&m_main.pass))
         return OJ_OK;
     m_main.CloseCursor();
-    const oj_status status = oj_pass_reopen(&m_main.pass, err);
+    const oj_status status = oj_pass_reopen_if_outdated(&m_main.pass, err);
     m_n_rows = -1;
     m_single.Close();
     return status;
@@ -813,7 +813,7 @@ oj_status JoinLayer::IdlePass(oj_pass **pass, oj_error *err)
     *pass = &m_single.pass;
     m_single.Stop();
     m_single.pass.where = m_where.empty() ? nullptr : m_where.c_str();
-    return oj_pass_reopen(*pass, err);
+    return oj_pass_reopen_if_outdated(*pass, err);
 }
 
 /* Counts rows. Sets *n to -1 if the number is unknown. It is unknown without

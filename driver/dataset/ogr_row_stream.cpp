@@ -86,7 +86,7 @@ oj_status RowStream::Begin(oj_error *err)
 {
     if (cursor != nullptr)
         return OJ_OK;
-    OJ_TRY(oj_pass_reopen(&pass, err));
+    OJ_TRY(oj_pass_reopen_if_outdated(&pass, err));
     const oj_status status = OpenCursor(err);
     if (status != OJ_OK)
         CloseCursor();

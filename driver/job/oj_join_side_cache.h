@@ -51,9 +51,10 @@ void oj_join_side_lend(const struct oj_join_side *side, struct oj_sides *sides);
  *  in addition to the coordinates. */
 #define OJ_INDEX_BYTES_PER_VERTEX 72
 
-/** Adds to sum what an engine's statistics have grown by between before and
- *  after; NULL before: since the engine was opened. For the bytes of an index
- *  takes the maximum. */
+/** Adds to *sum the growth of an engine's statistics from *before to *after; if
+ *  before is NULL, since the engine was opened. Two members are not added: the
+ *  greater index_bytes stays, and undecided_text is copied only if *sum had no
+ *  undecided pair and *after has more than *before. */
 void oj_stats_add(struct oj_stats *sum, const struct oj_stats *before,
                   const struct oj_stats *after);
 

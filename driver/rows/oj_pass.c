@@ -339,7 +339,7 @@ int oj_pass_is_outdated(struct oj_pass *pass)
     return get_pass_state(pass) == OJ_PASS_BROKEN;
 }
 
-oj_status oj_pass_reopen(struct oj_pass *pass, struct oj_error *err)
+oj_status oj_pass_reopen_if_outdated(struct oj_pass *pass, struct oj_error *err)
 {
     if (oj_pass_is_running(pass) || get_pass_state(pass) != OJ_PASS_BROKEN)
         return OJ_OK;

@@ -175,14 +175,14 @@ OJ_MUST_USE oj_status oj_pass_open_layer(const struct oj_command *command,
  *  the threads of the pass may use the datasets. */
 int oj_pass_is_running(const struct oj_pass *pass);
 
-/** Returns 1 if oj_pass_reopen() is needed: no pipeline runs, and something
- *  failed or a file of a side has changed. */
+/** Returns 1 if oj_pass_reopen_if_outdated() is needed: no pipeline runs, and
+ * something failed or a file of a side has changed. */
 int oj_pass_is_outdated(struct oj_pass *pass);
 
 /** Reopens both sides of an outdated pass, so that all rows belong to one state
  *  of the files. OJ_ERR_DATA if the fields have changed. */
-OJ_MUST_USE oj_status oj_pass_reopen(struct oj_pass *pass,
-                                     struct oj_error *err);
+OJ_MUST_USE oj_status oj_pass_reopen_if_outdated(struct oj_pass *pass,
+                                                 struct oj_error *err);
 
 /** Reads and indexes the join side (with -agg the smaller side) and prepares
  *  -validate. A shared pass may use the cache or the join side of pass->like.

@@ -313,9 +313,10 @@ static int64_t count_rows_apart(const struct oj_validation *validation)
            validation->n_rows_rounding;
 }
 
-/* Starts the comparison of a method with the cpu backend. Answers of trees of
- * points must be identical bit by bit, so exact arithmetic is not used for
- * them. */
+/* Starts the comparison of a method with the cpu backend. Distances of trees of
+ * points must be identical bit by bit: without a relation, every difference
+ * counts. For the other methods exact arithmetic decides which differences
+ * count (oj_validation.h). */
 static struct oj_validation start_comparison(const struct benchmark *b,
                                              const struct method *method,
                                              const struct oj_flat *join_side)

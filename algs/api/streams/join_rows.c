@@ -186,7 +186,8 @@ static oj_status read_rows_of_stream(struct ArrowArrayStream *stream,
 
 /* ---- settings of a join -------------------------------------------------- */
 
-static oj_status read_exclude(struct ogrjoin_settings *s, struct oj_error *err)
+static oj_status set_exclusions_of_relation(struct ogrjoin_settings *s,
+                                            struct oj_error *err)
 {
     const char *at = api_setting_given(s, "exclude");
     while (at != NULL && at[0] != '\0')
@@ -912,7 +913,7 @@ static oj_status open_rows_stream(struct rows_stream *s,
                                   struct oj_error *err)
 {
     OJ_TRY(api_settings_check_rows(s->settings, err));
-    OJ_TRY(read_exclude(s->settings, err));
+    OJ_TRY(set_exclusions_of_relation(s->settings, err));
     OJ_TRY(read_heading_condition(s->settings, err));
     if (api_setting_given(s->settings, "events") != NULL)
         s->settings->rows.how = OJ_HOW_INNER;

@@ -137,8 +137,10 @@ OJ_INLINE oj_status oj_visit_bundle(
     return OJ_OK;
 }
 
-/* Computes the distances of the front's boxes from the group; returns the index
- * of the nearest box. */
+/* Sets d2 of the front's boxes to their squared distances from q, the box of
+ * the group, or to infinity if the bounds of all corners exclude them
+ * (oj_boxes_exclude_by_corners()). Returns the index of the nearest box in the
+ * front. */
 OJ_INLINE int64_t oj_front_measure_boxes(struct oj_front *front,
                                          const float q[4], float reach2,
                                          const struct oj_corner_boxes *corners)

@@ -121,8 +121,9 @@ struct sphere_row_search
     double limit2; /* maximum squared chord of the row */
     /* On an ellipsoid only. */
     double metres;    /* maximum distance of the row */
-    int by_geodesics; /* 1: the walk measures distances; 0: it finds the k-th
-                         chord */
+    int by_geodesics; /* 1: entries are measured by geodesics; 0: by chords, in
+                         the first of the two searches of a nearest join, whose
+                         k-th chord limits the second */
     struct oj_rank_range ranks;
     struct oj_class_run run; /* the entries that can be in the answer */
 };

@@ -125,8 +125,9 @@ static int greatest_exponent(const struct oj_matching_graph *graph, int64_t n,
     return exponent;
 }
 
-/* Converts the numbers at one position of the weights to integer costs from 0
- * on. */
+/* Sets the integer costs of all edges at one position of the weights: its
+ * numbers, scaled by a power of two to at most 2^WEIGHT_BITS and rounded
+ * (infinity: 2^WEIGHT_BITS), less the least of them. */
 static void set_costs_of_place(struct matching *m, int64_t n, int place)
 {
     const int exponent = greatest_exponent(m->graph, n, place);

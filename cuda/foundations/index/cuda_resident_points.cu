@@ -201,7 +201,8 @@ oj_status oj_cuda_device_of(const void *memory, int *ordinal,
     if (what.type != cudaMemoryTypeDevice && what.type != cudaMemoryTypeManaged)
         return oj_fail(err, OJ_ERR_ARG,
                        "the array is not in the memory of a CUDA device: copy "
-                       "it there, or pass points in host memory");
+                       "it there, or join points in host memory by a function "
+                       "without _device");
     if (what.device < 0 || what.device >= OJ_GPU_MAX_DEVICES)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "the array is on GPU %d, whose number is too large: "

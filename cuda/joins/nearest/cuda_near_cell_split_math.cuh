@@ -619,7 +619,9 @@ OJ_FN uint32_t oj_near_start_headers_above(int level)
     return ((1u << (2 * level)) - 1u) / 15u;
 }
 
-/** Returns the node of a start cell with n segments, whose list begins at 0. */
+/** Returns the tree node of a start cell (numbered as by oj_near_start_cell())
+ *  with n segments. Its `first` is 0: the caller sets it when the list has a
+ *  place. */
 OJ_NEAR_FN struct oj_near_node oj_near_start_node(int level, uint32_t cell,
                                                   uint32_t n)
 {

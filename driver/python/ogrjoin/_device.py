@@ -49,7 +49,10 @@ def _of_interface(array: Any, told: dict[str, Any]) -> _Column:
     if strides is None:
         strides = (_ITEM * shape[-1], _ITEM) if len(shape) == 2 else (_ITEM,)
     if any(s % _ITEM for s in strides):
-        raise InvalidError("the strides of points on a device must be multiples of 8 bytes")
+        raise InvalidError(
+            "the strides of points on a device must be multiples of 8 bytes: pass a copy of "
+            "the array, as array.copy()"
+        )
     own = [s // _ITEM for s in strides] + [1]
     width = shape[1] if len(shape) == 2 else 1
     stream = told.get("stream") or _LEGACY

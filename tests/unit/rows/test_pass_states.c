@@ -160,7 +160,7 @@ TEST(broken_and_reopened)
     ck_assert_int_eq(oj_pass_stop(&t.pass, OJ_ERR_IO, &t.error), OJ_ERR_IO);
     ck_assert_int_eq(state_of(&t), OJ_PASS_BROKEN);
     ck_assert(oj_pass_is_outdated(&t.pass));
-    must(&t, oj_pass_reopen(&t.pass, &t.error));
+    must(&t, oj_pass_reopen_if_outdated(&t.pass, &t.error));
     ck_assert_int_eq(state_of(&t), OJ_PASS_OPEN);
     must(&t, stream(&t));
     ck_assert(same_answer(&alone, &t));
