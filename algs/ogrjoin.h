@@ -166,13 +166,13 @@ ogrjoin_layer_from_arrays(const struct ogrjoin_arrays *arrays,
  *            the only one of bytes
  *  formats   WKB in binary, large binary and binary view; geoarrow.point to
  *            geoarrow.multipolygon, separated and interleaved, XY to XYZM; Z
- *            is ignored, and M without the setting along m.  A feature that is
- *            NULL has no pairs
+ *            is ignored; M, too, unless the setting `along` is "m".  A feature
+ *            that is NULL has no pairs
  *  settings  give the number of threads and the cancel flag; NULL: all threads.
- *            If the setting side is left or right, the columns named in similar
- *            and vector are read, too: texts (utf8, large, views, integers),
- *            numbers, lists of numbers; op similar without max_distance then
- *            needs no geometries
+ *            If the setting `side` is "left" or "right", the columns named by
+ *            `similar` and `vector` are read, too: texts (utf8, large, views,
+ *            integers), numbers, lists of numbers; with `op` "similar" and no
+ *            `max_distance`, the array then needs no geometries
  *  array     moved: the library releases it and marks it as released, also
  *            after an error.  The caller keeps schema and releases it
  *

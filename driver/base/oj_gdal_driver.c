@@ -207,7 +207,7 @@ int oj_driver_takes_subtype(GDALDriverH driver, OGRFieldSubType subtype)
            is_word_in_list(types, OGR_GetFieldSubTypeName(subtype));
 }
 
-const char *oj_driver_hidden_name(GDALDriverH driver)
+const char *oj_driver_column_read_as_fid(GDALDriverH driver)
 {
     /* SQLite's reader uses a column of this name as FID, even if the table has
      * another primary key. */

@@ -36,7 +36,7 @@ int oj_driver_takes_subtype(GDALDriverH driver, OGRFieldSubType subtype);
 
 /** Returns the name of the column that the driver's reader uses as FID and
  *  never returns as a field, or NULL if there is no such column. */
-const char *oj_driver_hidden_name(GDALDriverH driver);
+const char *oj_driver_column_read_as_fid(GDALDriverH driver);
 
 /** Returns 1 if new rows can be created with given FIDs. */
 int oj_driver_takes_fids(GDALDriverH driver);

@@ -45,7 +45,7 @@ void oj_schema_reserve_layer_names(struct oj_schema *schema, GDALDriverH driver,
                                    OGRLayerH layer)
 {
     const char *const names[] = {OGR_L_GetFIDColumn(layer),
-                                 oj_driver_hidden_name(driver),
+                                 oj_driver_column_read_as_fid(driver),
                                  OGR_L_GetGeometryColumn(layer)};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         oj_schema_reserve_name(schema, names[i]);

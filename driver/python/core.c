@@ -1087,8 +1087,8 @@ static void release_column_schema(struct ArrowSchema *schema)
     schema->release = NULL;
 }
 
-/* Returns the Arrow format of a numpy column as a static string, or NULL if the
- * name is unknown. */
+/* Returns the static string that is equal to this Arrow format, since a schema
+ * outlives the argument; NULL if column() takes no such format. */
 static const char *static_column_format(const char *name)
 {
     static const char *const formats[] = {"l", "L", "g", "U", "tsn:"};

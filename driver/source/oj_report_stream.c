@@ -853,10 +853,11 @@ static int is_first_key_integer(const struct oj_report_stream *s)
     return is_integer;
 }
 
-/* Adds a field like this one to the layer in memory. Fields of 32-bit integers
- * become wider, because later values may need it: the key becomes a 64-bit
- * integer, even if other keys of the first batch are no integers; other fields
- * of GeoJSON become reals, because 3.5 may follow 3. Returns 0 on failure. */
+/* Adds a field like `like` to the layer in memory, of a type that holds later
+ * values, too. The key becomes a 64-bit integer if it is a 32-bit one, or if
+ * the first report's key is an integer and other keys made GDAL choose text or
+ * real. Other 32-bit integers of GeoJSON become reals, because 3.5 may
+ * follow 3. Returns 0 on failure. */
 static int add_field(const struct oj_report_stream *s, OGRFieldDefnH like)
 {
     const char *name = OGR_Fld_GetNameRef(like);

@@ -82,9 +82,14 @@ static oj_status check_rows_have_fids(const struct oj_sides *sides, int side,
         if (flat->fid[i] == OGRNullFID)
             return oj_fail(
                 err, OJ_ERR_DATA,
-                "%s layer '%s' has rows without a FID, so a feature "
-                "cannot be kept from matching itself: write -exclude "
-                "same_geometry, which needs no FIDs",
+                sides->is_self_join
+                    ? "%s layer '%s' has rows without a FID, so a feature "
+                      "cannot be kept from matching itself: write the layer "
+                      "to a file with FIDs first (ogr2ogr layer.gpkg ..)"
+                    : "%s layer '%s' has rows without a FID, by which -exclude "
+                      "self finds equal features: write -exclude "
+                      "same_geometry in its place, which leaves out all pairs "
+                      "with equal geometries",
                 sides->reshape[side].role, sides->reshape[side].name);
     }
     return OJ_OK;

@@ -21,8 +21,9 @@ static oj_status fail_file(const char *what, struct oj_error *err)
                    what, strerror(errno));
 }
 
-/* Opens a file without a name (O_TMPFILE, or unlinked at once) in the folder
- * whose path has n bytes. Returns its descriptor, or -1. */
+/* Creates a file with a random name in the folder given by the first n bytes of
+ * `folder`, and unlinks it at once. Returns its descriptor, or -1 with errno.
+ */
 static int open_unlinked_in(const char *folder, size_t n)
 {
     char path[PATH_SIZE];

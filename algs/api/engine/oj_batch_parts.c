@@ -144,8 +144,9 @@ static void learn_from_sample(struct oj_batch_parts *parts,
         parts->rate[i] = predict_rate(found, i);
     }
     parts->more = 1.0;
-    /* the mean plus twice its standard error, because a sample can miss rows
-     * with many pairs if such rows are few */
+    /* the mean plus twice an upper bound of its standard error (of squares
+     * about 0, not about the mean), because a sample can miss rows with many
+     * pairs if such rows are few */
     parts->pairs_per_row =
         fmax(parts->pairs_per_row,
              (sum + 2.0 * sqrt(squares)) / (double)parts->n_samples);

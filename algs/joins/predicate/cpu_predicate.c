@@ -864,7 +864,9 @@ static oj_status store_pair(struct predicate_index *index,
     return OJ_OK;
 }
 
-/* Returns 1 if a pair of the current row with this feature would be listed. */
+/* Returns 1 if this feature can still change the answer of the current row: all
+ * pairs are wanted, none is found yet, or its tie rank is below that of the
+ * pair found. */
 static int is_pair_of_use(const struct predicate_index *index,
                           const struct predicate_worker *w, int32_t feature)
 {

@@ -82,8 +82,9 @@ struct oj_ring_range
 
 struct oj_ring_layer
 {
-    double x0, y0, scale_x, scale_y; /* conversion from (u, v) to steps: (u -
-                                        x0) * scale_x */
+    double x0, y0, scale_x, scale_y; /* steps along u (struct oj_ring_axes):
+                                        (u - x0) * scale_x; along v: (v - y0) *
+                                        scale_y */
     double last_x, last_y;           /* last step along each axis */
     int32_t nx, ny;
     uint64_t *mask;  /* [nx * ny + 1] a bit for each spot of a cell; the extra

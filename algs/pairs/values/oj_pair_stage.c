@@ -962,8 +962,9 @@ static int are_places_found_in_blocks(const struct oj_pair_stage *stage)
            oj_flat_is_points(stage->input.joined);
 }
 
-/* Returns the arrays of the values along lines, from an entry on. A measure
- * from M values is stored in place of the length. */
+/* Returns pointers to entry `entry` of those columns of places on lines that
+ * are asked for; NULL for the others. The column OJ_PAIR_ALONG holds the M
+ * value with OJ_ALONG_M, otherwise the length from the start of the line. */
 static struct oj_along_arrays
 arrays_of_places(const struct oj_pair_stage *stage, int64_t entry)
 {

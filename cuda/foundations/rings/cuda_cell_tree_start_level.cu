@@ -240,7 +240,7 @@ static oj_status make_window_level(const struct oj_cuda_ring_making *m,
     OJ_TRY(work->make(level->n_edges, &level->edge));
     OJ_TRY(work->run<BLOCK>(u->n, write_windows_and_fragments, *u, *starts,
                             *level));
-    return oj_cuda_ring_mark(m, work, level, &out->marks);
+    return oj_cuda_ring_mark_children(m, work, level, &out->marks);
 }
 
 /* --- from windows to cells ------------------------------------------------ */

@@ -660,10 +660,10 @@ static oj_status mark_children_of_fragments(struct oj_cuda_work *work,
                                    mark_unsure_fragments_exactly, *v);
 }
 
-oj_status oj_cuda_ring_mark(const struct oj_cuda_ring_making *m,
-                            struct oj_cuda_work *work,
-                            const struct oj_cuda_ring_level *level,
-                            struct oj_cuda_ring_marks *out)
+oj_status oj_cuda_ring_mark_children(const struct oj_cuda_ring_making *m,
+                                     struct oj_cuda_work *work,
+                                     const struct oj_cuda_ring_level *level,
+                                     struct oj_cuda_ring_marks *out)
 {
     struct view v = make_level_view(m, level, 0, 0);
     OJ_TRY(mark_children_of_fragments(work, &v));

@@ -142,10 +142,9 @@ static inline oj_status oj_cuda_ring_level_make(struct oj_cuda_work *work,
 
 /** Marks all fragments of a level of windows, in stream order; *work owns the
  *  marks. In cuda_polygon_cells_build.cu. */
-OJ_MUST_USE oj_status oj_cuda_ring_mark(const struct oj_cuda_ring_making *m,
-                                        struct oj_cuda_work *work,
-                                        const struct oj_cuda_ring_level *level,
-                                        struct oj_cuda_ring_marks *out);
+OJ_MUST_USE oj_status oj_cuda_ring_mark_children(
+    const struct oj_cuda_ring_making *m, struct oj_cuda_work *work,
+    const struct oj_cuda_ring_level *level, struct oj_cuda_ring_marks *out);
 
 /** Makes the level with which a tree begins, *first: the root, or, if all
  *  polygons are small, a level 1 .. m->fine below it (oj_ring_windows.h). Reads

@@ -389,7 +389,7 @@ static void add_others(struct oj_flat_buf *buf, int kind, double x, double y)
                 add_line(buf, x, y + i * 1e-3, x + (i % 7 ? 30.0 : 1e5),
                          y + i * 1e-3 + pick(2));
             break;
-        case 3: /* one place many times, and one point far away */
+        case 3: /* three places, 2,000 times each, and a point far away */
             for (int i = 0; i < 6000; i++)
                 add_point(buf, x + (i % 3), y);
             add_point(buf, x + 1e6, y);

@@ -220,7 +220,7 @@ TEST(cancelled_maker)
     oj_join_use_end(&workers[1].use);
     oj_join_use_end(&workers[2].use);
     ck_assert_int_eq(n_entries(), 1);
-    /* if no thread waits, a side that cannot be kept is freed */
+    /* if no other thread waits, a cancelled side is removed */
     start(NULL);
     slow.n_calls = workers[0].cancel = 0;
     start_workers(workers, 1, take_once);

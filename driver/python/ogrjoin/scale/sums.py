@@ -1,9 +1,10 @@
-"""Sums over zones, by partial sums: the zones are held, the other side streams past.
+"""Counts, sums and means of zones from partial sums: the zones are held, the other side
+streams past.
 
-A count, sum or mean of a zone needs its pairs in one place only as numbers.  A task
-joins the rows that it reads with all zones and sums their values by zone, exactly
-(ogrjoin.Sums); the words of partial sums are merged, so that the result does not
-depend on how rows were dealt to tasks.
+The pairs of a zone need not meet in one task.  Each task joins its rows with all zones
+and keeps, by zone, the number of pairs and, of each column, the number of values and
+their exact sum as 64-bit words (ogrjoin.Sums).  These are added exactly, so the result
+does not depend on how rows were dealt to tasks.
 
     join rows  -> partial()  -> rows (zone, number of pairs, and of each column the
                                 number of values and the words of their sum)
