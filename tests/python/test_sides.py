@@ -291,6 +291,26 @@ def test_aggregates_of_every_type():
     assert rows["count"].to_pylist() == [2, 0] and rows["s"].to_pylist() == [3, None]
 
 
+@pytest.mark.parametrize("scale", (0, 1, 2, 7, 15, 22, 23, 30))
+@pytest.mark.parametrize("bits", (32, 64, 128, 256))
+def test_decimals_are_rounded_once(bits, scale):
+    make = getattr(pa, f"decimal{bits}", None)
+    digits = {32: 9, 64: 18, 128: 38, 256: 76}[bits]
+    if make is None or scale > digits:
+        pytest.skip(f"no decimals of {bits} bits with {scale} digits behind the point")
+    r = np.random.default_rng(bits + scale)
+    whole = [int("".join(map(str, r.integers(0, 10, n)))) for n in r.integers(1, digits, 60)]
+    whole += [n + i for n in (0, 2**24, 2**53, 2**63) if n < 10 ** (digits - 1) for i in (0, 1)]
+    whole += [-n for n in whole]
+    values = [decimal.Decimal((n < 0, tuple(map(int, str(abs(n)))), -scale)) for n in whole]
+    column = pa.array(values, make(digits, scale))
+    side = pa.table({"x": np.arange(len(values)) + 0.0, "y": np.zeros(len(values)), "v": column})
+    rows = ogrjoin.join(
+        side, side, x="x", y="y", right_x="x", right_y="y", agg="sum(v) as v", left_select=""
+    ).read_all()
+    assert rows["v"].to_pylist() == [float(v) for v in values]
+
+
 def test_one_to_one_and_leftovers():
     a = gpd.GeoDataFrame({"a": [1, 2, 3]}, geometry=gpd.points_from_xy([0, 1, 50], [0, 0, 0]))
     b = gpd.GeoDataFrame({"b": [1, 2, 3]}, geometry=gpd.points_from_xy([0.4, 90, 91], [0, 0, 0]))

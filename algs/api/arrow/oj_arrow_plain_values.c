@@ -184,6 +184,25 @@ static int write_digits(uint32_t *word, int n, char *to)
     }
 }
 
+/* Sets *out to an integer of n words divided by 10^scale, if both are exact as
+ * doubles, so that the quotient is rounded once. Otherwise returns 0. */
+static int divide_exact_decimal(const uint32_t *word, int n, int scale,
+                                double *out)
+{
+    static const double power[] = {
+        1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
+        1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+    const uint64_t low = (uint64_t)word[1] << 32 | word[0];
+    uint32_t high = 0;
+    for (int i = 2; i < n; i++)
+        high |= word[i];
+    if (high != 0 || low > UINT64_C(1) << 53 || scale < 0 ||
+        scale >= (int)(sizeof power / sizeof *power))
+        return 0;
+    *out = (double)low / power[scale];
+    return 1;
+}
+
 /* Returns a decimal, format "d:precision,scale[,bits]", as a double that is
  * rounded once. */
 static double decimal_at_row(const struct ArrowArray *array, const char *format,
@@ -193,6 +212,7 @@ static double decimal_at_row(const struct ArrowArray *array, const char *format,
     struct oj_arrow_type type = {OJ_STORES_FIXED, 16};
     int scale = comma != NULL ? atoi(comma + 1) : 0, is_negative, n_digits;
     int size, n;
+    double value;
     uint32_t word[MOST_WORDS] = {0};
     char backwards[MOST_DIGITS], text[MOST_DIGITS + 20];
     (void)oj_arrow_type_read(format, &type); /* cannot fail: the schema was
@@ -207,6 +227,8 @@ static double decimal_at_row(const struct ArrowArray *array, const char *format,
         word[i] = ~word[i] + (uint32_t)carry;
         carry = carry && word[i] == 0;
     }
+    if (divide_exact_decimal(word, n, scale, &value))
+        return is_negative ? -value : value;
     n_digits = write_digits(word, n, backwards);
     text[0] = is_negative ? '-' : '+';
     for (int i = 0; i < n_digits; i++)
