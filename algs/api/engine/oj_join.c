@@ -896,14 +896,15 @@ split_similar_into_dwithin_and_rank(struct oj_join *join,
  * ends, while the features within a distance, or equally near, may be many. */
 static void search_nearest_if_any_pair_is_enough(struct oj_relation *asked)
 {
-    if (asked->first_only != OJ_ENOUGH_ANY ||
-        (oj_op_get(asked->op)->takes &
-         ((unsigned)OJ_TAKES_DISTANCE | (unsigned)OJ_TAKES_K)) == 0)
+    if (asked->first_only != OJ_ENOUGH_ANY)
         return;
-    if (oj_relation_is_dwithin(asked))
-        asked->op = OJ_OP_NEAREST;
-    asked->k = 1;
-    asked->ties = OJ_TIES_FIRST;
+    if (oj_relation_is_by_distance(asked))
+        oj_relation_make_nearest(asked);
+    else if ((oj_op_get(asked->op)->takes & OJ_TAKES_K) != 0)
+    {
+        asked->k = 1;
+        asked->ties = OJ_TIES_FIRST;
+    }
 }
 
 oj_status oj_join_open(const struct oj_flat *join_side,

@@ -328,6 +328,14 @@ static inline void oj_relation_make_dwithin(struct oj_relation *r)
     r->op = OJ_OP_DWITHIN;
 }
 
+/** Changes the join to the nearest feature; the maximum distance remains. */
+static inline void oj_relation_make_nearest(struct oj_relation *r)
+{
+    r->op = OJ_OP_NEAREST;
+    r->k = 1;
+    r->ties = OJ_TIES_FIRST;
+}
+
 /** Returns 1 if the measure is a distance: nearest and dwithin. */
 static inline int oj_relation_is_by_distance(const struct oj_relation *r)
 {
