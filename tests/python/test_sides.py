@@ -842,6 +842,16 @@ def test_columns_that_no_setting_names_are_not_read(tmp_path, options):
         ogrjoin.join(path, path, **{**options, "left_select": None}).read_all()
 
 
+def test_columns_of_odd_names_are_read(tmp_path):
+    names = ["it's", 'a"b', "back\\slash", "new\nline", "\u00c4rger"]
+    columns = {name: [float(i)] for i, name in enumerate(names)}
+    path = str(tmp_path / "a.parquet")
+    pq.write_table(pa.table({"x": [0.0], "y": [0.0], **columns}), path)
+    for name in names:
+        rows = ogrjoin.join(path, [box(-1, -1, 1, 1)], x="x", y="y", left_select=[name])
+        assert rows.schema.names[0] == name, name
+
+
 def test_files_of_a_folder_differ(tmp_path):
     """Columns have the types of the first file; what a later file lacks is NULL there."""
     for name, kind, more in (("a", pa.int64(), {"v": [1.5, 2.5]}), ("b", pa.int32(), {})):

@@ -88,7 +88,10 @@ def _read_columns(scan: Scan, which: str, settings: dict[str, Any]) -> list[str]
         return names
     # Settings name columns in texts of many forms, so a column whose name is a part of
     # any text is read.
-    texts = "\n".join(str(value) for value in settings.values()).casefold()
+    texts = "\n".join(
+        "\n".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
+        for value in settings.values()
+    ).casefold()
     return [name for name in names if name == geometry or name.casefold() in texts]
 
 

@@ -1,8 +1,8 @@
-/* The matrix of multipolygons of very many boxes equals that of few boxes in
- * the same pattern, which the exact reference decides; it would take minutes if
- * its time grew by the square of their number. The matrix of a polygon of many
- * edges and a small shape equals that without short cuts.
- * Kind: large, property. */
+/* A multipolygon of very many boxes has the matrix that the exact reference
+ * computes for a few boxes in an equal layout. If the time grew by the square
+ * of the number of boxes, this test would take minutes. A polygon of many edges
+ * and a small shape have the matrix that is computed without short cuts. Kind:
+ * large, property. */
 #include "../../../algs/geometry/relate/relate.h"
 #include "../../../flatten/base/oj_alloc.h"
 #include "../predicate/random_shapes.h"
