@@ -3,13 +3,11 @@
 #define _GNU_SOURCE
 #endif
 #include "oj_parallel.h"
+#include "oj_clock.h"
 
-#include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <unistd.h>
-
-#define MAX_THREADS 1024
 
 int oj_cpu_count(void)
 {
@@ -21,7 +19,7 @@ int oj_cpu_count(void)
 #endif
     if (n < 1)
         n = sysconf(_SC_NPROCESSORS_ONLN);
-    return n < 1 ? 1 : n > MAX_THREADS ? MAX_THREADS : (int)n;
+    return n < 1 ? 1 : n > OJ_MAX_THREADS ? OJ_MAX_THREADS : (int)n;
 }
 
 struct loop
@@ -43,19 +41,158 @@ static void *run_tasks_of_thread(void *argument)
     return NULL;
 }
 
+/* --- teams -----------------------------------------------------------------
+ *
+ * A team's threads wait for loops. The thread that started the team opens a
+ * loop, works in it, closes it when no task is left, and waits for the threads
+ * that are in it. It does not wait for a thread that has not entered yet, and a
+ * thread enters a loop at most once. */
+
+#define LOOP_NUMBER(state) ((state) >> 33)
+#define LOOP_IS_OPEN (UINT64_C(1) << 32)
+#define ONE_ENTERED (UINT64_C(1) << 16)
+#define N_ENTERED(state) ((int)((state) >> 16 & 0xffff))
+#define N_INSIDE(state) ((int)((state)&0xffff))
+
+/* How long threads poll before they sleep. Waking a thread takes 50 to 100
+ * microseconds. */
+static const double most_idle_s = 200e-6;
+
+/* The team of this thread; NULL: it has none, or runs a loop. */
+static _Thread_local struct oj_team *own_team;
+
+/* Enters the open loop if it is not loop number `last` and has room. */
+static int enter_loop(struct oj_team *team, uint64_t last, uint64_t *number)
+{
+    uint64_t state = __atomic_load_n(&team->state, __ATOMIC_SEQ_CST);
+    while ((state & LOOP_IS_OPEN) != 0 && LOOP_NUMBER(state) != last &&
+           N_ENTERED(state) < __atomic_load_n(&team->most, __ATOMIC_RELAXED))
+    {
+        if (__atomic_compare_exchange_n(&team->state, &state,
+                                        state + ONE_ENTERED + 1, 0,
+                                        __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+        {
+            *number = LOOP_NUMBER(state);
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* Returns 1 once the thread has entered a loop, and 0 if the team is over. */
+static int wait_and_enter_loop(struct oj_team *team, uint64_t *number)
+{
+    const uint64_t last = *number;
+    double end = oj_clock_seconds() + most_idle_s;
+    int is_in;
+    while (oj_clock_seconds() < end)
+    {
+        if (enter_loop(team, last, number))
+            return 1;
+        if (__atomic_load_n(&team->is_over, __ATOMIC_RELAXED))
+            return 0;
+        (void)sched_yield();
+    }
+    pthread_mutex_lock(&team->mutex);
+    __atomic_add_fetch(&team->n_asleep, 1, __ATOMIC_SEQ_CST);
+    while (!(is_in = enter_loop(team, last, number)) && !team->is_over)
+        pthread_cond_wait(&team->has_work, &team->mutex);
+    __atomic_sub_fetch(&team->n_asleep, 1, __ATOMIC_RELAXED);
+    pthread_mutex_unlock(&team->mutex);
+    return is_in;
+}
+
+static void *run_loops_of_team(void *argument)
+{
+    struct oj_team *team = argument;
+    uint64_t number = 0;
+    while (wait_and_enter_loop(team, &number))
+    {
+        run_tasks_of_thread(team->loop);
+        __atomic_sub_fetch(&team->state, 1, __ATOMIC_RELEASE);
+    }
+    return NULL;
+}
+
+static void wake_sleeping_threads(struct oj_team *team)
+{
+    if (__atomic_load_n(&team->n_asleep, __ATOMIC_SEQ_CST) == 0)
+        return;
+    pthread_mutex_lock(&team->mutex);
+    pthread_cond_broadcast(&team->has_work);
+    pthread_mutex_unlock(&team->mutex);
+}
+
+static void run_loop_on_team(struct oj_team *team, int n_threads,
+                             struct loop *loop)
+{
+    uint64_t number =
+        LOOP_NUMBER(__atomic_load_n(&team->state, __ATOMIC_RELAXED)) + 1;
+    own_team = NULL; /* loops within the loop start their own threads */
+    team->loop = loop;
+    __atomic_store_n(&team->most, n_threads - 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&team->state, number << 33 | LOOP_IS_OPEN,
+                     __ATOMIC_SEQ_CST);
+    wake_sleeping_threads(team);
+    run_tasks_of_thread(loop);
+    __atomic_and_fetch(&team->state, ~LOOP_IS_OPEN, __ATOMIC_ACQ_REL);
+    while (N_INSIDE(__atomic_load_n(&team->state, __ATOMIC_ACQUIRE)) > 0)
+        (void)sched_yield();
+    own_team = team;
+}
+
+void oj_team_start(struct oj_team *team, int n_threads)
+{
+    if (n_threads > OJ_MAX_THREADS)
+        n_threads = OJ_MAX_THREADS;
+    team->state = 0;
+    team->is_over = team->n_asleep = team->n_threads = team->most = 0;
+    pthread_mutex_init(&team->mutex, NULL);
+    pthread_cond_init(&team->has_work, NULL);
+    while (team->n_threads + 1 < n_threads &&
+           pthread_create(&team->thread[team->n_threads], NULL,
+                          run_loops_of_team, team) == 0)
+        team->n_threads++;
+    own_team = team;
+}
+
+void oj_team_stop(struct oj_team *team)
+{
+    own_team = NULL;
+    pthread_mutex_lock(&team->mutex);
+    __atomic_store_n(&team->is_over, 1, __ATOMIC_RELAXED);
+    pthread_cond_broadcast(&team->has_work);
+    pthread_mutex_unlock(&team->mutex);
+    for (int i = 0; i < team->n_threads; i++)
+        pthread_join(team->thread[i], NULL);
+    pthread_cond_destroy(&team->has_work);
+    pthread_mutex_destroy(&team->mutex);
+}
+
+/* --- loops -----------------------------------------------------------------
+ */
+
+static void run_loop_on_new_threads(int n_threads, struct loop *loop)
+{
+    pthread_t started[OJ_MAX_THREADS];
+    int n_started = 0;
+    while (n_started + 1 < n_threads &&
+           pthread_create(&started[n_started], NULL, run_tasks_of_thread,
+                          loop) == 0)
+        n_started++;
+    run_tasks_of_thread(loop);
+    for (int i = 0; i < n_started; i++)
+        pthread_join(started[i], NULL);
+}
+
 void oj_parallel_for(int n_threads, int64_t n_tasks,
                      void (*body)(int64_t, int, void *), void *user)
 {
-    pthread_t started[MAX_THREADS];
-    struct loop loop;
-    int n_started = 0;
+    struct loop loop = {.n_tasks = n_tasks, .body = body, .user = user};
     atomic_init(&loop.next_task, 0);
     atomic_init(&loop.next_thread, 0);
-    loop.n_tasks = n_tasks;
-    loop.body = body;
-    loop.user = user;
-    if (n_threads > MAX_THREADS)
-        n_threads = MAX_THREADS;
+    if (n_threads > OJ_MAX_THREADS)
+        n_threads = OJ_MAX_THREADS;
     if (n_threads > n_tasks)
         n_threads = (int)n_tasks;
     if (n_threads <= 1) /* short loops are faster without atomics */
@@ -64,13 +201,10 @@ void oj_parallel_for(int n_threads, int64_t n_tasks,
             body(task, 0, user);
         return;
     }
-    while (n_started + 1 < n_threads &&
-           pthread_create(&started[n_started], NULL, run_tasks_of_thread,
-                          &loop) == 0)
-        n_started++;
-    run_tasks_of_thread(&loop);
-    for (int i = 0; i < n_started; i++)
-        pthread_join(started[i], NULL);
+    if (own_team != NULL)
+        run_loop_on_team(own_team, n_threads, &loop);
+    else
+        run_loop_on_new_threads(n_threads, &loop);
 }
 
 struct ordered_loop

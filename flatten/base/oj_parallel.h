@@ -1,10 +1,14 @@
-/** Parallel loops over tasks. */
+/** Parallel loops over tasks, and teams of threads for several short loops. */
 #ifndef OJ_PARALLEL_H
 #define OJ_PARALLEL_H
 
 #include "oj_status.h"
 
+#include <pthread.h>
 #include <stdint.h>
+
+/** Maximum number of threads of a loop. */
+#define OJ_MAX_THREADS 1024
 
 /** Returns the number of processors that this process may use; at least 1. */
 int oj_cpu_count(void);
@@ -16,6 +20,34 @@ int oj_cpu_count(void);
 void oj_parallel_for(int n_threads, int64_t n_tasks,
                      void (*body)(int64_t task, int thread, void *user),
                      void *user);
+
+/** Threads that wait for loops. A loop without a team starts its threads, which
+ *  takes 10 to 30 microseconds for each: too long for loops of a millisecond.
+ *  The members are private. */
+struct oj_team
+{
+    /* Number of the loop << 33 | is open << 32 | threads that have entered the
+     * loop << 16 | threads in the loop. The thread that started the team is not
+     * counted. */
+    uint64_t state;
+    void *loop;  /* the loop that is open */
+    int most;    /* threads that may enter the loop */
+    int is_over; /* the threads end */
+    int n_asleep;
+    int n_threads; /* threads in `thread` */
+    pthread_mutex_t mutex;
+    pthread_cond_t has_work; /* a loop is open, or the team is over */
+    pthread_t thread[OJ_MAX_THREADS];
+};
+
+/** Starts n_threads - 1 threads, or as many as possible, for the loops that the
+ *  calling thread runs before oj_team_stop(): its calls of the functions of
+ *  this header, except those from within a loop. A thread has one team at a
+ *  time. Threads that find no loop for 0.2 ms sleep until the next one. */
+void oj_team_start(struct oj_team *team, int n_threads);
+
+/** Ends the threads of the calling thread's team, and waits for their end. */
+void oj_team_stop(struct oj_team *team);
 
 /** Runs body, which can fail, for every task. A thread that has finished a task
  *  calls end(task, thread, status, user, err), with the result of body, before

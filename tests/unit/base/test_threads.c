@@ -3,6 +3,9 @@
 
 #include "../../../flatten/base/oj_parallel.h"
 
+#include <string.h>
+#include <unistd.h>
+
 enum
 {
     N_TASKS = 300
@@ -69,6 +72,62 @@ TEST_LOOP(the_first_failure_in_order_is_the_last_end, 1, 9)
                                           end_ordered_task, &o, NULL),
                      OJ_ERR_IO);
     ck_assert_int_eq(o.n_ended, 56);
+}
+
+struct team_work
+{
+    int64_t n_runs[N_TASKS]; /* of each task, in all loops */
+    int64_t n_inner;         /* tasks of loops within tasks */
+    int n_threads;
+    int is_bad; /* a thread number was out of range */
+};
+
+static void count_inner_task(int64_t task, int thread, void *user)
+{
+    struct team_work *work = user;
+    (void)task;
+    (void)thread;
+    __atomic_add_fetch(&work->n_inner, 1, __ATOMIC_RELAXED);
+}
+
+static void count_task(int64_t task, int thread, void *user)
+{
+    struct team_work *work = user;
+    if (thread < 0 || thread >= work->n_threads)
+        __atomic_store_n(&work->is_bad, 1, __ATOMIC_RELAXED);
+    work->n_runs[task]++; /* a task runs once in a loop, and loops do not
+                             overlap */
+    if (task == 3)
+        oj_parallel_for(2, 10, count_inner_task, work);
+}
+
+/* Loops of different length and number of threads, some after the threads of
+ * the team have fallen asleep; loops within loops; two teams in succession. */
+TEST_LOOP(a_team_runs_each_task_of_each_loop_once, 1, 9)
+{
+    static struct team_work work;
+    struct oj_team team;
+    int64_t n_runs[N_TASKS] = {0}, n_inner = 0;
+    memset(&work, 0, sizeof work);
+    for (int t = 0; t < 2; t++)
+    {
+        oj_team_start(&team, _i);
+        for (int loop = 0; loop < 300; loop++)
+        {
+            int64_t n_tasks = loop * 7 % N_TASKS;
+            work.n_threads = 1 + loop % 11;
+            if (loop % 100 == 50)
+                usleep(2000);
+            oj_parallel_for(work.n_threads, n_tasks, count_task, &work);
+            for (int64_t i = 0; i < n_tasks; i++)
+                n_runs[i]++;
+            n_inner += n_tasks > 3 ? 10 : 0;
+        }
+        oj_team_stop(&team);
+    }
+    ck_assert_int_eq(memcmp(work.n_runs, n_runs, sizeof n_runs), 0);
+    ck_assert_int_eq(work.n_inner, n_inner);
+    ck_assert(!work.is_bad);
 }
 
 int main(void)
