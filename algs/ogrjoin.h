@@ -827,7 +827,8 @@ OGRJOIN_API void ogrjoin_live_free(struct ogrjoin_live *live);
  *            Where more than three quarters of the points (on a GPU two
  *            fifths) change pages, all is built anew.  Pages without points are
  *            used again, so that memory does not grow from batch to batch.  A
- *            thread of live takes part for each 8,192 changes
+ *            thread of live takes part for each 4,096 changes; the threads
+ *            sleep between batches, and end with ogrjoin_live_free()
  *  Errors    all changes are applied or, after an error, none.
  *            OGRJOIN_ERR_NOMEM; OGRJOIN_ERR_LIMIT: more than 2^30 ids, new ones
  *            of the batch with them, or changes.  One batch at a time: other

@@ -741,18 +741,15 @@ static oj_status classify_and_apply_batch(struct live_batch *b,
     return OJ_OK;
 }
 
-/* A batch of 1 % of 10 million points takes some ten loops, and 2 ms on 16
- * threads. */
 static oj_status apply_batch_on_threads(struct live_batch *b,
                                         struct oj_error *err)
 {
-    struct oj_team team;
     oj_status status;
     if (b->n_threads == 1)
         return classify_and_apply_batch(b, err);
-    oj_team_start(&team, b->n_threads);
+    oj_team_join(&b->live->team, b->n_threads);
     status = classify_and_apply_batch(b, err);
-    oj_team_stop(&team);
+    oj_team_leave(&b->live->team);
     return status;
 }
 

@@ -1,7 +1,6 @@
 #include "oj_live.h"
 
 #include "../../flatten/base/oj_alloc.h"
-#include "../../flatten/base/oj_parallel.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -40,6 +39,7 @@ void oj_live_free(struct oj_live *live)
         live_state_free(state);
         state = older;
     }
+    oj_team_end(&live->team);
     live_ids_free(&live->ids);
     live_blocks_free(&live->blocks);
     oj_free(live->leaving);

@@ -81,6 +81,7 @@ void oj_live_free(struct oj_live *live);
 /* --- for the files of this room --------------------------------------------
  */
 
+#include "../../flatten/base/oj_parallel.h"
 #include "live_ids.h"
 
 #include <pthread.h>
@@ -91,6 +92,7 @@ struct oj_live
     int n_threads;
     pthread_mutex_t writer; /**< held while a batch is applied; guards all
                                members that lock does not guard */
+    struct oj_team team;    /**< threads of batches, asleep between them */
     const struct live_split_rule *rule;
     struct oj_box frame; /**< around all points at the last build */
     char reason[200];

@@ -6,7 +6,9 @@
 #include "oj_clock.h"
 
 #include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
+#include <string.h>
 #include <unistd.h>
 
 int oj_cpu_count(void)
@@ -43,10 +45,9 @@ static void *run_tasks_of_thread(void *argument)
 
 /* --- teams -----------------------------------------------------------------
  *
- * A team's threads wait for loops. The thread that started the team opens a
- * loop, works in it, closes it when no task is left, and waits for the threads
- * that are in it. It does not wait for a thread that has not entered yet, and a
- * thread enters a loop at most once. */
+ * The thread that has joined a team opens a loop, works in it, closes it when
+ * no task is left, and waits for the team's threads that are in it. It does not
+ * wait for threads that have not entered; each enters a loop at most once. */
 
 #define LOOP_NUMBER(state) ((state) >> 33)
 #define LOOP_IS_OPEN (UINT64_C(1) << 32)
@@ -54,14 +55,15 @@ static void *run_tasks_of_thread(void *argument)
 #define N_ENTERED(state) ((int)((state) >> 16 & 0xffff))
 #define N_INSIDE(state) ((int)((state)&0xffff))
 
-/* How long threads poll before they sleep. Waking a thread takes 50 to 100
- * microseconds. */
+/* How long threads poll for the next loop before they sleep. Waking a thread
+ * takes 50 to 100 microseconds. */
 static const double most_idle_s = 200e-6;
 
-/* The team of this thread; NULL: it has none, or runs a loop. */
-static _Thread_local struct oj_team *own_team;
+/* Team that this thread has joined; NULL: none, or the thread runs a loop. */
+static _Thread_local struct oj_team *joined;
 
-/* Enters the open loop if it is not loop number `last` and has room. */
+/* Enters the open loop if it is not loop number `last` and more threads may
+ * enter it. Sets *number then. */
 static int enter_loop(struct oj_team *team, uint64_t last, uint64_t *number)
 {
     uint64_t state = __atomic_load_n(&team->state, __ATOMIC_SEQ_CST);
@@ -79,18 +81,17 @@ static int enter_loop(struct oj_team *team, uint64_t last, uint64_t *number)
     return 0;
 }
 
-/* Returns 1 once the thread has entered a loop, and 0 if the team is over. */
+/* Returns 1 once the thread has entered a loop, and 0 if the team has ended. */
 static int wait_and_enter_loop(struct oj_team *team, uint64_t *number)
 {
     const uint64_t last = *number;
     double end = oj_clock_seconds() + most_idle_s;
     int is_in;
-    while (oj_clock_seconds() < end)
+    while (__atomic_load_n(&team->is_working, __ATOMIC_RELAXED) &&
+           oj_clock_seconds() < end)
     {
         if (enter_loop(team, last, number))
             return 1;
-        if (__atomic_load_n(&team->is_over, __ATOMIC_RELAXED))
-            return 0;
         (void)sched_yield();
     }
     pthread_mutex_lock(&team->mutex);
@@ -126,47 +127,73 @@ static void wake_sleeping_threads(struct oj_team *team)
 static void run_loop_on_team(struct oj_team *team, int n_threads,
                              struct loop *loop)
 {
-    uint64_t number =
-        LOOP_NUMBER(__atomic_load_n(&team->state, __ATOMIC_RELAXED)) + 1;
-    own_team = NULL; /* loops within the loop start their own threads */
+    uint64_t state = __atomic_load_n(&team->state, __ATOMIC_RELAXED);
+    joined = NULL;
     team->loop = loop;
     __atomic_store_n(&team->most, n_threads - 1, __ATOMIC_RELAXED);
-    __atomic_store_n(&team->state, number << 33 | LOOP_IS_OPEN,
+    __atomic_store_n(&team->state,
+                     (LOOP_NUMBER(state) + 1) << 33 | LOOP_IS_OPEN,
                      __ATOMIC_SEQ_CST);
     wake_sleeping_threads(team);
     run_tasks_of_thread(loop);
     __atomic_and_fetch(&team->state, ~LOOP_IS_OPEN, __ATOMIC_ACQ_REL);
     while (N_INSIDE(__atomic_load_n(&team->state, __ATOMIC_ACQUIRE)) > 0)
         (void)sched_yield();
-    own_team = team;
+    joined = team;
 }
 
-void oj_team_start(struct oj_team *team, int n_threads)
+/* The threads inherit the blocked signals: the program's own threads handle
+ * them, as if the team did not exist. */
+static void start_missing_threads(struct oj_team *team, int n_threads)
 {
-    if (n_threads > OJ_MAX_THREADS)
-        n_threads = OJ_MAX_THREADS;
-    team->state = 0;
-    team->is_over = team->n_asleep = team->n_threads = team->most = 0;
-    pthread_mutex_init(&team->mutex, NULL);
-    pthread_cond_init(&team->has_work, NULL);
+    sigset_t all, before;
+    if (team->n_threads + 1 >= n_threads)
+        return;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
     while (team->n_threads + 1 < n_threads &&
            pthread_create(&team->thread[team->n_threads], NULL,
                           run_loops_of_team, team) == 0)
         team->n_threads++;
-    own_team = team;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-void oj_team_stop(struct oj_team *team)
+void oj_team_join(struct oj_team *team, int n_threads)
 {
-    own_team = NULL;
-    pthread_mutex_lock(&team->mutex);
-    __atomic_store_n(&team->is_over, 1, __ATOMIC_RELAXED);
-    pthread_cond_broadcast(&team->has_work);
-    pthread_mutex_unlock(&team->mutex);
-    for (int i = 0; i < team->n_threads; i++)
-        pthread_join(team->thread[i], NULL);
-    pthread_cond_destroy(&team->has_work);
-    pthread_mutex_destroy(&team->mutex);
+    if (n_threads > OJ_MAX_THREADS)
+        n_threads = OJ_MAX_THREADS;
+    if (team->owner != getpid())
+    {
+        memset(team, 0, sizeof *team);
+        team->owner = getpid();
+        pthread_mutex_init(&team->mutex, NULL);
+        pthread_cond_init(&team->has_work, NULL);
+    }
+    __atomic_store_n(&team->is_working, 1, __ATOMIC_RELAXED);
+    start_missing_threads(team, n_threads);
+    joined = team;
+}
+
+void oj_team_leave(struct oj_team *team)
+{
+    joined = NULL;
+    __atomic_store_n(&team->is_working, 0, __ATOMIC_RELAXED);
+}
+
+void oj_team_end(struct oj_team *team)
+{
+    if (team->owner == getpid())
+    {
+        pthread_mutex_lock(&team->mutex);
+        team->is_over = 1;
+        pthread_cond_broadcast(&team->has_work);
+        pthread_mutex_unlock(&team->mutex);
+        for (int i = 0; i < team->n_threads; i++)
+            pthread_join(team->thread[i], NULL);
+        pthread_cond_destroy(&team->has_work);
+        pthread_mutex_destroy(&team->mutex);
+    }
+    memset(team, 0, sizeof *team);
 }
 
 /* --- loops -----------------------------------------------------------------
@@ -201,8 +228,8 @@ void oj_parallel_for(int n_threads, int64_t n_tasks,
             body(task, 0, user);
         return;
     }
-    if (own_team != NULL)
-        run_loop_on_team(own_team, n_threads, &loop);
+    if (joined != NULL)
+        run_loop_on_team(joined, n_threads, &loop);
     else
         run_loop_on_new_threads(n_threads, &loop);
 }

@@ -6,6 +6,7 @@
 
 #include <pthread.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 /** Maximum number of threads of a loop. */
 #define OJ_MAX_THREADS 1024
@@ -21,33 +22,42 @@ void oj_parallel_for(int n_threads, int64_t n_tasks,
                      void (*body)(int64_t task, int thread, void *user),
                      void *user);
 
-/** Threads that wait for loops. A loop without a team starts its threads, which
- *  takes 10 to 30 microseconds for each: too long for loops of a millisecond.
- *  The members are private. */
+/** Threads that are kept for loops. A loop without a team starts and ends its
+ *  threads, which takes 30 to 70 microseconds for each: too long for loops of a
+ *  millisecond. Zeroed memory is a valid team without threads. The members are
+ *  private. */
 struct oj_team
 {
-    /* Number of the loop << 33 | is open << 32 | threads that have entered the
-     * loop << 16 | threads in the loop. The thread that started the team is not
-     * counted. */
+    /* Number of the loop << 33 | is open << 32 | threads of the team that have
+     * entered the loop << 16 | threads of the team in the loop. */
     uint64_t state;
-    void *loop;  /* the loop that is open */
-    int most;    /* threads that may enter the loop */
-    int is_over; /* the threads end */
+    void *loop;     /* the loop that is open */
+    int most;       /* threads of the team that may enter the loop */
+    int is_working; /* between oj_team_join() and oj_team_leave() */
+    int is_over;    /* the threads end */
     int n_asleep;
+    pid_t owner;   /* process that has the threads, mutex and condition; 0: they
+                      do not exist */
     int n_threads; /* threads in `thread` */
     pthread_mutex_t mutex;
-    pthread_cond_t has_work; /* a loop is open, or the team is over */
+    pthread_cond_t has_work; /* is_working or is_over has changed, or a loop is
+                                open */
     pthread_t thread[OJ_MAX_THREADS];
 };
 
-/** Starts n_threads - 1 threads, or as many as possible, for the loops that the
- *  calling thread runs before oj_team_stop(): its calls of the functions of
- *  this header, except those from within a loop. A thread has one team at a
- *  time. Threads that find no loop for 0.2 ms sleep until the next one. */
-void oj_team_start(struct oj_team *team, int n_threads);
+/** Until oj_team_leave(), the loops of the calling thread run on it and on the
+ *  threads of the team, instead of on new threads; loops within these loops do
+ *  not. First starts the threads that the team lacks to n_threads - 1; if that
+ *  fails, loops get fewer threads. A team may be joined by one thread at a
+ *  time, and a thread may join one team at a time. */
+void oj_team_join(struct oj_team *team, int n_threads);
 
-/** Ends the threads of the calling thread's team, and waits for their end. */
-void oj_team_stop(struct oj_team *team);
+/** After this, the threads of the team sleep. */
+void oj_team_leave(struct oj_team *team);
+
+/** Ends the threads and waits for their end. In a process made by fork() there
+ *  are none. Zeroes the team. */
+void oj_team_end(struct oj_team *team);
 
 /** Runs body, which can fail, for every task. A thread that has finished a task
  *  calls end(task, thread, status, user, err), with the result of body, before

@@ -4,6 +4,7 @@
 #include "../../../flatten/base/oj_parallel.h"
 
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum
@@ -102,16 +103,17 @@ static void count_task(int64_t task, int thread, void *user)
 }
 
 /* Loops of different length and number of threads, some after the threads of
- * the team have fallen asleep; loops within loops; two teams in succession. */
+ * the team have fallen asleep; loops within loops; joined twice, the second
+ * time with fewer threads wanted than the team has. */
 TEST_LOOP(a_team_runs_each_task_of_each_loop_once, 1, 9)
 {
     static struct team_work work;
-    struct oj_team team;
+    struct oj_team team = {0};
     int64_t n_runs[N_TASKS] = {0}, n_inner = 0;
     memset(&work, 0, sizeof work);
     for (int t = 0; t < 2; t++)
     {
-        oj_team_start(&team, _i);
+        oj_team_join(&team, (_i + t) / (t + 1));
         for (int loop = 0; loop < 300; loop++)
         {
             int64_t n_tasks = loop * 7 % N_TASKS;
@@ -123,11 +125,44 @@ TEST_LOOP(a_team_runs_each_task_of_each_loop_once, 1, 9)
                 n_runs[i]++;
             n_inner += n_tasks > 3 ? 10 : 0;
         }
-        oj_team_stop(&team);
+        oj_team_leave(&team);
     }
+    oj_team_end(&team);
     ck_assert_int_eq(memcmp(work.n_runs, n_runs, sizeof n_runs), 0);
     ck_assert_int_eq(work.n_inner, n_inner);
     ck_assert(!work.is_bad);
+}
+
+static int64_t count_inner_tasks(struct oj_team *team)
+{
+    struct team_work work = {.n_threads = 4};
+    oj_team_join(team, 4);
+    oj_parallel_for(4, 1000, count_inner_task, &work);
+    oj_team_leave(team);
+    return work.n_inner;
+}
+
+/* A process made by fork() has the memory of a team, but not its threads. */
+TEST(a_team_survives_fork)
+{
+    struct oj_team team = {0};
+    int status = 0;
+    pid_t child;
+    ck_assert_int_eq(count_inner_tasks(&team), 1000);
+    child = fork();
+    ck_assert_int_ge(child, 0);
+    if (child == 0)
+    {
+        int is_right;
+        alarm(20);
+        is_right = count_inner_tasks(&team) == 1000;
+        oj_team_end(&team);
+        _exit(is_right && team.n_threads == 0 ? 0 : 1);
+    }
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_int_eq(status, 0);
+    ck_assert_int_eq(count_inner_tasks(&team), 1000);
+    oj_team_end(&team);
 }
 
 int main(void)
