@@ -14,7 +14,8 @@ FOLDER     the tables; spatialbench-cli (PyPI) makes them if they do not exist;
 PEER       ogrjoin, batches (of ogrjoin), pycanopy, sedonadb (default: those that are
            installed; sedonadb takes minutes for q12)
 
-Each run is a process of its own with one thread. Prints the processor seconds from the
+Each run is a process of its own with one thread. Batches write the averages of q12 to a
+file, so that memory does not grow with the number of trips. Prints the processor seconds from the
 tables in memory to the answer, and those of the whole process with reading; its peak
 memory, and the increase after the tables were read. If answers differ in any row by more
 than 1e-9 relative, or from the published ones by more than 1e-6, the exit code is 1.
@@ -106,7 +107,9 @@ def read_tables(folder):
     return tables
 
 
-def by_ogrjoin(query, trip, building, in_batches):
+def by_ogrjoin(query, trip, building, file=None):
+    """Returns (keys, values). With a file, joins in batches, and q12 writes the averages to
+    the file instead of returning them."""
     import numpy as np
     import ogrjoin
 
@@ -114,19 +117,20 @@ def by_ogrjoin(query, trip, building, in_batches):
     op = "nearest" if query == "q12" else "dwithin"
     index = ogrjoin.Index(building.select(["b_boundary"]), threads=1)
     points = trip.select(["t_pickuploc"])
-    if in_batches:
+    if file is not None:
         batches = index.pairs_batches(points, op, **options)
     else:
         batches = [index.pairs(points, op, **options)]
-    counts, averages = np.zeros(len(building), np.int64), np.empty(len(trip))
+    counts, averages = np.zeros(len(building), np.int64), None
     for pairs in batches:
         if query == "q8":
             counts += np.bincount(pairs.right32, minlength=len(building))
         elif len(pairs) != K * pairs.n_left:
             raise SystemExit("a trip has fewer neighbours than there are")
         else:
-            mean = averages[pairs.first : pairs.first + pairs.n_left]
-            np.mean(pairs.distance.reshape(-1, K), axis=1, out=mean)
+            averages = pairs.distance.reshape(-1, K).mean(axis=1)
+            if file is not None:
+                averages.tofile(file)
     if query == "q12":
         return trip["t_tripkey"].to_numpy(), averages
     kept = np.flatnonzero(counts)
@@ -169,14 +173,19 @@ def run_one(peer, query, folder, out):
     peak_of_reading = megabytes("VmHWM")
     forget_peak()
     before, start = megabytes("VmRSS"), cpu()
-    if PEERS[peer] == "ogrjoin":
-        keys, values = by_ogrjoin(query, trip, building, peer == "batches")
+    if peer == "batches":
+        with tempfile.TemporaryFile(dir=os.path.dirname(out)) as file:
+            keys, values = by_ogrjoin(query, trip, building, file)
+            join, peak = cpu() - start, megabytes("VmHWM")
+            if query == "q12":
+                file.seek(0)
+                values = np.fromfile(file)
     else:
         keys, values = globals()[f"by_{peer}"](query, trip, building)
+        join, peak = cpu() - start, megabytes("VmHWM")
     least = np.partition(values, -SHOWN)[-SHOWN] if len(values) > SHOWN else 0
     some = np.flatnonzero(values >= least)
     first = some[np.lexsort((keys[some], -values[some]))][:SHOWN]
-    join, peak = cpu() - start, megabytes("VmHWM")
     figures = {
         "join": join,
         "peak": max(peak, peak_of_reading),
