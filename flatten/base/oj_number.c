@@ -159,5 +159,13 @@ int64_t oj_text_numbers(const char *text, int64_t n_text, int64_t most,
             text++;
         out[n++] = text < end ? oj_text_number(from, text - from) : NAN;
     }
+    if (n > 0 && text < end && *text == ']')
+    {
+        do
+            text++;
+        while (text < end && *text == ' ');
+        if (text < end)
+            out[n - 1] = NAN;
+    }
     return n;
 }

@@ -24,8 +24,10 @@ int oj_number_write(double number, int digits, char *text, size_t size);
  *  NaN if they are not a number. */
 double oj_text_number(const char *text, int64_t n);
 
-/** Parses a list of numbers, "[1, 2.5]", or a single number. Returns how many
- *  numbers the text has; writes at most `most` (>= 1) of them to out. */
+/** Parses a list of numbers, "[1, 2.5]", or a single number, and writes the
+ *  first `most` (>= 1) of them to out. Returns how many it has written. An item
+ *  that is no number, and the last item if the list has no end or text follows
+ *  it, is NaN. */
 int64_t oj_text_numbers(const char *text, int64_t n, int64_t most, double *out);
 
 #endif

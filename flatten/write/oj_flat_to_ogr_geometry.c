@@ -60,8 +60,10 @@ static OGRGeometryH copy_geometry_as_read(const struct oj_attributes *rows,
     size_t n = 0;
     if (rows->slice.chunk == NULL)
     {
-        geometry = oj_attributes_geometry(rows, row);
-        return geometry != NULL ? OGR_G_Clone(geometry) : NULL;
+        OGRGeometryH read = oj_attributes_geometry(rows, row);
+        geometry = read != NULL ? OGR_G_Clone(read) : NULL;
+        *is_made = read == NULL || geometry != NULL;
+        return geometry;
     }
     wkb = oj_slice_wkb(&rows->slice, row, &n);
     *is_made = wkb == NULL ||

@@ -383,7 +383,7 @@ static int read_field_name(const char **at, char **to,
     if ((*at)[0] == '"' && (*at)[1] == '"' && (*at)[2] != '"')
     {
         *at = skip_spaces(*at + 2);
-        return 1;
+        return **at == ',' || **at == '\0';
     }
     names->fields[0][names->n++] = *to;
     return read_spaced_name(at, ",", to) && (**at == ',' || **at == '\0');
