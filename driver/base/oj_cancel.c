@@ -72,8 +72,9 @@ static int record_signal(int number)
 }
 
 /* Handler of SIGPIPE and SIGXFSZ: cancels the run. It runs on the thread whose
- * write() fails, before write() returns. A second SIGTERM would end the process
- * at once, so it is sent only after the first signal. */
+ * write() fails, before write() returns. The SIGTERM that it sends wakes the
+ * thread that waits for signals; only the first signal sends it, because that
+ * thread ends the process at a second one. */
 static void cancel_on_failed_write(int number)
 {
     int before = errno;

@@ -12,7 +12,7 @@
 
 enum
 {
-    ENOUGH_KB = 1024, /* smallest accepted limit; all tests pass with 256 */
+    ENOUGH_KB = 1024, /* a smaller limit is replaced; all tests pass with 256 */
     LARGE_KB = 8192   /* the usual limit of a shell */
 };
 

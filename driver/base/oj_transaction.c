@@ -34,12 +34,13 @@ int oj_transaction_recover(const char *name, const char *const *open_options)
     return dataset != NULL;
 }
 
-/* Guard of the current transaction; there is only one at a time. */
+/* Refuses commits that oj_transaction_commit() has not asked for. There is only
+ * one transaction at a time, so one guard is enough. */
 static struct oj_sqlite_guard guard;
 
-/* Guards the connection, and makes a cancellation abort the current SQLite
- * statement (e.g. one that builds an index); the transaction is then rolled
- * back. */
+/* Makes the connection refuse unwanted commits, and makes a cancellation abort
+ * the current SQLite statement (e.g. one that builds an index); the transaction
+ * is then rolled back. */
 static oj_status guard_connection(void *connection, const char *name,
                                   struct oj_error *err)
 {

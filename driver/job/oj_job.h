@@ -40,7 +40,7 @@ struct oj_job
     /* Used if the join side is larger than -memory. join_side has no rows then,
      * and each answer comes with its join features. */
     struct oj_tiles tiles;
-    struct oj_tiled_join *tiled; /**< NULL: the join side is in memory */
+    struct oj_tiled_join *tiled; /**< NULL if the join side is in memory */
     struct oj_feature_set answer_side[OJ_PIPELINE_SLOTS];
     /** number of batches in flight: one with tiles, because that batch is large
      */
@@ -136,11 +136,11 @@ struct oj_answer_side
 {
     struct oj_flat flat;
     const struct oj_table *table;
-    const int64_t
-        *ordinal; /**< index in the join layer; NULL: equals join_row */
-    /** argument of oj_join_tiles_read_features(); NULL: the join side is not in
-     * tiles
-     */
+    /** [join_row] index of the feature in the join layer; NULL if that index
+     *  equals join_row */
+    const int64_t *ordinal;
+    /** [join_row] argument of oj_join_tiles_read_features(); NULL if the join
+     *  side is not in tiles */
     const int64_t *place;
 };
 

@@ -25,15 +25,15 @@ struct oj_join_entry
     struct oj_join_entry *next;
     int is_listed; /* 1: can be found by its key */
     int is_ready;
-    struct oj_error error; /* why the build failed; status OJ_OK: it has not
-                              failed */
-    int n_users;           /* number of its users and of the threads waiting for
-                              it */
+    /* why the build failed; its status is OJ_OK if the build has not failed */
+    struct oj_error error;
+    int n_users; /* number of its users and of the threads waiting for
+                    it */
     int64_t last_use;
     int64_t n_bytes;
     int stop; /* cancel flag of the engine */
     /* the use that builds the entry, or joins with the engine itself instead of
-     * a copy; NULL: none */
+     * a copy; NULL if there is none */
     struct oj_join_use *runner;
     struct oj_join_side side;
     struct oj_join_key key;
@@ -313,8 +313,9 @@ static struct oj_join_entry *new_entry(const struct oj_join_key *key)
     return entry;
 }
 
-/* Ends the work of entry->runner with the engine, and records that the entry
- * now takes n_bytes. Precondition: the mutex is locked. */
+/* Records that entry->runner has stopped using the engine and that the entry
+ * takes n_bytes of memory, and wakes waiting threads. Precondition: the mutex
+ * is locked. */
 static void release_entry_from_runner(struct oj_join_entry *entry,
                                       int64_t n_bytes)
 {

@@ -63,8 +63,8 @@ void oj_join_side_free(struct oj_join_side *side);
 
 /* ---- the cache ----------------------------------------------------------- */
 
-/** Identity of a join side: NULL-terminated texts. Owner; zeroed memory is a
- *  valid empty one. */
+/** Key of a join side: two NULL-terminated lists of texts, which the key owns.
+ *  Zeroed memory is a valid empty key. */
 struct oj_join_key
 {
     char **identity;
@@ -76,9 +76,9 @@ void oj_join_key_free(struct oj_join_key *key);
 
 struct oj_join_entry;
 
-/** A use of an entry of the cache. Zeroed memory is valid: no entry. Between
- *  take and end it must not be moved in memory. Not thread-safe, except
- *  oj_join_use_stop(). */
+/** A use of an entry of the cache. Zeroed memory is a valid use without an
+ *  entry. Between take and end it must not be moved in memory. Not thread-safe,
+ *  except oj_join_use_stop(). */
 struct oj_join_use
 {
     struct oj_join_entry *entry; /**< NULL: none */

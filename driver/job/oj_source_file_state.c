@@ -118,7 +118,8 @@ static int is_modification_time_reliable(const struct stat *at,
 }
 
 /* Returns texts "path device inode size modified changed", or only the path if
- * the file does not exist. *settled: 1 if all times are reliable. */
+ * the file does not exist. Sets *settled to 1 if every time is reliable
+ * (is_modification_time_reliable()), else to 0. */
 static char **describe_file_states(char **paths, int64_t opened_ns,
                                    int *settled)
 {

@@ -11,15 +11,15 @@
 
 #define PIECE_BYTES (64 * 1024) /* bytes per access to the file */
 
-#define RECORD_BYTES 512 /* initial capacity for a record; most are shorter */
+/* initial capacity of the buffer for a record; most records are shorter */
+#define RECORD_BYTES 512
 
-#define INDEX_BYTES_PER_TOKEN                                                  \
-    32 /* per token, for joins by similarity alone                             \
-        */
+/* memory of an index per token, in joins by similarity alone */
+#define INDEX_BYTES_PER_TOKEN 32
 
-#define STRETCHES                                                              \
-    32 /* per tile: tile bounds are multiples of 1/32 of the memory of a tile  \
-        */
+/* A tile is filled by stretches of 1/STRETCHES of its memory, and ends after
+ * one of them. */
+#define STRETCHES 32
 
 /* Bits of `columns` in struct head. */
 #define HAS_MAX_DISTANCE 1
@@ -35,8 +35,9 @@ struct head
     double max_distance;
     int32_t on_class, exclude_class;
     int64_t columns; /* bits of the columns that the record has */
-    int64_t n_wkb;   /* 0: no geometry */
-    int64_t n_m;     /* M values, one for each vertex; 0: they are not kept */
+    int64_t n_wkb;   /* bytes of the WKB; 0 if the feature has no geometry */
+    /* number of M values, one for each vertex; 0 if they are not kept */
+    int64_t n_m;
     int64_t n_dimensions;
     int64_t from[OJ_MOST_SPANS], until[OJ_MOST_SPANS];
 };
@@ -100,8 +101,8 @@ static int64_t padded_size(int64_t n)
     return (n + 7) & ~INT64_C(7);
 }
 
-/* Appends n bytes, padded with zeros to a multiple of 8. Sets *to to the place
- * where they are to be written. */
+/* Appends room for n bytes, and zeros up to a multiple of 8 bytes. Sets *to to
+ * the place where the caller must write the n bytes. */
 static oj_status append_padded_space(struct oj_bytes *bytes, int64_t n,
                                      unsigned char **to, struct oj_error *err)
 {
@@ -668,9 +669,9 @@ oj_status oj_tiled_join_open(const struct oj_tiles *tiles,
     OJ_NEW_ZEROED(join, 1, err);
     join->tiles = tiles;
     join->relation = *relation;
+    /* a limit would hold for each tile, not for all pairs of a row */
     if (oj_relation_is_of_equal_attributes(relation))
-        join->relation.first_only =
-            OJ_ENOUGH_ALL; /* each tile would count its own pairs of a row */
+        join->relation.first_only = OJ_ENOUGH_ALL;
     join->options = *options;
     join->backend = backend;
     join->fids_are_unique = fids_are_unique;

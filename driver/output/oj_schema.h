@@ -41,7 +41,8 @@ struct oj_schema_request
                          (-in_place) */
     int with_join;  /**< 0: the join side's fields are not written */
     const struct oj_computed_column *own; /**< [n_own] the computed columns */
-    /** [n_own] their types; NULL: derived from own[i].kind */
+    /** [n_own] types of the computed columns; NULL if own[i].kind determines
+     *  the type */
     const struct oj_computed_type *own_types;
     int n_own;
     int one_row_per_input; /**< 1: no input row has more than one output
@@ -81,9 +82,9 @@ OGRwkbGeometryType oj_schema_layer_type(const struct oj_output_options *asked,
                                         OGRwkbGeometryType type);
 
 /** Creates field i in layer and stores its index in schema->columns. If the
- *  driver cannot store the type, the field becomes text, with a warning. If the
- *  driver changes the name, a notice is printed. A field that does not appear
- *  is an error. */
+ *  driver cannot store the type, a 64-bit integer becomes a real, any other
+ *  type text, with a warning. If the driver changes the name, a notice is
+ *  printed. A field that does not appear is an error. */
 OJ_MUST_USE oj_status oj_schema_create_field(GDALDatasetH dataset,
                                              OGRLayerH layer,
                                              struct oj_schema *schema, int i,

@@ -77,7 +77,7 @@ struct oj_aggregation
     struct oj_job *job;
     struct oj_aggregate_words words;
     struct oj_computed_column *columns; /* [words.n] */
-    struct oj_computed_type *types;     /* [words.n] their types */
+    struct oj_computed_type *types;     /* [words.n] types of these columns */
     /* [words.n_fields] fields that the aggregates read; elements for columns of
      * pairs are unused */
     struct oj_side_field *fields;
@@ -335,7 +335,8 @@ static void encode_sortable_time(const OGRField *raw, char bytes[TIME_BYTES])
 
 /* ---- values of fields ---------------------------------------------------- */
 
-/* Copies bytes to the pool if the next value would overwrite them. */
+/* Appends a value to the pool, because the next value would overwrite its
+ * bytes. read_field() sets the pointer to the copy. */
 static oj_status copy_bytes_to_pool(struct memory *memory,
                                     const struct oj_aggregate_bytes *bytes,
                                     struct oj_error *err)
@@ -418,10 +419,10 @@ static oj_status read_field(struct oj_side_field *field,
     return OJ_OK;
 }
 
-/* Reads all fields of n features. The values are valid until the next call, and
- * texts no longer than source. Only one thread may read values of
- * OJ_FORM_WRITTEN (texts that OGR writes), because their fields share a scratch
- * feature. */
+/* Reads all fields of n features. The values are valid until the next call.
+ * Texts point into source or into values->memory. Only one thread may read
+ * values of OJ_FORM_WRITTEN (texts that OGR writes), because their fields share
+ * a scratch feature. */
 static oj_status read_values(const struct oj_aggregation *a,
                              const struct oj_attributes *source, int64_t first,
                              int64_t n, const int32_t *order,

@@ -164,8 +164,8 @@ OJ_MUST_USE oj_status oj_pass_open_shared(const struct oj_command *command,
                                           struct oj_error *err);
 
 /** Opens a shared pass for a layer and fills *schema with its fields. Names
- *  that the input's format reserves for FIDs and geometries are avoided.
- *  schema->keep_fids: the FIDs are derived from those of the input. */
+ *  that the input's format reserves for FIDs and geometries are avoided. Sets
+ *  schema->keep_fids to 1 if the FIDs are derived from those of the input. */
 OJ_MUST_USE oj_status oj_pass_open_layer(const struct oj_command *command,
                                          struct oj_pass *pass,
                                          struct oj_schema *schema,
@@ -237,9 +237,9 @@ OJ_MUST_USE oj_status oj_pass_input_count_or_extent(struct oj_pass *pass,
 /** Makes the output rows of one input feature. Output row i of the feature with
  *  FID f has the FID f * oj_pass_most_rows() + i. Prepares and starts the pass
  *  if necessary (with -agg this indexes the join side). Precondition: no
- *  pipeline runs.
- *   *fid    on entry the FID of an output row; on return its i
- *   *there  receives 0 if no feature with this FID passes the filters */
+ *  pipeline runs. *fid on entry the FID of an output row; on return the index i
+ *  of this row among the rows of the feature *there receives 0 if no feature
+ *  with this FID passes the filters */
 OJ_MUST_USE oj_status oj_pass_answer_feature(struct oj_pass *pass, int64_t *fid,
                                              struct oj_answer *answer,
                                              int *there, struct oj_error *err);

@@ -32,7 +32,9 @@ struct oj_pass_choice
     /* State of the current answer. */
     struct oj_pair_ranks ranks; /**< ranks of its pairs */
     int64_t hint;               /**< see oj_one_to_one_find() */
-    struct oj_keyed *found; /**< offsets of records in tiles, with the rows */
+    /** offset of each pair's record in the tiles (key), and its row in the
+     *  answer (value) */
+    struct oj_keyed *found;
     int64_t *found_place;
     int64_t cap_found, cap_found_place;
 };

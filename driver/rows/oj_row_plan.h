@@ -75,8 +75,8 @@ void oj_rows_fill_write_options(const struct oj_rows *rows,
                                 const struct oj_schema *schema,
                                 struct oj_write_options *options);
 
-/** Warns if overlaps of pairs could not be computed, or places have no M value.
- *  To be called after the last row. */
+/** Warns if overlaps of pairs could not be computed, or if places along lines
+ *  have no M value. To be called after the last row. */
 void oj_rows_warn_of_missing_values(const struct oj_rows *rows);
 
 /** Frees what rows owns; a closed one is accepted. To be called before

@@ -152,8 +152,8 @@ static void describe_agreement(const struct method_row *row, char *text,
 }
 
 /* Prints a column for each step of moves (move_percent): seconds until the
- * index has taken the moved points, or "-" if it cannot be changed. For row
- * NULL: the heads of these columns. */
+ * index has taken the moved points, or "-" if it cannot be changed. If row is
+ * NULL, prints the heads of these columns. */
 static void print_move_times(const struct method_row *row)
 {
     for (int i = 0; i < N_MOVES; i++)
@@ -305,8 +305,8 @@ compare_with_cpu(struct oj_join *cpu, const struct oj_matches *answer,
 }
 
 /* Returns the number of rows that count neither as equal nor as different: the
- * comparison left them undecided, or their differences were proved in our
- * favour or are rounding. */
+ * comparison left them undecided, exact arithmetic has confirmed the cpu
+ * backend, or the distances differ by rounding. */
 static int64_t count_rows_apart(const struct oj_validation *validation)
 {
     return validation->n_undecided + validation->n_rows_proved +
@@ -460,7 +460,8 @@ static oj_status open_join(const struct benchmark *b,
 
 /* ---- points that move ---------------------------------------------------- */
 
-/* Returns a number of 0 <= u < 1 for a feature, a step and an axis. */
+/* Returns a pseudo-random number u, 0 <= u < 1, which depends only on the
+ * feature, the step and the axis. */
 static double random_fraction(int64_t feature, int step, int axis)
 {
     int64_t key = (feature * N_MOVES + step) * 2 + axis;

@@ -270,7 +270,8 @@ static oj_status join_and_spill_answers(struct update *u, struct oj_error *err)
                : OJ_OK;
 }
 
-/* Closes all readers, because none may be open during the transaction. */
+/* Closes the input layer's dataset, and that of the join layer if both are in
+ * one file: no other handle may be open during the transaction. */
 static void close_readers(struct update *u)
 {
     struct oj_job *job = &u->pass->job;

@@ -108,7 +108,8 @@ class GeometryColumnLayer final : public OGRLayer
     std::vector<int> m_source{};
     /* true: features whose field holds no geometry are left out */
     bool m_skips_failures;
-    /* their number in this reading, and the message of the first */
+    /* number of the features left out in this reading, and the message about
+     * the first of them */
     GIntBig m_n_skipped = 0;
     std::string m_first_skipped{};
 

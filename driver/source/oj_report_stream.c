@@ -1116,8 +1116,8 @@ static oj_status delete_rows(struct oj_report_stream *s, int64_t n,
 }
 
 /* Reads the records into the layer; if there is no layer yet, makes it in
- * dataset. *is_complete: 0 if GDAL did not make one row of each record, for the
- * reason in errors. */
+ * dataset. Sets *is_complete to 0 if GDAL did not make one row of each record;
+ * errors then holds the reason. */
 static oj_status read_records(struct oj_report_stream *s, GDALDatasetH dataset,
                               struct oj_ogr_errors *errors, int *is_complete,
                               struct oj_error *err)

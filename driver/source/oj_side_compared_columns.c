@@ -71,7 +71,7 @@ static double number_of_value(OGRFieldType type, const struct oj_value *value)
 
 /* ---- classes ------------------------------------------------------------- */
 
-/* Reads values of one side to map them to classes. */
+/* Argument of read_class_value(): fields and values of one side. */
 struct class_rows
 {
     const struct oj_side_fields *fields;

@@ -173,7 +173,7 @@ struct oj_compared_columns
     int32_t *on_class, *exclude_class;
     double *max_distance, *heading;
     double *vector; /**< vector: n_dimensions values per row */
-    /** ends of the spans; until NULL: `from` holds both ends */
+    /** ends of the spans; until[i] is NULL if from[i] holds both ends */
     int64_t *from[OJ_MOST_SPANS], *until[OJ_MOST_SPANS];
     int n_spans;
     /** token sets of the texts, one element per -similar */

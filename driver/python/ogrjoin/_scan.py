@@ -13,7 +13,8 @@ from ._errors import InputError, InvalidError
 
 NAME, METADATA = b"ARROW:extension:name", b"ARROW:extension:metadata"
 
-# Metadata of a field that pandas held in a nullable type, such as Int64.
+# Key in the metadata of a field that pandas held in a nullable type, such as
+# Int64.
 _NULLABLE = b"ogrjoin:pandas"
 
 
@@ -42,7 +43,8 @@ def _has_nullable_type(column: dict[str, Any]) -> bool:
 
 def mark_nullable(schema: Any) -> Any:
     """Returns the schema with a mark at each column that has a nullable type of pandas
-    according to the metadata that pandas adds.  The fields of joined rows keep it."""
+    according to the metadata that pandas adds. The fields of joined rows keep the
+    mark."""
     about = json.loads((schema.metadata or {}).get(b"pandas", b"{}"))
     for column in filter(_has_nullable_type, about.get("columns", [])):
         i = schema.get_field_index(column.get("field_name") or "")

@@ -529,7 +529,7 @@ def load(context, path, name, output):
         context.addLayerToLoadOnCompletion(path, details)
 
 
-# The default is geos, or sphere for distances on the globe.
+# The usual reference is geos, or sphere for distances on the globe.
 USUAL = "the usual one"
 REFERENCES = (USUAL, "geos", "geos_sorted", "spatialindex", "cpu")
 
