@@ -21,10 +21,11 @@ enum
 
 static struct
 {
-    int flag;             /* set to 1 by the first signal; atomic */
-    int number;           /* number of the first signal, 0 before it; atomic */
-    int ends_input_first; /* 1: the first signal only ends the input; atomic */
-    int input_has_ended;  /* 1 once a signal has ended the input; atomic */
+    int flag;   /* set to 1 by the first signal; atomic */
+    int number; /* number of the first signal, 0 before it; atomic */
+    /* 1 if the first signal only ends the input; atomic */
+    int ends_input_first;
+    int input_has_ended; /* 1 once a signal has ended the input; atomic */
     /* guards the members below; also held while the output is moved into
      * place */
     pthread_mutex_t mutex;

@@ -44,7 +44,8 @@ int oj_cancel_input_has_ended(void);
 /** Selects the flag that the calling thread polls; NULL selects the flag of the
  *  process. Returns the previous flag, which the caller restores later, because
  *  joins nest. The flag is written with __atomic_store_n() and must outlive
- *  every object that stores its address. A new thread does not inherit it. */
+ *  every object that stores its address. A new thread polls the flag of the
+ *  process until it calls this function. */
 const int *oj_cancel_use_flag(const int *flag);
 
 /** Returns the flag that the calling thread polls, nonzero when its work is

@@ -87,7 +87,8 @@ struct oj_source_options
     const char *sql;
     const char *dialect;
     const char *where;
-    const char *select;        /**< comma-separated fields to copy; "": none */
+    /** comma-separated fields to copy; "" for no field, NULL for all fields */
+    const char *select;
     const char *srs;           /**< replaces the layer's own CRS */
     const char *geometry;      /**< the column of geometries */
     const char **open_options; /**< NULL-terminated, or NULL */
@@ -180,7 +181,7 @@ struct oj_command
     struct oj_source_options input, join;
     double spat[4]; /**< xmin ymin xmax ymax; valid if has_spat */
     int has_spat;
-    int64_t limit; /**< maximum number of input rows; -1: no limit */
+    int64_t limit; /**< maximum number of input rows; -1 if there is no limit */
 
     /* Coordinate reference systems. */
     int crs; /**< enum oj_crs_mode */
@@ -199,14 +200,15 @@ struct oj_command
 
     /* Execution. */
     const char *backend;
-    int64_t threads; /**< 0: one per CPU */
+    int64_t threads; /**< number of threads; 0 stands for one per CPU */
     int64_t batch;
-    int64_t quadrant_size; /**< 0: the backend's default */
-    uint64_t gpus;         /**< one bit per device; 0: the first device */
-    int64_t gpu_memory;    /**< bytes per device; 0: the free memory */
-    int64_t gpu_batch;     /**< rows per transfer; 0: chosen by the program */
-    int64_t memory;        /**< bytes; 0: no limit */
-    int64_t max_pairs;     /**< maximum number of pairs; 0: no limit */
+    /** points per quadrant; 0 stands for the backend's default */
+    int64_t quadrant_size;
+    uint64_t gpus; /**< one bit per device; 0 stands for the first device */
+    int64_t gpu_memory; /**< bytes per device; 0 stands for the free memory */
+    int64_t gpu_batch;  /**< rows per transfer; 0 if the program chooses them */
+    int64_t memory;     /**< bytes; 0 if there is no limit */
+    int64_t max_pairs;  /**< maximum number of pairs; 0 if there is no limit */
     int explain;
     const char *write_spec; /**< path of the file that will hold the arguments,
                                  or NULL */
@@ -223,8 +225,9 @@ struct oj_command
     const char *json_summary;
     int help;
 
-    int is_dataset;     /**< 1: made by oj_command_parse_line(); quiet is then
-                             1, too */
+    /** 1 if oj_command_parse_line() has made the command; quiet is then 1, too
+     */
+    int is_dataset;
     const char **words; /**< owned copy of all arguments; NULL-terminated */
     /** [index in the option table] 1 if the option is given */
     unsigned char given[OJ_MAX_OPTIONS];

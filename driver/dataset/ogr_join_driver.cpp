@@ -121,12 +121,12 @@ class JoinLayer final : public OGRLayer
                                        advance */
     /* true if no input row has more than one output row */
     bool m_is_one_row = false;
-    /* number of rows without filters; -1: unknown */
+    /* number of rows without filters; -1 if unknown */
     GIntBig m_n_rows = -1;
     oj_join_arrow *m_stream = nullptr; /* the native Arrow stream, while one is
                                           open */
-    bool m_asks_dates = false; /* true: the attribute filter uses dates or
-                                  times */
+    /* true if the attribute filter uses dates or times */
+    bool m_asks_dates = false;
     /* the part of the attribute filter that the input layer applies; "" if it
      * applies no part */
     std::string m_where{};
@@ -425,8 +425,8 @@ bool JoinLayer::IsInputField(const char *name) const
                input.fields[column->source];
 }
 
-/* Drivers whose attribute filters are evaluated by OGR, as those of this layer
- * are. */
+/* Drivers that leave attribute filters to OGR, which evaluates them as it
+ * evaluates the filters of this layer. */
 const char *const asks_ogr = "ESRI Shapefile|FlatGeobuf|GeoJSON|GeoJSONSeq|CSV|"
                              "Memory|MEM|MapInfo File|KML|GML";
 
@@ -524,8 +524,8 @@ bool JoinLayer::PushesBox() const
            std::isfinite(box.MaxX) && std::isfinite(box.MaxY);
 }
 
-/* Makes the input layer apply the client's filters, as far as no row is lost.
- * All rows are filtered again afterwards. */
+/* Makes the input layer apply those filters of the client that cannot lose a
+ * row. All rows are filtered again afterwards. */
 void JoinLayer::PushFilters()
 {
     oj_pass &pass = m_main.pass;
@@ -675,8 +675,8 @@ OGRFeatureUniquePtr JoinLayer::ReadNext()
 }
 
 /* Returns false and reports an error while a native Arrow stream uses the
- * cursor. GDAL's generic stream does not count, because it is made of
- * features. */
+ * cursor. GDAL's generic stream is no obstacle, because it reads features
+ * itself. */
 bool JoinLayer::MayReadFeatures() const
 {
     if (m_stream == nullptr)

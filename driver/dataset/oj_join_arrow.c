@@ -548,7 +548,7 @@ static int is_detached(const struct oj_join_arrow *s)
     return s->rows.cursor == NULL;
 }
 
-/* Fails a call on a detached stream. */
+/* Reports that the stream is detached. Returns EINVAL. */
 static int report_detached(struct oj_join_arrow *s)
 {
     if (s->error.status == OJ_OK)

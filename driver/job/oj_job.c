@@ -490,8 +490,8 @@ static oj_status prepare_tiles(struct oj_job *job, struct oj_error *err)
     OJ_TRY(oj_source_check_count(&job->join, -1, job->join_side->counts.n_rows,
                                  err));
     job->n_slots = 1;
-    /* Attributes come with each answer, in a table with the columns of the
-     * tiles, which is empty at first. */
+    /* This table has columns but no rows: with tiles, the attributes of join
+     * features come with each answer. */
     OJ_TRY(oj_table_new_like(job->tiles.columns, &job->join_side->table, err));
     return oj_tiled_join_open(&job->tiles, &job->relation,
                               job->command->backend, &options, unique,
@@ -526,8 +526,8 @@ static void append_source_to_cache_key(char ***key,
     *key = CSLAddNameValue(*key, "layer", OGR_L_GetName(join->layer));
 }
 
-/* Adds the options that can change a join side, if they are given; for options
- * with files, the content of the files. */
+/* Adds the options that can change a join side, if they are given. For an
+ * option that names a file, adds the content of the file. */
 static void append_options_to_cache_key(char ***key,
                                         const struct oj_command *command)
 {

@@ -30,10 +30,11 @@ struct oj_job
     struct oj_join_side own_join_side;
     struct oj_join_use join_use; /**< the use of a borrowed join side */
 
-    /** maximum number of join rows to read, set by -explain; -1: no limit */
+    /** maximum number of join rows to read, set by -explain; -1 if there is no
+     *  limit */
     int64_t most_join_rows;
 
-    int shares; /**< 1: the job may use the cache of join sides */
+    int shares; /**< 1 if the job may use the cache of join sides */
     /** states of the sides' files; set if `shares` */
     struct oj_join_files input_files, join_files;
 
@@ -55,7 +56,7 @@ struct oj_job
     /** with -one_to_one best: number of groups of pairs that are too large for
      *  the best assignment */
     int64_t n_large_groups;
-    int64_t n_expected; /**< expected number of input rows; -1: unknown */
+    int64_t n_expected; /**< expected number of input rows; -1 if unknown */
     int show_progress;
 };
 

@@ -23,7 +23,7 @@ struct oj_join_entry
 {
     /* next entry of the list of entries (is_listed) or of the garbage */
     struct oj_join_entry *next;
-    int is_listed; /* 1: can be found by its key */
+    int is_listed; /* 1 if the entry can be found by its key */
     int is_ready;
     /* why the build failed; its status is OJ_OK if the build has not failed */
     struct oj_error error;
@@ -49,8 +49,8 @@ static struct
     struct oj_join_entry *garbage; /* entries to be freed after the mutex is
                                       unlocked */
     int64_t clock, n_built, n_found;
-    int is_ending;     /* 1: the process is ending; atomic */
-    int has_condition; /* 1: `changed` is initialised */
+    int is_ending;     /* 1 if the process is ending; atomic */
+    int has_condition; /* 1 if `changed` is initialised */
 } cache = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
 /* ---- join sides ---------------------------------------------------------- */

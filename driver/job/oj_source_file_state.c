@@ -210,7 +210,8 @@ static int check_vrt_element_and_add_files(struct vrt_walk *walk,
     if (strcasecmp(node->pszValue, "SrcSQL") == 0)
         return !oj_sql_select_may_vary(text) &&
                !oj_sql_select_may_reach_out(text, NULL, "");
-    /* an open option with prelude statements, which can attach databases */
+    /* An open option can hold prelude statements, which can attach databases.
+     */
     return strcasecmp(node->pszValue, "OOI") != 0 ||
            strncasecmp(CPLGetXMLValue(node, "key", ""), "PRELUDE", 7) != 0;
 }

@@ -25,7 +25,7 @@
 #define HAS_MAX_DISTANCE 1
 #define HAS_ON_CLASS 2
 #define HAS_EXCLUDE_CLASS 4
-#define HAS_SPAN 8 /* and the bits above it, one for each span */
+#define HAS_SPAN 8 /* first of the bits of the spans, one for each span */
 
 /* The beginning of every record. Members for columns that are missing are 0. */
 struct head
@@ -68,8 +68,8 @@ struct oj_flat oj_feature_set_view(const struct oj_feature_set *features)
     return flat;
 }
 
-/* Removes all features but keeps the memory. The table is replaced by an empty
- * one with these columns. If columns is NULL, there is no table. */
+/* Removes all features but keeps the memory. Replaces the table by an empty one
+ * with `columns`, or by NULL if columns is NULL. */
 static oj_status clear_features(struct oj_feature_set *features,
                                 const struct oj_table *columns,
                                 struct oj_error *err)
@@ -669,7 +669,8 @@ oj_status oj_tiled_join_open(const struct oj_tiles *tiles,
     OJ_NEW_ZEROED(join, 1, err);
     join->tiles = tiles;
     join->relation = *relation;
-    /* a limit would hold for each tile, not for all pairs of a row */
+    /* With OJ_ENOUGH_FIRST the measure of a pair is the number of pairs of its
+     * row, and each tile would count only its own pairs. */
     if (oj_relation_is_of_equal_attributes(relation))
         join->relation.first_only = OJ_ENOUGH_ALL;
     join->options = *options;
@@ -976,7 +977,8 @@ start_with_features_found_before(struct oj_tiled_join *join,
     for (int64_t i = 0; i < n; i++)
     {
         join->found[i].place = first->place[i];
-        join->found[i].tie_key = 0; /* set when the feature has a pair */
+        /* add_matched_features() sets the key if the feature has a pair */
+        join->found[i].tie_key = 0;
     }
     return OJ_OK;
 }

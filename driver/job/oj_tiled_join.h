@@ -42,8 +42,9 @@ struct oj_bytes
 struct oj_feature_set
 {
     struct oj_flat_buf buf;
-    struct oj_table *table; /**< owned; NULL: no attributes */
-    int64_t *ordinal;       /**< [buf.n_features] index in the layer */
+    /** owned; NULL if the features have no attributes */
+    struct oj_table *table;
+    int64_t *ordinal; /**< [buf.n_features] index in the layer */
     /** [buf.n_features] offset of the record in the file; only for features
      *  from tiles */
     int64_t *place;
@@ -75,10 +76,12 @@ struct oj_tiles
     /** number of texts per feature; set by the caller before the first feature
      *  is added */
     int n_texts;
-    int has_vectors;      /**< 1: features have vectors; set by the caller
-                               before the first feature is added */
-    int64_t n_dimensions; /**< dimensions of the vectors; 0: not yet known */
-    unsigned m_found;     /**< enum oj_m_found or'ed, if M values are kept */
+    /** 1 if features have vectors; set by the caller before the first feature
+     *  is added */
+    int has_vectors;
+    int64_t n_dimensions; /**< dimensions of the vectors; 0 if not yet known */
+    /** bits of enum oj_m_found of all features; set if M values are kept */
+    unsigned m_found;
     int64_t n_tiles, cap_tiles;
     struct oj_tile *tile;
 };
@@ -106,7 +109,7 @@ OJ_MUST_USE oj_status oj_join_tiles_add(struct oj_tiles *tiles,
 /** Ends the adding and forms the tiles.
  *  memory  maximum bytes of a loaded tile; a tile of one feature may exceed it
  *  number  [n_texts] new token numbers, applied to all records
- *          (oj_token_dictionary_order()); NULL: unchanged */
+ *          (oj_token_dictionary_order()); NULL if the numbers stay */
 OJ_MUST_USE oj_status oj_join_tiles_finish(struct oj_tiles *tiles,
                                            int64_t memory,
                                            uint32_t *const *number,
@@ -130,8 +133,9 @@ struct oj_tiled_join
     const struct oj_tiles *tiles;
     struct oj_relation relation;
     struct oj_options options;
-    const char *backend; /**< NULL: the default */
-    /** 1: FIDs break ties of equal measures; 0: ordinals do, because FIDs
+    /** name of the backend; NULL stands for the default */
+    const char *backend;
+    /** 1 if FIDs break ties of equal measures; 0 if ordinals do, because FIDs
      *  repeat */
     int fids_are_unique;
     struct oj_stats stats; /**< statistics of the tiles that are not loaded any
@@ -143,7 +147,7 @@ struct oj_tiled_join
     int n_threads;
 
     /* The loaded tile. */
-    int64_t loaded; /**< index of the loaded tile; -1: none */
+    int64_t loaded; /**< index of the loaded tile; -1 if no tile is loaded */
     struct oj_feature_set side;
     struct oj_flat flat;
     struct oj_join *engine;

@@ -35,13 +35,13 @@ struct oj_output_layer
      */
     const char *option;
     const char *name;
-    int has_file; /**< 1: a separate file beside the first one */
-    /** 1: an existing layer or file of this name will be removed */
+    int has_file; /**< 1 if the layer is a separate file beside the first one */
+    /** 1 if an existing layer or file of this name will be removed */
     int replaces;
-    int appends;     /**< 1: rows are appended to `layer`, an existing layer */
-    OGRLayerH layer; /**< created by oj_schema, or the layer to append to */
-    int64_t rows_before; /**< rows before appending; -1: unknown */
-    /** 1: the rows are in oj_output_rows_file(), which replaces the dataset's
+    int appends; /**< 1 if rows are appended to `layer`, an existing layer */
+    OGRLayerH layer;     /**< created by oj_schema, or the layer to append to */
+    int64_t rows_before; /**< rows before appending; -1 if unknown */
+    /** 1 if the rows are in oj_output_rows_file(), which replaces the dataset's
      *  file once the dataset is closed. Set by the writer of the rows */
     int rows_in_file;
 
@@ -51,7 +51,8 @@ struct oj_output_layer
     const char *lane;
 
     /** Set by oj_output_finish(), for formats whose rows can be counted. */
-    int64_t n_checked;  /**< rows counted after closing; -1: not counted */
+    /** rows counted after closing; -1 if they were not counted */
+    int64_t n_checked;
     int64_t n_left_out; /**< rows without geometry that the driver dropped */
 };
 

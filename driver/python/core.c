@@ -264,8 +264,9 @@ static int compare_crs(void *user, const char *a, const char *b)
     return is_one;
 }
 
-/* Calls pyproj for the PROJJSON of a CRS that is given by its code. Can be
- * called with or without the GIL. */
+/* Writes the PROJJSON of a CRS that is given by its code, made by pyproj, to
+ * text [size]. Returns its length, or 0 if pyproj cannot make it. Can be called
+ * with or without the GIL. */
 static int expand_crs(void *user, const char *crs, char *text, size_t size)
 {
     PyGILState_STATE state = enter_python();
@@ -877,7 +878,7 @@ static void destroy_pairs_capsule(PyObject *capsule)
 struct pairs_work
 {
     struct ogrjoin_index *index;
-    struct ogrjoin_layer *input;   /* NULL: the input is source */
+    struct ogrjoin_layer *input;   /* NULL if `source` is the input */
     struct ogrjoin_source *source; /* its remaining rows are the input */
     int64_t n_rows;                /* estimated number of rows of source */
     struct ogrjoin_pairs *pairs;
@@ -1249,8 +1250,8 @@ static void destroy_source_capsule(PyObject *capsule)
 
 struct source_work
 {
-    struct ArrowArrayStream *stream; /* stream to open; NULL: rows of the source
-                                        are read */
+    /* stream to open; NULL if rows of the source are read */
+    struct ArrowArrayStream *stream;
     const char *column;
     struct ogrjoin_settings *settings;
     struct ogrjoin_source *source;
@@ -2237,7 +2238,7 @@ static void destroy_sums_capsule(PyObject *capsule)
     free(self);
 }
 
-/* py_sums(n): exact sums of n groups */
+/* py_sums(n) -> exact sums of n groups, all 0 */
 static PyObject *py_sums(PyObject *module, PyObject *args)
 {
     struct ogrjoin_error err = {OGRJOIN_OK, ""};

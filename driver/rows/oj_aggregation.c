@@ -50,7 +50,8 @@ struct block
 {
     const struct oj_attributes *source; /* attributes of the features */
     const int64_t *fid;                 /* [features of source], or NULL */
-    /* [features of source] indices in the join layer; NULL: consecutive ones */
+    /* [features of source] indices in the join layer; NULL if they are
+     * consecutive from first_place on */
     const int64_t *ordinal;
     /* index in the join layer of row 0 of source, if ordinal is NULL */
     int64_t first_place;
@@ -92,7 +93,7 @@ struct oj_aggregation
     /* Used if the join layer is streamed; n_input is the number of input rows.
      */
     int64_t n_input;
-    /* aggregates that were summed without pairs; NULL: none */
+    /* aggregates that were summed without pairs; NULL if there are none */
     struct oj_aggregates *sums;
     struct values summed;
 };
@@ -450,8 +451,7 @@ static oj_status read_values(const struct oj_aggregation *a,
                                       &any_null))
             OJ_TRY(read_field(field, a->words.fields[f].form, source, first, n,
                               order, memory, err));
-        /* sets all members of the union, of which the one of the right type is
-         * used */
+        /* only the pointer for the type of the field is used */
         column->real = memory->value;
         column->integer = memory->value;
         column->bytes = memory->value;
@@ -520,8 +520,8 @@ static inline oj_status put_pair(struct oj_aggregation *a, int64_t row,
     return block->n_pairs < BLOCK_PAIRS ? OJ_OK : flush_block(a, err);
 }
 
-/* Begins an empty block. After a failure the block may still hold pairs of
- * another source. */
+/* Begins an empty block for pairs with features of source. Drops pairs that the
+ * block may still hold after a failure. */
 static void start_block(struct block *block, const struct oj_attributes *source,
                         const int64_t *fid, const int64_t *ordinal,
                         int64_t first_place)
@@ -641,7 +641,7 @@ void oj_aggregation_set_first_row(struct oj_aggregation *a, int64_t first)
     a->first_row = first;
 }
 
-/* Converts a result to a field value, which borrows from it. */
+/* Converts a result to a field value, which borrows texts from `from`. */
 static void result_to_field_value(const struct oj_aggregate_value *from,
                                   enum oj_aggregate_type result,
                                   OGRFieldType type, struct oj_value *to)

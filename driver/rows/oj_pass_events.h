@@ -19,9 +19,9 @@
  */
 struct oj_pass_events
 {
-    int is_open; /**< 1: answers become events */
+    int is_open; /**< 1 if answers become events */
     struct oj_job *job;
-    struct oj_events *events; /**< NULL: not started */
+    struct oj_events *events; /**< NULL until oj_pass_events_start() */
     int column;               /**< column of the key in the batches */
     char *options; /**< text of the options that affect events, for the state
                         file; includes the name of the key field */

@@ -25,13 +25,13 @@ struct oj_rows
     struct oj_computed_columns computed;
 
     struct oj_aggregation *aggregation; /**< NULL without -agg */
-    int streams_join;                   /**< 1: -agg streams the join layer */
+    int streams_join;                   /**< 1 if -agg streams the join layer */
 
     struct oj_pair_request request;
     struct oj_row_pick pick;
     /** column of field F in the join table, for -pick max:F and min:F; or -1 */
     int score_column;
-    /** computes values of pairs; NULL: no values are needed */
+    /** computes values of pairs; NULL if no values are needed */
     struct oj_pair_stage *stage;
     /** [join_joined.n_features] the scores by which -pick max:F and min:F
      *  choose */

@@ -62,7 +62,8 @@ static void fill_skip_reasons(const struct oj_job *job, int side,
     };
     memcpy(reasons, all, sizeof all);
     if (!oj_command_needs_shapes(
-            job->command)) /* then features match by their attributes */
+            /* features without geometry match by their attributes */
+            job->command))
         reasons[0].n = reasons[1].n = reasons[2].n = 0;
 }
 

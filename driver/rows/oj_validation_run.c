@@ -19,7 +19,7 @@
  * with tiles, its own tile in memory. */
 struct reference
 {
-    struct oj_join *engine; /* NULL: the join side is in tiles */
+    struct oj_join *engine; /* NULL if the join side is in tiles */
     /* features to which join_row refers, valid until the next batch */
     struct oj_flat side;
 

@@ -18,7 +18,7 @@ struct method
     const char *name; /* name of the method in the table */
     const char *backend;
     int all_threads;
-    int of_points; /* 1: accepts only points as join side */
+    int of_points; /* 1 if the method accepts only points as join side */
 };
 
 static const struct method methods[] = {
@@ -76,8 +76,9 @@ struct moved_side
     struct oj_flat flat; /* the join side with the new places */
     double *x, *y;
     int64_t n;
-    int32_t *feature;    /* [n] features that have moved in this step */
-    struct oj_join *cpu; /* the cpu backend; NULL: not needed yet */
+    int32_t *feature; /* [n] features that have moved in this step */
+    /* join with this side on the cpu backend; NULL until it is needed */
+    struct oj_join *cpu;
     struct oj_matches answer;
 };
 
@@ -99,8 +100,9 @@ struct method_row
     /* number of rows whose answer differs from that of the cpu backend, except
      * the n_apart rows */
     int64_t n_differ;
-    /* number of rows that the comparison left undecided, or in which exact
-     * arithmetic has confirmed the cpu backend */
+    /* number of rows that the comparison left undecided, in which exact
+     * arithmetic has confirmed the cpu backend, or whose distances differ by
+     * rounding */
     int64_t n_apart;
     /* number of pairs that GEOS cannot decide, and for which exact arithmetic
      * has confirmed the answer of the cpu backend */
@@ -121,7 +123,7 @@ struct benchmark
     /* the cpu backend, with which the other methods are compared */
     struct oj_join *cpu;
     struct oj_matches answer; /* answer of the cpu backend for all rows */
-    /* number of steps; 0: the join side does not consist of points */
+    /* number of steps; 0 if the join side does not consist of points */
     int n_moved;
     struct moved_side moved[N_MOVES];
     struct method_row rows[N_METHODS];

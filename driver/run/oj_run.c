@@ -13,10 +13,11 @@
 /* An output layer and its writer. */
 struct target
 {
-    /* the layer, an element of output.layers; NULL: not requested */
+    /* the layer, an element of output.layers; NULL if it is not requested */
     struct oj_output_layer *at;
     struct oj_schema schema;
-    struct oj_layer_writer *writer; /* NULL: not requested or not open */
+    /* NULL if the layer is not requested or not open */
+    struct oj_layer_writer *writer;
 };
 
 enum
@@ -38,7 +39,8 @@ struct writing
     struct oj_output *output;
     struct target target[N_TARGETS];
     double state_saved; /* when the state of events was last written */
-    /* side of the row with an infinite or NaN coordinate; NULL: none */
+    /* side of the row with an infinite or NaN coordinate; NULL if there is no
+     * such row */
     const char *infinite_side;
     int64_t infinite_fid;
 };

@@ -21,7 +21,7 @@
 struct side_extent
 {
     int is_known;
-    int is_sample; /* 1: only the first SAMPLE_ROWS rows are covered */
+    int is_sample; /* 1 if only the first SAMPLE_ROWS rows are covered */
     OGREnvelope box;
 };
 

@@ -103,7 +103,7 @@ struct oj_vocabulary
                                        dictionaries borrow it */
     /** one per -similar; NULL until it is made */
     struct oj_dictionary *dictionary[OJ_MOST_TEXTS];
-    int64_t n_dimensions; /**< dimensions of the vectors; 0: not yet known */
+    int64_t n_dimensions; /**< dimensions of the vectors; 0 if not yet known */
 };
 
 /** Makes the columns of both sides. Zeroed memory is valid and makes none. */
@@ -123,7 +123,7 @@ struct oj_side_columns
     struct oj_span_reading span[OJ_MOST_SPANS];
     int n_texts;                 /**< number of -similar */
     struct oj_token_rules rules; /**< except the word map */
-    int n_threads;               /**< threads for texts; 0: all */
+    int n_threads;               /**< threads for texts; 0 stands for all */
     const int *cancel;           /**< flag that cancels the work; may be NULL */
 
     struct oj_value_key key; /* scratch: the values of one row in -on or
