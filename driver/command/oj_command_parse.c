@@ -680,7 +680,7 @@ static oj_status append_box(struct oj_command *command,
     return OJ_OK;
 }
 
-/* Parses "all" or "0,2,..." into one bit per GPU. */
+/* Parses the numbers of GPUs, "0,2,...", into one bit per GPU. */
 static oj_status read_gpus(const char *word, uint64_t *out,
                            struct oj_error *err)
 {

@@ -867,7 +867,7 @@ GIntBig JoinLayer::GetFeatureCount(int force)
 
 /* Sets *extent to the extent of the input layer if each row has the geometry of
  * its input feature. Otherwise calls `read`, the method of the base class,
- * which reads all rows. */
+ * which reads all rows; without force, returns OGRERR_FAILURE instead. */
 template <class Read>
 OGRErr JoinLayer::Extent(OGREnvelope *extent, bool force, const Read &read)
 {

@@ -49,7 +49,8 @@ struct RowStream
     /** Ends the current answer and waits for the next one. *there becomes 0 if
      *  there are no more answers. */
     oj_status Advance(int *there, oj_error *err);
-    /** Gets the next row; feature is unchanged at the end. */
+    /** Gets the next row; feature stays unchanged if there is no further row.
+     */
     oj_status Next(OGRFeatureUniquePtr &feature, oj_error *err);
     /** Skips n rows. *there becomes false if fewer rows remain. */
     oj_status Skip(int64_t n, bool *there, oj_error *err);

@@ -12,7 +12,8 @@
 #include <cpl_string.h>
 #include <ogr_recordbatch.h>
 
-/* GDAL declares the Arrow structs without the guards that other headers use. */
+/* GDAL declares the Arrow structs without the usual guards. The guards defined
+ * here keep our header from declaring the structs again. */
 #ifndef ARROW_C_DATA_INTERFACE
 #define ARROW_C_DATA_INTERFACE
 #endif

@@ -67,7 +67,8 @@ void oj_join_side_lend(const struct oj_join_side *side, struct oj_sides *sides)
     oj_side_columns_use_vocabulary(&sides->columns, side->vocabulary);
 }
 
-/* Returns the bytes that are allocated for the arrays, by their capacities. */
+/* Returns the bytes of memory of the arrays of buf, computed from their
+ * capacities. */
 static int64_t flat_bytes(const struct oj_flat_buf *buf)
 {
     return 8 * (buf->cap_features + buf->cap_part_offset +

@@ -21,9 +21,9 @@
 
 /* ---- join side of a job: read, preprocessed, indexed --------------------- */
 
-/** The join side of a job: read, preprocessed, indexed. Zeroed memory is a
- *  valid empty one. It must not be moved in memory while the engine is open,
- *  because the engine borrows `flat`. */
+/** The join side of a job: read, preprocessed, indexed. Zeroed memory is valid
+ *  and empty. It must not be moved in memory while the engine is open, because
+ *  the engine borrows `flat`. */
 struct oj_join_side
 {
     struct oj_flat_buf buf; /**< the features as read */
@@ -58,7 +58,7 @@ void oj_join_side_lend(const struct oj_join_side *side, struct oj_sides *sides);
 void oj_stats_add(struct oj_stats *sum, const struct oj_stats *before,
                   const struct oj_stats *after);
 
-/** Frees what side owns; it is then a valid empty one. */
+/** Frees what side owns; side is then valid and empty. */
 void oj_join_side_free(struct oj_join_side *side);
 
 /* ---- the cache ----------------------------------------------------------- */

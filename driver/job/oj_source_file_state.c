@@ -96,8 +96,8 @@ static char **list_files_and_journals(char **files)
 
 /* ---- states -------------------------------------------------------------- */
 
-/* Returns 1 if the file exists and is not empty. An empty journal does not
- * count, because opening a database can leave one. */
+/* Returns 1 if the file exists. An empty journal does not count, because
+ * opening a database can leave one. */
 static int exists_with_content(const char *path, struct stat *at)
 {
     return stat(path, at) == 0 &&

@@ -45,9 +45,10 @@ struct head
 /* The beginning of a text in a record; its tokens follow. */
 struct text_head
 {
-    int64_t n_tokens; /* number of tokens that follow: those in the
-                         dictionary */
-    int64_t size;     /* number of all tokens of the text */
+    /* number of the tokens that follow, which are those that the dictionary has
+     */
+    int64_t n_tokens;
+    int64_t size; /* number of all tokens of the text */
     struct oj_token_bits bits;
 };
 
@@ -907,8 +908,9 @@ static int does_join_keep_k_best(const struct oj_relation *relation)
            relation->k < OJ_EVERY_PAIR;
 }
 
-/* Keeps only the k best pairs per row among the tiles so far, so that the
- * number of pairs does not grow with the number of tiles. */
+/* Keeps only the k best pairs per row among the tiles so far once there are
+ * more than 2 * k per row, so that the number of pairs does not grow with the
+ * number of tiles. */
 static oj_status prune_to_k_best(struct oj_tiled_join *join, int64_t n_rows,
                                  struct oj_error *err)
 {

@@ -28,7 +28,8 @@
 #include "../../flatten/base/oj_temporary_file.h"
 #include "../source/oj_side_compared_columns.h"
 
-/** A growing array of bytes. Owner; zeroed memory is a valid empty one. */
+/** A growing array of bytes, which owns its memory. Zeroed memory is valid and
+ *  empty. */
 struct oj_bytes
 {
     int64_t n, capacity;
@@ -37,8 +38,8 @@ struct oj_bytes
 
 /* ---- features of a layer ------------------------------------------------- */
 
-/** Some features of a layer, with attributes and columns for conditions.
- *  Owner; zeroed memory is a valid empty one. */
+/** Some features of a layer, with attributes and columns for conditions. Owns
+ *  its arrays; zeroed memory is valid and empty. */
 struct oj_feature_set
 {
     struct oj_flat_buf buf;
@@ -56,13 +57,13 @@ struct oj_feature_set
 /** Returns the features as a flat layer, valid until *features changes. */
 struct oj_flat oj_feature_set_view(const struct oj_feature_set *features);
 
-/** Frees what features owns; it is then a valid empty one. */
+/** Frees what features owns; features is then valid and empty. */
 void oj_feature_set_free(struct oj_feature_set *features);
 
 /* ---- tiles --------------------------------------------------------------- */
 
-/** The file of records and its division into tiles. Owner; zeroed memory is a
- *  valid empty one. */
+/** The file of records and its division into tiles. Owns its arrays; zeroed
+ *  memory is valid and empty. */
 struct oj_tiles
 {
     struct oj_temporary_file file;
@@ -98,8 +99,9 @@ OJ_MUST_USE oj_status oj_join_tiles_open(struct oj_tiles *tiles,
                                          const char *near, int64_t memory,
                                          struct oj_error *err);
 
-/** Adds the features of flat that have parts, texts or vectors. Feature i has
- *  row i of values and the ordinal first_ordinal + i. */
+/** Adds the features of flat that have vertices, or all features if the join
+ *  compares attributes alone. Feature i has row i of values and the ordinal
+ *  first_ordinal + i. */
 OJ_MUST_USE oj_status oj_join_tiles_add(struct oj_tiles *tiles,
                                         const struct oj_flat *flat,
                                         const struct oj_attributes *values,
@@ -142,7 +144,8 @@ struct oj_tiled_join
                                 more */
     /** after a batch: statistics including the loaded tile */
     struct oj_stats total;
-    /** backend of the tile loaded last; before that, the requested one */
+    /** backend of the tile loaded last; the requested backend until a tile is
+     *  loaded */
     const struct oj_backend *used;
     int n_threads;
 
@@ -160,8 +163,9 @@ struct oj_tiled_join
     /** number of features at the start of `found` that are kept even without a
      *  pair */
     int64_t n_first;
-    struct found_feature *found; /**< [n_found] features with a pair in this
-                                      batch */
+    /** [n_found] the n_first features, then the further features with a pair in
+     *  this batch */
+    struct found_feature *found;
     /** [features of the tile] index in `found`, or -1; also scratch of
      *  drop_unmatched_found_features() */
     int32_t *number;

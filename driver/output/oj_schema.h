@@ -11,7 +11,8 @@
 
 #include <stddef.h>
 
-/** The fields of the output. Owner; zeroed memory is a valid empty one. */
+/** The fields of the output. Owns its arrays; zeroed memory is valid and empty.
+ */
 struct oj_schema
 {
     char **taken;         /**< string list: names in use besides those of

@@ -803,7 +803,7 @@ static oj_status close_pipeline(struct oj_pass *pass, oj_status status,
     status = oj_pipeline_close(pass->pipeline, status, &job->counts, err);
     pass->pipeline = NULL;
     /* If one pair of a row is enough (first_only), engines may have counted
-     * more of them. */
+     * more pairs of the row. */
     if (job->relation.first_only &&
         !oj_relation_is_of_equal_attributes(&job->relation))
         job->counts.n_pairs = job->counts.n_matched;

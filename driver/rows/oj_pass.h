@@ -134,7 +134,7 @@ struct oj_pass
     int64_t n_dropped_pairs, n_dropped_rows;
     int progress_open; /**< 1 if the progress bar is on the screen */
 
-    /** [side] 1: the side was held ever since its first reading, so that a
+    /** [side] 1 if the side was held ever since its first reading, so that a
      *  second reading has equal rows. */
     int was_held[2];
 

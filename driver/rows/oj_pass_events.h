@@ -4,10 +4,9 @@
  *                                                                |
  *    answer: reports and their events  <-------------------------'
  *
- *  What an event is: algs/pairs/events/oj_events.h. Answers must come one after
- *  another, in the order of the reports, on the thread that takes them. So the
- *  saved state always matches the rows that were returned.
- */
+ *  algs/pairs/events/oj_events.h defines what an event is. Answers must come
+ *  one after another, in the order of the reports, on the thread that takes
+ *  them. So the saved state always matches the rows that were returned. */
 #ifndef OJ_PASS_EVENTS_H
 #define OJ_PASS_EVENTS_H
 

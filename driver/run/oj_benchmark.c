@@ -109,8 +109,8 @@ struct method_row
     int64_t n_undecided_pairs;
     /* number of distances that differ by a few ulps */
     int64_t n_within_ulps;
-    /* number of steps of moves that the index has taken, and seconds of each
-     * step; n_differ and n_apart after the last step */
+    /* number of steps of moves (move_percent) that the index has applied, and
+     * seconds of each step; n_differ and n_apart after the last step */
     int n_moves;
     double move_s[N_MOVES];
     int64_t n_differ_moved, n_apart_moved;
@@ -154,8 +154,8 @@ static void describe_agreement(const struct method_row *row, char *text,
 }
 
 /* Prints a column for each step of moves (move_percent): seconds until the
- * index has taken the moved points, or "-" if it cannot be changed. If row is
- * NULL, prints the heads of these columns. */
+ * index has applied the moves, or "-" if it cannot be changed. If row is NULL,
+ * prints the heads of these columns. */
 static void print_move_times(const struct method_row *row)
 {
     for (int i = 0; i < N_MOVES; i++)

@@ -292,9 +292,9 @@ static void notice_extra_layer_rows(const struct oj_output *output)
                              "unmatched rows"));
 }
 
-/* Saves the state of events after the rows are in place. If the run ends in
- * between, the file holds the old state, with which the reports can be read
- * again. */
+/* Saves the state of events after the rows are in place. If the run ends before
+ * this, the file holds the old state, with which the reports can be read again.
+ */
 static oj_status save_event_state(const struct writing *w, struct oj_error *err)
 {
     struct oj_error bare;

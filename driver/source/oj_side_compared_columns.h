@@ -83,7 +83,8 @@ enum oj_made_column
     OJ_N_MADE_COLUMNS = OJ_MADE_TEXT + OJ_MOST_TEXTS
 };
 
-/** The fields of one side from which one column is made, in order. Owner. */
+/** The fields of one side from which one column is made, in order. Owns the
+ *  array. */
 struct oj_side_fields
 {
     int n;
@@ -166,8 +167,8 @@ void oj_vocabulary_free(struct oj_vocabulary *vocabulary);
 
 /* ---- the columns --------------------------------------------------------- */
 
-/** The columns of some rows. Owner; zeroed memory is a valid empty one and may
- *  be filled again for each batch. */
+/** The columns of some rows. Owns its arrays; zeroed memory is valid and empty.
+ *  The columns may be filled again for each batch. */
 struct oj_compared_columns
 {
     int32_t *on_class, *exclude_class;
@@ -244,7 +245,7 @@ void oj_compared_columns_view(const struct oj_compared_columns *made,
 /** Returns the bytes of memory that made owns. */
 int64_t oj_compared_columns_bytes(const struct oj_compared_columns *made);
 
-/** Frees the columns; made is then a valid empty one. */
+/** Frees the columns; made is then valid and empty. */
 void oj_compared_columns_free(struct oj_compared_columns *made);
 
 #endif

@@ -86,8 +86,8 @@ struct oj_sides
     int needs_fids;
 };
 
-/** Preprocessed rows. Owner; zeroed memory is a valid empty one and may be
- *  filled again for each batch. */
+/** Preprocessed rows. Owns its arrays; zeroed memory is valid and empty. The
+ *  rows may be filled again for each batch. */
 struct oj_side_work
 {
     struct oj_flat_buf shapes;

@@ -40,7 +40,8 @@ struct oj_source
      *  the join but not written; see oj_source_need_field() */
     int n_hidden;
 
-    /** 1 if all readings have one state, see oj_source_begin_snapshot() */
+    /** 1 if all readings return one state of the database, see
+     *  oj_source_begin_snapshot() */
     int is_held;
 
     /** Transformation into the CRS of the join, owned, or NULL. Set by

@@ -177,8 +177,8 @@ def _read_layer(path: str, layer: str | int | None, option: str) -> tuple[Any, A
 
 def open_dataset(path: str, **options: Any) -> Any:
     """Opens a file or a folder as a pyarrow dataset.  Folders named KEY=VALUE, as Hive and
-    Spark write them, give a column KEY, unless the files have one.  options are those of
-    pyarrow.dataset.dataset()."""
+    Spark write them, give a column KEY, unless the files have a column of this name.
+    options are those of pyarrow.dataset.dataset()."""
     import pyarrow.dataset
 
     plain = pyarrow.dataset.dataset(path, format="parquet", **options)

@@ -291,8 +291,9 @@ def _numbered(batches: Any, schema: Any) -> Iterator[Any]:
 # ---- in processes of this machine -------------------------------------------
 
 def _end_process_that_imports() -> None:
-    """Ends this process if it is a worker that imports the script, and would
-    start the join again.  The parent process then raises the error."""
+    """Ends this process if it is a worker process that is importing the user's script,
+    because the call in the script would start the join again. The parent process then
+    raises the error."""
     if getattr(multiprocessing.current_process(), "_inheriting", False):
         raise SystemExit(1)
 
