@@ -21,10 +21,11 @@ enum
 
 static struct
 {
-    int flag;             /* set to 1 by the first signal; atomic */
-    int number;           /* number of the first signal, 0 before it; atomic */
-    int ends_input_first; /* 1: the first signal only ends the input; atomic */
-    int input_has_ended;  /* 1 once a signal has ended the input; atomic */
+    int flag;   /* set to 1 by the first signal; atomic */
+    int number; /* number of the first signal, 0 before it; atomic */
+    /* 1 if the first signal only ends the input; atomic */
+    int ends_input_first;
+    int input_has_ended; /* 1 once a signal has ended the input; atomic */
     /* guards the members below; also held while the output is moved into
      * place */
     pthread_mutex_t mutex;
@@ -72,8 +73,9 @@ static int record_signal(int number)
 }
 
 /* Handler of SIGPIPE and SIGXFSZ: cancels the run. It runs on the thread whose
- * write() fails, before write() returns. A second SIGTERM would end the process
- * at once, so it is sent only after the first signal. */
+ * write() fails, before write() returns. The SIGTERM that it sends wakes the
+ * thread that waits for signals; only the first signal sends it, because that
+ * thread ends the process at a second one. */
 static void cancel_on_failed_write(int number)
 {
     int before = errno;

@@ -6,9 +6,9 @@
  *  all stages poll, and interrupts the current SQLite statement if the output
  *  is changed in a transaction. SIGPIPE and SIGXFSZ (ulimit -f) are delivered
  *  to the thread whose write fails; their handler sends SIGTERM to the process.
- *  A signal that is ignored when the process starts stays ignored: the write
- *  fails with an error.
- *  If the process still runs half a second later (GDAL can be busy for minutes
+ *  A signal that is ignored when the process starts stays ignored; if SIGPIPE
+ *  or SIGXFSZ is ignored, the write fails with an error. If the process still
+ *  runs half a second after the first signal (GDAL can be busy for minutes
  *  building an index), or a second signal arrives, the waiting thread removes
  *  the temporary output itself and ends the process with exit code 130.
  *
@@ -23,8 +23,7 @@
  *    ends within a transaction.
  *
  *  In the library and the GDAL driver no thread waits for signals. Each join
- *  has its own flag, which its threads select by oj_cancel_use_flag().
- */
+ *  has its own flag, which its threads select by oj_cancel_use_flag(). */
 #ifndef OJ_CANCEL_H
 #define OJ_CANCEL_H
 
@@ -45,7 +44,8 @@ int oj_cancel_input_has_ended(void);
 /** Selects the flag that the calling thread polls; NULL selects the flag of the
  *  process. Returns the previous flag, which the caller restores later, because
  *  joins nest. The flag is written with __atomic_store_n() and must outlive
- *  every object that stores its address. A new thread does not inherit it. */
+ *  every object that stores its address. A new thread polls the flag of the
+ *  process until it calls this function. */
 const int *oj_cancel_use_flag(const int *flag);
 
 /** Returns the flag that the calling thread polls, nonzero when its work is
@@ -64,8 +64,9 @@ const char *oj_cancel_message(void);
 OJ_MUST_USE oj_status oj_cancel_check(struct oj_error *err);
 
 /** Registers the function to call with user at the first signal, on the thread
- *  that waits for signals. interrupt may be NULL. When this returns, the
- *  previously registered function is not running and will not be called. */
+ *  that waits for signals. If interrupt is NULL, no function is registered.
+ *  When this returns, the previously registered function is not running and
+ *  will not be called. */
 void oj_cancel_interrupt_by(void (*interrupt)(void *), void *user);
 
 /** Registers a temporary folder, at most 4 at a time. If a signal ends the
@@ -77,7 +78,7 @@ void oj_cancel_add_temporary(int parent, const char *name, int folder);
 void oj_cancel_drop_temporary(int folder);
 
 /** Between these two calls no signal ends the process, because the output is
- * being moved into place. That takes no noticeable time. */
+ *  being moved into place. The move takes no noticeable time. */
 void oj_cancel_defer_signals(void);
 void oj_cancel_accept_signals(void);
 

@@ -31,7 +31,8 @@ int oj_driver_is_database(GDALDriverH driver);
  *  all. */
 int oj_driver_takes_field(GDALDriverH driver, OGRFieldType type);
 
-/** Returns 1 if the driver's metadata list this field subtype. */
+/** Returns 1 if the driver's metadata list this field subtype; always 1 for
+ *  OFSTNone and OFSTJSON. */
 int oj_driver_takes_subtype(GDALDriverH driver, OGRFieldSubType subtype);
 
 /** Returns the name of the column that the driver's reader uses as FID and

@@ -12,8 +12,10 @@
 
 enum
 {
-    ENOUGH_KB = 1024, /* smallest accepted limit; all tests pass with 256 */
-    LARGE_KB = 8192   /* the usual limit of a shell */
+    /* a smaller stack is replaced by one of LARGE_KB; all tests pass with 256
+     * KB */
+    ENOUGH_KB = 1024,
+    LARGE_KB = 8192 /* the usual limit of a shell */
 };
 
 struct program

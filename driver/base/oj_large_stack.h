@@ -8,7 +8,7 @@
 /** Calls body(argc, argv) and returns its result. If the stack of the calling
  *  thread is too small, body instead runs on a new thread with a large stack.
  *  That thread calls exit() with the result, because exit handlers need the
- *  stack, too; threads started later then also get a large stack. */
+ *  stack, too. Threads that are started later also get a large stack. */
 int oj_large_stack_run(int (*body)(int argc, char **argv), int argc,
                        char **argv);
 

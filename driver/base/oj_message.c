@@ -25,7 +25,8 @@ static struct
     int is_open;
     struct oj_heard_errors errors;
     struct oj_message_list warnings; /* warnings printed so far */
-    /* texts replaced in messages, see oj_message_replace_path(); "": none */
+    /* texts replaced in messages, see oj_message_replace_path(); "" if nothing
+     * is replaced */
     char hidden[2][MAX_PATH], shown[MAX_PATH];
 } state = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
@@ -99,8 +100,8 @@ static void count_error_of_gdal(struct oj_heard_errors *errors,
         snprintf(errors->first, sizeof errors->first, "%s", text);
 }
 
-/* Handles the messages of GDAL: its error handler for all threads, which GDAL
- * calls on any thread. */
+/* GDAL's error handler for all threads: prints each warning once, and counts
+ * errors without printing them. */
 static void CPL_STDCALL on_gdal_message(CPLErr level, CPLErrorNum number,
                                         const char *text)
 {

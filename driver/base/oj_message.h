@@ -21,7 +21,8 @@
 extern "C" {
 #endif
 
-/** Installs the handler for all threads. quiet: 1: notices are not printed. */
+/** Installs the handler for all threads. If quiet is 1, notices are not
+ *  printed. */
 void oj_message_open(int quiet);
 
 /** Restores GDAL's default handler. */
@@ -116,9 +117,9 @@ void oj_warn(const char *format, ...) OJ_PRINTF(1, 2);
  *  this thread are collected (struct oj_ogr_errors). */
 void oj_warn_at_once(const char *format, ...) OJ_PRINTF(1, 2);
 
-/** Makes text one line of valid UTF-8, in place and without changing its
- *  length. Texts of drivers, databases and files may hold any bytes, and a host
- *  program may fail on them. */
+/** Replaces each control character in text by a space, and DEL and each byte
+ *  that is not valid UTF-8 by '?'. Texts of drivers, databases and files may
+ *  hold any bytes, and a host program may fail on them. */
 void oj_message_make_one_line(char *text);
 
 /** Returns the length in bytes of the reason at the start of a GEOS message.

@@ -14,7 +14,7 @@
 
 /* Option that is set to NO in a transaction unless the user has set it:
  * otherwise GDAL 3.6 builds large spatial indexes on a second thread in a
- * separate database, and commits our transaction to bring them in. */
+ * separate database, and commits our transaction to copy them into the file. */
 static const char threaded_index[] = "OGR_GPKG_ALLOW_THREADED_RTREE";
 
 int oj_transaction_recover(const char *name, const char *const *open_options)
@@ -34,12 +34,13 @@ int oj_transaction_recover(const char *name, const char *const *open_options)
     return dataset != NULL;
 }
 
-/* Guard of the current transaction; there is only one at a time. */
+/* Refuses commits that oj_transaction_commit() has not asked for. There is only
+ * one transaction at a time, so one guard is enough. */
 static struct oj_sqlite_guard guard;
 
-/* Guards the connection, and makes a cancellation abort the current SQLite
- * statement (e.g. one that builds an index); the transaction is then rolled
- * back. */
+/* Makes the connection refuse commits until oj_transaction_commit(), and makes
+ * a cancellation abort the current SQLite statement (e.g. one that builds an
+ * index); the transaction is then rolled back. */
 static oj_status guard_connection(void *connection, const char *name,
                                   struct oj_error *err)
 {

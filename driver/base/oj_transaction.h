@@ -14,10 +14,10 @@
 
 #include <gdal.h>
 
-/** Rolls back what a killed run left in an SQLite file: a journal beside the
- *  file. Other programs cannot read the file until a program with write access
- *  has rolled it back. Returns 1 if there was such a journal and the rollback
- *  succeeded. */
+/** Rolls back the unfinished transaction of a killed run, whose journal lies
+ *  beside the SQLite file `name`. Other programs cannot read the file until a
+ *  program with write access has rolled it back. Returns 1 if there was such a
+ *  journal and the rollback succeeded. */
 int oj_transaction_recover(const char *name, const char *const *open_options);
 
 /** Begins the transaction. Only one can be open. name is the name of the

@@ -23,8 +23,8 @@
 #include <string.h>
 #include <strings.h>
 
-/* -op window is parsed as intersects with boxes as join side; without -op the
- * join is default_op. */
+/* -op window is parsed as op_of_window, with boxes in place of the join
+ * features. default_op is the join if no option selects one. */
 static const char window[] = "window", op_of_window[] = "intersects",
                   default_op[] = "intersects";
 
@@ -328,7 +328,8 @@ static oj_status check_options_go_together(const struct oj_command *command,
     return oj_option_clash_check(&given, err);
 }
 
-/* Refuses options that are meaningless for a join that is read as a dataset. */
+/* Refuses an option that is meaningless for a join that is read as a dataset.
+ */
 static oj_status check_option_fits_dataset(const struct oj_option *option,
                                            struct oj_error *err)
 {
@@ -340,8 +341,8 @@ static oj_status check_option_fits_dataset(const struct oj_option *option,
                    option->name, option->not_read);
 }
 
-/* Refuses options with -write_spec that a dataset does not accept, because the
- * file that is written is a dataset. */
+/* If -write_spec is given, refuses options that a dataset does not accept,
+ * because the spec file that is written is opened as a dataset. */
 static oj_status check_options_fit_write_spec(const struct oj_command *command,
                                               struct oj_error *err)
 {
@@ -526,15 +527,17 @@ struct argument_reader
     int next;        /* index of the next argument */
     int positionals; /* number of arguments that are no options, so far */
     const char *positional[3];
-    /* folder of the spec file, to which paths are relative; "": none */
+    /* folder of the spec file, to which paths are relative; "" if there is no
+     * spec file */
     const char *folder;
-    /* index in argv of a value without unit whose next word is its unit, as in
-     * "-max_distance 10 ft"; 0: none */
+    /* index in argv of a number whose unit was written as a separate word, as
+     * in "-max_distance 10 ft"; 0 if there is no such number */
     int cut_value;
-    /* option_before_word: an option that was given without its optional word.
-     * unknown_word: the word after the option, which is none of its choices and
-     * does not look like a dataset (no '.', '/' or ':'). An error about too
-     * many datasets names both. NULL: there is no such option. */
+    /* option_before_word: an option with an optional argument, given without
+     * it. unknown_word: the word after that option, which is none of its
+     * choices and does not look like a dataset (no '.', '/' or ':'). An error
+     * about too many datasets names both. Both are NULL if there is no such
+     * option. */
     const struct oj_option *option_before_word;
     const char *unknown_word;
 };
@@ -677,7 +680,7 @@ static oj_status append_box(struct oj_command *command,
     return OJ_OK;
 }
 
-/* Parses "all" or "0,2,..." into one bit per GPU. */
+/* Parses the numbers of GPUs, "0,2,...", into one bit per GPU. */
 static oj_status read_gpus(const char *word, uint64_t *out,
                            struct oj_error *err)
 {
@@ -802,8 +805,8 @@ static oj_status read_value(struct argument_reader *r,
                    "internal error: option -%s has no kind", option->name);
 }
 
-/* Refuses a second value of an option that takes one: the first would be
- * lost. */
+/* Refuses a second use of an option that has one value: the first value would
+ * be lost. */
 static oj_status check_option_is_not_repeated(const struct oj_option *option,
                                               struct oj_error *err)
 {
@@ -814,8 +817,9 @@ static oj_status check_option_is_not_repeated(const struct oj_option *option,
                    option->once != NULL ? option->once : "leave one out");
 }
 
-/* Returns 1 if value and the word after it together are a value of option, such
- * as 10 and ft. Separately, the word could also name a dataset. */
+/* Returns 1 if value and unit, two words of the command line, are one value of
+ * option when written together (10 and ft). The second word could also be the
+ * name of a dataset. */
 static int is_value_with_unit(const struct oj_option *option, const char *value,
                               const char *unit)
 {
@@ -842,7 +846,8 @@ static int is_value_with_unit(const struct oj_option *option, const char *value,
     }
 }
 
-/* Refuses a value that is the next option: the value was forgotten. */
+/* Refuses words that are options where values of `option` must stand: the user
+ * has forgotten a value. */
 static oj_status check_words(const struct oj_option *option,
                              const char *const *words, int n,
                              struct oj_error *err)
@@ -935,7 +940,7 @@ static oj_status read_positional(struct argument_reader *r, const char *word,
 }
 
 /* Assigns the arguments that are not options to the datasets. A run without
- * output has no dst_ds; a join with boxes has no join_ds. */
+ * output has no dst_ds; a join with the boxes of -window has no join_ds. */
 static oj_status assign_positionals(struct argument_reader *r,
                                     struct oj_error *err)
 {

@@ -223,8 +223,8 @@ void oj_help_print_usage(void)
            "--help nearest or --help crs.\n");
 }
 
-/* Prints the joins of which the word is a name or synonym. Returns their
- * number. */
+/* Prints the joins whose name is or contains the word, or that have the word as
+ * a synonym. Returns their number. */
 static int print_joins_of_topic(const char *word)
 {
     int n = 0;
@@ -282,7 +282,8 @@ void oj_help_print(void)
 
 /* ---- the man page -------------------------------------------------------- */
 
-/* Escapes dashes and backslashes, which roff interprets. */
+/* Prints text with dashes and backslashes escaped, because roff interprets
+ * them. */
 static void print_escaped_for_roff(const char *text)
 {
     for (; *text != '\0'; text++)

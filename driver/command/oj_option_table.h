@@ -33,7 +33,7 @@ enum oj_option_kind
     OJ_OPTION_TEXT_OR_FILE,
     OJ_OPTION_FILE,    /**< const char *: content of the named file */
     OJ_OPTION_LIST,    /**< const char **: one more entry per use */
-    OJ_OPTION_THREADS, /**< int64_t, or ALL_CPUS: 0 */
+    OJ_OPTION_THREADS, /**< int64_t; the word ALL_CPUS is read as 0 */
     OJ_OPTION_SECONDS, /**< double, > 0: "1.5", "1s", "200ms", "2min" */
     OJ_OPTION_BOX,     /**< double[4] */
     /** const double *: each use adds 4 numbers; the number of boxes is the next
@@ -62,22 +62,23 @@ struct oj_option
 
     const char *alias;
     /** possible arguments, "first|all"; an OJ_OPTION_CHOICE accepts only these.
-     *  NULL: `arguments` lists them */
+     *  NULL if `arguments` lists them */
     const char *choices;
-    int64_t minimum; /**< smallest OJ_OPTION_COUNT or OJ_OPTION_THREADS */
-    /** largest OJ_OPTION_COUNT or OJ_OPTION_THREADS; 0: no limit */
+    /** smallest value, if kind is OJ_OPTION_COUNT or OJ_OPTION_THREADS */
+    int64_t minimum;
+    /** largest value, if kind is OJ_OPTION_COUNT or OJ_OPTION_THREADS; 0 if
+     *  there is no limit */
     int64_t maximum;
 
-    /** joins that take the option, "nearest|dwithin"; NULL: all joins take it.
-     *  If -op is missing, an option that only one join takes selects that
+    /** joins that take the option, "nearest|dwithin"; NULL if all joins take
+     *  it. If -op is missing, an option that only one join takes selects that
      *  join */
     const char *ops;
     const char *needs; /**< option that must be given, too */
-    /** error text for a second use: what to write instead; NULL: "leave one
-     *  out" */
+    /** advice in the error message if the option is given twice; NULL stands
+     *  for "leave one out" */
     const char *once;
-    /** reason why a dataset (JOIN:) does not accept the option; NULL: accepted
-     */
+    /** reason why a dataset (JOIN:) does not accept the option, or NULL */
     const char *not_read;
 };
 

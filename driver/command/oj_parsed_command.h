@@ -23,8 +23,8 @@ extern "C" {
 
 enum oj_crs_mode
 {
-    /** the join side is reprojected; a missing CRS is assumed to be that of the
-     *  other side */
+    /** the join side is reprojected to the CRS of the input side; a missing CRS
+     *  is assumed to be that of the other side */
     OJ_CRS_AUTO = 0,
     OJ_CRS_STRICT, /**< different or missing CRS are an error */
     OJ_CRS_IGNORE  /**< coordinates are compared as they are */
@@ -87,7 +87,8 @@ struct oj_source_options
     const char *sql;
     const char *dialect;
     const char *where;
-    const char *select;        /**< comma-separated fields to copy; "": none */
+    /** comma-separated fields to copy; "" for no field, NULL for all fields */
+    const char *select;
     const char *srs;           /**< replaces the layer's own CRS */
     const char *geometry;      /**< the column of geometries */
     const char **open_options; /**< NULL-terminated, or NULL */
@@ -114,14 +115,16 @@ struct oj_output_options
 
 struct oj_command
 {
-    /** the join and its parameters, distances as the user wrote them; the join
-     *  is intersects if is_window */
+    /** the join and its parameters. Distances are the numbers that the user
+     *  wrote, in the units of `unit`. If is_window is 1, the join is
+     *  intersects. */
     struct oj_relation relation;
-    /** 1: -op window, so boxes are the join side */
+    /** 1 if -op is window: boxes are the join side, those of -window or the
+     *  envelopes of the join features */
     int is_window;
     const double *windows; /**< [4 * n_windows] xmin ymin xmax ymax */
-    /** if > 0, -window was given: these boxes are the join side, and
-     *  join.dataset is "-window" */
+    /** number of boxes of -window, 0 without this option; if > 0, these boxes
+     *  are the join side, and join.dataset is "-window" */
     int64_t n_windows;
     const char *max_distance_field, *join_max_distance_field;
     const char **exclude; /**< self, same_geometry, field=F; NULL-terminated */
@@ -132,7 +135,8 @@ struct oj_command
     /** fields named by within_time and during; [relation.n_spans] */
     struct oj_span_words span_words[OJ_MOST_SPANS];
     const char *heading; /**< argument of -heading, or NULL */
-    /** field named by `heading`, or NULL; its tolerance is in `relation` */
+    /** field named by `heading`, or NULL; the tolerance of the angle is in
+     *  `relation` */
     char *heading_field;
     /** the arguments of each -similar; their measures and thresholds are in
      *  `relation` */
@@ -145,7 +149,7 @@ struct oj_command
     struct oj_vector_words vector_fields; /**< the fields named by `vector` */
     const char *max_difference; /**< argument of -max_difference, or NULL */
     int measure;                /**< enum oj_text_measure */
-    /** members of struct oj_token_rules */
+    /** values for the members tokens and fold of struct oj_token_rules */
     int tokens, fold;
     const char *word_map; /**< content of the file of -word_map, or NULL */
     /** enum oj_which_side; valid if the option is given */
@@ -155,7 +159,8 @@ struct oj_command
     int invalid; /**< enum oj_invalid_mode */
     /** enum oj_how; by default left, with is_window inner */
     int how;
-    /** a word of OJ_ONE_TO_ONE_WORDS, or "" for the first; NULL: not given */
+    /** argument of -one_to_one, a word of OJ_ONE_TO_ONE_WORDS; "" stands for
+     *  the first of these words; NULL if the option is not given */
     const char *one_to_one;
     const char *pick, *aggregates; /**< arguments of -pick and -agg, or NULL */
     const char *prefix;
@@ -176,7 +181,7 @@ struct oj_command
     struct oj_source_options input, join;
     double spat[4]; /**< xmin ymin xmax ymax; valid if has_spat */
     int has_spat;
-    int64_t limit; /**< maximum number of input rows; -1: no limit */
+    int64_t limit; /**< maximum number of input rows; -1 if there is no limit */
 
     /* Coordinate reference systems. */
     int crs; /**< enum oj_crs_mode */
@@ -187,22 +192,23 @@ struct oj_command
     int in_place, in_place_unsafe;
 
     /* Events. */
-    const char *events; /**< argument of -events; "": given without one; NULL:
-                             not given */
+    /** argument of -events; "" if it has none, NULL if -events is not given */
+    const char *events;
     const char *key, *state;
     double flush; /**< seconds after which waiting rows are written */
     int skip_failures;
 
     /* Execution. */
     const char *backend;
-    int64_t threads; /**< 0: one per CPU */
+    int64_t threads; /**< number of threads; 0 stands for one per CPU */
     int64_t batch;
-    int64_t quadrant_size; /**< 0: the backend's default */
-    uint64_t gpus;         /**< one bit per device; 0: the first device */
-    int64_t gpu_memory;    /**< bytes per device; 0: the free memory */
-    int64_t gpu_batch;     /**< rows per transfer; 0: chosen by the program */
-    int64_t memory;        /**< bytes; 0: no limit */
-    int64_t max_pairs;     /**< maximum number of pairs; 0: no limit */
+    /** points per quadrant; 0 stands for the backend's default */
+    int64_t quadrant_size;
+    uint64_t gpus; /**< one bit per device; 0 stands for the first device */
+    int64_t gpu_memory; /**< bytes per device; 0 stands for the free memory */
+    int64_t gpu_batch;  /**< rows per transfer; 0 if the program chooses them */
+    int64_t memory;     /**< bytes; 0 if there is no limit */
+    int64_t max_pairs;  /**< maximum number of pairs; 0 if there is no limit */
     int explain;
     const char *write_spec; /**< path of the file that will hold the arguments,
                                  or NULL */
@@ -219,8 +225,9 @@ struct oj_command
     const char *json_summary;
     int help;
 
-    int is_dataset;     /**< 1: made by oj_command_parse_line(); quiet is then
-                             1, too */
+    /** 1 if oj_command_parse_line() has made the command; quiet is then 1, too
+     */
+    int is_dataset;
     const char **words; /**< owned copy of all arguments; NULL-terminated */
     /** [index in the option table] 1 if the option is given */
     unsigned char given[OJ_MAX_OPTIONS];

@@ -119,16 +119,16 @@ class JoinLayer final : public OGRLayer
     RowStream m_main{}, m_single{};
     OGRFeatureUniquePtr m_peeked{}; /* the next row, if it was read in
                                        advance */
-    /* true: no input row has more than one output row */
+    /* true if no input row has more than one output row */
     bool m_is_one_row = false;
-    /* number of rows without filters; -1: unknown */
+    /* number of rows without filters; -1 if unknown */
     GIntBig m_n_rows = -1;
     oj_join_arrow *m_stream = nullptr; /* the native Arrow stream, while one is
                                           open */
-    bool m_asks_dates = false; /* true: the attribute filter uses dates or
-                                  times */
-    /* the part of the attribute filter that the input layer applies; "": none
-     */
+    /* true if the attribute filter uses dates or times */
+    bool m_asks_dates = false;
+    /* the part of the attribute filter that the input layer applies; "" if it
+     * applies no part */
     std::string m_where{};
 
     /* Capabilities of the input layer. */
@@ -282,7 +282,8 @@ void JoinLayer::MakeDefinition()
     {
         m_defn->AddFieldDefn(
             OGRFeatureDefn::FromHandle(m_schema.defn)->GetFieldDefn(i));
-        /* The dataset of the join has no field domains. */
+        /* Removes the name of the field's domain: domains belong to the dataset
+         * of the input layer, and the dataset of the join has none. */
         m_defn->GetFieldDefn(i)->SetDomainName("");
     }
     m_defn->SetGeomType(
@@ -386,10 +387,10 @@ bool JoinLayer::IsOneToOne() const
     return m_is_one_row && m_command.how == OJ_HOW_LEFT;
 }
 
-/* Returns true if input rows that no filter needs may be skipped. Skipping must
- * not change other rows: their FIDs, which join rows are unmatched, and which
- * rows -limit counts. Aggregates of a streamed join layer exist for all rows,
- * so none is skipped then. */
+/* Returns true if input rows that the client's filters reject may be skipped.
+ * Skipping must change neither the FIDs of other rows, nor which join rows are
+ * unmatched, nor which rows -limit counts. If the join layer is streamed,
+ * aggregates are computed for all input rows, so none may be skipped. */
 bool JoinLayer::MayLeaveOut() const
 {
     const oj_rows &rows = m_main.pass.rows;
@@ -424,8 +425,8 @@ bool JoinLayer::IsInputField(const char *name) const
                input.fields[column->source];
 }
 
-/* Drivers whose attribute filters are evaluated by OGR, as those of this layer
- * are. */
+/* Drivers that leave attribute filters to OGR, which evaluates them as it
+ * evaluates the filters of this layer. */
 const char *const asks_ogr = "ESRI Shapefile|FlatGeobuf|GeoJSON|GeoJSONSeq|CSV|"
                              "Memory|MEM|MapInfo File|KML|GML";
 
@@ -450,8 +451,9 @@ bool IsPlainValue(const swq_expr_node &node, bool is_field)
 }
 
 /* Returns true for the part of OGR's SQL that all drivers evaluate alike:
- * comparisons of numeric fields with numbers, IS NULL, AND and OR.  Drivers
- * differ on letter case, NULL under NOT, and LIKE; rows could be lost. */
+ * comparisons of numeric fields with numbers, IS NULL, AND and OR. Drivers
+ * differ on letter case, NULL under NOT, and LIKE, so their filters could
+ * reject rows that this layer must return. */
 bool IsPlainWhere(const swq_expr_node &node)
 {
     const swq_expr_node *const *sub = node.papoSubExpr;
@@ -522,8 +524,8 @@ bool JoinLayer::PushesBox() const
            std::isfinite(box.MaxX) && std::isfinite(box.MaxY);
 }
 
-/* Makes the input layer apply the client's filters, as far as no row is lost.
- * All rows are filtered again afterwards. */
+/* Makes the input layer apply those filters of the client that cannot lose a
+ * row. All rows are filtered again afterwards. */
 void JoinLayer::PushFilters()
 {
     oj_pass &pass = m_main.pass;
@@ -639,8 +641,8 @@ oj_status JoinLayer::Refresh(oj_error *err)
     return status;
 }
 
-/* Applies the current flags of ignored fields, and refreshes. Called before
- * rows are read. */
+/* Applies the current flags of ignored fields, and reopens outdated sides
+ * (Refresh()). Called before rows are read. */
 oj_status JoinLayer::Begin(oj_error *err)
 {
     if (m_main.cursor != nullptr)
@@ -673,8 +675,8 @@ OGRFeatureUniquePtr JoinLayer::ReadNext()
 }
 
 /* Returns false and reports an error while a native Arrow stream uses the
- * cursor. GDAL's generic stream does not count, because it is made of
- * features. */
+ * cursor. GDAL's generic stream is no obstacle, because it reads features
+ * itself. */
 bool JoinLayer::MayReadFeatures() const
 {
     if (m_stream == nullptr)
@@ -816,8 +818,9 @@ oj_status JoinLayer::IdlePass(oj_pass **pass, oj_error *err)
     return oj_pass_reopen_if_outdated(*pass, err);
 }
 
-/* Counts rows. Sets *n to -1 if the number is unknown. It is unknown without
- * force, or if rows must be filtered one by one. */
+/* Sets *n to the number of rows, or to -1 if the caller must count the rows by
+ * reading them: there is a spatial filter, an attribute filter that the input
+ * layer cannot apply, or counting takes long and force is 0. */
 oj_status JoinLayer::Count(int force, int64_t *n, oj_error *err)
 {
     const bool is_known = IsOneToOne();
@@ -862,8 +865,9 @@ GIntBig JoinLayer::GetFeatureCount(int force)
     return n;
 }
 
-/* Sets *extent by the input layer if possible. Otherwise calls `read`, the
- * method of the base class, which reads all rows. */
+/* Sets *extent to the extent of the input layer if each row has the geometry of
+ * its input feature. Otherwise calls `read`, the method of the base class,
+ * which reads all rows; without force, returns OGRERR_FAILURE instead. */
 template <class Read>
 OGRErr JoinLayer::Extent(OGREnvelope *extent, bool force, const Read &read)
 {

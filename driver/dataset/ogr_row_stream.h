@@ -26,11 +26,11 @@ struct RowStream
     /* copy of defn with the client's flags of ignored fields, which are not set
      * in features */
     OGRFeatureDefn *asked = nullptr;
-    /* true: fields that are ignored in `asked` when reading begins are not
-     * read, and `asked` must not change until Stop(). false: the ignored fields
-     * may change from row to row */
+    /* If true, fields that are ignored in `asked` when reading begins are not
+     * read, and `asked` must not change until Stop(). If false, the ignored
+     * fields may change from row to row. */
     bool skips = false;
-    bool has_ended = false;          /* true: no more rows until Stop() */
+    bool has_ended = false; /* true if there are no more rows until Stop() */
     oj_row_cursor *cursor = nullptr; /* not NULL while rows are read */
     oj_table *types = nullptr;       /* the join side's columns, without rows */
     OGRFeatureUniquePtr spare{};     /* an unused feature, for the next row */
@@ -49,7 +49,8 @@ struct RowStream
     /** Ends the current answer and waits for the next one. *there becomes 0 if
      *  there are no more answers. */
     oj_status Advance(int *there, oj_error *err);
-    /** Gets the next row; feature is unchanged at the end. */
+    /** Gets the next row; feature stays unchanged if there is no further row.
+     */
     oj_status Next(OGRFeatureUniquePtr &feature, oj_error *err);
     /** Skips n rows. *there becomes false if fewer rows remain. */
     oj_status Skip(int64_t n, bool *there, oj_error *err);

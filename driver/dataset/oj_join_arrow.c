@@ -12,7 +12,8 @@
 #include <cpl_string.h>
 #include <ogr_recordbatch.h>
 
-/* GDAL declares the Arrow structs without the guards that other headers use. */
+/* GDAL declares the Arrow structs without the usual guards. The guards defined
+ * here keep our header from declaring the structs again. */
 #ifndef ARROW_C_DATA_INTERFACE
 #define ARROW_C_DATA_INTERFACE
 #endif
@@ -85,8 +86,8 @@ struct oj_join_arrow
 {
     /* a reference to the definition; NULL before opening */
     OGRFeatureDefnH defn;
-    struct oj_arrow_rows rows;       /* where rows come from; cursor NULL:
-                                        detached */
+    /* source of the rows; its cursor is NULL after oj_join_arrow_detach() */
+    struct oj_arrow_rows rows;
     struct ArrowArrayStream generic; /* GDAL's stream, which provides the
                                         schema */
     OGRFeatureH scratch;             /* feature for converting values */
@@ -167,7 +168,7 @@ static oj_status put_bytes(struct oj_arrow_column *column, int64_t row,
     return OJ_OK;
 }
 
-/* Sets a value that is neither NULL nor a text or binary. */
+/* Writes the number, date or time in raw as the value of a row. */
 static oj_status put_number(struct oj_arrow_column *column, int64_t row,
                             enum value_form form, const OGRField *raw,
                             struct oj_error *err)
@@ -196,9 +197,9 @@ static oj_status put_number(struct oj_arrow_column *column, int64_t row,
     return oj_arrow_column_put_integer(column, row, integer, err);
 }
 
-/* Appends element i of a list. In lists OGR's markers of NULL are ordinary
- * values. Sets *fits to 0, and appends nothing, if the column has no room for
- * the element. */
+/* Appends element i of a list. The numbers by which OGR marks a field as NULL
+ * are ordinary values within a list. Sets *fits to 0, and appends nothing, if
+ * the column has no room for the element. */
 static oj_status put_item(struct oj_arrow_column *item, int64_t row,
                           enum value_form form, const OGRField *list, int i,
                           int *fits, struct oj_error *err)
@@ -270,8 +271,8 @@ static int64_t batch_rows_of(char **options)
 }
 
 /* Returns the maximum size of an array in bytes: INT32_MAX, because offsets
- * have 32 bits, or less by OGR_ARROW_MEM_LIMIT, GDAL's option for its own
- * streams. */
+ * have 32 bits, or OGR_ARROW_MEM_LIMIT, GDAL's option for its own streams, if
+ * that is less. */
 static int64_t max_batch_bytes(void)
 {
     const char *text = CPLGetConfigOption("OGR_ARROW_MEM_LIMIT", NULL);
@@ -548,7 +549,7 @@ static int is_detached(const struct oj_join_arrow *s)
     return s->rows.cursor == NULL;
 }
 
-/* Fails a call on a detached stream. */
+/* Reports that the stream is detached. Returns EINVAL. */
 static int report_detached(struct oj_join_arrow *s)
 {
     if (s->error.status == OJ_OK)

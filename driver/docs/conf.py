@@ -36,7 +36,7 @@ class NotebookParser(MystParser):
 
 
 def show_docstring_as_text(app, what, name, obj, options, lines):
-    """Docstrings are plain text in columns."""
+    """Shows a docstring unchanged, because docstrings are plain text in columns."""
     lines[:] = [".. code-block:: text", ""] + ["   " + line for line in lines] + [""]
 
 

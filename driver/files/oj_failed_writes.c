@@ -10,9 +10,9 @@
 #include <stdatomic.h>
 #include <string.h>
 
-/* Prefix under which our handler is installed. GDAL passes the rest of a path
- * to the handler, but removes files by the system's unlink() with that rest. So
- * the rest must be an absolute path. */
+/* Prefix under which our handler is installed; an absolute path follows it.
+ * GDAL passes the rest of the path, without the prefix, to the handler, and to
+ * unlink() when it removes a file: so the rest must be a valid path. */
 static const char prefix[] = "/./.";
 
 /* A folder in which failed writes are recorded. */
@@ -31,7 +31,8 @@ static pthread_mutex_t folders_lock = PTHREAD_MUTEX_INITIALIZER;
 struct watched_file
 {
     VSILFILE *file;
-    /* NULL: the file is in no watched folder, or open for reading only */
+    /* the watched folder that contains the file; NULL if there is none, or if
+     * the file is open for reading only */
     struct watched_folder *folder;
 };
 

@@ -18,7 +18,8 @@
 const char *oj_failed_writes_prefix(void);
 
 /** Records failed writes to files in this folder (a path with the prefix) until
- *  oj_failed_writes_end(), by when its files must be closed. */
+ *  oj_failed_writes_end(). All files in the folder must be closed before that
+ *  call. */
 OJ_MUST_USE oj_status oj_failed_writes_watch(const char *folder,
                                              struct oj_error *err);
 

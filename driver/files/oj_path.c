@@ -160,8 +160,8 @@ char *oj_path_make_relative(const char *folder, const char *name)
         way = to + common;
         way += strspn(way, "/");
     }
-    /* A name that begins with a hyphen would be taken for an option:
-     * "./-a.gpkg". */
+    /* "-a.gpkg" becomes "./-a.gpkg": otherwise the command would take the name
+     * for an option. */
     return concatenate_path_parts(
         n, name, up[0] == '\0' && way[0] == '-' ? "./" : "", up, way);
 }

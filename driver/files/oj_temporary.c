@@ -462,8 +462,8 @@ static int is_sidecar(const struct oj_temporary *t, const char *path)
            strcmp(resolved, t->destination) == 0;
 }
 
-/* Removes files of the old dataset that the new dataset lacks, e.g. an index
- * that would not fit the new data. */
+/* Removes sidecar files (is_sidecar()) of the old dataset that the new dataset
+ * lacks, e.g. an index that would not fit the new data. */
 static void remove_old_sidecars(const struct oj_temporary *t, char **members,
                                 char **old)
 {

@@ -29,7 +29,7 @@
  *  folder. */
 struct oj_temporary
 {
-    char folder[OJ_PATH_MAX]; /**< the temporary folder; "": none */
+    char folder[OJ_PATH_MAX]; /**< the temporary folder; "" if there is none */
     /** path by which drivers open the members, with oj_failed_writes_prefix():
      *  /proc/self/fd/N, or `folder` where that is missing */
     char way[OJ_PATH_MAX];

@@ -35,15 +35,15 @@
 #define BYTES_PER_PAIR 512
 #define LEAST_BATCH_PAIRS 16384
 
-/* -memory: estimated bytes per row with its answer and scratch memory. With
- * three batches in flight BATCH applies; with tiles one batch is joined at a
- * time, and TILED applies. */
+/* -memory: estimated bytes per row with its answer and scratch memory.
+ * BYTES_PER_BATCH_ROW is for three batches in flight, BYTES_PER_TILED_ROW for a
+ * join in tiles, where one batch is joined at a time. */
 #define BYTES_PER_BATCH_ROW 1024
 #define BYTES_PER_TILED_ROW 512
 #define LEAST_BATCH 4096
 
-/* -one_to_one: maximum bytes of pairs in memory, and with -memory at most
- * 1/HELD_SHARE of that amount. Each join feature takes another BYTES_PER_CHOSEN
+/* -one_to_one: maximum bytes of pairs in memory: MOST_HELD, or with -memory
+ * 1/HELD_SHARE of its amount. Each join feature takes another BYTES_PER_CHOSEN
  * bytes. */
 #define MOST_HELD (INT64_C(512) << 20)
 #define HELD_SHARE 8
@@ -323,8 +323,8 @@ static struct oj_options make_engine_options(const struct oj_job *job)
     if (!oj_reshape_makes_points(&job->sides.reshape[0]) &&
         !oj_source_can_hold_points(&job->input))
         options.input_kinds = OJ_PART_LINE | OJ_PART_POLYGON;
-    /* -backend auto needs the number of input rows. It is set if the driver has
-     * it without a scan. */
+    /* -backend auto needs the number of input rows. The number is set if the
+     * driver can count the rows without a scan. */
     if (!job->input.is_result_set &&
         OGR_L_TestCapability(job->input.layer, OLCFastFeatureCount))
         options.n_expected = oj_source_count(&job->input, job->command->limit);
@@ -377,9 +377,9 @@ struct spill
     struct oj_layer_reader *reader;
     struct oj_batch batch;
     struct oj_side_work work;
-    uint32_t *number[OJ_MOST_TEXTS]; /* token numbers after the final
-                                        renumbering */
-    int64_t *fid;                    /* [n_fids] the FIDs of a SELECT */
+    /* [text][token] number of the token after the final renumbering */
+    uint32_t *number[OJ_MOST_TEXTS];
+    int64_t *fid; /* [n_fids] the FIDs of a SELECT */
     int64_t n_fids, cap_fids;
 };
 
@@ -490,8 +490,8 @@ static oj_status prepare_tiles(struct oj_job *job, struct oj_error *err)
     OJ_TRY(oj_source_check_count(&job->join, -1, job->join_side->counts.n_rows,
                                  err));
     job->n_slots = 1;
-    /* Attributes come with each answer, in a table with the columns of the
-     * tiles, which is empty at first. */
+    /* This table has columns but no rows: with tiles, the attributes of join
+     * features come with each answer. */
     OJ_TRY(oj_table_new_like(job->tiles.columns, &job->join_side->table, err));
     return oj_tiled_join_open(&job->tiles, &job->relation,
                               job->command->backend, &options, unique,
@@ -526,8 +526,8 @@ static void append_source_to_cache_key(char ***key,
     *key = CSLAddNameValue(*key, "layer", OGR_L_GetName(join->layer));
 }
 
-/* Adds the options that can change a join side, if they are given; for options
- * with files, the content of the files. */
+/* Adds the options that can change a join side, if they are given. For an
+ * option that names a file, adds the content of the file. */
 static void append_options_to_cache_key(char ***key,
                                         const struct oj_command *command)
 {

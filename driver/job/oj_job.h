@@ -30,17 +30,18 @@ struct oj_job
     struct oj_join_side own_join_side;
     struct oj_join_use join_use; /**< the use of a borrowed join side */
 
-    /** maximum number of join rows to read, set by -explain; -1: no limit */
+    /** maximum number of join rows to read, set by -explain; -1 if there is no
+     *  limit */
     int64_t most_join_rows;
 
-    int shares; /**< 1: the job may use the cache of join sides */
+    int shares; /**< 1 if the job may use the cache of join sides */
     /** states of the sides' files; set if `shares` */
     struct oj_join_files input_files, join_files;
 
     /* Used if the join side is larger than -memory. join_side has no rows then,
      * and each answer comes with its join features. */
     struct oj_tiles tiles;
-    struct oj_tiled_join *tiled; /**< NULL: the join side is in memory */
+    struct oj_tiled_join *tiled; /**< NULL if the join side is in memory */
     struct oj_feature_set answer_side[OJ_PIPELINE_SLOTS];
     /** number of batches in flight: one with tiles, because that batch is large
      */
@@ -55,7 +56,7 @@ struct oj_job
     /** with -one_to_one best: number of groups of pairs that are too large for
      *  the best assignment */
     int64_t n_large_groups;
-    int64_t n_expected; /**< expected number of input rows; -1: unknown */
+    int64_t n_expected; /**< expected number of input rows; -1 if unknown */
     int show_progress;
 };
 
@@ -136,11 +137,11 @@ struct oj_answer_side
 {
     struct oj_flat flat;
     const struct oj_table *table;
-    const int64_t
-        *ordinal; /**< index in the join layer; NULL: equals join_row */
-    /** argument of oj_join_tiles_read_features(); NULL: the join side is not in
-     * tiles
-     */
+    /** [join_row] index of the feature in the join layer; NULL if that index
+     *  equals join_row */
+    const int64_t *ordinal;
+    /** [join_row] argument of oj_join_tiles_read_features(); NULL if the join
+     *  side is not in tiles */
     const int64_t *place;
 };
 

@@ -23,17 +23,17 @@ struct oj_join_entry
 {
     /* next entry of the list of entries (is_listed) or of the garbage */
     struct oj_join_entry *next;
-    int is_listed; /* 1: can be found by its key */
+    int is_listed; /* 1 if the entry can be found by its key */
     int is_ready;
-    struct oj_error error; /* why the build failed; status OJ_OK: it has not
-                              failed */
-    int n_users;           /* number of its users and of the threads waiting for
-                              it */
+    /* why the build failed; its status is OJ_OK if the build has not failed */
+    struct oj_error error;
+    int n_users; /* number of its users and of the threads waiting for
+                    it */
     int64_t last_use;
     int64_t n_bytes;
     int stop; /* cancel flag of the engine */
     /* the use that builds the entry, or joins with the engine itself instead of
-     * a copy; NULL: none */
+     * a copy; NULL if there is none */
     struct oj_join_use *runner;
     struct oj_join_side side;
     struct oj_join_key key;
@@ -49,8 +49,8 @@ static struct
     struct oj_join_entry *garbage; /* entries to be freed after the mutex is
                                       unlocked */
     int64_t clock, n_built, n_found;
-    int is_ending;     /* 1: the process is ending; atomic */
-    int has_condition; /* 1: `changed` is initialised */
+    int is_ending;     /* 1 if the process is ending; atomic */
+    int has_condition; /* 1 if `changed` is initialised */
 } cache = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
 /* ---- join sides ---------------------------------------------------------- */
@@ -67,7 +67,8 @@ void oj_join_side_lend(const struct oj_join_side *side, struct oj_sides *sides)
     oj_side_columns_use_vocabulary(&sides->columns, side->vocabulary);
 }
 
-/* Returns the bytes that are allocated for the arrays, by their capacities. */
+/* Returns the bytes of memory of the arrays of buf, computed from their
+ * capacities. */
 static int64_t flat_bytes(const struct oj_flat_buf *buf)
 {
     return 8 * (buf->cap_features + buf->cap_part_offset +
@@ -313,8 +314,9 @@ static struct oj_join_entry *new_entry(const struct oj_join_key *key)
     return entry;
 }
 
-/* Ends the work of entry->runner with the engine, and records that the entry
- * now takes n_bytes. Precondition: the mutex is locked. */
+/* Records that entry->runner has stopped using the engine and that the entry
+ * takes n_bytes of memory, and wakes waiting threads. Precondition: the mutex
+ * is locked. */
 static void release_entry_from_runner(struct oj_join_entry *entry,
                                       int64_t n_bytes)
 {

@@ -21,9 +21,9 @@
 
 /* ---- join side of a job: read, preprocessed, indexed --------------------- */
 
-/** The join side of a job: read, preprocessed, indexed. Zeroed memory is a
- *  valid empty one. It must not be moved in memory while the engine is open,
- *  because the engine borrows `flat`. */
+/** The join side of a job: read, preprocessed, indexed. Zeroed memory is valid
+ *  and empty. It must not be moved in memory while the engine is open, because
+ *  the engine borrows `flat`. */
 struct oj_join_side
 {
     struct oj_flat_buf buf; /**< the features as read */
@@ -51,20 +51,20 @@ void oj_join_side_lend(const struct oj_join_side *side, struct oj_sides *sides);
  *  in addition to the coordinates. */
 #define OJ_INDEX_BYTES_PER_VERTEX 72
 
-/** Adds to *sum the growth of an engine's statistics from *before to *after; if
- *  before is NULL, since the engine was opened. Two members are not added: the
- *  greater index_bytes stays, and undecided_text is copied only if *sum had no
- *  undecided pair and *after has more than *before. */
+/** Adds to *sum the growth of an engine's statistics from *before to *after, or
+ *  since the engine was opened if before is NULL. Two members are not added:
+ *  the greater index_bytes stays, and undecided_text is copied only if *sum had
+ *  no undecided pair and *after has more than *before. */
 void oj_stats_add(struct oj_stats *sum, const struct oj_stats *before,
                   const struct oj_stats *after);
 
-/** Frees what side owns; it is then a valid empty one. */
+/** Frees what side owns; side is then valid and empty. */
 void oj_join_side_free(struct oj_join_side *side);
 
 /* ---- the cache ----------------------------------------------------------- */
 
-/** Identity of a join side: NULL-terminated texts. Owner; zeroed memory is a
- *  valid empty one. */
+/** Key of a join side: two NULL-terminated lists of texts, which the key owns.
+ *  Zeroed memory is a valid empty key. */
 struct oj_join_key
 {
     char **identity;
@@ -76,12 +76,12 @@ void oj_join_key_free(struct oj_join_key *key);
 
 struct oj_join_entry;
 
-/** A use of an entry of the cache. Zeroed memory is valid: no entry. Between
- *  take and end it must not be moved in memory. Not thread-safe, except
- *  oj_join_use_stop(). */
+/** A use of an entry of the cache. Zeroed memory is a valid use without an
+ *  entry. Between oj_join_cache_take() and oj_join_use_end() it must not be
+ *  moved in memory. Not thread-safe, except oj_join_use_stop(). */
 struct oj_join_use
 {
-    struct oj_join_entry *entry; /**< NULL: none */
+    struct oj_join_entry *entry; /**< NULL if the use has no entry */
     const int *cancel;
     struct oj_stats stats; /**< statistics of the batches of this use */
 };

@@ -96,8 +96,8 @@ static char **list_files_and_journals(char **files)
 
 /* ---- states -------------------------------------------------------------- */
 
-/* Returns 1 if the file exists and is not empty. An empty journal does not
- * count, because opening a database can leave one. */
+/* Returns 1 if the file exists. An empty journal does not count, because
+ * opening a database can leave one. */
 static int exists_with_content(const char *path, struct stat *at)
 {
     return stat(path, at) == 0 &&
@@ -118,7 +118,8 @@ static int is_modification_time_reliable(const struct stat *at,
 }
 
 /* Returns texts "path device inode size modified changed", or only the path if
- * the file does not exist. *settled: 1 if all times are reliable. */
+ * the file does not exist. Sets *settled to 1 if every time is reliable
+ * (is_modification_time_reliable()), else to 0. */
 static char **describe_file_states(char **paths, int64_t opened_ns,
                                    int *settled)
 {
@@ -209,7 +210,8 @@ static int check_vrt_element_and_add_files(struct vrt_walk *walk,
     if (strcasecmp(node->pszValue, "SrcSQL") == 0)
         return !oj_sql_select_may_vary(text) &&
                !oj_sql_select_may_reach_out(text, NULL, "");
-    /* an open option with prelude statements, which can attach databases */
+    /* An open option can hold prelude statements, which can attach databases.
+     */
     return strcasecmp(node->pszValue, "OOI") != 0 ||
            strncasecmp(CPLGetXMLValue(node, "key", ""), "PRELUDE", 7) != 0;
 }

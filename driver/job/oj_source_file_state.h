@@ -12,14 +12,14 @@
 
 #include "../source/oj_source.h"
 
-/** The files of a source and their state. Zeroed memory is valid: files not
- *  known. */
+/** The files of a source and their state. Zeroed memory is valid and means that
+ *  the files are not known. */
 struct oj_join_files
 {
-    char **paths; /**< absolute paths, owned; NULL: not known */
+    char **paths; /**< absolute paths, owned; NULL if the files are not known */
     /** one text per path, owned; equal texts mean equal states */
     char **state;
-    int is_settled; /**< 1: any later change will change the state */
+    int is_settled; /**< 1 if any later change will change the state */
 };
 
 /** Returns the current time, in nanoseconds, of the clock that sets file times.

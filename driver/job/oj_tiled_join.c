@@ -11,21 +11,21 @@
 
 #define PIECE_BYTES (64 * 1024) /* bytes per access to the file */
 
-#define RECORD_BYTES 512 /* initial capacity for a record; most are shorter */
+/* initial capacity of the buffer for a record; most records are shorter */
+#define RECORD_BYTES 512
 
-#define INDEX_BYTES_PER_TOKEN                                                  \
-    32 /* per token, for joins by similarity alone                             \
-        */
+/* memory of an index per token, in joins by similarity alone */
+#define INDEX_BYTES_PER_TOKEN 32
 
-#define STRETCHES                                                              \
-    32 /* per tile: tile bounds are multiples of 1/32 of the memory of a tile  \
-        */
+/* A tile is filled by stretches of 1/STRETCHES of its memory, and ends after
+ * one of them. */
+#define STRETCHES 32
 
 /* Bits of `columns` in struct head. */
 #define HAS_MAX_DISTANCE 1
 #define HAS_ON_CLASS 2
 #define HAS_EXCLUDE_CLASS 4
-#define HAS_SPAN 8 /* and the bits above it, one for each span */
+#define HAS_SPAN 8 /* first of the bits of the spans, one for each span */
 
 /* The beginning of every record. Members for columns that are missing are 0. */
 struct head
@@ -35,8 +35,9 @@ struct head
     double max_distance;
     int32_t on_class, exclude_class;
     int64_t columns; /* bits of the columns that the record has */
-    int64_t n_wkb;   /* 0: no geometry */
-    int64_t n_m;     /* M values, one for each vertex; 0: they are not kept */
+    int64_t n_wkb;   /* bytes of the WKB; 0 if the feature has no geometry */
+    /* number of M values, one for each vertex; 0 if they are not kept */
+    int64_t n_m;
     int64_t n_dimensions;
     int64_t from[OJ_MOST_SPANS], until[OJ_MOST_SPANS];
 };
@@ -44,9 +45,10 @@ struct head
 /* The beginning of a text in a record; its tokens follow. */
 struct text_head
 {
-    int64_t n_tokens; /* number of tokens that follow: those in the
-                         dictionary */
-    int64_t size;     /* number of all tokens of the text */
+    /* number of the tokens that follow, which are those that the dictionary has
+     */
+    int64_t n_tokens;
+    int64_t size; /* number of all tokens of the text */
     struct oj_token_bits bits;
 };
 
@@ -67,8 +69,8 @@ struct oj_flat oj_feature_set_view(const struct oj_feature_set *features)
     return flat;
 }
 
-/* Removes all features but keeps the memory. The table is replaced by an empty
- * one with these columns. If columns is NULL, there is no table. */
+/* Removes all features but keeps the memory. Replaces the table by an empty one
+ * with `columns`, or by NULL if columns is NULL. */
 static oj_status clear_features(struct oj_feature_set *features,
                                 const struct oj_table *columns,
                                 struct oj_error *err)
@@ -100,8 +102,8 @@ static int64_t padded_size(int64_t n)
     return (n + 7) & ~INT64_C(7);
 }
 
-/* Appends n bytes, padded with zeros to a multiple of 8. Sets *to to the place
- * where they are to be written. */
+/* Appends room for n bytes, and zeros up to a multiple of 8 bytes. Sets *to to
+ * the place where the caller must write the n bytes. */
 static oj_status append_padded_space(struct oj_bytes *bytes, int64_t n,
                                      unsigned char **to, struct oj_error *err)
 {
@@ -668,9 +670,10 @@ oj_status oj_tiled_join_open(const struct oj_tiles *tiles,
     OJ_NEW_ZEROED(join, 1, err);
     join->tiles = tiles;
     join->relation = *relation;
+    /* With OJ_ENOUGH_FIRST the measure of a pair is the number of pairs of its
+     * row, and each tile would count only its own pairs. */
     if (oj_relation_is_of_equal_attributes(relation))
-        join->relation.first_only =
-            OJ_ENOUGH_ALL; /* each tile would count its own pairs of a row */
+        join->relation.first_only = OJ_ENOUGH_ALL;
     join->options = *options;
     join->backend = backend;
     join->fids_are_unique = fids_are_unique;
@@ -905,8 +908,9 @@ static int does_join_keep_k_best(const struct oj_relation *relation)
            relation->k < OJ_EVERY_PAIR;
 }
 
-/* Keeps only the k best pairs per row among the tiles so far, so that the
- * number of pairs does not grow with the number of tiles. */
+/* Keeps only the k best pairs per row among the tiles so far once there are
+ * more than 2 * k per row, so that the number of pairs does not grow with the
+ * number of tiles. */
 static oj_status prune_to_k_best(struct oj_tiled_join *join, int64_t n_rows,
                                  struct oj_error *err)
 {
@@ -975,7 +979,8 @@ start_with_features_found_before(struct oj_tiled_join *join,
     for (int64_t i = 0; i < n; i++)
     {
         join->found[i].place = first->place[i];
-        join->found[i].tie_key = 0; /* set when the feature has a pair */
+        /* add_matched_features() sets the key if the feature has a pair */
+        join->found[i].tie_key = 0;
     }
     return OJ_OK;
 }

@@ -28,7 +28,8 @@
 #include "../../flatten/base/oj_temporary_file.h"
 #include "../source/oj_side_compared_columns.h"
 
-/** A growing array of bytes. Owner; zeroed memory is a valid empty one. */
+/** A growing array of bytes, which owns its memory. Zeroed memory is valid and
+ *  empty. */
 struct oj_bytes
 {
     int64_t n, capacity;
@@ -37,13 +38,14 @@ struct oj_bytes
 
 /* ---- features of a layer ------------------------------------------------- */
 
-/** Some features of a layer, with attributes and columns for conditions.
- *  Owner; zeroed memory is a valid empty one. */
+/** Some features of a layer, with attributes and columns for conditions. Owns
+ *  its arrays; zeroed memory is valid and empty. */
 struct oj_feature_set
 {
     struct oj_flat_buf buf;
-    struct oj_table *table; /**< owned; NULL: no attributes */
-    int64_t *ordinal;       /**< [buf.n_features] index in the layer */
+    /** owned; NULL if the features have no attributes */
+    struct oj_table *table;
+    int64_t *ordinal; /**< [buf.n_features] index in the layer */
     /** [buf.n_features] offset of the record in the file; only for features
      *  from tiles */
     int64_t *place;
@@ -55,13 +57,13 @@ struct oj_feature_set
 /** Returns the features as a flat layer, valid until *features changes. */
 struct oj_flat oj_feature_set_view(const struct oj_feature_set *features);
 
-/** Frees what features owns; it is then a valid empty one. */
+/** Frees what features owns; features is then valid and empty. */
 void oj_feature_set_free(struct oj_feature_set *features);
 
 /* ---- tiles --------------------------------------------------------------- */
 
-/** The file of records and its division into tiles. Owner; zeroed memory is a
- *  valid empty one. */
+/** The file of records and its division into tiles. Owns its arrays; zeroed
+ *  memory is valid and empty. */
 struct oj_tiles
 {
     struct oj_temporary_file file;
@@ -75,10 +77,12 @@ struct oj_tiles
     /** number of texts per feature; set by the caller before the first feature
      *  is added */
     int n_texts;
-    int has_vectors;      /**< 1: features have vectors; set by the caller
-                               before the first feature is added */
-    int64_t n_dimensions; /**< dimensions of the vectors; 0: not yet known */
-    unsigned m_found;     /**< enum oj_m_found or'ed, if M values are kept */
+    /** 1 if features have vectors; set by the caller before the first feature
+     *  is added */
+    int has_vectors;
+    int64_t n_dimensions; /**< dimensions of the vectors; 0 if not yet known */
+    /** bits of enum oj_m_found of all features; set if M values are kept */
+    unsigned m_found;
     int64_t n_tiles, cap_tiles;
     struct oj_tile *tile;
 };
@@ -95,8 +99,9 @@ OJ_MUST_USE oj_status oj_join_tiles_open(struct oj_tiles *tiles,
                                          const char *near, int64_t memory,
                                          struct oj_error *err);
 
-/** Adds the features of flat that have parts, texts or vectors. Feature i has
- *  row i of values and the ordinal first_ordinal + i. */
+/** Adds the features of flat that have vertices, or all features if the join
+ *  compares attributes alone. Feature i has row i of values and the ordinal
+ *  first_ordinal + i. */
 OJ_MUST_USE oj_status oj_join_tiles_add(struct oj_tiles *tiles,
                                         const struct oj_flat *flat,
                                         const struct oj_attributes *values,
@@ -106,7 +111,7 @@ OJ_MUST_USE oj_status oj_join_tiles_add(struct oj_tiles *tiles,
 /** Ends the adding and forms the tiles.
  *  memory  maximum bytes of a loaded tile; a tile of one feature may exceed it
  *  number  [n_texts] new token numbers, applied to all records
- *          (oj_token_dictionary_order()); NULL: unchanged */
+ *          (oj_token_dictionary_order()); NULL if the numbers stay */
 OJ_MUST_USE oj_status oj_join_tiles_finish(struct oj_tiles *tiles,
                                            int64_t memory,
                                            uint32_t *const *number,
@@ -130,20 +135,22 @@ struct oj_tiled_join
     const struct oj_tiles *tiles;
     struct oj_relation relation;
     struct oj_options options;
-    const char *backend; /**< NULL: the default */
-    /** 1: FIDs break ties of equal measures; 0: ordinals do, because FIDs
+    /** name of the backend; NULL stands for the default */
+    const char *backend;
+    /** 1 if FIDs break ties of equal measures; 0 if ordinals do, because FIDs
      *  repeat */
     int fids_are_unique;
     struct oj_stats stats; /**< statistics of the tiles that are not loaded any
                                 more */
     /** after a batch: statistics including the loaded tile */
     struct oj_stats total;
-    /** backend of the tile loaded last; before that, the requested one */
+    /** backend of the tile loaded last; the requested backend until a tile is
+     *  loaded */
     const struct oj_backend *used;
     int n_threads;
 
     /* The loaded tile. */
-    int64_t loaded; /**< index of the loaded tile; -1: none */
+    int64_t loaded; /**< index of the loaded tile; -1 if no tile is loaded */
     struct oj_feature_set side;
     struct oj_flat flat;
     struct oj_join *engine;
@@ -156,8 +163,9 @@ struct oj_tiled_join
     /** number of features at the start of `found` that are kept even without a
      *  pair */
     int64_t n_first;
-    struct found_feature *found; /**< [n_found] features with a pair in this
-                                      batch */
+    /** [n_found] the n_first features, then the further features with a pair in
+     *  this batch */
+    struct found_feature *found;
     /** [features of the tile] index in `found`, or -1; also scratch of
      *  drop_unmatched_found_features() */
     int32_t *number;

@@ -31,25 +31,28 @@ enum oj_output_kind
  *  layer per file. */
 struct oj_output_layer
 {
-    /** option that requests the layer, for messages; NULL: first layer */
+    /** option that requests the layer, for messages; NULL for the first layer
+     */
     const char *option;
     const char *name;
-    int has_file; /**< 1: a separate file beside the first one */
-    /** 1: an existing layer or file of this name will be removed */
+    int has_file; /**< 1 if the layer is a separate file beside the first one */
+    /** 1 if an existing layer or file of this name will be removed */
     int replaces;
-    int appends;         /**< rows are appended to `layer` */
+    int appends; /**< 1 if rows are appended to `layer`, an existing layer */
     OGRLayerH layer;     /**< created by oj_schema, or the layer to append to */
-    int64_t rows_before; /**< rows before appending; -1: unknown */
-    /** 1: the rows are in oj_output_rows_file(), which replaces the dataset's
+    int64_t rows_before; /**< rows before appending; -1 if unknown */
+    /** 1 if the rows are in oj_output_rows_file(), which replaces the dataset's
      *  file once the dataset is closed. Set by the writer of the rows */
     int rows_in_file;
 
     /** Set by the writer of the rows before the output is finished. */
     int64_t n_rows, n_no_geometry;
-    const char *lane; /**< lane that wrote the rows; NULL: GDAL features */
+    /** lane that wrote the rows, or NULL if GDAL wrote features */
+    const char *lane;
 
     /** Set by oj_output_finish(), for formats whose rows can be counted. */
-    int64_t n_checked;  /**< rows counted after closing; -1: not counted */
+    /** rows counted after closing; -1 if they were not counted */
+    int64_t n_checked;
     int64_t n_left_out; /**< rows without geometry that the driver dropped */
 };
 

@@ -503,8 +503,9 @@ static oj_status check_append_crs(const struct oj_output_layer *at,
 
 /* Returns 1 if output rows keep the FIDs of the input: no two output rows may
  * have equal FIDs, and the driver must choose an unused FID for rows without an
- * input feature. GeoJSON cannot, because its readers number the features; an
- * SQL script cannot, because its sequence has not advanced. */
+ * input feature. GeoJSON cannot, because its readers number the features
+ * without FIDs from 0. An SQL script (PGDUMP) cannot, because the sequence that
+ * numbers such rows does not advance for rows that are written with an FID. */
 static int may_keep_fids(const struct oj_schema_request *request,
                          const struct oj_output *o,
                          const struct oj_output_layer *at)

@@ -11,7 +11,8 @@
 
 #include <stddef.h>
 
-/** The fields of the output. Owner; zeroed memory is a valid empty one. */
+/** The fields of the output. Owns its arrays; zeroed memory is valid and empty.
+ */
 struct oj_schema
 {
     char **taken;         /**< string list: names in use besides those of
@@ -37,16 +38,17 @@ struct oj_computed_type
 struct oj_schema_request
 {
     const struct oj_source *input, *join;
-    int with_input; /**< 0: the input's fields exist already in the layer
-                         (-in_place) */
-    int with_join;  /**< 0: the join side's fields are not written */
+    /** 0 if the input's fields exist already in the layer (-in_place) */
+    int with_input;
+    int with_join; /**< 0 if the join side's fields are not written */
     const struct oj_computed_column *own; /**< [n_own] the computed columns */
-    /** [n_own] their types; NULL: derived from own[i].kind */
+    /** [n_own] types of the computed columns; NULL if own[i].kind determines
+     *  the type */
     const struct oj_computed_type *own_types;
     int n_own;
-    int one_row_per_input; /**< 1: no input row has more than one output
-                                row */
-    int has_other_rows; /**< 1: some output rows come from no input feature */
+    /** 1 if no input row has more than one output row */
+    int one_row_per_input;
+    int has_other_rows; /**< 1 if some output rows come from no input feature */
     OGRwkbGeometryType type; /**< type of the geometries, before -nlt changes it
                                   to a multi type */
     const char *prefix;
@@ -81,9 +83,9 @@ OGRwkbGeometryType oj_schema_layer_type(const struct oj_output_options *asked,
                                         OGRwkbGeometryType type);
 
 /** Creates field i in layer and stores its index in schema->columns. If the
- *  driver cannot store the type, the field becomes text, with a warning. If the
- *  driver changes the name, a notice is printed. A field that does not appear
- *  is an error. */
+ *  driver cannot store the type, a 64-bit integer becomes a real, any other
+ *  type text, with a warning. If the driver changes the name, a notice is
+ *  printed. It is an error if the layer then lacks the field. */
 OJ_MUST_USE oj_status oj_schema_create_field(GDALDatasetH dataset,
                                              OGRLayerH layer,
                                              struct oj_schema *schema, int i,

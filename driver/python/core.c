@@ -61,9 +61,10 @@ struct side_call
     int has_condition, is_done;
 };
 
-/* The Python state of a thread of the library's, from its first callback until
- * the thread ends: pyproj keeps a context for each thread, and it crashes when
- * a thread calls it again by another state. */
+/* The Python state of a thread that the library has started. The state is made
+ * at the thread's first callback and kept until the thread ends: pyproj keeps a
+ * context for each thread, and it crashes when the thread calls it again with
+ * another state. */
 static _Thread_local PyThreadState *state_of_thread;
 
 static PyGILState_STATE enter_python(void)
@@ -263,8 +264,9 @@ static int compare_crs(void *user, const char *a, const char *b)
     return is_one;
 }
 
-/* Calls pyproj for the PROJJSON of a CRS that is given by its code. Can be
- * called with or without the GIL. */
+/* Writes the PROJJSON of a CRS that is given by its code, made by pyproj, to
+ * text [size]. Returns its length, or 0 if pyproj cannot make it. Can be called
+ * with or without the GIL. */
 static int expand_crs(void *user, const char *crs, char *text, size_t size)
 {
     PyGILState_STATE state = enter_python();
@@ -876,7 +878,7 @@ static void destroy_pairs_capsule(PyObject *capsule)
 struct pairs_work
 {
     struct ogrjoin_index *index;
-    struct ogrjoin_layer *input;   /* NULL: the input is source */
+    struct ogrjoin_layer *input;   /* NULL if `source` is the input */
     struct ogrjoin_source *source; /* its remaining rows are the input */
     int64_t n_rows;                /* estimated number of rows of source */
     struct ogrjoin_pairs *pairs;
@@ -1248,8 +1250,8 @@ static void destroy_source_capsule(PyObject *capsule)
 
 struct source_work
 {
-    struct ArrowArrayStream *stream; /* stream to open; NULL: rows of the source
-                                        are read */
+    /* stream to open; NULL if rows of the source are read */
+    struct ArrowArrayStream *stream;
     const char *column;
     struct ogrjoin_settings *settings;
     struct ogrjoin_source *source;
@@ -1266,7 +1268,8 @@ static int run_source_work(void *data, struct ogrjoin_error *err)
     return ogrjoin_source_next(w->source, w->n_rows, &w->layer, err);
 }
 
-/* py_source(stream, column or None, settings): takes over the Arrow stream. */
+/* py_source(stream, column or None, settings) -> source of the rows of the
+ * Arrow stream. The source takes over the stream. */
 static PyObject *py_source(PyObject *module, PyObject *args)
 {
     struct source_work w = {0};
@@ -1451,10 +1454,11 @@ struct rows_work
     struct ArrowArrayStream *stream;
     struct ogrjoin_settings *settings;
     struct ogrjoin_rows *rows;
-    struct ogrjoin_index *index;  /* index to use for the pairs, or NULL */
-    struct ArrowArrayStream *out; /* where to store the stream of a join that
-                                     begins; else NULL */
-    struct ArrowArray *array;     /* where to store the next batch; else NULL */
+    struct ogrjoin_index *index; /* index to use for the pairs, or NULL */
+    /* the stream of the joined rows: written when a join begins, read if
+     * `array` is set; else NULL */
+    struct ArrowArrayStream *out;
+    struct ArrowArray *array; /* where to store the next batch; else NULL */
 };
 
 static int run_rows_work(void *data, struct ogrjoin_error *err)
@@ -1562,7 +1566,7 @@ static PyObject *make_array_capsule(struct ArrowArray *array)
 
 /* py_iso_wkb(schema, array) -> (capsule of the Arrow array of ISO WKB, its
  * format, SRID or 0) of a column of texts or WKB; the capsule is None if the
- * column is ISO WKB. */
+ * column is already ISO WKB. */
 static PyObject *py_iso_wkb(PyObject *module, PyObject *args)
 {
     struct oj_arrow_geometry_column of = {NULL, "right", 0};
@@ -1825,8 +1829,8 @@ struct dl_tensor
     int32_t n_dimensions;
     uint8_t code, bits;
     uint16_t lanes;
-    int64_t *shape, *strides; /* numbers of elements; strides NULL:
-                                 contiguous */
+    /* numbers of elements; strides is NULL if the array is contiguous */
+    int64_t *shape, *strides;
     uint64_t byte_offset;
 };
 
@@ -2234,7 +2238,7 @@ static void destroy_sums_capsule(PyObject *capsule)
     free(self);
 }
 
-/* py_sums(n): exact sums of n groups */
+/* py_sums(n) -> exact sums of n groups, all 0 */
 static PyObject *py_sums(PyObject *module, PyObject *args)
 {
     struct ogrjoin_error err = {OGRJOIN_OK, ""};
@@ -2305,10 +2309,10 @@ static PyObject *py_sums_add(PyObject *module, PyObject *args)
     return code == 0 ? Py_BuildValue("") : NULL;
 }
 
-/* py_sums_merge(sums, n, group, offsets, n_words, words): adds n sums. The
- * words of sum i, words[offsets[i]] to words[offsets[i + 1] - 1], are added to
- * the sum of group[i]. offsets are contiguous int64, begin at 0, ascend, and
- * end at n_words. */
+/* py_sums_merge(sums, n, group, offsets, n_words, words): adds n exact sums,
+ * which py_sums_words() has returned. The words of sum i, words[offsets[i]] to
+ * words[offsets[i + 1] - 1], are added to the sum of group[i]. offsets are
+ * contiguous int64, begin at 0, ascend, and end at n_words. */
 static PyObject *py_sums_merge(PyObject *module, PyObject *args)
 {
     struct sums_work w = {0};
@@ -2346,7 +2350,9 @@ static PyObject *py_sums_merge(PyObject *module, PyObject *args)
     return code == 0 ? Py_BuildValue("") : NULL;
 }
 
-/* py_sums_words(sums) -> (offsets, words), as bytes of int64 and uint64 */
+/* py_sums_words(sums) -> (offsets, words): the exact sums as long integers, one
+ * after another, as bytes of int64 and uint64. The words of sum i are
+ * words[offsets[i]] to words[offsets[i + 1] - 1]. */
 static PyObject *py_sums_words(PyObject *module, PyObject *capsule)
 {
     struct sums_handle *self = PyCapsule_GetPointer(capsule, SUMS);

@@ -50,7 +50,8 @@ struct block
 {
     const struct oj_attributes *source; /* attributes of the features */
     const int64_t *fid;                 /* [features of source], or NULL */
-    /* [features of source] indices in the join layer; NULL: consecutive ones */
+    /* [features of source] indices in the join layer; NULL if they are
+     * consecutive from first_place on */
     const int64_t *ordinal;
     /* index in the join layer of row 0 of source, if ordinal is NULL */
     int64_t first_place;
@@ -77,7 +78,7 @@ struct oj_aggregation
     struct oj_job *job;
     struct oj_aggregate_words words;
     struct oj_computed_column *columns; /* [words.n] */
-    struct oj_computed_type *types;     /* [words.n] their types */
+    struct oj_computed_type *types;     /* [words.n] types of these columns */
     /* [words.n_fields] fields that the aggregates read; elements for columns of
      * pairs are unused */
     struct oj_side_field *fields;
@@ -92,7 +93,7 @@ struct oj_aggregation
     /* Used if the join layer is streamed; n_input is the number of input rows.
      */
     int64_t n_input;
-    /* aggregates that were summed without pairs; NULL: none */
+    /* aggregates that were summed without pairs; NULL if there are none */
     struct oj_aggregates *sums;
     struct values summed;
 };
@@ -335,7 +336,8 @@ static void encode_sortable_time(const OGRField *raw, char bytes[TIME_BYTES])
 
 /* ---- values of fields ---------------------------------------------------- */
 
-/* Copies bytes to the pool if the next value would overwrite them. */
+/* Appends a value to the pool, because the next value would overwrite its
+ * bytes. read_field() sets the pointer to the copy. */
 static oj_status copy_bytes_to_pool(struct memory *memory,
                                     const struct oj_aggregate_bytes *bytes,
                                     struct oj_error *err)
@@ -418,10 +420,10 @@ static oj_status read_field(struct oj_side_field *field,
     return OJ_OK;
 }
 
-/* Reads all fields of n features. The values are valid until the next call, and
- * texts no longer than source. Only one thread may read values of
- * OJ_FORM_WRITTEN (texts that OGR writes), because their fields share a scratch
- * feature. */
+/* Reads all fields of n features. The values are valid until the next call.
+ * Texts point into source or into values->memory. Only one thread may read
+ * values of OJ_FORM_WRITTEN (texts that OGR writes), because their fields share
+ * a scratch feature. */
 static oj_status read_values(const struct oj_aggregation *a,
                              const struct oj_attributes *source, int64_t first,
                              int64_t n, const int32_t *order,
@@ -449,8 +451,7 @@ static oj_status read_values(const struct oj_aggregation *a,
                                       &any_null))
             OJ_TRY(read_field(field, a->words.fields[f].form, source, first, n,
                               order, memory, err));
-        /* sets all members of the union, of which the one of the right type is
-         * used */
+        /* only the pointer for the type of the field is used */
         column->real = memory->value;
         column->integer = memory->value;
         column->bytes = memory->value;
@@ -519,8 +520,8 @@ static inline oj_status put_pair(struct oj_aggregation *a, int64_t row,
     return block->n_pairs < BLOCK_PAIRS ? OJ_OK : flush_block(a, err);
 }
 
-/* Begins an empty block. After a failure the block may still hold pairs of
- * another source. */
+/* Begins an empty block for pairs with features of source. Drops pairs that the
+ * block may still hold after a failure. */
 static void start_block(struct block *block, const struct oj_attributes *source,
                         const int64_t *fid, const int64_t *ordinal,
                         int64_t first_place)
@@ -640,7 +641,7 @@ void oj_aggregation_set_first_row(struct oj_aggregation *a, int64_t first)
     a->first_row = first;
 }
 
-/* Converts a result to a field value, which borrows from it. */
+/* Converts a result to a field value, which borrows texts from `from`. */
 static void result_to_field_value(const struct oj_aggregate_value *from,
                                   enum oj_aggregate_type result,
                                   OGRFieldType type, struct oj_value *to)

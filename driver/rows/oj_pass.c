@@ -111,7 +111,8 @@ static int show_progress(int64_t n_rows, void *user)
     if (n > 0)
         done = n_rows < n ? (double)n_rows / (double)n : 1.0;
     done = pass->progress_start + share * done;
-    /* shows less than 100 %, which is left for the complete output */
+    /* shows at most 99.9 %; oj_pass_end_progress() shows 100 % when the output
+     * is complete */
     if (pass->job.show_progress)
         GDALTermProgress(done < 0.999 ? done : 0.999, NULL, NULL);
     return oj_is_cancelled();
@@ -801,7 +802,8 @@ static oj_status close_pipeline(struct oj_pass *pass, oj_status status,
     oj_job_stop_engine(job);
     status = oj_pipeline_close(pass->pipeline, status, &job->counts, err);
     pass->pipeline = NULL;
-    /* Engines may find more pairs of a row than are enough. */
+    /* If one pair of a row is enough (first_only), engines may have counted
+     * more pairs of the row. */
     if (job->relation.first_only &&
         !oj_relation_is_of_equal_attributes(&job->relation))
         job->counts.n_pairs = job->counts.n_matched;
@@ -1113,7 +1115,7 @@ static oj_status read_input_row_by_fid(struct oj_pass *pass, int64_t fid,
     reading.limit = -1;
     reading.lanes = 0;
     reading.batch_rows = 1;
-    /* this filter would replace the one on the FID */
+    /* all_rows_filter would replace the filter on the FID */
     reading.all_rows_filter = NULL;
     if (is_filtered)
     {
@@ -1157,7 +1159,7 @@ static oj_status make_answer_of_single_row(struct oj_pass *pass, int64_t *fid,
                             &pass->batch_work[0], &flat, err));
     OJ_TRY(join_rows_on_join_thread(pass, &part, &pass->one, err));
     OJ_TRY(make_answer(pass, &part, &pass->one, answer, err));
-    answer->part = NULL; /* it would refer to a variable of this function */
+    answer->part = NULL; /* the part is a variable of this function */
     return OJ_OK;
 }
 

@@ -13,7 +13,7 @@
  *     prepare         OPEN                  PREPARED
  *     start           PREPARED              STARTED
  *     next            OPEN ... STARTED      INPUT_ROWS, OTHER_ROWS
- *     one             OPEN ... STARTED      STARTED
+ *     answer_feature  OPEN ... STARTED      STARTED
  *     stop            any                   STARTED if rows had begun
  *     any, failing                          BROKEN
  *     reopen          BROKEN                OPEN
@@ -87,7 +87,7 @@ struct oj_pass
                                    oj_pass_state.h */
     enum oj_answers_from answers_from;
 
-    /** 1: answers are the pairs as joined, without attributes and aggregates;
+    /** 1 if answers are the pairs as joined, without attributes and aggregates;
      *  set by the caller before the first row */
     int pairs_only;
 
@@ -97,7 +97,7 @@ struct oj_pass
     double proof_s; /**< seconds spent in proof while rows are made */
 
     /* Members of a shared pass. */
-    const struct oj_command *command; /**< NULL: the pass is not shared */
+    const struct oj_command *command; /**< NULL if the pass is not shared */
     struct oj_message_list messages;
     int cancel; /**< set to stop the current work */
     /** configuration options of the thread that requested the first row */
@@ -126,14 +126,15 @@ struct oj_pass
     struct oj_side_work batch_work[OJ_PIPELINE_SLOTS];
     /** progress, 0 to 1, at which the current reading began */
     double progress_start;
-    /** fraction of the progress bar for the current reading; 0: all of it */
+    /** fraction of the progress bar for the current reading; 0 stands for all
+     *  of it */
     double progress_share;
     /** -nlt POLYGON, LINE or POINT: number of pairs that were dropped, and of
      *  input rows whose pairs were all dropped */
     int64_t n_dropped_pairs, n_dropped_rows;
-    int progress_open; /**< 1: the progress bar is on the screen */
+    int progress_open; /**< 1 if the progress bar is on the screen */
 
-    /** [side] 1: the side was held ever since its first reading, so that a
+    /** [side] 1 if the side was held ever since its first reading, so that a
      *  second reading has equal rows. */
     int was_held[2];
 
@@ -164,8 +165,8 @@ OJ_MUST_USE oj_status oj_pass_open_shared(const struct oj_command *command,
                                           struct oj_error *err);
 
 /** Opens a shared pass for a layer and fills *schema with its fields. Names
- *  that the input's format reserves for FIDs and geometries are avoided.
- *  schema->keep_fids: the FIDs are derived from those of the input. */
+ *  that the input's format reserves for FIDs and geometries are avoided. Sets
+ *  schema->keep_fids to 1 if the FIDs are derived from those of the input. */
 OJ_MUST_USE oj_status oj_pass_open_layer(const struct oj_command *command,
                                          struct oj_pass *pass,
                                          struct oj_schema *schema,
@@ -238,7 +239,8 @@ OJ_MUST_USE oj_status oj_pass_input_count_or_extent(struct oj_pass *pass,
  *  FID f has the FID f * oj_pass_most_rows() + i. Prepares and starts the pass
  *  if necessary (with -agg this indexes the join side). Precondition: no
  *  pipeline runs.
- *   *fid    on entry the FID of an output row; on return its i
+ *   *fid    on entry the FID of an output row; on return the index i of this
+ *           row among the rows of its feature
  *   *there  receives 0 if no feature with this FID passes the filters */
 OJ_MUST_USE oj_status oj_pass_answer_feature(struct oj_pass *pass, int64_t *fid,
                                              struct oj_answer *answer,

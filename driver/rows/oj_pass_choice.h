@@ -18,10 +18,10 @@
 /** The choice of pairs. Zeroed memory is valid and closed. */
 struct oj_pass_choice
 {
-    struct oj_one_to_one *pairs; /**< NULL: closed */
-    int by_fid;                  /**< 1: FIDs are unique and identify the
-                                      rows */
-    /** [join features] offsets of their records in tiles; NULL: no tiles */
+    struct oj_one_to_one *pairs; /**< NULL if closed */
+    int by_fid; /**< 1 if FIDs are unique and identify the rows */
+    /** [join features] offsets of their records in tiles; NULL if the join side
+     *  is not in tiles */
     int64_t *place;
     /** checksums over FIDs and first vertices: [0] of the first reading, [1] of
      *  the rows of the second reading so far */
@@ -32,7 +32,9 @@ struct oj_pass_choice
     /* State of the current answer. */
     struct oj_pair_ranks ranks; /**< ranks of its pairs */
     int64_t hint;               /**< see oj_one_to_one_find() */
-    struct oj_keyed *found; /**< offsets of records in tiles, with the rows */
+    /** offset of each pair's record in the tiles (key), and its row in the
+     *  answer (value) */
+    struct oj_keyed *found;
     int64_t *found_place;
     int64_t cap_found, cap_found_place;
 };

@@ -4,10 +4,9 @@
  *                                                                |
  *    answer: reports and their events  <-------------------------'
  *
- *  What an event is: algs/pairs/events/oj_events.h. Answers must come one after
- *  another, in the order of the reports, on the thread that takes them. So the
- *  saved state always matches the rows that were returned.
- */
+ *  algs/pairs/events/oj_events.h defines what an event is. Answers must come
+ *  one after another, in the order of the reports, on the thread that takes
+ *  them. So the saved state always matches the rows that were returned. */
 #ifndef OJ_PASS_EVENTS_H
 #define OJ_PASS_EVENTS_H
 
@@ -19,9 +18,9 @@
  */
 struct oj_pass_events
 {
-    int is_open; /**< 1: answers become events */
+    int is_open; /**< 1 if answers become events */
     struct oj_job *job;
-    struct oj_events *events; /**< NULL: not started */
+    struct oj_events *events; /**< NULL until oj_pass_events_start() */
     int column;               /**< column of the key in the batches */
     char *options; /**< text of the options that affect events, for the state
                         file; includes the name of the key field */

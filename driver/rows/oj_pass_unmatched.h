@@ -15,11 +15,11 @@
 struct oj_pass_unmatched
 {
     int64_t n_features;
-    uint64_t *matched;   /**< one bit per join feature; NULL: closed */
+    uint64_t *matched;   /**< one bit per join feature; NULL if closed */
     uint8_t *is_matched; /**< [rows of the batch] nonzero: the row has a pair */
     int64_t cap_is_matched;
-    /** the batch as an answer in one-to-one form, in which rows without a pair
-     *  are the unmatched features */
+    /** the batch as an answer in one-to-one form (oj_matches.h), in which rows
+     *  without a pair are the unmatched features */
     struct oj_matches matches;
 };
 

@@ -25,13 +25,13 @@ struct oj_rows
     struct oj_computed_columns computed;
 
     struct oj_aggregation *aggregation; /**< NULL without -agg */
-    int streams_join;                   /**< 1: -agg streams the join layer */
+    int streams_join;                   /**< 1 if -agg streams the join layer */
 
     struct oj_pair_request request;
     struct oj_row_pick pick;
     /** column of field F in the join table, for -pick max:F and min:F; or -1 */
     int score_column;
-    /** computes values of pairs; NULL: no values are needed */
+    /** computes values of pairs; NULL if no values are needed */
     struct oj_pair_stage *stage;
     /** [join_joined.n_features] the scores by which -pick max:F and min:F
      *  choose */
@@ -75,8 +75,8 @@ void oj_rows_fill_write_options(const struct oj_rows *rows,
                                 const struct oj_schema *schema,
                                 struct oj_write_options *options);
 
-/** Warns if overlaps of pairs could not be computed, or places have no M value.
- *  To be called after the last row. */
+/** Warns if overlaps of pairs could not be computed, or if places along lines
+ *  have no M value. To be called after the last row. */
 void oj_rows_warn_of_missing_values(const struct oj_rows *rows);
 
 /** Frees what rows owns; a closed one is accepted. To be called before

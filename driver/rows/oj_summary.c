@@ -15,7 +15,7 @@
 /* room for all reasons, with numbers of 19 digits */
 #define SKIPPED_SIZE 512
 
-/* A reason why features match nothing, and how many there are. */
+/* A reason why features match nothing, and the number of such features. */
 struct reason
 {
     int64_t n;
@@ -62,7 +62,8 @@ static void fill_skip_reasons(const struct oj_job *job, int side,
     };
     memcpy(reasons, all, sizeof all);
     if (!oj_command_needs_shapes(
-            job->command)) /* then features match by their attributes */
+            /* features without geometry match by their attributes */
+            job->command))
         reasons[0].n = reasons[1].n = reasons[2].n = 0;
 }
 
@@ -607,8 +608,8 @@ oj_status oj_summary_end(struct oj_summary *summary, struct oj_proof *proof,
         print_and_write_summary(summary, proof, is_different, err);
     if (status == OJ_OK || err == NULL)
         return status;
-    /* Writing the output had succeeded, so err holds no message of its own yet.
-     */
+    /* The output was written without an error, so *err holds only the error of
+     * the summary. */
     bare = *err;
     return oj_fail(err, status, "%.700s; all rows are written to %.250s",
                    bare.message, name_destination(summary->job));

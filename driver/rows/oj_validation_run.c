@@ -19,7 +19,7 @@
  * with tiles, its own tile in memory. */
 struct reference
 {
-    struct oj_join *engine; /* NULL: the join side is in tiles */
+    struct oj_join *engine; /* NULL if the join side is in tiles */
     /* features to which join_row refers, valid until the next batch */
     struct oj_flat side;
 
@@ -310,7 +310,8 @@ oj_status oj_validation_run_open(const struct oj_job *job,
     return status;
 }
 
-/* The pairs of consecutive rows that are compared at once. */
+/* Argument of join_rows_by_reference(): the proof, and the features of the
+ * join's answer. */
 struct rows_to_prove
 {
     struct oj_proof *proof;
@@ -350,8 +351,8 @@ oj_status oj_validation_run_batch(struct oj_proof *proof,
     return OJ_OK;
 }
 
-/* Returns "12 at 3.25", or "12" if the join has no measure, or "nothing"
- * without a pair. */
+/* Returns the FID of a feature and the measure of its pair, "12 at 3.25"; only
+ * the FID if the join has no measure; "nothing" if row is -1 (no pair). */
 static const char *describe_pair(int32_t row, int64_t fid, double measure)
 {
     if (row < 0)

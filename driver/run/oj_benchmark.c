@@ -18,7 +18,7 @@ struct method
     const char *name; /* name of the method in the table */
     const char *backend;
     int all_threads;
-    int of_points; /* 1: accepts only points as join side */
+    int of_points; /* 1 if the method accepts only points as join side */
 };
 
 static const struct method methods[] = {
@@ -76,8 +76,9 @@ struct moved_side
     struct oj_flat flat; /* the join side with the new places */
     double *x, *y;
     int64_t n;
-    int32_t *feature;    /* [n] features that have moved in this step */
-    struct oj_join *cpu; /* the cpu backend; NULL: not needed yet */
+    int32_t *feature; /* [n] features that have moved in this step */
+    /* join with this side on the cpu backend; NULL until it is needed */
+    struct oj_join *cpu;
     struct oj_matches answer;
 };
 
@@ -99,16 +100,17 @@ struct method_row
     /* number of rows whose answer differs from that of the cpu backend, except
      * the n_apart rows */
     int64_t n_differ;
-    /* number of rows that the comparison left undecided, or in which exact
-     * arithmetic has confirmed the cpu backend */
+    /* number of rows that the comparison left undecided, in which exact
+     * arithmetic has confirmed the cpu backend, or whose distances differ by
+     * rounding */
     int64_t n_apart;
     /* number of pairs that GEOS cannot decide, and for which exact arithmetic
      * has confirmed the answer of the cpu backend */
     int64_t n_undecided_pairs;
     /* number of distances that differ by a few ulps */
     int64_t n_within_ulps;
-    /* number of steps of moves that the index has taken, and seconds of each
-     * step; n_differ and n_apart after the last step */
+    /* number of steps of moves (move_percent) that the index has applied, and
+     * seconds of each step; n_differ and n_apart after the last step */
     int n_moves;
     double move_s[N_MOVES];
     int64_t n_differ_moved, n_apart_moved;
@@ -121,7 +123,7 @@ struct benchmark
     /* the cpu backend, with which the other methods are compared */
     struct oj_join *cpu;
     struct oj_matches answer; /* answer of the cpu backend for all rows */
-    /* number of steps; 0: the join side does not consist of points */
+    /* number of steps; 0 if the join side does not consist of points */
     int n_moved;
     struct moved_side moved[N_MOVES];
     struct method_row rows[N_METHODS];
@@ -152,8 +154,8 @@ static void describe_agreement(const struct method_row *row, char *text,
 }
 
 /* Prints a column for each step of moves (move_percent): seconds until the
- * index has taken the moved points, or "-" if it cannot be changed. For row
- * NULL: the heads of these columns. */
+ * index has applied the moves, or "-" if it cannot be changed. If row is NULL,
+ * prints the heads of these columns. */
 static void print_move_times(const struct method_row *row)
 {
     for (int i = 0; i < N_MOVES; i++)
@@ -305,8 +307,8 @@ compare_with_cpu(struct oj_join *cpu, const struct oj_matches *answer,
 }
 
 /* Returns the number of rows that count neither as equal nor as different: the
- * comparison left them undecided, or their differences were proved in our
- * favour or are rounding. */
+ * comparison left them undecided, exact arithmetic has confirmed the cpu
+ * backend, or the distances differ by rounding. */
 static int64_t count_rows_apart(const struct oj_validation *validation)
 {
     return validation->n_undecided + validation->n_rows_proved +
@@ -460,7 +462,8 @@ static oj_status open_join(const struct benchmark *b,
 
 /* ---- points that move ---------------------------------------------------- */
 
-/* Returns a number of 0 <= u < 1 for a feature, a step and an axis. */
+/* Returns a pseudo-random number u, 0 <= u < 1, which depends only on the
+ * feature, the step and the axis. */
 static double random_fraction(int64_t feature, int step, int axis)
 {
     int64_t key = (feature * N_MOVES + step) * 2 + axis;

@@ -27,10 +27,11 @@ enum
 struct explanation
 {
     struct oj_command_run *run;
-    struct oj_job *job;      /* the job of `run` */
-    int64_t n_input, n_join; /* numbers of rows; -1: unknown unless the layer is
-                                read */
-    /* 1: only the first rows of the join side were read */
+    struct oj_job *job; /* the job of `run` */
+    /* numbers of rows; -1 if the number is not known before the layer is read
+     */
+    int64_t n_input, n_join;
+    /* 1 if only the first rows of the join side were read */
     int is_part;
     struct oj_flat sample; /* the first rows of the input, and their answer */
     struct oj_matches *matches;

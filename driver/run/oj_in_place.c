@@ -23,8 +23,8 @@ struct record
     int64_t fid;
     int64_t n_pairs;
     double measure;
-    /* row of the join side, or with tiles the offset of its record; -1: no pair
-     */
+    /* row of the join side, or with tiles the offset of its record; -1 if the
+     * row has no pair */
     int64_t join_row;
     /* used only if the run needs values of pairs */
     double value[OJ_N_PAIR_VALUES];
@@ -40,7 +40,8 @@ struct update
     const struct oj_command *command;
     struct oj_pass *pass;
     struct oj_schema schema;
-    /* index of the first column that an earlier run has added; -1: none */
+    /* index of the first column that an earlier run has added; -1 if there is
+     * none */
     int first_own;
     const char *layer; /* the layer's name */
 
@@ -54,8 +55,9 @@ struct update
     struct oj_output_options asked;
     struct oj_output *output; /* the output of the run */
     struct oj_row_cursor *cursor;
-    void *table; /* writes rows directly into the table; NULL: they are written
-                    as features */
+    /* writes rows directly into the table; NULL if they are written as features
+     */
+    void *table;
 
     /* With tiles: the join feature of the current row. */
     struct oj_feature_set fetched;
@@ -121,7 +123,8 @@ static int matches_truncated_name(const char *there, const char *planned)
            (n >= 10 && strncasecmp(there, planned, n) == 0);
 }
 
-/* Returns 1 if the layer's fields from `first` on are the planned ones. */
+/* Returns 1 if the layer's fields from `first` on have the names and types of
+ * the planned columns. */
 static int are_columns_of_earlier_run(OGRLayerH layer, int first,
                                       const struct oj_schema *schema)
 {
@@ -150,8 +153,8 @@ static oj_status fail_foreign_column(const struct update *u, int field,
                    u->layer, layer_field_name(u->pass->job.input.layer, field));
 }
 
-/* Plans the columns and finds those of an earlier run. Fails if the layer has
- * some of the planned names without the first column. */
+/* Plans the columns and finds those of an earlier run. Fails if a field of the
+ * layer has a planned name, but is not a column of an earlier run. */
 static oj_status plan_columns_or_reuse_earlier(struct update *u,
                                                struct oj_error *err)
 {
@@ -270,7 +273,8 @@ static oj_status join_and_spill_answers(struct update *u, struct oj_error *err)
                : OJ_OK;
 }
 
-/* Closes all readers, because none may be open during the transaction. */
+/* Closes the input layer's dataset, and that of the join layer if both are in
+ * one file: no other handle may be open during the transaction. */
 static void close_readers(struct update *u)
 {
     struct oj_job *job = &u->pass->job;

@@ -13,10 +13,11 @@
 /* An output layer and its writer. */
 struct target
 {
-    /* the layer, an element of output.layers; NULL: not requested */
+    /* the layer, an element of output.layers; NULL if it is not requested */
     struct oj_output_layer *at;
     struct oj_schema schema;
-    struct oj_layer_writer *writer; /* NULL: not requested or not open */
+    /* NULL if the layer is not requested or not open */
+    struct oj_layer_writer *writer;
 };
 
 enum
@@ -38,7 +39,8 @@ struct writing
     struct oj_output *output;
     struct target target[N_TARGETS];
     double state_saved; /* when the state of events was last written */
-    /* side of the row with an infinite or NaN coordinate; NULL: none */
+    /* side of the row with an infinite or NaN coordinate; NULL if there is no
+     * such row */
     const char *infinite_side;
     int64_t infinite_fid;
 };
@@ -290,9 +292,9 @@ static void notice_extra_layer_rows(const struct oj_output *output)
                              "unmatched rows"));
 }
 
-/* Saves the state of events after the rows are in place. If the run ends in
- * between, the file holds the old state, with which the reports can be read
- * again. */
+/* Saves the state of events after the rows are in place. If the run ends before
+ * this, the file holds the old state, with which the reports can be read again.
+ */
 static oj_status save_event_state(const struct writing *w, struct oj_error *err)
 {
     struct oj_error bare;

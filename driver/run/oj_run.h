@@ -21,7 +21,7 @@ struct oj_command_run
     struct oj_output_options explained;
     /** printed at the end of a run that has a destination */
     struct oj_summary summary;
-    /** 1: an answer differs from the reference's; sets the exit code */
+    /** 1 if an answer differs from the reference's; sets the exit code */
     int is_different;
 };
 

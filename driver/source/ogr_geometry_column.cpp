@@ -98,17 +98,18 @@ class GeometryColumnLayer final : public OGRLayer
 {
     OGRLayer *m_layer;
     OGRFeatureDefn *m_defn = nullptr;
-    /* index of the geometry column in m_layer; -1: geometries are made from the
-     * field m_field */
+    /* index of the geometry column in m_layer; -1 if geometries are made from
+     * the field m_field */
     int m_geometry;
-    /* index in m_layer of the field that holds geometries; -1: geometries are
+    /* index in m_layer of the field that holds geometries; -1 if geometries are
      * those of the column m_geometry */
     int m_field;
     /* for each field of the view, its index in m_layer */
     std::vector<int> m_source{};
-    /* true: features whose field holds no geometry are left out */
+    /* true if features whose field holds no geometry are left out */
     bool m_skips_failures;
-    /* their number in this reading, and the message of the first */
+    /* number of the features left out in this reading, and the message about
+     * the first of them */
     GIntBig m_n_skipped = 0;
     std::string m_first_skipped{};
 

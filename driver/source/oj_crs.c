@@ -104,9 +104,9 @@ static int have_different_shifts(OGRSpatialReferenceH a, OGRSpatialReferenceH b)
 }
 
 /* Returns 1 if -crs strict takes a and b for one plane. The library compares
- * their WKT, regardless of the order of axes and of heights. Compared here,
- * because WKT lacks them: order of x and y in the data, epochs, shifts to WGS
- * 84. */
+ * their WKT, regardless of the order of axes and of heights. This function
+ * compares what WKT lacks: the order of x and y in the data, epochs, and shifts
+ * to WGS 84. */
 static int is_one_plane(OGRSpatialReferenceH a, OGRSpatialReferenceH b)
 {
     const char *const format[] = {"FORMAT=WKT2_2019", NULL};
@@ -239,8 +239,8 @@ static enum oj_crs_kind kind_of_crs(OGRSpatialReferenceH srs)
                                   : OJ_CRS_KIND_LOCAL;
 }
 
-/* Describes the CRS of the join to the unit rules (oj_distance_scale()). The
- * name in the result is overwritten after a few more calls of CPLSPrintf(). */
+/* Describes the CRS of the join for oj_distance_scale(). The name in the result
+ * is overwritten after a few more calls of CPLSPrintf(). */
 static struct oj_distance_frame distance_frame(const struct oj_command *command,
                                                const struct oj_crs *crs)
 {

@@ -9,12 +9,13 @@
 /** The CRS of a join. Zeroed memory is valid: no CRS. */
 struct oj_crs
 {
-    /** CRS of the join, owned; distances are in its unit; NULL: none */
+    /** CRS of the join, owned; distances are in its unit; NULL if there is none
+     */
     OGRSpatialReferenceH join;
-    /** CRS written to the output, owned; NULL: none */
+    /** CRS written to the output, owned; NULL if there is none */
     OGRSpatialReferenceH output;
     /** unit of distances: that of `join`, or metres with -metric sphere or
-     *  ellipsoid; "": unknown, or no CRS */
+     *  ellipsoid; "" if the unit is unknown or there is no CRS */
     char unit[64];
 };
 

@@ -19,7 +19,7 @@
 /** Indices of the columns, from 0 on. -1 means that there is no such column. */
 struct oj_csv_columns
 {
-    char separator; /**< '\0': rows may have any number of fields */
+    char separator; /**< '\0' if rows may have any number of fields */
     int n;
     int x, y, wkt; /**< columns of the geometry */
 };

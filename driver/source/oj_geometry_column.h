@@ -24,14 +24,14 @@ extern "C" {
  *  field.
  *
  *  *out    receives a view of the layer, which must be closed before the layer;
- *          NULL: the column is the layer's first geometry already
+ *          NULL if the column is the layer's first geometry already
  *  option  named in errors, without its dash
  *  skips_failures  1: features whose value is no geometry are left out, and
  *          oj_geometry_column_close() warns of them; 0: reading fails there
  *
  *  Features of the view have the layer's FIDs and all its fields except that
  *  column. An empty text is a NULL geometry. OJ_ERR_ARG, listing the columns:
- * there is no such column, or it cannot hold geometries. */
+ *  there is no such column, or it cannot hold geometries. */
 OJ_MUST_USE oj_status oj_geometry_column_choose(
     OGRLayerH layer, const char *name, const char *option, int skips_failures,
     OGRLayerH *out, struct oj_error *err);

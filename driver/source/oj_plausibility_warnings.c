@@ -11,17 +11,17 @@
 
 #define SAMPLE_ROWS 1000
 
-/* Layers may be apart in a join of the nearest without a maximum distance. Then
- * axes count as swapped only if the gap is at least this many times the size of
- * both layers: that two layers so far apart lie at mirrored places by chance is
- * unlikely, while larger ones often do. */
+/* In a join of the nearest without a maximum distance the layers may lie apart.
+ * Then the axes count as swapped only if the gap between the layers is more
+ * than this many times the sum of both diagonals. With a smaller gap the layers
+ * often intersect by chance when x and y of one layer are exchanged. */
 #define STRIKING_GAP 10
 
 /* Bounding box of a side's features. */
 struct side_extent
 {
     int is_known;
-    int is_sample; /* 1: only the first SAMPLE_ROWS rows are covered */
+    int is_sample; /* 1 if only the first SAMPLE_ROWS rows are covered */
     OGREnvelope box;
 };
 

@@ -63,10 +63,12 @@ struct place_in_record
 /* A record: one report, or the first line of CSV. */
 struct report_record
 {
-    int64_t begin, n; /* its bytes in stream->bytes, with the line break */
-    int64_t number;   /* number of the report in the stream, from 1 on */
-    int64_t line;     /* number of its first line, from 1 on */
-    int is_broken;    /* 1: the report cannot be read */
+    /* offset and number of its bytes in stream->bytes, including the line break
+     */
+    int64_t begin, n;
+    int64_t number; /* number of the report in the stream, from 1 on */
+    int64_t line;   /* number of its first line, from 1 on */
+    int is_broken;  /* 1 if the report cannot be read */
 };
 
 /* What was left out or lost, for the warnings. Texts describe the first case.
@@ -105,14 +107,14 @@ struct oj_report_stream
     char name[80]; /* name under which GDAL opens that file */
     char **open_options;
     /* value of the open option AUTODETECT_TYPE for CSV, used only for the first
-     * batch; NULL: not given */
+     * batch; NULL if it is not given */
     const char *detects_types;
 
     char *bytes;
     int64_t n_bytes, cap_bytes;
     int64_t n_header; /* bytes of the header, which precede each batch */
-    int has_sample; /* 1: the header is a feature made by write_sample_feature()
-                     */
+    /* 1 if the header is a feature made by write_sample_feature() */
+    int has_sample;
     int64_t n_complete; /* bytes up to the end of the last complete record */
     struct report_record *records;
     int64_t n_records, cap_records; /* complete records in bytes */
@@ -121,12 +123,12 @@ struct oj_report_stream
     /* offset up to which the incomplete record was searched for its end */
     int64_t n_scanned;
     struct place_in_record place;
-    int has_begun;      /* 1: the first byte of the first record has arrived */
-    int has_separators; /* 1: each record begins with RECORD_SEPARATOR */
+    int has_begun; /* 1 if the first byte of the first record has arrived */
+    int has_separators; /* 1 if each record begins with RECORD_SEPARATOR */
     int is_header_known;
     struct oj_csv_columns columns;
-    int has_integer_keys; /* 1: the key of the first report is an integer */
-    /* 1: the incomplete record is too long; all of it is left out */
+    int has_integer_keys; /* 1 if the key of the first report is an integer */
+    /* 1 if the incomplete record is too long; all of it is left out */
     int is_too_long;
     int at_end;
     double first_s; /* time at which the first record of the batch arrived */
@@ -137,7 +139,7 @@ struct oj_report_stream
     struct findings
         warned; /* the findings when warn_of_first_losses() last warned */
     struct oj_error failure;
-    int has_failed; /* 1: all reports before the failure were returned */
+    int has_failed; /* 1 if all reports before the failure were returned */
 };
 
 /* ---- names --------------------------------------------------------------- */
@@ -1116,8 +1118,8 @@ static oj_status delete_rows(struct oj_report_stream *s, int64_t n,
 }
 
 /* Reads the records into the layer; if there is no layer yet, makes it in
- * dataset. *is_complete: 0 if GDAL did not make one row of each record, for the
- * reason in errors. */
+ * dataset. Sets *is_complete to 0 if GDAL did not make one row of each record;
+ * errors then holds the reason. */
 static oj_status read_records(struct oj_report_stream *s, GDALDatasetH dataset,
                               struct oj_ogr_errors *errors, int *is_complete,
                               struct oj_error *err)

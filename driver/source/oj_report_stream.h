@@ -53,8 +53,7 @@ struct oj_report_stream_options
     double wait_s;             /**< seconds that a report may wait before its
                                     rows are written */
     int64_t most_rows;         /**< maximum number of rows of a batch */
-    int skip_failures;         /**< 1: reports that cannot be read are left
-                                    out */
+    int skip_failures; /**< 1 if reports that cannot be read are left out */
 };
 
 /** Waits for the first report, or the end of the input, and makes the layer:

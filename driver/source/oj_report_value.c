@@ -129,8 +129,8 @@ static int read_real(const struct one_value *one, double *real)
     }
 }
 
-/* Returns 1 and sets *integer to 0 or 1 if the value is one of these numbers,
- * true or false; else returns 0. */
+/* Returns 1 and sets *integer to 0 or 1 if the value is 0, 1, true or false;
+ * else returns 0. */
 static int read_boolean(const struct one_value *one, int64_t *integer)
 {
     if (one->form == ONE_TEXT && (strcasecmp(one->text, "true") == 0 ||

@@ -71,7 +71,7 @@ static double number_of_value(OGRFieldType type, const struct oj_value *value)
 
 /* ---- classes ------------------------------------------------------------- */
 
-/* Reads values of one side to map them to classes. */
+/* Argument of read_class_value(): fields and values of one side. */
 struct class_rows
 {
     const struct oj_side_fields *fields;
@@ -184,8 +184,8 @@ static oj_status make_headings(const struct oj_side_columns *c, int side,
 
 /* ---- vectors ------------------------------------------------------------- */
 
-/* Reads the list of numbers of a field, or its single number. Returns how many
- * there are, at most OJ_MOST_DIMENSIONS + 1. */
+/* Reads the list of numbers of a field, or its single number. Returns the
+ * number of these numbers, at most OJ_MOST_DIMENSIONS + 1. */
 static int64_t read_vector_of_value(OGRFieldType type,
                                     const struct oj_value *value, double *out)
 {

@@ -83,7 +83,8 @@ enum oj_made_column
     OJ_N_MADE_COLUMNS = OJ_MADE_TEXT + OJ_MOST_TEXTS
 };
 
-/** The fields of one side from which one column is made, in order. Owner. */
+/** The fields of one side from which one column is made, in order. Owns the
+ *  array. */
 struct oj_side_fields
 {
     int n;
@@ -103,7 +104,7 @@ struct oj_vocabulary
                                        dictionaries borrow it */
     /** one per -similar; NULL until it is made */
     struct oj_dictionary *dictionary[OJ_MOST_TEXTS];
-    int64_t n_dimensions; /**< dimensions of the vectors; 0: not yet known */
+    int64_t n_dimensions; /**< dimensions of the vectors; 0 if not yet known */
 };
 
 /** Makes the columns of both sides. Zeroed memory is valid and makes none. */
@@ -123,7 +124,7 @@ struct oj_side_columns
     struct oj_span_reading span[OJ_MOST_SPANS];
     int n_texts;                 /**< number of -similar */
     struct oj_token_rules rules; /**< except the word map */
-    int n_threads;               /**< threads for texts; 0: all */
+    int n_threads;               /**< threads for texts; 0 stands for all */
     const int *cancel;           /**< flag that cancels the work; may be NULL */
 
     struct oj_value_key key; /* scratch: the values of one row in -on or
@@ -166,14 +167,14 @@ void oj_vocabulary_free(struct oj_vocabulary *vocabulary);
 
 /* ---- the columns --------------------------------------------------------- */
 
-/** The columns of some rows. Owner; zeroed memory is a valid empty one and may
- *  be filled again for each batch. */
+/** The columns of some rows. Owns its arrays; zeroed memory is valid and empty.
+ *  The columns may be filled again for each batch. */
 struct oj_compared_columns
 {
     int32_t *on_class, *exclude_class;
     double *max_distance, *heading;
     double *vector; /**< vector: n_dimensions values per row */
-    /** ends of the spans; until NULL: `from` holds both ends */
+    /** ends of the spans; until[i] is NULL if from[i] holds both ends */
     int64_t *from[OJ_MOST_SPANS], *until[OJ_MOST_SPANS];
     int n_spans;
     /** token sets of the texts, one element per -similar */
@@ -244,7 +245,7 @@ void oj_compared_columns_view(const struct oj_compared_columns *made,
 /** Returns the bytes of memory that made owns. */
 int64_t oj_compared_columns_bytes(const struct oj_compared_columns *made);
 
-/** Frees the columns; made is then a valid empty one. */
+/** Frees the columns; made is then valid and empty. */
 void oj_compared_columns_free(struct oj_compared_columns *made);
 
 #endif

@@ -73,19 +73,21 @@ struct oj_sides
     struct oj_reshape reshape[2];
     struct oj_side_columns columns;
     int is_self_join; /**< both sides are one layer */
-    /** 1: the side must consist of points. With -metric sphere or -heading this
-     *  is the input side; with -metric ellipsoid it is the side whose type
+    /** 1 if the side must consist of points. With -metric sphere or -heading
+     *  this is the input side; with -metric ellipsoid it is the side whose type
      *  allows points, if neither type allows only points */
     int is_of_points[2];
     /** why only points are accepted, and what to write instead; for messages */
     const char *points_only;
-    /** 1: distances are measured on the sphere or the ellipsoid */
+    /** 1 if distances are measured on the sphere or the ellipsoid */
     int is_on_globe;
-    int needs_fids; /**< 1: -exclude self, for which both sides need FIDs */
+    /** 1 if a feature is not joined with itself, for which both sides need FIDs
+     */
+    int needs_fids;
 };
 
-/** Preprocessed rows. Owner; zeroed memory is a valid empty one and may be
- *  filled again for each batch. */
+/** Preprocessed rows. Owns its arrays; zeroed memory is valid and empty. The
+ *  rows may be filled again for each batch. */
 struct oj_side_work
 {
     struct oj_flat_buf shapes;

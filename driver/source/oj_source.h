@@ -17,20 +17,21 @@ struct oj_source
     const struct oj_source_options *side;
     GDALDatasetH dataset;
     OGRLayerH layer;
-    /** the layer that `layer` is a view of; NULL: `layer` is no view */
+    /** the layer that `layer` is a view of; NULL if `layer` is no view */
     OGRLayerH viewed;
-    struct oj_report_stream *stream; /**< the stream that fills the layer; NULL:
-                                          a normal layer */
-    int is_result_set;               /**< the layer is the result of a SELECT */
-    /** 1: the driver's Arrow stream has wrong values and must not be used */
+    /** the stream that fills the layer; NULL if the layer is no stream */
+    struct oj_report_stream *stream;
+    int is_result_set; /**< the layer is the result of a SELECT */
+    /** 1 if the driver's Arrow stream has wrong values and must not be used */
     int has_wrong_stream;
-    const double *spat;      /**< the box of -spat, or NULL */
-    int has_where;           /**< an attribute filter is set on layer */
-    char name[256];          /**< name of the layer */
-    OGRwkbGeometryType type; /**< declared by the layer; wkbNone: no geometry */
-    OGRSpatialReferenceH srs; /**< CRS of the layer, owned; NULL: none; see
-                                   oj_crs.h */
-    int *fields, n_fields;    /**< indices of the fields that are read; owned */
+    const double *spat; /**< the box of -spat, or NULL */
+    int has_where;      /**< an attribute filter is set on layer */
+    char name[256];     /**< name of the layer */
+    /** declared by the layer; wkbNone if it has no geometry */
+    OGRwkbGeometryType type;
+    /** CRS of the layer, owned; NULL if there is none; see oj_crs.h */
+    OGRSpatialReferenceH srs;
+    int *fields, n_fields; /**< indices of the fields that are read; owned */
     /** [i] 1: the join itself uses fields[i]; owned */
     unsigned char *needed;
     /** [i] 1: fields[i] is skipped now, see oj_source_skip_field(); owned */
@@ -39,8 +40,9 @@ struct oj_source
      *  the join but not written; see oj_source_need_field() */
     int n_hidden;
 
-    int is_held; /**< 1: all readings see one state, see
-                    oj_source_begin_snapshot() */
+    /** 1 if all readings return one state of the database, see
+     *  oj_source_begin_snapshot() */
+    int is_held;
 
     /** Transformation into the CRS of the join, owned, or NULL. Set by
      *  oj_crs_choose(). */

@@ -135,8 +135,8 @@ class DeviceArray:
 
 
 class DevicePairs(Pairs):
-    """Pairs of points, in device memory.  Work that is queued on the stream of the
-    points after the join sees them complete.
+    """Pairs of points, in device memory. Work that is queued on the stream of the
+    points after the join reads complete pairs.
 
     right     int32.  If offsets is None, right[i] is the right row of point i, or -1
               without a pair.  Otherwise the rows of point i are

@@ -48,9 +48,9 @@ class Joined:
         self, rows: Any, left: Any, settings: dict[str, Any], progress: Any, index: Any
     ) -> None:
         self._rows, self._left, self._settings = rows, left, settings
-        self._index = index  # index of _core that an Index has, or None
+        self._index = index  # index that an Index has made by _core, or None
         self._progress: Progress | None = progress
-        self._next: Any = None  # (stream, its notices) started and not read yet
+        self._next: Any = None  # (stream, its notices): started, but not read yet
         self._next, self.schema, self._geometry = self._start(4)
 
     def _start(self, stacklevel: int) -> Any:
@@ -60,7 +60,7 @@ class Joined:
         )
         for notice in notices:
             warnings.warn(notice, UserWarning, stacklevel=stacklevel)
-        del notices[:]  # later ones come with the last rows
+        del notices[:]  # those were warned of; the list gets more with the last rows
         schema = pa.schema(_SchemaOf(schema))
         return (joined, notices), schema, schema.names[geometry] if geometry >= 0 else None
 
@@ -120,8 +120,8 @@ class Joined:
         raise TypeError("the rows of a Joined are made while they are read: pickle read_all()")
 
     def to_parquet(self, path: str | os.PathLike[str]) -> None:
-        """Writes GeoParquet 1.1. The file gets its name only when it is complete; a file
-        that it replaces leaves its permissions to it."""
+        """Writes GeoParquet 1.1. The file gets its name only when it is complete. If it
+        replaces a file, it takes that file's permissions."""
         path = os.fspath(path)
         schema, geo = self.schema, geo_metadata(self.schema, self._geometry)
         if geo:

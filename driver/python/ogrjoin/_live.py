@@ -11,7 +11,8 @@ from . import _core, _crs, _sides
 from ._errors import InvalidError
 from ._pairs import ARE_MEASURED, count_threads, frame_of, values_of, warn_of_pairs
 
-# Arguments of pairs() that need more of the right side than ids and places.
+# Arguments of pairs() that need more of the right side than ids and
+# coordinates.
 _OF_OTHER_SIDES = ("on", "id", "texts", "score", "progress")
 
 

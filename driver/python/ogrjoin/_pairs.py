@@ -144,7 +144,7 @@ class Pairs:
 #: ops that measure a distance
 ARE_MEASURED = ("nearest", "dwithin")
 
-# Values that are codes of words.
+# Values of pairs that the C library returns as codes of words.
 _WORDS = {"line_side", "matrix", "relation"}
 
 
@@ -177,8 +177,8 @@ def values_of(buffers: dict[str, Any], shapes: Any) -> dict[str, Any]:
 
 
 def warn_of_pairs(n_undecided: int, n_large: int, stacklevel: int) -> None:
-    """Warns of pairs that the C library left out or chose without certainty of
-    the best."""
+    """Warns of pairs that the C library left out, and of groups of pairs that were too
+    large for one_to_one to find the best choice."""
     if n_undecided:
         warnings.warn(
             f"{n_undecided} pairs are missing, because GEOS could not decide them, mostly "
@@ -196,8 +196,8 @@ def warn_of_pairs(n_undecided: int, n_large: int, stacklevel: int) -> None:
 
 
 def _of_arrays(made: Any, op: str, first: int, index: Any) -> Pairs:
-    """Makes pairs of a result of the C library for left rows from row first on. Returns
-    the pairs."""
+    """Returns the Pairs of a result of the C library. first is the number of the first
+    left row."""
     handle, offsets, right32, measure, values, shapes, n_undecided, n_large = made
     offsets, right32 = np.frombuffer(offsets, "q"), np.frombuffer(right32, "i")
     distance = np.frombuffer(measure, "d") if op.lower() in ARE_MEASURED else None

@@ -13,7 +13,8 @@ from ._errors import InputError, InvalidError
 
 NAME, METADATA = b"ARROW:extension:name", b"ARROW:extension:metadata"
 
-# Metadata of a field that pandas held in a nullable type, such as Int64.
+# Key in the metadata of a field that pandas held in a nullable type, such as
+# Int64.
 _NULLABLE = b"ogrjoin:pandas"
 
 
@@ -42,7 +43,8 @@ def _has_nullable_type(column: dict[str, Any]) -> bool:
 
 def mark_nullable(schema: Any) -> Any:
     """Returns the schema with a mark at each column that has a nullable type of pandas
-    according to the metadata that pandas adds.  The fields of joined rows keep it."""
+    according to the metadata that pandas adds. The fields of joined rows keep the
+    mark."""
     about = json.loads((schema.metadata or {}).get(b"pandas", b"{}"))
     for column in filter(_has_nullable_type, about.get("columns", [])):
         i = schema.get_field_index(column.get("field_name") or "")
@@ -175,8 +177,8 @@ def _read_layer(path: str, layer: str | int | None, option: str) -> tuple[Any, A
 
 def open_dataset(path: str, **options: Any) -> Any:
     """Opens a file or a folder as a pyarrow dataset.  Folders named KEY=VALUE, as Hive and
-    Spark write them, give a column KEY, unless the files have one.  options are those of
-    pyarrow.dataset.dataset()."""
+    Spark write them, give a column KEY, unless the files have a column of this name.
+    options are those of pyarrow.dataset.dataset()."""
     import pyarrow.dataset
 
     plain = pyarrow.dataset.dataset(path, format="parquet", **options)

@@ -280,8 +280,7 @@ def stream_of(side: Any, column: str | None = None) -> Any:
 
 
 def count_rows(side: Any) -> int:
-    """Returns the number of rows of side, or 0 if only reading side would tell
-    it."""
+    """Returns the number of rows of side, or 0 if only reading side would give it."""
     counted = ("ogrjoin", "pyarrow", "polars", "pandas", "geopandas")
     is_counted = type(side).__module__.split(".")[0] in counted
     return len(side) if is_counted and hasattr(side, "__len__") else 0

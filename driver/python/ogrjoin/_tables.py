@@ -171,7 +171,8 @@ class TableSide:
         self._schema, primary = mark_geometries(self._reader.schema)
         self._schema = mark_nullable(self._schema)
         self.geometry = settings.get(f"{which}_column")
-        if settings.get(f"{which}_x") is None:  # no points from two columns of numbers
+        # the geometries are one column, not two columns of coordinates
+        if settings.get(f"{which}_x") is None:
             self.geometry = self.geometry or primary or self._active
         settings[f"{which}_column"] = self.geometry
         crs = _crs.as_text(settings.pop(f"{which}_crs", None))
@@ -179,8 +180,8 @@ class TableSide:
         return self
 
     def _keep_index(self, table: Any, names: list[Any], settings: dict[str, Any]) -> None:
-        """Keeps which columns of the table are the index, also where left_select chooses
-        others.  names: the names of its levels."""
+        """Records which columns of the table are the index of the frame, and adds them
+        to left_select. names: the names of the levels of the index."""
         n = len(names)
         self._index, self._index_names = table.schema.names[-n:] if n else [], list(names)
         selected = settings.get("left_select")
@@ -204,8 +205,8 @@ class TableSide:
         return given or next((c for f in fields if (c := _crs.read_from_field(f))), None)
 
     def field_of_geometry(self) -> int:
-        """Returns the index of the geometry column of the join, if it is known
-        here."""
+        """Returns the index of the geometry column of the join, or -1 if only the C
+        library can find it."""
         if self.geometry is not None:
             return int(self._schema.get_field_index(self.geometry))
         marked = [i for i, f in enumerate(self._schema) if extension_of(f)]

@@ -932,12 +932,12 @@ def write(rows: Any, out: str, *, overwrite: bool = False) -> int:
     """Writes a DataFrame that join() has made, or one made from it, to a folder of
     GeoParquet 1.1; returns the number of rows.
 
-    Geometry columns of join() bring their CRS along; of a DataFrame without one this is
-    plain Parquet.  The tasks of a join write its rows themselves, unless they are sorted
-    (order="input") or kept (cache()): Spark does not get them.  The files are in the order
-    of the partitions.  Tasks write under
-    temporary names, and the folder appears when the job has succeeded: a job that fails
-    leaves the former output.  The path must be valid on all executors.
+    The geometry columns of join() have their CRS. A DataFrame without geometry columns
+    becomes plain Parquet. The tasks of a join write its rows themselves, unless they
+    are sorted (order="input") or kept (cache()): Spark does not get them. The files are
+    in the order of the partitions. Tasks write under temporary names, and the folder
+    appears when the job has succeeded: a job that fails leaves the former output. The
+    path must be valid on all executors.
 
     overwrite    True: replaces out if it exists
     """

@@ -522,14 +522,14 @@ class ConflateLayers(OgrjoinAlgorithm):
 
 
 def load(context, path, name, output):
-    """Loads the layer into the project, if there is one, when the algorithm
-    has ended."""
+    """If there is a current project, makes QGIS load the layer into it when the
+    algorithm has ended."""
     if context.project() is not None:
         details = QgsProcessingContext.LayerDetails(name, context.project(), output)
         context.addLayerToLoadOnCompletion(path, details)
 
 
-# The default is geos, or sphere for distances on the globe.
+# The usual reference is geos, or sphere for distances on the globe.
 USUAL = "the usual one"
 REFERENCES = (USUAL, "geos", "geos_sorted", "spatialindex", "cpu")
 

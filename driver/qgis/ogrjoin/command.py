@@ -107,7 +107,8 @@ class Progress:
         percent = self.percent()
         if percent is not None:
             self.show(percent)
-        # After a full bar a new one can begin.
+        # Drops the lines before the last one: after a full bar a new bar can
+        # begin.
         self.text = self.text.rpartition("\n")[2]
 
     def finish(self):

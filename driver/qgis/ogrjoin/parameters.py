@@ -27,8 +27,8 @@ from . import command
 JOIN, ROWS, RUN = "join", "rows", "run"
 
 # make() returns the QGIS parameter. words(algorithm, parameters, context)
-# returns the parameter's arguments. part says where these stand; None: another
-# row produces them.
+# returns the parameter's arguments. part is the part of the command line where
+# they stand, or None if another row produces them.
 Row = collections.namedtuple("Row", "make part words")
 
 # The order of the first seven is that of QGIS's own algorithm.
@@ -47,8 +47,9 @@ PREDICATES = (
     ("have an envelope that meets that of", "bbox"),
 )
 
-# For each predicate, those that imply it. If each of several chosen predicates
-# implies one of them, the join uses only that one.
+# For each predicate, the predicates that imply it. Several chosen predicates
+# become one join if one of them is implied by all others; the join uses that
+# one.
 FOLLOWS = {
     "intersects": {op for _, op in PREDICATES} - {"disjoint", "bbox"},
     "contains": {"equals", "contains_properly"},

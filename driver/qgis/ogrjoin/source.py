@@ -42,7 +42,7 @@ class Side:
         self.fields = self.source.fields()
         self.dataset = None  # the file or its copy; None: not copied yet
         self.words = []
-        # Name of the field with the FID, which the command does not know as a field.
+        # Name of the field with the FID, which is no field for the command.
         self.fid_field = None
         self.why_copied = ""
         self._look(algorithm, parameters, name, context)
@@ -80,8 +80,8 @@ class Side:
         return self.dataset
 
     def take_as_file(self):
-        """Returns the file. A copy would not do: it is deleted, and a live
-        layer reads its file later."""
+        """Returns the file. A copy is not enough: it is deleted at the end of the
+        algorithm, and a live layer reads its file later."""
         if self.dataset is None:
             raise QgsProcessingException(
                 f"A live layer reads files, but {self.layer_name} cannot be read "

@@ -52,7 +52,8 @@ def tiles_of_rows(
         return meeting(boxes, reaches, threads)
     # xmin of a row's box is in [-180, 180), and the box is less than 180
     # degrees wide, or the whole sphere. xmin of a reach may be lower by the
-    # distance by which the reach was widened.
+    # distance by which the reach was widened. So the reaches are compared at up
+    # to two turns to either side.
     n = len(reaches)
     turns = (-720.0, -360.0, 0.0, 360.0, 720.0)
     turned = np.vstack([reaches + (turn, 0, turn, 0) for turn in turns])

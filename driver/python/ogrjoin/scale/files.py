@@ -137,8 +137,8 @@ class FilesPlan:
 
     def _halve_large_tiles(self) -> None:
         """Halves the tiles of several row groups whose join rows need more
-        than task_memory.  A tile is left as it is if its larger half would
-        need more than 0.9 times the memory."""
+        than task_memory. If the larger half still needs more than 0.9 times the memory
+        of the whole tile, the halves are not halved again."""
         stays = np.zeros(len(self.left), dtype=bool)  # row groups of tiles not to halve
         while True:
             needed = [self._memory_of(groups) for groups in self._pairs]
@@ -291,8 +291,9 @@ def _numbered(batches: Any, schema: Any) -> Iterator[Any]:
 # ---- in processes of this machine -------------------------------------------
 
 def _end_process_that_imports() -> None:
-    """Ends this process if it is a worker that imports the script, and would
-    start the join again.  The parent process then raises the error."""
+    """Ends this process if it is a worker process that is importing the user's script,
+    because the call in the script would start the join again. The parent process then
+    raises the error."""
     if getattr(multiprocessing.current_process(), "_inheriting", False):
         raise SystemExit(1)
 

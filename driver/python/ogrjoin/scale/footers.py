@@ -60,7 +60,7 @@ class RowGroups(NamedTuple):
     files            paths
     file, group      [n] index into files, and number of the row group in that file
     first_row        [n] number of the group's first row in the side
-    n_rows, n_bytes  [n] rows, and bytes in memory before encoding
+    n_rows, n_bytes  [n] number of rows, and of bytes when uncompressed
     box              [n, 4]; infinite if the footer has no box; NaN if no row has a
                      place
     is_boxed         [n] True: the footer has a box

@@ -8,8 +8,8 @@
 Tasks write() into the first folder.  commit() moves the files of the attempts that
 count to the second one, which late attempts do not write to, and renames it to NAME.
 A job that fails or is killed leaves the former output as it was; the next job of this
-user removes its folders.  A folder that is replaced leaves its permissions to the new
-one.  Only one job at a time may write to an output.
+user removes its folders. The new folder takes the permissions of the folder that it
+replaces. Only one job at a time may write to an output.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ _OBJECT_STORES = ("s3", "gcs", "abfs")  # cannot rename folders
 
 def _box_column(boxes: Any) -> Any:
     columns = [pa.array(np.ascontiguousarray(boxes[:, i])) for i in range(4)]
-    # Boxes without bounds are written: readers must not skip their row groups.
+    # Infinite boxes are written, not NULL: statistics without them would let
+    # readers skip their row groups.
     nowhere = pa.array(_boxes.is_nowhere(boxes))
     return pa.StructArray.from_arrays(columns, fields=list(_BOX), mask=nowhere)
 
@@ -76,8 +77,8 @@ def _is_leftover(filesystem: Any, file: Any, name: str) -> bool:
 
 
 def _copy_permissions(filesystem: Any, folder: str, made: str) -> None:
-    """Gives a folder that was made the permissions of the one that it is to replace, and
-    its owner at least the right to write."""
+    """Gives the new folder `made` the permissions of `folder`, which it will replace.
+    Its owner can always read, write and search it."""
     if filesystem.type_name == "local" and os.path.isdir(folder):
         with contextlib.suppress(OSError):  # a disk without permissions
             os.chmod(made, stat.S_IMODE(os.stat(folder).st_mode) | stat.S_IRWXU)

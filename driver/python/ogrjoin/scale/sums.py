@@ -24,7 +24,8 @@ from .._errors import InvalidError
 from .._sums import Sums
 from .tile_join import ROW, HeldSide, TileJoin
 
-# The op with exchanged sides.
+# For each op that partial sums support, the op of the join with exchanged
+# sides.
 SUMMED_OPS = {
     "contains": "within", "within": "contains", "covers": "coveredby", "coveredby": "covers",
     **{op: op for op in "intersects touches crosses overlaps equals bbox dwithin".split()},

@@ -318,7 +318,8 @@ class TileJoin:
     # ---- joins ---------------------------------------------------------------
 
     def task_gpus(self) -> int:
-        """Returns the mask of the GPUs for joins of this task, or 0: no choice."""
+        """Returns the mask of the GPUs for joins of this task, or 0 if the library
+        chooses them."""
         if self.gpus_of_task is None or "gpus" in self._options:
             return 0
         return self.gpus_of_task()
