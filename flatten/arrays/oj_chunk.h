@@ -20,7 +20,7 @@
 enum
 {
     OJ_CHUNK_FID,      /**< format l */
-    OJ_CHUNK_GEOMETRY, /**< WKB, or format P */
+    OJ_CHUNK_GEOMETRY, /**< WKB (format z or Z), or format P */
     OJ_CHUNK_FIELDS
 };
 
@@ -51,9 +51,9 @@ struct oj_lane_request
     void *layer;      /**< OGRLayerH */
     const char *file; /**< path of a FlatGeobuf, or NULL; used by open() only */
 
-    const int *fields; /**< [n_fields] requested fields */
-    /** [n_fields] format of each field; outlives the lane; 0: values are not
-     *  needed. */
+    const int *fields; /**< [n_fields] indices of the requested fields */
+    /** [n_fields] format of each field (oj_column.h); 0: its values are not
+     *  needed. Outlives the lane. */
     const char *formats;
     int n_fields;
     /** 1: only coordinates are needed, and nearly all rows are plain points:
@@ -71,9 +71,9 @@ struct oj_lane_request
      *  whose geometry intersects it are wanted. */
     const double *box;
 
-    /** Decides whether a row without (wkb NULL) or with a geometry (ISO WKB)
-     *  is wanted. Fails with OJ_ERR_UNSUPPORTED if the lane cannot read this
-     *  row. */
+    /** Sets *is_met to 1 if the row with this geometry is wanted, else to 0.
+     *  wkb is ISO WKB of n bytes; NULL: the row has no geometry. Fails with
+     *  OJ_ERR_UNSUPPORTED if the lane cannot read this row. */
     oj_status (*meets)(void *user, const uint8_t *wkb, size_t n, int *is_met,
                        struct oj_error *err);
     void *user;
@@ -152,7 +152,7 @@ static inline const uint8_t *oj_slice_wkb(const struct oj_slice *slice,
 struct oj_chunk_column
 {
     char format;
-    size_t size; /* size of a value */
+    size_t size; /* bytes of a value, not of a text */
     uint8_t *bits;
     void *values;
     char *bytes;
@@ -186,8 +186,9 @@ struct oj_chunk_piece
  *   chunk   | 0  | 1  | 2  | 3  | 4  |        appended in order, less the rows
  *                                            that are not wanted
  *
- *  Zeroed memory in which read, add and field_size are set is valid. The maker
- *  must be the first member of the lane's stream.
+ *  Set read, add and field_size and zero all other members before
+ *  oj_chunk_maker_open(). The maker must be the first member of the lane's
+ *  stream.
  */
 struct oj_chunk_maker
 {
@@ -199,10 +200,10 @@ struct oj_chunk_maker
     oj_status (*read)(void *stream, int64_t first, int64_t end,
                       struct oj_error *err);
 
-    /** Decodes a piece, which ends where the next one begins: stores the
-     *  values that are not NULL. *n: number of its rows. Any thread. Fails
-     *  with OJ_ERR_UNSUPPORTED if GDAL has to read the row after them and all
-     *  that follow. */
+    /** Decodes a piece, which ends where the next one begins: stores the values
+     *  that are not NULL, and sets *n to the number of decoded rows. Any
+     *  thread. Fails with OJ_ERR_UNSUPPORTED, with *n set, if GDAL has to read
+     *  all rows after these *n. */
     oj_status (*add)(void *stream, int thread,
                      const struct oj_chunk_piece *piece,
                      struct oj_chunk_rows *to, int64_t *n,

@@ -48,8 +48,8 @@ struct oj_matches
     int scattered;     /**< 1: scattered lists, else 0 */
     int is_lent;       /**< 1: join_row and measure belong to another owner */
     int32_t *join_row; /**< [n_entries] ordinal in the join layer */
-    double *measure;   /**< [n_entries] distance in CRS units; NaN for joins
-                            without a measure */
+    double *measure;   /**< [n_entries] measure of the pair (a distance is in
+                            CRS units); NaN for joins without a measure */
 
     int64_t n_tied;       /**< number of tied rows; 0 in list form */
     int64_t *tied_row;    /**< [n_tied] ascending */

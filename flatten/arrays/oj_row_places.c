@@ -107,10 +107,11 @@ static void move_to_next_row(struct oj_row_places *places)
     places->end_entry = end;
 }
 
-/* Returns the FID of the pair with this rank of input feature `fid`; OJ_NO_FID
- * if it exceeds 64 bits. FIDs below 0 are counted back from the end of the
- * feature's range, because the start of the range may exceed 64 bits although
- * the FID does not. */
+/* Returns the FID of the output row for the pair with this rank (0: no pair) of
+ * input feature `fid`, which has a range of `stride` FIDs; OJ_NO_FID if it
+ * exceeds 64 bits. FIDs below 0 are counted back from the end of the feature's
+ * range, because the start of the range may exceed 64 bits although the FID
+ * does not. */
 static int64_t fid_of_pair_rank(int64_t stride, int64_t fid, int32_t rank)
 {
     int64_t n = rank > 0 ? rank - 1 : 0, first;

@@ -8,9 +8,9 @@
 #include <math.h>
 #include <string.h>
 
-/* Minimum and maximum bytes of a block, and about those of a bucket. The size
- * of blocks grows with the number of rows, which limits the number of blocks
- * that a bucket is read from. */
+/* A block ends when it has 1 / BLOCKS of the bytes collected so far, but it has
+ * at least LEAST_BYTES and about MOST_BYTES at most. So a bucket is read from
+ * few blocks. Buckets are about as large as blocks. */
 #define LEAST_BYTES (INT64_C(2) << 20)
 #define MOST_BYTES (INT64_C(16) << 20)
 #define BLOCKS 64
@@ -76,7 +76,7 @@ static oj_status record_end_of_block(struct oj_flatgeobuf_unsorted *rows,
     return OJ_OK;
 }
 
-/* Allocates the memory at its full size: pages that are never written take no
+/* Allocates all most_kept bytes at once: pages that are never written take no
  * memory. */
 static oj_status init_unsorted_rows(struct oj_flatgeobuf_unsorted *rows,
                                     struct oj_error *err)
@@ -270,8 +270,8 @@ nth_row_of_run(const struct sorting *s, const struct row_run *run, int64_t i)
                            (int64_t)(run->order[0][i] & UINT32_MAX) * 8);
 }
 
-/* Appends the rows between two positions to run. has_keys: their keys were
- * computed before; otherwise they are computed and stored now. */
+/* Appends the rows between two positions to run. has_keys 1: the sort keys are
+ * stored in the rows; 0: they are computed and stored now. */
 static oj_status add_rows_to_run(const struct sorting *s, struct row_run *run,
                                  const struct oj_flatgeobuf_extent *at,
                                  int has_keys, struct oj_error *err)
@@ -482,7 +482,8 @@ parent_of_nodes(const struct oj_flatgeobuf_node *below, int64_t n,
     return up;
 }
 
-/* Makes the nodes of the current level from task * NODES_AT_ONCE on. */
+/* Makes up to NODES_AT_ONCE nodes of the current level, from number task *
+ * NODES_AT_ONCE on. */
 static oj_status make_index_nodes_of_level(int64_t task, int thread, void *user,
                                            struct oj_error *err)
 {

@@ -497,7 +497,8 @@ static oj_status match_table_columns(struct oj_geopackage_reader *r,
     int n_geometries =
         OGR_FD_GetGeomFieldCount(OGR_L_GetLayerDefn(from->layer));
     int64_t cap = 0;
-    int n = 0, n_missing = 1 + n_geometries; /* counts the FID */
+    int n = 0, n_missing = 1 + n_geometries; /* columns not found yet; 1: the
+                                                FID */
     for (int i = 0; i < from->n_fields; i++)
         n_missing += from->formats[i] != 0;
     while (sqlite3_step(columns) == SQLITE_ROW)

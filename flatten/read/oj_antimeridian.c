@@ -5,8 +5,9 @@
 
 #include <math.h>
 
-/* The plane of a projection ends between two points STEP degrees apart if their
- * images are LEAP times as far apart as those of two points nearby. */
+/* The plane of a projection ends between two points 2 STEP degrees apart if
+ * their images are more than LEAP times as far apart as those of two points
+ * beside them. */
 #define STEP 1e-6
 #define LEAP 1e4
 
@@ -55,7 +56,9 @@ static int is_crs_in_degrees(OGRSpatialReferenceH srs)
            fabs(OSRGetAngularUnits(srs, NULL) - 0.0174532925199433) < 1e-12;
 }
 
-/* Finds where the plane ends for a transformation from degrees into a plane. */
+/* For a transformation from degrees into a plane: sets `turn` and `at` to the
+ * meridian opposite to the central one, and is_torn to 1 if the plane ends
+ * there. */
 static void find_end_of_plane(OGRCoordinateTransformationH transformation,
                               struct oj_antimeridian *found)
 {
@@ -125,7 +128,8 @@ oj_antimeridian_find(OGRCoordinateTransformationH transformation)
     return found;
 }
 
-/* Returns the next line beyond x: lines repeat at intervals of `turn`. */
+/* Returns the x of the next antimeridian beyond x. Antimeridians repeat at
+ * intervals of `turn`. */
 static double
 next_antimeridian_beyond(const struct oj_antimeridian *antimeridian, double x)
 {
@@ -171,9 +175,9 @@ static void shift_x_of_geometry(OGRGeometryH geometry, double by)
     }
 }
 
-/* Adds piece, or its members, if they have the wanted dimension. Where a
- * polygon only touches the meridian, the cut also returns lines, which are
- * dropped. */
+/* Adds piece, or the members of a collection, to `to` if they have this
+ * dimension. Where a polygon only touches the meridian, the cut also returns
+ * lines, which are dropped. */
 static void add_pieces_of_dimension(OGRGeometryH to, OGRGeometryH piece,
                                     int dimension)
 {
@@ -188,8 +192,9 @@ static void add_pieces_of_dimension(OGRGeometryH to, OGRGeometryH piece,
 
 /* Cuts a line or polygon, or a multi-geometry of these, at the antimeridians,
  * and adds the pieces to `to`, each shifted into the turn that ends at
- * antimeridian->at. A geometry that crosses none is added as it is. Returns 0
- * if GDAL fails or if the geometry spans more than MOST_TURNS turns. */
+ * antimeridian->at. A geometry that crosses no antimeridian is added as it is.
+ * Returns 0 if GDAL fails or if the geometry spans more than MOST_TURNS turns.
+ */
 static int cut_and_add_pieces(const struct oj_antimeridian *antimeridian,
                               OGRGeometryH to, OGRGeometryH geometry)
 {

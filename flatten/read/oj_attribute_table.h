@@ -85,7 +85,8 @@ void oj_attributes_clear(struct oj_attributes *attributes);
 /** Frees the memory; accepts NULL. */
 void oj_attributes_free(struct oj_attributes *attributes);
 
-/** Appends a row as a feature; owns feature if the call succeeds. */
+/** Appends a row as a feature, and takes ownership of it if the call succeeds.
+ */
 OJ_MUST_USE oj_status
 oj_attributes_append_feature(struct oj_attributes *attributes,
                              OGRFeatureH feature, struct oj_error *err);

@@ -156,8 +156,8 @@ static int write_template_rows(struct flatgeobuf_rows *w, OGRLayerH layer)
     return is_written;
 }
 
-/* Makes a file at path by GDAL's driver, with the definition of layer. Returns
- * 0 on failure. */
+/* Makes a file at path by GDAL's driver, with the definition of layer and two
+ * template rows. Returns 0 on failure. */
 static int make_template(struct flatgeobuf_rows *w, OGRLayerH layer,
                          const struct oj_flatgeobuf_file *file,
                          const char *path)
@@ -264,9 +264,9 @@ static void set_empty_box(double *box)
     box[2] = box[3] = (double)-INFINITY;
 }
 
-/* Appends n zero bytes. Pads before them so that the offset of the byte
- * n_before bytes after the first is a multiple of align. Returns the offset of
- * the first. Precondition: the memory is reserved. */
+/* Appends padding and then n zero bytes; the padding makes (offset of the first
+ * of the n bytes) + n_before a multiple of align. Returns this offset.
+ * Precondition: the memory is reserved. */
 static int64_t grow_aligned(struct bytes *to, int64_t n, int64_t n_before,
                             int64_t align)
 {
@@ -322,7 +322,8 @@ static int wkb_type_code(const uint8_t *wkb)
 struct vertex_run
 {
     const uint8_t *from;
-    /* where the next coordinates are written; NULL: these are not written */
+    /* where the next x and y, z, and m are written; NULL: the file has no such
+     * vector */
     uint8_t *xy, *z, *m;
     /* where the next end offset is written; NULL: none are written */
     uint8_t *ends;
@@ -358,7 +359,8 @@ static void record_end_of_vertex_run(struct vertex_run *v)
     v->ends += 4;
 }
 
-/* Copies the vertices of a geometry without parts. Empty members are left out;
+/* Copies the vertices of a geometry whose table has vertices, not parts (parts:
+ * the members of collections and multi-polygons). Empty members are left out;
  * empty rings of polygons are kept. */
 static void write_vertex_runs_of_wkb(struct vertex_run *v)
 {
@@ -436,8 +438,9 @@ static void write_ends_and_coordinate_vectors(struct bytes *to,
         set_uint32(ends - 4, (v.ends - ends) / 4);
 }
 
-/* Appends a geometry that has vertices of its own. Returns the offset of its
- * table. */
+/* Appends a geometry with n_vertices > 0 vertices, including those of its
+ * parts. is_part 1: it is a part of another geometry, so its type is stored.
+ * Returns the offset of its table. */
 static int64_t put_geometry(const struct flatgeobuf_rows *rows,
                             struct bytes *to, const uint8_t *wkb,
                             int64_t n_vertices, int is_part)
@@ -848,8 +851,9 @@ static oj_status fail_write(struct oj_error *err)
                    strerror(errno));
 }
 
-/* Plans the fields of the file. Fails with OJ_ERR_UNSUPPORTED if values of a
- * field would not be written as GDAL writes them. */
+/* Fills rows->field: how the file stores each field of the layer. Fails with
+ * OJ_ERR_UNSUPPORTED if values of a field would not be written as GDAL writes
+ * them. */
 static oj_status plan_file_fields(struct flatgeobuf_rows *rows,
                                   OGRFeatureDefnH defn, struct oj_error *err)
 {

@@ -415,7 +415,7 @@ static void set_pair_value(const struct oj_row_sources *sources,
         value->raw.String = (char *)oj_pair_value_text(which, number);
 }
 
-/* Finds the value of a column for a row that has a pair. */
+/* Sets *value to the value of a column for a row that has a pair. */
 static void find_pair_value(const struct oj_row_cursor *cursor,
                             const struct oj_column *column,
                             const struct oj_row_place *place,
@@ -551,7 +551,8 @@ view_column_of_answer(const struct oj_row_cursor *cursor, int c)
     return found;
 }
 
-/* Sets the codes of a column whose values are texts of pairs. */
+/* For a column of pair values of kind OJ_PAIR_KIND_TEXT: sets column->code_of
+ * to the kind of value and column->codes to its codes, by entry. */
 static void view_text_codes(const struct oj_row_cursor *cursor,
                             struct oj_row_column *column)
 {
