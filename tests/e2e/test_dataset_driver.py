@@ -147,7 +147,7 @@ def check_what_is_ignored_is_not_read():
                   ["-agg", "count", "-op", "dwithin", "-max_distance", "5"]):
         dataset = opened(*words, "p.gpkg", "q.gpkg")
         layer = dataset.GetLayer(0)
-        with Said() as said:  # once for each dataset
+        with Said() as said:  # the warning comes once for each dataset
             whole = [(f.GetFID(), f["name"], f["reach"]) for f in layer]
         true("no time" in str(said.warnings), f"the value is met: {said.all}")
         dataset = opened(*words, "p.gpkg", "q.gpkg")
@@ -307,7 +307,7 @@ def check_open_options():
 
 
 def check_gdal_vector_join():
-    """The command of GDAL 3.12 and later."""
+    """The command gdal vector join, in GDAL 3.12 and later."""
     if int(gdal.VersionInfo()) < 3120000 or shutil.which("gdal") is None:
         raise Skip("GDAL has no command \"gdal\" that takes more, or is older than 3.12")
     pair = sides()

@@ -388,7 +388,7 @@ def check_files_that_change():
                 os.remove(out)
             # modification times have a grain of some milliseconds
             time.sleep(0.02)
-    # One that changes in place, in a database with a journal beside it.
+    # A file that changes in place: a database with a journal beside it.
     name = name_of("-op", "nearest", pair[0], pair[1])
     Layer(name)
     for mode in ("DELETE", "WAL"):

@@ -163,8 +163,8 @@ def check_lines_and_polygons():
 
 def check_foot_is_not_that_of_the_sphere():
     """Two places are on one parallel. The point of their geodesic nearest to a place on
-    their middle meridian is on this meridian. On the sphere it is elsewhere, because
-    the arc is another."""
+    their middle meridian is on this meridian. On the sphere its latitude differs, because
+    the great circle between the places is another curve."""
     need_geodesics()
     places("a.gpkg", [(30, 20)])
     make("line.gpkg", [("LINESTRING (0 40, 60 40)", {"jid": 1})], JOINED, kind=ogr.wkbLineString, srs="EPSG:4326")

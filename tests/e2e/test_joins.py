@@ -451,8 +451,8 @@ def check_skipped_are_counted():
 
 
 def check_empty_files():
-    """A FlatGeobuf without an index and without rows cannot be opened, by ogr2ogr
-    neither. A warning says so. With an index it can be opened."""
+    """A FlatGeobuf without an index and without rows cannot be opened, not even by ogr2ogr.
+    A warning states this. With an index it can be opened."""
     table("a.gpkg")
     far = ("-op", "dwithin", "-max_distance", 1, "-how", "inner", "-exclude", "same_geometry")
     make("b.gpkg", [("POINT (-9 -9)", {"name": "b"})])

@@ -123,8 +123,8 @@ def random_layer(r, path, driver):
 
 
 def dump(path, is_sorted):
-    """Returns the output of ogrinfo for the whole file. If a spatial index orders the
-    rows, returns a sorted list of rows, because rows with equal codes are in any
+    """Returns the output of ogrinfo for the whole file. If a spatial index orders the rows,
+    returns a sorted list of rows, because rows with equal Hilbert codes may come in any
     order."""
     done = subprocess.run(["ogrinfo", "-ro", "-al", path], capture_output=True)
     if done.returncode != 0:  # FlatGeobuf without rows and index

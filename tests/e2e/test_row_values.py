@@ -11,8 +11,8 @@ def picked(path):
 
 
 def best(pairs, joins, score):
-    """Returns, for each row, the pair with the greatest score. Of equal ones it is the
-    first. None is the lowest score."""
+    """Returns, for each row, the pair with the greatest score. Among equal scores the first
+    pair wins. The score None is the lowest."""
     answer = []
     for i, row in enumerate(pairs):
         found = None
@@ -65,7 +65,7 @@ def check_pick_dates_and_reals():
     square = "POLYGON ((0 0, 2 0, 2 2, 0 2, 0 0))"
     times = [
         ("2020/12/31 23:59:59.999+00", "2021/01/01", -0.0, "a"),
-        ("2021/01/01 01:00:00+01", "2020/12/31", 0.0, "b"),  # the same as 00:00 UTC
+        ("2021/01/01 01:00:00+01", "2020/12/31", 0.0, "b"),  # equals 00:00 UTC
         (None, None, float("nan"), "c"),
         ("2019/02/28 00:00:00+00", "2020/12/31", -1.5e-300, "d"),
     ]
@@ -492,7 +492,7 @@ def check_geometry_of_the_join_feature():
                 a, b = (ogr.CreateGeometryFromWkb(w) for w in (wkb, zones[values["join_fid"]]))
                 same(a.ExportToWkt(), b.ExportToWkt(), out)
     same(Layer("o.gpkg").kind, ogr.wkbMultiPolygon)
-    # Input rows without a pair have none.
+    # Input rows without a pair have no geometry.
     go("-op", "intersects", "-geometry", "join", "l.gpkg", "points.gpkg", "zones.gpkg")
     for fid, wkb, values in Layer("l.gpkg").rows:
         same(wkb is None, values["join_fid"] is None)

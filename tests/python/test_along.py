@@ -106,7 +106,7 @@ def vertices(rng, n):
         xy = np.repeat(xy, rng.integers(1, 3, n), axis=0)
     if rng.random() < 0.3:
         xy = np.concatenate([xy, xy[:1]])
-    if rng.random() < 0.2:  # back on itself
+    if rng.random() < 0.2:  # runs back over itself
         xy = np.concatenate([xy, xy[::-1]])
     if rng.random() < 0.3:
         xy = xy + rng.random(xy.shape)
@@ -253,7 +253,7 @@ KNOWN = [
     ((7, -4), LINE, (4, -5, "right", 2, 90)),  # outside of a turn to the left
     ((7, 8), LINE, (8, -5, "right", 3, 0)),
     ((5, 1), [(0, 0), (4, 0), (0, 1)], (4, -math.sqrt(2), "right", 1, 90)),
-    ((5, 0.1), [(0, 0), (4, 0), (0, 0)], (4, math.hypot(1, 0.1), "left", 1, 90)),  # back
+    ((5, 0.1), [(0, 0), (4, 0), (0, 0)], (4, math.hypot(1, 0.1), "left", 1, 90)),  # the line runs back
     ((5, 0), [(0, 0), (4, 0), (0, 0)], (4, 1, "left", 1, 90)),
     ((-1, -1), [(0, 0), (4, 0), (0, 4), (0, 0)], (0, -math.sqrt(2), "right", 1, 90)),  # closed
     ((-1, -1), [(0, 0), (0, 4), (4, 0), (0, 0)], (0, math.sqrt(2), "left", 1, 0)),

@@ -180,7 +180,7 @@ def test_dlpack_out():
     right = to_host(pairs.right)
     del pairs, index
     gc.collect()
-    bytes_ = ctypes.string_at(told["data"][0], 12000)  # the capsules' still
+    bytes_ = ctypes.string_at(told["data"][0], 12000)  # the capsules keep the memory
     assert np.array_equal(np.frombuffer(bytes_, np.int32), right)
 
 

@@ -469,8 +469,9 @@ def test_shapes_most_of_which_are_out_of_reach(op, name, threads):
 
 
 def test_envelopes_and_values_of_shapes_out_of_reach():
-    """A join of envelopes has pairs where no part is; the covered share of a shape without pairs
-    is 0, which needs its area."""
+    """A join of envelopes has pairs even where no part of the other feature is. Values of a
+    shape without pairs, such as its covered percentage, are 0 although the shape is out of
+    reach of the join side."""
     at = np.arange(200) * 10.0
     shapes = shapely.box(at, 0, at + 1, 1)
     left = pa.table({"id": np.arange(200), "geometry": shapely.to_wkb(shapes)})
