@@ -59,7 +59,8 @@ void oj_slice_free(struct oj_slice *slice)
     memset(slice, 0, sizeof *slice);
 }
 
-/* Counts the texts of n rows that are not UTF-8; their bytes are contiguous. */
+/* Counts the texts that are not UTF-8 among rows first .. first + n - 1, whose
+ * bytes are contiguous. */
 static int64_t count_bad_texts_of_column(const struct oj_column_view *column,
                                          int64_t first, int64_t n)
 {
@@ -241,9 +242,9 @@ static void count_nulls_and_fill_offsets(struct oj_chunk_column *column,
     }
 }
 
-/* Returns 1 if one of the n texts from `row` on is not valid UTF-8. Their bytes
- * are contiguous and are checked as a whole; a text is then still not valid if
- * it begins in the middle of a character. */
+/* Returns 1 if one of the n texts from `row` on is not valid UTF-8. Their
+ * contiguous bytes are first checked as one text. If that is valid, only a text
+ * that begins in the middle of a character can be invalid. */
 static int has_bad_text(const struct oj_chunk_column *column, int64_t row,
                         int64_t n)
 {
@@ -362,7 +363,7 @@ static void move_value_to_earlier_row(struct oj_chunk_column *column,
     start[to + 1] = column->n_bytes;
 }
 
-/* Removes the rows that the filter refuses, from row first on. */
+/* Removes, from row `first` on, the rows that the filter refuses. */
 static oj_status drop_unwanted_rows(struct oj_chunk_maker *maker, int64_t first,
                                     struct oj_error *err)
 {

@@ -19,7 +19,7 @@
  *  request. */
 enum
 {
-    OJ_CHUNK_FID,      /**< format l */
+    OJ_CHUNK_FID,      /**< format l (oj_column.h) */
     OJ_CHUNK_GEOMETRY, /**< WKB (format z or Z), or format P */
     OJ_CHUNK_FIELDS
 };
@@ -39,7 +39,7 @@ struct oj_chunk
  *  Zeroed memory is a valid empty slice. */
 struct oj_slice
 {
-    struct oj_chunk *chunk; /**< NULL: empty */
+    struct oj_chunk *chunk; /**< NULL: the slice is empty */
     int64_t first, n_rows;
 };
 
@@ -89,8 +89,8 @@ struct oj_lane
      *  GDAL has to read the layer. */
     oj_status (*open)(const struct oj_lane_request *request, void **stream,
                       struct oj_error *err);
-    /** 1: a NULL geometry means that the row has none; 0: the row may have one
-     *  that the lane could not read. */
+    /** 1: a row whose geometry is NULL has no geometry; 0: the row may have a
+     *  geometry that the lane could not read. */
     int nulls_are_sure;
 
     /** Returns the next rows; *chunk is NULL at the end. On OJ_ERR_IO, *text
@@ -106,8 +106,8 @@ struct oj_lane
     int keeps_state;
 };
 
-/** Returns OJ_ERR_UNSUPPORTED: the lane cannot read this, so that GDAL has to.
- */
+/** Returns OJ_ERR_UNSUPPORTED, with which a lane leaves a layer or its
+ *  remaining rows to GDAL. */
 static inline oj_status oj_lane_leave_to_gdal(struct oj_error *err)
 {
     return oj_fail(err, OJ_ERR_UNSUPPORTED, "left to GDAL");
@@ -115,7 +115,7 @@ static inline oj_status oj_lane_leave_to_gdal(struct oj_error *err)
 
 /** Makes a chunk without rows, with one reference. The columns of FID, geometry
  *  and the n_fields fields are empty; texts count as possibly invalid UTF-8. On
- *  success the chunk owns `owner`. */
+ *  success the chunk owns `owner`, and frees it by free_owner(). */
 OJ_MUST_USE oj_status oj_chunk_new(int n_fields, void *owner,
                                    void (*free_owner)(void *),
                                    struct oj_chunk **out, struct oj_error *err);
@@ -225,13 +225,14 @@ OJ_MUST_USE oj_status oj_chunk_maker_open(struct oj_chunk_maker *maker,
                                           const struct oj_lane_request *request,
                                           struct oj_error *err);
 
-/** Makes the next chunk; the function `next` of a lane. If rows are large, the
- *  chunk has fewer of them. */
+/** Makes the next chunk. Such a lane uses it as its function `next`. A chunk of
+ *  large rows has fewer than batch_rows rows. */
 OJ_MUST_USE oj_status oj_chunk_make(void *stream, struct oj_chunk **out,
                                     const char **text, struct oj_error *err);
 
 /** Ends the current piece and begins one at `row`, which is the first row or a
- *  multiple of 8. The last call only marks the end. */
+ *  multiple of 8; `at` is the position of this row in the lane's data. The last
+ *  call only marks the end. */
 OJ_MUST_USE oj_status oj_chunk_cut(struct oj_chunk_maker *maker, int64_t at,
                                    int64_t row, struct oj_error *err);
 
@@ -245,7 +246,8 @@ static inline void oj_chunk_set_valid(struct oj_chunk_column *column,
     column->bits[row >> 3] |= (uint8_t)(1u << (row & 7));
 }
 
-/** Stores a value of format P. */
+/** Stores the 16 bytes of a value of format P, and marks the row as not NULL.
+ */
 static inline void oj_chunk_add_point(struct oj_chunk_column *column,
                                       int64_t row, const uint8_t *point)
 {
@@ -275,7 +277,8 @@ static inline void oj_chunk_end_bytes(struct oj_chunk_column *column,
     oj_chunk_set_valid(column, row);
 }
 
-/** Stores a value of format U or Z. */
+/** Stores the n bytes of a value of format U or Z, and marks the row as not
+ *  NULL. */
 OJ_MUST_USE static inline oj_status
 oj_chunk_add_bytes(struct oj_chunk_column *column, int64_t row,
                    const void *bytes, int64_t n, struct oj_error *err)

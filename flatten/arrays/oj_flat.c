@@ -137,7 +137,8 @@ static oj_status reserve_m(struct oj_flat_buf *buf, int64_t first, int64_t n,
     return OJ_OK;
 }
 
-/* Gives every feature a part and a ring, with room for one more feature. */
+/* Converts the short form to the long form: every feature gets a part and a
+ * ring. Makes room for one more feature. */
 static oj_status convert_points_to_long_form(struct oj_flat_buf *buf,
                                              struct oj_error *err)
 {

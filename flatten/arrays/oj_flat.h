@@ -67,7 +67,7 @@ struct oj_flat
     /** [n_vertices] in units of the layer's CRS. */
     const double *x, *y;
     /** [n_vertices] M values of the long form, which linear referencing reads;
-     *  NaN: the vertex has none. NULL: they were not kept. */
+     *  NaN: the vertex has no M value. NULL: M values were not kept. */
     const double *m;
 
     /* Columns for conditions of a join, [n_features] each; NULL: the join has
@@ -277,7 +277,7 @@ struct oj_flat_slice
     struct oj_flat flat; /**< borrows vertices and columns of the layer */
     int64_t cap_part_offset, cap_ring_offset, cap_vertex_offset, cap_texts;
     int64_t *part_offset, *ring_offset, *vertex_offset;
-    struct oj_token_sets *texts; /**< views */
+    struct oj_token_sets *texts; /**< [n_texts] views of the layer's texts */
 };
 
 /** Sets slice->flat to features first .. first + n - 1 of flat. Valid as long

@@ -22,8 +22,9 @@ enum
  * members. */
 struct oj_spans
 {
-    const int64_t *from;  /**< [n_rows]; INT64_MIN: open; INT64_MAX: no span */
-    const int64_t *until; /**< [n_rows]; INT64_MAX: open */
+    const int64_t *from;  /**< [n_rows]; INT64_MIN: no known start; INT64_MAX:
+                               no span */
+    const int64_t *until; /**< [n_rows]; INT64_MAX: no known end */
 };
 
 /** Returns 1 if these are the ends of a span; a row without a span matches

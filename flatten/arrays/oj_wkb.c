@@ -27,7 +27,8 @@ struct wkb_reader
     /* 1: the geometry is only checked: reading fails for bytes that
      * oj_wkb_is_iso() refuses. */
     int is_strict;
-    /* With is_strict: dimensions of the geometry, 0 to 3. */
+    /* With is_strict: dimensions of the outermost geometry, as in ISO types: 0,
+     * 1 (Z), 2 (M) or 3 (ZM). */
     uint32_t dimensions;
     /* If not NULL, the geometry is only copied to this place, as ISO WKB. */
     uint8_t *copy;

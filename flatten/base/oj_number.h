@@ -24,8 +24,9 @@ int oj_number_write(double number, int digits, char *text, size_t size);
  *  NaN if they are not a number. */
 double oj_text_number(const char *text, int64_t n);
 
-/** Parses a list of numbers, "[1, 2.5]", or a single number. Returns how many
- *  numbers the text has; writes at most `most` (>= 1) of them to out. */
+/** Parses a list of numbers, "[1, 2.5]", or a single number. Writes the first
+ *  numbers, at most `most` (>= 1), to out and returns how many it has written.
+ *  An element that is no number is written as NaN. */
 int64_t oj_text_numbers(const char *text, int64_t n, int64_t most, double *out);
 
 #endif

@@ -64,14 +64,14 @@ enum oj_along_by
  *  column. */
 enum oj_column_origin
 {
-    OJ_COLUMN_INPUT,      /**< field source of the input layer */
-    OJ_COLUMN_JOIN,       /**< field source of the join layer */
+    OJ_COLUMN_INPUT,      /**< field number `source` of the input layer */
+    OJ_COLUMN_JOIN,       /**< field number `source` of the join layer */
     OJ_COLUMN_JOIN_FID,   /**< FID of the join feature */
     OJ_COLUMN_MEASURE,    /**< the measure of the pair, such as the distance */
-    OJ_COLUMN_RANK,       /**< 1, 2, 3 within an input row */
-    OJ_COLUMN_COUNT,      /**< pairs of the input row before -pick */
-    OJ_COLUMN_PAIR_VALUE, /**< source: enum oj_pair_value */
-    OJ_COLUMN_AGGREGATE,  /**< source: number of the aggregate in -agg */
+    OJ_COLUMN_RANK,       /**< rank of the pair in its input row: 1, 2, 3 */
+    OJ_COLUMN_COUNT,      /**< number of pairs of the input row, before -pick */
+    OJ_COLUMN_PAIR_VALUE, /**< value of the pair; source: enum oj_pair_value */
+    OJ_COLUMN_AGGREGATE,  /**< aggregate of pairs; source: its number in -agg */
     OJ_COLUMN_EVENT       /**< name of the event, if entries are events */
 };
 

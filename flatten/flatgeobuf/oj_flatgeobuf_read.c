@@ -113,8 +113,8 @@ static int64_t read_scalar_field(struct oj_flatbuffer *buffer,
     return at != NULL ? oj_flatbuffer_le(at, size) : otherwise;
 }
 
-/* Maps the file's columns to the wanted fields; each must match exactly
- * once. */
+/* Maps the file's columns to the wanted fields. Leaves the layer to GDAL unless
+ * each wanted field matches exactly one column. */
 static oj_status match_file_columns(struct oj_flatgeobuf_reader *r,
                                     const struct oj_lane_request *from,
                                     struct oj_flatbuffer *buffer,

@@ -158,7 +158,8 @@ struct sorting
     int file, n_threads;
     int64_t rows_at; /* offset of the rows in the output file */
 
-    /* The index. Level 0 has one node per row. */
+    /* The index. Level 0 has one node per row. n_level: number of nodes of each
+     * level; level_at: offset of the level in the output file. */
     int n_levels;
     int64_t n_level[MOST_LEVELS], level_at[MOST_LEVELS];
     /* number of the first node of each level, counted over all levels */
@@ -176,8 +177,8 @@ struct sorting
     struct row_run *run; /* [n_threads] */
 };
 
-/* Returns the sort key of a row, for ascending order: from the Hilbert code of
- * its box. */
+/* Returns the sort key of a row. Ascending keys are descending Hilbert codes of
+ * the boxes. */
 static uint32_t hilbert_sort_key(const struct sorting *s, const double *box)
 {
     return UINT32_MAX - oj_hilbert_code(box, s->rows->box);
@@ -469,7 +470,8 @@ static void compute_index_level_offsets(struct sorting *s, int64_t at)
     s->rows_at = s->level_at[0] + NODE_BYTES * s->n_level[0];
 }
 
-/* Returns the parent of n nodes; `first`: number of the first of them. */
+/* Returns the parent of n nodes. Its offset is `first`, the number of the first
+ * of these nodes. */
 static struct oj_flatgeobuf_node
 parent_of_nodes(const struct oj_flatgeobuf_node *below, int64_t n,
                 int64_t first)

@@ -21,8 +21,8 @@
  * data have far less. */
 #define MOST_TURNS 64
 
-/* Returns the distance between the images of (x0, y) and (x1, y); NaN if one
- * has no image. */
+/* Returns the distance between the images of (x0, y) and (x1, y); NaN if one of
+ * the points has no image. */
 static double distance_of_images(OGRCoordinateTransformationH transformation,
                                  double x0, double x1, double y)
 {

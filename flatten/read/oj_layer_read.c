@@ -864,7 +864,7 @@ void oj_batch_free(struct oj_batch *batch)
     memset(batch, 0, sizeof *batch);
 }
 
-/* Empties batch and directs rows into it. */
+/* Empties batch and makes the reader store the next rows in it. */
 static oj_status clear_batch(struct oj_layer_reader *reader,
                              struct oj_batch *batch, struct oj_error *err)
 {

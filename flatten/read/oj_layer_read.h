@@ -27,7 +27,7 @@ struct oj_batch
     struct oj_attributes *attributes; /**< fields, and the geometry as read */
 };
 
-/** Frees what a batch owns; the batch is then a valid empty one. Any thread may
+/** Frees what a batch owns; the batch is then empty and valid. Any thread may
  *  call it. */
 void oj_batch_free(struct oj_batch *batch);
 
@@ -100,8 +100,9 @@ struct oj_read_options
 struct oj_read_counts
 {
     int64_t n_rows;
-    int64_t n_not_transformed;    /**< features that could not be transformed */
-    struct oj_flat_counts shapes; /**< summed over batches */
+    int64_t n_not_transformed; /**< features that could not be transformed */
+    struct oj_flat_counts
+        shapes;    /**< counts of flattening, summed over batches */
     int64_t n_cut; /**< features cut where the CRS of the join ends */
     /** features that should have been cut there, but cannot be */
     int64_t n_torn;

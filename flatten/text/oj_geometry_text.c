@@ -29,7 +29,7 @@ enum
 static const struct kind_name
 {
     const char *name;
-    uint32_t kind; /* 0: not supported */
+    uint32_t kind; /* type of WKB; 0: the kind is not supported */
 } kinds[] = {{"POINT", POINT},
              {"LINESTRING", LINE},
              {"LINEARRING", LINE},

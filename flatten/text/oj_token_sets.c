@@ -12,7 +12,7 @@
 
 enum
 {
-    /* position in OJ_TOKEN_NAMES; positions above WHOLE_WORDS mean q-grams */
+    /* positions in OJ_TOKEN_NAMES; greater positions mean q-grams */
     TRIGRAMS_OF_WORDS = 0,
     WHOLE_WORDS = 1,
     SHORT_CODES = 3,   /* maximum code points of a short token */

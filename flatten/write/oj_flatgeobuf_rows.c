@@ -40,7 +40,8 @@
 /* Maximum bytes of a time as text. */
 #define MOST_TIME 80
 
-/* Maximum bytes of rows held in memory before sorting. */
+/* Maximum bytes of unsorted rows in memory; if there are more, all rows go to a
+ * temporary file. */
 #define MOST_KEPT (INT64_C(256) << 20)
 
 /* Rows per task: some hundred KB. */
@@ -544,8 +545,8 @@ put_feature_without_properties(const struct flatgeobuf_rows *rows,
     return OJ_OK;
 }
 
-/* Appends a feature whose geometry is not a plain point. *is_left_out: the row
- * has no vertices and was dropped, as this version of GDAL drops it. */
+/* Appends a feature whose geometry is not a plain point. *is_left_out is 1 if
+ * the row has no vertices and was dropped, as this version of GDAL drops it. */
 static oj_status write_feature_geometry(const struct flatgeobuf_rows *rows,
                                         struct row_slice *slice,
                                         const uint8_t *wkb, int64_t n,

@@ -54,7 +54,8 @@ static oj_status init_setter_of_column(struct oj_row_cursor *cursor, int i,
     switch (column->origin)
     {
         case OJ_COLUMN_INPUT:
-            /* needed to set NULLs */
+            /* The target is needed to set NULLs even before the type is known.
+             */
             cursor->setter[i].target = column->target;
             if (cursor->fields == NULL)
                 return OJ_OK;

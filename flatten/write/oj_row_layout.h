@@ -16,7 +16,8 @@ struct oj_column
 {
     enum oj_column_origin origin;
     /** columns of a side: index in the reader's options.fields, or column of
-     *  the table; aggregates: argument of options.aggregate */
+     *  the table; values of pairs: enum oj_pair_value; aggregates: argument of
+     *  options.aggregate */
     int source;
     int target; /**< index of the field in the output layer */
 
