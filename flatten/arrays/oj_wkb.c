@@ -186,8 +186,8 @@ static oj_status append_part_if_adding(struct wkb_reader *in,
     return adds_nothing(in) ? OJ_OK : oj_flat_buf_part(buf, kind, in->err);
 }
 
-/* Skips n vertices, and copies them or adds them to buf. The caller has checked
- * that their bytes exist. */
+/* Skips n vertices. Copies them if there is a copy, and adds them to buf unless
+ * adds_nothing(). The caller has checked that their bytes exist. */
 static oj_status read_vertices(struct wkb_reader *in,
                                const struct header *header, uint32_t n,
                                struct oj_flat_buf *buf)

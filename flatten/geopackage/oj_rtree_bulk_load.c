@@ -16,7 +16,7 @@ enum
 
 /* Packing takes a fifteenth of the time of an insert per row, but has to pack
  * the old rows, too. So new rows are inserted one by one if the index already
- * has at least MANY_TIMES as many rows. */
+ * has more than MANY_TIMES as many rows. */
 #define MANY_TIMES 16
 
 /* Row numbers are stored in the lower 32 bits of the sort key. */

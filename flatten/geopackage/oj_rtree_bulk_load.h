@@ -43,7 +43,7 @@ OJ_MUST_USE oj_status oj_rtree_add_row(struct oj_rtree *tree, int64_t id,
                                        struct oj_error *err);
 
 /** Adds the rows to the index with this name, and empties *tree. Packs the
- *  whole index anew, unless it already has at least 16 times as many rows as
+ *  whole index anew, unless it already has more than 16 times as many rows as
  *  are added. */
 OJ_MUST_USE oj_status oj_rtree_write(struct oj_rtree *tree,
                                      struct sqlite3 *connection,

@@ -56,9 +56,9 @@ static int is_crs_in_degrees(OGRSpatialReferenceH srs)
            fabs(OSRGetAngularUnits(srs, NULL) - 0.0174532925199433) < 1e-12;
 }
 
-/* For a transformation from degrees into a plane: sets `turn` and `at` to the
- * meridian opposite to the central one, and is_torn to 1 if the plane ends
- * there. */
+/* For a transformation from degrees into a plane: sets `at` to the meridian
+ * opposite to the central one, `turn` to 360, and is_torn to 1 if the plane
+ * ends at this meridian. */
 static void find_end_of_plane(OGRCoordinateTransformationH transformation,
                               struct oj_antimeridian *found)
 {
@@ -77,9 +77,10 @@ static void find_end_of_plane(OGRCoordinateTransformationH transformation,
     }
 }
 
-/* Finds the meridian of 180 degrees in the source plane of a transformation
- * into degrees. It is a line x = const if meridians are parallel lines at equal
- * distances, as in all cylindrical projections. */
+/* For a transformation from a plane into degrees: sets `at` to the x of the
+ * meridian of 180 degrees, `turn` to the width of 360 degrees, and is_torn to 1
+ * if meridians are parallel lines x = const at equal distances, as in all
+ * cylindrical projections. Otherwise sets is_curved to 1. */
 static void find_end_of_degrees(OGRCoordinateTransformationH transformation,
                                 struct oj_antimeridian *found)
 {
