@@ -241,8 +241,8 @@ def compare(words, format="gpkg", lco=None, open_options=()):
     same(y.srs.ExportToWkt() if y.srs else None, x.srs.ExportToWkt() if x.srs else None,
          f"CRS, {what}")
     same(len(y.rows), len(x.rows), f"rows, {what}")
-    # if there are rows of join features alone, the dataset numbers its rows,
-    # but the command keeps FIDs
+    # With rows of unmatched join features, the dataset numbers all rows, but the command
+    # keeps the FIDs of the input. FIDs are then not compared.
     has_join_rows = "right" in words or "full" in words
     skip = 1 if has_join_rows else 0
     if format == "fgb":  # rows at one place on the index's curve may come in any order

@@ -312,8 +312,8 @@ for i in range(4):
 
 
 def check_kept_joins_are_not_mixed_up():
-    """One process opens joins that differ in one word each, in any order. No cached
-    join is used for another."""
+    """One process opens joins that differ in one word each, in any order. No cached join is
+    used for another join."""
     inputs_file()
     far_zones_file()
     dataset = gdal.OpenEx("zones.gpkg", gdal.OF_VECTOR)

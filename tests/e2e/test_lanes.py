@@ -344,9 +344,8 @@ def both_ways(*words):
 
 
 def check_order_under_a_box():
-    """Under a box rows are in the order of their FIDs, as without a box, although the
-    index of a GeoPackage has another order. The same holds for the input, and with
-    -limit."""
+    """Under a box rows are in the order of their FIDs, as without a box, although the index
+    of a GeoPackage has another order. This also holds for the input, and with -limit."""
     r = random.Random(5)
     make("shuffled.gpkg", [(f"POINT ({r.uniform(0, 99)} {r.uniform(0, 99)})",
                             {"name": f"n{i}"}) for i in range(500)], srs=None)

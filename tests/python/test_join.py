@@ -421,8 +421,9 @@ def test_on_compares_times_as_moments(left, right):
 
 
 def sparse_join_sides():
-    """Join sides that most of the shapes below are far from: in one place, in three with much
-    between them, along a line whose envelope is everything, and nowhere near."""
+    """Returns join sides that are far from most of the shapes below: at one place, at three
+    distant places, along a line whose envelope contains everything, and far from all
+    shapes."""
     places = np.array([[3.0, 3.0], [50.0, 90.0], [99.0, 10.0]])
     return {
         "box": [shapely.box(20, 20, 24, 25)],

@@ -235,8 +235,8 @@ def test_cover_is_of_the_input():
     ],
 )
 def test_collapsed_shapes(text, common):
-    """A line of no length is its point, and a polygon without area its lines: in both
-    sums with weights, and in the intersection."""
+    """A line of no length counts as its point, and a polygon without area as its lines,
+    both in sums with weights and in the intersection."""
     box = gpd.GeoDataFrame(geometry=[shapely.box(0, 0, 10, 10)], crs=2263)
     shape = gpd.GeoDataFrame({"v": [7.0]}, geometry=[shapely.from_wkt(text)], crs=2263)
     got = ogrjoin.join(box, shape, "intersects", agg="weighted_sum(v), weighted_mean(v)").read_all()

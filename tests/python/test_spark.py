@@ -131,7 +131,7 @@ def test_frames(session, folders, i):
 
 @pytest.mark.parametrize("options", ({"along": "m", "k": 2}, {"op": "dwithin", "max_distance": 9}), ids=str)
 def test_places_along_lines(session, tmp_path, options):
-    """Lines of the west have M values; tiles of the east have none."""
+    """Lines in the west have M values; tiles in the east have no M values."""
     shapely, r = pytest.importorskip("shapely"), np.random.default_rng(3)
     if not hasattr(shapely, "has_m"):
         pytest.skip("shapely without M values")
