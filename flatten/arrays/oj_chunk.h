@@ -28,7 +28,8 @@ struct oj_chunk
 {
     int n_users; /**< number of references; changed atomically */
     int64_t n_rows;
-    /** 0: all texts of formats u and U are valid UTF-8. */
+    /** 0: all texts of formats u and U are valid UTF-8; 1: some may be invalid.
+     */
     int may_have_bad_texts;
     void *owner; /**< owner of the memory of the columns */
     void (*free_owner)(void *owner);
@@ -225,8 +226,8 @@ OJ_MUST_USE oj_status oj_chunk_maker_open(struct oj_chunk_maker *maker,
                                           const struct oj_lane_request *request,
                                           struct oj_error *err);
 
-/** Makes the next chunk. Such a lane uses it as its function `next`. A chunk of
- *  large rows has fewer than batch_rows rows. */
+/** Makes the next chunk. A lane that uses a maker has this function as its
+ *  `next`. A chunk of large rows has fewer than batch_rows rows. */
 OJ_MUST_USE oj_status oj_chunk_make(void *stream, struct oj_chunk **out,
                                     const char **text, struct oj_error *err);
 

@@ -196,7 +196,8 @@ OJ_MUST_USE oj_status oj_flat_buf_add_null(struct oj_flat_buf *buf, int64_t fid,
 
 /** Adds a feature that is a single point. If a coordinate is not finite or
  *  beyond OJ_FLAT_MOST, the feature has no geometry: it is counted as empty if
- *  both are NaN (WKB writes POINT EMPTY like this), else as not finite. */
+ *  both coordinates are NaN (WKB writes POINT EMPTY like this), else as not
+ *  finite. */
 OJ_MUST_USE oj_status oj_flat_buf_add_point(struct oj_flat_buf *buf,
                                             int64_t fid, double x, double y,
                                             struct oj_error *err);

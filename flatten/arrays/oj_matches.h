@@ -85,8 +85,8 @@ OJ_MUST_USE oj_status oj_matches_grow(struct oj_matches *matches,
                                       struct oj_error *err);
 
 /** Lends arrays of n entries to matches, which uses them instead of its own as
- *  long as they are large enough. They must outlive matches, or remain valid
- *  until matches changes to arrays of its own. */
+ *  long as they are large enough. The arrays must outlive matches, or remain
+ *  valid until matches changes to arrays of its own. */
 void oj_matches_lend(struct oj_matches *matches, int32_t *join_row,
                      double *measure, int64_t n);
 

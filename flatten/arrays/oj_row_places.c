@@ -78,8 +78,8 @@ static inline int find_entries_of_output_row(const struct oj_row_places *places,
                           : how != OJ_HOW_ANTI;
 }
 
-/* Returns 1 if a row with these entries becomes a single output row that refers
- * to no entry. */
+/* Returns 1 if a row with the entries first .. end - 1 becomes a single output
+ * row that refers to no entry. */
 static inline int is_output_without_entry(const struct oj_row_places *places,
                                           int64_t first, int64_t end)
 {

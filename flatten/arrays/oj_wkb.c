@@ -32,7 +32,7 @@ struct wkb_reader
     uint32_t dimensions;
     /* If not NULL, the geometry is only copied to this place, as ISO WKB. */
     uint8_t *copy;
-    uint32_t srid; /* the first SRID of the geometry; 0: none so far */
+    uint32_t srid; /* the first SRID of the geometry; 0: no SRID so far */
 };
 
 struct header

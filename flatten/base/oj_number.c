@@ -29,10 +29,10 @@ double oj_number_read(const char *text, char **end)
     return number;
 }
 
-/* Returns the end of the number that starts at `at`, or NULL if there is none.
- * *digits: the digits without the point, as an integer, if they are at most 15
- * and no exponent follows; else -1. *n_decimals: number of digits after the
- * point. */
+/* Returns the end of the number that starts at `at`, or NULL if no number
+ * starts there. *digits: the digits without the point, as an integer, if they
+ * are at most 15 and no exponent follows; else -1. *n_decimals: number of
+ * digits after the point. */
 static const char *find_end_of_decimal(const char *at, const char *end,
                                        int64_t *digits, int *n_decimals)
 {

@@ -12,7 +12,7 @@ double oj_number_read(const char *text, char **end);
 /** Reads the decimal number with which text [.. end) begins, which need not be
  *  zero-terminated: an optional sign, digits with at most one decimal point, an
  *  exponent; or nan, inf, infinity in any case. Correctly rounded. Returns the
- *  end of the number, or NULL if there is none, or one of more than 1000
+ *  end of the number; NULL: there is no number, or it has more than 1000
  *  characters. */
 const char *oj_number_scan(const char *text, const char *end, double *out);
 

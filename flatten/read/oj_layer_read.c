@@ -56,7 +56,7 @@ struct oj_layer_reader
     /* Where rows are stored. carried: attributes are returned to the caller
      * with their geometries, which must then be transformed, too. */
     struct oj_flat_buf *flat;
-    struct oj_attributes *attributes; /* NULL: none */
+    struct oj_attributes *attributes; /* NULL: no attributes are kept */
     int carried;
 
     /* FIDs of rows without geometry, which are read again at the end:

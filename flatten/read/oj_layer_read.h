@@ -34,12 +34,12 @@ void oj_batch_free(struct oj_batch *batch);
 struct oj_read_options
 {
     int64_t batch_rows; /**< rows per batch, > 0 */
-    int64_t limit;      /**< maximum number of rows; < 0: all */
+    int64_t limit;      /**< maximum number of rows; < 0: no limit */
     /** [n_fields] indices of the wanted fields in the layer's definition */
     const int *fields;
     int n_fields; /**< number of wanted fields; may be 0 */
     /** [n_fields] nonzero: the field keeps its index, but its values are not
-     *  used and need not be read; NULL: all are used */
+     *  used and need not be read; NULL: the values of all fields are used */
     const unsigned char *skipped;
     int keep_attributes; /**< 1: batches have attributes */
     /** used with keep_attributes; 1: the geometry in the attributes is not

@@ -101,10 +101,11 @@ struct flatgeobuf_rows
     struct file_field *field; /* [n_fields] */
 
     struct bytes header;
-    int64_t count_at, envelope_at; /* offsets in the header of row count and
-                                      envelope; 0: the header has none */
-    int type;                      /* WKB type of all rows; 0: rows may have any
-                                      type */
+    /* offsets in the header of row count and envelope; envelope_at 0: the
+     * header has no envelope */
+    int64_t count_at, envelope_at;
+    int type; /* WKB type of all rows; 0: rows may have any
+                 type */
     int has_z, has_m, has_index;
     enum empty_row empty_row;
 
@@ -326,7 +327,8 @@ struct vertex_run
     /* where the next x and y, z, and m are written; NULL: the file has no such
      * vector */
     uint8_t *xy, *z, *m;
-    /* where the next end offset is written; NULL: none are written */
+    /* where the next end offset is written; NULL: the geometry has no vector of
+     * ends */
     uint8_t *ends;
     int64_t n; /* vertices copied so far */
 };

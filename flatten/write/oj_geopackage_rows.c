@@ -32,8 +32,8 @@ enum
  * file or GDAL. */
 enum
 {
-    /* undecided: GDAL writes the next such value, which is then compared with
-     * what this file would write */
+    /* undecided: GDAL writes the next value or row of this kind, which is then
+     * compared with what this file would write */
     UNSEEN = 0,
     OURS,
     GDALS
@@ -49,7 +49,7 @@ struct row_column
     /* 1: a text from this column is valid only until the next value is read, so
      * it must be copied */
     uint8_t is_fleeting;
-    char *copy; /* copy of such a text; owned */
+    char *copy; /* copy of a text that is fleeting; owned */
     int64_t cap_copy;
 
     /* Value of the current row, from oj_row_column_value(). */
@@ -74,7 +74,7 @@ struct geopackage_rows
     OGRLayerH layer;
     sqlite3 *db;
     const char *table, *fid, *geometry; /* names, owned by the layer */
-    /* name of the spatial index, owned; NULL: the table has none */
+    /* name of the spatial index, owned; NULL: the table has no spatial index */
     char *index;
     /* statements that drop and recreate the triggers of the spatial index;
      * owned */

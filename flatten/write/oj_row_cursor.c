@@ -306,7 +306,8 @@ oj_row_cursor_sources(const struct oj_row_cursor *cursor)
 
 /* ---- geometry ------------------------------------------------------------ */
 
-/* Returns a value of the pair at this entry; NaN: the pair has none. */
+/* Returns a value of the pair at this entry; NaN: the pair does not have this
+ * value. */
 static double pair_value(const struct oj_row_sources *sources,
                          enum oj_pair_value which, int64_t entry)
 {

@@ -44,8 +44,8 @@ struct oj_write_options
     int keep_fids;        /**< 1: FIDs are the input's */
     int promote_to_multi; /**< 1: single geometries become multi-geometries */
     enum oj_write_geometry geometry;
-    /** CRS assigned to the geometries of features; it must outlive them; NULL:
-     *  none */
+    /** NULL, or the CRS that is assigned to the geometries of features and must
+     *  outlive them */
     OGRSpatialReferenceH crs;
     /** 1: geometries made from arrays are always multi-geometries */
     int multi_shapes;
