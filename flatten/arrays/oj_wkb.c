@@ -263,7 +263,8 @@ static oj_status read_polygon(struct wkb_reader *in,
     return OJ_OK;
 }
 
-/* Returns the type that members of a multi-geometry must have; 0: any. */
+/* Returns the type that members of a multi-geometry must have; 0: members may
+ * have any type. */
 static uint32_t member_type(uint32_t type)
 {
     return type == WKB_COLLECTION ? 0 : type - WKB_MULTIPOINT + WKB_POINT;

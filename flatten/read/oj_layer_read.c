@@ -392,7 +392,8 @@ oj_status oj_layer_reader_open(OGRLayerH layer,
             set_order_filter(reader);
         oj_ogr_errors_end(&reader->errors);
     }
-    /* The caller owns the arrays and may free them after the call. */
+    /* The caller owns these arrays and may free them after the call, so the
+     * reader keeps no pointers to them. */
     reader->options.fields = NULL;
     reader->options.file = NULL;
     if (status == OJ_OK)
