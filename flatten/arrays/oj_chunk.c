@@ -59,7 +59,8 @@ void oj_slice_free(struct oj_slice *slice)
     memset(slice, 0, sizeof *slice);
 }
 
-/* Counts the texts of n rows that are not UTF-8; their bytes are contiguous. */
+/* Counts the texts that are not UTF-8 among rows first .. first + n - 1, whose
+ * bytes are contiguous. */
 static int64_t count_bad_texts_of_column(const struct oj_column_view *column,
                                          int64_t first, int64_t n)
 {
@@ -169,9 +170,11 @@ static oj_status make_rows(const struct oj_chunk_maker *maker, int64_t max_rows,
     return status;
 }
 
-/* Makes *part a slice of whole: it shares validity bits and fixed-size values,
- * but stores its texts itself. Its first row must begin a byte of validity
- * bits. *part is NULL, or an earlier slice whose memory is reused. */
+/* Makes *part a view of whole for the rows of one piece: it shares the validity
+ * bits and fixed-size values of whole, but has its own memory for texts. The
+ * first row of the piece must be a multiple of 8, because no two threads may
+ * change one byte of validity bits. *part is NULL, or an earlier part whose
+ * memory is reused. */
 static oj_status begin_row_slice(const struct oj_chunk_rows *whole,
                                  struct oj_chunk_rows **part,
                                  struct oj_error *err)
@@ -217,8 +220,8 @@ static oj_status append_rows_of_part(struct oj_chunk_rows *whole,
     return OJ_OK;
 }
 
-/* Counts the NULLs among rows row .. row + n - 1, and fills in their values or
- * offsets. */
+/* Counts the NULLs among rows row .. row + n - 1, adds them to column->n_null,
+ * and sets their values to 0 or makes their texts empty. */
 static void count_nulls_and_fill_offsets(struct oj_chunk_column *column,
                                          int64_t row, int64_t n)
 {
@@ -239,9 +242,9 @@ static void count_nulls_and_fill_offsets(struct oj_chunk_column *column,
     }
 }
 
-/* Returns 1 if one of the n texts from `row` on is not valid UTF-8. Their bytes
- * are contiguous and are checked as a whole; a text is then still not valid if
- * it begins in the middle of a character. */
+/* Returns 1 if one of the n texts from `row` on is not valid UTF-8. Their
+ * contiguous bytes are first checked as one text. If that is valid, only a text
+ * that begins in the middle of a character can be invalid. */
 static int has_bad_text(const struct oj_chunk_column *column, int64_t row,
                         int64_t n)
 {
@@ -261,8 +264,8 @@ static int has_bad_text(const struct oj_chunk_column *column, int64_t row,
     return 0;
 }
 
-/* Decodes a piece: into a part of its own, or directly into the chunk if there
- * is only one thread. */
+/* Decodes a piece: into the thread's own part, or directly into the chunk if
+ * there is only one thread. */
 static oj_status decode_rows_of_piece(int64_t task, int thread, void *user,
                                       struct oj_error *err)
 {
@@ -360,7 +363,7 @@ static void move_value_to_earlier_row(struct oj_chunk_column *column,
     start[to + 1] = column->n_bytes;
 }
 
-/* Removes the rows that the filter refuses, from row first on. */
+/* Removes, from row `first` on, the rows that the filter refuses. */
 static oj_status drop_unwanted_rows(struct oj_chunk_maker *maker, int64_t first,
                                     struct oj_error *err)
 {
@@ -491,8 +494,8 @@ void oj_chunk_maker_free(struct oj_chunk_maker *maker)
 oj_status oj_chunk_reserve(struct oj_chunk_column *column, int64_t n,
                            struct oj_error *err)
 {
-    /* one byte per row more than needed, so that the memory exists even if all
-     * texts are empty */
+    /* one byte more than needed, so that `bytes` is not NULL even if all texts
+     * are empty */
     int64_t n_needed = column->n_bytes + n + 1;
     if (n_needed <= column->cap_bytes)
         return OJ_OK;

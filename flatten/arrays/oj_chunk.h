@@ -19,8 +19,8 @@
  *  request. */
 enum
 {
-    OJ_CHUNK_FID,      /**< format l */
-    OJ_CHUNK_GEOMETRY, /**< WKB, or format P */
+    OJ_CHUNK_FID,      /**< format l (oj_column.h) */
+    OJ_CHUNK_GEOMETRY, /**< WKB (format z or Z), or format P */
     OJ_CHUNK_FIELDS
 };
 
@@ -28,7 +28,8 @@ struct oj_chunk
 {
     int n_users; /**< number of references; changed atomically */
     int64_t n_rows;
-    /** 0: all texts of formats u and U are valid UTF-8. */
+    /** 0: all texts of formats u and U are valid UTF-8; 1: some may be invalid.
+     */
     int may_have_bad_texts;
     void *owner; /**< owner of the memory of the columns */
     void (*free_owner)(void *owner);
@@ -39,7 +40,7 @@ struct oj_chunk
  *  Zeroed memory is a valid empty slice. */
 struct oj_slice
 {
-    struct oj_chunk *chunk; /**< NULL: empty */
+    struct oj_chunk *chunk; /**< NULL: the slice is empty */
     int64_t first, n_rows;
 };
 
@@ -51,9 +52,9 @@ struct oj_lane_request
     void *layer;      /**< OGRLayerH */
     const char *file; /**< path of a FlatGeobuf, or NULL; used by open() only */
 
-    const int *fields; /**< [n_fields] requested fields */
-    /** [n_fields] format of each field; outlives the lane; 0: values are not
-     *  needed. */
+    const int *fields; /**< [n_fields] indices of the requested fields */
+    /** [n_fields] format of each field (oj_column.h); 0: its values are not
+     *  needed. Outlives the lane. */
     const char *formats;
     int n_fields;
     /** 1: only coordinates are needed, and nearly all rows are plain points:
@@ -71,9 +72,9 @@ struct oj_lane_request
      *  whose geometry intersects it are wanted. */
     const double *box;
 
-    /** Decides whether a row without (wkb NULL) or with a geometry (ISO WKB)
-     *  is wanted. Fails with OJ_ERR_UNSUPPORTED if the lane cannot read this
-     *  row. */
+    /** Sets *is_met to 1 if the row with this geometry is wanted, else to 0.
+     *  wkb is ISO WKB of n bytes; NULL: the row has no geometry. Fails with
+     *  OJ_ERR_UNSUPPORTED if the lane cannot read this row. */
     oj_status (*meets)(void *user, const uint8_t *wkb, size_t n, int *is_met,
                        struct oj_error *err);
     void *user;
@@ -89,8 +90,8 @@ struct oj_lane
      *  GDAL has to read the layer. */
     oj_status (*open)(const struct oj_lane_request *request, void **stream,
                       struct oj_error *err);
-    /** 1: a NULL geometry means that the row has none; 0: the row may have one
-     *  that the lane could not read. */
+    /** 1: a row whose geometry is NULL has no geometry; 0: the row may have a
+     *  geometry that the lane could not read. */
     int nulls_are_sure;
 
     /** Returns the next rows; *chunk is NULL at the end. On OJ_ERR_IO, *text
@@ -106,8 +107,8 @@ struct oj_lane
     int keeps_state;
 };
 
-/** Returns OJ_ERR_UNSUPPORTED: the lane cannot read this, so that GDAL has to.
- */
+/** Returns OJ_ERR_UNSUPPORTED, with which a lane leaves a layer or its
+ *  remaining rows to GDAL. */
 static inline oj_status oj_lane_leave_to_gdal(struct oj_error *err)
 {
     return oj_fail(err, OJ_ERR_UNSUPPORTED, "left to GDAL");
@@ -115,7 +116,7 @@ static inline oj_status oj_lane_leave_to_gdal(struct oj_error *err)
 
 /** Makes a chunk without rows, with one reference. The columns of FID, geometry
  *  and the n_fields fields are empty; texts count as possibly invalid UTF-8. On
- *  success the chunk owns `owner`. */
+ *  success the chunk owns `owner`, and frees it by free_owner(). */
 OJ_MUST_USE oj_status oj_chunk_new(int n_fields, void *owner,
                                    void (*free_owner)(void *),
                                    struct oj_chunk **out, struct oj_error *err);
@@ -152,7 +153,7 @@ static inline const uint8_t *oj_slice_wkb(const struct oj_slice *slice,
 struct oj_chunk_column
 {
     char format;
-    size_t size; /* size of a value */
+    size_t size; /* bytes of a value, not of a text */
     uint8_t *bits;
     void *values;
     char *bytes;
@@ -186,8 +187,9 @@ struct oj_chunk_piece
  *   chunk   | 0  | 1  | 2  | 3  | 4  |        appended in order, less the rows
  *                                            that are not wanted
  *
- *  Zeroed memory in which read, add and field_size are set is valid. The maker
- *  must be the first member of the lane's stream.
+ *  Set read, add and field_size and zero all other members before
+ *  oj_chunk_maker_open(). The maker must be the first member of the lane's
+ *  stream.
  */
 struct oj_chunk_maker
 {
@@ -199,10 +201,10 @@ struct oj_chunk_maker
     oj_status (*read)(void *stream, int64_t first, int64_t end,
                       struct oj_error *err);
 
-    /** Decodes a piece, which ends where the next one begins: stores the
-     *  values that are not NULL. *n: number of its rows. Any thread. Fails
-     *  with OJ_ERR_UNSUPPORTED if GDAL has to read the row after them and all
-     *  that follow. */
+    /** Decodes a piece, which ends where the next one begins: stores the values
+     *  that are not NULL, and sets *n to the number of decoded rows. Any
+     *  thread. Fails with OJ_ERR_UNSUPPORTED, with *n set, if GDAL has to read
+     *  all rows after these *n. */
     oj_status (*add)(void *stream, int thread,
                      const struct oj_chunk_piece *piece,
                      struct oj_chunk_rows *to, int64_t *n,
@@ -224,13 +226,14 @@ OJ_MUST_USE oj_status oj_chunk_maker_open(struct oj_chunk_maker *maker,
                                           const struct oj_lane_request *request,
                                           struct oj_error *err);
 
-/** Makes the next chunk; the function `next` of a lane. If rows are large, the
- *  chunk has fewer of them. */
+/** Makes the next chunk. A lane that uses a maker has this function as its
+ *  `next`. A chunk of large rows has fewer than batch_rows rows. */
 OJ_MUST_USE oj_status oj_chunk_make(void *stream, struct oj_chunk **out,
                                     const char **text, struct oj_error *err);
 
 /** Ends the current piece and begins one at `row`, which is the first row or a
- *  multiple of 8. The last call only marks the end. */
+ *  multiple of 8; `at` is the position of this row in the lane's data. The last
+ *  call only marks the end. */
 OJ_MUST_USE oj_status oj_chunk_cut(struct oj_chunk_maker *maker, int64_t at,
                                    int64_t row, struct oj_error *err);
 
@@ -244,7 +247,8 @@ static inline void oj_chunk_set_valid(struct oj_chunk_column *column,
     column->bits[row >> 3] |= (uint8_t)(1u << (row & 7));
 }
 
-/** Stores a value of format P. */
+/** Stores the 16 bytes of a value of format P, and marks the row as not NULL.
+ */
 static inline void oj_chunk_add_point(struct oj_chunk_column *column,
                                       int64_t row, const uint8_t *point)
 {
@@ -274,7 +278,8 @@ static inline void oj_chunk_end_bytes(struct oj_chunk_column *column,
     oj_chunk_set_valid(column, row);
 }
 
-/** Stores a value of format U or Z. */
+/** Stores the n bytes of a value of format U or Z, and marks the row as not
+ *  NULL. */
 OJ_MUST_USE static inline oj_status
 oj_chunk_add_bytes(struct oj_chunk_column *column, int64_t row,
                    const void *bytes, int64_t n, struct oj_error *err)

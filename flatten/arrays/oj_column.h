@@ -1,4 +1,4 @@
-/** Columns of values in memory, from readers to writers. */
+/** Columns of values in memory, as readers pass them to writers. */
 #ifndef OJ_COLUMN_H
 #define OJ_COLUMN_H
 
@@ -8,8 +8,8 @@
 /** A column of values in memory. Its format is a letter:
  *
  *   format  values                       bytes
- *   s i l   2, 4 or 8 bytes each
- *   f g     4 or 8 bytes each
+ *   s i l   integers of 2, 4 or 8 bytes
+ *   f g     floating-point numbers of 4 or 8 bytes
  *   u z     int32_t offsets [rows + 1]   texts, binaries
  *   U Z     int64_t offsets [rows + 1]   texts, binaries
  *   P       16 bytes each: x, y as in WKB, for plain points

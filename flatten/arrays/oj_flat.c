@@ -21,8 +21,8 @@ static int is_joinable_coordinate(double x)
 
 int oj_flat_are_joinable(const double *x, int64_t n)
 {
-    /* a sum of doubles, because compilers vectorise it, but not a sum of
-     * integers */
+    /* The flag is a double because compilers then vectorise the loop; with an
+     * integer flag they do not. */
     double refused = 0;
     for (int64_t i = 0; i < n; i++)
         refused = is_joinable_coordinate(x[i]) ? refused : 1;
@@ -126,8 +126,8 @@ static oj_status reserve_vertices(struct oj_flat_buf *buf, int64_t n,
     return OJ_OK;
 }
 
-/* Makes room for the M values of n vertices, and sets those from `first` on to
- * NaN. */
+/* Makes room for the M values of n vertices, and sets those of vertices first
+ * .. n - 1 to NaN. */
 static oj_status reserve_m(struct oj_flat_buf *buf, int64_t first, int64_t n,
                            struct oj_error *err)
 {
@@ -137,7 +137,8 @@ static oj_status reserve_m(struct oj_flat_buf *buf, int64_t first, int64_t n,
     return OJ_OK;
 }
 
-/* Gives every feature a part and a ring, with room for one more feature. */
+/* Converts the short form to the long form: every feature gets a part and a
+ * ring. Makes room for one more feature. */
 static oj_status convert_points_to_long_form(struct oj_flat_buf *buf,
                                              struct oj_error *err)
 {
@@ -224,7 +225,7 @@ void oj_flat_buf_drop(struct oj_flat_buf *buf)
     buf->n_vertices = buf->vertex_offset[buf->n_rings];
 }
 
-/* Returns 1 if joins accept vertices first <= v < end. */
+/* Returns 1 if joins accept the coordinates of vertices first <= v < end. */
 static int are_vertices_in_range(const struct oj_flat_buf *buf, int64_t first,
                                  int64_t end)
 {
@@ -435,8 +436,8 @@ oj_status oj_flat_buf_add_point(struct oj_flat_buf *buf, int64_t fid, double x,
     return OJ_OK;
 }
 
-/* Adds the four corners of a box and the first one again; for a box without
- * area two opposite corners. */
+/* Adds a box as a polygon of five vertices; a box without area as a line
+ * between two opposite corners. */
 static oj_status add_box_corners(struct oj_flat_buf *buf, double x0, double y0,
                                  double x1, double y1, struct oj_error *err)
 {

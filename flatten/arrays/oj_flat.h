@@ -42,8 +42,8 @@ extern "C" {
 struct oj_token_sets;
 
 /** Maximum absolute coordinate. The engines multiply differences of
- *  coordinates; products of larger ones, which usually mark missing data, would
- *  overflow. */
+ *  coordinates, and these products must not overflow. Larger coordinates
+ *  usually mark missing data. */
 #define OJ_FLAT_MOST 1e150
 
 enum oj_part_kind
@@ -67,17 +67,18 @@ struct oj_flat
     /** [n_vertices] in units of the layer's CRS. */
     const double *x, *y;
     /** [n_vertices] M values of the long form, which linear referencing reads;
-     *  NaN: the vertex has none. NULL: they were not kept. */
+     *  NaN: the vertex has no M value. NULL: M values were not kept. */
     const double *m;
 
     /* Columns for conditions of a join, [n_features] each; NULL: the join has
      * no such condition. */
 
     /** dwithin: maximum distance of the feature, which replaces the join's (at
-     *  most one side has this column); NaN or negative: it matches nothing. */
+     *  most one side has this column); a feature with NaN or a negative value
+     *  matches nothing. */
     const double *max_distance;
     /** Input side of a join with a condition on headings: degrees clockwise
-     *  from north; NaN, or beyond 360 on either side of 0: the feature has no
+     *  from north; NaN, or a value below -360 or above 360: the feature has no
      *  heading. */
     const double *heading;
     /** Only features of equal class match; a class < 0 matches nothing. Both
@@ -116,7 +117,7 @@ struct oj_flat_counts
     int64_t n_linearized;    /**< features whose curves became line strings */
 };
 
-/** A layer that can grow. Owner; zeroed memory is a valid empty one. Read it
+/** A layer that can grow. Owner; zeroed memory is a valid empty layer. Read it
  *  through oj_flat_buf_view(), not by its members: after a clear, pointers that
  *  must be NULL in the short form still refer to memory here. */
 struct oj_flat_buf
@@ -186,16 +187,17 @@ struct oj_flat oj_flat_buf_view(const struct oj_flat_buf *buf);
  *  layer in the short form. */
 void oj_flat_buf_clear(struct oj_flat_buf *buf);
 
-/** Frees all memory; buf is then a valid empty one. */
+/** Frees all memory; buf is then a valid empty layer. */
 void oj_flat_buf_free(struct oj_flat_buf *buf);
 
-/** Adds a feature without geometry (counted as NULL). */
+/** Adds a feature without geometry, and counts it in buf->counts.n_null. */
 OJ_MUST_USE oj_status oj_flat_buf_add_null(struct oj_flat_buf *buf, int64_t fid,
                                            struct oj_error *err);
 
 /** Adds a feature that is a single point. If a coordinate is not finite or
  *  beyond OJ_FLAT_MOST, the feature has no geometry: it is counted as empty if
- *  both are NaN (WKB writes POINT EMPTY like this), else as not finite. */
+ *  both coordinates are NaN (WKB writes POINT EMPTY like this), else as not
+ *  finite. */
 OJ_MUST_USE oj_status oj_flat_buf_add_point(struct oj_flat_buf *buf,
                                             int64_t fid, double x, double y,
                                             struct oj_error *err);
@@ -211,8 +213,8 @@ OJ_MUST_USE oj_status oj_flat_buf_add_box(struct oj_flat_buf *buf, int64_t fid,
  * between, oj_flat_buf_drop() restores the state before begin; add_null and
  * add_point do so themselves. oj_flat_buf_end() drops empty rings, empty parts
  * and polygons with an empty shell, closes polygon rings, removes all parts if
- * a coordinate is not finite or beyond OJ_FLAT_MOST, and counts; a point part
- * NaN NaN is empty. Nothing is reordered, merged or reoriented. */
+ * a coordinate is not finite or beyond OJ_FLAT_MOST, and updates buf->counts; a
+ * point part NaN NaN is empty. Nothing is reordered, merged or reoriented. */
 OJ_MUST_USE oj_status oj_flat_buf_begin(struct oj_flat_buf *buf, int64_t fid,
                                         struct oj_error *err);
 OJ_MUST_USE oj_status oj_flat_buf_part(struct oj_flat_buf *buf,
@@ -235,8 +237,8 @@ static inline double *oj_flat_buf_last_m(const struct oj_flat_buf *buf,
                                           : NULL;
 }
 
-/** Returns the M value that stands for m as a file has it: NaN if m is not
- *  finite or below -1e38, the value of Shapefiles for "no data". */
+/** Converts an M value read from a file: returns NaN if m is not finite or
+ *  below -1e38, the value of Shapefiles for "no data"; otherwise m. */
 static inline double oj_flat_m_of(double m)
 {
     return m >= -1e38 && m - m == 0.0 ? m : (double)NAN;
@@ -268,14 +270,15 @@ OJ_MUST_USE oj_status oj_flat_buf_drop_not_finite(struct oj_flat_buf *buf,
                                                   int64_t *n_dropped,
                                                   struct oj_error *err);
 
-/** Consecutive features of a layer, as a layer. Owner of the offsets; zeroed
- *  memory is a valid empty one and may be reused. */
+/** Consecutive features of a layer, as a layer. Owner of the offsets. Zeroed
+ *  memory is a valid empty slice; an object may be used for many slices, and
+ *  keeps its memory. */
 struct oj_flat_slice
 {
     struct oj_flat flat; /**< borrows vertices and columns of the layer */
     int64_t cap_part_offset, cap_ring_offset, cap_vertex_offset, cap_texts;
     int64_t *part_offset, *ring_offset, *vertex_offset;
-    struct oj_token_sets *texts; /**< views */
+    struct oj_token_sets *texts; /**< [n_texts] views of the layer's texts */
 };
 
 /** Sets slice->flat to features first .. first + n - 1 of flat. Valid as long
@@ -285,23 +288,23 @@ OJ_MUST_USE oj_status oj_flat_slice_make(const struct oj_flat *flat,
                                          struct oj_flat_slice *slice,
                                          struct oj_error *err);
 
-/** Frees the memory of a slice, which is then a valid empty one. */
+/** Frees the memory of a slice; the slice is then empty and valid. */
 void oj_flat_slice_free(struct oj_flat_slice *slice);
 
 /** Adds counts to *sum. */
 void oj_flat_counts_add(struct oj_flat_counts *sum,
                         const struct oj_flat_counts *counts);
 
-/** What oj_flat_find_m() finds, or'ed. */
+/** Bits of the mask that oj_flat_find_m() returns. */
 enum oj_m_found
 {
     OJ_M_IS_NEEDED = 1, /**< there are lines or rings */
     OJ_M_IS_THERE = 2   /**< a vertex of one of them has an M value */
 };
 
-/** Returns which of these flat has, enum oj_m_found or'ed: lines or rings, and
- * an M value at one of their vertices. O(parts), and O(vertices) without M
- * values. */
+/** Returns a mask of enum oj_m_found: whether flat has lines or rings, and
+ * whether one of their vertices has an M value. O(parts), and O(vertices)
+ * without M values. */
 unsigned oj_flat_find_m(const struct oj_flat *flat);
 
 /** Returns 1 if joins accept all n coordinates: none is NaN, infinite or beyond

@@ -35,8 +35,8 @@ extern "C" {
  *  further tied row. */
 #define OJ_TIED_ROW (-2)
 
-/** The answer. Owner; zeroed memory is a valid empty one, and an object may be
- * used for many batches (it keeps its memory). */
+/** The answer. Owner; zeroed memory is a valid empty answer. An object may be
+ * used for many batches, and keeps its memory. */
 struct oj_matches
 {
     int64_t n_rows;    /**< input features */
@@ -48,12 +48,12 @@ struct oj_matches
     int scattered;     /**< 1: scattered lists, else 0 */
     int is_lent;       /**< 1: join_row and measure belong to another owner */
     int32_t *join_row; /**< [n_entries] ordinal in the join layer */
-    double *measure;   /**< [n_entries] distance in CRS units; NaN for joins
-                            without a measure */
+    double *measure;   /**< [n_entries] measure of the pair (a distance is in
+                            CRS units); NaN for joins without a measure */
 
     int64_t n_tied;       /**< number of tied rows; 0 in list form */
-    int64_t *tied_row;    /**< [n_tied] ascending */
-    int64_t *tied_offset; /**< [n_tied + 1] offsets of their entries */
+    int64_t *tied_row;    /**< [n_tied] the tied rows, ascending */
+    int64_t *tied_offset; /**< [n_tied + 1] first entry of each tied row */
 
     /** Pairs that the backend could not decide, because GEOS raised an
      *  exception: input row undecided[i] with join feature undecided_join[i].
@@ -85,8 +85,8 @@ OJ_MUST_USE oj_status oj_matches_grow(struct oj_matches *matches,
                                       struct oj_error *err);
 
 /** Lends arrays of n entries to matches, which uses them instead of its own as
- *  long as they are large enough. They must outlive matches, or remain valid
- *  until matches changes to arrays of its own. */
+ *  long as they are large enough. The arrays must outlive matches, or remain
+ *  valid until matches changes to arrays of its own. */
 void oj_matches_lend(struct oj_matches *matches, int32_t *join_row,
                      double *measure, int64_t n);
 
@@ -127,7 +127,7 @@ static inline int64_t oj_matches_end(const struct oj_matches *m, int64_t row)
                : m->tied_offset[OJ_TIED_ROW - m->join_row[row] + 1];
 }
 
-/** Returns the number of pairs for which entry i stands in the answer of a
+/** Returns the number of pairs that entry i represents in the answer of a
  *  relation with first_only (oj_relation.h). */
 static inline int64_t oj_matches_pairs_of_entry(const struct oj_matches *m,
                                                 int64_t i)

@@ -9,7 +9,8 @@
 #include "oj_flat.h"
 #include "oj_matches.h"
 
-/** A value is NaN if the pair has none. */
+/** The values that a pair can have. A value is NaN if the pair does not have
+ *  it. */
 enum oj_pair_value
 {
     OJ_PAIR_OVERLAP_AREA = 0, /**< area of the intersection's polygons */
@@ -24,7 +25,8 @@ enum oj_pair_value
                             nearest to the input feature */
     OJ_PAIR_NEAREST_Y,
     /** Direction from the input feature's nearest point to the join feature's,
-     *  in degrees clockwise from north, [0, 360); NaN if they are equal. */
+     *  in degrees clockwise from north, [0, 360); NaN if both points are equal.
+     */
     OJ_PAIR_BEARING,
     OJ_PAIR_JOIN_AREA, /**< area of the join feature; parts that overlap count
                             once */

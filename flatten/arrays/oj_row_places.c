@@ -78,8 +78,8 @@ static inline int find_entries_of_output_row(const struct oj_row_places *places,
                           : how != OJ_HOW_ANTI;
 }
 
-/* Returns 1 if a row with these entries becomes a single output row that refers
- * to no entry. */
+/* Returns 1 if a row with the entries first .. end - 1 becomes a single output
+ * row that refers to no entry. */
 static inline int is_output_without_entry(const struct oj_row_places *places,
                                           int64_t first, int64_t end)
 {
@@ -107,10 +107,11 @@ static void move_to_next_row(struct oj_row_places *places)
     places->end_entry = end;
 }
 
-/* Returns the FID of the pair with this rank of input feature `fid`; OJ_NO_FID
- * if it exceeds 64 bits. FIDs below 0 are counted back from the end of the
- * feature's range, because the start of the range may exceed 64 bits although
- * the FID does not. */
+/* Returns the FID of the output row for the pair with this rank (0: no pair) of
+ * input feature `fid`, which has a range of `stride` FIDs; OJ_NO_FID if it
+ * exceeds 64 bits. FIDs below 0 are counted back from the end of the feature's
+ * range, because the start of the range may exceed 64 bits although the FID
+ * does not. */
 static int64_t fid_of_pair_rank(int64_t stride, int64_t fid, int32_t rank)
 {
     int64_t n = rank > 0 ? rank - 1 : 0, first;

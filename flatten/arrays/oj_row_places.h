@@ -18,7 +18,7 @@
 #include "../base/oj_output_row_modes.h"
 #include "oj_matches.h"
 
-/** FID of rows without one. */
+/** Stands for the FID of a row that has no FID. */
 #define OJ_NO_FID (-1)
 
 /** Where the values of an output row come from. */
@@ -28,7 +28,7 @@ struct oj_row_place
     int64_t entry;    /**< entry of the matches; -1: no pair */
     int64_t n_pairs;  /**< pairs of the input row, before -pick */
     int32_t rank;     /**< 1, 2, 3 within an input row; 0 without a pair */
-    int32_t join_row; /**< -1: no pair */
+    int32_t join_row; /**< ordinal of the join feature; -1: no pair */
     int64_t fid;      /**< FID of the output row, or OJ_NO_FID if it has none */
 };
 
@@ -48,7 +48,8 @@ struct oj_row_places
     /* The current answer. The next output rows are those of entries entry ..
      * end_entry - 1, then those of rows at .. n_rows - 1. */
     const struct oj_matches *entries; /* NULL: rows without pairs */
-    const struct oj_matches *all;     /* all pairs before -pick; or entries */
+    const struct oj_matches *all;     /* all pairs before -pick; may equal
+                                         entries */
     const uint8_t *is_matched;        /* for a batch of the join side: nonzero
                                          if a row has a pair; the other rows
                                          become output rows */
@@ -95,7 +96,8 @@ void oj_row_places_begin(struct oj_row_places *places,
 void oj_row_places_begin_unmatched(struct oj_row_places *places, int64_t n_rows,
                                    const uint8_t *is_matched);
 
-/** Ends the answer early: nothing is borrowed any more. */
+/** Ends the answer, also before its last row; the iteration then borrows
+ *  nothing. */
 void oj_row_places_end(struct oj_row_places *places);
 
 /** Writes the next places, at most n, to out. Returns how many; 0 at the end of

@@ -22,11 +22,12 @@ enum
  * members. */
 struct oj_spans
 {
-    const int64_t *from;  /**< [n_rows]; INT64_MIN: open; INT64_MAX: none */
-    const int64_t *until; /**< [n_rows]; INT64_MAX: open */
+    const int64_t *from;  /**< [n_rows]; INT64_MIN: no known start; INT64_MAX:
+                               no span */
+    const int64_t *until; /**< [n_rows]; INT64_MAX: no known end */
 };
 
-/** Returns 1 if these are the ends of a span; a row without one matches
+/** Returns 1 if these are the ends of a span; a row without a span matches
  *  nothing. */
 static inline int oj_span_exists(int64_t from, int64_t until)
 {

@@ -24,13 +24,15 @@ struct wkb_reader
 {
     const uint8_t *start, *at, *end;
     struct oj_error *err;
-    /* 1: fails for bytes that oj_wkb_is_iso() refuses; adds nothing. */
+    /* 1: the geometry is only checked: reading fails for bytes that
+     * oj_wkb_is_iso() refuses. */
     int is_strict;
-    /* With is_strict: dimensions of the geometry, 0 to 3. */
+    /* With is_strict: dimensions of the outermost geometry, as in ISO types: 0,
+     * 1 (Z), 2 (M) or 3 (ZM). */
     uint32_t dimensions;
-    /* NULL, or where the geometry is copied to as ISO WKB; adds nothing. */
+    /* If not NULL, the geometry is only copied to this place, as ISO WKB. */
     uint8_t *copy;
-    uint32_t srid; /* the first SRID of the geometry; 0: none so far */
+    uint32_t srid; /* the first SRID of the geometry; 0: no SRID so far */
 };
 
 struct header
@@ -38,7 +40,7 @@ struct header
     uint32_t type;    /* enum wkb_type, without flags and dimensions */
     int big_endian;   /* byte order of this geometry; each member has its own */
     size_t ordinates; /* doubles per vertex: 2 to 4 */
-    int has_m;        /* the last of them is M */
+    int has_m;        /* 1: the last ordinate is M */
 };
 
 static oj_status fail_noncanonical_wkb(const struct wkb_reader *in)
@@ -66,7 +68,8 @@ static void copy_bytes(struct wkb_reader *in, const uint8_t *from, size_t n)
     in->copy += n;
 }
 
-/* Copies byte order and type: the ISO type, which has no flags. */
+/* If there is a copy, writes the byte order and the ISO type, which has no
+ * flags, to it. */
 static void copy_head(struct wkb_reader *in, int big_endian, uint32_t type)
 {
     uint8_t head[5] = {(uint8_t)!big_endian};
@@ -169,7 +172,8 @@ static oj_status read_count(struct wkb_reader *in, const struct header *header,
     return OJ_OK;
 }
 
-/* 1 if the geometry is only checked or copied. */
+/* Returns 1 if the geometry is only checked or copied, not added to a buffer.
+ */
 static int adds_nothing(const struct wkb_reader *in)
 {
     return in->is_strict || in->copy != NULL;
@@ -182,7 +186,8 @@ static oj_status append_part_if_adding(struct wkb_reader *in,
     return adds_nothing(in) ? OJ_OK : oj_flat_buf_part(buf, kind, in->err);
 }
 
-/* Adds n vertices. The caller has checked that their bytes exist. */
+/* Skips n vertices. Copies them if there is a copy, and adds them to buf unless
+ * adds_nothing(). The caller has checked that their bytes exist. */
 static oj_status read_vertices(struct wkb_reader *in,
                                const struct header *header, uint32_t n,
                                struct oj_flat_buf *buf)
@@ -258,7 +263,8 @@ static oj_status read_polygon(struct wkb_reader *in,
     return OJ_OK;
 }
 
-/* Returns the type that members of a multi-geometry must have; 0: any. */
+/* Returns the type that members of a multi-geometry must have; 0: members may
+ * have any type. */
 static uint32_t member_type(uint32_t type)
 {
     return type == WKB_COLLECTION ? 0 : type - WKB_MULTIPOINT + WKB_POINT;

@@ -37,16 +37,16 @@ OJ_MUST_USE oj_status oj_wkb_add_parts(struct oj_flat_buf *buf,
  *  no empty part, no trailing bytes. The bytes are untrusted. */
 int oj_wkb_is_iso(const uint8_t *wkb, size_t n);
 
-/** 1 if the first type has flags of extended WKB (PostGIS, old OGR): it is no
- * ISO WKB then. */
+/** Returns 1 if the type of the outermost geometry has flags of extended WKB
+ * (PostGIS, old OGR); the bytes are then no ISO WKB. */
 static inline int oj_wkb_is_extended(const uint8_t *wkb, size_t n)
 {
     return n >= 5 && (wkb[wkb[0] == 0 ? 1 : 4] & 0xe0) != 0;
 }
 
-/** Copies a geometry to `to`, which has room for n bytes, as ISO WKB of the
- * byte order that it has. *srid: its SRID, or 0 if there is none. Errors are
- * those of oj_wkb_add(). O(n). */
+/** Copies a geometry to `to`, which has room for n bytes, as ISO WKB in its own
+ * byte order. Sets *n_to to the number of bytes, and *srid to the SRID of the
+ * geometry, or 0 if there is none. Errors are those of oj_wkb_add(). O(n). */
 OJ_MUST_USE oj_status oj_wkb_copy_as_iso(const uint8_t *wkb, size_t n,
                                          uint8_t *to, size_t *n_to,
                                          int64_t *srid, struct oj_error *err);
@@ -60,13 +60,15 @@ struct oj_wkb_walk
     int64_t n_geometries; /**< geometries so far, including members */
     int has_curves;       /**< 1: there was a curve, a surface or a triangle */
 
-    /** NULL, or minimum and maximum of x, of y and, if there is one, of z so
-     *  far. `doubt` is NaN if a coordinate was not finite. */
+    /** NULL, or the caller's [6]: minimum and maximum of x, of y and of z so
+     *  far; those of z stay unchanged for 2-D geometries. `doubt` is NaN if a
+     *  coordinate was not finite. */
     double *box;
     double doubt;
 };
 
-/** Moves `at` behind the geometry. Without a box O(1) per line or ring. */
+/** Moves `at` behind the geometry that begins there, and updates the counts and
+ *  the box. Without a box O(1) per line or ring. */
 void oj_wkb_walk_geometry(struct oj_wkb_walk *walk);
 
 /** Returns the number of bytes of a feature as ISO WKB; 0: it has no parts. One

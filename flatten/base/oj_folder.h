@@ -12,9 +12,9 @@ int oj_folder_open(int parent, const char *name);
 /** Returns 1 if this user owns the folder and no other user may write to it. */
 int oj_folder_is_own(int folder);
 
-/** Calls visit for each name in the folder except "." and "..", until it
- *  returns nonzero. Returns its last result, 0 for an empty folder, or -1 with
- *  errno if the names cannot be read. */
+/** Calls visit for each name in the folder except "." and "..", until visit
+ *  returns nonzero. Returns the last result of visit, 0 for an empty folder, or
+ *  -1 with errno if the names cannot be read. */
 int oj_folder_each(int folder,
                    int (*visit)(int folder, const char *name, void *user),
                    void *user);

@@ -102,9 +102,10 @@ static int sync_folder(const char *folder)
 }
 
 /* Creates a file that is to replace path, in the folder given by the first n
- * bytes of folder. A regular file that it replaces gives it its permissions,
- * from the start, so that no other user can open it before. Returns its
- * descriptor, or -1 with errno. */
+ * bytes of folder. If path is a regular file, the new file has its permissions
+ * from the start: a user who may not open path can never open the new file.
+ * temporary [size] receives the path of the new file. Returns its descriptor,
+ * or -1 with errno. */
 static int create_replacement(const char *path, const char *folder, size_t n,
                               char *temporary, size_t size)
 {

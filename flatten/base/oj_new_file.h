@@ -31,9 +31,9 @@ int oj_new_file_create_unpredictable(const char *folder, size_t n,
 
 /** Replaces path atomically: writes a file with an unpredictable name in the
  *  folder of path by write(file, user), syncs it to disk and renames it to
- *  path. A regular file that is replaced leaves its permissions to the new one.
- *  Returns 0, or -1 with errno; then path is unchanged and no other file
- *  remains. */
+ *  path. The new file gets the permissions of the regular file that it
+ *  replaces. Returns 0, or -1 with errno; then path is unchanged and no other
+ *  file remains. */
 int oj_new_file_write(const char *path, void (*write)(FILE *, const void *),
                       const void *user);
 

@@ -29,10 +29,10 @@ double oj_number_read(const char *text, char **end)
     return number;
 }
 
-/* Returns the end of the number that starts at `at`, or NULL if there is none.
- * *digits: the digits without the point, as an integer, if they are at most 15
- * and no exponent follows; else -1. *n_decimals: how many of them follow the
- * point. */
+/* Returns the end of the number that starts at `at`, or NULL if no number
+ * starts there. *digits: the digits without the point, as an integer, if they
+ * are at most 15 and no exponent follows; else -1. *n_decimals: number of
+ * digits after the point. */
 static const char *find_end_of_decimal(const char *at, const char *end,
                                        int64_t *digits, int *n_decimals)
 {
@@ -67,7 +67,8 @@ static const char *find_end_of_decimal(const char *at, const char *end,
     return exponent;
 }
 
-/* Returns the end of nan, inf or infinity, or NULL. */
+/* Returns the end of the word nan, inf or infinity, in any case, that starts at
+ * `at`; NULL: there is no such word. */
 static const char *find_end_of_no_number(const char *at, const char *end)
 {
     static const char *const words[] = {"infinity", "inf", "nan"};
@@ -82,7 +83,8 @@ static const char *find_end_of_no_number(const char *at, const char *end)
 
 const char *oj_number_scan(const char *text, const char *end, double *out)
 {
-    /* A quotient of two integers below 2^53 is rounded once, so correctly. */
+    /* digits and a power of ten up to 1e15 are integers below 2^53, so doubles
+     * hold them exactly. Their quotient is rounded once, and so correctly. */
     static const double power[] = {1,    1e1,  1e2,  1e3, 1e4,  1e5,
                                    1e6,  1e7,  1e8,  1e9, 1e10, 1e11,
                                    1e12, 1e13, 1e14, 1e15};

@@ -6,7 +6,8 @@
 
 enum oj_how
 {
-    OJ_HOW_LEFT = 0, /**< every input row; NULLs if it has no pair */
+    OJ_HOW_LEFT = 0, /**< one row per pair, and one with NULLs for each input
+                          row without a pair */
     OJ_HOW_INNER,    /**< one row per pair */
     OJ_HOW_SEMI,     /**< input rows that have a pair, once each, without join
                           columns */
@@ -37,8 +38,9 @@ static inline int oj_how_is_at_most_one_row(enum oj_how how)
     return how == OJ_HOW_SEMI || how == OJ_HOW_ANTI;
 }
 
-/** Geometry of a row. All but the input's are two-dimensional; a row without a
- *  pair has no geometry, except the input's. */
+/** Geometry of an output row. OJ_WRITE_INPUT keeps the dimensions of the input.
+ *  The other geometries are two-dimensional, and rows without a pair do not
+ *  have them. */
 enum oj_write_geometry
 {
     OJ_WRITE_INPUT = 0,     /**< geometry of the input feature, as read */
@@ -51,25 +53,25 @@ enum oj_write_geometry
                         oj_pair_values.shapes) */
 };
 
-/** What along_field holds of a place on a line. */
+/** How the column along_field gives the position of a place on a line. */
 enum oj_along_by
 {
     OJ_ALONG_BY_LENGTH = 0, /**< the length from the start of the line */
-    OJ_ALONG_BY_M           /**< the measure, from M values of vertices */
+    OJ_ALONG_BY_M /**< the M value, interpolated between the vertices */
 };
 
 /** Where the values of a column come from; `source` is a number stored with the
  *  column. */
 enum oj_column_origin
 {
-    OJ_COLUMN_INPUT,      /**< field source of the input layer */
-    OJ_COLUMN_JOIN,       /**< field source of the join layer */
+    OJ_COLUMN_INPUT,      /**< field number `source` of the input layer */
+    OJ_COLUMN_JOIN,       /**< field number `source` of the join layer */
     OJ_COLUMN_JOIN_FID,   /**< FID of the join feature */
     OJ_COLUMN_MEASURE,    /**< the measure of the pair, such as the distance */
-    OJ_COLUMN_RANK,       /**< 1, 2, 3 within an input row */
-    OJ_COLUMN_COUNT,      /**< pairs of the input row before -pick */
-    OJ_COLUMN_PAIR_VALUE, /**< source: enum oj_pair_value */
-    OJ_COLUMN_AGGREGATE,  /**< source: number of the aggregate in -agg */
+    OJ_COLUMN_RANK,       /**< rank of the pair in its input row: 1, 2, 3 */
+    OJ_COLUMN_COUNT,      /**< number of pairs of the input row, before -pick */
+    OJ_COLUMN_PAIR_VALUE, /**< value of the pair; source: enum oj_pair_value */
+    OJ_COLUMN_AGGREGATE,  /**< aggregate of pairs; source: its number in -agg */
     OJ_COLUMN_EVENT       /**< name of the event, if entries are events */
 };
 

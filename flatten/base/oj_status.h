@@ -29,7 +29,7 @@ typedef enum oj_status
     OJ_ERR_LIMIT = 3, /**< a documented size limit was exceeded */
     OJ_ERR_DATA = 4,  /**< invalid data: WKB, arrays, CRS */
     OJ_ERR_IO = 5,    /**< reading or writing failed */
-    /** Valid, but not supported, or not by this build. */
+    /** The request is valid but not supported, or not by this build. */
     OJ_ERR_UNSUPPORTED = 6,
     OJ_ERR_NO_DEVICE = 7, /**< no usable GPU for the backend */
     OJ_ERR_CANCELLED = 8, /**< the caller's cancel flag was set */

@@ -37,7 +37,8 @@
  *  message lacks the advice about the current folder. */
 #define OJ_TEXT_NO_LOADER_FILE "TemporaryFile"
 
-/** Returns 1 for an error message after which all data is still complete. */
+/** Returns 1 if this is the message of an error after which no data is missing.
+ */
 static inline int oj_error_text_is_harmless(const char *text)
 {
     return strstr(text, OJ_TEXT_NULL_DATE) != NULL;

@@ -25,8 +25,8 @@ static inline int oj_timed_wait_init(pthread_cond_t *condition)
 #define OJ_CANCEL_POLL_MS 50
 
 /** Waits on the condition variable for at most ms (< 1000) milliseconds; mutex
- *  must be locked. Returns 0 if it was signalled, or woke up spuriously like
- *  pthread_cond_wait(). */
+ *  must be locked. Returns 0 if it was signalled or woke up spuriously, as
+ *  pthread_cond_wait() may; ETIMEDOUT at the time limit. */
 static inline int oj_timed_wait(pthread_cond_t *condition,
                                 pthread_mutex_t *mutex, int ms)
 {

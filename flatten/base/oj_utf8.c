@@ -50,8 +50,8 @@ typedef signed char signed32 __attribute__((vector_size(VECTOR)));
 
 #define LOAD(v, s) memcpy(&(v), (s), sizeof(v))
 
-/* Checks the vector at s: sets the top bit of each byte of *found whose byte is
- * invalid, or may be. s[-3] .. s[-1] must be readable. */
+/* Checks the vector at s: if byte s[i] is invalid, or may be, sets the top bit
+ * of byte i of *found. s[-3] .. s[-1] must be readable. */
 typedef void find_bytes(const unsigned char *s, signed32 *found);
 
 /* Finds invalid bytes exactly. A byte is invalid in three cases: it is a
@@ -82,9 +82,9 @@ OJ_INLINE void find_bad_bytes(const unsigned char *s, signed32 *found)
 }
 
 /* Checks texts of one- and two-byte code points, as in most languages; takes a
- * third of the work of find_bad_bytes(). A continuation byte must follow
- * C2..DF, and nothing else may. Longer code points count as possibly invalid.
- */
+ * third of the work of find_bad_bytes(). A continuation byte must follow every
+ * C2..DF and must not follow any other byte. Longer code points count as
+ * possibly invalid. */
 OJ_INLINE void find_bytes_beyond_two(const unsigned char *s, signed32 *found)
 {
     bytes32 c, before;

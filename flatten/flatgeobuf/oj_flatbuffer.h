@@ -27,8 +27,8 @@ struct oj_flatbuffer
 
 struct oj_flat_table
 {
-    int64_t at;     /**< offset in the bytes */
-    int64_t vtable; /**< offset in the bytes */
+    int64_t at;     /**< offset of the table in the bytes */
+    int64_t vtable; /**< offset of its vtable in the bytes */
     int n_fields, size;
 };
 
@@ -97,7 +97,8 @@ static inline int oj_flatbuffer_root(struct oj_flatbuffer *buffer,
                                table);
 }
 
-/** Returns a field of size bytes; NULL if the table lacks it. */
+/** Returns the address of a field of `size` bytes; NULL if the table lacks the
+ *  field. */
 static inline const uint8_t *
 oj_flatbuffer_field(struct oj_flatbuffer *buffer,
                     const struct oj_flat_table *table, int field, int size)

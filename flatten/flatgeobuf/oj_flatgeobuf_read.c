@@ -113,8 +113,8 @@ static int64_t read_scalar_field(struct oj_flatbuffer *buffer,
     return at != NULL ? oj_flatbuffer_le(at, size) : otherwise;
 }
 
-/* Maps the file's columns to the wanted fields; each must match exactly
- * once. */
+/* Maps the file's columns to the wanted fields. Leaves the layer to GDAL unless
+ * each wanted field matches exactly one column. */
 static oj_status match_file_columns(struct oj_flatgeobuf_reader *r,
                                     const struct oj_lane_request *from,
                                     struct oj_flatbuffer *buffer,
@@ -180,8 +180,8 @@ static int64_t size_of_spatial_index(int64_t n, int64_t node_size)
 }
 
 /* Leaves the layer to GDAL and its spatial index if the box contains few rows.
- * Estimates their share from the index nodes above the leaves; `end` is the end
- * of these nodes in the file. Keeps the file's position. */
+ * Estimates the share of these rows from the index nodes above the leaves;
+ * `end` is the end of these nodes in the file. Keeps the file's position. */
 static oj_status check_box_has_many_rows(struct oj_flatgeobuf_reader *r,
                                          const double *box, int64_t end,
                                          struct oj_error *err)
@@ -479,7 +479,8 @@ static int put_vertices(struct wkb_writer *w, const struct vertices *v,
 }
 
 /* Writes the number of vertices first .. end - 1, then these vertices. Returns
- * 0 if there are none, or if the geometry or the room for it has fewer. */
+ * 0 if first == end, if the geometry has fewer vertices, or if there is no room
+ * for them. */
 static int put_counted_vertices(struct wkb_writer *w, const struct vertices *v,
                                 int64_t first, int64_t end)
 {

@@ -8,9 +8,9 @@
 #include <math.h>
 #include <string.h>
 
-/* Minimum and maximum bytes of a block, and about those of a bucket. The size
- * of blocks grows with the number of rows, which limits the number of blocks
- * that a bucket is read from. */
+/* A block ends when it has 1 / BLOCKS of the bytes collected so far, but it has
+ * at least LEAST_BYTES and about MOST_BYTES at most. So a bucket is read from
+ * few blocks. Buckets are about as large as blocks. */
 #define LEAST_BYTES (INT64_C(2) << 20)
 #define MOST_BYTES (INT64_C(16) << 20)
 #define BLOCKS 64
@@ -76,7 +76,7 @@ static oj_status record_end_of_block(struct oj_flatgeobuf_unsorted *rows,
     return OJ_OK;
 }
 
-/* Allocates the memory at its full size: pages that are never written take no
+/* Allocates all most_kept bytes at once: pages that are never written take no
  * memory. */
 static oj_status init_unsorted_rows(struct oj_flatgeobuf_unsorted *rows,
                                     struct oj_error *err)
@@ -158,7 +158,8 @@ struct sorting
     int file, n_threads;
     int64_t rows_at; /* offset of the rows in the output file */
 
-    /* The index. Level 0 has one node per row. */
+    /* The index. Level 0 has one node per row. n_level: number of nodes of each
+     * level; level_at: offset of the level in the output file. */
     int n_levels;
     int64_t n_level[MOST_LEVELS], level_at[MOST_LEVELS];
     /* number of the first node of each level, counted over all levels */
@@ -176,8 +177,8 @@ struct sorting
     struct row_run *run; /* [n_threads] */
 };
 
-/* Returns the sort key of a row, for ascending order: from the Hilbert code of
- * its box. */
+/* Returns the sort key of a row. Ascending keys are descending Hilbert codes of
+ * the boxes. */
 static uint32_t hilbert_sort_key(const struct sorting *s, const double *box)
 {
     return UINT32_MAX - oj_hilbert_code(box, s->rows->box);
@@ -270,8 +271,8 @@ nth_row_of_run(const struct sorting *s, const struct row_run *run, int64_t i)
                            (int64_t)(run->order[0][i] & UINT32_MAX) * 8);
 }
 
-/* Appends the rows between two positions to run. has_keys: their keys were
- * computed before; otherwise they are computed and stored now. */
+/* Appends the rows between two positions to run. has_keys 1: the sort keys are
+ * stored in the rows; 0: they are computed and stored now. */
 static oj_status add_rows_to_run(const struct sorting *s, struct row_run *run,
                                  const struct oj_flatgeobuf_extent *at,
                                  int has_keys, struct oj_error *err)
@@ -469,7 +470,8 @@ static void compute_index_level_offsets(struct sorting *s, int64_t at)
     s->rows_at = s->level_at[0] + NODE_BYTES * s->n_level[0];
 }
 
-/* Returns the parent of n nodes; `first`: number of the first of them. */
+/* Returns the parent of n nodes. Its offset is `first`, the number of the first
+ * of these nodes. */
 static struct oj_flatgeobuf_node
 parent_of_nodes(const struct oj_flatgeobuf_node *below, int64_t n,
                 int64_t first)
@@ -482,7 +484,8 @@ parent_of_nodes(const struct oj_flatgeobuf_node *below, int64_t n,
     return up;
 }
 
-/* Makes the nodes of the current level from task * NODES_AT_ONCE on. */
+/* Makes up to NODES_AT_ONCE nodes of the current level, from number task *
+ * NODES_AT_ONCE on. */
 static oj_status make_index_nodes_of_level(int64_t task, int thread, void *user,
                                            struct oj_error *err)
 {

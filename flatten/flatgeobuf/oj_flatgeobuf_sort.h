@@ -18,9 +18,9 @@
  *  a point are stored. This saves time because writing to new pages of memory
  *  is the main cost of an index.
  *
- *  Source: specification of FlatGeobuf, version 3; Hilbert 1891. Rows in
- *  memory and heads pay in files of 1 M points with an index, see
- *  BENCHMARKS.md. */
+ *  Source: specification of FlatGeobuf, version 3; Hilbert 1891. Keeping rows
+ *  in memory and storing the head once save time in files of 1 M points with an
+ *  index; BENCHMARKS.md has the times. */
 #ifndef OJ_FLATGEOBUF_SORT_H
 #define OJ_FLATGEOBUF_SORT_H
 

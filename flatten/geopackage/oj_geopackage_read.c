@@ -269,10 +269,11 @@ static oj_status add_value_to_layout(const struct oj_geopackage_reader *r,
     return OJ_OK;
 }
 
-/* Finds the values of a record. Records stored before a column was added end
- * before it. Refuses what SQLite refuses: a truncated type, a value beyond the
- * end of the record, and bytes after the last value. A record without types is
- * left to GDAL: SQLite treats all its columns as missing. */
+/* Records where the wanted values of a record are. A record that was stored
+ * before a column was added lacks this column. Refuses what SQLite refuses: a
+ * truncated type, a value beyond the end of the record, and bytes after the
+ * last value. A record without types is left to GDAL: SQLite treats all its
+ * columns as missing. */
 static oj_status find_values_of_record(const struct oj_geopackage_reader *r,
                                        const uint8_t *record, int64_t n_record,
                                        struct record_layout *to,
@@ -486,9 +487,10 @@ static oj_status match_table_column(const struct oj_lane_request *from,
     return OJ_OK;
 }
 
-/* Reads the table's columns in the order of records. Each result row has: root
- * page, name, whether hidden, whether it has a default, whether it is an
- * INTEGER primary key. Only such a key makes row numbers the FIDs. */
+/* Reads the table's columns, in the order in which records store them. Each
+ * result row has: root page, name, whether hidden, whether it has a default,
+ * whether it is an INTEGER primary key. Only such a key makes row numbers the
+ * FIDs. */
 static oj_status match_table_columns(struct oj_geopackage_reader *r,
                                      const struct oj_lane_request *from,
                                      sqlite3_stmt *columns, int64_t *root,
@@ -497,7 +499,8 @@ static oj_status match_table_columns(struct oj_geopackage_reader *r,
     int n_geometries =
         OGR_FD_GetGeomFieldCount(OGR_L_GetLayerDefn(from->layer));
     int64_t cap = 0;
-    int n = 0, n_missing = 1 + n_geometries; /* counts the FID */
+    int n = 0, n_missing = 1 + n_geometries; /* columns not found yet; 1: the
+                                                FID */
     for (int i = 0; i < from->n_fields; i++)
         n_missing += from->formats[i] != 0;
     while (sqlite3_step(columns) == SQLITE_ROW)

@@ -16,7 +16,7 @@ enum
 
 /* Packing takes a fifteenth of the time of an insert per row, but has to pack
  * the old rows, too. So new rows are inserted one by one if the index already
- * has at least MANY_TIMES as many rows. */
+ * has more than MANY_TIMES as many rows. */
 #define MANY_TIMES 16
 
 /* Row numbers are stored in the lower 32 bits of the sort key. */
@@ -24,8 +24,8 @@ enum
 
 /* ---- rows ---------------------------------------------------------------- */
 
-/* Returns the value rounded outwards exactly as SQLite does, so that a query
- * finds a row whether it was packed or inserted. */
+/* Returns the value rounded down exactly as SQLite rounds the minima of boxes,
+ * so that a query finds a row whether it was packed or inserted. */
 static float round_down_as_sqlite(double value)
 {
     float single = (float)value;
@@ -201,7 +201,7 @@ struct row_source
     const uint64_t *node; /* [tree->n] number of the leaf node that holds each
                              row; may be NULL */
     const int *cancel;
-    int64_t at; /* the current row */
+    int64_t at; /* index of the current row */
 };
 
 static oj_status advance_to_next_row(void *user, int *there,

@@ -25,7 +25,8 @@ static struct
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static int is_gdals;
 
-/* Set when SQLite calls our extension on this thread; per thread, so that
+/* Set when the SQLite library that was found calls our extension on this thread
+ * while GDAL opens a database: GDAL then uses this library. Per thread, so that
  * connections opened by other threads do not count. */
 static _Thread_local int was_called;
 

@@ -25,7 +25,7 @@ int oj_sqlite_connection_library_has(const char *name, void (*function)(void));
 /** Runs statements. Returns 1, or 0 if one has failed. */
 int oj_sqlite_connection_run(void *connection, const char *sql);
 
-/** Returns 1 if a transaction is open; errors can end one, too. */
+/** Returns 1 if a transaction is open; an error can end a transaction, too. */
 int oj_sqlite_connection_in_transaction(void *connection);
 
 /** Aborts the current statement, on any thread. */

@@ -18,8 +18,8 @@
  *  of the keys above them, cells outside of the cell area, chains of overflow
  *  pages that are too long.
  *
- *  Source: "Database File Format" of SQLite.
- *  Pays: sums of 10 M rows of a GeoPackage, see BENCHMARKS.md. */
+ *  Source: "Database File Format" of SQLite. This saves time in sums of 10 M
+ *  rows of a GeoPackage; BENCHMARKS.md has the times. */
 #ifndef OJ_SQLITE_PAGES_H
 #define OJ_SQLITE_PAGES_H
 
@@ -33,7 +33,7 @@ struct oj_sqlite_pages
 {
     sqlite3_file *file;
     pthread_mutex_t mutex; /**< guards `file` */
-    int64_t n_pages;       /**< page count of the file, from its header */
+    int64_t n_pages;       /**< number of pages of the file */
     int page_bytes, usable_bytes;
 
     /** [n_numbers] page numbers of all leaves, of which n_done have been read;
@@ -43,7 +43,8 @@ struct oj_sqlite_pages
      *  also exceed the bound of the previous leaf; owned */
     int64_t *greatest;
     int64_t n_numbers, n_done;
-    uint8_t *leaf; /**< [n_leaves] the pages that were read last; owned */
+    uint8_t *leaf; /**< the n_leaves pages that were read last, page_bytes each;
+                        8 more bytes may be read behind them; owned */
     int64_t n_leaves, cap_leaves;
 };
 
@@ -144,8 +145,8 @@ static inline int oj_sqlite_page_cell_area(const uint8_t *page)
     return page[5] << 8 | page[6];
 }
 
-/** Returns the upper bound of the row numbers of the leaf before this one.
- *  *has: 0 for the first leaf, which has none before it. */
+/** Returns the upper bound of the row numbers of the leaf before this one. *has
+ *  is 0 for the first leaf, which no leaf precedes. */
 static inline int64_t
 oj_sqlite_greatest_before(const struct oj_sqlite_pages *pages, int64_t leaf,
                           int *has)
@@ -163,8 +164,8 @@ oj_sqlite_greatest_of_leaf(const struct oj_sqlite_pages *pages, int64_t leaf)
 }
 
 /** Returns the record of row i of a leaf, or NULL if it is malformed; sets *n
- *  to its size in bytes and *number to the row number. A size of more than 5
- *  bytes is refused: SQLite never writes one. */
+ *  to its size in bytes and *number to the row number. A size that is encoded
+ *  in more than 5 bytes is refused, because SQLite never writes such a size. */
 static inline const uint8_t *
 oj_sqlite_leaf_row(const struct oj_sqlite_pages *pages, const uint8_t *leaf,
                    int i, uint64_t *n, int64_t *number)

@@ -5,8 +5,9 @@
 
 #include <math.h>
 
-/* The plane of a projection ends between two points STEP degrees apart if their
- * images are LEAP times as far apart as those of two points nearby. */
+/* The plane of a projection ends between two points 2 STEP degrees apart if
+ * their images are more than LEAP times as far apart as those of two points
+ * beside them. */
 #define STEP 1e-6
 #define LEAP 1e4
 
@@ -20,8 +21,8 @@
  * data have far less. */
 #define MOST_TURNS 64
 
-/* Returns the distance between the images of (x0, y) and (x1, y); NaN if one
- * has no image. */
+/* Returns the distance between the images of (x0, y) and (x1, y); NaN if one of
+ * the points has no image. */
 static double distance_of_images(OGRCoordinateTransformationH transformation,
                                  double x0, double x1, double y)
 {
@@ -55,7 +56,9 @@ static int is_crs_in_degrees(OGRSpatialReferenceH srs)
            fabs(OSRGetAngularUnits(srs, NULL) - 0.0174532925199433) < 1e-12;
 }
 
-/* Finds where the plane ends for a transformation from degrees into a plane. */
+/* For a transformation from degrees into a plane: sets `at` to the meridian
+ * opposite to the central one, `turn` to 360, and is_torn to 1 if the plane
+ * ends at this meridian. */
 static void find_end_of_plane(OGRCoordinateTransformationH transformation,
                               struct oj_antimeridian *found)
 {
@@ -74,9 +77,10 @@ static void find_end_of_plane(OGRCoordinateTransformationH transformation,
     }
 }
 
-/* Finds the meridian of 180 degrees in the source plane of a transformation
- * into degrees. It is a line x = const if meridians are parallel lines at equal
- * distances, as in all cylindrical projections. */
+/* For a transformation from a plane into degrees: sets `at` to the x of the
+ * meridian of 180 degrees, `turn` to the width of 360 degrees, and is_torn to 1
+ * if meridians are parallel lines x = const at equal distances, as in all
+ * cylindrical projections. Otherwise sets is_curved to 1. */
 static void find_end_of_degrees(OGRCoordinateTransformationH transformation,
                                 struct oj_antimeridian *found)
 {
@@ -125,7 +129,8 @@ oj_antimeridian_find(OGRCoordinateTransformationH transformation)
     return found;
 }
 
-/* Returns the next line beyond x: lines repeat at intervals of `turn`. */
+/* Returns the x of the next antimeridian beyond x. Antimeridians repeat at
+ * intervals of `turn`. */
 static double
 next_antimeridian_beyond(const struct oj_antimeridian *antimeridian, double x)
 {
@@ -171,9 +176,9 @@ static void shift_x_of_geometry(OGRGeometryH geometry, double by)
     }
 }
 
-/* Adds piece, or its members, if they have the wanted dimension. Where a
- * polygon only touches the meridian, the cut also returns lines, which are
- * dropped. */
+/* Adds piece, or the members of a collection, to `to` if they have this
+ * dimension. Where a polygon only touches the meridian, the cut also returns
+ * lines, which are dropped. */
 static void add_pieces_of_dimension(OGRGeometryH to, OGRGeometryH piece,
                                     int dimension)
 {
@@ -188,8 +193,9 @@ static void add_pieces_of_dimension(OGRGeometryH to, OGRGeometryH piece,
 
 /* Cuts a line or polygon, or a multi-geometry of these, at the antimeridians,
  * and adds the pieces to `to`, each shifted into the turn that ends at
- * antimeridian->at. A geometry that crosses none is added as it is. Returns 0
- * if GDAL fails or if the geometry spans more than MOST_TURNS turns. */
+ * antimeridian->at. A geometry that crosses no antimeridian is added as it is.
+ * Returns 0 if GDAL fails or if the geometry spans more than MOST_TURNS turns.
+ */
 static int cut_and_add_pieces(const struct oj_antimeridian *antimeridian,
                               OGRGeometryH to, OGRGeometryH geometry)
 {

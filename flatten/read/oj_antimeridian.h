@@ -13,7 +13,8 @@
 #include <ogr_api.h>
 #include <ogr_srs_api.h>
 
-/** Where a transformation tears geometries apart. Zeroed memory: nowhere. */
+/** The line at which a transformation tears geometries apart. Zeroed memory: it
+ *  tears none. */
 struct oj_antimeridian
 {
     /** 1: the transformation tears geometries that cross the line x = at, or
@@ -40,9 +41,9 @@ oj_antimeridian_find(OGRCoordinateTransformationH transformation);
 int oj_antimeridian_lies_between(const struct oj_antimeridian *antimeridian,
                                  double least, double greatest);
 
-/** Returns a copy of a line, polygon or collection that is cut at the line and
- *  has all parts within one turn; curves become lines. NULL: it cannot be cut.
- */
+/** Returns a copy of a line, polygon or collection that is cut at the lines of
+ *  `antimeridian`, with all pieces shifted into one turn; curves become lines.
+ *  The caller destroys it. NULL: the geometry cannot be cut. */
 OGRGeometryH oj_antimeridian_cut(const struct oj_antimeridian *antimeridian,
                                  OGRGeometryH geometry);
 

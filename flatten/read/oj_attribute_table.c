@@ -8,7 +8,7 @@ struct table_column
 {
     OGRFieldType type;
     OGRFieldSubType subtype;
-    uint8_t *has_value; /* [bits] 1: the row has a value */
+    uint8_t *has_value; /* one bit per row; 1: the row has a value */
     /* array of int, int64_t, double or OGRField; for texts and binaries offsets
      * into pool */
     void *values;

@@ -34,8 +34,8 @@ OJ_MUST_USE oj_status oj_table_new_like(const struct oj_table *like,
                                         struct oj_table **out,
                                         struct oj_error *err);
 
-/* These two functions append one row: call the first one once per column, then
- * the second one. After a failure the table can only be freed. */
+/* To append a row, call oj_table_append_column_value() once for each column,
+ * then oj_table_end_row(). After a failure the table can only be freed. */
 OJ_MUST_USE oj_status oj_table_append_column_value(struct oj_table *table,
                                                    int column,
                                                    const struct oj_value *value,
@@ -51,7 +51,8 @@ OGRFieldType oj_table_type(const struct oj_table *table, int column,
  *  except texts; stage 1, to be called some rows later, the texts. */
 void oj_table_prefetch(const struct oj_table *table, int64_t row, int stage);
 
-/** Fills *value, which is valid as long as the table. */
+/** Sets *value to the value of a column in a row; it is valid as long as the
+ *  table. */
 void oj_table_value(const struct oj_table *table, int64_t row, int column,
                     struct oj_value *value);
 
@@ -76,7 +77,8 @@ struct oj_attributes
     /** used if table is NULL; if slice.chunk is NULL, too, `feature` is used */
     struct oj_slice slice;
     int64_t n_features, cap_features;
-    OGRFeatureH *feature; /**< [n_features] owned */
+    OGRFeatureH *feature; /**< [n_features] the rows, if they are features;
+                               owned */
 };
 
 /** Removes all rows, but keeps the memory. Any thread may call it. */
@@ -85,7 +87,8 @@ void oj_attributes_clear(struct oj_attributes *attributes);
 /** Frees the memory; accepts NULL. */
 void oj_attributes_free(struct oj_attributes *attributes);
 
-/** Appends a row as a feature; owns feature if the call succeeds. */
+/** Appends a row as a feature, and takes ownership of it if the call succeeds.
+ */
 OJ_MUST_USE oj_status
 oj_attributes_append_feature(struct oj_attributes *attributes,
                              OGRFeatureH feature, struct oj_error *err);
@@ -100,10 +103,10 @@ OGRGeometryH oj_attributes_geometry(const struct oj_attributes *attributes,
 void oj_attributes_value(const struct oj_attributes *attributes, int field,
                          int64_t row, struct oj_value *value);
 
-/** Copies the values of an OFTReal field for n rows: first, first + 1, ...; if
- *  order is not NULL: order[first], order[first + 1], ... Returns 0 if the
- *  values are not stored as a column; then nothing is copied. is_null [n] is
- *  filled only if *any_null. */
+/** Copies the values of an OFTReal field in n rows: first, first + 1, ..., or,
+ *  if order is not NULL, order[first], order[first + 1], ... Sets *any_null to
+ *  1 if the column may have NULLs; only then fills is_null [n]. Returns 1; or
+ *  returns 0, and copies nothing, if the values are not stored as a column. */
 int oj_attributes_copy_reals(const struct oj_attributes *attributes, int field,
                              int64_t first, int64_t n, const int32_t *order,
                              double *value, uint8_t *is_null, int *any_null);

@@ -78,7 +78,7 @@ struct oj_lane_row
 /** A dataset that is to be read, or to be written at path. */
 struct oj_lane_dataset
 {
-    GDALDriverH driver; /**< driver; NULL: none */
+    GDALDriverH driver; /**< driver of the dataset, or NULL */
     const char *path;   /**< path of the file to write */
     unsigned facts;
 };

@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Maximum rows requested per chunk: Arrow string columns have 32-bit
- * offsets. */
+/* Maximum rows requested per chunk: Arrow string columns have 32-bit offsets,
+ * so a chunk holds at most 2 GiB of text per column. */
 #define MOST_ROWS 524288
 
 /* A column of the Arrow stream: its child, and the letter of its format: i s l

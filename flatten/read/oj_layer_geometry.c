@@ -62,7 +62,8 @@ static oj_status add_curve_polygon(struct oj_flat_buf *flat,
     return status;
 }
 
-/* Converts a copy of geometry to one without curves and adds its parts. */
+/* Converts a copy of geometry to lines and polygons without curves, and adds
+ * the parts of the copy. */
 static oj_status add_parts_without_curves(struct oj_layer_geometry *work,
                                           struct oj_flat_buf *flat,
                                           OGRGeometryH geometry,

@@ -30,7 +30,8 @@ OJ_MUST_USE oj_status oj_layer_geometry_add(struct oj_layer_geometry *work,
                                             int64_t fid, OGRGeometryH geometry,
                                             struct oj_error *err);
 
-/** Adds one feature from a driver's WKB. */
+/** Like oj_layer_geometry_add(), for a geometry that a driver returned as n
+ *  bytes of WKB. */
 OJ_MUST_USE oj_status oj_layer_geometry_add_wkb(struct oj_layer_geometry *work,
                                                 struct oj_flat_buf *flat,
                                                 int64_t fid, const uint8_t *wkb,

@@ -56,7 +56,7 @@ struct oj_layer_reader
     /* Where rows are stored. carried: attributes are returned to the caller
      * with their geometries, which must then be transformed, too. */
     struct oj_flat_buf *flat;
-    struct oj_attributes *attributes; /* NULL: none */
+    struct oj_attributes *attributes; /* NULL: no attributes are kept */
     int carried;
 
     /* FIDs of rows without geometry, which are read again at the end:
@@ -66,7 +66,8 @@ struct oj_layer_reader
     int has_ignored_fields, at_end;
     int has_order_filter; /* all_rows_filter is set on the layer */
 
-    /* Result of each vertex in one transformation call. */
+    /* For each vertex of one transformation call: 1 if it was transformed; 1 if
+     * it is NaN, which means no geometry. */
     int is_good[CHUNK_VERTICES];
     uint8_t has_none[CHUNK_VERTICES];
 };
@@ -121,8 +122,8 @@ static double range_of_values(const double *x, int64_t n)
            fmin(fmin(least[0], least[1]), fmin(least[2], least[3]));
 }
 
-/* Counts the features from `first` on that have a ring or line whose width is
- * in [least, most). */
+/* Counts the features from `first` on that have a ring or line whose extent in
+ * x, in units of the coordinates, is in [least, most). */
 static int64_t count_wide_features(const struct oj_flat_buf *flat,
                                    int64_t first, double least, double most)
 {
@@ -285,8 +286,7 @@ static oj_status does_geometry_meet_box(void *user, const uint8_t *wkb,
 }
 
 /* Sets the box of the reader to the layer's spatial filter. Returns 0 if the
- * filter is not a rectangle, or has no area: OGR does not treat it as a
- * rectangle then. */
+ * filter has no area: OGR does not treat it as a rectangle then. */
 static int init_filter_box(struct oj_layer_reader *reader)
 {
     OGREnvelope box;
@@ -307,8 +307,9 @@ static void close_fast_reader(struct oj_layer_reader *reader)
     reader->stream = NULL;
 }
 
-/* Sets all_rows_filter on the layer until the reader is closed. If the driver
- * refuses it, rows come in the order of the spatial index. */
+/* If a spatial filter is set, sets options.all_rows_filter on the layer until
+ * the reader is closed, so that rows come in FID order. If the driver refuses
+ * it, rows come in the order of the spatial index. */
 static void set_order_filter(struct oj_layer_reader *reader)
 {
     if (reader->options.all_rows_filter != NULL &&
@@ -391,7 +392,8 @@ oj_status oj_layer_reader_open(OGRLayerH layer,
             set_order_filter(reader);
         oj_ogr_errors_end(&reader->errors);
     }
-    /* The caller owns the arrays and may free them after the call. */
+    /* The caller owns these arrays and may free them after the call, so the
+     * reader keeps no pointers to them. */
     reader->options.fields = NULL;
     reader->options.file = NULL;
     if (status == OJ_OK)
@@ -445,8 +447,9 @@ static oj_status fail_read(const struct oj_layer_reader *reader, int64_t row,
                    OGR_L_GetName(reader->layer), (long long)row, text);
 }
 
-/* Returns the geometry cut at reader->antimeridian, or NULL if it does not
- * cross that line or cannot be cut; the latter case is counted. */
+/* Returns a copy of the geometry, cut at reader->antimeridian; the caller
+ * destroys it. NULL: the geometry does not cross that line or cannot be cut.
+ * Counts the cuts (n_cut) and the geometries that cannot be cut (n_torn). */
 static OGRGeometryH cut_geometry(struct oj_layer_reader *reader,
                                  OGRGeometryH geometry)
 {
@@ -571,7 +574,8 @@ static oj_status add_feature(struct oj_layer_reader *reader,
     return status;
 }
 
-/* Returns the first feature that the lane has not returned yet. */
+/* Returns the next feature, without the rows that the lane has already
+ * returned; NULL at the end. */
 static OGRFeatureH next_feature_after_lane(struct oj_layer_reader *reader)
 {
     OGRFeatureH feature = OGR_L_GetNextFeature(reader->layer);
@@ -585,8 +589,8 @@ static OGRFeatureH next_feature_after_lane(struct oj_layer_reader *reader)
 }
 
 /* Returns 0 if the rows continue those of a lane that read in FID order, but
- * fid is not greater than the last FID. It then comes from a malformed tree,
- * and the lane may have read it already or have missed it. */
+ * fid is not greater than the last FID. The row then comes from a malformed
+ * B-tree, and the lane may have read it already or have missed it. */
 static int record_ascending_fid(struct oj_layer_reader *reader, int64_t fid)
 {
     int ascends =
@@ -861,7 +865,7 @@ void oj_batch_free(struct oj_batch *batch)
     memset(batch, 0, sizeof *batch);
 }
 
-/* Empties batch and directs rows into it. */
+/* Empties batch and makes the reader store the next rows in it. */
 static oj_status clear_batch(struct oj_layer_reader *reader,
                              struct oj_batch *batch, struct oj_error *err)
 {
@@ -902,8 +906,8 @@ oj_status oj_layer_reader_next(struct oj_layer_reader *reader,
 
 /* ---- one feature --------------------------------------------------------- */
 
-/* Reads a feature by FID. For a FID that does not exist some drivers report an
- * error, others do not. */
+/* Reads a feature by FID. Adds nothing if the FID does not exist, whether the
+ * driver reports an error or not. */
 static oj_status get_feature(struct oj_layer_reader *reader, int64_t fid,
                              struct oj_error *err)
 {

@@ -27,19 +27,19 @@ struct oj_batch
     struct oj_attributes *attributes; /**< fields, and the geometry as read */
 };
 
-/** Frees what a batch owns; the batch is then a valid empty one. Any thread may
+/** Frees what a batch owns; the batch is then empty and valid. Any thread may
  *  call it. */
 void oj_batch_free(struct oj_batch *batch);
 
 struct oj_read_options
 {
     int64_t batch_rows; /**< rows per batch, > 0 */
-    int64_t limit;      /**< maximum number of rows; < 0: all */
+    int64_t limit;      /**< maximum number of rows; < 0: no limit */
     /** [n_fields] indices of the wanted fields in the layer's definition */
     const int *fields;
     int n_fields; /**< number of wanted fields; may be 0 */
     /** [n_fields] nonzero: the field keeps its index, but its values are not
-     *  used and need not be read; NULL: all are used */
+     *  used and need not be read; NULL: the values of all fields are used */
     const unsigned char *skipped;
     int keep_attributes; /**< 1: batches have attributes */
     /** used with keep_attributes; 1: the geometry in the attributes is not
@@ -100,8 +100,9 @@ struct oj_read_options
 struct oj_read_counts
 {
     int64_t n_rows;
-    int64_t n_not_transformed;    /**< features that could not be transformed */
-    struct oj_flat_counts shapes; /**< summed over batches */
+    int64_t n_not_transformed; /**< features that could not be transformed */
+    struct oj_flat_counts
+        shapes;    /**< counts of flattening, summed over batches */
     int64_t n_cut; /**< features cut where the CRS of the join ends */
     /** features that should have been cut there, but cannot be */
     int64_t n_torn;

@@ -85,7 +85,7 @@ static inline char oj_format_of_type(OGRFieldType type)
                                   : 'F';
 }
 
-/** Reads the value of a row, borrowed from the column. */
+/** Sets *value to the value of a row, borrowed from the column. */
 void oj_column_value(const struct oj_column_view *column, int64_t row,
                      struct oj_value *value);
 
@@ -133,7 +133,7 @@ OJ_MUST_USE oj_status oj_value_setter_init(struct oj_setter *setter,
                                            OGRFeatureDefnH output, int target,
                                            struct oj_error *err);
 
-/** Frees what the setter owns; it is then zeroed. */
+/** Frees what the setter owns; the setter is then zeroed. */
 void oj_value_setter_free(struct oj_setter *setter);
 
 /** Sets the field of feature to a value. A value of another type is converted

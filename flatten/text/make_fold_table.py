@@ -37,7 +37,7 @@ def case(c):
 
 
 def checksum_of(fold):
-    """FNV-1a of the folded texts of all code points, each ended by a zero."""
+    """Returns the FNV-1a hash of the folded texts of all code points, each ended by a zero."""
     checksum = 0xcbf29ce484222325
     for cp in range(sys.maxunicode + 1):
         is_valid = not 0xd800 <= cp < 0xe000  # surrogates are not valid UTF-8
@@ -47,9 +47,9 @@ def checksum_of(fold):
 
 
 def count(texts, first, step, rise):
-    """Returns how many code points from first on one item can hold: every
-    step-th of them has a text that is `rise` above the one before, and the
-    code points in between stay."""
+    """Returns how many code points, from `first` on, one item can cover. The text of every step-th
+    code point must be `rise` code points above the text before; the code points in between must
+    fold to themselves."""
     cp, text = first, texts[first]
     while cp < END and texts[cp] == text and (
             step == 1 or texts[cp + 1] == chr(cp + 1)):
@@ -80,8 +80,8 @@ def items_of(texts):
 
 
 def written(text):
-    """Text as in a C string; combining marks, and letters of scripts that are
-    written from right to left, as \\u escapes."""
+    """Returns text for a C string literal: combining marks, and letters of scripts that are written
+    from right to left, as \\u escapes."""
     return ''.join(
         c if c.isascii() or (unicodedata.category(c)[0] in 'LN' and
                              unicodedata.bidirectional(c) == 'L')

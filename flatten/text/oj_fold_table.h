@@ -6,9 +6,9 @@
  *   text;    one code point becomes text
  *   text+n;  n code points become text, its successor, ...
  *   text*n;  n code points become text
- *   text/n;  every second of n code points becomes text, text + 2, ...; the
- *            others stay
- *   =n;      n code points stay
+ *   text/n;  every second of n code points becomes text, text + 2, ...; those
+ *            in between become themselves
+ *   =n;      n code points become themselves
  */
 #ifndef OJ_FOLD_TABLE_H
 #define OJ_FOLD_TABLE_H

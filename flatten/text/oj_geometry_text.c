@@ -29,7 +29,7 @@ enum
 static const struct kind_name
 {
     const char *name;
-    uint32_t kind; /* 0: not supported */
+    uint32_t kind; /* type of WKB; 0: the kind is not supported */
 } kinds[] = {{"POINT", POINT},
              {"LINESTRING", LINE},
              {"LINEARRING", LINE},
@@ -54,8 +54,8 @@ struct text_reader
     struct oj_geometry_bytes *out;
     struct oj_error *err;
     int depth;      /* number of collections around the geometry */
-    int of_members; /* dimensions of the members of the innermost collection
-                       that were read so far */
+    int of_members; /* HAS_Z and HAS_M, or'ed, of the members of the innermost
+                       collection read so far */
 };
 
 /* --- bytes ---------------------------------------------------------------- */
@@ -76,7 +76,8 @@ static void write_uint32(struct text_reader *r, int64_t at, uint32_t value)
         r->out->byte[at + i] = (uint8_t)(value >> 8 * i);
 }
 
-/* Appends an integer; *at is its place, for write_uint32(). */
+/* Appends an integer and sets *at to its offset, where write_uint32() can
+ * change it later. */
 static oj_status append_uint32(struct text_reader *r, uint32_t value,
                                int64_t *at)
 {
@@ -102,8 +103,8 @@ static uint32_t iso_type(uint32_t kind, int dimensions)
     return kind + 1000 * (uint32_t)dimensions;
 }
 
-/* Appends the head of a geometry of this kind and these dimensions; *at is the
- * place of its type. */
+/* Appends the byte order and the type of a geometry, and sets *at to the offset
+ * of the type, which write_uint32() can change later. */
 static oj_status append_head(struct text_reader *r, uint32_t kind,
                              int dimensions, int64_t *at)
 {
@@ -165,8 +166,8 @@ static void skip_space(struct text_reader *r)
         r->at++;
 }
 
-/* Skips the character and the space before it; returns 0 if another one
- * follows. */
+/* Skips white space and then the character `mark`. Returns 0 if another
+ * character follows. */
 static int skip_expected_mark(struct text_reader *r, char mark)
 {
     skip_space(r);
@@ -181,7 +182,7 @@ static int is_letter(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/* Returns the number of letters that follow the space at r->at. */
+/* Skips white space and returns the number of letters that follow. */
 static int64_t count_letters(struct text_reader *r)
 {
     const char *at;
@@ -205,7 +206,8 @@ static int skip_expected_word(struct text_reader *r, const char *word)
     return 1;
 }
 
-/* Returns the dimensions that Z, M or ZM stands for; 0: it is none of them. */
+/* Returns the dimensions that Z, M or ZM stands for; 0: the word is none of
+ * them. */
 static int dimensions_of_word(const char *text, int64_t n)
 {
     return is_word(text, n, "Z")    ? HAS_Z
@@ -224,8 +226,8 @@ static const struct kind_name *find_kind(const char *text, int64_t n)
     return NULL;
 }
 
-/* Reads the name of a kind, and Z, M or ZM after it; *dimensions is -1 without
- * these. */
+/* Reads the name of a kind, and Z, M or ZM after it; *dimensions is -1 if none
+ * of these follows. */
 static oj_status read_kind(struct text_reader *r, uint32_t *kind,
                            int *dimensions)
 {
@@ -477,7 +479,8 @@ static oj_status read_hexadecimal(struct text_reader *r)
     return OJ_OK;
 }
 
-/* Reads "SRID=number;", the number of a CRS. */
+/* If the text begins with "SRID=number;", reads it and sets *srid to the number
+ * of the CRS, or to 0 if the number is negative. */
 static oj_status read_srid(struct text_reader *r, int64_t *srid)
 {
     int is_negative;

@@ -34,10 +34,11 @@ struct oj_geometry_bytes
 
 /** Appends the geometry in text[0 .. n - 1] as little-endian ISO WKB; digits
  * are appended as the bytes that they stand for. A text of white space alone
- * appends nothing. *srid: the number of SRID=, or 0 if there is none, or none
- * above 0, which PostGIS reads as no CRS. OJ_ERR_DATA, and out unchanged: the
- * text is no geometry; the message names the character. OJ_ERR_UNSUPPORTED:
- * curves, surfaces and triangles. O(n). */
+ * appends nothing. *srid: the number of SRID=; 0 if there is no SRID= or the
+ * number is not above 0, which PostGIS reads as no CRS. Fails, and leaves out
+ * unchanged, with OJ_ERR_DATA if the text is no geometry (the message names the
+ * character) and with OJ_ERR_UNSUPPORTED for curves, surfaces and triangles.
+ * O(n). */
 OJ_MUST_USE oj_status oj_geometry_text_read(const char *text, int64_t n,
                                             struct oj_geometry_bytes *out,
                                             int64_t *srid,

@@ -1,6 +1,6 @@
 #include "oj_moment.h"
 
-/* A text and the position of its next unread byte. */
+/* The rest of a text: its next unread byte and its end. */
 struct letters
 {
     const char *at, *end;

@@ -1,4 +1,5 @@
-/** Moments in texts, and days of dates, without a library of time. */
+/** Parses moments and times of a day from texts, and converts dates to days,
+ *  without the C library's functions for time. */
 #ifndef OJ_MOMENT_H
 #define OJ_MOMENT_H
 

@@ -12,7 +12,7 @@
 
 enum
 {
-    /* position in OJ_TOKEN_NAMES; positions above WHOLE_WORDS mean q-grams */
+    /* positions in OJ_TOKEN_NAMES; greater positions mean q-grams */
     TRIGRAMS_OF_WORDS = 0,
     WHOLE_WORDS = 1,
     SHORT_CODES = 3,   /* maximum code points of a short token */
@@ -353,7 +353,7 @@ static void rank_sort_few_tokens(uint32_t *token, int64_t n)
 }
 
 /* Sorts the tokens of a set; many tokens by Shell's sort. No set has more than
- * 2^20. */
+ * OJ_MOST_TOKENS. */
 static void sort_tokens(uint32_t *token, int64_t n)
 {
     int64_t gap = 1;
@@ -471,8 +471,8 @@ static oj_status fill_sets_of_slices(struct tokenising *t, struct oj_error *err)
     return OJ_OK;
 }
 
-/* Tokenises the texts and adds their tokens to the dictionary. is_all: no
- * further texts will be added. */
+/* Tokenises the texts and adds their tokens to the dictionary. is_all 1: these
+ * are all texts, so the tokens are numbered by rarity. */
 static oj_status add_texts_to_dictionary(struct tokenising *t, int n_threads,
                                          int is_all,
                                          struct oj_dictionary *dictionary,

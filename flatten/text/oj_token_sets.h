@@ -150,7 +150,7 @@ oj_token_dictionary_make(const struct oj_texts *texts, const int64_t *fid,
 
 /** Adds the tokens of some texts to *dictionary, for a side that is read in
  *  pieces. *dictionary is NULL before the first piece; the caller owns it, also
- *  after an error. is_all: these are all texts; otherwise tokens get
+ *  after an error. is_all 1: these are all texts of the side; 0: tokens get
  *  provisional numbers until oj_token_dictionary_order(). */
 OJ_MUST_USE oj_status oj_token_dictionary_add(
     const struct oj_texts *texts, const int64_t *fid,

@@ -30,8 +30,8 @@ struct oj_token_table
     uint64_t *key;
     int64_t *start; /**< [n + 1] offsets into code, for long tokens */
     uint32_t *code;
-    /** [n_slots] hash table; n_slots is a power of 2. Number of a token + 1; 0:
-     *  free. */
+    /** [n_slots] hash table; n_slots is a power of 2. A slot holds the number
+     *  of a token + 1; 0: the slot is free. */
     uint32_t *slot;
     int64_t n_slots, cap_key, cap_start, cap_code;
 };

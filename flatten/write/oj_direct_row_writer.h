@@ -13,8 +13,8 @@ struct oj_rows_written
 {
     int64_t n_rows, n_empty; /**< n_empty: number of rows whose geometry has no
                                   vertex */
-    int has_failed; /**< 1: a row was refused; 0: nothing failed, or not a row
-                     */
+    int has_failed;     /**< 1: a row was refused; 0: there was no error, or an
+                             error that is not of a single row */
     int64_t failed_fid; /**< FID of the input feature of the refused row */
 };
 
@@ -55,11 +55,12 @@ struct oj_row_lane
     void (*close)(void *rows);
 };
 
-/** The writing parts of the lanes. They write to options.file and into
- *  options.dataset. */
+/** The writing part of the lane FlatGeobuf, which writes the file options.file.
+ */
 extern const struct oj_row_lane oj_flatgeobuf_rows;
 
-/** NULL in a build without SQLite. */
+/** The writing part of the lane GeoPackage, which writes into options.dataset;
+ *  NULL in a build without SQLite. */
 extern const struct oj_row_lane *const oj_geopackage_rows;
 
 #endif

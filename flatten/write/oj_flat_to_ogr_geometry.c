@@ -51,7 +51,7 @@ oj_status oj_flat_to_ogr_shape(const struct oj_flat *flat, int64_t feature,
 /* ---- geometries of rows -------------------------------------------------- */
 
 /* Returns a copy of the geometry of a row as it was read, with Z and M; NULL:
- * there is none. *is_made is 0 on failure. */
+ * the row has no geometry, or the copy failed; then *is_made is set to 0. */
 static OGRGeometryH copy_geometry_as_read(const struct oj_attributes *rows,
                                           int64_t row, int *is_made)
 {

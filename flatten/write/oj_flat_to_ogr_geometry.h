@@ -18,7 +18,7 @@ OJ_MUST_USE oj_status oj_flat_to_ogr_shape(const struct oj_flat *flat,
 
 /** Makes the geometry of an output row, owned by the caller, as `shape`
  * describes it: the one read with row `row` of batch, or a feature of
- * shape->flat. *out is NULL if the output row has none. */
+ * shape->flat. *out is NULL if the output row has no geometry. */
 OJ_MUST_USE oj_status oj_row_geometry_make(const struct oj_batch *batch,
                                            int64_t row,
                                            const struct oj_row_geometry *shape,

@@ -40,7 +40,8 @@
 /* Maximum bytes of a time as text. */
 #define MOST_TIME 80
 
-/* Maximum bytes of rows held in memory before sorting. */
+/* Maximum bytes of unsorted rows in memory; if there are more, all rows go to a
+ * temporary file. */
 #define MOST_KEPT (INT64_C(256) << 20)
 
 /* Rows per task: some hundred KB. */
@@ -100,10 +101,11 @@ struct flatgeobuf_rows
     struct file_field *field; /* [n_fields] */
 
     struct bytes header;
-    int64_t count_at, envelope_at; /* offsets in the header of row count and
-                                      envelope; 0: the header has none */
-    int type;                      /* WKB type of all rows; 0: rows may have any
-                                      type */
+    /* offsets in the header of row count and envelope; envelope_at 0: the
+     * header has no envelope */
+    int64_t count_at, envelope_at;
+    int type; /* WKB type of all rows; 0: rows may have any
+                 type */
     int has_z, has_m, has_index;
     enum empty_row empty_row;
 
@@ -156,8 +158,8 @@ static int write_template_rows(struct flatgeobuf_rows *w, OGRLayerH layer)
     return is_written;
 }
 
-/* Makes a file at path by GDAL's driver, with the definition of layer. Returns
- * 0 on failure. */
+/* Makes a file at path by GDAL's driver, with the definition of layer and two
+ * template rows. Returns 0 on failure. */
 static int make_template(struct flatgeobuf_rows *w, OGRLayerH layer,
                          const struct oj_flatgeobuf_file *file,
                          const char *path)
@@ -264,9 +266,9 @@ static void set_empty_box(double *box)
     box[2] = box[3] = (double)-INFINITY;
 }
 
-/* Appends n zero bytes. Pads before them so that the offset of the byte
- * n_before bytes after the first is a multiple of align. Returns the offset of
- * the first. Precondition: the memory is reserved. */
+/* Appends padding and then n zero bytes; the padding makes (offset of the first
+ * of the n bytes) + n_before a multiple of align. Returns this offset.
+ * Precondition: the memory is reserved. */
 static int64_t grow_aligned(struct bytes *to, int64_t n, int64_t n_before,
                             int64_t align)
 {
@@ -322,9 +324,11 @@ static int wkb_type_code(const uint8_t *wkb)
 struct vertex_run
 {
     const uint8_t *from;
-    /* where the next coordinates are written; NULL: these are not written */
+    /* where the next x and y, z, and m are written; NULL: the file has no such
+     * vector */
     uint8_t *xy, *z, *m;
-    /* where the next end offset is written; NULL: none are written */
+    /* where the next end offset is written; NULL: the geometry has no vector of
+     * ends */
     uint8_t *ends;
     int64_t n; /* vertices copied so far */
 };
@@ -358,7 +362,8 @@ static void record_end_of_vertex_run(struct vertex_run *v)
     v->ends += 4;
 }
 
-/* Copies the vertices of a geometry without parts. Empty members are left out;
+/* Copies the vertices of a geometry whose table has vertices, not parts (parts:
+ * the members of collections and multi-polygons). Empty members are left out;
  * empty rings of polygons are kept. */
 static void write_vertex_runs_of_wkb(struct vertex_run *v)
 {
@@ -436,8 +441,9 @@ static void write_ends_and_coordinate_vectors(struct bytes *to,
         set_uint32(ends - 4, (v.ends - ends) / 4);
 }
 
-/* Appends a geometry that has vertices of its own. Returns the offset of its
- * table. */
+/* Appends a geometry with n_vertices > 0 vertices, including those of its
+ * parts. is_part 1: it is a part of another geometry, so its type is stored.
+ * Returns the offset of its table. */
 static int64_t put_geometry(const struct flatgeobuf_rows *rows,
                             struct bytes *to, const uint8_t *wkb,
                             int64_t n_vertices, int is_part)
@@ -541,8 +547,8 @@ put_feature_without_properties(const struct flatgeobuf_rows *rows,
     return OJ_OK;
 }
 
-/* Appends a feature whose geometry is not a plain point. *is_left_out: the row
- * has no vertices and was dropped, as this version of GDAL drops it. */
+/* Appends a feature whose geometry is not a plain point. *is_left_out is 1 if
+ * the row has no vertices and was dropped, as this version of GDAL drops it. */
 static oj_status write_feature_geometry(const struct flatgeobuf_rows *rows,
                                         struct row_slice *slice,
                                         const uint8_t *wkb, int64_t n,
@@ -848,8 +854,9 @@ static oj_status fail_write(struct oj_error *err)
                    strerror(errno));
 }
 
-/* Plans the fields of the file. Fails with OJ_ERR_UNSUPPORTED if values of a
- * field would not be written as GDAL writes them. */
+/* Fills rows->field: how the file stores each field of the layer. Fails with
+ * OJ_ERR_UNSUPPORTED if values of a field would not be written as GDAL writes
+ * them. */
 static oj_status plan_file_fields(struct flatgeobuf_rows *rows,
                                   OGRFeatureDefnH defn, struct oj_error *err)
 {

@@ -32,8 +32,8 @@ enum
  * file or GDAL. */
 enum
 {
-    /* undecided: GDAL writes the next such value, which is then compared with
-     * what this file would write */
+    /* undecided: GDAL writes the next value or row of this kind, which is then
+     * compared with what this file would write */
     UNSEEN = 0,
     OURS,
     GDALS
@@ -49,7 +49,7 @@ struct row_column
     /* 1: a text from this column is valid only until the next value is read, so
      * it must be copied */
     uint8_t is_fleeting;
-    char *copy; /* copy of such a text; owned */
+    char *copy; /* copy of a text that is fleeting; owned */
     int64_t cap_copy;
 
     /* Value of the current row, from oj_row_column_value(). */
@@ -74,7 +74,7 @@ struct geopackage_rows
     OGRLayerH layer;
     sqlite3 *db;
     const char *table, *fid, *geometry; /* names, owned by the layer */
-    /* name of the spatial index, owned; NULL: the table has none */
+    /* name of the spatial index, owned; NULL: the table has no spatial index */
     char *index;
     /* statements that drop and recreate the triggers of the spatial index;
      * owned */
@@ -93,8 +93,9 @@ struct geopackage_rows
     int is_blocked;
 
     struct oj_sqlite_rows rows; /* this writer as a virtual table */
-    char name[40];              /* name of that table */
-    char *columns;              /* owned; column definitions of that table */
+    char name[40];              /* name of the virtual table */
+    char *columns;              /* owned; column definitions of the virtual
+                                   table */
     int is_open;                /* the virtual table is registered */
     /* 1: the virtual table returns the current row, once, instead of the next
      * rows */
@@ -302,7 +303,8 @@ static oj_status fetch_next_row(struct geopackage_rows *rows, int *there,
     return OJ_OK;
 }
 
-/* Called after the current row was inserted: counts it. */
+/* Called after SQLite has inserted the current row: counts the row, and adds
+ * its box to the index and to the extent. */
 static oj_status count_inserted_row(struct geopackage_rows *w,
                                     struct oj_error *err)
 {
@@ -389,9 +391,10 @@ enum
     IS_TABLE,
     HAS_ROWS,
     SRS_ID,
-    N_INDEX_TABLES, /* the spatial index, and its trigger on inserts */
+    N_INDEX_TABLES, /* counts the spatial index and its trigger on inserts */
     N_COUNT_TABLES,
-    N_OTHER_TRIGGERS, /* triggers on the table that GDAL does not create */
+    N_OTHER_TRIGGERS, /* counts the triggers on the table that GDAL does not
+                         create */
     N_FACTS
 };
 
@@ -816,7 +819,8 @@ static oj_status set_extent(const struct geopackage_rows *w,
                          b[0], b[2], b[1], b[3], w->table);
 }
 
-/* Adds the rows inserted here to GDAL's row count, if it maintains one. */
+/* If GDAL maintains a row count for the table, sets it to the number of rows
+ * that were there before, were inserted here or were written by GDAL. */
 static oj_status update_feature_count(const struct geopackage_rows *w,
                                       struct oj_error *err)
 {

@@ -54,9 +54,9 @@ OJ_MUST_USE oj_status oj_layer_writer_write(struct oj_layer_writer *writer,
  *   batch       rows of the join layer, with attributes; its fields are the
  *               columns of the join table
  *   is_matched  [batch->n_rows] nonzero: the row is not written
- *  If output rows have the input's geometry, the geometry of the join row is
- *  written as it was read; if they have the join feature's, it is made from the
- *  arrays; otherwise there is none. */
+ *  With OJ_WRITE_INPUT the geometry of the join row is written as it was read;
+ *  with OJ_WRITE_JOIN it is made from the arrays; otherwise the rows have no
+ *  geometry. */
 OJ_MUST_USE oj_status oj_layer_writer_write_join_rows(
     struct oj_layer_writer *writer, const struct oj_batch *batch,
     const uint8_t *is_matched, struct oj_error *err);

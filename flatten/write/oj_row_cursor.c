@@ -54,7 +54,8 @@ static oj_status init_setter_of_column(struct oj_row_cursor *cursor, int i,
     switch (column->origin)
     {
         case OJ_COLUMN_INPUT:
-            /* needed to set NULLs */
+            /* The target is needed to set NULLs even before the type is known.
+             */
             cursor->setter[i].target = column->target;
             if (cursor->fields == NULL)
                 return OJ_OK;
@@ -305,7 +306,8 @@ oj_row_cursor_sources(const struct oj_row_cursor *cursor)
 
 /* ---- geometry ------------------------------------------------------------ */
 
-/* Returns a value of the pair at this entry; NaN: the pair has none. */
+/* Returns a value of the pair at this entry; NaN: the pair does not have this
+ * value. */
 static double pair_value(const struct oj_row_sources *sources,
                          enum oj_pair_value which, int64_t entry)
 {
@@ -415,7 +417,7 @@ static void set_pair_value(const struct oj_row_sources *sources,
         value->raw.String = (char *)oj_pair_value_text(which, number);
 }
 
-/* Finds the value of a column for a row that has a pair. */
+/* Sets *value to the value of a column for a row that has a pair. */
 static void find_pair_value(const struct oj_row_cursor *cursor,
                             const struct oj_column *column,
                             const struct oj_row_place *place,
@@ -551,7 +553,8 @@ view_column_of_answer(const struct oj_row_cursor *cursor, int c)
     return found;
 }
 
-/* Sets the codes of a column whose values are texts of pairs. */
+/* For a column of pair values of kind OJ_PAIR_KIND_TEXT: sets column->code_of
+ * to the kind of value and column->codes to its codes, by entry. */
 static void view_text_codes(const struct oj_row_cursor *cursor,
                             struct oj_row_column *column)
 {

@@ -132,15 +132,15 @@ struct oj_row_sources
 const struct oj_row_sources *
 oj_row_cursor_sources(const struct oj_row_cursor *cursor);
 
-/** Finds where a row's geometry comes from. *shape may point into itself, so it
- *  is valid only until it is moved. */
+/** Sets *shape to where a row's geometry comes from. *shape may have pointers
+ *  into itself, so it must not be copied. */
 void oj_row_cursor_geometry(const struct oj_row_cursor *cursor,
                             const struct oj_row_place *place,
                             struct oj_row_geometry *shape);
 
-/** Finds the value of column `column` in a row of the current answer, converted
- *  to the type of its field.  The value may be borrowed from scratch, a feature
- *  of the cursor's definition that is used for nothing else. */
+/** Sets *value to the value of column `column` in a row of the current answer,
+ *  converted to the type of its field. The value may be borrowed from scratch,
+ *  a feature of the cursor's definition that is used for nothing else. */
 OJ_MUST_USE oj_status oj_row_cursor_value(const struct oj_row_cursor *cursor,
                                           int column,
                                           const struct oj_row_place *place,
@@ -180,7 +180,8 @@ static inline int64_t oj_row_view_value_index(const struct oj_row_view *view,
     return view->view.first + row;
 }
 
-/** Reads the values of a column for an output field. */
+/** A column of the output whose values are read as arrays if possible,
+ *  otherwise one by one. */
 struct oj_row_column
 {
     int number; /**< index of the column; -1: its values are always NULL */

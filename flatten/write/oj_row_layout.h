@@ -16,7 +16,8 @@ struct oj_column
 {
     enum oj_column_origin origin;
     /** columns of a side: index in the reader's options.fields, or column of
-     *  the table; aggregates: argument of options.aggregate */
+     *  the table; values of pairs: enum oj_pair_value; aggregates: argument of
+     *  options.aggregate */
     int source;
     int target; /**< index of the field in the output layer */
 
@@ -43,8 +44,8 @@ struct oj_write_options
     int keep_fids;        /**< 1: FIDs are the input's */
     int promote_to_multi; /**< 1: single geometries become multi-geometries */
     enum oj_write_geometry geometry;
-    /** CRS assigned to the geometries of features; it must outlive them; NULL:
-     *  none */
+    /** NULL, or the CRS that is assigned to the geometries of features and must
+     *  outlive them */
     OGRSpatialReferenceH crs;
     /** 1: geometries made from arrays are always multi-geometries */
     int multi_shapes;

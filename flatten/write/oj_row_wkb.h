@@ -6,8 +6,8 @@
 #include "oj_row_cursor.h"
 
 /** Sets *wkb to the geometry of a row as *n bytes of little-endian ISO WKB,
- *  byte for byte as OGR writes it, or to NULL if the row has none. Valid until
- *  the next call with `work`, and at most as long as the answer. */
+ *  byte for byte as OGR writes it, or to NULL if the row has no geometry. Valid
+ *  until the next call with `work`, and at most as long as the answer. */
 OJ_MUST_USE oj_status oj_row_wkb_make(struct oj_layer_geometry *work,
                                       const struct oj_row_cursor *cursor,
                                       const struct oj_row_place *place,

@@ -37,7 +37,7 @@ def spec_file(path, *words, line=None, **more):
     return path
 
 
-# Joins of every kind, on what many_sides() makes.
+# Joins of every kind, on the files that many_sides() makes.
 JOINS = """
 -op nearest points.gpkg zones.gpkg
 -op nearest -max_distance 30 points.gpkg zones.gpkg
@@ -213,10 +213,9 @@ def fids_are_kept(words):
 
 
 def compare(words, format="gpkg", lco=None, open_options=()):
-    """Checks that ogr2ogr writes from the dataset what the command writes: columns,
-    rows, their order, and the FIDs of rows that have those of the input. words are the
-    options, the input and the join side. Returns the Layer that the command has
-    written."""
+    """Checks that ogr2ogr, reading the dataset, writes what the command writes: columns,
+    rows, their order, and FIDs where rows keep the FIDs of the input. words are the
+    options, the input and the join side. Returns the Layer that the command has written."""
     driver, options = FORMATS[format]
     if lco is not None:
         options = lco
@@ -242,11 +241,11 @@ def compare(words, format="gpkg", lco=None, open_options=()):
     same(y.srs.ExportToWkt() if y.srs else None, x.srs.ExportToWkt() if x.srs else None,
          f"CRS, {what}")
     same(len(y.rows), len(x.rows), f"rows, {what}")
-    # if there are rows of join features alone, the dataset numbers its rows,
-    # but the command keeps FIDs
+    # With rows of unmatched join features, the dataset numbers all rows, but the command
+    # keeps the FIDs of the input. FIDs are then not compared.
     has_join_rows = "right" in words or "full" in words
     skip = 1 if has_join_rows else 0
-    if format == "fgb":  # rows of one place on the curve of its index are in any order
+    if format == "fgb":  # rows at one place on the index's curve may come in any order
         skip = 1
         for layer in (x, y):
             layer.rows.sort(key=lambda row: repr(row[1:]))

@@ -247,8 +247,9 @@ def make(
 
 
 def twin(path):
-    """Copies a dataset of one file. Each feature then joins its copy. If both sides
-    were one layer, it would not join itself. Returns the path of the copy."""
+    """Copies a dataset that is one file. In a join of the two files each feature joins its
+    copy; in a join of one file with itself, no feature joins itself. Returns the path of
+    the copy."""
     copy = os.path.join(os.path.dirname(path), "twin_" + os.path.basename(path))
     shutil.copy(path, copy)
     return copy
@@ -312,8 +313,8 @@ def digest(path):
 
 
 def dump(path, layer=None):
-    """Returns all of a layer as text, by FID. Two layers are equal if their texts
-    are."""
+    """Returns the fields and the rows of a layer as sorted text. Two layers are equal if
+    their texts are equal."""
     found = Layer(path, layer)
     rows = [f"{fid} {wkb.hex() if wkb else wkb} {v!r}" for fid, wkb, v in found.rows]
     return "\n".join([repr(found.fields), *sorted(rows)])
@@ -349,7 +350,8 @@ def is_joinable(shape):
 
 def nearest(inputs, joins, within=math.inf, k=1, ties=False, to_boundary=False):
     """Returns, for each geometry of inputs, a list of (distance, row of joins), nearest
-    first. joins are Layer.rows."""
+    first. joins are the rows of a Layer. The other parameters stand for -max_distance, -k,
+    -ties all and -distance_to boundary."""
     shapes = []
     for row, (fid, wkb, _) in enumerate(joins):
         shape = ogr.CreateGeometryFromWkb(wkb) if wkb is not None else None
@@ -447,8 +449,8 @@ def layers():
 
 
 def once(check):
-    """Marks a check that does not depend on how rows are read and written. It is not
-    repeated with rows as GDAL features instead of lanes."""
+    """Marks a check that does not depend on how rows are read and written. It runs only
+    with lanes, and is not repeated with GDAL's features."""
     check.is_once = True
     return check
 

@@ -334,7 +334,7 @@ def check_spatial_filters(a):
     if width > 0:
         check_spatial_filter(a, box_around(*extent, 1)[0], True)
     check_spatial_filter(a, box_around(FAR[0], FAR[2], FAR[1], FAR[3])[0], True)
-    # The same corner by corner, and none.
+    # A filter given by its corners, then no filter.
     a.layer.SetSpatialFilterRect(*FAR)
     a.keeps([], "a box far away")
     a.layer.SetSpatialFilter(None)
@@ -363,7 +363,7 @@ def check_ignored_fields(a):
         for f in features:
             gone = f.GetGeometryRef() is None if which == NO_GEOMETRY else not f.IsFieldSetAndNotNull(which)
             true(gone, f"{name} is there")
-    # Everything; then nothing.
+    # First all fields are ignored, then none.
     everything = [*names, NO_GEOMETRY, "OGR_STYLE"]
     layer.SetIgnoredFields(everything)
     same([f.GetFID() for f in features_of(layer)], [r[0] for r in a.rows], "without anything")
@@ -381,7 +381,7 @@ def check_sql(a):
             true(result is not None, f"{dialect}: {sql}")
             got = read(result)
             same(len(got), n, f"{dialect}: {sql}")
-            if dialect == "OGRSQL":  # the other dialect numbers its rows itself
+            if dialect == "OGRSQL":  # SQLite's dialect numbers its rows itself
                 same(got, a.rows[:n], sql)
             a.dataset.ReleaseResultSet(result)
 

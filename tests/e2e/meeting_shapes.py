@@ -29,7 +29,7 @@ def polygons(r, n):
         kind = i % 8
         if kind == 0:
             found.append(f"POLYGON ({box(x, y, w, h)})")
-        elif kind == 1:  # a hole that touches nothing, or the shell in a corner
+        elif kind == 1:  # a hole that touches nothing, or touches the shell in a corner
             t = r.choice((0, 1))
             hole = ring([(x + t, y + t), (x + 3, y + 2), (x + 2, y + 3)])
             found.append(f"POLYGON ({box(x, y, 4, 4)}, {hole})")
@@ -44,7 +44,7 @@ def polygons(r, n):
             found.append(f"POLYGON ({ring(a)})")
         elif kind == 5:
             found.append(f"MULTIPOLYGON (({box(x, y, w, h)}), ({box(x + w + 1, y, 1, h)}))")
-        elif kind == 6:  # clockwise, the vertices on the grid lines in between
+        elif kind == 6:  # clockwise, with a vertex in the middle of an edge
             found.append(f"POLYGON ({ring([(x, y), (x, y + h), (x + w / 2, y + h), (x + w, y + h), (x + w, y)])})")
         else:
             a = [(x, y), (x + 4, y), (x + 4, y + 4), (x + 2, y + 2), (x, y + 4)]
@@ -79,7 +79,7 @@ def lines(r, n):
             found.append(f"LINESTRING {text(path(2 + i % 3))}")
         elif kind == 2:  # closed
             found.append(f"LINESTRING {box(x, y, 2, 2)}")
-        elif kind == 3:  # a repeated vertex, and back on itself
+        elif kind == 3:  # a repeated vertex, and an edge that runs back on itself
             found.append(f"LINESTRING {text([(x, y), (x, y), (x, y + 3), (x, y + 1), (x + 2, y + 1)])}")
         elif kind == 4:
             found.append(f"MULTILINESTRING ({text(path(2))}, {text([(x, y), (x, y + 2)])})")

@@ -9,10 +9,10 @@ rows, fields.
    "cancel_after": 0.5, "env": {...}, "setting": path of the command, "task": true,
    "widgets": true (parameters that are not given get the values of the dialog)}
 
-A parameter {"layer": path, ...} is a layer object.  Further keys say more:
-provider, name, select (expression), selected (only those), limit, subset, crs,
-edit (expression of features that are deleted, but not saved), virtual (name of
-a virtual field).
+A parameter {"layer": path, ...} is a layer object. Further keys describe it: provider,
+name, select (expression), selected (only the selected features are read), limit, subset,
+crs, edit (expression of features that are deleted, but not saved), virtual (name of a
+virtual field).
 """
 
 import json

@@ -4,7 +4,8 @@
  *   sync PATH
  *   move NAME
  *
- * With SYNC_FAILS set, fsync() fails. */
+ * With SYNC_FAILS set, fsync() fails for regular files, except those with
+ * .probe in their path. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>

@@ -288,7 +288,7 @@ def check_formats_and_feature_ids():
                 *lco, "-where", "fid > 4", "-agg", "count as n, sum(i) as total",
                 f"{stream}.{end}", zones, points, stream=stream,
             )
-        if end != "gpkg":  # which holds the time
+        if end != "gpkg":  # a GeoPackage contains the time of writing
             both = [open(f"{s}.{end}", "rb").read() for s in ("join", "input")]
             true(both[0] == both[1], f"bytes of {end}")
         got = Layer(f"join.{end}")
@@ -478,7 +478,7 @@ def check_columns_of_pairs():
             n_alike = sum(1 for other in got.rows
                           if (other[1], other[2]["v"], other[2]["name"]) == (wkb, row["v"], row["name"]))
             if n_alike > 1:
-                continue  # rows of several features in one group
+                continue  # the group has rows of several equal features
             same(row["count"], len(mine), given)
             for word in words[1:-1]:
                 function, name = word.rstrip(")").split("(")
@@ -802,8 +802,9 @@ def check_real_zones():
 
 @once
 def check_sums_of_a_device():
-    """Counts and sums without pairs, with a fake CUDA module. The results are those of
-    the CPU, whatever the fake device can do. The summary names the backend."""
+    """Counts and sums that a device computes without making pairs, with a fake CUDA
+    module. The results are those of the CPU, whatever the fake device can do. The
+    summary names the backend."""
     if "FAKE_MODULE" not in os.environ:
         raise Skip("FAKE_MODULE names no library")
     draw = random.Random(9)

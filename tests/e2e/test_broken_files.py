@@ -67,7 +67,7 @@ def make_source(r, path, driver, kind, n_rows):
         try:
             layer.CreateFeature(feature)
         except RuntimeError:
-            pass  # no driver accepts the geometry
+            pass  # GDAL's driver refuses the geometry
     dataset.CommitTransaction() if driver == "GPKG" else None
     return path
 

@@ -64,8 +64,8 @@ def check_recall():
 
 
 def check_one_to_one():
-    """Equals a greedy choice from the pairs of the join: first the most similar pairs,
-    then the nearest, then in reading order."""
+    """The chosen pairs equal a greedy choice from the pairs of the join: first the most
+    similar pairs, then the nearest, then in reading order."""
     city()
     words = ("-op", "dwithin", "-max_distance", "200m", "-similar", "name:0.5", "-how", "inner", "-overwrite")
     sides = ("places_a.fgb", "places_b.fgb")

@@ -13,7 +13,7 @@ EDITED = (
     "-op nearest -max_distance 30",
     "-op contains -agg 'count as n'",
     "-op within -memory 2M",
-    "-op within -join_where 'random() IS NOT NULL'",  # a join side that is never kept
+    "-op within -join_where 'random() IS NOT NULL'",  # a join side that is never cached
 )
 
 
@@ -333,8 +333,8 @@ def goes_down(words, where):
 
 
 def check_conditions_that_go_down():
-    """A condition is passed to the input layer under two conditions. Its driver and OGR
-    give it one meaning, and no other row depends on the rows that are left out."""
+    """A filter is passed to the input layer only if its driver and OGR give it one meaning,
+    and if no row of the output depends on the rows that it leaves out."""
     rows_in = [(p, {"number": i, "kind": "shop" if i % 3 else "Park", "half": i / 2 if i % 5 else None, "flag": i % 2})
                for i, p in enumerate(random_points(60, size=500.0))]
     fields = (("number", ogr.OFTInteger), ("kind", ogr.OFTString), ("half", ogr.OFTReal),
@@ -347,7 +347,7 @@ def check_conditions_that_go_down():
         for path, line, where, is_asked, n in (
             ("p.gpkg", "-op nearest", "number < 20", 1, 20),
             ("p.fgb", "-op nearest", "number < 20", 1, 20),
-            ("p.gpkg", "-op nearest", "kind = 'park'", 0, 20),  # to SQLite another word
+            ("p.gpkg", "-op nearest", "kind = 'park'", 0, 20),  # for SQLite case matters
             ("p.fgb", "-op nearest", "kind = 'park'", 1, 20),
             ("p.gpkg", "-op nearest", "join_distance > 1e9", 0, 0),
             ("p.gpkg", "-op nearest -k 2", "number < 20", 1, 40),

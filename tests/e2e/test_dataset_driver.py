@@ -119,8 +119,8 @@ def check_files():
 
 
 def check_an_output_is_no_source():
-    """The source of a join may be another join. The sources of that join are sources,
-    too, and none is overwritten."""
+    """If a source is itself a join, the files of this inner join are sources, too: the
+    command refuses to overwrite them."""
     pair = sides()
     before = listing()
     r = run("-op", "nearest", "-overwrite", pair[0], name_of("-op", "nearest", *pair), pair[1],
@@ -147,7 +147,7 @@ def check_what_is_ignored_is_not_read():
                   ["-agg", "count", "-op", "dwithin", "-max_distance", "5"]):
         dataset = opened(*words, "p.gpkg", "q.gpkg")
         layer = dataset.GetLayer(0)
-        with Said() as said:  # once for each dataset
+        with Said() as said:  # the warning comes once for each dataset
             whole = [(f.GetFID(), f["name"], f["reach"]) for f in layer]
         true("no time" in str(said.warnings), f"the value is met: {said.all}")
         dataset = opened(*words, "p.gpkg", "q.gpkg")
@@ -165,8 +165,9 @@ def check_what_is_ignored_is_not_read():
 
 
 def check_ignored_while_rows_are_read():
-    """Reading by FID uses the fields that are ignored now. Reading in order uses those
-    that were ignored when it began, as in every driver."""
+    """Reading by FID leaves out the fields that are ignored at that moment. Reading in
+    order leaves out the fields that were ignored when the reading began, as in every
+    driver."""
     points_file("p.fgb", n=30)
     lots_file("l.gpkg")
     dataset = opened("-op", "nearest", "p.fgb", "l.gpkg")
@@ -307,7 +308,7 @@ def check_open_options():
 
 
 def check_gdal_vector_join():
-    """The command of GDAL 3.12 and later."""
+    """The command gdal vector join, in GDAL 3.12 and later."""
     if int(gdal.VersionInfo()) < 3120000 or shutil.which("gdal") is None:
         raise Skip("GDAL has no command \"gdal\" that takes more, or is older than 3.12")
     pair = sides()

@@ -217,8 +217,8 @@ def check_crs():
 
 
 def check_how_to_run_does_not_matter():
-    """Threads, batches and backends do not change the rows. They are those of the
-    command."""
+    """Threads, batches and backends do not change the rows, which are those of the command.
+    """
     pair = sides()
     first = None
     for case in ((), ("-threads", 1), ("-batch", 7), ("-batch", 1, "-threads", 2),

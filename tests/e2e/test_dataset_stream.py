@@ -312,8 +312,8 @@ for i in range(4):
 
 
 def check_kept_joins_are_not_mixed_up():
-    """One process opens joins that differ in one word each, in any order. No cached
-    join is used for another."""
+    """One process opens joins that differ in one word each, in any order. No cached join is
+    used for another join."""
     inputs_file()
     far_zones_file()
     dataset = gdal.OpenEx("zones.gpkg", gdal.OF_VECTOR)
@@ -388,7 +388,7 @@ def check_files_that_change():
                 os.remove(out)
             # modification times have a grain of some milliseconds
             time.sleep(0.02)
-    # One that changes in place, in a database with a journal beside it.
+    # A file that changes in place: a database with a journal beside it.
     name = name_of("-op", "nearest", pair[0], pair[1])
     Layer(name)
     for mode in ("DELETE", "WAL"):

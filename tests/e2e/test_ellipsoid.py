@@ -163,8 +163,8 @@ def check_lines_and_polygons():
 
 def check_foot_is_not_that_of_the_sphere():
     """Two places are on one parallel. The point of their geodesic nearest to a place on
-    their middle meridian is on this meridian. On the sphere it is elsewhere, because
-    the arc is another."""
+    their middle meridian is on this meridian. On the sphere its latitude differs, because
+    the great circle between the places is another curve."""
     need_geodesics()
     places("a.gpkg", [(30, 20)])
     make("line.gpkg", [("LINESTRING (0 40, 60 40)", {"jid": 1})], JOINED, kind=ogr.wkbLineString, srs="EPSG:4326")
@@ -175,9 +175,8 @@ def check_foot_is_not_that_of_the_sphere():
     v = found["ellipsoid"]
     near(v["nearest_x"], 30, 1e-9)
     near(v["join_distance"], vincenty((30, 20), (30, v["nearest_y"]))[0], 1e-4)
-    # Checks that it is the middle of the geodesic: both halves are equally
-    # long, and the course there is due east. This avoids Vincenty's direct
-    # problem.
+    # Checks that the nearest point is the middle of the geodesic: both halves are equally
+    # long, and the course there is due east. This avoids Vincenty's direct problem.
     near(vincenty((30, v["nearest_y"]), (0, 40))[0], vincenty((0, 40), (60, 40))[0] / 2, 1e-3)
     near(vincenty((30, v["nearest_y"]), (60, 40))[1], 90, 1e-6)
     true(abs(found["sphere"]["nearest_y"] - v["nearest_y"]) > 1e-3, f"{found}")

@@ -798,7 +798,7 @@ def check_objects_that_cannot_be_read():
         same(unread_are([a, line, c + d], "report 2 (line 2)", says, ["a"], ["a", "c", "d"]), 1)
     unread_are([a + c, b[:50]], "report 3 (line 3)", "no GeoJSON feature", ["a", "c"], ["a", "c"])
     unread_are(["\x1e" + a, "\x1e" + b[:50], "\x1e" + c], "report 2 (line 2)", "no GeoJSON feature", ["a"], ["a", "c"])
-    # Several among many, found by halves.
+    # Several broken reports among many, which the command finds by halving the batch.
     r = random.Random(7)
     lines = [feature(i, f"v{i}", x, y) + "\n" for i in range(1000)]
     broken = sorted(r.sample(range(1000), 30))

@@ -80,7 +80,7 @@ CASES = (
 
 
 class Case:
-    library = ""  # put before the C library
+    library = ""  # for LD_PRELOAD, before the C library
 
     def __init__(self, name, file, make_it, words, lanes):
         self.name = f"{name} {file}, lanes {lanes}"

@@ -113,8 +113,7 @@ def check_every_format_in():
             row[2].pop("WKT", None)
         for e_points in INPUTS:
             out = f"o_{e_points}_{e_lots}.gpkg"
-            # A CSV has no CRS. The join takes it to have that of the other
-            # side.
+            # A CSV has no CRS. The join assumes the CRS of the other side.
             join("-max_distance", WITHIN, out, points[e_points], lots[e_lots])
             point_layer = Layer(points[e_points])
             answers = nearest(point_layer.shapes(), lot_layer.rows, WITHIN)

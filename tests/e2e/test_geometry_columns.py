@@ -107,8 +107,8 @@ def check_first_column():
 
 
 def check_filters():
-    """-where uses fields of the layer, and -spat tests the chosen column. The result of
-    a SELECT has columns, too."""
+    """-where uses fields of the layer, and -spat tests the chosen column. The result of a
+    SELECT has geometry columns, too."""
     left, right = one_column()
     two_columns()
     for words in (["-where", "id > 7"], ["-spat", 95, 0, 125, 60], ["-limit", 9], ["-select", "id"],

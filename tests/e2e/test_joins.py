@@ -410,8 +410,8 @@ def check_early_warnings_from_first_rows():
     found = warnings_of(*words, points_csv("west.csv", 8.5, 60, 3000, "POINT (10 60)"), "near.gpkg")
     same(found, [], "a little to one side")
     same(sum(v["id"] == 3000 or v["id"] == "3000" for _, _, v in Layer("o.gpkg", "west").rows), 1, "all rows are read")
-    # There is no early warning for a source that can be read only once, and
-    # none with a condition.
+    # There is no early warning for a source that can be read only once, nor for a layer
+    # with a condition.
     with open("far.csv") as file:
         r = subprocess.run([OGRJOIN, *words, "-overwrite", "o.gpkg", "/vsistdin/", "near.gpkg"],
                            stdin=file, capture_output=True, text=True)
@@ -451,8 +451,8 @@ def check_skipped_are_counted():
 
 
 def check_empty_files():
-    """A FlatGeobuf without an index and without rows cannot be opened, by ogr2ogr
-    neither. A warning says so. With an index it can be opened."""
+    """A FlatGeobuf without an index and without rows cannot be opened, not even by ogr2ogr.
+    A warning states this. With an index it can be opened."""
     table("a.gpkg")
     far = ("-op", "dwithin", "-max_distance", 1, "-how", "inner", "-exclude", "same_geometry")
     make("b.gpkg", [("POINT (-9 -9)", {"name": "b"})])

@@ -123,8 +123,8 @@ def random_layer(r, path, driver):
 
 
 def dump(path, is_sorted):
-    """Returns the output of ogrinfo for the whole file. If a spatial index orders the
-    rows, returns a sorted list of rows, because rows with equal codes are in any
+    """Returns the output of ogrinfo for the whole file. If a spatial index orders the rows,
+    returns a sorted list of rows, because rows with equal Hilbert codes may come in any
     order."""
     done = subprocess.run(["ogrinfo", "-ro", "-al", path], capture_output=True)
     if done.returncode != 0:  # FlatGeobuf without rows and index
@@ -344,9 +344,8 @@ def both_ways(*words):
 
 
 def check_order_under_a_box():
-    """Under a box rows are in the order of their FIDs, as without a box, although the
-    index of a GeoPackage has another order. The same holds for the input, and with
-    -limit."""
+    """Under a box rows are in the order of their FIDs, as without a box, although the index
+    of a GeoPackage has another order. This also holds for the input, and with -limit."""
     r = random.Random(5)
     make("shuffled.gpkg", [(f"POINT ({r.uniform(0, 99)} {r.uniform(0, 99)})",
                             {"name": f"n{i}"}) for i in range(500)], srs=None)

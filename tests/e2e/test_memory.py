@@ -512,12 +512,12 @@ def check_killed_at_any_time():
                 os.remove("out.fgb")
                 continue
             if r.rc < 0 and how != signal.SIGKILL:
-                continue  # before main()
+                continue  # the signal came before main()
             same(os.listdir("tmp"), [], f"files in TMPDIR after {how.name}")
             left = set(listing()) - before - {"./tmp"}
             if how != signal.SIGKILL and any(".ogrjoin-" in p for p in left):
                 pid = str(process.pid)
-                left = {p for p in left if pid in p}  # a killed run's waits
+                left = {p for p in left if pid in p}  # files of a killed run stay until the next run
             for path in left if how == signal.SIGKILL else ():
                 # the hidden folder of the output, which the next run removes
                 true(".ogrjoin-" in path, f"left behind by {r}: {left}")

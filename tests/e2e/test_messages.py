@@ -21,7 +21,7 @@ def check_quiet():
     same((r.out, r.err), ("", ""))
     r = join("-quiet", "-overwrite", "o.gpkg", *words)
     same((r.out, r.err), ("", ""))
-    # Errors stay.
+    # -q does not suppress errors.
     r = run("-op", "nearest", "-q", "o.gpkg", *words)
     same(r.rc, 1)
     true(r.err.startswith("ERROR") and r.err.count("\n") == 1, str(r))

@@ -90,7 +90,7 @@ def check_flatgeobuf_drops_rows():
     # Warnings stay in quiet runs.
     r = run("-op", "nearest", "-q", "-overwrite", "o.fgb", "points.gpkg", "lots.gpkg")
     true(n == 4 or r.err.count("left out") == 1, str(r))
-    # Nothing but such rows.
+    # A layer that has only such rows.
     points([None, None], "nothing.gpkg")
     r = join("o2.fgb", "nothing.gpkg", "lots.gpkg")
 

@@ -93,7 +93,7 @@ def check_pages():
             found.append("relate")
         if "-similar" in text:
             found.append("similar")
-        found += ["intersects"]  # without -op
+        found += ["intersects"]  # the default, in examples without -op
         names_all(path, found)
 
 

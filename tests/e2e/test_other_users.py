@@ -144,8 +144,8 @@ def check_links_of_this_user():
 
 
 def check_renamed_folders():
-    """Others may rename. They give a folder of this user the name of a dead run's
-    folder. It has a .lock of another program."""
+    """Other users may rename. They give a folder of this user, which has a .lock of another
+    program, the name of a dead run's folder."""
     w = shared_folder(0o777)
     name = "shared/.out_gpkg.ogrjoin-renamed"
     before = victim(name)

@@ -317,7 +317,7 @@ def check_stdout():
         same(len(found["features"]), 1)
         same(found["features"][0]["properties"]["join_distance"], 0.0)
         true("1 row in: 1 matched, 0 unmatched; 1 pair; 1 row written" in r.err, "the summary is not in the data")
-    # The same if a shell redirects /dev/stdout to a file, which then exists.
+    # A shell may redirect /dev/stdout to a file, which then exists.
     with open("o.json", "w", encoding="utf-8") as file:
         command = [OGRJOIN, "-q", "-f", "GeoJSON", "/dev/stdout", "p.gpkg",
                    twin("p.gpkg")]

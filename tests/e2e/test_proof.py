@@ -73,7 +73,7 @@ def check_a_difference_is_found():
     r = run("-op", "nearest", "-q", *liar, "q.gpkg", *w, env=env)
     same(r.rc, 3, str(r))
     true("rows differ" in r.err, str(r))
-    # In place the exit code is the same.
+    # -in_place ends with this exit code, too.
     r = run("-op", "nearest", "-in_place", *liar, *w, env=env)
     same(r.rc, 3, str(r))
 

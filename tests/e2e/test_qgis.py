@@ -647,7 +647,7 @@ def check_validate():
     library = os.environ.get("LYING_GEOS", "")
     if not os.path.exists(library):
         raise Skip("no LYING_GEOS, which the build makes of lying_geos.c")
-    # the wrong GEOS as backend, validated against the other
+    # the wrong GEOS as backend, validated against the backend cpu
     lies = program("lies", f"""#!/bin/bash
 args=()
 for a in "$@"; do

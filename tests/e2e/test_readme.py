@@ -157,7 +157,7 @@ def check_blocks():
     for path in PAGES:
         for block in blocks(path):
             if "make_city" in block:
-                continue  # check_first_join
+                continue  # check_first_join() runs this block
             for line in block.replace("\\\n", " ").splitlines():
                 words = shlex.split(line, comments=True)
                 if not words:

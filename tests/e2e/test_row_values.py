@@ -11,8 +11,8 @@ def picked(path):
 
 
 def best(pairs, joins, score):
-    """Returns, for each row, the pair with the greatest score. Of equal ones it is the
-    first. None is the lowest score."""
+    """Returns, for each row, the pair with the greatest score. Among equal scores the first
+    pair wins. The score None is the lowest."""
     answer = []
     for i, row in enumerate(pairs):
         found = None
@@ -65,7 +65,7 @@ def check_pick_dates_and_reals():
     square = "POLYGON ((0 0, 2 0, 2 2, 0 2, 0 0))"
     times = [
         ("2020/12/31 23:59:59.999+00", "2021/01/01", -0.0, "a"),
-        ("2021/01/01 01:00:00+01", "2020/12/31", 0.0, "b"),  # the same as 00:00 UTC
+        ("2021/01/01 01:00:00+01", "2020/12/31", 0.0, "b"),  # equals 00:00 UTC
         (None, None, float("nan"), "c"),
         ("2019/02/28 00:00:00+00", "2020/12/31", -1.5e-300, "d"),
     ]
@@ -341,7 +341,7 @@ def check_places_on_lines():
     true(sides >= {"left", "right"}, "a fair trial")
     fields = Layer("o.gpkg").fields
     same([fields[k][0] for k in PLACES], ["Real"] * 3 + ["String", "Integer64", "Real"])
-    # In place.
+    # -in_place writes equal columns.
     shutil.copy("p.gpkg", "q.gpkg")
     go("-in_place", "-op", "nearest", *PLACE, "q.gpkg", "l.gpkg")
     go("-op", "nearest", *PLACE, "one.gpkg", "p.gpkg", "l.gpkg")
@@ -492,7 +492,7 @@ def check_geometry_of_the_join_feature():
                 a, b = (ogr.CreateGeometryFromWkb(w) for w in (wkb, zones[values["join_fid"]]))
                 same(a.ExportToWkt(), b.ExportToWkt(), out)
     same(Layer("o.gpkg").kind, ogr.wkbMultiPolygon)
-    # Input rows without a pair have none.
+    # Input rows without a pair have no geometry.
     go("-op", "intersects", "-geometry", "join", "l.gpkg", "points.gpkg", "zones.gpkg")
     for fid, wkb, values in Layer("l.gpkg").rows:
         same(wkb is None, values["join_fid"] is None)
@@ -507,7 +507,7 @@ def check_geometry_of_the_join_feature():
 
 
 def check_intersections_of_one_kind():
-    """With -nlt POLYGON, LINESTRING or POINT, intersections keep only such parts. A
+    """With -nlt POLYGON, LINESTRING or POINT, intersections keep only parts of this kind. A
     pair without such a part is dropped."""
     square = "POLYGON (({0} {1}, {2} {1}, {2} {3}, {0} {3}, {0} {1}))".format
     make("a.gpkg", [(square(0, 0, 10, 10), {"name": "meets"}), (square(20, 0, 30, 10), {"name": "touches"}),
@@ -529,7 +529,7 @@ def check_intersections_of_one_kind():
             same({s.GetGeometryName().replace("MULTI", "") for s in got.shapes()}, {shape[5:]}, name)
             if name.endswith(("gpkg", "fgb")):
                 same({s.GetGeometryName() for s in got.shapes()}, {shape}, name)
-        # a row without such a pair counts as unmatched, on either side
+        # a row whose pairs are all dropped counts as unmatched, on either side
         go("-op", "intersects", "-geometry", "intersection", "-nlt", kind, "-overwrite", "-how", "full", "f.gpkg",
            "a.gpkg", "b.gpkg")
         rows = [(row[2]["name"], row[2]["b"]) for row in Layer("f.gpkg").rows]

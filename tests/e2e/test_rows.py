@@ -48,7 +48,7 @@ def check_every_how():
                 lost = {zones[j][0] for j in range(len(zones)) if zones[j][1] is None}
                 expected = [e for e in expected if e[0] != 1000 and (e[0] is not None or e[1] not in lost)]
             same(got, expected, f"{how} {format}")
-    # The rows of both kinds are complete.
+    # The rows of join features without a pair have all their values.
     for fid, wkb, values in Layer("full.gpkg").rows[len(left):]:
         zone = next(z for z in zones if z[0] == values["join_fid"])
         same([values[k] for k in ("name", "v", "big")], [zone[2][k] for k in ("name", "v", "big")])

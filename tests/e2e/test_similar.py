@@ -70,7 +70,7 @@ def layer(path, rows, srs=CRS):
     if path.endswith(".csv"):
         rows = [(None, row[1]) for row in rows]
         return make(path, rows, FIELDS, None, ogr.wkbNone)
-    lco = ["SPATIAL_INDEX=NO"] if path.endswith(".fgb") else []  # which reorders rows
+    lco = ["SPATIAL_INDEX=NO"] if path.endswith(".fgb") else []  # an index would reorder the rows
     return make(path, rows, FIELDS, srs, ogr.wkbPoint, lco=lco)
 
 
@@ -283,7 +283,7 @@ def check_alone():
                                            (".csv", ".gpkg", "o.csv"), (".csv", ".csv", "t.gpkg")):
         two = Two(extension, join=join_extension)
         for least in ("0.3", "2/3", "1"):
-            digits = 15 if out == "o.csv" else 17  # of CSV
+            digits = 15 if out == "o.csv" else 17  # decimal digits in a CSV
             wanted = [(i, j, float(f"{float(v):.{digits}g}")) for i, list_ in sorted(most_similar(two, least).items())
                       for v, j in list_]
             true(len(wanted) > 5, f"{len(wanted)} pairs to find")

@@ -73,7 +73,8 @@ def check_tiles_have_rows_without_geometry():
 
 
 def check_features_without_geometry_in_tiles():
-    """They are pairs like the others, with all columns, where the join side is in tiles."""
+    """With the join side in tiles, features without geometry have pairs like other
+    features, and all columns."""
     a, a_rows, _, _ = made(".gpkg")
     b_rows = [(shape if i % 3 else "POINT EMPTY" if i % 2 else None, row) for i, (shape, row) in enumerate(places(2, 40))]
     b = make("some.gpkg", b_rows, FIELDS, CRS)

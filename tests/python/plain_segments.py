@@ -16,7 +16,7 @@ def rings_of(shape):
 
 
 def lines_of(shape):
-    """rings_of() without the points."""
+    """Returns the lines and rings of rings_of(), without the points."""
     return [ring for ring in rings_of(shape) if len(ring) > 1]
 
 

@@ -195,7 +195,8 @@ def test_mean_of_numbers_whose_sum_overflows():
 
 
 def test_nan_is_greater_than_all_numbers():
-    """The rule of PostgreSQL, whatever the order and the sign of NaN."""
+    """NaN is the greatest number, as in PostgreSQL, whatever the order of the values and
+    the sign of NaN."""
     nan = float("nan")
     for values in ([nan, 1.0, 3.0], [1.0, nan, 3.0], [3.0, 1.0, -nan], [1.0, 3.0, nan, nan, None]):
         right = pa.table({"k": [1] * len(values), "v": pa.array(values, pa.float64())})

@@ -106,7 +106,7 @@ def vertices(rng, n):
         xy = np.repeat(xy, rng.integers(1, 3, n), axis=0)
     if rng.random() < 0.3:
         xy = np.concatenate([xy, xy[:1]])
-    if rng.random() < 0.2:  # back on itself
+    if rng.random() < 0.2:  # runs back over itself
         xy = np.concatenate([xy, xy[::-1]])
     if rng.random() < 0.3:
         xy = xy + rng.random(xy.shape)
@@ -253,7 +253,7 @@ KNOWN = [
     ((7, -4), LINE, (4, -5, "right", 2, 90)),  # outside of a turn to the left
     ((7, 8), LINE, (8, -5, "right", 3, 0)),
     ((5, 1), [(0, 0), (4, 0), (0, 1)], (4, -math.sqrt(2), "right", 1, 90)),
-    ((5, 0.1), [(0, 0), (4, 0), (0, 0)], (4, math.hypot(1, 0.1), "left", 1, 90)),  # back
+    ((5, 0.1), [(0, 0), (4, 0), (0, 0)], (4, math.hypot(1, 0.1), "left", 1, 90)),  # the line runs back
     ((5, 0), [(0, 0), (4, 0), (0, 0)], (4, 1, "left", 1, 90)),
     ((-1, -1), [(0, 0), (4, 0), (0, 4), (0, 0)], (0, -math.sqrt(2), "right", 1, 90)),  # closed
     ((-1, -1), [(0, 0), (0, 4), (4, 0), (0, 0)], (0, math.sqrt(2), "left", 1, 0)),
@@ -367,8 +367,8 @@ def test_sphere(seed):
 
 
 def test_several_points_around_a_ring_on_the_sphere():
-    """As in the plane. Of several points, one is inside of the polygon. The place is
-    that of the point nearest to a ring."""
+    """One of several points is inside of the polygon, so the distance is 0. The place is
+    that of the point nearest to a ring, as in the plane."""
     square = shapely.Polygon([(0, 0), (2, 0), (2, 2), (0, 2)])
     points = shapely.MultiPoint([(1, 0.5), (1.5, 1), (9, 9)])
     v = ogrjoin.pairs([points], [square], "nearest", metric="sphere", crs="ignore", from_point=True, **ALL)
@@ -382,8 +382,8 @@ def test_several_points_around_a_ring_on_the_sphere():
 
 @pytest.mark.parametrize("metric", ["planar", "sphere"])
 def test_a_line_of_one_vertex_has_no_place(metric):
-    """WKB may contain a line of one vertex. The place is on the other line of the
-    feature, although it is farther away."""
+    """WKB may contain a line of one vertex. The place is on the other line of the feature,
+    although the other line is farther away."""
     one = bytes.fromhex("010200000001000000" + "00" * 16)
     two = shapely.to_wkb(shapely.LineString([(5, 5), (6, 5)]))
     whole = bytes.fromhex("010500000002000000") + one + two

@@ -38,7 +38,8 @@ NOTICE = "no measure, because"
 
 
 def wkt_of_line(rng, i):
-    """Lines of the west have M values, but not at each vertex; those of the east have none."""
+    """Returns a line as WKT. Lines in the west have M values, but not at each vertex; lines
+    in the east have none."""
     x, y = rng.uniform(0, 100, 2)
     n = int(rng.choice([2, 3, 5, 30]))
     xy = np.round([x, y] + np.cumsum(rng.normal(0, 3, (n, 2)), axis=0), 2)

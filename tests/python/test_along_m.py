@@ -174,7 +174,7 @@ def test_known_measures():
         "MULTILINESTRING M ((0 20 1, 5 20 2), (6 20 10, 9 20 40))",
         "LINESTRING M (0 30 1, 5 30 nan, 9 30 7)",
         "LINESTRING M (0 40 -1e39, 10 40 8)",  # the value of Shapefiles for "no data"
-        "LINESTRING M (0 50 9, 10 50 4)",  # against the line
+        "LINESTRING M (0 50 9, 10 50 4)",  # M decreases along the line
     ]
     points = [(2, 1), (-4, 0), (14, 3), (2, 11), (7, 21), (5.4, 21), (2, 31), (-1, 31), (5, 31), (9, 32), (0, 41), (10, 41), (2, 51)]
     expected = [120, 100, 200, math.nan, 20, 2, math.nan, 1, math.nan, 7, math.nan, 8, 8]

@@ -408,8 +408,8 @@ def test_columns_without_any_value_match_nothing(nulls, sides):
         ):
             assert joined(op, column, **words).num_rows == 0, (op, words)
             assert joined(op, column, how="anti", **words).num_rows == 3, (op, words)
-        # The other field of the text remains.  NULL is an open end of a span, no score
-        # and no weight.
+        # If one field of a text is NULL, its other field remains. NULL is an open end of a
+        # span, no score and no weight.
         assert joined("similar", "name", similar="other+name:0.4").num_rows == 9
         assert joined("dwithin", "t", during="t..t=t..t").num_rows >= 9 * (sides == (True, True))
         assert joined("dwithin", "n", pick="max:n").num_rows == 3

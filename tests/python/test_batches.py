@@ -340,7 +340,7 @@ print(n, peak() - before)
     run = run_apart(code)
     n, kilobytes = map(int, run.stdout.split())
     assert n == 60 * 50000 * 4, run
-    assert kilobytes < 16000, run  # all pairs have 144 MB
+    assert kilobytes < 16000, run  # the arrays of all pairs take 144 MB
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(
     reason="no command (OGRJOIN_COMMAND) or no data (OGRJOIN_TEST_DATA)",
 )
 
-# op, left, right, options of both
+# op, left, right, options of the command and of the package
 JOINS = [
     ("nearest", "pickups", "roads", {}),
     ("nearest", "pickups", "taxi_zones", {"k": 3, "max_distance": 2000}),

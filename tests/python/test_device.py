@@ -180,7 +180,7 @@ def test_dlpack_out():
     right = to_host(pairs.right)
     del pairs, index
     gc.collect()
-    bytes_ = ctypes.string_at(told["data"][0], 12000)  # the capsules' still
+    bytes_ = ctypes.string_at(told["data"][0], 12000)  # the capsules keep the memory
     assert np.array_equal(np.frombuffer(bytes_, np.int32), right)
 
 
@@ -234,8 +234,8 @@ def test_far_points():
 
 @pytest.mark.parametrize("op", ["intersects", "dwithin", "nearest"])
 def test_rows_of_many_points(op):
-    """join() of so many rows that a sample of them would be joined first on processors gives
-    the rows of the CPU, by a device that auto chooses and by one that is named."""
+    """There are so many rows that join() on the CPU would first join a sample of them. The
+    device gives the rows of the CPU, whether auto chooses it or the backend is named."""
     points = tuple(rng.random((2, 20000)) * 100)
     boxes = BOXES * 40
     named = {} if op == "intersects" else {"max_distance": 1.0}

@@ -47,7 +47,7 @@ FENCES = gpd.GeoDataFrame(
 def plain(key, op, stays=False, state=None, reports=REPORTS, **named):
     """Returns the events of a plain sequential program: (id, event, join_fid, fence)."""
     state = {} if state is None else state
-    fences = FENCES.sort_values("fid").reset_index(drop=True)  # ties go to the smaller one
+    fences = FENCES.sort_values("fid").reset_index(drop=True)  # ties go to the smaller FID
     pairs = ogrjoin.pairs(reports, fences, op, **named)
     now = {}
     for i, j in zip(pairs.left, pairs.right):

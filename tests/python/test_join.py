@@ -421,8 +421,9 @@ def test_on_compares_times_as_moments(left, right):
 
 
 def sparse_join_sides():
-    """Join sides that most of the shapes below are far from: in one place, in three with much
-    between them, along a line whose envelope is everything, and nowhere near."""
+    """Returns join sides that are far from most of the shapes below: at one place, at three
+    distant places, along a line whose envelope contains everything, and far from all
+    shapes."""
     places = np.array([[3.0, 3.0], [50.0, 90.0], [99.0, 10.0]])
     return {
         "box": [shapely.box(20, 20, 24, 25)],
@@ -469,8 +470,9 @@ def test_shapes_most_of_which_are_out_of_reach(op, name, threads):
 
 
 def test_envelopes_and_values_of_shapes_out_of_reach():
-    """A join of envelopes has pairs where no part is; the covered share of a shape without pairs
-    is 0, which needs its area."""
+    """A join of envelopes has pairs even where no part of the other feature is. Values of a
+    shape without pairs, such as its covered percentage, are 0 although the shape is out of
+    reach of the join side."""
     at = np.arange(200) * 10.0
     shapes = shapely.box(at, 0, at + 1, 1)
     left = pa.table({"id": np.arange(200), "geometry": shapely.to_wkb(shapes)})

@@ -320,7 +320,8 @@ def test_save_and_load(tmp_path):
 
 
 def test_threads():
-    """A join beside a writer gets the points of one instant."""
+    """A join that runs while another thread moves the points gets the points of one
+    instant."""
     live = ogrjoin.Live()
     n, done, seen = 2000, threading.Event(), []
     ids, y = np.arange(n), np.zeros(n)

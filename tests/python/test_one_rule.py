@@ -1,6 +1,6 @@
-"""pairs(), Index and join() have one rule each for what they compare and take: on= as
-join() compares columns, settings without effect, one index for pairs and rows,
-distances with units, and geometries of both sides in one column."""
+"""pairs(), Index and join() follow common rules: on= as join() compares columns, settings
+without effect, one index for pairs and rows, distances with units, and geometries of both
+sides in one column."""
 
 import json
 import time
@@ -140,7 +140,7 @@ def test_rows_take_the_index_of_pairs():
     began = time.process_time()
     index.pairs(left, "nearest", k=2)
     made = time.process_time() - began
-    index.join(left, "contains").read_all()  # the columns are read
+    index.join(left, "contains").read_all()  # reads the columns before the time is taken
     began = time.process_time()
     rows = index.join(left, "nearest", k=2).read_all()
     assert time.process_time() - began < made / 2

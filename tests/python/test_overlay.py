@@ -16,7 +16,7 @@ pytest.importorskip("pyarrow")
 gpd = pytest.importorskip("geopandas")
 import shapely
 
-# kind of the left layer, and the word of nlt
+# The words of nlt, with the geometry type of the output and of the left layer.
 MULTI = {"POLYGON": "MultiPolygon", "LINESTRING": "MultiLineString", "POINT": "MultiPoint"}
 KINDS = {"POLYGON": "POLYGON", "LINESTRING": "LINESTRING", "POINT": "POINT"}
 
@@ -208,7 +208,8 @@ def test_cover_of_several_kinds():
     ]
     a, b = (gpd.GeoDataFrame(geometry=shapes, crs=2263) for shapes in (left, right))
     got = ogrjoin.join(a, b, "intersects", agg=COVER[:3]).read_all()
-    # the line at the right end of the first: 5 to 10, and 3 to 3.5 in its square
+    # The line of the first shape is covered from 5 to 10, which is 5 long. The last right
+    # line covers 3 to 3.5 in the square of the first shape.
     assert got["covered_area"].to_pylist()[:6] == [12, 0, 0, 0, 6, 0]
     assert got["covered_length"].to_pylist()[:6] == pytest.approx([5.5, 0, 0, 0, 0, 3.5 + 3 + 3])
     percent = got["covered_percent"].to_pylist()
@@ -234,8 +235,8 @@ def test_cover_is_of_the_input():
     ],
 )
 def test_collapsed_shapes(text, common):
-    """A line of no length is its point, and a polygon without area its lines: in both
-    sums with weights, and in the intersection."""
+    """A line of no length counts as its point, and a polygon without area as its lines,
+    both in sums with weights and in the intersection."""
     box = gpd.GeoDataFrame(geometry=[shapely.box(0, 0, 10, 10)], crs=2263)
     shape = gpd.GeoDataFrame({"v": [7.0]}, geometry=[shapely.from_wkt(text)], crs=2263)
     got = ogrjoin.join(box, shape, "intersects", agg="weighted_sum(v), weighted_mean(v)").read_all()

@@ -65,9 +65,9 @@ def collapsed(shape):
 
 
 def agrees(a, b, matrix):
-    """Returns True if the matrix equals that of GEOS. If one end of a multi-line is on
-    the other shape, GEOS 3.14 treats all its ends so. In this case boundary and
-    difference decide whether an end is outside."""
+    """Returns True if the matrix equals that of GEOS. If one end of a multi-line is on the
+    other shape, GEOS 3.14 treats all its ends as being on that shape. In this case boundary
+    and difference decide whether an end is outside."""
     a, b = collapsed(a), collapsed(b)
     expected = shapely.relate(a, b)
     apart = [i for i in range(9) if matrix[i] != expected[i]]

@@ -264,7 +264,7 @@ def test_a_folder_that_is_replaced_leaves_its_permissions(tmp_path, monkeypatch)
     committed = ParquetOutput.commit
     monkeypatch.setattr(ParquetOutput, "commit", commit)
     join_files(left, right, out, op="within", overwrite=True)
-    assert seen == [0o700]  # of the files that are written
+    assert seen == [0o700]  # permissions of the temporary folder
     assert out.stat().st_mode & 0o777 == 0o700
     out.chmod(0o500)
     join_files(left, right, out, op="within", overwrite=True)

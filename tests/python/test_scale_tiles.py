@@ -87,7 +87,7 @@ def same(rows, one):
     assert len(rows) == len(one)
     for name in one.schema.names:
         a, b = rows.column(name).combine_chunks(), one.column(name).combine_chunks()
-        if pa.types.is_floating(a.type):  # bits
+        if pa.types.is_floating(a.type):  # compared by their bits
             assert a.is_valid().equals(b.is_valid()), name
             a, b = (np.asarray(c.fill_null(0)).view(np.int64) for c in (a, b))
             assert np.array_equal(a, b), name
@@ -423,7 +423,7 @@ def test_blocks_bring_the_rows_of_each_tile(seed, is_shuffled):
         sides.append(rows.append_column("lists", pa.array(lists)))
         n_copies = r.integers(0, 3, n) if kind == "boxes" else np.ones(n, np.int64)
         row = np.repeat(np.arange(n), n_copies)
-        tile = (np.arange(len(row)) * 7 + row) % n_tiles  # two copies of a row: other tiles
+        tile = (np.arange(len(row)) * 7 + row) % n_tiles  # two copies of a row are in different tiles
         key = np.unique(row * n_tiles + tile)
         tiles.append(np.divmod(key, n_tiles))
     limit = float(r.choice([1e3, 1e5, np.inf]))
@@ -597,7 +597,7 @@ def test_what_is_refused():
         ({"op": "relate", "relate": "FF*FF****"}, ogrjoin.UnsupportedError),
         ({"op": "similar", "similar": "v=v:0.5"}, ogrjoin.UnsupportedError),
         ({"op": "nearest", "one_to_one": True}, ogrjoin.UnsupportedError),
-        ({"op": "nearest", "max_distance": 1}, ogrjoin.InvalidError),  # degrees
+        ({"op": "nearest", "max_distance": 1}, ogrjoin.InvalidError),  # the CRS is in degrees
         ({"op": "within", "maximum": 1}, ogrjoin.InvalidError),
     ):
         with pytest.raises(kind):

@@ -363,7 +363,7 @@ def texts_table(texts, kind=pa.string()):
 
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view(), "dictionary"])
 def test_types_of_texts(kind):
-    """The rows of both sides, with geometries as ISO WKB."""
+    """The output has the rows, with the texts of geometries converted to ISO WKB."""
     texts = [None if s is None else s.wkt for s in PLACES.geometry.values] + [None, "POINT (1 2)"]
     table = texts_table(texts, kind)
     rows = ogrjoin.join(table, ZONES, left_column="where", left_crs=4326).read_all()
@@ -688,7 +688,7 @@ def test_shown_and_pickled():
     rows, pairs, index = ogrjoin.join(PLACES, ZONES), ogrjoin.pairs(PLACES, ZONES), ogrjoin.Index(ZONES)
     assert "join_fid" in repr(rows) and "2 pairs" in repr(pairs) and "2 rows" in repr(index)
     assert "<table" in rows._repr_html_() and "<table" in pairs._repr_html_()
-    assert rows.read_all()["z"].to_pylist() == FOUND  # showing reads nothing away
+    assert rows.read_all()["z"].to_pylist() == FOUND  # repr() has consumed no rows
     again = pickle.loads(pickle.dumps(pairs))
     assert np.array_equal(again.left, pairs.left) and np.array_equal(again.right, pairs.right)
     for thing in (rows, index):
@@ -921,7 +921,7 @@ def test_arrays_of_numpy():
 
 
 def test_nullable_types_of_pandas():
-    """Integers with missing values stay integers: 2^53 + 1 is no float."""
+    """Integers with missing values stay integers: no double equals 2^53 + 1."""
     number = pd.array([2**53 + 1, None, -(2**53) - 1], dtype="Int64")
     left = gpd.GeoDataFrame(
         {"id": number, "is": pd.array([True, None, False], dtype="boolean"), "plain": [1, 2, 3]},

@@ -131,7 +131,7 @@ def test_frames(session, folders, i):
 
 @pytest.mark.parametrize("options", ({"along": "m", "k": 2}, {"op": "dwithin", "max_distance": 9}), ids=str)
 def test_places_along_lines(session, tmp_path, options):
-    """Lines of the west have M values; tiles of the east have none."""
+    """Lines in the west have M values; tiles in the east have no M values."""
     shapely, r = pytest.importorskip("shapely"), np.random.default_rng(3)
     if not hasattr(shapely, "has_m"):
         pytest.skip("shapely without M values")
@@ -149,7 +149,7 @@ def test_places_along_lines(session, tmp_path, options):
     rows = oj.join(*frames(session, where), way="shuffle", tiles=9, order="input", **options)
     one = ogrjoin.join(*sides(where), **options)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of lines without M values
+        warnings.simplefilter("ignore")  # warnings about lines without M values
         same_rows(rows, one)
 
 
@@ -650,7 +650,7 @@ def test_twins_of_slow_tasks(folders, tmp_path):
             stop(program)
     assert program.returncode == 0, errors
     made = set(os.listdir(attempts))
-    assert {"files.2.1", "files.3.1"} & made and {"rows.2.1", "rows.3.1"} & made, made  # twins
+    assert {"files.2.1", "files.3.1"} & made and {"rows.2.1", "rows.3.1"} & made, made  # second attempts ran
     one = same_files(str(tmp_path / "files"), *folders, op="within")
     made = ogrjoin.scan(str(tmp_path / "rows")).reader().read_all()
     one = one.sort_by([("n", "ascending"), ("join_fid", "ascending")])

@@ -18,7 +18,7 @@ def bits(values):
 def test_parts_in_any_order(seed):
     r = np.random.default_rng(seed)
     n, m = 5, int(r.choice([0, 1, 300]))
-    group = r.integers(0, n - 1, m)  # none in the last
+    group = r.integers(0, n - 1, m)  # the last group has no values
     values = r.normal(0, 1, m) * 10.0 ** r.integers(-12, 13, m)
     expected = [math.fsum(values[group == g]) for g in range(n)]
     parts = [ogrjoin.Sums(n) for _ in range(4)]
