@@ -44,7 +44,8 @@ struct oj_cells_round
     unsigned long long max_headers, max_words, max_ids;
     unsigned long long max_nodes[OJ_CELLS_CLASSES];
     uint32_t *id;      /**< lists of this round */
-    uint16_t *mask;    /**< [as id] mask of the children that need each entry */
+    uint16_t *mask;    /**< for each element of id: mask of the children that
+                            need the segment */
     uint32_t *next_id; /**< lists of the next round */
     struct oj_near_node *node[OJ_CELLS_CLASSES];
     struct oj_near_node *next_node[OJ_CELLS_CLASSES];
@@ -143,8 +144,9 @@ enum oj_cells_comparison
     OJ_CELLS_SECOND_KEPT
 };
 
-/* Decides which of two segments with equal hashes is kept, if they are equal
- * for the node's points. end_i, end_j: results of oj_near_nearest_end(). */
+/* Decides which of two segments with equal hashes is kept, if their distances
+ * from all points of the node are equal. end_i and end_j are results of
+ * oj_near_nearest_end(). */
 static __device__ enum oj_cells_comparison
 compare_segments_as_duplicates(const struct oj_cells_round &r, uint32_t i,
                                int end_i, uint32_t j, int end_j)
@@ -178,8 +180,8 @@ static __device__ uint64_t encode_clipped_segment(
         &frame, &scale, oj_near_load_segment(r.segment, (int32_t)id));
 }
 
-/* Writes entry `at` of a leaf of n entries, at `first` in the pool. id: the
- * segment, with its mark. */
+/* Writes entry `at` of a leaf of n entries, whose words begin at `first` in the
+ * pool. id is the number of the segment, with its mark. */
 static __device__ void write_entry_to_leaf(const struct oj_cells_round &r,
                                            uint32_t first, uint32_t n,
                                            uint32_t at, uint32_t id,
@@ -253,8 +255,9 @@ static __device__ void reset_split_plan(struct oj_cells_plan *plan, int i)
     }
 }
 
-/* Lowers the plan's bounds to v. First computes the minimum of each of the 16
- * numbers v over the threads of the warp, so that few threads write. */
+/* Lowers the plan's bounds to v [16], where v is smaller. First computes the
+ * minimum of each of the 16 numbers over the threads of the warp, so that few
+ * threads write. */
 static __device__ void lower_child_bounds_by_warp(float *v, uint32_t lane,
                                                   struct oj_cells_plan *plan)
 {
@@ -490,7 +493,8 @@ static __device__ uint32_t child_mask_of_entry(const struct oj_cells_round &r,
     return i < node.n ? r.mask[node.first + i] : 0;
 }
 
-/* Counts the entries of the warp's share that each child needs. */
+/* Returns in lane c the number of entries of the warp's share that child c
+ * needs, and in lane 16 the number that any child needs. */
 static __device__ uint32_t count_entries_per_child(
     const struct oj_cells_round &r, const struct oj_near_node &node,
     struct warp_share share)
@@ -502,8 +506,9 @@ static __device__ uint32_t count_entries_per_child(
     return votes;
 }
 
-/* Reserves room in the lists. Returns in lane c the position for child c; if
- * the node becomes a leaf, in lane 0 the position in the leaf. */
+/* Reserves room in the lists of the children, or in the leaf. Returns in lane c
+ * the position in next_id for child c; if the node becomes a leaf, lane 0 gets
+ * the position in the leaf. */
 static __device__ uint32_t
 reserve_child_list_positions(uint32_t votes, struct oj_cells_plan *plan)
 {
@@ -872,8 +877,8 @@ static __device__ void write_leaf_header_and_scale(
     write_leaf_header(r, node, first, n, leaf->scale.exponent);
 }
 
-/* Returns a piece with its first four numbers, from which the other members are
- * computed. */
+/* Returns the piece whose members ax, ay, dx and dy are those of v; the other
+ * members are computed from them. */
 static __device__ struct oj_near_piece piece_from_four_floats(float4 v)
 {
     struct oj_near_piece p;
@@ -913,8 +918,9 @@ static __device__ void write_listed_leaf_entries(
     }
 }
 
-/* Lists the entries whose mask has a bit of `only` as entries of leaf c, from
- * element `at` of the items on. */
+/* Appends, to the items of the group, the list entries that one of the children
+ * in the mask `only` needs. They become entries of leaf c; the first one is
+ * element `at`. */
 static __device__ void list_leaf_entries_of_child(const struct group_list &list,
                                                   uint32_t only, uint32_t c,
                                                   uint32_t at,
@@ -1015,8 +1021,9 @@ put_node_leaf(const struct oj_cells_round &r, const struct oj_near_frame &frame,
     list_leaf_entries_of_child(list, 15u, 0, FIELD(list.before, 0), room);
 }
 
-/* Sets bound [16], in shared memory, to the minima of the 16 upper bounds v
- * over the eight threads of a group. Each thread stores two of them. */
+/* Sets bound [16], in shared memory, to the bounds of the sixteenths: the
+ * minima of the 16 squared upper bounds v over the eight threads of a group,
+ * and at most reach. Each thread stores two of them. */
 static __device__ void min_upper_bounds_of_threads(float *v, uint32_t lane,
                                                    float reach, float *bound)
 {
