@@ -62,9 +62,8 @@ static cudaError_t probe_memory_and_kernel(int ordinal,
     return error;
 }
 
-/* Fills in the properties of device->ordinal, or device->why_not if the device
- * cannot be used, which excludes no other device. Call it from a thread of the
- * module (cuda_host_threads.h). */
+/* Fills in the properties of device->ordinal, or device->why_not if this device
+ * cannot be used. Call it from a thread of the module (cuda_host_threads.h). */
 static void probe_device(struct oj_gpu_device *device)
 {
     struct cudaDeviceProp properties;

@@ -188,7 +188,7 @@ struct oj_cuda_live_plan
     struct oj_cuda_live_pages pages;
     int64_t cap_pages;
     int32_t *order;     /**< [n_after] */
-    uint64_t code_mask; /**< bits of the codes by which it is sorted */
+    uint64_t code_mask; /**< bits of the codes by which `order` is sorted */
 };
 
 /** Begins a batch of n changes: allocates what needs no change to be known,

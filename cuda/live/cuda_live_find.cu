@@ -586,8 +586,8 @@ static __global__ void __launch_bounds__(OJ_LIVE_WARP_BLOCK)
 /* --- lists: one pass counts, the next one writes -------------------------- */
 
 /* Counts the pairs of each row and raises *longest to the greatest count. If a
- * row has a single pair, only [rows] gets its slot, and the row needs no second
- * walk. */
+ * row has a single pair, its element of `only` [rows] becomes the slot of the
+ * pair's point, and the row needs no second walk. */
 static __global__ void __launch_bounds__(OJ_LIVE_WARP_BLOCK)
     count_row_pairs(const __grid_constant__ struct oj_cuda_live_pages pages,
                     const __grid_constant__ struct oj_cuda_live_ids ids,

@@ -4,25 +4,25 @@
  *  The four queries of the paper as joins with a layer of points (see
  *  algs/papers/gpics.c, the version for CPU threads), in two ways:
  *
- *  registered step I registers each row at the leaves that its search box
+ *  registered  step I registers each row at the leaves that its search box
  *              intersects, and sorts these registrations by leaf; in step II a
  *              block loads the points of one leaf into shared memory, and its
  *              threads compare them with one registered row each
- *  single a thread walks the tree for one row, the traditional way
+ *  single      a thread walks the tree for one row, the traditional way
  *
- *  rows of a leaf | 128 | 128 | 37 | a block each points of a leaf | 256 | 256
- *  | 90 | in shared memory, in turn
+ *   rows of a leaf    | 128 | 128 | 37 |          a block each
+ *   points of a leaf  | 256 | 256 | 90 |          in shared memory, in turn
  *
  *  A k nearest join searches within a radius in which k points are expected,
- *  and doubles the radius for the rows that have found fewer. The k nearest of
- *  what was found are chosen by a sort.
+ *  and doubles the radius for the rows that have found fewer. A sort chooses
+ *  the k nearest of the points found.
  *
  *  Differences: the paper's threads append rows to the list of a leaf by atomic
  *  operations; here they are counted, written and sorted. The paper's buffers
  *  of output pages are one array of pairs, which is made anew if it is too
  *  small.
  *
- *  The backends "cuda_gpics_quadtree", "cuda_gpics_kdtree",
+ *  The backends are "cuda_gpics_quadtree", "cuda_gpics_kdtree",
  *  "cuda_gpics_quadtree_single" and "cuda_gpics_kdtree_single". */
 #include "cuda_gpics_tree.cuh"
 

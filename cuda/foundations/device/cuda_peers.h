@@ -27,7 +27,8 @@ struct oj_cuda_peer_barrier
     int has_failed;      /**< changed atomically */
     struct oj_error why; /**< error of the first device that failed */
     pthread_t begun_by;
-    /** For each device, the copy that it is making now. */
+    /** For each device, its own memory for the array that is being
+     *  exchanged. */
     struct
     {
         const char *array;
@@ -80,7 +81,8 @@ OJ_MUST_USE oj_status oj_cuda_copy_to_all(const struct oj_cuda_device *device,
 void oj_cuda_peers_link(const struct oj_cuda_device *device, const int *ordinal,
                         int n);
 
-/** Runs body(i, err) for device i of a run that has begun. */
+/** Runs body(i, err) for device i of a run that has begun. If it fails, the
+ *  other devices fail, too, as soon as they wait for this one. */
 template <typename Body>
 OJ_MUST_USE oj_status oj_cuda_try_peer(struct oj_cuda_peer_barrier *peers,
                                        int i, Body &body, struct oj_error *err)

@@ -20,8 +20,8 @@ struct oj_cuda_stage
 #define OJ_CUDA_STAGE_EXTRA 64
 
 /** Makes *stage a block of at least `bytes`, preferably one that an earlier
- *  join has freed; the previous content of *stage is lost. On failure the stage
- *  is empty. */
+ *  join has freed; the previous content of *stage may be lost. On failure the
+ *  stage is empty. */
 OJ_MUST_USE oj_status oj_cuda_stage_reserve(struct oj_cuda_stage *stage,
                                             int64_t bytes,
                                             struct oj_error *err);

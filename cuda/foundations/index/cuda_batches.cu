@@ -279,7 +279,8 @@ struct pairs_place
     int goes_past_caches;
 };
 
-/* Number of rows whose counts one thread of the kernel writes. */
+/* Number of rows whose counts one thread of write_pair_counts_of_rows()
+ * writes. */
 #define THREAD_ROWS 16
 
 static void free_pairs_of_part(struct oj_cuda_device *device,

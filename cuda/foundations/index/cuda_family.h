@@ -12,7 +12,7 @@ struct oj_cuda_listing; /* cuda_pair_listing.cuh */
 struct oj_cuda_share;   /* cuda_row_shares.cuh */
 
 /** A family's index of one layer on one device. A family derives its own struct
- *  from it; new members are zeroed. */
+ *  from this one; the members that it adds are zeroed. */
 struct oj_cuda_index
 {
     const struct oj_cuda_family *family;
@@ -42,8 +42,8 @@ struct oj_cuda_points
     const double *max_distance;
 };
 
-/** Larger batches of points are sorted by location before they are joined;
- *  smaller ones keep their order. */
+/** Batches of at least this many points are sorted by location before they are
+ *  joined; smaller ones keep their order. */
 #define OJ_CUDA_FEW_POINTS 4096
 
 /** Maximum size, in bytes per point, of the columns that conditions read. */

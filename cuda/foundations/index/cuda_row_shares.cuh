@@ -40,9 +40,9 @@ OJ_MUST_USE oj_status oj_cuda_share_tiles(struct oj_cuda_work *work,
                                           int64_t tile, const int32_t **order,
                                           int64_t *n);
 
-/** Returns 1 if input is the join side itself, all of whose rows are joined,
- *  because all its arrays have the addresses of the join side's arrays. The
- *  index's copy of them can then be used. */
+/** Returns 1 if rows first .. first + n - 1 of input are all features of the
+ *  join side itself: every array of input has the address of the join side's
+ *  array. The index's copy of the arrays can then be used. */
 int oj_cuda_is_join_side(const struct oj_cuda_index *index,
                          const struct oj_flat *input, int64_t first, int64_t n);
 
@@ -51,8 +51,9 @@ int oj_cuda_is_join_side(const struct oj_cuda_index *index,
 OJ_MUST_USE oj_status oj_cuda_share_fits(const struct oj_cuda_share *share,
                                          int64_t n_pairs, struct oj_error *err);
 
-/** Moves the n pairs of found, which *work owns, to the share. by_measure 1:
- * pairs of a row are ordered by measure, then rank; 0: by rank. */
+/** Moves the n pairs of found, which *work owns, to the share. If by_measure is
+ *  1, the pairs of a row will be ordered by measure, then rank; otherwise by
+ *  rank. */
 void oj_cuda_share_move_pairs(struct oj_cuda_work *work, int by_measure,
                               const struct oj_cuda_found *found, int64_t n,
                               struct oj_cuda_share *share);

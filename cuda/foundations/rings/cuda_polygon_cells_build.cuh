@@ -37,8 +37,8 @@ struct oj_cuda_ring_level
     uint2 *window; /**< [n_nodes] cell of the window with the smallest ix, iy */
 };
 
-/** For each fragment the children that need it; covers all fragments of a
- *  level, or those of a list. */
+/** For each of n fragments, the children of its node that need it. The
+ *  fragments are all those of a level, or those of a list. */
 struct oj_cuda_ring_marks
 {
     /** [n] for each fragment: number of the first fragment of its unit in its
@@ -55,8 +55,8 @@ struct oj_cuda_ring_marks
     uint32_t *doubt;
 };
 
-/** Returns the mask of children in which the bit of fragment k is 1. unit:
- *  member unit of the fragment, 2 * unit + bit. */
+/** Returns the mask of children in which the bit of fragment k is 1. `unit` is
+ *  the member of the fragment (2 * unit + bit). */
 OJ_FN uint32_t oj_cuda_ring_inside(const struct oj_cuda_ring_marks &marks,
                                    uint32_t k, uint32_t unit)
 {

@@ -35,9 +35,9 @@ enum oj_ring_units
                            inside or on their boundary */
 };
 
-/* Kind of a cell: the two top bits of its slot. The other 30 bits are, for
- * COVERED: the rank of the feature that covers the cell; LEAF: the number of
- * the leaf; INNER: the index of its first child's slot, divided by 16. */
+/* Kind of a cell: the two top bits of its slot. The other 30 bits are the rank
+ * of the feature that covers the cell (COVERED), the number of the leaf (LEAF),
+ * or the index of its first child's slot, divided by 16 (INNER). */
 enum oj_ring_slot
 {
     OJ_RING_EMPTY = 0,
@@ -79,8 +79,8 @@ struct oj_ring_tree
     int32_t directory_level; /**< >= 0 */
     /** [16^directory_level] the slots, grouped by parent, 16 children each. */
     const uint32_t *directory;
-    /** [16^(directory_level + 1)] a bit per sixteenth, grouped like directory;
-     *  0: no polygon contains a point of the sixteenth. */
+    /** [16^(directory_level + 1)] a bit per sixteenth, grouped like directory.
+     *  The bit is 0 if no polygon contains a point of the sixteenth. */
     const uint16_t *occupied;
     const uint32_t *slot;
     const struct oj_ring_leaf *leaf;

@@ -522,7 +522,7 @@ reserve_child_list_positions(uint32_t votes, struct oj_cells_plan *plan)
 }
 
 /* Writes the entries of a warp's share to the lists of the children or to the
- * leaf. votes: result of count_entries_per_child(). */
+ * leaf. votes is the result of count_entries_per_child(). */
 static __device__ void write_entries_to_children_or_leaf(
     const struct oj_cells_round &r, const struct oj_near_node &node,
     const struct oj_near_frame &frame, struct warp_share share, uint32_t votes,
@@ -569,9 +569,9 @@ distance_key_of_segment(const struct oj_cells_round &r,
 }
 
 /* Removes duplicates from a list that would otherwise not become shorter. All
- * threads of a block must call it. slot: a hash table of list entries. An
- * element is 0 if empty, otherwise the number of the entry plus 1, with a mark
- * if the entry replaces one of another feature. */
+ * threads of a block must call it. slot [SLOTS] is a hash table of list
+ * entries: an element is 0 if empty, otherwise the number of the entry plus 1,
+ * with a mark if the entry replaces one of another feature. */
 #define SLOTS (2 * OJ_CELLS_LONG)
 
 static __device__ void drop_duplicate_segments_of_node(
@@ -728,8 +728,8 @@ struct requests
 {
     /* memory requested for a split; a leaf needs only leaf_words */
     uint32_t ids[GROUPS], nodes[GROUPS], words[GROUPS], leaf_words[GROUPS];
-    /* Request: 1 if the node should become a leaf. Answer: 0: it gets children;
-     * 1: it becomes a leaf; 2: the pool is full. */
+    /* In the request, 1 if the node should become a leaf. In the answer, 0 if
+     * it gets children, 1 if it becomes a leaf, and 2 if the pool is full. */
     uint32_t leaf[GROUPS];
     uint32_t first_id[GROUPS], first_node[GROUPS], first_header[GROUPS];
     uint32_t first_word[GROUPS];
@@ -854,8 +854,9 @@ struct group_list
     uint32_t n, lane;
     /* Four bits per entry of this thread: the children that need the entry. */
     uint32_t masks;
-    uint32_t before; /* counters of the threads before this one */
-    uint32_t total;  /* counters of the whole list */
+    uint32_t before; /* sums of the counters (FIELD()) of the threads before
+                        this one */
+    uint32_t total;  /* sums of the counters of the whole list */
 };
 
 /* Writes the header of a leaf and fills *leaf with what its entries need: the

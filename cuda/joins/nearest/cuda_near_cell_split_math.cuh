@@ -229,7 +229,7 @@ OJ_NEAR_FN int oj_near_nearest_end(const struct oj_near_piece *p)
 /** Returns the part of a segment on which its distances from the node's points
  *  depend: one end, or the whole segment. Segments with equal keys have equal
  *  distances from each of these points, so only the first in tie order is kept.
- *  end: result of oj_near_nearest_end(). */
+ *  `end` is the result of oj_near_nearest_end(). */
 OJ_NEAR_FN struct oj_cuda_segment
 oj_near_key_of_segment(int end, const struct oj_cuda_segment s)
 {

@@ -91,11 +91,11 @@ struct oj_near_header
     uint32_t info;
 };
 
-/* info of a leaf:        | 0 | 4 unused | 8 exponent | 5 shift | 14 count |
- * info of an inner node: | 1 | ...                   | 5 shift | ... | 2 fan |
- * shift: OJ_NEAR_BITS - level; for an inner node, the level of its children,
- * of which it has 2^fan per row.
- */
+/* Layout of `info`, from the top bit on:
+ *   leaf        | 0 | 4 unused | 8 exponent | 5 shift | 14 count |
+ *   inner node  | 1 | ...                   | 5 shift | ... | 2 fan |
+ * shift is OJ_NEAR_BITS - level; for an inner node, the level is that of its
+ * children, of which it has 2^fan per row. */
 #define OJ_NEAR_INNER 0x80000000u
 /** If a leaf has this many segments or more, their number is in its first word.
  */
@@ -187,12 +187,12 @@ oj_near_load_segment(const struct oj_cuda_segment *segment, int32_t i)
 
 /** Returns the result of oj_segment_distance(), bit for bit, with one root and
  *  at most one division, for segments with oj_near_has_no_length() == 0.
- *  - oj_segment_distance() compares the rounded quotient r = dot / length2 with
- *  0 and 1. r is >= 1 exactly if dot >= length2: otherwise dot is at least one
- *  step below, and the quotient at most 1 - 2^-53. For dot > 0, r is 0 only by
- *  underflow, which is tested.
- *  - Its (ay - py) dx - (ax - px) dy is the cross product here with the
- *  opposite sign; rounding is symmetric about 0. */
+ *    - That function compares the rounded quotient r = dot / length2 with
+ *      0 and 1. r is >= 1 exactly if dot >= length2: otherwise dot is at
+ *      least one step below, and the quotient at most 1 - 2^-53. For
+ *      dot > 0, r is 0 only by underflow, which is tested.
+ *    - Its (ay - py) dx - (ax - px) dy is the cross product here with the
+ *      opposite sign; rounding is symmetric about 0. */
 OJ_NEAR_FN double oj_near_distance(struct oj_cuda_segment e, double px,
                                    double py)
 {

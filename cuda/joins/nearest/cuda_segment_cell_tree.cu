@@ -57,8 +57,9 @@ static void swap_round_buffers(struct oj_cells_round *r)
 /* --- before the first round ----------------------------------------------- */
 
 /* Keeps only the first in tie order of several segments with equal vertices in
- * equal order. table: a hash table; an element is the number of a segment plus
- * 1, with a mark if the segment replaces one of another feature. */
+ * equal order. table [size] is a hash table; an element is 0 if empty,
+ * otherwise the number of a segment plus 1, with a mark if the segment replaces
+ * one of another feature. */
 static __global__ void
 mark_duplicate_segments(const __grid_constant__ struct oj_cells_round r,
                         uint32_t n, uint32_t *table, uint32_t size)

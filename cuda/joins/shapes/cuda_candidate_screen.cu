@@ -121,8 +121,8 @@ static __device__ int64_t end_of_pairs_up_to_row(const int32_t *row, int64_t n,
     return low;
 }
 
-/* Computes out->end. place is the index of each kept pair among those kept; if
- * it is NULL, all pairs are kept. */
+/* Computes out->end. place[i] is the number of kept pairs before pair i; if
+ * place is NULL, all pairs are kept. */
 static oj_status
 compute_end_offsets_of_rows(struct oj_cuda_work *keep, int64_t n_rows,
                             const struct oj_cuda_box_pairs &pairs,

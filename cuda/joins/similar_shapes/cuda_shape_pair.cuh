@@ -169,7 +169,7 @@ oj_vertices_to_shape_distance2(const struct oj_cuda_shape_side &side,
 /** Warps that measure one pair together. */
 struct oj_cuda_team
 {
-    int warp, n; /**< number of this warp, and of warps */
+    int warp, n; /**< number of this warp, from 0, and number of warps */
     /** Bits of the maximum squared distance so far, in shared memory. NULL if
      *  the warp works alone. */
     unsigned long long *greatest;

@@ -544,8 +544,8 @@ static oj_status select_undone_rows(struct oj_cuda_work *work,
 }
 
 /* Finds the pairs of one round, with the threshold in pairs->condition. Appends
- * to *kept the k most similar of each row that has at least k, and sets done of
- * that row to 1; with is_last 1, of all rows. */
+ * to *kept the k most similar pairs of each row that has at least k, and sets
+ * done of that row to 1. If is_last is 1, does this for all rows. */
 static oj_status find_threshold_round(struct oj_cuda_work *work,
                                       struct cuda_text_pairs *pairs,
                                       int64_t n_rows, const int32_t *rank,

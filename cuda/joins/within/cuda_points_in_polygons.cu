@@ -468,8 +468,8 @@ static __device__ __forceinline__ int64_t sum_of_warp(int64_t x)
     return x;
 }
 
-/* Adds the points of the lanes in members (i of each lane) to the words of one
- * feature. All lanes of a warp must call it. */
+/* Adds point i of each lane in the mask members to the words of one feature.
+ * All lanes of a warp must call it. */
 static __device__ __forceinline__ void
 add_warp_sums(const struct oj_sum_request &request, int64_t i, unsigned members,
               unsigned long long *words)

@@ -237,7 +237,7 @@ make_points_in_rings_query(const struct oj_ring_tree &tree, unsigned accepted,
     return q;
 }
 
-/* Returns the slice that begins with point first. */
+/* Returns the query of the slice that begins with point `first`. */
 static inline struct points_in_rings_query
 slice_of(const struct points_in_rings_query &all, int64_t first)
 {
