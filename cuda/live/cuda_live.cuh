@@ -274,7 +274,7 @@ OJ_FN int oj_live_is_here(const struct oj_cuda_live_region &place, double x,
            oj_live_region(place.regions, x, y) == place.number;
 }
 
-/** Chooses regions that each have about as many of the n points, which are in
+/** Chooses regions that have about equal numbers of the n points, which are in
  *  host memory. If n is 0, the first region is the whole plane. */
 OJ_MUST_USE oj_status oj_cuda_live_choose_regions(
     int n_regions, int64_t n, const double *x, const double *y,

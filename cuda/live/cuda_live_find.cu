@@ -316,7 +316,7 @@ static __device__ __forceinline__ int
 count_places_in_reach(const struct oj_cuda_live_pages &pages,
                       const struct live_reach &reach, int64_t *first)
 {
-    /* more codes than this are in too many places */
+    /* a reach of more codes than this concerns too many places */
     const uint64_t most = (UINT64_MAX >> 32) / (uint64_t)pages.n * FEW_PLACES;
     uint64_t low = reach.low >> 32;
     int n = 1;
@@ -331,8 +331,8 @@ count_places_in_reach(const struct oj_cuda_live_pages &pages,
     return n;
 }
 
-/* Calls visit(place, rows) like visit_pages(), whose bounds visit does not
- * narrow. Rows that concern few places go to these directly. */
+/* Calls visit(place, rows) like visit_pages(), for a visit that does not narrow
+ * the bounds. Rows that concern few places go to these directly. */
 template <typename Visit>
 static __device__ __forceinline__ void
 visit_pages_of_lists(const struct oj_cuda_live_pages &pages,
@@ -1094,9 +1094,10 @@ static oj_status sort_long_rows(struct oj_cuda_work *work,
                     });
 }
 
-/* Sorts the rows of more than FIRST / 2 and at most MOST pairs. The longest row
- * has `longest` pairs. Each length has a kernel of its own, because a common
- * kernel would need the registers of the longest one for all. */
+/* Sorts the rows of at most MOST pairs: all of them if FIRST is OJ_LIVE_LANES,
+ * otherwise those of more than FIRST / 2 pairs. The longest row has `longest`
+ * pairs. Each length has a kernel of its own, because a common kernel would
+ * need the registers of the longest one for all. */
 template <int FIRST, int MOST, bool HAS_DISTANCE>
 static oj_status sort_rows_by_warps(struct oj_cuda_work *work,
                                     const struct live_lists &lists,

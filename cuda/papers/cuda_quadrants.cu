@@ -38,8 +38,8 @@ enum
 
 static const int64_t default_size = 256, most_rows = (int64_t)1 << 30;
 
-/* Maximum number of pairs in memory, and between two checks of the cancel flag;
- * a single quadrant may have more. */
+/* Maximum number of pairs in memory, which is also that between two checks of
+ * the cancel flag; a single quadrant may have more. */
 static const int64_t most_pairs = (int64_t)1 << 24;
 
 /** The boxes of the join side, in the cells of a grid. */

@@ -211,8 +211,8 @@ oj_status oj_cuda_copy_out(const struct oj_cuda_device *device,
 
 static const int64_t staged_piece = 64 << 10, most_staged = 32 << 20;
 
-/* One staging thread is used for each so many bytes: waking a thread takes as
- * long as copying them. */
+/* One staging thread is used per this many bytes: waking a thread takes as long
+ * as copying them. */
 static const int64_t bytes_of_staging_thread = 256 << 10;
 
 enum

@@ -141,8 +141,10 @@ static oj_status open_device(struct oj_cuda_device *device,
     return oj_cuda_fail(err, error, "making a stream");
 }
 
-/* Opens a device. If opening it already fails for lack of memory, other
- * programs must hold the memory, and the message names them as the cause. */
+/* Opens a device, which oj_cuda_close() closes. limit is the maximum number of
+ * bytes in use, 0 for no limit. If opening the device already fails for lack of
+ * memory, other programs must hold the memory, and the message names them as
+ * the cause. */
 oj_status oj_cuda_open(int ordinal, int64_t limit, const int *cancel,
                        struct oj_cuda_device *out, struct oj_error *err)
 {

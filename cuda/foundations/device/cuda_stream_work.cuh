@@ -171,8 +171,8 @@ struct oj_cuda_work
 
     /* --- kernels ---------------------------------------------------------- */
 
-    /** Launches kernel with n threads in blocks of BLOCK. n == 0: does
-     *  nothing. */
+    /** Launches kernel with n threads in blocks of BLOCK. Does nothing if n is
+     *  0. */
     template <int BLOCK = 256, typename... P, typename... A>
     OJ_MUST_USE oj_status run(int64_t n, void (*kernel)(P...), A... arguments)
     {

@@ -77,7 +77,8 @@ OJ_MUST_USE oj_status oj_cuda_alloc_bytes(struct oj_cuda_device *device,
                                           cudaStream_t stream, int64_t n,
                                           size_t size, void **out,
                                           struct oj_error *err);
-/** Frees memory in stream order; n and size as allocated. Accepts NULL. */
+/** Frees memory in stream order; n and size must be those of the allocation.
+ *  Accepts NULL. */
 void oj_cuda_free_bytes(struct oj_cuda_device *device, cudaStream_t stream,
                         void *memory, int64_t n, size_t size);
 

@@ -564,8 +564,8 @@ struct cuda_join_batch
     struct oj_gpu_index *index;
     const struct oj_cuda_family *family;
     int number; /* number of the family */
-    /* 1: the batch consists of the tied rows of another batch, and index->asked
-     * joins them */
+    /* 1: the batch consists of the tied rows of another batch, and the index
+     * `asked` of the family joins them */
     int is_tied;
     const struct oj_flat *input;
     struct oj_matches *out;

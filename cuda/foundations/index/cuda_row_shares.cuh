@@ -33,8 +33,9 @@ struct oj_cuda_share
 
 /** Keeps the entries of *order [*n] that belong to the share. A tile is `tile`
  *  consecutive entries, and share number s of n gets tiles s, s + n, s + 2 n
- *  ... *order becomes a new array, which *work owns, and *n its length. If
- *  share is NULL or the only one, nothing changes. */
+ *  ... *order becomes a new array, which *work owns, and *n its length; the old
+ *  array, which *work must own, is freed. If share is NULL or the only one,
+ *  nothing changes. */
 OJ_MUST_USE oj_status oj_cuda_share_tiles(struct oj_cuda_work *work,
                                           const struct oj_cuda_share *share,
                                           int64_t tile, const int32_t **order,
@@ -58,9 +59,9 @@ void oj_cuda_share_move_pairs(struct oj_cuda_work *work, int by_measure,
                               const struct oj_cuda_found *found, int64_t n,
                               struct oj_cuda_share *share);
 
-/** Joins a whole batch by find_share() of the family with that number, whose
- *  indexes must exist on all places. The caller must be a thread of the module.
- *  out must have no rows yet. */
+/** Joins a whole batch by find_share() of the family with number `family`,
+ *  whose indexes must exist on all places. The caller must be a thread of the
+ *  module. out must have no rows yet. */
 OJ_MUST_USE oj_status oj_cuda_join_shares(
     struct oj_gpu_index *index, int family, const struct oj_flat *input,
     struct oj_matches *out, struct oj_stats *stats, struct oj_error *err);
@@ -160,7 +161,9 @@ OJ_MUST_USE oj_status oj_cuda_found_run_until_fits(
     }
 }
 
-/** Runs find() and moves its pairs to the share. */
+/** Runs find() with memory for `room` pairs, like
+ *  oj_cuda_found_run_until_fits(), and moves its pairs to the share, like
+ *  oj_cuda_share_move_pairs(). */
 template <typename Find>
 OJ_MUST_USE oj_status oj_cuda_share_find(struct oj_cuda_work *work,
                                          int by_measure,

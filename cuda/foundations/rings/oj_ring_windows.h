@@ -129,8 +129,7 @@ oj_ring_splitter_of_window(const struct oj_ring_frame *f, uint32_t ix,
 {
     struct oj_ring_splitter s = oj_ring_splitter_over(f, ix, iy, side);
     s.px = f->x0 - f->size;
-    s.py = s.y[1]; /* its row may be any one between the lowest and the
-                      highest */
+    s.py = s.y[1]; /* any row between the lowest and the highest will do */
     return s;
 }
 

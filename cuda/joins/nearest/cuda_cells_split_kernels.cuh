@@ -797,8 +797,8 @@ allocate_children_of_groups(const struct oj_cells_round &r, struct requests *q,
     q->first_node[lane] = (uint32_t)(end[3] - wanted[3]);
 }
 
-/* Five counters of 6 bits in one word. Field 0: entries kept; field c + 1:
- * entries of child c. */
+/* Five counters of 6 bits in one word. Field 0 counts the entries kept, and
+ * field c + 1 counts those of child c. */
 #define FIELD(v, i) (((v) >> (6 * (i))) & 63u)
 
 static __device__ uint32_t spread_mask_to_bit_fields(uint32_t quarters)

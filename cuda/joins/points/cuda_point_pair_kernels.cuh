@@ -1,6 +1,6 @@
 /** Points of a batch as arguments of kernels that use one thread per point, and
- *  the launches of such kernels. A file that includes this header defines
- *  visit_matches_of_point() and, for lists with a measure,
+ *  the launches of such kernels. A file that finds pairs by these kernels
+ *  defines visit_matches_of_point() and, for lists with a measure,
  *  distance_to_entry(). */
 #ifndef CUDA_POINT_PAIR_KERNELS_CUH
 #define CUDA_POINT_PAIR_KERNELS_CUH

@@ -160,7 +160,7 @@ is_nearer_or_first_in_ties(const struct cuda_shape_pairs &p, double d,
     return p.rank != NULL ? p.rank[feature] < p.rank[other] : feature < other;
 }
 
-/* Replaces the top of a heap of n elements and restores the order. */
+/* Replaces the top of a heap of n elements by (d, f) and restores the order. */
 static __device__ void heap_sift_down(const struct cuda_shape_pairs &p,
                                       volatile double *distance,
                                       volatile int32_t *feature, int n,
@@ -184,7 +184,7 @@ static __device__ void heap_sift_down(const struct cuda_shape_pairs &p,
     feature[at] = f;
 }
 
-/* Inserts an element as number `at` of a heap. */
+/* Inserts (d, f) into a heap of `at` elements. */
 static __device__ void heap_sift_up(const struct cuda_shape_pairs &p,
                                     volatile double *distance,
                                     volatile int32_t *feature, int at, double d,

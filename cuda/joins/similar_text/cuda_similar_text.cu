@@ -257,7 +257,7 @@ static oj_status choose_bitmap_length(struct oj_cuda_work *work,
     OJ_TRY(own.make_zeros(N_CHOICES + 1, &trial.tokens));
     OJ_TRY(own.run<TILE>(N_TRIED, sample_pairs, p, trial));
     OJ_TRY(own.read(trial.tokens, &tokens));
-    /* there are enough similar pairs for an estimate */
+    /* more than 100 similar pairs suffice for an estimate */
     if (tokens[N_CHOICES] > 100)
         *room += (int64_t)(1.25 * (double)*n_pairs / N_TRIED *
                            (double)tokens[N_CHOICES]);

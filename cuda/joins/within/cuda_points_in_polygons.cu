@@ -339,8 +339,8 @@ static oj_status list_pairs(const struct oj_cuda_index *index,
 /* --- pairs added up per feature, without writing them --------------------- */
 
 /* Base class of answers that add up pairs. The derived class Own has add(q, i,
- * rank), which all lanes of a warp call (rank < 0: no pair), and add_one(q, i,
- * rank). */
+ * rank), which all lanes of a warp call, with a negative rank if they have no
+ * pair, and add_one(q, i, rank). */
 template <typename Own> struct adding_answer
 {
     __device__ __forceinline__ const Own &own() const
