@@ -37,8 +37,8 @@ enum
     SHORT_ROW = 1024,
     SHORT_ROW_OF_DISTANCES = 512,
 
-    /* A row that concerns at most so many places is answered without the tree:
-     * point searches above all. */
+    /* A row that concerns at most this many places is answered without the
+     * tree. These are mainly rows of point searches. */
     FEW_PLACES = 4,
 
     /* Number of warps that keep a multiprocessor busy; a warp gets several rows

@@ -14,7 +14,7 @@ enum
     PAGE = 4096
 };
 
-/* Blocks of at least so many bytes are ordinary memory in huge pages, as
+/* Blocks of at least this many bytes are ordinary memory in huge pages, as
  * oj_malloc() allocates arrays of this size, and are registered with CUDA.
  * cudaHostAlloc() takes 0.5 s per GB, one thread at a time, and keeps other
  * threads from launching kernels meanwhile. Registering takes a tenth of that,

@@ -56,7 +56,7 @@ struct oj_cuda_ring_marks
 };
 
 /** Returns the mask of children in which the bit of fragment k is 1. `unit` is
- *  the member of the fragment (2 * unit + bit). */
+ *  the member of struct oj_ring_fragment: 2 * unit + bit. */
 OJ_FN uint32_t oj_cuda_ring_inside(const struct oj_cuda_ring_marks &marks,
                                    uint32_t k, uint32_t unit)
 {

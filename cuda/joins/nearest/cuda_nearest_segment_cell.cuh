@@ -267,7 +267,7 @@ OJ_NEAR_FN void oj_near_keep_nearer(struct oj_near_best *best, double distance,
     best->rank = wins ? rank : best->rank;
 }
 
-/** Like oj_near_keep_nearer(). With ties 1, rank may have the mark
+/** Like oj_near_keep_nearer(). If ties is 1, rank may have the mark
  *  OJ_NEAR_TIED, and best->tied is set if other features may be as near as the
  *  best one. */
 OJ_NEAR_FN void oj_near_keep_nearer_with_ties(struct oj_near_best *best,
@@ -502,7 +502,7 @@ OJ_NEAR_FN struct oj_near_leaf oj_near_leaf_open(const struct oj_near_view *v,
  *  answer: *distance is then that of a tie, or NaN if the point is outside of
  *  the square. `around` is the smallest rank of the polygons that contain the
  *  point, and so have distance 0; it is OJ_NEAR_NONE if there is no such
- *  polygon or only boundaries count. With ties 1 (only in a tree with ties),
+ *  polygon or only boundaries count. If ties is 1 (only in a tree with ties),
  *  points with several features that may be equally near are open. */
 OJ_NEAR_FN int32_t oj_near_nearest_of_point(const struct oj_near_view *v,
                                             double x, double y, int32_t around,
