@@ -62,9 +62,8 @@ static cudaError_t probe_memory_and_kernel(int ordinal,
     return error;
 }
 
-/* Fills in a device's properties and error. Call it from a thread of the
- * module. A device whose name cannot be read is unusable; others may be
- * usable. */
+/* Fills in the properties of device->ordinal, or device->why_not if this device
+ * cannot be used. Call it from a thread of the module (cuda_host_threads.h). */
 static void probe_device(struct oj_gpu_device *device)
 {
     struct cudaDeviceProp properties;

@@ -87,7 +87,7 @@ oj_status oj_cuda_live_new(const struct oj_options *options,
 
 /* --- batches -------------------------------------------------------------- */
 
-/* A batch of a part, from its preparation to its commit. */
+/* A batch on the part of one device, from its preparation to its commit. */
 struct part_batch
 {
     int has_work;

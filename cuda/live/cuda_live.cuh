@@ -13,7 +13,8 @@
 #include <pthread.h>
 
 /** The regions of devices: device i has the points whose Morton codes are at
- *  least first_code[i] and less than first_code[i + 1]. Passed by value. */
+ *  least first_code[i] and less than first_code[i + 1]; the last device has no
+ *  upper limit. Passed by value. */
 struct oj_cuda_live_regions
 {
     int n;
@@ -129,7 +130,7 @@ struct oj_cuda_live_batch
     int64_t n;
     const int64_t *id;
     const double *x, *y;
-    uint32_t *entry;  /**< [n] */
+    uint32_t *entry;  /**< [n] entry of the id, or OJ_LIVE_NOWHERE */
     uint32_t *target; /**< [n] place of a point that is put or moved; for other
                            changes undefined */
     uint8_t *kind;    /**< [n] enum oj_live_change */
@@ -150,6 +151,7 @@ struct oj_cuda_live_plan
     const struct oj_cuda_live_region *place; /**< borrowed */
     struct oj_cuda_live_histogram count;
     int is_idle; /**< 1: no change concerns this device */
+    /** 1: the commit builds all pages anew; 0: it changes pages. */
     int is_anew;
     int is_marked; /**< 1: oj_cuda_live_ids.last is set for its entries */
     /** 1: entries were added behind the first n_entries, and their number is in
@@ -174,18 +176,19 @@ struct oj_cuda_live_plan
                           spilled points */
     uint32_t *spill_place; /**< [n_spilled] */
     int32_t *spill_order;  /**< [n_spilled] */
-    /** [n_spilled, or n_after if is_anew] */
+    /** Points after the batch: [n_after] all points if is_anew, otherwise
+     *  [n_spilled]. */
     struct oj_cuda_live_kept *kept;
     uint64_t
         *first_code;   /**< [places + n_more] of the places after the batch */
-    uint32_t *page_at; /**< likewise */
+    uint32_t *page_at; /**< [places + n_more] pages of these places */
 
     /* Used if is_anew: the new pages. */
     struct oj_cuda_memory page_memory; /**< owner of the arrays of pages */
     struct oj_cuda_live_pages pages;
     int64_t cap_pages;
     int32_t *order;     /**< [n_after] */
-    uint64_t code_mask; /**< bits of the codes by which it is sorted */
+    uint64_t code_mask; /**< bits of the codes by which `order` is sorted */
 };
 
 /** Begins a batch of n changes: allocates what needs no change to be known,
@@ -229,10 +232,10 @@ OJ_MUST_USE oj_status oj_cuda_live_points_of(
 struct oj_cuda_live_rows
 {
     int64_t n;
-    const double *x, *y;        /**< [n] points; NULL: there are boxes */
-    const struct oj_box *box;   /**< [n] or NULL */
-    const int64_t *fid;         /**< [n] or NULL: 0 */
-    const double *max_distance; /**< [n] or NULL: that of the relation */
+    const double *x, *y;        /**< [n] points; NULL if the rows are boxes */
+    const struct oj_box *box;   /**< [n] boxes; NULL if the rows are points */
+    const int64_t *fid;         /**< [n]; NULL: all are 0 */
+    const double *max_distance; /**< [n]; NULL: that of the relation */
 };
 
 /** Pairs in device memory; the arrays belong to the work that finds them. */
@@ -241,7 +244,7 @@ struct oj_cuda_live_found
     int64_t n;
     int64_t *offset;  /**< [rows + 1] */
     int64_t *id;      /**< [n] */
-    double *distance; /**< [n]; NULL: rows are boxes */
+    double *distance; /**< [n]; NULL if rows are boxes */
 };
 
 /** Finds the pairs of rows with the points of a part. */
@@ -271,7 +274,7 @@ OJ_FN int oj_live_is_here(const struct oj_cuda_live_region &place, double x,
            oj_live_region(place.regions, x, y) == place.number;
 }
 
-/** Chooses regions that each have about as many of the n points, which are in
+/** Chooses regions that have about equal numbers of the n points, which are in
  *  host memory. If n is 0, the first region is the whole plane. */
 OJ_MUST_USE oj_status oj_cuda_live_choose_regions(
     int n_regions, int64_t n, const double *x, const double *y,
@@ -316,8 +319,8 @@ struct oj_cuda_live_answer
 };
 
 /** Returns how many boxes the top level of the tree of a part has, at most
- *  OJ_LIVE_FANOUT; 0 if the part has no points. *box: these boxes, in device
- *  memory. */
+ *  OJ_LIVE_FANOUT; 0 if the part has no points. Sets *box to these boxes, in
+ *  device memory. */
 int64_t oj_cuda_live_top(const struct oj_cuda_live_part *part,
                          const struct oj_box **box);
 
@@ -337,8 +340,8 @@ OJ_MUST_USE oj_status oj_cuda_live_take_rows(
 
 /** Sets *row [*n] to the numbers of those rows of a device's answer for which
  *  device `other` may have nearer points, and *bound [*n] to the greatest
- *  distance of such a point. top [n_top]: boxes at the top of the tree of
- *  `other`. */
+ *  distance of such a point. top [n_top] are the boxes at the top of the tree
+ *  of `other`. */
 OJ_MUST_USE oj_status oj_cuda_live_reaching_rows(
     struct oj_cuda_work *work, const struct oj_cuda_live_regions *regions,
     int other, const struct oj_relation *relation,
@@ -361,8 +364,8 @@ struct oj_cuda_live_part_join
     struct oj_error err;           /**< of the work */
     struct oj_cuda_live_rows rows; /**< all rows of the join */
     int n_answers;
-    /** answer[0]: of the rows that the device answers first. answer[1]: of the
-     *  rows of nearest joins about which other devices have asked it. */
+    /** answer[0] is for the rows that the device answers first, answer[1] for
+     *  the rows of nearest joins about which other devices have asked it. */
     struct oj_cuda_live_answer answer[2];
     int64_t n_top;
     struct oj_box top[OJ_LIVE_FANOUT];

@@ -2,7 +2,7 @@
  * devices, each gets the whole batch, and makes the changes of its own points.
  *
  *  1 find     the entry of each id; new ones are added
- *  2 mark     of several changes of an id the last one, by the greatest number
+ *  2 mark     the last change of each id: the one with the greatest number
  *  3 classify in its page, to another page or device, new, removed; the pages
  *             that points leave and come to are counted
  *  4 decide   above a share of points that change pages, or where pages are

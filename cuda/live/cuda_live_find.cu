@@ -37,8 +37,8 @@ enum
     SHORT_ROW = 1024,
     SHORT_ROW_OF_DISTANCES = 512,
 
-    /* A row that concerns at most so many places is answered without the tree:
-     * point searches above all. */
+    /* A row that concerns at most this many places is answered without the
+     * tree. These are mainly rows of point searches. */
     FEW_PLACES = 4,
 
     /* Number of warps that keep a multiprocessor busy; a warp gets several rows
@@ -49,10 +49,9 @@ enum
     NEAREST_OF_WARP = 256
 };
 
-/* Begins the row of each lane of a warp. asker [OJ_LIVE_LANES], in shared
- * memory: the rows of all lanes, which every lane may read. Returns the row of
- * the lane, or -1.
- */
+/* Begins the row of each lane of a warp, and returns it, or -1 if the lane has
+ * no row. *mine describes the row. asker [OJ_LIVE_LANES], in shared memory,
+ * receives the rows of all lanes, so that every lane can read them. */
 static __device__ __forceinline__ int64_t
 begin_rows_of_warp(const struct live_question &q, struct live_asker *asker,
                    struct live_asker *mine)
@@ -193,8 +192,8 @@ find_pairs_of_slots(const struct live_question &q, const struct live_asker &a,
     return found;
 }
 
-/* Returns the sum over all lanes of their counts, each at most SLOTS_OF_LANE;
- * *before: that of the lanes with smaller numbers. */
+/* Returns the sum over all lanes of their counts, each at most SLOTS_OF_LANE.
+ * *before becomes the sum over the lanes with smaller numbers. */
 static __device__ __forceinline__ int sum_of_warp(int count, int *before)
 {
     int sum = 0;
@@ -219,8 +218,9 @@ static __device__ __forceinline__ double greatest_of_warp(double value)
     return value;
 }
 
-/* Returns the lane with the least of the values, all >= 0. *least: that value
- * with its last five bits, which hold the number of the lane, cleared. */
+/* Returns the lane with the least of the values, which are >= 0. *least becomes
+ * that value without its last five bits, which are set to 0 because they hold
+ * the number of the lane during the comparison. */
 static __device__ __forceinline__ int lane_of_least(double value, double *least)
 {
     const unsigned long long lanes = OJ_LIVE_LANES - 1;
@@ -316,7 +316,7 @@ static __device__ __forceinline__ int
 count_places_in_reach(const struct oj_cuda_live_pages &pages,
                       const struct live_reach &reach, int64_t *first)
 {
-    /* more codes than this are in too many places */
+    /* a reach of more codes than this concerns too many places */
     const uint64_t most = (UINT64_MAX >> 32) / (uint64_t)pages.n * FEW_PLACES;
     uint64_t low = reach.low >> 32;
     int n = 1;
@@ -331,8 +331,8 @@ count_places_in_reach(const struct oj_cuda_live_pages &pages,
     return n;
 }
 
-/* Calls visit(place, rows) like visit_pages(), whose bounds visit does not
- * narrow. Rows that concern few places go to these directly. */
+/* Calls visit(place, rows) like visit_pages(), for a visit that does not narrow
+ * the bounds. Rows that concern few places go to these directly. */
 template <typename Visit>
 static __device__ __forceinline__ void
 visit_pages_of_lists(const struct oj_cuda_live_pages &pages,
@@ -371,7 +371,9 @@ visit_pages_of_lists(const struct oj_cuda_live_pages &pages,
 /* A point near a row; {INFINITY, INT64_MAX} stands for no point. */
 struct live_near
 {
-    double distance; /* or its square, and the entry as id */
+    /* in the list of a row, the distance and the id; in a candidate, the
+     * squared distance, and the entry of the id in place of it */
+    double distance;
     int64_t id;
 };
 
@@ -389,7 +391,7 @@ static __device__ __forceinline__ int is_nearer(const struct live_near &a,
     return a.distance < b.distance || (a.distance == b.distance && a.id < b.id);
 }
 
-/* Returns the smaller of bound2 and kth2, the latter enlarged so that it
+/* Returns the smaller of bound2 and kth2. kth2 is first enlarged so that it
  * includes all squares whose roots round to the distance of the k-th point
  * (live_search.c). */
 static __device__ __forceinline__ double smaller_bound2(double bound2,
@@ -583,9 +585,9 @@ static __global__ void __launch_bounds__(OJ_LIVE_WARP_BLOCK)
 
 /* --- lists: one pass counts, the next one writes -------------------------- */
 
-/* Counts the pairs of each row; *longest becomes the greatest count. only
- * [rows]: the slot of a pair that is the only one of its row, which then needs
- * no second walk. */
+/* Counts the pairs of each row and raises *longest to the greatest count. If a
+ * row has a single pair, its element of `only` [rows] becomes the slot of the
+ * pair's point, and the row needs no second walk. */
 static __global__ void __launch_bounds__(OJ_LIVE_WARP_BLOCK)
     count_row_pairs(const __grid_constant__ struct oj_cuda_live_pages pages,
                     const __grid_constant__ struct oj_cuda_live_ids ids,
@@ -795,9 +797,10 @@ static __device__ __forceinline__ void sort_values_of_warp(T (&value)[EACH],
     }
 }
 
-/* From EACH successive values of each lane makes value[i] the value i *
- * OJ_LIVE_LANES + lane of the warp. shared [EACH * OJ_LIVE_LANES * 17 / 16]:
- * shared memory of the warp; gaps let lanes access different banks. */
+/* Deals the values out: on entry, a lane has EACH successive values of the
+ * warp; on return, its value[i] is value i * OJ_LIVE_LANES + lane of the warp.
+ * shared [EACH * OJ_LIVE_LANES * 17 / 16] is shared memory of the warp, with
+ * gaps so that lanes access different banks. */
 template <int EACH, typename T>
 static __device__ __forceinline__ void deal_out(T (&value)[EACH],
                                                 uint64_t *shared)
@@ -958,8 +961,9 @@ static __device__ __forceinline__ void sort_row(const struct live_lists &lists,
         sort_row_by_keys<uint64_t, EACH, HAS_DISTANCE>(lists, row);
 }
 
-/* Returns how many blocks a multiprocessor shall hold of the kernel for EACH
- * values per lane: the compiler keeps to their registers. */
+/* Returns how many blocks of the kernel for EACH values per lane a
+ * multiprocessor shall hold. The compiler limits the registers of a thread
+ * accordingly. */
 template <int EACH> static constexpr int blocks_of_length(void)
 {
     return EACH <= 4 ? 8 : EACH == 8 ? 5 : EACH == 16 ? 4 : 2;
@@ -988,7 +992,7 @@ static __global__ void __launch_bounds__(OJ_LIVE_WARP_BLOCK,
     }
 }
 
-/* The pairs of the rows with more than SHORT_ROW pairs, numbered from 0. */
+/* The pairs of the rows that are too long for a warp, numbered from 0. */
 struct long_rows
 {
     struct live_lists lists;
@@ -1090,9 +1094,10 @@ static oj_status sort_long_rows(struct oj_cuda_work *work,
                     });
 }
 
-/* Sorts the rows of more than FIRST / 2 and at most MOST pairs, of which the
- * longest has `longest`. A kernel for each length: one kernel for several would
- * have the registers of the longest for all. */
+/* Sorts the rows of at most MOST pairs: all of them if FIRST is OJ_LIVE_LANES,
+ * otherwise those of more than FIRST / 2 pairs. The longest row has `longest`
+ * pairs. Each length has a kernel of its own, because a common kernel would
+ * need the registers of the longest one for all. */
 template <int FIRST, int MOST, bool HAS_DISTANCE>
 static oj_status sort_rows_by_warps(struct oj_cuda_work *work,
                                     const struct live_lists &lists,
@@ -1216,7 +1221,7 @@ static int64_t threads_of_rows(const struct live_question &q)
 }
 
 /* Lists all pairs within the bounds of q; the pairs of a row are in no
- * particular order. *longest: the greatest number of pairs of a row. */
+ * particular order. *longest becomes the greatest number of pairs of a row. */
 static oj_status list_pairs(const struct oj_cuda_live_part *part,
                             struct oj_cuda_work *work,
                             const struct live_question &q,
@@ -1252,8 +1257,8 @@ static oj_status list_pairs(const struct oj_cuda_live_part *part,
     return OJ_OK;
 }
 
-/* Lists the at most k nearest points of each row. *bound2 [rows]: squared bound
- * that includes the ties of the k-th. */
+/* Lists the at most k nearest points of each row. *bound2 [rows] becomes the
+ * squared bound of each row, which includes the ties of the k-th point. */
 static oj_status list_nearest(const struct oj_cuda_live_part *part,
                               struct oj_cuda_work *work, struct live_question q,
                               int k, struct oj_cuda_live_found *out,

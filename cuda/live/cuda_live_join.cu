@@ -12,8 +12,8 @@
 #include <new>
 #include <stdlib.h>
 
-/* Maximum number of rows that are joined at a time; halved if memory is
- * missing. */
+/* Maximum number of rows that are joined at a time; the number is halved if
+ * memory is missing. */
 #define MOST_ROWS ((int64_t)1 << 22)
 
 /* --- answers on the devices ----------------------------------------------- */
@@ -306,8 +306,8 @@ static oj_status copy_out(struct oj_cuda_work *work, int64_t n, const T *from,
                                      n * (int64_t)sizeof **out, work->err);
 }
 
-/* Copies the pairs of an answer to host memory. If that is too small, returns
- * OJ_ERR_NOMEM, and the caller joins fewer rows at a time. */
+/* Copies the pairs of an answer to host memory. If memory is missing there,
+ * returns OJ_ERR_NOMEM, and the caller joins fewer rows at a time. */
 static oj_status copy_pairs_out(struct oj_cuda_work *work,
                                 const struct oj_cuda_live_answer *answer,
                                 struct part_pairs *out)

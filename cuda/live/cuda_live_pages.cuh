@@ -37,7 +37,8 @@ enum
  *  entries for one new id, all but one of these entries get it. */
 #define OJ_LIVE_UNUSED (UINT32_MAX - 1u)
 
-/** Greatest coordinate of a point, as of every join side (OJ_FLAT_MOST). */
+/** Greatest absolute coordinate of a point that joins take, as in every join
+ *  side (OJ_FLAT_MOST). */
 #define OJ_LIVE_MOST_COORDINATE 1e150
 
 /** A hole has NaN as x. */

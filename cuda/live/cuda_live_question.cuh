@@ -21,7 +21,7 @@ struct live_question
 struct live_asker
 {
     struct oj_box box;
-    double bound2; /* negative: no pairs; boxes: 0 */
+    double bound2; /* < 0 if the row has no pairs; 0 for boxes */
     int64_t id;
 };
 

@@ -5,8 +5,8 @@
  *             and removes its points that go elsewhere (cuda_live_apply.cu)
  *   rows      every device gets all rows, and answers those that reach one of
  *             the boxes at the top of its tree; nearest: those whose points are
- *             in its region, and then those of other devices whose k-th is so
- *             far away that a point of this device may be nearer
+ *             in its region, and then those of other devices whose k-th
+ *             point is so far away that a point of this device may be nearer
  *
  *  Source: G-PICS (Lewis and Tu 2022) deals out leaves and sends the queries of
  *  each leaf to its device; regions along the Morton order are ours. */

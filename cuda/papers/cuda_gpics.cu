@@ -13,16 +13,16 @@
  *   rows of a leaf    | 128 | 128 | 37 |          a block each
  *   points of a leaf  | 256 | 256 | 90 |          in shared memory, in turn
  *
- *  k nearest searches within a radius in which k points are expected, and
- *  doubles it for the rows that have found fewer. The k nearest of what was
- *  found are chosen by a sort.
+ *  A k nearest join searches within a radius in which k points are expected,
+ *  and doubles the radius for the rows that have found fewer. A sort chooses
+ *  the k nearest of the points found.
  *
  *  Differences: the paper's threads append rows to the list of a leaf by atomic
  *  operations; here they are counted, written and sorted. The paper's buffers
  *  of output pages are one array of pairs, which is made anew if it is too
  *  small.
  *
- *  The backends "cuda_gpics_quadtree", "cuda_gpics_kdtree",
+ *  The backends are "cuda_gpics_quadtree", "cuda_gpics_kdtree",
  *  "cuda_gpics_quadtree_single" and "cuda_gpics_kdtree_single". */
 #include "cuda_gpics_tree.cuh"
 
@@ -53,7 +53,7 @@ struct cuda_gpics_rows
     /* Points: [n] each. Other features: their vertices; those of row i are
      * first[i] to first[i + 1] - 1. */
     const double *x, *y;
-    const int64_t *first; /* [n + 1]; NULL: rows are points */
+    const int64_t *first; /* [n + 1]; NULL if rows are points */
     const struct oj_box *box;
     struct oj_cuda_columns columns;
 };
@@ -140,8 +140,8 @@ static __device__ void visit_leaves_of_query(const struct cuda_gpics_search &s,
         });
 }
 
-/* Returns 1 if a point forms a pair with the row; *d2: its squared distance, or
- * NaN if the join has none. */
+/* Returns 1 if a point forms a pair with the row. Sets *d2 to its squared
+ * distance, or to NaN if the join has no distance. */
 static __device__ __forceinline__ int
 is_partner_of_row(const struct cuda_gpics_search &s,
                   const struct cuda_gpics_query &q, int32_t row, double x,

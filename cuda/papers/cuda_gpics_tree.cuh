@@ -59,10 +59,10 @@ struct oj_cuda_gpics_tree
     const int32_t *feature;                /**< [n_points] */
 };
 
-/** Builds a tree of n points in host memory; x NaN: feature i has no point.
- *  most_points: maximum number of points of a leaf (MC of the paper); leaves on
- *  the deepest level may have more. *work owns the arrays. All devices of a
- *  join must build equal trees in equal order. O(n log n). */
+/** Builds a tree of n points in host memory; if x[i] is NaN, feature i has no
+ *  point. most_points is the maximum number of points of a leaf (MC of the
+ *  paper); leaves on the deepest level may have more. *work owns the arrays.
+ *  All devices of a join must build equal trees in equal order. O(n log n). */
 OJ_MUST_USE oj_status oj_cuda_gpics_tree_build(struct oj_cuda_work *work,
                                                int64_t n, const double *x,
                                                const double *y, int is_kdtree,

@@ -106,7 +106,8 @@ count_common_tokens_of_row(const __grid_constant__ struct cuda_text_matrix m)
     }
 }
 
-/* Appends the pairs of a block of rows that have enough common tokens. */
+/* Appends those pairs of a block of rows and a block of features that have
+ * enough tokens in common. */
 static __global__ void
 select_pairs(const __grid_constant__ struct cuda_text_matrix m)
 {
@@ -158,7 +159,7 @@ static int may_block_sizes_match(const struct cuda_text_matrix *m,
            oj_text_least_common(&m->condition, a, b) <= oj_text_smaller(a, b);
 }
 
-/* Joins each block of features with all blocks of rows; sizes NULL: all
+/* Joins each block of features with all blocks of rows. If sizes is NULL, all
  * features are one block. */
 static oj_status count_common_of_all(struct oj_cuda_work *work,
                                      struct cuda_text_matrix *m,

@@ -36,7 +36,8 @@ struct cuda_z_side
 {
     /* rows or features first .. end - 1 belong to this share */
     int64_t n, n_dimensions, first, end;
-    /* [n][n_dimensions]; first coordinate NaN: the feature has no vector. */
+    /* [n][n_dimensions]; the first coordinate is NaN if the feature has no
+     * vector. */
     const double *vector;
     struct oj_cuda_columns columns;
 
@@ -352,7 +353,8 @@ find_shortest_list_range_of_rows(const __grid_constant__ struct cuda_z_pairs p)
     p.sums[row] = length;
 }
 
-/* Measures the entries of a chunk, one per thread. */
+/* Measures the entries of a chunk, one per thread, and appends the pairs that
+ * match to p.found. */
 static __global__ void
 measure_entries_of_list_ranges(const __grid_constant__ struct cuda_z_pairs p)
 {

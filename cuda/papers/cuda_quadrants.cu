@@ -31,15 +31,15 @@
 
 enum
 {
-    /* If memory is missing, a chunk is halved until its halves would have fewer
-     * rows. */
+    /* If device memory is missing, a chunk is halved, but not below this number
+     * of rows. */
     LEAST_ROWS = 4096
 };
 
 static const int64_t default_size = 256, most_rows = (int64_t)1 << 30;
 
-/* Maximum number of pairs in memory, and between two checks of the cancel flag;
- * a single quadrant may have more. */
+/* Maximum number of pairs in memory, which is also that between two checks of
+ * the cancel flag; a single quadrant may have more. */
 static const int64_t most_pairs = (int64_t)1 << 24;
 
 /** The boxes of the join side, in the cells of a grid. */
@@ -52,7 +52,9 @@ struct quadrant_cells
     uint64_t *cell;     /**< [n_entries] ascending */
     int32_t *feature;   /**< [n_entries] rank */
     int32_t *first;     /**< [n_features + 1] first segment */
-    uint8_t *flag;      /**< [n_segments]; NULL: no polygons */
+    /** [n_segments] OJ_QUADRANT_POLYGON_END or OJ_QUADRANT_LINE_END at the last
+     *  segment of a part, 0 elsewhere; NULL if there are no polygons */
+    uint8_t *flag;
 };
 
 /** Consecutive quadrants whose pairs are in memory at a time. */
@@ -148,8 +150,8 @@ struct square
     int32_t first, end;
 };
 
-/* Sorts points by Morton code; stable. *code: code of each point, owned by
- * *work. */
+/* Sorts points by Morton code; stable. *code becomes the code of each point;
+ * *work owns the array. */
 static oj_status sort_points(struct oj_cuda_work *keep,
                              struct oj_cuda_work *work,
                              struct quadrant_chunk *c,
@@ -252,8 +254,8 @@ compute_boxes_of_quadrants(const __grid_constant__ struct quadrant_chunk c)
         c.window[q] = oj_box_widened(&box, 0.0);
 }
 
-/* Makes the list of quadrants. place: 1 where a quadrant begins; on return, the
- * number of quadrants before each place. */
+/* Makes the list of quadrants. On entry, place is 1 where a quadrant begins; on
+ * return, it is the number of quadrants before each place. */
 static oj_status list_quadrants(struct oj_cuda_work *keep, int32_t *place,
                                 struct quadrant_chunk *c)
 {
@@ -296,8 +298,8 @@ static oj_status make_quadrants(struct oj_cuda_work *keep, int64_t size,
 /* --- the join side ---------------------------------------------------------
  */
 
-/* The join side as boxes and cells, and the ends of features and rings among
- * its segments. */
+/* The join side as boxes and cells, and the last segment of each of its
+ * parts. */
 
 #define N_SAMPLES 1023
 
@@ -505,8 +507,8 @@ static __device__ int is_candidate_pair(const struct quadrant_cells *grid,
     return oj_quadrant_is_first_common_cell(grid->cell[i], cells, &of_box);
 }
 
-/* Writes the pairs of a quadrant to out, in the order of entries; out NULL:
- * only counts them. Returns their number. */
+/* Writes the pairs of a quadrant to out, in the order of entries, or only
+ * counts them if out is NULL. Returns their number. */
 static __device__ int64_t find_quadrant_pairs(const struct quadrant_chunk *c,
                                               int64_t q, int32_t *out)
 {
@@ -731,8 +733,8 @@ measure_block_pairs_to_points(const struct quadrant_chunk *c,
 }
 
 /* Merges the best match that a block found for a point into the result. Blocks
- * of one quadrant do this one after the other. alone: 1: the quadrant has no
- * other block. */
+ * of one quadrant do this one after the other. alone is 1 if the quadrant has
+ * no other block. */
 static __device__ void merge_best_of_blocks(const struct quadrant_chunk *c,
                                             int64_t q, int alone, int64_t point,
                                             const struct quadrant_walk *w)

@@ -45,8 +45,8 @@ void fiber_make(fiber *f, char *stack, size_t bytes, void (*body)(void))
     f->bytes = bytes;
 #ifdef __x86_64__
     /* The initial stack has six registers, the address of body, and a return
-     * address for body. That is 0, because body never returns. With it, the
-     * stack is aligned as in any function. */
+     * address for body, which is 0 because body never returns. With this word,
+     * the stack is aligned as in any function. */
     void **top = (void **)(void *)(stack + bytes) - 8;
     memset(top, 0, 8 * sizeof *top);
     top[6] = (void *)(uintptr_t)body;
@@ -62,8 +62,8 @@ void fiber_make(fiber *f, char *stack, size_t bytes, void (*body)(void))
 #if OJ_HOST_ASAN
 static thread_local fiber *left;
 
-/* Records the bounds of the stack that was left. For a thread's own stack they
- * are unknown before. */
+/* Records the bounds of the stack that was left. The bounds of a thread's own
+ * stack are unknown until then. */
 static void arrive(void *fake_stack)
 {
     const void *bottom;

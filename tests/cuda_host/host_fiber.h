@@ -37,8 +37,8 @@ struct fiber
 /** Makes a fiber. body must start with fiber_arrived() and never return. */
 void fiber_make(fiber *f, char *stack, size_t bytes, void (*body)(void));
 
-/** Switches from the fiber from to the fiber to. Returns when another fiber
- *  switches back. */
+/** Switches from fiber `from` to fiber `to`. Returns when another fiber
+ *  switches back to `from`. */
 void fiber_switch(fiber *from, fiber *to);
 
 /** Must be the first call of every body. */

@@ -12,8 +12,9 @@
 extern "C" {
 #endif
 
-/** Makes the allocations first .. first + n - 1 from now on fail, of device
- *  memory, pinned memory, streams and events. With n = 0 none fails. */
+/** Makes allocations number first .. first + n - 1 fail, counted from 1 after
+ *  this call. Allocations of device memory, pinned memory, streams and events
+ *  count. With n = 0 none fails. */
 __attribute__((visibility("default"))) void oj_host_fail_at(int64_t first,
                                                             int64_t n);
 

@@ -14,7 +14,7 @@ struct oj_host_stream
     std::queue<std::function<void()>> work;
     uint64_t n_given, n_done;
     std::atomic<int> n_waiting{0}; /**< number of threads in drain_device() */
-    int closes;
+    int closes;                    /**< 1: the stream is being destroyed */
     std::thread thread; /**< not joinable if work runs when it is enqueued */
 };
 

@@ -292,7 +292,8 @@ static oj_status apply_copies(struct oj_gpu_live *live,
     return OJ_OK;
 }
 
-/* Applies a batch on several devices. *seconds are wall-clock seconds. */
+/* Applies a batch, which is in memory of the first device, to an index on
+ * several devices. *seconds are wall-clock seconds. */
 static oj_status apply_on_several(struct oj_gpu_live *live, int64_t n,
                                   const int64_t *id, const double *x,
                                   const double *y, double *seconds,

@@ -6,8 +6,7 @@ the time of a join by the device's clock, and the bytes that are copied in this 
     resident_arrays.py [N [OJ_BENCH]]     PYTHONPATH: folder of ogrjoin
 
 N is the number of points (170,000,000).  OJ_BENCH is the program oj_bench of a build
-with
-tests; its times of resident points are printed, too.
+with tests; its times of resident points are printed, too.
 """
 
 import ctypes
@@ -149,7 +148,8 @@ class Bus:
             while n_valid and not self.cupti.cuptiActivityGetNextRecord(
                 ctypes.c_void_p(buffer), ctypes.c_size_t(n_valid), ctypes.byref(record)
             ):
-                # kind; copy kind, source, target, flags; bytes
+                # A record begins with its kind (4 bytes), here 1 for a copy. Byte 4 is
+                # the direction of the copy; the number of bytes copied is at byte 8.
                 kind = ctypes.c_uint32.from_address(record.value).value
                 how = ctypes.c_uint8.from_address(record.value + 4).value
                 bytes_ = ctypes.c_uint64.from_address(record.value + 8).value
@@ -172,8 +172,9 @@ class Bus:
 
 
 def library():
-    """Returns (name, function to a device, events, elapsed ms, synchronize, function to the
-    host) of CuPy or PyTorch."""
+    """Returns, for PyTorch or else CuPy: its name, and functions that copy an array to the
+    device, record an event, return the milliseconds between two events, wait for the
+    device, and view an answer as an array."""
     try:
         import torch
 

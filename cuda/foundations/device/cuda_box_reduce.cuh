@@ -18,8 +18,8 @@ static __device__ __forceinline__ void oj_cuda_box_of_warp(struct oj_box *box)
     }
 }
 
-/** Returns the number of the first segment of feature (rank) f; for f ==
- *  n_features, the number of all segments. The segments of a feature are
+/** Returns the number of the first segment of the feature with rank f, or the
+ *  number of all segments if f == n_features. The segments of a feature are
  *  consecutive. */
 static __device__ __forceinline__ int64_t
 oj_cuda_first_segment(const struct oj_cuda_layer &layer, int64_t f)

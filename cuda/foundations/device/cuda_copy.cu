@@ -6,13 +6,14 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Arrays with fewer bytes are copied to (in) or from (out) the device by a
+/* Arrays with fewer bytes are copied to the device (in) or from it (out) by a
  * single call of CUDA. The limits differ because CUDA reads host memory faster
  * than it writes newly allocated host memory. */
 static const int64_t least_bytes_in = 2 << 20, least_bytes_out = 1 << 20;
 
-/* Pieces of small arrays are smaller, so that there are some for each thread:
- * the page faults of new memory cost more than the copies. */
+/* Limits of a piece in bytes. A small array is cut into small pieces, so that
+ * every thread gets some: page faults in new host memory cost more than the
+ * copies, and the threads share them. */
 static const int64_t least_piece = 128 << 10, most_piece = 2 << 20;
 
 enum
@@ -37,7 +38,8 @@ struct copying
     int64_t next;  /* offset of the next piece; changed atomically */
 };
 
-/* A piece that is being copied, and its stage; n == 0: the stage is free. */
+/* The `n` bytes from offset `at` that are being copied through `stage`. If n is
+ * 0, the stage is free. */
 struct copied_piece
 {
     char *stage;
@@ -140,8 +142,9 @@ static int count_threads(const struct copying *c)
     return (int)n;
 }
 
-/* Returns the bytes of a piece: the array has two pieces for each of n threads,
- * within the limits, in whole pages. */
+/* Returns the size of a piece in bytes: half of what each of n threads copies,
+ * rounded up to whole pages of 4096 bytes and limited to least_piece ..
+ * most_piece. */
 static int64_t choose_piece_bytes(int64_t bytes, int n)
 {
     int64_t piece = (n > 0 ? bytes / (2 * n) : bytes) / 4096 * 4096 + 4096;
@@ -208,7 +211,8 @@ oj_status oj_cuda_copy_out(const struct oj_cuda_device *device,
 
 static const int64_t staged_piece = 64 << 10, most_staged = 32 << 20;
 
-/* A thread wakes in the time in which another one copies so many bytes. */
+/* One staging thread is used per this many bytes: waking a thread takes as long
+ * as copying them. */
 static const int64_t bytes_of_staging_thread = 256 << 10;
 
 enum
@@ -236,7 +240,8 @@ static int count_staging_threads(const struct oj_cuda_device *device,
     return n < 1 ? 1 : (int)n;
 }
 
-/* Allocates pinned memory on a thread of the module. */
+/* Makes *stage a block of at least `bytes` of pinned memory. A thread of the
+ * module allocates it, so that the calling thread makes no CUDA call. */
 static oj_status reserve_aside(const struct oj_cuda_device *device,
                                int64_t bytes, struct oj_cuda_stage *stage)
 {
@@ -273,7 +278,7 @@ int oj_cuda_copy_stage_begin(struct oj_cuda_staging *staging,
     return count_staging_threads(device, bytes);
 }
 
-/* Copies the next piece; returns 0 if there is none. */
+/* Copies the next piece to pinned memory. Returns 0 if no piece is left. */
 static int stage_next_piece(struct oj_cuda_staging *staging)
 {
     int64_t piece = __atomic_fetch_add(&staging->next, 1, __ATOMIC_RELAXED);

@@ -31,7 +31,7 @@ struct oj_cuda_staged_array
     const char *from;
     char *to; /**< in pinned memory */
     int64_t bytes;
-    int64_t n_staged; /**< bytes that are there; changed atomically */
+    int64_t n_staged; /**< bytes already in pinned memory; changed atomically */
 };
 
 /** Small arrays of pageable memory on their way to devices. Several threads
@@ -46,22 +46,25 @@ struct oj_cuda_staging
     int64_t next; /**< number of the next piece; changed atomically */
 };
 
-/** Adds an array; NULL is ignored. */
+/** Adds an array of `bytes` at `from`; NULL is ignored. */
 void oj_cuda_copy_stage_add(struct oj_cuda_staging *staging, const void *from,
                             int64_t bytes);
 
-/** Reserves pinned memory for all arrays, in *stage. Returns the number of
- *  threads that shall call oj_cuda_copy_stage_pieces(); 0: the arrays are
- * large, and oj_cuda_copy_in() is as fast, or there is no memory. Makes no CUDA
- * call on the calling thread. */
+/** Makes *stage a block of pinned memory for all arrays. Returns the number of
+ *  threads that shall call oj_cuda_copy_stage_pieces(). Returns 0 if the arrays
+ *  must be copied by oj_cuda_copy_in() instead: they are empty, they have more
+ *  than 32 MiB, for which that is as fast, or no pinned memory is available.
+ *  Makes no CUDA call on the calling thread. */
 int oj_cuda_copy_stage_begin(struct oj_cuda_staging *staging,
                              const struct oj_cuda_device *device,
                              struct oj_cuda_stage *stage);
 
-/** Copies pieces until none are left to be begun. Makes no CUDA call. */
+/** Copies pieces until every piece has been taken by a thread. Makes no CUDA
+ *  call. */
 void oj_cuda_copy_stage_pieces(struct oj_cuda_staging *staging);
 
-/** Returns the pinned copy of an array, once it is complete; helps to copy. */
+/** Returns the pinned copy of the array `from`, which must have been added.
+ *  Until it is complete, the calling thread copies pieces, too. */
 const void *oj_cuda_copy_stage_wait(struct oj_cuda_staging *staging,
                                     const void *from);
 

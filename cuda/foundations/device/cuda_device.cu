@@ -49,8 +49,8 @@ oj_status oj_cuda_fail(struct oj_error *err, cudaError_t error,
         default:
             break;
     }
-    /* Clears CUDA's last error, which no later call must report. (Errors that
-     * break the device stay.) */
+    /* Clears CUDA's last error, so that no later call reports it. CUDA keeps
+     * errors that break the device. */
     (void)cudaGetLastError();
     if (status == OJ_ERR_NOMEM)
         return oj_fail(err, status,
@@ -141,8 +141,10 @@ static oj_status open_device(struct oj_cuda_device *device,
     return oj_cuda_fail(err, error, "making a stream");
 }
 
-/* Opens a device. If memory is missing even before the first allocation, other
- * programs hold it, and the message says this. */
+/* Opens a device, which oj_cuda_close() closes. limit is the maximum number of
+ * bytes in use, 0 for no limit. If opening the device already fails for lack of
+ * memory, other programs must hold the memory, and the message names them as
+ * the cause. */
 oj_status oj_cuda_open(int ordinal, int64_t limit, const int *cancel,
                        struct oj_cuda_device *out, struct oj_error *err)
 {

@@ -5,9 +5,9 @@
 #include <pthread.h>
 #include <unistd.h>
 
-/* How long an idle thread polls for its next body before it sleeps, and how
- * long the caller polls for the end of the bodies. Their kernels often take
- * milliseconds. */
+/* How long an idle thread polls for its next function (body) before it sleeps,
+ * and how long the caller polls for the end of all bodies. Bodies launch
+ * kernels and wait for them, which often takes milliseconds. */
 static const double most_idle_s = 200e-6, most_waiting_s = 5e-3;
 
 struct bodies
@@ -110,8 +110,8 @@ static int run_body_on_thread(struct bodies *of, int i)
     return 0;
 }
 
-/* Runs the first n_aside of n bodies on threads, the others on the calling
- * thread. */
+/* Runs bodies 0 .. n_aside - 1 of n on threads of the module, the others on the
+ * calling thread. */
 static void run_bodies(int n, int n_aside, void (*body)(int i, void *user),
                        void *user)
 {

@@ -24,9 +24,9 @@ enum
                                                    a time */
 };
 
-/** Runs body for 0 .. n - 1, n <= OJ_CUDA_MOST_THREADS, each on a thread of the
- *  module, and waits for all. If no thread can be started for a body, the body
- *  runs on the calling thread, and may change the current device of that
+/** Runs body(0) .. body(n - 1), each on a thread of the module, and waits for
+ *  all. n <= OJ_CUDA_MOST_THREADS. If no thread can be started for a body, the
+ *  body runs on the calling thread, and may change the current device of that
  *  thread. */
 void oj_cuda_threads_run_aside(int n, void (*body)(int i, void *user),
                                void *user);
@@ -44,16 +44,16 @@ template <typename Body> void oj_cuda_thread_aside(Body body)
 void oj_cuda_threads_run_beside(int n, void (*body)(int i, void *user),
                                 void *user);
 
-/** Like oj_cuda_threads_run_aside(), but the calling thread, which must be one
- *  of the module, runs a single body itself. */
+/** Like oj_cuda_threads_run_aside(), but if n is 1 the calling thread, which
+ *  must be one of the module, runs the body itself. */
 void oj_cuda_threads_side_by_side(int n, void (*body)(int i, void *user),
                                   void *user);
 
 typedef void oj_cuda_threads_runner(int n, void (*body)(int i, void *user),
                                     void *user);
 
-/** Runs body(i, err) for i = 0 .. n - 1 as run() does. Returns the status, and
- *  the message, of the smallest i that failed. */
+/** Runs body(i, err) for i = 0 .. n - 1 as run() does. Returns the status and
+ *  the message of the failed body with the smallest i. */
 template <typename Body>
 OJ_MUST_USE oj_status oj_cuda_threads_try(oj_cuda_threads_runner *run, int n,
                                           Body body, struct oj_error *err)

@@ -6,8 +6,9 @@
 #include <math.h>
 #include <string.h>
 
-/* Device copies of the flat layer's arrays, and intermediate results; freed
- * when the layer is complete. An array that the layer does not have is NULL. */
+/* Device copies of the flat layer's arrays (struct oj_flat), and intermediate
+ * results. They are freed when the layer is complete. An array that the layer
+ * does not have is NULL. */
 struct layer_raw
 {
     const double *x, *y;
@@ -123,7 +124,9 @@ static oj_status invert_tie_ranks(struct layer_build *m)
                          { ordinal[rank[i]] = (int32_t)i; });
 }
 
-/* Counts the parts of each feature, and sums the counts to offsets. */
+/* Makes part_offset [n_features + 1]: counts the parts of each feature and sums
+ * up the counts. A point with a coordinate that is not finite, or a feature in
+ * left_out, has no parts. */
 static oj_status make_part_offsets(struct layer_build *m)
 {
     struct oj_cuda_layer *layer = m->layer;
@@ -186,8 +189,9 @@ static oj_status make_parts(struct layer_build *m)
     return m->work->scan(layer->ring_offset.data, n);
 }
 
-/* Makes the rings. A ring of one vertex becomes a segment with equal ends; its
- * ring_first holds the bitwise complement of the vertex. */
+/* Makes segment_offset, and ring_first and ring_part of m->raw. A ring of one
+ * vertex becomes a segment with equal ends; its ring_first is the bitwise
+ * complement of the vertex. */
 static oj_status make_rings(struct layer_build *m)
 {
     struct oj_cuda_layer *layer = m->layer;
@@ -307,8 +311,8 @@ int oj_cuda_needs_columns(const struct oj_relation *relation,
            join_side->exclude_class != NULL;
 }
 
-/* Copies a column to the device and sorts it by rank. host NULL: there is no
- * such column. */
+/* Copies a column to the device and sorts it by rank. If host is NULL (the
+ * layer has no such column), *out is NULL. */
 template <typename T>
 static oj_status upload_column_by_rank(struct layer_build *m, const T *host,
                                        const T **out)
@@ -389,7 +393,7 @@ oj_status oj_cuda_layer_make(struct oj_cuda_work *keep,
 
 /* --- boxes ---------------------------------------------------------------- */
 
-/* Computes the boxes, one warp per feature. */
+/* Computes the bounding boxes of the features, one warp per feature. */
 static __global__ void
 compute_boxes_of_features(const __grid_constant__ struct oj_cuda_layer layer,
                           struct oj_box *out)

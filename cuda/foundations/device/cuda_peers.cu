@@ -2,7 +2,8 @@
 
 #include "cuda_copy.h"
 
-/* How long a device polls for the others before its thread sleeps. */
+/* How long the thread of a device polls for the other devices before it
+ * sleeps. */
 static const double most_polling_s = 5e-3;
 
 /* Arrays with fewer bytes are copied from the host by each device itself. */
@@ -81,8 +82,8 @@ oj_status oj_cuda_peer_barrier_wait_for_all(struct oj_cuda_peer_barrier *peers,
     return status;
 }
 
-/* Copies the parts of array that belong to the other devices from their memory:
- * device i has bytes first[i] .. first[i + 1] - 1. */
+/* Copies the parts of array that the other devices hold, from their memory.
+ * Device i holds bytes first[i] .. first[i + 1] - 1. */
 static oj_status copy_parts_of_peers(const struct oj_cuda_device *device,
                                      cudaStream_t stream, char *array,
                                      const int64_t *first, struct oj_error *err)
@@ -131,9 +132,9 @@ oj_status oj_cuda_copy_to_all(const struct oj_cuda_device *device,
     return oj_cuda_peers_exchange(device, stream, to, first, err);
 }
 
-/* readers_of[i]: mask of the devices that may already read the pool of device
- * i. Kept for the process, because giving access takes longer the more memory
- * the pool has. */
+/* readers_of[i] is the mask of the devices that already have access to the
+ * memory pool of device i. The access is granted once per process, because that
+ * takes longer the more memory the pool has. */
 static pthread_mutex_t link_lock = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t readers_of[OJ_GPU_MAX_DEVICES];
 

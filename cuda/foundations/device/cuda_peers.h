@@ -27,7 +27,8 @@ struct oj_cuda_peer_barrier
     int has_failed;      /**< changed atomically */
     struct oj_error why; /**< error of the first device that failed */
     pthread_t begun_by;
-    /** For each device, the copy that it is making now. */
+    /** For each device, its own memory for the array that is being
+     *  exchanged. */
     struct
     {
         const char *array;
@@ -56,29 +57,32 @@ OJ_MUST_USE oj_status oj_cuda_peer_barrier_check_threads(
 OJ_MUST_USE oj_status oj_cuda_peer_barrier_wait_for_all(
     struct oj_cuda_peer_barrier *peers, struct oj_error *err);
 
-/** Copies the bytes first[i] .. first[i + 1] - 1 of array, which device i of
- *  device->peers has written, to the arrays of all other devices; first
- *  [devices + 1]. All devices must call it, in one order. Returns when the
- *  copies of all devices are complete. */
+/** Completes array on all devices of device->peers: device i has written bytes
+ *  first[i] .. first[i + 1] - 1 of its array, and these are copied to the
+ *  arrays of all other devices. first is [devices + 1]. All devices must make
+ *  their calls in one common order. Returns when the copies of all devices are
+ *  complete. */
 OJ_MUST_USE oj_status
 oj_cuda_peers_exchange(const struct oj_cuda_device *device, cudaStream_t stream,
                        void *array, const int64_t *first, struct oj_error *err);
 
-/** Like oj_cuda_copy_in(), for arrays that all devices of device->peers copy in
- *  one order. Waits for the stream if there are several devices and the array
- *  has 1 MiB or more. */
+/** Like oj_cuda_copy_in(), for an array that every device of device->peers
+ *  needs: each device must call it, and several calls must come in one common
+ *  order. Waits for the stream if there are several devices and the array has 1
+ *  MiB or more. */
 OJ_MUST_USE oj_status oj_cuda_copy_to_all(const struct oj_cuda_device *device,
                                           cudaStream_t stream, void *to,
                                           const void *from, int64_t bytes,
                                           struct oj_error *err);
 
-/** Lets other devices read the memory of device's pool directly, if there is a
- *  link between them. Otherwise the driver copies through the host, which is
- *  slower. */
+/** Lets the n devices ordinal[] read the memory pool of device directly, where
+ *  a link between them exists. Without a link, CUDA's driver copies through the
+ *  host, which is slower. */
 void oj_cuda_peers_link(const struct oj_cuda_device *device, const int *ordinal,
                         int n);
 
-/** Runs body(i, err) for device i of a run that has begun. */
+/** Runs body(i, err) for device i of a run that has begun. If it fails, the
+ *  other devices fail, too, as soon as they wait for this one. */
 template <typename Body>
 OJ_MUST_USE oj_status oj_cuda_try_peer(struct oj_cuda_peer_barrier *peers,
                                        int i, Body &body, struct oj_error *err)

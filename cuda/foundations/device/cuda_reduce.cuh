@@ -1,4 +1,4 @@
-/** Reduces computed values on a device to one value. */
+/** Reduces the values of a function on a device to one value. */
 #ifndef CUDA_REDUCE_CUH
 #define CUDA_REDUCE_CUH
 
@@ -6,8 +6,8 @@
 
 #define OJ_CUDA_REDUCE_BLOCK 128
 
-/** Reduces of(0) .. of(n - 1) by op to one value per block of threads: out
- *  [blocks]. none: the neutral element of op. */
+/** Reduces of(0) .. of(n - 1) by op to one value per block of threads, in out
+ *  [blocks]. `none` must be the neutral element of op. */
 template <typename V, typename Of, typename Op>
 static __global__ void __launch_bounds__(OJ_CUDA_REDUCE_BLOCK)
     oj_cuda_reduce_values(int64_t n, const __grid_constant__ Of of,

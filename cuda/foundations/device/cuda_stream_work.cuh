@@ -58,7 +58,7 @@ template <typename T> struct oj_cuda_gatherer
 };
 
 /** A scope of work on a stream; all operations run in stream order. If a CUDA
- *  call fails, the message names `doing`. */
+ *  call fails, the message names what was being done (`doing`). */
 struct oj_cuda_work
 {
     struct oj_cuda_device *device;
@@ -171,8 +171,8 @@ struct oj_cuda_work
 
     /* --- kernels ---------------------------------------------------------- */
 
-    /** Launches kernel with n threads in blocks of BLOCK. n == 0: does
-     *  nothing. */
+    /** Launches kernel with n threads in blocks of BLOCK. Does nothing if n is
+     *  0. */
     template <int BLOCK = 256, typename... P, typename... A>
     OJ_MUST_USE oj_status run(int64_t n, void (*kernel)(P...), A... arguments)
     {
@@ -233,8 +233,9 @@ struct oj_cuda_work
     OJ_MUST_USE oj_status scan_words(uint32_t *counts, int64_t n);
     OJ_MUST_USE oj_status scan_words(uint64_t *counts, int64_t n);
 
-    /** Exclusive prefix sum in place: counts [n + 1] become offsets, the last
-     *  of them the total. The last count is ignored. T: integers of 4 or 8
+    /** Replaces counts [n + 1] by their exclusive prefix sums: element i
+     *  becomes the sum of the i counts before it, element n the total. The
+     *  value of counts[n] on entry is ignored. T is an integer type of 4 or 8
      *  bytes. */
     template <typename T> OJ_MUST_USE oj_status scan(T *counts, int64_t n)
     {
@@ -243,7 +244,7 @@ struct oj_cuda_work
         return scan_words((word *)counts, n);
     }
 
-    /** Like scan(); also reads the total into *total, for which it waits for
+    /** Like scan(); also reads the total into *total, and therefore waits for
      *  the stream. */
     template <typename T>
     OJ_MUST_USE oj_status scan_total(T *counts, int64_t n, T *total)
@@ -253,7 +254,7 @@ struct oj_cuda_work
     }
 
     /** Makes *sums [n + 1], the exclusive prefix sum of the numbers of(0) ..
-     *  of(n - 1), and reads sums[n] into *total, for which it waits for the
+     *  of(n - 1), and reads sums[n] into *total, and therefore waits for the
      *  stream. of(n) is called, too, but its value is ignored. */
     template <typename T, typename Of>
     OJ_MUST_USE oj_status scan_computed(int64_t n, Of of, T **sums, T *total)
@@ -266,23 +267,25 @@ struct oj_cuda_work
     /** Like scan(), for five independent counts per element at once. */
     OJ_MUST_USE oj_status scan_fives(uint32_t (*counts)[5], int64_t n);
 
-    /** Inclusive prefix maximum in place: value[i] becomes the maximum of
-     *  value[0] .. value[i]. */
+    /** Replaces value[i] by the maximum of value[0] .. value[i], for all i <
+     *  n. */
     OJ_MUST_USE oj_status greatest_so_far(uint32_t *value, int64_t n);
 
-    /** Sorts the n <= 2^31 - 1 keys *key, with their values *value, by the
-     *  lowest `bits` bits of the keys; stable. *this must own both arrays, and
-     *  may replace them. K: uint32_t or uint64_t. */
+    /** Sorts the n keys *key, and their values *value with them, by the lowest
+     *  `bits` bits of the keys. The sort is stable, and n <= 2^31 - 1. *this
+     *  must own both arrays; *key and *value may point to other arrays
+     *  afterwards. K is uint32_t or uint64_t. */
     template <typename K>
     OJ_MUST_USE oj_status sort(int64_t n, int bits, K **key, int32_t **value);
 
-    /** Sorts keys by their bits [first_bit, end_bit) into sorted [n]. */
+    /** Writes the keys, sorted by bits first_bit .. end_bit - 1, to sorted
+     *  [n]. */
     OJ_MUST_USE oj_status sort_keys(int64_t n, int first_bit, int end_bit,
                                     const uint64_t *key, uint64_t *sorted);
 
-    /** Sorts order [n], n <= 2^31 - 1, by the lowest `bits` bits of
-     *  key_of(order[i]); stable. *sorted, unless sorted is NULL, gets the
-     *  sorted keys. */
+    /** Sorts *order [n] by the lowest `bits` bits of key_of(i) for its elements
+     *  i. The sort is stable, and n <= 2^31 - 1. If sorted is not NULL, *sorted
+     *  becomes the array of the sorted keys. */
     template <typename K, typename Key>
     OJ_MUST_USE oj_status reorder_by(int64_t n, int bits, Key key_of,
                                      int32_t **order, K **sorted)
@@ -298,8 +301,8 @@ struct oj_cuda_work
         return OJ_OK;
     }
 
-    /** Makes *order [n], the numbers 0 .. n - 1 sorted by the lowest `bits`
-     *  bits of key_of(i), ties by number. n <= 2^31 - 1. */
+    /** Makes *order [n]: the numbers i = 0 .. n - 1, sorted by the lowest
+     *  `bits` bits of key_of(i), ties by number. n <= 2^31 - 1. */
     template <typename K, typename Key>
     OJ_MUST_USE oj_status order_by(int64_t n, int bits, Key key_of,
                                    int32_t **order)

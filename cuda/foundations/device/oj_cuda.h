@@ -14,32 +14,35 @@ struct oj_cuda_device
 {
     int ordinal;
     int n_processors;
-    /** Stream of the index; batches have streams of their own. */
+    /** Stream on which the index is built; batches have streams of their
+     *  own. */
     cudaStream_t stream;
     cudaMemPool_t pool;
     int64_t limit; /**< maximum bytes in use by this index; 0: no limit */
     int64_t used;  /**< bytes in use; changed atomically */
-    /** If this struct is a copy that is used with another stream: the original
-     *  struct, whose `used` also counts the allocations of this one. NULL: this
-     *  is no copy. */
+    /** NULL, or the original of which this struct is a copy that is used with
+     *  another stream. The original's `used` counts the allocations of the
+     *  copy, too. */
     struct oj_cuda_device *counts_for;
     const int *cancel; /**< cancel flag; may be NULL */
     /** Number of threads that copy a layer; 0: one per processor, at most 16.
      */
     int n_threads;
-    /** All devices of the join, which copy equal arrays in equal order
-     *  (oj_cuda_copy_to_all()); NULL: this one copies all of what it needs. */
+    /** All devices of the join if each copies a part of every array from the
+     *  host and the rest from the others (oj_cuda_copy_to_all()); NULL if this
+     *  device copies whole arrays. */
     struct oj_cuda_peer_barrier *peers;
     int number; /**< index of this device in *peers */
-    /** Event that is recorded when the flat arrays of a layer are on the
-     *  device; NULL: none. */
+    /** NULL, or an event that is recorded when the flat arrays of a layer
+     *  (struct oj_flat) are on the device. */
     cudaEvent_t uploaded;
 };
 
-/** Turns a CUDA error into an oj_status and a message with CUDA's text and
- *  `doing`. OJ_ERR_NOMEM: out of memory. OJ_ERR_NO_DEVICE: the device is
- *  missing, unusable or broken. OJ_ERR_INTERNAL: all other errors, including
- *  faults of a kernel, after which this process cannot use the device. */
+/** Turns a CUDA error into an oj_status and a message of CUDA's text and of
+ *  `doing`, which names the failed step. OJ_ERR_NOMEM: out of memory.
+ *  OJ_ERR_NO_DEVICE: the device is missing, unusable or broken.
+ *  OJ_ERR_INTERNAL: all other errors, including faults of a kernel, after which
+ *  this process cannot use the device. */
 oj_status oj_cuda_fail(struct oj_error *err, cudaError_t error,
                        const char *doing);
 
@@ -68,18 +71,20 @@ void oj_cuda_close(struct oj_cuda_device *device);
 cudaError_t oj_cuda_wait(cudaStream_t stream);
 
 /** Allocates n elements of device memory in stream order, from the device's
- *  pool; *out is NULL if n == 0. Fails with OJ_ERR_NOMEM beyond device->limit,
- *  or if the device has no more memory. */
+ *  pool; *out is NULL if n == 0. Fails with OJ_ERR_NOMEM if the bytes in use
+ *  would exceed device->limit, or if the device has no more memory. */
 OJ_MUST_USE oj_status oj_cuda_alloc_bytes(struct oj_cuda_device *device,
                                           cudaStream_t stream, int64_t n,
                                           size_t size, void **out,
                                           struct oj_error *err);
-/** Frees memory in stream order; n and size as allocated. Accepts NULL. */
+/** Frees memory in stream order; n and size must be those of the allocation.
+ *  Accepts NULL. */
 void oj_cuda_free_bytes(struct oj_cuda_device *device, cudaStream_t stream,
                         void *memory, int64_t n, size_t size);
 
-/** An array on a device; zeroed memory is a valid empty one. It is owned, and
- *  freed in stream order, unless its maker states another owner. */
+/** An array of n elements in device memory; zeroed memory is a valid empty one.
+ *  The struct owns `data`, which oj_cuda_array_free() frees in stream order,
+ *  unless the function that sets the struct names another owner. */
 template <typename T> struct oj_cuda_array
 {
     T *data;
@@ -132,8 +137,8 @@ OJ_MUST_USE oj_status oj_cuda_alloc_owned(struct oj_cuda_device *device,
                                           struct oj_cuda_memory *memory,
                                           void **out, struct oj_error *err);
 
-/** Moves the ownership of the array `at` (NULL: of all arrays) to *to, which
- *  must have room for it. */
+/** Moves the ownership of the array `at`, or of all arrays if `at` is NULL,
+ *  from *from to *to, which must have room for it. */
 void oj_cuda_move_ownership(struct oj_cuda_memory *from, const void *at,
                             struct oj_cuda_memory *to);
 
@@ -149,8 +154,8 @@ static inline unsigned oj_cuda_count_blocks(int64_t n, int64_t block)
     return (unsigned)((n + block - 1) / block);
 }
 
-/** Columns of the join side, [n_features] each, indexed by rank. NULL if the
- *  join does not need the column. */
+/** Columns of the join side, [n_features] each, indexed by rank. A column that
+ *  the join does not need is NULL. */
 struct oj_cuda_columns
 {
     const int64_t *fid;
@@ -171,7 +176,9 @@ struct oj_cuda_layer
     /** The layer in host memory, and its tie ranks. cuda_index.cu sets both. */
     const struct oj_flat *flat;
     const int32_t *tie_rank;
-    int64_t quadrant_size; /**< maximum points of a leaf; set like these */
+    /** maximum number of points in a leaf of the index of quadrants;
+     *  cuda_index.cu sets it */
+    int64_t quadrant_size;
     int64_t n_features, n_parts, n_rings, n_segments;
     double x0, y0, x1, y1; /**< bounding box; x0 > x1: empty */
     double magnitude;      /**< maximum absolute coordinate */
@@ -181,26 +188,28 @@ struct oj_cuda_layer
     int short_points;
     struct oj_cuda_array<struct oj_cuda_segment> segment; /**< [n_segments] */
     struct oj_cuda_array<int32_t> segment_feature; /**< [n_segments] rank */
-    /** [n_segments]; empty without polygons. */
+    /** [n_segments] number of each segment's part; empty if the layer has no
+     *  polygons. */
     struct oj_cuda_array<int32_t> segment_part;
     struct oj_cuda_array<uint8_t> part_kind;      /**< [n_parts] */
     struct oj_cuda_array<int32_t> part_feature;   /**< [n_parts] rank */
     struct oj_cuda_array<int64_t> part_offset;    /**< [n_features + 1] */
     struct oj_cuda_array<int64_t> ring_offset;    /**< [n_parts + 1] */
     struct oj_cuda_array<int64_t> segment_offset; /**< [n_rings + 1] */
-    /** [n_features]; empty: ordinal == rank. */
+    /** [n_features] ordinal of the feature with each rank; empty if ranks equal
+     *  ordinals. */
     struct oj_cuda_array<int32_t> ordinal_of;
     struct oj_cuda_columns columns;
 };
 
 struct oj_cuda_work;
 
-/** Copies the join side to the device, with the columns that relation (may be
- *  NULL) needs. *work owns all arrays. flat may be a slice of a layer, with
- *  offsets that do not begin at 0; the arrays made are numbered from 0.
- *  left_out [n_features], or NULL: 1 for features that get no parts. Fails
- *  with OJ_ERR_UNSUPPORTED for more than 2^31 - 1 segments. Waits for the
- *  stream. */
+/** Copies the join side to the device, with the columns that relation needs;
+ *  relation may be NULL. *work owns all arrays. flat may be a slice of a layer,
+ *  with offsets that do not begin at 0; the offsets of *out begin at 0.
+ *  left_out is NULL, or [n_features] with 1 for each feature that shall get no
+ *  parts. Fails with OJ_ERR_UNSUPPORTED for more than 2^31 - 1 segments. Waits
+ *  for the stream. */
 OJ_MUST_USE oj_status oj_cuda_layer_make(struct oj_cuda_work *work,
                                          const struct oj_flat *flat,
                                          const uint8_t *left_out,

@@ -20,35 +20,37 @@
 enum
 {
     BLOCK = 256,
-    /* If memory is missing, a chunk is halved until its halves would have fewer
-     * rows. */
+    /* If device memory is missing, a chunk is halved, but not below this number
+     * of rows. */
     LEAST_ROWS = 4096,
     TIED_BLOCK = 64, /* rows that are scanned for ties at a time */
-    TIES_OF = 64     /* expected share of rows with ties: one in this many */
+    TIES_OF = 64     /* room is reserved for ties in one of this many rows */
 };
 
-/** Bytes of device memory per row of a slot. */
+/** Device memory of a slot, in bytes per row. */
 #define SLOT_ROW_BYTES 28
 
-/** Bytes of an open row with its answer. */
+/** Size of an open row (glossary) with its answer, in bytes. */
 #define OPEN_ANSWER_BYTES 20
 
-/** Bytes of a slot's stage per row: enough for each of its uses in turn, which
- *  are coordinates (16), answers (12), and open rows with their answers. */
+/** Size of a slot's stage (pinned memory) in bytes per row. The stage holds, in
+ *  turn, coordinates (16), answers (12), and open rows with their answers
+ *  (20). */
 #define STAGE_ROW_BYTES OPEN_ANSWER_BYTES
 
 /** A slot has room for the open rows of this many chunks, even if all their
  *  rows are open. */
 #define OPEN_CHUNKS 4
 
-/** Bytes of device memory per open row. */
+/** Device memory in bytes per open row. */
 #define OPEN_ROW_BYTES 24
 
 /* ---- results in host memory ---------------------------------------------- */
 
-/* Results with more bytes are stored past the caches, so that the processor
- * does not read a cache line before overwriting it. This saves a tenth of the
- * time of a join of 170 million rows into pageable memory on 16 threads. */
+/* Results with more bytes are stored by instructions that bypass the caches, so
+ * that the processor does not read a cache line before overwriting it. This
+ * saves a tenth of the time of a join of 170 million rows into pageable memory
+ * on 16 threads. */
 static const int64_t most_cached_bytes = (int64_t)512 << 20;
 
 static void store_past_caches(int64_t *to, int64_t value)
@@ -60,8 +62,8 @@ static void store_past_caches(int64_t *to, int64_t value)
 #endif
 }
 
-/* Makes stores past the caches visible. Must be called before another thread
- * reads them. */
+/* Makes stores past the caches visible to other threads. Must be called before
+ * another thread reads what was stored. */
 static void end_stores_past_caches(void)
 {
 #ifdef __SSE2__
@@ -100,7 +102,7 @@ static void copy_to_result(int goes_past_caches, void *to, const void *from,
 
 /* ---- slots -------------------------------------------------------------- */
 
-/* Bytes at the end of a slot's stage that hold its counters. */
+/* Bytes at the end of a slot's stage in which kernels write counters. */
 #define COUNTER_BYTES OJ_CUDA_STAGE_EXTRA
 
 static void drop_slot_arrays(struct oj_cuda_slot *slot)
@@ -170,8 +172,8 @@ void oj_cuda_index_slot_free(struct oj_cuda_slot *slot)
     memset(slot, 0, sizeof *slot);
 }
 
-/* Copies rows first .. first + n - 1 of a column to the device. host NULL: the
- * input has no such column. */
+/* Copies rows first .. first + n - 1 of a column to the device. If host is NULL
+ * (the input has no such column), *out is NULL. */
 template <typename T>
 static oj_status upload_column(struct oj_cuda_slot *slot, const T *host,
                                int64_t first, int64_t n, T **to, const T **out,
@@ -232,9 +234,9 @@ static oj_status enqueue_copy_to_host(struct oj_cuda_slot *slot, void *to,
 
 /* ---- the pairs of a chunk ------------------------------------------------ */
 
-/* Pairs of a chunk wait until all earlier chunks are counted, because only then
- * is their place in the result known. They wait on the device if there is room,
- * and are then copied directly into the result; otherwise on the host. */
+/* The place of a chunk's pairs in the result is known once all earlier chunks
+ * are counted. Until then the pairs wait on the device, if there is room, and
+ * are then copied directly into the result; otherwise they wait on the host. */
 
 /** Pairs of consecutive rows, on the device or on the host. */
 struct pairs_part
@@ -242,7 +244,8 @@ struct pairs_part
     int64_t n_rows, n;
     /** [n_rows] number of pairs per row; NULL: the numbers are in `count`. */
     uint8_t *small_count;
-    int32_t *count;             /**< [n_rows], used if a number exceeds 255 */
+    int32_t *count;             /**< [n_rows] number of pairs per row; used if
+                                     one of them exceeds 255 */
     struct oj_cuda_pairs found; /**< pairs on the device; without offsets */
     /* Pairs on the host, if the device had no room: */
     int32_t *row; /**< [n], or NULL */
@@ -276,7 +279,8 @@ struct pairs_place
     int goes_past_caches;
 };
 
-/* Number of counts that a thread writes to the host at once. */
+/* Number of rows whose counts one thread of write_pair_counts_of_rows()
+ * writes. */
 #define THREAD_ROWS 16
 
 static void free_pairs_of_part(struct oj_cuda_device *device,
@@ -290,14 +294,15 @@ static void free_pairs_of_part(struct oj_cuda_device *device,
     memset(part, 0, sizeof *part);
 }
 
-/* Counts of consecutive rows, aligned so that a thread stores them at once. */
+/* Numbers of pairs of consecutive rows, aligned so that a thread stores them by
+ * wide instructions. */
 template <typename Count> struct alignas(16) thread_counts
 {
     Count of[THREAD_ROWS];
 };
 
-/* Writes the number of pairs per row to pinned host memory. Sets *is_large to 1
- * if a number exceeds the type Count. */
+/* Writes the number of pairs of each row to pinned host memory (out). Sets
+ * *is_large to 1 if a number exceeds the type Count. */
 template <typename Count>
 static __global__ void
 write_pair_counts_of_rows(int64_t n, const int64_t *offset,
@@ -321,10 +326,11 @@ write_pair_counts_of_rows(int64_t n, const int64_t *offset,
     out[thread] = count;
 }
 
-/* Sets *out to the number of pairs per row; *fits is 0, and *out unset, if a
- * number is too large for Count. A kernel writes the numbers to the stage,
- * because a copy would wait behind the copies of all other chunks. All work on
- * the slot's stream has ended on return. */
+/* Sets *out to a new array of the number of pairs per row, which the caller
+ * frees, and *fits to 1. If a number is too large for Count, *fits becomes 0
+ * and *out stays unset. A kernel writes the numbers to the stage, because a
+ * copy would wait behind the copies of all other chunks. All work on the slot's
+ * stream has ended on return. */
 template <typename Count>
 static oj_status read_pair_counts(struct oj_cuda_slot *slot, int64_t n_rows,
                                   const struct oj_cuda_pairs *found,
@@ -350,7 +356,8 @@ static oj_status read_pair_counts(struct oj_cuda_slot *slot, int64_t n_rows,
     return OJ_OK;
 }
 
-/* Moves the arrays of found, except the offsets, into *part. */
+/* Moves the arrays of *found, except the offsets, into *part, which gets the
+ * number of pairs per row in their place. */
 static oj_status move_found_pairs_to_part(struct oj_cuda_slot *slot,
                                           int64_t n_rows,
                                           struct oj_cuda_pairs *found,
@@ -439,7 +446,7 @@ static void put_list_ends(struct pairs_place *to, int64_t n, const Count *count)
     to->n_matched = n_matched;
 }
 
-/* Writes n pairs to the result. measure NULL: the pairs have no measure. */
+/* Writes n pairs to the result. If measure is NULL, the measures become NaN. */
 static void write_pairs_to_result(struct pairs_place *to, int64_t n,
                                   const int32_t *row, const double *measure)
 {
@@ -464,8 +471,8 @@ static void put_list_ends_of_part(struct pairs_place *to,
         put_list_ends(to, part->n_rows, part->small_count);
 }
 
-/* Copies the pairs through the stage; while the first copy runs, writes the
- * offsets of the rows. */
+/* Copies the pairs of a part through the slot's stage to the result. While the
+ * first copy runs, writes the offsets of the rows. */
 static oj_status copy_part_from_device_to_result(struct oj_cuda_slot *slot,
                                                  const struct pairs_part *part,
                                                  struct pairs_place *to,
@@ -525,7 +532,8 @@ static void free_chunk_pairs(struct chunk_pairs *chunk)
 
 /* ---- batches ------------------------------------------------------------ */
 
-/* Rows of a chunk whose ties are listed later, ascending. */
+/* Rows of a chunk whose pairs are tied, ascending; all pairs of these rows are
+ * listed after the last chunk. */
 struct tied_rows
 {
     int64_t n, capacity;
@@ -541,14 +549,14 @@ struct open_answers
     double *measure;
 };
 
-/* The open rows that all slots of a device have left. */
+/* The open rows of all slots of one device, once all chunks are joined. */
 struct all_open_rows
 {
     struct oj_cuda_memory memory; /* owns all arrays */
     struct oj_cuda_points points;
     struct open_answers answers;
-    int64_t next; /* first answer that no worker has copied yet; changed
-                     atomically */
+    int64_t next; /* index of the first answer that no worker has taken to copy;
+                     changed atomically */
 };
 
 struct cuda_join_batch
@@ -556,8 +564,8 @@ struct cuda_join_batch
     struct oj_gpu_index *index;
     const struct oj_cuda_family *family;
     int number; /* number of the family */
-    /* 1: the batch consists of the tied rows of another batch, and index->asked
-     * joins them */
+    /* 1: the batch consists of the tied rows of another batch, and the index
+     * `asked` of the family joins them */
     int is_tied;
     const struct oj_flat *input;
     struct oj_matches *out;
@@ -570,18 +578,20 @@ struct cuda_join_batch
     int n_workers;
     /* Maximum number of pairs that may wait in device memory. */
     int64_t most_kept;
-    /* NULL, or a callback that receives the points; then no pairs are made. */
+    /* NULL, or a callback that receives the points of each chunk; the batch
+     * then makes no pairs. */
     const struct oj_cuda_taker *taker;
 
     /* Shared by the workers; changed atomically. */
     int64_t next_chunk, n_pairs, n_kept, n_matched;
     int stop; /* 1: a worker has failed; all others stop */
 
-    /* If answers are one-to-one and ties are listed later: the rows with ties;
-     * else NULL. */
-    struct tied_rows *tied; /* [n_chunks] */
+    /* [n_chunks] rows with ties, if each row has one answer and the ties are
+     * listed later; otherwise NULL. */
+    struct tied_rows *tied;
 
-    /* NULL, or the open rows of each place, after all chunks. */
+    /* NULL, or [places] open rows of each device, filled after the last
+     * chunk. */
     struct all_open_rows *open;
 
     /* Used if the result consists of lists of pairs: a chunk gets its place in
@@ -589,15 +599,16 @@ struct cuda_join_batch
     int64_t *offset;           /* offsets of the batch's rows in out */
     int64_t n_before;          /* entries of out before those of the batch */
     struct chunk_pairs *pairs; /* [n_chunks] */
-    /* Guards the members below. */
+    /* Guards the members from n_counted to room. */
     pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     int64_t n_counted;       /* chunks 0 .. n_counted - 1 are counted */
     int64_t n_counted_pairs; /* pairs in the n_counted chunks */
     int64_t n_placed; /* the pairs of chunks 0 .. n_placed - 1 are in out */
-    /* Pairs for which out has memory; 0: not known yet. */
+    /* Number of pairs for which the arrays of out have memory; 0 while out has
+     * none. */
     int64_t room;
 
-    oj_status lack; /* why a worker could not get a slot */
+    oj_status lack; /* why a worker got no slot */
     struct oj_error lack_error;
 };
 
@@ -711,8 +722,9 @@ static int64_t count_workers(const struct oj_gpu_index *index, int direct)
                         OJ_CUDA_MOST_SLOTS);
 }
 
-/* Returns the number of rows per chunk. Small batches are divided, too, so that
- * copies and kernels overlap. direct 1: the caller's memory is pinned. */
+/* Returns the number of rows per chunk. A batch of more than few_rows rows is
+ * divided even where one chunk would hold it, so that copies and kernels
+ * overlap. direct is 1 if the caller's memory is pinned. */
 static int64_t choose_rows_per_chunk(const struct cuda_join_batch *b,
                                      int64_t n_rows, int64_t n_workers,
                                      int direct)
@@ -874,9 +886,9 @@ static oj_status enqueue_join_kernel(struct cuda_batch_worker *w,
                     slot->d_matched);
 }
 
-/* Appends the tied rows among rows first .. first + n - 1. Few rows are tied,
- * so the tied rows of each block of TIED_BLOCK rows are counted first, and a
- * block without any is skipped. */
+/* Appends those of rows first .. first + n - 1 that are tied to *tied. Few rows
+ * are tied, so the tied rows of each block of TIED_BLOCK rows are counted
+ * first, and a block without any is skipped. */
 static oj_status collect_tied_rows(struct tied_rows *tied, int64_t first,
                                    int64_t n, const int32_t *row,
                                    struct oj_error *err)
@@ -994,7 +1006,8 @@ static oj_status answer_some_open_rows(struct cuda_batch_worker *w, int64_t at,
     return copy_open_answers_to_result(w->batch, slot, &answers, 0, n, w->err);
 }
 
-/* If memory for n rows is missing, answers both halves in turn. */
+/* Answers n of the slot's open rows, from number `at` on. If device memory for
+ * them is missing, answers one half after the other. */
 static oj_status answer_open_rows_or_their_halves(struct cuda_batch_worker *w,
                                                   int64_t at, int64_t n)
 {
@@ -1091,8 +1104,9 @@ give_uploaded_rows_to_callback(struct cuda_batch_worker *w,
 
 /* ---- places of pairs in the result --------------------------------------- */
 
-/* Returns an estimate of the number of pairs of all rows, from the chunks
- * counted so far, plus 1/16. */
+/* Returns an estimate of the number of pairs of the whole batch: the pairs per
+ * row of the chunks counted so far, times all rows, plus 1/16. The number is
+ * exact once all chunks are counted. */
 static int64_t estimate_all_pairs(const struct cuda_join_batch *b)
 {
     double n_rows = (double)b->input->n_features;
@@ -1104,9 +1118,9 @@ static int64_t estimate_all_pairs(const struct cuda_join_batch *b)
     return n < 9e18 ? (int64_t)n : INT64_MAX;
 }
 
-/* Allocates the result once as many chunks, from the first on, are counted as
- * there are workers. If memory is missing, pairs wait until all chunks are
- * counted. */
+/* Allocates the result once as many chunks as there are workers are counted,
+ * without a gap from the first chunk on. If memory is missing, the pairs wait
+ * until all chunks are counted. */
 static void reserve_result_pairs(struct cuda_join_batch *b)
 {
     struct oj_error ignored;
@@ -1121,9 +1135,9 @@ static void reserve_result_pairs(struct cuda_join_batch *b)
         b->room = n;
 }
 
-/* Marks a chunk as counted. Chunks whose earlier chunks are all counted get
- * their places in the result. Returns 1 if all chunks are counted: the workers
- * then copy the chunks that are not in the result yet. */
+/* Marks a chunk as counted. Every chunk whose earlier chunks are all counted
+ * gets its place in the result. Returns 1 if all chunks are counted: the
+ * workers then copy the chunks that are not in the result yet. */
 static int assign_offset_to_counted_chunk(struct cuda_join_batch *b,
                                           int64_t chunk)
 {
@@ -1225,7 +1239,8 @@ static oj_status join_rows_or_their_halves(struct cuda_batch_worker *w,
     if (status != OJ_ERR_NOMEM || n < 2 * LEAST_ROWS)
         return status;
     first_error = *w->err;
-    /* Waits, because copies from the stage may still be running. */
+    /* Waits, because the failed attempt may have copies from the stage still
+     * running. */
     OJ_TRY(wait_for_slot_stream(w->slot, w->err));
     status = join_rows_or_their_halves(w, chunk, at, n / 2);
     if (status == OJ_OK)
@@ -1434,7 +1449,7 @@ static oj_status answer_open_rows_of_worker(struct cuda_join_batch *b, int i,
 }
 
 /* Answers the rows that are still open after all chunks. If a device has no
- * memory for all of them at once, slot by slot. */
+ * memory for all of its open rows at once, they are answered slot by slot. */
 static oj_status answer_remaining_open_rows(struct cuda_join_batch *b,
                                             struct oj_error *err)
 {
@@ -1465,8 +1480,8 @@ static oj_status answer_remaining_open_rows(struct cuda_join_batch *b,
 
 /* ---- a batch ------------------------------------------------------------ */
 
-/* Copies chunks that are not in the result yet. If a worker has no stream,
- * other workers of its device copy them. */
+/* Copies chunks that are not in the result yet. If a worker got no slot (its
+ * stream is NULL), other workers of its device copy them. */
 static oj_status copy_remaining_chunks_of_worker(struct cuda_join_batch *b,
                                                  int i, struct oj_error *err)
 {
@@ -1535,7 +1550,8 @@ static oj_status run_chunks(struct cuda_join_batch *b, struct oj_error *err)
     return b->leaves_open ? answer_remaining_open_rows(b, err) : OJ_OK;
 }
 
-/* Joins all rows to lists. The pairs begin at entry n_before of out. */
+/* Joins all rows and lists their pairs. The pairs of the batch begin at entry
+ * n_before of out. */
 static oj_status join_all_chunks_to_lists(struct cuda_join_batch *b,
                                           struct oj_error *err)
 {
@@ -1584,8 +1600,8 @@ static oj_status gather_tied_points(const struct cuda_join_batch *b, int64_t n,
     return OJ_OK;
 }
 
-/* Joins the tied rows of the batch a second time, by the index `asked`, and
- * appends their pairs behind the rows. */
+/* Joins the tied rows of the batch a second time, by the index `asked`. Their
+ * pairs become entries of out behind the entries of the rows. */
 static oj_status list_all_pairs_of_tied_rows(struct cuda_join_batch *b,
                                              struct oj_error *err)
 {

@@ -37,7 +37,8 @@ const struct oj_cuda_family *oj_cuda_family_at(int i)
     return i >= 0 && i < N_FAMILIES ? families[i] : NULL;
 }
 
-/* Builds an index of a family that has find_share(). */
+/* Uploads the tie ranks (index->rank) and builds the index of a family that has
+ * find_share(). Without join features, does nothing. */
 static oj_status upload_tie_ranks_and_build(struct oj_cuda_index *index,
                                             struct oj_cuda_work *work)
 {

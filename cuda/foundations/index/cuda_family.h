@@ -12,15 +12,16 @@ struct oj_cuda_listing; /* cuda_pair_listing.cuh */
 struct oj_cuda_share;   /* cuda_row_shares.cuh */
 
 /** A family's index of one layer on one device. A family derives its own struct
- *  from it; new members are zeroed. */
+ *  from this one; the members that it adds are zeroed. */
 struct oj_cuda_index
 {
     const struct oj_cuda_family *family;
     struct oj_cuda_device *device;
     const struct oj_cuda_layer *layer;
     struct oj_relation relation;
-    /** [n_features] tie rank of each feature, in device memory; set for
-     *  families with find_share(). NULL: tie rank == ordinal. */
+    /** [n_features] tie rank of each feature, in device memory, for families
+     *  with find_share(). NULL if tie ranks equal ordinals, and for other
+     *  families. */
     const int32_t *rank;
     struct oj_cuda_memory memory; /**< owns the device arrays of the index */
     /** Index of another family, which answers the points that this family
@@ -34,18 +35,18 @@ struct oj_cuda_points
     int64_t n;
     const double *x, *y; /**< [n] */
 
-    /* Columns [n], for families with reads_columns. NULL: the batch has no such
-     * column, or the join does not need it. */
+    /* Columns [n], for families with reads_columns. A column is NULL if the
+     * batch does not have it or the join does not need it. */
     const int64_t *fid;
     const int32_t *on_class, *exclude_class;
     const double *max_distance;
 };
 
-/** Larger batches of points are sorted by location before they are joined;
- *  smaller ones keep their order. */
+/** Batches of at least this many points are sorted by location before they are
+ *  joined; smaller ones keep their order. */
 #define OJ_CUDA_FEW_POINTS 4096
 
-/** Maximum bytes per point of the columns that conditions read. */
+/** Maximum size, in bytes per point, of the columns that conditions read. */
 #define OJ_CUDA_POINT_COLUMN_BYTES 24
 
 /** Returns the conditions of relation on columns of points and layer. */
@@ -60,8 +61,9 @@ oj_cuda_family_pair_rule(const struct oj_relation *relation,
  *  many points. */
 struct oj_cuda_tally
 {
-    /** The request, with columns [n points] in device memory. If its n_words is
-     *  1, that word counts the pairs of a feature, and n_copies is 1. */
+    /** The request, with columns [n points] in device memory. If
+     *  request.n_words is 1, the only word of a feature counts its pairs, and
+     *  n_copies is 1. */
     struct oj_sum_request request;
     unsigned n_copies; /**< a power of two */
     /** Number of words of a copy: n_features * words per feature. */
@@ -78,7 +80,8 @@ struct oj_cuda_pairs
     int64_t n_pairs;
     struct oj_cuda_array<int64_t> offset; /**< [n + 1] */
     struct oj_cuda_array<int32_t> row;    /**< [n_pairs] join ordinal */
-    struct oj_cuda_array<double> measure; /**< [n_pairs]; empty: no measure */
+    struct oj_cuda_array<double> measure; /**< [n_pairs], or empty if the pairs
+                                               have no measure */
 };
 
 /** Finds this device's share of the pairs of rows first .. first + n - 1 of
@@ -97,9 +100,9 @@ struct oj_cuda_family
     const char *name; /**< name shown by -explain */
 
     /** Returns 1 if this family answers relation for this join side and this
-     *  batch; input NULL: for any layer of points. It is only called for joins
-     *  that the family can take at all: without find_share(), for points in the
-     *  plane; without reads_columns, for joins that read no columns. */
+     *  batch. If input is NULL, the answer is for any layer of points. A family
+     *  without find_share() is only asked about points in the plane, a family
+     *  without reads_columns only about joins that read no columns. */
     int (*takes)(const struct oj_relation *relation,
                  const struct oj_flat *join_side, const struct oj_flat *input);
 
@@ -110,41 +113,44 @@ struct oj_cuda_family
      *  device's stream. */
     oj_status (*build)(struct oj_cuda_index *index, struct oj_cuda_work *work);
 
-    /** 1: the family evaluates columns of both sides (oj_cuda_needs_columns(),
-     * a maximum distance per input feature); 0: it is not used for such joins.
-     */
+    /** 1 if the family evaluates columns of both sides
+     *  (oj_cuda_needs_columns(), a maximum distance per input feature); 0 if it
+     *  must not be used for joins that need such columns. */
     int reads_columns;
 
     /** If set, the family takes features of any kinds: it joins rows of the
-     *  batch as they are. `layer` then holds only flat, which has features, and
-     *  tie_rank, and the functions below are NULL. NULL: the family takes
-     *  points, chunk by chunk, by the functions below. */
+     *  batch as they are. The index's layer then holds only flat, which has at
+     *  least one feature, and tie_rank, and the functions below are NULL. If
+     *  find_share is NULL, the family takes points, chunk by chunk, by the
+     *  functions below. */
     oj_cuda_family_share_finder *find_share;
 
     /** Returns the bytes of device memory that a batch of n rows needs in
-     *  addition to its points and one-to-one answers. The size of chunks
-     *  depends on it. */
+     *  addition to its points and to one answer per row. The number of rows of
+     *  a chunk depends on it. */
     int64_t (*batch_bytes)(const struct oj_cuda_index *index, int64_t n) = NULL;
 
-    /** One-to-one joins: writes the join ordinal or -1, and the distance or
-     *  NaN, of each point. d_measure may be NULL. Thread-safe on different
-     *  streams. NULL: not supported. If the join gives lists and the family has
-     *  no list(), it writes OJ_TIED_ROW for points that may have several pairs,
-     *  or none: the index `asked` then lists their pairs (by a dwithin join
-     *  whose maximum distance is the distance found for the point). */
+    /** Finds one answer per point: writes its join ordinal or -1 to d_row, and
+     *  the distance or NaN to d_measure, which may be NULL. Thread-safe on
+     *  different streams. NULL if the family does not support this. If the join
+     *  gives lists and the family has no list(), join_one() writes OJ_TIED_ROW
+     *  for a point that may have several pairs or none. The index `asked` then
+     *  lists the pairs of such points by a dwithin join, with the distance
+     *  found for a point as its maximum distance. */
     oj_status (*join_one)(const struct oj_cuda_index *index,
                           struct oj_cuda_work *work,
                           const struct oj_cuda_points *points, int32_t *d_row,
                           double *d_measure) = NULL;
 
-    /** Joins that give lists: makes l->out; waits for the stream to read the
-     *  number of pairs. Fails with OJ_ERR_TOO_MANY_PAIRS if a batch of two or
-     *  more rows has more than max_pairs. NULL: not supported. */
+    /** Lists all pairs of the points: makes l->out, and waits for the stream to
+     *  read the number of pairs. Fails with OJ_ERR_TOO_MANY_PAIRS if a batch of
+     *  two or more rows has more than max_pairs. NULL if the family does not
+     *  support this. */
     oj_status (*list)(const struct oj_cuda_index *index,
                       struct oj_cuda_listing *l) = NULL;
 
     /** Adds the pairs of points to *tally. On OJ_ERR_NOMEM nothing is added.
-     *  NULL: not supported. */
+     *  NULL if the family does not support this. */
     oj_status (*add)(const struct oj_cuda_index *index,
                      struct oj_cuda_work *work,
                      const struct oj_cuda_points *points,
@@ -152,18 +158,19 @@ struct oj_cuda_family
 
     /** Like join_one(), but may write OJ_TIED_ROW for rows that are cheaper to
      *  answer together with rows of other chunks; the join_one() of `asked`
-     *  answers them later. NULL: not supported. */
+     *  answers these rows later. NULL if the family does not support this. */
     oj_status (*join_most)(const struct oj_cuda_index *index,
                            struct oj_cuda_work *work,
                            const struct oj_cuda_points *points, int32_t *d_row,
                            double *d_measure) = NULL;
 
-    /** 1: a row costs less in a larger chunk, because the points of
+    /** 1 if a row costs less in a larger chunk, because the points of
      *  neighbouring threads then lie closer together. */
     int wants_large_chunks = 0;
 };
 
-/** Builds family's index of layer, which must outlive it. */
+/** Builds the index of a family over layer, which must outlive the index. The
+ *  caller frees *out by oj_cuda_family_free(). */
 OJ_MUST_USE oj_status oj_cuda_family_index(const struct oj_cuda_family *family,
                                            struct oj_cuda_device *device,
                                            const struct oj_cuda_layer *layer,

@@ -4,7 +4,8 @@
 
 #include "../../../flatten/base/oj_alloc.h"
 
-/* Returns 1 for joins that families of points may answer. */
+/* Returns 1 if families that take only points (those without find_share()) may
+ * answer the join. input NULL stands for any layer of points. */
 static int is_planar_join_of_points(const struct oj_relation *r,
                                     const struct oj_flat *input)
 {
@@ -14,8 +15,8 @@ static int is_planar_join_of_points(const struct oj_relation *r,
            (input == NULL || oj_flat_is_points(input));
 }
 
-/* Returns 1 if the join reads columns of its sides (FIDs, classes, maximum
- * distances), so that the caller must supply FIDs. */
+/* Returns 1 if the join reads columns of its sides: FIDs, classes or maximum
+ * distances. Only families with reads_columns may then answer it. */
 static int needs_columns(const struct oj_relation *r,
                          const struct oj_flat *join_side,
                          const struct oj_flat *input)
@@ -147,8 +148,8 @@ static void free_refused_families(const struct oj_gpu_index *index)
     }
 }
 
-/* Marks a family that cannot hold the join side, so that it is not tried again.
- */
+/* Marks a family that cannot hold the join side, so that it is not tried again,
+ * and frees its indexes on all devices. */
 static void mark_family_refused(struct oj_gpu_index *index, int family,
                                 const struct oj_error *why)
 {

@@ -15,8 +15,8 @@ enum
     OJ_CUDA_MOST_SLOTS = OJ_CUDA_MOST_THREADS
 };
 
-/** Open rows: rows that chunks have left in a slot to be answered together
- *  later. In device memory. */
+/** Rows of a batch that the chunks of a slot have left open, to be answered
+ *  together later. The arrays are in device memory. */
 struct oj_cuda_open_rows
 {
     int64_t n, capacity;
@@ -43,7 +43,7 @@ struct oj_cuda_slot
     double *d_x, *d_y, *d_measure;
     int32_t *d_row;
 
-    /* Columns of the points, if the join reads them, else NULL. */
+    /* Columns of the points; NULL if the join does not read them. */
     int64_t *d_fid;
     int32_t *d_on_class, *d_exclude_class;
     double *d_max_distance;
@@ -57,8 +57,8 @@ struct oj_cuda_slot
     struct oj_cuda_stage value_stage; /**< stage for values that are summed */
 
     int family; /**< number of the family used last; kept between batches */
-    /** Pace of that family, and of the index that it asks for ties and open
-     *  rows. */
+    /** Pace of that family, and of its index `asked`, which answers ties and
+     *  open rows. */
     struct oj_cuda_pace pace[2];
 };
 
@@ -73,7 +73,8 @@ struct oj_cuda_place
     struct oj_cuda_memory tally;  /**< owns the sums of a batch */
     struct oj_cuda_memory pairs;  /**< owns the pairs of a run of rows */
     struct oj_cuda_layer layer;
-    /** [family] the family's index; NULL: not built yet. */
+    /** [family] the index of each family on this device; NULL if it is not
+     *  built. */
     struct oj_cuda_index *of[OJ_CUDA_MOST_FAMILIES];
 };
 
@@ -90,13 +91,14 @@ struct oj_gpu_index
     /** Bit i is set if family i cannot hold the join side or lacks memory for
      *  it. */
     unsigned refused;
-    /** Error of the first refused family; status OJ_OK: none. */
+    /** Error of the first refused family; its status is OJ_OK if there is
+     *  none. */
     struct oj_error why_refused;
 };
 
 /** Returns the number of the family that answers the join `relation` of input
- *  with join_side, or -1. input NULL: any layer of points. Families whose bit
- *  is set in refused are not considered. */
+ *  with join_side, or -1. If input is NULL, the answer is for any layer of
+ *  points. Families whose bit is set in refused are not considered. */
 int oj_cuda_index_choose(const struct oj_relation *relation,
                          const struct oj_flat *join_side,
                          const struct oj_flat *input, unsigned refused);
@@ -118,9 +120,10 @@ OJ_MUST_USE oj_status oj_cuda_index_place_fill(const struct oj_gpu_index *index,
                                                struct oj_error *err);
 
 /** Chooses the family for batches like input and builds its index on all
- *  devices in parallel. A family that cannot hold the join side or lacks memory
- *  is skipped; if none is left, fails with OJ_ERR_UNSUPPORTED or OJ_ERR_NOMEM
- *  and the message of the family skipped first. */
+ *  devices in parallel. A family that cannot hold the join side, or for which
+ *  memory is missing, is marked as refused; if none is left, fails with
+ *  OJ_ERR_UNSUPPORTED or OJ_ERR_NOMEM and the message of the first refused
+ *  family. */
 OJ_MUST_USE oj_status oj_cuda_family_for(struct oj_gpu_index *index,
                                          const struct oj_flat *input,
                                          int *number, struct oj_stats *stats,
@@ -148,8 +151,9 @@ OJ_MUST_USE oj_status oj_cuda_index_give_chunks(
  *  number, at most OJ_GPU_MAX_DEVICES. */
 int oj_cuda_index_list_devices(uint64_t gpus, int *ordinal);
 
-/** Returns an estimate of the free bytes of the device, within its limit.
- *  Changes the current device. */
+/** Returns an estimate of the bytes that can still be allocated on the device
+ *  within its limit, including those free in its memory pool. Changes the
+ *  current device. */
 int64_t oj_cuda_index_free_bytes(const struct oj_cuda_device *device);
 
 static inline int64_t oj_min_int64(int64_t a, int64_t b)

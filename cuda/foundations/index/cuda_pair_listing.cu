@@ -38,10 +38,11 @@ oj_status oj_cuda_list_pairs(const struct oj_cuda_index *index,
 /* --- order of the pairs of a row -------------------------------------------
  */
 
-/* A block sorts the rows of its threads, as many at a time as fit into its
- * shared memory. The place of a pair in its row is the number of the row's
- * pairs with smaller ranks; all threads count in parallel, in as many steps as
- * the row has pairs. The whole device sorts longer rows. */
+/* A block sorts the rows of its threads in shared memory, at each turn as many
+ * rows as fit. The place of a pair in its row is the number of the row's pairs
+ * with smaller ranks; the threads count it for all pairs in parallel, in as
+ * many steps as the row has pairs. Rows of more than MOST_PAIRS pairs are
+ * sorted by the whole device. */
 
 enum
 {

@@ -27,8 +27,8 @@ struct oj_cuda_listing : oj_cuda_work
         return fits();
     }
 
-    /** Returns OJ_ERR_TOO_MANY_PAIRS if there are two or more points and more
-     *  than max_pairs (> 0) pairs. */
+    /** Fails with OJ_ERR_TOO_MANY_PAIRS if there are two or more points and
+     *  more pairs than max_pairs, if max_pairs > 0. */
     OJ_MUST_USE oj_status fits()
     {
         return oj_pairs_fit(oj_most_pairs_of_batch(max_pairs, points->n),
@@ -54,11 +54,12 @@ OJ_MUST_USE oj_status oj_cuda_list_pairs(const struct oj_cuda_index *index,
                                          struct oj_cuda_pairs *out,
                                          struct oj_error *err);
 
-/** Sorts the pairs of each row of l->out by rank and then replaces ranks by
- *  ordinals (ordinal_of NULL: rank == ordinal). On entry the join features are
- *  ranks, each at most once per row. Measures move with their pairs. Fails
- *  with OJ_ERR_NOMEM if there are long rows and more than 2^31 - 1 pairs;
- *  smaller batches may succeed. Waits for the stream if rows may be long. */
+/** Sorts the pairs of each row of l->out by rank. On entry l->out.row holds
+ *  ranks of join features, each at most once per row; on return it holds their
+ *  ordinals. If ordinal_of is NULL, ranks equal ordinals. Measures move with
+ *  their pairs. Fails with OJ_ERR_NOMEM if a row is too long for a block of
+ *  threads and there are more than 2^31 - 1 pairs; smaller batches may succeed.
+ *  Waits for the stream if rows may be so long. */
 OJ_MUST_USE oj_status oj_cuda_order_rows(struct oj_cuda_listing *l,
                                          const int32_t *ordinal_of);
 

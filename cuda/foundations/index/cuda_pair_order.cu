@@ -2,7 +2,8 @@
 
 #include "../device/cuda_offset_search.cuh"
 
-/* Sort key of pair place[i]; of pair i if place is NULL. */
+/* Returns the sort key of pair place[i], or of pair i if place is NULL: the
+ * rank of its feature. */
 struct key_of_rank
 {
     struct oj_cuda_found pairs;
@@ -62,8 +63,9 @@ oj_status oj_cuda_sort_pairs(struct oj_cuda_work *work, int64_t n_rows,
     return OJ_OK;
 }
 
-/* Returns the position of an entry of a list. offset [n + 1]: prefix sums of
- * the lengths of the lists. */
+/* Returns the index, in the arrays of `lists`, of an entry. Entries are
+ * numbered through all lists: those of list i are offset[i] .. offset[i + 1] -
+ * 1, and `list` is the one that holds `entry`. */
 static __device__ int64_t place_of_entry(const struct oj_cuda_row_lists &lists,
                                          const int64_t *offset, int64_t list,
                                          int64_t entry)

@@ -17,15 +17,16 @@ struct oj_cuda_found
 
 enum oj_cuda_pair_order
 {
-    /** by rank of the feature; each feature occurs at most once per row. */
+    /** by rank of the feature, which occurs at most once per row */
     OJ_CUDA_BY_RANK,
     OJ_CUDA_BY_RANK_THEN_MEASURE,
     OJ_CUDA_BY_MEASURE_THEN_RANK
 };
 
 /** Sorts n <= 2^31 - 1 pairs by row (< n_rows), and within a row by `order`.
- *  rank: rank of each feature; NULL if pairs.feature holds ranks. (*place)[i]:
- *  index in pairs of the i-th pair; (*row)[i]: its row. */
+ *  rank holds the rank of each feature; if it is NULL, pairs.feature holds
+ *  ranks. On return, the i-th pair of the order is number (*place)[i] of pairs,
+ *  and its row is (*row)[i]. *work owns both arrays [n]. */
 OJ_MUST_USE oj_status oj_cuda_sort_pairs(struct oj_cuda_work *work,
                                          int64_t n_rows, const int32_t *rank,
                                          enum oj_cuda_pair_order order,

@@ -6,9 +6,9 @@
 
 #include <string.h>
 
-/* Maximum number of copies of the sums. Several copies spread the additions of
- * many blocks to one feature over the memory units; all copies together fit
- * well into the cache. */
+/* Maximum number of copies of the sums on a device. Several copies spread the
+ * additions of many blocks to one feature over the memory units. All copies
+ * together have at most 4 MiB, which fit well into the cache. */
 enum
 {
     MOST_COPIES = 64
@@ -91,7 +91,8 @@ static oj_status fetch_sum_words(struct counting *c, int p,
     return work.wait();
 }
 
-/* Must be called on a thread of the module (oj_cuda_thread_aside()). */
+/* Frees the sums on all devices. Must be called on a thread of the module
+ * (oj_cuda_thread_aside()). */
 static void release_sum_memory(const struct counting *c)
 {
     for (int p = 0; p < c->index->n_places; p++)

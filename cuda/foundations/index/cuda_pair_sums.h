@@ -4,8 +4,8 @@
 
 #include "cuda_family.h"
 
-/** Allocates the words, all 0, owned by *work. The columns of *out are not
- *  set. */
+/** Makes *out: allocates the words of all copies, owned by *work, and sets them
+ *  to 0. The caller sets the columns of out->request. */
 OJ_MUST_USE oj_status oj_cuda_pair_sums_make(
     struct oj_cuda_work *work, int64_t n_features,
     const struct oj_sum_request *request, struct oj_cuda_tally *out);

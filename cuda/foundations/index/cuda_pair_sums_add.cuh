@@ -36,8 +36,9 @@ count_nan_or_infinity(const struct oj_sum_column &column,
     atomicAdd(&words[column.odd_at + (int)kind - OJ_LIMBS_PLUS_INFINITY], 1ull);
 }
 
-/* Adds the values of point i to the sums of the feature to which `words`
- * belong. */
+/* Adds a pair of point i to the sums of a feature: 1 to the number of pairs,
+ * words[0], and the point's values to the sums of the columns. `words` are
+ * those of the feature. */
 static __device__ __forceinline__ void
 add_pair_to_feature_sums(const struct oj_sum_request &request, int64_t i,
                          unsigned long long *words)

@@ -27,8 +27,9 @@ struct current_device
 
 /* --- choice of the family ------------------------------------------------- */
 
-/* Families that leave tied rows to another family are refused, because such
- * lists are assembled on the host. */
+/* Makes an index for points that are already in device memory. Families that
+ * leave tied rows to another family are refused, because the lists of such rows
+ * are assembled on the host. */
 oj_status oj_cuda_index_make_resident(
     const struct oj_flat *join_side, const int32_t *tie_rank,
     const struct oj_relation *relation, const struct oj_options *options,
@@ -59,8 +60,6 @@ oj_status oj_cuda_resident_index(const struct oj_gpu_index *index,
     return OJ_OK;
 }
 
-/* Converts the caller's points for the families. Callers supply no columns
- * except FIDs. */
 oj_status oj_cuda_resident_points(const struct oj_gpu_index *index,
                                   struct oj_cuda_work *work,
                                   const struct oj_gpu_points *points,

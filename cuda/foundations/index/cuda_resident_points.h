@@ -15,12 +15,14 @@ OJ_MUST_USE oj_status oj_cuda_resident_index(const struct oj_gpu_index *index,
                                              struct oj_error *err);
 
 /** Converts points for the families. Copies, which are needed if points are not
- *  contiguous, belong to *work. */
+ *  contiguous, belong to *work. Fails with OJ_ERR_UNSUPPORTED if the join needs
+ *  columns other than FIDs, or FIDs that points does not have. */
 OJ_MUST_USE oj_status oj_cuda_resident_points(
     const struct oj_gpu_index *index, struct oj_cuda_work *work,
     const struct oj_gpu_points *points, struct oj_cuda_points *out);
 
-/** Joins with one answer per point; d_measure may be NULL. */
+/** Joins with one answer per point; d_measure may be NULL. Fails with
+ *  OJ_ERR_UNSUPPORTED if the join allows several pairs per point. */
 OJ_MUST_USE oj_status oj_cuda_resident_answer(
     const struct oj_cuda_index *of, struct oj_cuda_work *work,
     const struct oj_cuda_points *points, int32_t *d_row, double *d_measure);

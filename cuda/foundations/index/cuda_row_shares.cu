@@ -169,7 +169,7 @@ oj_status oj_cuda_keep_first_k(struct oj_cuda_work *work, int64_t n_rows,
 
 /* --- the result of a batch ------------------------------------------------ */
 
-/* Sorted pairs of some rows. */
+/* Sorted pairs of some consecutive rows. */
 struct cuda_row_pairs
 {
     int64_t n_rows, n, n_before;
@@ -241,7 +241,8 @@ static void fill_result_without_pairs(struct oj_matches *out)
 struct cuda_row_stretch
 {
     int64_t first, end;
-    int64_t n_before, n; /* pairs of earlier rows, and of these rows */
+    int64_t n_before, n; /* number of pairs of earlier rows, and of these
+                            rows */
     int64_t n_matched;
 };
 
@@ -277,8 +278,9 @@ select_pairs_of_rows(const __grid_constant__ struct oj_cuda_found from,
                                has_one ? from.measure[i] : 0.0);
 }
 
-/* Gathers the pairs of a stretch from the shares of all devices; row numbers
- * count from stretch->first. */
+/* Gathers the pairs of a stretch from the shares of all devices, whose number
+ * of pairs is `all`, and sets stretch->n and stretch->n_before. Row numbers in
+ * *out count from stretch->first. */
 static oj_status gather_pairs_from_all_devices(
     struct oj_cuda_work *work, const struct shares_batch *b,
     const struct oj_cuda_share *shares, int64_t all,

@@ -16,7 +16,7 @@
 /** The work of one device in joining some rows of a batch. */
 struct oj_cuda_share
 {
-    int number, n; /**< number of this share, of n shares */
+    int number, n; /**< this is share number `number`, from 0, of n shares */
 
     /* Results of the work: */
     struct oj_cuda_memory *memory; /**< owns the arrays of found */
@@ -31,16 +31,19 @@ struct oj_cuda_share
     int64_t n_other; /**< number of pairs of rows that were joined before */
 };
 
-/** Replaces *order [*n] by the entries in those of its tiles that belong to the
- *  share, and *n by their number; *work owns the new array. share NULL: all
- *  tiles. */
+/** Keeps the entries of *order [*n] that belong to the share. A tile is `tile`
+ *  consecutive entries, and share number s of n gets tiles s, s + n, s + 2 n
+ *  ... *order becomes a new array, which *work owns, and *n its length; the old
+ *  array, which *work must own, is freed. If share is NULL or the only one,
+ *  nothing changes. */
 OJ_MUST_USE oj_status oj_cuda_share_tiles(struct oj_cuda_work *work,
                                           const struct oj_cuda_share *share,
                                           int64_t tile, const int32_t **order,
                                           int64_t *n);
 
-/** Returns 1 if rows first .. first + n - 1 of input are the join side itself,
- *  by their addresses; then the index's copy of them can be used. */
+/** Returns 1 if rows first .. first + n - 1 of input are all features of the
+ *  join side itself: every array of input has the address of the join side's
+ *  array. The index's copy of the arrays can then be used. */
 int oj_cuda_is_join_side(const struct oj_cuda_index *index,
                          const struct oj_flat *input, int64_t first, int64_t n);
 
@@ -49,24 +52,25 @@ int oj_cuda_is_join_side(const struct oj_cuda_index *index,
 OJ_MUST_USE oj_status oj_cuda_share_fits(const struct oj_cuda_share *share,
                                          int64_t n_pairs, struct oj_error *err);
 
-/** Moves the n pairs of found, which *work owns, to the share. by_measure 1:
- * pairs of a row are ordered by measure, then rank; 0: by rank. */
+/** Moves the n pairs of found, which *work owns, to the share. If by_measure is
+ *  1, the pairs of a row will be ordered by measure, then rank; otherwise by
+ *  rank. */
 void oj_cuda_share_move_pairs(struct oj_cuda_work *work, int by_measure,
                               const struct oj_cuda_found *found, int64_t n,
                               struct oj_cuda_share *share);
 
-/** Joins a whole batch by find_share() of the family with that number, whose
- *  indexes must exist on all places. The caller must be a thread of the module.
- *  out must have no rows yet. */
+/** Joins a whole batch by find_share() of the family with number `family`,
+ *  whose indexes must exist on all places. The caller must be a thread of the
+ *  module. out must have no rows yet. */
 OJ_MUST_USE oj_status oj_cuda_join_shares(
     struct oj_gpu_index *index, int family, const struct oj_flat *input,
     struct oj_matches *out, struct oj_stats *stats, struct oj_error *err);
 
 /* --- columns of a side ---------------------------------------------------- */
 
-/** Copies host [n] to the device; *out is NULL if host is. host must stay valid
- *  until the stream has reached the copy. All devices of a join must copy equal
- *  arrays in equal order. */
+/** Copies host [n] to the device; *out is NULL if host is NULL. host must stay
+ *  valid until the stream has reached the copy. All devices of a join must copy
+ *  equal arrays in equal order. */
 template <typename T>
 OJ_MUST_USE oj_status oj_cuda_put_column(struct oj_cuda_work *work,
                                          const T *host, int64_t n,
@@ -120,10 +124,10 @@ oj_cuda_append_found_pairs(const struct oj_cuda_found &found, int has_one,
     found.measure[at] = measure;
 }
 
-/** Runs find(), which appends pairs to *found. If the capacity (at first
- *  `room`) is too small, runs it a second time with enough. *work owns the
- *  arrays. share: NULL, or the share whose limit applies. *n_pairs: number of
- *  pairs. */
+/** Runs find(), which appends pairs to *found, with memory for `room` pairs. If
+ *  there are more pairs, runs it a second time with enough memory. *work owns
+ *  the arrays. share is NULL, or the share whose limit of pairs applies. Sets
+ *  *n_pairs to the number of pairs. */
 template <typename Find>
 OJ_MUST_USE oj_status oj_cuda_found_run_until_fits(
     struct oj_cuda_work *work, struct oj_cuda_found *found, int64_t room,
@@ -157,7 +161,9 @@ OJ_MUST_USE oj_status oj_cuda_found_run_until_fits(
     }
 }
 
-/** Runs find() and moves its pairs to the share. */
+/** Runs find() with memory for `room` pairs, like
+ *  oj_cuda_found_run_until_fits(), and moves its pairs to the share, like
+ *  oj_cuda_share_move_pairs(). */
 template <typename Find>
 OJ_MUST_USE oj_status oj_cuda_share_find(struct oj_cuda_work *work,
                                          int by_measure,
@@ -172,16 +178,18 @@ OJ_MUST_USE oj_status oj_cuda_share_find(struct oj_cuda_work *work,
     return OJ_OK;
 }
 
-/** Finds where the pairs of each row begin, by binary search in by_row [n], the
- *  rows of sorted pairs: offset [n_rows + 1] gets base + index. */
+/** Makes offset [n_rows + 1]: row i has the pairs offset[i] - base .. offset[i
+ *  + 1] - base - 1. by_row [n] are the row numbers of the sorted pairs, in
+ *  which the offsets are found by binary search. */
 OJ_MUST_USE oj_status oj_cuda_find_pair_offsets(struct oj_cuda_work *work,
                                                 const uint32_t *by_row,
                                                 int64_t n, int64_t n_rows,
                                                 int64_t base, int64_t *offset);
 
-/** Appends pairs to *kept: of each row that has at least k of the n pairs in
- *  found, the first k by measure, then rank. Sets done [n_rows] of these rows
- *  to 1. With is_last 1, does this for all rows. */
+/** Appends to *kept the first k pairs, by measure and then rank, of each row
+ *  that has at least k of the n pairs in found, and sets done [n_rows] of these
+ *  rows to 1. If is_last is 1, does this for all rows, also those with fewer
+ *  pairs. */
 OJ_MUST_USE oj_status oj_cuda_keep_first_k(
     struct oj_cuda_work *work, int64_t n_rows, const int32_t *rank, int64_t k,
     int is_last, const struct oj_cuda_found *found, int64_t n,

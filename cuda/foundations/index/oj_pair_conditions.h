@@ -11,8 +11,8 @@
 struct oj_pair_rule
 {
     int excludes_self; /**< 1: excludes pairs of equal FIDs */
-    /** > 0: only pairs whose row has a smaller FID than the feature; < 0: only
-     *  pairs whose row has a larger one; 0: all pairs. */
+    /** > 0 allows only pairs whose row has a smaller FID than the feature, < 0
+     *  only pairs whose row has a larger one; 0 allows all pairs. */
     int unordered;
     int excludes_same; /**< 1: excludes pairs of equal points */
     const int64_t *row_fid, *fid;
@@ -30,8 +30,8 @@ OJ_FN struct oj_pair_rule oj_pair_rule_none(void)
     return rule;
 }
 
-/** Returns 1 if the conditions allow the pair of row and the feature of that
- *  rank. is_same: 1 if they are equal points. */
+/** Returns 1 if the conditions allow the pair of `row` and the join feature
+ *  with rank `rank`. is_same is 1 if the two are equal points. */
 OJ_FN int oj_pair_rule_passes(const struct oj_pair_rule *rule, int64_t row,
                               int32_t rank, int is_same)
 {

@@ -1,8 +1,8 @@
 #include "../device/cuda_offset_search.cuh"
 #include "cuda_polygon_cells_build.cuh"
 
-/* Maximum number of units for a start below the root, because the prefix sums
- * of windows and edges have 32 bits. */
+/* Maximum number of units for a start below the root: each unit adds at most
+ * OJ_RING_WINDOW_EDGES windows or edges to prefix sums of 32 bits. */
 #define MOST_UNITS (((int64_t)1 << 32) / OJ_RING_WINDOW_EDGES - 1)
 
 /* A start level may have at most MOST_TIMES * (edges of the layer) + FEW_PLACES
@@ -35,13 +35,14 @@ struct units
 struct starts
 {
     unsigned long long *fragments; /* low: fragments; high: windows */
-    /* Low half: edges; high half: units that are not small at this level. */
+    /* Low half: edges; high half: units that are not small at this level
+     * (oj_ring_windows_of()). */
     unsigned long long *edges;
     /* [n units] the windows of each unit, packed by pack_windows(). */
     uint32_t *window;
 };
 
-/* Sums over all units. */
+/* Totals over all units; `others` are the units that are not small. */
 struct all_units
 {
     int64_t windows, fragments, edges, others;
@@ -89,7 +90,8 @@ static __device__ struct oj_ring_windows windows_of_unit(const struct units &u,
 
 /* Computes for each unit (a feature or a polygon part) its windows of 4 x 4
  * cells at the start level (oj_ring_windows.h). Also computes its numbers of
- * fragments and edges, multiplied by its number of windows. */
+ * fragments and edges, multiplied by its number of windows. At level 0, the
+ * root, there are no windows, and the numbers are not multiplied. */
 static __global__ void
 count_windows_and_edges_of_units(const __grid_constant__ struct units u,
                                  struct starts starts)
@@ -415,7 +417,8 @@ static oj_status list_and_sort_cell_items(struct oj_cuda_work *work,
                          (const uint64_t *)item, (uint64_t *)*out);
 }
 
-/* Makes the level *first from the items; *below owns its arrays. */
+/* Makes the level *first of the tree from the windows, and the slots of the
+ * level above it; *below owns the arrays of *first. */
 static oj_status make_first_level_from_windows(
     const struct oj_cuda_ring_making *m, struct oj_cuda_work *work,
     struct oj_cuda_work *below, const struct windows &v,
@@ -455,8 +458,8 @@ static struct units describe_polygon_units(struct oj_cuda_ring_making *m)
     return u;
 }
 
-/* Returns 1 if all units are small at the level, and the level does not have
- * too many windows, edges or fragments. */
+/* Returns 1 if all units are small at the level (oj_ring_windows_of()), and the
+ * level does not have too many windows, edges or fragments. */
 static int is_start_level_affordable(const struct oj_cuda_ring_making *m,
                                      const struct all_units *all)
 {

@@ -9,13 +9,13 @@
 #define LEAF_BLOCKS 5
 #endif
 
-/* A cell with more edges is split. */
+/* A cell with more edges than this is split. */
 #define MOST_EDGES 12
 
-/* The cells of one level have a bit for each sixteenth in `occupied`
- * (oj_ring_cells.h). It is the first level with at least four cells per edge of
- * the layer, but at most this one, with 4^6 cells along each axis, and at most
- * one below the deepest level of the tree. */
+/* Maximum of the level `fine`, each of whose cells has a bit per sixteenth in
+ * `occupied` (oj_ring_cells.h). `fine` is the first level with at least four
+ * cells per edge of the layer, but at most this one, with 4^6 cells along each
+ * axis, and at most one below the deepest level of the tree. */
 #define MOST_FINE_LEVEL 6
 
 /* A tree with more edges and records than LARGE_FACTOR * edges of the layer,
@@ -57,7 +57,8 @@ struct view
     uint4 *of_node;
     /* [blocks + 1] prefix sums over the blocks of threads. */
     struct oj_cuda_ring_sums *of_block;
-    /* [n_listed] fragments of nodes that are split; NULL: all fragments. */
+    /* [n_listed] fragments of the nodes that are split; NULL stands for all
+     * fragments of the level. */
     uint32_t *list;
     uint32_t n_listed;
     /* [n_fragments] contributions to the codes of leaves
@@ -71,8 +72,8 @@ static __device__ uint32_t thread_index(void)
     return blockIdx.x * BLOCK + threadIdx.x;
 }
 
-/* Returns entry k of the list of fragments that are split; without a list,
- * fragment k of the level. */
+/* Returns fragment k of the list of fragments that are split, or fragment k of
+ * the level if there is no list. */
 static __device__ struct oj_ring_fragment
 load_listed_fragment(const struct view &v, uint32_t k)
 {
@@ -107,8 +108,8 @@ static __device__ struct oj_ring_splitter splitter_of_node(const struct view &v,
 
 /* --- nodes ---------------------------------------------------------------- */
 
-/* Returns the number of edges of a node; they are contiguous from *first_edge
- * on. */
+/* Returns the number of edges of the node whose fragments are first .. end - 1.
+ * They are contiguous in the level's edges, from *first_edge on. */
 static __device__ uint32_t n_edges_of_node(const struct view &v, uint32_t first,
                                            uint32_t end, uint32_t *first_edge)
 {
@@ -121,8 +122,9 @@ static __device__ uint32_t n_edges_of_node(const struct view &v, uint32_t first,
     return b.first + b.n - a.first;
 }
 
-/* Returns the code of a leaf. said: the contribution of each fragment
- * (oj_ring_code_contribution()); NULL: no fragment has edges. */
+/* Returns the code of a leaf with the fragments first .. end - 1. contribution
+ * holds that of each fragment to the code (oj_ring_code_contribution()); NULL
+ * means that no fragment has edges. */
 static __device__ uint64_t leaf_code_of_fragments(const struct view &v,
                                                   uint32_t first, uint32_t end,
                                                   const uint32_t *contribution)
@@ -445,16 +447,17 @@ static __global__ void write_leaf_codes_and_slots(
 /* --- children ------------------------------------------------------------- */
 
 /* Counts what each child of a split node receives, in one byte per fragment and
- * child. The node has n fragments, from number `first` of the list on. Byte [16
- * first + c n + k] belongs to its fragment k and child c: 128 if the child
- * receives the fragment, plus the number of edges that it receives. The prefix
- * sums of these counts are places in the next level: of fragments in the high
- * half, of edges in the low half. */
+ * child. A node has n fragments, from number `first` of the list on. For its
+ * fragment number k, from 0, and its child c, byte 16 first + c n + k is the
+ * number of edges that the child receives from the fragment, plus 128 if it
+ * receives the fragment at all. The prefix sums of these counts are the places
+ * in the next level: those of fragments in the high half, those of edges in the
+ * low half. */
 struct child_counts
 {
     uint32_t first, n; /* fragments of the node, in the list */
-    /* Index of the byte for fragment k and child 0; the byte for child c is at
-     * `at` + c * n. */
+    /* Index of the byte for this fragment and child 0; the byte for child c is
+     * at index `at` + c * n. */
     uint64_t at;
 };
 
@@ -485,8 +488,8 @@ count_fragments_per_child(const __grid_constant__ struct view v, uint8_t *count)
                       (uint32_t)(v.marks.masks[k].counts >> (4 * c) & 15u));
 }
 
-/* Returns the counts in byte i (fragments in the high half, edges in the low
- * half) for the prefix sum. */
+/* Returns the counts of byte i for the prefix sum: 1 for a fragment in the high
+ * half, the number of edges in the low half. */
 struct counts
 {
     const uint8_t *byte;
@@ -591,7 +594,8 @@ static struct view make_level_view(const struct oj_cuda_ring_making *m,
     return v;
 }
 
-/* Decides the kinds of all nodes; waits for the stream. */
+/* Decides the kinds of all nodes, and sums up what they add to the tree into
+ * part->sums. Waits for the stream. */
 static oj_status decide_node_kinds_of_level(const struct oj_cuda_ring_making *m,
                                             struct oj_cuda_work *work,
                                             struct view *v,
@@ -696,9 +700,9 @@ static oj_status split_nodes_into_next_level(
 }
 
 /* Ends a level. Nodes that are not split become slots and leaves of *part,
- * whose first_* are set; the others are split into the nodes of *next, whose
- * arrays *below owns (next->n_nodes 0: no node was split). may_split 0: no node
- * is split. Waits for the stream. */
+ * whose first_* are set. All others are split into the nodes of *next, whose
+ * arrays *below owns; next->n_nodes stays 0 if no node was split. If may_split
+ * is 0, no node is split. Waits for the stream. */
 static oj_status finish_leaves_and_split_level(
     const struct oj_cuda_ring_making *m, struct oj_cuda_work *below,
     const struct oj_cuda_ring_level *level, int is_large, int may_split,

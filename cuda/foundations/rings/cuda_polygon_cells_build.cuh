@@ -37,8 +37,8 @@ struct oj_cuda_ring_level
     uint2 *window; /**< [n_nodes] cell of the window with the smallest ix, iy */
 };
 
-/** For each fragment the children that need it; covers all fragments of a
- *  level, or those of a list. */
+/** For each of n fragments, the children of its node that need it. The
+ *  fragments are all those of a level, or those of a list. */
 struct oj_cuda_ring_marks
 {
     /** [n] for each fragment: number of the first fragment of its unit in its
@@ -55,8 +55,8 @@ struct oj_cuda_ring_marks
     uint32_t *doubt;
 };
 
-/** Returns the mask of children in which the bit of fragment k is 1. unit:
- *  member unit of the fragment, 2 * unit + bit. */
+/** Returns the mask of children in which the bit of fragment k is 1. `unit` is
+ *  the member of struct oj_ring_fragment: 2 * unit + bit. */
 OJ_FN uint32_t oj_cuda_ring_inside(const struct oj_cuda_ring_marks &marks,
                                    uint32_t k, uint32_t unit)
 {
@@ -73,14 +73,16 @@ OJ_FN uint32_t oj_cuda_ring_receivers(const struct oj_cuda_ring_marks &marks,
                               : there;
 }
 
-/** Sums over nodes. */
+/** Sums over nodes: the number of split nodes and of their fragments, and the
+ *  numbers of leaves, of their records and of their edges. */
 struct oj_cuda_ring_sums
 {
     uint32_t split, split_fragments, leaves, records, edges;
 };
 
 /** The numbers of slots, leaves, records and edges that one level adds to the
- *  tree. first_*: sums of them over all levels above it. */
+ *  tree. The members first_* are the sums of these numbers over all levels
+ *  above it. */
 struct oj_cuda_ring_part
 {
     struct oj_cuda_ring_sums sums;
@@ -123,8 +125,9 @@ OJ_MUST_USE oj_status oj_cuda_ring_extend(struct oj_cuda_work *keep,
     return OJ_OK;
 }
 
-/** Allocates the arrays of a level with n_groups groups of 16 nodes. sizes:
- *  number of fragments in the high half, of edges in the low half. */
+/** Allocates the arrays of a level with n_groups groups of 16 nodes. sizes
+ *  holds the number of fragments in the high half and that of edges in the low
+ *  half. */
 static inline oj_status oj_cuda_ring_level_make(struct oj_cuda_work *work,
                                                 int64_t n_groups,
                                                 unsigned long long sizes,

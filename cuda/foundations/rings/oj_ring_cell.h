@@ -130,13 +130,14 @@ OJ_FN_APART int oj_ring_is_left_exactly(double ax, double ay, double bx,
     return by != ay ? by < ay : bx > ax;
 }
 
-/** Returns 1 if the moved point (x + e, y + e e) is left of a -> b; a != b.
- *  Near the line it sets *unsure to 1 instead; if unsure is NULL, it decides by
- *  exact arithmetic. */
+/** Returns 1 if the moved point (x + e, y + e e) (see the head of this file)
+ *  lies left of the directed line from a to b; a != b. If the point is near the
+ *  line, sets *unsure to 1 and returns 0, unless unsure is NULL: then decides
+ *  by exact arithmetic. */
 OJ_FN int oj_ring_is_left(double ax, double ay, double bx, double by, double x,
                           double y, int *unsure)
 {
-    /* as oj_orientation() does */
+    /* this is the filter of oj_orientation() */
     double left = (ax - x) * (by - y), right = (ay - y) * (bx - x);
     double det = left - right, size = fabs(left) + fabs(right);
     if (size > 1e-280 && fabs(det) > 3.3306690738754716e-16 * size)
@@ -191,8 +192,8 @@ oj_ring_splitter_over(const struct oj_ring_frame *f, uint32_t ix, uint32_t iy,
     return s;
 }
 
-/** Makes a splitter for the children of a cell. is_root: the paths begin left
- *  of the square, which is outside of all polygons. */
+/** Makes a splitter for the children of a cell. If is_root is 1, the paths
+ *  begin left of the square, at a point outside of all polygons. */
 OJ_FN struct oj_ring_splitter oj_ring_splitter_of(const struct oj_ring_frame *f,
                                                   uint32_t ix, uint32_t iy,
                                                   double side, int is_root)
@@ -207,7 +208,8 @@ OJ_FN struct oj_ring_splitter oj_ring_splitter_of(const struct oj_ring_frame *f,
 }
 
 /* Returns the mask of columns (or rows), widened by the margin, that the
- * interval low .. high intersects; both relative to the cell's corner. */
+ * interval low .. high intersects. low and high are relative to the cell's
+ * corner. */
 OJ_FN uint32_t oj_ring_cells_of_interval(double low, double high,
                                          const struct oj_ring_splitter *s)
 {
@@ -259,8 +261,9 @@ OJ_FN uint32_t oj_ring_children_touched(const struct oj_ring_splitter *s,
 }
 
 /* Returns the mask of the children whose reference points the edge a -> b
- * separates from the cell's reference point (px, py). unsure NULL: decides by
- * exact arithmetic; otherwise sets *unsure to 1 if that is needed. */
+ * separates from the cell's reference point (px, py). If unsure is NULL,
+ * decides by exact arithmetic; otherwise sets *unsure to 1 if exact arithmetic
+ * is needed. */
 OJ_FN uint32_t oj_ring_sixteenths_toggled(const struct oj_ring_splitter *s,
                                           double ax, double ay, double bx,
                                           double by, int *unsure)
@@ -299,8 +302,9 @@ OJ_FN uint32_t oj_ring_sixteenths_toggled(const struct oj_ring_splitter *s,
     return toggled;
 }
 
-/** Compares the edge a -> b of the cell with its children. unsure NULL: decides
- *  by exact arithmetic; else *unsure becomes 1 if that is needed. */
+/** Compares the edge a -> b of the cell with its children. If unsure is NULL,
+ *  decides by exact arithmetic; otherwise sets *unsure to 1 if exact arithmetic
+ *  is needed. */
 OJ_FN struct oj_ring_split oj_ring_split_edge(const struct oj_ring_splitter *s,
                                               double ax, double ay, double bx,
                                               double by, int *unsure)

@@ -35,9 +35,9 @@ enum oj_ring_units
                            inside or on their boundary */
 };
 
-/* Kind of a cell: the two top bits of its slot. The other 30 bits are, for
- * COVERED: the rank of the feature that covers the cell; LEAF: the number of
- * the leaf; INNER: the index of its first child's slot, divided by 16. */
+/* Kind of a cell: the two top bits of its slot. The other 30 bits are the rank
+ * of the feature that covers the cell (COVERED), the number of the leaf (LEAF),
+ * or the index of its first child's slot, divided by 16 (INNER). */
 enum oj_ring_slot
 {
     OJ_RING_EMPTY = 0,
@@ -49,9 +49,9 @@ enum oj_ring_slot
 #define OJ_RING_SLOT_BITS 30
 #define OJ_RING_SLOT_MAX ((1u << OJ_RING_SLOT_BITS) - 1u)
 
-/** Code of a sixteenth for whose points the records must be tested. Other codes
- *  mean: 0: no polygon contains the sixteenth or a part of it; n > 0: the
- *  sixteenth lies inside the unit of record n (counted from 1). */
+/** Code of a sixteenth for whose points the records must be tested. Code 0
+ *  means that no polygon contains any point of the sixteenth, code n of 1 .. 14
+ *  that the sixteenth lies inside the unit of record n, counted from 1. */
 #define OJ_RING_CODE_ASK 15u
 
 struct oj_ring_leaf
@@ -79,8 +79,8 @@ struct oj_ring_tree
     int32_t directory_level; /**< >= 0 */
     /** [16^directory_level] the slots, grouped by parent, 16 children each. */
     const uint32_t *directory;
-    /** [16^(directory_level + 1)] a bit per sixteenth, grouped like directory;
-     *  0: no polygon contains a point of the sixteenth. */
+    /** [16^(directory_level + 1)] a bit per sixteenth, grouped like directory.
+     *  The bit is 0 if no polygon contains a point of the sixteenth. */
     const uint16_t *occupied;
     const uint32_t *slot;
     const struct oj_ring_leaf *leaf;
@@ -195,7 +195,8 @@ OJ_FN uint32_t oj_ring_leaf_code(const struct oj_ring_leaf *leaf, uint32_t x,
 }
 
 /** Decides a point by the slot of its deepest cell. Returns a result of
- *  oj_ring_tree_find(); OJ_RING_ASK: the records of *leaf must be tested. */
+ *  oj_ring_tree_find(); if this is OJ_RING_ASK, the records of *leaf must be
+ *  tested. */
 OJ_FN int32_t oj_ring_tree_decide_by_slot(const struct oj_ring_tree *t,
                                           uint32_t slot, uint32_t x, uint32_t y,
                                           struct oj_ring_leaf *leaf)
@@ -252,10 +253,10 @@ OJ_FN int32_t oj_ring_tree_decide_by_cells(const struct oj_ring_tree *t,
     return found;
 }
 
-/** Begins the search for p. Returns a rank: p is inside that feature and in no
- *  other one (OJ_RING_PARTS: that feature is the first in tie order).
- *  OJ_RING_NONE: p is in no polygon, or not finite. OJ_RING_ASK: the records of
- *  *place must be tested. */
+/** Begins the search for p. Returns the rank of the feature that contains p:
+ *  the only one or, in a tree of OJ_RING_PARTS, the first in tie order. Returns
+ *  OJ_RING_NONE if p is in no polygon or not finite, and OJ_RING_ASK if the
+ *  records of *place must be tested. */
 OJ_FN int32_t oj_ring_tree_find(const struct oj_ring_tree *t, double px,
                                 double py, struct oj_ring_place *place)
 {
@@ -291,10 +292,11 @@ oj_ring_tree_locate_exactly(const struct oj_ring_tree *t,
     return odd ? OJ_INSIDE : OJ_OUTSIDE;
 }
 
-/** Locates p in the next unit of the place by the short edges, and advances the
- *  place. Returns enum oj_location; or OJ_RING_UNSURE if exact signs are
- *  needed, and place->at is then unchanged. *end: end of the unit's records.
- *  Precondition: place->at < place->end. */
+/** Locates p in the next unit of the place by the short edges
+ *  (oj_ring_packed_edge.h), and moves the place to the unit after it. Returns
+ *  an enum oj_location; or OJ_RING_UNSURE if exact signs are needed, and
+ *  place->at is then unchanged. Sets *unit to the unit and *end to the end of
+ *  its records. place->at must be less than place->end. */
 OJ_FN int oj_ring_tree_locate_by_short_edges(const struct oj_ring_tree *t,
                                              struct oj_ring_place *place,
                                              uint32_t *unit, uint32_t *end)
@@ -325,9 +327,9 @@ OJ_FN int oj_ring_tree_locate_by_short_edges(const struct oj_ring_tree *t,
     return odd & 1u ? OJ_INSIDE : OJ_OUTSIDE;
 }
 
-/** Returns the location of p in the next unit of the place, and advances the
- *  place; *unit: this unit. Uses the short edges or, if these cannot decide
- *  it, the original edges. */
+/** Returns the location of p in the next unit of the place, and moves the place
+ *  to the unit after it; *unit becomes the located unit. Uses the short edges
+ *  or, if these cannot decide, the original edges. */
 OJ_FN enum oj_location
 oj_ring_tree_locate_in_next_unit(const struct oj_ring_tree *t,
                                  struct oj_ring_place *place, double px,

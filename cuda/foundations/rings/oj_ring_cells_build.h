@@ -54,9 +54,10 @@ OJ_FN void oj_ring_masks_add(struct oj_ring_masks *m,
     m->toggled ^= split.toggled;
 }
 
-/** Returns the contribution of one record to a leaf's codes. Low half:
- *  sixteenths that its edges touch. High half: sixteenths whose middle is
- *  inside the unit according to this record's edges and bit alone. */
+/** Returns the contribution of one record to a leaf's codes. The low half is
+ *  the mask of the sixteenths that its edges touch, the high half that of the
+ *  sixteenths whose middle is inside the unit according to this record's edges
+ *  and bit alone. */
 OJ_FN uint32_t oj_ring_code_contribution(uint32_t unit,
                                          struct oj_ring_split sixteenths)
 {
@@ -81,7 +82,7 @@ OJ_FN uint32_t oj_ring_node_max_edges(uint32_t most, int level, int fine)
 }
 
 /** Returns 1 if a node with n edges must be split: if it has more than `most`,
- *  and is above the deepest of `levels` levels. replication: the average
+ *  and is above the deepest of `levels` levels. replication is the average
  *  number of edges and fragments of this level that stem from one edge or
  *  fragment of the root, on the path to this node. Where many boundaries meet
  *  in one point, or many polygons overlap, splitting helps little and costs
@@ -143,9 +144,10 @@ OJ_FN void oj_ring_coder_end_unit(struct oj_ring_coder *c)
     c->decided |= inside;
 }
 
-/** Adds the next record of the cell. contribution: by
- * oj_ring_code_contribution(), the sixteenths that its edges touch (low half),
- * and those whose middle is inside by this record alone (high half). */
+/** Adds the next record of the cell. contribution is that of
+ *  oj_ring_code_contribution(): the sixteenths that the record's edges touch in
+ *  the low half, those whose middle is inside by this record alone in the high
+ *  half. */
 OJ_FN void oj_ring_coder_add(struct oj_ring_coder *c, uint32_t unit,
                              uint32_t contribution)
 {

@@ -53,7 +53,8 @@ OJ_FN int16_t oj_ring_edge_round_to_step(double v)
 }
 
 /** Reduces the interval t0 .. t1 of the edge's parameter to the part in which
- *  |u + t du| <= OJ_RING_EDGE_REACH; empty (t0 > t1) if there is none. */
+ *  |u + t du| <= OJ_RING_EDGE_REACH; afterwards t0 > t1 if there is no such
+ *  part. */
 OJ_FN void oj_ring_edge_clip(double u, double du, double *t0, double *t1)
 {
     double inverse, first, last, swap;
@@ -167,9 +168,10 @@ OJ_FN uint32_t oj_ring_edge_sign_bits(float v)
 /** Compares the edge with the sixteenths of its cell.
  *  touched: the sixteenths, widened by the margin, that the edge may intersect,
  *  and all sixteenths for which the comparison is unsure.
- *  toggled: those of the others whose middle p is separated from the reference
- *  point by the edge: A and p x b have opposite signs, and so have D and E. If
- *  one of these pairs surely has equal signs, the other does not matter.
+ *  toggled: of the other sixteenths, those whose middle p the edge separates
+ *  from the reference point: A and p x b have opposite signs, and so have D and
+ *  E. If one of these pairs surely has equal signs, the signs of the other pair
+ *  do not matter.
  *  The edge does not intersect a sixteenth whose middle is farther from its
  *  line than the corners: |E| > (h + margin) (|d_x| + |d_y|), with d = b - a
  *  and h = 4096, half the side of a sixteenth. E is off by less than 2000 (see

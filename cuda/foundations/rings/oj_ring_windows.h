@@ -121,15 +121,15 @@ OJ_FN struct oj_ring_windows oj_ring_windows_of(const struct oj_ring_frame *f,
     return w;
 }
 
-/** Makes the splitter of a window; ix, iy: its lower left cell at that level.
- */
+/** Makes the splitter of a window, whose lower left cell is ix, iy at the start
+ *  level, with cells of width `side`. */
 OJ_FN struct oj_ring_splitter
 oj_ring_splitter_of_window(const struct oj_ring_frame *f, uint32_t ix,
                            uint32_t iy, double side)
 {
     struct oj_ring_splitter s = oj_ring_splitter_over(f, ix, iy, side);
     s.px = f->x0 - f->size;
-    s.py = s.y[1]; /* any row between the lowest and the highest one would do */
+    s.py = s.y[1]; /* any row between the lowest and the highest will do */
     return s;
 }
 

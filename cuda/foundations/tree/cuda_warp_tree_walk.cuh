@@ -32,8 +32,9 @@ struct oj_warp_shares
 };
 
 /** Chooses the distribution of n points: groups are as large as possible while
- *  there are enough warps to keep a large device busy. most_groups > 1: the
- *  results of a group speed up the next group of the warp. */
+ *  there are enough warps to keep a large device busy. A family whose searches
+ *  start from the results of the previous group of a warp passes most_groups >
+ *  1. */
 static inline struct oj_warp_shares oj_warp_shares_choose(int64_t n,
                                                           int most_groups)
 {
@@ -70,7 +71,7 @@ static __device__ __forceinline__ int64_t oj_warp_shares_point_of_thread(
 struct oj_warp_walk_memory
 {
     struct oj_device_tree_node boxes;
-    /** nodes to visit, like the stack in struct oj_tree_walk */
+    /** nodes to visit, as in struct oj_tree_walk (oj_tree.h) */
     uint32_t stack[OJ_TREE_STACK];
     float stack_apart[OJ_TREE_STACK];
 };

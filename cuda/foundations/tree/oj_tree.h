@@ -109,8 +109,8 @@ OJ_FN float oj_tree_float_above(double v)
     return nextafterf((float)v, INFINITY);
 }
 
-/** Sets child c of a node of level 0 to the box of its entry; box NULL: there
- *  is no such entry. */
+/** Sets child c of a node of level 0 to the box of its entry, or to an empty
+ *  box if box is NULL: the tree has no such entry. */
 OJ_FN void oj_tree_set_entry(const struct oj_device_tree *tree,
                              struct oj_device_tree_node *node, int c,
                              const struct oj_box *box)
@@ -122,8 +122,8 @@ OJ_FN void oj_tree_set_entry(const struct oj_device_tree *tree,
     node->y1[c] = is_box ? oj_tree_float_above(box->y1 - tree->y0) : -INFINITY;
 }
 
-/** Sets child c of a node to the box around all boxes of the node `below`;
- *  NULL: there is no such child. */
+/** Sets child c of a node to the box around all boxes of the node `below`, or
+ *  to an empty box if below is NULL: the tree has no such child. */
 OJ_FN void oj_tree_set_node(struct oj_device_tree_node *node, int c,
                             const struct oj_device_tree_node *below)
 {

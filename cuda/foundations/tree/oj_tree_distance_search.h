@@ -28,8 +28,8 @@ struct oj_tree_side
 
 #define OJ_TREE_SEVERAL (-1)
 
-/** Returns only_rank of node i of a level. below [n_below]: only_rank of the
- *  nodes of the level below, or ranks of the entries. */
+/** Returns only_rank of node i of a level. below [n_below] is only_rank of the
+ *  nodes of the level below, or the rank of each entry if the level is 0. */
 OJ_FN int32_t oj_tree_node_only_rank(const int32_t *below, int64_t n_below,
                                      int64_t i)
 {
@@ -156,8 +156,8 @@ OJ_FN int oj_tree_best_excludes_node(const struct oj_tree_side *side,
 /** Returns 1 if node `at` can be skipped: all its segments belong to one
  *  feature, which is in the list with a distance that is no larger. Without
  *  this test, all segments of a feature would be visited while the list has
- *  fewer than k features. d2: squared distance of the node; slack: maximum
- *  error of a distance. */
+ *  fewer than k features. d2 is the squared distance of the node, slack the
+ *  maximum error of a distance. */
 OJ_FN int oj_tree_can_skip_known_feature(const struct oj_tree_side *side,
                                          const struct oj_tree_best *best,
                                          double slack, uint32_t at, double d2)
@@ -201,7 +201,8 @@ OJ_FN int32_t oj_tree_next_containing(const struct oj_tree_side *side,
     return -1;
 }
 
-/** Adds the features whose polygons contain p, the finite point of row. */
+/** Adds the features whose polygons contain p, the finite point of row, to the
+ *  list *best, at distance 0. */
 OJ_FN void oj_tree_add_containing(const struct oj_tree_side *side,
                                   const struct oj_pair_rule *rule, int64_t row,
                                   double px, double py,
@@ -338,7 +339,8 @@ OJ_FN int oj_tree_candidate_precedes(enum oj_tree_order order,
 }
 
 /* Inserts the candidate (d, r) into a heap of n elements of distance and rank,
- * from `at` downwards; the top of the heap is the last one in order. */
+ * whose top is the last one in order. Element `at` is free: candidates below it
+ * that come after (d, r) in order move up, until (d, r) fits. */
 OJ_FN void oj_tree_heap_sift_down(enum oj_tree_order order, int64_t n,
                                   double *distance, int32_t *rank, int64_t at,
                                   double d, int32_t r)
@@ -418,9 +420,9 @@ OJ_FN int64_t oj_tree_keep_nearest_per_feature(double least, int64_t n,
     return kept;
 }
 
-/** Turns n candidates, in distance and rank, into the pairs of a point:
- *  reduces them in place to one per feature and sorts them. Returns how many
- *  remain. */
+/** Turns n candidates, in distance and rank, into the pairs of a point: reduces
+ *  them in place to one per feature, drops features nearer than `least`, and
+ *  sorts the others by `order`. Returns how many remain. */
 OJ_FN int64_t oj_tree_candidates_to_pairs(enum oj_tree_order order,
                                           double least, int64_t n,
                                           double *distance, int32_t *rank)

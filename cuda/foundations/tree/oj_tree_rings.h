@@ -17,7 +17,7 @@
 #define OJ_TREE_CHAIN_BITS 5
 #define OJ_TREE_CHAIN_LEVELS 3
 
-/** The rings. Borrows all arrays. polygons.n == 0: there are no polygons, or
+/** The rings. Borrows all arrays. If polygons.n is 0, there are no polygons, or
  *  distances are to boundaries. */
 struct oj_tree_rings
 {
@@ -30,12 +30,12 @@ struct oj_tree_rings
     const int32_t *part_feature;           /**< [n_parts] rank */
     const uint8_t *part_kind;
     uint8_t polygon_kind; /**< equals part_kind of polygons */
-    /** Boxes of the chains of levels 1, 2, ... */
+    /** Boxes of the chains: element l - 1 holds those of level l = 1, 2, ... */
     const struct oj_box *chain[OJ_TREE_CHAIN_LEVELS];
 };
 
 /** Returns the level of the longest chain that begins with edge `at` and does
- *  not extend beyond edge `end`; at most limit. 0: a single edge. */
+ *  not extend beyond edge `end`; at most limit. Level 0 is a single edge. */
 OJ_FN int oj_tree_chain_level(int64_t at, int64_t end, int limit)
 {
     int level = 0;
@@ -49,7 +49,8 @@ OJ_FN int oj_tree_chain_level(int64_t at, int64_t end, int limit)
     return level;
 }
 
-/** Returns the box of chain i of a level >= 1. */
+/** Returns the box of chain i of a level >= 1, from the boxes of the level
+ *  below it. */
 OJ_FN struct oj_box oj_tree_chain_box(const struct oj_tree_rings *rings,
                                       int level, int64_t i)
 {

@@ -44,7 +44,8 @@ struct oj_cells_round
     unsigned long long max_headers, max_words, max_ids;
     unsigned long long max_nodes[OJ_CELLS_CLASSES];
     uint32_t *id;      /**< lists of this round */
-    uint16_t *mask;    /**< [as id] mask of the children that need each entry */
+    uint16_t *mask;    /**< for each element of id: mask of the children that
+                            need the segment */
     uint32_t *next_id; /**< lists of the next round */
     struct oj_near_node *node[OJ_CELLS_CLASSES];
     struct oj_near_node *next_node[OJ_CELLS_CLASSES];
@@ -143,8 +144,9 @@ enum oj_cells_comparison
     OJ_CELLS_SECOND_KEPT
 };
 
-/* Decides which of two segments with equal hashes is kept, if they are equal
- * for the node's points. end_i, end_j: results of oj_near_nearest_end(). */
+/* Decides which of two segments with equal hashes is kept, if their distances
+ * from all points of the node are equal. end_i and end_j are results of
+ * oj_near_nearest_end(). */
 static __device__ enum oj_cells_comparison
 compare_segments_as_duplicates(const struct oj_cells_round &r, uint32_t i,
                                int end_i, uint32_t j, int end_j)
@@ -178,8 +180,8 @@ static __device__ uint64_t encode_clipped_segment(
         &frame, &scale, oj_near_load_segment(r.segment, (int32_t)id));
 }
 
-/* Writes entry `at` of a leaf of n entries, at `first` in the pool. id: the
- * segment, with its mark. */
+/* Writes entry `at` of a leaf of n entries, whose words begin at `first` in the
+ * pool. id is the number of the segment, with its mark. */
 static __device__ void write_entry_to_leaf(const struct oj_cells_round &r,
                                            uint32_t first, uint32_t n,
                                            uint32_t at, uint32_t id,
@@ -253,8 +255,9 @@ static __device__ void reset_split_plan(struct oj_cells_plan *plan, int i)
     }
 }
 
-/* Lowers the plan's bounds to v. First computes the minimum of each of the 16
- * numbers v over the threads of the warp, so that few threads write. */
+/* Lowers the plan's bounds to v [16], where v is smaller. First computes the
+ * minimum of each of the 16 numbers over the threads of the warp, so that few
+ * threads write. */
 static __device__ void lower_child_bounds_by_warp(float *v, uint32_t lane,
                                                   struct oj_cells_plan *plan)
 {
@@ -490,7 +493,8 @@ static __device__ uint32_t child_mask_of_entry(const struct oj_cells_round &r,
     return i < node.n ? r.mask[node.first + i] : 0;
 }
 
-/* Counts the entries of the warp's share that each child needs. */
+/* Returns in lane c the number of entries of the warp's share that child c
+ * needs, and in lane 16 the number that any child needs. */
 static __device__ uint32_t count_entries_per_child(
     const struct oj_cells_round &r, const struct oj_near_node &node,
     struct warp_share share)
@@ -502,8 +506,9 @@ static __device__ uint32_t count_entries_per_child(
     return votes;
 }
 
-/* Reserves room in the lists. Returns in lane c the position for child c; if
- * the node becomes a leaf, in lane 0 the position in the leaf. */
+/* Reserves room in the lists of the children, or in the leaf. Returns in lane c
+ * the position in next_id for child c; if the node becomes a leaf, lane 0 gets
+ * the position in the leaf. */
 static __device__ uint32_t
 reserve_child_list_positions(uint32_t votes, struct oj_cells_plan *plan)
 {
@@ -517,7 +522,7 @@ reserve_child_list_positions(uint32_t votes, struct oj_cells_plan *plan)
 }
 
 /* Writes the entries of a warp's share to the lists of the children or to the
- * leaf. votes: result of count_entries_per_child(). */
+ * leaf. votes is the result of count_entries_per_child(). */
 static __device__ void write_entries_to_children_or_leaf(
     const struct oj_cells_round &r, const struct oj_near_node &node,
     const struct oj_near_frame &frame, struct warp_share share, uint32_t votes,
@@ -564,9 +569,9 @@ distance_key_of_segment(const struct oj_cells_round &r,
 }
 
 /* Removes duplicates from a list that would otherwise not become shorter. All
- * threads of a block must call it. slot: a hash table of list entries. An
- * element is 0 if empty, otherwise the number of the entry plus 1, with a mark
- * if the entry replaces one of another feature. */
+ * threads of a block must call it. slot [SLOTS] is a hash table of list
+ * entries: an element is 0 if empty, otherwise the number of the entry plus 1,
+ * with a mark if the entry replaces one of another feature. */
 #define SLOTS (2 * OJ_CELLS_LONG)
 
 static __device__ void drop_duplicate_segments_of_node(
@@ -723,8 +728,8 @@ struct requests
 {
     /* memory requested for a split; a leaf needs only leaf_words */
     uint32_t ids[GROUPS], nodes[GROUPS], words[GROUPS], leaf_words[GROUPS];
-    /* Request: 1 if the node should become a leaf. Answer: 0: it gets children;
-     * 1: it becomes a leaf; 2: the pool is full. */
+    /* In the request, 1 if the node should become a leaf. In the answer, 0 if
+     * it gets children, 1 if it becomes a leaf, and 2 if the pool is full. */
     uint32_t leaf[GROUPS];
     uint32_t first_id[GROUPS], first_node[GROUPS], first_header[GROUPS];
     uint32_t first_word[GROUPS];
@@ -792,8 +797,8 @@ allocate_children_of_groups(const struct oj_cells_round &r, struct requests *q,
     q->first_node[lane] = (uint32_t)(end[3] - wanted[3]);
 }
 
-/* Five counters of 6 bits in one word. Field 0: entries kept; field c + 1:
- * entries of child c. */
+/* Five counters of 6 bits in one word. Field 0 counts the entries kept, and
+ * field c + 1 counts those of child c. */
 #define FIELD(v, i) (((v) >> (6 * (i))) & 63u)
 
 static __device__ uint32_t spread_mask_to_bit_fields(uint32_t quarters)
@@ -849,8 +854,9 @@ struct group_list
     uint32_t n, lane;
     /* Four bits per entry of this thread: the children that need the entry. */
     uint32_t masks;
-    uint32_t before; /* counters of the threads before this one */
-    uint32_t total;  /* counters of the whole list */
+    uint32_t before; /* sums of the counters (FIELD()) of the threads before
+                        this one */
+    uint32_t total;  /* sums of the counters of the whole list */
 };
 
 /* Writes the header of a leaf and fills *leaf with what its entries need: the
@@ -872,8 +878,8 @@ static __device__ void write_leaf_header_and_scale(
     write_leaf_header(r, node, first, n, leaf->scale.exponent);
 }
 
-/* Returns a piece with its first four numbers, from which the other members are
- * computed. */
+/* Returns the piece whose members ax, ay, dx and dy are those of v; the other
+ * members are computed from them. */
 static __device__ struct oj_near_piece piece_from_four_floats(float4 v)
 {
     struct oj_near_piece p;
@@ -913,8 +919,9 @@ static __device__ void write_listed_leaf_entries(
     }
 }
 
-/* Lists the entries whose mask has a bit of `only` as entries of leaf c, from
- * element `at` of the items on. */
+/* Appends, to the items of the group, the list entries that one of the children
+ * in the mask `only` needs. They become entries of leaf c; the first one is
+ * element `at`. */
 static __device__ void list_leaf_entries_of_child(const struct group_list &list,
                                                   uint32_t only, uint32_t c,
                                                   uint32_t at,
@@ -1015,8 +1022,9 @@ put_node_leaf(const struct oj_cells_round &r, const struct oj_near_frame &frame,
     list_leaf_entries_of_child(list, 15u, 0, FIELD(list.before, 0), room);
 }
 
-/* Sets bound [16], in shared memory, to the minima of the 16 upper bounds v
- * over the eight threads of a group. Each thread stores two of them. */
+/* Sets bound [16], in shared memory, to the bounds of the sixteenths: the
+ * minima of the 16 squared upper bounds v over the eight threads of a group,
+ * and at most reach. Each thread stores two of them. */
 static __device__ void min_upper_bounds_of_threads(float *v, uint32_t lane,
                                                    float reach, float *bound)
 {

@@ -36,7 +36,8 @@
 /** A node that will become a leaf or get children. */
 struct oj_near_node
 {
-    uint32_t first, n; /**< its list, in id */
+    uint32_t first, n; /**< its list: elements first .. first + n - 1 of id in
+                            struct oj_cells_round */
     uint32_t ix, iy;   /**< column and row among the nodes of its level */
     uint32_t header;   /**< index of its header */
     uint8_t level;
@@ -200,7 +201,8 @@ OJ_NEAR_FN uint32_t oj_near_sixteenth_mask(const struct oj_near_piece *p,
     return mask;
 }
 
-/** Returns a mask of the four children that may need the segment. */
+/** Returns the mask of the four children that may need the segment, from the
+ *  mask of its sixteenths. */
 OJ_NEAR_FN uint32_t oj_near_quarter_mask(uint32_t mask)
 {
     return (uint32_t)((mask & 0x33u) != 0) |
@@ -227,7 +229,7 @@ OJ_NEAR_FN int oj_near_nearest_end(const struct oj_near_piece *p)
 /** Returns the part of a segment on which its distances from the node's points
  *  depend: one end, or the whole segment. Segments with equal keys have equal
  *  distances from each of these points, so only the first in tie order is kept.
- *  end: result of oj_near_nearest_end(). */
+ *  `end` is the result of oj_near_nearest_end(). */
 OJ_NEAR_FN struct oj_cuda_segment
 oj_near_key_of_segment(int end, const struct oj_cuda_segment s)
 {
@@ -350,8 +352,9 @@ OJ_FN int oj_near_has_no_length(const struct oj_cuda_segment s)
     return dx * dx + dy * dy < 1e-290 && (s.ax != s.bx || s.ay != s.by);
 }
 
-/** Returns 1 if a node becomes a leaf. Its list has n segments; `kept` of them
- *  are needed by at least one child, `sum` counts them once per child. */
+/** Returns 1 if a node becomes a leaf rather than getting fan x fan children.
+ *  Its list has node->n segments; `kept` of them are needed by at least one
+ *  child, and `sum` counts them once per child. */
 OJ_NEAR_FN int oj_near_becomes_leaf(const struct oj_near_square *square,
                                     const struct oj_near_node *node,
                                     uint32_t fan, uint32_t kept, uint64_t sum,
@@ -389,8 +392,8 @@ struct oj_near_scale
     uint32_t exponent; /**< exponent bits of per_unit in single precision */
 };
 
-/** Computes the scale. bound: maximum bound of the children, in half sides of
- *  the node. */
+/** Computes the scale of a leaf. bound is the maximum bound of its children, in
+ *  half sides of the node. */
 OJ_NEAR_FN struct oj_near_scale
 oj_near_scale_make(const struct oj_near_frame *f, float bound)
 {
@@ -398,8 +401,9 @@ oj_near_scale_make(const struct oj_near_frame *f, float bound)
     float units, per_unit;
     s.box = f->half * (1.001 + (double)bound);
     units = (float)(s.box * 1.0001) * (1.0f / OJ_NEAR_UNITS);
-    /* the power of two above units, and its inverse: their exponents are e + 1
-     * and 253 - e, with a bias of 127 */
+    /* The scale is the inverse of the power of two above units. If the exponent
+     * bits of units are e, those of the power are e + 1, and those of its
+     * inverse 253 - e (the bias is 127). */
     s.exponent = 253u - (__float_as_uint(units) >> 23);
     per_unit = __uint_as_float(s.exponent << 23);
     s.per_unit = (double)per_unit;

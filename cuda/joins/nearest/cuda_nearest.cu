@@ -15,8 +15,8 @@
  * half as much again. */
 #define REACH_OF_MEANS 4.0
 
-/* `asked` answers the rows that the cells leave open; NULL: no row stays open.
- */
+/* The index of the family. `asked` answers the rows that the cells leave open;
+ * it is NULL if no row stays open. */
 struct near_index : oj_cuda_index
 {
     struct oj_cuda_cells cells;
@@ -28,9 +28,10 @@ struct near_index : oj_cuda_index
     struct oj_cuda_ring_cells rings;
 };
 
-/* Takes joins without minimum distance that return one nearest feature per
- * point, or all equally near ones. Not taken, because other families answer
- * them: points with points at any distance, or with their ties. */
+/* Returns 1 for joins without minimum distance that return one nearest feature
+ * per point, or all equally near ones. Of joins between points, only those with
+ * a maximum distance and without all ties are taken; other families answer the
+ * others. */
 static int takes_nearest(const struct oj_relation *relation,
                          const struct oj_flat *join_side,
                          const struct oj_flat *input)
@@ -346,8 +347,8 @@ static __device__ void write_nearest_answer(const struct near_batch &batch,
         __stcs(batch.measure + i, rank != OJ_NEAR_NONE ? distance : NAN);
 }
 
-/* Finds the nearest feature of each point. to_interior: on entry, row holds the
- * smallest rank of the polygons that contain each point. */
+/* Finds the nearest feature of each point. If to_interior is 1, row holds on
+ * entry the smallest rank of the polygons that contain each point. */
 template <int ties, int to_interior>
 static __global__ void __launch_bounds__(BLOCK)
     find_nearest(struct oj_near_view view, struct near_batch batch)

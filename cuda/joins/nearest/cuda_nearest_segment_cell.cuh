@@ -57,8 +57,9 @@
 /** Maximum half width of a leaf's box, in units. */
 #define OJ_NEAR_UNITS 32000.0f
 
-/** Special ranks. NONE: no feature. OPEN: the point is outside of the square,
- *  or, with ties, several features may be equally near. */
+/** Special ranks. OJ_NEAR_NONE stands for no feature. OJ_NEAR_OPEN means that
+ *  the cells cannot answer the point: it is outside of the square or, in a
+ *  query with ties, several features may be equally near. */
 #define OJ_NEAR_NONE (-1)
 #define OJ_NEAR_OPEN (-2)
 
@@ -90,11 +91,11 @@ struct oj_near_header
     uint32_t info;
 };
 
-/* info of a leaf:        | 0 | 4 unused | 8 exponent | 5 shift | 14 count |
- * info of an inner node: | 1 | ...                   | 5 shift | ... | 2 fan |
- * shift: OJ_NEAR_BITS - level; for an inner node, the level of its children,
- * of which it has 2^fan per row.
- */
+/* Layout of `info`, from the top bit on:
+ *   leaf        | 0 | 4 unused | 8 exponent | 5 shift | 14 count |
+ *   inner node  | 1 | ...                   | 5 shift | ... | 2 fan |
+ * shift is OJ_NEAR_BITS - level; for an inner node, the level is that of its
+ * children, of which it has 2^fan per row. */
 #define OJ_NEAR_INNER 0x80000000u
 /** If a leaf has this many segments or more, their number is in its first word.
  */
@@ -184,14 +185,14 @@ oj_near_load_segment(const struct oj_cuda_segment *segment, int32_t i)
     return s;
 }
 
-/** Returns oj_segment_distance(), bit for bit, with one root and at most one
- *  division, for segments with oj_near_has_no_length() == 0.
- *   - There the rounded quotient r is >= 1 exactly if dot >= length2: otherwise
- *     dot is at least one step below, and the quotient at most 1 - 2^-53. For
- *     dot > 0, r is 0 only by underflow, which is tested.
- *   - (ay - py) dx - (ax - px) dy is the cross product here with the opposite
- *     sign; rounding is symmetric about 0.
- */
+/** Returns the result of oj_segment_distance(), bit for bit, with one root and
+ *  at most one division, for segments with oj_near_has_no_length() == 0.
+ *    - That function compares the rounded quotient r = dot / length2 with
+ *      0 and 1. r is >= 1 exactly if dot >= length2: otherwise dot is at
+ *      least one step below, and the quotient at most 1 - 2^-53. For
+ *      dot > 0, r is 0 only by underflow, which is tested.
+ *    - Its (ay - py) dx - (ax - px) dy is the cross product here with the
+ *      opposite sign; rounding is symmetric about 0. */
 OJ_NEAR_FN double oj_near_distance(struct oj_cuda_segment e, double px,
                                    double py)
 {
@@ -266,7 +267,7 @@ OJ_NEAR_FN void oj_near_keep_nearer(struct oj_near_best *best, double distance,
     best->rank = wins ? rank : best->rank;
 }
 
-/** Like oj_near_keep_nearer(). With ties 1, rank may have the mark
+/** Like oj_near_keep_nearer(). If ties is 1, rank may have the mark
  *  OJ_NEAR_TIED, and best->tied is set if other features may be as near as the
  *  best one. */
 OJ_NEAR_FN void oj_near_keep_nearer_with_ties(struct oj_near_best *best,
@@ -293,7 +294,8 @@ struct oj_near_leaf
     float px, py; /**< the point in units, relative to the middle of the leaf */
 };
 
-/** Measures every entry exactly whose squared distance is at most limit2. */
+/** Measures exactly every entry whose squared distance in single precision is
+ *  at most limit2, and keeps the nearest one in *best. */
 OJ_NEAR_FN void oj_near_measure_close_entries(const struct oj_near_view *v,
                                               const struct oj_near_leaf *leaf,
                                               float limit2, double x, double y,
@@ -369,7 +371,7 @@ OJ_NEAR_FN void oj_near_keys_add(struct oj_near_keys *keys, float distance2,
     keys->second = oj_near_min(keys->second, behind);
 }
 
-/** Adds entry i and, if it exists, entry i + 1. */
+/** Adds the keys of entry i and, if the leaf has it, of entry i + 1. */
 OJ_NEAR_FN void oj_near_add_two_entries(struct oj_near_keys *keys,
                                         const struct oj_near_two *two,
                                         const struct oj_near_leaf *leaf,
@@ -383,8 +385,8 @@ OJ_NEAR_FN void oj_near_add_two_entries(struct oj_near_keys *keys,
             i + 1);
 }
 
-/** Measures entry first and, if n is 2, entry second exactly. Loads both before
- *  it measures one. */
+/** Measures entry `first` and, if n is 2, entry `second` exactly, and keeps the
+ *  nearer one in *best. Loads both before it measures one. */
 OJ_NEAR_FN void oj_near_measure_two_entries(const struct oj_near_view *v,
                                             const struct oj_near_leaf *leaf,
                                             uint32_t first, uint32_t second,
@@ -469,7 +471,7 @@ OJ_NEAR_FN struct oj_near_header oj_near_find_leaf(const struct oj_near_view *v,
 }
 
 /** Returns a leaf, set up for the point at dx, dy from the corner of the
- *  square; ix, iy: this position in finest steps. */
+ *  square; ix, iy are this position in finest steps. */
 OJ_NEAR_FN struct oj_near_leaf oj_near_leaf_open(const struct oj_near_view *v,
                                                  struct oj_near_header h,
                                                  double dx, double dy,
@@ -478,7 +480,7 @@ OJ_NEAR_FN struct oj_near_leaf oj_near_leaf_open(const struct oj_near_view *v,
     struct oj_near_leaf leaf;
     uint32_t shift = oj_near_shift_of_info(h.info);
     uint32_t middle = 1u << (shift - 1u);
-    /* the exponent of 1 / scale */
+    /* the header has the exponent bits of per_unit */
     float per_unit = __uint_as_float(((h.info >> 19) & 0xFFu) << 23);
     leaf.entry = v->pool + h.first;
     leaf.n = h.info & OJ_NEAR_COUNT;
@@ -495,13 +497,13 @@ OJ_NEAR_FN struct oj_near_leaf oj_near_leaf_open(const struct oj_near_view *v,
     return leaf;
 }
 
-/** Returns the rank of the nearest feature within reach of (x, y), or
- *  OJ_NEAR_NONE; *distance: its distance. Or returns OJ_NEAR_OPEN if the cells
- *  cannot answer: *distance is then that of a tie, or NaN if the point is
- *  outside of the square. around: the smallest rank of the polygons that
- *  contain the point, at distance 0; OJ_NEAR_NONE if there is none or only
- *  boundaries count. ties (only in a tree with ties): 1: points with several
- *  features that may be equally near are open. */
+/** Returns the rank of the nearest feature within reach of (x, y) and sets
+ *  *distance, or returns OJ_NEAR_NONE. Returns OJ_NEAR_OPEN if the cells cannot
+ *  answer: *distance is then that of a tie, or NaN if the point is outside of
+ *  the square. `around` is the smallest rank of the polygons that contain the
+ *  point, and so have distance 0; it is OJ_NEAR_NONE if there is no such
+ *  polygon or only boundaries count. If ties is 1 (only in a tree with ties),
+ *  points with several features that may be equally near are open. */
 OJ_NEAR_FN int32_t oj_near_nearest_of_point(const struct oj_near_view *v,
                                             double x, double y, int32_t around,
                                             int ties, double *distance)

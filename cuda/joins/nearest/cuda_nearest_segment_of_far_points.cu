@@ -82,7 +82,8 @@ struct seeker
     }
 };
 
-/* Starts the search for point i; i == -1: this thread has no point. */
+/* Starts the search for point i, with the segment that this thread found last
+ * as the first candidate. If i is -1, this thread has no point. */
 static __device__ void start_search_of_point(struct seeker *s,
                                              const struct point_batch &batch,
                                              int64_t i)

@@ -57,8 +57,9 @@ static void swap_round_buffers(struct oj_cells_round *r)
 /* --- before the first round ----------------------------------------------- */
 
 /* Keeps only the first in tie order of several segments with equal vertices in
- * equal order. table: a hash table; an element is the number of a segment plus
- * 1, with a mark if the segment replaces one of another feature. */
+ * equal order. table [size] is a hash table; an element is 0 if empty,
+ * otherwise the number of a segment plus 1, with a mark if the segment replaces
+ * one of another feature. */
 static __global__ void
 mark_duplicate_segments(const __grid_constant__ struct oj_cells_round r,
                         uint32_t n, uint32_t *table, uint32_t size)
@@ -252,9 +253,9 @@ static oj_status start_build_from_root(struct cuda_cells_build *b,
 /* --- start below the root ------------------------------------------------- */
 
 #define SEED_BLOCK 256
-/* Maximum number of cells of one segment, and its maximum on average; above
- * them, the build does not start at this level. So sums of list lengths stay
- * below 2^32. */
+/* Maximum number of cells that one segment may intersect, and of cells per
+ * segment on average. If a limit is exceeded, the build does not start at this
+ * level. So sums of list lengths stay below 2^32. */
 #define SEED_MOST_CELLS 31u
 #define SEED_MEAN_CELLS 6u
 
@@ -275,8 +276,8 @@ start_level_cells_of_interval(const struct start_level &s, double low,
                                            high);
 }
 
-/* Counts the segments of each cell (fill 0), or stores them in the cell's list
- * (fill 1). */
+/* Counts the segments of each cell if fill is 0, or stores them in the list of
+ * the cell if fill is 1. */
 template <int fill>
 static __global__ void __launch_bounds__(SEED_BLOCK)
     count_or_list_cell_segments(struct start_level s, uint32_t *id,
@@ -409,7 +410,7 @@ static oj_status start_build_from_level_cells(struct cuda_cells_build *b,
 }
 
 /* Runs rounds until no node is left. Stops early if the build must be repeated;
- * b->seen has the reason. */
+ * then a counter in b->seen shows the reason. */
 static oj_status run_split_rounds(struct cuda_cells_build *b)
 {
     unsigned long long n[OJ_CELLS_CLASSES];

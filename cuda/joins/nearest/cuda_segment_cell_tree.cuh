@@ -27,9 +27,9 @@ struct oj_cuda_cells
 };
 
 /** Builds the cells of layer for distances up to reach; *work owns the arrays.
- *  marks_ties: 1 for queries with ties (oj_near_nearest_of_point()). Fails with
- *  OJ_ERR_UNSUPPORTED if a squared length underflows, or numbers are too large
- *  or too small. For a layer without segments no tree is made. */
+ *  marks_ties must be 1 for queries with ties (oj_near_nearest_of_point()).
+ *  Fails with OJ_ERR_UNSUPPORTED if a squared length underflows, or numbers are
+ *  too large or too small. For a layer without segments no tree is made. */
 OJ_MUST_USE oj_status oj_cuda_cells_build(struct oj_cuda_work *work,
                                           const struct oj_cuda_layer *layer,
                                           double reach, int marks_ties,

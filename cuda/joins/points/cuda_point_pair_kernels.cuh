@@ -1,5 +1,7 @@
 /** Points of a batch as arguments of kernels that use one thread per point, and
- * the launches of such kernels. */
+ *  the launches of such kernels. A file that finds pairs by these kernels
+ *  defines visit_matches_of_point() and, for lists with a measure,
+ *  distance_to_entry(). */
 #ifndef CUDA_POINT_PAIR_KERNELS_CUH
 #define CUDA_POINT_PAIR_KERNELS_CUH
 
@@ -60,7 +62,8 @@ max_distance_of_point(const struct point_batch &batch, int64_t i)
     return batch.takes_less && own > batch.most ? batch.most : own;
 }
 
-/* Writes the answer of point i. rank -1: no pair; measure may be NULL. */
+/* Writes the answer of point i. rank is -1 if the point has no pair; measure
+ * may be NULL. */
 static __device__ __forceinline__ void
 write_single_answer(const struct point_batch &batch, int64_t i, int32_t rank,
                     double distance, int32_t *row, double *measure)
@@ -75,7 +78,7 @@ write_single_answer(const struct point_batch &batch, int64_t i, int32_t rank,
 #define POINT_BLOCK 128
 
 /* Calls add(i, ordinal) for each pair that visit_matches_of_point() finds.
- * resident: minimum blocks per multiprocessor, or 0. */
+ * `resident` is the minimum number of blocks per multiprocessor, or 0. */
 template <int resident, typename Side, typename Add>
 static __global__ void __launch_bounds__(POINT_BLOCK, resident)
     call_for_each_pair(const __grid_constant__ Side side,
@@ -167,8 +170,9 @@ static __global__ void __launch_bounds__(POINT_BLOCK, resident)
     count[i] = n;
 }
 
-/* Writes the pairs, as ranks or, with as_ordinals, as ordinals; measure may be
- * NULL. */
+/* Writes the pairs of point i to row, and their measures to measure unless it
+ * is NULL, from element offset[i] on. The join features are written as ranks,
+ * or as ordinals if as_ordinals is 1. */
 template <int resident, typename Side>
 static __global__ void __launch_bounds__(POINT_BLOCK, resident)
     write_pairs_of_points(const __grid_constant__ Side side,
@@ -198,10 +202,11 @@ static __global__ void __launch_bounds__(POINT_BLOCK, resident)
         []() { return true; });
 }
 
-/* Lists the pairs of batch that visit_matches_of_point() finds; has_measure: 1:
- * with the measure that distance_to_entry() returns. in_order: 1: the pairs of
- * a row are found in their final order, or may have any order; 0: they are
- * sorted by rank. most: maximum number of pairs that fit into device memory. */
+/* Lists the pairs of batch that visit_matches_of_point() finds. If has_measure
+ * is 1, their measure is that of distance_to_entry(). If in_order is 1, the
+ * pairs of a row stay as they were found, because that is their final order or
+ * any order will do; otherwise they are sorted by rank. most is the maximum
+ * number of pairs that fit into device memory. */
 template <int resident, typename Side>
 static oj_status list_found_pairs(struct oj_cuda_listing *l, const Side &side,
                                   const struct point_batch &batch, int64_t most,

@@ -29,8 +29,8 @@ static int takes_points_in_boxes(const struct oj_relation *relation,
 
 /* --- the join side -------------------------------------------------------- */
 
-/* Builds the tree of envelopes. Its array order, the feature of each entry,
- * also serves as ranks. */
+/* Builds the tree of envelopes. An entry of the tree is a feature, so the array
+ * tree.order [n], the feature of each entry, serves as the array of ranks. */
 static oj_status build_envelope_tree(struct oj_cuda_index *index,
                                      struct oj_cuda_work *keep)
 {

@@ -86,8 +86,8 @@ static int64_t batch_bytes(const struct oj_cuda_index *wrapped, int64_t n)
 /* --- joins with one feature per point --------------------------------------
  */
 
-/* Returns 0 for points that match nothing: not finite, or with a maximum
- * distance below 0 or NaN. */
+/* Returns 0 for a point that matches nothing: its coordinates are not finite,
+ * or its maximum distance is negative or NaN. */
 static __device__ int is_joinable_point(double x, double y, double most)
 {
     return isfinite(x) && isfinite(y) && most >= 0.0;
@@ -142,7 +142,8 @@ struct place_seeker
 };
 
 /* Fills *best, which must be empty, with the features nearest to the point of
- * row; row -1: the thread has no point. All threads of a warp must call it. */
+ * row. If row is -1, the thread has no point. All threads of a warp must call
+ * it. */
 static __device__ void find_nearest_by_warp(const struct oj_tree_side &side,
                                             const struct point_batch &batch,
                                             int64_t row,
@@ -300,8 +301,8 @@ static oj_status sort_rows_with_many_candidates(struct oj_cuda_listing *l,
 
 /* Shared memory for the lists of the nearest features of a block's points;
  * elements of one point's list are BLOCK apart. Shared memory is faster,
- * because most candidates in reach are compared with several elements. PLACES
- * 0: no shared memory; the lists are in device memory. */
+ * because most candidates in reach are compared with several elements. If
+ * PLACES is 0, the lists are in device memory instead. */
 template <int PLACES> struct shared_places
 {
     double distance[PLACES * BLOCK];
@@ -314,10 +315,11 @@ template <> struct shared_places<0>
     int32_t rank[1];
 };
 
-/* Finds the k nearest features (k <= PLACES, unless PLACES is 0). Element j of
- * the point of thread t has the index j * n + t. count [n + 1], or NULL: number
- * of features found. reach [n], or NULL: distance of the last feature found, or
- * -1 if there is none. */
+/* Finds the k nearest features of each point; k <= PLACES, unless PLACES is 0.
+ * In distance and rank, element j of the point of thread t has the index j * n
+ * + t. Each of the two other outputs may be NULL: count [n + 1] is the number
+ * of features found; reach [n] is the distance of the last feature found, or -1
+ * if there is none. */
 template <int PLACES>
 static __global__ void __launch_bounds__(BLOCK)
     find_k_nearest(const __grid_constant__ struct oj_tree_side side,
@@ -356,8 +358,8 @@ static __global__ void __launch_bounds__(BLOCK)
     }
 }
 
-/* Runs find_k_nearest(), whose arrays distance to reach are, with the smallest
- * shared memory that has room for k. */
+/* Runs find_k_nearest() with the smallest shared memory that has room for k.
+ * The arrays are those of find_k_nearest(). */
 static oj_status run_k_nearest(struct oj_cuda_work *work,
                                const struct tree_index *self,
                                const struct point_batch &batch,
@@ -423,9 +425,9 @@ static oj_status list_k_nearest(const struct tree_index *self,
                          : write_listed_pairs(l, batch, NULL, distance, rank);
 }
 
-/* Finds the candidates of each point. distance NULL: counts them in first;
- * otherwise stores them in distance and rank, those of point i from first[i]
- * on. reach [n]: maximum distance per point, or NULL. */
+/* Finds the candidates of each point. If distance is NULL, counts them in
+ * first; otherwise stores them in distance and rank, those of point i from
+ * first[i] on. reach is NULL, or [n] the maximum distance of each point. */
 static __global__ void __launch_bounds__(BLOCK, 6)
     find_candidates_within(const __grid_constant__ struct oj_tree_side side,
                            const __grid_constant__ struct point_batch batch,
@@ -486,8 +488,8 @@ static oj_status drop_duplicate_candidates(struct oj_cuda_listing *l,
     return sort_rows_with_many_candidates(l, order, rows);
 }
 
-/* Lists all features within a distance. reach [n]: maximum distance per point,
- * or NULL. */
+/* Lists all features within a distance of each point. reach is NULL, or [n] the
+ * maximum distance of each point. */
 static oj_status list_features_within(const struct tree_index *self,
                                       struct oj_cuda_listing *l,
                                       const struct point_batch &batch,

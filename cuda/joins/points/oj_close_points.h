@@ -27,7 +27,8 @@ struct oj_close_side
     int64_t n;            /**< number of entries, below 2^31 */
     double reach;         /**< half width of the window around a point */
     double least2, most2; /**< minimum and maximum squared distance */
-    int equal;            /**< 1: matches have equal coordinates; 0 equals -0 */
+    int equal;            /**< 1: matches have equal coordinates (0.0 and -0.0
+                               are equal); 0: matches are within a distance */
     double x0, y0, scale; /**< lower left corner, and cells per unit */
     uint32_t column_mask, row_mask;
     int32_t column_bits;

@@ -84,8 +84,8 @@ OJ_FN double oj_nearest_point_box_distance2(const struct oj_near_other *o,
 }
 
 /** Returns 1 if an entry in the box may be better than the best one so far.
- *  least_rank: a lower bound of the ranks in the box; at distance 0 only ranks
- *  decide. */
+ *  least_rank is a lower bound of the ranks in the box; at distance 0 only
+ *  ranks decide. */
 OJ_FN int oj_nearest_point_can_improve(const struct oj_near_other *o, double x0,
                                        double y0, double x1, double y1,
                                        int32_t least_rank)

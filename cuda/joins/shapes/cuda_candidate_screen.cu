@@ -92,7 +92,8 @@ static oj_status upload_layer_for_intersection(struct oj_cuda_work *work,
 
 /* --- pairs ---------------------------------------------------------------- */
 
-/* Predicate: pair i is not surely disjoint. */
+/* Returns 1 if pair i is not surely disjoint. Returns 0 for i == n, the end of
+ * the prefix sum. */
 struct is_kept
 {
     int64_t n;
@@ -120,8 +121,8 @@ static __device__ int64_t end_of_pairs_up_to_row(const int32_t *row, int64_t n,
     return low;
 }
 
-/* Computes out->end. place: index of each kept pair; NULL: all pairs are kept.
- */
+/* Computes out->end. place[i] is the number of kept pairs before pair i; if
+ * place is NULL, all pairs are kept. */
 static oj_status
 compute_end_offsets_of_rows(struct oj_cuda_work *keep, int64_t n_rows,
                             const struct oj_cuda_box_pairs &pairs,
@@ -139,7 +140,7 @@ compute_end_offsets_of_rows(struct oj_cuda_work *keep, int64_t n_rows,
                       });
 }
 
-/* Removes the pairs that are surely disjoint. */
+/* Sets *out to the pairs that are not surely disjoint, with their verdicts. */
 static oj_status
 keep_pairs_not_surely_disjoint(struct oj_cuda_work *keep,
                                struct oj_cuda_work *work, int64_t n_rows,
@@ -359,7 +360,8 @@ struct screen_chunk
     int64_t first, n;
     struct screen_found found; /* on the device */
     /* Pairs in host memory, used if the device has too little memory for all
-     * rows at a time. offset [n_rows]: end of the pairs of each row. Owner. */
+     * rows at a time. host.offset is [n_rows] the end of the pairs of each row.
+     * The chunk owns the arrays. */
     struct oj_screen_pairs host;
 };
 
@@ -539,7 +541,9 @@ static oj_status copy_chunk_to_result(const struct cuda_screen_batch *b,
                                   chunk->found.verdict, n, work->err);
 }
 
-/* Makes room for the pairs of the chunks of all devices, n in all. */
+/* Makes room in the result for n more pairs, those of the chunks of all
+ * devices, and adds n to out->n_pairs. Fails with OJ_ERR_TOO_MANY_PAIRS if the
+ * batch then has too many pairs. */
 static oj_status make_room_for_pairs(const struct cuda_screen_batch *b,
                                      int64_t n, struct oj_error *err)
 {
@@ -554,8 +558,8 @@ static oj_status make_room_for_pairs(const struct cuda_screen_batch *b,
 
 /* Screens a chunk, and places its pairs as soon as those of the chunks before
  * are counted: devices wait for one another, and the first one makes room for
- * all. *n_before: number of pairs in the result; on return it includes the
- * pairs of this round of all devices. */
+ * all. On entry, *n_before is the number of pairs in the result; on return, it
+ * includes the pairs of all devices in this round. */
 static oj_status screen_and_place_chunk(struct cuda_screen_batch *b, int number,
                                         struct screen_chunk *chunk,
                                         int64_t *n_before, struct oj_error *err)

@@ -13,7 +13,7 @@
 #define BLOCK 256
 #define WARP 32
 #define ALL 0xFFFFFFFFu
-#define LANES 8 /* maximum number of segments of a small feature */
+#define LANES 8 /* number of lanes that test a pair of small features */
 
 /* Number of segments of a stretch, which one warp tests for a pair. */
 #define STRETCH 2048
@@ -46,9 +46,9 @@ static __device__ int64_t count_segment_runs_of_pair(
     return n <= FEW_SEGMENTS ? 0 : (n + STRETCH - 1) / STRETCH;
 }
 
-/* Sets the verdicts of the pairs that need no comparison of edges. stretch
- * NULL: also counts the stretches of pairs of large features; otherwise stores
- * these stretches. */
+/* Sets the verdicts of the pairs that need no comparison of edges. If stretch
+ * is NULL, also counts the stretches of pairs of large features; otherwise
+ * stores these stretches. */
 static __global__ void
 init_verdicts_and_segment_runs(const __grid_constant__ struct meet_query q,
                                unsigned long long *n_stretches,
@@ -77,8 +77,8 @@ init_verdicts_and_segment_runs(const __grid_constant__ struct meet_query q,
 
 /* --- edges ---------------------------------------------------------------- */
 
-/* Returns 1 if the segment intersects segment i of one of the lanes. image: the
- * image of the segment. is_one: 1 if the lane has a segment i. */
+/* Returns 1 if the segment intersects segment i of one of the lanes. image is
+ * that of the segment; is_one is 1 if the lane has a segment i. */
 static __device__ int intersects_segment_of_any_lane(
     const struct oj_cuda_meet_side &v, int64_t i, int is_one,
     const struct oj_cuda_segment &segment, const struct oj_meet_image &image)
@@ -120,8 +120,8 @@ segment_meets_feature(const struct oj_cuda_meet_side &v,
 }
 
 /* Returns, in all lanes of the warp, 1 if one of the segments first .. end - 1
- * of large intersects a segment of feature f of small. window: image of the box
- * of f. */
+ * of large intersects a segment of feature f of small. window is the image of
+ * the box of f. */
 static __device__ int segment_run_intersects_feature(
     const struct oj_cuda_meet_side &large, int64_t first, int64_t end,
     const struct oj_cuda_meet_side &small, const struct oj_meet_feature &f,

@@ -40,8 +40,8 @@ struct oj_cuda_box_pairs
 };
 
 /** Finds the pairs of n rows whose boxes pass the test; *work owns the arrays.
- *  tree: boxes of the join features. Fails with OJ_ERR_NOMEM if memory is
- *  missing or there are more than `most` pairs or nodes to visit. Waits for
+ *  tree holds the boxes of the join features. Fails with OJ_ERR_NOMEM if memory
+ *  is missing or there are more than `most` pairs or nodes to visit. Waits for
  *  the stream. */
 OJ_MUST_USE oj_status oj_cuda_box_pairs_find(
     struct oj_cuda_work *work, const struct oj_cuda_tree *tree,
@@ -49,8 +49,8 @@ OJ_MUST_USE oj_status oj_cuda_box_pairs_find(
     int64_t n, enum oj_box_test test, int64_t most,
     struct oj_cuda_box_pairs *out);
 
-/** Writes the verdict (enum oj_pair_verdict) of each pair to verdict [n]. x0,
- * y0: origin of the images of both sides. Waits for the stream. */
+/** Writes the verdict (enum oj_pair_verdict) of each pair to verdict [n]. (x0,
+ *  y0) is the origin of the images of both sides. Waits for the stream. */
 OJ_MUST_USE oj_status
 oj_cuda_intersects(struct oj_cuda_work *work, double x0, double y0,
                    const struct oj_cuda_meet_side *rows,

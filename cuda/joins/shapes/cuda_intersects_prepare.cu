@@ -9,9 +9,9 @@
 
 /* --- features, a warp each ------------------------------------------------ */
 
-/* Adds the segments of a ring to *look, 32 at a time by a warp. is_shell 1: the
- * ring is the first of its part. Returns how many of its segments have a
- * length. */
+/* Adds the segments of a ring to *summary, 32 at a time by a warp. is_shell is
+ * 1 if the ring is the first of its part. Returns how many of its segments have
+ * a length. */
 static __device__ int64_t summarise_ring(const struct oj_cuda_layer &v,
                                          int64_t ring, int is_shell, int lane,
                                          struct oj_meet_summary *summary)
@@ -101,8 +101,8 @@ float_box_of_other_lane(const struct oj_meet_image &image, int step)
     return other;
 }
 
-/* Makes the images of the segments, and of the chain that they form: one warp
- * per chain of 32 segments. */
+/* Makes the image of each segment and of each chain of 32 consecutive segments;
+ * one warp per chain. */
 static __global__ void
 make_float_boxes_of_segments(int64_t n, const struct oj_cuda_segment *segment,
                              double x0, double y0, struct oj_meet_image *out,

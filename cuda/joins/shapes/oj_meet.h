@@ -137,16 +137,16 @@ OJ_FN int oj_meet_has_length(const struct oj_cuda_segment *s)
 }
 
 /** Returns 1 if a ring is degenerate: a polygon's ring that encloses nothing,
- *  or a line that is a point. n_lengths: number of its segments that have a
- *  length. */
+ *  or a line that is a point. n_lengths is the number of its segments that have
+ *  a length. */
 OJ_FN int oj_meet_ring_is_odd(int is_polygon, int is_line, int64_t n_lengths)
 {
     return is_polygon ? n_lengths < 3 : is_line && n_lengths == 0;
 }
 
 /** Returns the flags of a feature after all its edges were added. polygons,
- *  lines, points: 1 if it has such parts; odd_rings: 1 if one of its rings is
- *  degenerate. */
+ *  lines and points are 1 if it has such parts; odd_rings is 1 if one of its
+ *  rings is degenerate (oj_meet_ring_is_odd()). */
 OJ_FN uint32_t oj_meet_flags_of_summary(const struct oj_meet_summary *summary,
                                         int polygons, int lines, int points,
                                         int64_t n_parts, int64_t n_rings,

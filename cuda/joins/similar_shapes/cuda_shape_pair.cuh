@@ -51,8 +51,8 @@ oj_nearest_block(const struct oj_cuda_shape_side &side, int64_t first,
 }
 
 /* Returns the squared distance from a vertex, equal in all lanes, to the
- * feature. If that is at most `enough`, the result may be any value up to
- * `enough`. */
+ * feature. If this distance is at most `enough`, the result may be any value up
+ * to `enough`. */
 template <int SEGMENTS>
 static __device__ double
 oj_vertex_to_shape_distance2(const struct oj_cuda_shape_side &side,
@@ -125,7 +125,7 @@ oj_is_box_near_block(const struct oj_cuda_shape_side &side, int64_t at,
 }
 
 /* Returns the maximum of so_far and of the squared distances from the lanes'
- * vertices to the feature. is_there: 1 if the lane has a vertex. */
+ * vertices to the feature. is_there is 1 if the lane has a vertex. */
 template <int SEGMENTS>
 static __device__ double
 oj_vertices_to_shape_distance2(const struct oj_cuda_shape_side &side,
@@ -169,13 +169,14 @@ oj_vertices_to_shape_distance2(const struct oj_cuda_shape_side &side,
 /** Warps that measure one pair together. */
 struct oj_cuda_team
 {
-    int warp, n; /**< number of this warp, and of warps */
-    /** Bits of the maximum square so far, in shared memory; NULL: the warp
-     * works alone. */
+    int warp, n; /**< number of this warp, from 0, and number of warps */
+    /** Bits of the maximum squared distance so far, in shared memory. NULL if
+     *  the warp works alone. */
     unsigned long long *greatest;
 };
 
-/* Merges so_far of all lanes into the team's maximum and returns that. */
+/* Raises the team's maximum to so_far, which is equal in all lanes, and returns
+ * the maximum. */
 static __device__ double oj_team_atomic_max(const struct oj_cuda_team &team,
                                             double so_far)
 {
@@ -243,7 +244,8 @@ struct oj_leash_row
  * `left` cell i - 1. As a function of `left`, a sequence of cells also has this
  * form, so the lanes combine their cells by a scan. Values below least2 are
  * raised to least2: then most runs of cells are uniform, all least2 or all
- * beyond the limit. is_top: 1: there is no previous row. */
+ * beyond the limit. is_top is 1 for the first row, which has no previous
+ * row. */
 static __device__ void oj_frechet_next_row(struct oj_leash_row *row, double px,
                                            double py, int64_t n,
                                            const double *x, const double *y,
@@ -340,8 +342,8 @@ static __device__ double oj_greedy_frechet_bound2(const struct oj_cuda_walk &a,
 }
 
 /** Returns the squared discrete Frechet distance, of which least2 is a known
- * lower bound. If the distance exceeds limit2, returns any value above limit2.
- * leash: scratch, [vertices of fb], owned by this warp. */
+ *  lower bound. If the distance exceeds limit2, returns any value above limit2.
+ *  leash [vertices of fb] is scratch memory of this warp. */
 static __device__ double oj_warp_frechet2(const struct oj_cuda_shape_side &a,
                                           int64_t fa,
                                           const struct oj_cuda_shape_side &b,

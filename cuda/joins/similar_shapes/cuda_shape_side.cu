@@ -11,7 +11,8 @@ struct shape_arrays
     struct oj_cuda_shape_block *block;
 };
 
-/* Appends the blocks of consecutive vertices. */
+/* Appends the blocks of vertices first .. end - 1 or, if of_segments is 1, of
+ * the segments between them. */
 static void append_blocks_of_vertex_run(struct shape_arrays *to, int64_t first,
                                         int64_t end, int of_segments)
 {
@@ -25,8 +26,9 @@ static void append_blocks_of_vertex_run(struct shape_arrays *to, int64_t first,
     }
 }
 
-/* Appends the blocks of a feature, of its segments or of its vertices. Vertices
- * are numbered from `base` on. */
+/* Appends the blocks of a feature: of its segments if of_segments is 1,
+ * otherwise of its vertices. In the blocks, vertex `base` of flat has the
+ * number 0. */
 static void append_blocks_of_feature(struct shape_arrays *to,
                                      const struct oj_flat *flat,
                                      int64_t feature, int64_t base,

@@ -102,8 +102,8 @@ static __device__ double distance_lower_bound(const struct cuda_shape_pairs &p,
     return most > 1e-150 ? most : 0.0;
 }
 
-/* Returns the step of a bound in the histogram; it ascends with the bound.
- * most: bits of the greatest bound. */
+/* Returns the step of a bound in the histogram; it ascends with the bound. most
+ * is the value of `bits` for the greatest bound, which gets the last step. */
 static __device__ int histogram_step_of_bound(double bound, unsigned most)
 {
     unsigned bits = __float_as_uint((float)bound) >> (23 - STEP_BITS);
@@ -160,7 +160,7 @@ is_nearer_or_first_in_ties(const struct cuda_shape_pairs &p, double d,
     return p.rank != NULL ? p.rank[feature] < p.rank[other] : feature < other;
 }
 
-/* Replaces the top of a heap of n elements and restores the order. */
+/* Replaces the top of a heap of n elements by (d, f) and restores the order. */
 static __device__ void heap_sift_down(const struct cuda_shape_pairs &p,
                                       volatile double *distance,
                                       volatile int32_t *feature, int n,
@@ -184,7 +184,7 @@ static __device__ void heap_sift_down(const struct cuda_shape_pairs &p,
     feature[at] = f;
 }
 
-/* Inserts an element as number `at` of a heap. */
+/* Inserts (d, f) into a heap of `at` elements. */
 static __device__ void heap_sift_up(const struct cuda_shape_pairs &p,
                                     volatile double *distance,
                                     volatile int32_t *feature, int at, double d,
@@ -204,8 +204,8 @@ static __device__ void heap_sift_up(const struct cuda_shape_pairs &p,
     feature[at] = f;
 }
 
-/* Inserts a feature into the nearest ones of a row. Called by one lane of a
- * warp, which holds the lock of the row. */
+/* Inserts a feature into the heap of the nearest ones of a row. One lane of a
+ * warp calls it; it waits for the lock of the row and holds it meanwhile. */
 static __device__ void keep_nearest(const struct cuda_shape_pairs &p, int row,
                                     int32_t feature, double distance)
 {
@@ -269,8 +269,9 @@ squared_shape_distance(const struct cuda_shape_pairs &p, int row,
     return d2;
 }
 
-/* Measures a candidate, unless its bound exceeds limit, and keeps it if it
- * matches. limit must be equal in all warps of a team. */
+/* Measures a candidate, unless its bound exceeds limit. If it matches, appends
+ * the pair to p.found or inserts it into the nearest features of the row. limit
+ * must be equal in all warps of a team. */
 template <int SEGMENTS>
 static __device__ void
 measure_candidate(const struct cuda_shape_pairs &p, int row, int32_t feature,
@@ -539,7 +540,7 @@ static oj_status search_all_slices(struct oj_cuda_work *work,
 }
 
 /* Sorts the rows of a share by number of vertices and computes how many slices
- * each gets; n_blocks: number of blocks that search the slices. */
+ * each gets. n_blocks is the number of blocks that search the slices. */
 static oj_status sort_rows_and_count_slices(struct oj_cuda_work *work,
                                             const struct oj_cuda_share *share,
                                             unsigned n_blocks,

@@ -42,8 +42,8 @@ enum
     N_CHOICES = 5 /* 128, 256 .. 2048 bits */
 };
 
-/* Pairs between two checks of the cancel flag, with bitmaps of 128 bits: some
- * tenths of a second. */
+/* Number of pairs that are compared between two checks of the cancel flag, with
+ * bitmaps of 128 bits; this takes some tenths of a second. */
 static const double most_at_once = 4e10;
 
 /* Initial room for pairs: at most one pair per room_share bytes of free memory.
@@ -101,9 +101,9 @@ static __device__ int may_sizes_match(const struct oj_text_condition &condition,
     return oj_text_least_common(&condition, a, b) <= oj_text_smaller(a, b);
 }
 
-/* Returns the position of the first feature that is large enough to match a set
- * of size a; with is_large, of the first feature that is too large to match it.
- */
+/* Returns the position in features.order of the first feature that is large
+ * enough to match a set of size a or, if is_large is 1, of the first feature
+ * that is too large to match it. */
 static __device__ int32_t first_feature_of_matching_size(
     const struct oj_cuda_text_side &features,
     const struct oj_text_condition &condition, int64_t a, int is_large)
@@ -147,8 +147,8 @@ static oj_status find_size_ranges(struct oj_cuda_work *work,
                       });
 }
 
-/* Returns how many tokens the sets a [n_a] and b [n_b] have in common; if that
- * is below need, the result may be any number below need. */
+/* Returns how many tokens the sets a [n_a] and b [n_b] have in common. If there
+ * are fewer than need, the result may be any number below need. */
 static __device__ int count_common_tokens(const uint32_t *a, int n_a,
                                           const uint32_t *b, int n_b, int need)
 {
@@ -257,7 +257,7 @@ static oj_status choose_bitmap_length(struct oj_cuda_work *work,
     OJ_TRY(own.make_zeros(N_CHOICES + 1, &trial.tokens));
     OJ_TRY(own.run<TILE>(N_TRIED, sample_pairs, p, trial));
     OJ_TRY(own.read(trial.tokens, &tokens));
-    /* there are enough similar pairs for an estimate */
+    /* more than 100 similar pairs suffice for an estimate */
     if (tokens[N_CHOICES] > 100)
         *room += (int64_t)(1.25 * (double)*n_pairs / N_TRIED *
                            (double)tokens[N_CHOICES]);
@@ -277,8 +277,8 @@ static oj_status choose_bitmap_length(struct oj_cuda_work *work,
 
 /* --- comparison ----------------------------------------------------------- */
 
-/* Compares the tokens of one pair per lane. is_there: 1 if the lane has a pair.
- */
+/* Compares the tokens of one pair per lane, and appends the pair to p.found if
+ * it matches. is_there is 1 if the lane has a pair. */
 static __device__ void verify_lane_pairs(const struct cuda_text_pairs &p,
                                          int64_t row_place,
                                          int32_t feature_place, int is_there)
@@ -458,8 +458,8 @@ static comparing *const comparings[N_CHOICES] = {
     compare_bitmaps_of_tile<16>, compare_bitmaps_of_tile<32>,
     compare_bitmaps_of_tile<64>};
 
-/* Compares all rows with all features, in several launches. words: number of
- * words of a bitmap. */
+/* Compares all rows with all features, in several launches. words is the number
+ * of words of a bitmap. */
 static oj_status compare_all_tiles(struct oj_cuda_work *work,
                                    struct cuda_text_pairs *p, int words,
                                    int64_t n_pairs)
@@ -544,8 +544,8 @@ static oj_status select_undone_rows(struct oj_cuda_work *work,
 }
 
 /* Finds the pairs of one round, with the threshold in pairs->condition. Appends
- * to *kept the k most similar of each row that has at least k, and sets done of
- * that row to 1; with is_last 1, of all rows. */
+ * to *kept the k most similar pairs of each row that has at least k, and sets
+ * done of that row to 1. If is_last is 1, does this for all rows. */
 static oj_status find_threshold_round(struct oj_cuda_work *work,
                                       struct cuda_text_pairs *pairs,
                                       int64_t n_rows, const int32_t *rank,

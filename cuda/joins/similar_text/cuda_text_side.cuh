@@ -14,7 +14,8 @@ struct oj_cuda_text_side
     const int64_t *offset;          /**< [n + 1] by row; as on the host, so
                                          the first offset may exceed 0 */
     const uint32_t *token;          /**< tokens from first_token on */
-    const int32_t *size;            /**< [n] by row */
+    const int32_t *size;            /**< [n] by row: number of tokens, also of
+                                         those that have no number */
     const int32_t *order;           /**< [n] rows sorted by size, rows of equal
                                          size by number */
     struct oj_cuda_columns columns; /**< by row */

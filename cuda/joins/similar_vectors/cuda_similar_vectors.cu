@@ -244,8 +244,8 @@ queue_passing_pairs(const struct cuda_vector_pairs &p,
 /* State of a thread's row. */
 struct cuda_vector_row
 {
-    /* Maximum difference from which the limits below were computed; below 0:
-     * the thread has no row. */
+    /* Maximum difference from which the limits below were computed. It is below
+     * 0 if the thread has no row. */
     double most;
     /* Maximum distance between the halves of a pair that matches, without the
      * lengths that rounding to halves has lost. */
@@ -365,7 +365,9 @@ compare_tile(const struct cuda_vector_pairs &p, struct cuda_vector_block *b,
 
 /* --- choice of tiles ------------------------------------------------------ */
 
-/* Returns a lower bound of the sum between any two vectors in two boxes. */
+/* Returns a lower bound of the sum between any two vectors in two boxes: of
+ * their differences for L1, of the squares of these for L2, or the greatest
+ * difference for Linf. */
 static __device__ float lower_bound_between_boxes(enum oj_vector_norm norm,
                                                   const float *a,
                                                   const float *b)

@@ -164,8 +164,8 @@ static double choose_half_scale(const struct oj_vector_spread *spread,
     return ldexp(1.0, exponent > -60 && exponent < 0 ? -exponent : 0);
 }
 
-/* Decides whether pairs are compared by products of halves. Needs
- * frame->half_scale. */
+/* Decides whether pairs are compared by products of halves: sets
+ * frame->is_of_halves, n_padded and error. frame->half_scale must be set. */
 static oj_status decide_half_precision(struct oj_cuda_work *work,
                                        const struct oj_relation *relation,
                                        struct oj_cuda_vector_frame *frame)
@@ -375,7 +375,7 @@ places_of_device(const struct cuda_vector_level *level, int number, int n)
     return {first, end < level->n ? end : level->n};
 }
 
-/* Sorts *order by the levels `from` to n_levels - 1 of the tree. of: level
+/* Sorts *order by the levels `from` to n_levels - 1 of the tree. *of is level
  * `from`, limited to the places in *order. */
 static oj_status sort_rows_by_levels(struct oj_cuda_work *work,
                                      const struct cuda_vector_level *of,

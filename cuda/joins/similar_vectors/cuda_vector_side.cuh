@@ -44,7 +44,7 @@ struct oj_cuda_vector_frame
     enum oj_vector_norm norm;
     int64_t n_dimensions;
     const int32_t *dimension; /**< [n_dimensions] by descending spread */
-    const double *centre;     /**< [n_dimensions], in that order */
+    const double *centre;     /**< [n_dimensions] in the order of `dimension` */
     double scale, half_scale;
     int is_of_halves;
     /** Number of dimensions, rounded up to a multiple of 32 (halves) or 8
@@ -63,7 +63,8 @@ struct oj_cuda_vector_side
 
     int64_t n, n_tiles;
     const int32_t *order; /**< [n] row at each place */
-    /** [n_tiles][2][OJ_VECTOR_BOX] lower bounds, upper bounds. */
+    /** [n_tiles][2][OJ_VECTOR_BOX] of each tile the lower bounds, then the
+     *  upper bounds. */
     const float *box;
 
     const float *value; /**< [n_tiles][n_padded][OJ_VECTOR_TILE], or NULL */

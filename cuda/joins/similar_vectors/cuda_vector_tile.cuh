@@ -178,8 +178,8 @@ oj_vector_add_products(const uint4 *rows, const uint4 *features, int width,
     }
 }
 
-/** Adds a slab to the sums, by differences or products. width: see
- * oj_vector_slab_width(). */
+/** Adds a slab to the sums, by differences or products. width is that of
+ *  oj_vector_slab_width(). */
 template <int WAY>
 static __device__ __forceinline__ void
 oj_vector_add_slab(const uint4 *rows, const uint4 *features, int width,

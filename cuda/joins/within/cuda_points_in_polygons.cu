@@ -46,11 +46,12 @@ make_query_of_batch(const struct oj_cuda_index *index,
 
 /* --- lists ---------------------------------------------------------------- */
 
-/* Numbers of pairs of each chunk of points; counted before the positions of the
- * pairs in the result are known. some: a bit per point, 1 if it may have pairs.
- * few: one entry per such point, in their order, from entry CHUNK * chunk on:
- * the rank of the feature (>= 0) if the point has a single pair, otherwise -1 -
- * the number of its pairs. */
+/* The number of pairs of each chunk of points; it is counted before the
+ * positions of the pairs in the result are known. `some` has a bit per point,
+ * which is 1 if the point may have pairs. `few` has an entry for each such
+ * point, in the order of points, from entry CHUNK * chunk on: the rank of the
+ * feature (>= 0) if the point has a single pair, otherwise -1 - the number of
+ * its pairs. */
 struct chunk_pair_counts
 {
     uint32_t *some;          /* [ROUNDS] words per chunk, a bit per lane */
@@ -253,8 +254,8 @@ static __global__ void __launch_bounds__(BLOCK, RESIDENT)
         several.chunk[atomicAdd(several.n, 1u)] = (uint32_t)chunk;
 }
 
-/* Writes the pairs of points in several polygons. A separate kernel, because
- * this second search needs many registers. */
+/* Writes the pairs of points in several polygons. This is a separate kernel,
+ * because the second search needs many registers. */
 static __global__ void write_points_in_several_polygons(
     const __grid_constant__ struct points_in_rings_query q,
     const struct chunk_pair_counts from, const int64_t *offset, int32_t *row,
@@ -338,8 +339,8 @@ static oj_status list_pairs(const struct oj_cuda_index *index,
 /* --- pairs added up per feature, without writing them --------------------- */
 
 /* Base class of answers that add up pairs. The derived class Own has add(q, i,
- * rank), which all lanes of a warp call (rank < 0: no pair), and add_one(q, i,
- * rank). */
+ * rank), which all lanes of a warp call, with a negative rank if they have no
+ * pair, and add_one(q, i, rank). */
 template <typename Own> struct adding_answer
 {
     __device__ __forceinline__ const Own &own() const
@@ -376,8 +377,9 @@ template <typename Own> struct adding_answer
 };
 
 /* Passes each point and the features that contain it to answer, which adds them
- * up. resident: minimum number of blocks per multiprocessor; it is lower than
- * for the query alone, because adding values needs further registers. */
+ * up. `resident` is the minimum number of blocks per multiprocessor. It is
+ * lower than for the query alone, because adding values needs further
+ * registers. */
 template <int resident, typename answer_t>
 static __global__ void __launch_bounds__(BLOCK, resident)
     add_pairs_by_feature(const __grid_constant__ struct points_in_rings_query q,
@@ -394,7 +396,8 @@ static __global__ void __launch_bounds__(BLOCK, resident)
 template <typename count_t>
 struct count_answer : adding_answer<count_answer<count_t>>
 {
-    const int32_t *ordinal_of; /* NULL: count is the block's, indexed by rank */
+    const int32_t *ordinal_of; /* NULL if count is the block's, which is indexed
+                                  by rank */
     count_t *count;
 
     __host__ __device__ __forceinline__ count_answer(const int32_t *of,
@@ -465,8 +468,8 @@ static __device__ __forceinline__ int64_t sum_of_warp(int64_t x)
     return x;
 }
 
-/* Adds the points of the lanes in members (i of each lane) to the words of one
- * feature. All lanes of a warp must call it. */
+/* Adds point i of each lane in the mask members to the words of one feature.
+ * All lanes of a warp must call it. */
 static __device__ __forceinline__ void
 add_warp_sums(const struct oj_sum_request &request, int64_t i, unsigned members,
               unsigned long long *words)

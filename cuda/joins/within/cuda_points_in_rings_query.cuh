@@ -222,8 +222,8 @@ static inline unsigned blocks_needed_for_chunks(int64_t n_chunks)
     return oj_cuda_count_blocks(n_chunks * LANES, BLOCK);
 }
 
-/* Returns the query of all points. accepted: locations that match, as bits 1 <<
- * enum oj_location. */
+/* Returns the query of all points. `accepted` holds the locations that match,
+ * as bits 1 << enum oj_location. */
 static inline struct points_in_rings_query
 make_points_in_rings_query(const struct oj_ring_tree &tree, unsigned accepted,
                            const struct oj_cuda_points *points)
@@ -237,7 +237,7 @@ make_points_in_rings_query(const struct oj_ring_tree &tree, unsigned accepted,
     return q;
 }
 
-/* Returns the slice that begins with point first. */
+/* Returns the query of the slice that begins with point `first`. */
 static inline struct points_in_rings_query
 slice_of(const struct points_in_rings_query &all, int64_t first)
 {
