@@ -14,8 +14,9 @@
 __extension__ typedef __int128 s128;
 __extension__ typedef unsigned __int128 u128;
 
-/* All aggregates of a row are in its state, contiguous words of
- * oj_aggregates.rows, so that adding a pair reads few cache lines. */
+/* The state of a row, in which all its aggregates accumulate, is a contiguous
+ * run of words in oj_aggregates.rows, so that adding a pair reads few cache
+ * lines. */
 
 enum
 {
@@ -30,15 +31,17 @@ enum
  * not valid before the first value. */
 struct chosen
 {
-    int64_t key[2]; /* sort key: (FID, reading position) for first and last; the
-                       number for min and max, unless values are bytes */
+    int64_t key[2]; /* sort key. For first and last: (FID, reading position).
+                       For min and max of numbers: key[0] orders like the
+                       number, key[1] is 0. Not used for min and max of bytes */
     uint64_t bits;  /* the value, if it is a number */
     char *bytes;    /* [capacity] the value, if it is bytes; owned */
     int64_t n_bytes, capacity;
 };
 
-/* The state that all aggregates of a column share. n, long_sum, sum and squares
- * are offsets in the state of a row, in words; a negative one is not needed. */
+/* The state that all aggregates of a column share. The first four members are
+ * offsets in the state of a row, in words; a negative offset means that no
+ * aggregate needs the part. */
 struct column_state
 {
     int n;        /* number of values (int64_t) */
@@ -113,7 +116,8 @@ struct oj_aggregates
     /* number of aggregates with a part of their own in the state of a row (flag
      * SINGLE); the others share the state of their column */
     int n_single;
-    int64_t *sum_words; /* [cap_sum_words] sums that a backend has computed */
+    int64_t *sum_words; /* [cap_sum_words] words of all rows into which a
+                           backend adds (oj_sum_request.h) */
     int64_t cap_sum_words;
 };
 
@@ -312,8 +316,8 @@ static void decode_sortable_number(enum oj_aggregate_type type, uint64_t number,
 
 /* ---- opening ------------------------------------------------------------- */
 
-/* Returns the index of the store for a column and order (and for
- * OJ_VALUE_SORT_BY_PLACE, separator). Adds the store if there is none. */
+/* Returns the index of the store for a column, an order and, for
+ * OJ_VALUE_SORT_BY_PLACE, a separator. Adds the store if there is none. */
 static int find_or_add_value_store(struct oj_aggregates *a, int column,
                                    enum oj_value_sort_order order,
                                    const char *separator)
@@ -1024,7 +1028,7 @@ int oj_aggregates_need_only_sums(const struct oj_aggregates *a)
     return a->plan.n_columns <= OJ_SUM_MOST_COLUMNS;
 }
 
-/* Valid for a state of a single word per row: that word is the number of
+/* If the state of a row is a single word, that word is the row's number of
  * pairs. */
 int64_t *oj_aggregates_counts(struct oj_aggregates *a)
 {

@@ -39,7 +39,8 @@ enum oj_aggregate_kind
                         < 2 */
     OJ_AGG_FIRST,  /**< first value that is not NULL, in the order of (FID,
                         reading position) */
-    OJ_AGG_LAST,   /**< last value that is not NULL, in that order */
+    OJ_AGG_LAST,   /**< last value that is not NULL, in the order of (FID,
+                        reading position) */
     OJ_AGG_MODE, /**< most frequent value; if several are equally frequent, the
                       smallest of them */
     OJ_AGG_UNIQUE,       /**< number of different values */
@@ -56,8 +57,9 @@ enum oj_aggregate_kind
                               error */
     OJ_AGG_MINORITY,     /**< rarest value; if several are equally rare, the
                               smallest of them */
-    OJ_AGG_COVERED, /**< value that all pairs of a row have in common; 0 for a
-                         row without pairs */
+    OJ_AGG_COVERED, /**< area, length or percentage of the row that its join
+                         features cover: every pair of the row carries it as its
+                         value; 0 for a row without pairs */
     OJ_AGG_WEIGHTED_MEAN /**< sum of value times weight, divided by the sum of
                               weights; both sums are exact; NULL if the weights
                               add up to 0. Pairs without value or weight are

@@ -11,7 +11,7 @@ __extension__ typedef unsigned __int128 u128;
 enum
 {
     /* A wide sum holds sums of up to 2^63 doubles or squares of doubles: from
-     * 2^-2148, the smallest square, to 2^2111. The scale leaves spare bits
+     * 2^-2148, the smallest square, to 2^2111. WIDE_SCALE leaves 92 spare bits
      * below. */
     WIDE_LIMBS = 70,
     WIDE_SCALE = -2240,

@@ -154,8 +154,8 @@ static int are_few_cells_marked(const struct oj_reach_mask *mask)
     return n < (int64_t)mask->nx * mask->ny / 2;
 }
 
-/* Chooses the size of cells: at least half of the distance, so that the widened
- * box of a short segment intersects only a few. */
+/* Chooses the size of the cells: at least half of `reach`, so that the widened
+ * box of a short segment intersects only a few cells. */
 static void choose_cell_size(struct oj_reach_mask *mask, double reach)
 {
     double width = mask->frame.x1 - mask->frame.x0;

@@ -123,8 +123,8 @@ static inline double oj_vector_frame_make(struct oj_vector_spread *spread,
 {
     enum
     {
-        LEAST_EXPONENT = -900 /* minimum exponent of the extent; otherwise the
-                                 scale could overflow */
+        LEAST_EXPONENT = -900 /* exponents of extents below this minimum are
+                                 raised to it, since the scale could overflow */
     };
     double most = 0.0;
     int exponent;

@@ -94,7 +94,7 @@ enum oj_metric
 /** Which pairs of a row are enough. An engine may leave out others. */
 enum oj_enough_pairs
 {
-    OJ_ENOUGH_ALL = 0, /**< a join that has all pairs only is complete */
+    OJ_ENOUGH_ALL = 0, /**< all pairs of the row */
     OJ_ENOUGH_FIRST,   /**< the first pair of the row in tie order. With
                             OJ_OP_ATTRIBUTES, an engine that lists it alone sets
                             its measure to the number of pairs of the row;

@@ -78,9 +78,10 @@ OJ_MUST_USE oj_status oj_edge_tree_build(struct oj_edge_tree *tree,
                                          struct oj_error *err);
 
 /** Finds the edges whose boxes may intersect *box, each once. with_right 1:
- * also the parts of chains, of those edges that are to the right of the box at
- * any of its heights, whose ends decide how often a ray from the box crosses
- * them. The other edges do not intersect such a ray. */
+ * also finds the parts of chains that lie to the right of the box, at its
+ * heights: the ends of a part decide whether a ray from the box towards +x
+ * crosses it an odd number of times. Edges that are found in neither way do not
+ * change the parity of the crossings. */
 OJ_MUST_USE oj_status oj_edge_tree_find(const struct oj_edge_tree *tree,
                                         const struct oj_box *box,
                                         int with_right,

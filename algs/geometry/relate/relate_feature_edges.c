@@ -14,8 +14,8 @@
  * a single band. */
 #define EDGES_FOR_BANDS 48
 
-/* Mean number of edges that an edge finds in its bands up to which bands are
- * used; for more there is a tree. */
+/* Greatest mean number of edges that an edge finds in its bands. Above it, a
+ * tree of edges replaces the bands. */
 #define MOST_IN_BAND 128
 
 /* --- distinct points ------------------------------------------------------ */
@@ -154,7 +154,8 @@ static int64_t most_edges_in_band(const struct oj_figure *f)
     return f->most_in_band > 0 ? f->most_in_band : MOST_IN_BAND;
 }
 
-/* Makes the tree of edges, unless coordinates are extreme. */
+/* Makes the tree of edges, unless there are more than INT32_MAX edges or
+ * oj_box_is_safe() refuses the coordinates. */
 static oj_status make_tree_of_edges(struct oj_figure *f, struct oj_error *err)
 {
     if (f->n_edges > INT32_MAX || !oj_box_is_safe(&f->box))
@@ -162,8 +163,9 @@ static oj_status make_tree_of_edges(struct oj_figure *f, struct oj_error *err)
     return oj_edge_tree_build(&f->tree, f->edge, f->n_edges, err);
 }
 
-/* Turns the numbers of edges of the bands into positions. Returns 1 if edges
- * find too many others in their bands. */
+/* Turns the number of edges of each band, in first[band + 2], into positions of
+ * its list. Returns 1 if an edge finds more than most_edges_in_band() edges in
+ * its bands, on average. */
 static int sum_bands(const struct oj_figure *f)
 {
     const struct oj_bands *b = &f->bands;
@@ -399,8 +401,8 @@ static int side_of_node_to_edge(const struct oj_node *node,
     return exact_side_of_crossing(node->cross[0], node->cross[1], e);
 }
 
-/* Returns the sign of the difference between the node's y and v;
- * compare_node_x() does this for x. */
+/* Returns the sign of the node's y minus v. compare_node_x() does this for
+ * x. */
 static int compare_node_y(const struct oj_node *node, double v)
 {
     const struct oj_edge level = {0.0, v, 1.0, v, 0, OJ_EDGE_LINE};

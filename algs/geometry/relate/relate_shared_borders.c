@@ -759,7 +759,7 @@ static enum oj_location locate_chain(const struct border_ring *ring,
 }
 
 /* Splits a ring of border `of` into chains and records the location of each
- * that is not shared. */
+ * chain whose edges are not shared. */
 static void record_chains_of_ring(const struct border_ring *ring, int of,
                                   struct border_facts *facts)
 {

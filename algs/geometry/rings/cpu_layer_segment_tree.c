@@ -72,8 +72,8 @@ static int64_t list_segments_of_task(struct segments_build *b, int64_t task,
             int64_t last = ring_start(flat, r + 1) - 1;
             int is_point = v == last;
             if (is_point && !(isfinite(flat->x[v]) && isfinite(flat->y[v])))
-                continue; /* a layer in the short form (single points) has a
-                             feature without geometry */
+                continue; /* a feature without geometry, in a layer in the short
+                             form (single points) */
             for (; v < last || is_point; v++)
             {
                 int64_t w = is_point ? v : v + 1;
@@ -214,8 +214,8 @@ static oj_status list_crowded_segments(const struct segments_build *b,
     return OJ_OK;
 }
 
-/* Of the n equal segments `twin`, sets the elements of the run whose features
- * are not needed to UINT32_MAX. */
+/* Among the n equal segments twin [n], finds those whose features are not
+ * needed, and sets their elements of run to UINT32_MAX. */
 static oj_status mark_unneeded_segments(const struct segments_build *b,
                                         int64_t n,
                                         const struct segment_bits *twin,

@@ -72,7 +72,7 @@ struct oj_segments
     struct oj_segments_class *of_class; /**< [n_classes] runs of on-classes,
                                              sorted by on_class; NULL: the layer
                                              has no on-classes */
-    struct oj_large_classes large;      /**< of the exclude-classes */
+    struct oj_large_classes large;      /**< the large exclude-classes */
     int64_t n_left_out;
     struct oj_segments_exclude_class *left_out; /**< [n_left_out] runs of large
                                                 exclude-classes, sorted by

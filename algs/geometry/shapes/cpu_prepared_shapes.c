@@ -673,8 +673,8 @@ OJ_INLINE enum oj_contact edges_contact(const struct edge *e,
     return oj_segments_contact(e->ax, e->ay, e->bx, e->by, cx, cy, dx, dy);
 }
 
-/* Returns the strongest contact of edge e with n edges. Edge i joins vertex i
- * and vertex i + step. */
+/* Returns the strongest contact of edge e with n edges, or the first contact
+ * that is at least `enough`. Edge i joins vertex i and vertex i + step. */
 static enum oj_contact contact_with_edge_run(const struct edge *e,
                                              const struct oj_box *box,
                                              const double *x, const double *y,

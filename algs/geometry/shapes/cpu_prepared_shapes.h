@@ -144,15 +144,15 @@ OJ_MUST_USE oj_status oj_shape_side_build(struct oj_shape_side *side,
                                           const struct oj_flat *flat,
                                           int n_threads, struct oj_error *err);
 
-/** Finds the features whose boxes, which are not widened, pass the test against
- * *box. */
+/** Sets *found to the features whose exact boxes pass the test against *box. */
 OJ_MUST_USE oj_status oj_shape_side_find(const struct oj_shape_side *side,
                                          enum oj_box_test test,
                                          const struct oj_box *box,
                                          struct oj_found *found,
                                          struct oj_error *err);
 
-/** Starts the search of oj_shape_side_find(). */
+/** Starts a search for the features that oj_shape_side_find() would find;
+ * oj_shape_search_next() lists them part by part. */
 void oj_shape_search_start(const struct oj_shape_side *side,
                            enum oj_box_test test, const struct oj_box *box,
                            struct oj_shape_search *search);

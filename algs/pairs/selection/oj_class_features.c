@@ -47,8 +47,8 @@ oj_status oj_class_features_are_small(const struct oj_flat *flat,
     return OJ_OK;
 }
 
-/* Fills the lists from the last rank to the first. On entry first[c] is the end
- * of class c. */
+/* Fills the lists from the last rank to the first. first[c] is the end of the
+ * list of class c on entry, and its start on return. */
 static oj_status
 fill_lists_of_classes(struct oj_class_features *classes,
                       const struct oj_flat *flat, const int32_t *tie_rank,

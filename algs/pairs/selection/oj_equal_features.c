@@ -59,8 +59,8 @@ struct equal_feature
                          it */
     int64_t place;    /* index in the caller's list */
     int32_t on_class, rank;
-    int32_t number; /* number of that class, from 0; -1: no row excludes the
-                       feature */
+    int32_t number; /* number of the class or FID in `excluded`, from 0; -1: no
+                       row excludes the feature */
 };
 
 static int compare_ranks(const struct equal_feature *a,

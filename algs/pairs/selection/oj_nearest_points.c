@@ -329,9 +329,9 @@ static int find_first_ring_starting_inside(const struct part_side *a,
            find_ring_start_inside(b, a, j, j + 1, out);
 }
 
-/* Tests the other rings, for parts still found disjoint. Only in invalid
- * polygons, with holes outside their shells, can one of them start inside the
- * other part. */
+/* Like find_first_ring_starting_inside(), for all other rings of the two parts.
+ * Returns 0 for valid polygons: only a hole outside of its shell can start
+ * inside the other part while the first ring does not. */
 static int find_other_ring_starting_inside(const struct part_side *a,
                                            const struct part_side *b,
                                            struct oj_nearest_points *out)

@@ -51,10 +51,11 @@ struct oj_along
 {
     double along;
     double m;       /**< M value of the place; NaN also without OJ_ALONG_M */
-    double percent; /**< measure in percent of the length of the path; NaN if
-                         that is 0 */
+    double percent; /**< `along` in percent of the length of the path; NaN if
+                         the length is 0 */
     double offset;
-    double side; /**< NaN if all points of the path are equal */
+    double side; /**< 1: left, -1: right, 0: on the line; NaN if all points of
+                      the path are equal */
     double segment;
     double bearing; /**< NaN if the segment has no length */
 };
@@ -136,16 +137,16 @@ void oj_along_store(const struct oj_along_arrays *out, int64_t i,
 
 /** oj_along_find() for n <= OJ_ALONG_BLOCK pairs in the plane, without a
  * heading: values i of out belong to the place of (x[i], y[i]) on feature[i];
- * below 0: no feature. most: [n], or NULL: INFINITY.
+ * feature[i] < 0: the pair has none. most: [n], or NULL: INFINITY.
  *
  * Pair by pair, a processor waits longer for branches, which differ from pair
  * to pair, than it computes. So the segments of a short line are compared four
  * at a time, by squared distances that cost one division; if the second least
  * one is larger than the least by more than rounding errors, the first segment
  * is the nearest, and only its place is computed. Pairs whose place may be a
- * vertex, or with other lines, take oj_along_find(). The places of the points
- * of citygen M along streets take 30 ns each, 44 by exact distances of all
- * segments. */
+ * vertex, or with other lines, are left to oj_along_find(). The places of the
+ * points of citygen M along streets take 30 ns each, 44 by exact distances of
+ * all segments. */
 void oj_along_find_block(const struct oj_along_side *side, int64_t n,
                          const int32_t *feature, const double *x,
                          const double *y, const double *most,

@@ -125,9 +125,10 @@ static int greatest_exponent(const struct oj_matching_graph *graph, int64_t n,
     return exponent;
 }
 
-/* Sets the integer costs of all edges at one position of the weights: its
- * numbers, scaled by a power of two to at most 2^WEIGHT_BITS and rounded
- * (infinity: 2^WEIGHT_BITS), less the least of them. */
+/* Sets the integer costs of all edges at one position of the weights. The
+ * numbers at this position are scaled by a power of two to at most
+ * 2^WEIGHT_BITS and rounded (infinity: 2^WEIGHT_BITS); then the least of them
+ * is subtracted from all. */
 static void set_costs_of_place(struct matching *m, int64_t n, int place)
 {
     const int exponent = greatest_exponent(m->graph, n, place);

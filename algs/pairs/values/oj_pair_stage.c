@@ -53,8 +53,11 @@ struct oj_pair_stage
     struct oj_pair_side join_side;
     struct oj_sphere_side sphere; /* join side on the globe; used if nearest
                                      points there are requested */
-    struct oj_geodesic *geodesic; /* used if those are on an ellipsoid */
-    struct oj_sphere_side sphere_input; /* likewise: input of the current run */
+    struct oj_geodesic *geodesic; /* used if nearest points are requested on an
+                                     ellipsoid */
+    struct oj_sphere_side sphere_input; /* input of the current run on the
+                                           globe; used if nearest points there
+                                           are requested */
     struct oj_along_side along; /* used if values along lines are requested */
     unsigned along_wants;       /* enum oj_along_want */
     struct oj_pair_matrix_side matrices; /* used if matrices are requested */
@@ -73,7 +76,8 @@ struct oj_pair_stage
     int64_t n_undecided_pairs; /* pairs without an overlap */
     int64_t n_undecided_rows;  /* input rows without a covered part */
     int64_t n_without_m;       /* pairs without a measure from M values */
-    char text[256];            /* GEOS's message for the first of them */
+    char text[256];            /* GEOS's message for the first undecided
+                                  entry */
 
     /* The current answer. */
     struct oj_pair_side input;
@@ -677,9 +681,10 @@ static void set_value_of_row(const struct pair_stage_worker *worker,
         stage->values->value[which][i] = value;
 }
 
-/* Computes the area of the row by GEOS, so that a share of all of it is exactly
- * 100 %. whole is the area by oj_cover_area(), NaN if it was not measured. It
- * replaces the other one if the two differ, since the row is then not valid. */
+/* Sets *of_row to the area of the row by GEOS, so that a row that is wholly
+ * covered by areas of GEOS gets exactly 100 %. whole: the area by
+ * oj_cover_area(), or NaN if it was not measured. It is used instead if the two
+ * differ, since the row is then not valid. */
 static oj_status compute_area_of_row(struct pair_stage_worker *worker,
                                      double whole, double *of_row,
                                      struct oj_error *err)
@@ -1149,7 +1154,7 @@ static int has_wanted_part(const struct oj_pair_stage *stage, int64_t entry)
     return 0;
 }
 
-/* Moves an entry and its values to the end of those kept so far. */
+/* Appends an entry and its values to those kept so far. */
 static void copy_kept_entry(struct oj_pair_stage *stage,
                             const struct oj_matches *entries, int64_t entry)
 {
