@@ -70,8 +70,8 @@ struct percentile
     uint64_t value[2]; /* the two values, as sortable numbers */
 };
 
-/* All values of a column, sorted, and what was computed from the values of one
- * row. */
+/* All values of a column, sorted, and the results that were computed from the
+ * values of one row. */
 struct store
 {
     struct oj_value_sort *held;
@@ -95,7 +95,8 @@ struct store
 struct oj_aggregates
 {
     struct oj_aggregate_plan plan;
-    struct column_state *columns; /* [plan.n_columns] parts of the state */
+    struct column_state *columns; /* [plan.n_columns] where the shared state of
+                                     each column is */
     int *state; /* [plan.n_aggregates] where the state of each aggregate is.
                    Offset in words of the row's state for min, max, first and
                    last (struct chosen), range (two numbers), weighted sum
@@ -157,7 +158,8 @@ static const struct oj_aggregate_function functions[] = {
     {"covered_length", OJ_AGG_COVERED, OJ_AGG_TAKES_NUMBERS, NAN},
 };
 
-/* Names of functions in other programs, without _ and spaces. */
+/* Names of functions in other programs (`there`, without _ and spaces), and
+ * their names here. */
 static const struct
 {
     const char *there, *here;
@@ -1541,7 +1543,7 @@ static double value_at_percentile(enum oj_aggregate_type type,
                               : low + step * p->fraction;
 }
 
-/* Maximum minus minimum of the numbers. */
+/* Sets *value to the maximum minus the minimum of the numbers. */
 static oj_status result_of_range(enum oj_aggregate_type type,
                                  const uint64_t *range, int64_t row,
                                  struct oj_aggregate_value *value,
@@ -1612,7 +1614,7 @@ static void result_of_weighted_mean(const uint64_t *sums,
     value->real = oj_exact_sum_ratio(products, weights);
 }
 
-/* Computes a result. Precondition: the row has n > 0 values. */
+/* Sets *value to the result of aggregate i for a row with n > 0 values. */
 static oj_status compute_aggregate_result(struct oj_aggregates *a,
                                           const uint64_t *state, int64_t row,
                                           int i, int64_t n,

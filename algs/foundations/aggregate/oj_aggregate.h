@@ -205,8 +205,9 @@ OJ_MUST_USE oj_status oj_aggregates_plan_sums(
     int64_t n, int n_threads, struct oj_sum_request *request, int64_t **words,
     struct oj_error *err);
 
-/** Adds the words that a backend has computed. After OJ_ERR_NOMEM some of them
- * may have been added. */
+/** Adds to the aggregates the sums that a backend has left in the words of
+ * oj_aggregates_plan_sums(). After OJ_ERR_NOMEM some of them may have been
+ * added. */
 OJ_MUST_USE oj_status oj_aggregates_add_sums(
     struct oj_aggregates *aggregates, const struct oj_sum_request *request,
     struct oj_error *err);

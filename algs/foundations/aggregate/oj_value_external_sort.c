@@ -49,7 +49,7 @@ struct oj_value_sort
     uint64_t *pool;
     int64_t n_pool, cap_pool; /* size of the pool, in words */
 
-    FILE *file;        /* file with all runs, one after another; NULL: none
+    FILE *file;        /* file with all runs, one after another; NULL: not made
                           yet */
     int64_t n_in_file; /* words in the file */
     struct run *run;   /* [n_runs] heap of runs, ordered by current value */

@@ -2,8 +2,9 @@
  *
  *  key     Morton code of 16 + 16 bits in a frame around the bulk of the
  *          points; points outside are clamped to its border
- *  bucket  points whose keys share a range of upper halves: about
- *          OJ_BUCKET_POINTS of them, more only if one upper half has more
+ *  bucket  points whose keys have their upper 16 bits in one range: about
+ *          OJ_BUCKET_POINTS points, more only if a single value of these bits
+ *          has more
  *
  *  The order affects only the speed, never the result.
  */

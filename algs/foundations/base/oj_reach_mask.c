@@ -220,7 +220,7 @@ oj_status oj_reach_mask_make(struct oj_reach_mask *mask,
     return mask->bit != NULL ? OJ_OK : mark_single_cell(mask, err);
 }
 
-/* 1 if a bit of the range is set. */
+/* Returns 1 if a bit from first to last is set. */
 static int has_bit_in_range(const uint64_t *words, int32_t first, int32_t last)
 {
     uint64_t from = ~(uint64_t)0 << first % 64;

@@ -24,8 +24,8 @@ struct oj_reach_mask
     int32_t row_words;   /**< 64-bit words per row of cells */
     uint64_t *bit;       /**< [ny][row_words] 1: points of the cell may be
                               within the distance; NULL: there is no mask,
-                              because the layer has no vertices or its
-                              coordinates are too large */
+                              because the layer has no vertices or
+                              oj_box_is_safe() refuses the frame */
 };
 
 /** Makes the mask of a layer and a finite distance. If most cells would be

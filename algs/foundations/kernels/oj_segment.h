@@ -93,8 +93,8 @@ OJ_FN int oj_orientation_exact(double ax, double ay, double bx, double by,
  * 1e-280). */
 #define OJ_ORIENTATION_ERROR 3.3306690738754716e-16
 
-/** oj_orientation() where rounded arithmetic proves the sign, otherwise
- * OJ_SIGN_OPEN. A returned sign is never wrong. */
+/** Returns the sign of oj_orientation() if rounded arithmetic proves it,
+ * otherwise OJ_SIGN_OPEN. A returned sign is never wrong. */
 OJ_FN int oj_orientation_if_certain(double ax, double ay, double bx, double by,
                                     double cx, double cy)
 {

@@ -212,8 +212,8 @@ static int read_span_fields(const char **at, char **to, char *names[2],
     return 1;
 }
 
-/* Reads a window, for example "30min", "2 h" or "0.5". Returns 0 on a syntax
- * error. */
+/* Reads a window, for example "30min", "2 h" or "0.5", into words. Returns 0 on
+ * a syntax error, or if a window with a unit is 4e18 microseconds or longer. */
 static int read_window(const char *text, struct oj_span_words *words)
 {
     static const struct

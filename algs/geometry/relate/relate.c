@@ -202,9 +202,10 @@ static oj_status relate_vertex_if_needed(struct relate *r, int figure, double x,
 
 /* --- a large polygon and a small shape ------------------------------------ */
 
-/* The vertices of a polygon of at least LARGE_EDGES edges, and of LARGE_RATIO
- * times as many as the other shape has, are searched by the box of the other.
- * Pays: "One pair of many parts" in driver/docs/benchmarks/cpu.md. */
+/* The vertices of a polygon with at least LARGE_EDGES edges, and at least
+ * LARGE_RATIO times as many as the other shape, are searched by the other
+ * shape's box. Pays: "One pair of many parts" in
+ * driver/docs/benchmarks/cpu.md. */
 #define LARGE_EDGES 256
 #define LARGE_RATIO 4
 

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* Edges of an entry of the tree. */
+/* Number of edges in an entry of the tree. */
 #define RUN 8
 
 /* --- chains --------------------------------------------------------------- */

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* Edges of an entry of the tree. */
+/* Number of edges in an entry of the tree. */
 #define RUN 16
 
 /* Sides of a window; a vertex may be on two of them. */

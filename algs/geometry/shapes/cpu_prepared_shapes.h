@@ -189,7 +189,7 @@ static inline int oj_shape_can_have_edge_grid(const struct oj_shape *shape,
 }
 
 /** Makes the edge grid of a shape. Precondition: oj_shape_can_have_edge_grid().
- * The earlier contents of *cells are overwritten. */
+ * Frees the earlier contents of *cells, which may be zeroed memory. */
 OJ_MUST_USE oj_status oj_shape_make_cells(const struct oj_shape *shape,
                                           struct oj_edge_grid *cells,
                                           struct oj_error *err);

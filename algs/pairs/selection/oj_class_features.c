@@ -5,8 +5,9 @@
 
 #include <string.h>
 
-/* Class numbers up to this many times the number of features are positions in
- * an array. */
+/* Class numbers up to CLASSES_PER_FEATURE times the number of features, plus
+ * LEAST_CLASSES, may be positions in an array. Layers with higher numbers do
+ * not count as having small classes. */
 #define CLASSES_PER_FEATURE 4
 #define LEAST_CLASSES 1024
 

@@ -124,8 +124,9 @@ oj_row_worker(const struct oj_row_index *index, int thread)
                     (size_t)thread * index->method->worker_size);
 }
 
-/** Sets the location by which a feature is sorted. Returns 0 if the feature
- * cannot be in a pair, for example because it is empty; it is left out then. */
+/** Sets the location by which a feature is sorted; side is the argument of
+ * oj_row_order(). Returns 0 if the feature cannot be in a pair, for example
+ * because it is empty; it is left out then. */
 typedef int (*oj_row_locate)(const void *side, int64_t feature, double *x,
                              double *y);
 

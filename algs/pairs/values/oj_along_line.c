@@ -794,9 +794,9 @@ find_nearest_segments_of_block(const struct oj_along_side *side, int64_t n,
     }
 }
 
-/* Sets distance, ratio, along, offset and side of n places. Computes what
+/* Sets distance, ratio, along, offset and side of n places to the values that
  * oj_segment_distance(), find_place_in_plane(), oj_orientation_if_certain() and
- * fill_values_along() compute. */
+ * fill_values_along() would compute. */
 OJ_CLONES static void find_block_places(int64_t n, struct block_places *p)
 {
     const double *restrict px = p->px, *restrict py = p->py;

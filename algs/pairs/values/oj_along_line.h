@@ -80,9 +80,9 @@ struct oj_along_side
     double *measure;            /**< [n_vertices] length of the feature's path
                                      up to the vertex */
     struct oj_short_line *line; /**< [n_features] */
-    /** planar: [level][n_vertices / n + 1] with n = 16 to the power of level
-     * + 1: box i holds the segments that start at vertices n i to n i + n - 1;
-     * slightly enlarged */
+    /** In the plane: [level][n_vertices / n + 1] with n = 16^(level + 1). Box i
+     * holds the segments that start at vertices n i to n i + n - 1, slightly
+     * enlarged. */
     struct oj_box *box[OJ_ALONG_LEVELS];
     int is_on_sphere;
     struct oj_sphere_side sphere;

@@ -21,7 +21,7 @@ struct oj_cover_edge
     double x0, y0, x1, y1;
     double slope;     /* x per y */
     double low, high; /* x at the bottom and the top of the slab */
-    int64_t part;     /* number of the part, those of the row first */
+    int64_t part;     /* number of the part; the parts of the row come first */
 };
 
 /* State of the measurement of one row. */

@@ -438,7 +438,7 @@ static oj_status visit_pairs_in_parallel(
 {
     int64_t n = entries->n_entries;
     int64_t first =
-        stage->text[0] == '\0' ? INT64_MAX : -1; /* the text of a failure is
+        stage->text[0] == '\0' ? INT64_MAX : -1; /* -1: the text of a failure is
                                                     stored already */
     stage->entries = entries;
     stage->visit = visit;
@@ -681,10 +681,11 @@ static void set_value_of_row(const struct pair_stage_worker *worker,
         stage->values->value[which][i] = value;
 }
 
-/* Sets *of_row to the area of the row by GEOS, so that a row that is wholly
- * covered by areas of GEOS gets exactly 100 %. whole: the area by
- * oj_cover_area(), or NaN if it was not measured. It is used instead if the two
- * differ, since the row is then not valid. */
+/* Sets *of_row to the area of the row by GEOS. The covered area of a wholly
+ * covered row is computed by this function, too, so that its share is exactly
+ * 100 %. whole: the area by oj_cover_area(), or NaN if it was not measured.
+ * *of_row becomes `whole` if the two differ, since the row is then not
+ * valid. */
 static oj_status compute_area_of_row(struct pair_stage_worker *worker,
                                      double whole, double *of_row,
                                      struct oj_error *err)
@@ -728,9 +729,9 @@ static int is_cover_of_polygons_alone(const struct pair_stage_worker *worker,
 }
 
 /* Measures the area and length of the row that its features cover together; NaN
- * if GEOS fails. The length is computed only if it is requested or the
- * percentage needs it. Sets *whole to the area of the row by oj_cover_area(),
- * or to NaN if GEOS measured the areas. */
+ * if GEOS fails. The length is computed only if it is requested or the row has
+ * no polygon. Sets *whole to the area of the row by oj_cover_area(), or to NaN
+ * if GEOS measured the areas. */
 static oj_status measure_cover(struct pair_stage_worker *worker, double *area,
                                double *length, double *whole,
                                struct oj_error *err)
