@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Runs of more than this many segments with equal Morton codes are searched for
- * repeated segments. */
+/* Runs of more than this many segments, whose Morton codes have equal upper
+ * bits (oj_order_run_end()), are searched for repeated segments. */
 #define LONG_RUN 32
 #define BUNDLES_AT_ONCE 1024
 #define FEATURES_PER_TASK 4096

@@ -82,7 +82,7 @@ struct oj_segments
 
 /** Indexes the segments of flat. If many are equal, omits those of features
  * that `equal` does not keep. Errors: OJ_ERR_LIMIT for more than 2^31 - 1
- * segments; OJ_ERR_NOMEM. */
+ * segments or 2^32 - 1 vertices; OJ_ERR_NOMEM. */
 OJ_MUST_USE oj_status oj_segments_build(struct oj_segments *segments,
                                         const struct oj_flat *flat,
                                         const struct oj_equal_features *equal,

@@ -39,8 +39,9 @@ struct oj_shape
     int32_t n_parts, n_rings;
     int32_t feature;
     uint8_t kinds; /**< enum oj_part_kind or'ed */
-    /** 1: boxes of polygon parts intersect, so that the even-odd rule over all
-     * rings may not give the union of the parts. */
+    /** 1: boxes of polygon parts intersect, or there are too many parts to
+     * compare, so that the even-odd rule over all rings may not give the union
+     * of the parts. */
     uint8_t may_overlap;
     _Atomic(uint8_t) n_asks; /**< number of tests for which an edge grid would
                                   have been useful, at most 255 */

@@ -81,8 +81,9 @@ struct oj_along_side
                                      up to the vertex */
     struct oj_short_line *line; /**< [n_features] */
     /** In the plane: [level][n_vertices / n + 1] with n = 16^(level + 1). Box i
-     * holds the segments that start at vertices n i to n i + n - 1, slightly
-     * enlarged. */
+     * contains the segments that start at vertices n i to n i + n - 1; where a
+     * ring ends among them, the connection to the next ring only enlarges the
+     * box. */
     struct oj_box *box[OJ_ALONG_LEVELS];
     int is_on_sphere;
     struct oj_sphere_side sphere;
