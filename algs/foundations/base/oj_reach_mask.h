@@ -17,7 +17,7 @@
 /** Owner; zeroed memory is a valid empty value. */
 struct oj_reach_mask
 {
-    struct oj_box frame; /**< points outside of it are not within the
+    struct oj_box frame; /**< points outside of the frame are not within the
                               distance */
     double scale;        /**< cells per CRS unit */
     int32_t nx, ny;      /**< cells along each axis */

@@ -41,7 +41,7 @@ struct oj_heading_range
 };
 
 /** Returns 1 if degrees is a usable heading. NaN, infinite numbers and
- * magnitudes above 360 mean that there is none (ships report 511, for
+ * magnitudes above 360 mean that there is no heading (ships report 511, for
  * example). */
 OJ_FN int oj_heading_is_usable(double degrees)
 {

@@ -417,8 +417,9 @@ static oj_status parse_items(const struct item_syntax *syntax, const char *dash,
     OJ_NEW(out->fields[0], syntax->n_sides * n_most, err);
     if (syntax->n_sides == 2)
         out->fields[1] = out->fields[0] + n_most;
-    /* The names fit into the length of the list: each ends with a 0 that takes
-     * the place of its comma, = or end. */
+    /* The names fit into the length of the list: each name ends with a 0, which
+     * takes the place of the comma, the = or the end that follows it in the
+     * list. */
     OJ_NEW(out->text, (int64_t)strlen(list) + 1, err);
     to = out->text;
     while (*(at = skip_spaces(at)) != '\0')

@@ -221,7 +221,8 @@ struct oj_gpu_module
     void (*resident_free)(struct oj_gpu_index *index,
                           struct oj_gpu_pairs *pairs);
 
-    /** Finds the device that owns this memory; OJ_ERR_ARG if none does. */
+    /** Sets *ordinal to the device that owns this memory; OJ_ERR_ARG if no
+     * device does. */
     oj_status (*device_of)(const void *memory, int *ordinal,
                            struct oj_error *err);
     /** Makes all work that is queued on stream `then` from now on wait for the

@@ -19,7 +19,8 @@
 extern "C" {
 #endif
 
-/** Joins that compare geometries precede OJ_OP_SIMILAR; tests rely on it. */
+/** Joins that compare geometries precede OJ_OP_SIMILAR; tests rely on this
+ * order. */
 enum oj_op
 {
     OJ_OP_NEAREST = 0,
@@ -91,7 +92,7 @@ enum oj_metric
                                metres; one side must have points only */
 };
 
-/** Which pairs of a row are enough. An engine may leave out others. */
+/** Which pairs of a row are enough. An engine may leave out the other pairs. */
 enum oj_enough_pairs
 {
     OJ_ENOUGH_ALL = 0, /**< all pairs of the row */

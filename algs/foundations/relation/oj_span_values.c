@@ -107,7 +107,7 @@ oj_status oj_span_reading_plan(const struct oj_span_words *words,
     memcpy(reading.is_instant, words->is_instant, sizeof reading.is_instant);
     reading.scale = (enum oj_span_scale)common;
     reading.real_window = words->window;
-    /* For integers, rounding the window down changes no pair, because they
+    /* Rounding the window down changes no pair of integers, because integers
      * differ by whole numbers. */
     reading.window =
         words->window < 9e18 ? (int64_t)floor(words->window) : INT64_MAX;

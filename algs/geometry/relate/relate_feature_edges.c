@@ -1016,7 +1016,7 @@ static oj_status check_parts_disjoint_at_shared_end(
 }
 
 /* Sets *is_fine to 1 if the edges do not cross or overlap, and their parts do
- * not overlap around a point in which they touch; otherwise to 0. */
+ * not overlap around a point in which the edges touch; otherwise to 0. */
 OJ_INLINE oj_status check_contact_of_edges(struct oj_figure *f,
                                            const struct oj_edge *e,
                                            const struct oj_edge *other,
@@ -1156,7 +1156,8 @@ static oj_status is_inside_other_rings(struct oj_figure *f, int64_t first,
     return OJ_OK;
 }
 
-/* Returns the number of edges of a ring in a figure: those with a length. */
+/* Returns the number of edges of a ring that a figure has: edges of length 0
+ * are left out. */
 static int64_t count_edges_of_ring(const struct oj_flat *flat, int64_t ring)
 {
     const double *x = flat->x, *y = flat->y;

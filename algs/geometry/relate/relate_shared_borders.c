@@ -17,16 +17,15 @@ enum edge_state
 
 enum contact_kind
 {
-    SHARED_FORWARD,  /* both polygons have the edge, and their rings pass it in
-                        the same direction */
-    SHARED_BACKWARD, /* both polygons have the edge, but their rings pass it in
-                        opposite directions */
+    SHARED_FORWARD,  /* both polygons have the edge, and their rings traverse it
+                        in equal directions */
+    SHARED_BACKWARD, /* both polygons have the edge, but their rings traverse it
+                        in opposite directions */
     COMMON_VERTEX,
     BOXES_MEET
 };
 
-/* Maximum number of edges that oj_border_is_simple() compares with each other.
- */
+/* oj_border_is_simple() does not compare more than this number of edges. */
 #define MOST_EDGES_COMPARED 2048
 
 /* --- edges of a window ---------------------------------------------------- */
@@ -136,8 +135,8 @@ static struct oj_box box_around_boxes(const struct oj_border_boxes *boxes)
     return box;
 }
 
-/* Minimum number of boxes for a second level of boxes; with fewer it does not
- * pay. */
+/* Minimum number of boxes for a second level of boxes, which does not pay for
+ * fewer boxes. */
 #define LEAST_GROUPED 5
 
 static int64_t count_groups_of_eight(int64_t n)
@@ -509,7 +508,7 @@ struct border_facts
 {
     int has_crossing, has_node, has_shared;
     int has_opening;      /* 1: a vertex of one border lies inside of an edge of
-                             the other */
+                             the other border */
     int runs_along;       /* 1: edges overlap without being equal */
     int shares_interior;  /* 1: at some shared edge both interiors are on one
                              side */
@@ -707,8 +706,8 @@ static int is_direction_left_of_ring(const double p[2], const double u[2],
 
 /* Returns the location, in the other polygon, of edge i near its start.
  * Precondition: the start is a vertex of the other polygon, and the edge is not
- * shared. The edge is inside if it leaves between the two edges of the other
- * polygon there. */
+ * shared. The edge is inside if its direction is on the interior's side of the
+ * two edges that the other polygon has at this vertex. */
 static enum oj_location locate_edge_at_node(const struct border_ring *ring,
                                             int64_t i)
 {

@@ -17,9 +17,9 @@
 /* A segment that is not in a bundle yet. */
 struct item
 {
-    uint32_t vertex; /* index of its first vertex */
+    uint32_t vertex; /* index of the segment's first vertex */
     int32_t feature;
-    uint8_t is_point; /* 1: its ends are equal */
+    uint8_t is_point; /* 1: both ends of the segment are equal */
 };
 
 struct segments_build
@@ -522,7 +522,8 @@ static void count_features_of_on_classes(struct segments_build *b)
 }
 
 /* Counts the features in each run of a large exclude-class. The slots that pad
- * the last bundle repeat the last segment and belong to its run. */
+ * the last bundle repeat the last segment and belong to the run of this
+ * segment. */
 static void count_features_of_exclude_classes(struct segments_build *b)
 {
     struct oj_segments *segments = b->segments;

@@ -42,8 +42,8 @@ struct oj_segments_class
                              OJ_BUNDLE + position in the bundle */
     int64_t n_features; /**< number of features of the class that have segments
                          */
-    double bundle_size; /**< mean of width + height of the boxes of its bundles
-                         */
+    double bundle_size; /**< mean of width + height of the boxes of the class's
+                             bundles */
     int32_t on_class;
 };
 

@@ -7,7 +7,8 @@
 /* Number of edges in an entry of the tree. */
 #define RUN 16
 
-/* Sides of a window; a vertex may be on two of them. */
+/* Sides of a window. A vertex may be on two sides, for example left of the
+ * window and below it. */
 enum
 {
     LEFT = 1,
@@ -30,7 +31,7 @@ struct clip_pass
     int64_t ring;   /* the ring that the next vertex belongs to */
     int64_t n_kept; /* vertices kept of this ring */
     int64_t last;   /* the last vertex of this ring so far */
-    int64_t n_runs; /* runs of this ring */
+    int64_t n_runs; /* number of runs of this ring so far */
     unsigned sides; /* sides on which all vertices of the current run are */
     int n_forced;
     int64_t forced[8]; /* vertices of this ring that stay, ascending */
@@ -223,8 +224,8 @@ static void add_edges_of_node(const struct clip_pass *pass, int level,
     }
 }
 
-/* Sets the window for a box: the widened box, with the edges that intersect it,
- * widened again. */
+/* Sets the window for a box: the box is widened, enlarged by the edges that
+ * intersect it, and widened again. */
 static void set_window(struct clip_pass *pass, const struct oj_box *box)
 {
     const struct oj_tree *tree = &pass->clip->tree;

@@ -42,7 +42,7 @@ struct oj_ring_cap
 };
 
 /** A feature of polygons that is to be clipped. Owner; zeroed memory is valid.
- *  Vertices are counted from the first one of the feature. */
+ *  Vertices are counted from the feature's first vertex. */
 struct oj_polygon_clip
 {
     const struct oj_flat *flat; /**< borrowed */

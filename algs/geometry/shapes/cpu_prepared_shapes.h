@@ -25,8 +25,8 @@
 /** A feature, prepared for tests. The layer is borrowed. */
 struct oj_shape
 {
-    struct oj_box box; /**< exact bounding box of the vertices, not widened as
-                            those of oj_boxes; empty without parts */
+    struct oj_box box; /**< exact bounding box of the vertices, unlike the
+                            widened boxes of oj_boxes; empty without parts */
     const struct oj_flat *flat;
     /** Edge grid of the shape, or NULL if none is made. If the shape belongs to
      * a side, the side owns the grid. */
@@ -168,7 +168,7 @@ OJ_MUST_USE oj_status oj_shape_search_next(
     struct oj_found *found, struct oj_error *err);
 
 /** Sets *min_rank to the least tie rank of the features of each node of the
- * tree; tie_rank NULL: the ordinal is the rank. The caller frees it. */
+ * tree; tie_rank NULL: the ordinal is the rank. The caller frees *min_rank. */
 OJ_MUST_USE oj_status oj_shape_side_min_ranks(const struct oj_shape_side *side,
                                               const int32_t *tie_rank,
                                               int32_t **min_rank,

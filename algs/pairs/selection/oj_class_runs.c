@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-/* Returns 1 + the index of the feature's exclude-class among the large ones, or
- * 0 if it is not large. */
+/* Returns 1 + the index of the feature's exclude-class among the large classes,
+ * or 0 if the class is not large. */
 static int large_class_of_feature(const struct oj_class_runs *runs,
                                   const struct oj_flat *flat, int64_t feature)
 {

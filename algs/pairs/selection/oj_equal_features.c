@@ -56,7 +56,7 @@ oj_equal_features_make(const struct oj_relation *relation,
 struct equal_feature
 {
     int64_t excluded; /* class (-exclude) or repeated FID by which rows exclude
-                         it */
+                         the feature */
     int64_t place;    /* index in the caller's list */
     int32_t on_class, rank;
     int32_t number; /* number of the class or FID in `excluded`, from 0; -1: no

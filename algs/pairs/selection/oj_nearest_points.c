@@ -61,7 +61,8 @@ static struct part_side init_feature_parts(const struct oj_flat *flat,
     return s;
 }
 
-/* Returns the first vertex of ring r; *n: its number of vertices. */
+/* Returns the first vertex of ring r, and sets *n to the number of vertices of
+ * the ring. */
 static int64_t first_vertex_of_ring(const struct part_side *s, int64_t r,
                                     int64_t *n)
 {

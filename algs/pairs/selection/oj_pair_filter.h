@@ -21,8 +21,7 @@ enum
 struct oj_pair_filter
 {
     int is_needed;     /**< 0: every pair passes */
-    int tests_classes; /**< 1: there are no conditions but equal classes of -on
-                        */
+    int tests_classes; /**< 1: equal classes of -on are the only condition */
     const struct oj_relation *relation;
     const struct oj_flat *input, *join_side;
     /** For the first condition on texts, [class][class]: maximum number of bits

@@ -138,8 +138,8 @@ OJ_MUST_USE oj_status oj_row_order(const struct oj_flat *flat, const void *side,
                                    struct oj_order *order,
                                    struct oj_error *err);
 
-/** Sorts the rows of the batch in Morton order; oj_row_at_position() then
- * returns them. Called by start(). */
+/** Sorts the rows of the batch in Morton order. oj_row_at_position() then
+ * returns the row at position i of this order. Called by start(). */
 OJ_MUST_USE oj_status oj_row_sort_input(struct oj_row_index *index,
                                         const void *side, oj_row_locate place,
                                         struct oj_error *err);

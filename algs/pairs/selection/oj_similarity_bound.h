@@ -50,8 +50,8 @@ OJ_INLINE void oj_similarity_bound_start(struct oj_similarity_bound *bound,
     }
 }
 
-/* Raises as_good[size] and better[size] to the bound of the ranking. most: that
- * bound, a negated similarity. */
+/* Raises as_good[size] and better[size] to the bound of the ranking, `most`,
+ * which is a negated similarity. */
 static inline void oj_similarity_bound_raise(struct oj_similarity_bound *bound,
                                              double most, int32_t size)
 {

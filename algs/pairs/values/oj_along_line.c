@@ -349,7 +349,8 @@ struct place
     const struct oj_along_side *side;
     int64_t first, last; /* first and last vertex of the ring */
     int64_t v;           /* first vertex of the nearest segment */
-    int end;   /* 0: between its ends, 1: at its start, 2: at its end */
+    int end;   /* 0: the place is inside of the segment, 1: at its start, 2: at
+                  its end */
     double by; /* if end is 0: position on the segment, as a fraction of its
                   length */
 };

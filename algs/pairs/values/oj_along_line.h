@@ -64,12 +64,12 @@ struct oj_along
  * without the boxes. */
 struct oj_short_line
 {
-    int64_t first;      /**< its first vertex */
+    int64_t first;      /**< first vertex of the line */
     int32_t n_segments; /**< 0: the feature is not such a line */
     float length2;      /**< square of its length */
 };
 
-/** Levels of boxes: those of the last hold 4096 segments. */
+/** Number of levels of boxes. A box of the last level holds 4096 segments. */
 #define OJ_ALONG_LEVELS 3
 
 /** The features of a layer, prepared for oj_along_find(). Owner; zeroed memory

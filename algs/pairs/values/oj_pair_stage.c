@@ -52,12 +52,12 @@ struct oj_pair_stage
     struct oj_pair_request request;
     struct oj_pair_side join_side;
     struct oj_sphere_side sphere; /* join side on the globe; used if nearest
-                                     points there are requested */
+                                     points on the globe are requested */
     struct oj_geodesic *geodesic; /* used if nearest points are requested on an
                                      ellipsoid */
     struct oj_sphere_side sphere_input; /* input of the current run on the
-                                           globe; used if nearest points there
-                                           are requested */
+                                           globe; used if nearest points on the
+                                           globe are requested */
     struct oj_along_side along; /* used if values along lines are requested */
     unsigned along_wants;       /* enum oj_along_want */
     struct oj_pair_matrix_side matrices; /* used if matrices are requested */
@@ -582,8 +582,8 @@ static double intersection_over_union(double common, double a, double b)
     return all > 0.0 ? common / all : (double)NAN;
 }
 
-/* Sets the values that depend on the areas of the features themselves. area,
- * length: those of the intersection. */
+/* Sets the values that depend on the areas of the two features. area and length
+ * are those of the intersection. */
 static oj_status set_values_of_areas(struct pair_stage_worker *worker,
                                      double area, double length,
                                      struct oj_error *err)
