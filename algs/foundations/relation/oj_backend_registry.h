@@ -1,6 +1,6 @@
 /** The table of backends: the values of -backend. All backends that support a
- * join give equal pairs; those that decide by GEOS may differ for shapes that
- * nearly touch. */
+ * join give equal pairs; backends that decide by GEOS may differ for shapes
+ * that nearly touch. */
 #ifndef OJ_BACKEND_REGISTRY_H
 #define OJ_BACKEND_REGISTRY_H
 

@@ -62,8 +62,8 @@ enum oj_distance_to
 };
 
 /** Definitions of the distance between two features. All but the first (minimum
- * distance) compare shapes, taking polygons as their rings. In the plane they
- * equal GEOS's results bit for bit. */
+ * distance) compare shapes, taking polygons as their rings. In the plane the
+ * distances equal GEOS's results bit for bit. */
 enum oj_distance_kind
 {
     OJ_DISTANCE_LEAST = 0, /**< minimum distance */
@@ -413,8 +413,8 @@ static inline int oj_relation_sorts_by_measure(const struct oj_relation *r)
 }
 
 /** Returns the maximum number of pairs of an input row in the result, or 0 if
- * there is none. Engines may hold more for a multipoint, which they join point
- * by point. */
+ * there is no maximum. Engines may hold more for a multipoint, which they join
+ * point by point. */
 static inline int64_t
 oj_relation_most_pairs_of_row(const struct oj_relation *relation)
 {

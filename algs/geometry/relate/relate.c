@@ -228,9 +228,9 @@ static oj_status relate_edge_start_in_box(struct relate *r, int figure,
     return relate_simple_vertex(r, figure, e->ax, e->ay, err);
 }
 
-/* Adds the vertices of a large polygon. Those outside of the other shape's box
- * all add equal entries. Each of the others is the start of an edge, since
- * rings are closed, and is visited in the band of its height only. */
+/* Adds the vertices of a large polygon. Vertices outside of the other shape's
+ * box all add equal entries. Each vertex in the box is the start of an edge,
+ * since rings are closed, and is visited in the band of its height only. */
 static oj_status relate_vertices_of_large_polygon(struct relate *r, int figure,
                                                   struct oj_error *err)
 {

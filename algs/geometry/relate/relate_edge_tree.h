@@ -10,11 +10,12 @@
  *  theirs. Chains of rings are closed.
  *
  *  A ray from a point towards +x need not read the edges of a node of the tree
- *  that is wholly to the right of the point. They are chains, the first and
- *  the last of them perhaps in part. A closed chain crosses the ray an even
- *  number of times, and a part of one an odd number of times if its two ends
- *  are on different sides of the ray. So a ray costs as much as the search for
- *  the edges whose boxes contain the point.
+ *  that is wholly to the right of the point. These edges are whole chains,
+ *  except that the first and the last chain may be there in part. A closed
+ *  chain crosses the ray an even number of times, and a part of a closed chain
+ *  an odd number of times if its two ends are on different sides of the ray. So
+ *  a ray costs as much as the search for the edges whose boxes contain the
+ *  point.
  *
  *  Benchmark that pays for it: "One pair of many parts" in
  *  driver/docs/benchmarks/cpu.md.

@@ -1108,9 +1108,10 @@ static oj_status check_parts_do_not_overlap(struct oj_figure *f,
     return OJ_OK;
 }
 
-/* Sets *is_on to 1 if the start of edge `at` is on a ring of its group other
- * than its own one, whose edges are first .. end - 1; otherwise sets *is_inside
- * to 1 if it is inside an odd number of the other rings. */
+/* Compares the start of edge `at` with the rings of its group, except its own
+ * ring, which has the edges first .. end - 1. Sets *is_on to 1 if one of the
+ * rings contains the start; otherwise sets *is_inside to 1 if an odd number of
+ * the rings enclose it, else to 0. */
 static oj_status
 locate_edge_start_in_other_rings(struct oj_figure *f, int64_t first,
                                  int64_t end, int64_t at,

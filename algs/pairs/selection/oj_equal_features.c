@@ -26,7 +26,8 @@ static int has_other_conditions(const struct oj_relation *relation,
     /* A minimum distance and exclude_same_geometry compare whole geometries: of
      * two features with an equal segment they may exclude one and keep the
      * other. A point has no other vertex, and a feature without points cannot
-     * equal a row, which has only points: then both are harmless. */
+     * equal a row, which has only points: in these cases the conditions are
+     * harmless. */
     return (relation->min_distance > 0.0 ||
             (relation->exclude_same_geometry &&
              (join_side->part_kinds & OJ_PART_POINT) != 0)) &&

@@ -586,8 +586,8 @@ static int is_group_matched(const struct group_search *s, int64_t group)
 static int64_t assign_groups_to_pass(const struct oj_one_to_one *choice,
                                      struct group_search *s, int64_t first)
 {
-    /* most_held counts records of 32 bytes. A collected pair takes 56 bytes, so
-     * half as many pairs fit. */
+    /* most_held counts records of 32 bytes. A collected pair takes 48 bytes, so
+     * half as many pairs need no more memory. */
     const int64_t room = choice->most_held / 2;
     const int64_t most = room > OJ_ONE_TO_ONE_MOST_GROUP_PAIRS
                              ? room

@@ -697,9 +697,9 @@ static oj_status compute_area_of_row(struct pair_stage_worker *worker,
 }
 
 /* Measures the area of the row that its n features cover together, and the
- * whole area of the row, by oj_cover_area() instead of a union by GEOS. If they
- * cover all of it, *area becomes the area by compute_area_of_row(). Sets *whole
- * to NaN if the work would take too long. */
+ * whole area of the row, by oj_cover_area() instead of a union by GEOS. If the
+ * features cover the whole row, *area becomes the area by
+ * compute_area_of_row(). Sets *whole to NaN if the work would take too long. */
 static oj_status measure_cover_area(struct pair_stage_worker *worker, int64_t n,
                                     double *area, double *whole,
                                     struct oj_error *err)
@@ -969,8 +969,8 @@ static int are_places_found_in_blocks(const struct oj_pair_stage *stage)
 }
 
 /* Returns pointers to entry `entry` of those columns of places on lines that
- * are asked for; NULL for the others. The column OJ_PAIR_ALONG holds the M
- * value with OJ_ALONG_M, otherwise the length from the start of the line. */
+ * are requested; NULL for the other columns. The column OJ_PAIR_ALONG holds the
+ * M value with OJ_ALONG_M, otherwise the length from the start of the line. */
 static struct oj_along_arrays
 arrays_of_places(const struct oj_pair_stage *stage, int64_t entry)
 {
