@@ -610,8 +610,8 @@ struct oj_along oj_along_find(const struct oj_along_side *side, int64_t feature,
     if (isnan(x) || oj_flat_is_points(side->flat))
         return no_place;
     nearest = find_nearest_segment(side, feature, x, y, most, heading);
-    if (nearest.v < 0) /* `most` was computed by another formula and rounded
-                          down, so that all distances are above it */
+    if (nearest.v < 0) /* `most` was no upper bound: a distance rounded down, or
+                          no distance at all */
         nearest = find_nearest_segment(side, feature, x, y, INFINITY, heading);
     return nearest.v < 0 ? no_place
                          : along_segment(side, feature, &nearest, x, y, want);

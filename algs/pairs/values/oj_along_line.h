@@ -111,7 +111,8 @@ enum oj_along_want
 /** Finds the place of (x, y) on a feature; all members are NaN if the feature
  * has no line or ring, or x is NaN.
  *  most     an upper bound of the distance from the path, or INFINITY. A small
- *           one saves time in the plane
+ *           one saves time in the plane; one that all distances exceed is
+ *           ignored
  *  heading  only segments whose direction is in this range are considered
  *           (plane only); NULL: all segments
  *  want     enum oj_along_want or'ed; members not wanted are NaN

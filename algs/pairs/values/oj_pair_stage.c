@@ -55,9 +55,9 @@ struct oj_pair_stage
                                      points on the globe are requested */
     struct oj_geodesic *geodesic; /* used if nearest points are requested on an
                                      ellipsoid */
-    struct oj_sphere_side sphere_input; /* input of the current run on the
-                                           globe; used if nearest points on the
-                                           globe are requested */
+    struct oj_sphere_side sphere_input; /* input of the current run; used if
+                                           nearest points are requested on an
+                                           ellipsoid */
     struct oj_along_side along; /* used if values along lines are requested */
     unsigned along_wants;       /* enum oj_along_want */
     struct oj_pair_matrix_side matrices; /* used if matrices are requested */
@@ -949,7 +949,9 @@ static int do_features_cross(const struct pair_stage_worker *worker,
 }
 
 /* Returns an upper bound of the distance from the join feature's line: the
- * measure of the pair if it is this distance, otherwise INFINITY. */
+ * measure of a pair of a point and a line in the plane, otherwise INFINITY. In
+ * a join whose measure is no distance, oj_along_find() ignores a measure that
+ * is too small or NaN. */
 static double most_distance_of_place(const struct pair_stage_worker *worker)
 {
     const struct oj_pair_stage *stage = worker->stage;
