@@ -14,8 +14,8 @@
  * a single band. */
 #define EDGES_FOR_BANDS 48
 
-/* Greatest mean number of edges that an edge finds in its bands. Above it, a
- * tree of edges replaces the bands. */
+/* Greatest mean number of edges in a band, averaged over the bands of each
+ * edge. Above it, a tree of edges replaces the bands. */
 #define MOST_IN_BAND 128
 
 /* --- distinct points ------------------------------------------------------ */
@@ -164,8 +164,8 @@ static oj_status make_tree_of_edges(struct oj_figure *f, struct oj_error *err)
 }
 
 /* Turns the number of edges of each band, in first[band + 2], into positions of
- * its list. Returns 1 if an edge finds more than most_edges_in_band() edges in
- * its bands, on average. */
+ * its list. Returns 1 if a band of an edge has, on average over all bands of
+ * all edges, more than most_edges_in_band() edges. */
 static int sum_bands(const struct oj_figure *f)
 {
     const struct oj_bands *b = &f->bands;
@@ -1100,8 +1100,9 @@ static oj_status check_parts_do_not_overlap(struct oj_figure *f,
     {
         const struct oj_edge *e = &f->edge[i];
         if (i > 0 && e[-1].bx == e->ax && e[-1].by == e->ay)
-            continue; /* not the first edge of a ring: one test per ring
-                         suffices */
+            continue; /* not the first edge of a ring. A ring that begins where
+                         the ring before ends is skipped too:
+                         check_edge_contacts() has tested this vertex. */
         OJ_TRY(
             are_parts_apart_around_point(f, e->ax, e->ay, scratch, are, err));
     }
@@ -1109,9 +1110,9 @@ static oj_status check_parts_do_not_overlap(struct oj_figure *f,
 }
 
 /* Compares the start of edge `at` with the rings of its group, except its own
- * ring, which has the edges first .. end - 1. Sets *is_on to 1 if one of the
- * rings contains the start; otherwise sets *is_inside to 1 if an odd number of
- * the rings enclose it, else to 0. */
+ * ring, which has the edges first .. end - 1. Sets *is_on to 1 if the start
+ * lies on one of these rings; otherwise sets *is_inside to 1 if an odd number
+ * of them enclose it, else to 0. */
 static oj_status
 locate_edge_start_in_other_rings(struct oj_figure *f, int64_t first,
                                  int64_t end, int64_t at,

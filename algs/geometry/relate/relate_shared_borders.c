@@ -422,9 +422,10 @@ OJ_INLINE void follow_shared_edges(struct oj_border_pair *p, int64_t i,
     }
 }
 
-/* Lists the contacts of the edges from *next on, until the list is full. Skips
- * edges that follow_shared_edges() has marked, because their contacts with
- * other edges are found from the other edges. */
+/* Lists the contacts of the first border's edges from *next on, until the list
+ * is full, and advances *next. Skips edges that follow_shared_edges() has
+ * marked: these touch other edges of the second border only in their ends, and
+ * such a contact is found from the neighbour that has this end. */
 OJ_CLONES static void list_edge_contacts(struct oj_border_pair *p,
                                          int64_t *next)
 {
@@ -461,9 +462,9 @@ static oj_status clear_edge_states(struct oj_border *border,
     return OJ_OK;
 }
 
-/* Limits of the search: contacts per edge, and compared pairs in total.
- * Neighbours in a coverage have few contacts; other pairs are left to
- * oj_shapes_relate(). */
+/* Limits of the search: the mean number of contacts per edge of both borders,
+ * and the product of their numbers of edges. Neighbours in a coverage have few
+ * contacts; pairs above a limit are left to oj_shapes_relate(). */
 #define MOST_CONTACTS_PER_EDGE 16
 #define MOST_PAIRS_COMPARED (INT64_C(1) << 24)
 
@@ -820,11 +821,10 @@ static void record_border_locations(struct oj_border_pair *p, int of,
  *  shared edges (interiors on one side, or on opposite sides) or by chains
  *  inside or outside of the other polygon.
  *
- *  For two single rings, chains suffice. Suppose that no chain is inside. If
- *  some chain is outside, only shared edges could bound a common area; they
- *  would have to be whole rings, so the interiors are disjoint. If no chain of
- *  the first ring is outside, all its edges are shared, so the rings are equal.
- */
+ *  For two single rings, chains suffice. Suppose that no chain is inside, so
+ *  that only shared edges can bound a common area. These edges form a closed
+ *  ring, which is all of both rings. So the rings are equal if no chain of the
+ *  first ring is outside; otherwise the interiors are disjoint. */
 static void add_interior_entries(const struct oj_border_pair *p,
                                  const struct border_facts *f,
                                  struct oj_matrix *matrix)
@@ -858,10 +858,12 @@ static void add_boundary_entries(const struct border_facts *f,
         oj_matrix_add(matrix, OJ_PLACE_BOUNDARY, OJ_PLACE_BOUNDARY, 1);
 }
 
-/* For two single rings: returns 1 if no chain of the second ring can be inside
- * of the first ring. Precondition: no chain of the first is inside of the
- * second. Such a chain would bound a common area, so the whole second ring and
- * its box would be inside of the first. */
+/* Returns 1 if the chains of the second border need not be located, because
+ * some are outside of the first polygon and none is inside. For two single
+ * rings this follows if no chain of the first ring is inside of the second, and
+ * the first ring's box does not cover the second ring's box: a chain of the
+ * second ring inside of the first would bound a common area, so the whole
+ * second ring and its box would be inside of the first. */
 static int is_second_ring_outside(const struct oj_border_pair *p,
                                   const struct border_facts *facts)
 {

@@ -915,8 +915,7 @@ static int do_lines_or_polygons_intersect(const struct oj_shape *a,
         return 1;
     many = (oj_shape_is_many_rings(a) ? 1u : 0u) |
            (oj_shape_is_many_rings(b) ? 2u : 0u);
-    if (window == OJ_OUTSIDE) /* decided by the edge grid of the larger shape
-                                 alone */
+    if (window == OJ_OUTSIDE) /* decided by the edge grid of `large` alone */
     {
         *rests_on |= many & (is_b ? 2u : 1u);
         return 0;

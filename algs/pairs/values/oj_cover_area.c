@@ -8,9 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The computation for a row is given up if its slabs have more edges in total
- * than MOST_STEPS + MOST_STEPS_PER_EDGE * the number of edges: GEOS's union
- * takes about as long. */
+/* The computation for a row is given up if sorting the edges of its slabs takes
+ * more steps than MOST_STEPS + MOST_STEPS_PER_EDGE * the number of edges:
+ * GEOS's union takes about as long. A step is an edge in a slab, or the move of
+ * an edge by one position. */
 #define MOST_STEPS (INT64_C(1) << 20)
 #define MOST_STEPS_PER_EDGE 1024
 
