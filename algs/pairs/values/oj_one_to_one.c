@@ -684,7 +684,7 @@ void oj_one_to_one_large_groups(const struct oj_one_to_one *choice,
 /* ---- accepted pairs ------------------------------------------------------ */
 
 /* Collects the accepted pairs among n records, the first of which has number
- * `at`. user: label of the last row seen, kept from call to call. */
+ * `at`. user: int64_t, the label of the current row, kept from call to call. */
 static oj_status collect_accepted_pairs(struct oj_one_to_one *choice,
                                         const struct listed_pair *record,
                                         int64_t n, int64_t at, void *user,
