@@ -14,8 +14,9 @@
 __extension__ typedef __int128 s128;
 __extension__ typedef unsigned __int128 u128;
 
-/* All aggregates of a row are in its state, contiguous words of
- * oj_aggregates.rows, so that adding a pair reads few cache lines. */
+/* The state of a row, in which all its aggregates accumulate, is a contiguous
+ * run of words in oj_aggregates.rows, so that adding a pair reads few cache
+ * lines. */
 
 enum
 {
@@ -30,15 +31,17 @@ enum
  * not valid before the first value. */
 struct chosen
 {
-    int64_t key[2]; /* sort key: (FID, reading position) for first and last; the
-                       number for min and max, unless values are bytes */
+    int64_t key[2]; /* sort key. For first and last: (FID, reading position).
+                       For min and max of numbers: key[0] orders like the
+                       number, key[1] is 0. Not used for min and max of bytes */
     uint64_t bits;  /* the value, if it is a number */
     char *bytes;    /* [capacity] the value, if it is bytes; owned */
     int64_t n_bytes, capacity;
 };
 
-/* The state that all aggregates of a column share. n, long_sum, sum and squares
- * are offsets in the state of a row, in words; a negative one is not needed. */
+/* The state that all aggregates of a column share. The first four members are
+ * offsets in the state of a row, in words; a negative offset means that no
+ * aggregate needs the part. */
 struct column_state
 {
     int n;        /* number of values (int64_t) */
@@ -67,8 +70,8 @@ struct percentile
     uint64_t value[2]; /* the two values, as sortable numbers */
 };
 
-/* All values of a column, sorted, and what was computed from the values of one
- * row. */
+/* All values of a column, sorted, and the results that were computed from the
+ * values of one row. */
 struct store
 {
     struct oj_value_sort *held;
@@ -92,7 +95,8 @@ struct store
 struct oj_aggregates
 {
     struct oj_aggregate_plan plan;
-    struct column_state *columns; /* [plan.n_columns] parts of the state */
+    struct column_state *columns; /* [plan.n_columns] where the shared state of
+                                     each column is */
     int *state; /* [plan.n_aggregates] where the state of each aggregate is.
                    Offset in words of the row's state for min, max, first and
                    last (struct chosen), range (two numbers), weighted sum
@@ -113,7 +117,8 @@ struct oj_aggregates
     /* number of aggregates with a part of their own in the state of a row (flag
      * SINGLE); the others share the state of their column */
     int n_single;
-    int64_t *sum_words; /* [cap_sum_words] sums that a backend has computed */
+    int64_t *sum_words; /* [cap_sum_words] words of all rows into which a
+                           backend adds (oj_sum_request.h) */
     int64_t cap_sum_words;
 };
 
@@ -153,7 +158,8 @@ static const struct oj_aggregate_function functions[] = {
     {"covered_length", OJ_AGG_COVERED, OJ_AGG_TAKES_NUMBERS, NAN},
 };
 
-/* Names of functions in other programs, without _ and spaces. */
+/* Names of functions in other programs (`there`, without _ and spaces), and
+ * their names here. */
 static const struct
 {
     const char *there, *here;
@@ -312,8 +318,8 @@ static void decode_sortable_number(enum oj_aggregate_type type, uint64_t number,
 
 /* ---- opening ------------------------------------------------------------- */
 
-/* Returns the index of the store for a column and order (and for
- * OJ_VALUE_SORT_BY_PLACE, separator). Adds the store if there is none. */
+/* Returns the index of the store for a column, an order and, for
+ * OJ_VALUE_SORT_BY_PLACE, a separator. Adds the store if there is none. */
 static int find_or_add_value_store(struct oj_aggregates *a, int column,
                                    enum oj_value_sort_order order,
                                    const char *separator)
@@ -1024,7 +1030,7 @@ int oj_aggregates_need_only_sums(const struct oj_aggregates *a)
     return a->plan.n_columns <= OJ_SUM_MOST_COLUMNS;
 }
 
-/* Valid for a state of a single word per row: that word is the number of
+/* If the state of a row is a single word, that word is the row's number of
  * pairs. */
 int64_t *oj_aggregates_counts(struct oj_aggregates *a)
 {
@@ -1537,7 +1543,7 @@ static double value_at_percentile(enum oj_aggregate_type type,
                               : low + step * p->fraction;
 }
 
-/* Maximum minus minimum of the numbers. */
+/* Sets *value to the maximum minus the minimum of the numbers. */
 static oj_status result_of_range(enum oj_aggregate_type type,
                                  const uint64_t *range, int64_t row,
                                  struct oj_aggregate_value *value,
@@ -1608,7 +1614,7 @@ static void result_of_weighted_mean(const uint64_t *sums,
     value->real = oj_exact_sum_ratio(products, weights);
 }
 
-/* Computes a result. Precondition: the row has n > 0 values. */
+/* Sets *value to the result of aggregate i for a row with n > 0 values. */
 static oj_status compute_aggregate_result(struct oj_aggregates *a,
                                           const uint64_t *state, int64_t row,
                                           int i, int64_t n,

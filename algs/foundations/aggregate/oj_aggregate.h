@@ -39,7 +39,8 @@ enum oj_aggregate_kind
                         < 2 */
     OJ_AGG_FIRST,  /**< first value that is not NULL, in the order of (FID,
                         reading position) */
-    OJ_AGG_LAST,   /**< last value that is not NULL, in that order */
+    OJ_AGG_LAST,   /**< last value that is not NULL, in the order of (FID,
+                        reading position) */
     OJ_AGG_MODE, /**< most frequent value; if several are equally frequent, the
                       smallest of them */
     OJ_AGG_UNIQUE,       /**< number of different values */
@@ -56,8 +57,9 @@ enum oj_aggregate_kind
                               error */
     OJ_AGG_MINORITY,     /**< rarest value; if several are equally rare, the
                               smallest of them */
-    OJ_AGG_COVERED, /**< value that all pairs of a row have in common; 0 for a
-                         row without pairs */
+    OJ_AGG_COVERED, /**< area, length or percentage of the row that its join
+                         features cover: every pair of the row carries it as its
+                         value; 0 for a row without pairs */
     OJ_AGG_WEIGHTED_MEAN /**< sum of value times weight, divided by the sum of
                               weights; both sums are exact; NULL if the weights
                               add up to 0. Pairs without value or weight are
@@ -203,8 +205,9 @@ OJ_MUST_USE oj_status oj_aggregates_plan_sums(
     int64_t n, int n_threads, struct oj_sum_request *request, int64_t **words,
     struct oj_error *err);
 
-/** Adds the words that a backend has computed. After OJ_ERR_NOMEM some of them
- * may have been added. */
+/** Adds to the aggregates the sums that a backend has left in the words of
+ * oj_aggregates_plan_sums(). After OJ_ERR_NOMEM some of them may have been
+ * added. */
 OJ_MUST_USE oj_status oj_aggregates_add_sums(
     struct oj_aggregates *aggregates, const struct oj_sum_request *request,
     struct oj_error *err);

@@ -10,7 +10,8 @@
 
 enum
 {
-    FEW = 24,             /* maximum values that are sorted by insertion */
+    FEW = 24,             /* up to this number, values are sorted by
+                             insertion */
     KEPT_BYTES = 1 << 20, /* maximum bytes of memory that oj_value_sort_clear()
                              does not free */
     READ_WORDS = 512,     /* words read from a run at a time */
@@ -48,7 +49,7 @@ struct oj_value_sort
     uint64_t *pool;
     int64_t n_pool, cap_pool; /* size of the pool, in words */
 
-    FILE *file;        /* file with all runs, one after another; NULL: none
+    FILE *file;        /* file with all runs, one after another; NULL: not made
                           yet */
     int64_t n_in_file; /* words in the file */
     struct run *run;   /* [n_runs] heap of runs, ordered by current value */
@@ -124,8 +125,8 @@ int64_t oj_value_sort_bytes(const struct oj_value_sort *held)
     return held->n * (int64_t)sizeof *held->entry + held->n_pool * WORD;
 }
 
-/* Decodes a value from its words in the pool (in a file they follow the row).
- */
+/* Decodes a value of `row` from its other words, whose layout is equal in the
+ * pool and in files. */
 static inline struct oj_value_sort_value
 decode_held_value(const struct oj_value_sort *held, int64_t row,
                   const uint64_t *word)

@@ -85,8 +85,8 @@ static inline void oj_box_levels_fill(const struct oj_box_levels *levels,
     }
 }
 
-/** Returns the lowest box above the entries first to last. A search for only
- * these entries can start there. */
+/** Returns the smallest box of the tree that is above all entries first to
+ * last. A search for only these entries can start there. */
 static inline struct oj_box_child oj_box_levels_common_ancestor(int64_t first,
                                                                 int64_t last)
 {

@@ -1,8 +1,8 @@
 /** Loops over 8 or 16 array elements (lanes) that the compiler vectorises.
- * OJ_EIGHT and OJ_SIXTEEN keep gcc from unrolling the loop first. Each lane
- * does ordinary scalar operations, so the result does not depend on the vector
- * width. OJ_CLONES compiles a function for several instruction sets, of which
- * one is chosen when the library is loaded. */
+ * OJ_EIGHT and OJ_SIXTEEN keep gcc from unrolling the loop before it can
+ * vectorise it. Each lane does ordinary scalar operations, so the result does
+ * not depend on the vector width. OJ_CLONES compiles a function for several
+ * instruction sets, of which one is chosen when the library is loaded. */
 #ifndef CPU_LANE_LOOPS_H
 #define CPU_LANE_LOOPS_H
 

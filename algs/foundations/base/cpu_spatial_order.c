@@ -13,8 +13,8 @@
 #define NO_KEY UINT32_MAX
 #define MOST_DIGIT_BITS 10
 
-/* Sorts v, and sets *low and *high to the range of its middle 98 %, slightly
- * enlarged. */
+/* Sorts v [n], and sets *low and *high to the range of its middle 98 %,
+ * enlarged by 5 % at both ends. */
 static void range_of_middle_98_percent(double *v, int n, double *low,
                                        double *high)
 {
@@ -230,8 +230,8 @@ oj_status oj_order_build_masked(struct oj_order *order, int n_threads,
     b.mask =
         mask != NULL && oj_reach_mask_may_exclude(mask, &b.frame) ? mask : NULL;
     b.scale = compute_morton_key_scale(&b.frame);
-    /* Sort by as many key bits as give 16 times as many codes as points. More
-     * bits would cost more time than they save. */
+    /* Sort by the fewest upper bits of the key that give at least 16 codes per
+     * point. More bits would cost more time than they save. */
     order->sort_from_bit = 28;
     while (order->sort_from_bit > 0 && (n >> (28 - order->sort_from_bit)) > 0)
         order->sort_from_bit--;

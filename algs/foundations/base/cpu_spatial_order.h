@@ -2,8 +2,9 @@
  *
  *  key     Morton code of 16 + 16 bits in a frame around the bulk of the
  *          points; points outside are clamped to its border
- *  bucket  points whose keys share a range of upper halves: about
- *          OJ_BUCKET_POINTS of them, more only if one upper half has more
+ *  bucket  points whose keys have their upper 16 bits in one range: about
+ *          OJ_BUCKET_POINTS points, more only if a single value of these bits
+ *          has more
  *
  *  The order affects only the speed, never the result.
  */
@@ -108,8 +109,8 @@ static inline int64_t oj_order_run_end(const struct oj_order *order,
 /** Marks points of a run whose complete key may be shared by more than `many`
  * points. Only such points can have more than `many` equal ones. Keys are
  * counted by hash, so collisions may mark a few others. Stores the number of
- * marked points in *n_crowded. If it is not 0, sets is_crowded [n] to 1 for
- * marked points and to 0 for others. O(n). */
+ * marked points in *n_crowded. If *n_crowded is not 0, sets is_crowded [n] to 1
+ * for marked points and to 0 for others. O(n). */
 OJ_MUST_USE oj_status oj_order_mark_frequent_keys(
     int64_t n, const struct oj_ordered_point *run, uint32_t many,
     uint8_t *is_crowded, int64_t *n_crowded, struct oj_error *err);

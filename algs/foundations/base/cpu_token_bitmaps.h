@@ -1,6 +1,6 @@
 /** Bitmaps of hashed tokens for many token sets, and kernels that find the sets
- *  within a Hamming distance of a query. The words w of all sets are adjacent,
- *  so that one instruction handles several sets.
+ *  within a Hamming distance of a query. Word w of all sets lies in one run of
+ *  memory, so that one instruction compares several sets.
  *
  *   word            [set 0, set 1, set 2, ..]    bits 0 to 63
  *   word + stride   [set 0, set 1, set 2, ..]    bits 64 to 127
@@ -31,10 +31,10 @@ struct oj_token_planes
 };
 
 /** Finds the sets whose bitmap differs from query [n_words] in at most
- * limit[class of the set] bits. Sets bit i % 64 of near[i / 64] to the result
- * for set at + i, for i < n. Unused bits of the last word are 0. `most` is the
- * maximum of all limits, for a quick test before the limit of the class is
- * read. */
+ * limit[class of the set] bits. Bit i % 64 of near[i / 64] becomes 1 if set at
+ * + i is one of these, otherwise 0, for i < n; unused bits of the last word of
+ * near are 0. `most` is the maximum of all limits, for a quick test before the
+ * limit of the class is read. */
 typedef void oj_token_planes_near(const struct oj_token_planes *planes,
                                   int64_t at, int64_t n, const uint64_t *query,
                                   const int32_t *limit, int32_t most,

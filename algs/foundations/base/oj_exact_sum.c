@@ -11,7 +11,7 @@ __extension__ typedef unsigned __int128 u128;
 enum
 {
     /* A wide sum holds sums of up to 2^63 doubles or squares of doubles: from
-     * 2^-2148, the smallest square, to 2^2111. The scale leaves spare bits
+     * 2^-2148, the smallest square, to 2^2111. WIDE_SCALE leaves 92 spare bits
      * below. */
     WIDE_LIMBS = 70,
     WIDE_SCALE = -2240,
@@ -330,8 +330,9 @@ static uint64_t round_to_even_dropping_bits(uint64_t top, int drop)
     return kept + (rest > half || (rest == half && (kept & 1) != 0));
 }
 
-/* Returns x * 2^e for an integer x up to 2^53. Faster than ldexp() if 2^e is a
- * normal number, since the product is then exact or infinite. */
+/* Returns x * 2^e for an integer x up to 2^53. If 2^e is a normal number, this
+ * is a multiplication, which is faster than ldexp(); the product is then exact
+ * or infinite. */
 static double multiply_by_power_of_2(double x, int e)
 {
     uint64_t bits;

@@ -45,8 +45,8 @@ double oj_geodesic_bearing(const struct oj_geodesic *geodesic,
                            double longitude2, double latitude2);
 
 /** Returns the length in metres of the shortest line from point 1 to point 2.
- *  course[0], course[1]: its directions at point 1 and at point 2, in degrees
- *  clockwise from north, from -180 to 180. If the points are equal, the
+ *  course[0], course[1]: directions of the line at point 1 and at point 2, in
+ *  degrees clockwise from north, from -180 to 180. If the points are equal, the
  *  directions have no meaning. */
 double oj_geodesic_courses(const struct oj_geodesic *geodesic,
                            double longitude1, double latitude1,

@@ -142,9 +142,9 @@ static oj_status append_quadrant(const struct splitting *splitting,
     return OJ_OK;
 }
 
-/* Splits a square into its four quadrants, recursively, until each holds few
- * enough points. The points are first .. end - 1; their Morton codes differ in
- * the lowest low_bits bits only. */
+/* Splits a square into its four quadrants, recursively, until each holds at
+ * most splitting->size points. The points are first .. end - 1; their Morton
+ * codes differ in the lowest low_bits bits only. */
 static oj_status split_square(const struct splitting *splitting, int64_t first,
                               int64_t end, int low_bits, struct oj_error *err)
 {

@@ -154,8 +154,8 @@ static int are_few_cells_marked(const struct oj_reach_mask *mask)
     return n < (int64_t)mask->nx * mask->ny / 2;
 }
 
-/* Chooses the size of cells: at least half of the distance, so that the widened
- * box of a short segment intersects only a few. */
+/* Chooses the size of the cells: at least half of `reach`, so that the widened
+ * box of a short segment intersects only a few cells. */
 static void choose_cell_size(struct oj_reach_mask *mask, double reach)
 {
     double width = mask->frame.x1 - mask->frame.x0;
@@ -220,7 +220,7 @@ oj_status oj_reach_mask_make(struct oj_reach_mask *mask,
     return mask->bit != NULL ? OJ_OK : mark_single_cell(mask, err);
 }
 
-/* 1 if a bit of the range is set. */
+/* Returns 1 if a bit from first to last is set. */
 static int has_bit_in_range(const uint64_t *words, int32_t first, int32_t last)
 {
     uint64_t from = ~(uint64_t)0 << first % 64;

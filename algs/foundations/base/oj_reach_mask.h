@@ -17,15 +17,15 @@
 /** Owner; zeroed memory is a valid empty value. */
 struct oj_reach_mask
 {
-    struct oj_box frame; /**< points outside of it are not within the
+    struct oj_box frame; /**< points outside of the frame are not within the
                               distance */
     double scale;        /**< cells per CRS unit */
     int32_t nx, ny;      /**< cells along each axis */
     int32_t row_words;   /**< 64-bit words per row of cells */
     uint64_t *bit;       /**< [ny][row_words] 1: points of the cell may be
-                              within the distance; NULL: no mask, because the
-                              layer has no vertices or coordinates that are too
-                              large */
+                              within the distance; NULL: there is no mask,
+                              because the layer has no vertices or
+                              oj_box_is_safe() refuses the frame */
 };
 
 /** Makes the mask of a layer and a finite distance. If most cells would be
@@ -65,8 +65,9 @@ static inline int oj_reach_mask_has(const struct oj_reach_mask *mask, double x,
                  1);
 }
 
-/** 0 if surely no point of the box is within the distance. The box must not be
- * empty. Precondition: mask->bit is not NULL. O(cells of the box / 64). */
+/** Returns 0 only if no point of the box is within the distance; 1 if some may
+ * be. The box must not be empty. Precondition: mask->bit is not NULL. O(cells
+ * of the box / 64). */
 int oj_reach_mask_meets_box(const struct oj_reach_mask *mask,
                             const struct oj_box *box);
 

@@ -70,10 +70,10 @@ struct oj_ellipsoid
  *  than the rounding of vectors and chords and the errors of geodesics. */
 #define OJ_ELLIPSOID_SLACK 1e-12
 
-/** The second bound is used only for chords that are shorter than its limit by
- * at least this (in units of r). For longer chords asin() would magnify
- * rounding errors beyond the margin, so the third bound is used.
- */
+/** The bound s <= 2 r asin(c / 2 r) is used only for chords that are shorter
+ * than its limit by at least this (in units of r). For longer chords asin()
+ * would magnify rounding errors beyond OJ_ELLIPSOID_SLACK, so s <= pi R is
+ * used. */
 #define OJ_ELLIPSOID_OPPOSITE 1e-5
 
 /** Greatest length of an edge in units of a (on the Earth 199 km); longer edges

@@ -3,10 +3,11 @@
  *
  *  Directions are compared by the signs of cross products with the two bounds,
  *  heading - tolerance and heading + tolerance, so no angle of a segment is
- *  computed.  The bounds come from a polynomial in this file, so results do not
- *  depend on the C library.  Bounds at multiples of 45 degrees are exact.
- *  Coordinates are rational, and the tangents of all other rational angles are
- *  not, so no segment has exactly the direction of another such bound.
+ *  computed. The bounds come from a polynomial in this file, so results do not
+ *  depend on the C library. Bounds at multiples of 45 degrees are exact. The
+ *  tangents of all other rational angles are irrational, and coordinates are
+ *  rational, so no segment has exactly the direction of a bound at such an
+ *  angle.
  *
  *  Source: ours.
  */
@@ -41,7 +42,7 @@ struct oj_heading_range
 };
 
 /** Returns 1 if degrees is a usable heading. NaN, infinite numbers and
- * magnitudes above 360 mean that there is none (ships report 511, for
+ * magnitudes above 360 mean that there is no heading (ships report 511, for
  * example). */
 OJ_FN int oj_heading_is_usable(double degrees)
 {

@@ -128,7 +128,7 @@ OJ_FN int64_t oj_quadrant_lower_bound(const uint64_t *cell, int64_t n,
 
 /** Among n cells sorted by (row, column), finds those in `row` within the
  * columns of *cells: *first .. *end - 1. Returns the next row that may have
- * such cells. */
+ * such cells, or UINT32_MAX if there is none. */
 OJ_FN uint32_t oj_quadrant_cells_of_row(const uint64_t *cell, int64_t n,
                                         uint32_t row,
                                         const struct oj_quadrant_cells *cells,

@@ -88,12 +88,13 @@ OJ_FN int oj_orientation_exact(double ax, double ay, double bx, double by,
 
 /** Shewchuk's error bound A, (3 + 16 u) u with u = 2^-53. The error of det in
  * oj_orientation_if_certain() needs (3 + 12 u) u, and the rounding of the bound
- * itself raises this to (3 + 15 u) u. Except for tiny numbers (size up to
- * 1e-280), the rest also covers the underflow of products, 2^-1074. */
+ * itself raises this to (3 + 15 u) u. The remaining u^2 also covers the
+ * underflow of products, 2^-1074, except for tiny numbers (size up to
+ * 1e-280). */
 #define OJ_ORIENTATION_ERROR 3.3306690738754716e-16
 
-/** oj_orientation() where rounded arithmetic proves the sign, otherwise
- * OJ_SIGN_OPEN. A returned sign is never wrong. */
+/** Returns the sign of oj_orientation() if rounded arithmetic proves it,
+ * otherwise OJ_SIGN_OPEN. A returned sign is never wrong. */
 OJ_FN int oj_orientation_if_certain(double ax, double ay, double bx, double by,
                                     double cx, double cy)
 {

@@ -9,8 +9,10 @@
 enum oj_contact
 {
     OJ_APART = 0,
-    OJ_TOUCHING = 1, /**< an end of one is on the other, or they overlap */
-    OJ_CROSSING = 2  /**< they cross in one point that is no end of either */
+    OJ_TOUCHING = 1, /**< an end of one segment is on the other, or the segments
+                          overlap */
+    OJ_CROSSING = 2  /**< the segments cross in one point that is an end of
+                          neither */
 };
 
 /** Returns 1 if the boxes of the closed segments a b and c d intersect. */

@@ -92,8 +92,8 @@ OJ_FN enum oj_limb_kind oj_limbs_of_integer(int64_t x, int n_limbs,
     return x != 0 ? OJ_LIMBS_DIGITS : OJ_LIMBS_NONE;
 }
 
-/** Returns the digit to be added to limb k, or 0 if the value has none
- *  there. */
+/** Returns the digit to be added to limb k, or 0 if the value has no digit for
+ * this limb. */
 OJ_FN int64_t oj_limbs_digit(const struct oj_limbs *limbs, int k)
 {
     int i = k - limbs->first;

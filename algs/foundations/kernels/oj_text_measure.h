@@ -63,7 +63,8 @@ OJ_FN int oj_text_is_similar(const struct oj_text_condition *condition,
 }
 
 /** Returns the smallest o > 0 for which sets of a and b tokens with o common
- * tokens have the minimum similarity. It exceeds min(a, b) if there is none. */
+ * tokens have the minimum similarity. The result exceeds min(a, b) if no number
+ * of common tokens suffices. */
 OJ_FN int64_t oj_text_least_common(const struct oj_text_condition *condition,
                                    int64_t a, int64_t b)
 {

@@ -114,17 +114,17 @@ static inline int oj_vector_compare_spreads(const void *left, const void *right)
     return (int)(a->dimension - b->dimension);
 }
 
-/** Sorts the n elements of spread by descending scatter. Sets dimension[i] and
- * centre[i] to the dimension and the centre of the i-th of them. Returns the
- * scale of the frame. */
+/** Sorts the n elements of spread by descending scatter, and sets dimension[i]
+ * and centre[i] to the dimension and the centre of element i in this order.
+ * Returns the scale of the frame. */
 static inline double oj_vector_frame_make(struct oj_vector_spread *spread,
                                           int64_t n, int32_t *dimension,
                                           double *centre)
 {
     enum
     {
-        LEAST_EXPONENT = -900 /* minimum exponent of the extent; otherwise the
-                                 scale could overflow */
+        LEAST_EXPONENT = -900 /* exponents of extents below this minimum are
+                                 raised to it, since the scale could overflow */
     };
     double most = 0.0;
     int exponent;

@@ -2,8 +2,8 @@
  *
  *  Coordinates are first mapped to grid places below 2^30. Several lists of all
  *  vectors are sorted this way; list j of m lists adds j 2^30 / m to each
- *  place, because vectors that are far apart in one list may be close in
- *  another. Two vectors are ordered by the dimension in which their places
+ *  place, because two similar vectors may be far apart in one list and adjacent
+ *  in another. Two vectors are ordered by the dimension in which their places
  *  differ in the highest bit. All vectors of a box are between its lower and
  *  its upper corner in this order.
  *

@@ -1,6 +1,6 @@
 /** The table of backends: the values of -backend. All backends that support a
- * join give equal pairs; those that decide by GEOS may differ for shapes that
- * nearly touch. */
+ * join give equal pairs; backends that decide by GEOS may differ for shapes
+ * that nearly touch. */
 #ifndef OJ_BACKEND_REGISTRY_H
 #define OJ_BACKEND_REGISTRY_H
 
@@ -82,8 +82,8 @@ struct oj_stats
     /** Number of pairs that were counted or summed without being stored. */
     int64_t n_pairs_unmade;
 
-    /** Pairs that the GEOS backends could not decide. They are left out of the
-     * result. */
+    /** Number of pairs that the GEOS backends could not decide and left out of
+     * the result. */
     int64_t n_undecided_pairs;
     char undecided_text[128]; /**< GEOS's message for the first undecided
                                    pair */

@@ -212,8 +212,8 @@ static int read_span_fields(const char **at, char **to, char *names[2],
     return 1;
 }
 
-/* Reads a window, for example "30min", "2 h" or "0.5". Returns 0 on a syntax
- * error. */
+/* Reads a window, for example "30min", "2 h" or "0.5", into words. Returns 0 on
+ * a syntax error, or if a window with a unit is 4e18 microseconds or longer. */
 static int read_window(const char *text, struct oj_span_words *words)
 {
     static const struct
@@ -417,8 +417,9 @@ static oj_status parse_items(const struct item_syntax *syntax, const char *dash,
     OJ_NEW(out->fields[0], syntax->n_sides * n_most, err);
     if (syntax->n_sides == 2)
         out->fields[1] = out->fields[0] + n_most;
-    /* The names fit into the length of the list: each ends with a 0 that takes
-     * the place of its comma, = or end. */
+    /* The names fit into the length of the list: each name ends with a 0, which
+     * takes the place of the comma, the = or the end that follows it in the
+     * list. */
     OJ_NEW(out->text, (int64_t)strlen(list) + 1, err);
     to = out->text;
     while (*(at = skip_spaces(at)) != '\0')

@@ -72,7 +72,7 @@ struct oj_span_words
                     */
     double window; /**< maximum difference, >= 0 */
     char *text;    /**< owns the names that `fields` points to */
-    /** As passed to the parser, for messages; borrowed. */
+    /** The parser's arguments dash and option, for messages; borrowed. */
     const char *dash, *option;
 };
 

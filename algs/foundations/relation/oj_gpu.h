@@ -185,11 +185,11 @@ struct oj_gpu_module
     void (*screen_free)(struct oj_gpu_screen *screen);
 
     /* The quadrant method of the paper, as a baseline. Finds the nearest
-     * feature of each point within a finite distance; ties go to the first
-     * feature. quadrant_index() and quadrant_join() correspond to build and
-     * join of struct oj_engine. The method uses the first device of options and
-     * measures its stages by the device's clock. Precondition: the caller has
-     * checked that the join is of this kind. */
+     * feature of each point within a finite distance; ties go to the feature
+     * with the lowest tie rank. quadrant_index() and quadrant_join() correspond
+     * to build and join of struct oj_engine. The method uses the first device
+     * of options and measures its stages by the device's clock. Precondition:
+     * the caller has checked that the join is of this kind. */
     oj_status (*quadrant_index)(const struct oj_flat *join_side,
                                 const int32_t *tie_rank,
                                 const struct oj_relation *relation,
@@ -221,7 +221,8 @@ struct oj_gpu_module
     void (*resident_free)(struct oj_gpu_index *index,
                           struct oj_gpu_pairs *pairs);
 
-    /** Finds the device that owns this memory; OJ_ERR_ARG if none does. */
+    /** Sets *ordinal to the device that owns this memory; OJ_ERR_ARG if no
+     * device does. */
     oj_status (*device_of)(const void *memory, int *ordinal,
                            struct oj_error *err);
     /** Makes all work that is queued on stream `then` from now on wait for the

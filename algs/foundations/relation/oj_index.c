@@ -28,8 +28,8 @@ oj_status oj_index_make(const struct oj_engine *engine,
         return oj_fail_nomem(err, 1, engine->index_size);
     own.engine = engine;
     status = engine->build(index, &own, stats, err);
-    /* build() may have added to index_s, too; replace that by its wall-clock
-     * time */
+    /* build() may have added to index_s, too; its wall-clock time replaces
+     * this. */
     stats->index_s = before + (oj_clock_seconds() - start);
     if (status == OJ_OK)
         *out = index;

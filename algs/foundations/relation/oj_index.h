@@ -28,8 +28,9 @@ struct oj_index_args
     const struct oj_flat *join_side; /**< must outlive the index, which does not
                                           change it */
     const int32_t *tie_rank;         /**< [features] rank of each feature in the
-                                          order that decides ties; NULL: its
-                                          ordinal; must outlive the index */
+                                          order that decides ties; NULL: the
+                                          ordinal is the rank; must outlive the
+                                          index */
     struct oj_relation relation;
     /** The user's options, but with the actual numbers in place of 0 for
      * n_threads and quadrant_size. */

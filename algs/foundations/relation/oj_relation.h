@@ -19,7 +19,8 @@
 extern "C" {
 #endif
 
-/** Joins that compare geometries precede OJ_OP_SIMILAR; tests rely on it. */
+/** Joins that compare geometries precede OJ_OP_SIMILAR; tests rely on this
+ * order. */
 enum oj_op
 {
     OJ_OP_NEAREST = 0,
@@ -61,8 +62,8 @@ enum oj_distance_to
 };
 
 /** Definitions of the distance between two features. All but the first (minimum
- * distance) compare shapes, taking polygons as their rings. In the plane they
- * equal GEOS's results bit for bit. */
+ * distance) compare shapes, taking polygons as their rings. In the plane the
+ * distances equal GEOS's results bit for bit. */
 enum oj_distance_kind
 {
     OJ_DISTANCE_LEAST = 0, /**< minimum distance */
@@ -91,10 +92,10 @@ enum oj_metric
                                metres; one side must have points only */
 };
 
-/** Which pairs of a row are enough. An engine may leave out others. */
+/** Which pairs of a row are enough. An engine may leave out the other pairs. */
 enum oj_enough_pairs
 {
-    OJ_ENOUGH_ALL = 0, /**< a join that has all pairs only is complete */
+    OJ_ENOUGH_ALL = 0, /**< all pairs of the row */
     OJ_ENOUGH_FIRST,   /**< the first pair of the row in tie order. With
                             OJ_OP_ATTRIBUTES, an engine that lists it alone sets
                             its measure to the number of pairs of the row;
@@ -412,8 +413,8 @@ static inline int oj_relation_sorts_by_measure(const struct oj_relation *r)
 }
 
 /** Returns the maximum number of pairs of an input row in the result, or 0 if
- * there is none. Engines may hold more for a multipoint, which they join point
- * by point. */
+ * there is no maximum. Engines may hold more for a multipoint, which they join
+ * point by point. */
 static inline int64_t
 oj_relation_most_pairs_of_row(const struct oj_relation *relation)
 {

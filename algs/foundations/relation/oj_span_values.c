@@ -33,8 +33,8 @@ static int are_kinds_comparable(enum oj_span_field a, enum oj_span_field b)
 }
 
 /* Finds the common kind of all fields that are neither texts nor without any
- * value; OJ_SPAN_FIELD_TEXT if there is none. OJ_ERR_ARG if their kinds cannot
- * be compared. */
+ * value; OJ_SPAN_FIELD_TEXT if there is no such field. OJ_ERR_ARG if their
+ * kinds cannot be compared. */
 static oj_status find_common_kind(const struct oj_span_words *words,
                                   enum oj_span_field kind[2][2],
                                   enum oj_span_field *out, struct oj_error *err)
@@ -107,7 +107,7 @@ oj_status oj_span_reading_plan(const struct oj_span_words *words,
     memcpy(reading.is_instant, words->is_instant, sizeof reading.is_instant);
     reading.scale = (enum oj_span_scale)common;
     reading.real_window = words->window;
-    /* For integers, rounding the window down changes no pair, because they
+    /* Rounding the window down changes no pair of integers, because integers
      * differ by whole numbers. */
     reading.window =
         words->window < 9e18 ? (int64_t)floor(words->window) : INT64_MAX;
@@ -150,7 +150,8 @@ struct oj_span_end oj_span_end_of_real(const struct oj_span_reading *reading,
         return (struct oj_span_end){OJ_SPAN_END_NULL, 0, 0.0};
     if (reading->scale == OJ_SPAN_REALS)
         end.at = number_in_order_of_double(value);
-    else /* The value may be an unsigned integer of 64 bits. */
+    else /* A field of unsigned 64-bit integers is read as reals, which may
+            exceed int64_t. */
         end.at = value < 0x1p63 ? (int64_t)value : INT64_MAX - 1;
     return end;
 }

@@ -118,8 +118,8 @@ int oj_span_reading_describe_missing(const struct oj_span_reading *reading,
                                      int side, int64_t n_without,
                                      int64_t n_rows, char *text, size_t size);
 
-/** 1 if *from and *until of each span of a side are equal, so that one array
- * serves for both. */
+/** Returns 1 if *from and *until of each span of a side are equal, so that one
+ * array serves for both. */
 static inline int
 oj_span_reading_is_of_points(const struct oj_span_reading *reading, int side)
 {

@@ -202,9 +202,10 @@ static oj_status relate_vertex_if_needed(struct relate *r, int figure, double x,
 
 /* --- a large polygon and a small shape ------------------------------------ */
 
-/* The vertices of a polygon of at least LARGE_EDGES edges, and of LARGE_RATIO
- * times as many as the other shape has, are searched by the box of the other.
- * Pays: "One pair of many parts" in driver/docs/benchmarks/cpu.md. */
+/* The vertices of a polygon with at least LARGE_EDGES edges, and at least
+ * LARGE_RATIO times as many as the other shape, are searched by the other
+ * shape's box. Pays: "One pair of many parts" in
+ * driver/docs/benchmarks/cpu.md. */
 #define LARGE_EDGES 256
 #define LARGE_RATIO 4
 
@@ -227,9 +228,9 @@ static oj_status relate_edge_start_in_box(struct relate *r, int figure,
     return relate_simple_vertex(r, figure, e->ax, e->ay, err);
 }
 
-/* Adds the vertices of a large polygon. Those outside of the other shape's box
- * all add equal entries. Each of the others is the start of an edge, since
- * rings are closed, and is visited in the band of its height only. */
+/* Adds the vertices of a large polygon. Vertices outside of the other shape's
+ * box all add equal entries. Each vertex in the box is the start of an edge,
+ * since rings are closed, and is visited in the band of its height only. */
 static oj_status relate_vertices_of_large_polygon(struct relate *r, int figure,
                                                   struct oj_error *err)
 {

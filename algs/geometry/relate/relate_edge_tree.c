@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* Edges of an entry of the tree. */
+/* Number of edges in an entry of the tree. */
 #define RUN 8
 
 /* --- chains --------------------------------------------------------------- */
@@ -165,8 +165,9 @@ static oj_status add_part_of_chain(struct oj_edges_found *found, int32_t first,
     return OJ_OK;
 }
 
-/* Adds the parts of chains among the edges at the positions first .. end - 1.
- * Whole chains are left out, since the ends of a closed one are equal. */
+/* Adds to s->found the parts of chains that the edges at the positions first ..
+ * end - 1 of t->order form. Whole chains are left out: the ends of a closed
+ * chain are equal, so a ray crosses it an even number of times. */
 static oj_status add_edges_to_the_right(const struct ray_search *s,
                                         int64_t first, int64_t end,
                                         struct oj_error *err)

@@ -10,11 +10,12 @@
  *  theirs. Chains of rings are closed.
  *
  *  A ray from a point towards +x need not read the edges of a node of the tree
- *  that is wholly to the right of the point. They are chains, the first and
- *  the last of them perhaps in part. A closed chain crosses the ray an even
- *  number of times, and a part of one an odd number of times if its two ends
- *  are on different sides of the ray. So a ray costs as much as the search for
- *  the edges whose boxes contain the point.
+ *  that is wholly to the right of the point. These edges are whole chains,
+ *  except that the first and the last chain may be there in part. A closed
+ *  chain crosses the ray an even number of times, and a part of a closed chain
+ *  an odd number of times if its two ends are on different sides of the ray. So
+ *  a ray costs as much as the search for the edges whose boxes contain the
+ *  point.
  *
  *  Benchmark that pays for it: "One pair of many parts" in
  *  driver/docs/benchmarks/cpu.md.
@@ -78,9 +79,10 @@ OJ_MUST_USE oj_status oj_edge_tree_build(struct oj_edge_tree *tree,
                                          struct oj_error *err);
 
 /** Finds the edges whose boxes may intersect *box, each once. with_right 1:
- * also the parts of chains, of those edges that are to the right of the box at
- * any of its heights, whose ends decide how often a ray from the box crosses
- * them. The other edges do not intersect such a ray. */
+ * also finds the parts of chains that lie to the right of the box, at its
+ * heights: the ends of a part decide whether a ray from the box towards +x
+ * crosses it an odd number of times. Edges that are found in neither way do not
+ * change the parity of the crossings. */
 OJ_MUST_USE oj_status oj_edge_tree_find(const struct oj_edge_tree *tree,
                                         const struct oj_box *box,
                                         int with_right,

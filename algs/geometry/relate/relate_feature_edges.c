@@ -14,8 +14,8 @@
  * a single band. */
 #define EDGES_FOR_BANDS 48
 
-/* Mean number of edges that an edge finds in its bands up to which bands are
- * used; for more there is a tree. */
+/* Greatest mean number of edges in a band, averaged over the bands of each
+ * edge. Above it, a tree of edges replaces the bands. */
 #define MOST_IN_BAND 128
 
 /* --- distinct points ------------------------------------------------------ */
@@ -154,7 +154,8 @@ static int64_t most_edges_in_band(const struct oj_figure *f)
     return f->most_in_band > 0 ? f->most_in_band : MOST_IN_BAND;
 }
 
-/* Makes the tree of edges, unless coordinates are extreme. */
+/* Makes the tree of edges, unless there are more than INT32_MAX edges or
+ * oj_box_is_safe() refuses the coordinates. */
 static oj_status make_tree_of_edges(struct oj_figure *f, struct oj_error *err)
 {
     if (f->n_edges > INT32_MAX || !oj_box_is_safe(&f->box))
@@ -162,8 +163,9 @@ static oj_status make_tree_of_edges(struct oj_figure *f, struct oj_error *err)
     return oj_edge_tree_build(&f->tree, f->edge, f->n_edges, err);
 }
 
-/* Turns the numbers of edges of the bands into positions. Returns 1 if edges
- * find too many others in their bands. */
+/* Turns the number of edges of each band, in first[band + 2], into positions of
+ * its list. Returns 1 if a band of an edge has, on average over all bands of
+ * all edges, more than most_edges_in_band() edges. */
 static int sum_bands(const struct oj_figure *f)
 {
     const struct oj_bands *b = &f->bands;
@@ -399,8 +401,8 @@ static int side_of_node_to_edge(const struct oj_node *node,
     return exact_side_of_crossing(node->cross[0], node->cross[1], e);
 }
 
-/* Returns the sign of the difference between the node's y and v;
- * compare_node_x() does this for x. */
+/* Returns the sign of the node's y minus v. compare_node_x() does this for
+ * x. */
 static int compare_node_y(const struct oj_node *node, double v)
 {
     const struct oj_edge level = {0.0, v, 1.0, v, 0, OJ_EDGE_LINE};
@@ -1014,7 +1016,7 @@ static oj_status check_parts_disjoint_at_shared_end(
 }
 
 /* Sets *is_fine to 1 if the edges do not cross or overlap, and their parts do
- * not overlap around a point in which they touch; otherwise to 0. */
+ * not overlap around a point in which the edges touch; otherwise to 0. */
 OJ_INLINE oj_status check_contact_of_edges(struct oj_figure *f,
                                            const struct oj_edge *e,
                                            const struct oj_edge *other,
@@ -1098,17 +1100,19 @@ static oj_status check_parts_do_not_overlap(struct oj_figure *f,
     {
         const struct oj_edge *e = &f->edge[i];
         if (i > 0 && e[-1].bx == e->ax && e[-1].by == e->ay)
-            continue; /* not the first edge of a ring: one test per ring
-                         suffices */
+            continue; /* not the first edge of a ring. A ring that begins where
+                         the ring before ends is skipped too:
+                         check_edge_contacts() has tested this vertex. */
         OJ_TRY(
             are_parts_apart_around_point(f, e->ax, e->ay, scratch, are, err));
     }
     return OJ_OK;
 }
 
-/* Sets *is_on to 1 if the start of edge `at` is on a ring of its group other
- * than its own one, whose edges are first .. end - 1; otherwise sets *is_inside
- * to 1 if it is inside an odd number of the other rings. */
+/* Compares the start of edge `at` with the rings of its group, except its own
+ * ring, which has the edges first .. end - 1. Sets *is_on to 1 if the start
+ * lies on one of these rings; otherwise sets *is_inside to 1 if an odd number
+ * of them enclose it, else to 0. */
 static oj_status
 locate_edge_start_in_other_rings(struct oj_figure *f, int64_t first,
                                  int64_t end, int64_t at,
@@ -1154,7 +1158,8 @@ static oj_status is_inside_other_rings(struct oj_figure *f, int64_t first,
     return OJ_OK;
 }
 
-/* Returns the number of edges of a ring in a figure: those with a length. */
+/* Returns the number of edges of a ring that a figure has: edges of length 0
+ * are left out. */
 static int64_t count_edges_of_ring(const struct oj_flat *flat, int64_t ring)
 {
     const double *x = flat->x, *y = flat->y;

@@ -23,8 +23,9 @@
 #include "../shapes/cpu_prepared_shapes.h"
 #include "relate_edge_tree.h"
 
-/** Returns 1 if the point is left of the line from a to b, -1 if right of it, 0
- * if on it. It is exact, even if products underflow. */
+/** Returns 1 if the point (x, y) is left of the line from end a to end b of the
+ * edge, -1 if right of it, 0 if on it. It is exact, even if products
+ * underflow. */
 int oj_edge_side(const struct oj_edge *e, double x, double y);
 
 /** A point. */
@@ -81,9 +82,9 @@ struct oj_figure
                              area */
     struct oj_bands bands;
     struct oj_edge_tree tree; /**< in place of the bands if tree.n > 0 */
-    int64_t most_in_band; /**< mean number of edges that an edge finds in its
-                               bands up to which there is no tree; 0: the
-                               default. Tests make trees of small figures */
+    int64_t most_in_band;     /**< above this mean number of edges that an edge
+                                   finds in its bands, the tree is made; 0: the
+                                   default. Tests make trees of small figures */
     struct oj_edges_found near; /**< edges near another edge; scratch */
     int32_t n_groups;
     int has_flat; /**< 1: some edges are OJ_EDGE_FLAT */
@@ -164,7 +165,7 @@ static inline int oj_relate_figure_is_solid(const struct oj_figure *figure)
 
 void oj_relate_figure_free(struct oj_figure *figure);
 
-/** Returns 1 if the point is among the spots, which must be sorted. */
+/** Returns 1 if the list, which must be sorted, contains the point. */
 int oj_relate_points_contain(const struct oj_relate_points *points, double x,
                              double y);
 
@@ -229,8 +230,8 @@ struct oj_node oj_relate_node_of_crossing(const struct oj_edge *e,
 
 /** Adds to matrix the node and its surroundings in both figures: sectors and
  * rays. Sets *is_vertex to 1 if the node is an end of an edge. If the node is a
- * crossing, too, adds nothing, because the end is visited as a node of its own.
- */
+ * crossing of two edges and also an end of a third edge, adds nothing, because
+ * the end is visited as a node of its own. */
 OJ_MUST_USE oj_status oj_relate_node_add_to_matrix(
     struct oj_figure *a, struct oj_figure *b, const struct oj_node *node,
     struct oj_node_scratch *scratch, struct oj_matrix *matrix, int *is_vertex,

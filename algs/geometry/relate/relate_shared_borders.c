@@ -17,16 +17,15 @@ enum edge_state
 
 enum contact_kind
 {
-    SHARED_FORWARD,  /* both polygons have the edge, and their rings pass it in
-                        the same direction */
-    SHARED_BACKWARD, /* both polygons have the edge, but their rings pass it in
-                        opposite directions */
+    SHARED_FORWARD,  /* both polygons have the edge, and their rings traverse it
+                        in equal directions */
+    SHARED_BACKWARD, /* both polygons have the edge, but their rings traverse it
+                        in opposite directions */
     COMMON_VERTEX,
     BOXES_MEET
 };
 
-/* Maximum number of edges that oj_border_is_simple() compares with each other.
- */
+/* oj_border_is_simple() does not compare more than this number of edges. */
 #define MOST_EDGES_COMPARED 2048
 
 /* --- edges of a window ---------------------------------------------------- */
@@ -136,8 +135,8 @@ static struct oj_box box_around_boxes(const struct oj_border_boxes *boxes)
     return box;
 }
 
-/* Minimum number of boxes for a second level of boxes; with fewer it does not
- * pay. */
+/* Minimum number of boxes for a second level of boxes, which does not pay for
+ * fewer boxes. */
 #define LEAST_GROUPED 5
 
 static int64_t count_groups_of_eight(int64_t n)
@@ -423,9 +422,10 @@ OJ_INLINE void follow_shared_edges(struct oj_border_pair *p, int64_t i,
     }
 }
 
-/* Lists the contacts of the edges from *next on, until the list is full. Skips
- * edges that follow_shared_edges() has marked, because their contacts with
- * other edges are found from the other edges. */
+/* Lists the contacts of the first border's edges from *next on, until the list
+ * is full, and advances *next. Skips edges that follow_shared_edges() has
+ * marked: these touch other edges of the second border only in their ends, and
+ * such a contact is found from the neighbour that has this end. */
 OJ_CLONES static void list_edge_contacts(struct oj_border_pair *p,
                                          int64_t *next)
 {
@@ -462,9 +462,9 @@ static oj_status clear_edge_states(struct oj_border *border,
     return OJ_OK;
 }
 
-/* Limits of the search: contacts per edge, and compared pairs in total.
- * Neighbours in a coverage have few contacts; other pairs are left to
- * oj_shapes_relate(). */
+/* Limits of the search: the mean number of contacts per edge of both borders,
+ * and the product of their numbers of edges. Neighbours in a coverage have few
+ * contacts; pairs above a limit are left to oj_shapes_relate(). */
 #define MOST_CONTACTS_PER_EDGE 16
 #define MOST_PAIRS_COMPARED (INT64_C(1) << 24)
 
@@ -509,7 +509,7 @@ struct border_facts
 {
     int has_crossing, has_node, has_shared;
     int has_opening;      /* 1: a vertex of one border lies inside of an edge of
-                             the other */
+                             the other border */
     int runs_along;       /* 1: edges overlap without being equal */
     int shares_interior;  /* 1: at some shared edge both interiors are on one
                              side */
@@ -707,8 +707,8 @@ static int is_direction_left_of_ring(const double p[2], const double u[2],
 
 /* Returns the location, in the other polygon, of edge i near its start.
  * Precondition: the start is a vertex of the other polygon, and the edge is not
- * shared. The edge is inside if it leaves between the two edges of the other
- * polygon there. */
+ * shared. The edge is inside if its direction is on the interior's side of the
+ * two edges that the other polygon has at this vertex. */
 static enum oj_location locate_edge_at_node(const struct border_ring *ring,
                                             int64_t i)
 {
@@ -759,7 +759,7 @@ static enum oj_location locate_chain(const struct border_ring *ring,
 }
 
 /* Splits a ring of border `of` into chains and records the location of each
- * that is not shared. */
+ * chain whose edges are not shared. */
 static void record_chains_of_ring(const struct border_ring *ring, int of,
                                   struct border_facts *facts)
 {
@@ -821,11 +821,10 @@ static void record_border_locations(struct oj_border_pair *p, int of,
  *  shared edges (interiors on one side, or on opposite sides) or by chains
  *  inside or outside of the other polygon.
  *
- *  For two single rings, chains suffice. Suppose that no chain is inside. If
- *  some chain is outside, only shared edges could bound a common area; they
- *  would have to be whole rings, so the interiors are disjoint. If no chain of
- *  the first ring is outside, all its edges are shared, so the rings are equal.
- */
+ *  For two single rings, chains suffice. Suppose that no chain is inside, so
+ *  that only shared edges can bound a common area. These edges form a closed
+ *  ring, which is all of both rings. So the rings are equal if no chain of the
+ *  first ring is outside; otherwise the interiors are disjoint. */
 static void add_interior_entries(const struct oj_border_pair *p,
                                  const struct border_facts *f,
                                  struct oj_matrix *matrix)
@@ -859,10 +858,12 @@ static void add_boundary_entries(const struct border_facts *f,
         oj_matrix_add(matrix, OJ_PLACE_BOUNDARY, OJ_PLACE_BOUNDARY, 1);
 }
 
-/* For two single rings: returns 1 if no chain of the second ring can be inside
- * of the first ring. Precondition: no chain of the first is inside of the
- * second. Such a chain would bound a common area, so the whole second ring and
- * its box would be inside of the first. */
+/* Returns 1 if the chains of the second border need not be located, because
+ * some are outside of the first polygon and none is inside. For two single
+ * rings this follows if no chain of the first ring is inside of the second, and
+ * the first ring's box does not cover the second ring's box: a chain of the
+ * second ring inside of the first would bound a common area, so the whole
+ * second ring and its box would be inside of the first. */
 static int is_second_ring_outside(const struct oj_border_pair *p,
                                   const struct border_facts *facts)
 {

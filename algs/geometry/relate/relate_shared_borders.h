@@ -55,13 +55,14 @@ struct oj_border
     int64_t cap_near;
     int32_t *near;     /**< [n] scratch: indexes of edges near another edge */
     int64_t left_ring; /**< ring for which is_left was computed; -1: none */
-    int is_left;       /**< 1: the interior is left of that ring */
+    int is_left;       /**< 1: the interior is on the left of ring left_ring */
 };
 
 /** A pair of edges, one of each border, whose boxes intersect. */
 struct oj_border_contact
 {
-    int32_t edge[2]; /**< [border] index of the edge in that border */
+    int32_t edge[2]; /**< [border] index of the edge in border[0] and in
+                          border[1] */
     uint8_t kind;    /**< enum contact_kind (relate_shared_borders.c) */
 };
 

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Runs of more than this many segments with equal Morton codes are searched for
- * repeated segments. */
+/* Runs of more than this many segments, whose Morton codes have equal upper
+ * bits (oj_order_run_end()), are searched for repeated segments. */
 #define LONG_RUN 32
 #define BUNDLES_AT_ONCE 1024
 #define FEATURES_PER_TASK 4096
@@ -17,9 +17,9 @@
 /* A segment that is not in a bundle yet. */
 struct item
 {
-    uint32_t vertex; /* index of its first vertex */
+    uint32_t vertex; /* index of the segment's first vertex */
     int32_t feature;
-    uint8_t is_point; /* 1: its ends are equal */
+    uint8_t is_point; /* 1: both ends of the segment are equal */
 };
 
 struct segments_build
@@ -72,8 +72,8 @@ static int64_t list_segments_of_task(struct segments_build *b, int64_t task,
             int64_t last = ring_start(flat, r + 1) - 1;
             int is_point = v == last;
             if (is_point && !(isfinite(flat->x[v]) && isfinite(flat->y[v])))
-                continue; /* a layer in the short form (single points) has a
-                             feature without geometry */
+                continue; /* a feature without geometry, in a layer in the short
+                             form (single points) */
             for (; v < last || is_point; v++)
             {
                 int64_t w = is_point ? v : v + 1;
@@ -214,8 +214,8 @@ static oj_status list_crowded_segments(const struct segments_build *b,
     return OJ_OK;
 }
 
-/* Of the n equal segments `twin`, sets the elements of the run whose features
- * are not needed to UINT32_MAX. */
+/* Among the n equal segments twin [n], finds those whose features are not
+ * needed, and sets their elements of run to UINT32_MAX. */
 static oj_status mark_unneeded_segments(const struct segments_build *b,
                                         int64_t n,
                                         const struct segment_bits *twin,
@@ -522,7 +522,8 @@ static void count_features_of_on_classes(struct segments_build *b)
 }
 
 /* Counts the features in each run of a large exclude-class. The slots that pad
- * the last bundle repeat the last segment and belong to its run. */
+ * the last bundle repeat the last segment and belong to the run of this
+ * segment. */
 static void count_features_of_exclude_classes(struct segments_build *b)
 {
     struct oj_segments *segments = b->segments;

@@ -42,8 +42,8 @@ struct oj_segments_class
                              OJ_BUNDLE + position in the bundle */
     int64_t n_features; /**< number of features of the class that have segments
                          */
-    double bundle_size; /**< mean of width + height of the boxes of its bundles
-                         */
+    double bundle_size; /**< mean of width + height of the boxes of the class's
+                             bundles */
     int32_t on_class;
 };
 
@@ -72,7 +72,7 @@ struct oj_segments
     struct oj_segments_class *of_class; /**< [n_classes] runs of on-classes,
                                              sorted by on_class; NULL: the layer
                                              has no on-classes */
-    struct oj_large_classes large;      /**< of the exclude-classes */
+    struct oj_large_classes large;      /**< the large exclude-classes */
     int64_t n_left_out;
     struct oj_segments_exclude_class *left_out; /**< [n_left_out] runs of large
                                                 exclude-classes, sorted by
@@ -82,7 +82,7 @@ struct oj_segments
 
 /** Indexes the segments of flat. If many are equal, omits those of features
  * that `equal` does not keep. Errors: OJ_ERR_LIMIT for more than 2^31 - 1
- * segments; OJ_ERR_NOMEM. */
+ * segments or 2^32 - 1 vertices; OJ_ERR_NOMEM. */
 OJ_MUST_USE oj_status oj_segments_build(struct oj_segments *segments,
                                         const struct oj_flat *flat,
                                         const struct oj_equal_features *equal,

@@ -69,8 +69,8 @@ static oj_status reserve_runs(struct oj_edge_raster *r, int64_t n,
                       &r->cap_runs, sizeof *r->run, err);
 }
 
-/* Adds edge e to all cells that it may intersect, except the cells of its ends,
- * whose runs already contain it. */
+/* Adds edge e to all cells that it may intersect, except the cells of its two
+ * ends, whose runs already contain the edge. */
 static oj_status add_long_edge_to_cells(const struct drawing *d, int64_t e,
                                         place pa, place pb,
                                         struct oj_error *err)

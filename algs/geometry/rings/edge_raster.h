@@ -18,8 +18,8 @@
 #include "cpu_point_in_ring.h"
 #include "edge_cells_in_frame.h"
 
-/** Two properties of 64 neighbouring cells of a row, of which bit i is for cell
- * i, and a number for all of them. */
+/** 64 neighbouring cells of a row: two properties of each cell, in bit i for
+ * cell i, and one number for all of them. */
 struct oj_edge_word
 {
     uint64_t edges;  /**< 1: edges intersect the cell, or its reference point

@@ -4,10 +4,11 @@
 
 #include <string.h>
 
-/* Edges of an entry of the tree. */
+/* Number of edges in an entry of the tree. */
 #define RUN 16
 
-/* Sides of a window; a vertex may be on two of them. */
+/* Sides of a window. A vertex may be on two sides, for example left of the
+ * window and below it. */
 enum
 {
     LEFT = 1,
@@ -23,13 +24,14 @@ struct clip_pass
     struct oj_box window;
     float q[4]; /* the window in coordinates of the tree */
     struct oj_flat_buf *out;
-    int64_t most, n_left; /* vertices left over so far, of all rings */
+    int64_t most, n_left; /* most: maximum vertices of the result; n_left:
+                             vertices kept so far, of all rings */
     int64_t part;         /* the last part in out; -1: none */
 
     int64_t ring;   /* the ring that the next vertex belongs to */
-    int64_t n_kept; /* vertices of this ring that are left over */
+    int64_t n_kept; /* vertices kept of this ring */
     int64_t last;   /* the last vertex of this ring so far */
-    int64_t n_runs; /* runs of this ring */
+    int64_t n_runs; /* number of runs of this ring so far */
     unsigned sides; /* sides on which all vertices of the current run are */
     int n_forced;
     int64_t forced[8]; /* vertices of this ring that stay, ascending */
@@ -89,8 +91,8 @@ static void find_extremes(struct oj_polygon_clip *clip)
     }
 }
 
-/* Builds the tree over runs of RUN edges. An edge between two rings does no
- * harm, it only enlarges a box. */
+/* Builds the tree over runs of RUN edges. The connection of two rings counts as
+ * an edge, which only enlarges a box. */
 static oj_status build_tree(struct oj_polygon_clip *clip, struct oj_error *err)
 {
     const double *x = clip->flat->x + clip->first_vertex;
@@ -199,8 +201,8 @@ static void add_edges_of_entry(const struct oj_polygon_clip *clip,
     }
 }
 
-/* Enlarges `all` by the edges under a node whose boxes intersect box, from
- * which pass->q is. */
+/* Enlarges `all` by the edges under a node whose boxes intersect box. pass->q
+ * is the box in coordinates of the tree. */
 static void add_edges_of_node(const struct clip_pass *pass, int level,
                               int64_t at, const struct oj_box *box,
                               struct oj_box *all)
@@ -222,8 +224,8 @@ static void add_edges_of_node(const struct clip_pass *pass, int level,
     }
 }
 
-/* Sets the window for a box: the widened box, with the edges that intersect it,
- * widened again. */
+/* Sets the window for a box: the box is widened, enlarged by the edges that
+ * intersect it, and widened again. */
 static void set_window(struct clip_pass *pass, const struct oj_box *box)
 {
     const struct oj_tree *tree = &pass->clip->tree;
@@ -285,7 +287,7 @@ static void begin_ring(struct clip_pass *pass)
     }
 }
 
-/* Keeps a vertex of the ring, unless it is the last one kept. */
+/* Keeps a vertex of the ring, unless it is the vertex that was kept last. */
 static oj_status keep_vertex(struct clip_pass *pass, int64_t vertex,
                              struct oj_error *err)
 {
@@ -298,8 +300,9 @@ static oj_status keep_vertex(struct clip_pass *pass, int64_t vertex,
     return OJ_OK;
 }
 
-/* Passes the vertices first .. end - 1 of the ring, which are on `sides`. They
- * continue the current run, or else begin a new one. */
+/* Processes the vertices first .. end - 1 of the ring, all of them on `sides`
+ * of the window. They extend the current run if they have a side in common with
+ * it, otherwise they begin a new run. */
 static oj_status pass_vertices_of_ring(struct clip_pass *pass, int64_t first,
                                        int64_t end, unsigned sides,
                                        struct oj_error *err)
@@ -323,8 +326,8 @@ static oj_status pass_vertices_of_ring(struct clip_pass *pass, int64_t first,
     return OJ_OK;
 }
 
-/* Begins a part of the output if the ring is of another part than the ring
- * before it. */
+/* Begins a part of the output, unless the last part of the output is that of
+ * the ring. */
 static oj_status begin_part_of_ring(struct clip_pass *pass,
                                     struct oj_error *err)
 {
@@ -346,7 +349,8 @@ static oj_status begin_part_of_ring(struct clip_pass *pass,
     return oj_flat_buf_part(pass->out, OJ_PART_POLYGON, err);
 }
 
-/* Adds the clipped ring to the output, unless all of it is on one side. */
+/* Adds the clipped ring to the output, unless the whole ring is on one side of
+ * the window and has no extreme vertex. */
 static oj_status end_ring(struct clip_pass *pass, struct oj_error *err)
 {
     const struct oj_polygon_clip *clip = pass->clip;
@@ -368,7 +372,8 @@ static oj_status end_ring(struct clip_pass *pass, struct oj_error *err)
     return OJ_OK;
 }
 
-/* Passes the vertices first .. end - 1, of any rings, which are on `sides`. */
+/* Processes the vertices first .. end - 1, of any rings, all of them on `sides`
+ * of the window. */
 static oj_status pass_vertices(struct clip_pass *pass, int64_t first,
                                int64_t end, unsigned sides,
                                struct oj_error *err)
@@ -417,7 +422,7 @@ static oj_status pass_entry(struct clip_pass *pass, int64_t entry,
     return OJ_OK;
 }
 
-/* Passes the vertices under a node in their order. */
+/* Processes the vertices under a node of the tree, in their order. */
 static oj_status pass_node(struct clip_pass *pass, int level, int64_t at,
                            struct oj_error *err)
 {

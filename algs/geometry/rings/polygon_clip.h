@@ -42,7 +42,7 @@ struct oj_ring_cap
 };
 
 /** A feature of polygons that is to be clipped. Owner; zeroed memory is valid.
- *  Vertices are counted from the first one of the feature. */
+ *  Vertices are counted from the feature's first vertex. */
 struct oj_polygon_clip
 {
     const struct oj_flat *flat; /**< borrowed */
@@ -51,7 +51,7 @@ struct oj_polygon_clip
                                   of the vertices */
     struct oj_ring_cap *cap; /**< [n_rings] */
     int64_t extreme[4];      /**< vertices of least and greatest x and y */
-    int64_t *left;           /**< vertices of the clipped ring; scratch */
+    int64_t *left;           /**< vertices kept of the current ring; scratch */
     int64_t cap_left;
 };
 
@@ -64,9 +64,9 @@ OJ_MUST_USE oj_status oj_polygon_clip_build(struct oj_polygon_clip *clip,
                                             struct oj_error *err);
 
 /** Replaces the contents of *out by the feature, clipped to the surroundings of
- * box, and sets *is_clipped to 1. Sets it to 0 if more than `most` vertices
- * would be left; *out is then undefined. O(log vertices) for each edge near the
- * box. */
+ * box, and sets *is_clipped to 1. Sets *is_clipped to 0 if more than `most`
+ * vertices would be left; *out is then undefined. O(log vertices) for each edge
+ * near the box. */
 OJ_MUST_USE oj_status oj_polygon_clip_near(
     struct oj_polygon_clip *clip, const struct oj_box *box, int64_t most,
     struct oj_flat_buf *out, int *is_clipped, struct oj_error *err);

@@ -673,8 +673,8 @@ OJ_INLINE enum oj_contact edges_contact(const struct edge *e,
     return oj_segments_contact(e->ax, e->ay, e->bx, e->by, cx, cy, dx, dy);
 }
 
-/* Returns the strongest contact of edge e with n edges. Edge i joins vertex i
- * and vertex i + step. */
+/* Returns the strongest contact of edge e with n edges, or the first contact
+ * that is at least `enough`. Edge i joins vertex i and vertex i + step. */
 static enum oj_contact contact_with_edge_run(const struct edge *e,
                                              const struct oj_box *box,
                                              const double *x, const double *y,
@@ -915,8 +915,7 @@ static int do_lines_or_polygons_intersect(const struct oj_shape *a,
         return 1;
     many = (oj_shape_is_many_rings(a) ? 1u : 0u) |
            (oj_shape_is_many_rings(b) ? 2u : 0u);
-    if (window == OJ_OUTSIDE) /* decided by the edge grid of the larger shape
-                                 alone */
+    if (window == OJ_OUTSIDE) /* decided by the edge grid of `large` alone */
     {
         *rests_on |= many & (is_b ? 2u : 1u);
         return 0;

@@ -25,8 +25,8 @@
 /** A feature, prepared for tests. The layer is borrowed. */
 struct oj_shape
 {
-    struct oj_box box; /**< exact bounding box of the vertices, not widened as
-                            those of oj_boxes; empty without parts */
+    struct oj_box box; /**< exact bounding box of the vertices, unlike the
+                            widened boxes of oj_boxes; empty without parts */
     const struct oj_flat *flat;
     /** Edge grid of the shape, or NULL if none is made. If the shape belongs to
      * a side, the side owns the grid. */
@@ -39,8 +39,9 @@ struct oj_shape
     int32_t n_parts, n_rings;
     int32_t feature;
     uint8_t kinds; /**< enum oj_part_kind or'ed */
-    /** 1: boxes of polygon parts intersect, so that the even-odd rule over all
-     * rings may not give the union of the parts. */
+    /** 1: boxes of polygon parts intersect, or there are too many parts to
+     * compare, so that the even-odd rule over all rings may not give the union
+     * of the parts. */
     uint8_t may_overlap;
     _Atomic(uint8_t) n_asks; /**< number of tests for which an edge grid would
                                   have been useful, at most 255 */
@@ -144,15 +145,15 @@ OJ_MUST_USE oj_status oj_shape_side_build(struct oj_shape_side *side,
                                           const struct oj_flat *flat,
                                           int n_threads, struct oj_error *err);
 
-/** Finds the features whose boxes, which are not widened, pass the test against
- * *box. */
+/** Sets *found to the features whose exact boxes pass the test against *box. */
 OJ_MUST_USE oj_status oj_shape_side_find(const struct oj_shape_side *side,
                                          enum oj_box_test test,
                                          const struct oj_box *box,
                                          struct oj_found *found,
                                          struct oj_error *err);
 
-/** Starts the search of oj_shape_side_find(). */
+/** Starts a search for the features that oj_shape_side_find() would find;
+ * oj_shape_search_next() lists them part by part. */
 void oj_shape_search_start(const struct oj_shape_side *side,
                            enum oj_box_test test, const struct oj_box *box,
                            struct oj_shape_search *search);
@@ -167,7 +168,7 @@ OJ_MUST_USE oj_status oj_shape_search_next(
     struct oj_found *found, struct oj_error *err);
 
 /** Sets *min_rank to the least tie rank of the features of each node of the
- * tree; tie_rank NULL: the ordinal is the rank. The caller frees it. */
+ * tree; tie_rank NULL: the ordinal is the rank. The caller frees *min_rank. */
 OJ_MUST_USE oj_status oj_shape_side_min_ranks(const struct oj_shape_side *side,
                                               const int32_t *tie_rank,
                                               int32_t **min_rank,
@@ -189,7 +190,7 @@ static inline int oj_shape_can_have_edge_grid(const struct oj_shape *shape,
 }
 
 /** Makes the edge grid of a shape. Precondition: oj_shape_can_have_edge_grid().
- * The earlier contents of *cells are overwritten. */
+ * Frees the earlier contents of *cells, which may be zeroed memory. */
 OJ_MUST_USE oj_status oj_shape_make_cells(const struct oj_shape *shape,
                                           struct oj_edge_grid *cells,
                                           struct oj_error *err);

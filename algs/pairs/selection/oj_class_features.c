@@ -5,8 +5,9 @@
 
 #include <string.h>
 
-/* Class numbers up to this many times the number of features are positions in
- * an array. */
+/* Class numbers up to CLASSES_PER_FEATURE times the number of features, plus
+ * LEAST_CLASSES, may be positions in an array. Layers with higher numbers do
+ * not count as having small classes. */
 #define CLASSES_PER_FEATURE 4
 #define LEAST_CLASSES 1024
 
@@ -47,8 +48,8 @@ oj_status oj_class_features_are_small(const struct oj_flat *flat,
     return OJ_OK;
 }
 
-/* Fills the lists from the last rank to the first. On entry first[c] is the end
- * of class c. */
+/* Fills the lists from the last rank to the first. first[c] is the end of the
+ * list of class c on entry, and its start on return. */
 static oj_status
 fill_lists_of_classes(struct oj_class_features *classes,
                       const struct oj_flat *flat, const int32_t *tie_rank,

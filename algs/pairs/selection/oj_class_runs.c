@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-/* Returns 1 + the index of the feature's exclude-class among the large ones, or
- * 0 if it is not large. */
+/* Returns 1 + the index of the feature's exclude-class among the large classes,
+ * or 0 if the class is not large. */
 static int large_class_of_feature(const struct oj_class_runs *runs,
                                   const struct oj_flat *flat, int64_t feature)
 {
@@ -67,7 +67,7 @@ oj_status oj_class_runs_sort(struct oj_class_runs *runs,
     return OJ_OK;
 }
 
-/* Counts the entries of each run in first[1 + its number]. */
+/* Counts the entries of each run: those of run i in first[i + 1]. */
 static void count_entries(struct oj_class_runs *runs,
                           const struct oj_flat *flat, int64_t n,
                           const int32_t *first, const int32_t *feature)

@@ -22,8 +22,8 @@ struct oj_class_runs
 {
     int64_t n;         /**< -on classes; 1 if the layer has none */
     int32_t *on_class; /**< [n]; NULL: the layer has no -on classes */
-    int32_t *first;    /**< [n * (large.n + 1) + 1]; NULL: a row visits all
-                            entries */
+    int32_t *first;    /**< [n * (large.n + 1) + 1] first entry of each run,
+                            then the end; NULL: a row visits all entries */
     struct oj_large_classes large;
 };
 
@@ -31,7 +31,7 @@ struct oj_class_runs
  * those from skip_first to skip_last. */
 struct oj_class_run
 {
-    int32_t first, last;           /**< last < first: there are none */
+    int32_t first, last;           /**< last < first: there are no entries */
     int32_t skip_first, skip_last; /**< skip_last < skip_first: none is skipped
                                     */
 };

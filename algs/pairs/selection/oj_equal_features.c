@@ -26,7 +26,8 @@ static int has_other_conditions(const struct oj_relation *relation,
     /* A minimum distance and exclude_same_geometry compare whole geometries: of
      * two features with an equal segment they may exclude one and keep the
      * other. A point has no other vertex, and a feature without points cannot
-     * equal a row, which has only points: then both are harmless. */
+     * equal a row, which has only points: in these cases the conditions are
+     * harmless. */
     return (relation->min_distance > 0.0 ||
             (relation->exclude_same_geometry &&
              (join_side->part_kinds & OJ_PART_POINT) != 0)) &&
@@ -56,11 +57,11 @@ oj_equal_features_make(const struct oj_relation *relation,
 struct equal_feature
 {
     int64_t excluded; /* class (-exclude) or repeated FID by which rows exclude
-                         it */
+                         the feature */
     int64_t place;    /* index in the caller's list */
     int32_t on_class, rank;
-    int32_t number; /* number of that class, from 0; -1: no row excludes the
-                       feature */
+    int32_t number; /* number of the class or FID in `excluded`, from 0; -1: no
+                       row excludes the feature */
 };
 
 static int compare_ranks(const struct equal_feature *a,

@@ -27,8 +27,8 @@ struct oj_equal_features
 {
     int64_t k; /**< features to keep of those that all conditions treat alike;
                     INT64_MAX: all are kept */
-    const int32_t *tie_rank;      /**< [features] tie ranks; NULL: the
-                                       ordinal */
+    const int32_t *tie_rank;      /**< [features] tie ranks; NULL: the ordinal
+                                       is the rank */
     const int32_t *on_class;      /**< [features] or NULL */
     const int32_t *exclude_class; /**< [features] or NULL */
     const int64_t *exclude_fid;   /**< [features] FIDs that repeat, or NULL */

@@ -281,7 +281,7 @@ oj_equal_groups_ranks_of_row(const struct oj_equal_groups *groups,
 }
 
 /* Returns the first position of a run (sorted by class and tie rank) that is
- * not less than (on_class, rank); run.end if there is none. */
+ * not less than (on_class, rank); run.end if there is no such position. */
 static int64_t find_in_run(const struct oj_equal_groups *groups,
                            const struct oj_index_args *args,
                            struct oj_equal_run run, int32_t on_class,

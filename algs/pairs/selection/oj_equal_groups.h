@@ -29,9 +29,9 @@ struct oj_equal_groups
     int32_t *feature; /**< [features] ordinals, entry by entry */
     int32_t *first;   /**< [n + 1] positions in feature; NULL: each entry is
                            one feature */
-    /** [features] position in feature of the next one that a row can keep
-     * although it excludes this one; NULL: a row excludes at most one feature
-     * of an entry */
+    /** [features] position in `feature` of the next feature of the entry that a
+     * row can keep although it excludes this feature; NULL: a row excludes at
+     * most one feature of an entry */
     int32_t *next_other;
     struct oj_sorted_fids fids; /**< used if a pair depends on the order of its
                                      FIDs */
@@ -69,8 +69,8 @@ oj_equal_groups_count(const struct oj_equal_groups *groups, int64_t entry)
                : 1;
 }
 
-/** Returns the first feature of an entry; its geometry equals that of the
- * others. */
+/** Returns the first feature of an entry, whose geometry equals that of the
+ * entry's other features. */
 static inline int32_t
 oj_equal_groups_first_feature(const struct oj_equal_groups *groups,
                               int64_t entry)
@@ -86,7 +86,7 @@ struct oj_rank_range
 };
 
 /** Returns the tie ranks whose FIDs are in the order that the relation requires
- * with the row's FID; all ranks if it requires none. */
+ * with the row's FID; all ranks if the relation requires no order. */
 struct oj_rank_range
 oj_equal_groups_ranks_of_row(const struct oj_equal_groups *groups,
                              const struct oj_row_index *index, int64_t row);

@@ -18,8 +18,8 @@ double oj_flat_length(const struct oj_flat *flat, int64_t feature);
  * long form. */
 int oj_flat_part_has_length(const struct oj_flat *flat, int64_t part);
 
-/** Returns the dimension of what a feature covers: 2 if it has an area, else 1
- * if a line or ring has a length, else 0: it is points. */
+/** Returns the dimension of the point set of a feature: 2 if it has an area,
+ * else 1 if a line or ring has a length, else 0. */
 int oj_flat_dimension(const struct oj_flat *flat, int64_t feature);
 
 #endif

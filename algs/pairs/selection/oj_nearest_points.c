@@ -61,7 +61,8 @@ static struct part_side init_feature_parts(const struct oj_flat *flat,
     return s;
 }
 
-/* Returns the first vertex of ring r; *n: its number of vertices. */
+/* Returns the first vertex of ring r, and sets *n to the number of vertices of
+ * the ring. */
 static int64_t first_vertex_of_ring(const struct part_side *s, int64_t r,
                                     int64_t *n)
 {
@@ -329,9 +330,9 @@ static int find_first_ring_starting_inside(const struct part_side *a,
            find_ring_start_inside(b, a, j, j + 1, out);
 }
 
-/* Tests the other rings, for parts still found disjoint. Only in invalid
- * polygons, with holes outside their shells, can one of them start inside the
- * other part. */
+/* Like find_first_ring_starting_inside(), for all other rings of the two parts.
+ * Returns 0 for valid polygons: only a hole outside of its shell can start
+ * inside the other part while the first ring does not. */
 static int find_other_ring_starting_inside(const struct part_side *a,
                                            const struct part_side *b,
                                            struct oj_nearest_points *out)

@@ -33,12 +33,12 @@ struct oj_nearest_work
 void oj_nearest_work_free(struct oj_nearest_work *work);
 
 /** Finds the minimum distance between two features, as the distance joins
- * compute it, and two points at that distance.  Of several such pairs of points
+ * compute it, and two points at that distance. Of several such pairs of points
  * the first one counts, in the order of parts of a, parts of b, then segments.
- * If a vertex of one feature lies in a polygon of the other, it is both points
- * (with OJ_TO_INTERIOR).  If segments intersect, both points are their
- * intersection, rounded.  Cost: O(segments of a + segments of b), plus all
- * pairs of segments whose runs of 16 have boxes nearer than the best distance.
+ * If a vertex of one feature lies in a polygon of the other, the vertex is both
+ * points (with OJ_TO_INTERIOR). If segments intersect, both points are their
+ * intersection, rounded. Cost: O(segments of a + segments of b), plus all pairs
+ * of segments whose runs of 16 have boxes nearer than the best distance.
  */
 OJ_MUST_USE oj_status oj_nearest_points_find(
     const struct oj_flat *flat_a, int64_t a, const struct oj_flat *flat_b,

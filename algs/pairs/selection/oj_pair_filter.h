@@ -21,8 +21,7 @@ enum
 struct oj_pair_filter
 {
     int is_needed;     /**< 0: every pair passes */
-    int tests_classes; /**< 1: there are no conditions but equal classes of -on
-                        */
+    int tests_classes; /**< 1: equal classes of -on are the only condition */
     const struct oj_relation *relation;
     const struct oj_flat *input, *join_side;
     /** For the first condition on texts, [class][class]: maximum number of bits
@@ -117,9 +116,10 @@ static inline int oj_feature_may_pair(const struct oj_flat *flat,
            (flat->max_distance == NULL || flat->max_distance[feature] >= 0.0);
 }
 
-/** Returns the maximum distance of a pair: the minimum of the input feature's,
- * the join feature's and the relation's. A negative result means that no pair
- * is possible. */
+/** Returns the maximum distance of a pair: that of the input feature if the
+ * input side has the column max_distance, otherwise that of the join feature if
+ * the join side has it, otherwise the relation's. A negative result means that
+ * no pair is possible. */
 static inline double oj_pair_max_distance(const struct oj_relation *relation,
                                           const struct oj_flat *input,
                                           int64_t row,

@@ -124,8 +124,9 @@ oj_row_worker(const struct oj_row_index *index, int thread)
                     (size_t)thread * index->method->worker_size);
 }
 
-/** Sets the location by which a feature is sorted. Returns 0 if the feature
- * cannot be in a pair, for example because it is empty; it is left out then. */
+/** Sets the location by which a feature is sorted; side is the argument of
+ * oj_row_order(). Returns 0 if the feature cannot be in a pair, for example
+ * because it is empty; it is left out then. */
 typedef int (*oj_row_locate)(const void *side, int64_t feature, double *x,
                              double *y);
 
@@ -137,8 +138,8 @@ OJ_MUST_USE oj_status oj_row_order(const struct oj_flat *flat, const void *side,
                                    struct oj_order *order,
                                    struct oj_error *err);
 
-/** Sorts the rows of the batch in Morton order; oj_row_at_position() then
- * returns them. Called by start(). */
+/** Sorts the rows of the batch in Morton order. oj_row_at_position() then
+ * returns the row at position i of this order. Called by start(). */
 OJ_MUST_USE oj_status oj_row_sort_input(struct oj_row_index *index,
                                         const void *side, oj_row_locate place,
                                         struct oj_error *err);

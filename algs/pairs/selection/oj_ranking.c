@@ -112,7 +112,7 @@ static int are_candidates_kept_in_order(const struct oj_ranking *ranking)
 }
 
 /* Inserts a candidate within the bound into the sorted list of the k nearest;
- * replaces a farther entry of that feature. */
+ * replaces a farther entry of the candidate's feature. */
 static void insert_among_k_nearest(struct oj_ranking *ranking,
                                    const struct oj_candidate *candidate)
 {
@@ -329,8 +329,8 @@ static oj_status group_entries_by_row(const struct oj_single_pairs *ones,
         for (int64_t i = 0; i < answers[a].n_entries; i++)
             next[answers[a].row[i]]++;
     }
-    /* Counts become write positions; after the fill, they are the ends of the
-     * rows. */
+    /* The counts become write positions. After the fill, each is the end of its
+     * row. */
     for (int64_t row = 0; row < n_rows; row++)
     {
         int64_t count = next[row];
@@ -384,8 +384,7 @@ static oj_status sort_each_row_by_tie_rank(struct oj_matches *out,
     return status;
 }
 
-/* Ranks each row again and moves the entries down over those that were dropped.
- */
+/* Ranks each row again and closes the gaps that dropped entries leave. */
 static oj_status rank_each_row_and_close_gaps(struct oj_ranking *ranking,
                                               struct oj_matches *out,
                                               struct oj_error *err)

@@ -25,7 +25,8 @@ extern "C" {
 struct oj_candidate
 {
     double distance;
-    int32_t rank;    /**< tie rank of the feature; no two features share one */
+    int32_t rank;    /**< tie rank of the feature; two features never have equal
+                          ranks */
     int32_t feature; /**< ordinal in the join layer */
 };
 
@@ -56,8 +57,8 @@ struct oj_ranking oj_ranking_make(const struct oj_relation *relation,
 /** Empties the ranking for the next row. */
 void oj_ranking_start(struct oj_ranking *ranking);
 
-/** Adds a candidate. Ignores distances beyond ranking->bound and those that are
- * not finite. */
+/** Adds a candidate. Ignores distances that are beyond ranking->bound or not
+ * finite. */
 OJ_MUST_USE oj_status oj_ranking_add(struct oj_ranking *ranking,
                                      int32_t feature, double distance,
                                      struct oj_error *err);
@@ -66,7 +67,7 @@ OJ_MUST_USE oj_status oj_ranking_add(struct oj_ranking *ranking,
 void oj_ranking_finish(struct oj_ranking *ranking);
 
 /** Returns the k-th distance of a finished ranking; INFINITY if there are fewer
- * than k. */
+ * than k pairs. */
 static inline double oj_ranking_kth_distance(const struct oj_ranking *ranking)
 {
     return ranking->n >= ranking->k ? ranking->list[ranking->k - 1].distance
@@ -101,7 +102,7 @@ struct oj_answers
 void oj_answers_start(struct oj_answers *answers,
                       struct oj_pair_budget *budget);
 
-/** Appends a finished ranking to the answer of row. */
+/** Appends the pairs of a finished ranking, as pairs of `row`. */
 OJ_MUST_USE oj_status oj_answers_add(struct oj_answers *answers, int64_t row,
                                      const struct oj_ranking *ranking,
                                      struct oj_error *err);
@@ -142,8 +143,8 @@ OJ_MUST_USE oj_status oj_answers_to_matches(const struct oj_answers *answers,
                                             struct oj_matches *out,
                                             struct oj_error *err);
 
-/** Sets the undecided pairs of out to those of all collections, sorted and
- * without duplicates. oj_answers_to_matches() does so itself. */
+/** Sets the undecided pairs of out to the undecided pairs of all collections,
+ * sorted and without duplicates. oj_answers_to_matches() does so itself. */
 OJ_MUST_USE oj_status
 oj_answers_gather_undecided(const struct oj_answers *answers, int64_t n_answers,
                             struct oj_matches *out, struct oj_error *err);

@@ -1,10 +1,10 @@
 /** Tests whether a feature's text can still be among the k most similar of a
  *  row, by the sizes and bitmaps of the two token sets.
  *
- *  From the k-th best similarity so far follows the number of tokens that two
- *  sets of given sizes must have in common. This number only grows while a row
- *  is searched, so it is updated by counting up. Bitmaps give an upper bound of
- *  the common tokens (oj_token_sets.h).
+ *  The k-th best similarity so far determines how many tokens two sets of given
+ *  sizes must have in common. This number only grows while a row is searched,
+ *  so it is updated by counting up. Bitmaps give an upper bound of the common
+ *  tokens (oj_token_sets.h).
  *
  *  Everything here is inlined into functions that are compiled for several
  *  instruction sets. Source: ours. */
@@ -50,8 +50,8 @@ OJ_INLINE void oj_similarity_bound_start(struct oj_similarity_bound *bound,
     }
 }
 
-/* Raises as_good[size] and better[size] to the bound of the ranking. most: that
- * bound, a negated similarity. */
+/* Raises as_good[size] and better[size] to the bound of the ranking, `most`,
+ * which is a negated similarity. */
 static inline void oj_similarity_bound_raise(struct oj_similarity_bound *bound,
                                              double most, int32_t size)
 {

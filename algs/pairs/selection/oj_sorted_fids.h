@@ -16,7 +16,7 @@ struct oj_sorted_fids
     int64_t *copy;
 };
 
-/** Sets *out to the FIDs; it stays empty if the relation compares no FIDs, or
+/** Sets *out to the FIDs; *out stays empty if the relation compares no FIDs, or
  * if FIDs repeat. tie_rank: [features]; NULL: the ordinal is the rank. */
 OJ_MUST_USE oj_status oj_sorted_fids_make(const struct oj_relation *relation,
                                           const struct oj_flat *join_side,

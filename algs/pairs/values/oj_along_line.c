@@ -62,7 +62,8 @@ static oj_status measure_features_of_task(int64_t task, int thread, void *user,
         int64_t end_part = flat->part_offset[feature + 1];
         if (side->is_on_sphere &&
             oj_sphere_box3_is_empty(&side->sphere.box[feature]))
-            continue; /* its vertices have no vectors, and it has no pairs */
+            continue; /* the vertices of a feature with an empty box have no
+                         vectors, and the feature has no pairs */
         for (int64_t ring = flat->ring_offset[part];
              ring < flat->ring_offset[end_part]; ring++)
         {
@@ -197,7 +198,8 @@ static inline int is_box_farther(double x0, double y0, double x1, double y1,
     return dx * dx + dy * dy > reach * reach;
 }
 
-/* Compares the segments that start at vertices first to end - 1 of a ring. */
+/* Replaces *best by a nearer segment, if there is one among those that start at
+ * the vertices first to end - 1 of a ring. */
 static void find_nearest_of_segments(const struct oj_along_side *side,
                                      int64_t ring, int64_t first, int64_t end,
                                      double x, double y,
@@ -220,8 +222,9 @@ static void find_nearest_of_segments(const struct oj_along_side *side,
     }
 }
 
-/* Returns the vertex behind the largest box that is farther than the best and
- * that a scan of the vertices from first on enters at v; v: none is. */
+/* Called for vertex v in a scan of a ring that begins at vertex first. Returns
+ * the vertex behind the largest box that the scan enters at v and that is
+ * farther than `best`, or v if there is no such box. */
 static int64_t skip_far_boxes(const struct oj_along_side *side, int64_t first,
                               int64_t v, double x, double y, double best)
 {
@@ -236,8 +239,8 @@ static int64_t skip_far_boxes(const struct oj_along_side *side, int64_t first,
     return v;
 }
 
-/* Compares the segments of a ring; skips those in boxes that are farther than
- * the best. */
+/* Replaces *best by a nearer segment of a ring, if there is one. Skips segments
+ * in boxes that are farther than *best. */
 static void find_nearest_of_ring(const struct oj_along_side *side, int64_t ring,
                                  double x, double y,
                                  struct nearest_segment *best)
@@ -275,8 +278,8 @@ static void find_nearest_arc_of_ring(const struct oj_along_side *side,
 }
 
 /* Returns the arc of a feature that is nearest to p, by the trees of the sphere
- * side. These also hold parts that are points, so the feature must have
- * none. */
+ * side. The trees also hold parts that are points, so the feature must have no
+ * such parts. */
 static struct nearest_segment
 find_nearest_arc_by_trees(const struct oj_along_side *side, int64_t feature,
                           struct oj_vec3 p)
@@ -346,8 +349,10 @@ struct place
     const struct oj_along_side *side;
     int64_t first, last; /* first and last vertex of the ring */
     int64_t v;           /* first vertex of the nearest segment */
-    int end;   /* 0: between its ends, 1: at its start, 2: at its end */
-    double by; /* if end is 0: distance from the start of the segment */
+    int end;   /* 0: the place is inside of the segment, 1: at its start, 2: at
+                  its end */
+    double by; /* if end is 0: position on the segment, as a fraction of its
+                  length */
 };
 
 static int are_vertices_equal(const struct place *q, int64_t v, int64_t w)
@@ -383,8 +388,9 @@ static void find_place_in_plane(struct place *q, double x, double y)
     const double *at_y = q->side->flat->y + q->v;
     double ax = at_x[0], ay = at_y[0], bx = at_x[1], by = at_y[1];
     double dx = bx - ax, dy = by - ay, len2 = dx * dx + dy * dy, r;
-    if (!(len2 >= DBL_MIN)) /* oj_segment_distance() measures such segments by
-                               their ends, too */
+    if (!(len2 >= DBL_MIN)) /* the squared length underflows;
+                               oj_segment_distance() also measures such a
+                               segment by its ends */
     {
         q->end =
             oj_point_distance(x, y, ax, ay) <= oj_point_distance(x, y, bx, by)
@@ -547,7 +553,8 @@ static void fill_values_along(const struct place *q, int64_t feature,
         out->m = m_of_place(q);
 }
 
-/* Returns the ring of the nearest segment with that segment. */
+/* Returns a place with the ring and the first vertex of the nearest segment;
+ * the members end and by are not set. */
 static struct place place_of_segment(const struct oj_along_side *side,
                                      int64_t feature,
                                      const struct nearest_segment *nearest)
@@ -603,8 +610,8 @@ struct oj_along oj_along_find(const struct oj_along_side *side, int64_t feature,
     if (isnan(x) || oj_flat_is_points(side->flat))
         return no_place;
     nearest = find_nearest_segment(side, feature, x, y, most, heading);
-    if (nearest.v < 0) /* `most` was computed by another formula and rounded
-                          down, so that all distances are above it */
+    if (nearest.v < 0) /* `most` was no upper bound: a distance rounded down, or
+                          no distance at all */
         nearest = find_nearest_segment(side, feature, x, y, INFINITY, heading);
     return nearest.v < 0 ? no_place
                          : along_segment(side, feature, &nearest, x, y, want);
@@ -632,8 +639,8 @@ struct block_places
     double distance[OJ_ALONG_BLOCK];
     double ratio[OJ_ALONG_BLOCK]; /* position on the segment, 0 to 1 */
     double along[OJ_ALONG_BLOCK], offset[OJ_ALONG_BLOCK];
-    double side[OJ_ALONG_BLOCK]; /* 1, -1; 0: the place may be a vertex, or
-                                    the side is open */
+    double side[OJ_ALONG_BLOCK]; /* 1: left, -1: right; 0: the place may be a
+                                    vertex, or rounding leaves the side open */
 };
 
 /* Prefetches the short lines of a block: pairs refer to lines in random order,
@@ -653,9 +660,10 @@ OJ_INLINE void prefetch_lines_of_block(const struct oj_along_side *side,
     }
 }
 
-/* The least squared distances of the segments of a line, as the bits of
- * doubles whose last ones are the number of the segment. They are compared as
- * integers, which are ordered like doubles >= 0 and take no branches. */
+/* The least and the second least squared distance from a point to the segments
+ * of a line. Each is the bit pattern of a double, with the number of the
+ * segment in its lowest bits. The patterns are compared as integers, which have
+ * the order of doubles >= 0 and take no branches. */
 struct least_squares
 {
     int64_t first, second;
@@ -679,9 +687,10 @@ OJ_INLINE void copy_four(four_doubles *to, const double *from)
     memcpy(to, from, sizeof *to);
 }
 
-/* Adds SEGMENTS_AT_ONCE segments whose first vertices begin at x, y. Their
- * squared distances are not those of oj_segment_distance(), but close to their
- * squares. add: INFINITY for segments that do not count, otherwise 0. */
+/* Updates *least by SEGMENTS_AT_ONCE segments, the first of which starts at the
+ * vertex x[0], y[0]. Their squared distances differ from the squares of
+ * oj_segment_distance() by rounding errors. add: INFINITY for segments that do
+ * not count, otherwise 0. */
 OJ_INLINE void add_squares(const double *x, const double *y, double px,
                            double py, const double *add, int32_t k,
                            struct least_squares *least)
@@ -786,9 +795,9 @@ find_nearest_segments_of_block(const struct oj_along_side *side, int64_t n,
     }
 }
 
-/* Sets distance, ratio, along, offset and side of n places. Computes what
+/* Sets distance, ratio, along, offset and side of n places to the values that
  * oj_segment_distance(), find_place_in_plane(), oj_orientation_if_certain() and
- * fill_values_along() compute. */
+ * fill_values_along() would compute. */
 OJ_CLONES static void find_block_places(int64_t n, struct block_places *p)
 {
     const double *restrict px = p->px, *restrict py = p->py;

@@ -51,10 +51,11 @@ struct oj_along
 {
     double along;
     double m;       /**< M value of the place; NaN also without OJ_ALONG_M */
-    double percent; /**< measure in percent of the length of the path; NaN if
-                         that is 0 */
+    double percent; /**< `along` in percent of the length of the path; NaN if
+                         the length is 0 */
     double offset;
-    double side; /**< NaN if all points of the path are equal */
+    double side; /**< 1: left, -1: right, 0: on the line; NaN if all points of
+                      the path are equal */
     double segment;
     double bearing; /**< NaN if the segment has no length */
 };
@@ -63,12 +64,12 @@ struct oj_along
  * without the boxes. */
 struct oj_short_line
 {
-    int64_t first;      /**< its first vertex */
+    int64_t first;      /**< first vertex of the line */
     int32_t n_segments; /**< 0: the feature is not such a line */
     float length2;      /**< square of its length */
 };
 
-/** Levels of boxes: those of the last hold 4096 segments. */
+/** Number of levels of boxes. A box of the last level holds 4096 segments. */
 #define OJ_ALONG_LEVELS 3
 
 /** The features of a layer, prepared for oj_along_find(). Owner; zeroed memory
@@ -79,9 +80,10 @@ struct oj_along_side
     double *measure;            /**< [n_vertices] length of the feature's path
                                      up to the vertex */
     struct oj_short_line *line; /**< [n_features] */
-    /** planar: [level][n_vertices / n + 1] with n = 16 to the power of level
-     * + 1: box i holds the segments that start at vertices n i to n i + n - 1;
-     * slightly enlarged */
+    /** In the plane: [level][n_vertices / n + 1] with n = 16^(level + 1). Box i
+     * contains the segments that start at vertices n i to n i + n - 1; where a
+     * ring ends among them, the connection to the next ring only enlarges the
+     * box. */
     struct oj_box *box[OJ_ALONG_LEVELS];
     int is_on_sphere;
     struct oj_sphere_side sphere;
@@ -109,7 +111,8 @@ enum oj_along_want
 /** Finds the place of (x, y) on a feature; all members are NaN if the feature
  * has no line or ring, or x is NaN.
  *  most     an upper bound of the distance from the path, or INFINITY. A small
- *           one saves time in the plane
+ *           one saves time in the plane; one that all distances exceed is
+ *           ignored
  *  heading  only segments whose direction is in this range are considered
  *           (plane only); NULL: all segments
  *  want     enum oj_along_want or'ed; members not wanted are NaN
@@ -136,16 +139,16 @@ void oj_along_store(const struct oj_along_arrays *out, int64_t i,
 
 /** oj_along_find() for n <= OJ_ALONG_BLOCK pairs in the plane, without a
  * heading: values i of out belong to the place of (x[i], y[i]) on feature[i];
- * below 0: no feature. most: [n], or NULL: INFINITY.
+ * feature[i] < 0: the pair has none. most: [n], or NULL: INFINITY.
  *
  * Pair by pair, a processor waits longer for branches, which differ from pair
  * to pair, than it computes. So the segments of a short line are compared four
  * at a time, by squared distances that cost one division; if the second least
  * one is larger than the least by more than rounding errors, the first segment
  * is the nearest, and only its place is computed. Pairs whose place may be a
- * vertex, or with other lines, take oj_along_find(). The places of the points
- * of citygen M along streets take 30 ns each, 44 by exact distances of all
- * segments. */
+ * vertex, or with other lines, are left to oj_along_find(). The places of the
+ * points of citygen M along streets take 30 ns each, 44 by exact distances of
+ * all segments. */
 void oj_along_find_block(const struct oj_along_side *side, int64_t n,
                          const int32_t *feature, const double *x,
                          const double *y, const double *most,

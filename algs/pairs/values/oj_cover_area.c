@@ -8,9 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The computation for a row is given up if its slabs have more edges in total
- * than MOST_STEPS + MOST_STEPS_PER_EDGE * the number of edges: GEOS's union
- * takes about as long. */
+/* The computation for a row is given up if sorting the edges of its slabs takes
+ * more steps than MOST_STEPS + MOST_STEPS_PER_EDGE * the number of edges:
+ * GEOS's union takes about as long. A step is an edge in a slab, or the move of
+ * an edge by one position. */
 #define MOST_STEPS (INT64_C(1) << 20)
 #define MOST_STEPS_PER_EDGE 1024
 
@@ -21,16 +22,17 @@ struct oj_cover_edge
     double x0, y0, x1, y1;
     double slope;     /* x per y */
     double low, high; /* x at the bottom and the top of the slab */
-    int64_t part;     /* number of the part, those of the row first */
+    int64_t part;     /* number of the part; the parts of the row come first */
 };
 
-/* What is measured. */
+/* State of the measurement of one row. */
 struct cover
 {
     struct oj_cover_work *work;
-    struct oj_box box;   /* of the polygons of the row */
-    double width;        /* of the box */
-    int64_t n_row_parts; /* the first so many parts are of the row */
+    struct oj_box box;   /* box of the polygons of the row */
+    double width;        /* width of the box */
+    int64_t n_row_parts; /* number of parts of the row, which precede the other
+                            parts */
     int64_t n_active;
     int64_t n_steps, most_steps;
     double covered, whole;
@@ -83,8 +85,9 @@ static oj_status add_edge(struct cover *cover, double ax, double ay, double bx,
     return edge.y1 < height ? add_height(cover, edge.y1) : OJ_OK;
 }
 
-/* Adds the edges of a ring that matter for the box. Edges on the right of it do
- * not. Consecutive edges on its left become one edge on its side. */
+/* Adds the edges of a ring that bound areas in the box. Leaves out edges to the
+ * right of the box, and replaces consecutive edges to its left by one edge on
+ * its left side. */
 static oj_status add_edges_of_ring(struct cover *cover,
                                    const struct oj_flat *flat, int64_t ring)
 {
@@ -161,8 +164,8 @@ static double x_of_edge(const struct oj_cover_edge *edge, double y)
     return y >= edge->y1 ? edge->x1 : edge->x0 + (y - edge->y0) * edge->slope;
 }
 
-/* Sorts the active edges by their x in the middle of the slab. They are almost
- * sorted, by the slab below. */
+/* Sorts the active edges by their x in the middle of the slab. Insertion is
+ * fast, since their order in the slab below is almost right. */
 static void sort_active_edges(struct cover *cover, double bottom, double top)
 {
     struct oj_cover_edge *edge = cover->work->edge;
@@ -220,7 +223,8 @@ static double find_crossing(const struct cover *cover, double bottom,
     return top;
 }
 
-/* Adds the trapezoids of a slab without crossings. */
+/* Adds the trapezoids of a slab without crossings to cover->covered and
+ * cover->whole. */
 static void add_trapezoids(struct cover *cover, double bottom, double top)
 {
     const struct oj_cover_edge *edge = cover->work->edge;

@@ -32,8 +32,8 @@ struct oj_cover_work
     double *y;             /* heights at which slabs begin and end */
     double *top;           /* tops of the parts of a slab, the lowest last */
     int64_t *active;       /* edges in the slab, from left to right */
-    unsigned char *is_odd; /* per part: its rings were passed an odd number of
-                              times */
+    unsigned char *is_odd; /* per part: 1 if an odd number of its edges are to
+                              the left */
     int64_t n_edges, n_y, n_parts;
     int64_t cap_edge, cap_y, cap_top, cap_active, cap_is_odd;
 };

@@ -25,10 +25,11 @@ struct cost
 struct reached
 {
     struct cost distance;
-    int64_t edge;   /* last edge of the shortest path to it so far */
-    int32_t row;    /* row of that edge */
+    int64_t edge;   /* last edge of the shortest path to the column so far */
+    int32_t row;    /* row of `edge` */
     int32_t place;  /* position in the heap; -1: not in the heap */
-    int64_t search; /* start row of the search that reached it last; -1: none */
+    int64_t search; /* start row of the search that reached the column last; -1:
+                       none */
     int is_done;
 };
 
@@ -40,9 +41,10 @@ struct matching
     struct cost *row_potential;    /* [rows] */
     struct cost *column_potential; /* [columns] never above 0; 0 for free
                                       columns */
-    int64_t *edge;                 /* [rows] its edge in the matching, or -1 */
-    int32_t *owner;                /* [columns] its row in the matching, or
+    int64_t *edge;                 /* [rows] edge of the row in the matching, or
                                       -1 */
+    int32_t *owner;                /* [columns] row of the column in the
+                                      matching, or -1 */
 
     /* The search. */
     struct reached *reached; /* [columns] */
@@ -60,9 +62,10 @@ struct matching
     int64_t *seen;       /* [rows + 1] 1 + the row whose search reached this
                             node last */
     int32_t *parent;     /* [rows + 1] the node that would take the column of
-                            this one */
+                            this node */
     int64_t *taken_edge; /* [rows + 1] the edge by which the parent would take
-                            it; -1: the parent stays or becomes free */
+                            the column of this node; -1: the parent stays or
+                            becomes free */
     int32_t *queue;      /* [rows + 1] nodes in the order in which they were
                             reached */
 };
@@ -125,9 +128,10 @@ static int greatest_exponent(const struct oj_matching_graph *graph, int64_t n,
     return exponent;
 }
 
-/* Sets the integer costs of all edges at one position of the weights: its
- * numbers, scaled by a power of two to at most 2^WEIGHT_BITS and rounded
- * (infinity: 2^WEIGHT_BITS), less the least of them. */
+/* Sets the integer costs of all edges at one position of the weights. The
+ * numbers at this position are scaled by a power of two to at most
+ * 2^WEIGHT_BITS and rounded (infinity: 2^WEIGHT_BITS); then the least of them
+ * is subtracted from all. */
 static void set_costs_of_place(struct matching *m, int64_t n, int place)
 {
     const int exponent = greatest_exponent(m->graph, n, place);

@@ -44,8 +44,8 @@ struct oj_matching_graph
                                 offset[r + 1] - 1, in the order in which they
                                 are preferred among equal sums */
     const int32_t *column; /**< [edges] */
-    /** [edges] not NaN; an infinite number is greater than all others, and
-     *  equal to itself */
+    /** [edges] weight of each edge. Its numbers are not NaN; an infinite number
+     * is greater than all others, and equal to itself. */
     const double (*weight)[OJ_MATCHING_WEIGHTS];
 };
 

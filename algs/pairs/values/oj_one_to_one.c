@@ -532,7 +532,8 @@ static oj_status collect_pairs_of_groups(struct oj_one_to_one *choice,
     return oj_check_cancel(s->cancel, err);
 }
 
-/* Replaces the greedy pairs of the group by those of its matching. */
+/* Replaces the greedy pairs of the group by the pairs of the matching in
+ * s->chosen. */
 static void replace_greedy_pairs(struct oj_one_to_one *choice,
                                  const struct group_search *s, int64_t first,
                                  int64_t n, int64_t n_rows)
@@ -585,7 +586,8 @@ static int is_group_matched(const struct group_search *s, int64_t group)
 static int64_t assign_groups_to_pass(const struct oj_one_to_one *choice,
                                      struct group_search *s, int64_t first)
 {
-    /* A collected pair has 56 bytes, a record 32, so half as many pairs fit. */
+    /* most_held counts records of 32 bytes. A collected pair takes 48 bytes, so
+     * half as many pairs need no more memory. */
     const int64_t room = choice->most_held / 2;
     const int64_t most = room > OJ_ONE_TO_ONE_MOST_GROUP_PAIRS
                              ? room
@@ -682,7 +684,7 @@ void oj_one_to_one_large_groups(const struct oj_one_to_one *choice,
 /* ---- accepted pairs ------------------------------------------------------ */
 
 /* Collects the accepted pairs among n records, the first of which has number
- * `at`. user: label of the last row seen, kept from call to call. */
+ * `at`. user: int64_t, the label of the current row, kept from call to call. */
 static oj_status collect_accepted_pairs(struct oj_one_to_one *choice,
                                         const struct listed_pair *record,
                                         int64_t n, int64_t at, void *user,

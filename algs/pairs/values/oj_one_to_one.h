@@ -18,21 +18,21 @@
  *  The best pairs are found group by group (oj_least_matching.h); a group
  *  consists of all pairs that are connected by common features. All pairs of
  *  the join are stored before the search. A group of more than
- *  OJ_ONE_TO_ONE_MOST_GROUP_PAIRS pairs keeps its greedy ones. The sums are,
- *  in this order, of similarities, differences, measures. Of selections with
- *  equal sums, the first row in which they differ decides: its pair that comes
- *  first in the order is chosen.
+ *  OJ_ONE_TO_ONE_MOST_GROUP_PAIRS pairs keeps its greedy ones. The sums are, in
+ *  this order, of similarities, differences, measures. Of selections with equal
+ *  sums, the chosen one gives the first row in which they differ the pair that
+ *  comes first in the order.
  *
  *   answer --add--> lists of rows: label | pair pair pair | label | pair ...
  *                     in memory, then in a temporary file
  *   finish: the present pairs of all join features, in the order of rows
  *
  *  Memory: 40 bytes per join feature, 24 per accepted pair, and most_held. If
- *  labels do not ascend, 16 more per accepted pair, and 16 while sorting.
- *  Time: O(pairs), and sorting within rows whose pairs are not sorted by
- *  measure. The best pairs need 28 bytes more per join feature, most_held
- *  again, and the memory of one group; if the pairs exceed most_held, they are
- *  read once more for each time they exceed it. */
+ *  labels do not ascend, 16 more per accepted pair, and 16 while sorting. Time:
+ *  O(pairs), and sorting within rows whose pairs are not sorted by measure. The
+ *  best pairs need 28 bytes more per join feature, most_held again, and the
+ *  memory of one group; the pairs are read once, and once more for each half of
+ *  most_held that they fill. */
 #ifndef OJ_ONE_TO_ONE_H
 #define OJ_ONE_TO_ONE_H
 

@@ -52,9 +52,12 @@ struct oj_pair_stage
     struct oj_pair_request request;
     struct oj_pair_side join_side;
     struct oj_sphere_side sphere; /* join side on the globe; used if nearest
-                                     points there are requested */
-    struct oj_geodesic *geodesic; /* used if those are on an ellipsoid */
-    struct oj_sphere_side sphere_input; /* likewise: input of the current run */
+                                     points on the globe are requested */
+    struct oj_geodesic *geodesic; /* used if nearest points are requested on an
+                                     ellipsoid */
+    struct oj_sphere_side sphere_input; /* input of the current run; used if
+                                           nearest points are requested on an
+                                           ellipsoid */
     struct oj_along_side along; /* used if values along lines are requested */
     unsigned along_wants;       /* enum oj_along_want */
     struct oj_pair_matrix_side matrices; /* used if matrices are requested */
@@ -73,7 +76,8 @@ struct oj_pair_stage
     int64_t n_undecided_pairs; /* pairs without an overlap */
     int64_t n_undecided_rows;  /* input rows without a covered part */
     int64_t n_without_m;       /* pairs without a measure from M values */
-    char text[256];            /* GEOS's message for the first of them */
+    char text[256];            /* GEOS's message for the first undecided
+                                  entry */
 
     /* The current answer. */
     struct oj_pair_side input;
@@ -434,7 +438,7 @@ static oj_status visit_pairs_in_parallel(
 {
     int64_t n = entries->n_entries;
     int64_t first =
-        stage->text[0] == '\0' ? INT64_MAX : -1; /* the text of a failure is
+        stage->text[0] == '\0' ? INT64_MAX : -1; /* -1: the text of a failure is
                                                     stored already */
     stage->entries = entries;
     stage->visit = visit;
@@ -578,8 +582,8 @@ static double intersection_over_union(double common, double a, double b)
     return all > 0.0 ? common / all : (double)NAN;
 }
 
-/* Sets the values that depend on the areas of the features themselves. area,
- * length: those of the intersection. */
+/* Sets the values that depend on the areas of the two features. area and length
+ * are those of the intersection. */
 static oj_status set_values_of_areas(struct pair_stage_worker *worker,
                                      double area, double length,
                                      struct oj_error *err)
@@ -677,9 +681,11 @@ static void set_value_of_row(const struct pair_stage_worker *worker,
         stage->values->value[which][i] = value;
 }
 
-/* Computes the area of the row by GEOS, so that a share of all of it is exactly
- * 100 %. whole is the area by oj_cover_area(), NaN if it was not measured. It
- * replaces the other one if the two differ, since the row is then not valid. */
+/* Sets *of_row to the area of the row by GEOS. The covered area of a wholly
+ * covered row is computed by this function, too, so that its share is exactly
+ * 100 %. whole: the area by oj_cover_area(), or NaN if it was not measured.
+ * *of_row becomes `whole` if the two differ, since the row is then not
+ * valid. */
 static oj_status compute_area_of_row(struct pair_stage_worker *worker,
                                      double whole, double *of_row,
                                      struct oj_error *err)
@@ -691,9 +697,9 @@ static oj_status compute_area_of_row(struct pair_stage_worker *worker,
 }
 
 /* Measures the area of the row that its n features cover together, and the
- * whole area of the row, by oj_cover_area() instead of a union by GEOS. If they
- * cover all of it, *area becomes the area by compute_area_of_row(). Sets *whole
- * to NaN if the work would take too long. */
+ * whole area of the row, by oj_cover_area() instead of a union by GEOS. If the
+ * features cover the whole row, *area becomes the area by
+ * compute_area_of_row(). Sets *whole to NaN if the work would take too long. */
 static oj_status measure_cover_area(struct pair_stage_worker *worker, int64_t n,
                                     double *area, double *whole,
                                     struct oj_error *err)
@@ -723,9 +729,9 @@ static int is_cover_of_polygons_alone(const struct pair_stage_worker *worker,
 }
 
 /* Measures the area and length of the row that its features cover together; NaN
- * if GEOS fails. The length is computed only if it is requested or the
- * percentage needs it. Sets *whole to the area of the row by oj_cover_area(),
- * or to NaN if GEOS measured the areas. */
+ * if GEOS fails. The length is computed only if it is requested or the row has
+ * no polygon. Sets *whole to the area of the row by oj_cover_area(), or to NaN
+ * if GEOS measured the areas. */
 static oj_status measure_cover(struct pair_stage_worker *worker, double *area,
                                double *length, double *whole,
                                struct oj_error *err)
@@ -943,7 +949,9 @@ static int do_features_cross(const struct pair_stage_worker *worker,
 }
 
 /* Returns an upper bound of the distance from the join feature's line: the
- * measure of the pair if it is this distance, otherwise INFINITY. */
+ * measure of a pair of a point and a line in the plane, otherwise INFINITY. In
+ * a join whose measure is no distance, oj_along_find() ignores a measure that
+ * is too small or NaN. */
 static double most_distance_of_place(const struct pair_stage_worker *worker)
 {
     const struct oj_pair_stage *stage = worker->stage;
@@ -963,8 +971,8 @@ static int are_places_found_in_blocks(const struct oj_pair_stage *stage)
 }
 
 /* Returns pointers to entry `entry` of those columns of places on lines that
- * are asked for; NULL for the others. The column OJ_PAIR_ALONG holds the M
- * value with OJ_ALONG_M, otherwise the length from the start of the line. */
+ * are requested; NULL for the other columns. The column OJ_PAIR_ALONG holds the
+ * M value with OJ_ALONG_M, otherwise the length from the start of the line. */
 static struct oj_along_arrays
 arrays_of_places(const struct oj_pair_stage *stage, int64_t entry)
 {
@@ -1149,7 +1157,7 @@ static int has_wanted_part(const struct oj_pair_stage *stage, int64_t entry)
     return 0;
 }
 
-/* Moves an entry and its values to the end of those kept so far. */
+/* Appends an entry and its values to those kept so far. */
 static void copy_kept_entry(struct oj_pair_stage *stage,
                             const struct oj_matches *entries, int64_t entry)
 {
