@@ -335,8 +335,9 @@ ogrjoin_pairs_measure(const struct ogrjoin_pairs *pairs);
 /** [count] values that a setting requested, NaN if undefined: overlap_area,
  * overlap_length, overlap_percent, nearest_x, nearest_y, from_x, from_y,
  * bearing, line_along, line_along_percent, line_offset, line_side,
- * line_segment, line_bearing, matrix, relation, with similar similarity,
- * similarity_2 ..., with vector difference.  NULL: not requested. */
+ * line_segment, line_bearing, matrix, relation; with the setting similar:
+ * similarity, similarity_2 ...; with the setting vector: difference.  NULL: not
+ * requested. */
 OGRJOIN_API const double *ogrjoin_pairs_value(const struct ogrjoin_pairs *pairs,
                                               const char *name);
 /** The word for a value of line_side, matrix or relation: "left", "212101212",
@@ -643,9 +644,10 @@ OGRJOIN_API void ogrjoin_settings_notices(struct ogrjoin_settings *settings,
                                           void *user);
 
 /** Sets functions of the caller that supply definitions of CRS, since the
- * library has no database of them.  Either may be NULL.  The thread that opens
- * the rows calls them; they must stay valid until then. expand   writes the
- * PROJJSON or WKT of a CRS that is given by its code alone
+ *  library has no database of them.  Either may be NULL.  They are called in
+ *  ogrjoin_rows_open() and ogrjoin_rows_join(), by the threads that call these
+ *  functions, and must stay valid until both have returned.
+ *  expand   writes the PROJJSON or WKT of a CRS that is given by its code alone
  *           ("EPSG:2263") into text, zero-terminated, like snprintf(): returns
  *           the length without the zero; if that is size or more, it is called
  *           again with a larger buffer; 0 or less: unknown.  Not called for
@@ -663,7 +665,8 @@ OGRJOIN_API void ogrjoin_settings_crs(
  *  ogrjoin_rows_join() does this itself.
  *  left, right  CRS of the sides, as in the setting left_crs; NULL: none
  *  Errors       OGRJOIN_ERR_ARG: the CRS of the sides differ, or a distance
- *               makes no sense in it; OGRJOIN_ERR_DATA: a text is no CRS */
+ *               cannot be converted to the unit; OGRJOIN_ERR_DATA: a text is no
+ *               CRS */
 OGRJOIN_MUST_USE OGRJOIN_API int
 ogrjoin_settings_use_crs(struct ogrjoin_settings *settings, const char *left,
                          const char *right, struct ogrjoin_error *err);
@@ -703,7 +706,9 @@ enum ogrjoin_event
 struct ogrjoin_events;
 
 /** Makes an empty state, without keys.
- *  index      for op nearest with k 1 and ties first; no setting may drop pairs
+ *  index      of a join by geometries; op nearest needs k 1 and ties first.
+ *             pick, one_to_one and unordered must not be set, since they drop
+ *             pairs
  *  which      NULL or "changes": enter, exit and change; "all": also stay
  *  has_texts  1: keys are texts; 0: integers
  *  Errors  OGRJOIN_ERR_ARG; OGRJOIN_ERR_NOMEM */
@@ -829,9 +834,9 @@ OGRJOIN_API void ogrjoin_live_free(struct ogrjoin_live *live);
  *            used again, so that memory does not grow from batch to batch.  A
  *            thread of live takes part for each 8,192 changes
  *  Errors    all changes are applied or, after an error, none.
- *            OGRJOIN_ERR_NOMEM; OGRJOIN_ERR_LIMIT: more than 2^30 ids, new ones
- *            of the batch with them, or changes.  One batch at a time: other
- *            threads wait */
+ *            OGRJOIN_ERR_NOMEM; OGRJOIN_ERR_LIMIT: more than 2^30 changes, or
+ *            more than 2^30 ids including the new ones of the batch.  One batch
+ *            at a time: other threads wait */
 OGRJOIN_MUST_USE OGRJOIN_API int
 ogrjoin_live_apply(struct ogrjoin_live *live, int64_t n, const int64_t *id,
                    const double *x, const double *y, struct ogrjoin_error *err);

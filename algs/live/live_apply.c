@@ -2,18 +2,16 @@
  *
  *    step        file             what it does
  *    1 find      live_classify.c  finds the entry of each id, and adds entries
- *    of
- *                                 new ids; of several changes of an id the last
- *                                 one counts
+ *                                 for new ids; of several changes of an id the
+ *                                 last one counts
  *    2 classify  live_classify.c  a point stays in its page, or it is a mover,
  *                                 which goes to another page or is new, or a
  *                                 leaver, which leaves its page
  *    3 decide    live_gather.c    if the share of movers is large, rebuilds all
  *    4 deal      live_deal.c      finds the pages of movers; deals movers and
  *                                 leavers to buckets, which are ranges of pages
- *    5 reserve                    allocates all memory that the steps 6, 7 and
- *    9
- *                                 need
+ *    5 reserve                    allocates all memory that the steps 6, 7
+ *                                 and 9 need
  *    6 in place                   overwrites the points that stay
  *    7 move                       makes holes where leavers were, adds movers
  *    8 split     live_reshape.c   splits pages that overflow
@@ -519,9 +517,9 @@ static int is_page_untidy(const struct live_state *state, uint32_t number)
             count_points_to_unite(state, &state->node[page->parent / 4]) >= 0);
 }
 
-/* Lists the pages of a bucket that are empty now, or have few siblings. A
- * listed page number may have been freed and used again since; tidying the new
- * page does no harm. */
+/* Lists the pages of a bucket that are empty now, or whose leaf and its
+ * siblings have few enough points to be united. A listed page number may have
+ * been freed and used again since; tidying the new page does no harm. */
 static void find_untidy_pages(int64_t bucket, int thread, void *user)
 {
     struct live_batch *b = user;

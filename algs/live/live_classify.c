@@ -27,7 +27,8 @@ static int mark_entry_as_seen(struct live_batch *b, int64_t entry)
     return has_mark;
 }
 
-/* Finds the entries of a slice. Rows with unknown ids get LIVE_SUPERSEDED. */
+/* Sets b->entry for the rows of a slice. A row with an unknown id gets
+ * LIVE_SUPERSEDED until add_entries_of_new_ids(). */
 static void find_entries_of_slice(struct live_batch *b, int64_t first,
                                   int64_t end, struct live_rows *rows)
 {

@@ -154,8 +154,8 @@ struct live_putting
     const int64_t *id;
     uint16_t mark;
     uint32_t *entry;
-    uint32_t *late;  /* [rows] rows that one thread puts after all parts; those
-                        of a part begin at its first row */
+    uint32_t *late;  /* [rows] rows that one thread puts after all parts; the
+                        rows of part p begin at parts->offset[p] */
     int64_t *n_late; /* [parts] */
     int has_repeats;
 };

@@ -17,7 +17,8 @@ struct live_query
     const struct oj_relation *relation; /**< checked, with its k */
     const struct oj_flat *input;
     int n_threads;
-    int64_t max_pairs; /**< maximum, else OJ_ERR_TOO_MANY_PAIRS; 0: none */
+    int64_t max_pairs; /**< maximum number of pairs; more are
+                            OJ_ERR_TOO_MANY_PAIRS; 0: no limit */
     const int *cancel; /**< or NULL */
 };
 

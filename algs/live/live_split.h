@@ -41,7 +41,8 @@ struct live_leaf
 {
     int64_t first, n;
     struct oj_box cell;
-    uint32_t parent; /**< 4 * node + child in the subtree; LIVE_NONE: is root */
+    uint32_t parent; /**< 4 * node + child in the subtree; LIVE_NONE: the leaf
+                          is the root */
     int32_t depth;
 };
 

@@ -85,7 +85,8 @@ struct live_node
 {
     double sx, sy[2];
     int32_t child[4];
-    uint32_t parent; /**< 4 * node + child; in the free list the next node */
+    uint32_t parent; /**< 4 * node + child, or in the free list the next free
+                          node */
     int32_t depth;
     struct oj_box cell;
     struct oj_box cover; /**< around the cell and all pages below */
@@ -119,7 +120,7 @@ struct live_state
     int64_t n_readers; /**< guarded by oj_live.lock */
     int32_t number;
     int32_t root;    /**< a child, see LIVE_NO_CHILD */
-    int64_t edition; /**< number of the batch that changed it last */
+    int64_t edition; /**< number of the batch that changed the state last */
     struct live_state *older;
     int64_t n_points;
     int64_t n_pages, cap_pages; /**< including free pages */

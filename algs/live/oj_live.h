@@ -37,7 +37,8 @@ struct oj_live_counts
     int64_t n_removed;    /**< removals of an existing id */
     int64_t n_unknown;    /**< removals of an id that does not exist */
     int64_t n_unjoinable; /**< changes with coordinates that no join takes */
-    int64_t n_superseded; /**< with a later change of the id in a batch */
+    int64_t n_superseded; /**< changes that a later change of their id in the
+                               batch replaces */
     int64_t n_rebuilt;    /**< batches that rebuilt the whole tree */
     int64_t n_pages;
     int64_t n_bytes; /**< memory of the index */

@@ -96,7 +96,7 @@ struct gpics_index
     _Atomic int32_t *n_found;    /* [rows] points that a row has found in this
                                     round */
     _Atomic int64_t *next_found; /* [rows] end in `found` of the points of a
-                                    row; -1: it needs another round */
+                                    row; -1: the row needs another round */
     int64_t n_all_found, cap_found;
     int32_t *found; /* [n_all_found] features, by the rows that are answered */
 };
@@ -403,7 +403,7 @@ static oj_status load_points_of_leaf(const struct gpics_tree *tree,
     return OJ_OK;
 }
 
-/* What a visit of a leaf does with the hits of a row. */
+/* How a visit of a leaf treats the hits of a row. */
 enum leaf_visit
 {
     ADD_PAIRS,  /* joins other than nearest: adds them to the answer */

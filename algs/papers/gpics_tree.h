@@ -35,8 +35,8 @@
 #define GPICS_PAGE_POINTS 64
 #define GPICS_NONE (-1)
 
-/** MH of the paper's experiments. A k-d tree has two levels for each of these.
- */
+/** Maximum number of levels of a quadtree: MH of the paper's experiments. A k-d
+ * tree has twice as many. */
 #define GPICS_LEVELS 14
 #define GPICS_MOST_LEVELS (2 * GPICS_LEVELS)
 

@@ -184,8 +184,9 @@ static int write_digits(uint32_t *word, int n, char *to)
     }
 }
 
-/* Sets *out to an integer of n words divided by 10^scale, if both are exact as
- * doubles, so that the quotient is rounded once. Otherwise returns 0. */
+/* Computes an integer of n words divided by 10^scale. If both numbers are exact
+ * as doubles, so that the quotient is rounded once, sets *out and returns 1;
+ * otherwise returns 0. */
 static int divide_exact_decimal(const uint32_t *word, int n, int scale,
                                 double *out)
 {
@@ -251,8 +252,8 @@ static double real_at_row(const struct ArrowArray *array, const char *format,
     return ((const double *)values)[at];
 }
 
-/* Returns the number of a row. Integers beyond int64_t become reals that keep
- * their bits. */
+/* Returns the number of a row. An unsigned integer above INT64_MAX becomes a
+ * real that also holds the integer's 64 bits. */
 static struct oj_plain_value number_at_row(const struct ArrowArray *array,
                                            const char *format, int64_t row)
 {

@@ -69,8 +69,8 @@ int64_t oj_arrow_bytes(const struct ArrowSchema *schema,
                        const struct ArrowArray *array, int64_t first,
                        int64_t n);
 
-/** Returns an upper bound of the size in bytes of any of n rows. O(rows, and
- * elements of their lists). */
+/** Returns an upper bound of the size in bytes of the largest of n rows, from
+ * row `first` on. O(rows and elements of their lists). */
 int64_t oj_arrow_most_bytes(const struct ArrowSchema *schema,
                             const struct ArrowArray *array, int64_t first,
                             int64_t n);

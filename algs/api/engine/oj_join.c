@@ -109,8 +109,9 @@ struct oj_join
                                              each engine; NULL: not built */
 
     /* Members for OJ_DEVICE_IF_PAYS. */
-    int is_settled[2]; /* [0] batches without points, [1] batches of points: 1:
-                          CPU or GPU was chosen for all later batches */
+    /* 1: the choice of CPU or GPU holds for all later batches. Element 1 is for
+     * batches of points, element 0 for all others. */
+    int is_settled[2];
     char choice[REASON_SIZE]; /* reason of the choice */
 
     /* Members for joins on a device. */
@@ -212,7 +213,7 @@ static int choose_engine(const struct oj_join *join,
 }
 
 /* Returns the index, in the backend's list, of the engine for the expected
- * input, which is points unless input_kinds says otherwise. */
+ * input: points, unless options.input_kinds names other kinds. */
 static int choose_expected_engine(const struct oj_join *join)
 {
     static const int64_t none[1] = {0};
@@ -327,8 +328,8 @@ static oj_status run_gpu_screen(struct oj_join *join,
     return status;
 }
 
-/* Finds the candidates of a batch by the GPU screen. Sets *are_found to 0 if
- * the screen cannot find them, so that the engine must. */
+/* Sets join->candidates to those that the GPU screen finds for a batch. Sets
+ * *are_found to 0 if the screen cannot find them, so that the engine must. */
 static oj_status find_candidates_on_gpu(struct oj_join *join,
                                         const struct oj_engine *engine,
                                         const struct oj_flat *input,
@@ -447,7 +448,8 @@ static int gpu_module_supports_join(const struct oj_join *join,
            join->module->takes(&join->args.relation, &join->join_side, input);
 }
 
-/* Notes that the CPU joins this batch, or part of it, for the reason `why`. */
+/* Prepares the CPU to join this batch, or a part of it: enables the screen,
+ * records the reason `why`, and builds the CPU index. */
 static oj_status turn_to_cpu(struct oj_join *join, const char *why,
                              struct oj_error *err)
 {
@@ -464,8 +466,8 @@ static void free_gpu_index(struct oj_join *join)
     join->on_gpu = NULL;
 }
 
-/* Notes that the CPU joins all further batches. advice is appended to the
- * reason if memory ran out. */
+/* Refuses the GPU for all further batches: frees its index and prepares the
+ * CPU. advice is appended to the reason if memory ran out. */
 static oj_status turn_to_cpu_for_all_batches(struct oj_join *join,
                                              oj_status status,
                                              const char *advice,
@@ -488,8 +490,8 @@ static void record_slower_gpu_method(struct oj_join *join)
                  "took a slower method on the GPU, since %.260s", why);
 }
 
-/* Builds the GPU index, which can fail: only this shows whether the module can
- * hold the data. */
+/* Builds the GPU index. Only this shows whether the module can hold the data;
+ * if it cannot, all batches turn to the CPU and OJ_OK is returned. */
 static oj_status build_gpu_index_if_needed(struct oj_join *join,
                                            struct oj_error *err)
 {
@@ -791,8 +793,8 @@ static oj_status choose_processor_at_open(struct oj_join *join,
     return join->uses_gpu ? OJ_OK : build_cpu_index_if_needed(join, err);
 }
 
-/* Chooses CPU or GPU by the size of the first batch; by that of every batch if
- * the number of rows is not known. */
+/* Chooses CPU or GPU by the size of the first batch or, if the number of rows
+ * is not known, by the size of each batch. */
 static oj_status open_gpu_if_faster_for_batch(struct oj_join *join,
                                               const struct oj_flat *input,
                                               struct oj_error *err)
@@ -892,8 +894,9 @@ split_similar_into_dwithin_and_rank(struct oj_join *join,
     asked->any_order = 0;
 }
 
-/* If any pair of a row is enough, joins by the nearest feature: a search for it
- * ends, while the features within a distance, or equally near, may be many. */
+/* If any pair of a row is enough, joins by the nearest feature: a search for
+ * one feature ends early, whereas the features within a distance, or at an
+ * equal distance, may be many. */
 static void search_nearest_if_any_pair_is_enough(struct oj_relation *asked)
 {
     if (asked->first_only != OJ_ENOUGH_ANY)
@@ -1184,8 +1187,9 @@ static oj_status check_max_distances_are_given(const struct oj_join *join,
     return OJ_OK;
 }
 
-/* Called for the first batch of points, if none were expected: removes features
- * with overlapping parts from the indexes that exist already. */
+/* Called for the first batch of points, if no points were expected: frees the
+ * indexes that contain features with overlapping parts. They are built again
+ * without these features when a batch needs them. */
 static oj_status exclude_overlapping_from_indexes(struct oj_join *join,
                                                   struct oj_error *err)
 {

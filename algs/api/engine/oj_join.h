@@ -99,9 +99,9 @@ OJ_MUST_USE oj_status oj_join_acquire(struct oj_join *join, const int *cancel,
                                       struct oj_join **out,
                                       struct oj_error *err);
 
-/** Like oj_join_acquire(), with a max_batch_pairs of their own for the batches
- * of a copy; 0: the value of the options. max_batch_pairs has no effect if
- * *out is join itself. */
+/** Like oj_join_acquire(). max_batch_pairs replaces the option of this name in
+ * the batches of *out if *out is a copy; it has no effect if *out is join
+ * itself. 0: the value of the options. */
 OJ_MUST_USE oj_status oj_join_acquire_bounded(struct oj_join *join,
                                               const int *cancel,
                                               int64_t max_batch_pairs,
@@ -136,9 +136,9 @@ int oj_join_should_sum_pairs(const struct oj_join *join,
  *  without storing pairs. The results are added to aggregates, which must
  *  accept sums and have a row per join feature. The rows of columns are those
  *  of input; *n_pairs is the number of pairs.
- * Errors     those of oj_join_batch(); OJ_ERR_UNSUPPORTED, on the CPU unless
- *            it counts pairs of op attributes: aggregates are unchanged, use
- * oj_join_batch() for this batch */
+ *  Errors     those of oj_join_batch(); OJ_ERR_UNSUPPORTED, with unchanged
+ *             aggregates: the engine cannot sum this batch (on the CPU, only
+ *             pairs of op attributes can be counted); use oj_join_batch() */
 OJ_MUST_USE oj_status oj_join_sum_pairs(
     struct oj_join *join, const struct oj_flat *input,
     const struct oj_aggregate_column *columns, struct oj_aggregates *aggregates,

@@ -114,7 +114,8 @@ static int has_answer_to_write(const struct oj_pipeline *p)
     return p->n_written < p->n_joined;
 }
 
-/* A wait for a free slot has no end but the slot. */
+/* The ended() of waits for a free slot: only a free slot or an error ends them.
+ */
 static int can_end_without_slot(const struct oj_pipeline *p)
 {
     (void)p;
@@ -176,8 +177,8 @@ static oj_status join_part(void *user, const struct oj_flat *rows,
     return work->join(work->user, part, out, err);
 }
 
-/* Joins the next *n rows of the batch in slot: as many as do not have too many
- * pairs. */
+/* Joins the next rows of the batch in slot, from `first` on, and sets *n to
+ * their number, chosen so that the pairs fit into one answer. */
 static oj_status join_rows_within_pair_limit(struct oj_pipeline *p,
                                              struct joined_part *answer,
                                              int slot, int64_t first,
@@ -394,7 +395,8 @@ oj_status oj_pipeline_open(const struct oj_pipeline_work *work,
     return status;
 }
 
-/* Cancels the threads. If all results were used, they have ended already. */
+/* Cancels the threads and waits for their end. If all results were used, they
+ * have ended already. */
 oj_status oj_pipeline_close(struct oj_pipeline *p, oj_status status,
                             struct oj_pipeline_counts *counts,
                             struct oj_error *err)

@@ -42,9 +42,9 @@ struct oj_pipeline_part
 /** The functions and limits of a pipeline. */
 struct oj_pipeline_work
 {
-    /** Reads the next batch into slot. *flat becomes a view of it that stays
-     * valid until the next read() into this slot. n_features == 0: end of the
-     * input. */
+    /** Reads the next batch into slot. *flat becomes a view of the batch that
+     * stays valid until the next read() into this slot. n_features == 0: end of
+     * the input. */
     oj_status (*read)(void *user, int slot, struct oj_flat *flat,
                       struct oj_error *err);
 
@@ -66,7 +66,8 @@ struct oj_pipeline_work
 
     const int *cancel; /**< nonzero stops the pipeline, also while the caller
                             waits; may be NULL */
-    int64_t max_pairs; /**< > 0: a higher total of pairs is OJ_ERR_LIMIT */
+    int64_t max_pairs; /**< maximum number of pairs of the whole input; more
+                            fail with OJ_ERR_LIMIT; 0: no limit */
 
     /** Number of batches, and of answers, in the rings; at most
      * OJ_PIPELINE_SLOTS. The first read() may still change it. NULL:

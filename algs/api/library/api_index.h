@@ -83,9 +83,10 @@ OJ_MUST_USE oj_status api_layer_share(struct ogrjoin_layer *of,
                                       struct ogrjoin_layer **out,
                                       struct oj_error *err);
 
-/** Finds the columns of a schema that a layer needs; *out must be zeroed. side:
- * enum api_layer_side, selects which columns of `compared`. Geometries may be
- * missing if the join does not use them. */
+/** Finds the columns of a schema that a layer needs; *out must be zeroed.
+ * column: name of the geometry column, or NULL (arrow_layout_read()). side:
+ * enum api_layer_side; the layer needs the columns that `compared` names for
+ * this side. Geometries may be missing if the join does not use them. */
 OJ_MUST_USE oj_status
 api_record_find_columns(const struct ArrowSchema *schema, const char *column,
                         const struct compared_fields *compared, int side,
@@ -109,8 +110,8 @@ OJ_MUST_USE oj_status api_layer_finish(struct ogrjoin_layer *layer,
                                        const struct ogrjoin_settings *settings,
                                        struct oj_error *err);
 
-/** Makes the view of a layer with which index joins it. Token sets and vectors
- * are made in *sets, which must be zeroed. */
+/** Makes *flat the view of a layer that can be passed to the join of index. Its
+ * token sets and vectors are stored in *sets, which must be zeroed before. */
 OJ_MUST_USE oj_status api_index_view_input(struct ogrjoin_index *index,
                                            struct ogrjoin_layer *input,
                                            struct layer_sets *sets,
@@ -175,9 +176,10 @@ struct ogrjoin_events
 OJ_MUST_USE oj_status api_events_read_words(const char *words, int *with_stays,
                                             struct oj_error *err);
 
-/** Makes the events of an index; no key is inside of a feature yet. conditions:
- * text of all other settings that decide pairs, "" for none; it is compared
- * with that of a state file. Fails with OJ_ERR_ARG if the join cannot have
+/** Makes the events of an index; no key is inside of a feature yet. has_texts
+ * 1: keys are texts, 0: integers. conditions: text of all settings that decide
+ * pairs but are not in the relation of index, "" for none; a state file with
+ * another text is refused. Fails with OJ_ERR_ARG if the join cannot have
  * events. */
 OJ_MUST_USE oj_status api_events_new(struct ogrjoin_index *index,
                                      int with_stays, int has_texts,

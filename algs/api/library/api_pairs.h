@@ -32,7 +32,8 @@ OJ_MUST_USE oj_status api_check_max_pairs(oj_status status, int64_t most,
                                           int64_t n_before, int64_t n,
                                           struct oj_error *err);
 
-/** Settings of pairs, with the types of the settings table; 0: not set. */
+/** Settings that choose pairs and their values. All members are int, as the
+ * table of settings requires; 0: not set. */
 struct api_pair_settings
 {
     int pick;       /**< enum oj_pick_rule */
@@ -106,12 +107,11 @@ struct ogrjoin_pairs
     double *change; /**< [n] changes of near pairs, or NULL */
 };
 
-/** Appends the pairs of the next rows of the input.  Before the first call,
+/** Appends the pairs of the next rows of the input. Before the first call,
  * *pairs must be zeroed except first, is_lists and n_expected. After an error,
- * ogrjoin_pairs_free() frees it.
- * is_all   1: input is the whole side. The arrays of *matches may then be
- *          moved, which leaves it empty. Required for one_to_one and for
- *          values of pairs */
+ * ogrjoin_pairs_free() frees it. is_all 1: input is the whole input side. The
+ * arrays of *matches may then be moved, which leaves it empty. Required for
+ * one_to_one and for values of pairs */
 OJ_MUST_USE oj_status api_pairs_add(struct api_pair_maker *maker,
                                     const struct oj_flat *input, int is_all,
                                     struct oj_matches *matches,

@@ -90,7 +90,8 @@ struct ogrjoin_settings
 const char *api_setting_given(const struct ogrjoin_settings *settings,
                               const char *name);
 
-/** Returns a copy of the struct without the texts that it owns. */
+/** Returns a copy of the struct in which the texts that settings owns are NULL.
+ */
 struct ogrjoin_settings
 api_settings_view(const struct ogrjoin_settings *settings);
 
@@ -120,14 +121,16 @@ OJ_MUST_USE oj_status
 api_settings_compared(const struct ogrjoin_settings *settings,
                       struct compared_fields *out, struct oj_error *err);
 
-/** Parses the settings within_time and during; *n of them are there. The caller
- * frees words (oj_span_words_free()), also after an error. */
+/** Parses the settings within_time and during into words, and sets *n to the
+ * number of those that are set. The caller frees words (oj_span_words_free()),
+ * also after an error. */
 OJ_MUST_USE oj_status api_settings_spans(
     const struct ogrjoin_settings *settings,
     struct oj_span_words words[OJ_MOST_SPANS], int *n, struct oj_error *err);
 
-/** Parses the setting heading: *field is the column, which the caller frees
- * (oj_free()), or NULL without the setting. */
+/** Parses the setting heading. *field becomes the name of the column, which the
+ * caller frees (oj_free()), or NULL without the setting; *tolerance is in
+ * degrees. */
 OJ_MUST_USE oj_status
 api_settings_heading(const struct ogrjoin_settings *settings, char **field,
                      double *tolerance, struct oj_error *err);

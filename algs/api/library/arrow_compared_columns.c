@@ -50,7 +50,7 @@ static oj_status fail_format(const struct ArrowSchema *column,
                    column->dictionary != NULL ? ", a dictionary" : "");
 }
 
-/* Parses the format of a list column; for other columns sets nothing. */
+/* Parses the format of a list column. Fails unless its elements are numbers. */
 static oj_status parse_list_column_format(const struct ArrowSchema *column,
                                           struct arrow_field *out,
                                           struct oj_error *err)
@@ -352,8 +352,8 @@ static oj_status append_row_texts(struct arrow_text_column *to,
 
 /* --- reading numbers ------------------------------------------------------ */
 
-/* Reads the numbers of a row into out, which has room for `most`, and sets *n
- * to their number. Precondition: the row is not NULL. */
+/* Reads the first numbers of a row, at most `most`, into out and sets *n to how
+ * many were read. Precondition: the row is not NULL. */
 static oj_status numbers_of_field_in_row(const struct field_values *v,
                                          int64_t row, int64_t most, double *out,
                                          int64_t *n, struct oj_error *err)

@@ -35,8 +35,9 @@ struct kept_index
 struct ogrjoin_live
 {
     struct oj_live *live;
-    struct live_device *device; /* GPUs that have the points; then `live` has a
-                                   copy of them. NULL: only `live` has them */
+    struct live_device *device; /* index on GPUs that holds the points; `live`
+                                   then has a copy of them. NULL: only `live`
+                                   holds the points */
     pthread_mutex_t lock;       /* guards the members below */
     int64_t edition; /* version of the points that `all` and `kept` were made
                         from */
@@ -140,8 +141,8 @@ int ogrjoin_live_apply(struct ogrjoin_live *live, int64_t n, const int64_t *id,
 {
     struct oj_error why = {OJ_OK, ""};
     oj_status status = apply_batch(live, n, id, x, y, &why);
-    /* The cached indexes are out of date and only use memory. If a join holds
-     * the lock, they are left for it, or for the next batch, to free. */
+    /* The cached indexes are out of date and only use memory. If another thread
+     * holds the lock, its join or the next batch frees them. */
     if (status == OJ_OK && pthread_mutex_trylock(&live->lock) == 0)
     {
         free_kept_indexes(live);

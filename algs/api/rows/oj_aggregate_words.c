@@ -69,7 +69,8 @@ static oj_status read_separator(struct aggregate_scanner *s,
     return read_quoted(s, &what->separator, err);
 }
 
-/* Reads the number of percentile. Its text is the *n characters at *digits. */
+/* Reads the percentage of percentile() into *what. Sets *digits and *n to its
+ * text and the length of this text. */
 static oj_status read_percent(struct aggregate_scanner *s,
                               struct oj_aggregate *what, const char **digits,
                               int *n, struct oj_error *err)
@@ -104,8 +105,8 @@ static oj_status read_weight(struct aggregate_scanner *s, const char **weight,
     return OJ_OK;
 }
 
-/* Reads the arguments after "(": the field, what follows a comma, and ")".
- * percent: text of a percentage. */
+/* Reads the arguments after "(": the field, an argument after a comma, and ")".
+ * Sets *percent and *n_percent to the text of a percentage. */
 static oj_status read_arguments(struct aggregate_scanner *s,
                                 struct oj_aggregate_word *word,
                                 struct oj_aggregate *what, const char **percent,
@@ -366,8 +367,8 @@ static int find_or_add_field(struct oj_aggregate_words *words,
     return words->n_fields++;
 }
 
-/* Sets type and kind of the result column of aggregate i. values NULL: it
- * counts pairs. */
+/* Sets type and kind of the result column of aggregate i. values NULL: the
+ * aggregate counts pairs. */
 static void define_result(const struct oj_aggregate_words *words, int i,
                           const struct oj_aggregate_operand *values)
 {
@@ -401,7 +402,8 @@ static oj_status check_name_is_free(const struct oj_aggregate_words *words,
     return OJ_OK;
 }
 
-/* The values of functions without a field, by their names. */
+/* Functions that have no field, and the pair value that each of them
+ * aggregates. */
 static const struct
 {
     const char *function;

@@ -92,8 +92,9 @@ struct oj_aggregate_words
                                         join features */
     int n_fields;
     int n_of_pairs;       /**< number of fields with values of pairs */
-    int has_weighted_sum; /**< 1: pairs need their share: the part of the join
-                               feature that the row overlaps; 1 for points */
+    int has_weighted_sum; /**< 1: pairs need their share, the fraction of the
+                               join feature that the row overlaps (1 for
+                               points) */
     int needs_places;     /**< 1: pairs need the FID and the reading position of
                                their join feature */
     char *text;           /**< holds all words and names */

@@ -83,7 +83,7 @@ int32_t oj_crs_tree_child(const struct oj_crs_tree *tree, int32_t node, int i);
 
 /** Copies a text, number or word to out [size], size > 0, with escapes
  * resolved. If it does not fit, it is truncated at a code point. Control
- * characters become blanks. "" for other nodes and for -1. */
+ * characters become blanks. For other nodes and for -1, out becomes "". */
 void oj_crs_tree_copy(const struct oj_crs_tree *tree, int32_t node, char *out,
                       size_t size);
 

@@ -31,7 +31,7 @@ struct oj_distance
 extern const struct oj_unit_row
 {
     const char *name; /**< "us-ft"; "" for OJ_UNIT_CRS */
-    double size;      /**< size in metres; of deg in radians */
+    double size;      /**< size in metres; size of a degree in radians */
 } oj_units[OJ_N_UNITS];
 
 /** Returns the unit with this name, ignoring case, or -1 if there is none. */

@@ -354,7 +354,8 @@ oj_status oj_aggregate_columns_bind(const struct oj_row_column_words *words,
 
 /* ---- names in use -------------------------------------------------------- */
 
-/* Makes a token (for the table of names) of a name in lower case (ASCII). */
+/* Makes the token of a name, in lower case (ASCII), for the table of names in
+ * use. */
 static oj_status make_name_token(struct oj_row_columns *columns,
                                  const char *name, struct oj_token *token,
                                  struct oj_error *err)
@@ -500,7 +501,8 @@ static oj_status take_given_names(const struct oj_row_columns_request *request,
     return OJ_OK;
 }
 
-/* Writes the name of a computed column with a number appended (1: none). */
+/* Writes the name of a computed column. A number above 1 is appended, unless
+ * the user gave the name. */
 static void write_computed_name(const struct oj_computed_column *computed,
                                 int64_t number, char *name, size_t size)
 {

@@ -19,7 +19,7 @@
  *   computed             all computed columns get one number, the first from _2
  *                        on with which none is in use; for a name given by the
  *                        user it is an error
- *   of the join layer    prefix and NAME, then that with _2, _3 and so on
+ *   of the join layer    prefix and NAME; prefix, NAME and _2, _3 and so on
  *
  *  A field without name is called field.
  */
@@ -98,7 +98,8 @@ const char *oj_row_column_option(enum oj_pair_value which);
  *   join_similarity,                one for each condition on texts
  *     join_similarity_2 ...
  *   join_difference                 vectors are compared
- *   join_rank                       a row has several pairs, by their measure
+ *   join_rank                       a row can have several pairs, which are
+ *                                   ordered by measure
  *   (none; the number of pairs)     name_count is given
  *   overlap_area, overlap_length,   overlap names them
  *     overlap_percent, overlap_iou,

@@ -43,8 +43,9 @@
 /** Words of along, in the order of enum oj_along_by. */
 #define OJ_ALONG_WORDS "length|m"
 
-/** Fails with OJ_ERR_ARG if lines or rings of the join side were found, but no
- * M values (enum oj_m_found or'ed). side: the join side in the message. */
+/** found: bits of enum oj_m_found for the join side. Fails with OJ_ERR_ARG if
+ * it has lines or rings, but none of their vertices has an M value. side: name
+ * of the join side in the message. */
 OJ_MUST_USE oj_status oj_row_along_check_m(const char *dash, const char *side,
                                            unsigned found,
                                            struct oj_error *err);

@@ -19,9 +19,10 @@
  *  Cost per row: a hash of its bytes and a look-up in a table. Whole numbers in
  *  one field have two cheaper forms, which end when a value does not fit:
  *
- *   ascending   whole = [ 3 7 8 20 .. ]   the class is the position: usually
- *                                         that after the last one, or the
- *                                         number minus the first
+ *   ascending   whole = [ 3 7 8 20 .. ]   the class is the position of the
+ *                                         number; tried first are the position
+ *                                         after the last one found, and the
+ *                                         number minus whole[0]
  *   whole       short tokens, whose key is the number
  *   any         long tokens: the bytes of the values
  */

@@ -101,7 +101,8 @@ int64_t ogrjoin_rows_count(const struct ogrjoin_rows *rows)
     return rows_chunks_rows(&rows->chunks);
 }
 
-/* Reads all arrays of a stream, and from the first what the side depends on. */
+/* Reads all arrays of a stream. If the CRS of the side or the type of its
+ * geometries depends on the rows, takes them from the first array. */
 static oj_status read_chunks(struct ArrowArrayStream *stream,
                              struct rows_side *side,
                              const struct ogrjoin_settings *settings,
@@ -155,7 +156,8 @@ static oj_status read_join_side(struct ogrjoin_rows *rows,
     status = read_chunks(stream, &side, rows->settings, &rows->chunks, err);
     if (status == OJ_OK)
     {
-        /* the chunks have its types, and its CRS may be that of their SRID */
+        /* side.schema describes the chunks as they are now: geometries as WKB,
+         * and a CRS that may come from their SRID */
         oj_arrow_schema_release(&rows->schema);
         rows->schema = side.schema;
         side.schema.release = NULL;
@@ -502,7 +504,7 @@ struct rows_stream
     int source_ended;
     struct oj_arrow_shared *large; /* array that is split over several batches,
                                       or was read ahead; NULL: none */
-    int64_t large_at;              /* number of its rows read so far */
+    int64_t large_at;              /* number of rows of `large` read so far */
     struct rows_chunks chunks;     /* arrays of the current batch */
     struct arrow_reach reach;      /* see has_reach() */
     struct ogrjoin_layer *layer;   /* layer of the current batch */
@@ -575,8 +577,8 @@ static void close_stream(struct rows_stream *s)
 
 /* ---- opening the stream -------------------------------------------------- */
 
-/* Opens the input. Its first array is read already, if its CRS or the type of
- * its geometries depend on it. */
+/* Opens the input. Also reads its first array, if the CRS or the type of the
+ * geometries depends on the rows. */
 static oj_status open_input(struct rows_stream *s, struct oj_error *err)
 {
     struct ArrowSchema schema;
@@ -722,7 +724,8 @@ static oj_status find_key(struct rows_stream *s, struct oj_error *err)
                    name);
 }
 
-/* Writes the settings, besides the relation, that decide pairs as a text. */
+/* Writes as a text the settings that decide pairs but are not in the relation.
+ * A state file contains this text. */
 static oj_status write_conditions(const struct ogrjoin_settings *settings,
                                   char *text, size_t size, struct oj_error *err)
 {
@@ -818,7 +821,7 @@ static oj_status read_keys(struct rows_stream *s, int64_t first, int64_t n,
     return OJ_OK;
 }
 
-/* Makes *pairs the events of a part, in place of its pairs. */
+/* Replaces *pairs, the pairs of a part, by the events that follow from them. */
 static oj_status replace_pairs_by_events(struct rows_stream *s,
                                          const struct oj_flat *part,
                                          int64_t first,
@@ -1043,8 +1046,8 @@ static oj_status report_progress(struct rows_stream *s, struct oj_error *err)
 }
 
 /* Returns 1 if only features whose envelopes meet a part of the join side can
- * have pairs, and nothing else of the output depends on their shapes. In a join
- * of envelopes, those of whole features may meet where no part is. */
+ * have pairs, and nothing else in the output depends on their shapes. Not for
+ * op bbox: the envelopes of whole features may meet where no part lies. */
 static int has_reach(const struct rows_stream *s)
 {
     const struct oj_relation *relation = &s->index->index->settings.relation;
@@ -1186,8 +1189,9 @@ static void mark_matched_join_rows(struct rows_stream *s,
     }
 }
 
-/* Computes the wanted values of a part's pairs. The part has n rows from
- * `first` on. */
+/* Computes what is wanted of a part's pairs (values, events or aggregates),
+ * marks the join rows with pairs, and begins the output of the part's rows. The
+ * part has n rows, from row `first` of the batch on. */
 static oj_status compute_values_and_begin_rows(struct rows_stream *s,
                                                const struct oj_flat *part,
                                                int64_t first,

@@ -41,8 +41,9 @@ struct rows_aggregates
     int64_t *place;   /* [join rows] ordinal of each row: 0, 1, 2 .. */
     int64_t last_row; /* row of which results were read last; -1: none */
 
-    /* The following have PAIRS_AT_ONCE elements, for the pairs of one call.
-     * share: for weighted sums, otherwise NULL. */
+    /* The following arrays have PAIRS_AT_ONCE elements, for the pairs of one
+     * call: input row, join row (at) and share of each pair. share is NULL
+     * without weighted sums. */
     int64_t *row;
     int32_t *at;
     double *share;
@@ -567,7 +568,8 @@ static oj_status put_aggregate_result(const struct oj_aggregate_value *value,
     return OJ_OK;
 }
 
-/* Fills the columns row by row, because sorted values can be read only once. */
+/* Fills all columns row by row, because oj_aggregates_result() reads the sorted
+ * values of the aggregates in the order of the rows. */
 static oj_status fill_result_columns(struct rows_aggregates *a,
                                      const int64_t *rows, int64_t n,
                                      struct result_column *columns,

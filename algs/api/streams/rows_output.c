@@ -43,9 +43,9 @@ static int keeps_join_column(const struct rows_output *o, int64_t column)
             !rows_side_is_geometry(join->schema.children[column]));
 }
 
-/* Appends the fields of a side that are in the output to *fields and *columns;
- * *n: their number. *columns: column of the side's schema; -1: made by the
- * output. */
+/* Appends the fields of a side that are in the output to *fields, and for each
+ * its column in the side's schema to *columns, or -1 for the computed geometry.
+ * Sets *n to their number. */
 static oj_status choose_fields(const struct rows_output *o,
                                const struct rows_side *side,
                                struct oj_field_description **fields,

@@ -45,9 +45,9 @@ struct rows_side
     char *crs_words; /**< text of the CRS as given; NULL: none */
     struct oj_crs_text crs;
 
-    /* The schema of the geometry column as the arrays have it, if they are
-     * converted to that of `schema`: texts, and views of extended WKB. Released
-     * if they are not. */
+    /* If geometries are converted (texts, and views of extended WKB): the
+     * schema that their column has in the arrays, where `schema` has that of
+     * the result. Otherwise released. */
     struct ArrowSchema geometry_as_read;
     struct oj_arrow_srid srid;
 };
@@ -130,8 +130,9 @@ OJ_MUST_USE oj_status rows_chunks_column(const struct rows_chunks *chunks,
                                          const struct ArrowArray ***arrays,
                                          struct oj_error *err);
 
-/** Finds a row: returns the array of `column` that contains it and its row in
- * this array. *in_array is -1 if the row of the surrounding struct is NULL. */
+/** Finds a row: returns the array of `column` that contains it, and sets
+ * *in_array to its row in this array, or to -1 if the row of the surrounding
+ * struct is NULL. */
 const struct ArrowArray *rows_chunks_at(const struct rows_chunks *chunks,
                                         int64_t column, int64_t row,
                                         int64_t *in_array);

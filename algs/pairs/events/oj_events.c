@@ -303,7 +303,8 @@ static oj_status add_key(struct oj_events *events, const struct name *name,
     return OJ_OK;
 }
 
-/* Drops keys without features. The other keys and their texts move down. */
+/* Drops keys without features. The other keys and their texts move down, so the
+ * slots must be filled again. */
 static void drop_empty_keys(struct oj_events *events)
 {
     int64_t n = 0, n_text = 0;
@@ -568,8 +569,8 @@ static void append_nearest_event(const struct oj_events *events,
         append_event(r, OJ_EVENT_STAY, now, measure);
 }
 
-/* A loop, because a call of memcmp() costs more for the few numbers of a key.
- */
+/* Compares in a loop, because a call of memcmp() costs more for the few numbers
+ * of a key. */
 static inline int are_features_equal(const int32_t *a, const int32_t *b,
                                      int64_t n)
 {
@@ -599,7 +600,8 @@ static void append_events_of_report(const struct oj_events *events,
         append_events_of_pairs(events, before, n, OJ_EVENT_STAY, r);
 }
 
-/* Cannot fail: oj_events_prepare() has allocated all memory. */
+/* Appends the events of all rows to out. Cannot fail, because
+ * oj_events_prepare() has allocated all memory. */
 static void append_events_of_rows(struct oj_events *events,
                                   const struct oj_matches *pairs,
                                   struct oj_event_rows *out)
