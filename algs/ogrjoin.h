@@ -239,13 +239,15 @@ ogrjoin_classes_new(const struct ArrowSchema *schema, struct ArrowArray *values,
                     struct ogrjoin_classes **out, struct ogrjoin_error *err);
 
 /** Finds the classes of the values of an input.  Values are compared as numbers
- *  if both sides have numbers, otherwise as texts; NULL and NaN equal nothing.
+ *  if both sides have numbers, as moments if both have dates, datetimes or
+ *  texts, at least one of them dates or datetimes (but two columns of dates as
+ *  texts), and otherwise as texts.  NULL and NaN equal nothing.
  *  values      moved, also on failure
  *  class_of    output [length of values]: the class of each value; -1: the join
  *              side has no equal value
  *  join_class  output: the classes of the join side's values, valid as long as
- *              `classes`.  If the join side has numbers, inputs of numbers get
- *              another array than inputs of texts
+ *              `classes`.  Inputs that are compared in different ways get
+ *              different arrays
  *  Several threads may call this function at once.
  *  Errors      as above; OGRJOIN_ERR_LIMIT: more than 2^31 - 2 classes */
 OGRJOIN_MUST_USE OGRJOIN_API int
@@ -597,11 +599,12 @@ ogrjoin_rows_join(struct ogrjoin_rows *rows, struct ArrowArrayStream *input,
 /** Frees a join side; streams made from it stay valid. */
 OGRJOIN_API void ogrjoin_rows_free(struct ogrjoin_rows *rows);
 
-/** Like ogrjoin_rows_join(), but uses an existing index.
+/** Like ogrjoin_rows_join(), but uses an existing index if possible.
  *  index  its layer must hold the features of the join side in their order, as
- *         ogrjoin_layer_from_stream() reads them.  If it was made for settings
- *         that find other pairs, it is not used, and another index is made.
- *         NULL: none */
+ *         ogrjoin_layer_from_stream() reads them.  The index is used if it was
+ *         made for settings that find equal pairs, if it cannot use a GPU, and
+ *         if the settings name no columns of ids, distances, classes or times
+ *         of the join side; otherwise another index is made.  NULL: none */
 OGRJOIN_MUST_USE OGRJOIN_API int ogrjoin_rows_join_index(
     struct ogrjoin_rows *rows, struct ogrjoin_index *index,
     struct ArrowArrayStream *input, const struct ogrjoin_settings *settings,
@@ -672,7 +675,7 @@ ogrjoin_settings_use_crs(struct ogrjoin_settings *settings, const char *left,
                          const char *right, struct ogrjoin_error *err);
 
 /** Checks that all settings have an effect on ogrjoin_index_new() and
- *  ogrjoin_join(), which ignore those without effect.
+ *  ogrjoin_join(), which ignore settings without effect.
  *  Errors  OGRJOIN_ERR_ARG: a setting has no effect on such pairs, or two
  *          settings clash; the message names what to write */
 OGRJOIN_MUST_USE OGRJOIN_API int

@@ -135,8 +135,8 @@ static void copy_blocks(int64_t first, int64_t end, void *user)
         memcpy(copy[i].to, copy[i].from, sizeof *copy[i].to);
 }
 
-/* Replaces the block of each touched page by a new one, and lists both for the
- * copy of its contents. */
+/* Replaces the block of each touched page by a new one, and lists both blocks,
+ * so that the contents can be copied on all threads. */
 static void copy_touched_pages(struct live_batch *b, struct live_copy *copy)
 {
     int64_t n = 0, n_pages = b->live->state->n_pages;
@@ -742,7 +742,7 @@ static oj_status classify_and_apply_batch(struct live_batch *b,
 static void free_batch(struct live_batch *b)
 {
     live_ids_parts_free(&b->parts);
-    oj_free(b->rows);   /* entry and place, too */
+    oj_free(b->rows);   /* also frees entry and place */
     oj_free(b->bucket); /* also frees the other arrays of step 4 */
     oj_free(b->touched);
 }

@@ -39,7 +39,8 @@ struct build
     struct live_subtree *part; /* [leaves] subtree of each cell */
     int stops_at_depth; /* 1: the tree is not wanted if it has a leaf that
                            cannot be split, although it has too many points */
-    atomic_int has_reached_depth; /* such a leaf was found */
+    atomic_int has_reached_depth; /* 1: a leaf was found that has too many
+                                     points and cannot be split */
 };
 
 /* --- the skeleton ----------------------------------------------------------

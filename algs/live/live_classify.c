@@ -156,7 +156,8 @@ static void prefetch_page_of_row(const struct live_batch *b, int64_t i)
 static void classify_slice(int64_t first, int64_t end, void *user)
 {
     struct live_batch *b = user;
-    struct live_rows rows = {0}; /* a copy, which is kept in registers */
+    struct live_rows rows = {0}; /* a local struct, which the compiler keeps in
+                                    registers */
     for (int64_t i = first; i < end; i++)
     {
         int64_t next = i + 2 * LIVE_AHEAD;

@@ -31,7 +31,7 @@
 struct live_entry
 {
     int64_t id;
-    uint32_t page; /**< or LIVE_NO_ENTRY, LIVE_NOWHERE */
+    uint32_t page; /**< page of the point, LIVE_NO_ENTRY or LIVE_NOWHERE */
     uint16_t slot;
     uint16_t mark; /**< number of the last batch with the id, from 1 on */
 };

@@ -27,8 +27,10 @@ struct live_reshape
 {
     uint32_t leaf[4]; /**< [n_leaves] first pages of the leaves */
     int n_leaves;
-    int32_t node;       /**< node above the leaves, which is freed, or -1 */
-    int64_t first, end; /**< arriving points: order[first .. end) */
+    int32_t node;       /**< node whose children the leaves are, which is freed;
+                             -1: none */
+    int64_t first, end; /**< the arriving points are live_arrivals.order[first
+                             .. end) */
     int64_t n;          /**< points of the leaves and arriving points */
     struct oj_box cell; /**< cell of the subtree */
     uint32_t parent;    /**< 4 * node + child, or LIVE_NONE: the root */

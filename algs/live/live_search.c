@@ -246,7 +246,8 @@ struct row_search
     const struct live_query *query;
     int64_t row, row_id;
     double x, y, least2, bound2;
-    int64_t k; /* 0: all points within the bound */
+    int64_t k; /* number of nearest points wanted; 0: all points within the
+                  bound */
     struct oj_ranking ranking;
     int64_t n, n_cut, cap;
     struct found_point *found;
@@ -631,7 +632,8 @@ struct candidate_search
 {
     const struct live_query *query;
     int64_t most;
-    _Atomic uint64_t *is_taken; /* bitmap of the slots that were added */
+    _Atomic uint64_t *is_taken; /* [slots of all pages / 64] bitmap; 1: the
+                                   point of the slot was added */
     struct live_points *of;     /* [n_threads] points found by each thread */
     atomic_llong n;
 };

@@ -14,7 +14,7 @@
 struct live_query
 {
     const struct live_state *state;
-    const struct oj_relation *relation; /**< checked, with its k */
+    const struct oj_relation *relation; /**< checked; its k is set */
     const struct oj_flat *input;
     int n_threads;
     int64_t max_pairs; /**< maximum number of pairs; more are

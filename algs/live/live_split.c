@@ -133,7 +133,8 @@ static int cut_at_medians(struct live_node *node, const struct oj_box *frame,
     (void)frame;
     of.step = n / MOST_COUNTED + 1;
     middle = estimate_median(&of);
-    /* -INFINITY: all points are right of it */
+    /* NaN: no median separates the points; with a cut at -INFINITY, all points
+     * are right of it */
     node->sx = middle == middle ? middle : -INFINITY;
     of.is_y = 1;
     of.sx = node->sx;

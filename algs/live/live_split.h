@@ -50,7 +50,7 @@ struct live_leaf
 struct live_subtree
 {
     int64_t n_nodes, cap_nodes, n_leaves, cap_leaves;
-    struct live_node *node; /**< children that are leaves: LIVE_NO_CHILD */
+    struct live_node *node; /**< in child, LIVE_NO_CHILD stands for a leaf */
     struct live_leaf *leaf;
 };
 

@@ -113,8 +113,8 @@ struct oj_live
     struct live_state *state;
 };
 
-/** Makes state the current state of the index. The old one is freed when its
- *  last reader has given it back. */
+/** Makes state the current state of the index. The previous state is freed when
+ *  its last reader has given it back. */
 void live_publish_state(struct oj_live *live, struct live_state *state);
 
 /** Gives back the block of a page that is changed or freed, or retires it if a

@@ -67,7 +67,7 @@ struct gpics_worker
 {
     struct oj_row_worker shared;
     int64_t n_hits, cap_hits;
-    struct gpics_hit *hit; /* of one row; for the method "single" */
+    struct gpics_hit *hit; /* hits of one row; only for the method "single" */
     int64_t n_registrations, cap_registrations;
     struct gpics_registration *registration;
     int64_t cap_x, cap_y, cap_feature;
@@ -406,9 +406,9 @@ static oj_status load_points_of_leaf(const struct gpics_tree *tree,
 /* How a visit of a leaf treats the hits of a row. */
 enum leaf_visit
 {
-    ADD_PAIRS,  /* joins other than nearest: adds them to the answer */
-    COUNT_HITS, /* nearest: counts them */
-    STORE_HITS  /* nearest: stores those of answered rows */
+    ADD_PAIRS,  /* joins other than nearest: adds the hits to the answer */
+    COUNT_HITS, /* nearest: counts the hits */
+    STORE_HITS  /* nearest: stores the hits of answered rows */
 };
 
 static inline oj_status visit_row_at_leaf(struct gpics_index *self,
@@ -646,7 +646,7 @@ static const struct oj_row_method registered = {.worker_size =
                                                 .end = end_registered,
                                                 .free_worker = free_worker};
 
-/* Returns the paper's four queries. */
+/* Returns 1 for the paper's four queries. */
 int oj_gpics_takes(const struct oj_relation *relation,
                    const struct oj_flat *join_side, const struct oj_flat *input)
 {

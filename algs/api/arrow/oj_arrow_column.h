@@ -5,7 +5,7 @@
  *   bits      one bit per row
  *   fixed     1, 2, 4 or 8 bytes per row
  *   bytes     offsets of 4 or 8 bytes, rows + 1  bytes
- *   lists     likewise                           item, the column of the values
+ *   lists     offsets, as for bytes              item, the column of the values
  *
  *    0 1 2 3 4 5 6 7 | 8 9 ...      rows
  *   [1 1 0 1 1 1 1 1]               valid: bitmap, made with the first NULL;

@@ -15,7 +15,8 @@ struct geometry_rows
     const struct oj_arrow_geometry_column *of;
     const struct ArrowArray *column;
     struct arrow_presence is;
-    struct arrow_bytes bytes; /* texts or WKB, unless is_encoded */
+    struct arrow_bytes bytes; /* the rows' texts or WKB; not set if
+                                 is_encoded */
     int is_text;
     int is_encoded; /* 1: the texts are encoded by a dictionary or as runs */
     int64_t n_rows;
@@ -28,7 +29,7 @@ struct geometry_rows
  * geometry_rows. */
 struct geometry
 {
-    const uint8_t *wkb; /* NULL: there is none */
+    const uint8_t *wkb; /* NULL: the row has no geometry */
     size_t n;
     int is_extended; /* 1: the row holds extended WKB, and wkb is its conversion
                         to ISO WKB, unless is_broken */
@@ -278,7 +279,8 @@ oj_status oj_arrow_iso_wkb_make(const struct oj_arrow_geometry_column *of,
     *is_made = 1;
     if (status == OJ_OK && strcmp(of->schema->format, format) == 0)
         status = check_srids_and_find_extended(&rows, is_made, err);
-    if (format[0] == 'v') /* the first geometry is ISO WKB: all stay */
+    if (format[0] == 'v') /* vz is the format of a column whose first geometry
+                             is ISO WKB: it stays as it is */
         *is_made = 0;
     if (status == OJ_OK && *is_made)
         status = oj_arrow_column_open_format(

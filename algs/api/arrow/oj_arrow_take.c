@@ -240,7 +240,8 @@ static oj_status take_validity(const struct oj_arrow_chunks *from,
 
 /* ---- values of a fixed size ---------------------------------------------- */
 
-/* Sets, for each chunk, the address of its first value. */
+/* Makes *out the array of the addresses of each chunk's first value, NULL for a
+ * chunk without values. The caller frees *out. */
 static oj_status find_values_of_chunks(const struct oj_arrow_chunks *from,
                                        int64_t size, const char ***out,
                                        struct oj_error *err)
@@ -397,7 +398,7 @@ static oj_status take_offsets(const struct oj_arrow_chunks *from, int64_t size,
 }
 
 /* Allocates the arrays first and count of take_offsets(), an element for each
- * run. */
+ * run, in one block: the caller frees only *first. */
 static oj_status allocate_ranges(const struct runs *r, int64_t **first,
                                  int64_t **count, struct oj_error *err)
 {
@@ -1080,7 +1081,7 @@ static oj_status take_null_array(const struct runs *r, struct ArrowArray *out,
     return OJ_OK;
 }
 
-/* On an error out->release may be set. */
+/* On an error out->release may be set, so that the caller must release out. */
 static oj_status take_elements_of_runs(const struct oj_arrow_chunks *from,
                                        const struct runs *r,
                                        struct ArrowArray *out,

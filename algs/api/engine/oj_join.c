@@ -79,9 +79,11 @@ struct oj_join
                                   not needed */
     int has_overlaps;          /* 1: `overlaps` was computed, so features with
                                   overlapping parts are joined separately */
-    struct oj_overlapping_points *overlapping; /* NULL: not needed yet */
-    int has_small_classes; /* 1: all -on classes of the join side are
-                              small */
+    struct oj_overlapping_points *overlapping; /* joins points with the features
+                                                  marked in `overlaps`; NULL:
+                                                  not needed yet */
+    int has_small_classes; /* 1: all -on classes of the join side are small
+                              (oj_class_features_are_small()) */
     int32_t *tie_rank; /* [features] rank of each join feature in the order that
                           decides ties; NULL: its ordinal */
     struct oj_stats stats;
@@ -91,8 +93,8 @@ struct oj_join
                                   ranks pairs by similarity */
     struct oj_matches found;   /* if is_ranked: pairs before the ranking */
 
-    /* Guards what all copies of a join share: the members below; also indexes
-     * and stats, unless the original is itself in use by a thread. */
+    /* Guards the members below, which all copies of a join share. Also guards
+     * indexes and stats, except while a thread uses the original itself. */
     pthread_mutex_t lock;
     pthread_cond_t was_given_back;
     int is_taken;             /* 1: a thread uses the join itself, not a copy */
@@ -108,9 +110,9 @@ struct oj_join
     struct oj_index *of[OJ_MOST_ENGINES]; /* [engines of the backend] index of
                                              each engine; NULL: not built */
 
-    /* Members for OJ_DEVICE_IF_PAYS. */
-    /* 1: the choice of CPU or GPU holds for all later batches. Element 1 is for
-     * batches of points, element 0 for all others. */
+    /* Members for OJ_DEVICE_IF_PAYS. is_settled 1: the choice of CPU or GPU
+     * holds for all later batches; element 1 is for batches of points, element
+     * 0 for all other batches. */
     int is_settled[2];
     char choice[REASON_SIZE]; /* reason of the choice */
 
@@ -861,7 +863,8 @@ static oj_status densify_side_if_asked(struct oj_join *join,
     return OJ_OK;
 }
 
-/* Builds the index that the backend needs for the expected input. */
+/* Prepares the join side (densified, overlapping parts marked, tie ranks) and
+ * builds the index that the backend needs for the expected input. */
 static oj_status prepare_and_index_join_side(struct oj_join *join,
                                              const struct oj_flat *join_side,
                                              struct oj_error *err)

@@ -147,8 +147,8 @@ OJ_MUST_USE oj_status oj_join_sum_pairs(
 /** Returns the times and counts of all batches so far. */
 const struct oj_stats *oj_join_stats(const struct oj_join *join);
 
-/** Returns the backend in use. For "auto" it is the one chosen, which may
- * change with a batch. */
+/** Returns the backend in use. For "auto", returns the backend that is chosen
+ * at present; a batch may change the choice. */
 const struct oj_backend *oj_join_backend(const struct oj_join *join);
 
 /** Returns why "auto" chose the backend, or why "cuda" used the CPU or a slower

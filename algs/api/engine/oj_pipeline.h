@@ -81,8 +81,8 @@ struct oj_pipeline_work
      * called on the join thread; may be NULL. */
     oj_rows_join sample;
 
-    /** 1 if sample() may be called and parts may be small. Called on the join
-     * thread after the first batch was read. */
+    /** Returns 1 if sample() may be called and parts may be small. Called on
+     * the join thread after the first batch was read. */
     int (*may_sample)(void *user);
 };
 

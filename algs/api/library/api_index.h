@@ -160,7 +160,8 @@ int api_errno_of(oj_status status);
 /** Events of an index (ogrjoin_events_new()). */
 struct ogrjoin_events
 {
-    struct ogrjoin_index *index; /**< the index, with a reference */
+    struct ogrjoin_index *index; /**< the index, to which the events hold a
+                                      reference */
     struct oj_events *events;
     char *options; /**< text that identifies the join in a state file */
 

@@ -94,7 +94,9 @@ struct ogrjoin_pairs
     int64_t cap_left, cap_right, cap_offset, cap_right32, cap_measure;
     double *value[OJ_N_PAIR_VALUES]; /**< [n] values of the pairs; NULL: not
                                           wanted */
-    double *share;                   /**< [n] share of each pair, or NULL */
+    double *share;                   /**< [n] fraction of the join feature that
+                                          the row of each pair overlaps (setting
+                                          share), or NULL */
     int64_t *shape_offset;           /**< [n + 1] start of each intersection in
                                           `shape`, or NULL */
     uint8_t *shape;                  /**< intersections as WKB */

@@ -25,8 +25,8 @@ struct value_reader
     struct oj_arrow_room room;
 };
 
-/* Classes of the join side's values for one way of comparison: as numbers or as
- * texts. */
+/* Classes of the join side's values for one way of comparison: as numbers,
+ * moments or texts. */
 struct comparison_classes
 {
     struct oj_value_classes classes;

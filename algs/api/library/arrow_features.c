@@ -538,7 +538,7 @@ struct plain_wkb
     int is_taken;           /* 0: a coordinate is out of range */
     unsigned kinds;
     int makes_box;     /* 1: counting makes the envelope, too */
-    struct oj_box box; /* envelope of the rings since it was emptied */
+    struct oj_box box; /* envelope of the rings of the current row */
 };
 
 static int read_u32(struct plain_wkb *w, uint32_t *out)

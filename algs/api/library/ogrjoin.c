@@ -790,10 +790,10 @@ oj_status api_index_view_input(struct ogrjoin_index *index,
 }
 
 /* On the CPU, a large layer of points is joined in pieces of a million rows or,
- * if a row can have at most k pairs, of the rows with 8 million pairs if these
- * are more rows. The pieces share working memory, and pairs are written
- * directly to their final position. (For SpatialBench's Q12 with 30 million
- * pairs this needs a third of the memory.) */
+ * if each row has at most k pairs, of 8 million / k rows, whichever is more.
+ * The pieces share working memory, and pairs are written directly to their
+ * final position. (For SpatialBench's Q12 with 30 million pairs this needs a
+ * third of the memory.) */
 #define PIECE_PAIRS (INT64_C(8) << 20)
 #define LEAST_PIECE_ROWS (INT64_C(1) << 20)
 

@@ -61,7 +61,8 @@ static const struct
     const char *identity;
     enum oj_crs_kind kind;
     int is_wgs84;
-    double semi_major, inverse_flattening; /* of a geographic CRS */
+    double semi_major, inverse_flattening; /* ellipsoid of a geographic CRS; 0.0
+                                              for other CRS */
 } known_codes[] = {
     {"EPSG:4326", OJ_CRS_KIND_GEOGRAPHIC, 1, WGS84_ELLIPSOID},
     {"EPSG:4979", OJ_CRS_KIND_GEOGRAPHIC, 1, WGS84_ELLIPSOID},

@@ -44,8 +44,8 @@ struct oj_crs_node
 
 /** The nodes of a text. Owns node; the text is borrowed. Zeroed memory is a
  * valid empty value. Node 0 is the root. If WKT consists of several groups with
- * commas between them, as in compound CRS of ESRI, the others are its siblings.
- */
+ * commas between them, as in compound CRS of ESRI, the other groups are
+ * siblings of node 0. */
 struct oj_crs_tree
 {
     int is_json;

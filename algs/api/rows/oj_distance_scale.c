@@ -34,7 +34,7 @@ static const char *value_sign(const struct oj_distance_frame *frame)
     return is_command(frame) ? " " : "=";
 }
 
-/* Name of a metric of the globe. */
+/* Returns the name of a metric of the globe, for messages. */
 static const char *metric_name(const struct oj_distance_frame *frame)
 {
     return frame->metric == OJ_METRIC_ELLIPSOID ? "ellipsoid" : "sphere";
@@ -59,7 +59,8 @@ static const char *advise_projected_crs(const struct oj_distance_frame *frame)
                              : "bring both sides into a projected CRS";
 }
 
-/* Whose CRS is missing. */
+/* Returns the words for messages that name the sides without a CRS, with their
+ * verb. */
 static const char *name_sides_without_crs(const struct oj_distance_frame *frame)
 {
     return is_command(frame)   ? "the input layer has"

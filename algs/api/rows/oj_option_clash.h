@@ -36,7 +36,7 @@ struct oj_given_options
     const void *user;
 };
 
-/** Tests the rows of the table, about 50. Fails with OJ_ERR_ARG and the message
+/** Tests the rows of the table, about 70. Fails with OJ_ERR_ARG and the message
  * of the first row that applies. */
 OJ_MUST_USE oj_status oj_option_clash_check(
     const struct oj_given_options *given, struct oj_error *err);

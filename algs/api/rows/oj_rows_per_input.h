@@ -18,8 +18,8 @@ struct oj_row_choice
     int counts_pairs; /**< 1: a column has the number of pairs of the row */
 };
 
-/** At most one row per input row; otherwise the reason why there can be
- * several. */
+/** OJ_ROWS_ONE: an input row gives at most one row. The other values are
+ * reasons why it can give several. */
 enum oj_rows_per_input
 {
     OJ_ROWS_ONE,

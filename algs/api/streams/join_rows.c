@@ -389,8 +389,7 @@ static oj_status read_features(struct ogrjoin_rows *rows,
 }
 
 /* Returns 1 if the caller's own index (may be NULL) can be used for this join.
- * It must have no limit of pairs: on the CPU join_part() limits its copies, and
- * a device needs no limit. */
+ * It must be on the CPU, where join_part() limits the pairs of its copies. */
 static int can_use_given_index(const struct ogrjoin_index *given,
                                const struct ogrjoin_rows *rows,
                                const struct rows_index *index)

@@ -789,7 +789,8 @@ static oj_status make_column(const struct batch *b, int64_t i,
     const struct oj_named_column *column = &o->columns.column[i];
     int64_t source = column->source;
     if (column->origin == OJ_COLUMN_AGGREGATE)
-        return OJ_OK; /* make_aggregates() makes them together */
+        return OJ_OK; /* make_aggregates() makes the columns of all aggregates
+                         together */
     if (column->origin == OJ_COLUMN_JOIN)
         return take_column(b, 1, o->join_column[source], out, err);
     if (column->origin != OJ_COLUMN_INPUT || o->input_column[source] < 0)

@@ -536,7 +536,7 @@ static oj_status plan_geometries(struct rows_side *side,
     return replace_geometry_schema(side, "z", err);
 }
 
-/* The schema of the geometry column in the arrays. */
+/* Returns the schema that the geometry column has in the arrays. */
 static const struct ArrowSchema *geometry_schema(const struct rows_side *side)
 {
     return side->geometry_as_read.release != NULL

@@ -52,7 +52,7 @@ struct rows_side
     struct oj_arrow_srid srid;
 };
 
-/** "left" or "right". */
+/** Returns "left" or "right". */
 const char *rows_side_name(const struct rows_side *side);
 
 /** Finds the role of each column of schema, by the settings. of: enum
@@ -64,8 +64,8 @@ OJ_MUST_USE oj_status rows_side_open(struct ArrowSchema *schema, int of,
 
 void rows_side_free(struct rows_side *side);
 
-/** 1 if rows_side_begin() is needed before the schema and the CRS of the side
- * are known. */
+/** Returns 1 if rows_side_begin() is needed before the schema and the CRS of
+ * the side are known. */
 int rows_side_depends_on_rows(const struct rows_side *side);
 
 /** Reads from the first array of the side whether its geometries are converted,
@@ -81,7 +81,7 @@ OJ_MUST_USE oj_status rows_side_set_srid_crs(
     struct rows_side *side, const struct ogrjoin_settings *settings,
     struct oj_error *err);
 
-/** 1 if the column is marked as geoarrow. */
+/** Returns 1 if the column is marked as geoarrow. */
 int rows_side_is_geometry(const struct ArrowSchema *schema);
 
 /** Returns 1 if the side has a geometry column, or columns x and y. */
