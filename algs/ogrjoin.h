@@ -417,7 +417,8 @@ struct ogrjoin_validation
                                     differences */
     int64_t n_rows_undecided;  /**< rows that are not compared, because neither
                                     answer could be decided exactly */
-    int64_t n_pairs_undecided; /**< pairs that are not compared, likewise */
+    int64_t n_pairs_undecided; /**< pairs that are not compared, because they
+                                    could not be decided exactly */
     int64_t left, right; /**< pair of the first difference, -1: none. right: the
                               feature that the index found, otherwise the one
                               that the reference found */

@@ -118,7 +118,7 @@ static int64_t mark_and_count_pages_to_copy(struct live_batch *b)
     return n;
 }
 
-/* The copy of a block that readers use. */
+/* A block that readers use, and the new block to which it is copied. */
 struct live_copy
 {
     const struct live_block *from;
@@ -387,7 +387,8 @@ static struct live_reshape reshape_task_of_group(const struct live_batch *b,
     return task;
 }
 
-/* Makes a page for a child that has none. */
+/* Makes a page for a child that has none. parent: 4 * node + child. Returns the
+ * number of the page. */
 static uint32_t make_leaf_page(struct live_batch *b, uint32_t parent)
 {
     struct live_reshape child = {0};

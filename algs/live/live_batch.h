@@ -69,10 +69,11 @@ struct live_batch
     int64_t *start; /* [2][n_slices][n_buckets] next position: for movers, then
                        for leavers */
     int64_t *first_mover;    /* [n_buckets + 1] first mover of each bucket */
-    int64_t *first_leaver;   /* [n_buckets + 1] */
+    int64_t *first_leaver;   /* [n_buckets + 1] first leaver of each bucket */
     struct oj_keyed *mover;  /* [n_arriving] key: target; value: row */
     struct oj_keyed *sorted; /* [n_arriving] movers sorted by target */
-    uint64_t *leaver;        /* [n_leaving] places */
+    uint64_t *leaver;        /* [n_leaving] places that points leave, bucket by
+                                bucket */
     uint32_t *left; /* [n_leaving] pages that points leave, each once; those of
                        a bucket begin at its first_leaver */
 

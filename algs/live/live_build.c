@@ -33,7 +33,8 @@ struct build
     uint16_t *cell_of; /* [n] leaf of the skeleton that holds the point */
     int32_t *leaf_of;  /* [4 * nodes] leaf of the skeleton that is child c of
                           node i, at 4 * i + c */
-    int64_t *start;    /* [n_slices][leaves] next place for a point */
+    int64_t *start;    /* [n_slices][leaves] index in scratch where a slice puts
+                          its next point of a cell */
     int64_t *offset;   /* [leaves + 1] first point of each cell */
     int64_t n_slices;
     struct live_subtree *part; /* [leaves] subtree of each cell */

@@ -190,8 +190,8 @@ static int set_entry_of_row(const struct live_putting *p, int64_t row,
 /* Distance in rows between prefetch and use. */
 #define AHEAD 24
 
-/* Puts the rows of a part, except the rows whose search goes on past the end of
- * the part. */
+/* Finds or inserts the ids of a part's rows. Lists in `late` the rows whose
+ * search would go on past the end of the part. */
 static void put_rows_of_part(int64_t part, int thread, void *user)
 {
     struct live_putting *p = user;

@@ -38,8 +38,10 @@ struct live_reshape
     int is_done; /**< set by live_reshape() */
 
     /* The following members are set and used by live_reshape() alone. */
-    int64_t at;         /**< first point in the points of a round */
-    int64_t first_page; /**< first leaf in the pages of a round */
+    int64_t at;         /**< index of the task's first point among the points of
+                             a round */
+    int64_t first_page; /**< index of the subtree's first leaf among the leaves
+                             of a round */
     struct live_subtree subtree;
 };
 

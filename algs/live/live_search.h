@@ -67,7 +67,7 @@ OJ_MUST_USE oj_status live_search_candidates(const struct live_query *query,
 struct live_pairs
 {
     int64_t n_rows, n;
-    int64_t *offset; /**< [n_rows + 1] */
+    int64_t *offset; /**< [n_rows + 1] first pair of each row */
     int64_t *id;
     double *distance;
 };

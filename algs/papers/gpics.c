@@ -89,7 +89,8 @@ struct gpics_index
     double *reach; /* [rows] search radius of each row */
     int64_t n_leaves;
     int32_t *leaf;        /* [n_leaves] leaves with registered rows */
-    int64_t *leaf_offset; /* [nodes + 1] first registered row of each leaf */
+    int64_t *leaf_offset; /* [nodes + 1] index in `registered` of the first row
+                             of each leaf */
     int32_t *registered;  /* rows registered at leaves, leaf by leaf */
 
     /* Nearest alone: rows may need several rounds. */
@@ -98,7 +99,8 @@ struct gpics_index
     _Atomic int64_t *next_found; /* [rows] end in `found` of the points of a
                                     row; -1: the row needs another round */
     int64_t n_all_found, cap_found;
-    int32_t *found; /* [n_all_found] features, by the rows that are answered */
+    int32_t *found; /* [n_all_found] features that answered rows have found, row
+                       by row */
 };
 
 /* --- queries -------------------------------------------------------------- */

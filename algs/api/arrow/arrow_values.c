@@ -164,7 +164,7 @@ oj_status arrow_bytes_read(const struct ArrowArray *array, const char *format,
     out->n_bytes =
         arrow_offset_at(out->offset, out->is_large, out->first + n_rows);
     if (out->bytes != NULL)
-        return OJ_OK; /* arrow_bytes_find() checks each view */
+        return OJ_OK; /* arrow_bytes_find() checks the offsets of each row */
     return check_offsets(
         out->offset, out->is_large, out->first, n_rows,
         arrow_offset_at(out->offset, out->is_large, out->first), err);

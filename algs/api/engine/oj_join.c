@@ -131,7 +131,9 @@ struct oj_join
                                  "": it did not */
 
     /* Members for joins by predicate with a GPU screen (oj_screen.h). */
-    int has_screen;                    /* -1: not determined yet */
+    int has_screen;                    /* 1: the module can be a screen for this
+                                          join; 0: it cannot; -1: not determined
+                                          yet */
     struct oj_screen_pairs candidates; /* candidates of the current batch */
     struct oj_screen_rule rule;
     struct oj_gpu_screen *screen_index; /* the screen's index; NULL: not
@@ -540,7 +542,8 @@ static int gpu_join_ignores_geometry_kind(const struct oj_join *join)
            oj_relation_compares_shapes(relation);
 }
 
-/* Opens the devices. Builds the index for points at once, as on the CPU. */
+/* Opens the devices. If the module takes points, builds its index at once, so
+ * that errors of the join side are reported early. */
 static oj_status open_gpu(struct oj_join *join, struct oj_error *err)
 {
     struct oj_options *options = &join->args.options;

@@ -150,7 +150,8 @@ struct slice
     int64_t first, n; /* first position in feature_of, and number of features */
     int64_t from, until; /* minimum begin and maximum end of the spans */
     struct oj_flat_slice flat;
-    struct oj_index *of[OJ_MOST_ENGINES]; /* by engine; NULL: not built */
+    struct oj_index *of[OJ_MOST_ENGINES]; /* index of the slice by each engine;
+                                             NULL: not built */
 };
 
 /* The join side divided into slices: first n_short slices of features with

@@ -31,8 +31,8 @@ struct api_row_settings
 {
     int how;      /**< enum oj_how */
     int geometry; /**< enum oj_write_geometry, or API_GEOMETRY_NONE */
-    int parts;    /**< 0: all parts; otherwise 1 + the argument of
-                       oj_row_keep_parts() */
+    int parts;    /**< parts of intersections that are kept: 0: all; otherwise 1
+                       + the argument of oj_row_keep_parts() */
     int crs;      /**< enum api_crs_mode */
     int64_t batch_rows, input_rows;
     int right_is_part; /**< 1: the right side is a part of a layer */

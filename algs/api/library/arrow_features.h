@@ -29,8 +29,9 @@ static inline void arrow_array_release(struct ArrowArray *array)
  * join_side. */
 struct arrow_reach
 {
-    const struct oj_flat *join_side; /**< the features of each pair must have a
-                                          point in common */
+    const struct oj_flat *join_side; /**< layer that the features are joined
+                                          with; a pair must have a point in
+                                          common */
     struct oj_reach_mask mask;       /**< made with the first features */
     int is_made;
 };
@@ -48,8 +49,8 @@ struct arrow_features
     struct oj_flat flat;     /**< valid after arrow_features_end() */
     int keeps_m; /**< 1: flat gets the M values of vertices, if there are any;
                       set before arrow_features_end() */
-    struct arrow_reach *reach; /**< NULL: all features are read whole; set
-                                    before arrow_features_end() */
+    struct arrow_reach *reach; /**< where features can have pairs; NULL:
+                                    anywhere; set before arrow_features_end() */
 };
 
 /** Appends the rows of array, whose geometry column has this layout. layout

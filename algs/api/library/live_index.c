@@ -16,7 +16,7 @@
  *
  *  input -> on GPUs, if these hold the points
  *        -> in the pages of the index, for points as input
- *        -> candidates from the pages -> index of these -> pairs
+ *        -> candidates from the pages -> index of the candidates -> pairs
  *        -> index of all points, kept until points change -> pairs
  *
  * A join uses the first of these ways that supports it and is not estimated to

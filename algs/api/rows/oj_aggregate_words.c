@@ -260,8 +260,8 @@ static oj_status parse_aggregate_list(struct oj_aggregate_words *words,
     for (const char *comma = text; (comma = strchr(comma, ',')) != NULL;
          comma++)
         n++;
-    /* room for all words, for fields and percentages again in default names,
-     * and for 8 zero bytes each */
+    /* room for all words, for the fields and percentages that default names
+     * repeat, and for up to 8 final zeros of each aggregate */
     size = 2 * (int64_t)strlen(text) +
            n * ((int64_t)sizeof OJ_AGGREGATE_NAMES + 8);
     OJ_NEW(words->text, size, err);
@@ -560,7 +560,8 @@ static int integer_of_pair(const struct oj_aggregate_field *field,
     return 1;
 }
 
-/* Reads a column of doubles. Returns 1 if any pair has no value. */
+/* Reads a field as doubles into memory->value, and sets is_null. Returns 1 if
+ * any pair has no value. */
 static int read_reals(const struct oj_aggregate_field *field,
                       const struct oj_aggregate_pair_list *list,
                       struct oj_aggregate_pair_memory *memory)
@@ -577,7 +578,8 @@ static int read_reals(const struct oj_aggregate_field *field,
     return any_null;
 }
 
-/* Reads a column of integers. Returns 1 if any pair has no value. */
+/* Reads a field as integers into memory->value, and sets is_null. Returns 1 if
+ * any pair has no value. */
 static int read_integers(const struct oj_aggregate_field *field,
                          const struct oj_aggregate_pair_list *list,
                          struct oj_aggregate_pair_memory *memory)
@@ -593,7 +595,8 @@ static int read_integers(const struct oj_aggregate_field *field,
     return any_null;
 }
 
-/* Reads a column of texts, which are static. */
+/* Reads a field as texts, which are static, into memory->value, and sets
+ * is_null. */
 static void read_texts(const struct oj_aggregate_field *field,
                        const struct oj_aggregate_pair_list *list,
                        struct oj_aggregate_pair_memory *memory)

@@ -147,8 +147,8 @@ struct oj_aggregate_pair_list
 {
     int64_t n;
     const struct oj_matches *matches;
-    const struct oj_pair_values *values; /**< NULL: no computed values are
-                                              needed */
+    const struct oj_pair_values *values; /**< computed values of the pairs;
+                                              NULL: none are needed */
     const int64_t *entry;                /**< [n] index of each pair in matches
                                               and values */
     const int32_t *rank;                 /**< [n] rank within the input row: 1,
@@ -175,9 +175,9 @@ struct oj_aggregate_pair_columns
     int n;
 };
 
-/** Sets those of columns [words->n_fields] that have values of pairs to the
- * values for the pairs of list. They are valid until the next call. A value
- * that a pair lacks is NULL. */
+/** Sets those elements of columns [words->n_fields] that are columns of pairs
+ * to their values for the pairs of list. The values are valid until the next
+ * call. A value that a pair lacks is NULL. */
 OJ_MUST_USE oj_status oj_aggregate_pair_columns_read(
     const struct oj_aggregate_words *words,
     const struct oj_aggregate_pair_list *list,

@@ -16,8 +16,8 @@ enum
     MOST_PARAMETERS = 24
 };
 
-/* The definition of a CRS, for comparison. Names are reduced to letters and
- * digits, in lower case. */
+/* The definition of a CRS, for comparison. Names are written by
+ * normalize_name() and normalize_datum(). */
 struct crs_definition
 {
     int is_complete;  /* 0: the text has parts that are not stored here */

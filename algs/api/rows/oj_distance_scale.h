@@ -45,11 +45,12 @@ struct oj_distance_frame
     int takes_plain_numbers; /**< 1: the user asked to take coordinates as they
                                   are: a distance without a unit is accepted
                                   also if the CRS is in degrees or its unit is
-                                  unknown, and -metric sphere without a CRS */
+                                  unknown, and -metric sphere is accepted
+                                  without a CRS */
 };
 
-/** The distances that the user gave (NULL: not given), and what else measures
- * pairs in the plane. */
+/** The distances that the user gave (NULL: not given), and other options by
+ * which a join measures pairs. */
 struct oj_distance_request
 {
     const struct oj_distance *max_distance, *min_distance, *densify;

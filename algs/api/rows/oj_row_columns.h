@@ -166,9 +166,11 @@ struct oj_row_columns_request
 {
     const char *dash;                /**< prefix of option names in messages:
                                           "-" or "" */
-    struct oj_row_side_fields input; /**< n 0: none, for example because the
-                                          output layer already has them */
-    struct oj_row_side_fields join;  /**< n 0: none */
+    struct oj_row_side_fields input; /**< fields of the input; n 0: the rows get
+                                          none, for example because the output
+                                          layer already has them */
+    struct oj_row_side_fields join;  /**< fields of the join layer; n 0: the
+                                          rows get none */
     const struct oj_computed_column *computed; /**< [n_computed] */
     int n_computed;
     int has_other_rows; /**< 1: some rows have no input feature (right and full

@@ -28,8 +28,8 @@ enum
     MOST_BATCH_ROWS = 1 << 20,  /* maximum input rows joined together */
     LEAST_BATCH_ROWS = 1 << 14, /* minimum input rows of a batch for each
                                    thread, see choose_batch_rows() */
-    KEPT_ROWS = 1 << 18,        /* a batch of more rows frees its working memory
-                                   before rows are output */
+    KEPT_ROWS = 1 << 18,        /* after a batch of more rows, its working
+                                   memory is freed before rows are output */
     MOST_PART_PAIRS = 1 << 22,  /* maximum pairs in memory */
     MOST_SAFE_PAIRS = 5 << 20 /* maximum pairs in memory if a row has at most k:
                                  the 5 nearest of MOST_BATCH_ROWS */

@@ -34,8 +34,11 @@ struct rows_aggregates
     const struct rows_side *join;
     const struct rows_chunks *chunks;
     struct oj_aggregate_words words;
-    struct oj_aggregate_column *column; /* [words.n_fields] */
-    struct join_values *values;         /* [words.n_fields] */
+    struct oj_aggregate_column *column; /* [words.n_fields] values of each
+                                           field, as oj_aggregates_add() takes
+                                           them */
+    struct join_values *values;         /* [words.n_fields] memory of the values
+                                           of fields of the join side */
     struct oj_aggregate_plan plan;
     struct oj_aggregates *state;
     int64_t *place;   /* [join rows] ordinal of each row: 0, 1, 2 .. */

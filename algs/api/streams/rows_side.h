@@ -145,9 +145,9 @@ OJ_MUST_USE oj_status rows_side_make_layer(
     struct arrow_reach *reach, struct ogrjoin_layer **out,
     struct oj_error *err);
 
-/** Classes of equal values for on and exclude, and how the columns of
- * within_time and during are read, common to both sides. Zeroed memory is a
- * valid empty value. */
+/** Data that both sides share: the classes of equal values for the settings on
+ * and exclude, how the values of each column are compared, and how the columns
+ * of within_time and during are read. Zeroed memory is a valid empty value. */
 struct rows_classes_of_values
 {
     struct oj_value_classes classes[ROWS_N_CLASSES];

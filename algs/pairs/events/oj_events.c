@@ -12,7 +12,7 @@ enum
     FEW = 2,         /* features stored in struct key itself */
     BLOCK = 16,      /* rows whose keys are looked up together, with
                         prefetches */
-    FIRST_SLOTS = 64 /* a power of 2 */
+    FIRST_SLOTS = 64 /* initial number of slots, a power of 2 */
 };
 
 /* Maximum number of keys: key numbers are int32_t. */
@@ -23,7 +23,8 @@ struct key
     int64_t name;     /* the integer key; for text keys the offset of the
                          text */
     int32_t n_text;   /* bytes of the text */
-    uint32_t batch;   /* last batch that counted its features in n_most */
+    uint32_t batch;   /* number of the last batch in which the key's features
+                         were counted in n_most */
     int32_t n;        /* number of features */
     int32_t capacity; /* capacity of the array of features; FEW: no array, they
                          are in `few` */

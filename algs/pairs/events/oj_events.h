@@ -55,8 +55,9 @@ struct oj_event_rules
  *  view. */
 struct oj_event_keys
 {
-    const int64_t *integer; /**< [n] or NULL */
-    const int64_t *offset;  /**< [n + 1] texts: offsets into bytes */
+    const int64_t *integer; /**< [n] integer keys; NULL: keys are texts */
+    const int64_t *offset;  /**< [n + 1] for texts: start of each key in
+                                 bytes */
     const char *bytes;
     const uint8_t *is_null; /**< [n] nonzero: the row has no key; NULL: every
                                  row has one */
