@@ -299,8 +299,8 @@ ogrjoin_index_new(struct ogrjoin_layer *join_side,
                   struct ogrjoin_index **out, struct ogrjoin_error *err);
 OGRJOIN_API void ogrjoin_index_free(struct ogrjoin_index *index);
 
-/** The backend in use: "cpu" or "cuda". With backend auto it may change at the
- * first join. */
+/** Name of the backend in use.  With the setting backend "auto" it is "cpu" or
+ *  "cuda", and may change at the first join. */
 OGRJOIN_API const char *ogrjoin_index_backend(struct ogrjoin_index *index);
 
 /** Frees the working memory that joins with index keep for later joins.  After
@@ -396,7 +396,9 @@ struct ogrjoin_results
  *             from 0 to 100, as "90"; otherwise ignored
  *  values     NULL only for count, which then counts pairs
  *  Errors     OGRJOIN_ERR_ARG; OGRJOIN_ERR_LIMIT: a sum of integers beyond 64
- *             bits; OGRJOIN_ERR_NOMEM */
+ *             bits; OGRJOIN_ERR_UNSUPPORTED: covered_area, covered_length or
+ *             covered_percent, which only joins of rows compute;
+ *             OGRJOIN_ERR_NOMEM */
 OGRJOIN_MUST_USE OGRJOIN_API int
 ogrjoin_pairs_aggregate(const struct ogrjoin_pairs *pairs, const char *function,
                         const char *separator,
@@ -428,9 +430,9 @@ struct ogrjoin_validation
 
 /** Joins input twice, with the index and with a reference, and compares the
  *  answers.
- *  reference  name of a backend; NULL: sphere or ellipsoid for the metric of
- *             this name, lists for texts or vectors without geometries, else
- *             geos
+ *  reference  name of a backend; NULL: lists for op similar and attributes
+ *             without a maximum distance, otherwise sphere or ellipsoid for the
+ *             metric of this name, otherwise geos
  *  Cost       that of both joins; the references use one thread
  *  Errors     those of ogrjoin_join() */
 OGRJOIN_MUST_USE OGRJOIN_API int
@@ -541,20 +543,20 @@ ogrjoin_join_source(struct ogrjoin_index *index, struct ogrjoin_source *source,
  *    by the setting left_column or right_column, otherwise the only one marked
  *    as geoarrow, otherwise the only one of bytes. A column that is named, or
  *    marked as geoarrow.wkt, can have texts (u, U, vu, or a dictionary of
- * them): WKT, EWKT, or WKB in hexadecimal digits. Rows have texts, and extended
- * WKB (PostGIS), as ISO WKB
+ *    them): WKT, EWKT, or WKB in hexadecimal digits. Texts and extended WKB
+ *    (PostGIS) become ISO WKB in the rows
  *  - points, as two columns of numbers that the settings left_x and left_y, or
  *    right_x and right_y, name
  *  - none, if only texts or vectors are compared
  *
  *  The CRS of a side is the setting left_crs or right_crs, otherwise the crs in
- *  ARROW:extension:metadata: PROJJSON, WKT, or authority:code; otherwise the
- * SRID of its geometries as EWKT or extended WKB, EPSG:SRID, which must be one:
- * the first array of the input is read for it when the stream is opened.  A
- * side without a CRS is assumed to have that of the other side.  Errors are:
- * two different CRS; a distance with a unit if there is no CRS; a distance
- * without a unit if the CRS is in degrees.  With the setting crs "ignore",
- * coordinates are used as they are. */
+ *  ARROW:extension:metadata: PROJJSON, WKT, or authority:code; otherwise
+ *  EPSG:SRID with the SRID of its geometries, which must be one, as EWKT or
+ *  extended WKB have it: the first array of the input is read for it when the
+ *  stream is opened.  A side without a CRS is assumed to have that of the other
+ *  side.  Errors are: two different CRS; a distance with a unit if there is no
+ *  CRS; a distance without a unit if the CRS is in degrees.  With the setting
+ *  crs "ignore", coordinates are used as they are. */
 
 /** A join side with all its columns, in memory.  It can be joined with any
  *  number of inputs, by several threads at once. */

@@ -20,8 +20,8 @@
  *  changes only the leaves that lose or get points (section V.A, "paging").
  *
  *  Differences: the paper has a thread per point and atomic operations. Here
- * one thread divides the nodes level by level, and counts points before it
- * moves them. An axis on which all points of a node are equal is skipped. The
+ *  one thread divides the nodes level by level, and counts points before it
+ *  moves them. An axis on which all points of a node are equal is skipped. The
  *  outermost cells extend to infinity, so that points may leave the box of the
  *  first points. */
 #ifndef GPICS_TREE_H

@@ -9,9 +9,9 @@
  *  Differences: the paper expands the boxes of the join side by the distance;
  *  here the quadrants are expanded, so that one grid serves every distance.
  *  If there is no maximum distance, or one so large that most of the layer
- * would be candidates, quadrants search within the typical distance of
- * features. Points that need more are then searched one by one with a growing
- * radius (ours).
+ *  would be candidates, quadrants search within the typical distance of
+ *  features. Points that need more are then searched one by one with a growing
+ *  radius (ours).
  *
  *  The backend "quadrant". On a GPU: cuda/papers/cuda_quadrants.cu. */
 #include "../../flatten/base/oj_alloc.h"

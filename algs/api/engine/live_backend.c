@@ -5,7 +5,7 @@
  * positions of points in one batch, too.
  *
  *  The id of a point is first_id plus its tie rank, so that sorting by id sorts
- * in tie order. */
+ *  in tie order. */
 #include "../../../flatten/base/oj_alloc.h"
 #include "../../../flatten/base/oj_clock.h"
 #include "../../foundations/relation/oj_index.h"

@@ -42,8 +42,8 @@
  *  the choice.
  *
  *  A join by similar texts with a maximum distance that no engine of the
- * backend takes runs as a distance join with the texts as a condition; its
- * pairs are then ranked by similarity.
+ *  backend takes runs as a distance join with the texts as a condition; its
+ *  pairs are then ranked by similarity.
  *
  *  If no device can be used, each thread joins with a copy; the original only
  *  holds the join side (oj_join_acquire()).

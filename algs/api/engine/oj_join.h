@@ -78,8 +78,8 @@ OJ_MUST_USE oj_status oj_join_batch(struct oj_join *join,
  *  feature    [n] these features, each once
  *  Errors     OJ_ERR_UNSUPPORTED: the backend would build its index anew, the
  *             join is unchanged; OJ_ERR_NOMEM, OJ_ERR_LIMIT, OJ_ERR_INTERNAL:
- *           the join can then only be closed
- * Not thread-safe; the join must have no copies (oj_join_acquire()). */
+ *             the join can then only be closed
+ *  Not thread-safe; the join must have no copies (oj_join_acquire()). */
 OJ_MUST_USE oj_status oj_join_move(struct oj_join *join,
                                    const struct oj_flat *join_side, int64_t n,
                                    const int32_t *feature,
@@ -91,10 +91,10 @@ OJ_MUST_USE oj_status oj_join_move(struct oj_join *join,
  *  concurrently; otherwise *out is join itself, and threads take turns in the
  *  order of their calls.  While copies are in use, join itself must have no
  *  batches and must not be closed.
- * cancel     flag that ends the wait and, if *out is a copy, its batches;
- *            must outlive the use of *out.  NULL: the flag of the options;
- *            the wait cannot be ended then
- * Errors     OJ_ERR_NOMEM; OJ_ERR_CANCELLED while waiting */
+ *  cancel     flag that ends the wait and, if *out is a copy, its batches;
+ *             must outlive the use of *out.  NULL: the flag of the options;
+ *             the wait cannot be ended then
+ *  Errors     OJ_ERR_NOMEM; OJ_ERR_CANCELLED while waiting */
 OJ_MUST_USE oj_status oj_join_acquire(struct oj_join *join, const int *cancel,
                                       struct oj_join **out,
                                       struct oj_error *err);

@@ -120,7 +120,8 @@ OJ_MUST_USE oj_status api_pairs_add(struct api_pair_maker *maker,
                                     struct ogrjoin_pairs *pairs,
                                     struct oj_error *err);
 
-/** Returns the name by which ogrjoin_pairs_value() returns a value. */
+/** Returns the name by which ogrjoin_pairs_value() returns a value; NULL for
+ * values that it does not return. */
 const char *api_pairs_value_name(enum oj_pair_value which);
 
 /** Converts a one-to-one choice to matches. The choice must label pairs by

@@ -145,7 +145,7 @@ struct oj_join_field_finder
  *  name means the field; *hidden becomes the first such name that is used, or
  *  NULL (borrowed from the aggregates). Fails with OJ_ERR_ARG if the user's
  *  name for a column of pairs is that of a field, or if no aggregate uses
- * it. */
+ *  it. */
 OJ_MUST_USE oj_status oj_aggregate_columns_bind(
     const struct oj_row_column_words *words,
     const struct oj_join_field_finder *fields,
