@@ -66,8 +66,9 @@ struct live_batch
     int64_t n_buckets;
     struct live_bucket *bucket; /* [n_buckets]; the arrays below follow in its
                                    memory */
-    int64_t *start; /* [2][n_slices][n_buckets] next position: for movers, then
-                       for leavers */
+    int64_t *start; /* [2][n_slices][n_buckets] where each slice puts its next
+                       element of each bucket: [0] mover, index in sorted; [1]
+                       leaver, index in leaver */
     int64_t *first_mover;    /* [n_buckets + 1] first mover of each bucket */
     int64_t *first_leaver;   /* [n_buckets + 1] first leaver of each bucket */
     struct oj_keyed *mover;  /* [n_arriving] key: target; value: row */

@@ -55,7 +55,7 @@ static inline void live_entry_set_place(struct live_entry *entry, uint32_t page,
     entry->slot = (uint16_t)slot;
 }
 
-/** Bytes of the table. */
+/** Returns the number of bytes of the table. */
 int64_t live_ids_bytes(const struct live_ids *ids);
 
 /** Makes room for n ids in total; entries may move. After an error the table is

@@ -76,7 +76,7 @@ struct oj_live_counts oj_live_count(struct oj_live *live);
  *  text. */
 void oj_live_explain(struct oj_live *live, char *text, size_t size);
 
-/** Call it when no thread holds a state of the index. Accepts NULL. */
+/** Precondition: no thread holds a state of the index. Accepts NULL. */
 void oj_live_free(struct oj_live *live);
 
 /* --- for the files of this room --------------------------------------------

@@ -126,7 +126,7 @@ static double max_distance_of_join(const struct gpics_index *self)
     return self->shared.args.relation.max_distance;
 }
 
-/* Makes the query of a row. reach is the search radius, for joins by
+/* Returns the query of a row. reach is the search radius, for joins by
  * distance. */
 static struct gpics_query query_of_row(const struct gpics_index *self,
                                        int64_t row, double reach)

@@ -148,7 +148,8 @@ OJ_MUST_USE oj_status arrow_bytes_read(const struct ArrowArray *array,
                                        int64_t n_rows, struct arrow_bytes *out,
                                        struct oj_error *err);
 
-/** Gets the bytes of a row. Precondition: the row is not NULL. */
+/** Sets *bytes and *n to the bytes of a row and their number. Precondition: the
+ * row is not NULL. */
 OJ_MUST_USE oj_status arrow_bytes_find(const struct arrow_bytes *b, int64_t row,
                                        const uint8_t **bytes, size_t *n,
                                        struct oj_error *err);

@@ -323,7 +323,8 @@ static void date_of_days(int64_t days, int64_t *year, int *month, int *day)
 }
 
 /* Writes a time like OGR: 2020/01/31, 12:30:00, or both. Milliseconds are
- * written unless they are 0, and +00 if the type has a time zone. */
+ * written unless they are 0, and +00 if the type has a time zone. Returns the
+ * length of the text. */
 static int64_t write_time(int64_t time, const char *format, char *to,
                           size_t size)
 {

@@ -358,8 +358,9 @@ static oj_status find_candidates_on_gpu(struct oj_join *join,
     return OJ_OK;
 }
 
-/* Fails because no engine of the backend takes the batch. Distinguishes what
- * the backend lacks from what is not possible with these features at all. */
+/* Fails because no engine of the backend takes the batch. If an engine of the
+ * backend cpu does, the message advises another backend; otherwise it names the
+ * condition or the op that is not possible with these features. */
 static oj_status fail_without_engine(const struct oj_join *join,
                                      const struct oj_flat *input,
                                      struct oj_error *err)

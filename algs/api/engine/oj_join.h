@@ -160,7 +160,7 @@ const char *oj_join_reason(const struct oj_join *join);
 const char *oj_join_method(const struct oj_join *join,
                            const struct oj_flat *input);
 
-/** Number of threads in use. */
+/** Returns the number of threads in use. */
 int oj_join_threads(const struct oj_join *join);
 
 /** Returns the tie ranks (by FID) of the join features, or NULL if they equal

@@ -412,8 +412,8 @@ oj_status oj_pipeline_close(struct oj_pipeline *p, oj_status status,
     p->counts.n_pairs_again = p->parts.n_pairs_again;
     if (counts != NULL)
         *counts = p->counts;
-    /* a thread may have seen the cancellation before it saw the caller's error
-     */
+    /* returns the first error of any thread; but if a thread has only noticed
+     * the cancellation, the caller's error stays */
     if (status != OJ_OK && p->status != OJ_ERR_CANCELLED)
         status = oj_fail(err, p->status, "%s", p->error.message);
     free_pipeline(p);

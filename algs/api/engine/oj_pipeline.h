@@ -12,8 +12,8 @@
  *  batches); this file is independent of OGR, files and backends.
  *
  *  Only read() runs on the reader thread, and only join() on the join thread.
- *  The calling thread gets the answers one by one; progress() is called
- *  meanwhile.  The first error stops all stages and is returned to the caller.
+ *  The calling thread gets the answers one by one, and calls progress() after
+ *  each.  The first error stops all stages and is returned to the caller.
  */
 #ifndef OJ_PIPELINE_H
 #define OJ_PIPELINE_H

@@ -597,8 +597,8 @@ static void visit_slices_of_row(const struct slices_batch *b, int64_t row,
     }
 }
 
-/* Lists for each slice the rows that must be joined with it: counts, prefix
- * sums, then filling. */
+/* Lists for each slice the rows that must be joined with it: counts the rows,
+ * makes prefix sums, and fills the lists. */
 static oj_status list_rows_of_slices(struct slices_batch *b,
                                      struct oj_error *err)
 {

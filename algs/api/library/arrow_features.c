@@ -509,7 +509,9 @@ static void view_read_points_as_layer(const struct reading *r,
     flat->y = r->to->y;
 }
 
-/* Fast path for WKB that contains only two-dimensional points and NULLs. */
+/* Fast path for WKB that contains only two-dimensional points and NULLs. Sets
+ * r->has_others to 1 if the rows have other WKB, so that *flat cannot be used.
+ */
 static oj_status read_wkb_points(struct reading *r, struct oj_flat *flat,
                                  struct oj_error *err)
 {
@@ -770,7 +772,9 @@ static oj_status begin_reach(struct reading *r, struct oj_error *err)
     return OJ_OK;
 }
 
-/* Fast path for WKB that contains only simple geometries and NULLs. */
+/* Fast path for WKB that contains only simple geometries and NULLs. Sets
+ * r->has_others to 1 if the rows have other WKB, so that *flat cannot be used.
+ */
 static oj_status read_wkb_shapes(struct reading *r, struct oj_flat *flat,
                                  struct oj_error *err)
 {

@@ -32,7 +32,8 @@ struct arrow_reach
     const struct oj_flat *join_side; /**< layer that the features are joined
                                           with; a pair must have a point in
                                           common */
-    struct oj_reach_mask mask;       /**< made with the first features */
+    struct oj_reach_mask mask;       /**< made when the first features are
+                                          read */
     int is_made;
 };
 

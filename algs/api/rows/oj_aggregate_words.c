@@ -197,7 +197,7 @@ static oj_status read_column_name(struct aggregate_scanner *s,
     return OJ_OK;
 }
 
-/* Reads the name of a function. Error messages begin with dash. */
+/* Reads the name of a function. Error messages begin with s->dash and "agg". */
 static oj_status read_function(struct aggregate_scanner *s,
                                struct oj_aggregate_word *word,
                                struct oj_error *err)
@@ -613,7 +613,8 @@ static void read_texts(const struct oj_aggregate_field *field,
     }
 }
 
-/* Writes the values as text. */
+/* Writes the value of each pair as text to memory->text, makes memory->value
+ * the array of these texts, and sets is_null. */
 static oj_status
 write_values_as_texts(const struct oj_aggregate_field *field,
                       const struct oj_aggregate_pair_list *list,

@@ -87,7 +87,8 @@ static int find_known_code(const char *identity)
     return -1;
 }
 
-/* Writes AUTHORITY:CODE, as "EPSG:2263"; returns 0 if it does not fit. */
+/* Writes AUTHORITY:CODE, as "EPSG:2263", to identity [size]. Returns 1; if it
+ * does not fit or a part is empty, makes identity "" and returns 0. */
 static int write_identity(const char *authority, int n_authority,
                           const char *code, int n_code, char *identity,
                           size_t size)

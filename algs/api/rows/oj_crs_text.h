@@ -72,11 +72,11 @@ struct oj_crs_callbacks
     /** Writes the PROJJSON or WKT of crs, a code or name, to text [size],
      * zero-terminated. Returns its length without the zero, like snprintf(): if
      * that is size or more, the function is called again with more room; 0 or
-     * less: crs is unknown. NULL: everything is unknown. */
+     * less: crs is unknown. expand NULL: everything is unknown. */
     int (*expand)(void *user, const char *crs, char *text, size_t size);
 
     /** Returns 1 if the texts a and b are one CRS, ignoring the order of axes,
-     * 0 if not, < 0 if not known. NULL: never known. */
+     * 0 if not, < 0 if not known. compare NULL: never known. */
     int (*compare)(void *user, const char *a, const char *b);
 
     void *user;

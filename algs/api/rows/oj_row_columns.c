@@ -20,8 +20,9 @@ struct choice
                        those that need an option of their own in rows */
 };
 
-/* Adds a computed column. given: the user's name for it, or NULL; "" leaves the
- * column out. */
+/* Adds a computed column. usual: its usual name. given: the user's name for it,
+ * or NULL; "" leaves the column out. option: the option by which the user gave
+ * the name. */
 static void add_computed_column(struct oj_computed_columns *columns,
                                 enum oj_column_origin origin, int source,
                                 enum oj_field_kind kind, const char *usual,

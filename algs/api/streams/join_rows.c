@@ -30,9 +30,9 @@ enum
                                    thread, see choose_batch_rows() */
     KEPT_ROWS = 1 << 18,        /* after a batch of more rows, its working
                                    memory is freed before rows are output */
-    MOST_PART_PAIRS = 1 << 22,  /* maximum pairs in memory */
-    MOST_SAFE_PAIRS = 5 << 20 /* maximum pairs in memory if a row has at most k:
-                                 the 5 nearest of MOST_BATCH_ROWS */
+    MOST_PART_PAIRS = 1 << 22,  /* maximum pairs of a part */
+    MOST_SAFE_PAIRS = 5 << 20 /* maximum pairs of a part if each row has at most
+                                 k: those of the 5 nearest of MOST_BATCH_ROWS */
 };
 
 /* ---- the join side ------------------------------------------------------- */

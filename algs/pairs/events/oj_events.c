@@ -570,8 +570,8 @@ static void append_nearest_event(const struct oj_events *events,
         append_event(r, OJ_EVENT_STAY, now, measure);
 }
 
-/* Compares in a loop, because a call of memcmp() costs more for the few numbers
- * of a key. */
+/* Returns 1 if n features are equal in a and b. A loop, because a call of
+ * memcmp() costs more for the few features of a key. */
 static inline int are_features_equal(const int32_t *a, const int32_t *b,
                                      int64_t n)
 {

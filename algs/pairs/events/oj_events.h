@@ -131,7 +131,7 @@ OJ_MUST_USE oj_status oj_events_prepare(struct oj_events *events,
 void oj_events_finish(struct oj_events *events, const struct oj_matches *pairs,
                       struct oj_event_rows *out);
 
-/** Counts all reports and events so far. */
+/** Sets *counts to the counts of all reports and events so far. */
 void oj_events_count(const struct oj_events *events,
                      struct oj_event_counts *counts);
 
