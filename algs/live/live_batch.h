@@ -75,8 +75,8 @@ struct live_batch
     struct oj_keyed *sorted; /* [n_arriving] movers sorted by target */
     uint64_t *leaver;        /* [n_leaving] places that points leave, bucket by
                                 bucket */
-    uint32_t *left; /* [n_leaving] pages that points leave, each once; those of
-                       a bucket begin at its first_leaver */
+    uint32_t *left; /* [n_leaving] pages that points leave, each once; the pages
+                       of bucket k begin at left[first_leaver[k]] */
 
     int64_t n_promised;
     struct live_state *state; /* state that is changed */

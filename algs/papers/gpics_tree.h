@@ -60,8 +60,8 @@ struct gpics_page
     double x[GPICS_PAGE_POINTS], y[GPICS_PAGE_POINTS];
     int32_t feature[GPICS_PAGE_POINTS];
     int32_t n, leaf;
-    int32_t previous; /**< the page before it in its leaf, which is full; of a
-                           free page, the next free page; or GPICS_NONE */
+    int32_t previous; /**< in a leaf: the page before this one, which is full;
+                           if unused: the next unused page; GPICS_NONE: none */
 };
 
 /** A node. In an inner node, a point belongs to child 2 (x >= sx) + (y >= sy).

@@ -280,7 +280,7 @@ oj_status oj_arrow_iso_wkb_make(const struct oj_arrow_geometry_column *of,
     if (status == OJ_OK && strcmp(of->schema->format, format) == 0)
         status = check_srids_and_find_extended(&rows, is_made, err);
     if (format[0] == 'v') /* vz is the format of a column whose first geometry
-                             is ISO WKB: it stays as it is */
+                             is ISO WKB: the column stays as it is */
         *is_made = 0;
     if (status == OJ_OK && *is_made)
         status = oj_arrow_column_open_format(

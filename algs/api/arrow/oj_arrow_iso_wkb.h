@@ -49,12 +49,12 @@ OJ_MUST_USE oj_status oj_arrow_iso_wkb_begin(
 /** Makes a column of ISO WKB, in format z or Z, of the column `child` as in
  * oj_arrow_iso_wkb_begin(). *out can replace that column in the struct, because
  * it also has (NULL) elements for the offset of the struct. NULL and texts of
- * white space alone become NULL. Broken WKB is copied, since its reader refuses
- * it.
+ * white space alone become NULL. Broken WKB is copied; the reader of the new
+ * column reports it.
  *
  * *is_made becomes 0, and out is released, if the column stays as it is: it has
- * the wanted format without extended WKB, or format is vz. Only its SRIDs are
- * checked then. On failure, out is released, too.
+ * the wanted format without extended WKB, or format is vz. Only the SRIDs of
+ * the column are checked then. On failure, out is released, too.
  *
  * Errors: OJ_ERR_ARG: a text that is no geometry, or geometries with different
  * SRIDs; OJ_ERR_LIMIT: more than 2 GiB of WKB in format z. O(bytes). */

@@ -128,7 +128,7 @@ struct oj_join
     char reason[REASON_SIZE]; /* why the CPU was used instead of the GPU, for
                                  messages; "": the GPU was used */
     char slower[REASON_SIZE]; /* why the GPU used a slower method, for messages;
-                                 "": it did not */
+                                 "": the GPU used none */
 
     /* Members for joins by predicate with a GPU screen (oj_screen.h). */
     int has_screen;                    /* 1: the module can be a screen for this

@@ -77,8 +77,8 @@ struct ogrjoin_index
 OJ_MUST_USE oj_status api_layer_new(struct ogrjoin_layer **out,
                                     struct oj_error *err);
 
-/** Makes a layer with its own columns that otherwise shares the data of another
- * layer. It holds a reference to that layer. */
+/** Makes a layer with its own columns that otherwise shares the data of the
+ * layer `of`. The new layer holds a reference to `of`. */
 OJ_MUST_USE oj_status api_layer_share(struct ogrjoin_layer *of,
                                       struct ogrjoin_layer **out,
                                       struct oj_error *err);

@@ -80,7 +80,8 @@ struct ogrjoin_pairs
     int64_t n, n_rows, first; /**< number of pairs; number of input rows;
                                    ordinal of the first of these rows */
     int64_t n_undecided;
-    int64_t n_large_groups; /**< groups too large for one_to_one best */
+    int64_t n_large_groups; /**< number of groups of pairs that were too large
+                                 for one_to_one best */
     int has_measure, n_similar;
     int is_lists; /**< 1: pairs are lists, in offset and right32 instead of left
                        and right */

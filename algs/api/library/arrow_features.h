@@ -46,7 +46,7 @@ struct arrow_features
     int64_t first_fid; /**< FID of the first row; FIDs are row numbers */
     int64_t n_rows;
 
-    struct oj_flat_buf made; /**< those arrays of flat that are owned */
+    struct oj_flat_buf made; /**< the arrays of flat that this struct owns */
     struct oj_flat flat;     /**< valid after arrow_features_end() */
     int keeps_m; /**< 1: flat gets the M values of vertices, if there are any;
                       set before arrow_features_end() */

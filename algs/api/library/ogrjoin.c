@@ -1022,8 +1022,8 @@ static oj_status validate_layer(struct ogrjoin_index *index,
     struct oj_options options = index->settings.options;
     struct oj_join *other = NULL;
     oj_status status;
-    /* no limit: it was checked for the first result, and a reference counts
-     * undecided pairs, too */
+    /* no limit: max_pairs was checked for the first result, and a reference
+     * counts undecided pairs, too */
     options.max_batch_pairs = 0;
     if (out->size < sizeof *out)
         return oj_fail(err, OJ_ERR_ARG,

@@ -13,8 +13,9 @@
  *
  *  nearest without a maximum distance is refused where a plain number is,
  *  because the nearest feature in degrees is often not the nearest in metres.
- *  So are the nearest pair and the direction of pairs in joins that take no
- *  distance and whose pairs may lie apart, such as equal attributes.
+ *  For this reason, the nearest pair and the direction of pairs are refused
+ *  there, too, in joins that take no distance and whose pairs may lie apart,
+ *  such as joins by equal attributes.
  */
 #ifndef OJ_DISTANCE_SCALE_H
 #define OJ_DISTANCE_SCALE_H

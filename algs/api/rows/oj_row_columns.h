@@ -135,11 +135,11 @@ struct oj_join_field_finder
 };
 
 /** Binds all aggregates to fields of the join side or to columns of pairs. The
- *  columns of pairs have the names that they have in rows; event and count are
- *  not available; those of overlap, nearest_point_fields and bearing_field
- *  are, even if these options are not given; those of oj_row_column_option()
- *  are, if their options are given. Sets want [OJ_N_PAIR_VALUES] for the
- *  values needed.
+ *  columns of pairs have the names that they have in rows. The columns event
+ *  and count are not available. The columns of overlap, nearest_point_fields
+ *  and bearing_field are available even if these options are not given, the
+ *  columns of oj_row_column_option() only if their options are given. Sets
+ *  want[v] to 1 for each pair value v that the aggregates need.
  *
  *  If a field of the join side has the usual name of a column of pairs, the
  *  name means the field; *hidden becomes the first such name that is used, or

@@ -163,7 +163,7 @@ static oj_status read_value(const struct ArrowSchema *schema,
 }
 
 /* Sets the pointers that keep_text() left NULL while v->text could still move.
- * The texts of the rows 0 .. n - 1 are stored there in this order. */
+ * v->text holds the texts of the rows 0 .. n - 1 in this order. */
 static void point_at_kept_texts(struct join_values *v, int64_t n)
 {
     int64_t at = 0;

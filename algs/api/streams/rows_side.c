@@ -892,7 +892,8 @@ struct compared_reader
     const struct rows_side *side;
     const struct rows_chunks *chunks;
     const int64_t *column;
-    const enum oj_value_comparison *comparison; /* of each column */
+    const enum oj_value_comparison *comparison; /* [columns] how the values of
+                                                   each column are compared */
     struct oj_arrow_room room;
 };
 

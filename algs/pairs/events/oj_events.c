@@ -269,8 +269,8 @@ static oj_status copy_text_of_key(struct oj_events *events,
     return OJ_OK;
 }
 
-/* Adds a key without features. It is put into slot, unless the table has to
- * grow first. */
+/* Adds a key without features and puts it into `slot`. If the table has to grow
+ * first, puts the key into a slot of the new table. */
 static oj_status add_key(struct oj_events *events, const struct name *name,
                          struct slot *slot, struct oj_error *err)
 {
