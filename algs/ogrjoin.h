@@ -48,8 +48,10 @@ enum ogrjoin_status
     OGRJOIN_ERR_ARG = 1,         /**< an argument or setting is invalid */
     OGRJOIN_ERR_NOMEM = 2,       /**< an allocation failed */
     OGRJOIN_ERR_LIMIT = 3,       /**< a documented size limit was exceeded */
-    OGRJOIN_ERR_DATA = 4,        /**< invalid WKB, arrays or streams */
-    OGRJOIN_ERR_IO = 5,          /**< a stream could not be read */
+    OGRJOIN_ERR_DATA = 4,        /**< invalid data: WKB, arrays, streams, files,
+                                      texts of CRS, or words of sums */
+    OGRJOIN_ERR_IO = 5,          /**< a stream or file could not be read, or a
+                                      file not be written */
     OGRJOIN_ERR_UNSUPPORTED = 6, /**< valid, but not supported by any backend
                                       that may be used */
     OGRJOIN_ERR_NO_DEVICE = 7,   /**< the backend has no device on this
@@ -865,7 +867,8 @@ struct ogrjoin_live_counts
     int64_t n_superseded; /**< changes of an id before its last one */
     int64_t n_rebuilt;    /**< batches after which the index was rebuilt */
     int64_t n_pages;      /**< pages in use */
-    int64_t n_bytes;      /**< bytes of memory without indexes for joins */
+    int64_t n_bytes;      /**< bytes of memory, without the kept indexes of
+                               joins */
     char tree[200];       /**< kind of the tree, and why it was chosen */
 };
 

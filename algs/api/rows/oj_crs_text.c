@@ -412,8 +412,8 @@ static double read_unit(const struct oj_crs_tree *tree, int32_t node,
     return tree->is_json ? factor : exact_unit_factor(factor);
 }
 
-/* Returns the node of the unit of the first axis that has one; otherwise that
- * of the unit of all axes; -1 if there is none. */
+/* Returns the node of the unit of the first axis or, if that axis has none, of
+ * the unit that all axes share; -1 if there is neither. */
 static int32_t find_axis_unit(const struct oj_crs_tree *tree, int32_t node)
 {
     int32_t axis, unit;

@@ -103,9 +103,9 @@ struct oj_overlap_column
 };
 extern const struct oj_overlap_column oj_overlap_columns[OJ_N_OVERLAP_WORDS];
 
-/** Sets want [OJ_N_PAIR_VALUES] for the words of a list such as
- * "area,length,percent". Empty words are skipped. Fails with OJ_ERR_ARG for an
- * unknown word or an empty list. */
+/** Sets want[v] to 1 for each pair value v that is named by a list such as
+ * "area,length,percent"; want has OJ_N_PAIR_VALUES elements. Empty words are
+ * skipped. Fails with OJ_ERR_ARG for an unknown word or an empty list. */
 OJ_MUST_USE oj_status oj_row_overlap_read(const char *dash, const char *list,
                                           unsigned char *want,
                                           struct oj_error *err);

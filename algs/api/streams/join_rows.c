@@ -1188,9 +1188,9 @@ static void mark_matched_join_rows(struct rows_stream *s,
     }
 }
 
-/* Computes what is wanted of a part's pairs (values, events or aggregates),
- * marks the join rows with pairs, and begins the output of the part's rows. The
- * part has n rows, from row `first` of the batch on. */
+/* Computes, from a part's pairs, the values, events or aggregates that the user
+ * wants; marks the join rows with pairs; begins the output of the part's rows.
+ * The part has n rows, from row `first` of the batch on. */
 static oj_status compute_values_and_begin_rows(struct rows_stream *s,
                                                const struct oj_flat *part,
                                                int64_t first,

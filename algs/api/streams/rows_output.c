@@ -366,8 +366,8 @@ static oj_status make_room_for_value(struct oj_arrow_column *column, int64_t i,
     return *to != NULL ? OJ_OK : arrow_fail_limit(err);
 }
 
-/* Writes the WKB of a feature to row i; NULL if it has no geometry. multi 1: a
- * single geometry becomes a multi-geometry. */
+/* Writes the WKB of a feature to row i, or NULL if the feature has no geometry.
+ * multi 1: a single geometry becomes a multi-geometry. */
 static oj_status put_wkb_of_feature(struct oj_arrow_column *column, int64_t i,
                                     const struct oj_flat *flat, int64_t feature,
                                     int multi, struct oj_error *err)

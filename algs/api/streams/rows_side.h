@@ -46,8 +46,8 @@ struct rows_side
     struct oj_crs_text crs;
 
     /* If geometries are converted (texts, and views of extended WKB): the
-     * schema that their column has in the arrays, where `schema` has that of
-     * the result. Otherwise released. */
+     * schema that their column has in the arrays; `schema` then has the schema
+     * of the converted column. Otherwise released. */
     struct ArrowSchema geometry_as_read;
     struct oj_arrow_srid srid;
 };

@@ -9,7 +9,8 @@
 
 enum
 {
-    FEW = 2,         /* features stored in struct key itself */
+    FEW = 2,         /* maximum number of features stored in struct key
+                        itself */
     BLOCK = 16,      /* rows whose keys are looked up together, with
                         prefetches */
     FIRST_SLOTS = 64 /* initial number of slots, a power of 2 */
