@@ -1223,7 +1223,8 @@ static oj_status check_batch_and_exclude_overlapping(
 }
 
 /* Returns 1 if points of the batch must also be joined with the features that
- * the engine leaves out because their parts overlap. */
+ * the engine leaves out because their parts overlap, or if such features were
+ * not looked for yet. */
 static int needs_points_in_overlapping_parts(const struct oj_join *join,
                                              const struct oj_flat *input)
 {

@@ -115,8 +115,8 @@ OJ_MUST_USE oj_status oj_pipeline_next(struct oj_pipeline *pipeline,
  *  returned, and frees everything.
  *     status, err  in: the caller's error; OJ_OK: none
  *     counts       counts of the answers released; NULL: not wanted
- *  Returns the first error of the stages or the caller, with *err. Accepts
- *  NULL. */
+ *  Returns OJ_OK if status is OJ_OK, otherwise the first error of the stages or
+ *  the caller, with *err. Accepts NULL. */
 OJ_MUST_USE oj_status oj_pipeline_close(struct oj_pipeline *pipeline,
                                         oj_status status,
                                         struct oj_pipeline_counts *counts,

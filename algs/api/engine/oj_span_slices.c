@@ -217,9 +217,10 @@ static int choose_span_for_slices(const struct oj_relation *relation,
     return i < relation->n_spans && i < join_side->n_spans ? i : -1;
 }
 
-/* Returns 1 if this engine takes the join. It does not take points within a
- * distance of points, whose engine tests spans per cell, nor texts and vectors,
- * because struct gathered has no copies of them. */
+/* Returns 1 if this engine takes the join. It does not take small join sides,
+ * points within a distance of points, whose engine tests spans per cell, nor
+ * texts, vectors and overlapping parts, because struct gathered has no copies
+ * of them. */
 static int takes_span_slices(const struct oj_relation *relation,
                              const struct oj_flat *join_side,
                              const struct oj_flat *input)

@@ -101,9 +101,10 @@ OJ_MUST_USE oj_status api_settings_copy(const struct ogrjoin_settings *settings,
                                         struct ogrjoin_settings **out,
                                         struct oj_error *err);
 
-/** Returns 1 if joins with the settings a and b find equal pairs. Only settings
- * that decide which pairs are found are compared, not those of the rows that
- * are made from them (pick, agg, geometry ..). */
+/** Returns 1 if joins with the settings a and b find equal pairs, and a and b
+ * share one cancel flag or have none. Only settings that decide which pairs are
+ * found are compared, not settings of the rows that are made of pairs (pick,
+ * agg, geometry ..). */
 int api_settings_find_equal_pairs(const struct ogrjoin_settings *a,
                                   const struct ogrjoin_settings *b);
 

@@ -9,8 +9,8 @@
 #include <stdatomic.h>
 #include <string.h>
 
-/* Minimum rows of a slice (struct arrow_piece), the unit of work of a thread.
- */
+/* Approximate maximum rows of a slice (struct arrow_piece), the unit of work of
+ * a thread. */
 #define SLICE_ROWS 4096
 
 /* Number of rows of a slice after which no more envelopes are made, unless at
@@ -40,7 +40,8 @@ struct geometry_column
     int64_t n_coordinates;
 };
 
-/* Fails if a part, ring or coordinate of a geometry is NULL. */
+/* Fails if an element of array, a part, ring or coordinate of a geometry, is
+ * NULL. is_row 1: the elements are whole geometries, which may be NULL. */
 static oj_status check_no_nulls_inside_geometry(const struct ArrowArray *array,
                                                 int is_row,
                                                 struct oj_error *err)

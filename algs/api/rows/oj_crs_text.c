@@ -148,8 +148,8 @@ static int parse_code(const char *text, int n, char *identity, size_t size)
            write_identity(text, n_authority, code, n, identity, size);
 }
 
-/* Sets the properties of a known code. Returns 1 if they suffice, so that no
- * text of the CRS is needed. */
+/* Sets *out to what is known of a code without a text. Returns 1 if these are
+ * all properties that a join needs, 0 if the text of the CRS is needed. */
 static int describe_code(const char *identity, struct crs_reading *out)
 {
     int known;
@@ -195,8 +195,9 @@ static int is_crs_of_wkt(const struct oj_crs_tree *tree, int32_t node)
                                            "|" COMPOUND_WORDS "|GEOCCS");
 }
 
-/* Returns the horizontal CRS of a compound CRS, or the source CRS of a bound
- * CRS; -1 if node is neither. */
+/* Returns the CRS in a node for which is_compound() holds: the first component
+ * of a compound CRS, which is the horizontal one, the source CRS of a bound
+ * CRS, or the CRS of coordinate metadata; -1 if it is missing. */
 static int32_t find_part_of_compound(const struct oj_crs_tree *tree,
                                      int32_t node)
 {
@@ -482,8 +483,9 @@ static void normalize_datum(const char *name, char *out, size_t size)
     }
 }
 
-/* Returns a number of JSON, which may be {"value": ..., "unit": ...},
- * multiplied by its unit, or by `usual` if it has none. */
+/* Returns a number of JSON multiplied by `usual`, or the value of a group
+ * {"value": ..., "unit": ...} multiplied by its unit; NaN if the number or the
+ * unit is missing. */
 static double read_json_measure(const struct oj_crs_tree *tree, int32_t node,
                                 double usual)
 {
@@ -638,8 +640,9 @@ static int rename_method_of_wkt1(char *method, size_t size)
     return 0;
 }
 
-/* Inserts a parameter, sorted by name. If it has several names, EPSG's first
- * name is used. */
+/* Inserts a parameter, sorted by name, with EPSG's first name if it has several
+ * names. Marks the definition as incomplete if value is NaN or the array is
+ * full. */
 static void add_parameter(struct crs_definition *out, const char *name,
                           double value)
 {
@@ -682,9 +685,9 @@ static void define_by_json_conversion(const struct oj_crs_tree *tree,
     }
 }
 
-/* Returns the factor of the unit of a WKT 1 parameter. WKT 1 does not state it:
- * it is the unit of the axes or of the base CRS. Returns 0 for parameters that
- * only WKT 1 has. */
+/* Returns the factor of the unit of a WKT 1 parameter, which WKT 1 does not
+ * state: for angles the unit of the base CRS, for lengths that of the axes.
+ * Returns 0 for parameters that only WKT 1 has. */
 static double unit_of_wkt1_parameter(const struct crs_definition *definition,
                                      const char *name, double axis_unit)
 {

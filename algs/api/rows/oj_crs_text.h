@@ -9,8 +9,8 @@
  *
  *  There is no database of codes: properties come from the text alone.  Codes
  *  without a text are supported for EPSG:4326, EPSG:4979, EPSG:3857, OGC:CRS84,
- *  CRS84h, CRS83 and CRS27.  For other codes and names, struct oj_crs_callbacks
- *  may supply a text.
+ *  CRS84h, CRS83 and CRS27, and CRS:84.  For other codes and names, struct
+ *  oj_crs_callbacks may supply a text.
  *
  *  Of a compound CRS the horizontal part is read, of a bound CRS its source.  x
  *  is longitude or easting, whatever the order of axes in the text, as in

@@ -108,8 +108,8 @@ ellipsoid_of_frame(const struct oj_distance_frame *frame)
                                      : 0.0};
 }
 
-/* Refuses -metric ellipsoid without an ellipsoid, or in a build without
- * geodesics. */
+/* Refuses -metric ellipsoid without an ellipsoid, with one that is too flat for
+ * exact geodesics, or in a build without geodesics. */
 static oj_status check_ellipsoid(const struct oj_distance_frame *frame,
                                  struct oj_error *err)
 {

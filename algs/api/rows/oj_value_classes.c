@@ -331,7 +331,7 @@ static oj_status find_class_of_whole_number(struct oj_value_classes *classes,
 }
 
 /* Sets *out to the class of a row with a single number, or to -1 if the number
- * is NULL, or new while insert is 0. */
+ * is NULL or NaN, or new while insert is 0. */
 static oj_status find_class_of_number(struct oj_value_classes *classes,
                                       struct oj_value_key *key,
                                       const struct oj_plain_reader *rows,
