@@ -206,9 +206,10 @@ static oj_status check_is_number(const struct rows_side *side, int64_t column,
                    field.name, oj_field_kind_name(field.kind));
 }
 
-static oj_status find_next_output_rows(struct rows_side *side,
-                                       const struct ogrjoin_settings *settings,
-                                       struct oj_error *err)
+static oj_status
+find_columns_with_geometry(struct rows_side *side,
+                           const struct ogrjoin_settings *settings,
+                           struct oj_error *err)
 {
     OJ_TRY(find_column_of_setting(side, settings, "x", &side->x, err));
     OJ_TRY(find_column_of_setting(side, settings, "y", &side->y, err));
@@ -693,7 +694,7 @@ find_columns_of_settings(struct rows_side *side,
                        "the %s side must be a stream of record batches: its "
                        "schema is no struct",
                        rows_side_name(side));
-    OJ_TRY(find_next_output_rows(side, settings, err));
+    OJ_TRY(find_columns_with_geometry(side, settings, err));
     OJ_TRY(read_crs(side, settings, err));
     OJ_TRY(plan_geometries(side, settings, err));
     status = api_settings_compared(settings, &compared, err);
