@@ -455,8 +455,9 @@ ogrjoin_pairs_to_arrow(struct ogrjoin_pairs *pairs, struct ArrowSchema *schema,
  *  input   moved, and released with *out.  The columns named in the settings
  *          similar and vector are read from it
  *  column  as in ogrjoin_layer_from_array()
- *  Errors  those of the first array; the stream returns errors of later
- *          arrays */
+ *  Errors  those of ogrjoin_layer_from_array() for the schema of input;
+ *          OGRJOIN_ERR_UNSUPPORTED: one_to_one, or similar without names of
+ *          columns; OGRJOIN_ERR_IO.  The stream returns the errors of arrays */
 OGRJOIN_MUST_USE OGRJOIN_API int
 ogrjoin_join_stream(struct ogrjoin_index *index, struct ArrowArrayStream *input,
                     const char *column, struct ArrowArrayStream *out,
@@ -885,17 +886,17 @@ ogrjoin_live_counts(struct ogrjoin_live *live, struct ogrjoin_live_counts *out,
  *  settings  as for ogrjoin_index_new(); NULL: the defaults.  Their cancel flag
  *            must outlive live
  *  input     features of any kinds
- *  Cost      nearest and dwithin of points, in the plane: for each point, a
- *            search of the pages in reach.  Predicates, dwithin and nearest of
- *            lines and polygons, and joins with values of pairs: a search of
- *            the pages in reach, and an index of the points found.  Inputs with
- *            more than an eighth as many rows as there are points, joins on the
- *            sphere, by shape, disjoint, and backends other than cpu: an index
- *            of all points, which is kept for joins with equal settings until
- *            the next batch.  If the points are on GPUs and backend is auto or
- *            cuda, GPUs answer dwithin and nearest (k up to 32) of points,
- *            predicates of points with points, in the plane, and bbox of any
- *            features
+ *  Cost      nearest and dwithin of points, in the plane, of up to 4 rows for
+ *            each kept point: for each row, a search of the pages in reach.
+ *            Predicates, dwithin and nearest of lines and polygons, and joins
+ *            with values of pairs, of up to one row for 8 kept points: a search
+ *            of the pages in reach, and an index of the points found.  More
+ *            rows, joins on the sphere, by shape, disjoint, and backends other
+ *            than cpu and auto: an index of all points, which is kept for joins
+ *            with equal settings until the next batch.  If the points are on
+ *            GPUs and backend is auto or cuda, GPUs answer dwithin and nearest
+ *            (k up to 32) of points, predicates of points with points, in the
+ *            plane, and bbox of any features
  *  Errors    those of ogrjoin_settings_check_pairs(), ogrjoin_index_new() and
  *            ogrjoin_join() */
 OGRJOIN_MUST_USE OGRJOIN_API int

@@ -20,7 +20,8 @@
  *        -> index of all points, kept until points change -> pairs
  *
  * A join uses the first of these ways that supports it and is not estimated to
- * be slower than the next. All give equal pairs. */
+ * be slower than the next. A join that GPUs do not answer uses the index of all
+ * points if there is one for its settings. All ways give equal pairs. */
 
 /* Maximum cached indexes of all points, for the most recent different settings.
  */
@@ -717,7 +718,7 @@ static oj_status turn_pairs_into_changes(struct ogrjoin_live *live,
 }
 
 /* Finds all pairs of points within the distance, with the smaller id on the
- * left. */
+ * left. Precondition: the calling thread holds the lock. */
 static oj_status find_near_pairs(struct ogrjoin_live *live,
                                  const struct live_state *state,
                                  const struct ogrjoin_settings *settings,

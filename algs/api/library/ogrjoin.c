@@ -496,7 +496,9 @@ void api_layer_sets_free(struct layer_sets *sets)
     oj_free(sets->vector);
 }
 
-/* Sets index->n_dimensions to the length of the first vector of the layer. */
+/* Sets index->n_dimensions to the length of the first vector of the layer that
+ * is not empty, or to 1 if there is none. Fails if this length does not fit the
+ * setting vector. */
 static oj_status find_number_of_dimensions(struct ogrjoin_index *index,
                                            const struct ogrjoin_layer *layer,
                                            struct oj_error *err)

@@ -43,9 +43,9 @@ static int keeps_join_column(const struct rows_output *o, int64_t column)
             !rows_side_is_geometry(join->schema.children[column]));
 }
 
-/* Appends the fields of a side that are in the output to *fields, and for each
- * its column in the side's schema to *columns, or -1 for the computed geometry.
- * Sets *n to their number. */
+/* Makes *fields the array of the fields of a side that are in the output, and
+ * *columns that of their columns in the side's schema; -1 is the computed
+ * geometry. Adds their number to *n, which is 0. The caller frees both. */
 static oj_status choose_fields(const struct rows_output *o,
                                const struct rows_side *side,
                                struct oj_field_description **fields,
@@ -132,8 +132,8 @@ static oj_status make_field(const struct rows_output *o,
     return OJ_OK;
 }
 
-/* Makes the schema of the output. Its metadata are those of the input, except
- * GeoParquet's metadata of columns. */
+/* Makes the schema of the output and finds its geometry column. The struct has
+ * no metadata; columns that are copied keep their own. */
 static oj_status make_schema(struct rows_output *o, struct oj_error *err)
 {
     OJ_TRY(
