@@ -397,7 +397,8 @@ static void fill_leaves(int64_t first, int64_t end, void *user)
                        f->page[i]);
 }
 
-/* Makes the pages of a leaf as a chain. */
+/* Makes the pages of a leaf, as a chain that is a child of parent. Returns the
+ * first page. */
 static uint32_t make_pages_of_leaf(struct oj_live *live,
                                    struct live_state *state,
                                    const struct live_leaf *leaf,
@@ -470,8 +471,9 @@ void live_place_subtree(struct oj_live *live, struct live_state *state,
 /* Leaves per task of a thread. */
 #define LEAVES_AT_ONCE 64
 
-/* Fills the pages of the new state on all threads. The threads write different
- * entries of ids, because each point has an entry of its own. */
+/* Makes the nodes and pages of the new state, and fills the pages on all
+ * threads. The threads write different entries of ids, because each point has
+ * an entry of its own. */
 static void fill_state(struct oj_live *live, struct live_state *state,
                        const struct live_subtree *all,
                        const struct live_point *point, int32_t *node_of,

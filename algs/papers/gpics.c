@@ -493,8 +493,8 @@ static oj_status visit_leaves(struct gpics_index *self,
                            self, err);
 }
 
-/* Makes room for the hits of the rows that are answered. The other rows stay
- * open, with a larger radius for the next round. */
+/* Stores the hits of the rows that are answered in self->found, row by row. The
+ * other rows stay open, with a larger radius for the next round. */
 static oj_status close_answered_rows(struct gpics_index *self,
                                      struct oj_error *err)
 {

@@ -200,9 +200,9 @@ static int64_t count_entries_in_window(const struct quadrant_grid *grid,
     return n;
 }
 
-/* Lists in out the features whose boxes intersect the window, each of them
- * once; returns their number. out must have room for count_entries_in_window()
- * features. */
+/* Lists in out the features whose boxes intersect the window (without cells:
+ * all features that have a box), each of them once; returns their number. out
+ * must have room for count_entries_in_window() features. */
 static int64_t list_features_in_window(const struct quadrant_grid *grid,
                                        const struct oj_box *window,
                                        int32_t *out)
