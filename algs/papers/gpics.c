@@ -96,8 +96,9 @@ struct gpics_index
     /* Nearest alone: rows may need several rounds. */
     _Atomic int32_t *n_found;    /* [rows] points that a row has found in this
                                     round */
-    _Atomic int64_t *next_found; /* [rows] end in `found` of the points of a
-                                    row; -1: the row needs another round */
+    _Atomic int64_t *next_found; /* [rows] index in `found` for the next point
+                                    of a row, at last the end of its points; -1:
+                                    the row needs another round */
     int64_t n_all_found, cap_found;
     int32_t *found; /* [n_all_found] features that answered rows have found, row
                        by row */

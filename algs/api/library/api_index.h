@@ -188,8 +188,9 @@ OJ_MUST_USE oj_status api_events_new(struct ogrjoin_index *index,
                                      struct ogrjoin_events **out,
                                      struct oj_error *err);
 
-/** Loads the state from a file. A missing file sets *is_there to 0; it is an
- * error if is_there is NULL. */
+/** Replaces the state by that of a file. If the file is missing, sets *is_there
+ * to 0 and empties the state; if is_there is NULL, a missing file is an error.
+ * After an error the state is unchanged. */
 OJ_MUST_USE oj_status api_events_load(struct ogrjoin_events *events,
                                       const char *path, int *is_there,
                                       struct oj_error *err);

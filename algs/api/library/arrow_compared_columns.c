@@ -84,8 +84,8 @@ static int has_only_nulls(const struct arrow_field *field)
     return field->format[0] == 'n';
 }
 
-/* Finds a column by its name. A dictionary without any value is a column of
- * NULLs. */
+/* Finds a column by its name. Its format is set to "n" if all rows are NULL,
+ * because the column or its dictionary is of type null. */
 static oj_status find_column(const struct ArrowSchema *schema, const char *name,
                              const char *setting, struct arrow_field *out,
                              const struct ArrowSchema **column,
@@ -395,7 +395,8 @@ static oj_status numbers_of_field_in_row(const struct field_values *v,
     return OJ_OK;
 }
 
-/* Returns how many numbers all rows of a list column have together. */
+/* Returns how many numbers all rows of a list column have together; 0 for other
+ * columns. */
 static int64_t count_numbers(const struct field_values *v, int64_t n_rows)
 {
     int64_t first, end;

@@ -182,8 +182,9 @@ struct oj_live_counts live_device_count(struct live_device *device, char *tree,
 
 /* --- joins on devices ----------------------------------------------------- */
 
-/* Returns 1 if the boxes of the input features decide the pairs: for op bbox,
- * and for points in joins that pair equal points. */
+/* Returns 1 if the boxes of the input features decide the pairs: for op bbox
+ * (with exclude_same_geometry only for points), and for points in joins that
+ * pair equal points. */
 static int needs_feature_boxes_alone(const struct oj_relation *relation,
                                      const struct oj_flat *input)
 {

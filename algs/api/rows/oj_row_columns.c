@@ -62,7 +62,8 @@ const char *oj_row_column_option(enum oj_pair_value which)
     return options[which - OJ_FIRST_NAMED_PAIR_VALUE];
 }
 
-/* Adds the columns for which the user gave a name. */
+/* Adds the columns of those values from OJ_FIRST_NAMED_PAIR_VALUE on for which
+ * the user gave a name. */
 static void add_named_columns(const struct choice *c)
 {
     for (int i = 0; i < OJ_N_NAMED_PAIR_VALUES; i++)
@@ -284,7 +285,8 @@ static oj_status find_aggregate_operand(struct pair_columns *p,
     return OJ_OK;
 }
 
-/* Fails if the user has named a column of pairs that no aggregate uses. */
+/* Fails if the user has named a column of pairs that no aggregate uses, or has
+ * given "" as the name of one. */
 static oj_status check_given_names_are_used(const struct pair_columns *p,
                                             struct oj_error *err)
 {

@@ -32,8 +32,9 @@ enum oj_rows_per_input
 oj_rows_per_input_find(const struct oj_relation *relation,
                        const struct oj_row_choice *choice);
 
-/** Returns 1 if rows have a rank, because an input row can have several pairs,
- * ordered by measure. */
+/** Returns 1 if rows have a rank: an input row can have several pairs, ordered
+ * by measure, and the op does not by default list every pair (k OJ_EVERY_PAIR).
+ */
 int oj_rows_per_input_have_rank(const struct oj_relation *relation,
                                 const struct oj_row_choice *choice);
 
