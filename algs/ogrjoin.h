@@ -48,8 +48,10 @@ enum ogrjoin_status
     OGRJOIN_ERR_ARG = 1,         /**< an argument or setting is invalid */
     OGRJOIN_ERR_NOMEM = 2,       /**< an allocation failed */
     OGRJOIN_ERR_LIMIT = 3,       /**< a documented size limit was exceeded */
-    OGRJOIN_ERR_DATA = 4,        /**< invalid WKB, arrays or streams */
-    OGRJOIN_ERR_IO = 5,          /**< a stream could not be read */
+    OGRJOIN_ERR_DATA = 4,        /**< invalid data: WKB, arrays, streams, files,
+                                      texts of CRS, or words of sums */
+    OGRJOIN_ERR_IO = 5,          /**< a stream or file could not be read, or a
+                                      file not be written */
     OGRJOIN_ERR_UNSUPPORTED = 6, /**< valid, but not supported by any backend
                                       that may be used */
     OGRJOIN_ERR_NO_DEVICE = 7,   /**< the backend has no device on this
@@ -239,13 +241,15 @@ ogrjoin_classes_new(const struct ArrowSchema *schema, struct ArrowArray *values,
                     struct ogrjoin_classes **out, struct ogrjoin_error *err);
 
 /** Finds the classes of the values of an input.  Values are compared as numbers
- *  if both sides have numbers, otherwise as texts; NULL and NaN equal nothing.
+ *  if both sides have numbers, as moments if both have dates, datetimes or
+ *  texts, at least one of them dates or datetimes (but two columns of dates as
+ *  texts), and otherwise as texts.  NULL and NaN equal nothing.
  *  values      moved, also on failure
  *  class_of    output [length of values]: the class of each value; -1: the join
  *              side has no equal value
  *  join_class  output: the classes of the join side's values, valid as long as
- *              `classes`.  If the join side has numbers, inputs of numbers get
- *              another array than inputs of texts
+ *              `classes`.  Inputs that are compared in different ways get
+ *              different arrays
  *  Several threads may call this function at once.
  *  Errors      as above; OGRJOIN_ERR_LIMIT: more than 2^31 - 2 classes */
 OGRJOIN_MUST_USE OGRJOIN_API int
@@ -297,8 +301,8 @@ ogrjoin_index_new(struct ogrjoin_layer *join_side,
                   struct ogrjoin_index **out, struct ogrjoin_error *err);
 OGRJOIN_API void ogrjoin_index_free(struct ogrjoin_index *index);
 
-/** The backend in use: "cpu" or "cuda". With backend auto it may change at the
- * first join. */
+/** Name of the backend in use.  With the setting backend "auto" it is "cpu" or
+ *  "cuda", and may change at the first join. */
 OGRJOIN_API const char *ogrjoin_index_backend(struct ogrjoin_index *index);
 
 /** Frees the working memory that joins with index keep for later joins.  After
@@ -335,8 +339,9 @@ ogrjoin_pairs_measure(const struct ogrjoin_pairs *pairs);
 /** [count] values that a setting requested, NaN if undefined: overlap_area,
  * overlap_length, overlap_percent, nearest_x, nearest_y, from_x, from_y,
  * bearing, line_along, line_along_percent, line_offset, line_side,
- * line_segment, line_bearing, matrix, relation, with similar similarity,
- * similarity_2 ..., with vector difference.  NULL: not requested. */
+ * line_segment, line_bearing, matrix, relation; with the setting similar:
+ * similarity, similarity_2 ...; with the setting vector: difference.  NULL: not
+ * requested. */
 OGRJOIN_API const double *ogrjoin_pairs_value(const struct ogrjoin_pairs *pairs,
                                               const char *name);
 /** The word for a value of line_side, matrix or relation: "left", "212101212",
@@ -393,7 +398,9 @@ struct ogrjoin_results
  *             from 0 to 100, as "90"; otherwise ignored
  *  values     NULL only for count, which then counts pairs
  *  Errors     OGRJOIN_ERR_ARG; OGRJOIN_ERR_LIMIT: a sum of integers beyond 64
- *             bits; OGRJOIN_ERR_NOMEM */
+ *             bits; OGRJOIN_ERR_UNSUPPORTED: covered_area, covered_length or
+ *             covered_percent, which only joins of rows compute;
+ *             OGRJOIN_ERR_NOMEM */
 OGRJOIN_MUST_USE OGRJOIN_API int
 ogrjoin_pairs_aggregate(const struct ogrjoin_pairs *pairs, const char *function,
                         const char *separator,
@@ -414,7 +421,8 @@ struct ogrjoin_validation
                                     differences */
     int64_t n_rows_undecided;  /**< rows that are not compared, because neither
                                     answer could be decided exactly */
-    int64_t n_pairs_undecided; /**< pairs that are not compared, likewise */
+    int64_t n_pairs_undecided; /**< pairs that are not compared, because they
+                                    could not be decided exactly */
     int64_t left, right; /**< pair of the first difference, -1: none. right: the
                               feature that the index found, otherwise the one
                               that the reference found */
@@ -424,9 +432,9 @@ struct ogrjoin_validation
 
 /** Joins input twice, with the index and with a reference, and compares the
  *  answers.
- *  reference  name of a backend; NULL: sphere or ellipsoid for the metric of
- *             this name, lists for texts or vectors without geometries, else
- *             geos
+ *  reference  name of a backend; NULL: lists for op similar and attributes
+ *             without a maximum distance, otherwise sphere or ellipsoid for the
+ *             metric of this name, otherwise geos
  *  Cost       that of both joins; the references use one thread
  *  Errors     those of ogrjoin_join() */
 OGRJOIN_MUST_USE OGRJOIN_API int
@@ -447,8 +455,9 @@ ogrjoin_pairs_to_arrow(struct ogrjoin_pairs *pairs, struct ArrowSchema *schema,
  *  input   moved, and released with *out.  The columns named in the settings
  *          similar and vector are read from it
  *  column  as in ogrjoin_layer_from_array()
- *  Errors  those of the first array; the stream returns errors of later
- *          arrays */
+ *  Errors  those of ogrjoin_layer_from_array() for the schema of input;
+ *          OGRJOIN_ERR_UNSUPPORTED: one_to_one, or similar without names of
+ *          columns; OGRJOIN_ERR_IO.  The stream returns the errors of arrays */
 OGRJOIN_MUST_USE OGRJOIN_API int
 ogrjoin_join_stream(struct ogrjoin_index *index, struct ArrowArrayStream *input,
                     const char *column, struct ArrowArrayStream *out,
@@ -537,20 +546,20 @@ ogrjoin_join_source(struct ogrjoin_index *index, struct ogrjoin_source *source,
  *    by the setting left_column or right_column, otherwise the only one marked
  *    as geoarrow, otherwise the only one of bytes. A column that is named, or
  *    marked as geoarrow.wkt, can have texts (u, U, vu, or a dictionary of
- * them): WKT, EWKT, or WKB in hexadecimal digits. Rows have texts, and extended
- * WKB (PostGIS), as ISO WKB
+ *    them): WKT, EWKT, or WKB in hexadecimal digits. Texts and extended WKB
+ *    (PostGIS) become ISO WKB in the rows
  *  - points, as two columns of numbers that the settings left_x and left_y, or
  *    right_x and right_y, name
  *  - none, if only texts or vectors are compared
  *
  *  The CRS of a side is the setting left_crs or right_crs, otherwise the crs in
- *  ARROW:extension:metadata: PROJJSON, WKT, or authority:code; otherwise the
- * SRID of its geometries as EWKT or extended WKB, EPSG:SRID, which must be one:
- * the first array of the input is read for it when the stream is opened.  A
- * side without a CRS is assumed to have that of the other side.  Errors are:
- * two different CRS; a distance with a unit if there is no CRS; a distance
- * without a unit if the CRS is in degrees.  With the setting crs "ignore",
- * coordinates are used as they are. */
+ *  ARROW:extension:metadata: PROJJSON, WKT, or authority:code; otherwise
+ *  EPSG:SRID with the SRID of its geometries, which must be one, as EWKT or
+ *  extended WKB have it: the first array of the input is read for it when the
+ *  stream is opened.  A side without a CRS is assumed to have that of the other
+ *  side.  Errors are: two different CRS; a distance with a unit if there is no
+ *  CRS; a distance without a unit if the CRS is in degrees.  With the setting
+ *  crs "ignore", coordinates are used as they are. */
 
 /** A join side with all its columns, in memory.  It can be joined with any
  *  number of inputs, by several threads at once. */
@@ -596,11 +605,12 @@ ogrjoin_rows_join(struct ogrjoin_rows *rows, struct ArrowArrayStream *input,
 /** Frees a join side; streams made from it stay valid. */
 OGRJOIN_API void ogrjoin_rows_free(struct ogrjoin_rows *rows);
 
-/** Like ogrjoin_rows_join(), but uses an existing index.
+/** Like ogrjoin_rows_join(), but uses an existing index if possible.
  *  index  its layer must hold the features of the join side in their order, as
- *         ogrjoin_layer_from_stream() reads them.  If it was made for settings
- *         that find other pairs, it is not used, and another index is made.
- *         NULL: none */
+ *         ogrjoin_layer_from_stream() reads them.  The index is used if it was
+ *         made for settings that find equal pairs, if it cannot use a GPU, and
+ *         if the settings name no columns of ids, distances, classes or times
+ *         of the join side; otherwise another index is made.  NULL: none */
 OGRJOIN_MUST_USE OGRJOIN_API int ogrjoin_rows_join_index(
     struct ogrjoin_rows *rows, struct ogrjoin_index *index,
     struct ArrowArrayStream *input, const struct ogrjoin_settings *settings,
@@ -643,9 +653,10 @@ OGRJOIN_API void ogrjoin_settings_notices(struct ogrjoin_settings *settings,
                                           void *user);
 
 /** Sets functions of the caller that supply definitions of CRS, since the
- * library has no database of them.  Either may be NULL.  The thread that opens
- * the rows calls them; they must stay valid until then. expand   writes the
- * PROJJSON or WKT of a CRS that is given by its code alone
+ *  library has no database of them.  Either may be NULL.  They are called in
+ *  ogrjoin_rows_open() and ogrjoin_rows_join(), by the threads that call these
+ *  functions, and must stay valid until both have returned.
+ *  expand   writes the PROJJSON or WKT of a CRS that is given by its code alone
  *           ("EPSG:2263") into text, zero-terminated, like snprintf(): returns
  *           the length without the zero; if that is size or more, it is called
  *           again with a larger buffer; 0 or less: unknown.  Not called for
@@ -663,13 +674,14 @@ OGRJOIN_API void ogrjoin_settings_crs(
  *  ogrjoin_rows_join() does this itself.
  *  left, right  CRS of the sides, as in the setting left_crs; NULL: none
  *  Errors       OGRJOIN_ERR_ARG: the CRS of the sides differ, or a distance
- *               makes no sense in it; OGRJOIN_ERR_DATA: a text is no CRS */
+ *               cannot be converted to the unit; OGRJOIN_ERR_DATA: a text is no
+ *               CRS */
 OGRJOIN_MUST_USE OGRJOIN_API int
 ogrjoin_settings_use_crs(struct ogrjoin_settings *settings, const char *left,
                          const char *right, struct ogrjoin_error *err);
 
 /** Checks that all settings have an effect on ogrjoin_index_new() and
- *  ogrjoin_join(), which ignore those without effect.
+ *  ogrjoin_join(), which ignore settings without effect.
  *  Errors  OGRJOIN_ERR_ARG: a setting has no effect on such pairs, or two
  *          settings clash; the message names what to write */
 OGRJOIN_MUST_USE OGRJOIN_API int
@@ -703,7 +715,9 @@ enum ogrjoin_event
 struct ogrjoin_events;
 
 /** Makes an empty state, without keys.
- *  index      for op nearest with k 1 and ties first; no setting may drop pairs
+ *  index      of a join by geometries; op nearest needs k 1 and ties first.
+ *             pick, one_to_one and unordered must not be set, since they drop
+ *             pairs
  *  which      NULL or "changes": enter, exit and change; "all": also stay
  *  has_texts  1: keys are texts; 0: integers
  *  Errors  OGRJOIN_ERR_ARG; OGRJOIN_ERR_NOMEM */
@@ -830,9 +844,9 @@ OGRJOIN_API void ogrjoin_live_free(struct ogrjoin_live *live);
  *            thread of live takes part for each 4,096 changes; the threads
  *            sleep between batches, and end with ogrjoin_live_free()
  *  Errors    all changes are applied or, after an error, none.
- *            OGRJOIN_ERR_NOMEM; OGRJOIN_ERR_LIMIT: more than 2^30 ids, new ones
- *            of the batch with them, or changes.  One batch at a time: other
- *            threads wait */
+ *            OGRJOIN_ERR_NOMEM; OGRJOIN_ERR_LIMIT: more than 2^30 changes, or
+ *            more than 2^30 ids including the new ones of the batch.  One batch
+ *            at a time: other threads wait */
 OGRJOIN_MUST_USE OGRJOIN_API int
 ogrjoin_live_apply(struct ogrjoin_live *live, int64_t n, const int64_t *id,
                    const double *x, const double *y, struct ogrjoin_error *err);
@@ -855,7 +869,8 @@ struct ogrjoin_live_counts
     int64_t n_superseded; /**< changes of an id before its last one */
     int64_t n_rebuilt;    /**< batches after which the index was rebuilt */
     int64_t n_pages;      /**< pages in use */
-    int64_t n_bytes;      /**< bytes of memory without indexes for joins */
+    int64_t n_bytes;      /**< bytes of memory, without the kept indexes of
+                               joins */
     char tree[200];       /**< kind of the tree, and why it was chosen */
 };
 
@@ -872,17 +887,17 @@ ogrjoin_live_counts(struct ogrjoin_live *live, struct ogrjoin_live_counts *out,
  *  settings  as for ogrjoin_index_new(); NULL: the defaults.  Their cancel flag
  *            must outlive live
  *  input     features of any kinds
- *  Cost      nearest and dwithin of points, in the plane: for each point, a
- *            search of the pages in reach.  Predicates, dwithin and nearest of
- *            lines and polygons, and joins with values of pairs: a search of
- *            the pages in reach, and an index of the points found.  Inputs with
- *            more than an eighth as many rows as there are points, joins on the
- *            sphere, by shape, disjoint, and backends other than cpu: an index
- *            of all points, which is kept for joins with equal settings until
- *            the next batch.  If the points are on GPUs and backend is auto or
- *            cuda, GPUs answer dwithin and nearest (k up to 32) of points,
- *            predicates of points with points, in the plane, and bbox of any
- *            features
+ *  Cost      nearest and dwithin of points, in the plane, of up to 4 rows for
+ *            each kept point: for each row, a search of the pages in reach.
+ *            Predicates, dwithin and nearest of lines and polygons, and joins
+ *            with values of pairs, of up to one row for 8 kept points: a search
+ *            of the pages in reach, and an index of the points found.  More
+ *            rows, joins on the sphere, by shape, disjoint, and backends other
+ *            than cpu and auto: an index of all points, which is kept for joins
+ *            with equal settings until the next batch.  If the points are on
+ *            GPUs and backend is auto or cuda, GPUs answer dwithin and nearest
+ *            (k up to 32) of points, predicates of points with points, in the
+ *            plane, and bbox of any features
  *  Errors    those of ogrjoin_settings_check_pairs(), ogrjoin_index_new() and
  *            ogrjoin_join() */
 OGRJOIN_MUST_USE OGRJOIN_API int

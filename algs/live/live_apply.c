@@ -2,18 +2,16 @@
  *
  *    step        file             what it does
  *    1 find      live_classify.c  finds the entry of each id, and adds entries
- *    of
- *                                 new ids; of several changes of an id the last
- *                                 one counts
+ *                                 for new ids; of several changes of an id the
+ *                                 last one counts
  *    2 classify  live_classify.c  a point stays in its page, or it is a mover,
  *                                 which goes to another page or is new, or a
  *                                 leaver, which leaves its page
  *    3 decide    live_gather.c    if the share of movers is large, rebuilds all
  *    4 deal      live_deal.c      finds the pages of movers; deals movers and
  *                                 leavers to buckets, which are ranges of pages
- *    5 reserve                    allocates all memory that the steps 6, 7 and
- *    9
- *                                 need
+ *    5 reserve                    allocates all memory that the steps 6, 7
+ *                                 and 9 need
  *    6 in place                   overwrites the points that stay
  *    7 move                       makes holes where leavers were, adds movers
  *    8 split     live_reshape.c   splits pages that overflow
@@ -120,7 +118,7 @@ static int64_t mark_and_count_pages_to_copy(struct live_batch *b)
     return n;
 }
 
-/* The copy of a block that readers use. */
+/* A block that readers use, and the new block to which it is copied. */
 struct live_copy
 {
     const struct live_block *from;
@@ -137,8 +135,8 @@ static void copy_blocks(int64_t first, int64_t end, void *user)
         memcpy(copy[i].to, copy[i].from, sizeof *copy[i].to);
 }
 
-/* Replaces the block of each touched page by a new one, and lists both for the
- * copy of its contents. */
+/* Replaces the block of each touched page by a new one, and lists both blocks,
+ * so that the contents can be copied on all threads. */
 static void copy_touched_pages(struct live_batch *b, struct live_copy *copy)
 {
     int64_t n = 0, n_pages = b->live->state->n_pages;
@@ -389,7 +387,8 @@ static struct live_reshape reshape_task_of_group(const struct live_batch *b,
     return task;
 }
 
-/* Makes a page for a child that has none. */
+/* Makes a page for a child that has none. parent: 4 * node + child. Returns the
+ * number of the page. */
 static uint32_t make_leaf_page(struct live_batch *b, uint32_t parent)
 {
     struct live_reshape child = {0};
@@ -519,9 +518,9 @@ static int is_page_untidy(const struct live_state *state, uint32_t number)
             count_points_to_unite(state, &state->node[page->parent / 4]) >= 0);
 }
 
-/* Lists the pages of a bucket that are empty now, or have few siblings. A
- * listed page number may have been freed and used again since; tidying the new
- * page does no harm. */
+/* Lists the pages of a bucket that are empty now, or whose leaf and its
+ * siblings have few enough points to be united. A listed page number may have
+ * been freed and used again since; tidying the new page does no harm. */
 static void find_untidy_pages(int64_t bucket, int thread, void *user)
 {
     struct live_batch *b = user;
@@ -756,7 +755,7 @@ static oj_status apply_batch_on_threads(struct live_batch *b,
 static void free_batch(struct live_batch *b)
 {
     live_ids_parts_free(&b->parts);
-    oj_free(b->rows);   /* entry and place, too */
+    oj_free(b->rows);   /* also frees entry and place */
     oj_free(b->bucket); /* also frees the other arrays of step 4 */
     oj_free(b->touched);
 }

@@ -66,15 +66,17 @@ struct live_batch
     int64_t n_buckets;
     struct live_bucket *bucket; /* [n_buckets]; the arrays below follow in its
                                    memory */
-    int64_t *start; /* [2][n_slices][n_buckets] next position: for movers, then
-                       for leavers */
+    int64_t *start; /* [2][n_slices][n_buckets] where each slice puts its next
+                       element of each bucket: [0] mover, index in sorted; [1]
+                       leaver, index in leaver */
     int64_t *first_mover;    /* [n_buckets + 1] first mover of each bucket */
-    int64_t *first_leaver;   /* [n_buckets + 1] */
+    int64_t *first_leaver;   /* [n_buckets + 1] first leaver of each bucket */
     struct oj_keyed *mover;  /* [n_arriving] key: target; value: row */
     struct oj_keyed *sorted; /* [n_arriving] movers sorted by target */
-    uint64_t *leaver;        /* [n_leaving] places */
-    uint32_t *left; /* [n_leaving] pages that points leave, each once; those of
-                       a bucket begin at its first_leaver */
+    uint64_t *leaver;        /* [n_leaving] places that points leave, bucket by
+                                bucket */
+    uint32_t *left; /* [n_leaving] pages that points leave, each once; the pages
+                       of bucket k begin at left[first_leaver[k]] */
 
     int64_t n_promised;
     struct live_state *state; /* state that is changed */

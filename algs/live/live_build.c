@@ -31,14 +31,17 @@ struct build
     struct live_point *point, *scratch; /* swapped after scattering */
     struct live_subtree skeleton;
     uint16_t *cell_of; /* [n] leaf of the skeleton that holds the point */
-    int32_t *leaf_of;  /* [4 * nodes + child] leaf of the skeleton */
-    int64_t *start;    /* [n_slices][leaves] next place for a point */
+    int32_t *leaf_of;  /* [4 * nodes] leaf of the skeleton that is child c of
+                          node i, at 4 * i + c */
+    int64_t *start;    /* [n_slices][leaves] index in scratch where a slice puts
+                          its next point of a cell */
     int64_t *offset;   /* [leaves + 1] first point of each cell */
     int64_t n_slices;
     struct live_subtree *part; /* [leaves] subtree of each cell */
     int stops_at_depth; /* 1: the tree is not wanted if it has a leaf that
                            cannot be split, although it has too many points */
-    atomic_int has_reached_depth; /* such a leaf was found */
+    atomic_int has_reached_depth; /* 1: a leaf was found that has too many
+                                     points and cannot be split */
 };
 
 /* --- the skeleton ----------------------------------------------------------
@@ -394,7 +397,8 @@ static void fill_leaves(int64_t first, int64_t end, void *user)
                        f->page[i]);
 }
 
-/* Makes the pages of a leaf as a chain. */
+/* Makes the pages of a leaf, as a chain that is a child of parent. Returns the
+ * first page. */
 static uint32_t make_pages_of_leaf(struct oj_live *live,
                                    struct live_state *state,
                                    const struct live_leaf *leaf,
@@ -467,8 +471,9 @@ void live_place_subtree(struct oj_live *live, struct live_state *state,
 /* Leaves per task of a thread. */
 #define LEAVES_AT_ONCE 64
 
-/* Fills the pages of the new state on all threads. The threads write different
- * entries of ids, because each point has an entry of its own. */
+/* Makes the nodes and pages of the new state, and fills the pages on all
+ * threads. The threads write different entries of ids, because each point has
+ * an entry of its own. */
 static void fill_state(struct oj_live *live, struct live_state *state,
                        const struct live_subtree *all,
                        const struct live_point *point, int32_t *node_of,

@@ -27,7 +27,8 @@ static int mark_entry_as_seen(struct live_batch *b, int64_t entry)
     return has_mark;
 }
 
-/* Finds the entries of a slice. Rows with unknown ids get LIVE_SUPERSEDED. */
+/* Sets b->entry for the rows of a slice. A row with an unknown id gets
+ * LIVE_SUPERSEDED until add_entries_of_new_ids(). */
 static void find_entries_of_slice(struct live_batch *b, int64_t first,
                                   int64_t end, struct live_rows *rows)
 {
@@ -155,7 +156,8 @@ static void prefetch_page_of_row(const struct live_batch *b, int64_t i)
 static void classify_slice(int64_t first, int64_t end, void *user)
 {
     struct live_batch *b = user;
-    struct live_rows rows = {0}; /* a copy, which is kept in registers */
+    struct live_rows rows = {0}; /* a local struct, which the compiler keeps in
+                                    registers */
     for (int64_t i = first; i < end; i++)
     {
         int64_t next = i + 2 * LIVE_AHEAD;

@@ -29,7 +29,7 @@ static int64_t *leavers_of_slice(const struct live_batch *b, int64_t slice)
     return b->start + (b->n_slices + slice) * b->n_buckets;
 }
 
-/* Finds the target pages of movers. */
+/* Sets the key of each of n movers to its target (LIVE_KEY_OF_NONE). */
 static void find_target_pages_of_movers(const struct live_batch *b, int64_t n,
                                         struct oj_keyed *mover)
 {
@@ -157,7 +157,8 @@ static void prepare_bucket(int64_t bucket, int thread, void *user)
     b->bucket[bucket].n_promised = n;
 }
 
-/* Allocates all arrays together, which makes batches of few rows faster. */
+/* Allocates bucket and the arrays that follow it in memory, at once, which
+ * makes batches of few rows faster. */
 static oj_status allocate_buckets(struct live_batch *b, struct oj_error *err)
 {
     int64_t n_starts = 2 * b->n_slices * b->n_buckets;

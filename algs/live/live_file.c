@@ -15,7 +15,7 @@
 
 static const char magic[8] = {'O', 'J', 'L', 'I', 'V', 'E', '1', '\n'};
 
-/* Has another value in the other byte order. */
+/* A number that reads differently in the other byte order. */
 #define BYTE_ORDER_MARK INT64_C(0x0102030405060708)
 
 struct live_file_header

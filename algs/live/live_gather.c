@@ -26,10 +26,13 @@ int live_batch_is_rebuild_cheaper(const struct live_batch *b)
 struct live_gathering
 {
     const struct live_batch *b;
-    uint64_t *changed;    /* [WORDS_OF_PAGE] of each page: 1 bit for each slot
-                             whose point the batch changes */
-    int64_t *first_point; /* [n_slices] of rows */
-    int64_t *first_kept;  /* [pages / PAGES_AT_ONCE] of pages */
+    uint64_t *changed;    /* [pages][WORDS_OF_PAGE] one bit for each slot; 1:
+                             the batch changes its point */
+    int64_t *first_point; /* [n_slices] index in `point` of the first point of
+                             each slice of rows */
+    int64_t *first_kept;  /* [pages / PAGES_AT_ONCE, rounded up] index in
+                             `point` of the first kept point of each group of
+                             pages */
     struct live_point *point;
 };
 

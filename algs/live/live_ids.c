@@ -154,8 +154,8 @@ struct live_putting
     const int64_t *id;
     uint16_t mark;
     uint32_t *entry;
-    uint32_t *late;  /* [rows] rows that one thread puts after all parts; those
-                        of a part begin at its first row */
+    uint32_t *late;  /* [rows] rows that one thread puts after all parts; the
+                        rows of part p begin at parts->offset[p] */
     int64_t *n_late; /* [parts] */
     int has_repeats;
 };
@@ -190,8 +190,8 @@ static int set_entry_of_row(const struct live_putting *p, int64_t row,
 /* Distance in rows between prefetch and use. */
 #define AHEAD 24
 
-/* Puts the rows of a part, except the rows whose search goes on past the end of
- * the part. */
+/* Finds or inserts the ids of a part's rows. Lists in `late` the rows whose
+ * search would go on past the end of the part. */
 static void put_rows_of_part(int64_t part, int thread, void *user)
 {
     struct live_putting *p = user;

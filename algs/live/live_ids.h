@@ -31,7 +31,7 @@
 struct live_entry
 {
     int64_t id;
-    uint32_t page; /**< or LIVE_NO_ENTRY, LIVE_NOWHERE */
+    uint32_t page; /**< page of the point, LIVE_NO_ENTRY or LIVE_NOWHERE */
     uint16_t slot;
     uint16_t mark; /**< number of the last batch with the id, from 1 on */
 };
@@ -55,7 +55,7 @@ static inline void live_entry_set_place(struct live_entry *entry, uint32_t page,
     entry->slot = (uint16_t)slot;
 }
 
-/** Bytes of the table. */
+/** Returns the number of bytes of the table. */
 int64_t live_ids_bytes(const struct live_ids *ids);
 
 /** Makes room for n ids in total; entries may move. After an error the table is

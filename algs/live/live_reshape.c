@@ -17,9 +17,12 @@ struct reshape_round
     const struct live_arrivals *arrivals;
     int64_t n; /* tasks */
     struct live_reshape *task;
-    struct live_point *point, *scratch; /* [points of all tasks] */
-    uint32_t *page;                     /* [leaves of all subtrees] */
-    int32_t *node_of;                   /* [nodes of the largest subtree] */
+    struct live_point *point, *scratch; /* [points of all tasks]; the points of
+                                           a task begin at task.at */
+    uint32_t *page;                     /* [leaves of all subtrees] first page
+                                           of each leaf */
+    int32_t *node_of;                   /* [nodes of the largest subtree] number
+                                           of each node in the state */
 };
 
 int64_t live_count_points(const struct live_state *state, uint32_t page)

@@ -27,8 +27,10 @@ struct live_reshape
 {
     uint32_t leaf[4]; /**< [n_leaves] first pages of the leaves */
     int n_leaves;
-    int32_t node;       /**< node above the leaves, which is freed, or -1 */
-    int64_t first, end; /**< arriving points: order[first .. end) */
+    int32_t node;       /**< node whose children the leaves are, which is freed;
+                             -1: none */
+    int64_t first, end; /**< the arriving points are live_arrivals.order[first
+                             .. end) */
     int64_t n;          /**< points of the leaves and arriving points */
     struct oj_box cell; /**< cell of the subtree */
     uint32_t parent;    /**< 4 * node + child, or LIVE_NONE: the root */
@@ -36,8 +38,10 @@ struct live_reshape
     int is_done; /**< set by live_reshape() */
 
     /* The following members are set and used by live_reshape() alone. */
-    int64_t at;         /**< first point in the points of a round */
-    int64_t first_page; /**< first leaf in the pages of a round */
+    int64_t at;         /**< index of the task's first point among the points of
+                             a round */
+    int64_t first_page; /**< index of the subtree's first leaf among the leaves
+                             of a round */
     struct live_subtree subtree;
 };
 

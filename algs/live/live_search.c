@@ -16,8 +16,8 @@
 /* Rows per task of a thread. */
 #define ROWS_AT_ONCE 256
 
-/* Capacity of the stack of open children: at most three remain per level of the
- * tree. */
+/* Capacity of the stack of open children: at most three remain for each of the
+ * 40 levels of the tree (LIVE_MOST_DEPTH), and four at the deepest. */
 #define MOST_OPEN 256
 
 /* Estimated cost of an input row, as a multiple of the cost of indexing a
@@ -146,8 +146,8 @@ static double gap_between_intervals(double low, double high, double cell_low,
     return d > 0.0 ? d : 0.0;
 }
 
-/* Returns a lower bound of the squared distance of two boxes. The factor allows
- * for rounding. */
+/* Returns a lower bound of the squared distance of two boxes. The factor keeps
+ * it below the exact value in spite of rounding. */
 static double box_distance2(const struct oj_box *a, const struct oj_box *b)
 {
     double dx = gap_between_intervals(a->x0, a->x1, b->x0, b->x1);
@@ -246,7 +246,8 @@ struct row_search
     const struct live_query *query;
     int64_t row, row_id;
     double x, y, least2, bound2;
-    int64_t k; /* 0: all points within the bound */
+    int64_t k; /* number of nearest points wanted; 0: all points within the
+                  bound */
     struct oj_ranking ranking;
     int64_t n, n_cut, cap;
     struct found_point *found;
@@ -631,7 +632,8 @@ struct candidate_search
 {
     const struct live_query *query;
     int64_t most;
-    _Atomic uint64_t *is_taken; /* bitmap of the slots that were added */
+    _Atomic uint64_t *is_taken; /* [slots of all pages / 64] bitmap; 1: the
+                                   point of the slot was added */
     struct live_points *of;     /* [n_threads] points found by each thread */
     atomic_llong n;
 };

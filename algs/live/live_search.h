@@ -14,10 +14,11 @@
 struct live_query
 {
     const struct live_state *state;
-    const struct oj_relation *relation; /**< checked, with its k */
+    const struct oj_relation *relation; /**< checked; its k is set */
     const struct oj_flat *input;
     int n_threads;
-    int64_t max_pairs; /**< maximum, else OJ_ERR_TOO_MANY_PAIRS; 0: none */
+    int64_t max_pairs; /**< maximum number of pairs; more are
+                            OJ_ERR_TOO_MANY_PAIRS; 0: no limit */
     const int *cancel; /**< or NULL */
 };
 
@@ -66,7 +67,7 @@ OJ_MUST_USE oj_status live_search_candidates(const struct live_query *query,
 struct live_pairs
 {
     int64_t n_rows, n;
-    int64_t *offset; /**< [n_rows + 1] */
+    int64_t *offset; /**< [n_rows + 1] first pair of each row */
     int64_t *id;
     double *distance;
 };

@@ -45,8 +45,8 @@ static int cut_in_the_middle(struct live_node *node, const struct oj_box *frame,
 #define BINS 256
 #define MOST_COUNTED 65536
 
-/* The median is found by a histogram of all numbers, then one of the bin with
- * the median, and so on: maximum number of histograms. */
+/* Maximum number of histograms of a median: the first is of all numbers, each
+ * further one is of the bin that holds the median. */
 #define MOST_ZOOMS 9
 
 /* The coordinates whose median is wanted: x or y of every step-th point, of all
@@ -133,7 +133,8 @@ static int cut_at_medians(struct live_node *node, const struct oj_box *frame,
     (void)frame;
     of.step = n / MOST_COUNTED + 1;
     middle = estimate_median(&of);
-    /* -INFINITY: all points are right of it */
+    /* NaN: no median separates the points; with a cut at -INFINITY, all points
+     * are right of it */
     node->sx = middle == middle ? middle : -INFINITY;
     of.is_y = 1;
     of.sx = node->sx;

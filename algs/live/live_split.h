@@ -41,7 +41,8 @@ struct live_leaf
 {
     int64_t first, n;
     struct oj_box cell;
-    uint32_t parent; /**< 4 * node + child in the subtree; LIVE_NONE: is root */
+    uint32_t parent; /**< 4 * node + child in the subtree; LIVE_NONE: the leaf
+                          is the root */
     int32_t depth;
 };
 
@@ -49,7 +50,7 @@ struct live_leaf
 struct live_subtree
 {
     int64_t n_nodes, cap_nodes, n_leaves, cap_leaves;
-    struct live_node *node; /**< children that are leaves: LIVE_NO_CHILD */
+    struct live_node *node; /**< in child, LIVE_NO_CHILD stands for a leaf */
     struct live_leaf *leaf;
 };
 

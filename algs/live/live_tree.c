@@ -294,7 +294,8 @@ static oj_status allocate_slab_of_blocks(struct live_blocks *blocks, int64_t n,
     OJ_NEW(slab, n, err);
     blocks->slab[blocks->n_slabs++] = slab;
     blocks->n_blocks = all;
-    for (int64_t i = n; i-- > 0;) /* the first block is taken first */
+    for (int64_t i = n; i-- > 0;) /* descending, so that live_blocks_take()
+                                     takes the first block first */
         live_blocks_give_back(blocks, &slab[i]);
     return OJ_OK;
 }

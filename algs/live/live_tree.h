@@ -56,10 +56,10 @@ struct live_page
     _Alignas(64) struct oj_box cell; /**< x0 <= x < x1, y0 <= y < y1 */
     double slack;    /**< distance by which a moving point may leave the cell */
     uint32_t parent; /**< 4 * node + child, or LIVE_NONE: the root */
-    uint16_t depth;  /**< number of nodes above it */
+    uint16_t depth;  /**< number of nodes above the page */
 
     _Alignas(64) struct live_block *block;
-    struct oj_box box; /**< covers its points; may be larger */
+    struct oj_box box; /**< contains the page's points; may be larger */
     uint32_t next;     /**< page in the chain or free list, or LIVE_NONE */
     int32_t birth;     /**< number of the state for which its block was made */
     uint16_t n;        /**< slots in use, including holes */
@@ -85,7 +85,8 @@ struct live_node
 {
     double sx, sy[2];
     int32_t child[4];
-    uint32_t parent; /**< 4 * node + child; in the free list the next node */
+    uint32_t parent; /**< 4 * node + child, or in the free list the next free
+                          node */
     int32_t depth;
     struct oj_box cell;
     struct oj_box cover; /**< around the cell and all pages below */
@@ -119,7 +120,7 @@ struct live_state
     int64_t n_readers; /**< guarded by oj_live.lock */
     int32_t number;
     int32_t root;    /**< a child, see LIVE_NO_CHILD */
-    int64_t edition; /**< number of the batch that changed it last */
+    int64_t edition; /**< number of the batch that changed the state last */
     struct live_state *older;
     int64_t n_points;
     int64_t n_pages, cap_pages; /**< including free pages */
@@ -197,8 +198,8 @@ static inline int live_box_contains(const struct oj_box *box, double x,
 }
 
 /** Extends the cover of node parent / 4, and of the nodes above it, to include
- *  box. This is the box of a page with points outside of its cell, or the cell
- *  of a new node. Several threads may call this at once. */
+ *  box. box is that of a page with points outside of its cell, or the cell of a
+ *  new node. Several threads may call this at once. */
 void live_state_extend_covers(struct live_state *state, uint32_t parent,
                               const struct oj_box *box);
 
@@ -211,7 +212,7 @@ void live_page_remove(struct live_page *page, int slot);
 struct live_retired
 {
     struct live_block *block;
-    int32_t last; /**< number of the last state that uses it */
+    int32_t last; /**< number of the last state that uses the block */
 };
 
 /** All blocks of an index. Owner; zeroed memory is a valid empty one. */

@@ -37,7 +37,8 @@ struct oj_live_counts
     int64_t n_removed;    /**< removals of an existing id */
     int64_t n_unknown;    /**< removals of an id that does not exist */
     int64_t n_unjoinable; /**< changes with coordinates that no join takes */
-    int64_t n_superseded; /**< with a later change of the id in a batch */
+    int64_t n_superseded; /**< changes that a later change of their id in the
+                               batch replaces */
     int64_t n_rebuilt;    /**< batches that rebuilt the whole tree */
     int64_t n_pages;
     int64_t n_bytes; /**< memory of the index */
@@ -75,7 +76,7 @@ struct oj_live_counts oj_live_count(struct oj_live *live);
  *  text. */
 void oj_live_explain(struct oj_live *live, char *text, size_t size);
 
-/** Call it when no thread holds a state of the index. Accepts NULL. */
+/** Precondition: no thread holds a state of the index. Accepts NULL. */
 void oj_live_free(struct oj_live *live);
 
 /* --- for the files of this room --------------------------------------------
@@ -114,8 +115,8 @@ struct oj_live
     struct live_state *state;
 };
 
-/** Makes state the current state of the index. The old one is freed when its
- *  last reader has given it back. */
+/** Makes state the current state of the index. The previous state is freed when
+ *  its last reader has given it back. */
 void live_publish_state(struct oj_live *live, struct live_state *state);
 
 /** Gives back the block of a page that is changed or freed, or retires it if a

@@ -1,9 +1,9 @@
 /** The engines of the backends "cuda_lists" (gSSJoin), "cuda_size_blocks"
  * (sf-gSSJoin), "cuda_zlists" (LSS), "cuda_cut_points" (Top-KaBT) and
  * "cuda_gpics_*" (G-PICS): methods of papers on a GPU, implemented in the CUDA
- * module (cuda/papers). A join that
- * the method does not support is refused instead of passed to another engine,
- * so that measured times are those of the method alone. */
+ * module (cuda/papers). A join that the method does not support is refused
+ * instead of passed to another engine, so that measured times are those of the
+ * method alone. */
 #include "../foundations/relation/oj_gpu.h"
 #include "../foundations/relation/oj_index.h"
 #include "../joins/similar_text/similar_engine_sides.h"

@@ -67,7 +67,7 @@ struct gpics_worker
 {
     struct oj_row_worker shared;
     int64_t n_hits, cap_hits;
-    struct gpics_hit *hit; /* of one row; for the method "single" */
+    struct gpics_hit *hit; /* hits of one row; only for the method "single" */
     int64_t n_registrations, cap_registrations;
     struct gpics_registration *registration;
     int64_t cap_x, cap_y, cap_feature;
@@ -89,16 +89,19 @@ struct gpics_index
     double *reach; /* [rows] search radius of each row */
     int64_t n_leaves;
     int32_t *leaf;        /* [n_leaves] leaves with registered rows */
-    int64_t *leaf_offset; /* [nodes + 1] first registered row of each leaf */
+    int64_t *leaf_offset; /* [nodes + 1] index in `registered` of the first row
+                             of each leaf */
     int32_t *registered;  /* rows registered at leaves, leaf by leaf */
 
     /* Nearest alone: rows may need several rounds. */
     _Atomic int32_t *n_found;    /* [rows] points that a row has found in this
                                     round */
-    _Atomic int64_t *next_found; /* [rows] end in `found` of the points of a
-                                    row; -1: it needs another round */
+    _Atomic int64_t *next_found; /* [rows] index in `found` for the next point
+                                    of a row, at last the end of its points; -1:
+                                    the row needs another round */
     int64_t n_all_found, cap_found;
-    int32_t *found; /* [n_all_found] features, by the rows that are answered */
+    int32_t *found; /* [n_all_found] features that answered rows have found, row
+                       by row */
 };
 
 /* --- queries -------------------------------------------------------------- */
@@ -124,7 +127,7 @@ static double max_distance_of_join(const struct gpics_index *self)
     return self->shared.args.relation.max_distance;
 }
 
-/* Makes the query of a row. reach is the search radius, for joins by
+/* Returns the query of a row. reach is the search radius, for joins by
  * distance. */
 static struct gpics_query query_of_row(const struct gpics_index *self,
                                        int64_t row, double reach)
@@ -403,12 +406,12 @@ static oj_status load_points_of_leaf(const struct gpics_tree *tree,
     return OJ_OK;
 }
 
-/* What a visit of a leaf does with the hits of a row. */
+/* How a visit of a leaf treats the hits of a row. */
 enum leaf_visit
 {
-    ADD_PAIRS,  /* joins other than nearest: adds them to the answer */
-    COUNT_HITS, /* nearest: counts them */
-    STORE_HITS  /* nearest: stores those of answered rows */
+    ADD_PAIRS,  /* joins other than nearest: adds the hits to the answer */
+    COUNT_HITS, /* nearest: counts the hits */
+    STORE_HITS  /* nearest: stores the hits of answered rows */
 };
 
 static inline oj_status visit_row_at_leaf(struct gpics_index *self,
@@ -491,8 +494,8 @@ static oj_status visit_leaves(struct gpics_index *self,
                            self, err);
 }
 
-/* Makes room for the hits of the rows that are answered. The other rows stay
- * open, with a larger radius for the next round. */
+/* Stores the hits of the rows that are answered in self->found, row by row. The
+ * other rows stay open, with a larger radius for the next round. */
 static oj_status close_answered_rows(struct gpics_index *self,
                                      struct oj_error *err)
 {
@@ -646,7 +649,7 @@ static const struct oj_row_method registered = {.worker_size =
                                                 .end = end_registered,
                                                 .free_worker = free_worker};
 
-/* Returns the paper's four queries. */
+/* Returns 1 for the paper's four queries. */
 int oj_gpics_takes(const struct oj_relation *relation,
                    const struct oj_flat *join_side, const struct oj_flat *input)
 {

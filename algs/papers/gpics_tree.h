@@ -20,8 +20,8 @@
  *  changes only the leaves that lose or get points (section V.A, "paging").
  *
  *  Differences: the paper has a thread per point and atomic operations. Here
- * one thread divides the nodes level by level, and counts points before it
- * moves them. An axis on which all points of a node are equal is skipped. The
+ *  one thread divides the nodes level by level, and counts points before it
+ *  moves them. An axis on which all points of a node are equal is skipped. The
  *  outermost cells extend to infinity, so that points may leave the box of the
  *  first points. */
 #ifndef GPICS_TREE_H
@@ -35,8 +35,8 @@
 #define GPICS_PAGE_POINTS 64
 #define GPICS_NONE (-1)
 
-/** MH of the paper's experiments. A k-d tree has two levels for each of these.
- */
+/** Maximum number of levels of a quadtree: MH of the paper's experiments. A k-d
+ * tree has twice as many. */
 #define GPICS_LEVELS 14
 #define GPICS_MOST_LEVELS (2 * GPICS_LEVELS)
 
@@ -60,8 +60,8 @@ struct gpics_page
     double x[GPICS_PAGE_POINTS], y[GPICS_PAGE_POINTS];
     int32_t feature[GPICS_PAGE_POINTS];
     int32_t n, leaf;
-    int32_t previous; /**< the page before it in its leaf, which is full; of a
-                           free page, the next free page; or GPICS_NONE */
+    int32_t previous; /**< in a leaf: the page before this one, which is full;
+                           if unused: the next unused page; GPICS_NONE: none */
 };
 
 /** A node. In an inner node, a point belongs to child 2 (x >= sx) + (y >= sy).

@@ -225,8 +225,8 @@ static int64_t find_corner_in_list(const struct zlists_index *self, int l,
     return low;
 }
 
-/* Sets the corners of the search box. It contains all features whose difference
- * from the row is at most `most`. */
+/* Sets the corners of the search box, which contains all features whose
+ * difference from the row is at most `most`. */
 static void set_search_box_corners(const struct zlists_index *self,
                                    struct zlists_worker *worker, int64_t row,
                                    double most)
@@ -243,9 +243,9 @@ static void set_search_box_corners(const struct zlists_index *self,
     }
 }
 
-/* Computes in *most an upper bound of the row's k-th distance. It follows from
- * the distances to the k features before and the k features after the row in
- * each list. */
+/* Sets *most to an upper bound of the row's k-th distance: computed from the
+ * distances to the k features before and the k features after the row in each
+ * list. */
 static oj_status bound_kth_distance_by_neighbours(struct zlists_index *self,
                                                   struct zlists_worker *worker,
                                                   int64_t row, double *most,

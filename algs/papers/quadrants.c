@@ -9,9 +9,9 @@
  *  Differences: the paper expands the boxes of the join side by the distance;
  *  here the quadrants are expanded, so that one grid serves every distance.
  *  If there is no maximum distance, or one so large that most of the layer
- * would be candidates, quadrants search within the typical distance of
- * features. Points that need more are then searched one by one with a growing
- * radius (ours).
+ *  would be candidates, quadrants search within the typical distance of
+ *  features. Points that need more are then searched one by one with a growing
+ *  radius (ours).
  *
  *  The backend "quadrant". On a GPU: cuda/papers/cuda_quadrants.cu. */
 #include "../../flatten/base/oj_alloc.h"
@@ -200,9 +200,9 @@ static int64_t count_entries_in_window(const struct quadrant_grid *grid,
     return n;
 }
 
-/* Lists in out the features whose boxes intersect the window, each of them
- * once; returns their number. out must have room for count_entries_in_window()
- * features. */
+/* Lists in out the features whose boxes intersect the window (without cells:
+ * all features that have a box), each of them once; returns their number. out
+ * must have room for count_entries_in_window() features. */
 static int64_t list_features_in_window(const struct quadrant_grid *grid,
                                        const struct oj_box *window,
                                        int32_t *out)

@@ -207,7 +207,7 @@ static oj_status parse_geometry_encoding(const struct ArrowSchema *schema,
 }
 
 /* Returns the index of the only child for which is_so() holds, or -1 if there
- * is none or several. With `first`, returns the first of several. */
+ * is none or if there are several. first 1: returns the first of several. */
 static int64_t only_child_that_matches(const struct ArrowSchema *schema,
                                        int (*is_so)(const struct ArrowSchema *),
                                        int first)

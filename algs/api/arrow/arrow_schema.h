@@ -45,8 +45,8 @@ struct arrow_layout
 
 /** Finds the geometry column and reads its layout. column: its name, or NULL:
  *  the first column marked as geoarrow, or else the only column of bytes.
- *  is_optional: accept only a marked column; without one the layout is
- *  ARROW_NOTHING. O(columns).
+ *  is_optional 1: if column is NULL, only a marked column is accepted, and
+ *  without one out->storage becomes ARROW_NOTHING. O(columns).
  *
  *  Errors: OJ_ERR_ARG if there is no such column or several are possible;
  *  OJ_ERR_UNSUPPORTED for its format; OJ_ERR_DATA for an invalid schema.

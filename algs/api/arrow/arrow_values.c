@@ -109,8 +109,8 @@ static oj_status check_offsets(const void *offset, int is_large, int64_t first,
     return OJ_OK;
 }
 
-/* Returns the buffer of offsets. An array without rows may lack it; returns a
- * single zero then. */
+/* Returns the buffer of offsets or, for an array without rows, which may lack
+ * the buffer, a single offset 0. */
 static const void *offset_buffer_or_zero(const struct ArrowArray *array)
 {
     static const int64_t none[1] = {0};
@@ -164,7 +164,7 @@ oj_status arrow_bytes_read(const struct ArrowArray *array, const char *format,
     out->n_bytes =
         arrow_offset_at(out->offset, out->is_large, out->first + n_rows);
     if (out->bytes != NULL)
-        return OJ_OK; /* arrow_bytes_find() checks each view */
+        return OJ_OK; /* arrow_bytes_find() checks the offsets of each row */
     return check_offsets(
         out->offset, out->is_large, out->first, n_rows,
         arrow_offset_at(out->offset, out->is_large, out->first), err);

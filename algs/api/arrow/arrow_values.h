@@ -117,8 +117,8 @@ OJ_MUST_USE oj_status arrow_list_read(const struct ArrowArray *array,
                                       int is_large, struct arrow_list *out,
                                       struct oj_error *err);
 
-/** Returns the first child element of list `at`; *end: the element after its
- * last. */
+/** Returns the first child element of list `at` and sets *end to the element
+ * after the list's last. */
 static inline int64_t arrow_list_range(const struct arrow_list *list,
                                        int64_t at, int64_t *end)
 {
@@ -126,8 +126,9 @@ static inline int64_t arrow_list_range(const struct arrow_list *list,
     return arrow_offset_at(list->offset, list->is_large, list->first + at);
 }
 
-/** Column of texts or binaries. Contiguous ones use offset and bytes, views use
- * block. */
+/** Column of texts or binaries. For contiguous values, offset, bytes and
+ * n_bytes are set. For views, offset points to the views, and block,
+ * block_bytes and n_blocks are set. */
 struct arrow_bytes
 {
     int is_view, is_large;
@@ -147,7 +148,8 @@ OJ_MUST_USE oj_status arrow_bytes_read(const struct ArrowArray *array,
                                        int64_t n_rows, struct arrow_bytes *out,
                                        struct oj_error *err);
 
-/** Gets the bytes of a row. Precondition: the row is not NULL. */
+/** Sets *bytes and *n to the bytes of a row and their number. Precondition: the
+ * row is not NULL. */
 OJ_MUST_USE oj_status arrow_bytes_find(const struct arrow_bytes *b, int64_t row,
                                        const uint8_t **bytes, size_t *n,
                                        struct oj_error *err);

@@ -98,8 +98,8 @@ oj_status oj_arrow_column_make_room(struct oj_arrow_column *column,
     if (is_bits)
         OJ_TRY(oj_reserve(&column->values, (first + 7) / 8, end / 8 + 1,
                           &column->cap_values, 1, err));
-    else /* a column with rows needs one more offset than rows; first + 1 of
-            them are in use */
+    else /* columns of texts or lists have one offset more than rows; first + 1
+            offsets are in use */
         OJ_TRY(oj_reserve(&column->values, first + has_offsets(column),
                           end + has_offsets(column), &column->cap_values,
                           (size_t)column->type.size, err));
@@ -110,8 +110,8 @@ oj_status oj_arrow_column_make_room(struct oj_arrow_column *column,
     return OJ_OK;
 }
 
-/* Enlarges the validity bitmap to at least n rows; to the capacity of `values`
- * if that is more. */
+/* Enlarges the validity bitmap to n rows or to the rows that `values` has room
+ * for, whichever is more. New bits are 1 (not NULL). */
 static oj_status enlarge_validity_bitmap(struct oj_arrow_column *column,
                                          int64_t n, struct oj_error *err)
 {
@@ -170,8 +170,9 @@ oj_status oj_arrow_column_put_real(struct oj_arrow_column *column, int64_t row,
     return OJ_OK;
 }
 
-/* Writes the offset that ends a row with n bytes or list values. Sets *first to
- * where its data start, or to -1 if they exceed the limit of the column. */
+/* Writes the offset that ends a row of n bytes or list values, and sets *first
+ * to the start of the row's data. If the data would exceed the limit of the
+ * column, writes nothing and sets *first to -1. */
 static oj_status put_end_offset(struct oj_arrow_column *column, int64_t row,
                                 int64_t n, int64_t *first, struct oj_error *err)
 {
@@ -251,8 +252,8 @@ oj_status oj_arrow_column_finish(struct oj_arrow_column *column, int64_t n_rows,
     OJ_TRY(
         oj_arrow_array_make(is_bytes ? 3 : 2, column->item != NULL, out, err));
     OJ_TRY(oj_arrow_column_make_room(column, n_rows, 0, err));
-    if (column->values == NULL) /* Arrow requires every buffer except
-                                   validity */
+    if (column->values == NULL) /* Arrow requires the buffer of values even
+                                   without rows */
         OJ_TRY(oj_arrow_column_make_room(column, 0, 1, err));
     if (has_offsets(column))
     {

@@ -5,7 +5,7 @@
  *   bits      one bit per row
  *   fixed     1, 2, 4 or 8 bytes per row
  *   bytes     offsets of 4 or 8 bytes, rows + 1  bytes
- *   lists     likewise                           item, the column of the values
+ *   lists     offsets, as for bytes              item, the column of the values
  *
  *    0 1 2 3 4 5 6 7 | 8 9 ...      rows
  *   [1 1 0 1 1 1 1 1]               valid: bitmap, made with the first NULL;
@@ -105,16 +105,16 @@ OJ_MUST_USE oj_status oj_arrow_column_put_real(struct oj_arrow_column *column,
                                                int64_t row, double value,
                                                struct oj_error *err);
 
-/** Makes room for a value of n bytes, which the caller writes to *to. *to is
- * NULL if the limit would be exceeded; nothing is stored then. */
+/** Makes room for a value of n bytes, which the caller then writes to *to. If
+ * column->limit would be exceeded, stores nothing and sets *to to NULL. */
 OJ_MUST_USE oj_status oj_arrow_column_put_bytes(struct oj_arrow_column *column,
                                                 int64_t row, int64_t n,
                                                 char **to,
                                                 struct oj_error *err);
 
 /** Starts a list of n values. The caller stores them as rows *first .. *first +
- * n - 1 of column->item. *first is -1 if the limit would be exceeded; nothing
- * is stored then. */
+ * n - 1 of column->item. If column->limit would be exceeded, stores nothing and
+ * sets *first to -1. */
 OJ_MUST_USE oj_status oj_arrow_column_put_list(struct oj_arrow_column *column,
                                                int64_t row, int64_t n,
                                                int64_t *first,

@@ -15,22 +15,24 @@ struct geometry_rows
     const struct oj_arrow_geometry_column *of;
     const struct ArrowArray *column;
     struct arrow_presence is;
-    struct arrow_bytes bytes; /* texts or WKB, unless is_encoded */
+    struct arrow_bytes bytes; /* the rows' texts or WKB; not set if
+                                 is_encoded */
     int is_text;
-    int is_encoded; /* texts by a dictionary or in runs */
+    int is_encoded; /* 1: the texts are encoded by a dictionary or as runs */
     int64_t n_rows;
     struct oj_arrow_srid *srid;
     struct oj_geometry_bytes read, iso; /* the current row: bytes of its text,
                                            and ISO WKB made of extended WKB */
 };
 
-/* The geometry of a row, in memory of the column or of geometry_rows. */
+/* The geometry of a row. wkb points into the column or into the buffers of
+ * geometry_rows. */
 struct geometry
 {
-    const uint8_t *wkb; /* NULL: there is none */
+    const uint8_t *wkb; /* NULL: the row has no geometry */
     size_t n;
-    int is_extended; /* 1: it was extended WKB; wkb is ISO WKB, unless it is
-                        broken */
+    int is_extended; /* 1: the row holds extended WKB, and wkb is its conversion
+                        to ISO WKB, unless is_broken */
     int is_broken;
     int64_t srid;
 };
@@ -83,8 +85,8 @@ static oj_status fail_text(const struct geometry_rows *rows, int64_t row,
                    excerpt, why->message);
 }
 
-/* Finds the text of a row, which is not NULL itself; *text is NULL if its value
- * in the dictionary is. */
+/* Finds the text of a row that is not NULL. *text becomes NULL if the row
+ * refers to a NULL in its dictionary. */
 static oj_status find_text(const struct geometry_rows *rows, int64_t row,
                            const char **text, size_t *n, struct oj_error *err)
 {
@@ -229,8 +231,8 @@ static oj_status put_row(struct oj_arrow_column *column, int64_t at,
     return OJ_OK;
 }
 
-/* Checks the SRIDs of all rows; *has_extended: 1 if one of them is extended
- * WKB, otherwise 0. */
+/* Checks the SRIDs of all rows. Sets *has_extended to 1 if one of the
+ * geometries is extended WKB, otherwise to 0. */
 static oj_status check_srids_and_find_extended(struct geometry_rows *rows,
                                                int *has_extended,
                                                struct oj_error *err)
@@ -277,7 +279,8 @@ oj_status oj_arrow_iso_wkb_make(const struct oj_arrow_geometry_column *of,
     *is_made = 1;
     if (status == OJ_OK && strcmp(of->schema->format, format) == 0)
         status = check_srids_and_find_extended(&rows, is_made, err);
-    if (format[0] == 'v') /* the first geometry is ISO WKB: all stay */
+    if (format[0] == 'v') /* vz is the format of a column whose first geometry
+                             is ISO WKB: the column stays as it is */
         *is_made = 0;
     if (status == OJ_OK && *is_made)
         status = oj_arrow_column_open_format(
@@ -296,7 +299,8 @@ oj_status oj_arrow_iso_wkb_make(const struct oj_arrow_geometry_column *of,
 
 /* ---- schemas ------------------------------------------------------------- */
 
-/* Writes a text as JSON: as a string, or unchanged if it is JSON already. */
+/* Writes a CRS as JSON to `to`: as a JSON string, or unchanged if it is JSON
+ * already. Returns the number of bytes. to NULL: only counts them. */
 static int64_t write_json(const char *words, char *to)
 {
     int64_t n = 0;

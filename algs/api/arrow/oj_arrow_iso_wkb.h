@@ -1,5 +1,5 @@
-/** Converts Arrow columns of geometries that are no ISO WKB to such columns,
- *  and finds the SRID of their geometries.
+/** Converts Arrow columns of geometries as text or extended WKB to columns of
+ *  ISO WKB, and finds the SRID of the geometries.
  *
  *   column                                     becomes
  *   u, U, vu, or a dictionary of one of them   z     oj_geometry_text.h
@@ -13,7 +13,7 @@
 #include "../../../flatten/base/oj_status.h"
 #include "arrow_abi.h"
 
-/** 1 if the column holds texts, also by a dictionary. */
+/** Returns 1 if the column holds texts, plain or encoded by a dictionary. */
 int oj_arrow_is_text(const struct ArrowSchema *schema);
 
 /** The SRID that all geometries of a column must have. Zeroed: no geometry was
@@ -23,36 +23,41 @@ struct oj_arrow_srid
     int is_ignored; /**< 1: the CRS is stated elsewhere; geometries may have any
                          SRID */
     int is_found;   /**< 1: a geometry was read */
-    int64_t number; /**< its SRID; 0: it has none */
-    int64_t row;    /**< its row */
+    int64_t number; /**< SRID of the first geometry; 0: none */
+    int64_t row;    /**< row of the first geometry */
 };
 
-/** What the messages and the rows of a column need. */
+/** A column of geometries, and the names that error messages use. */
 struct oj_arrow_geometry_column
 {
     const struct ArrowSchema *schema;
     const char *side;  /**< "left" or "right" */
-    int64_t first_row; /**< number of the first row */
+    int64_t first_row; /**< number, in messages and in oj_arrow_srid.row, of row
+                            0 of an array */
 };
 
-/** Finds the first geometry of a column, child `child` of a struct, or array
- * itself if child is -1. Sets srid, if it is not found yet, and *is_extended to
- * 1 if that geometry is extended WKB in bytes. The column must be valid by
- * oj_arrow_check_array(). Errors are those of oj_arrow_iso_wkb_make(). */
+/** Finds the first geometry of a column, which is child `child` of a struct, or
+ * array itself if child is -1. Sets srid to the SRID of this geometry if
+ * srid->is_found is 0, and *is_extended to 1 if the geometry is extended WKB in
+ * bytes. Precondition: oj_arrow_check_array() accepts the array. Errors are
+ * those of oj_arrow_iso_wkb_make(). */
 OJ_MUST_USE oj_status oj_arrow_iso_wkb_begin(
     const struct oj_arrow_geometry_column *of, const struct ArrowArray *array,
     int64_t child, struct oj_arrow_srid *srid, int *is_extended,
     struct oj_error *err);
 
-/** Makes a column of ISO WKB, format z or Z, of such a column. It can take the
- * place of the column in the struct: it has as many rows before those of the
- * struct. NULL and texts of white space alone become NULL. Broken WKB is
- * copied, since its reader refuses it. *is_made: 0 if the column has this
- * format and no extended WKB, or if format is vz: only the SRID are checked
- * then, and out is released, as on failure.
+/** Makes a column of ISO WKB, in format z or Z, of the column `child` as in
+ * oj_arrow_iso_wkb_begin(). *out can replace that column in the struct, because
+ * it also has (NULL) elements for the offset of the struct. NULL and texts of
+ * white space alone become NULL. Broken WKB is copied; the reader of the new
+ * column reports it.
  *
- * OJ_ERR_ARG: a text that is no geometry, or two SRID; OJ_ERR_LIMIT: more than
- * 2 GiB of WKB in format z. O(bytes). */
+ * *is_made becomes 0, and out is released, if the column stays as it is: it has
+ * the wanted format without extended WKB, or format is vz. Only the SRIDs of
+ * the column are checked then. On failure, out is released, too.
+ *
+ * Errors: OJ_ERR_ARG: a text that is no geometry, or geometries with different
+ * SRIDs; OJ_ERR_LIMIT: more than 2 GiB of WKB in format z. O(bytes). */
 OJ_MUST_USE oj_status oj_arrow_iso_wkb_make(
     const struct oj_arrow_geometry_column *of, const struct ArrowArray *array,
     int64_t child, const char *format, struct oj_arrow_srid *srid, int *is_made,

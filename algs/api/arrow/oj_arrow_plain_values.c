@@ -184,8 +184,9 @@ static int write_digits(uint32_t *word, int n, char *to)
     }
 }
 
-/* Sets *out to an integer of n words divided by 10^scale, if both are exact as
- * doubles, so that the quotient is rounded once. Otherwise returns 0. */
+/* Computes an integer of n words divided by 10^scale. If both numbers are exact
+ * as doubles, so that the quotient is rounded once, sets *out and returns 1;
+ * otherwise returns 0. */
 static int divide_exact_decimal(const uint32_t *word, int n, int scale,
                                 double *out)
 {
@@ -251,8 +252,8 @@ static double real_at_row(const struct ArrowArray *array, const char *format,
     return ((const double *)values)[at];
 }
 
-/* Returns the number of a row. Integers beyond int64_t become reals that keep
- * their bits. */
+/* Returns the number of a row. An unsigned integer above INT64_MAX becomes a
+ * real that also holds the integer's 64 bits. */
 static struct oj_plain_value number_at_row(const struct ArrowArray *array,
                                            const char *format, int64_t row)
 {
@@ -322,7 +323,8 @@ static void date_of_days(int64_t days, int64_t *year, int *month, int *day)
 }
 
 /* Writes a time like OGR: 2020/01/31, 12:30:00, or both. Milliseconds are
- * written unless they are 0, and +00 if the type has a time zone. */
+ * written unless they are 0, and +00 if the type has a time zone. Returns the
+ * length of the text. */
 static int64_t write_time(int64_t time, const char *format, char *to,
                           size_t size)
 {

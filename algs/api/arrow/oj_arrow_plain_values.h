@@ -55,10 +55,9 @@ OJ_MUST_USE oj_status oj_arrow_microseconds(const struct ArrowSchema *schema,
                                             struct oj_plain_value *out,
                                             struct oj_error *err);
 
-/** Reads the value of a row as oj_arrow_plain_value(), and that of a binary
- * column as a text of its bytes. is_moment 1: dates and datetimes as
- * oj_arrow_microseconds() reads them, since their texts end with milliseconds.
- */
+/** Reads the value of a row like oj_arrow_plain_value(); a binary value becomes
+ * a text of its bytes. is_moment 1: dates and datetimes are read by
+ * oj_arrow_microseconds(), since their texts have only milliseconds. */
 OJ_MUST_USE oj_status oj_arrow_compared_value(const struct ArrowSchema *schema,
                                               const struct ArrowArray *array,
                                               int64_t row, int is_moment,
@@ -66,7 +65,7 @@ OJ_MUST_USE oj_status oj_arrow_compared_value(const struct ArrowSchema *schema,
                                               struct oj_plain_value *out,
                                               struct oj_error *err);
 
-/** Sets *out to 1 if the row is not NULL. */
+/** Sets *out to 1 if the row is not NULL, otherwise to 0. */
 OJ_MUST_USE oj_status oj_arrow_has_value(const struct ArrowSchema *schema,
                                          const struct ArrowArray *array,
                                          int64_t row, int *out,

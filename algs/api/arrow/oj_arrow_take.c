@@ -240,7 +240,8 @@ static oj_status take_validity(const struct oj_arrow_chunks *from,
 
 /* ---- values of a fixed size ---------------------------------------------- */
 
-/* Sets, for each chunk, the address of its first value. */
+/* Makes *out the array of the addresses of each chunk's first value, NULL for a
+ * chunk without values. The caller frees *out. */
 static oj_status find_values_of_chunks(const struct oj_arrow_chunks *from,
                                        int64_t size, const char ***out,
                                        struct oj_error *err)
@@ -337,9 +338,10 @@ static oj_status take_boolean_values(const struct oj_arrow_chunks *from,
 
 /* ---- offsets ------------------------------------------------------------- */
 
-/* Computes the offsets (buffer 1) of the result. first, count: on return, range
- * of child elements of each run; *total: number of all of them. most: length of
- * each chunk's child, to check the offsets against; NULL: not checked. */
+/* Computes the offsets (buffer 1) of the result. Sets first[i] and count[i] to
+ * the range of child elements of run i, and *total to the sum of the counts.
+ * most: [chunks] length of each chunk's child, which bounds its offsets; NULL:
+ * the chunk's last offset is the bound. */
 static oj_status take_offsets(const struct oj_arrow_chunks *from, int64_t size,
                               const struct runs *r, const int64_t *most,
                               struct ArrowArray *out, int64_t *first,
@@ -396,7 +398,7 @@ static oj_status take_offsets(const struct oj_arrow_chunks *from, int64_t size,
 }
 
 /* Allocates the arrays first and count of take_offsets(), an element for each
- * run. */
+ * run, in one block: the caller frees only *first. */
 static oj_status allocate_ranges(const struct runs *r, int64_t **first,
                                  int64_t **count, struct oj_error *err)
 {
@@ -454,8 +456,8 @@ static int64_t bytes_of_view_in_blocks(const struct ArrowArray *array,
         array->buffers[array->n_buffers - 1]);
 }
 
-/* Replaces the views of NULL elements in view, which Arrow leaves undefined, by
- * empty ones. Sets *n_bytes to the number of bytes that the other views have in
+/* Replaces the views of NULL elements, which Arrow leaves undefined, by empty
+ * views. Sets *n_bytes to the number of bytes that the other views have in
  * blocks. */
 static oj_status
 empty_views_of_null_elements(const struct oj_arrow_chunks *from,
@@ -602,9 +604,9 @@ static oj_status take_lists(const struct oj_arrow_chunks *from, int64_t size,
     return status;
 }
 
-/* Makes a run of the child elements of each list view, in order: sets chunk,
- * first and count of each row, and the totals of *below. Views of NULL get an
- * empty run. Also writes the offsets and sizes (buffers 1 and 2) of out. */
+/* Sets *below to the child elements to take: one run for each list view in r,
+ * with chunk[i], first[i] and count[i]; the run of a NULL is empty. Also writes
+ * the offsets and sizes of the new views (buffers 1 and 2 of out). */
 static oj_status find_viewed_lists(const struct oj_arrow_chunks *from,
                                    int64_t size, const struct runs *r,
                                    struct ArrowArray *out, int32_t *chunk,
@@ -675,8 +677,9 @@ static oj_status take_list_views(const struct oj_arrow_chunks *from,
     return status;
 }
 
-/* Takes the child elements of all elements in r, each of which has n_each.
- * Child elements are counted from the parent array's offset. */
+/* Takes the child elements of all elements in r; each element has n_each of
+ * them. The children of element i are numbers (offset + i) * n_each and
+ * following, where offset is that of the parent array. */
 static oj_status
 take_children_of_fixed_count(const struct oj_arrow_chunks *from, int64_t n_each,
                              const struct runs *r, struct ArrowArray *out,
@@ -1078,7 +1081,7 @@ static oj_status take_null_array(const struct runs *r, struct ArrowArray *out,
     return OJ_OK;
 }
 
-/* On an error out->release may be set. */
+/* On an error out->release may be set, so that the caller must release out. */
 static oj_status take_elements_of_runs(const struct oj_arrow_chunks *from,
                                        const struct runs *r,
                                        struct ArrowArray *out,
@@ -1179,8 +1182,8 @@ static int64_t count_between_offsets(const struct ArrowArray *array,
     return *begin >= 0 && end > *begin ? end - *begin : 0;
 }
 
-/* Returns the bytes of rows first .. first + n - 1 in all children. n < 0: of
- * all rows. */
+/* Returns the bytes of rows first .. first + n - 1 in all children. n < 0: the
+ * bytes of all rows. */
 static int64_t bytes_of_children(const struct ArrowSchema *schema,
                                  const struct ArrowArray *array, int64_t first,
                                  int64_t n)
@@ -1232,7 +1235,7 @@ int64_t oj_arrow_bytes(const struct ArrowSchema *schema,
     }
 }
 
-/* Returns the maximum number of bytes or values of any of n rows, by their
+/* Returns the number of bytes or list values of the longest of n rows, by their
  * offsets. */
 static int64_t longest_between_offsets(const struct ArrowArray *array,
                                        int64_t size, int64_t first, int64_t n)

@@ -51,8 +51,9 @@ struct oj_arrow_places
     const int64_t *row;   /**< [n] row number within the chunk; -1: NULL */
 };
 
-/** Makes *out an array of places->n rows. If the rows are consecutive and make
- *  up most of a chunk, *out is a view of the chunk; otherwise they are copied.
+/** Makes *out an array of places->n rows. If the rows are consecutive rows of a
+ *  chunk, and at least a sixteenth of it, *out is a view of the chunk;
+ *  otherwise they are copied.
  *
  *  Errors: OJ_ERR_DATA; OJ_ERR_NOMEM; OJ_ERR_LIMIT if the rows do not fit into
  *  one array (32-bit offsets, dictionary indices, run ends): take fewer rows. A
@@ -69,8 +70,8 @@ int64_t oj_arrow_bytes(const struct ArrowSchema *schema,
                        const struct ArrowArray *array, int64_t first,
                        int64_t n);
 
-/** Returns an upper bound of the size in bytes of any of n rows. O(rows, and
- * elements of their lists). */
+/** Returns an upper bound of the size in bytes of the largest of n rows, from
+ * row `first` on. O(rows and elements of their lists). */
 int64_t oj_arrow_most_bytes(const struct ArrowSchema *schema,
                             const struct ArrowArray *array, int64_t first,
                             int64_t n);

@@ -1,10 +1,11 @@
 /** The engines of the backends "live_quadtree" and "live_kdtree": the kept
  * index of points (algs/live) as a backend of joins, so that it can be compared
- * with the others on the user's layers. The join side is inserted into an empty
- * index in one batch; points that move are applied in a batch.
+ * with the other backends on the user's layers. All points of the join side are
+ * inserted into an empty index in one batch. oj_join_move() applies the new
+ * positions of points in one batch, too.
  *
  *  The id of a point is first_id plus its tie rank, so that sorting by id sorts
- * in tie order. */
+ *  in tie order. */
 #include "../../../flatten/base/oj_alloc.h"
 #include "../../../flatten/base/oj_clock.h"
 #include "../../foundations/relation/oj_index.h"
@@ -163,7 +164,8 @@ static oj_status join_by_searching_pages(const struct live_backend_index *self,
     return status;
 }
 
-/* Joins with a new index of some kept points. */
+/* Joins the input with the given points of the index, by the backend cpu, which
+ * builds an index of its own for them. */
 static oj_status
 join_with_index_of_points(const struct live_backend_index *self,
                           const struct live_query *query,

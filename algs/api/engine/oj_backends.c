@@ -58,7 +58,7 @@ static const struct oj_backend backends[] = {
      "reference: GEOS STRtree and GEOS predicates, the input in Morton order, "
      "prepared geometries, one thread",
      1, 1, 0, OJ_NO_DEVICE, ONLY(oj_geos_sorted_engine)},
-#ifdef OJ_SPATIALINDEX /* libogrjoin does not have this library */
+#ifdef OJ_SPATIALINDEX /* libogrjoin is built without libspatialindex */
     {"spatialindex",
      "reference: libspatialindex R-tree and GEOS predicates, one thread", 1, 1,
      0, OJ_NO_DEVICE, ONLY(oj_spatialindex_engine)},

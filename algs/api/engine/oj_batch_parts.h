@@ -25,7 +25,7 @@ enum
     OJ_MOST_SAMPLED_ROWS = 256 /* maximum sampled rows of a batch */
 };
 
-/** Function that joins rows: a batch, or a part of it. */
+/** Function that joins rows, which are a batch or a part of it. */
 typedef oj_status (*oj_rows_join)(void *user, const struct oj_flat *rows,
                                   struct oj_matches *out, struct oj_error *err);
 
@@ -54,8 +54,8 @@ struct oj_batch_parts
     int64_t n_pairs_again;
 
     /* Members for the prediction, kept across batches. */
-    double pairs_per_row; /**< estimate from earlier parts; a high estimate is
-                               reduced only slowly */
+    double pairs_per_row; /**< estimate from earlier parts; falls only slowly
+                               after parts with fewer pairs */
     int64_t n_joined;     /**< number of earlier parts */
     int64_t most_rows;    /**< maximum rows of a part, after a part had too many
                                pairs; 0: no limit */
@@ -63,16 +63,17 @@ struct oj_batch_parts
     /* Members for the current batch. */
     int64_t n_samples; /**< number of samples; 0: not sampled */
     int64_t stretch;   /**< number of rows for each sample */
-    double more;       /**< factor of the rates of the samples: actual pairs of
-                            the last part by those predicted without it, from 1
-                            to 4; doubled after a part had too many pairs */
+    double more;       /**< factor by which the rates of the samples are
+                            multiplied: actual pairs of the last part by the
+                            pairs predicted without the factor, from 1 to 4;
+                            doubled after a part had too many pairs */
     double rate[OJ_MOST_SAMPLED_ROWS]; /**< [n_samples] predicted pairs per row
                                             of each stretch */
     struct oj_sampled_rows *rows;      /**< sampled rows; NULL until used */
 };
 
-/** Joins the next rows of batch, from `first` on; *n is their number: as many
- *  as do not have too many pairs.
+/** Joins the next rows of batch, from `first` on, and sets *n to their number,
+ *  chosen so that they have at most max_pairs pairs.
  *     slice      receives a view of the rows; zeroed before the first call,
  *                then reused
  *     join       may be called several times, with rows from first on; user is

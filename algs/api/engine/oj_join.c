@@ -42,8 +42,8 @@
  *  the choice.
  *
  *  A join by similar texts with a maximum distance that no engine of the
- * backend takes runs as a distance join with the texts as a condition; its
- * pairs are then ranked by similarity.
+ *  backend takes runs as a distance join with the texts as a condition; its
+ *  pairs are then ranked by similarity.
  *
  *  If no device can be used, each thread joins with a copy; the original only
  *  holds the join side (oj_join_acquire()).
@@ -79,9 +79,11 @@ struct oj_join
                                   not needed */
     int has_overlaps;          /* 1: `overlaps` was computed, so features with
                                   overlapping parts are joined separately */
-    struct oj_overlapping_points *overlapping; /* NULL: not needed yet */
-    int has_small_classes; /* 1: all -on classes of the join side are
-                              small */
+    struct oj_overlapping_points *overlapping; /* joins points with the features
+                                                  marked in `overlaps`; NULL:
+                                                  not needed yet */
+    int has_small_classes; /* 1: all -on classes of the join side are small
+                              (oj_class_features_are_small()) */
     int32_t *tie_rank; /* [features] rank of each join feature in the order that
                           decides ties; NULL: its ordinal */
     struct oj_stats stats;
@@ -91,8 +93,8 @@ struct oj_join
                                   ranks pairs by similarity */
     struct oj_matches found;   /* if is_ranked: pairs before the ranking */
 
-    /* Guards what all copies of a join share: the members below; also indexes
-     * and stats, unless the original is itself in use by a thread. */
+    /* Guards the members below, which all copies of a join share. Also guards
+     * indexes and stats, except while a thread uses the original itself. */
     pthread_mutex_t lock;
     pthread_cond_t was_given_back;
     int is_taken;             /* 1: a thread uses the join itself, not a copy */
@@ -108,9 +110,10 @@ struct oj_join
     struct oj_index *of[OJ_MOST_ENGINES]; /* [engines of the backend] index of
                                              each engine; NULL: not built */
 
-    /* Members for OJ_DEVICE_IF_PAYS. */
-    int is_settled[2]; /* [0] batches without points, [1] batches of points: 1:
-                          CPU or GPU was chosen for all later batches */
+    /* Members for OJ_DEVICE_IF_PAYS. is_settled 1: the choice of CPU or GPU
+     * holds for all later batches; element 1 is for batches of points, element
+     * 0 for all other batches. */
+    int is_settled[2];
     char choice[REASON_SIZE]; /* reason of the choice */
 
     /* Members for joins on a device. */
@@ -125,10 +128,12 @@ struct oj_join
     char reason[REASON_SIZE]; /* why the CPU was used instead of the GPU, for
                                  messages; "": the GPU was used */
     char slower[REASON_SIZE]; /* why the GPU used a slower method, for messages;
-                                 "": it did not */
+                                 "": the GPU used none */
 
     /* Members for joins by predicate with a GPU screen (oj_screen.h). */
-    int has_screen;                    /* -1: not determined yet */
+    int has_screen;                    /* 1: the module can be a screen for this
+                                          join; 0: it cannot; -1: not determined
+                                          yet */
     struct oj_screen_pairs candidates; /* candidates of the current batch */
     struct oj_screen_rule rule;
     struct oj_gpu_screen *screen_index; /* the screen's index; NULL: not
@@ -212,7 +217,7 @@ static int choose_engine(const struct oj_join *join,
 }
 
 /* Returns the index, in the backend's list, of the engine for the expected
- * input, which is points unless input_kinds says otherwise. */
+ * input: points, unless options.input_kinds names other kinds. */
 static int choose_expected_engine(const struct oj_join *join)
 {
     static const int64_t none[1] = {0};
@@ -327,8 +332,8 @@ static oj_status run_gpu_screen(struct oj_join *join,
     return status;
 }
 
-/* Finds the candidates of a batch by the GPU screen. Sets *are_found to 0 if
- * the screen cannot find them, so that the engine must. */
+/* Sets join->candidates to those that the GPU screen finds for a batch. Sets
+ * *are_found to 0 if the screen cannot find them, so that the engine must. */
 static oj_status find_candidates_on_gpu(struct oj_join *join,
                                         const struct oj_engine *engine,
                                         const struct oj_flat *input,
@@ -353,8 +358,9 @@ static oj_status find_candidates_on_gpu(struct oj_join *join,
     return OJ_OK;
 }
 
-/* Fails because no engine of the backend takes the batch. Distinguishes what
- * the backend lacks from what is not possible with these features at all. */
+/* Fails because no engine of the backend takes the batch. If an engine of the
+ * backend cpu does, the message advises another backend; otherwise it names the
+ * condition or the op that is not possible with these features. */
 static oj_status fail_without_engine(const struct oj_join *join,
                                      const struct oj_flat *input,
                                      struct oj_error *err)
@@ -447,7 +453,8 @@ static int gpu_module_supports_join(const struct oj_join *join,
            join->module->takes(&join->args.relation, &join->join_side, input);
 }
 
-/* Notes that the CPU joins this batch, or part of it, for the reason `why`. */
+/* Prepares the CPU to join this batch, or a part of it: enables the screen,
+ * records the reason `why`, and builds the CPU index. */
 static oj_status turn_to_cpu(struct oj_join *join, const char *why,
                              struct oj_error *err)
 {
@@ -464,8 +471,8 @@ static void free_gpu_index(struct oj_join *join)
     join->on_gpu = NULL;
 }
 
-/* Notes that the CPU joins all further batches. advice is appended to the
- * reason if memory ran out. */
+/* Refuses the GPU for all further batches: frees its index and prepares the
+ * CPU. advice is appended to the reason if memory ran out. */
 static oj_status turn_to_cpu_for_all_batches(struct oj_join *join,
                                              oj_status status,
                                              const char *advice,
@@ -488,8 +495,8 @@ static void record_slower_gpu_method(struct oj_join *join)
                  "took a slower method on the GPU, since %.260s", why);
 }
 
-/* Builds the GPU index, which can fail: only this shows whether the module can
- * hold the data. */
+/* Builds the GPU index. Only this shows whether the module can hold the data;
+ * if it cannot, all batches turn to the CPU and OJ_OK is returned. */
 static oj_status build_gpu_index_if_needed(struct oj_join *join,
                                            struct oj_error *err)
 {
@@ -536,7 +543,8 @@ static int gpu_join_ignores_geometry_kind(const struct oj_join *join)
            oj_relation_compares_shapes(relation);
 }
 
-/* Opens the devices. Builds the index for points at once, as on the CPU. */
+/* Opens the devices. If the module takes points, builds its index at once, so
+ * that errors of the join side are reported early. */
 static oj_status open_gpu(struct oj_join *join, struct oj_error *err)
 {
     struct oj_options *options = &join->args.options;
@@ -791,8 +799,8 @@ static oj_status choose_processor_at_open(struct oj_join *join,
     return join->uses_gpu ? OJ_OK : build_cpu_index_if_needed(join, err);
 }
 
-/* Chooses CPU or GPU by the size of the first batch; by that of every batch if
- * the number of rows is not known. */
+/* Chooses CPU or GPU by the size of the first batch or, if the number of rows
+ * is not known, by the size of each batch. */
 static oj_status open_gpu_if_faster_for_batch(struct oj_join *join,
                                               const struct oj_flat *input,
                                               struct oj_error *err)
@@ -859,7 +867,8 @@ static oj_status densify_side_if_asked(struct oj_join *join,
     return OJ_OK;
 }
 
-/* Builds the index that the backend needs for the expected input. */
+/* Prepares the join side (densified, overlapping parts marked, tie ranks) and
+ * builds the index that the backend needs for the expected input. */
 static oj_status prepare_and_index_join_side(struct oj_join *join,
                                              const struct oj_flat *join_side,
                                              struct oj_error *err)
@@ -892,8 +901,9 @@ split_similar_into_dwithin_and_rank(struct oj_join *join,
     asked->any_order = 0;
 }
 
-/* If any pair of a row is enough, joins by the nearest feature: a search for it
- * ends, while the features within a distance, or equally near, may be many. */
+/* If any pair of a row is enough, joins by the nearest feature: a search for
+ * one feature ends early, whereas the features within a distance, or at an
+ * equal distance, may be many. */
 static void search_nearest_if_any_pair_is_enough(struct oj_relation *asked)
 {
     if (asked->first_only != OJ_ENOUGH_ANY)
@@ -1184,8 +1194,9 @@ static oj_status check_max_distances_are_given(const struct oj_join *join,
     return OJ_OK;
 }
 
-/* Called for the first batch of points, if none were expected: removes features
- * with overlapping parts from the indexes that exist already. */
+/* Called for the first batch of points, if no points were expected: frees the
+ * indexes that contain features with overlapping parts. They are built again
+ * without these features when a batch needs them. */
 static oj_status exclude_overlapping_from_indexes(struct oj_join *join,
                                                   struct oj_error *err)
 {
@@ -1212,7 +1223,8 @@ static oj_status check_batch_and_exclude_overlapping(
 }
 
 /* Returns 1 if points of the batch must also be joined with the features that
- * the engine leaves out because their parts overlap. */
+ * the engine leaves out because their parts overlap, or if such features were
+ * not looked for yet. */
 static int needs_points_in_overlapping_parts(const struct oj_join *join,
                                              const struct oj_flat *input)
 {

@@ -78,8 +78,8 @@ OJ_MUST_USE oj_status oj_join_batch(struct oj_join *join,
  *  feature    [n] these features, each once
  *  Errors     OJ_ERR_UNSUPPORTED: the backend would build its index anew, the
  *             join is unchanged; OJ_ERR_NOMEM, OJ_ERR_LIMIT, OJ_ERR_INTERNAL:
- *           the join can then only be closed
- * Not thread-safe; the join must have no copies (oj_join_acquire()). */
+ *             the join can then only be closed
+ *  Not thread-safe; the join must have no copies (oj_join_acquire()). */
 OJ_MUST_USE oj_status oj_join_move(struct oj_join *join,
                                    const struct oj_flat *join_side, int64_t n,
                                    const int32_t *feature,
@@ -91,17 +91,17 @@ OJ_MUST_USE oj_status oj_join_move(struct oj_join *join,
  *  concurrently; otherwise *out is join itself, and threads take turns in the
  *  order of their calls.  While copies are in use, join itself must have no
  *  batches and must not be closed.
- * cancel     flag that ends the wait and, if *out is a copy, its batches;
- *            must outlive the use of *out.  NULL: the flag of the options;
- *            the wait cannot be ended then
- * Errors     OJ_ERR_NOMEM; OJ_ERR_CANCELLED while waiting */
+ *  cancel     flag that ends the wait and, if *out is a copy, its batches;
+ *             must outlive the use of *out.  NULL: the flag of the options;
+ *             the wait cannot be ended then
+ *  Errors     OJ_ERR_NOMEM; OJ_ERR_CANCELLED while waiting */
 OJ_MUST_USE oj_status oj_join_acquire(struct oj_join *join, const int *cancel,
                                       struct oj_join **out,
                                       struct oj_error *err);
 
-/** Like oj_join_acquire(), with a max_batch_pairs of their own for the batches
- * of a copy; 0: the value of the options. max_batch_pairs has no effect if
- * *out is join itself. */
+/** Like oj_join_acquire(). max_batch_pairs replaces the option of this name in
+ * the batches of *out if *out is a copy; it has no effect if *out is join
+ * itself. 0: the value of the options. */
 OJ_MUST_USE oj_status oj_join_acquire_bounded(struct oj_join *join,
                                               const int *cancel,
                                               int64_t max_batch_pairs,
@@ -136,9 +136,9 @@ int oj_join_should_sum_pairs(const struct oj_join *join,
  *  without storing pairs. The results are added to aggregates, which must
  *  accept sums and have a row per join feature. The rows of columns are those
  *  of input; *n_pairs is the number of pairs.
- * Errors     those of oj_join_batch(); OJ_ERR_UNSUPPORTED, on the CPU unless
- *            it counts pairs of op attributes: aggregates are unchanged, use
- * oj_join_batch() for this batch */
+ *  Errors     those of oj_join_batch(); OJ_ERR_UNSUPPORTED, with unchanged
+ *             aggregates: the engine cannot sum this batch (on the CPU, only
+ *             pairs of op attributes can be counted); use oj_join_batch() */
 OJ_MUST_USE oj_status oj_join_sum_pairs(
     struct oj_join *join, const struct oj_flat *input,
     const struct oj_aggregate_column *columns, struct oj_aggregates *aggregates,
@@ -147,8 +147,8 @@ OJ_MUST_USE oj_status oj_join_sum_pairs(
 /** Returns the times and counts of all batches so far. */
 const struct oj_stats *oj_join_stats(const struct oj_join *join);
 
-/** Returns the backend in use. For "auto" it is the one chosen, which may
- * change with a batch. */
+/** Returns the backend in use. For "auto", returns the backend that is chosen
+ * at present; a batch may change the choice. */
 const struct oj_backend *oj_join_backend(const struct oj_join *join);
 
 /** Returns why "auto" chose the backend, or why "cuda" used the CPU or a slower
@@ -160,7 +160,7 @@ const char *oj_join_reason(const struct oj_join *join);
 const char *oj_join_method(const struct oj_join *join,
                            const struct oj_flat *input);
 
-/** Number of threads in use. */
+/** Returns the number of threads in use. */
 int oj_join_threads(const struct oj_join *join);
 
 /** Returns the tie ranks (by FID) of the join features, or NULL if they equal

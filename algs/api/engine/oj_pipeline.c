@@ -6,7 +6,7 @@
 
 #include <pthread.h>
 
-/* The result of one part of a batch, in the ring between join thread and
+/* The answer to one part of a batch, in the ring between join thread and
  * caller. */
 struct joined_part
 {
@@ -18,7 +18,7 @@ struct joined_part
 };
 
 /* With n = count_slots(), at most OJ_PIPELINE_SLOTS: batch b is in slot b % n;
- * the result of part a is in answers[a % n]. Invariants: n_released <= n_read
+ * the answer to part a is in answers[a % n]. Invariants: n_released <= n_read
  * <= n_released + n, n_written <= n_joined <= n_written + n. The threads
  * communicate only by these counters, the ends and the status. */
 struct oj_pipeline
@@ -34,16 +34,16 @@ struct oj_pipeline
     struct oj_batch_parts parts;
 
     /* Members that only the calling thread uses. */
-    struct joined_part *in_use; /* result that the caller uses at present; NULL:
+    struct joined_part *in_use; /* answer that the caller uses at present; NULL:
                                    none */
     double in_use_since;
 
     pthread_mutex_t mutex; /* guards the members below */
-    pthread_cond_t moved;  /* signalled when one of them changes */
+    pthread_cond_t moved;  /* signalled when a member below changes */
     int64_t n_read;        /* number of batches read */
     int64_t n_released;    /* number of batches whose slot may be reused */
     int64_t n_joined;      /* number of answers made */
-    int64_t n_written;     /* number of results that the caller has finished
+    int64_t n_written;     /* number of answers that the caller has finished
                               with */
     int64_t read_ended;    /* 1: n_read is final */
     int64_t join_ended;    /* 1: n_joined is final */
@@ -51,8 +51,8 @@ struct oj_pipeline
     struct oj_error error;
 };
 
-/* Stores the first error and stops all threads. Later errors only follow from
- * it, so they are ignored. */
+/* Stores the first error and stops all threads. Later errors are ignored,
+ * because they only follow from the first. */
 static void stop_pipeline(struct oj_pipeline *p, oj_status status,
                           const struct oj_error *error)
 {
@@ -114,7 +114,8 @@ static int has_answer_to_write(const struct oj_pipeline *p)
     return p->n_written < p->n_joined;
 }
 
-/* A wait for a free slot has no end but the slot. */
+/* Passed as ended() to waits for a free slot: nothing but a free slot or an
+ * error ends these waits. */
 static int can_end_without_slot(const struct oj_pipeline *p)
 {
     (void)p;
@@ -176,8 +177,8 @@ static oj_status join_part(void *user, const struct oj_flat *rows,
     return work->join(work->user, part, out, err);
 }
 
-/* Joins the next *n rows of the batch in slot: as many as do not have too many
- * pairs. */
+/* Joins the next rows of the batch in slot, from `first` on, and sets *n to
+ * their number, chosen so that the pairs fit into one answer. */
 static oj_status join_rows_within_pair_limit(struct oj_pipeline *p,
                                              struct joined_part *answer,
                                              int slot, int64_t first,
@@ -284,7 +285,7 @@ static oj_status wait_for_next_answer(struct oj_pipeline *p,
     return status;
 }
 
-/* Lets the join thread reuse the result that the caller has finished with. */
+/* Lets the join thread reuse the answer that the caller has finished with. */
 static oj_status release_answer(struct oj_pipeline *p, struct oj_error *err)
 {
     struct oj_pipeline_counts *counts = &p->counts;
@@ -394,7 +395,8 @@ oj_status oj_pipeline_open(const struct oj_pipeline_work *work,
     return status;
 }
 
-/* Cancels the threads. If all results were used, they have ended already. */
+/* Cancels the threads and waits for their end. If all answers were used, they
+ * have ended already. */
 oj_status oj_pipeline_close(struct oj_pipeline *p, oj_status status,
                             struct oj_pipeline_counts *counts,
                             struct oj_error *err)
@@ -410,8 +412,8 @@ oj_status oj_pipeline_close(struct oj_pipeline *p, oj_status status,
     p->counts.n_pairs_again = p->parts.n_pairs_again;
     if (counts != NULL)
         *counts = p->counts;
-    /* a thread may have seen the cancellation before it saw the caller's error
-     */
+    /* returns the first error of any thread; but if a thread has only noticed
+     * the cancellation, the caller's error stays */
     if (status != OJ_OK && p->status != OJ_ERR_CANCELLED)
         status = oj_fail(err, p->status, "%s", p->error.message);
     free_pipeline(p);

@@ -12,8 +12,8 @@
  *  batches); this file is independent of OGR, files and backends.
  *
  *  Only read() runs on the reader thread, and only join() on the join thread.
- *  The calling thread gets the answers one by one; progress() is called
- *  meanwhile.  The first error stops all stages and is returned to the caller.
+ *  The calling thread gets the answers one by one, and calls progress() after
+ *  each.  The first error stops all stages and is returned to the caller.
  */
 #ifndef OJ_PIPELINE_H
 #define OJ_PIPELINE_H
@@ -42,9 +42,9 @@ struct oj_pipeline_part
 /** The functions and limits of a pipeline. */
 struct oj_pipeline_work
 {
-    /** Reads the next batch into slot. *flat becomes a view of it that stays
-     * valid until the next read() into this slot. n_features == 0: end of the
-     * input. */
+    /** Reads the next batch into slot. *flat becomes a view of the batch that
+     * stays valid until the next read() into this slot. n_features == 0: end of
+     * the input. */
     oj_status (*read)(void *user, int slot, struct oj_flat *flat,
                       struct oj_error *err);
 
@@ -66,7 +66,8 @@ struct oj_pipeline_work
 
     const int *cancel; /**< nonzero stops the pipeline, also while the caller
                             waits; may be NULL */
-    int64_t max_pairs; /**< > 0: a higher total of pairs is OJ_ERR_LIMIT */
+    int64_t max_pairs; /**< maximum number of pairs of the whole input; more
+                            fail with OJ_ERR_LIMIT; 0: no limit */
 
     /** Number of batches, and of answers, in the rings; at most
      * OJ_PIPELINE_SLOTS. The first read() may still change it. NULL:
@@ -80,8 +81,8 @@ struct oj_pipeline_work
      * called on the join thread; may be NULL. */
     oj_rows_join sample;
 
-    /** 1 if sample() may be called and parts may be small. Called on the join
-     * thread after the first batch was read. */
+    /** Returns 1 if sample() may be called and parts may be small. Called on
+     * the join thread after the first batch was read. */
     int (*may_sample)(void *user);
 };
 
@@ -114,8 +115,8 @@ OJ_MUST_USE oj_status oj_pipeline_next(struct oj_pipeline *pipeline,
  *  returned, and frees everything.
  *     status, err  in: the caller's error; OJ_OK: none
  *     counts       counts of the answers released; NULL: not wanted
- *  Returns the first error of the stages or the caller, with *err. Accepts
- *  NULL. */
+ *  Returns OJ_OK if status is OJ_OK, otherwise the first error of the stages or
+ *  the caller, with *err. Accepts NULL. */
 OJ_MUST_USE oj_status oj_pipeline_close(struct oj_pipeline *pipeline,
                                         oj_status status,
                                         struct oj_pipeline_counts *counts,

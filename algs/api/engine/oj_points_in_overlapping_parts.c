@@ -13,7 +13,7 @@ struct point_pair
 
 struct oj_overlapping_points
 {
-    struct oj_index_args args; /* as for the engine of the join */
+    struct oj_index_args args; /* arguments of the join's own engine */
     uint8_t *others;           /* [features] 1: the feature has no overlapping
                                   parts */
     struct oj_flat flat;       /* the join side without the features marked in

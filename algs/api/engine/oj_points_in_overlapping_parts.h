@@ -17,10 +17,10 @@ OJ_MUST_USE oj_status oj_overlapping_points_make(
     struct oj_stats *stats, struct oj_error *err);
 
 /** Finds the pairs of the prepared features with a batch of single points, and
- * merges them into *out, the engine's pairs, which must not be scattered.
- * Pairs stay in tie order, unless the relation allows any order. O(points),
- * fast for points outside of the features' box; O(pairs) if a point is in
- * it. */
+ * merges them into *out, the engine's pairs, which must not be scattered. Pairs
+ * stay in tie order, unless the relation allows any order. O(points) if no
+ * point has such a pair, and otherwise also O(pairs of the engine), which are
+ * moved. */
 OJ_MUST_USE oj_status oj_overlapping_points_add(
     struct oj_overlapping_points *self, const struct oj_flat *input,
     struct oj_matches *out, struct oj_stats *stats, struct oj_error *err);

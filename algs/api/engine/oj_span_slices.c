@@ -17,12 +17,13 @@
 #define N_LEVELS 5
 
 #define LEAST_FEATURES 256 /* minimum average features of a slice */
-#define LEAST_ROWS 64      /* minimum average rows of a batch per slice */
+#define LEAST_ROWS 64      /* minimum rows of a batch for each slice */
 #define ROWS_PER_TASK 8192 /* maximum rows of a task; all join one slice */
-#define N_SAMPLES 1024     /* approximate sample of rows for span lengths */
-#define MOST_VISITS 6      /* maximum slices of a row, on average */
+#define N_SAMPLES 1024     /* rows sampled to estimate the length of spans */
+#define MOST_VISITS 6      /* maximum slices that a row joins, on average */
 
-/* A span is long if it lasts longer than this number of slices, on average. */
+/* A span is long if it lasts longer than this number of slices of average
+ * length. */
 #define LONG_SPAN 4
 
 /* ---- copies of chosen features ------------------------------------------- */
@@ -149,7 +150,8 @@ struct slice
     int64_t first, n; /* first position in feature_of, and number of features */
     int64_t from, until; /* minimum begin and maximum end of the spans */
     struct oj_flat_slice flat;
-    struct oj_index *of[OJ_MOST_ENGINES]; /* by engine; NULL: not built */
+    struct oj_index *of[OJ_MOST_ENGINES]; /* index of the slice by each engine;
+                                             NULL: not built */
 };
 
 /* The join side divided into slices: first n_short slices of features with
@@ -159,9 +161,11 @@ struct slice_level
     atomic_int is_made; /* 1: complete; also read without the lock */
     int64_t n, n_short;
     struct slice *slice;       /* [n] */
-    int64_t *last;             /* [n_short] latest end in slices 0 .. s */
+    int64_t *last;             /* [n_short] element s: latest end of the spans
+                                  in slices 0 .. s */
     int32_t *feature_of;       /* [features] ordinals, slice by slice */
-    struct gathered join_side; /* copies of the features in this order */
+    struct gathered join_side; /* copies of the features in the order of
+                                  feature_of */
 };
 
 /* Data that all copies of an index share. */
@@ -213,9 +217,10 @@ static int choose_span_for_slices(const struct oj_relation *relation,
     return i < relation->n_spans && i < join_side->n_spans ? i : -1;
 }
 
-/* Returns 1 if this engine takes the join. It does not take points within a
- * distance of points, whose engine tests spans per cell, nor texts and vectors,
- * because struct gathered has no copies of them. */
+/* Returns 1 if this engine takes the join. It does not take small join sides,
+ * points within a distance of points, whose engine tests spans per cell, nor
+ * texts, vectors and overlapping parts, because struct gathered has no copies
+ * of them. */
 static int takes_span_slices(const struct oj_relation *relation,
                              const struct oj_flat *join_side,
                              const struct oj_flat *input)
@@ -246,8 +251,10 @@ static int64_t middle_duration_of_begins(const struct shared_slices *shared)
                  : 0;
 }
 
-/* Sorts the features: those with short spans by begin, then those with long
- * spans by begin. Returns how many features have a span. */
+/* Sorts the ordinals of the features with a span into feature_of: first those
+ * with short spans, by begin, then those with long spans, by begin. Sets
+ * *n_short to the number of short spans. Returns the number of features with a
+ * span. */
 static int64_t order_features_by_span(const struct span_slices_index *self,
                                       int64_t n_slices, int32_t *feature_of,
                                       int64_t *n_short, struct oj_error *err,
@@ -277,7 +284,8 @@ static int64_t order_features_by_span(const struct span_slices_index *self,
         int64_t f = sorted[i].value;
         if (span_duration(spans->from[f], spans->until[f]) <= most)
             feature_of[(*n_short)++] = (int32_t)f;
-        else /* long ones from the other end, reversed below */
+        else /* features with long spans are stored from the end; reversed
+                below */
             feature_of[n - ++n_long] = (int32_t)f;
     }
     for (int64_t i = 0; i < n_long / 2; i++)
@@ -440,7 +448,8 @@ static oj_status build_span_slices(struct oj_index *wrapped,
     self->args = *args;
     if (oj_relation_is_of_equal_attributes(&args->relation))
         self->args.relation.first_only =
-            OJ_ENOUGH_ALL; /* each slice would count its own pairs of a row */
+            OJ_ENOUGH_ALL; /* with OJ_ENOUGH_FIRST, the measure would be the
+                              number of pairs of a row in one slice */
     self->span = choose_span_for_slices(&args->relation, args->join_side);
     OJ_NEW_ZEROED(self->shared, 1, err);
     pthread_mutex_init(&self->shared->lock, NULL);
@@ -479,7 +488,8 @@ struct slices_batch
     const struct oj_flat *input;
     struct slice_level *level;
     int engine;
-    int64_t *first; /* [level->n + 1] position in visit of a slice's rows */
+    int64_t *first; /* [level->n + 1] index in visit of the first row of each
+                       slice */
     int32_t *visit; /* [first[level->n]] rows to join, slice by slice */
     int64_t n_tasks;
     struct slice_task *task;
@@ -588,8 +598,8 @@ static void visit_slices_of_row(const struct slices_batch *b, int64_t row,
     }
 }
 
-/* Lists for each slice the rows that must be joined with it: counts, prefix
- * sums, then filling. */
+/* Lists for each slice the rows that must be joined with it: counts the rows,
+ * makes prefix sums, and fills the lists. */
 static oj_status list_rows_of_slices(struct slices_batch *b,
                                      struct oj_error *err)
 {

@@ -6,9 +6,9 @@
  *   a row's span                  #######           slices 0, 1 and the last
  *
  *  A feature is in one slice, by the begin of its span. Features with long
- * spans have slices of their own, because a few of them would extend all
- * slices. A row is joined with each slice that has spans that can overlap its
- * own; then its pairs are merged and ranked.
+ *  spans have slices of their own, because a few of them would extend all
+ *  slices. A row is joined with each slice that has spans that can overlap its
+ *  own; then its pairs are merged and ranked.
  *
  *  The number of slices is chosen for each batch, such that a slice is about as
  *  long as the span of a row. Small batches and batches with long spans are

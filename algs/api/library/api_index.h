@@ -77,15 +77,16 @@ struct ogrjoin_index
 OJ_MUST_USE oj_status api_layer_new(struct ogrjoin_layer **out,
                                     struct oj_error *err);
 
-/** Makes a layer with its own columns that otherwise shares the data of another
- * layer. It holds a reference to that layer. */
+/** Makes a layer with its own columns that otherwise shares the data of the
+ * layer `of`. The new layer holds a reference to `of`. */
 OJ_MUST_USE oj_status api_layer_share(struct ogrjoin_layer *of,
                                       struct ogrjoin_layer **out,
                                       struct oj_error *err);
 
-/** Finds the columns of a schema that a layer needs; *out must be zeroed. side:
- * enum api_layer_side, selects which columns of `compared`. Geometries may be
- * missing if the join does not use them. */
+/** Finds the columns of a schema that a layer needs; *out must be zeroed.
+ * column: name of the geometry column, or NULL (arrow_layout_read()). side:
+ * enum api_layer_side; the layer needs the columns that `compared` names for
+ * this side. Geometries may be missing if the join does not use them. */
 OJ_MUST_USE oj_status
 api_record_find_columns(const struct ArrowSchema *schema, const char *column,
                         const struct compared_fields *compared, int side,
@@ -109,8 +110,8 @@ OJ_MUST_USE oj_status api_layer_finish(struct ogrjoin_layer *layer,
                                        const struct ogrjoin_settings *settings,
                                        struct oj_error *err);
 
-/** Makes the view of a layer with which index joins it. Token sets and vectors
- * are made in *sets, which must be zeroed. */
+/** Makes *flat the view of a layer that can be passed to the join of index. Its
+ * token sets and vectors are stored in *sets, which must be zeroed before. */
 OJ_MUST_USE oj_status api_index_view_input(struct ogrjoin_index *index,
                                            struct ogrjoin_layer *input,
                                            struct layer_sets *sets,
@@ -159,7 +160,8 @@ int api_errno_of(oj_status status);
 /** Events of an index (ogrjoin_events_new()). */
 struct ogrjoin_events
 {
-    struct ogrjoin_index *index; /**< the index, with a reference */
+    struct ogrjoin_index *index; /**< the index, to which the events hold a
+                                      reference */
     struct oj_events *events;
     char *options; /**< text that identifies the join in a state file */
 
@@ -175,9 +177,10 @@ struct ogrjoin_events
 OJ_MUST_USE oj_status api_events_read_words(const char *words, int *with_stays,
                                             struct oj_error *err);
 
-/** Makes the events of an index; no key is inside of a feature yet. conditions:
- * text of all other settings that decide pairs, "" for none; it is compared
- * with that of a state file. Fails with OJ_ERR_ARG if the join cannot have
+/** Makes the events of an index; no key is inside of a feature yet. has_texts
+ * 1: keys are texts, 0: integers. conditions: text of all settings that decide
+ * pairs but are not in the relation of index, "" for none; a state file with
+ * another text is refused. Fails with OJ_ERR_ARG if the join cannot have
  * events. */
 OJ_MUST_USE oj_status api_events_new(struct ogrjoin_index *index,
                                      int with_stays, int has_texts,
@@ -185,8 +188,9 @@ OJ_MUST_USE oj_status api_events_new(struct ogrjoin_index *index,
                                      struct ogrjoin_events **out,
                                      struct oj_error *err);
 
-/** Loads the state from a file. A missing file sets *is_there to 0; it is an
- * error if is_there is NULL. */
+/** Replaces the state by that of a file. If the file is missing, sets *is_there
+ * to 0 and empties the state; if is_there is NULL, a missing file is an error.
+ * After an error the state is unchanged. */
 OJ_MUST_USE oj_status api_events_load(struct ogrjoin_events *events,
                                       const char *path, int *is_there,
                                       struct oj_error *err);

@@ -18,7 +18,8 @@ struct api_side_crs
 
 /** Sets *out to the CRS of the left side, or of the right side if the left has
  * none. Sends a notice if one side has none. Fails with OJ_ERR_ARG if the two
- * differ or cannot be compared, unless the setting crs is ignore. */
+ * differ or cannot be compared, or if *out is geocentric, unless the setting
+ * crs is ignore. */
 OJ_MUST_USE oj_status api_join_crs_choose(const struct ogrjoin_settings *s,
                                           const struct api_side_crs *left,
                                           const struct api_side_crs *right,

@@ -793,8 +793,8 @@ check_aggregate_values(const struct ogrjoin_pairs *pairs,
     return OJ_OK;
 }
 
-/* Sets *percent to the percentage of a percentile function. That of q1 and q3
- * is fixed; percentile gets it in the argument `text`. */
+/* Sets *percent to the percentage of a percentile function. For q1 and q3 it is
+ * fixed; percentile() takes it from the argument `text`. */
 static oj_status read_percent(const struct oj_aggregate_function *function,
                               const char *text, double *percent,
                               struct oj_error *err)

@@ -32,7 +32,8 @@ OJ_MUST_USE oj_status api_check_max_pairs(oj_status status, int64_t most,
                                           int64_t n_before, int64_t n,
                                           struct oj_error *err);
 
-/** Settings of pairs, with the types of the settings table; 0: not set. */
+/** Settings that choose pairs and their values. All members are int, as the
+ * table of settings requires; 0: not set. */
 struct api_pair_settings
 {
     int pick;       /**< enum oj_pick_rule */
@@ -79,7 +80,8 @@ struct ogrjoin_pairs
     int64_t n, n_rows, first; /**< number of pairs; number of input rows;
                                    ordinal of the first of these rows */
     int64_t n_undecided;
-    int64_t n_large_groups; /**< groups too large for one_to_one best */
+    int64_t n_large_groups; /**< number of groups of pairs that were too large
+                                 for one_to_one best */
     int has_measure, n_similar;
     int is_lists; /**< 1: pairs are lists, in offset and right32 instead of left
                        and right */
@@ -93,7 +95,9 @@ struct ogrjoin_pairs
     int64_t cap_left, cap_right, cap_offset, cap_right32, cap_measure;
     double *value[OJ_N_PAIR_VALUES]; /**< [n] values of the pairs; NULL: not
                                           wanted */
-    double *share;                   /**< [n] share of each pair, or NULL */
+    double *share;                   /**< [n] fraction of the join feature that
+                                          the row of each pair overlaps (setting
+                                          share), or NULL */
     int64_t *shape_offset;           /**< [n + 1] start of each intersection in
                                           `shape`, or NULL */
     uint8_t *shape;                  /**< intersections as WKB */
@@ -106,19 +110,19 @@ struct ogrjoin_pairs
     double *change; /**< [n] changes of near pairs, or NULL */
 };
 
-/** Appends the pairs of the next rows of the input.  Before the first call,
+/** Appends the pairs of the next rows of the input. Before the first call,
  * *pairs must be zeroed except first, is_lists and n_expected. After an error,
- * ogrjoin_pairs_free() frees it.
- * is_all   1: input is the whole side. The arrays of *matches may then be
- *          moved, which leaves it empty. Required for one_to_one and for
- *          values of pairs */
+ * ogrjoin_pairs_free() frees it. is_all 1: input is the whole input side. The
+ * arrays of *matches may then be moved, which leaves it empty. Required for
+ * one_to_one and for values of pairs */
 OJ_MUST_USE oj_status api_pairs_add(struct api_pair_maker *maker,
                                     const struct oj_flat *input, int is_all,
                                     struct oj_matches *matches,
                                     struct ogrjoin_pairs *pairs,
                                     struct oj_error *err);
 
-/** Returns the name by which ogrjoin_pairs_value() returns a value. */
+/** Returns the name by which ogrjoin_pairs_value() returns a value; NULL for
+ * values that it does not return. */
 const char *api_pairs_value_name(enum oj_pair_value which);
 
 /** Converts a one-to-one choice to matches. The choice must label pairs by

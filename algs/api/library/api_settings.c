@@ -982,7 +982,7 @@ static const char of_rows[] = VALUE_SETTINGS
     "input_rows|right_is_part|events|key|state";
 
 /* Returns 1 if a and b have equal values in all settings, except those named in
- * `but`; "": no exceptions. */
+ * `but` ("": no exceptions), and share one cancel flag or have none. */
 static int are_given_values_equal(const struct ogrjoin_settings *a,
                                   const struct ogrjoin_settings *b,
                                   const char *but)

@@ -31,8 +31,8 @@ struct api_row_settings
 {
     int how;      /**< enum oj_how */
     int geometry; /**< enum oj_write_geometry, or API_GEOMETRY_NONE */
-    int parts;    /**< 0: all parts; otherwise 1 + the argument of
-                       oj_row_keep_parts() */
+    int parts;    /**< parts of intersections that are kept: 0: all; otherwise 1
+                       + the argument of oj_row_keep_parts() */
     int crs;      /**< enum api_crs_mode */
     int64_t batch_rows, input_rows;
     int right_is_part; /**< 1: the right side is a part of a layer */
@@ -90,7 +90,8 @@ struct ogrjoin_settings
 const char *api_setting_given(const struct ogrjoin_settings *settings,
                               const char *name);
 
-/** Returns a copy of the struct without the texts that it owns. */
+/** Returns a copy of the struct in which the texts that settings owns are NULL.
+ */
 struct ogrjoin_settings
 api_settings_view(const struct ogrjoin_settings *settings);
 
@@ -100,9 +101,10 @@ OJ_MUST_USE oj_status api_settings_copy(const struct ogrjoin_settings *settings,
                                         struct ogrjoin_settings **out,
                                         struct oj_error *err);
 
-/** Returns 1 if joins with the settings a and b find equal pairs. Only settings
- * that decide which pairs are found are compared, not those of the rows that
- * are made from them (pick, agg, geometry ..). */
+/** Returns 1 if joins with the settings a and b find equal pairs, and a and b
+ * share one cancel flag or have none. Only settings that decide which pairs are
+ * found are compared, not settings of the rows that are made of pairs (pick,
+ * agg, geometry ..). */
 int api_settings_find_equal_pairs(const struct ogrjoin_settings *a,
                                   const struct ogrjoin_settings *b);
 
@@ -120,14 +122,16 @@ OJ_MUST_USE oj_status
 api_settings_compared(const struct ogrjoin_settings *settings,
                       struct compared_fields *out, struct oj_error *err);
 
-/** Parses the settings within_time and during; *n of them are there. The caller
- * frees words (oj_span_words_free()), also after an error. */
+/** Parses the settings within_time and during into words, and sets *n to the
+ * number of those that are set. The caller frees words (oj_span_words_free()),
+ * also after an error. */
 OJ_MUST_USE oj_status api_settings_spans(
     const struct ogrjoin_settings *settings,
     struct oj_span_words words[OJ_MOST_SPANS], int *n, struct oj_error *err);
 
-/** Parses the setting heading: *field is the column, which the caller frees
- * (oj_free()), or NULL without the setting. */
+/** Parses the setting heading. *field becomes the name of the column, which the
+ * caller frees (oj_free()), or NULL without the setting; *tolerance is in
+ * degrees. */
 OJ_MUST_USE oj_status
 api_settings_heading(const struct ogrjoin_settings *settings, char **field,
                      double *tolerance, struct oj_error *err);

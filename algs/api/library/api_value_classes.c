@@ -25,8 +25,8 @@ struct value_reader
     struct oj_arrow_room room;
 };
 
-/* Classes of the join side's values for one way of comparison: as numbers or as
- * texts. */
+/* Classes of the join side's values for one way of comparison: as numbers,
+ * moments or texts. */
 struct comparison_classes
 {
     struct oj_value_classes classes;
@@ -147,9 +147,9 @@ int ogrjoin_classes_new(const struct ArrowSchema *schema,
                             &why, err);
 }
 
-/* Sets class_of to the classes of the input values, and *join_class to those of
- * the join side. The lock is held while the latter are computed; later they are
- * only read. */
+/* Sets class_of to the classes of the input values, and *join_class to the
+ * classes of the join side's values. The latter are computed under the lock on
+ * first use, and only read afterwards. */
 static oj_status find_classes_of_input(struct ogrjoin_classes *self,
                                        struct value_column *input,
                                        int32_t *class_of,

@@ -50,7 +50,7 @@ static oj_status fail_format(const struct ArrowSchema *column,
                    column->dictionary != NULL ? ", a dictionary" : "");
 }
 
-/* Parses the format of a list column; for other columns sets nothing. */
+/* Parses the format of a list column. Fails unless its elements are numbers. */
 static oj_status parse_list_column_format(const struct ArrowSchema *column,
                                           struct arrow_field *out,
                                           struct oj_error *err)
@@ -84,8 +84,8 @@ static int has_only_nulls(const struct arrow_field *field)
     return field->format[0] == 'n';
 }
 
-/* Finds a column by its name. A dictionary without any value is a column of
- * NULLs. */
+/* Finds a column by its name. Its format is set to "n" if all rows are NULL,
+ * because the column or its dictionary is of type null. */
 static oj_status find_column(const struct ArrowSchema *schema, const char *name,
                              const char *setting, struct arrow_field *out,
                              const struct ArrowSchema **column,
@@ -352,8 +352,8 @@ static oj_status append_row_texts(struct arrow_text_column *to,
 
 /* --- reading numbers ------------------------------------------------------ */
 
-/* Reads the numbers of a row into out, which has room for `most`, and sets *n
- * to their number. Precondition: the row is not NULL. */
+/* Reads the first numbers of a row, at most `most`, into out and sets *n to how
+ * many were read. Precondition: the row is not NULL. */
 static oj_status numbers_of_field_in_row(const struct field_values *v,
                                          int64_t row, int64_t most, double *out,
                                          int64_t *n, struct oj_error *err)
@@ -395,7 +395,8 @@ static oj_status numbers_of_field_in_row(const struct field_values *v,
     return OJ_OK;
 }
 
-/* Returns how many numbers all rows of a list column have together. */
+/* Returns how many numbers all rows of a list column have together; 0 for other
+ * columns. */
 static int64_t count_numbers(const struct field_values *v, int64_t n_rows)
 {
     int64_t first, end;

@@ -24,9 +24,10 @@
 struct compared_fields
 {
     struct oj_similar similar[OJ_MOST_TEXTS];
-    int n_similar; /**< number of conditions; `fields` is NULL in all of them if
-                        thresholds alone were given (similar=0.6): they do not
-                        name the columns of the texts */
+    int n_similar; /**< number of conditions on texts. If the setting similar
+                        has only thresholds (similar=0.6), `fields` is NULL in
+                        all conditions: the caller passes the texts without
+                        columns */
     struct oj_vector_words vector; /**< vector.n 0: vector was not set */
 };
 

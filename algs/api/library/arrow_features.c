@@ -9,15 +9,16 @@
 #include <stdatomic.h>
 #include <string.h>
 
-/* Minimum rows of a slice, the unit of work of a thread. */
+/* Approximate maximum rows of a slice (struct arrow_piece), the unit of work of
+ * a thread. */
 #define SLICE_ROWS 4096
 
-/* Rows of a slice after which envelopes are made only if half of them were out
- * of reach. */
+/* Number of rows of a slice after which no more envelopes are made, unless at
+ * least half of these rows were out of reach. */
 #define SAMPLED_ROWS 64
 
-/* A reach is made only for a join side with at most this number of vertices for
- * each feature, so that it takes less time than reading them. */
+/* A reach is made only if the join side has at most this number of vertices for
+ * each row that is read, so that it takes less time than reading the rows. */
 #define REACH_VERTICES_PER_ROW 16
 
 /* --- the geometry column of an array -------------------------------------- */
@@ -39,7 +40,8 @@ struct geometry_column
     int64_t n_coordinates;
 };
 
-/* Fails if a part, ring or coordinate of a geometry is NULL. */
+/* Fails if an element of array, a part, ring or coordinate of a geometry, is
+ * NULL. is_row 1: the elements are whole geometries, which may be NULL. */
 static oj_status check_no_nulls_inside_geometry(const struct ArrowArray *array,
                                                 int is_row,
                                                 struct oj_error *err)
@@ -115,8 +117,8 @@ static oj_status read_separated(struct geometry_column *c,
     return OJ_OK;
 }
 
-/* Reads a column of geoarrow coordinates. An offset of a list counts from the
- * first element of the child. */
+/* Reads a column of geoarrow coordinates. The offsets of each list, as
+ * arrow_list_read() returns them, count from the first element of its child. */
 static oj_status read_native_column(struct geometry_column *c,
                                     const struct ArrowArray *array,
                                     struct oj_error *err)
@@ -364,8 +366,9 @@ static int are_rings_nonempty_and_closed(const struct geometry_column *c, int i,
 }
 
 /* Sets *out to a copy of n + 1 offsets of the lists at level i, from element
- * `first` on, and *begin and *end to the range of their child elements. i -1:
- * makes offsets of one element each. */
+ * `first` on, less the first offset. Sets *begin and *end to the range of child
+ * elements. i -1 (the geometries have no such lists): each element has one
+ * child. */
 static oj_status copy_offsets(const struct geometry_column *c, int i,
                               int64_t first, int64_t n, int64_t **out,
                               int64_t *begin, int64_t *end,
@@ -394,8 +397,9 @@ static oj_status copy_offsets(const struct geometry_column *c, int i,
 }
 
 /* Uses the coordinates of an Arrow array in place, with offsets for parts,
- * rings and vertices. If the kind of geometry has no such level, it gets one
- * element per element above. *fits is 0 if a row is not valid for a layer. */
+ * rings and vertices. A level that the kind of geometry lacks gets one element
+ * for each element of the level above. *fits is 0 if a row is not valid for a
+ * layer. */
 static oj_status view_shapes_in_place(const struct geometry_column *c,
                                       struct arrow_features *features,
                                       int *fits, struct oj_error *err)
@@ -455,8 +459,9 @@ static oj_status view_points_in_place(const struct geometry_column *c,
 
 /* --- fast path: WKB of simple geometries ---------------------------------- */
 
-/* Reads a point into *x and *y; xy NULL: there is none. Coordinates that a
- * layer does not accept become NaN, so that the point has no pairs. */
+/* Reads a point from the WKB bytes xy into *x and *y. xy NULL: the row has no
+ * point. Coordinates that a layer does not accept become NaN, so that the point
+ * has no pairs. */
 static void write_point_or_nan(const uint8_t *xy, double *x, double *y)
 {
     *x = *y = NAN;
@@ -505,7 +510,9 @@ static void view_read_points_as_layer(const struct reading *r,
     flat->y = r->to->y;
 }
 
-/* Fast path for WKB that contains only two-dimensional points and NULLs. */
+/* Fast path for WKB that contains only two-dimensional points and NULLs. Sets
+ * r->has_others to 1 if the rows have other WKB, so that *flat cannot be used.
+ */
 static oj_status read_wkb_points(struct reading *r, struct oj_flat *flat,
                                  struct oj_error *err)
 {
@@ -534,7 +541,7 @@ struct plain_wkb
     int is_taken;           /* 0: a coordinate is out of range */
     unsigned kinds;
     int makes_box;     /* 1: counting makes the envelope, too */
-    struct oj_box box; /* envelope of the rings since it was emptied */
+    struct oj_box box; /* envelope of the rings of the current row */
 };
 
 static int read_u32(struct plain_wkb *w, uint32_t *out)
@@ -652,8 +659,10 @@ static int read_wkb_shape(struct plain_wkb *w)
     return w->at == w->end;
 }
 
-/* Reads the geometry of a row, or counts it. Features out of reach are marked
- * while counting and have no parts. n_out counts them. */
+/* Writes the geometry of a row or, if w->to is NULL, counts its parts, rings
+ * and vertices. While counting, a feature out of reach gets no parts; it is
+ * marked in r->is_out and counted in *n_out. Returns 0 if the WKB is not in
+ * this simple form. */
 static int read_or_leave_out(struct plain_wkb *w, const struct reading *r,
                              int64_t row, int64_t *n_out)
 {
@@ -673,9 +682,8 @@ static int read_or_leave_out(struct plain_wkb *w, const struct reading *r,
     return 1;
 }
 
-/* First pass: counts the geometries of a slice. Second pass: writes them, from
- * the position in its extent on. Envelopes are not made any more if most of the
- * first features are within reach. */
+/* First pass: counts the geometries of a slice. Second pass: writes them to the
+ * arrays of the layer, from the position in the slice's extent on. */
 static oj_status read_piece_wkb_shapes(int64_t i, int thread, void *user,
                                        struct oj_error *err)
 {
@@ -748,8 +756,8 @@ static oj_status allocate_layer_arrays(struct oj_flat_buf *to,
     return OJ_OK;
 }
 
-/* Makes the mask of the reach with the first features, and room to mark those
- * that are outside of it. */
+/* Allocates is_out, in which features out of reach are marked. When called for
+ * the first rows, also makes the mask of the reach, if it saves time. */
 static oj_status begin_reach(struct reading *r, struct oj_error *err)
 {
     struct arrow_reach *reach = r->features->reach;
@@ -765,7 +773,9 @@ static oj_status begin_reach(struct reading *r, struct oj_error *err)
     return OJ_OK;
 }
 
-/* Fast path for WKB that contains only simple geometries and NULLs. */
+/* Fast path for WKB that contains only simple geometries and NULLs. Sets
+ * r->has_others to 1 if the rows have other WKB, so that *flat cannot be used.
+ */
 static oj_status read_wkb_shapes(struct reading *r, struct oj_flat *flat,
                                  struct oj_error *err)
 {
@@ -839,7 +849,8 @@ static void copy_slice_into_layer(int64_t i, int thread, void *user)
                          at->n_vertices);
 }
 
-/* Converts a slice of single points to parts, if other slices have parts. */
+/* Converts a slice of single points to the form with parts (long_form), unless
+ * it has this form already. */
 static oj_status convert_points_to_parts(struct oj_flat_buf *slice,
                                          struct oj_error *err)
 {

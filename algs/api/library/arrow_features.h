@@ -22,16 +22,18 @@ static inline void arrow_array_release(struct ArrowArray *array)
     array->release = NULL;
 }
 
-/** The part of the plane where features can have pairs: those whose envelopes
- * lie outside are read as features without parts. It spares their conversion
- * and search where the join side is small or far away: 150,000 zones with a box
- * take a third of the time. Owner; zeroed memory but for join_side is a valid
- * start. */
+/** The part of the plane in which features can have pairs. A feature whose
+ * envelope lies outside of it is read without parts. This saves its conversion
+ * and search where the join side is small or far away: 150,000 zones joined
+ * with a box take a third of the time. Owner; the caller zeroes it and sets
+ * join_side. */
 struct arrow_reach
 {
-    const struct oj_flat *join_side; /**< all pairs have a point in common with
-                                          one of its features */
-    struct oj_reach_mask mask;       /**< made with the first features */
+    const struct oj_flat *join_side; /**< layer that the features are joined
+                                          with; a pair must have a point in
+                                          common */
+    struct oj_reach_mask mask;       /**< made when the first features are
+                                          read */
     int is_made;
 };
 
@@ -44,12 +46,12 @@ struct arrow_features
     int64_t first_fid; /**< FID of the first row; FIDs are row numbers */
     int64_t n_rows;
 
-    struct oj_flat_buf made; /**< those arrays of flat that are owned */
+    struct oj_flat_buf made; /**< the arrays of flat that this struct owns */
     struct oj_flat flat;     /**< valid after arrow_features_end() */
     int keeps_m; /**< 1: flat gets the M values of vertices, if there are any;
                       set before arrow_features_end() */
-    struct arrow_reach *reach; /**< NULL: all features are read whole; set
-                                    before arrow_features_end() */
+    struct arrow_reach *reach; /**< where features can have pairs; NULL:
+                                    anywhere; set before arrow_features_end() */
 };
 
 /** Appends the rows of array, whose geometry column has this layout. layout
@@ -60,8 +62,8 @@ OJ_MUST_USE oj_status arrow_features_add(struct arrow_features *features,
                                          struct ArrowArray *array,
                                          struct oj_error *err);
 
-/** Makes features->flat. FIDs are row numbers; flat.fid may be NULL instead of
- * an array of them. */
+/** Makes features->flat. FIDs are row numbers from first_fid on; flat.fid may
+ * be NULL, since they can be computed. */
 OJ_MUST_USE oj_status arrow_features_end(struct arrow_features *features,
                                          int n_threads, const int *cancel,
                                          struct oj_error *err);

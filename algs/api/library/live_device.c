@@ -76,8 +76,9 @@ struct copy_batch
     double *x, *y;
 };
 
-/* Makes the batch from the points before and after: it removes the ids that are
- * only in the former, so that it has no more changes than there are ids. */
+/* Makes the batch that turns the points `old` into the points `now`, both
+ * sorted by id: it removes the ids that are only in `old`, and sets the places
+ * of all points of `now`. So it has one change for each id. */
 static oj_status make_batch_of_differences(const struct live_points *old,
                                            const struct live_points *now,
                                            struct copy_batch *out,
@@ -181,8 +182,9 @@ struct oj_live_counts live_device_count(struct live_device *device, char *tree,
 
 /* --- joins on devices ----------------------------------------------------- */
 
-/* Returns 1 if the join depends on the boxes of input features alone: bbox, or
- * any join of points by equality. */
+/* Returns 1 if the boxes of the input features decide the pairs: for op bbox
+ * (with exclude_same_geometry only for points), and for points in joins that
+ * pair equal points. */
 static int needs_feature_boxes_alone(const struct oj_relation *relation,
                                      const struct oj_flat *input)
 {

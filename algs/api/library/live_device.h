@@ -38,11 +38,12 @@ OJ_MUST_USE oj_status live_device_update_host(struct live_device *device,
 struct oj_live_counts live_device_count(struct live_device *device, char *tree,
                                         size_t size);
 
-/** 1 if kernels support the join. */
+/** Returns 1 if kernels support the join. */
 int live_device_takes(const struct oj_relation *relation,
                       const struct oj_flat *input);
 
-/** Joins input on the devices. Pairs have the ids of points. */
+/** Joins input on the devices. The pairs contain the ids of the live index's
+ * points, not ordinals. More than max_pairs are an error; 0: no limit. */
 OJ_MUST_USE oj_status live_device_join(struct live_device *device,
                                        const struct oj_relation *relation,
                                        const struct oj_flat *input,

@@ -16,11 +16,12 @@
  *
  *  input -> on GPUs, if these hold the points
  *        -> in the pages of the index, for points as input
- *        -> candidates from the pages -> index of these -> pairs
+ *        -> candidates from the pages -> index of the candidates -> pairs
  *        -> index of all points, kept until points change -> pairs
  *
  * A join uses the first of these ways that supports it and is not estimated to
- * be slower than the next. All give equal pairs. */
+ * be slower than the next. A join that GPUs do not answer uses the index of all
+ * points if there is one for its settings. All ways give equal pairs. */
 
 /* Maximum cached indexes of all points, for the most recent different settings.
  */
@@ -35,8 +36,9 @@ struct kept_index
 struct ogrjoin_live
 {
     struct oj_live *live;
-    struct live_device *device; /* GPUs that have the points; then `live` has a
-                                   copy of them. NULL: only `live` has them */
+    struct live_device *device; /* index on GPUs that holds the points; `live`
+                                   then has a copy of them. NULL: only `live`
+                                   holds the points */
     pthread_mutex_t lock;       /* guards the members below */
     int64_t edition; /* version of the points that `all` and `kept` were made
                         from */
@@ -140,8 +142,8 @@ int ogrjoin_live_apply(struct ogrjoin_live *live, int64_t n, const int64_t *id,
 {
     struct oj_error why = {OJ_OK, ""};
     oj_status status = apply_batch(live, n, id, x, y, &why);
-    /* The cached indexes are out of date and only use memory. If a join holds
-     * the lock, they are left for it, or for the next batch, to free. */
+    /* The cached indexes are out of date and only use memory. If another thread
+     * holds the lock, its join or the next batch frees them. */
     if (status == OJ_OK && pthread_mutex_trylock(&live->lock) == 0)
     {
         free_kept_indexes(live);
@@ -716,7 +718,7 @@ static oj_status turn_pairs_into_changes(struct ogrjoin_live *live,
 }
 
 /* Finds all pairs of points within the distance, with the smaller id on the
- * left. */
+ * left. Precondition: the calling thread holds the lock. */
 static oj_status find_near_pairs(struct ogrjoin_live *live,
                                  const struct live_state *state,
                                  const struct ogrjoin_settings *settings,

@@ -496,7 +496,9 @@ void api_layer_sets_free(struct layer_sets *sets)
     oj_free(sets->vector);
 }
 
-/* Sets the number of dimensions: that of the first vector of the join side. */
+/* Sets index->n_dimensions to the length of the first vector of the layer that
+ * is not empty, or to 1 if there is none. Fails if this length does not fit the
+ * setting vector. */
 static oj_status find_number_of_dimensions(struct ogrjoin_index *index,
                                            const struct ogrjoin_layer *layer,
                                            struct oj_error *err)
@@ -789,10 +791,11 @@ oj_status api_index_view_input(struct ogrjoin_index *index,
     return make_layer_token_sets(index, input, sets, flat, err);
 }
 
-/* On the CPU, a large layer of points is joined in pieces of at least a million
- * rows and about 8 million pairs. They share working memory, and pairs are
- * written directly to their final position. (For SpatialBench's Q12 with 30
- * million pairs this needs a third of the memory.) */
+/* On the CPU, a large layer of points is joined in pieces of a million rows or,
+ * if each row has at most k pairs, of 8 million / k rows, whichever is more.
+ * The pieces share working memory, and pairs are written directly to their
+ * final position. (For SpatialBench's Q12 with 30 million pairs this needs a
+ * third of the memory.) */
 #define PIECE_PAIRS (INT64_C(8) << 20)
 #define LEAST_PIECE_ROWS (INT64_C(1) << 20)
 
@@ -1021,8 +1024,8 @@ static oj_status validate_layer(struct ogrjoin_index *index,
     struct oj_options options = index->settings.options;
     struct oj_join *other = NULL;
     oj_status status;
-    /* no limit: it was checked for the first result, and a reference counts
-     * undecided pairs, too */
+    /* no limit: max_pairs was checked for the first result, and a reference
+     * counts undecided pairs, too */
     options.max_batch_pairs = 0;
     if (out->size < sizeof *out)
         return oj_fail(err, OJ_ERR_ARG,
@@ -1090,7 +1093,8 @@ struct ogrjoin_source
     struct ogrjoin_settings settings; /* settings for threads and cancel flag */
     struct oj_arrow_shared *held;     /* array with rows that are not in a layer
                                          yet; NULL: none */
-    int64_t at;                       /* its first row that is not used yet */
+    int64_t at;                       /* first row of held that is not in a
+                                         layer yet */
     int64_t n_read;                   /* number of rows in all layers so far */
     int n_layers;                     /* 0: no layer was made yet; otherwise
                                          1 */
@@ -1110,8 +1114,9 @@ static oj_status hold_next_array(struct ogrjoin_source *source,
     return OJ_OK;
 }
 
-/* Appends rows to a layer until it has n_rows; *is_end is set at the end of the
- * stream. */
+/* Appends rows of the held array to a layer, which then has at most n_rows
+ * rows. Reads the next array before, if none is held; sets *is_end to 1 if
+ * there is none, otherwise to 0. */
 static oj_status add_held_rows(struct ogrjoin_source *source, int64_t n_rows,
                                struct ogrjoin_layer *layer, int *is_end,
                                struct oj_error *err)

@@ -69,7 +69,8 @@ static oj_status read_separator(struct aggregate_scanner *s,
     return read_quoted(s, &what->separator, err);
 }
 
-/* Reads the number of percentile. Its text is the *n characters at *digits. */
+/* Reads the percentage of percentile() into *what. Sets *digits and *n to its
+ * text and the length of this text. */
 static oj_status read_percent(struct aggregate_scanner *s,
                               struct oj_aggregate *what, const char **digits,
                               int *n, struct oj_error *err)
@@ -104,8 +105,8 @@ static oj_status read_weight(struct aggregate_scanner *s, const char **weight,
     return OJ_OK;
 }
 
-/* Reads the arguments after "(": the field, what follows a comma, and ")".
- * percent: text of a percentage. */
+/* Reads the arguments after "(": the field, an argument after a comma, and ")".
+ * Sets *percent and *n_percent to the text of a percentage. */
 static oj_status read_arguments(struct aggregate_scanner *s,
                                 struct oj_aggregate_word *word,
                                 struct oj_aggregate *what, const char **percent,
@@ -196,7 +197,7 @@ static oj_status read_column_name(struct aggregate_scanner *s,
     return OJ_OK;
 }
 
-/* Reads the name of a function. Error messages begin with dash. */
+/* Reads the name of a function. Error messages begin with s->dash and "agg". */
 static oj_status read_function(struct aggregate_scanner *s,
                                struct oj_aggregate_word *word,
                                struct oj_error *err)
@@ -259,8 +260,8 @@ static oj_status parse_aggregate_list(struct oj_aggregate_words *words,
     for (const char *comma = text; (comma = strchr(comma, ',')) != NULL;
          comma++)
         n++;
-    /* room for all words, for fields and percentages again in default names,
-     * and for 8 zero bytes each */
+    /* room for all words, for the fields and percentages that default names
+     * repeat, and for up to 8 final zeros of each aggregate */
     size = 2 * (int64_t)strlen(text) +
            n * ((int64_t)sizeof OJ_AGGREGATE_NAMES + 8);
     OJ_NEW(words->text, size, err);
@@ -366,8 +367,8 @@ static int find_or_add_field(struct oj_aggregate_words *words,
     return words->n_fields++;
 }
 
-/* Sets type and kind of the result column of aggregate i. values NULL: it
- * counts pairs. */
+/* Sets type and kind of the result column of aggregate i. values NULL: the
+ * aggregate counts pairs. */
 static void define_result(const struct oj_aggregate_words *words, int i,
                           const struct oj_aggregate_operand *values)
 {
@@ -401,7 +402,8 @@ static oj_status check_name_is_free(const struct oj_aggregate_words *words,
     return OJ_OK;
 }
 
-/* The values of functions without a field, by their names. */
+/* Functions that have no field, and the pair value that each of them
+ * aggregates. */
 static const struct
 {
     const char *function;
@@ -558,7 +560,8 @@ static int integer_of_pair(const struct oj_aggregate_field *field,
     return 1;
 }
 
-/* Reads a column of doubles. Returns 1 if any pair has no value. */
+/* Reads a field as doubles into memory->value, and sets is_null. Returns 1 if
+ * any pair has no value. */
 static int read_reals(const struct oj_aggregate_field *field,
                       const struct oj_aggregate_pair_list *list,
                       struct oj_aggregate_pair_memory *memory)
@@ -575,7 +578,8 @@ static int read_reals(const struct oj_aggregate_field *field,
     return any_null;
 }
 
-/* Reads a column of integers. Returns 1 if any pair has no value. */
+/* Reads a field as integers into memory->value, and sets is_null. Returns 1 if
+ * any pair has no value. */
 static int read_integers(const struct oj_aggregate_field *field,
                          const struct oj_aggregate_pair_list *list,
                          struct oj_aggregate_pair_memory *memory)
@@ -591,7 +595,8 @@ static int read_integers(const struct oj_aggregate_field *field,
     return any_null;
 }
 
-/* Reads a column of texts, which are static. */
+/* Reads a field as texts, which are static, into memory->value, and sets
+ * is_null. */
 static void read_texts(const struct oj_aggregate_field *field,
                        const struct oj_aggregate_pair_list *list,
                        struct oj_aggregate_pair_memory *memory)
@@ -608,7 +613,8 @@ static void read_texts(const struct oj_aggregate_field *field,
     }
 }
 
-/* Writes the values as text. */
+/* Writes the value of each pair as text to memory->text, makes memory->value
+ * the array of these texts, and sets is_null. */
 static oj_status
 write_values_as_texts(const struct oj_aggregate_field *field,
                       const struct oj_aggregate_pair_list *list,

@@ -92,8 +92,9 @@ struct oj_aggregate_words
                                         join features */
     int n_fields;
     int n_of_pairs;       /**< number of fields with values of pairs */
-    int has_weighted_sum; /**< 1: pairs need their share: the part of the join
-                               feature that the row overlaps; 1 for points */
+    int has_weighted_sum; /**< 1: pairs need their share, the fraction of the
+                               join feature that the row overlaps (1 for
+                               points) */
     int needs_places;     /**< 1: pairs need the FID and the reading position of
                                their join feature */
     char *text;           /**< holds all words and names */
@@ -146,8 +147,8 @@ struct oj_aggregate_pair_list
 {
     int64_t n;
     const struct oj_matches *matches;
-    const struct oj_pair_values *values; /**< NULL: no computed values are
-                                              needed */
+    const struct oj_pair_values *values; /**< computed values of the pairs;
+                                              NULL: none are needed */
     const int64_t *entry;                /**< [n] index of each pair in matches
                                               and values */
     const int32_t *rank;                 /**< [n] rank within the input row: 1,
@@ -174,9 +175,9 @@ struct oj_aggregate_pair_columns
     int n;
 };
 
-/** Sets those of columns [words->n_fields] that have values of pairs to the
- * values for the pairs of list. They are valid until the next call. A value
- * that a pair lacks is NULL. */
+/** Sets those elements of columns [words->n_fields] that are columns of pairs
+ * to their values for the pairs of list. The values are valid until the next
+ * call. A value that a pair lacks is NULL. */
 OJ_MUST_USE oj_status oj_aggregate_pair_columns_read(
     const struct oj_aggregate_words *words,
     const struct oj_aggregate_pair_list *list,

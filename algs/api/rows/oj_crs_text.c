@@ -16,8 +16,8 @@ enum
     MOST_PARAMETERS = 24
 };
 
-/* The definition of a CRS, for comparison. Names are reduced to letters and
- * digits, in lower case. */
+/* The definition of a CRS, for comparison. Names are written by
+ * normalize_name() and normalize_datum(). */
 struct crs_definition
 {
     int is_complete;  /* 0: the text has parts that are not stored here */
@@ -61,7 +61,8 @@ static const struct
     const char *identity;
     enum oj_crs_kind kind;
     int is_wgs84;
-    double semi_major, inverse_flattening; /* of a geographic CRS */
+    double semi_major, inverse_flattening; /* ellipsoid of a geographic CRS; 0.0
+                                              for other CRS */
 } known_codes[] = {
     {"EPSG:4326", OJ_CRS_KIND_GEOGRAPHIC, 1, WGS84_ELLIPSOID},
     {"EPSG:4979", OJ_CRS_KIND_GEOGRAPHIC, 1, WGS84_ELLIPSOID},
@@ -86,7 +87,8 @@ static int find_known_code(const char *identity)
     return -1;
 }
 
-/* Writes AUTHORITY:CODE, as "EPSG:2263"; returns 0 if it does not fit. */
+/* Writes AUTHORITY:CODE, as "EPSG:2263", to identity [size]. Returns 1; if it
+ * does not fit or a part is empty, makes identity "" and returns 0. */
 static int write_identity(const char *authority, int n_authority,
                           const char *code, int n_code, char *identity,
                           size_t size)
@@ -146,8 +148,8 @@ static int parse_code(const char *text, int n, char *identity, size_t size)
            write_identity(text, n_authority, code, n, identity, size);
 }
 
-/* Sets the properties of a known code. Returns 1 if they suffice, so that no
- * text of the CRS is needed. */
+/* Sets *out to what is known of a code without a text. Returns 1 if these are
+ * all properties that a join needs, 0 if the text of the CRS is needed. */
 static int describe_code(const char *identity, struct crs_reading *out)
 {
     int known;
@@ -193,8 +195,9 @@ static int is_crs_of_wkt(const struct oj_crs_tree *tree, int32_t node)
                                            "|" COMPOUND_WORDS "|GEOCCS");
 }
 
-/* Returns the horizontal CRS of a compound CRS, or the source CRS of a bound
- * CRS; -1 if node is neither. */
+/* Returns the CRS in a node for which is_compound() holds: the first component
+ * of a compound CRS, which is the horizontal one, the source CRS of a bound
+ * CRS, or the CRS of coordinate metadata; -1 if it is missing. */
 static int32_t find_part_of_compound(const struct oj_crs_tree *tree,
                                      int32_t node)
 {
@@ -410,8 +413,8 @@ static double read_unit(const struct oj_crs_tree *tree, int32_t node,
     return tree->is_json ? factor : exact_unit_factor(factor);
 }
 
-/* Returns the node of the unit of the first axis that has one; otherwise that
- * of the unit of all axes; -1 if there is none. */
+/* Returns the node of the unit of the first axis or, if that axis has none, of
+ * the unit that all axes share; -1 if there is neither. */
 static int32_t find_axis_unit(const struct oj_crs_tree *tree, int32_t node)
 {
     int32_t axis, unit;
@@ -480,8 +483,9 @@ static void normalize_datum(const char *name, char *out, size_t size)
     }
 }
 
-/* Returns a number of JSON, which may be {"value": ..., "unit": ...},
- * multiplied by its unit, or by `usual` if it has none. */
+/* Returns a number of JSON multiplied by `usual`, or the value of a group
+ * {"value": ..., "unit": ...} multiplied by its unit; NaN if the number or the
+ * unit is missing. */
 static double read_json_measure(const struct oj_crs_tree *tree, int32_t node,
                                 double usual)
 {
@@ -636,8 +640,9 @@ static int rename_method_of_wkt1(char *method, size_t size)
     return 0;
 }
 
-/* Inserts a parameter, sorted by name. If it has several names, EPSG's first
- * name is used. */
+/* Inserts a parameter, sorted by name, with EPSG's first name if it has several
+ * names. Marks the definition as incomplete if value is NaN or the array is
+ * full. */
 static void add_parameter(struct crs_definition *out, const char *name,
                           double value)
 {
@@ -680,9 +685,9 @@ static void define_by_json_conversion(const struct oj_crs_tree *tree,
     }
 }
 
-/* Returns the factor of the unit of a WKT 1 parameter. WKT 1 does not state it:
- * it is the unit of the axes or of the base CRS. Returns 0 for parameters that
- * only WKT 1 has. */
+/* Returns the factor of the unit of a WKT 1 parameter, which WKT 1 does not
+ * state: for angles the unit of the base CRS, for lengths that of the axes.
+ * Returns 0 for parameters that only WKT 1 has. */
 static double unit_of_wkt1_parameter(const struct crs_definition *definition,
                                      const char *name, double axis_unit)
 {

@@ -9,8 +9,8 @@
  *
  *  There is no database of codes: properties come from the text alone.  Codes
  *  without a text are supported for EPSG:4326, EPSG:4979, EPSG:3857, OGC:CRS84,
- *  CRS84h, CRS83 and CRS27.  For other codes and names, struct oj_crs_callbacks
- *  may supply a text.
+ *  CRS84h, CRS83 and CRS27, and CRS:84.  For other codes and names, struct
+ *  oj_crs_callbacks may supply a text.
  *
  *  Of a compound CRS the horizontal part is read, of a bound CRS its source.  x
  *  is longitude or easting, whatever the order of axes in the text, as in
@@ -72,11 +72,11 @@ struct oj_crs_callbacks
     /** Writes the PROJJSON or WKT of crs, a code or name, to text [size],
      * zero-terminated. Returns its length without the zero, like snprintf(): if
      * that is size or more, the function is called again with more room; 0 or
-     * less: crs is unknown. NULL: everything is unknown. */
+     * less: crs is unknown. expand NULL: everything is unknown. */
     int (*expand)(void *user, const char *crs, char *text, size_t size);
 
     /** Returns 1 if the texts a and b are one CRS, ignoring the order of axes,
-     * 0 if not, < 0 if not known. NULL: never known. */
+     * 0 if not, < 0 if not known. compare NULL: never known. */
     int (*compare)(void *user, const char *a, const char *b);
 
     void *user;

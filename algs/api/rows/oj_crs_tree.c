@@ -60,9 +60,9 @@ static void end_node(struct crs_tree_reader *r, int32_t node)
     n->n_text = (int32_t)(r->at - n->text);
 }
 
-/* Reads a number that is followed by a letter of `ends`, white space or the end
- * of the text. Returns 0 if there is none. Hexadecimal numbers and infinity are
- * not accepted. */
+/* Reads a number that is followed by a character of `ends`, white space or the
+ * end of the text. Returns 0 if there is none. Hexadecimal numbers and infinity
+ * are not accepted. */
 static int read_number(struct crs_tree_reader *r, const char *ends,
                        double *number)
 {

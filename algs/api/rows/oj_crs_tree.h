@@ -44,8 +44,8 @@ struct oj_crs_node
 
 /** The nodes of a text. Owns node; the text is borrowed. Zeroed memory is a
  * valid empty value. Node 0 is the root. If WKT consists of several groups with
- * commas between them, as in compound CRS of ESRI, the others are its siblings.
- */
+ * commas between them, as in compound CRS of ESRI, the other groups are
+ * siblings of node 0. */
 struct oj_crs_tree
 {
     int is_json;
@@ -83,7 +83,7 @@ int32_t oj_crs_tree_child(const struct oj_crs_tree *tree, int32_t node, int i);
 
 /** Copies a text, number or word to out [size], size > 0, with escapes
  * resolved. If it does not fit, it is truncated at a code point. Control
- * characters become blanks. "" for other nodes and for -1. */
+ * characters become blanks. For other nodes and for -1, out becomes "". */
 void oj_crs_tree_copy(const struct oj_crs_tree *tree, int32_t node, char *out,
                       size_t size);
 

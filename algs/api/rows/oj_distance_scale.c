@@ -34,7 +34,7 @@ static const char *value_sign(const struct oj_distance_frame *frame)
     return is_command(frame) ? " " : "=";
 }
 
-/* Name of a metric of the globe. */
+/* Returns the name of a metric of the globe, for messages. */
 static const char *metric_name(const struct oj_distance_frame *frame)
 {
     return frame->metric == OJ_METRIC_ELLIPSOID ? "ellipsoid" : "sphere";
@@ -59,7 +59,8 @@ static const char *advise_projected_crs(const struct oj_distance_frame *frame)
                              : "bring both sides into a projected CRS";
 }
 
-/* Whose CRS is missing. */
+/* Returns the words for messages that name the sides without a CRS, with their
+ * verb. */
 static const char *name_sides_without_crs(const struct oj_distance_frame *frame)
 {
     return is_command(frame)   ? "the input layer has"
@@ -107,8 +108,8 @@ ellipsoid_of_frame(const struct oj_distance_frame *frame)
                                      : 0.0};
 }
 
-/* Refuses -metric ellipsoid without an ellipsoid, or in a build without
- * geodesics. */
+/* Refuses -metric ellipsoid without an ellipsoid, with one that is too flat for
+ * exact geodesics, or in a build without geodesics. */
 static oj_status check_ellipsoid(const struct oj_distance_frame *frame,
                                  struct oj_error *err)
 {

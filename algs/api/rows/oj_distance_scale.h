@@ -13,8 +13,9 @@
  *
  *  nearest without a maximum distance is refused where a plain number is,
  *  because the nearest feature in degrees is often not the nearest in metres.
- *  So are the nearest pair and the direction of pairs in joins that take no
- *  distance and whose pairs may lie apart, such as equal attributes.
+ *  For this reason, the nearest pair and the direction of pairs are refused
+ *  there, too, in joins that take no distance and whose pairs may lie apart,
+ *  such as joins by equal attributes.
  */
 #ifndef OJ_DISTANCE_SCALE_H
 #define OJ_DISTANCE_SCALE_H
@@ -45,11 +46,12 @@ struct oj_distance_frame
     int takes_plain_numbers; /**< 1: the user asked to take coordinates as they
                                   are: a distance without a unit is accepted
                                   also if the CRS is in degrees or its unit is
-                                  unknown, and -metric sphere without a CRS */
+                                  unknown, and -metric sphere is accepted
+                                  without a CRS */
 };
 
-/** The distances that the user gave (NULL: not given), and what else measures
- * pairs in the plane. */
+/** The distances that the user gave (NULL: not given), and other options by
+ * which a join measures pairs. */
 struct oj_distance_request
 {
     const struct oj_distance *max_distance, *min_distance, *densify;
@@ -73,19 +75,20 @@ OJ_MUST_USE oj_status oj_distance_scale(const struct oj_distance_frame *frame,
                                         struct oj_error *err);
 
 /** Converts max_distance, min_distance and densify to the unit of the join and
- * stores them in relation, and the ellipsoid if the metric is of it. If the
- * join measures no distances and no maximum is given, stores infinity and 0.
- * The metric is frame->metric, not that of relation. Fails with OJ_ERR_ARG if
- * a unit is not allowed, the minimum is infinite or above the maximum, or
- * pairs would be measured in degrees. Fails with OJ_ERR_UNSUPPORTED if the
- * build has no geodesics. */
+ * stores them in relation. For the metric ellipsoid, stores the ellipsoid of
+ * the CRS, too. If the join measures no distances and no maximum is given,
+ * stores infinity as the maximum and 0 as the minimum. The metric is
+ * frame->metric, not that of relation. Fails with OJ_ERR_ARG if a unit is not
+ * allowed, the minimum is infinite or above the maximum, or pairs would be
+ * measured in degrees. Fails with OJ_ERR_UNSUPPORTED if the build has no
+ * geodesics. */
 OJ_MUST_USE oj_status
 oj_distances_convert(const struct oj_distance_frame *frame,
                      const struct oj_distance_request *request,
                      struct oj_relation *relation, struct oj_error *err);
 
 /** Returns the name of the unit of distances in the output: "metre" on the
- * globe, otherwise that of the CRS, or "" if it is not known. */
+ * globe, otherwise the unit of the CRS, or "" if it is not known. */
 const char *oj_distance_unit_name(const struct oj_distance_frame *frame);
 
 #ifdef __cplusplus

@@ -30,8 +30,9 @@ struct oj_distance
 /** Table of units, indexed by enum oj_unit. */
 extern const struct oj_unit_row
 {
-    const char *name; /**< "us-ft"; "" for OJ_UNIT_CRS */
-    double size;      /**< size in metres; of deg in radians */
+    const char *name; /**< name that users write, as "us-ft"; "" for
+                           OJ_UNIT_CRS */
+    double size;      /**< size in metres; size of a degree in radians */
 } oj_units[OJ_N_UNITS];
 
 /** Returns the unit with this name, ignoring case, or -1 if there is none. */

@@ -54,8 +54,8 @@ static inline int oj_field_kind_is_integer(enum oj_field_kind kind)
     return kind <= OJ_FIELD_INT64;
 }
 
-/** Returns 1 for kinds whose rows may have numbers: also a column without any
- * value, whose rows have none. */
+/** Returns 1 for kinds of numbers, and for a column of type null, which is
+ * accepted in place of numbers. */
 static inline int oj_field_kind_is_number_or_null(enum oj_field_kind kind)
 {
     return oj_field_kind_is_number(kind) || kind == OJ_FIELD_NULL;

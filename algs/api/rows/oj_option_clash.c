@@ -352,8 +352,8 @@ static void append_option(struct message *m,
     append_text(m, text, strlen(text));
 }
 
-/* Appends the text for an option in braces, {in}; its n characters are
- * described at struct clash. */
+/* Appends the text for an option in braces. in: the n characters between the
+ * braces, as described at struct clash. */
 static void append_option_in_braces(struct message *m,
                                     const struct oj_given_options *given,
                                     const char *in, size_t n)
@@ -462,8 +462,8 @@ static int does_clash_apply(const struct clash *clash,
            (clash->when == NULL || clash->when(given));
 }
 
-/* Refuses "" as the name of a column or layer. In name_fid and others of its
- * kind it stands for no column. */
+/* Refuses "" as the name of a column or layer. (In name_fid and most other
+ * options name_*, "" leaves the column out.) */
 static oj_status check_names_are_not_empty(const struct oj_given_options *given,
                                            struct oj_error *err)
 {

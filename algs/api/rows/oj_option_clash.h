@@ -25,18 +25,20 @@ struct oj_given_options
     const char *op; /**< name of the join as the user wrote it (a join can have
                          synonyms) */
 
-    /** Returns the value of an option as text. NULL: it was not given, or this
-     * caller does not have it. "": it has no value, or one that is no text. */
+    /** Returns the value of an option as text; "" if it has no value, or a
+     * value that is no text; NULL if it was not given, or if this caller does
+     * not have the option. */
     const char *(*word)(const void *user, const char *name);
 
     /** Writes an option in the user's syntax, with `word` as its value unless
-     * that is NULL. NULL: in the command's syntax, "-name word". */
+     * word is NULL. spell NULL: messages have the command's syntax, "-name
+     * word". */
     void (*spell)(const void *user, const char *name, const char *word,
                   char *text, size_t size);
     const void *user;
 };
 
-/** Tests the rows of the table, about 50. Fails with OJ_ERR_ARG and the message
+/** Tests the rows of the table, about 70. Fails with OJ_ERR_ARG and the message
  * of the first row that applies. */
 OJ_MUST_USE oj_status oj_option_clash_check(
     const struct oj_given_options *given, struct oj_error *err);

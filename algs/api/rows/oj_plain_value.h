@@ -30,7 +30,9 @@ enum oj_plain_form
 struct oj_plain_value
 {
     enum oj_plain_form form; /**< which of the members is valid */
-    int64_t integer; /**< of a real: the bits of a uint64 from 2^63 on, or 0 */
+    int64_t integer; /**< if form is OJ_PLAIN_REAL: the 64 bits of an unsigned
+                          integer from 2^63 on, which real rounds; otherwise
+                          0 */
     double real;
     const char *text; /**< [n] bytes, not zero-terminated */
     int64_t n;

@@ -20,8 +20,9 @@ struct choice
                        those that need an option of their own in rows */
 };
 
-/* Adds a computed column. given: the user's name for it, or NULL; "" leaves the
- * column out. */
+/* Adds a computed column. usual: its usual name. given: the user's name for it,
+ * or NULL; "" leaves the column out. option: the option by which the user gave
+ * the name. */
 static void add_computed_column(struct oj_computed_columns *columns,
                                 enum oj_column_origin origin, int source,
                                 enum oj_field_kind kind, const char *usual,
@@ -61,7 +62,8 @@ const char *oj_row_column_option(enum oj_pair_value which)
     return options[which - OJ_FIRST_NAMED_PAIR_VALUE];
 }
 
-/* Adds the columns for which the user gave a name. */
+/* Adds the columns of those values from OJ_FIRST_NAMED_PAIR_VALUE on for which
+ * the user gave a name. */
 static void add_named_columns(const struct choice *c)
 {
     for (int i = 0; i < OJ_N_NAMED_PAIR_VALUES; i++)
@@ -283,7 +285,8 @@ static oj_status find_aggregate_operand(struct pair_columns *p,
     return OJ_OK;
 }
 
-/* Fails if the user has named a column of pairs that no aggregate uses. */
+/* Fails if the user has named a column of pairs that no aggregate uses, or has
+ * given "" as the name of one. */
 static oj_status check_given_names_are_used(const struct pair_columns *p,
                                             struct oj_error *err)
 {
@@ -354,7 +357,8 @@ oj_status oj_aggregate_columns_bind(const struct oj_row_column_words *words,
 
 /* ---- names in use -------------------------------------------------------- */
 
-/* Makes a token (for the table of names) of a name in lower case (ASCII). */
+/* Makes the token of a name, in lower case (ASCII), for the table of names in
+ * use. */
 static oj_status make_name_token(struct oj_row_columns *columns,
                                  const char *name, struct oj_token *token,
                                  struct oj_error *err)
@@ -500,7 +504,8 @@ static oj_status take_given_names(const struct oj_row_columns_request *request,
     return OJ_OK;
 }
 
-/* Writes the name of a computed column with a number appended (1: none). */
+/* Writes the name of a computed column. A number above 1 is appended, unless
+ * the user gave the name. */
 static void write_computed_name(const struct oj_computed_column *computed,
                                 int64_t number, char *name, size_t size)
 {

@@ -19,7 +19,7 @@
  *   computed             all computed columns get one number, the first from _2
  *                        on with which none is in use; for a name given by the
  *                        user it is an error
- *   of the join layer    prefix and NAME, then that with _2, _3 and so on
+ *   of the join layer    prefix and NAME; prefix, NAME and _2, _3 and so on
  *
  *  A field without name is called field.
  */
@@ -98,7 +98,8 @@ const char *oj_row_column_option(enum oj_pair_value which);
  *   join_similarity,                one for each condition on texts
  *     join_similarity_2 ...
  *   join_difference                 vectors are compared
- *   join_rank                       a row has several pairs, by their measure
+ *   join_rank                       a row can have several pairs, which are
+ *                                   ordered by measure
  *   (none; the number of pairs)     name_count is given
  *   overlap_area, overlap_length,   overlap names them
  *     overlap_percent, overlap_iou,
@@ -134,17 +135,17 @@ struct oj_join_field_finder
 };
 
 /** Binds all aggregates to fields of the join side or to columns of pairs. The
- *  columns of pairs have the names that they have in rows; event and count are
- *  not available; those of overlap, nearest_point_fields and bearing_field
- *  are, even if these options are not given; those of oj_row_column_option()
- *  are, if their options are given. Sets want [OJ_N_PAIR_VALUES] for the
- *  values needed.
+ *  columns of pairs have the names that they have in rows. The columns event
+ *  and count are not available. The columns of overlap, nearest_point_fields
+ *  and bearing_field are available even if these options are not given, the
+ *  columns of oj_row_column_option() only if their options are given. Sets
+ *  want[v] to 1 for each pair value v that the aggregates need.
  *
  *  If a field of the join side has the usual name of a column of pairs, the
  *  name means the field; *hidden becomes the first such name that is used, or
  *  NULL (borrowed from the aggregates). Fails with OJ_ERR_ARG if the user's
  *  name for a column of pairs is that of a field, or if no aggregate uses
- * it. */
+ *  it. */
 OJ_MUST_USE oj_status oj_aggregate_columns_bind(
     const struct oj_row_column_words *words,
     const struct oj_join_field_finder *fields,
@@ -165,9 +166,11 @@ struct oj_row_columns_request
 {
     const char *dash;                /**< prefix of option names in messages:
                                           "-" or "" */
-    struct oj_row_side_fields input; /**< n 0: none, for example because the
-                                          output layer already has them */
-    struct oj_row_side_fields join;  /**< n 0: none */
+    struct oj_row_side_fields input; /**< fields of the input; n 0: the rows get
+                                          none, for example because the output
+                                          layer already has them */
+    struct oj_row_side_fields join;  /**< fields of the join layer; n 0: the
+                                          rows get none */
     const struct oj_computed_column *computed; /**< [n_computed] */
     int n_computed;
     int has_other_rows; /**< 1: some rows have no input feature (right and full

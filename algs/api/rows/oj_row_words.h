@@ -43,8 +43,9 @@
 /** Words of along, in the order of enum oj_along_by. */
 #define OJ_ALONG_WORDS "length|m"
 
-/** Fails with OJ_ERR_ARG if lines or rings of the join side were found, but no
- * M values (enum oj_m_found or'ed). side: the join side in the message. */
+/** found: bits of enum oj_m_found for the join side. Fails with OJ_ERR_ARG if
+ * it has lines or rings, but none of their vertices has an M value. side: name
+ * of the join side in the message. */
 OJ_MUST_USE oj_status oj_row_along_check_m(const char *dash, const char *side,
                                            unsigned found,
                                            struct oj_error *err);
@@ -102,9 +103,9 @@ struct oj_overlap_column
 };
 extern const struct oj_overlap_column oj_overlap_columns[OJ_N_OVERLAP_WORDS];
 
-/** Sets want [OJ_N_PAIR_VALUES] for the words of a list such as
- * "area,length,percent". Empty words are skipped. Fails with OJ_ERR_ARG for an
- * unknown word or an empty list. */
+/** Sets want[v] to 1 for each pair value v that is named by a list such as
+ * "area,length,percent"; want has OJ_N_PAIR_VALUES elements. Empty words are
+ * skipped. Fails with OJ_ERR_ARG for an unknown word or an empty list. */
 OJ_MUST_USE oj_status oj_row_overlap_read(const char *dash, const char *list,
                                           unsigned char *want,
                                           struct oj_error *err);

@@ -18,8 +18,8 @@ struct oj_row_choice
     int counts_pairs; /**< 1: a column has the number of pairs of the row */
 };
 
-/** At most one row per input row; otherwise the reason why there can be
- * several. */
+/** OJ_ROWS_ONE: an input row gives at most one row. The other values are
+ * reasons why it can give several. */
 enum oj_rows_per_input
 {
     OJ_ROWS_ONE,
@@ -32,8 +32,9 @@ enum oj_rows_per_input
 oj_rows_per_input_find(const struct oj_relation *relation,
                        const struct oj_row_choice *choice);
 
-/** Returns 1 if rows have a rank, because an input row can have several pairs,
- * ordered by measure. */
+/** Returns 1 if rows have a rank: an input row can have several pairs, ordered
+ * by measure, and the op does not by default list every pair (k OJ_EVERY_PAIR).
+ */
 int oj_rows_per_input_have_rank(const struct oj_relation *relation,
                                 const struct oj_row_choice *choice);
 

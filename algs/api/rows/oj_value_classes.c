@@ -14,8 +14,8 @@ enum oj_value_comparison oj_value_comparison_of(enum oj_field_kind input,
     int texts = (input == OJ_FIELD_TEXT) + (join == OJ_FIELD_TEXT);
     if (oj_field_kind_is_number(input) && oj_field_kind_is_number(join))
         return OJ_COMPARE_NUMBERS;
-    /* Two dates have equal texts if they are equal; datetimes may have
-     * different zones. */
+    /* Two dates are equal exactly if their texts are. Datetimes may have
+     * different zones, so their moments are compared. */
     if (moments + texts == 2 && moments > 0 &&
         !(input == OJ_FIELD_DATE && join == OJ_FIELD_DATE))
         return OJ_COMPARE_MOMENTS;
@@ -47,7 +47,8 @@ static oj_status append_text(struct oj_value_key *key, const char *text,
     return append_bytes(key, text, n, err);
 }
 
-/* Returns 1 if a number is a whole one of 64 bits, and sets *whole to it. */
+/* Returns 1 if a number is a whole number that fits int64_t, and sets *whole to
+ * it. */
 static int is_whole_number(const struct oj_plain_value *value, int64_t *whole)
 {
     const double two_to_63 = 9223372036854775808.0;
@@ -63,8 +64,8 @@ static int is_whole_number(const struct oj_plain_value *value, int64_t *whole)
     return 1;
 }
 
-/* Returns 1 if a number is a whole one from 2^63 to 2^64 - 1, and sets *whole
- * to its bits. */
+/* Returns 1 if a number is a whole number from 2^63 to 2^64 - 1, and sets
+ * *whole to its 64 bits. */
 static int is_large_unsigned(const struct oj_plain_value *value, int64_t *whole)
 {
     const double two_to_63 = 9223372036854775808.0;
@@ -108,8 +109,8 @@ static oj_status append_value(struct oj_value_key *key,
     return append_text(key, text, oj_plain_value_write(value, text), err);
 }
 
-/* Replaces a text by its moment in microseconds, or by NULL if it is none. An
- * integer is a moment. */
+/* Replaces a text by its moment in microseconds, or by NULL if the text is no
+ * moment. An integer is a moment already. */
 static void convert_to_moment(struct oj_plain_value *value)
 {
     int64_t moment;
@@ -216,8 +217,8 @@ insert_whole_numbers_as_tokens(const struct oj_value_classes *classes,
     return status;
 }
 
-/* Replaces the values of a form by those of a later one. On failure the classes
- * are unchanged. */
+/* Converts the classes to a later form, keeping their numbers. On failure the
+ * classes are unchanged. */
 static oj_status change_form_of_classes(struct oj_value_classes *classes,
                                         enum oj_value_classes_form form,
                                         struct oj_error *err)
@@ -330,7 +331,7 @@ static oj_status find_class_of_whole_number(struct oj_value_classes *classes,
 }
 
 /* Sets *out to the class of a row with a single number, or to -1 if the number
- * is NULL, or new while insert is 0. */
+ * is NULL or NaN, or new while insert is 0. */
 static oj_status find_class_of_number(struct oj_value_classes *classes,
                                       struct oj_value_key *key,
                                       const struct oj_plain_reader *rows,

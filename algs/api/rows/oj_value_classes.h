@@ -19,9 +19,10 @@
  *  Cost per row: a hash of its bytes and a look-up in a table. Whole numbers in
  *  one field have two cheaper forms, which end when a value does not fit:
  *
- *   ascending   whole = [ 3 7 8 20 .. ]   the class is the position: usually
- *                                         that after the last one, or the
- *                                         number minus the first
+ *   ascending   whole = [ 3 7 8 20 .. ]   the class is the position of the
+ *                                         number; tried first are the position
+ *                                         after the last one found, and the
+ *                                         number minus whole[0]
  *   whole       short tokens, whose key is the number
  *   any         long tokens: the bytes of the values
  */
@@ -75,16 +76,16 @@ void oj_value_key_free(struct oj_value_key *key);
 
 /** Finds the classes of rows.
  * comparison  [n_fields] how the values of each field are compared
- * rows        reads fields 0 to n_fields - 1 of one side. For
- *             OJ_COMPARE_NUMBERS they are integers and reals; for
- *             OJ_COMPARE_MOMENTS texts, as oj_moment_read() takes them, or
- *             integers, microseconds since 1970 in UTC; for
- *             OJ_COMPARE_TEXTS texts, and numbers are written like OGR does
+ * rows        reads fields 0 to n_fields - 1 of one side: for
+ *             OJ_COMPARE_NUMBERS as integers or reals; for OJ_COMPARE_MOMENTS
+ *             as integers (microseconds since 1970 in UTC) or texts
+ *             (oj_moment_read()); for OJ_COMPARE_TEXTS as texts, or as numbers,
+ *             which are compared as OGR writes them
  * insert      1: a row with new values makes a new class
  * class_of    [n_rows] output: -1 for a row with NULL, NaN or a text that is no
  *             moment, and without insert for a row whose values were not
  *             inserted
- * OJ_ERR_LIMIT beyond 2^31 - 2 classes. */
+ * Errors      OJ_ERR_LIMIT: more than 2^31 - 2 classes */
 OJ_MUST_USE oj_status oj_value_classes_find(
     struct oj_value_classes *classes, struct oj_value_key *key,
     const enum oj_value_comparison *comparison, int n_fields,

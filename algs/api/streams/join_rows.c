@@ -28,11 +28,11 @@ enum
     MOST_BATCH_ROWS = 1 << 20,  /* maximum input rows joined together */
     LEAST_BATCH_ROWS = 1 << 14, /* minimum input rows of a batch for each
                                    thread, see choose_batch_rows() */
-    KEPT_ROWS = 1 << 18,        /* a batch of more rows frees its working memory
-                                   before rows are output */
-    MOST_PART_PAIRS = 1 << 22,  /* maximum pairs in memory */
-    MOST_SAFE_PAIRS = 5 << 20 /* maximum pairs in memory if a row has at most k:
-                                 the 5 nearest of MOST_BATCH_ROWS */
+    KEPT_ROWS = 1 << 18,        /* after a batch of more rows, its working
+                                   memory is freed before rows are output */
+    MOST_PART_PAIRS = 1 << 22,  /* maximum pairs of a part */
+    MOST_SAFE_PAIRS = 5 << 20 /* maximum pairs of a part if each row has at most
+                                 k: those of the 5 nearest of MOST_BATCH_ROWS */
 };
 
 /* ---- the join side ------------------------------------------------------- */
@@ -101,7 +101,8 @@ int64_t ogrjoin_rows_count(const struct ogrjoin_rows *rows)
     return rows_chunks_rows(&rows->chunks);
 }
 
-/* Reads all arrays of a stream, and from the first what the side depends on. */
+/* Reads all arrays of a stream. If the CRS of the side or the type of its
+ * geometries depends on the rows, takes them from the first array. */
 static oj_status read_chunks(struct ArrowArrayStream *stream,
                              struct rows_side *side,
                              const struct ogrjoin_settings *settings,
@@ -155,7 +156,8 @@ static oj_status read_join_side(struct ogrjoin_rows *rows,
     status = read_chunks(stream, &side, rows->settings, &rows->chunks, err);
     if (status == OJ_OK)
     {
-        /* the chunks have its types, and its CRS may be that of their SRID */
+        /* side.schema describes the chunks as they are now: geometries as WKB,
+         * and a CRS that may come from their SRID */
         oj_arrow_schema_release(&rows->schema);
         rows->schema = side.schema;
         side.schema.release = NULL;
@@ -387,8 +389,7 @@ static oj_status read_features(struct ogrjoin_rows *rows,
 }
 
 /* Returns 1 if the caller's own index (may be NULL) can be used for this join.
- * It must have no limit of pairs: on the CPU join_part() limits its copies, and
- * a device needs no limit. */
+ * It must be on the CPU, where join_part() limits the pairs of its copies. */
 static int can_use_given_index(const struct ogrjoin_index *given,
                                const struct ogrjoin_rows *rows,
                                const struct rows_index *index)
@@ -502,7 +503,7 @@ struct rows_stream
     int source_ended;
     struct oj_arrow_shared *large; /* array that is split over several batches,
                                       or was read ahead; NULL: none */
-    int64_t large_at;              /* number of its rows read so far */
+    int64_t large_at;              /* number of rows of `large` read so far */
     struct rows_chunks chunks;     /* arrays of the current batch */
     struct arrow_reach reach;      /* see has_reach() */
     struct ogrjoin_layer *layer;   /* layer of the current batch */
@@ -575,8 +576,8 @@ static void close_stream(struct rows_stream *s)
 
 /* ---- opening the stream -------------------------------------------------- */
 
-/* Opens the input. Its first array is read already, if its CRS or the type of
- * its geometries depend on it. */
+/* Opens the input. Also reads its first array, if the CRS or the type of the
+ * geometries depends on the rows. */
 static oj_status open_input(struct rows_stream *s, struct oj_error *err)
 {
     struct ArrowSchema schema;
@@ -722,7 +723,8 @@ static oj_status find_key(struct rows_stream *s, struct oj_error *err)
                    name);
 }
 
-/* Writes the settings, besides the relation, that decide pairs as a text. */
+/* Writes as a text the settings that decide pairs but are not in the relation.
+ * A state file contains this text. */
 static oj_status write_conditions(const struct ogrjoin_settings *settings,
                                   char *text, size_t size, struct oj_error *err)
 {
@@ -818,7 +820,7 @@ static oj_status read_keys(struct rows_stream *s, int64_t first, int64_t n,
     return OJ_OK;
 }
 
-/* Makes *pairs the events of a part, in place of its pairs. */
+/* Replaces *pairs, the pairs of a part, by the events that follow from them. */
 static oj_status replace_pairs_by_events(struct rows_stream *s,
                                          const struct oj_flat *part,
                                          int64_t first,
@@ -1043,8 +1045,8 @@ static oj_status report_progress(struct rows_stream *s, struct oj_error *err)
 }
 
 /* Returns 1 if only features whose envelopes meet a part of the join side can
- * have pairs, and nothing else of the output depends on their shapes. In a join
- * of envelopes, those of whole features may meet where no part is. */
+ * have pairs, and nothing else in the output depends on their shapes. Not for
+ * op bbox: the envelopes of whole features may meet where no part lies. */
 static int has_reach(const struct rows_stream *s)
 {
     const struct oj_relation *relation = &s->index->index->settings.relation;
@@ -1186,8 +1188,9 @@ static void mark_matched_join_rows(struct rows_stream *s,
     }
 }
 
-/* Computes the wanted values of a part's pairs. The part has n rows from
- * `first` on. */
+/* Computes, from a part's pairs, the values, events or aggregates that the user
+ * wants; marks the join rows with pairs; begins the output of the part's rows.
+ * The part has n rows, from row `first` of the batch on. */
 static oj_status compute_values_and_begin_rows(struct rows_stream *s,
                                                const struct oj_flat *part,
                                                int64_t first,

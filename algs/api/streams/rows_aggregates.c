@@ -34,15 +34,19 @@ struct rows_aggregates
     const struct rows_side *join;
     const struct rows_chunks *chunks;
     struct oj_aggregate_words words;
-    struct oj_aggregate_column *column; /* [words.n_fields] */
-    struct join_values *values;         /* [words.n_fields] */
+    struct oj_aggregate_column *column; /* [words.n_fields] values of each
+                                           field, as oj_aggregates_add() takes
+                                           them */
+    struct join_values *values;         /* [words.n_fields] memory of the values
+                                           of fields of the join side */
     struct oj_aggregate_plan plan;
     struct oj_aggregates *state;
     int64_t *place;   /* [join rows] ordinal of each row: 0, 1, 2 .. */
     int64_t last_row; /* row of which results were read last; -1: none */
 
-    /* The following have PAIRS_AT_ONCE elements, for the pairs of one call.
-     * share: for weighted sums, otherwise NULL. */
+    /* The following arrays have PAIRS_AT_ONCE elements, for the pairs of one
+     * call: input row, join row (at) and share of each pair. share is NULL
+     * without weighted sums. */
     int64_t *row;
     int32_t *at;
     double *share;
@@ -159,7 +163,7 @@ static oj_status read_value(const struct ArrowSchema *schema,
 }
 
 /* Sets the pointers that keep_text() left NULL while v->text could still move.
- * The texts of the rows 0 .. n - 1 are stored there in this order. */
+ * v->text holds the texts of the rows 0 .. n - 1 in this order. */
 static void point_at_kept_texts(struct join_values *v, int64_t n)
 {
     int64_t at = 0;
@@ -567,7 +571,8 @@ static oj_status put_aggregate_result(const struct oj_aggregate_value *value,
     return OJ_OK;
 }
 
-/* Fills the columns row by row, because sorted values can be read only once. */
+/* Fills all columns row by row, because oj_aggregates_result() reads the sorted
+ * values of the aggregates in the order of the rows. */
 static oj_status fill_result_columns(struct rows_aggregates *a,
                                      const int64_t *rows, int64_t n,
                                      struct result_column *columns,

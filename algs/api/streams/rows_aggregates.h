@@ -11,9 +11,9 @@ struct rows_aggregates;
 /** Parses the setting agg and reads the columns of the join side that it names.
  *  names  options that name columns of pairs
  *  want   [OJ_N_PAIR_VALUES] output: 1 for each value of pairs that is needed
- *  hidden output: the first name in words that both a column of the join
- *  side and a column of pairs have, and that therefore means the former;
- *  NULL: none */
+ *  hidden output: the first name in words that is the name of a column of the
+ *         join side and of a column of pairs; it means the column of the join
+ *         side. NULL: none */
 OJ_MUST_USE oj_status rows_aggregates_open(
     const char *words, const struct oj_row_column_words *names,
     const struct rows_side *join, const struct rows_chunks *chunks,

@@ -43,9 +43,9 @@ static int keeps_join_column(const struct rows_output *o, int64_t column)
             !rows_side_is_geometry(join->schema.children[column]));
 }
 
-/* Appends the fields of a side that are in the output to *fields and *columns;
- * *n: their number. *columns: column of the side's schema; -1: made by the
- * output. */
+/* Makes *fields the array of the fields of a side that are in the output, and
+ * *columns that of their columns in the side's schema; -1 is the computed
+ * geometry. Adds their number to *n, which is 0. The caller frees both. */
 static oj_status choose_fields(const struct rows_output *o,
                                const struct rows_side *side,
                                struct oj_field_description **fields,
@@ -132,8 +132,8 @@ static oj_status make_field(const struct rows_output *o,
     return OJ_OK;
 }
 
-/* Makes the schema of the output. Its metadata are those of the input, except
- * GeoParquet's metadata of columns. */
+/* Makes the schema of the output and finds its geometry column. The struct has
+ * no metadata; columns that are copied keep their own. */
 static oj_status make_schema(struct rows_output *o, struct oj_error *err)
 {
     OJ_TRY(
@@ -366,8 +366,8 @@ static oj_status make_room_for_value(struct oj_arrow_column *column, int64_t i,
     return *to != NULL ? OJ_OK : arrow_fail_limit(err);
 }
 
-/* Writes the WKB of a feature to row i; NULL if it has no geometry. multi 1: a
- * single geometry becomes a multi-geometry. */
+/* Writes the WKB of a feature to row i, or NULL if the feature has no geometry.
+ * multi 1: a single geometry becomes a multi-geometry. */
 static oj_status put_wkb_of_feature(struct oj_arrow_column *column, int64_t i,
                                     const struct oj_flat *flat, int64_t feature,
                                     int multi, struct oj_error *err)
@@ -789,7 +789,8 @@ static oj_status make_column(const struct batch *b, int64_t i,
     const struct oj_named_column *column = &o->columns.column[i];
     int64_t source = column->source;
     if (column->origin == OJ_COLUMN_AGGREGATE)
-        return OJ_OK; /* make_aggregates() makes them together */
+        return OJ_OK; /* make_aggregates() makes the columns of all aggregates
+                         together */
     if (column->origin == OJ_COLUMN_JOIN)
         return take_column(b, 1, o->join_column[source], out, err);
     if (column->origin != OJ_COLUMN_INPUT || o->input_column[source] < 0)

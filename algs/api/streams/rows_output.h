@@ -21,7 +21,7 @@ struct rows_output
     const struct rows_chunks *join_chunks;
     enum oj_how how;
     int geometry; /**< enum oj_write_geometry, or API_GEOMETRY_NONE */
-    int is_multi; /**< 1: made geometries are multi-geometries */
+    int is_multi; /**< 1: computed geometries are multi-geometries */
     struct rows_aggregates *aggregates; /**< NULL: no aggregates */
 
     struct oj_row_columns columns;

@@ -52,9 +52,9 @@ static const char *closest_column(const struct rows_side *side,
     return best;
 }
 
-/* Returns the number of columns with this name. *out is the column, or -1 if
- * there is not exactly one. A column whose case agrees is preferred to
- * others. */
+/* Returns the number of columns with this name, ignoring case, and sets *out to
+ * the column, or to -1 unless there is exactly one. If the name of a column
+ * agrees in case, too, it is the only one that counts. */
 static int count_columns_of_name(const struct rows_side *side, const char *name,
                                  int64_t *out)
 {
@@ -206,9 +206,10 @@ static oj_status check_is_number(const struct rows_side *side, int64_t column,
                    field.name, oj_field_kind_name(field.kind));
 }
 
-static oj_status find_next_output_rows(struct rows_side *side,
-                                       const struct ogrjoin_settings *settings,
-                                       struct oj_error *err)
+static oj_status
+find_columns_with_geometry(struct rows_side *side,
+                           const struct ogrjoin_settings *settings,
+                           struct oj_error *err)
 {
     OJ_TRY(find_column_of_setting(side, settings, "x", &side->x, err));
     OJ_TRY(find_column_of_setting(side, settings, "y", &side->y, err));
@@ -499,8 +500,8 @@ static oj_status read_crs(struct rows_side *side,
 
 /* ---- geometries as ISO WKB ----------------------------------------------- */
 
-/* Gives the geometry column another schema, geoarrow.wkb with the CRS of the
- * side; the arrays keep the one they have. */
+/* Replaces the schema of the geometry column by geoarrow.wkb with the CRS of
+ * the side. The schema of the arrays is kept in geometry_as_read. */
 static oj_status replace_geometry_schema(struct rows_side *side,
                                          const char *format,
                                          struct oj_error *err)
@@ -522,7 +523,8 @@ static oj_status replace_geometry_schema(struct rows_side *side,
     return OJ_OK;
 }
 
-/* Texts become WKB, whatever their rows hold. */
+/* Decides whether SRIDs are ignored, and replaces the schema of a geometry
+ * column of texts. Columns of WKB follow in rows_side_begin(). */
 static oj_status plan_geometries(struct rows_side *side,
                                  const struct ogrjoin_settings *settings,
                                  struct oj_error *err)
@@ -535,7 +537,7 @@ static oj_status plan_geometries(struct rows_side *side,
     return replace_geometry_schema(side, "z", err);
 }
 
-/* The schema of the geometry column in the arrays. */
+/* Returns the schema that the geometry column has in the arrays. */
 static const struct ArrowSchema *geometry_schema(const struct rows_side *side)
 {
     return side->geometry_as_read.release != NULL
@@ -650,8 +652,8 @@ static oj_status view_from_first_row(struct ArrowArray *array,
     return OJ_OK;
 }
 
-/* Replaces the geometry column of an array, which is moved, also on failure, by
- * one of ISO WKB, if it is not so already. */
+/* Replaces the geometry column of an array by a column of ISO WKB, if its
+ * geometries are not in this form. array is moved, also on failure. */
 static oj_status make_iso_wkb(struct rows_side *side, struct ArrowArray *array,
                               int64_t first_row, struct oj_error *err)
 {
@@ -692,7 +694,7 @@ find_columns_of_settings(struct rows_side *side,
                        "the %s side must be a stream of record batches: its "
                        "schema is no struct",
                        rows_side_name(side));
-    OJ_TRY(find_next_output_rows(side, settings, err));
+    OJ_TRY(find_columns_with_geometry(side, settings, err));
     OJ_TRY(read_crs(side, settings, err));
     OJ_TRY(plan_geometries(side, settings, err));
     status = api_settings_compared(settings, &compared, err);
@@ -891,7 +893,8 @@ struct compared_reader
     const struct rows_side *side;
     const struct rows_chunks *chunks;
     const int64_t *column;
-    const enum oj_value_comparison *comparison; /* of each column */
+    const enum oj_value_comparison *comparison; /* [columns] how the values of
+                                                   each column are compared */
     struct oj_arrow_room room;
 };
 

@@ -45,14 +45,14 @@ struct rows_side
     char *crs_words; /**< text of the CRS as given; NULL: none */
     struct oj_crs_text crs;
 
-    /* The schema of the geometry column as the arrays have it, if they are
-     * converted to that of `schema`: texts, and views of extended WKB. Released
-     * if they are not. */
+    /* If geometries are converted (texts, and views of extended WKB): the
+     * schema that their column has in the arrays; `schema` then has the schema
+     * of the converted column. Otherwise released. */
     struct ArrowSchema geometry_as_read;
     struct oj_arrow_srid srid;
 };
 
-/** "left" or "right". */
+/** Returns "left" or "right". */
 const char *rows_side_name(const struct rows_side *side);
 
 /** Finds the role of each column of schema, by the settings. of: enum
@@ -64,8 +64,8 @@ OJ_MUST_USE oj_status rows_side_open(struct ArrowSchema *schema, int of,
 
 void rows_side_free(struct rows_side *side);
 
-/** 1 if rows_side_begin() is needed before the schema and the CRS of the side
- * are known. */
+/** Returns 1 if rows_side_begin() is needed before the schema and the CRS of
+ * the side are known. */
 int rows_side_depends_on_rows(const struct rows_side *side);
 
 /** Reads from the first array of the side whether its geometries are converted,
@@ -81,7 +81,7 @@ OJ_MUST_USE oj_status rows_side_set_srid_crs(
     struct rows_side *side, const struct ogrjoin_settings *settings,
     struct oj_error *err);
 
-/** 1 if the column is marked as geoarrow. */
+/** Returns 1 if the column is marked as geoarrow. */
 int rows_side_is_geometry(const struct ArrowSchema *schema);
 
 /** Returns 1 if the side has a geometry column, or columns x and y. */
@@ -130,8 +130,9 @@ OJ_MUST_USE oj_status rows_chunks_column(const struct rows_chunks *chunks,
                                          const struct ArrowArray ***arrays,
                                          struct oj_error *err);
 
-/** Finds a row: returns the array of `column` that contains it and its row in
- * this array. *in_array is -1 if the row of the surrounding struct is NULL. */
+/** Finds a row: returns the array of `column` that contains it, and sets
+ * *in_array to its row in this array, or to -1 if the row of the surrounding
+ * struct is NULL. */
 const struct ArrowArray *rows_chunks_at(const struct rows_chunks *chunks,
                                         int64_t column, int64_t row,
                                         int64_t *in_array);
@@ -144,9 +145,9 @@ OJ_MUST_USE oj_status rows_side_make_layer(
     struct arrow_reach *reach, struct ogrjoin_layer **out,
     struct oj_error *err);
 
-/** Classes of equal values for on and exclude, and how the columns of
- * within_time and during are read, common to both sides. Zeroed memory is a
- * valid empty value. */
+/** Data that both sides share: the classes of equal values for the settings on
+ * and exclude, how the values of each column are compared, and how the columns
+ * of within_time and during are read. Zeroed memory is a valid empty value. */
 struct rows_classes_of_values
 {
     struct oj_value_classes classes[ROWS_N_CLASSES];

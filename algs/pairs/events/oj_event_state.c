@@ -36,9 +36,9 @@ static uint64_t hash_vertices(uint64_t hash, const struct oj_flat *flat,
     return hash;
 }
 
-/* Returns the hash extended by the FID, the own maximum distance, the parts,
- * rings and vertices of a feature. Points give one hash in both of their forms
- * (with and without part offsets). */
+/* Returns the hash extended by a feature: its FID, maximum distance, parts,
+ * rings and vertices. A point has one hash in both forms of a layer (with and
+ * without part offsets). */
 static uint64_t hash_feature(uint64_t hash, const struct oj_flat *flat,
                              int64_t feature)
 {

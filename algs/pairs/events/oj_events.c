@@ -9,10 +9,11 @@
 
 enum
 {
-    FEW = 2,         /* features stored in struct key itself */
+    FEW = 2,         /* maximum number of features stored in struct key
+                        itself */
     BLOCK = 16,      /* rows whose keys are looked up together, with
                         prefetches */
-    FIRST_SLOTS = 64 /* a power of 2 */
+    FIRST_SLOTS = 64 /* initial number of slots, a power of 2 */
 };
 
 /* Maximum number of keys: key numbers are int32_t. */
@@ -23,7 +24,8 @@ struct key
     int64_t name;     /* the integer key; for text keys the offset of the
                          text */
     int32_t n_text;   /* bytes of the text */
-    uint32_t batch;   /* last batch that counted its features in n_most */
+    uint32_t batch;   /* number of the last batch in which the key's features
+                         were counted in n_most */
     int32_t n;        /* number of features */
     int32_t capacity; /* capacity of the array of features; FEW: no array, they
                          are in `few` */
@@ -268,8 +270,8 @@ static oj_status copy_text_of_key(struct oj_events *events,
     return OJ_OK;
 }
 
-/* Adds a key without features. It is put into slot, unless the table has to
- * grow first. */
+/* Adds a key without features and puts it into `slot`. If the table has to grow
+ * first, puts the key into a slot of the new table. */
 static oj_status add_key(struct oj_events *events, const struct name *name,
                          struct slot *slot, struct oj_error *err)
 {
@@ -303,7 +305,8 @@ static oj_status add_key(struct oj_events *events, const struct name *name,
     return OJ_OK;
 }
 
-/* Drops keys without features. The other keys and their texts move down. */
+/* Drops keys without features. The other keys and their texts move down, so the
+ * slots must be filled again. */
 static void drop_empty_keys(struct oj_events *events)
 {
     int64_t n = 0, n_text = 0;
@@ -568,8 +571,8 @@ static void append_nearest_event(const struct oj_events *events,
         append_event(r, OJ_EVENT_STAY, now, measure);
 }
 
-/* A loop, because a call of memcmp() costs more for the few numbers of a key.
- */
+/* Returns 1 if n features are equal in a and b. A loop, because a call of
+ * memcmp() costs more for the few features of a key. */
 static inline int are_features_equal(const int32_t *a, const int32_t *b,
                                      int64_t n)
 {
@@ -599,7 +602,8 @@ static void append_events_of_report(const struct oj_events *events,
         append_events_of_pairs(events, before, n, OJ_EVENT_STAY, r);
 }
 
-/* Cannot fail: oj_events_prepare() has allocated all memory. */
+/* Appends the events of all rows to out. Cannot fail, because
+ * oj_events_prepare() has allocated all memory. */
 static void append_events_of_rows(struct oj_events *events,
                                   const struct oj_matches *pairs,
                                   struct oj_event_rows *out)

@@ -55,8 +55,9 @@ struct oj_event_rules
  *  view. */
 struct oj_event_keys
 {
-    const int64_t *integer; /**< [n] or NULL */
-    const int64_t *offset;  /**< [n + 1] texts: offsets into bytes */
+    const int64_t *integer; /**< [n] integer keys; NULL: keys are texts */
+    const int64_t *offset;  /**< [n + 1] for texts: start of each key in
+                                 bytes */
     const char *bytes;
     const uint8_t *is_null; /**< [n] nonzero: the row has no key; NULL: every
                                  row has one */
@@ -130,7 +131,7 @@ OJ_MUST_USE oj_status oj_events_prepare(struct oj_events *events,
 void oj_events_finish(struct oj_events *events, const struct oj_matches *pairs,
                       struct oj_event_rows *out);
 
-/** Counts all reports and events so far. */
+/** Sets *counts to the counts of all reports and events so far. */
 void oj_events_count(const struct oj_events *events,
                      struct oj_event_counts *counts);
 
