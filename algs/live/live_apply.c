@@ -746,9 +746,9 @@ static oj_status apply_batch_on_threads(struct live_batch *b,
     oj_status status;
     if (b->n_threads == 1)
         return classify_and_apply_batch(b, err);
-    oj_team_join(&b->live->team, b->n_threads);
+    oj_parallel_join_team(&b->live->team, b->n_threads);
     status = classify_and_apply_batch(b, err);
-    oj_team_leave(&b->live->team);
+    oj_parallel_leave_team(&b->live->team);
     return status;
 }
 

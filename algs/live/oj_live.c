@@ -39,7 +39,7 @@ void oj_live_free(struct oj_live *live)
         live_state_free(state);
         state = older;
     }
-    oj_team_end(&live->team);
+    oj_parallel_end_team(&live->team);
     live_ids_free(&live->ids);
     live_blocks_free(&live->blocks);
     oj_free(live->leaving);

@@ -158,7 +158,7 @@ static void start_missing_threads(struct oj_team *team, int n_threads)
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-void oj_team_join(struct oj_team *team, int n_threads)
+void oj_parallel_join_team(struct oj_team *team, int n_threads)
 {
     if (n_threads > OJ_MAX_THREADS)
         n_threads = OJ_MAX_THREADS;
@@ -174,13 +174,13 @@ void oj_team_join(struct oj_team *team, int n_threads)
     joined = team;
 }
 
-void oj_team_leave(struct oj_team *team)
+void oj_parallel_leave_team(struct oj_team *team)
 {
     joined = NULL;
     __atomic_store_n(&team->is_working, 0, __ATOMIC_RELAXED);
 }
 
-void oj_team_end(struct oj_team *team)
+void oj_parallel_end_team(struct oj_team *team)
 {
     if (team->owner == getpid())
     {

@@ -33,7 +33,8 @@ struct oj_team
     uint64_t state;
     void *loop;     /* the loop that is open */
     int most;       /* threads of the team that may enter the loop */
-    int is_working; /* between oj_team_join() and oj_team_leave() */
+    int is_working; /* between oj_parallel_join_team() and
+                       oj_parallel_leave_team() */
     int is_over;    /* the threads end */
     int n_asleep;
     pid_t owner;   /* process that has the threads, mutex and condition; 0: they
@@ -45,19 +46,19 @@ struct oj_team
     pthread_t thread[OJ_MAX_THREADS];
 };
 
-/** Until oj_team_leave(), the loops of the calling thread run on it and on the
- *  threads of the team, instead of on new threads; loops within these loops do
- *  not. First starts the threads that the team lacks to n_threads - 1; if that
- *  fails, loops get fewer threads. A team may be joined by one thread at a
- *  time, and a thread may join one team at a time. */
-void oj_team_join(struct oj_team *team, int n_threads);
+/** Until oj_parallel_leave_team(), the loops of the calling thread run on it
+ * and on the threads of the team, instead of on new threads; loops within these
+ * loops do not. First starts the threads that the team lacks to n_threads - 1;
+ * if that fails, loops get fewer threads. A team may be joined by one thread at
+ * a time, and a thread may join one team at a time. */
+void oj_parallel_join_team(struct oj_team *team, int n_threads);
 
 /** After this, the threads of the team sleep. */
-void oj_team_leave(struct oj_team *team);
+void oj_parallel_leave_team(struct oj_team *team);
 
 /** Ends the threads and waits for their end. In a process made by fork() there
  *  are none. Zeroes the team. */
-void oj_team_end(struct oj_team *team);
+void oj_parallel_end_team(struct oj_team *team);
 
 /** Runs body, which can fail, for every task. A thread that has finished a task
  *  calls end(task, thread, status, user, err), with the result of body, before

@@ -113,7 +113,7 @@ TEST_LOOP(a_team_runs_each_task_of_each_loop_once, 1, 9)
     memset(&work, 0, sizeof work);
     for (int t = 0; t < 2; t++)
     {
-        oj_team_join(&team, (_i + t) / (t + 1));
+        oj_parallel_join_team(&team, (_i + t) / (t + 1));
         for (int loop = 0; loop < 300; loop++)
         {
             int64_t n_tasks = loop * 7 % N_TASKS;
@@ -125,9 +125,9 @@ TEST_LOOP(a_team_runs_each_task_of_each_loop_once, 1, 9)
                 n_runs[i]++;
             n_inner += n_tasks > 3 ? 10 : 0;
         }
-        oj_team_leave(&team);
+        oj_parallel_leave_team(&team);
     }
-    oj_team_end(&team);
+    oj_parallel_end_team(&team);
     ck_assert_int_eq(memcmp(work.n_runs, n_runs, sizeof n_runs), 0);
     ck_assert_int_eq(work.n_inner, n_inner);
     ck_assert(!work.is_bad);
@@ -139,9 +139,9 @@ TEST_LOOP(a_team_runs_each_task_of_each_loop_once, 1, 9)
 static int64_t count_inner_tasks(struct oj_team *team)
 {
     struct team_work work = {.n_threads = 4};
-    oj_team_join(team, 4);
+    oj_parallel_join_team(team, 4);
     oj_parallel_for(4, 1000, count_inner_task, &work);
-    oj_team_leave(team);
+    oj_parallel_leave_team(team);
     return work.n_inner;
 }
 
@@ -158,13 +158,13 @@ TEST(a_team_survives_fork)
         int is_right;
         alarm(20);
         is_right = count_inner_tasks(&team) == 1000;
-        oj_team_end(&team);
+        oj_parallel_end_team(&team);
         _exit(is_right && team.n_threads == 0 ? 0 : 1);
     }
     ck_assert_int_eq(waitpid(child, &status, 0), child);
     ck_assert_int_eq(status, 0);
     ck_assert_int_eq(count_inner_tasks(&team), 1000);
-    oj_team_end(&team);
+    oj_parallel_end_team(&team);
 }
 #endif
 
