@@ -1,10 +1,11 @@
-/* Joins by prefix lists, token by token: a list and the rows that need it stay
- * in the cache, and bitmaps are compared eight at a time. A pair counts at its
- * first common token only. If the batch is the join side itself, each pair is
- * found from its larger set, and of the features only the first lists are read.
- * The sets of pairs that bitmaps do not exclude are scattered in memory, so
- * those of many pairs are prefetched together (for city names this saves a
- * third of the time). */
+/* Joins by prefix lists, token by token: the list of a token stays in the cache
+ * while all rows with this token are joined with it, and bitmaps are compared
+ * eight at a time. A pair is only stored when its first common token is joined.
+ * If the batch is the join side itself, each pair is found from its larger set,
+ * and only the first list of a token is read for the features. The sets of
+ * pairs that bitmaps do not exclude are scattered in memory, so those of many
+ * pairs are prefetched together (for city names this saves a third of the
+ * time). */
 #include "cpu_similar.h"
 
 #include "../../../flatten/base/oj_alloc.h"

@@ -311,12 +311,12 @@ static void choose_grid_extent_and_size(const struct oj_ring_cells *cells,
 /* --- layers of cells ------------------------------------------------------ */
 
 /* A ring that intersects more cells of a layer than this is put into the next,
- * coarser layer. The last layer has no more cells. */
+ * coarser layer. It is the greatest number of cells that the last layer has. */
 #define MOST_SPAN (LAST_ALONG * LAST_ALONG)
 
 /* Exception: if a layer has at most FEW_CELLS cells and its large rings add at
- * most FEW_ENTRIES entries per cell, they stay in it: one more layer to search
- * would cost more. */
+ * most FEW_ENTRIES entries per cell on average, they stay in it: a search of
+ * one more layer would cost more. */
 #define FEW_CELLS 32768
 #define FEW_ENTRIES 6
 
@@ -330,9 +330,9 @@ static void choose_grid_extent_and_size(const struct oj_ring_cells *cells,
 #define RINGS_AT_ONCE 4096
 
 /* The range of steps (fractions of cells) that a ring's box covers. A negative
- * x0 means that the ring is not in this layer: NO_STEPS if it has no vertices,
- * otherwise the ring was deferred to the next layer and ~x0 is the first
- * step. */
+ * x0 means that the ring has no entries in this layer: x0 is NO_STEPS if the
+ * ring has no vertices; otherwise the ring was deferred to the next layer, and
+ * its first step is ~x0. */
 #define NO_STEPS INT32_MIN
 
 struct steps
@@ -687,8 +687,8 @@ static oj_status build_grid_layers_of_rings(struct oj_ring_cells *cells,
 #define MANY_POINTS 8
 #define LARGE 256
 
-/* Maximum number of cells of a grid due to the expected number of points (one
- * cell per point). The number of vertices may require more. */
+/* Maximum number of cells that a grid gets at a rate of one cell per expected
+ * point. The number of vertices may require more. */
 #define MOST_PAID 4096.0
 
 /* Assumed number of points if it is not known, or the number of points joined
@@ -748,8 +748,8 @@ static int tests_before_grid(const struct oj_ring_cells *cells,
                : ASKED_BEFORE;
 }
 
-/* Returns the minimum number of cells of a ring's grid: one for each point that
- * the ring is expected to be tested with. */
+/* Returns the minimum number of cells of a ring's grid: the number of points
+ * with which the ring is expected to be tested, at most MOST_PAID. */
 static double min_cells_of_ring_grid(const struct oj_ring_cells *cells)
 {
     double n =

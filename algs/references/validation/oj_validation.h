@@ -125,14 +125,15 @@ struct oj_row_pair;
 struct oj_validated_row
 {
     const struct oj_matches *matches;
-    int64_t row, at;          /**< at: cursor in the matches' undecided pairs */
+    int64_t row, at;          /**< the row, and the next of the matches'
+                                   undecided pairs to be read */
     int64_t n;                /**< number of pairs of the row that both results
                                    decided */
-    struct oj_row_pair *pair; /**< [n] those pairs, usually sorted by join
-                                   row */
-    int64_t n_left_out;       /**< number of pairs of the row that this result
-                                   left undecided */
-    const int32_t *left_out;  /**< undecided pairs: points into
+    struct oj_row_pair *pair; /**< [n] the pairs that both results decided,
+                                   usually sorted by join row */
+    int64_t n_left_out;       /**< number of pairs of the row in left_out */
+    const int32_t *left_out;  /**< pairs of the row that this result left
+                                   undecided, as join rows: points into
                                    matches->undecided_join */
 };
 
@@ -144,8 +145,8 @@ struct oj_validation
     void *user;                  /**< argument of report */
 
     /* For exact decisions, and to distinguish lines from points: the join side,
-     * the current batch and the relation. If any is NULL, every difference
-     * counts. */
+     * the current batch and the relation. If any of the three is NULL, every
+     * difference counts as one. */
     const struct oj_flat *join_side;
     const struct oj_flat *input; /**< set before each batch */
     const struct oj_relation *relation;
