@@ -49,7 +49,7 @@ struct distance_index
     struct oj_features features; /* the join side */
     struct oj_tree tree;
     struct oj_equal_groups groups;    /* entries of the tree */
-    struct oj_class_features classes; /* entries of the variant BY_CLASS, which
+    struct oj_class_features classes; /* entries of the engine BY_CLASS, which
                                          has neither tree nor groups */
     double *x, *y;                    /* [entries] coordinates; NULL unless all
                                          features are points */

@@ -385,7 +385,7 @@ struct pair_distance_search
     struct oj_pair_scratch *scratch;
     double least; /* minimum distance so far */
     double cut;   /* distances above this are not needed */
-    double cut2;  /* limit for squared distances of boxes */
+    double cut2;  /* boxes whose squared distance is greater are skipped */
     double slack; /* upper bound of the error by which a computed distance can
                      be too small */
     int n_leaves;

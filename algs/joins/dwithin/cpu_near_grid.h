@@ -35,9 +35,10 @@ struct oj_near_grid
                                     elements */
     int64_t n_columns, n_rows; /**< numbers of columns and rows, including the
                                     empty ones */
-    uint32_t *cell_start;      /**< [n_columns * n_rows + 1] */
-    double x0, y0, inverse;    /**< corner of the frame, and 1 / width of a
-                                    cell */
+    uint32_t *cell_start;      /**< [n_columns * n_rows + 1] position of the
+                                    first point of each cell */
+    double x0, y0, inverse;    /**< lower left corner of the frame, and 1 /
+                                    width of a cell */
     int is_uneven;             /**< 1: the points are too unevenly distributed
                                     for a grid */
 };

@@ -98,14 +98,15 @@ struct near_points_worker
     struct oj_near_hood hood;
     int32_t *id; /* ids of the partners of a point */
     double *d2;
-    uint64_t *near; /* bitmap of the points in a run of cells whose texts may be
-                       similar */
+    uint64_t *near; /* bitmap: which points of a run of cells may have similar
+                       texts */
     int32_t *least_id; /* least id of each POINTS_OF_PART points of the hood;
                           valid if cell_of_least is the hood's cell */
     const uint32_t *cell_of_least;
     int64_t cap_id, cap_d2, cap_near, cap_least;
     struct oj_tie_rank_sorter order;
-    int64_t block_at, block_end; /* unused entries of the worker's own block */
+    int64_t block_at, block_end; /* entries block_at .. block_end - 1 of the
+                                    worker's own block are unused */
     int64_t squares_from;        /* entries from here to block_at still hold
                                     squared distances */
     int64_t n_pairs, n_matched, n_seen, n_unlooked;
@@ -121,7 +122,8 @@ struct near_points_worker
     int64_t until_of_runs;        /* end of the last row's span */
     int64_t run_end[9];
     int64_t run[9];
-    struct oj_keyed *key; /* [2 n] sort keys of a bucket, and scratch */
+    struct oj_keyed *key; /* [2 n] sort keys of the n points of a bucket, and
+                             scratch */
     struct oj_ordered_point *sorted;
     int64_t cap_key, cap_sorted;
 };
@@ -170,8 +172,8 @@ struct close_points_index
     struct near_points_worker *worker; /* [n_threads] */
     struct oj_order order;
     struct oj_scattered_offsets offsets;
-    struct oj_answers *answers;    /* [n_threads] used if the filter is
-                                      tested */
+    struct oj_answers *answers;    /* [n_threads] the pairs that VISIT_ASK
+                                      finds */
     struct oj_index *general_copy; /* copy of general that joins the batches */
 };
 
@@ -390,7 +392,8 @@ static oj_status add_first_near_point(const struct near_points_batch *b,
 {
     struct oj_answers *answers = &b->self->answers[worker - b->self->worker];
     const struct oj_near_hood *hood = &worker->hood;
-    struct oj_near_query q = *query; /* its end falls to the least id found */
+    struct oj_near_query q = *query; /* q.end is lowered to the least id
+                                        found */
     int32_t feature = -1;
     double d2 = 0.0;
     OJ_TRY(reserve_found_point_arrays(worker, err));

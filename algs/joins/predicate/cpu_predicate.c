@@ -207,8 +207,8 @@ static enum decision decide_lines_or_polygons_inside(const struct oj_shape *a,
                               !has_ring_starting_in(b, a));
 }
 
-/* Decides whether a is inside of b. *needs: which of the shapes must be
- * topologically valid for the verdict to be right. */
+/* Decides whether a is inside of b. Sets *needs to the flags NEEDS_VALID_.. of
+ * the shapes that must be topologically valid for the decision to be right. */
 static enum decision decide_inside(const struct oj_shape *a,
                                    const struct oj_shape *b, enum inside how,
                                    unsigned *needs)
@@ -421,7 +421,8 @@ struct predicate_worker
     struct oj_border own_border; /* scratch of oj_border_is_simple() */
     struct oj_figure figure;     /* scratch of oj_shape_is_valid() */
     struct oj_found found;
-    struct oj_shape *member; /* members of the current row's shape */
+    struct oj_shape *member; /* a shape for each part of the current row's
+                                shape, if the parts are of several kinds */
     int64_t cap_members;
     struct oj_edge_grid cells;     /* grid of the current row's edges */
     _Atomic uint8_t own_validity;  /* enum oj_validity of the current row */
@@ -573,8 +574,8 @@ static int does_op_compare_borders_first(const struct predicate_index *index)
 }
 
 /* Returns the number of tests after which the shape gets an edge grid, if it is
- * compared with n others that have n_vertices in total. as_a_rule: the result
- * if borders are not compared first. */
+ * compared with n others that have n_vertices in total. Returns as_a_rule if
+ * borders are not compared first, or if the shape is not a small polygon. */
 static uint8_t tests_before_edge_grid(const struct predicate_index *index,
                                       const struct oj_shape *shape, int64_t n,
                                       int64_t n_vertices, uint8_t as_a_rule)
@@ -969,8 +970,9 @@ static oj_status list_all_features(const struct oj_shape_side *side,
     return OJ_OK;
 }
 
-/* The shape of a row gets an edge grid if the row has at least FOUND_FOR_CELLS
- * candidates; for few vertices, at least FOUND_FOR_FEW_VERTICES. */
+/* The shape of a row gets an edge grid if it has OJ_CELLS_VERTICES vertices and
+ * the row has FOUND_FOR_CELLS candidates, or if it has OJ_CELLS_FEW_VERTICES
+ * vertices and the row has FOUND_FOR_FEW_VERTICES candidates. */
 #define FOUND_FOR_CELLS 8
 #define FOUND_FOR_FEW_VERTICES 256
 
@@ -1159,7 +1161,8 @@ static int may_feature_be_invalid(const struct predicate_index *index,
 
 /* Sets *holds for a pair whose verdict is only right if the polygons are
  * topologically valid: tests their validity and, if one is invalid, computes
- * the DE-9IM matrix. meets: 1 if the verdict is that they intersect. */
+ * the DE-9IM matrix. meets is 1 if the verdict is that they intersect, and 0 if
+ * it is that they are disjoint. */
 static oj_status decide_gpu_screened_if_valid(struct predicate_index *index,
                                               struct predicate_worker *w,
                                               const struct oj_shape *shape,

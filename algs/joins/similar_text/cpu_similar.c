@@ -17,9 +17,10 @@ enum
 {
     SHORT_LIST = 48,         /* lists up to this length are scanned from the
                                 start, not searched */
-    MOST_EXPECTED = 1 << 16, /* sample size for estimating the cost of rows */
-    MOST_NEEDS = 1 << 23     /* maximum number of set sizes of the rows times
-                                that of the join side */
+    MOST_EXPECTED = 1 << 16, /* maximum number of features that are sampled to
+                                estimate the list entries that a row reads */
+    MOST_NEEDS = 1 << 23     /* maximum product of the numbers of different set
+                                sizes of both sides */
 };
 
 /* If the join of a batch by prefix lists is estimated to take fewer seconds
@@ -482,9 +483,10 @@ static double estimate_list_entries(const struct oj_text_condition *condition,
     return n_tried > 0 ? sum / (double)n_tried * (double)step : 0.0;
 }
 
-/* Estimates the seconds of a join. *cpu_s, on one core: a cost per feature of
- * either side, plus the cheaper of two ways, per entry of the token lists or
- * per pair by bitmaps. *gpu_s: a cost per feature and per pair. */
+/* Estimates the seconds of a join. Sets *cpu_s, for one core, to a cost per
+ * feature of both sides plus the lower cost of two ways: per entry of the token
+ * lists, or per pair by bitmaps. Sets *gpu_s to a cost per feature plus a cost
+ * per pair. */
 static void estimate_cpu_and_gpu_seconds(const struct oj_relation *relation,
                                          const struct oj_flat *join_side,
                                          double rows, double *cpu_s,

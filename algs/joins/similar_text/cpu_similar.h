@@ -84,7 +84,7 @@ OJ_MUST_USE oj_status oj_similar_side_list(
 
 void oj_similar_side_free(struct similar_side *side);
 
-/* Returns the class at place i of by_size. */
+/* Returns the class of the row at position i of by_size. */
 int64_t oj_similar_class_at(const struct similar_side *side, int64_t i);
 
 enum similar_way
@@ -135,8 +135,8 @@ struct similar_worker
     struct similar_needs needs[OJ_SIMILAR_ROUNDS];
     int64_t n_open;
     struct similar_candidate open[OJ_SIMILAR_AT_ONCE];
-    /* bitmaps and classes of the current list, and the result of their
-     * comparison */
+    /* bitmaps and classes of the entries of the current list, and a bitmap of
+     * those entries that may be pairs of a row */
     uint64_t *word, *near;
     uint32_t *class;
     int64_t cap_word, cap_near, cap_class;
@@ -251,13 +251,15 @@ OJ_MUST_USE oj_status oj_similar_join_lists(struct similar_batch *b,
                                             struct oj_error *err);
 
 /* Estimated cost of comparing all pairs of token sets whose sizes can satisfy
- * the threshold. The sample depends on the sets only (reproducible). */
+ * the threshold by bitmaps. The sampled pairs depend on the sets only, so an
+ * estimate can be repeated. */
 struct similar_bitmap_work
 {
     int n_words;         /* words of a set */
     double n_pairs;      /* number of pairs, exact */
     double n_words_read; /* mean number of words read per pair */
-    double near;         /* fraction of pairs that these words do not exclude */
+    double near;         /* fraction of pairs that the words read do not
+                            exclude */
     double near_bits;    /* fraction of pairs that the 128 bits of a set do not
                             exclude */
 };

@@ -42,7 +42,7 @@ static int choose_bitmap_words(const struct similar_side *self)
     return n;
 }
 
-/* Makes the bitmap of a row: each of its tokens that is in the dictionary
+/* Makes the bitmap of a row: each of its tokens that some join feature has
  * toggles a bit. Word w is at word[w * stride]. */
 static void set_token_bitmap_of_row(const struct similar_side *self,
                                     int n_words,
@@ -115,10 +115,12 @@ static oj_status make_bitmaps_of_features(struct bitmap_join *t,
 
 struct bitmap_row
 {
-    int64_t row, n_known; /* n_known: tokens that some feature has */
-    int64_t low, high;    /* range in by_size of possible features */
+    int64_t row, n_known; /* n_known: number of the row's tokens that some
+                             feature has */
+    int64_t low, high;    /* by_size[low] .. by_size[high - 1]: the features
+                             whose size allows a pair */
     const struct similar_needs *needs;
-    const int32_t *limit; /* [classes] maximum differing bits */
+    const int32_t *limit; /* [classes] maximum number of differing bits */
     uint64_t word[MOST_WORDS];
 };
 

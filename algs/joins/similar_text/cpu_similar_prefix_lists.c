@@ -7,9 +7,9 @@
 
 /* ---- by size ------------------------------------------------------------- */
 
-/* Sorts the rows that have tokens and are listed by set size, and sets *n to
- * their number. The sorted keys are in *first; *second is scratch. The caller
- * frees both. */
+/* Sorts rows by set size: those that have tokens and are listed
+ * (similar_side.group_of). Sets *n to their number. The sorted keys are in
+ * *first; *second is scratch. The caller frees both. */
 static oj_status sort_rows_by_size(const struct oj_token_sets *sets,
                                    const int32_t *group_of,
                                    struct oj_keyed **first,

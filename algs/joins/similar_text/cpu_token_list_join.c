@@ -164,7 +164,8 @@ static oj_status join_rows_with_list(struct similar_batch *b, int thread,
         while (low < list->n_near && class[low] < needs -> first)
             low++;
         end = find_class(class, low, list->n_near, end_class);
-        if (b->is_self) /* Uses only entries up to the row itself. */
+        if (b->is_self) /* Joins only entries up to the row's own, so that each
+                           pair is found once. */
         {
             while (own < list->n_near &&
                    (class[own] < row -> class ||

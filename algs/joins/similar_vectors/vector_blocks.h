@@ -95,7 +95,9 @@ static inline void oj_vector_children(const struct oj_vector_node *node,
                                        node->at + 2 * (middle - node->first)};
 }
 
-/** Returns the sum that a norm makes of eight differences of coordinates. */
+/** Returns the sum of eight differences of coordinates as the norm forms it:
+ * the sum of their squares, or of their absolute values, or the greatest
+ * absolute value. */
 OJ_INLINE float oj_vector_sum(enum oj_vector_norm norm, const float d[OJ_LANES])
 {
     float s[OJ_LANES];

@@ -119,7 +119,7 @@ struct sphere_row_search
     struct sphere_index *self;
     struct oj_row_worker *worker;
     int64_t row, first_vertex, end_vertex;
-    double limit2; /* maximum squared chord of the row */
+    double limit2; /* entries whose squared chord is greater are skipped */
     /* On an ellipsoid only. */
     double metres;    /* maximum distance of the row */
     int by_geodesics; /* 1: entries are measured by geodesics; 0: by chords. A

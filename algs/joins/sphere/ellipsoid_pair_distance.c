@@ -272,16 +272,16 @@ struct lens_search
 {
     struct nearest_place_search *place;
     int64_t ring;
-    int is_odd; /* 1: the way out of the ring crosses the replaced edges an odd
-                   number of times in total, counted before and after the
-                   replacement */
+    int is_odd; /* 1: the replacement of edges by arcs changes the number of
+                   edges that the way out of the ring crosses by an odd
+                   number */
 };
 
 /* Replaces the plane section of each edge whose lens may contain p by two arcs,
  * from its ends to a point that is on the other side of the edge than p. Since
  * p is not between these arcs and the edge, p is in the ring of geodesic edges
- * if it is in the ring with the arcs. Sets is_odd to whether this changes the
- * number of crossings by an odd number. */
+ * if it is in the ring with the arcs. Flips is_odd for each replacement that
+ * changes the number of crossings by an odd number. */
 static void count_crossings_of_lenses(void *user, int64_t first, int64_t end,
                                       double *limit2)
 {

@@ -786,7 +786,7 @@ struct crowded_point
 {
     const struct point_query *q;
     int64_t first_row, first_pair;
-    int64_t part;      /* candidates that are decided at once */
+    int64_t part;      /* number of candidates that are decided at once */
     int64_t only_rank; /* tie rank below which a feature can replace the pair
                           found: INT64_MAX before a pair is found, 0 after it if
                           any pair is enough */

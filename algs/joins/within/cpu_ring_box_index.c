@@ -180,9 +180,9 @@ struct ring_sample
 };
 
 /* Shortens the extent *first .. *last along an axis if a few outliers would
- * otherwise put most rings into one cell. low, high [n]: extent of each ring,
- * which may be reordered. Outliers are clamped to the border cells, so they are
- * not lost. */
+ * otherwise put most rings into one cell. low [n] and high [n] are the limits
+ * of the rings along the axis; both may be reordered. Outliers are clamped to
+ * the border cells, so they are not lost. */
 static void trim_far_rings_from_extent(int64_t n, double *low, double *high,
                                        double *first, double *last)
 {
@@ -346,7 +346,8 @@ struct ring_layer_build
     struct oj_ring_cells *cells;
     struct oj_ring_layer *layer;
     int n_threads;
-    const int32_t *ring; /* [n] rings to put into the layer; NULL: all rings */
+    const int32_t *ring; /* [n] rings to put into the layer; NULL for all
+                            rings */
     int64_t n;
     struct steps *steps;            /* [n] range of each ring */
     int32_t *rest;                  /* [n_rest] rings deferred to the next

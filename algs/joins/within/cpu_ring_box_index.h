@@ -108,7 +108,7 @@ struct oj_ring_set
  */
 struct oj_ring_axes
 {
-    int is_turned; /**< 0: not rotated: u = x, v = y */
+    int is_turned; /**< 0: the axes are not rotated, so u = x and v = y */
     double x0, y0; /**< origin of u and v, in x and y */
     double cos, sin;
 };
@@ -138,8 +138,9 @@ struct oj_ring_cells
 
 /** Indexes the polygon rings of flat with n_threads threads. Rings of other
  * parts, and of features marked in flat->overlaps, are entered without
- * vertices. n_expected: number of points that will be joined, or 0: not known;
- * it determines how fine the grids of large rings are. O(vertices). */
+ * vertices. n_expected is the number of points that will be joined, or 0 if it
+ * is not known; it determines how fine the grids of large rings are.
+ * O(vertices). */
 OJ_MUST_USE oj_status oj_ring_cells_build(struct oj_ring_cells *cells,
                                           const struct oj_flat *flat,
                                           int64_t n_expected, int n_threads,

@@ -406,8 +406,8 @@ static void compute_exact_point_or_midpoint(struct exact_point *point)
     oj_integer_add(&point->w, &point->w, &point->w);
 }
 
-/* Returns the side of a segment's line on which a vertex lies: 1: left, -1:
- * right, 0: on it. Doubles decide most cases: products have a relative error of
+/* Returns 1 if a vertex is left of a segment's line, -1 if it is right of it, 0
+ * if it is on it. Doubles decide most cases: products have a relative error of
  * at most 2^-51, underflow does not matter for sizes from 1e-280 on, and after
  * an overflow all comparisons are false. */
 static int orientation_sign_of_vertex(const struct exact_segment *s, double x,
@@ -523,9 +523,9 @@ struct exact_arrangement
     uint8_t *ends[2];
     /* [n_pieces] bit s: feature s has area on both sides of the piece */
     uint8_t *covered;
-    /* [n_parts] results of the ray from the point that is being located. parity
-     * is the number of crossed segments of the part, modulo 2; on_ring is 1 if
-     * the point is on a ring of the part. */
+    /* [n_parts] for the point that is being located. parity is the number of
+     * segments of the part that the ray from the point crosses, modulo 2;
+     * on_ring is 1 if the point is on a ring of the part. */
     uint8_t *parity, *on_ring;
 };
 
@@ -770,7 +770,8 @@ de9im_place_of_surroundings(const struct around *around)
     return around->on_dot ? OJ_PLACE_INTERIOR : OJ_PLACE_EXTERIOR;
 }
 
-/* Casts a ray from the point to the right: sets parity and on_ring. */
+/* Casts a ray from the point to the right and sets parity. Clears on_ring,
+ * which the caller sets. */
 static void cast_ray_from_point(struct exact_arrangement *a,
                                 struct exact_point *point)
 {
@@ -1125,7 +1126,8 @@ static void measure_segment_distance(struct nearness *n,
     measure_point_to_segment_exactly(n, s->bx, s->by, t);
 }
 
-/* Finds the minimum distance over all pairs of segments of the two features. */
+/* Sets *n to the minimum distance over all pairs of segments of the two
+ * features. */
 static oj_status find_least_squared_distance(struct nearness *n,
                                              struct oj_error *err)
 {
@@ -1151,8 +1153,8 @@ static oj_status find_least_squared_distance(struct nearness *n,
     return OJ_OK;
 }
 
-/* Compares the exact distance of two features with (a + b) / 2; *order is -1, 0
- * or 1. */
+/* Sets *order to -1, 0 or 1 if the exact distance of two features is less than,
+ * equal to or greater than (a + b) / 2. */
 static oj_status
 compare_distance_with_mean(const struct oj_flat *input, int64_t row,
                            const struct oj_flat *join_side, int64_t feature,

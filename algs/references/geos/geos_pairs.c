@@ -969,8 +969,8 @@ static int is_one_kind(const struct kept *kept)
     return (kept->kinds & (kept->kinds - 1)) == 0;
 }
 
-/* Returns 1 if the predicate holds, 0 if not, and 2 if GEOS fails. The larger
- * feature is the prepared one. */
+/* Returns 1 if the predicate holds, 0 if not, and 2 if GEOS fails. Prepares the
+ * input feature for contains and covers, otherwise the join feature. */
 static char test_prepared_predicate(struct oj_geos_pairs *pairs, struct kept *a,
                                     struct kept *b)
 {
@@ -1188,8 +1188,8 @@ static GEOSGeometry *copy_members_of_kind(const struct geos_side *side,
 }
 
 /* Returns 1 if the feature is one line whose x or y ascends or descends from
- * each vertex to the next, so that it is simple. Repeated vertices are left
- * out. */
+ * each vertex to the next, so that it is simple. Repeated vertices are
+ * ignored. */
 static int is_line_monotone(const struct oj_flat *flat, int64_t feature)
 {
     int ways = 15; /* bits 1, 2, 4 and 8 stay set while x ascends, x descends, y

@@ -189,8 +189,9 @@ static int64_t find_vertex(const struct geos_split_work *work,
     return at - work->vertex;
 }
 
-/* Adds the pieces between the vertices on a segment. The vertices on it are in
- * its order, or in reverse, because the order is along u, then along v. */
+/* Adds the pieces between the vertices on a segment. In the sorted list these
+ * vertices are in the direction of the segment or in reverse, because it is
+ * sorted along u, then along v. */
 static oj_status add_pieces_between_vertices(struct geos_splitting *splitting,
                                              const struct segment *s)
 {

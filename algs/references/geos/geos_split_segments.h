@@ -34,7 +34,8 @@ struct geos_split_side
 struct geos_split_work
 {
     struct geos_split_vertex *vertex; /* ends of segments, in ascending order */
-    struct geos_split_piece *piece;   /* pieces of both features, as drawn */
+    struct geos_split_piece *piece;   /* pieces of both features, in the order
+                                         and the direction of their segments */
     struct geos_split_piece **sorted; /* pieces, equal ones next to each other
                                        */
     int64_t n_vertices, n_pieces;

@@ -400,8 +400,8 @@ static oj_status prove_missing_or_extra_pair(
     return OJ_OK;
 }
 
-/* Sets *is_proved if our distance is at least as close to the exact distance as
- * the reference's. */
+/* Sets *is_proved to 1 if our distance is at least as close to the exact
+ * distance as the reference's. */
 static oj_status prove_our_distance_is_nearer(
     const struct oj_validation *v, const struct oj_row_pair *ours,
     const struct oj_row_pair *reference, int *is_proved, struct oj_error *err)

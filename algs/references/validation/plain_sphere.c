@@ -380,7 +380,8 @@ static double least_distance_on_piece(const struct edge_measure *e, double low,
     double length = high - low;
     best = fmin(best, fmin(of_low, of_high));
     if (0.5 * (of_low + of_high - length) > best)
-        return best; /* by the triangle inequality */
+        return best; /* by the triangle inequality no point of the piece is
+                        nearer */
     if (fmax(of_low, of_high) < FAR * e->unit)
         return fmin(best, least_by_golden_sections(e, low, high));
     if (fmin(of_low, of_high) - length > CONCAVE * e->unit)

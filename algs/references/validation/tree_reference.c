@@ -365,8 +365,7 @@ enum visit_order
     VISIT_AS_GIVEN,
     VISIT_SORTED,     /* Morton order, with prepared geometries */
     VISIT_COLLECTIVE, /* quadrant by quadrant, with one query for each */
-    VISIT_GLOBE /* in the given order, on the sphere or an ellipsoid, without
-                   GEOS */
+    VISIT_GLOBE /* Morton order, on the sphere or an ellipsoid, without GEOS */
 };
 
 struct box_index
@@ -575,8 +574,9 @@ static enum oj_geos_outcome measure_by_heading(const struct box_batch *run,
     return OJ_GEOS_YES;
 }
 
-/* Decides a pair: OJ_GEOS_YES if it is a result. Sets *distance if the join
- * measures distances. */
+/* Returns OJ_GEOS_YES if the pair is in the result, OJ_GEOS_NO if not, or how
+ * GEOS failed. Sets *distance to the distance if the join measures it,
+ * otherwise to NAN. */
 static enum oj_geos_outcome decide_and_measure_pair(struct box_batch *run,
                                                     int64_t row,
                                                     int64_t feature,
@@ -656,8 +656,9 @@ static oj_status decide_candidate(struct box_batch *run, int64_t row,
 }
 
 /* Decides the features that were found and whose boxes intersect the row's
- * window. (A search within a distance does not skip more, to remain the method
- * of the paper.) */
+ * window. Most nearest joins also skip features whose boxes are beyond the
+ * ranking's bound. Joins within a distance do not, to remain the method of the
+ * paper. */
 static oj_status decide_features_found_in_window(struct box_batch *run,
                                                  int64_t row,
                                                  const struct oj_box *window)
