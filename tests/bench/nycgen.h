@@ -37,12 +37,13 @@ struct nyc_city
     int32_t half_avenue, half_street; /**< ft */
     int32_t sigma;    /**< standard deviation of points at a corner, in feet */
     uint32_t uniform; /**< share of uniform points, times 2^32 */
-    /** 0: all corners are equally frequent; otherwise lower rows have more
-     *  points, the more the greater it is */
+    /** With 0, all corners are equally frequent. The greater it is, the more
+     * points are in the lower rows. */
     int32_t skew;
 };
 
-/** Rings or lines: geometry g has vertices offset[g] .. offset[g + 1]. */
+/** Rings or lines. The vertices of geometry g begin at offset[g] and end before
+ * offset[g + 1]. */
 struct nyc_shapes
 {
     int32_t n;

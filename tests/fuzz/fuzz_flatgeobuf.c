@@ -74,7 +74,7 @@ static void add_rows(struct oj_flat_buf *flat, struct oj_slice *slice)
     oj_layer_geometry_free(&work);
 }
 
-/* Some rows. */
+/* A filter that accepts some rows. */
 static oj_status read_and_filter(void *user, const uint8_t *wkb, size_t n,
                                  int *is_met, struct oj_error *err)
 {
