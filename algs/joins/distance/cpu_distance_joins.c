@@ -313,10 +313,10 @@ struct distance_row_search
     double x, y;  /* coordinates of the row if it is a single point */
     float reach2; /* children whose squared distance is greater, in coordinates
                      of the tree, are skipped */
-    /* Tie ranks of the features that can still be in the answer. The order of
-     * FIDs that the join requires limits them. In a join of the one nearest
-     * feature, a feature found at distance 0 does, too: only a lower rank can
-     * replace it. */
+    /* Tie ranks of the features that can still be in the answer. They are
+     * limited by the order of FIDs that the join requires and, in a join of the
+     * one nearest feature, by a feature found at distance 0, which only a
+     * feature of a lower rank can replace. */
     struct oj_rank_range ranks;
     struct oj_class_run run; /* the entries that can be in the answer */
 };

@@ -9,9 +9,9 @@
 
 #define WIDE __attribute__((target("avx512f,avx512vl,popcnt")))
 
-/* The query, broadcast to all lanes. A partner has an id in an interval, which
- * one unsigned comparison of id - from with n_ids tests, and other than
- * `except`. */
+/* The query, broadcast to all lanes. The id of a partner must be one of n_ids
+ * ids from `from` on, which one unsigned comparison of id - from tests, and
+ * must not be `except`. */
 struct wide_query
 {
     __m512d x, y, least2, most2;

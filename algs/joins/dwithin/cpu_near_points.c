@@ -66,7 +66,7 @@
  * computed; they fit the first-level cache. */
 #define SQUARES_AT_ONCE 2048
 
-/* VISIT_ESTIMATE counts the pairs of one task in this many. */
+/* VISIT_ESTIMATE counts the pairs of every ONE_OF-th task. */
 #define ONE_OF 32
 
 /* Number of entries that a thread reserves at a time for scattered lists. */
@@ -1139,8 +1139,8 @@ static oj_status join_in_one_pass_unsorted(struct near_points_batch *b,
     OJ_TRY(search_near_points_in_parallel(b, VISIT_ESTIMATE, err));
     for (int t = 0; t < n_threads; t++)
         n += self->worker[t].n_pairs;
-    /* The estimate is raised by a quarter and by blocks. Pages that are not
-     * written cost only address space. */
+    /* The estimate is raised by a quarter and by two blocks per thread. Pages
+     * that are not written cost only address space. */
     n = n * ONE_OF + n * (ONE_OF / 4) + 2 * BLOCK_ENTRIES * (int64_t)n_threads;
     OJ_TRY(oj_matches_reserve_scattered(b->out, n_rows, n, err));
     b->n_entries = n;

@@ -57,8 +57,9 @@ struct heading_worker
     struct oj_row_worker shared;
     struct oj_ranking in_reach; /* features of the current row of a
                                    dwithin join */
-    /* For each sector of the heading, and as last element for rows without a
-     * heading: the slot of the nearest segment of the last such row, or -1. */
+    /* For each sector, the slot of the segment that was nearest to the last row
+     * with a heading in this sector, or -1. The last element is for rows
+     * without a heading. */
     int64_t last_slot[N_SECTORS + 1];
 };
 
@@ -421,8 +422,8 @@ static int first_vertex_of_row(const void *side, int64_t row, double *x,
     return 1;
 }
 
-/* Returns a ranking that keeps each feature of a row of dwithin once, with its
- * minimum distance. */
+/* Returns a ranking that keeps all features of a row of a dwithin join, each
+ * once, with its minimum distance. */
 static struct oj_ranking ranking_of_all(const struct oj_index_args *args)
 {
     struct oj_ranking ranking =

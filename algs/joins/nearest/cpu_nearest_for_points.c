@@ -287,9 +287,9 @@ static int class_excluded_by_point(const struct nearest_points_batch *b,
     return large >= 0 ? large : SMALL_CLASS_LEFT_OUT;
 }
 
-/* Returns a key that is equal for points that are searched together: those of
- * one -on class that exclude one large class, or that all exclude a small
- * class, or none. */
+/* Returns a key. Points with equal keys are searched together: they have one
+ * -on class, and all exclude one large class, or all exclude some small class,
+ * or all exclude none. */
 static uint64_t key_of_point(const struct nearest_points_batch *b,
                              const struct oj_ordered_point *point)
 {

@@ -31,7 +31,7 @@
 #define OJ_PATCH 512 /* maximum number of points in a patch */
 
 /* A patch is halved if more boxes are near it than this plus the number of
- * features that a point is expected to have. */
+ * features that are expected in the answer of a point. */
 #define OJ_MANY_BOXES 1024
 
 /* For k > 1, the bounds of corners are used if the k-th nearest feature is at

@@ -1147,7 +1147,8 @@ static int needs_decision_after_gpu_screen(const struct predicate_index *index,
 }
 
 /* Returns 1 if the feature has more than one ring and its validity is not
- * cached as OJ_VALID. If 0, the caller need not read its vertices. */
+ * cached as OJ_VALID. If it returns 0, the caller need not read the vertices of
+ * the feature. */
 static int may_feature_be_invalid(const struct predicate_index *index,
                                   int32_t feature)
 {

@@ -92,10 +92,10 @@ void oj_similar_needs_free(struct similar_needs *needs)
     oj_free(needs->distance);
 }
 
-/* Returns the run of those features with the token set of `feature`, a listed
- * one, that can be pairs of the row. If no other feature has this set,
- * `feature` is tested with all conditions here, and only whether the run is
- * empty matters. */
+/* Returns the run of the features that can be pairs of the row and have the
+ * token set of `feature`, which represents them in the lists. If no other
+ * feature has this set, `feature` is tested with all conditions here, and only
+ * whether the run is empty matters. */
 OJ_INLINE struct oj_equal_run find_equal_sets(const struct similar_batch *b,
                                               int64_t row, int32_t feature)
 {
@@ -111,8 +111,9 @@ OJ_INLINE struct oj_equal_run find_equal_sets(const struct similar_batch *b,
         oj_equal_groups_ranks_of_row(groups, shared, row));
 }
 
-/* Adds the pairs of row with a listed feature and its equals, which have
- * `common` tokens in common. */
+/* Adds the pairs of row with `feature` and with the features of the run, whose
+ * sets equal that of `feature`. All of them have `common` tokens in common with
+ * row. */
 OJ_INLINE oj_status add_pairs_of_set(struct similar_batch *b,
                                      struct oj_row_worker *worker, int64_t row,
                                      int32_t feature, int64_t common,

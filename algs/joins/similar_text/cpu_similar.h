@@ -55,8 +55,8 @@ struct similar_side
     int64_t *class_start; /* [n_classes + 1] position of the first row of each
                              class in by_size */
     int32_t *by_size;     /* rows, sorted by set size */
-    int64_t *offset;      /* [2 n_tokens + 1] first entry of each list; NULL if
-                             there are no lists */
+    int64_t *offset;      /* [2 n_tokens + 1] first entry of each of the two
+                             lists of a token; NULL if there are no lists */
     struct similar_entry *entry;
 };
 

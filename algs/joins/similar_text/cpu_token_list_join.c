@@ -23,8 +23,9 @@ enum
 struct feature_list
 {
     const struct similar_entry *entry;
-    int64_t n_near, n; /* number of entries of the first list, which serve
-                          partners of any size, and of all entries */
+    int64_t n_near, n; /* n_near: number of entries of the token's first list,
+                          which serve partners of any size; n: number of entries
+                          of both lists */
     struct oj_token_planes planes;
 };
 

@@ -21,10 +21,9 @@
  *  its vertices from a centre. If d is less than pi r / 2, the disc is convex
  *  (Cheeger and Ebin, Comparison theorems, 5.14; the Gaussian curvature is at
  *  most 1 / r^2, so the injectivity radius is at least pi r), which makes it
- *  contain the edges, and the inside of the ring, too. The antipode of the
- *  mean, of a ring with a greater d, is compared with plane sections only: it
- *  must not lie in a lens, which is at most 3 m
- * wide. */
+ *  contain the edges, and the inside of the ring, too. For a ring with a
+ *  greater d, only plane sections decide on which side the antipode of the mean
+ *  is: it must not lie in a lens, which is at most 3 m wide. */
 #ifndef CPU_SPHERE_SIDE_H
 #define CPU_SPHERE_SIDE_H
 

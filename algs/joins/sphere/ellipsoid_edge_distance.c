@@ -137,7 +137,8 @@ static double least_distance_of_far_piece(const struct edge_search *s,
     if (!(m > 0.0))
         return 0.0;
     bend = 1.0 / (tan(m / s->most_radius) * s->most_radius);
-    /* tan() is below 0 between pi / 2 and pi; m is below pi R */
+    /* Since m < pi R, tan(m / R) is negative exactly beyond pi R / 2, where the
+     * least distance is at an end. */
     if (!(bend > 0.0) || rise >= 0.5 * bend * length * length)
         return least;
     u = 0.5 * length - rise / (bend * length);

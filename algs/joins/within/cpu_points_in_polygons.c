@@ -4,7 +4,7 @@
  * that the next one reads for all points of the block, so points may be in any
  * order.
  *
- *      points -> cells and spots -> survivors -> entries -> candidates
+ *      points -> cells and subcells -> survivors -> entries -> candidates
  *             -> grids, runs, edges -> locations in rings -> pairs
  *
  * A survivor is a point near some ring, an entry the box of a ring in a cell

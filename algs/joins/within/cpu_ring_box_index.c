@@ -166,7 +166,8 @@ static void rotate_axes_if_boxes_shrink(struct oj_ring_cells *cells)
 #define N_SAMPLES 1024
 
 /* Up to 1 + n / FAR_OF of n sampled rings at each end of the extent are treated
- * as outliers, if all others are within 1 / FAR_DEVIATIONS of the extent. */
+ * as outliers, if the extent of all others is shorter than 1 / FAR_DEVIATIONS
+ * of it. */
 #define FAR_OF 64
 #define FAR_DEVIATIONS 6.0
 
@@ -314,9 +315,9 @@ static void choose_grid_extent_and_size(const struct oj_ring_cells *cells,
  * coarser layer. It is the greatest number of cells that the last layer has. */
 #define MOST_SPAN (LAST_ALONG * LAST_ALONG)
 
-/* Exception: if a layer has at most FEW_CELLS cells and its large rings add at
- * most FEW_ENTRIES entries per cell on average, they stay in it: a search of
- * one more layer would cost more. */
+/* If a layer has at most FEW_CELLS cells and its large rings add at most
+ * FEW_ENTRIES entries per cell on average, they nevertheless stay in this
+ * layer: a search of one more layer would cost more. */
 #define FEW_CELLS 32768
 #define FEW_ENTRIES 6
 
@@ -692,8 +693,8 @@ static oj_status build_grid_layers_of_rings(struct oj_ring_cells *cells,
  * point. The number of vertices may require more. */
 #define MOST_PAID 4096.0
 
-/* Assumed number of points if it is not known, or the number of points joined
- * so far if that is larger. (A smaller number so far is not used: a grid is
+/* Number of points that is assumed if it is not known. If more have been joined
+ * so far, their number is used. (A smaller number so far is not used: a grid is
  * built only once, and the first points may be a small sample.) */
 #define UNKNOWN_POINTS 65536.0
 

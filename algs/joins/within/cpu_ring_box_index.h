@@ -87,8 +87,8 @@ struct oj_ring_layer
                                         scale_y */
     double last_x, last_y;           /* last step along each axis */
     int32_t nx, ny;
-    uint64_t *mask;  /* [nx * ny + 1] a bit for each spot of a cell; the extra
-                        cell at the end, for NaN, has no bits set */
+    uint64_t *mask;  /* [nx * ny + 1] a bit for each subcell of a cell; the
+                        extra cell at the end, for NaN, has no bits set */
     uint32_t *first; /* [nx * ny + 1] first entry of each cell; the last element
                         is the end of all entries */
     struct oj_ring_entry *entry; /* entries, cell by cell */

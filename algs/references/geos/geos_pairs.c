@@ -62,7 +62,7 @@ struct kept
                                  geometry of the feature */
     struct prepared *locator; /* [n_locators] prepared polygons by which points
                                  are located */
-    int64_t n_locators;       /* 0 until they are made; 1 if one locator is of
+    int64_t n_locators;       /* 0 until they are made; 1 if there is one for
                                  all polygon parts; otherwise one for each
                                  part */
     struct oj_box *box;       /* [n_components] widened box of each component;
@@ -1793,9 +1793,9 @@ static oj_status collect_lines_of_features(const struct geos_cover *cover,
     return oj_flat_buf_end(lines, &err);
 }
 
-/* Adds the intersection of the row's members of one kind with all the lines.
- * They are intersected together, since pieces that end in rounded crossings
- * would not lie on those of the other features. */
+/* Adds the intersection of the row's members of one kind with all the lines at
+ * once. Intersected feature by feature, pieces would end in crossings that are
+ * rounded differently, and would not lie on one another. */
 static enum oj_geos_outcome add_common_lines_of_kind(struct geos_cover *cover,
                                                      struct kept *row,
                                                      unsigned kind,

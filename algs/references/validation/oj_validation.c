@@ -160,8 +160,8 @@ static void copy_pairs_both_could_decide(const struct oj_validation *v,
     }
 }
 
-/* If the pairs of a row are equal sets in different order, reports the first
- * position at which they differ. */
+/* Reports the first position of the row at which the results differ in order.
+ * Their sets of pairs must be equal. */
 static oj_status find_order_difference(struct oj_validation *v,
                                        struct oj_error *err)
 {

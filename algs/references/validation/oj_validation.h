@@ -4,8 +4,8 @@
  *  pairs if the join has a measure. Distances from or to points and distances
  *  of shapes must be equal bit for bit. Between lines and polygons, distances
  *  may differ by two ulps, because GEOS skips parts by a rounded distance of
- *  their boxes; this also holds if it moves a pair across a limit. Such pairs
- *  are counted.
+ *  their boxes; a pair that this difference moves across a limit is allowed,
+ *  too. Such pairs are counted.
  *
  *  The reference rounds, so exact arithmetic (exact_reference.h) decides every
  *  pair on which the two differ. The pair is counted as proved if our pair, or
@@ -15,9 +15,10 @@
  *  only the error of its formula (OJ_VALIDATION_SLACK), also if this error
  *  moves the pair across a limit or across the k-th nearest. All other pairs
  *  are differences. Pairs that the reference could not decide (struct
- *  oj_matches) are decided exactly as well. Rows of a nearest join that either
- *  side could not decide are left out and counted. Exact decisions need the
- *  layers; without them every pair that differs is a difference.
+ *  oj_matches) are decided exactly as well. Rows of a nearest join that one of
+ *  the two results left undecided are counted, but not compared. Exact
+ *  decisions need the layers; without them every pair that differs is a
+ *  difference.
  *
  *  On the sphere distances may differ by the rounding of unit vectors
  *  (OJ_VALIDATION_CHORD), on an ellipsoid those of lines and polygons by a

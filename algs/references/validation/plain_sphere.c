@@ -301,7 +301,8 @@ static int ring_of_geodesics_holds(const struct oj_plain_sphere *side,
         farthest =
             fmaxl(farthest, plain_chord(unit_vector(side->at[v]), middle));
     is_wide = farthest * farthest >= WIDE;
-    /* edges leave the circle of the vertices by much less than this */
+    /* Edges leave the circle around the vertices by much less than a tenth of
+     * its radius. */
     if (!is_wide && plain_chord(walk.p, middle) > 1.1L * farthest)
         return 0;
     walk.q = walk.r = scale_wide3(middle, -1);
