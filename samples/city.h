@@ -96,8 +96,8 @@ const char *city_use_name(enum city_use use);
 uint64_t city_hash(const struct city *city, int stream, uint64_t i);
 double city_random(const struct city *city, int stream, uint64_t i);
 
-/** Normally distributed number (approximately), deviation 1: the sum of four
- *  uniform numbers from one hash. (city_streets.c) */
+/** Returns a number of about the standard normal distribution: the sum of four
+ * uniform numbers from one hash. (city_streets.c) */
 double city_normal(const struct city *city, int stream, uint64_t i);
 
 /** Returns smooth noise at (u, v), from 0 to 1, that varies over `period`
@@ -132,7 +132,7 @@ int city_in_park(const struct city *city, double u, double v);
 enum city_use city_use_at(const struct city *city, double u, double v,
                           int on_avenue, double random);
 
-/** The island's polygon. */
+/** Sets *out to the polygon of the island. */
 void city_land(const struct city *city, struct city_shape *out);
 
 /** Zones cover the island: bands of about six streets, each with a west, middle

@@ -33,7 +33,7 @@ struct builder
     uint64_t block;    /* number of the block: a + s * n_avenues */
     int n_in_block;    /* number of lots made in the block so far */
     uint64_t n_random; /* random numbers used for the block */
-    int big;           /* the block has large lots */
+    int big;           /* 1: the block has large lots */
     struct city_lot lot;
 };
 

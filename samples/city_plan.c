@@ -271,7 +271,8 @@ int city_in_park(const struct city *city, double u, double v)
            v < city->park_s1 * CITY_STREET_FT;
 }
 
-/* Neighbourhoods: a use is common where its own noise is high. */
+/* Returns the relative frequency of a use at (u, v), from 0 to 4. Each use has
+ * its own noise, so that it is common in some neighbourhoods. */
 static double neighbourhood(const struct city *city, enum city_use use,
                             double u, double v)
 {

@@ -40,7 +40,7 @@ struct bench_points
 {
     int64_t n;
     double *x, *y;
-    int64_t *id; /**< [n] ids; NULL: ordinals */
+    int64_t *id; /**< [n] ids, or NULL if these are ordinals */
 };
 
 /** Both sides. Owner; zeroed memory is a valid empty value. */
@@ -78,8 +78,8 @@ OJ_MUST_USE oj_status bench_raw_load(const struct bench_data_options *options,
                                      struct bench_layers *layers,
                                      struct oj_error *err);
 
-/** Generates the layers with nycgen (bench_city.c). The input are points
- * without ids. */
+/** Generates the layers with nycgen (bench_city.c). The input consists of
+ * points without ids. */
 OJ_MUST_USE oj_status bench_city_load(const struct bench_data_options *options,
                                       int64_t n_extra,
                                       struct bench_layers *layers,

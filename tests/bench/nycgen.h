@@ -70,7 +70,7 @@ int nyc_make_streets(const struct nyc_city *city, const int32_t *blocks,
 
 void nyc_free_shapes(struct nyc_shapes *shapes);
 
-/** The splitmix64 finaliser. */
+/** Returns z mixed by the finaliser of splitmix64. */
 NYC_INLINE uint64_t nyc_mix(uint64_t z)
 {
     z += 0x9E3779B97F4A7C15u;

@@ -1,6 +1,6 @@
-/* Any words as a command line, and as the words of a dataset. They are refused
- * with one line of error, or give a command whose members are within their
- * limits. Nothing is read beyond the words. With clang:
+/* Parses any words as a command line, and as the words of a dataset. They are
+ * refused with one line of error, or give a command whose members are within
+ * their limits. Nothing is read beyond the words. With clang:
  * -fsanitize=fuzzer,address,undefined; the lines of the input are the words.
  * With OJ_FUZZ_MAIN, fuzz_command [ITERATIONS] makes lines from the table of
  * options and mutates them, from a fixed seed. */

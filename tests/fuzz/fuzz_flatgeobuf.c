@@ -240,7 +240,8 @@ static void read_bytes(OGRLayerH layer, const GByte *bytes, size_t n,
     VSIUnlink(SPOILED);
 }
 
-/* data are the kind of the file, then the bytes after its header. */
+/* The first byte of data chooses the kind of file; the others replace the bytes
+ * after its header. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     GDALDatasetH dataset;
