@@ -313,8 +313,8 @@ static int is_among_k_nearest(const struct oj_validation *v,
 
 /* Decides whether the tie order explains a pair that our row of a nearest join
  * lacks: sets *is to 1 if the pair is exactly as far as our farthest pair, and
- * comes after all our pairs at that distance in tie order (FID, then ordinal).
- * */
+ * comes after all our pairs at that distance in tie order: by FID, then by
+ * ordinal. */
 static oj_status is_excluded_by_tie_order(const struct oj_validation *v,
                                           const struct oj_row_pair *reference,
                                           int *is, struct oj_error *err)
