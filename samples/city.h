@@ -53,9 +53,9 @@ struct city
 #define CITY_MAX_RINGS 16
 #define CITY_MAX_PARTS 4
 
-/** Polygon parts or one line. Ring r has vertices ring_end[r - 1] ..
- *  ring_end[r]; part p has rings part_end[p - 1] .. part_end[p]; the first is
- *  its shell. Rings are not closed. */
+/** Polygon parts or one line. The vertices of ring r begin at ring_end[r - 1],
+ * at 0 for the first ring, and end before ring_end[r]; part_end does so for the
+ * rings of a part, the first of which is its shell. Rings are not closed. */
 struct city_shape
 {
     int n_parts, n_rings, n_vertices;
@@ -91,44 +91,48 @@ struct city city_plan(uint64_t seed, int n_avenues, int n_streets);
 
 const char *city_use_name(enum city_use use);
 
-/** Hash of a counter, and the hash as a number in [0, 1). */
+/** Returns a hash of the stream and the counter i; city_random() returns it as
+ * a number in [0, 1). */
 uint64_t city_hash(const struct city *city, int stream, uint64_t i);
 double city_random(const struct city *city, int stream, uint64_t i);
 
-/** Normally distributed number (approximately), deviation 1: the sum of four
- *  uniform numbers from one hash. (city_streets.c) */
+/** Returns a number of about the standard normal distribution: the sum of four
+ * uniform numbers from one hash. (city_streets.c) */
 double city_normal(const struct city *city, int stream, uint64_t i);
 
-/** Smooth noise of period ft, 0 .. 1. */
+/** Returns smooth noise at (u, v), from 0 to 1, that varies over `period`
+ * feet. */
 double city_noise(const struct city *city, int stream, double u, double v,
                   double period);
 
 void city_to_map(const struct city *city, double u, double v, double *x,
                  double *y);
 
-/** Distance from the nearer shore in feet, < 0: in the water. */
+/** Returns the distance from the nearer shore in feet; below 0 in the water. */
 double city_inland(const struct city *city, double u, double v);
 
-/** u of the two shores at v. */
+/** Return the u of the western and of the eastern shore at v. */
 double city_west_shore(const struct city *city, double v);
 double city_east_shore(const struct city *city, double v);
 
-/** 1 when all corners of block (a, s) are on land. */
+/** Returns 1 if all corners of block (a, s) are on land. */
 int city_block_on_land(const struct city *city, int a, int s);
 
-/** Closeness to the core: 0 .. 1, 1 at the core. */
+/** Returns the closeness of (u, v) to the core: from 0 to 1, which is at the
+ * core. */
 double city_core(const struct city *city, double u, double v);
 
-/** Signed distance from the centre line of the diagonal avenue. */
+/** Returns the signed distance in feet from the centre line of the diagonal
+ * avenue. */
 double city_diagonal(const struct city *city, double u, double v);
 
 int city_in_park(const struct city *city, double u, double v);
 
-/** Use of a lot at (u, v), chosen by `random` in [0, 1). */
+/** Returns the use of a lot at (u, v), chosen by `random` in [0, 1). */
 enum city_use city_use_at(const struct city *city, double u, double v,
                           int on_avenue, double random);
 
-/** The island's polygon. */
+/** Sets *out to the polygon of the island. */
 void city_land(const struct city *city, struct city_shape *out);
 
 /** Zones cover the island: bands of about six streets, each with a west, middle
@@ -179,10 +183,11 @@ struct city_place
     char name[CITY_NAME_SIZE];
 };
 
-/** Row i of n of one of two layers (side 0 or 1) of shops and other places, as
- *  mapped by two people: 70 % of the rows are one place in both, about 30 m
- *  apart in each coordinate; half of their names are equal, a quarter has one
- *  or two errors, the others have a word more or less or another order. */
+/** Returns row i, of n, of one of two layers (`side` is 0 or 1) of shops and
+ *  other places, as two people would map them: 70 % of the rows are one place
+ *  in both, about 30 m apart in each coordinate; half of their names are equal,
+ *  a quarter has one or two errors, the others have a word more or less or
+ *  another order. */
 struct city_place city_place(const struct city_traffic *traffic,
                              const struct city *city, int side, uint64_t i,
                              uint64_t n);

@@ -33,7 +33,7 @@ struct builder
     uint64_t block;    /* number of the block: a + s * n_avenues */
     int n_in_block;    /* number of lots made in the block so far */
     uint64_t n_random; /* random numbers used for the block */
-    int big;           /* the block has large lots */
+    int big;           /* 1: the block has large lots */
     struct city_lot lot;
 };
 
@@ -106,7 +106,7 @@ static struct plan_ring clip_beside_diagonal(const struct city *city,
     return out;
 }
 
-/* 1 when the lot intersects the diagonal avenue. */
+/* Returns 1 if the lot intersects the diagonal avenue. */
 static int meets_diagonal(const struct city *city, const struct plan_ring *ring)
 {
     int n_plus = 0, n_minus = 0;
@@ -119,8 +119,9 @@ static int meets_diagonal(const struct city *city, const struct plan_ring *ring)
     return n_plus != ring->n && n_minus != ring->n;
 }
 
-/* Adds a rectangular lot. front: 0 none, 1 its side of low v, 2 of high v. The
- * front may have a bay, and a large lot a courtyard. */
+/* Adds a rectangular lot. front is the side at the street: 0 for none, 1 for
+ * the side of low v, 2 for that of high v. This side may have a bay, and a
+ * large lot a courtyard. */
 static void add_lot(struct builder *b, double u0, double v0, double u1,
                     double v1, int front, int on_avenue)
 {
@@ -275,7 +276,8 @@ static void add_waterfront(struct builder *b, int s, double u0, double u1,
     end_lot(b, industry > 0.56 ? CITY_INDUSTRY : CITY_PARK);
 }
 
-/* Adds both ends of a row of blocks, first_a to last_a. */
+/* Adds the land at both ends of a row of blocks, which goes from avenue first_a
+ * to last_a. */
 static void add_waterfronts(struct builder *b, int s, int first_a, int last_a)
 {
     const struct city *city = b->city;
@@ -342,7 +344,8 @@ static void add_park(struct builder *b)
     end_lot(b, CITY_PARK);
 }
 
-/* Adds piers of the western shore, at least three hundred feet long. */
+/* Adds a pier at the western shore for 45 % of the streets. It extends 250 to
+ * 580 feet into the water. */
 static void add_pier(struct builder *b, int s)
 {
     const double v = s * CITY_STREET_FT;

@@ -80,7 +80,7 @@ double city_random(const struct city *city, int stream, uint64_t i)
     return (double)(city_hash(city, stream, i) >> 11) / 9007199254740992.0;
 }
 
-/* Largest whole number <= x, for small |x|. */
+/* Returns the largest whole number <= x, for small |x|. */
 static int64_t floor_of(double x)
 {
     const int64_t n = (int64_t)x;
@@ -208,8 +208,8 @@ int city_n_zones(const struct city *city)
     return ZONE_COLUMNS * n_bands(city);
 }
 
-/* The v at which a band of zones begins: at a street, for the outermost bands
- * beyond the shore. */
+/* Returns the v at which a band of zones begins: at a street, or beyond the
+ * shore for the outermost bands. */
 static double band_edge(const struct city *city, int band)
 {
     return band <= 0               ? -150
@@ -217,8 +217,8 @@ static double band_edge(const struct city *city, int band)
                                    : band * ZONE_STREETS * CITY_STREET_FT;
 }
 
-/* The border between two columns of zones at v, as a share of the island's
- * width. */
+/* Returns the u of the border between two columns of zones at v. All columns
+ * have an equal share of the island's width. */
 static double column_edge(const struct city *city, int column, double v)
 {
     const double west = city_west_shore(city, v);
@@ -271,7 +271,8 @@ int city_in_park(const struct city *city, double u, double v)
            v < city->park_s1 * CITY_STREET_FT;
 }
 
-/* Neighbourhoods: a use is common where its own noise is high. */
+/* Returns the relative frequency of a use at (u, v), from 0 to 4. Each use has
+ * its own noise, so that it is common in some neighbourhoods. */
 static double neighbourhood(const struct city *city, enum city_use use,
                             double u, double v)
 {

@@ -37,9 +37,9 @@ static const char *ordinal(int n)
     return n % 10 == 1 ? "st" : n % 10 == 2 ? "nd" : n % 10 == 3 ? "rd" : "th";
 }
 
-/* 1 if the piece is a street: it lies beside existing blocks and does not cross
- * the park; the diagonal also stays away from the shore. kind, i, j: as in
- * each_piece(). */
+/* Returns 1 if the piece is a street: it lies beside existing blocks and does
+ * not cross the park; the diagonal also stays away from the shore. kind, i and
+ * j are those of each_piece(). */
 static int is_street(const struct city *city, const struct piece *p, int kind,
                      int i, int j)
 {
@@ -232,8 +232,8 @@ double city_normal(const struct city *city, int stream, uint64_t i)
     return (sum / 65536 - 2) * 1.7320508;
 }
 
-/* Hour of a pickup: weights by hour for offices, homes and nightlife; every use
- * has one of these profiles. */
+/* Returns the hour of a pickup. It is drawn with weights for each hour: those
+ * of offices, of homes or of nightlife, depending on the use. */
 static int choose_hour(enum city_use use, double random)
 {
     static const unsigned char leave[3][24] = {

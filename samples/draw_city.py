@@ -83,7 +83,8 @@ class Picture:
         self.x0 = self.y1 = self.feet = 0
 
     def show(self, middle, feet, width):
-        """feet: of a pixel; width: in pixels, from the left."""
+        """Shows the plane around middle in the `width` pixels on the left, each
+        `feet` wide."""
         self.feet = feet
         self.x0 = middle[0] - width / 2 * feet
         self.y1 = middle[1] + self.image.height() / 2 * feet

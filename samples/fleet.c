@@ -382,7 +382,7 @@ static void add_step(const struct fleet *fleet, struct ogrjoin_events *events,
     ogrjoin_layer_free(reports);
 }
 
-/* Greatest memory of the process until now. */
+/* Returns the greatest memory of the process until now, in MB. */
 static long greatest_megabytes(void)
 {
     struct rusage usage;

@@ -57,7 +57,7 @@ static void add_field(OGRLayerH layer, const char *name, OGRFieldType type,
     OGR_Fld_Destroy(field);
 }
 
-/* Uses the first extension that the driver lists. */
+/* Sets extension to the first one that the driver lists, or to "out". */
 static void set_extension(GDALDriverH driver, char *extension, size_t size)
 {
     const char *one = GDALGetMetadataItem(driver, GDAL_DMD_EXTENSION, NULL);
@@ -120,7 +120,7 @@ static int close_output(struct output *out, const char *name)
     return failed;
 }
 
-/* Adds feature with geometry, and destroys both. */
+/* Adds feature with geometry, and destroys both. Returns 1 after a failure. */
 static int add_row(struct output *out, OGRFeatureH feature,
                    OGRGeometryH geometry)
 {

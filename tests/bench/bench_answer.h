@@ -8,7 +8,7 @@
 struct bench_answer
 {
     int64_t n_matched;   /**< number of input rows with a pair */
-    int64_t n_pairs;     /**< */
+    int64_t n_pairs;     /**< number of pairs */
     uint64_t sum_id;     /**< sum of the joined ids, mod 2^64 */
     uint64_t sum_ids;    /**< sum of the ids of both sides, mod 2^64 */
     double sum_distance; /**< sum of distances in CRS units, compensated, in row
@@ -25,7 +25,7 @@ void bench_answer_add(struct bench_answer *answer,
                       const struct oj_flat *input,
                       const struct oj_flat *join_side);
 
-/** 1 if both answers have equal pairs. */
+/** Returns 1 if both answers have equal pairs. */
 int bench_answer_equal(const struct bench_answer *a,
                        const struct bench_answer *b);
 

@@ -20,16 +20,17 @@ struct bench_data_options
     const char *data;  /**< "nycgen" or a folder */
     const char *input; /**< input layer: points, lots, streets or zones */
     const char *layer; /**< join layer: lots, streets, zones or points */
-    /** number of input and join features; 0: all (nycgen: 170 million and
-     *  735,488) */
+    /** number of input and join features, or 0 for all (170 million and 735,488
+     *  of nycgen) */
     int64_t n, m;
     int skew;      /**< skew of nycgen */
     uint64_t seed; /**< seed of nycgen */
-    int n_threads; /**< number of threads that generate; 0: all processors */
-    int64_t zones; /**< number of overlapping polygons in rows over everything;
-                        0: none */
-    int64_t add_polygon; /**< number of vertices of one polygon over everything;
-                            0: none */
+    int n_threads; /**< number of threads that generate, or 0 for all
+                        processors */
+    int64_t zones; /**< number of overlapping polygons in rows over everything,
+                        or 0 for none */
+    int64_t add_polygon; /**< number of vertices of one polygon over everything,
+                              or 0 for none */
     int64_t identical;   /**< number of additional points, all in one place */
     int far;             /**< 1: adds points and join features 1,000 km away */
 };
@@ -39,7 +40,7 @@ struct bench_points
 {
     int64_t n;
     double *x, *y;
-    int64_t *id; /**< [n] ids; NULL: ordinals */
+    int64_t *id; /**< [n] ids, or NULL if these are ordinals */
 };
 
 /** Both sides. Owner; zeroed memory is a valid empty value. */
@@ -77,8 +78,8 @@ OJ_MUST_USE oj_status bench_raw_load(const struct bench_data_options *options,
                                      struct bench_layers *layers,
                                      struct oj_error *err);
 
-/** Generates the layers with nycgen (bench_city.c). The input are points
- * without ids. */
+/** Generates the layers with nycgen (bench_city.c). The input consists of
+ * points without ids. */
 OJ_MUST_USE oj_status bench_city_load(const struct bench_data_options *options,
                                       int64_t n_extra,
                                       struct bench_layers *layers,

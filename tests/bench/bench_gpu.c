@@ -65,7 +65,8 @@ static struct oj_gpu_points points_of(const struct resident *r)
     return (struct oj_gpu_points){r->n, r->x, r->y, r->fid, 1};
 }
 
-/* Measures the seconds of the whole preparation, and of its first part. */
+/* Measures the seconds of the whole preparation, and of its first part, the
+ * sorting. */
 static oj_status run_index(struct resident *r, struct oj_error *err)
 {
     double order_s = 0.0;
@@ -113,7 +114,8 @@ static oj_status run_lists(struct resident *r, struct oj_error *err)
     return OJ_OK;
 }
 
-/* Sets the counts to 0 and counts. A run adds to the counts. */
+/* Counts the pairs of each join feature. The counts are set to 0 before each
+ * repeat, because a run adds to them. */
 static oj_status run_counts(struct resident *r, struct oj_error *err)
 {
     const struct oj_gpu_points points = points_of(r);

@@ -414,8 +414,9 @@ static void put_changes(struct gpu_bench *g, int64_t n)
     put(g, g->y, g->b->y, n, sizeof(double));
 }
 
-/* Returns the least seconds. With several GPUs the seconds of the function
- * itself do not include copying the changes to each GPU. */
+/* Returns s, the seconds that the function itself measured, and the wall-clock
+ * seconds since start. With several GPUs both are s, which does not include
+ * copying the changes to each GPU. */
 static struct least_seconds seconds_of(const struct gpu_bench *g, double start,
                                        double s)
 {

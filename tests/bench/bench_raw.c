@@ -4,8 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Opens the file FOLDER/LAYER.SUFFIX and counts its elements of size bytes.
- * Returns a status. */
+/* Opens the file FOLDER/LAYER.SUFFIX and counts its elements of size bytes. */
 static oj_status open_array(const char *folder, const char *layer,
                             const char *suffix, size_t size, FILE **file,
                             int64_t *n, struct oj_error *err)
@@ -154,7 +153,7 @@ static oj_status add_feature(struct oj_flat_buf *buf,
     return oj_flat_buf_end(buf, err);
 }
 
-/* Reads at most n lines or polygons; 0: all. */
+/* Reads at most n lines or polygons, or all if n is 0. */
 static oj_status load_shapes(const char *folder, const char *layer, int64_t n,
                              struct oj_flat_buf *out, struct oj_error *err)
 {
@@ -167,7 +166,7 @@ static oj_status load_shapes(const char *folder, const char *layer, int64_t n,
     return status;
 }
 
-/* Reads at most n points; 0: all. Allocates n_extra points more. */
+/* Reads at most n points, or all if n is 0. Allocates n_extra points more. */
 static oj_status load_points(const char *folder, int64_t n, int64_t n_extra,
                              struct bench_points *points, struct oj_error *err)
 {

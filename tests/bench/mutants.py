@@ -64,8 +64,8 @@ def code_lines(path):
 
 
 def all_mutants(tree, only, seed):
-    """Returns every change of every line as (path, number of the line, old text, new
-    text). Their order depends on the seed."""
+    """Yields one random change of each line that can be changed, as (path, number of
+    the line, old text, new text). The seed determines the order and the changes."""
     lines = []
     for room in ("algs", "driver", "flatten"):
         for path in glob.glob(f"{tree}/{room}/**/*.[ch]", recursive=True):

@@ -307,7 +307,7 @@ int nyc_make_lots(const struct nyc_city *city, const int32_t *blocks,
     memset(out, 0, sizeof *out);
     for (int32_t b = 0; b < n_blocks; b++)
         n_single += is_single(city, blocks[b]);
-    /* with fewer lots than that, no block is a single lot */
+    /* With at most 4 * n_single lots, no block is a single lot. */
     singles = n_lots > 4 * n_single;
     n_rest = singles ? n_lots - n_single : n_lots;
     for (int32_t b = 0; b < n_blocks; b++)

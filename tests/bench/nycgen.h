@@ -37,12 +37,13 @@ struct nyc_city
     int32_t half_avenue, half_street; /**< ft */
     int32_t sigma;    /**< standard deviation of points at a corner, in feet */
     uint32_t uniform; /**< share of uniform points, times 2^32 */
-    /** 0: all corners are equally frequent; otherwise lower rows have more
-     *  points, the more the greater it is */
+    /** With 0, all corners are equally frequent. The greater it is, the more
+     * points are in the lower rows. */
     int32_t skew;
 };
 
-/** Rings or lines: geometry g has vertices offset[g] .. offset[g + 1]. */
+/** Rings or lines. The vertices of geometry g begin at offset[g] and end before
+ * offset[g + 1]. */
 struct nyc_shapes
 {
     int32_t n;
@@ -69,7 +70,7 @@ int nyc_make_streets(const struct nyc_city *city, const int32_t *blocks,
 
 void nyc_free_shapes(struct nyc_shapes *shapes);
 
-/** The splitmix64 finaliser. */
+/** Returns z mixed by the finaliser of splitmix64. */
 NYC_INLINE uint64_t nyc_mix(uint64_t z)
 {
     z += 0x9E3779B97F4A7C15u;

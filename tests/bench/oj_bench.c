@@ -35,7 +35,8 @@ struct arguments
     int pinned, resident; /* on a GPU */
     int fresh;            /* 1: answers of each run in new memory */
     int sums; /* 1: values are summed; 2: summed from stored pairs */
-    int64_t n_on, n_exclude; /* number of classes of features; 0: no classes */
+    int64_t n_on, n_exclude; /* number of classes of features, or 0 for no
+                                classes */
     double window, period; /* in seconds; window < 0: times are not compared */
 };
 

@@ -1,6 +1,6 @@
-/* Any bytes as the text of -agg, for fields of all kinds with odd names. The
- * text is refused with one line of error, or gives as many named columns as it
- * has functions. With clang: -fsanitize=fuzzer,address,undefined. With
+/* Reads any bytes as the text of -agg, for fields of all kinds with odd names.
+ * The text is refused with one line of error, or gives as many named columns as
+ * it has functions. With clang: -fsanitize=fuzzer,address,undefined. With
  * OJ_FUZZ_MAIN, fuzz_aggregates [ITERATIONS] makes texts from the grammar and
  * mutates them, from a fixed seed. */
 #include "../../algs/api/rows/oj_row_columns.h"
@@ -44,8 +44,7 @@ static oj_status find_field(void *user, const char *name, int *column,
     return oj_fail(err, OJ_ERR_ARG, "no such field");
 }
 
-/* Binds the aggregates for a join with the 3 nearest features. Returns a
- * status. */
+/* Binds the aggregates for a join with the 3 nearest features. */
 static oj_status bind_to_fields(struct oj_aggregate_words *words,
                                 struct oj_error *err)
 {

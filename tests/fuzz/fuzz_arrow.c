@@ -1,8 +1,7 @@
-/* Arrow arrays of every format with changed bytes, offsets, views and structs.
- * The library refuses them, or makes a layer that passes oj_flat_check().
- * Lengths of buffers stay right, because Arrow does not store them. fuzz_arrow
- * [ITERATIONS] mutates random arrays, from a fixed seed.
- */
+/* Reads Arrow arrays of every format with changed bytes, offsets, views and
+ * structs. The library refuses them, or makes a layer that passes
+ * oj_flat_check(). Lengths of buffers stay right, because Arrow does not store
+ * them. fuzz_arrow [ITERATIONS] mutates random arrays, from a fixed seed. */
 #include "../../algs/api/library/arrow_features.h"
 #include "fuzz_bytes.h"
 

@@ -1,6 +1,6 @@
-/* Any words as a command line, and as the words of a dataset. They are refused
- * with one line of error, or give a command whose members are within their
- * limits. Nothing is read beyond the words. With clang:
+/* Parses any words as a command line, and as the words of a dataset. They are
+ * refused with one line of error, or give a command whose members are within
+ * their limits. Nothing is read beyond the words. With clang:
  * -fsanitize=fuzzer,address,undefined; the lines of the input are the words.
  * With OJ_FUZZ_MAIN, fuzz_command [ITERATIONS] makes lines from the table of
  * options and mutates them, from a fixed seed. */
@@ -50,7 +50,7 @@ static void check_command(const struct oj_command *command)
     require(command->vector_fields.n >= 0, "a number of fields below 0");
 }
 
-/* Refused words must leave an empty command. */
+/* Parses the words. Refused words must leave an empty command. */
 static void try_words(int n, const char *const *words)
 {
     struct oj_error err = {OJ_OK, ""};
@@ -67,9 +67,8 @@ static void try_words(int n, const char *const *words)
     }
 }
 
-/* The words of a dataset are written anew from its command. They must give an
- * equal command.
- */
+/* Parses the words of a dataset, writes them anew from the command, and parses
+ * these: they must give an equal command. */
 static void try_line(const char *line)
 {
     struct oj_error err = {OJ_OK, ""};

@@ -1,4 +1,4 @@
-/* Any bytes as a CRS, and as the metadata of a GeoArrow column. They are
+/* Reads any bytes as a CRS, and as the metadata of a GeoArrow column. They are
  * refused with one line of error, or give a CRS that equals itself and has a
  * positive unit. With clang: -fsanitize=fuzzer,address,undefined. With
  * OJ_FUZZ_MAIN, fuzz_crs_text [ITERATIONS] mutates texts of all kinds, from a

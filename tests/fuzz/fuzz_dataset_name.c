@@ -1,6 +1,6 @@
-/* Any bytes as the name of a join, and as a file *.ogrjoin. They are refused
- * with one line of error, or have an equal meaning when written anew. With
- * clang: -fsanitize=fuzzer,address,undefined. With OJ_FUZZ_MAIN,
+/* Reads any bytes as the name of a join, and as a file *.ogrjoin. They are
+ * refused with one line of error, or have an equal meaning when written anew.
+ * With clang: -fsanitize=fuzzer,address,undefined. With OJ_FUZZ_MAIN,
  * fuzz_dataset_name [ITERATIONS] mutates sample names, from a fixed random
  * seed. */
 #include "../../driver/base/oj_message.h"

@@ -1,5 +1,5 @@
-/* Any bytes as the state of events. They are refused with one line of error, or
- * give keys that can be saved and read again. With clang:
+/* Reads any bytes as the state of events. They are refused with one line of
+ * error, or give keys that can be saved and read again. With clang:
  * -fsanitize=fuzzer,address,undefined. With OJ_FUZZ_MAIN, fuzz_event_state
  * [ITERATIONS] mutates states from a fixed seed; most of them have a matching
  * hash. */

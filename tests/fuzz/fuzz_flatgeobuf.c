@@ -74,7 +74,7 @@ static void add_rows(struct oj_flat_buf *flat, struct oj_slice *slice)
     oj_layer_geometry_free(&work);
 }
 
-/* Some rows. */
+/* A filter that accepts some rows. */
 static oj_status read_and_filter(void *user, const uint8_t *wkb, size_t n,
                                  int *is_met, struct oj_error *err)
 {
@@ -240,7 +240,8 @@ static void read_bytes(OGRLayerH layer, const GByte *bytes, size_t n,
     VSIUnlink(SPOILED);
 }
 
-/* data are the kind of the file, then the bytes after its header. */
+/* The first byte of data chooses the kind of file; the others replace the bytes
+ * after its header. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     GDALDatasetH dataset;

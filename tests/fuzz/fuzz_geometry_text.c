@@ -1,5 +1,5 @@
-/* Any bytes as the text of a geometry. The text is refused, and nothing is
- * written, or it gives WKB that the reader of WKB accepts and that OGR would
+/* Reads any bytes as the text of a geometry. The text is refused, and nothing
+ * is written, or it gives WKB that the reader of WKB accepts and that OGR would
  * write. With clang: -fsanitize=fuzzer,address,undefined. With OJ_FUZZ_MAIN,
  * fuzz_geometry_text [ITERATIONS] mutates sample texts, from a fixed random
  * seed. */

@@ -339,7 +339,8 @@ static void read_bytes(const GByte *bytes, size_t n, int n_threads)
     VSIUnlink(SPOILED);
 }
 
-/* data are the kind of the file, then the last bytes of the file. */
+/* The first byte of data chooses the kind of file; the others replace the last
+ * bytes of the file. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     vsi_l_offset n = 0;

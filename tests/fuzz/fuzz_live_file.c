@@ -1,7 +1,7 @@
-/* Any bytes as the file of a kept index. It is refused, or gives points that
- * can be saved and read again. With clang: -fsanitize=fuzzer,address,undefined.
- * With OJ_FUZZ_MAIN, fuzz_live_file [ITERATIONS] mutates saved files, from a
- * fixed seed. */
+/* Reads any bytes as the file of a kept index. It is refused, or gives points
+ * that can be saved and read again. With clang:
+ * -fsanitize=fuzzer,address,undefined. With OJ_FUZZ_MAIN, fuzz_live_file
+ * [ITERATIONS] mutates saved files, from a fixed seed. */
 #include "../../algs/live/live_file.h"
 #include "../../flatten/base/oj_hash_mix.h"
 

@@ -1,8 +1,9 @@
-/* Any bytes as texts, as a word map, as -similar and -vector, and as lists of
- * numbers. Folding twice equals folding once. Token sets are consistent, and
- * are equal if texts arrive in pieces. Invalid words are refused with one line
- * of error. With clang: -fsanitize=fuzzer,address,undefined. With OJ_FUZZ_MAIN,
- * fuzz_texts [ITERATIONS] mutates sample texts, from a fixed random seed. */
+/* Reads any bytes as texts, as a word map, as -similar and -vector, and as
+ * lists of numbers. Folding twice equals folding once. Token sets are
+ * consistent, and are equal if texts arrive in pieces. Invalid words are
+ * refused with one line of error. With clang:
+ * -fsanitize=fuzzer,address,undefined. With OJ_FUZZ_MAIN, fuzz_texts
+ * [ITERATIONS] mutates sample texts, from a fixed random seed. */
 #include "../../algs/foundations/relation/oj_compared_fields.h"
 #include "../../driver/source/oj_side_compared_columns.h"
 #include "../../flatten/base/oj_alloc.h"

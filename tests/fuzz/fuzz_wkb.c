@@ -1,4 +1,4 @@
-/* Any bytes as WKB. The reader refuses them, or makes a layer that passes
+/* Reads any bytes as WKB. The reader refuses them, or makes a layer that passes
  * oj_flat_check(). With clang: -fsanitize=fuzzer,address,undefined. With
  * OJ_FUZZ_MAIN, fuzz_wkb [ITERATIONS] mutates sample geometries, from a fixed
  * random seed. */

@@ -1,22 +1,22 @@
-/* Engines for distances between features of any kinds; cpu_pair_distance.h
- * measures the pairs. The features of the join side are entries of one tree,
- * which is searched for every input feature, the nearest child first; or, if
- * all classes of -on are small, they are listed class by class, and every input
- * feature is measured to those of its class, without a tree and in the order of
- * the rows.
+/* Two engines for distances between features of any kinds; cpu_pair_distance.h
+ * measures the pairs. The engine BY_TREE makes the features of the join side
+ * entries of one tree, and searches it for every input feature, the nearest
+ * child first. The engine BY_CLASS, which answers if all classes of -on are
+ * small, lists the join features class by class, and measures every input
+ * feature, in the order of the rows, to all join features of its class.
  *
  * The tree:
  *
  *  entry          0   1     2  ...   features by run (oj_class_runs.h), then in
  *                                    Morton order of their centres
  *  feature      [ 7   3 5   9  ...   ordinals
- *  x, y         [                    coordinates; layers of single points only
+ *  x, y         [ .   . .   .  ...   coordinates, if all features are points
  *
- * Features of equal geometry are one entry (oj_equal_groups.h). Without a tree,
- * entries are the positions in struct oj_class_features. On SpatialBench's
- * query 7 (6 million points, as many keys), the join by classes takes a seventh
- * of the time of cpu_nearest_for_points.c, which searches the segments of each
- * class.
+ * Features of equal geometry are one entry (oj_equal_groups.h). In the engine
+ * BY_CLASS, entries are the positions in struct oj_class_features. On
+ * SpatialBench's query 7 (6 million points, as many keys), the join by classes
+ * takes a seventh of the time of cpu_nearest_for_points.c, which searches the
+ * segments of each class and would otherwise answer.
  *
  * If pairs are ranked by texts or vectors (-op similar within a distance), the
  * features in reach are visited in any order; a feature that can no longer be
@@ -49,14 +49,15 @@ struct distance_index
     struct oj_features features; /* the join side */
     struct oj_tree tree;
     struct oj_equal_groups groups;    /* entries of the tree */
-    struct oj_class_features classes; /* entries of the variant BY_CLASS, which
+    struct oj_class_features classes; /* entries of the engine BY_CLASS, which
                                          has neither tree nor groups */
     double *x, *y;                    /* [entries] coordinates; NULL unless all
                                          features are points */
 
-    /* [n_nodes * OJ_FANOUT] for each child, the square of the greatest own
-     * maximum distance of the features below it, in tree coordinates. NULL if
-     * features have no maximum distances of their own. */
+    /* [n_nodes * OJ_FANOUT] for each child, the greatest own maximum distance
+     * of the features below it, squared, in the coordinates of the tree
+     * (oj_tree_reach2()). NULL if features have no maximum distances of their
+     * own. */
     float *reach2;
 
     /* [n_nodes * OJ_FANOUT] for each child, the lowest and the highest tie rank
@@ -90,9 +91,9 @@ static int takes_planar_distances(const struct oj_relation *relation,
            relation->metric == OJ_METRIC_PLANAR;
 }
 
-/* Mean number of vertices of a join feature up to which points are measured to
- * all segments of their class. Beyond, the segments of a class are searched
- * (cpu_nearest_for_points.c). */
+/* Mean number of vertices of a join feature up to which the engine BY_CLASS
+ * measures points to all segments of their class. Where features have more,
+ * cpu_nearest_for_points.c answers, which searches the segments of a class. */
 #define FEW_VERTICES 16
 
 static int has_few_vertices(const struct oj_flat *flat)
@@ -170,8 +171,8 @@ static oj_status fill_entries_and_build_tree(struct distance_index *self,
     return status;
 }
 
-/* Sets the tie ranks and the own maximum distance of entry i, or those of an
- * unused slot beyond the last entry. */
+/* Sets first_rank, last_rank and reach2 of entry i. An unused slot beyond the
+ * last entry gets limits that no search meets. */
 static void fill_limits_of_entry(struct distance_index *self, int64_t i)
 {
     const double *max_distance = self->features.flat->max_distance;
@@ -310,10 +311,12 @@ struct distance_row_search
     struct distance_worker *worker;
     int64_t row;
     double x, y;  /* coordinates of the row if it is a single point */
-    float reach2; /* children farther away are skipped */
-    /* Tie ranks that can still be in the answer: limited by the order of FIDs
-     * that the join requires, and, in a join of the nearest one, to ranks below
-     * that of a feature at distance 0. */
+    float reach2; /* children whose squared distance is greater, in coordinates
+                     of the tree, are skipped */
+    /* Tie ranks of the features that can still be in the answer. They are
+     * limited by the order of FIDs that the join requires and, in a join of the
+     * one nearest feature, by a feature found at distance 0, which only a
+     * feature of a lower rank can replace. */
     struct oj_rank_range ranks;
     struct oj_class_run run; /* the entries that can be in the answer */
 };
@@ -378,7 +381,8 @@ measure_feature_and_add_to_ranking(struct distance_row_search *s, int64_t entry,
     if (self->x == NULL && !oj_pair_filter_accepts(filter, s->row, feature))
         return OJ_OK;
     distance = measure_row_to_feature(s, entry, feature, limit);
-    /* If the limit is infinite, an infinite distance is an overflow. */
+    /* An infinite distance is an overflow, which makes no pair even if the
+     * limit is infinite. */
     if (!(distance <= limit && distance < INFINITY) ||
         distance < relation->min_distance)
         return OJ_OK;
@@ -392,9 +396,9 @@ measure_feature_and_add_to_ranking(struct distance_row_search *s, int64_t entry,
 
 /* --- one row, among the features of its class ----------------------------- */
 
-/* Number of rows by which the prefetch of the first entry of a row's class
- * precedes the search of the row. The position of that entry is prefetched
- * twice as many rows ahead. */
+/* The first entry of a row's class is prefetched while the row ROWS_AHEAD rows
+ * before it is joined; the number of this entry (classes.first) is prefetched
+ * another ROWS_AHEAD rows earlier. */
 #define ROWS_AHEAD 8
 
 static void prefetch_classes_of_later_row(const struct distance_index *self,
@@ -449,8 +453,9 @@ static oj_status search_class_of_row(struct oj_row_index *shared,
 
 /* --- one row, with the tree ----------------------------------------------- */
 
-/* Measures one feature of a group with equal geometries, and adds all of the
- * group that can be pairs to the ranking. */
+/* Measures the distance to one feature of an entry of several equal geometries,
+ * and adds all features of the entry that make a pair at this distance to the
+ * ranking. */
 static oj_status
 measure_group_of_equal_geometries(struct distance_row_search *s, int64_t entry,
                                   struct oj_error *err)
@@ -496,7 +501,8 @@ static oj_status measure_entry_and_add_to_ranking(struct distance_row_search *s,
 }
 
 /* Starts a descent at the lowest node above all entries of the row's class, or
- * at the root if there are no classes. */
+ * at the root if there are no classes. If no entry has the row's class, the
+ * descent is empty. */
 OJ_INLINE void begin_descent(const struct distance_row_search *s,
                              const struct oj_box *box,
                              struct oj_tree_descent *descent)
@@ -508,8 +514,8 @@ OJ_INLINE void begin_descent(const struct distance_row_search *s,
         descent->stack[0] = oj_tree_common_ancestor(s->run.first, s->run.last);
 }
 
-/* Returns 1 if no tie rank below a child can be in the answer. Not for the
- * root. */
+/* Returns 1 if no tie rank below a child can be in the answer. The root is no
+ * child of a node, has no slot in first_rank, and must not be passed. */
 OJ_INLINE int has_no_rank_below(const struct distance_row_search *s,
                                 const struct oj_tree_child *v)
 {
@@ -552,7 +558,8 @@ OJ_INLINE oj_status search_tree_by_distance(struct distance_row_search *s,
 
 /* --- one row, ranked by texts or vectors ---------------------------------- */
 
-/* Returns 1 if the entry is within the maximum distance. */
+/* Returns 1 if the distance from the row to the entry is finite and at most the
+ * maximum distance. */
 static int is_entry_in_reach(const struct distance_row_search *s, int64_t entry)
 {
     int32_t feature = oj_equal_groups_first_feature(&s->self->groups, entry);
@@ -563,9 +570,10 @@ static int is_entry_in_reach(const struct distance_row_search *s, int64_t entry)
     return distance <= limit && distance < INFINITY;
 }
 
-/* Adds the features of an entry that can be in the answer if the entry is in
- * reach. Points are measured before the other conditions are tested, shapes
- * afterwards. */
+/* Adds the features of an entry to the ranking, with their similarity, if the
+ * entry is in reach and the other conditions hold. The distance of two points
+ * costs less than the other conditions and is tested before them; distances of
+ * shapes are tested after them. */
 OJ_INLINE oj_status rank_entry(struct distance_row_search *s, int64_t entry,
                                struct oj_error *err)
 {
@@ -602,7 +610,8 @@ OJ_INLINE oj_status rank_entry(struct distance_row_search *s, int64_t entry,
     return OJ_OK;
 }
 
-/* Ranks all entries in reach. */
+/* Ranks the features of all entries within the maximum distance by their
+ * similarity. */
 OJ_INLINE oj_status rank_entries_in_reach(struct distance_row_search *s,
                                           const struct oj_box *box,
                                           struct oj_error *err)

@@ -71,7 +71,8 @@ static void make_boxes_and_count_segments(int64_t first, int64_t end,
 
 /* --- trees ---------------------------------------------------------------- */
 
-/* Allocates items and nodes, and assigns a range of both to each tree. */
+/* Gives a tree to each feature with more than OJ_FEW_SEGMENTS segments, and to
+ * each tree a range of the items and nodes, which are allocated. */
 static oj_status reserve_places_of_segment_trees(struct features_build *b,
                                                  struct oj_error *err)
 {
@@ -303,7 +304,8 @@ static void collect_feature_segments(const struct oj_features *features,
     }
 }
 
-/* Lists segments first <= i < end of a tree, at most OJ_FEW_SEGMENTS. */
+/* Lists the segments features->item[first] to item[end - 1], at most
+ * OJ_FEW_SEGMENTS. */
 static void collect_tree_segments(const struct oj_features *features,
                                   int64_t first, int64_t end,
                                   struct oj_segment_list *out)
@@ -377,20 +379,20 @@ static int does_feature_contain_point(const struct oj_features *features,
 struct pair_distance_search
 {
     const struct oj_features *a, *b;
-    const struct oj_feature_tree *tree_a, *tree_b; /* NULL: the feature has a
-                                                  list of segments */
+    const struct oj_feature_tree *tree_a, *tree_b; /* NULL if a feature has no
+                                                      tree: its segments are
+                                                      listed in scratch */
     struct oj_pair_scratch *scratch;
     double least; /* minimum distance so far */
     double cut;   /* distances above this are not needed */
-    double cut2;  /* limit for squared distances of boxes */
+    double cut2;  /* boxes whose squared distance is greater are skipped */
     double slack; /* upper bound of the error by which a computed distance can
                      be too small */
     int n_leaves;
 };
 
-/* Sets the limits beyond which pairs are skipped. Squared distances of boxes
- * that underflow become 0; cut2 stays above them, so that such boxes are
- * visited. */
+/* Sets cut and the limit cut2 for boxes. cut2 is at least 1e-300: the square of
+ * a small cut could underflow and exclude boxes that are near enough. */
 static void set_distance_cutoff(struct pair_distance_search *s, double cut)
 {
     double reach = cut + s->slack;
@@ -463,8 +465,8 @@ static const struct oj_box *box_of_tree_node_or_list(
     return &features->node[tree->levels.first[at.level] + at.node];
 }
 
-/* Lists the segments of a box of level 0; at level -1 the list exists already.
- */
+/* Lists the segments of a box of level 0. Level -1 is a feature without a tree,
+ * whose segments the caller has listed. */
 static void collect_leaf_segments(const struct oj_features *features,
                                   const struct oj_feature_tree *tree,
                                   struct oj_box_child at,
@@ -479,8 +481,9 @@ static void collect_leaf_segments(const struct oj_features *features,
                           tree->first_item + end, list);
 }
 
-/* Measures all pairs of segments below two boxes (level -1: a list without a
- * tree). Recursion depth: at most the levels of both trees. */
+/* Lowers s->least to the minimum distance of the segments below two boxes,
+ * where it is smaller. Level -1 is a feature without a tree, whose segments the
+ * caller has listed. Recursion depth: at most the levels of both trees. */
 static void min_distance_below_tree_nodes(struct pair_distance_search *s,
                                           struct oj_box_child at_a,
                                           struct oj_box_child at_b)
@@ -528,11 +531,11 @@ segment_tree_of_feature(const struct oj_features *features, int64_t feature)
     return &features->tree[features->own[feature]];
 }
 
-/* Returns 1 if the first vertex of a ring of the inner feature is in a polygon
- * part of the outer one. Other vertices need no test: a ring that is partly
- * inside also intersects a ring, which the segments show. If no rings intersect
- * and the areas overlap, some ring of one feature is entirely inside of the
- * other. */
+/* Returns 1 if the first vertex of a ring or line of the inner feature is in a
+ * polygon part of the outer one. Other vertices need no test: a ring that is
+ * only partly inside intersects a ring of the outer feature, so the distance of
+ * their segments is 0. If no rings intersect and the areas overlap, some ring
+ * of one feature is entirely inside of the other. */
 static int contains_ring_start(const struct oj_features *outer, int64_t outside,
                                const struct oj_features *inner, int64_t inside)
 {

@@ -37,22 +37,24 @@ struct oj_feature_tree
 struct oj_features
 {
     const struct oj_flat *flat; /**< must outlive this object */
-    struct oj_box *box;         /**< [n_features]; NULL in the short form
-                                     (points) */
-    struct oj_box *ring_box;    /**< [n_rings]; NULL: no polygons, or their
-                                     interiors do not count */
-    int32_t *own;               /**< [n_features] index of the feature's own
-                                     tree in tree, or -1; NULL in the short
-                                     form */
+    struct oj_box *box;         /**< [n_features]; NULL if flat has the short
+                                     form (single points without offsets) */
+    struct oj_box *ring_box;    /**< [n_rings] boxes of the rings; NULL if there
+                                     are no polygons or their interiors do not
+                                     count */
+    int32_t *own;               /**< [n_features] index in tree[] of the
+                                     feature's tree, or -1 if it has few
+                                     segments; NULL in the short form */
     int64_t n_trees;
     struct oj_feature_tree *tree;
-    uint32_t *item;             /**< first vertex of each segment, all trees
-                                     together */
+    uint32_t *item;             /**< first vertex of each segment, for all trees
+                                     one after the other; may have the flag
+                                     OJ_ITEM_POINT */
     struct oj_box *node;        /**< boxes of all levels of all trees */
     struct oj_ring_grids grids; /**< used only if ring_box is present */
 };
 
-/** A few segments of a list or tree; a point has equal ends. */
+/** Up to OJ_FEW_SEGMENTS segments; a point is a segment with equal ends. */
 struct oj_segment_list
 {
     int n;
@@ -61,9 +63,9 @@ struct oj_segment_list
     double bx[OJ_FEW_SEGMENTS], by[OJ_FEW_SEGMENTS];
 };
 
-/** Prepares the features of flat with n_threads. with_interiors 0: polygons
- * will count as their rings only, so nothing is prepared for points inside of
- * them. Errors: OJ_ERR_LIMIT from 2^31 vertices on; OJ_ERR_NOMEM. */
+/** Prepares the features of flat with n_threads. If with_interiors is 0,
+ * polygons count as their rings only, and nothing is prepared for points inside
+ * of them. Errors: OJ_ERR_LIMIT from 2^31 vertices on; OJ_ERR_NOMEM. */
 OJ_MUST_USE oj_status oj_distance_features_build(struct oj_features *features,
                                                  const struct oj_flat *flat,
                                                  int with_interiors,
@@ -92,21 +94,26 @@ struct oj_pair_scratch
 {
     const int *cancel; /**< the computation is stopped if *cancel is nonzero;
                             may be NULL */
-    int64_t n_refined; /**< number of pairs of segments that were measured */
-    /* Caches the segments of the first feature for the next call. */
-    int64_t listed; /**< ordinal + 1 of the cached feature; 0: none */
+    int64_t n_refined; /**< each pair of segments that is measured adds 1 */
+    int64_t listed;    /**< ordinal + 1 of the feature a of the last call, whose
+                            segments `first` keeps for the next one; 0 if it
+                            keeps none */
     struct oj_segment_list first, second;
 };
 
 /** Returns the distance between two features with parts if it is at most limit;
- * otherwise any greater number, possibly INFINITY. to_interior: 1: polygons are
- * areas; 0: they are their rings.  The distance is 0 if a vertex of one feature
- * is in a polygon part of the other (part by part, like GEOS's distance) or if
- * two segments intersect (decided exactly). Otherwise it is the minimum over
- * all pairs of segments, in GEOS's order of operations.  Two trees are
- * traversed simultaneously; subtrees farther apart than the minimum so far are
- * skipped. Source: simultaneous traversal of two R-trees (Hjaltason and Samet
- * 1998). */
+ * otherwise any greater number, possibly INFINITY. With to_interior 1 polygons
+ * are areas, with 0 they are only their rings. The result means nothing if
+ * *scratch->cancel is set meanwhile.
+ *
+ * For areas the distance is 0 if a vertex of one feature is in a polygon part
+ * of the other (part by part, like GEOS's distance). In both cases it is 0 if
+ * two segments intersect (decided exactly), and otherwise the minimum over all
+ * pairs of segments, in GEOS's order of operations.
+ *
+ * Two trees are traversed simultaneously; subtrees farther apart than the
+ * minimum so far are skipped. Source: simultaneous traversal of two R-trees
+ * (Hjaltason and Samet 1998). */
 double oj_pair_distance(const struct oj_features *a, int64_t feature_a,
                         const struct oj_features *b, int64_t feature_b,
                         int to_interior, double limit,

@@ -9,8 +9,9 @@
 
 #define WIDE __attribute__((target("avx512f,avx512vl,popcnt")))
 
-/* The query, broadcast to all lanes. The ids of partners form an interval
- * without `except`; one unsigned comparison tests the interval. */
+/* The query, broadcast to all lanes. The id of a partner must be one of n_ids
+ * ids from `from` on, which one unsigned comparison of id - from tests, and
+ * must not be `except`. */
 struct wide_query
 {
     __m512d x, y, least2, most2;
@@ -38,10 +39,12 @@ static inline int has_min_distance_or_excluded_id(const struct oj_near_query *q)
     return q->least2 > 0.0 || q->except >= 0;
 }
 
-/* Returns the mask of those points at .. at + 7 of the hood that are partners
- * of the query's point; a point with NaN is none. special: the result of
- * has_min_distance_or_excluded_id(). Product and sum are separate operations: a
- * fused multiply-add would decide some pairs otherwise. */
+/* Returns the mask of the points at .. at + 7 of the hood that are partners of
+ * the query's point; a point with NaN is none. Sets *d2 and *id to the squared
+ * distances and ids of all eight. If special, the result of
+ * has_min_distance_or_excluded_id(), is 0, the minimum distance and the
+ * excluded id are not tested. Product and sum are separate operations: a fused
+ * multiply-add would decide some pairs otherwise. */
 WIDE static inline __attribute__((always_inline)) __mmask8
 mask_of_partners(const struct oj_near_hood *hood, int64_t at,
                  const struct wide_query *w, int special, __m512d *d2,

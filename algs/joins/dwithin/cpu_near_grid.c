@@ -38,14 +38,15 @@ struct near_grid_build
     const int32_t *tie_rank;
     double reach;
     int64_t n_slices, n_buckets;
-    int bucket_bits;          /* low-order bits of a cell number; the upper bits
-                                 are the bucket */
+    int bucket_bits;          /* the bucket of a cell is its number >>
+                                 bucket_bits */
     uint32_t *cell;           /* [n_features] cell number of each point, or
                                  NO_CELL */
-    int64_t *start;           /* [n_slices][n_buckets] counts, later positions
-                                 to write */
+    int64_t *start;           /* [n_slices][n_buckets] first the number of a
+                                 slice's points in a bucket, then where the next
+                                 of them is written in `point` */
     int64_t *bucket_offset;   /* [n_buckets + 1] */
-    struct near_point *point; /* [grid->n] by bucket */
+    struct near_point *point; /* [grid->n] the points, bucket by bucket */
 };
 
 static int64_t slice_begin(const struct near_grid_build *b, int64_t slice)
@@ -55,18 +56,18 @@ static int64_t slice_begin(const struct near_grid_build *b, int64_t slice)
 
 /* --- the frame ------------------------------------------------------------ */
 
-/* Returns the number of cells of this width in the box, with the empty row and
- * column on each side. */
+/* Returns the number of cells of this width that cover the box, including the
+ * empty row or column on each side. */
 static double count_cells_of_box(const struct oj_box *f, double side)
 {
     return (floor((f->x1 - f->x0) / side) + 3.0) *
            (floor((f->y1 - f->y0) / side) + 3.0);
 }
 
-/* Sets the extent and the width of cells. Cells cover all points and are as
- * wide as the reach if their number is not too large; then returns 0. Otherwise
- * they cover only the bulk of the points and are wider if they are still too
- * many; then returns 1. */
+/* Sets the frame and the width of the cells. If cells as wide as the reach can
+ * cover all points and are not too many, returns 0. Otherwise the frame covers
+ * only the bulk of the points (oj_order_frame()), cells that are still too many
+ * are made wider, and the result is 1. */
 static int choose_grid_extent_and_cell_size(struct near_grid_build *b)
 {
     struct oj_near_grid *grid = b->grid;
@@ -82,8 +83,9 @@ static int choose_grid_extent_and_cell_size(struct near_grid_build *b)
     /* Comparisons with NaN leave the box unchanged. */
     for (int64_t i = 0; i < b->flat->n_features; i++)
         oj_box_add_point(&f, b->flat->x[i], b->flat->y[i]);
-    /* If the extent overflows, one cell is used. (If there are no points, it is
-     * negative, and oj_order_frame() gives the frame.) */
+    /* An extent that overflows gives one cell. (Without points the extent is
+     * negative and infinite, so the cells are too many, and oj_order_frame()
+     * sets the frame.) */
     if (!(f.x1 - f.x0 < INFINITY && f.y1 - f.y0 < INFINITY))
         f = (struct oj_box){0.0, 0.0, 0.0, 0.0};
     if (!(count_cells_of_box(&f, side) <= most))
@@ -151,7 +153,8 @@ static void scatter_points_to_buckets(int64_t slice, int thread, void *user)
 }
 
 /* Sorts a bucket's points by cell (stable). cell_start[c + 1] first holds the
- * count of cell c, then its begin, and its end when all points are placed. */
+ * number of points of cell c, then the position of its next point to be placed,
+ * and at last the end of cell c, where cell c + 1 begins. */
 static void sort_bucket_points_by_cell(int64_t bucket, int thread, void *user)
 {
     struct near_grid_build *b = user;
@@ -215,8 +218,8 @@ static oj_status sort_points(struct near_grid_build *b, int n_threads,
     return OJ_OK;
 }
 
-/* Returns 1 if the three runs of a point hold more than MANY_IN_RUNS points, on
- * average over a sample. */
+/* Returns 1 if the three runs of cells around a point hold more than
+ * MANY_IN_RUNS points on average; a sample of the points is tested. */
 static int has_crowded_cells(const struct oj_near_grid *grid)
 {
     int64_t step = grid->n / N_SAMPLES + 1, n_seen = 0, n_in_runs = 0;
@@ -277,8 +280,9 @@ void oj_near_grid_free(struct oj_near_grid *grid)
 
 /* --- neighbourhoods ------------------------------------------------------- */
 
-/* Copies eight points at a time, so it reads and writes up to OJ_NEAR_LANES - 1
- * entries beyond n. */
+/* Copies n points of the grid to the position `at` of the hood. Always copies
+ * eight at a time, so up to OJ_NEAR_LANES - 1 elements beyond the n are read
+ * and written. */
 static void copy_cell_points_to_hood(struct oj_near_hood *hood, int64_t at,
                                      const struct oj_near_grid *grid,
                                      int64_t first, int64_t n)

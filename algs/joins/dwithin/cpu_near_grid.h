@@ -6,8 +6,8 @@
  *             . 3 4 5 .
  *             . . . . .
  *  cell_start [ .. ]          first point of each cell, row by row
- *  x, y, id   0 0 1 2 2 2 3   the points, cell by cell; the build puts those of
- *                             a cell in the order of the layer
+ *  x, y, id   0 0 1 2 2 2 3   the points by cell (here the number of the cell);
+ *                             within a cell in the order of the layer
  *
  *  A cell is at least as wide as the maximum distance, so all partners of a
  *  point are in three runs of consecutive points: the point's own cell with the
@@ -35,10 +35,12 @@ struct oj_near_grid
                                     elements */
     int64_t n_columns, n_rows; /**< numbers of columns and rows, including the
                                     empty ones */
-    uint32_t *cell_start;      /**< [n_columns * n_rows + 1] */
-    double x0, y0, inverse;    /**< corner of the frame, and 1 / width of a
-                                    cell */
-    int is_uneven;             /**< 1: a grid does not suit these points */
+    uint32_t *cell_start;      /**< [n_columns * n_rows + 1] position of the
+                                    first point of each cell */
+    double x0, y0, inverse;    /**< lower left corner of the frame, and 1 /
+                                    width of a cell */
+    int is_uneven;             /**< 1: the points are too unevenly distributed
+                                    for a grid */
 };
 
 /** Sorts the points of flat (short form) into cells, for distances up to reach,
@@ -53,8 +55,8 @@ int64_t oj_near_grid_bytes(const struct oj_near_grid *grid);
 
 void oj_near_grid_free(struct oj_near_grid *grid);
 
-/** Returns the column or row of a coordinate, from 1 to n - 2. n: number of
- * columns or rows, with the empty ones at both ends. */
+/** Returns the column or row of a coordinate, from 1 to n - 2, where n is the
+ * number of columns or rows including the empty ones at both ends. */
 static inline int64_t oj_near_column(double v, double origin, double inverse,
                                      int64_t n)
 {
@@ -81,9 +83,9 @@ static inline const uint32_t *oj_near_cell(const struct oj_near_grid *grid,
     return grid->cell_start + oj_near_cell_number(grid, x, y);
 }
 
-/** Returns the first point of a run: the points in row -1, 0 or 1 of the 3 x 3
- *  cells around cell. All points within reach of a point of the cell are in the
- *  three runs. */
+/** Returns the position of the first point of a run. A run is the points in row
+ * -1, 0 or 1 of the 3 x 3 cells around `cell`. All points within reach of a
+ * point of the cell are in the three runs. */
 static inline int64_t oj_near_run_begin(const struct oj_near_grid *grid,
                                         const uint32_t *cell, int64_t row)
 {
@@ -134,8 +136,8 @@ static inline int oj_near_is_partner(const struct oj_near_query *q, double x,
            (id < q->end) & (id != q->except);
 }
 
-/** Two implementations of the search; one needs the compress instructions of
- *  AVX-512. */
+/** An implementation of the search for partners: oj_near_plain, or that of
+ * oj_near_avx512(), which needs the compress instructions of AVX-512. */
 struct oj_near_kernel
 {
     /** Returns the number of partners of the query's point. */
@@ -143,8 +145,9 @@ struct oj_near_kernel
                      const struct oj_near_query *query);
 
     /** Stores ids and squared distances of the partners, in the order of the
-     *  hood, and returns their number.  Also overwrites up to OJ_NEAR_LANES
-     *  entries behind them. */
+     * hood, and returns their number. Both arrays need room for hood->n +
+     * OJ_NEAR_LANES elements, since elements behind the partners are
+     * overwritten. */
     int64_t (*collect)(const struct oj_near_hood *hood,
                        const struct oj_near_query *query, int32_t *id,
                        double *d2);
@@ -167,14 +170,15 @@ static inline void oj_near_hood_clear(struct oj_near_hood *hood)
     hood->n = 0;
 }
 
-/** Adds n consecutive points of the grid, from `first` on. */
+/** Adds the n points of the grid from position `first` on.
+ * oj_near_hood_finish() must be called after the last of them. */
 OJ_MUST_USE oj_status oj_near_hood_add(struct oj_near_hood *hood,
                                        const struct oj_near_grid *grid,
                                        int64_t first, int64_t n,
                                        struct oj_error *err);
 
-/** Ends the hood after the last points were added: appends OJ_NEAR_LANES points
- * with NaN, unless the hood is empty. */
+/** Appends the OJ_NEAR_LANES points with NaN that the kernels read beyond the
+ * last point of a hood; nothing if the hood is empty. */
 void oj_near_hood_finish(struct oj_near_hood *hood);
 
 void oj_near_hood_free(struct oj_near_hood *hood);

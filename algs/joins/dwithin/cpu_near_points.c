@@ -2,27 +2,28 @@
  * (cpu_near_grid.h); the input points are visited in an order that keeps
  * neighbours together.
  *
- * Lists in the order of the rows take two visits of the input points: one
- * counts the pairs of each row, the other writes them at the resulting offsets.
- * Scattered lists take one visit, in which every thread writes to blocks of its
- * own. The number of entries is estimated from a sample of points; if it was
- * too low, the join is made again by two visits.
+ * An answer whose lists are in the order of the rows (struct oj_matches) takes
+ * two visits of the input points: one counts the pairs of each row, the other
+ * writes them at the resulting offsets. An answer of scattered lists takes one
+ * visit, in which every thread writes to blocks of its own. The number of its
+ * entries is estimated from a sample of points; if the estimate was too low,
+ * the join is made again by two visits.
  *
  * If pairs have conditions besides distance and FIDs, one visit tests them and
  * collects the pairs that pass, which are usually few. Sizes and bitmaps of
  * texts are stored in the order of the cells, too, and tested before distances
  * (for shops of similar names within 200 m this halves the time).
  *
- * If the first pair of a row is enough, one visit searches it: points are read
- * in parts, without those that hold no lower id than the pair found. So many
- * points at one place do not make all their pairs.
+ * If the first pair of a row is enough, one visit searches it. It skips parts
+ * of the hood whose ids are all above that of the pair found, so even a hood of
+ * very many points costs few tests.
  *
  * If the spans of a pair must have an instant in common, the points of a cell
  * are sorted by the begin of their span, so those that can meet the span of a
  * row are consecutive. The rows of a cell are visited in the order in which
- * their spans begin, so the search for each run starts at the run of the row
- * before. With a window of half an hour on reports of a month, this compares
- * one point in some hundred. */
+ * their spans begin, so the search for the consecutive points of the next row
+ * starts at those of the row before. With a window of half an hour on reports
+ * of a month, this compares one point in some hundred. */
 #include "../../../flatten/base/oj_alloc.h"
 #include "../../../flatten/base/oj_clock.h"
 #include "../../../flatten/base/oj_clones.h"
@@ -52,26 +53,27 @@
 /* Number of points that a thread tests between two polls of the cancel flag. */
 #define LOOK_AFTER (1 << 22)
 
-/* Number of points between the one that is searched and the one whose span is
- * prefetched. */
+/* The span of a point is prefetched while the point this many places before it
+ * is searched. */
 #define PREFETCH_AHEAD 12
 
-/* Number of steps by one point before a search doubles its steps. The runs of
- * the next row usually begin and end a few points later. */
+/* Number of points that find_first_at_least() passes one by one before it
+ * doubles its steps. The runs of the next row usually begin and end a few
+ * points later. */
 #define SINGLE_STEPS 8
 
 /* Number of squared distances that are collected before their roots are
  * computed; they fit the first-level cache. */
 #define SQUARES_AT_ONCE 2048
 
-/* The estimate counts the pairs of one task in this many. */
+/* VISIT_ESTIMATE counts the pairs of every ONE_OF-th task. */
 #define ONE_OF 32
 
 /* Number of entries that a thread reserves at a time for scattered lists. */
 #define BLOCK_ENTRIES 65536
 
-/* Number of points that are read at once if the first pair of a row is enough;
- * a multiple of OJ_NEAR_LANES. */
+/* Number of points in a part of the hood, if the first pair of a row is enough
+ * (add_first_near_point()); a multiple of OJ_NEAR_LANES. */
 #define POINTS_OF_PART 256
 
 enum near_mark
@@ -87,8 +89,8 @@ enum near_mark
 struct near_marks
 {
     enum near_mark kind;
-    int32_t *mark; /* [rows]; NULL: the input is the join side, and the mark
-                      follows from the id of the row */
+    int32_t *mark; /* [rows]; NULL if the input is the join side with equal
+                      FIDs: the mark then follows from the id of the row */
 };
 
 struct near_points_worker
@@ -96,29 +98,32 @@ struct near_points_worker
     struct oj_near_hood hood;
     int32_t *id; /* ids of the partners of a point */
     double *d2;
-    uint64_t *near; /* bitmap of the points in a run of cells whose texts may be
-                       similar */
-    int32_t *least_id; /* least id of each part of the hood; valid if
-                          cell_of_least is the hood's cell */
+    uint64_t *near; /* bitmap: which points of a run of cells may have similar
+                       texts */
+    int32_t *least_id; /* least id of each POINTS_OF_PART points of the hood;
+                          valid if cell_of_least is the hood's cell */
     const uint32_t *cell_of_least;
     int64_t cap_id, cap_d2, cap_near, cap_least;
     struct oj_tie_rank_sorter order;
-    int64_t block_at, block_end; /* unused entries of the worker's own block */
+    int64_t block_at, block_end; /* entries block_at .. block_end - 1 of the
+                                    worker's own block are unused */
     int64_t squares_from;        /* entries from here to block_at still hold
                                     squared distances */
     int64_t n_pairs, n_matched, n_seen, n_unlooked;
-    int64_t n_pairs_counted; /* part of n_pairs that is already counted in the
-                                pair budget of the batch */
+    int64_t n_pairs_counted; /* part of n_pairs that the pair budget of the
+                                batch already contains */
 
-    /* Runs of points whose spans can meet the span of the last row, in its cell
-     * and the eight cells around it: run[i] is the first point in cell i. */
-    const uint32_t *cell_of_runs; /* cell of the last row; NULL: no runs are
+    /* Points whose spans can meet the span of the row searched last: in cell i
+     * of the 3 x 3 cells around this row, the points from run[i] on, before
+     * run_end[i]. */
+    const uint32_t *cell_of_runs; /* cell of the last row; NULL if no runs are
                                      stored */
     int64_t begin_of_runs;        /* begin of the last row's span */
-    int64_t until_of_runs;        /* and its end */
+    int64_t until_of_runs;        /* end of the last row's span */
     int64_t run_end[9];
     int64_t run[9];
-    struct oj_keyed *key; /* [2 n] sort keys of a bucket, and scratch */
+    struct oj_keyed *key; /* [2 n] sort keys of the n points of a bucket, and
+                             scratch */
     struct oj_ordered_point *sorted;
     int64_t cap_key, cap_sorted;
 };
@@ -143,18 +148,19 @@ struct close_points_index
     const int32_t *tie_rank;
     const struct oj_near_kernel *kernel;
     struct oj_near_grid grid;
-    struct oj_reach_mask reach; /* the locations at which points can have
-                                   pairs */
-    int32_t *feature_of; /* [features] feature of each tie rank; NULL: the id is
-                            the ordinal */
+    struct oj_reach_mask reach; /* excludes input points that are too far from
+                                   all join points */
+    int32_t *feature_of; /* [features] feature of each tie rank; NULL without
+                            tie ranks, when ids are ordinals */
     struct oj_sorted_fids fids;
-    uint64_t *word; /* [2][grid.n] words of the token bitmaps, in the order of
-                       the grid; NULL: there is no condition on texts */
+    uint64_t *word; /* [2][grid.n] the two words of the token bitmaps, in the
+                       order of the grid; NULL if there is no condition on
+                       texts */
     uint32_t *class;
     int has_long_texts;
     oj_token_planes_near *near;
     int span;       /* index of the condition on spans by which the points of a
-                       cell are sorted; -1: none */
+                       cell are sorted; -1 if they are not sorted */
     int64_t *begin; /* [grid.n] begins of the spans, ascending within a cell */
     int64_t *end;   /* [grid.n] for each point, the latest end of a span of its
                        cell up to this point; if spans are instants, this is the
@@ -166,8 +172,8 @@ struct close_points_index
     struct near_points_worker *worker; /* [n_threads] */
     struct oj_order order;
     struct oj_scattered_offsets offsets;
-    struct oj_answers *answers;    /* [n_threads] used if the filter is
-                                      tested */
+    struct oj_answers *answers;    /* [n_threads] the pairs that VISIT_ASK
+                                      finds */
     struct oj_index *general_copy; /* copy of general that joins the batches */
 };
 
@@ -182,17 +188,21 @@ struct near_points_batch
     int is_join_side; /* 1: the input is the join side; its points are visited
                          in grid order */
     int asks_filter;  /* 1: each pair is tested by the filter */
-    /* Begins of the rows' spans (except spans without a begin) are sorted by
-     * (begin - first_begin) >> begin_shift, a number of begin_bits bits. */
+    /* Input points of a cell are sorted by the upper begin_bits bits of span
+     * begin - first_begin, where first_begin is the least begin. The
+     * begin_shift bits below do not fit into the sort key. Spans without a
+     * begin count as 0. */
     int64_t first_begin;
     int begin_bits, begin_shift;
     enum near_visit visit;
     struct oj_near_query query; /* the part of the query that all points
                                    share */
     struct oj_pair_budget budget;
-    atomic_llong n_taken; /* number of entries in blocks reserved so far */
+    atomic_llong n_taken; /* number of entries in the blocks that workers have
+                             reserved so far */
     int64_t n_entries;    /* number of entries that are allocated */
-    atomic_int is_full;   /* 1: the allocated entries were too few */
+    atomic_int is_full;   /* 1: the allocated entries were too few, or scattered
+                             lists were not tried: the join takes two visits */
 };
 
 static int64_t count_points_to_visit(const struct near_points_batch *b)
@@ -221,9 +231,9 @@ static int has_conditions_besides_spans(const struct oj_pair_filter *filter)
            oj_relation_compares_attributes(relation);
 }
 
-/* Computes the id limits of all rows.
- *  is_join_side  1: both sides have equal points, row by row
- *  *asks_filter  1: each pair must also be tested by the filter */
+/* Sets out to the id limits of all rows, which the caller frees. is_join_side
+ * is 1 if both sides have equal points, row by row. Sets *asks_filter to 1 if
+ * each pair must also be tested by the filter. */
 static oj_status make_id_limits_per_row(const struct oj_pair_filter *filter,
                                         const struct oj_sorted_fids *fids,
                                         int is_join_side,
@@ -261,8 +271,8 @@ static oj_status make_id_limits_per_row(const struct oj_pair_filter *filter,
     return OJ_OK;
 }
 
-/* Adds the row's id limit to a query. id: id of the row in the join side; used
- * if the input is the join side. */
+/* Adds the row's id limit to a query. If the input is the join side, id is that
+ * of the row's own point; otherwise it is not used. */
 static void apply_id_limit_to_query(const struct near_marks *marks, int64_t row,
                                     int32_t id, struct oj_near_query *query)
 {
@@ -298,8 +308,8 @@ static int32_t feature_of_point_id(const struct close_points_index *self,
     return self->feature_of != NULL ? self->feature_of[id] : id;
 }
 
-/* Checks the cancel flag and the pair limit after every LOOK_AFTER points
- * tested. */
+/* Adds n_seen to the points tested, and checks the cancel flag and the pair
+ * limit each time that LOOK_AFTER more points have been tested. */
 static oj_status check_cancel_and_pair_limit(struct near_points_batch *b,
                                              struct near_points_worker *worker,
                                              int64_t n_seen,
@@ -352,7 +362,8 @@ static oj_status add_near_points_that_pass_filter(
     return OJ_OK;
 }
 
-/* Finds the least id of each part of the hood, unless the hood has stayed. */
+/* Sets least_id to the least id of each part of the hood, unless it is already
+ * that of the hood's cell. */
 static oj_status find_least_ids_of_parts(struct near_points_worker *worker,
                                          struct oj_error *err)
 {
@@ -372,7 +383,8 @@ static oj_status find_least_ids_of_parts(struct near_points_worker *worker,
     return OJ_OK;
 }
 
-/* Adds the first pair of a row in tie order, which is the order of ids. */
+/* Adds the first pair of a row in tie order, the one with the lowest id, to the
+ * answers of the worker, if the row has pairs. */
 static oj_status add_first_near_point(const struct near_points_batch *b,
                                       struct near_points_worker *worker,
                                       const struct oj_near_query *query,
@@ -380,7 +392,8 @@ static oj_status add_first_near_point(const struct near_points_batch *b,
 {
     struct oj_answers *answers = &b->self->answers[worker - b->self->worker];
     const struct oj_near_hood *hood = &worker->hood;
-    struct oj_near_query q = *query; /* its end falls to the least id found */
+    struct oj_near_query q = *query; /* q.end is lowered to the least id
+                                        found */
     int32_t feature = -1;
     double d2 = 0.0;
     OJ_TRY(reserve_found_point_arrays(worker, err));
@@ -414,8 +427,8 @@ static oj_status add_first_near_point(const struct near_points_batch *b,
     return OJ_OK;
 }
 
-/* Adds the pairs of a row with those of n consecutive points of the grid that
- * are near, may have similar texts, and pass the filter. */
+/* Compares a row with n consecutive points of the grid. Adds the pairs of
+ * points that are near, may have similar texts, and pass the filter. */
 static oj_status add_near_points_with_similar_text(
     const struct near_points_batch *b, struct near_points_worker *worker,
     const struct oj_near_query *q, int64_t row, int64_t first, int64_t n,
@@ -497,8 +510,8 @@ static int64_t find_first_at_least(const int64_t *numbers, int64_t first,
     return first;
 }
 
-/* Fills the worker's hood with the points around a row's cell whose spans can
- * meet the row's span. */
+/* Replaces the points of the worker's hood by those of the 3 x 3 cells around
+ * x, y whose spans can meet the row's span. */
 static oj_status move_hood_to_runs_of_span(const struct near_points_batch *b,
                                            struct near_points_worker *worker,
                                            double x, double y, int64_t row,
@@ -514,7 +527,8 @@ static oj_status move_hood_to_runs_of_span(const struct near_points_batch *b,
     oj_near_hood_clear(&worker->hood);
     if (!oj_span_exists(from, until))
         return OJ_OK;
-    /* A begin of INT64_MAX marks a feature without a span. */
+    /* A begin of INT64_MAX marks a feature without a span, which must not be
+     * found. */
     until = until < INT64_MAX ? until : INT64_MAX - 1;
     end_goes_on = goes_on && until >= worker->until_of_runs;
     worker->cell_of_runs = cell;
@@ -558,8 +572,9 @@ static oj_status write_sorted_pairs_of_row(const struct near_points_batch *b,
     return OJ_OK;
 }
 
-/* Converts the squares that a worker wrote since the last call to distances;
- * many at once, since SIMD vectors are wider than most rows. */
+/* Replaces the squared distances from squares_from to block_at by distances.
+ * The caller lets many of them gather, since SIMD vectors are wider than most
+ * rows' lists. */
 static void convert_squares_to_distances(const struct near_points_batch *b,
                                          struct near_points_worker *worker)
 {
@@ -569,8 +584,9 @@ static void convert_squares_to_distances(const struct near_points_batch *b,
     worker->squares_from = worker->block_at;
 }
 
-/* Reserves n entries for the worker. Returns 0 if the allocated entries are
- * used up. */
+/* Makes sure that the worker's block has n unused entries, by extending it or
+ * by reserving another block. Returns 0 and sets is_full if the allocated
+ * entries are used up. */
 static int reserve_entries_in_shared_output(struct near_points_batch *b,
                                             struct near_points_worker *worker,
                                             int64_t n)
@@ -827,8 +843,9 @@ static oj_status make_text_bits_in_cell_order(struct close_points_index *self,
 
 /* --- spans in the order of cells ------------------------------------------ */
 
-/* Returns the index of the condition on spans by which cells are sorted; -1:
- * none. */
+/* Returns the index of the condition on spans by which the points of a cell are
+ * sorted: the first one that requires a common instant. Returns -1 if they are
+ * not sorted, because there is none, or because similar texts are compared. */
 static int choose_span_to_order_by(const struct oj_relation *relation,
                                    const struct oj_flat *join_side)
 {
@@ -850,7 +867,8 @@ static void copy_begins_in_cell_order(int64_t first, int64_t end, void *user)
         self->begin[i] = from[feature_of_point_id(self, self->grid.id[i])];
 }
 
-/* Sorts n points of a cell by the begin of their span. copy: scratch, [n]. */
+/* Sorts n points of a cell by the begin of their span. key [2 n] and copy [n]
+ * are scratch. */
 static void sort_cell_by_begin(struct close_points_index *self, int64_t first,
                                int64_t n, struct oj_keyed *key,
                                struct oj_ordered_point *copy)
@@ -877,8 +895,8 @@ static void sort_cell_by_begin(struct close_points_index *self, int64_t first,
     }
 }
 
-/* Sets `end` of the points of a cell to the latest end of a span up to each
- * point. */
+/* Sets `end` of each point of a cell to the latest end of a span among the
+ * points of the cell up to this one. */
 static void set_latest_ends(struct close_points_index *self, int64_t first,
                             int64_t end)
 {
@@ -993,8 +1011,8 @@ static oj_status build_near_points(struct oj_index *wrapped,
     return OJ_OK;
 }
 
-/* Chooses the bits of the begins of spans that fit into a sort key beside the
- * cell. */
+/* Sets first_begin, begin_bits and begin_shift such that the begins of spans
+ * fit into a sort key of 64 bits beside the number of the cell. */
 static void choose_begin_bits_of_sort_key(struct near_points_batch *b)
 {
     const struct oj_near_grid *grid = &b->self->grid;
@@ -1054,8 +1072,8 @@ static oj_status sort_bucket_by_cell_and_begin(int64_t bucket, int thread,
     return OJ_OK;
 }
 
-/* Sorts the input points that can have pairs in the order in which they are
- * visited. */
+/* Makes `order`, the list of the input points that can have pairs: in Morton
+ * order, or, if a span orders the cells, by cell and begin of span. */
 static oj_status sort_input_points(struct near_points_batch *b,
                                    struct oj_error *err)
 {
@@ -1110,8 +1128,8 @@ static oj_status join_in_two_passes_sorted(struct near_points_batch *b,
     return search_near_points_in_parallel(b, VISIT_FILL, err);
 }
 
-/* Joins by scattered lists in the order of the visit. Sets b->is_full if they
- * do not fit. */
+/* Joins in one visit that writes scattered lists. If the estimated entries are
+ * too few, only sets b->is_full; the answer is then not complete. */
 static oj_status join_in_one_pass_unsorted(struct near_points_batch *b,
                                            struct oj_error *err)
 {
@@ -1121,7 +1139,8 @@ static oj_status join_in_one_pass_unsorted(struct near_points_batch *b,
     OJ_TRY(search_near_points_in_parallel(b, VISIT_ESTIMATE, err));
     for (int t = 0; t < n_threads; t++)
         n += self->worker[t].n_pairs;
-    /* Pages that are not written cost only address space. */
+    /* The estimate is raised by a quarter and by two blocks per thread. Pages
+     * that are not written cost only address space. */
     n = n * ONE_OF + n * (ONE_OF / 4) + 2 * BLOCK_ENTRIES * (int64_t)n_threads;
     OJ_TRY(oj_matches_reserve_scattered(b->out, n_rows, n, err));
     b->n_entries = n;
@@ -1142,9 +1161,9 @@ static oj_status join_in_one_pass_unsorted(struct near_points_batch *b,
     return check_pair_limit(b, b->out->n_pairs, err);
 }
 
-/* Returns 1 if one condition on spans is the only condition that remains and
- * the runs of a row hold exactly the features that meet its span. That requires
- * features whose spans are instants. */
+/* Returns 1 if the runs of a row hold exactly the features that meet its span,
+ * and no other condition remains. This requires a single condition on spans and
+ * join features whose spans are instants. */
 static int do_runs_decide_spans(const struct near_points_batch *b)
 {
     const struct close_points_index *self = b->self;
@@ -1157,7 +1176,8 @@ static int do_runs_decide_spans(const struct near_points_batch *b)
             (!relation->exclude_self && relation->unordered_pairs == 0));
 }
 
-/* Joins by lists of the pairs that pass the filter. */
+/* Joins in one visit, in which each worker lists the pairs that pass the
+ * filter. */
 static oj_status join_with_pair_filter(struct near_points_batch *b,
                                        struct oj_error *err)
 {
@@ -1206,7 +1226,7 @@ static oj_status choose_lists_and_join_batch(struct near_points_batch *b,
     if (b->asks_filter && do_runs_decide_spans(b))
         b->asks_filter = 0;
     if (self->relation.first_only)
-        b->asks_filter = 1; /* one pair of a row is searched by lists */
+        b->asks_filter = 1; /* VISIT_ASK finds the first pairs */
     if (!b->is_join_side)
         OJ_TRY(sort_input_points(b, err));
     stats->n_points_searched += count_points_to_visit(b);

@@ -5,9 +5,9 @@
 
 #include <string.h>
 
-/* Logarithm to base 2 of the rows of a group: its offsets and an equally large
- * scratch for sorting fit a cache of a megabyte. Groups are larger if there
- * would be more than MOST_GROUPS. */
+/* Logarithm to base 2 of the number of rows in a group: 2^14 rows have 256 KiB
+ * of offsets, which fit a cache of 1 MiB together with an equally large scratch
+ * for sorting. Groups are larger if there would be more than MOST_GROUPS. */
 #define GROUP_BITS 14
 #define MOST_GROUPS 1024
 
@@ -71,7 +71,7 @@ oj_status oj_scattered_offsets_begin(struct oj_scattered_offsets *offsets,
     return OJ_OK;
 }
 
-/* Returns the first offset of a group. */
+/* Returns the part of the offsets that belongs to the rows of a group. */
 static int64_t *offsets_of_row_group(const struct oj_scattered_offsets *offsets,
                                      int64_t group)
 {

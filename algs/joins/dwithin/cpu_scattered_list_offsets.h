@@ -35,7 +35,8 @@ struct oj_list_range
 struct oj_list_range_buffer
 {
     struct oj_list_range *range; /**< [n_groups][OJ_LIST_RANGES_AT_ONCE] */
-    uint8_t *n_waiting;          /**< [n_groups] */
+    uint8_t *n_waiting;          /**< [n_groups] number of ranges gathered for
+                                      each group */
     struct oj_list_range *group; /**< [rows of a group] scratch of
                                       oj_scattered_offsets_end() */
 };
@@ -65,8 +66,8 @@ void oj_scattered_offsets_flush_group(struct oj_scattered_offsets *offsets,
                                       struct oj_list_range_buffer *buffer,
                                       int64_t group);
 
-/** Records that the list of row has n entries, from entry `first` on; at most
- *  once per row. */
+/** Records that the list of row `row` has n entries, from entry `first` on.
+ * Each row may be recorded once at most. */
 static inline void
 oj_scattered_offsets_record(struct oj_scattered_offsets *offsets, int thread,
                             int64_t row, int64_t first, int64_t n)

@@ -45,7 +45,7 @@ struct heading_index
     struct oj_segments segments; /* segments of the join side */
     uint32_t *directions;        /* [n_nodes * OJ_FANOUT] set of sectors of each
                                     child in segments.tree */
-    double most; /* maximum over the join features' own maximum distances; -1:
+    double most; /* maximum over the join features' own maximum distances; -1 if
                     they have none */
     double *heading; /* [rows of the batch] headings in degrees, in search
                         order */
@@ -57,15 +57,16 @@ struct heading_worker
     struct oj_row_worker shared;
     struct oj_ranking in_reach; /* features of the current row of a
                                    dwithin join */
-    /* [sector of the heading; last entry: no heading] slot of the nearest
-     * segment of the last row with such a heading; -1: none */
+    /* For each sector, the slot of the segment that was nearest to the last row
+     * with a heading in this sector, or -1. The last element is for rows
+     * without a heading. */
     int64_t last_slot[N_SECTORS + 1];
 };
 
 /* --- sectors -------------------------------------------------------------- */
 
-/* Returns the sectors from direction first clockwise to last, both in degrees.
- */
+/* Returns the set of the sectors that the directions from first clockwise to
+ * last, in degrees, are in. */
 static uint32_t sectors_of_direction_range(double first, double last)
 {
     int from = (int)floor((first - SECTOR_SLACK) / DEGREES_OF_SECTOR);
@@ -178,7 +179,7 @@ struct heading_row_search
     int64_t row;
     struct oj_heading_range range;
     uint32_t sectors;
-    int sector; /* sector of the heading; N_SECTORS: no heading */
+    int sector; /* sector of the heading, or N_SECTORS without a heading */
     int32_t first_bundle, last_bundle; /* bundles of the row's -on class */
     double x, y;                       /* point of the row */
     double reach;                      /* farther segments are skipped */
@@ -342,7 +343,7 @@ static int set_bundle_range_of_class(struct heading_row_search *s)
     return run.first < run.end;
 }
 
-/* Finds the features of a row; place: its position in the search order. Single
+/* Finds the features of the row at position `place` of the search order. Single
  * points and headings are read in this order, since reading them by row would
  * miss the cache. */
 static oj_status search_row(struct heading_row_search *s, int64_t place,
@@ -421,7 +422,8 @@ static int first_vertex_of_row(const void *side, int64_t row, double *x,
     return 1;
 }
 
-/* Returns a ranking that keeps all features of a row of dwithin. */
+/* Returns a ranking that keeps all features of a row of a dwithin join, each
+ * once, with its minimum distance. */
 static struct oj_ranking ranking_of_all(const struct oj_index_args *args)
 {
     struct oj_ranking ranking =

@@ -14,17 +14,18 @@
 struct nearest_points_index
 {
     struct oj_cpu_index index;
-    struct oj_relation relation; /* relation of the join; index.relation has its
-                                    own k */
+    struct oj_relation relation; /* relation of the join; its copy in index has
+                                    the k with which the search is made */
     struct oj_options options;
-    struct oj_flat polygons;    /* the join side; its member overlaps is
-                                   `repeats` if this is computed */
+    struct oj_flat polygons;    /* the join side; its member `overlaps` points
+                                   to `repeats`, if that is computed */
     struct oj_ring_cells cells; /* cells of the polygons, if these count as
                                    areas */
-    uint8_t *repeats;           /* [features] 1: equals another polygon and
-                                   can be in no answer; NULL: not computed */
-    struct oj_reach_mask reach; /* the locations at which points can have
-                                   pairs */
+    uint8_t *repeats;           /* [features] 1 for a polygon that equals others
+                                   and can be in no answer; NULL if not
+                                   computed */
+    struct oj_reach_mask reach; /* excludes points that are too far from all
+                                   join features */
 
     /* Memory of batches, reused from batch to batch. */
     struct oj_order order;
@@ -68,10 +69,11 @@ static void free_nearest_points_index(struct oj_index *wrapped)
  * only if it is longer than this. */
 #define LONG_RUN 32
 
-/* run: n features with equal geometry hashes. Of the features whose geometry
- * equals that of the first, marks with 1 those that the rule of ties keeps out
- * of every answer (oj_equal_features_mark()), with 0 the rest. Features with
- * another geometry are not touched. feature, is_needed: scratch for n. */
+/* `run` lists n features with equal geometry hashes. Of those whose geometry
+ * equals that of the first, sets marks[] to 1 for the ones that the rule of
+ * ties keeps out of every answer (oj_equal_features_mark()), and to 0 for the
+ * rest. Leaves the marks of features with another geometry unchanged. feature
+ * [n] and is_needed [n] are scratch. */
 static oj_status mark_equal_geometries_in_run(
     const struct oj_flat *flat, const struct oj_equal_features *of,
     const struct oj_keyed *run, int64_t n, int32_t *feature, uint8_t *is_needed,
@@ -234,10 +236,11 @@ struct nearest_points_batch
 {
     struct nearest_points_index *self;
     const struct oj_reach_mask *reach; /* points outside of it have no pairs;
-                                          NULL: rows have their own maximum
+                                          NULL if rows have their own maximum
                                           distances */
-    struct oj_nearest_output to;       /* its member answers points to those of
-                                          thread 0 */
+    struct oj_nearest_output to;       /* where pairs are stored; its member
+                                          `answers` points to those of thread
+                                          0 */
     struct oj_pair_budget budget;
     /* Filter of `input` and `polygons`, whose on_class was removed: the search
      * visits only the segments of the row's -on class, so the filter need not
@@ -260,8 +263,8 @@ static int32_t class_of_point(const struct nearest_points_batch *b,
     return b->on_class != NULL ? b->on_class[row_of_point(b, point)] : 0;
 }
 
-/* The class that a point excludes: the number of a large class, or one of these
- * values. */
+/* The class that a point excludes: the index of a large class (below
+ * OJ_LARGE_CLASSES), or one of these values. */
 enum
 {
     NO_CLASS_LEFT_OUT = OJ_LARGE_CLASSES,
@@ -284,9 +287,9 @@ static int class_excluded_by_point(const struct nearest_points_batch *b,
     return large >= 0 ? large : SMALL_CLASS_LEFT_OUT;
 }
 
-/* Returns a key that is equal for points that are searched together: those of
- * one -on class that exclude one large class, or that all exclude a small
- * class, or none. */
+/* Returns a key. Points with equal keys are searched together: they have one
+ * -on class, and all exclude one large class, or all exclude some small class,
+ * or all exclude none. */
 static uint64_t key_of_point(const struct nearest_points_batch *b,
                              const struct oj_ordered_point *point)
 {
@@ -428,8 +431,8 @@ static int has_point(const struct oj_flat *input, int64_t row)
     return input->x[row] == input->x[row] && input->y[row] == input->y[row];
 }
 
-/* Joins a batch of at most one pair per row; pairs are stored in *out directly.
- */
+/* Joins a batch of at most one pair per row, whose pair is written to *out
+ * directly. */
 static oj_status join_one_per_row(struct nearest_points_batch *b,
                                   const struct oj_flat *input,
                                   struct oj_matches *out,

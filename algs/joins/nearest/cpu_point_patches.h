@@ -31,7 +31,7 @@
 #define OJ_PATCH 512 /* maximum number of points in a patch */
 
 /* A patch is halved if more boxes are near it than this plus the number of
- * features that a point is expected to have. */
+ * features that are expected in the answer of a point. */
 #define OJ_MANY_BOXES 1024
 
 /* For k > 1, the bounds of corners are used if the k-th nearest feature is at
@@ -121,8 +121,9 @@ oj_feature_bound_slot(struct oj_feature_bounds *own, int32_t feature)
     return &own->slot[at];
 }
 
-/* Records that feature has a segment at squared distance d2. Returns 0 if one
- * at most as far is recorded already. */
+/* Records that feature has a segment at squared distance d2, if that is less
+ * than the distance recorded so far and the table is not full. Returns 0 if a
+ * distance of at most d2 was recorded before. */
 static inline int oj_feature_bounds_lower(struct oj_feature_bounds *own,
                                           int32_t feature, double d2)
 {
@@ -153,12 +154,14 @@ static inline double oj_feature_bounds_least2(struct oj_feature_bounds *own,
 
 /* --- the bound ------------------------------------------------------------ */
 
-/* Bound of a search: the points of a place need only segments within the
- * distance `within` of the box of the place. */
+/* Bound of a search: an upper bound `within` of the distance from any point of
+ * a place to its (k-th) nearest feature. Segments farther than this from the
+ * box of the place are not needed. */
 struct oj_bound
 {
-    double least2; /* k == 1: smallest squared distance from the centre */
-    /* Used if points exclude a class: the class of the segment at least2, the
+    double least2; /* only for k == 1: smallest squared distance of a segment
+                      from the centre of the place */
+    /* Only if points exclude a class: the class of the segment at least2, the
      * smallest squared distance of a segment of another class, and upper bounds
      * of the distances of these two segments from any point of the place. */
     double other2;
@@ -181,8 +184,8 @@ struct oj_bound
                                       with `low` */
 };
 
-/* Returns within + slack, rounded up to single precision so that lower bounds
- * can be compared with it. */
+/* Returns an upper bound of within + slack in single precision, with which the
+ * lower bounds `low` of distances are compared. */
 OJ_INLINE float oj_bound_keep_limit(double within, double slack)
 {
     double keep = within * (1.0 + 1e-6) + slack;
@@ -220,10 +223,10 @@ OJ_INLINE struct oj_bound oj_bound_make(const struct oj_tree *tree, double cap)
  * away from the segment and hx, hy half the box. low is in single precision and
  * rounded down.
  *
- * corner_keep: bound->corner_keep, or NULL (a compile-time constant). A segment
- * whose tangent plane lies above corner_keep at all corners is not among the k
- * nearest of any point of the box (see "the bounds of corners"): its low
- * becomes NAN, which no bound keeps. */
+ * corner_keep is bound->corner_keep, or NULL if corners are not used (which of
+ * the two is known at compile time). A segment whose tangent plane lies above
+ * corner_keep at all corners is not among the k nearest of any point of the box
+ * (see "the bounds of corners"): its low becomes NAN, which no bound keeps. */
 OJ_INLINE void oj_bundle_measure(const struct oj_bundle *restrict b,
                                  const struct oj_points_box *place,
                                  const float *corner_keep, double *restrict d2,
@@ -311,9 +314,9 @@ OJ_INLINE int oj_choice_skips_node(const struct oj_segment_choice *choice,
                                    ((int64_t)v.child + 1) << shift);
 }
 
-/* Masks the segments of a bundle that the search does not consider: their
- * distances become infinite. The filter is tested only for segments within the
- * bound, since it is expensive. */
+/* Masks the segments of a bundle that the search does not consider: sets their
+ * d2 to INFINITY and their `low` to NAN. The filter is expensive, so it is
+ * tested only for segments within the bound `keep`. */
 static __attribute__((noinline, unused)) void
 oj_choice_mask(const struct oj_segments *segments,
                const struct oj_segment_choice *choice, int64_t bundle,
@@ -474,7 +477,7 @@ oj_bound_of_two_classes(const struct oj_segments *segments,
 }
 
 /* Lowers the bound by the segments of a bundle; for k > 1, only if `searches`
- * is set. chooses: 0 if every row considers all segments. */
+ * is 1. chooses is 0 if every row considers all segments. */
 OJ_INLINE void oj_bound_tighten(const struct oj_segments *segments,
                                 struct oj_nearest_scratch *s,
                                 const struct oj_points_box *place, int64_t k,
@@ -528,11 +531,12 @@ OJ_INLINE void oj_bound_tighten(const struct oj_segments *segments,
  * Let F(p) be the distance from p to the farthest of k features: those that are
  * nearest to the point answered last. The k-th nearest feature of a point p is
  * at most F(p) away. F is the maximum of convex functions, so it is convex. Let
- * P be the tangent plane below the distance of another segment. A point of a
- * box is a weighted mean of its corners; F at the point is at most this
- * weighted mean of F at the corners, and P at the point equals this weighted
- * mean of P. So if P lies above F at all corners, it does so in the whole box,
- * and the segment is not needed.
+ * P be a tangent plane of the distance from p to some other segment; the
+ * distance is nowhere below P, since it is convex. A point of a box is a
+ * weighted mean of its corners; F at the point is at most this weighted mean of
+ * F at the corners, and P at the point equals this weighted mean of P. So if P
+ * lies above F at all corners, it does so in the whole box, and the segment is
+ * not needed.
  *
  * Far from all features, features in one direction have distances that differ
  * by little. The bounds of corners keep a few of them, whereas one bound for
@@ -723,7 +727,7 @@ struct oj_feature_keep_limit
 };
 
 /* Returns 1 if a segment of feature, at a distance of at least low, may be
- * needed. *of: the limit of the feature of the last call, which is replaced if
+ * needed. *of is the limit of the feature of the last call; it is replaced if
  * feature is another one. */
 OJ_INLINE int oj_feature_bounds_keep(const struct oj_nearest_scratch *s,
                                      const struct oj_points_box *place,
@@ -823,9 +827,9 @@ oj_patch_containing(struct oj_nearest_scratch *s, int n,
 }
 
 /* Stores in s->near_bundles the bundles that any point of the patch can need
- * for its k nearest features within cap, or sets s->too_many. chooses: 0 if
- * every row considers all segments. expected: estimated number of features per
- * point. */
+ * for its k nearest features within cap. If they are too many, sets s->too_many
+ * to 1 instead. chooses is 0 if every row considers all segments; expected is
+ * the estimated number of features per point. */
 OJ_INLINE oj_status oj_patch_bundles(const struct oj_segments *segments,
                                      struct oj_nearest_scratch *s,
                                      const struct oj_points_box *patch,

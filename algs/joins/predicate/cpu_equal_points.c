@@ -1,7 +1,8 @@
-/* Engines for pairs of equal features: points with points by predicates, whose
- * pairs have equal coordinates, and op attributes, whose pairs have equal
- * values of -on at any location. The join side is a hash table. Rows are looked
- * up in groups, so that the memory of a whole group is fetched at once.
+/* Two engines for pairs of equal features. One answers predicates between
+ * points, whose pairs have equal coordinates; the other answers op attributes,
+ * whose pairs have equal values of -on at any location. The join side is a hash
+ * table. Rows are looked up in groups, so that the memory of a whole group is
+ * fetched at once.
  *
  *      first[bucket] .. first[bucket + 1] - 1 -> entry: x, y, class, feature
  *
@@ -31,8 +32,9 @@ struct equal_points_index
                                     bucket */
     uint32_t *first;             /* [2^bucket_bits + 1] */
     struct located_point *entry; /* sorted by bucket, then in tie order */
-    uint32_t *n_equal; /* op attributes, [entries]: number of entries with this
-                          key; only for the first of them, else 0 */
+    uint32_t *n_equal; /* [entries] only in op attributes: at the first entry of
+                          each key the number of entries with the key, elsewhere
+                          0 */
 };
 
 /* --- keys ----------------------------------------------------------------- */
@@ -92,8 +94,8 @@ static void free_equal_points_index(struct oj_index *wrapped)
     oj_free(self->n_equal);
 }
 
-/* Sets *feature_of to the features in tie order; NULL if FIDs ascend. The
- * caller frees it. */
+/* Sets *feature_of to the features in tie order, which the caller frees; NULL
+ * if the features already are in this order. */
 static oj_status invert_tie_rank(const struct oj_index_args *args,
                                  int32_t **feature_of, struct oj_error *err)
 {
@@ -122,8 +124,8 @@ static void fill_buckets(struct equal_points_index *self,
     for (int64_t bucket = 0; bucket <= n_buckets; bucket++)
     {
         total += self->first[bucket];
-        self->first[bucket] = total; /* end of the bucket; it is filled from
-                                        there downwards */
+        self->first[bucket] = total; /* end of the bucket, from which it is
+                                        filled downwards */
     }
     for (int64_t rank = flat->n_features - 1; rank >= 0; rank--)
     {
@@ -146,8 +148,8 @@ static uint32_t find_first_equal(const struct equal_points_index *self,
     return i;
 }
 
-/* Counts the entries of each key. Takes time linear in the entries, since
- * buckets rarely hold several keys. */
+/* Sets n_equal of all entries. Takes time linear in the entries, since buckets
+ * rarely hold several keys. */
 static oj_status count_equal_entries(struct equal_points_index *self,
                                      struct oj_stats *stats,
                                      struct oj_error *err)
@@ -203,8 +205,8 @@ static oj_status start_batch(struct oj_row_index *index, struct oj_error *err)
     return OJ_OK;
 }
 
-/* Adds the pairs of an input row with this key; only the first of them if it is
- * enough. */
+/* Adds the pairs of the input row key->feature, or only the first of them if
+ * the join asks for no more. */
 static oj_status add_pairs_of_row(const struct equal_points_index *self,
                                   struct oj_row_worker *worker,
                                   const struct located_point *key,
@@ -228,9 +230,9 @@ static oj_status add_pairs_of_row(const struct equal_points_index *self,
     return OJ_OK;
 }
 
-/* Adds only the first pair of an input row with this key, with the number of
- * the row's pairs as measure. This number is stored; only if there are
- * conditions besides the key, the pairs are tested one by one. */
+/* Adds only the first pair of the input row key->feature. Its measure is the
+ * number of the row's pairs. Without conditions besides the key this is
+ * n_equal; otherwise the pairs are tested and counted one by one. */
 static oj_status add_first_pair_of_row(const struct equal_points_index *self,
                                        struct oj_row_worker *worker,
                                        const struct located_point *key,

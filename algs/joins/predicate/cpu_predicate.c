@@ -6,10 +6,11 @@
  * fast exact kernels (cpu_prepared_shapes.h); pairs that these leave undecided
  * are decided by the DE-9IM matrix (relate.h).
  *
- * If one pair of a row is enough, its candidates are listed part by part, and
- * the row ends at a pair. If it must be the first pair in tie order, the search
- * leaves out nodes of the tree without a feature of lower rank, so that a row
- * does not list all of many features at its place. */
+ * If one pair of a row is enough, its candidates are listed in parts, and the
+ * search of the row ends when a pair is found. If it must be the first pair in
+ * tie order, the search goes on, but leaves out nodes of the tree whose
+ * features all rank after the pair found. So a row does not list all of the
+ * many features that may lie at its location. */
 #include "../../../flatten/base/oj_alloc.h"
 #include "../../../flatten/base/oj_clock.h"
 #include "../../../flatten/base/oj_parallel.h"
@@ -93,8 +94,8 @@ int oj_screen_decides_most_pairs(const struct oj_relation *relation)
            oj_relation_is_bbox(relation);
 }
 
-/* Bits for sets of locations (1 << enum oj_location) that vertices have in
- * another shape. */
+/* Sets of locations, as bits 1 << enum oj_location: where vertices of a shape
+ * lie in another shape. */
 #define SOME_OUTSIDE (1u << OJ_OUTSIDE)
 #define SOME_INSIDE (1u << OJ_INSIDE)
 #define SOME_ON_BOUNDARY (1u << OJ_ON_BOUNDARY)
@@ -140,9 +141,9 @@ static int has_ring_starting_in(const struct oj_shape *b,
     return 0;
 }
 
-/* Returns which shapes must be topologically valid for the locations of points
- * to be right (flags NEEDS_VALID_..). In invalid polygons parts may overlap or
- * share edges, or have no area. */
+/* Returns the flags NEEDS_VALID_.. of the shapes that must be topologically
+ * valid, so that a decision by the locations `found` of points is right. In
+ * invalid polygons parts may overlap or share edges, or have no area. */
 static unsigned validity_needed_for_points(const struct oj_shape *a,
                                            const struct oj_shape *b,
                                            unsigned found)
@@ -182,10 +183,10 @@ static int is_line_or_single_ring(const struct oj_shape *shape)
     return shape->kinds == OJ_PART_LINE || shape->n_rings == 1;
 }
 
-/* Decides whether lines or polygons are inside a polygon, if all shapes are
- * topologically valid. At a crossing of edges, each shape has points outside of
- * the other. Without contact of edges, each part of a is wholly inside or
- * outside, and a is inside only if no ring of b is in it. */
+/* Decides whether a, of lines or polygons, is inside polygon b, provided that
+ * both are topologically valid. At a crossing of edges, each shape has points
+ * outside of the other. Without contact of edges, each part of a is wholly
+ * inside or outside of b, and a is inside only if no ring of b is in it. */
 static enum decision decide_lines_or_polygons_inside(const struct oj_shape *a,
                                                      const struct oj_shape *b,
                                                      enum inside how)
@@ -206,8 +207,8 @@ static enum decision decide_lines_or_polygons_inside(const struct oj_shape *a,
                               !has_ring_starting_in(b, a));
 }
 
-/* Decides whether a is inside of b. *needs: which of the shapes must be
- * topologically valid for the verdict to be right. */
+/* Decides whether a is inside of b. Sets *needs to the flags NEEDS_VALID_.. of
+ * the shapes that must be topologically valid for the decision to be right. */
 static enum decision decide_inside(const struct oj_shape *a,
                                    const struct oj_shape *b, enum inside how,
                                    unsigned *needs)
@@ -252,8 +253,8 @@ static enum decision decide_touches(const struct oj_shape *a,
     }
     if (a->kinds == OJ_PART_POINT || b->kinds == OJ_PART_POINT)
         return DECISION_UNSURE;
-    /* Near a vertex of one shape that is inside of the other, a polygon, the
-     * interiors intersect. */
+    /* If a vertex of one shape is inside of the other, a polygon, the interiors
+     * intersect near this vertex. */
     *needs = NEEDS_BOTH;
     if ((b->kinds == OJ_PART_POLYGON &&
          has_vertex_at_locations(a, b, SOME_INSIDE)) ||
@@ -282,15 +283,15 @@ static enum decision decide_crosses_or_overlaps(enum oj_op op,
                 : a->kinds != OJ_PART_POLYGON)
         return DECISION_UNSURE;
     contact = oj_shapes_contact(a, b, OJ_CROSSING);
-    /* The interiors intersect near a crossing, unless another ring touches its
-     * edge in exactly this point. */
+    /* The interiors intersect near a crossing, unless another ring of a polygon
+     * touches the crossed edge in exactly this point. */
     if (contact == OJ_CROSSING)
         return is_line_or_single_ring(a) && is_line_or_single_ring(b)
                    ? DECISION_YES
                    : DECISION_UNSURE;
-    /* No contact of edges: a line that intersects a polygon is wholly inside of
-     * it; of two intersecting polygons of one ring each, one contains the
-     * other. */
+    /* Without contact of edges, a line of one part that intersects a polygon is
+     * wholly inside of it, and of two intersecting polygons of one ring each,
+     * one contains the other. */
     is_simple = crosses ? (a->kinds == OJ_PART_LINE ? a : b)->n_parts == 1
                         : a->n_rings == 1 && b->n_rings == 1;
     return contact == OJ_APART && is_simple ? DECISION_NO : DECISION_UNSURE;
@@ -315,7 +316,8 @@ static enum decision decide_equals(const struct oj_shape *a,
 /* --- disjoint features ---------------------------------------------------- */
 
 /* Sets the dimensions of interior and boundary of a shape, as DE-9IM letters.
- * Returns 0 if they are not obvious. */
+ * Returns 0 for lines of several parts and for collections, whose boundary is
+ * not computed here. */
 static int de9im_dimensions_of_shape(const struct oj_shape *shape,
                                      char *interior, char *boundary)
 {
@@ -419,20 +421,22 @@ struct predicate_worker
     struct oj_border own_border; /* scratch of oj_border_is_simple() */
     struct oj_figure figure;     /* scratch of oj_shape_is_valid() */
     struct oj_found found;
-    struct oj_shape *member; /* members of the current row's shape */
+    struct oj_shape *member; /* a shape for each part of the current row's
+                                shape, if the parts are of several kinds */
     int64_t cap_members;
     struct oj_edge_grid cells;     /* grid of the current row's edges */
     _Atomic uint8_t own_validity;  /* enum oj_validity of the current row */
     _Atomic uint8_t *row_validity; /* cache of the validity of the current row's
                                       shape: own_validity, or the element of a
                                       join feature with an equal geometry */
-    uint8_t *is_met; /* 1: the feature intersects the current row. [features];
+    uint8_t *is_met; /* [features] 1 if the feature intersects the current row;
                         only for OJ_OP_DISJOINT */
     int64_t n_rows, n_to_look;
 
-    /* If one pair of a row is enough: the current row's pair so far, and the
-     * tie rank below which a feature can replace it: INT64_MAX if there is no
-     * pair yet, 0 if any pair is enough. */
+    /* If one pair of a row is enough: the feature of the current row's pair so
+     * far, and the limit of tie ranks that can still replace it. only_rank is
+     * INT64_MAX if there is no pair yet, the rank of the feature if a feature
+     * with a lower rank must replace it, and 0 if any pair is enough. */
     int32_t only_feature;
     int64_t only_rank;
 };
@@ -442,15 +446,16 @@ struct predicate_index
 {
     struct oj_row_index shared;
     struct oj_screen_rule rule;
-    struct oj_shape_side side; /* the prepared features; with a screen, built
-                                  when first needed */
+    struct oj_shape_side side; /* the prepared features; if a screen finds the
+                                  candidates, built when first needed */
     int has_side;
     int32_t *place_of; /* [features] position of each join feature in `side`;
                           made when pairs of a screen first need it */
     _Atomic uint8_t *validity; /* [features] enum oj_validity: cached validity
                                   of each join feature */
-    int32_t *min_rank; /* least tie rank of each node of the side's tree; NULL:
-                          not needed */
+    int32_t *min_rank; /* least tie rank below each node of the side's tree, if
+                          the first pair in tie order is enough; otherwise
+                          NULL */
 };
 
 static const struct oj_relation *
@@ -479,7 +484,7 @@ static oj_status poll_cancel_flag(const struct oj_options *options,
     return oj_check_cancel(options->cancel, err);
 }
 
-/* Builds the side on first use. */
+/* Builds the side on first use, and min_rank if the join needs it. */
 static oj_status build_side_if_needed(struct predicate_index *index,
                                       struct oj_error *err)
 {
@@ -516,8 +521,9 @@ static oj_status compute_validity_of_shape(struct predicate_worker *w,
     return OJ_OK;
 }
 
-/* Determines whether the shape is topologically valid. known: cache of the
- * result, shared by all threads. */
+/* Sets *validity to the topological validity of the shape: that in the cache
+ * *known, which all threads share, or else a computed one, which it stores
+ * there. */
 static oj_status find_cached_validity(struct predicate_worker *w,
                                       const struct oj_shape *shape,
                                       _Atomic uint8_t *known,
@@ -546,9 +552,9 @@ static oj_status is_feature_topologically_valid(struct predicate_worker *w,
 
 /* --- decision by the edges of both borders -------------------------------- */
 
-/* Polygons of at most this many vertices are compared border by border first,
- * which reads all vertices. For larger ones the edge grid is used first,
- * because then only a few cells of it are read. */
+/* Two polygons of at most this many vertices each are first compared by their
+ * borders, which reads all vertices. Larger ones are first compared by the edge
+ * grid of a polygon, of which only a few cells are read. */
 #define MOST_BORDER_VERTICES 512
 
 /* In joins that compare borders first, a polygon of at most
@@ -568,8 +574,8 @@ static int does_op_compare_borders_first(const struct predicate_index *index)
 }
 
 /* Returns the number of tests after which the shape gets an edge grid, if it is
- * compared with n others that have n_vertices in total. as_a_rule: the result
- * if borders are not compared first. */
+ * compared with n others that have n_vertices in total. Returns as_a_rule if
+ * borders are not compared first, or if the shape is not a small polygon. */
 static uint8_t tests_before_edge_grid(const struct predicate_index *index,
                                       const struct oj_shape *shape, int64_t n,
                                       int64_t n_vertices, uint8_t as_a_rule)
@@ -637,9 +643,9 @@ static int is_validity_unknown_or_simple(_Atomic uint8_t *known)
     return validity == OJ_VALIDITY_NOT_KNOWN || validity == OJ_VALID_SIMPLE;
 }
 
-/* Decides a pair of polygons by their edges near the common window
- * (relate_shared_borders.h). Sets *is_decided to 1 if these suffice, and then
- * *holds to 1 if the features are a pair. */
+/* Decides a pair of polygons by their edges near the common part of their boxes
+ * (relate_shared_borders.h). Sets *is_decided to 1 if these edges suffice, and
+ * then *holds to 1 if the features are a pair. */
 static oj_status
 decide_by_borders(struct predicate_index *index, struct predicate_worker *w,
                   const struct oj_shape *shape, int32_t feature,
@@ -833,9 +839,9 @@ static unsigned point_locations_that_satisfy_op(enum oj_op op)
 }
 
 /* Sets *holds to 1 if the polygon row and the point at position `at` are a
- * pair, by the point's location; places: the locations that make a pair. If the
- * polygon is not topologically valid, decide_pair() decides, since points on
- * its rings may be in the interior. */
+ * pair, by the point's location in the polygon: `places` is the set of
+ * locations that make a pair. If the polygon is not topologically valid,
+ * decide_pair() decides, since points on its rings may be in the interior. */
 static oj_status decide_point_in_polygon(struct predicate_index *index,
                                          struct predicate_worker *w,
                                          const struct oj_shape *shape,
@@ -874,8 +880,8 @@ static int is_pair_of_use(const struct predicate_index *index,
            oj_tie_rank(index->shared.args.tie_rank, feature) < w->only_rank;
 }
 
-/* Adds a pair of the current row. If one is enough, only notes it.
- * Precondition: is_pair_of_use(). */
+/* Adds a pair of the current row. If one pair is enough, only stores it in
+ * only_feature and only_rank. Precondition: is_pair_of_use(). */
 static oj_status add_pair(struct predicate_index *index,
                           struct predicate_worker *w, int64_t row,
                           int32_t feature, struct oj_error *err)
@@ -964,14 +970,16 @@ static oj_status list_all_features(const struct oj_shape_side *side,
     return OJ_OK;
 }
 
-/* The shape of a row gets an edge grid if the row has at least FOUND_FOR_CELLS
- * candidates; for few vertices, at least FOUND_FOR_FEW_VERTICES. */
+/* The shape of a row gets an edge grid if it has OJ_CELLS_VERTICES vertices and
+ * the row has FOUND_FOR_CELLS candidates, or if it has OJ_CELLS_FEW_VERTICES
+ * vertices and the row has FOUND_FOR_FEW_VERTICES candidates. */
 #define FOUND_FOR_CELLS 8
 #define FOUND_FOR_FEW_VERTICES 256
 
-/* Returns the cache of the validity of the row's shape. If borders come first
- * and a join feature has an equal geometry, as in a self join, its cache is
- * used, so that the test is made once. */
+/* Returns the cache of the validity of the row's shape. If a join feature has
+ * an equal geometry, as in a self join, its cache is used, so that validity is
+ * tested once. Such a feature is only searched in joins that compare borders
+ * first. */
 static _Atomic uint8_t *
 validity_of_equal_feature(const struct predicate_index *index,
                           struct predicate_worker *w,
@@ -1051,12 +1059,13 @@ static oj_status prepare_row_shape_members_cells(struct predicate_worker *w,
     return OJ_OK;
 }
 
-/* Number of candidates of the first part of a search that ends at a pair, and
- * the maximum of later parts, which double. */
+/* Candidates are listed in parts if one pair is enough: the first part has
+ * FIRST_PART of them, each later part twice as many, up to LARGEST_PART. */
 #define FIRST_PART 64
 #define LARGEST_PART 4096
 
-/* Adds the pairs of the candidates in w->found, the first of its row. */
+/* Prepares the row's shape, and adds the pairs of its first candidates, which
+ * are in w->found. */
 static oj_status add_pairs_of_first_candidates(struct predicate_index *index,
                                                struct predicate_worker *w,
                                                int64_t row,
@@ -1125,8 +1134,8 @@ static oj_status search_row(struct oj_row_index *shared,
 
 /* --- pairs found by a screen ---------------------------------------------- */
 
-/* Returns 1 if a pair with this verdict of the GPU is still undecided for the
- * join's relation. */
+/* Returns 1 if the verdict of the screen does not decide whether the pair is in
+ * the answer of the join. */
 static int needs_decision_after_gpu_screen(const struct predicate_index *index,
                                            uint8_t verdict)
 {
@@ -1137,8 +1146,9 @@ static int needs_decision_after_gpu_screen(const struct predicate_index *index,
     return verdict != OJ_VERDICT_DISJOINT;
 }
 
-/* Returns 1 if the feature has more than one ring and its cached validity is
- * not OJ_VALID. Otherwise its vertices need not be read. */
+/* Returns 1 if the feature has more than one ring and its validity is not
+ * cached as OJ_VALID. If it returns 0, the caller need not read the vertices of
+ * the feature. */
 static int may_feature_be_invalid(const struct predicate_index *index,
                                   int32_t feature)
 {
@@ -1152,7 +1162,8 @@ static int may_feature_be_invalid(const struct predicate_index *index,
 
 /* Sets *holds for a pair whose verdict is only right if the polygons are
  * topologically valid: tests their validity and, if one is invalid, computes
- * the DE-9IM matrix. meets: 1 if the verdict is that they intersect. */
+ * the DE-9IM matrix. meets is 1 if the verdict is that they intersect, and 0 if
+ * it is that they are disjoint. */
 static oj_status decide_gpu_screened_if_valid(struct predicate_index *index,
                                               struct predicate_worker *w,
                                               const struct oj_shape *shape,
@@ -1181,8 +1192,9 @@ static oj_status decide_gpu_screened_if_valid(struct predicate_index *index,
     return OJ_OK;
 }
 
-/* Returns 1 if a pair with this verdict is decided by the shapes of both
- * features; 0 if only their validity may be needed. */
+/* Returns 1 if a pair with this verdict must be decided by the prepared shapes
+ * of both features; 0 if it is decided, or if at most the validity of its
+ * features must be tested. */
 static int
 needs_join_shape_after_gpu_screen(const struct predicate_index *index,
                                   uint8_t verdict)
@@ -1196,9 +1208,10 @@ needs_join_shape_after_gpu_screen(const struct predicate_index *index,
 
 /* --- a batch of pairs found by a screen ----------------------------------- */
 
-/* State of a batch whose candidates a screen has found. The candidates are
- * decided in place and counted, and the pairs then copied once into the result:
- * there may be millions, most of them already decided by the screen. */
+/* State of a batch whose candidates a screen has found. Decisions replace the
+ * verdicts of the candidates in their array; then the pairs are counted and
+ * copied once into the result. There may be millions of candidates, most of
+ * them decided by the screen. */
 struct screened_batch
 {
     struct predicate_index *index;
@@ -1247,9 +1260,9 @@ static oj_status decide_gpu_screened_row(int64_t row, int thread, void *user,
     OJ_TRY(oj_check_cancel(index->shared.args.options.cancel, err));
     shape = oj_shape_of(b->index->shared.input, row);
     w->n_rows++;
-    w->found.n = 0; /* From here on, found.n is the number of undecided pairs,
-                       which decides whether the row's shape gets an edge
-                       grid. */
+    w->found.n = 0; /* From here on, found.n is the number of pairs that need
+                       both shapes; it decides whether the row's shape gets an
+                       edge grid. */
     for (int64_t k = i; k < end; k++)
         w->found.n += needs_join_shape_after_gpu_screen(index, verdict[k]);
     OJ_TRY(prepare_row_shape_members_cells(w, &shape, FOUND_FOR_CELLS, err));

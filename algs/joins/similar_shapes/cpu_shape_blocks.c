@@ -257,8 +257,8 @@ OJ_INLINE double min_of_sixteen(double *d2)
     return d2[0];
 }
 
-/* Kind of distance. n_dims: number of coordinates, 2 or 3. of_segments 1: to
- * segments; 0: to vertices. */
+/* Kind of distance: in n_dims dimensions (2 or 3), to segments (of_segments 1)
+ * or to vertices (0). */
 struct shape_measure
 {
     int n_dims, of_segments;
@@ -275,9 +275,9 @@ OJ_INLINE double vertex_distance2(int n_dims, const double *p,
     return dx * dx + dy * dy + dz * dz;
 }
 
-/* Returns the squared distance from p to the segment from vertex v to v + 1.
- * is_turned 1: measures in the plane from the segment's end to its start, which
- * may change the last bit. */
+/* Returns the squared distance from p to the segment from vertex v to v + 1. If
+ * is_turned is 1, the plane distance is computed with the ends exchanged, which
+ * may change its last bit. */
 OJ_INLINE double segment_distance2(int n_dims, const double *p,
                                    const double *const *at, int64_t v,
                                    int is_turned)
@@ -297,7 +297,8 @@ OJ_INLINE double segment_distance2(int n_dims, const double *p,
                                 (struct oj_vec3){x[1], y[1], z[1]});
 }
 
-/* Returns the squared minimum distance from a vertex to a block. */
+/* Returns the squared minimum distance from point p to the vertices or segments
+ * of a block. */
 OJ_INLINE double block_distance2(const struct measured_shape *to, int64_t index,
                                  const double *p, struct shape_measure by)
 {
@@ -469,8 +470,10 @@ double oj_shape_directed2(const struct oj_shape_blocks *a, int64_t feature_a,
 
 /* --- the discrete Frechet distance ---------------------------------------- */
 
-/* A row of the Frechet table. Only cells first .. last can be within the limit;
- * those of them that exceed it are INFINITY. Empty if first > last. */
+/* A row of the table of the discrete Frechet distance: leash [columns] holds
+ * squared distances. Cells outside of first .. last exceed the limit and are
+ * not set; cells among them that exceed it are INFINITY. The row is empty if
+ * first > last. */
 struct leash_row
 {
     double *leash;
@@ -525,9 +528,10 @@ static double greedy_upper_bound_of_frechet2(const struct walk *a,
     return most;
 }
 
-/* Computes n <= 16 cells of a row and returns the value of the last. left: the
- * cell before the first; corner: the cell before it in the row above. Columns
- * beyond `to` have no value in the row above. */
+/* Computes the n <= 16 cells from column `from` on, in place of those of the
+ * row above, and returns the value of the last. left is the value of the cell
+ * before the first, corner that of the cell before the first in the row above.
+ * Beyond column `to` the row above has no values. */
 OJ_INLINE double compute_frechet_cells(const struct leash_row *row,
                                        int64_t from, int64_t n, int64_t to,
                                        const double *d2, double corner,

@@ -24,8 +24,9 @@ struct oj_shape_block
     int64_t first;     /**< first vertex */
     int32_t n;         /**< number of vertices, or of segments; 0: the block is
                             a single point among blocks of segments */
-    int32_t is_turned; /**< 1: segments 0, 2, ... are reversed; 0: segments 1,
-                            3, ... */
+    int32_t is_turned; /**< position of the first segment in its ring, modulo 2:
+                            segments at odd positions of a ring are measured
+                            from end to start */
 };
 
 /** The features of one side, prepared for distances of shapes. Owner; zeroed
@@ -36,11 +37,13 @@ struct oj_shape_blocks
     int of_segments;            /**< 1: blocks of segments; 0: of vertices */
     int n_dims;                 /**< 2, or 3 on the sphere */
     const double *at[3];        /**< [n_dims] arrays of vertex coordinates */
-    double *vector;        /**< [3 * vertices] unit vectors; NULL: planar */
+    double *vector;        /**< [n_dims][vertices] unit vectors; NULL in the
+                                plane */
     int64_t *block_offset; /**< [n_features + 1] first block of each feature */
     int64_t *node_offset;  /**< [n_features + 1] first node of each feature */
     struct oj_shape_block *block;
-    double *node; /**< boxes of all levels of all features */
+    double *node; /**< boxes of all levels of all features, 2 n_dims numbers
+                       each: minima, then maxima */
 };
 
 /** Prepares the features of flat with n_threads. O(vertices).  On the sphere
@@ -61,7 +64,8 @@ struct oj_shape_scratch
 {
     const int *cancel; /**< computations are stopped if *cancel is nonzero; may
                             be NULL */
-    int64_t n_refined; /**< number of blocks and cells computed */
+    int64_t n_refined; /**< grows by the number of blocks measured and of
+                            Frechet cells computed */
     double *leash; /**< [vertices of a feature] scratch: a row of the Frechet
                         table */
     int64_t cap_leash;
@@ -76,10 +80,10 @@ double oj_shape_directed2(const struct oj_shape_blocks *a, int64_t feature_a,
                           struct oj_shape_scratch *scratch);
 
 /** Sets *out to the squared discrete Frechet distance of two features with
- * blocks, all parts in order; if it exceeds limit2, to any number above
- * limit2. least2: a lower bound of the squared distance. Cost: linear in the
- * cells of the table that are at most limit2. Source: Eiter and Mannila
- * 1994. */
+ * blocks, whose parts follow each other as one sequence of vertices. If the
+ * distance exceeds limit2, sets *out to any number above limit2. least2 is a
+ * lower bound of the squared distance. Cost: linear in the cells of the table
+ * that are at most limit2. Source: Eiter and Mannila 1994. */
 OJ_MUST_USE oj_status oj_shape_frechet2(const struct oj_shape_blocks *a,
                                         int64_t feature_a,
                                         const struct oj_shape_blocks *b,

@@ -32,7 +32,8 @@ struct shape_worker
 {
     struct oj_row_worker shared;
     struct oj_shape_scratch scratch;
-    double around[2 * MOST_DIMS]; /* bounds of the row, as a box of the tree */
+    double around[2 * MOST_DIMS]; /* sides and ends of the row, as a box of the
+                                     tree */
     int64_t n_open, cap_open;
     struct oj_box_child *open; /* [n_open] heap by lower bound (d2), the
                                   smallest first */
@@ -94,9 +95,11 @@ static const double *root_box_of_feature(const struct oj_shape_blocks *side,
     return side->node + (side->node_offset[feature + 1] - 1) * 2 * side->n_dims;
 }
 
-/* Writes the sides of a feature's box, and its ends if wanted, as a box of the
- * tree.  On the sphere, a side is an interval from the side of the vertices
- * (measured from) to that of the arcs (measured to). */
+/* Writes the sides of a feature's box, and for the Frechet distance its first
+ * and last vertex, as a box of the tree with n_dims dimensions. On the sphere
+ * arcs bulge beyond their vertices: a side is the interval from the side of the
+ * vertices, from which distances are measured, to that of the arcs, to which
+ * they are measured. */
 static void write_bounds_for_tree(const struct oj_shape_blocks *side,
                                   int64_t feature, int n_dims, double *out)
 {
@@ -135,8 +138,8 @@ static void write_bounds_for_tree(const struct oj_shape_blocks *side,
     }
 }
 
-/* Returns the feature's own maximum distance in the form that is compared (on
- * the sphere a squared chord), or a negative number if it has none. */
+/* Returns the feature's own maximum distance, on the sphere as a squared chord,
+ * or a negative number if the layer has none. */
 static double max_distance_of_feature(const struct shape_index *self,
                                       const struct oj_flat *flat,
                                       int64_t feature)
@@ -234,12 +237,12 @@ static double lower_bound_from_box_sides(int n_dims, const double *a,
         double below = a[d] - b[n_dims + d], above = b[d] - a[n_dims + d];
         most = oj_larger(most, oj_larger(below, above));
     }
-    /* Squares of smaller numbers, and so measured distances, may underflow. */
+    /* Squares of smaller numbers may underflow, and the measured distance is
+     * then 0. */
     return most > 1e-150 ? most : 0.0;
 }
 
-/* Returns a lower bound of the distance in the form that is compared: on the
- * sphere a squared chord. */
+/* Returns a lower bound of the distance, on the sphere as a squared chord. */
 static double lower_bound_of_distance(const struct shape_index *self,
                                       const double *around, const double *box)
 {
@@ -309,8 +312,9 @@ static oj_status squared_hausdorff_or_frechet(struct shape_index *self,
                              limit2, scratch, out, err);
 }
 
-/* Sorts the list once it has k candidates and more than k / 16 unsorted ones.
- * The lower bound that may result saves more than the sorting costs. */
+/* Sorts the ranking once it has k candidates and more than k / 16 unsorted
+ * ones, which may lower its bound. A lower bound saves more than the sorting
+ * costs. */
 static void sort_ranking_to_lower_kth_bound(struct oj_ranking *ranking)
 {
     if (ranking->n >= ranking->k &&
@@ -357,8 +361,9 @@ static oj_status measure_feature_and_add_to_ranking(struct shape_index *self,
     return OJ_OK;
 }
 
-/* For a directed distance, widens the box `around` to infinity at the sides by
- * which the other feature protrudes, so that these do not count. */
+/* For a directed distance from the row, the sides by which the join feature
+ * protrudes beyond the row do not count; for the reverse, those by which the
+ * row protrudes. Extends the box `around` to infinity at these sides. */
 static void open_box_sides_if_directed(const struct shape_index *self,
                                        double *around)
 {

@@ -15,7 +15,8 @@ struct dense_segment
 {
     double x[2], y[2];
     struct oj_vec3 from, to;
-    double angle; /* angle of the arc; 0: planar, or the arc is undefined */
+    double angle; /* angle of the arc in radians; 0 in the plane, or if no
+                     shorter arc is defined */
 };
 
 static struct dense_segment segment_at(const struct oj_flat *flat, int64_t v,

@@ -1,9 +1,9 @@
 /* Engine for similar texts. In a join of the k most similar, rows are searched
  * one by one in the prefix lists, with decreasing thresholds until k pairs are
  * found. The bitmaps of entries exclude most pairs. The common tokens of each
- * remaining pair are counted once, at its first common token. Joins without k
- * compare whole lists (cpu_token_list_join.c) or bitmaps of all tokens
- * (cpu_similar_bitmaps.c). */
+ * remaining pair are counted once, in the list of its first common token. Joins
+ * without k compare whole lists (cpu_token_list_join.c) or bitmaps of all
+ * tokens (cpu_similar_bitmaps.c). */
 #include "cpu_similar.h"
 #include "../../../flatten/base/oj_alloc.h"
 #include "../../../flatten/base/oj_clock.h"
@@ -17,8 +17,10 @@ enum
 {
     SHORT_LIST = 48,         /* lists up to this length are scanned from the
                                 start, not searched */
-    MOST_EXPECTED = 1 << 16, /* sample size for estimating the cost of rows */
-    MOST_NEEDS = 1 << 23     /* maximum number of row sizes times classes */
+    MOST_EXPECTED = 1 << 16, /* maximum number of features that are sampled to
+                                estimate the list entries that a row reads */
+    MOST_NEEDS = 1 << 23     /* maximum product of the numbers of different set
+                                sizes of both sides */
 };
 
 /* If the join of a batch by prefix lists is estimated to take fewer seconds
@@ -90,9 +92,10 @@ void oj_similar_needs_free(struct similar_needs *needs)
     oj_free(needs->distance);
 }
 
-/* Returns the features with the token set of a listed feature that can be pairs
- * of the row. A feature without equals is tested with all conditions: the run
- * is then empty or of length 1. */
+/* Returns the run of the features that can be pairs of the row and have the
+ * token set of `feature`, which represents them in the lists. If no other
+ * feature has this set, `feature` is tested with all conditions here, and only
+ * whether the run is empty matters. */
 OJ_INLINE struct oj_equal_run find_equal_sets(const struct similar_batch *b,
                                               int64_t row, int32_t feature)
 {
@@ -108,8 +111,9 @@ OJ_INLINE struct oj_equal_run find_equal_sets(const struct similar_batch *b,
         oj_equal_groups_ranks_of_row(groups, shared, row));
 }
 
-/* Adds the pairs of row with a listed feature and its equals, which have
- * `common` tokens in common. */
+/* Adds the pairs of row with `feature` and with the features of the run, whose
+ * sets equal that of `feature`. All of them have `common` tokens in common with
+ * row. */
 OJ_INLINE oj_status add_pairs_of_set(struct similar_batch *b,
                                      struct oj_row_worker *worker, int64_t row,
                                      int32_t feature, int64_t common,
@@ -127,8 +131,8 @@ OJ_INLINE oj_status add_pairs_of_set(struct similar_batch *b,
                                      compared, &worker->n_candidates, err);
 }
 
-/* Adds the pairs of row with entries of one list, of classes first .. end - 1.
- */
+/* Compares row with the entries of one list of `token` that are of classes
+ * first .. end - 1, and adds the pairs. */
 OJ_INLINE oj_status add_pairs_from_list(
     struct similar_batch *b, struct oj_row_worker *worker, int64_t row,
     uint32_t token, int64_t list, const struct similar_needs *needs,
@@ -165,8 +169,8 @@ OJ_INLINE oj_status add_pairs_from_list(
     return OJ_OK;
 }
 
-/* Adds all pairs of row that meet the threshold of needs. Tokens unknown to the
- * dictionary are the rarest, and have no list. */
+/* Adds all pairs of row that meet the threshold of needs. Tokens that no join
+ * feature has count as the rarest ones, and have no list. */
 OJ_COUNT_CLONES static oj_status
 search_by_condition(struct similar_batch *b, struct oj_row_worker *worker,
                     int64_t row, const struct similar_needs *needs,
@@ -256,8 +260,8 @@ static int have_sides_equal_token_sets(const struct oj_token_sets *a,
            0;
 }
 
-/* Fills b->needs; if there are too many combinations of sizes, sets
- * *is_possible to 0 instead. */
+/* Makes b->needs, unless both sides have too many different set sizes; then
+ * sets *is_possible to 0. */
 static oj_status compute_common_needed_by_sizes(struct similar_batch *b,
                                                 int *is_possible,
                                                 struct oj_error *err)
@@ -299,9 +303,9 @@ oj_status oj_similar_store_both_pairs(struct similar_batch *b, int thread,
                : OJ_OK;
 }
 
-/* Sets *pay to 1 if bitmaps cost less than lists. Constants: seconds on one
- * core, measured on publication titles with 2-grams, per entry, per word of a
- * pair, and per counted pair. */
+/* Sets *pay to 1 if bitmaps cost less than lists. The constants are seconds on
+ * one core, measured on publication titles with 2-grams: per entry compared,
+ * per word of a pair, and per pair whose tokens are counted. */
 static oj_status are_bitmaps_less_work_than_lists(const struct similar_batch *b,
                                                   int *pay,
                                                   struct oj_error *err)
@@ -480,9 +484,10 @@ static double estimate_list_entries(const struct oj_text_condition *condition,
     return n_tried > 0 ? sum / (double)n_tried * (double)step : 0.0;
 }
 
-/* Estimates the seconds of a join. *cpu_s, on one core: a cost per feature of
- * either side, plus the cheaper of two ways, per entry of the token lists or
- * per pair by bitmaps. *gpu_s: a cost per feature and per pair. */
+/* Estimates the seconds of a join. Sets *cpu_s, for one core, to a cost per
+ * feature of both sides plus the lower cost of two ways: per entry of the token
+ * lists, or per pair by bitmaps. Sets *gpu_s to a cost per feature plus a cost
+ * per pair. */
 static void estimate_cpu_and_gpu_seconds(const struct oj_relation *relation,
                                          const struct oj_flat *join_side,
                                          double rows, double *cpu_s,

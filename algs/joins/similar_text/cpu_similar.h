@@ -45,21 +45,23 @@ struct similar_side
 {
     const struct oj_token_sets *sets;
     /* Used for a join side if the k most similar are requested: groups of rows
-     * with equal sets, of which only one row is listed. group_of: [rows] group
-     * of the listed row; -1: not listed; NULL: all rows are listed. */
+     * with equal sets, of which only one row each is listed. group_of [rows] is
+     * the group of a listed row and -1 for the others; NULL if all rows are
+     * listed. */
     struct oj_equal_groups groups;
     int32_t *group_of;
     int64_t n_classes, n_tokens;
     int32_t *class_size;  /* [n_classes] set size of each class, ascending */
-    int64_t *class_start; /* [n_classes + 1] first place in by_size */
+    int64_t *class_start; /* [n_classes + 1] position of the first row of each
+                             class in by_size */
     int32_t *by_size;     /* rows, sorted by set size */
-    int64_t *offset;      /* [2 n_tokens + 1] first entry of each list; NULL: no
-                             lists */
+    int64_t *offset;      /* [2 n_tokens + 1] first entry of each of the two
+                             lists of a token; NULL if there are no lists */
     struct similar_entry *entry;
 };
 
-/* Returns the length of the prefix for sets of this size: each partner of a set
- * has at least one of the tokens in the set's prefix. */
+/* Returns the length of the prefix of sets of this size, so that every partner
+ * of such a set has at least one token of the prefix. */
 int64_t oj_similar_prefix_length(const struct oj_text_condition *condition,
                                  int64_t size);
 
@@ -82,7 +84,7 @@ OJ_MUST_USE oj_status oj_similar_side_list(
 
 void oj_similar_side_free(struct similar_side *side);
 
-/* Returns the class at place i of by_size. */
+/* Returns the class of the row at position i of by_size. */
 int64_t oj_similar_class_at(const struct similar_side *side, int64_t i);
 
 enum similar_way
@@ -100,8 +102,8 @@ struct similar_index
     struct similar_batch *batch; /* current batch */
 };
 
-/* Conditions that sets of one size put on their partners, by class of set
- * sizes, for one threshold. */
+/* For one threshold and row sets of one size: what partners of each class of
+ * set sizes must fulfil. */
 struct similar_needs
 {
     int64_t size;      /* 0: not computed yet */
@@ -109,13 +111,13 @@ struct similar_needs
     int64_t above;     /* first class larger than size */
     int64_t end;       /* first class that is too large */
     int32_t *common;   /* [n_classes] minimum number of common tokens */
-    int32_t *distance; /* [n_classes] maximum number of differing bits; -1: no
-                          pair possible */
+    int32_t *distance; /* [n_classes] maximum number of differing bits; -1 if no
+                          pair is possible */
     int32_t most_distance;
 };
 
-/* A pair that bitmaps do not exclude, and its minimum number of common tokens.
- */
+/* A pair that bitmaps do not exclude. It counts only if `token` is its first
+ * common token and it has at least `common` common tokens. */
 struct similar_candidate
 {
     uint32_t row, feature, token;
@@ -133,8 +135,8 @@ struct similar_worker
     struct similar_needs needs[OJ_SIMILAR_ROUNDS];
     int64_t n_open;
     struct similar_candidate open[OJ_SIMILAR_AT_ONCE];
-    /* bitmaps and classes of the current list, and the result of their
-     * comparison */
+    /* bitmaps and classes of the entries of the current list, and a bitmap of
+     * those entries that may be pairs of a row */
     uint64_t *word, *near;
     uint32_t *class;
     int64_t cap_word, cap_near, cap_class;
@@ -142,12 +144,12 @@ struct similar_worker
 
 struct similar_batch
 {
-    struct oj_stats *stats; /* its `choice` is set */
+    struct oj_stats *stats; /* its member `choice` gets a text on the choice
+                               between lists and bitmaps */
     struct similar_index *self;
     struct oj_similar_sides sides;
     struct similar_side own;          /* the input rows; unused if is_self */
-    const struct similar_side *input; /* points to own; if is_self, to the join
-                                         side */
+    const struct similar_side *input; /* &own, or &self->side if is_self */
     int is_self;                      /* 1: the input equals the join side, so
                                          each pair is found once and stored in
                                          both directions */
@@ -249,13 +251,15 @@ OJ_MUST_USE oj_status oj_similar_join_lists(struct similar_batch *b,
                                             struct oj_error *err);
 
 /* Estimated cost of comparing all pairs of token sets whose sizes can satisfy
- * the threshold. The sample depends on the sets only (reproducible). */
+ * the threshold by bitmaps. The sampled pairs depend on the sets only, so an
+ * estimate can be repeated. */
 struct similar_bitmap_work
 {
     int n_words;         /* words of a set */
     double n_pairs;      /* number of pairs, exact */
     double n_words_read; /* mean number of words read per pair */
-    double near;         /* fraction of pairs that these words do not exclude */
+    double near;         /* fraction of pairs that the words read do not
+                            exclude */
     double near_bits;    /* fraction of pairs that the 128 bits of a set do not
                             exclude */
 };

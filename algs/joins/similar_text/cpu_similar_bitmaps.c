@@ -16,8 +16,8 @@
 
 enum
 {
-    MOST_WORDS = 32,   /* words per set */
-    TILE_WORDS = 8192, /* 64 kB */
+    MOST_WORDS = 32,   /* maximum number of words per set */
+    TILE_WORDS = 8192, /* words per tile: 64 KiB */
     ROWS_AT_ONCE = 64, /* rows per task */
     SAMPLED_ROWS = 64
 };
@@ -32,8 +32,8 @@ struct bitmap_join
     uint32_t *class;
 };
 
-/* Returns the number of words for one bit per token, a power of 2 up to
- * MOST_WORDS. */
+/* Returns the number of words that give each token a bit of its own, rounded up
+ * to a power of 2, but at most MOST_WORDS. */
 static int choose_bitmap_words(const struct similar_side *self)
 {
     int n = 1;
@@ -42,7 +42,7 @@ static int choose_bitmap_words(const struct similar_side *self)
     return n;
 }
 
-/* Makes the bitmap of a row: each of its tokens that is in the dictionary
+/* Makes the bitmap of a row: each of its tokens that some join feature has
  * toggles a bit. Word w is at word[w * stride]. */
 static void set_token_bitmap_of_row(const struct similar_side *self,
                                     int n_words,
@@ -115,16 +115,18 @@ static oj_status make_bitmaps_of_features(struct bitmap_join *t,
 
 struct bitmap_row
 {
-    int64_t row, n_known; /* n_known: tokens that some feature has */
-    int64_t low, high;    /* range in by_size of possible features */
+    int64_t row, n_known; /* n_known: number of the row's tokens that some
+                             feature has */
+    int64_t low, high;    /* by_size[low] .. by_size[high - 1]: the features
+                             whose size allows a pair */
     const struct similar_needs *needs;
-    const int32_t *limit; /* [classes] maximum differing bits */
+    const int32_t *limit; /* [classes] maximum number of differing bits */
     uint64_t word[MOST_WORDS];
 };
 
 /* Prepares a row. A token that no feature has is a difference to every feature,
- * so such tokens lower the limits. *own: memory of lowered limits, which the
- * caller frees. */
+ * so such tokens lower the limits. Sets *own to the lowered limits, which the
+ * caller frees; leaves it unchanged if the limits of needs hold. */
 static oj_status prepare_bitmap_row(const struct bitmap_join *t, int64_t i,
                                     struct bitmap_row *r, int32_t **own,
                                     struct oj_error *err)
@@ -259,7 +261,9 @@ oj_status oj_similar_join_bitmaps(struct similar_batch *b, struct oj_error *err)
 
 /* ---- cost estimate ------------------------------------------------------- */
 
-/* Sums over groups of eight features, which the kernel compares together. */
+/* Sums over the sampled pairs, in groups of the eight features that the kernel
+ * compares together: pairs, words read, pairs that the words do not exclude,
+ * and pairs that the 128 bits do not exclude. */
 struct sample
 {
     double n_pairs, n_words, n_near, n_near_bits;

@@ -25,8 +25,8 @@ static int are_equal_sets(const struct oj_token_sets *sets, int64_t a,
                   (size_t)n * sizeof *sets->token) == 0;
 }
 
-/* Returns the rows that have tokens, sorted by hashes of their sets; *n: their
- * number. keyed: [2 rows] memory for them. */
+/* Returns the rows that have tokens, sorted by hashes of their sets, and sets
+ * *n to their number. The result is in keyed, which has room for [2 rows]. */
 static const struct oj_keyed *
 sort_rows_by_hash(const struct oj_token_sets *sets, struct oj_keyed *keyed,
                   int64_t *n)
@@ -41,8 +41,9 @@ sort_rows_by_hash(const struct oj_token_sets *sets, struct oj_keyed *keyed,
     return oj_radix_sort(keyed, keyed + at, at);
 }
 
-/* Lists n rows group by group: a row that differs from the one before begins a
- * group. Returns the number of groups. groups NULL: only counts them. */
+/* Lists n rows group by group: a row whose set differs from that of the row
+ * before begins a group. Returns the number of groups. If groups is NULL, only
+ * counts them. */
 static int64_t list_groups(const struct oj_token_sets *sets,
                            const struct oj_keyed *sorted, int64_t n,
                            struct oj_equal_groups *groups)

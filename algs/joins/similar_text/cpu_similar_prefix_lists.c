@@ -7,8 +7,9 @@
 
 /* ---- by size ------------------------------------------------------------- */
 
-/* Sorts by set size the rows that have tokens and are listed; *n: their number.
- * The sorted keys are in *first; *second is scratch. The caller frees both. */
+/* Sorts rows by set size: those that have tokens and are listed
+ * (similar_side.group_of). Sets *n to their number. The sorted keys are in
+ * *first; *second is scratch. The caller frees both. */
 static oj_status sort_rows_by_size(const struct oj_token_sets *sets,
                                    const int32_t *group_of,
                                    struct oj_keyed **first,
@@ -104,9 +105,10 @@ int64_t oj_similar_prefix_length(const struct oj_text_condition *condition,
     return size - oj_text_least_common(condition, low, size) + 1;
 }
 
-/* Appends a row to the lists of its prefix tokens (fills 1), or counts these
- * entries (fills 0). Tokens without a number are the rarest, and have no list.
- * of_equals: prefix length for partners that are not smaller. */
+/* Appends a row to the lists of its prefix tokens, if fills is 1; with 0 only
+ * counts these entries. Tokens that have no number come first as the rarest,
+ * and have no list. of_equals is the prefix length for partners that are not
+ * smaller than the row's set. */
 static void list_row_prefix_tokens(struct similar_side *side, int64_t row,
                                    int64_t class, int64_t prefix,
                                    int64_t of_equals, int fills)

@@ -1,10 +1,11 @@
-/* Joins by prefix lists, token by token: a list and the rows that need it stay
- * in the cache, and bitmaps are compared eight at a time. A pair counts at its
- * first common token only. If the batch is the join side itself, each pair is
- * found from its larger set, and of the features only the first lists are read.
- * The sets of pairs that bitmaps do not exclude are scattered in memory, so
- * those of many pairs are prefetched together (for city names this saves a
- * third of the time). */
+/* Joins by prefix lists, token by token: the list of a token stays in the cache
+ * while all rows with this token are joined with it, and bitmaps are compared
+ * eight at a time. A pair is only stored when its first common token is joined.
+ * If the batch is the join side itself, each pair is found from its larger set,
+ * and only the first list of a token is read for the features. The sets of
+ * pairs that bitmaps do not exclude are scattered in memory, so those of many
+ * pairs are prefetched together (for city names this saves a third of the
+ * time). */
 #include "cpu_similar.h"
 
 #include "../../../flatten/base/oj_alloc.h"
@@ -22,8 +23,9 @@ enum
 struct feature_list
 {
     const struct similar_entry *entry;
-    int64_t n_near, n; /* number of entries of the first list, which serve
-                          partners of any size, and of all entries */
+    int64_t n_near, n; /* n_near: number of entries of the token's first list,
+                          which serve partners of any size; n: number of entries
+                          of both lists */
     struct oj_token_planes planes;
 };
 
@@ -163,7 +165,8 @@ static oj_status join_rows_with_list(struct similar_batch *b, int thread,
         while (low < list->n_near && class[low] < needs -> first)
             low++;
         end = find_class(class, low, list->n_near, end_class);
-        if (b->is_self) /* Uses only entries up to the row itself. */
+        if (b->is_self) /* Joins only entries up to the row's own, so that each
+                           pair is found once. */
         {
             while (own < list->n_near &&
                    (class[own] < row -> class ||

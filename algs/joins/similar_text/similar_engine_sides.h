@@ -28,8 +28,9 @@ int oj_similar_vectors_takes(const struct oj_relation *relation,
                              const struct oj_flat *join_side,
                              const struct oj_flat *input);
 
-/** Sets up the sides of an open batch, and replaces its filter by one for the
- * other conditions, which borrows from sides. */
+/** Sets up the sides of an open batch. Replaces the filter of index by one for
+ * the other conditions, which borrows from sides. If a side has no features,
+ * sets index->n_rows to 0. */
 OJ_MUST_USE oj_status oj_similar_sides_make(struct oj_row_index *index,
                                             struct oj_similar_sides *sides,
                                             struct oj_error *err);

@@ -5,9 +5,9 @@
  * the search does not affect the answer. Rows are searched in the order of
  * their nearest blocks, for better use of the processor's caches.
  *
- * A node of the tree whose vectors are all equal is left out once a row has k
- * pairs that come before all of its own; so rows do not measure all of many
- * equal vectors. */
+ * If all vectors below a node of the tree are equal, a row skips the node once
+ * it has k pairs that rank before its pairs with these vectors. So a row does
+ * not measure each of many equal vectors. */
 #include "../../../flatten/base/oj_alloc.h"
 #include "../../../flatten/base/oj_parallel.h"
 #include "../../foundations/base/oj_radix.h"
@@ -29,9 +29,9 @@ struct vectors_index
 {
     struct oj_row_index shared;
     struct oj_vector_blocks blocks;
-    int32_t *equal_rank; /* [nodes] the least tie rank of the features of a node
-                            whose vectors are all equal; -1: they are not. NULL:
-                            there is no such node above a block */
+    int32_t *equal_rank; /* [nodes] for a node whose vectors are all equal, the
+                            least tie rank of its features; for others -1. NULL
+                            if no node above a block has only equal vectors */
 
     /* The current batch. */
     struct oj_similar_sides sides;
@@ -94,8 +94,8 @@ static int32_t find_equal_rank_of_block(const struct vectors_index *self,
     return least;
 }
 
-/* Sets equal_rank of a node and of the nodes below it. Sets *is_any to 1 if the
- * vectors of several blocks are equal. */
+/* Sets equal_rank of a node and of the nodes below it. Sets *is_any to 1 if a
+ * node of several blocks has only equal vectors. */
 static void find_equal_ranks(const struct vectors_index *self,
                              const struct oj_vector_node *node, int *is_any)
 {
@@ -317,8 +317,8 @@ static oj_status search_row(struct oj_row_index *shared,
 
 /* --- a batch -------------------------------------------------------------- */
 
-/* Sets the key of a row: its nearest block, reached by always descending to the
- * nearer child. */
+/* Sets the sort key of a row to its nearest block: the one to which a descent
+ * leads that always takes the nearer child. */
 static oj_status find_nearest_leaf_block_of_row(int64_t i, int thread,
                                                 void *user,
                                                 struct oj_error *err)

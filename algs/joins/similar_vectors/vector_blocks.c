@@ -14,7 +14,8 @@ enum
                           so that sort keys have two bytes */
 };
 
-/* A vector while the tree is built: its first dimensions and its row. */
+/* A vector while the tree is built: its row, and its coordinates in the
+ * dimensions of greatest scatter, which come first. */
 struct split_row
 {
     float at[OJ_BOX_DIMENSIONS];
@@ -27,7 +28,8 @@ struct block_maker
     const struct oj_vectors *vectors;
     struct split_row *row, *row_room;   /* [n_rows] */
     struct oj_keyed *key, *key_room;    /* [n_rows] */
-    struct oj_vector_node *node, *next; /* [n_blocks] nodes of a level */
+    struct oj_vector_node *node, *next; /* [n_blocks + 1] nodes of the current
+                                           and of the next level */
 };
 
 /* ---- coordinates --------------------------------------------------------- */
@@ -44,8 +46,8 @@ static double length_if_cosine_else_1(const struct oj_vector_blocks *b,
     return sqrt(sum);
 }
 
-/* Writes the coordinates of the first n_places dimensions; beyond n_dimensions
- * they are 0. */
+/* Writes the coordinate of the vector in place p of the order of dimensions to
+ * out[p * step], for the first n_places places. Beyond n_dimensions it is 0. */
 static void transform_vector(const struct oj_vector_blocks *b,
                              const double *vector, int64_t n_places,
                              int64_t step, float *out)

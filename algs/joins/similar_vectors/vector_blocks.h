@@ -47,7 +47,7 @@ struct oj_vector_blocks
     int64_t n_rows; /**< number of vectors in blocks */
     int64_t n_blocks;
     float *value; /**< [n_blocks][n_padded][OJ_WIDE] */
-    int32_t *row; /**< [n_blocks * OJ_WIDE] row of each vector; -1: empty
+    int32_t *row; /**< [n_blocks * OJ_WIDE] row of each vector; -1 in an empty
                        slot */
 
     /** [2 n_blocks - 1] boxes in preorder: the box of a node, then the boxes of
@@ -95,7 +95,9 @@ static inline void oj_vector_children(const struct oj_vector_node *node,
                                        node->at + 2 * (middle - node->first)};
 }
 
-/** Returns the sum that a norm makes of eight differences of coordinates. */
+/** Returns the sum of eight differences of coordinates as the norm forms it:
+ * the sum of their squares, or of their absolute values, or the greatest
+ * absolute value. */
 OJ_INLINE float oj_vector_sum(enum oj_vector_norm norm, const float d[OJ_LANES])
 {
     float s[OJ_LANES];
@@ -166,8 +168,9 @@ OJ_INLINE void oj_vector_add_eight(enum oj_vector_norm norm, const float *value,
 #undef OJ_MAX
 }
 
-/** Computes the sum of differences for each vector of a block. Returns 0 as
- * soon as all of them exceed the limit, otherwise 1. */
+/** Computes the sum of differences for each vector of a block and returns 1. As
+ * soon as all sums exceed the limit, returns 0; the sums are then not
+ * complete. */
 OJ_INLINE int oj_vector_block_sums(enum oj_vector_norm norm, const float *value,
                                    int64_t n_padded, const float *at,
                                    float limit, float sum[OJ_WIDE])

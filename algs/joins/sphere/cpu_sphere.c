@@ -30,8 +30,9 @@
 struct sphere_index
 {
     struct oj_row_index shared;  /* distances in shared.args.relation are
-                                    squared chords; on an ellipsoid they are
-                                    removed (prepare_ellipsoid()) */
+                                    squared chords; on an ellipsoid they exclude
+                                    nothing, and max_metres and min_metres
+                                    decide */
     struct oj_sphere_side side;  /* the join side */
     struct oj_sphere_side input; /* input rows of the current batch */
     struct oj_tree3 tree;
@@ -40,7 +41,7 @@ struct sphere_index
                        or NULL; not on an ellipsoid */
 
     /* On an ellipsoid only. */
-    struct oj_geodesic *geodesic; /* NULL: on the sphere */
+    struct oj_geodesic *geodesic; /* NULL on the sphere */
     struct oj_ellipsoid ellipsoid;
     double max_metres, min_metres; /* distances of the relation */
     int has_edges; /* 1: the join side or the batch has lines or polygons */
@@ -118,12 +119,12 @@ struct sphere_row_search
     struct sphere_index *self;
     struct oj_row_worker *worker;
     int64_t row, first_vertex, end_vertex;
-    double limit2; /* maximum squared chord of the row */
+    double limit2; /* entries whose squared chord is greater are skipped */
     /* On an ellipsoid only. */
     double metres;    /* maximum distance of the row */
-    int by_geodesics; /* 1: entries are measured by geodesics; 0: by chords, in
-                         the first of the two searches of a nearest join, whose
-                         k-th chord limits the second */
+    int by_geodesics; /* 1: entries are measured by geodesics; 0: by chords. A
+                         nearest join searches twice: first by chords, whose
+                         k-th then limits the search by geodesics */
     struct oj_rank_range ranks;
     struct oj_class_run run; /* the entries that can be in the answer */
 };
@@ -167,8 +168,7 @@ static void narrow_search_to_ranking(struct sphere_row_search *s)
  * geometries, oj_equal_groups.h) that can be pairs of the row if they are near
  * enough. If the entry has several features, oj_equal_groups_add_pairs() tests
  * the other conditions later, one by one. If it has one, all conditions are
- * tested here, and the run is not a range of positions: it has the length 1 or
- * 0. */
+ * tested here, and only the length of the run counts: 1 or 0. */
 static struct oj_equal_run
 possible_features_of_entry(const struct sphere_row_search *s, int64_t entry)
 {
@@ -295,7 +295,8 @@ static int is_distance_surely_within_limits(const struct sphere_row_search *s,
             most_distance_of_chord2(self, chord->most2) * unit <= most);
 }
 
-/* First walk: adds the upper bound of an entry's chord to the ranking. */
+/* First walk: adds the features of an entry to the ranking with the upper bound
+ * of their chord, if they surely are within the limits of the join. */
 static oj_status rank_chord_of_entry(struct sphere_row_search *s, int64_t entry,
                                      struct oj_equal_run run,
                                      const struct oj_chord2_range *chord,
@@ -363,9 +364,9 @@ static oj_status measure_entry_on_ellipsoid(struct sphere_row_search *s,
                : rank_chord_of_entry(s, entry, run, &chord, err);
 }
 
-/* Empties the ranking of chords for that of distances, and limits the search by
- * the k-th chord: an entry beyond the greatest distance of that chord is not
- * among the k nearest. */
+/* Ends the first walk. Limits the search by the k-th chord, since an entry
+ * beyond the greatest distance of this chord is not among the k nearest. Then
+ * empties the ranking, which holds distances in the second walk. */
 static void limit_search_by_kth_chord(struct sphere_row_search *s)
 {
     const struct sphere_index *self = s->self;
@@ -428,7 +429,7 @@ static oj_status search_row(struct oj_row_index *shared,
         .limit2 = shared->args.relation.max_distance,
         .ranks = oj_equal_groups_ranks_of_row(&self->groups, shared, row),
         .run = oj_class_runs_find(&self->groups.classes, flat, row)};
-    /* all parts are points */
+    /* Rows consist of points, so every vertex is a point part. */
     oj_flat_vertex_range(flat, row, &s.first_vertex, &s.end_vertex);
     if (flat->max_distance != NULL)
         s.limit2 = oj_sphere_chord2_of(flat->max_distance[row]);
@@ -459,7 +460,7 @@ static oj_status search_row_on_ellipsoid(struct oj_row_index *shared,
     s.limit2 = most_chord2_of_metres(self, s.metres);
     if (!s.by_geodesics)
     {
-        worker->ranking.keep_ties = 0; /* of chords only the k-th counts */
+        worker->ranking.keep_ties = 0; /* only the k-th chord is needed */
         OJ_TRY(search_tree_of_entries(&s, err));
         limit_search_by_kth_chord(&s);
     }

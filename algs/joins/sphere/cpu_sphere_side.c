@@ -17,10 +17,12 @@
  * is treated as a hemisphere. */
 #define WIDE_CAP 1.99
 
-/* A ring on an ellipsoid whose cap has a radius beyond this is treated as a
- * hemisphere. It is less than the chord between a point and another one that is
- * perpendicular to it (1.385 a at a flattening of .02), by more than the width
- * of a lens, and less than pi r / 2 (1.508 a). */
+/* A ring on an ellipsoid whose cap has a greater radius than this, in
+ * semi-major axes a, is treated as a hemisphere. The limit must be less than
+ * the chord from the centre of the cap to the reference point perpendicular to
+ * it, by more than the width of a lens, so that this point is outside of the
+ * ring; and less than pi r / 2, so that the cap is convex (cpu_sphere_side.h).
+ * At a flattening of .02 these are 1.385 a and 1.508 a. */
 #define WIDE_CAP_ON_ELLIPSOID 1.3
 
 /* maximum rounding error in the test of a box against a plane */
@@ -33,7 +35,7 @@
 struct sphere_side_build
 {
     struct oj_sphere_side *side;
-    const struct oj_flat *given; /* before edges were cut */
+    const struct oj_flat *given; /* the layer before its edges were cut */
     const struct oj_ellipsoid *ellipsoid;
     int with_edges;
 };
@@ -247,8 +249,8 @@ static oj_status build_ring_tree(const struct sphere_side_build *b,
     return OJ_OK;
 }
 
-/* Computes box, cap and tree of a ring; extends the feature's box by the
- * ring's. */
+/* Computes box, cap and tree of a ring, as far as the side needs them. Extends
+ * the box of the feature by the box and the cap of the ring. */
 static oj_status build_ring(struct sphere_side_build *b, int64_t ring,
                             int is_polygon, struct oj_box3 *box,
                             struct oj_error *err)
@@ -567,9 +569,9 @@ static struct oj_vec3 point_a_few_degrees_away(struct oj_vec3 p)
     return w;
 }
 
-/* Returns 0 if the way from p to the reference point of a cap is the arc
- * between both. If they are nearly antipodal, this arc is not reliable: sets
- * *by to a third point, by which the way leads, and returns 1. */
+/* Finds the way from p to the reference point of a cap. Returns 0 if it is the
+ * arc between both. If they are nearly antipodal, this arc is not reliable:
+ * sets *by to a third point, over which the way leads, and returns 1. */
 static int find_detour_point(const struct oj_cap *cap, struct oj_vec3 p,
                              struct oj_vec3 *by)
 {

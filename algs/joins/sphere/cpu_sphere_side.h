@@ -13,17 +13,17 @@
  *
  *  On an ellipsoid edges are geodesics, long ones cut into pieces
  *  (ellipsoid_cut_edges.h). Their boxes contain all points within 3 h of their
- *  chords (h, r: oj_ellipsoid.h). A ring is first taken as one of plane
- *  sections, which is right but for points in the lenses between these and the
- *  geodesics; a search of the boxes around the point finds the edges whose
- *  lens may contain it. The cap of a ring is the disc of all points within the
- *  greatest distance d of its vertices from a centre. If d is less than pi r /
- *  2, the disc is convex (Cheeger and Ebin, Comparison theorems, 5.14; the
- *  Gaussian curvature is at most 1 / r^2, so the injectivity radius is at
- *  least pi r), which makes it contain the edges, and the inside of the ring,
- *  too. The antipode of the mean, of a ring with a greater d, is compared with
- *  plane sections only: it must not lie in a lens, which is at most 3 m
- * wide. */
+ *  chords (h, r: oj_ellipsoid.h). Whether a point is in a ring is first decided
+ *  by plane sections in place of the edges. This is right except for points in
+ *  a lens, which is the region between an edge and its plane section; a search
+ *  of the boxes around the point finds the edges whose lens may contain it. The
+ *  cap of a ring is the disc of all points within the greatest distance d of
+ *  its vertices from a centre. If d is less than pi r / 2, the disc is convex
+ *  (Cheeger and Ebin, Comparison theorems, 5.14; the Gaussian curvature is at
+ *  most 1 / r^2, so the injectivity radius is at least pi r), which makes it
+ *  contain the edges, and the inside of the ring, too. For a ring with a
+ *  greater d, only plane sections decide on which side the antipode of the mean
+ *  is: it must not lie in a lens, which is at most 3 m wide. */
 #ifndef CPU_SPHERE_SIDE_H
 #define CPU_SPHERE_SIDE_H
 
@@ -70,19 +70,19 @@ struct oj_sphere_side
                                      features without pairs */
     /* Set if the side is built with edges and is no layer of single points. */
     struct oj_box3 *ring_box; /**< [n_rings] boxes of the edges */
-    struct oj_cap *cap;       /**< [n_rings] caps of polygon rings; NULL:
+    struct oj_cap *cap;       /**< [n_rings] caps of polygon rings; NULL if
                                    interiors are not needed */
-    int32_t *tree_of;         /**< [n_rings] index in `tree`; -1: no tree, since
-                                   the ring has few edges */
+    int32_t *tree_of;         /**< [n_rings] index in `tree`, or -1 for a ring
+                                   of few edges, which has no tree */
     int64_t n_trees;
-    struct oj_tree3 *tree; /**< entry i of a tree: the eight edges from the
-                                ring's vertex 8 i on */
+    struct oj_tree3 *tree; /**< a tree over the edges of a ring: its entry i has
+                                the eight edges from the ring's vertex 8 i on */
 };
 
-/** Prepares a side. ellipsoid NULL: on the unit sphere. geodesic: that of the
- * ellipsoid, which cuts edges; NULL if all features are points. with_edges 0:
- * only vertices, for input points. with_interiors 0: polygons are only their
- * rings. */
+/** Prepares a side: on the unit sphere if ellipsoid is NULL. geodesic belongs
+ * to the ellipsoid and serves to cut edges; it may be NULL if all features are
+ * points. With with_edges 0 only vertices are prepared, as input points need.
+ * With with_interiors 0 polygons are only their rings. */
 OJ_MUST_USE oj_status oj_sphere_side_build(struct oj_sphere_side *side,
                                            const struct oj_flat *flat,
                                            const struct oj_ellipsoid *ellipsoid,
@@ -97,11 +97,11 @@ int64_t oj_sphere_side_bytes(const struct oj_sphere_side *side);
 /** The nearest point of a feature to a given point, as an edge or vertex. */
 struct oj_sphere_place
 {
-    double chord2;  /**< squared chord to it; INFINITY: no point is within the
-                         limit */
+    double chord2;  /**< squared chord to this point; INFINITY if no point of
+                         the feature is within the limit */
     int64_t vertex; /**< start vertex of the nearest edge, or the nearest point
-                         part; at equal distance the first; -1: the point is
-                         inside of the feature */
+                         part; at equal distances the first one. -1 if the given
+                         point is inside of the feature */
 };
 
 /** Returns the edge of a feature that is nearest to p; the distance is 0 if p
@@ -122,8 +122,9 @@ void oj_sphere_visit_edges(const struct oj_sphere_side *side, int64_t ring,
                            struct oj_vec3 p, double *limit2,
                            oj_sphere_edges_visit *visit, void *user);
 
-/** Returns 1 if p is inside of the ring; on an ellipsoid, of the ring of plane
- * sections. *is_beyond: 1 if p is not even in the cap of the ring. */
+/** Returns 1 if p is inside of the ring, on an ellipsoid of the ring made of
+ * plane sections. Sets *is_beyond to 1 if p is not even in the cap of the ring,
+ * otherwise to 0. */
 int oj_sphere_ring_contains(const struct oj_sphere_side *side, int64_t ring,
                             struct oj_vec3 p, int *is_beyond);
 
@@ -172,8 +173,8 @@ double oj_sphere_metres_of(double chord2);
  * exactly equal vectors, and so do all longitudes at a pole. */
 struct oj_vec3 oj_sphere_vector(double longitude, double latitude);
 
-/** Returns the vector of a point in degrees that struct oj_sphere_side stores;
- * ellipsoid NULL: the unit vector. */
+/** Returns the vector that struct oj_sphere_side stores for a point in degrees:
+ * the unit vector if ellipsoid is NULL. */
 static inline struct oj_vec3
 oj_sphere_side_vector(const struct oj_ellipsoid *ellipsoid, double longitude,
                       double latitude)
@@ -203,8 +204,8 @@ static inline void oj_sphere_tree3_fill(struct oj_tree3 *tree)
 }
 
 /** Pushes the children of the node `at` whose squared distance from the box is
- * at most `least`, the nearest last. depth: number of elements of the stack,
- * which must have room for OJ_BOX_STACK. Returns the new number. */
+ * at most `least`, the nearest last. The stack has room for OJ_BOX_STACK
+ * elements and holds `depth` of them. Returns the new number. */
 static inline int oj_sphere_tree3_push(const struct oj_tree3 *tree,
                                        struct oj_box_child at,
                                        const struct oj_box3 *box, double least,

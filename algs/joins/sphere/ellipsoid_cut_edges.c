@@ -8,8 +8,9 @@
 #define RINGS_AT_ONCE 256
 
 /* Edges whose ends differ by no more than this, in degrees of longitude and of
- * latitude, are short: the way along a meridian and a circle of latitude, whose
- * radii are at most R <= 1.041, is at most 2 x .8 x .01746 x 1.041 < 1 / 32. */
+ * latitude, are shorter than OJ_ELLIPSOID_LONGEST_EDGE, 1 / 32. The way along a
+ * meridian and a circle of latitude, whose radii are at most R <= 1.041, is at
+ * most 2 x .8 x .01746 x 1.041 < 1 / 32. */
 #define SHORT_DEGREES 0.8
 
 struct cut_edges_work

@@ -9,7 +9,7 @@
 /* Maximum number of steps; enough to halve any edge down to the error. */
 #define MOST_STEPS 200
 
-/* Depth of halving of far edges. */
+/* Size of the stack with which far edges are halved. */
 #define MOST_PIECES 64
 
 /* Maximum rounding error of a scalar product, relative to the product of the
@@ -30,7 +30,7 @@ struct edge_search
 /* A probed point of the edge. */
 struct edge_probe
 {
-    double metres, slope; /* D and D' */
+    double metres, slope; /* D and D' (ellipsoid_edge_distance.h) */
 };
 
 static void replace_if_nearer_foot(struct edge_search *s,
@@ -40,8 +40,8 @@ static void replace_if_nearer_foot(struct edge_search *s,
         s->best = foot;
 }
 
-/* Returns the distance of an end, and makes the end the best point if it is
- * nearer. */
+/* Returns the distance of an end from p, and makes the end the best point if it
+ * is nearer. */
 static double measure_end_of_edge(struct edge_search *s, int end)
 {
     const struct oj_ellipsoid_vertex *v = s->end[end];
@@ -51,8 +51,8 @@ static double measure_end_of_edge(struct edge_search *s, int end)
     return metres;
 }
 
-/* Returns distance and slope at the length t from end[0] on, and makes this
- * point the best one if it is nearer. */
+/* Returns distance and slope at the point of the edge that is t metres from
+ * end[0], and makes this point the best one if it is nearer. */
 static struct edge_probe measure_point_on_edge(struct edge_search *s, double t)
 {
     const struct oj_ellipsoid_vertex *v = s->end[t > 0.0];
@@ -88,8 +88,8 @@ static int is_probe_near_enough(const struct edge_search *s,
     return probe->metres * share / (1.0 + sqrt(1.0 - share)) <= error;
 }
 
-/* Returns the length, with a sign, from a probed point to the foot of the
- * perpendicular, computed on a sphere. */
+/* Returns the way in metres along the edge from a probed point to the foot of
+ * the perpendicular from p, computed on a sphere; below 0 towards end[0]. */
 static double step_to_foot_on_sphere(const struct edge_search *s,
                                      const struct edge_probe *probe)
 {
@@ -127,8 +127,8 @@ static void find_foot_on_convex_piece(struct edge_search *s, double low,
     }
 }
 
-/* Returns a lower bound of the distance on a piece of this length of which at
- * least one end is beyond pi r / 2. d0, d1: distances of its ends. */
+/* Returns a lower bound of the distance on a piece of this length whose ends
+ * have the distances d0 and d1, at least one of which is beyond pi r / 2. */
 static double least_distance_of_far_piece(const struct edge_search *s,
                                           double length, double d0, double d1)
 {
@@ -137,7 +137,8 @@ static double least_distance_of_far_piece(const struct edge_search *s,
     if (!(m > 0.0))
         return 0.0;
     bend = 1.0 / (tan(m / s->most_radius) * s->most_radius);
-    /* tan() is below 0 between pi / 2 and pi; m is below pi R */
+    /* Since m < pi R, tan(m / R) is negative exactly beyond pi R / 2, where the
+     * least distance is at an end. */
     if (!(bend > 0.0) || rise >= 0.5 * bend * length * length)
         return least;
     u = 0.5 * length - rise / (bend * length);

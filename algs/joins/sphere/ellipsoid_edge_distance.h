@@ -65,8 +65,8 @@ struct oj_ellipsoid_vertex
 struct oj_edge_foot
 {
     double metres;
-    double x, y; /**< the point: a vertex as it is, or with a longitude in -180
-                      .. 180 */
+    double x, y; /**< the point: a vertex as it is, any other point with a
+                      longitude in -180 .. 180 */
     int is_vertex;
     int is_right; /**< 1 if p is on the right of the edge at this point; of no
                        meaning for a vertex or if metres is 0 */

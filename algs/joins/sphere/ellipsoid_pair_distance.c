@@ -44,8 +44,9 @@ struct part_visits
     oj_sphere_edges_visit *visit_edges;
 };
 
-/* Visits the parts of a feature with edges within limit2, a squared chord, of
- * p. Returns 1, and stops, if p is inside of a part. */
+/* Visits the point parts of a feature that has edges, and those of its edges
+ * that are within limit2, a squared chord, of p. Returns 1, and stops, if p is
+ * inside of a polygon part. */
 static int visit_parts_within_reach(const struct oj_sphere_side *side,
                                     int64_t feature, struct oj_vec3 p,
                                     double limit2,
@@ -98,7 +99,7 @@ static double squared_distance_from_chord(struct oj_vec3 p, struct oj_vec3 a,
 struct chord_bounds_search
 {
     const struct oj_sphere_side *side;
-    double bulge; /* h of a chord of length 1 */
+    double bulge; /* h of a chord of length 1 (oj_ellipsoid.h) */
     struct oj_vec3 p;
     double least, most;
     int is_in_lens; /* 1: p may be between an edge and its plane section */
@@ -204,11 +205,12 @@ oj_ellipsoid_chord_range(const struct oj_ellipsoid_sides *sides, int64_t a,
 struct nearest_place_search
 {
     const struct oj_ellipsoid_sides *sides;
-    const struct oj_sphere_side *side; /* of the feature */
+    const struct oj_sphere_side *side; /* the side of the feature */
     double bulge;
     struct oj_ellipsoid_vertex p;
     double metres, x, y;
-    int64_t vertex; /* first vertex of the edge */
+    int64_t vertex; /* first vertex of the nearest edge, or the nearest point
+                       part; -1 if p is inside */
 };
 
 static struct oj_ellipsoid_vertex
@@ -270,14 +272,16 @@ struct lens_search
 {
     struct nearest_place_search *place;
     int64_t ring;
-    int is_odd; /* 1: the geodesic edges that were seen are crossed an odd
-                   number of times more, or less, than their plane sections */
+    int is_odd; /* 1: the replacement of edges by arcs changes the number of
+                   edges that the way out of the ring crosses by an odd
+                   number */
 };
 
 /* Replaces the plane section of each edge whose lens may contain p by two arcs,
- * from its ends to a point that is on the other side of the edge than p. No
- * point between these and the edge is p, so that p is in the ring of edges if
- * it is in the ring that is made in this way. */
+ * from its ends to a point that is on the other side of the edge than p. Since
+ * p is not between these arcs and the edge, p is in the ring of geodesic edges
+ * if it is in the ring with the arcs. Flips is_odd for each replacement that
+ * changes the number of crossings by an odd number. */
 static void count_crossings_of_lenses(void *user, int64_t first, int64_t end,
                                       double *limit2)
 {
@@ -300,7 +304,7 @@ static void count_crossings_of_lenses(void *user, int64_t first, int64_t end,
         left = oj_sphere_vec3_cross(a.at, oj_sphere_vec3_sub(b.at, a.at));
         by = oj_sphere_vec3_dot(left, left);
         if (!(by > 0.0))
-            continue; /* no edge */
+            continue; /* both ends are one point */
         foot = oj_edge_foot_find(s->sides->ellipsoid, s->sides->geodesic, &s->p,
                                  &a, &b);
         by = (foot.is_right ? 0.5 : -0.5) * sqrt(chord2 / by);
@@ -335,8 +339,8 @@ static int does_part_hold_point(void *user, int64_t part)
     return odd;
 }
 
-/* Finds the nearest place of a feature with edges within limit2, a squared
- * chord. */
+/* Sets s to the place of the feature, which has edges, that is nearest to s->p,
+ * if it is within limit2, a squared chord. */
 static void find_nearest_place(struct nearest_place_search *s, int64_t feature,
                                double limit2)
 {

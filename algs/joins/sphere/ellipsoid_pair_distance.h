@@ -35,14 +35,14 @@ oj_ellipsoid_chord_range(const struct oj_ellipsoid_sides *sides, int64_t a,
                          int64_t b, double limit2);
 
 /** Finds the nearest points of feature a of the input side and feature b of
- *  the join side, and their distance in metres. most2: member of their chord
- *  range. If a point is inside of a polygon, both nearest points are this
- *  point. Of equally near points the first one of the input feature counts,
- *  then the first one of the join feature. Distances between points are
- *  geodesics from the input's point to the join's; those from edges are
- *  measured as in ellipsoid_edge_distance.h. O(1) for single points, otherwise
- *  the product of the numbers of points or edges, of which few are measured by
- *  geodesics. */
+ *  the join side, and their distance in metres. most2 is the member of their
+ *  chord range (oj_ellipsoid_chord_range()). If a point is inside of a polygon,
+ *  both nearest points are this point. Of equally near points the first one of
+ *  the input feature counts, then the first one of the join feature. Distances
+ *  between points are geodesics from the input's point to the join's; those
+ *  from edges are measured as in ellipsoid_edge_distance.h. O(1) for single
+ *  points, otherwise the product of the numbers of points or edges, of which
+ *  few are measured by geodesics. */
 struct oj_nearest_points
 oj_ellipsoid_points_find(const struct oj_ellipsoid_sides *sides, int64_t a,
                          int64_t b, double most2);

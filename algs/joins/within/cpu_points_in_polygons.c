@@ -4,11 +4,14 @@
  * that the next one reads for all points of the block, so points may be in any
  * order.
  *
- *      points -> cells and spots -> survivors -> entries -> candidates
+ *      points -> cells and subcells -> survivors -> entries -> candidates
  *             -> grids, runs, edges -> locations in rings -> pairs
  *
- * If one pair of a row is enough, a point with very many entries leaves the
- * block: its candidates are decided part by part until the pair is found. */
+ * A survivor is a point near some ring, an entry the box of a ring in a cell
+ * (cpu_ring_box_index.h), and a candidate a point with a ring whose box
+ * contains it. If one pair of a row is enough, a point with very many entries
+ * leaves the block: its candidates are decided part by part until the pair is
+ * found. */
 #include "../../../flatten/base/oj_alloc.h"
 #include "../../../flatten/base/oj_clock.h"
 #include "../../../flatten/base/oj_parallel.h"
@@ -45,16 +48,16 @@ struct point_query
 {
     struct oj_ring_cells *cells;   /* index of rings; grids of rings may be
                                       built during the search */
-    const struct oj_ring_set *set; /* the grids of ring boxes that cover the
-                                      whole plane (others subdivide a cell) */
+    const struct oj_ring_set *set; /* the set of layers in `cells` that covers
+                                      the whole plane; the other sets subdivide
+                                      a cell */
     const struct oj_flat *input;   /* a layer of single points */
     const struct oj_pair_filter *filter;
     unsigned accepted; /* point locations that make a pair, bits 1 << enum
                           oj_location */
 
-    /* [features] enum solidity: found when a point is on a ring of the feature.
-     * NULL: not needed, because the join does not distinguish boundary and
-     * interior. */
+    /* [features] enum solidity, found when a point is on a ring of the feature.
+     * NULL if the join does not distinguish boundary and interior. */
     _Atomic uint8_t *solidity;
     const int *cancel; /* may be NULL */
     int timings;
@@ -78,8 +81,8 @@ struct point_candidate
 {
     int32_t point, ring;
     int32_t cell;                    /* number of the point's cell in `grid` */
-    int32_t location;                /* enum oj_location in the ring; -1: not
-                                        known yet */
+    int32_t location;                /* enum oj_location in the ring, or
+                                        UNKNOWN */
     const struct oj_edge_grid *grid; /* grid of the ring's edges, or NULL */
 };
 
@@ -107,8 +110,8 @@ struct point_survivor
     uint32_t cell, probe;
 };
 
-/* A cell with entries that a point is in, and the value to compare with them.
- */
+/* A cell that has entries and contains a point, and the point's value to
+ * compare with the entries (oj_ring_probe_of_steps()). */
 struct point_leaf
 {
     const struct oj_ring_layer *layer;
@@ -283,10 +286,11 @@ static oj_status add_pair_on_boundary(const struct point_query *q,
     return OJ_OK;
 }
 
-/* Combines the locations of a point in the rings of one feature, from state[0]
- * on. The point is inside a part if it is inside an odd number of the part's
- * rings. *is_inside: 1 if it is inside any part; *n_on: number of parts on
- * whose rings it is. Returns the number of rings. */
+/* Combines the locations of a point in the rings of one feature, which start at
+ * state[0]. The point is inside a part if it is inside an odd number of the
+ * part's rings. Sets *is_inside to 1 if it is inside any part, and *n_on to the
+ * number of parts on whose rings it is. Returns the number of the feature's
+ * rings in state. */
 static int64_t combine_ring_locations(const struct point_state *state,
                                       int64_t n, int *is_inside, int *n_on)
 {
@@ -307,7 +311,8 @@ static int64_t combine_ring_locations(const struct point_state *state,
     return i;
 }
 
-/* Adds the pairs of a point with several candidate rings. */
+/* Adds the pairs of a point that has n candidate rings, whose locations are
+ * decided. */
 static oj_status add_pairs_of_located_point(
     const struct point_query *q, struct point_worker *w, int64_t first_row,
     int64_t n, const struct point_candidate *candidate, struct oj_error *err)
@@ -514,10 +519,10 @@ static oj_status refine_candidates(const struct point_query *q,
 
 /* --- filter: from points to candidates ------------------------------------ */
 
-/* Sets *cell to the cell of a point, and *out to the value to compare with the
- * cell's entries (ring boxes). is_turned 1: the cells are in the turned axes u
- * and v. A point with a NaN coordinate gets the cell after the last, which has
- * no rings. */
+/* Sets *cell to the number of the layer's cell that contains a point, and *out
+ * to the value to compare with the entries of this cell. If is_turned is 1, the
+ * cells are along the turned axes u and v. A point with a NaN coordinate gets
+ * the cell after the last, which has no rings. */
 OJ_INLINE void find_cell_and_probe(const struct oj_ring_axes *axes,
                                    const struct oj_ring_layer *layer, double x,
                                    double y, int is_turned, uint32_t *cell,
@@ -560,9 +565,9 @@ static inline int subcell_of_probe(uint32_t probe)
     return (int)((probe >> 8 & 0x70) >> 1 | (probe & 0x70) >> 4);
 }
 
-/* Lists in w->survivor, in order, the points of the block that are near some
- * ring: boxes of rings intersect their subcell. Returns how many there are, a
- * point once for each layer. */
+/* Lists in w->survivor the points of the block in whose subcell boxes of rings
+ * lie, in order, and once for each layer where this is so. Returns the length
+ * of the list. */
 OJ_INLINE int64_t list_points_near_rings(const struct oj_ring_set *set,
                                          struct point_worker *w, int64_t n,
                                          int n_layers)
@@ -764,11 +769,11 @@ static oj_status find_candidates_of_survivors(const struct point_query *q,
 
 /* --- points with many entries, if one pair of a row is enough ------------- */
 
-/* A point with more entries than this is crowded. */
+/* A point is crowded if its cells have more entries than this. */
 #define CROWDED 64
 
-/* Candidates of the first part of a crowded point that are decided at once;
- * later parts double, up to CANDIDATES. */
+/* The candidates of a crowded point are decided in parts: the first part has
+ * FIRST_PART of them, each later one twice as many, up to CANDIDATES. */
 #define FIRST_PART 16
 
 /* Features with at most this many rings are decided as soon as a box of a ring
@@ -781,13 +786,15 @@ struct crowded_point
 {
     const struct point_query *q;
     int64_t first_row, first_pair;
-    int64_t part;      /* candidates that are decided at once */
+    int64_t part;      /* number of candidates that are decided at once */
     int64_t only_rank; /* tie rank below which a feature can replace the pair
-                          found: INT64_MAX without a pair, 0 if any is enough */
+                          found: INT64_MAX before a pair is found, 0 after it if
+                          any pair is enough */
     int32_t point;
 };
 
-/* Appends the cells with entries that a point of a set is in to w->leaf. */
+/* Appends to w->leaf the cells of a set that contain the point x, y and have
+ * entries; cells of the sets that subdivide them, too. */
 static oj_status list_leaves_of_set(const struct oj_ring_cells *cells,
                                     struct point_worker *w, int32_t set_number,
                                     double x, double y, struct oj_error *err)
@@ -812,8 +819,9 @@ static oj_status list_leaves_of_set(const struct oj_ring_cells *cells,
     return OJ_OK;
 }
 
-/* Sets w->leaf to the cells with entries of the point that has the survivors
- * first .. end - 1, and *is_crowded to 1 if they have many entries. */
+/* Sets w->leaf to the cells with entries that contain a point, whose survivors
+ * are first .. end - 1. Sets *is_crowded to 1 if these cells have more than
+ * CROWDED entries. */
 static oj_status list_leaves_of_point(const struct point_query *q,
                                       struct point_worker *w, int64_t first,
                                       int64_t end, int64_t first_row,
@@ -850,8 +858,8 @@ static int64_t rank_of_ring(const struct point_query *q, int32_t ring)
     return oj_tie_rank(q->tie_rank, q->cells->ring[ring].feature);
 }
 
-/* Decides the collected candidates of a crowded point and keeps one of its
- * pairs: the first in tie order. */
+/* Decides the collected candidates of a crowded point. Of its pairs, it keeps
+ * the first in tie order. */
 static oj_status refine_crowded_point(struct crowded_point *c,
                                       struct point_worker *w,
                                       struct oj_error *err)
@@ -950,8 +958,9 @@ static oj_status search_crowded_point(const struct point_query *q,
                     OJ_TRY(add_ring_of_crowded_point(&c, w, entry->ring, err));
             }
             else if (c.only_rank == 0 || end - first > CROWDED)
-                break; /* the other entries are not before this one in tie
-                          order */
+                break; /* any pair is enough, or the entries are sorted
+                          (sort_crowded_cells()) and no later one has a lower
+                          rank */
         }
     }
     OJ_TRY(refine_crowded_point(&c, w, err));
@@ -987,7 +996,7 @@ static oj_status find_only_pairs_of_survivors(const struct point_query *q,
     return find_candidates_of_survivors(q, w, open, n, first_row, err);
 }
 
-/* Sorts n entries of a cell in tie order. key: scratch, [2 n]. */
+/* Sorts n entries of a cell in tie order. key [2 n] is scratch. */
 static void sort_entries_of_cell(const struct oj_ring_cells *cells,
                                  const int32_t *tie_rank,
                                  struct oj_ring_entry *entry, int64_t n,
@@ -1135,12 +1144,13 @@ struct points_in_polygons_index
     struct oj_options options;
     const int32_t *tie_rank;
     const struct oj_flat *flat;
-    struct envelope_rings envelopes; /* owner of flat if the join is by
-                                        envelopes */
+    struct envelope_rings envelopes; /* if the join is by envelopes, owns flat;
+                                        otherwise empty */
     struct oj_ring_cells cells;
     unsigned accepted;         /* point locations that make a pair, bits 1 <<
                                   enum oj_location */
-    _Atomic uint8_t *solidity; /* [features] enum solidity of each feature */
+    _Atomic uint8_t *solidity; /* [features] enum solidity; NULL if the join
+                                  does not distinguish boundary and interior */
 
     /* Memory of batches, which the next batch reuses. */
     struct point_worker *worker; /* [n_threads] */
@@ -1226,9 +1236,10 @@ static oj_status build_points_in_polygons(struct oj_index *wrapped,
 
 /* --- rows ----------------------------------------------------------------- */
 
-/* Sets offset[i] to the end of the pairs of row i of a block, and sorts the
- * pairs of each row unless the join accepts any order. before: pairs of the
- * task's earlier rows, plus task->assumed. */
+/* Sets offset[i] to the end of the pairs of row i of a block of n rows, and
+ * sorts the pairs of each row unless the join accepts any order. `before` is
+ * the end of the pairs of the row before the block. Counts the rows with pairs
+ * in task. */
 static oj_status
 set_offsets_and_sort_rows(const struct points_in_polygons_index *self,
                           struct point_worker *w, int64_t n, int64_t before,
@@ -1276,7 +1287,7 @@ static oj_status join_rows(struct points_in_polygons_batch *b,
     return OJ_OK;
 }
 
-/* Returns the first row of a task; *end: the row after its last. */
+/* Returns the first row of a task, and sets *end to the row after its last. */
 static int64_t first_row_of_task(const struct points_in_polygons_batch *b,
                                  int64_t i, int64_t *end)
 {

@@ -24,10 +24,10 @@ static inline uint64_t bits_of_edges_with_one_end_set(uint64_t vertices)
     return vertices ^ vertices >> 1;
 }
 
-/* Tests the side of eight edges on which the point lies: returns a mask of the
- * edges with the point on their left. *sure: mask of the edges for which
- * rounding cannot change this, as in oj_orientation(). Products and sum must
- * not be fused, or signs would change. */
+/* Returns the mask of those of eight edges that have the point on their left.
+ * Sets *sure to the mask of the edges for which rounding cannot change this, as
+ * in oj_orientation(). Products and sum must not be fused, or signs would
+ * change. */
 WIDE static inline __attribute__((always_inline)) __mmask8
 sides_of_edges(__m512d ax, __m512d ay, __m512d bx, __m512d by, __mmask8 *sure)
 {

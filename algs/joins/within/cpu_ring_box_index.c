@@ -166,7 +166,8 @@ static void rotate_axes_if_boxes_shrink(struct oj_ring_cells *cells)
 #define N_SAMPLES 1024
 
 /* Up to 1 + n / FAR_OF of n sampled rings at each end of the extent are treated
- * as outliers, if all others are within 1 / FAR_DEVIATIONS of the extent. */
+ * as outliers, if the extent of all others is shorter than 1 / FAR_DEVIATIONS
+ * of it. */
 #define FAR_OF 64
 #define FAR_DEVIATIONS 6.0
 
@@ -180,9 +181,9 @@ struct ring_sample
 };
 
 /* Shortens the extent *first .. *last along an axis if a few outliers would
- * otherwise put most rings into one cell. low, high [n]: extent of each ring,
- * which may be reordered. Outliers are clamped to the border cells, so they are
- * not lost. */
+ * otherwise put most rings into one cell. low [n] and high [n] are the limits
+ * of the rings along the axis; both may be reordered. Outliers are clamped to
+ * the border cells, so they are not lost. */
 static void trim_far_rings_from_extent(int64_t n, double *low, double *high,
                                        double *first, double *last)
 {
@@ -311,12 +312,12 @@ static void choose_grid_extent_and_size(const struct oj_ring_cells *cells,
 /* --- layers of cells ------------------------------------------------------ */
 
 /* A ring that intersects more cells of a layer than this is put into the next,
- * coarser layer. The last layer has no more cells. */
+ * coarser layer. It is the greatest number of cells that the last layer has. */
 #define MOST_SPAN (LAST_ALONG * LAST_ALONG)
 
-/* Exception: if a layer has at most FEW_CELLS cells and its large rings add at
- * most FEW_ENTRIES entries per cell, they stay in it: one more layer to search
- * would cost more. */
+/* If a layer has at most FEW_CELLS cells and its large rings add at most
+ * FEW_ENTRIES entries per cell on average, they nevertheless stay in this
+ * layer: a search of one more layer would cost more. */
 #define FEW_CELLS 32768
 #define FEW_ENTRIES 6
 
@@ -330,9 +331,9 @@ static void choose_grid_extent_and_size(const struct oj_ring_cells *cells,
 #define RINGS_AT_ONCE 4096
 
 /* The range of steps (fractions of cells) that a ring's box covers. A negative
- * x0 means that the ring is not in this layer: NO_STEPS if it has no vertices,
- * otherwise the ring was deferred to the next layer and ~x0 is the first
- * step. */
+ * x0 means that the ring has no entries in this layer: x0 is NO_STEPS if the
+ * ring has no vertices; otherwise the ring was deferred to the next layer, and
+ * its first step is ~x0. */
 #define NO_STEPS INT32_MIN
 
 struct steps
@@ -346,7 +347,8 @@ struct ring_layer_build
     struct oj_ring_cells *cells;
     struct oj_ring_layer *layer;
     int n_threads;
-    const int32_t *ring; /* [n] rings to put into the layer; NULL: all rings */
+    const int32_t *ring; /* [n] rings to put into the layer; NULL for all
+                            rings */
     int64_t n;
     struct steps *steps;            /* [n] range of each ring */
     int32_t *rest;                  /* [n_rest] rings deferred to the next
@@ -687,12 +689,12 @@ static oj_status build_grid_layers_of_rings(struct oj_ring_cells *cells,
 #define MANY_POINTS 8
 #define LARGE 256
 
-/* Maximum number of cells of a grid due to the expected number of points (one
- * cell per point). The number of vertices may require more. */
+/* Maximum number of cells that a grid gets at a rate of one cell per expected
+ * point. The number of vertices may require more. */
 #define MOST_PAID 4096.0
 
-/* Assumed number of points if it is not known, or the number of points joined
- * so far if that is larger. (A smaller number so far is not used: a grid is
+/* Number of points that is assumed if it is not known. If more have been joined
+ * so far, their number is used. (A smaller number so far is not used: a grid is
  * built only once, and the first points may be a small sample.) */
 #define UNKNOWN_POINTS 65536.0
 
@@ -748,8 +750,8 @@ static int tests_before_grid(const struct oj_ring_cells *cells,
                : ASKED_BEFORE;
 }
 
-/* Returns the minimum number of cells of a ring's grid: one for each point that
- * the ring is expected to be tested with. */
+/* Returns the minimum number of cells of a ring's grid: the number of points
+ * with which the ring is expected to be tested, at most MOST_PAID. */
 static double min_cells_of_ring_grid(const struct oj_ring_cells *cells)
 {
     double n =

@@ -59,8 +59,8 @@ struct oj_located_ring
     int64_t first_vertex;
     int32_t n_vertices;
     int32_t feature;
-    int32_t grid; /**< index in oj_ring_cells.grid; -1: the ring is small and
-                       has none */
+    int32_t grid; /**< index in oj_ring_cells.grid, or -1 for a small ring,
+                       which has no grid */
     int32_t part; /**< ordinal of the part in the layer */
 };
 
@@ -87,13 +87,15 @@ struct oj_ring_layer
                                         scale_y */
     double last_x, last_y;           /* last step along each axis */
     int32_t nx, ny;
-    uint64_t *mask;  /* [nx * ny + 1] a bit for each spot of a cell; the extra
-                        cell at the end, for NaN, has no bits set */
-    uint32_t *first; /* [nx * ny + 1] first entry of each cell, then the end */
+    uint64_t *mask;  /* [nx * ny + 1] a bit for each subcell of a cell; the
+                        extra cell at the end, for NaN, has no bits set */
+    uint32_t *first; /* [nx * ny + 1] first entry of each cell; the last element
+                        is the end of all entries */
     struct oj_ring_entry *entry; /* entries, cell by cell */
     int32_t *child;              /* [nx * ny] index in oj_ring_cells.set of the
-                                    set that subdivides the cell; -1: not
-                                    subdivided. NULL: no cell is subdivided */
+                                    set that subdivides the cell, or -1 for a
+                                    cell that is not subdivided. NULL if no cell
+                                    is */
 };
 
 struct oj_ring_set
@@ -106,7 +108,7 @@ struct oj_ring_set
  */
 struct oj_ring_axes
 {
-    int is_turned; /**< 0: not rotated: u = x, v = y */
+    int is_turned; /**< 0: the axes are not rotated, so u = x and v = y */
     double x0, y0; /**< origin of u and v, in x and y */
     double cos, sin;
 };
@@ -124,7 +126,8 @@ struct oj_ring_cells
     struct oj_late_grid *grid;
     int64_t n_points;   /**< points joined so far; a join adds its points before
                              it starts */
-    int64_t n_expected; /**< expected number of points in all; 0: not known */
+    int64_t n_expected; /**< expected number of points in all batches, or 0 if
+                             it is not known */
     atomic_llong new_bytes; /* bytes of grids built since this member was last
                                read */
     int64_t n_sets, cap_sets;
@@ -135,8 +138,9 @@ struct oj_ring_cells
 
 /** Indexes the polygon rings of flat with n_threads threads. Rings of other
  * parts, and of features marked in flat->overlaps, are entered without
- * vertices. n_expected: number of points that will be joined, or 0: not known;
- * it determines how fine the grids of large rings are. O(vertices). */
+ * vertices. n_expected is the number of points that will be joined, or 0 if it
+ * is not known; it determines how fine the grids of large rings are.
+ * O(vertices). */
 OJ_MUST_USE oj_status oj_ring_cells_build(struct oj_ring_cells *cells,
                                           const struct oj_flat *flat,
                                           int64_t n_expected, int n_threads,

@@ -181,8 +181,9 @@ static oj_status read_segments_of_two_features(
     return OJ_OK;
 }
 
-/* Returns the next segment, from *at on, whose box intersects `box`; -1 if
- * there is none before end. The box may be reduced between calls. */
+/* Returns the index of the next segment, from *at on and before end, whose box
+ * intersects `box`, and sets *at to the index after it. Returns -1 if there is
+ * none. The box may be reduced between calls. */
 static int64_t next_segment_near_box(const struct exact_pair *pair,
                                      const struct oj_box *box, int64_t *at,
                                      int64_t end)
@@ -205,8 +206,8 @@ static int64_t next_segment_near_box(const struct exact_pair *pair,
 
 /* --- exact points --------------------------------------------------------- */
 
-/* A node: a vertex (first is NULL; its coordinates are the bounds), or the
- * crossing of two segments in their interiors. */
+/* A node: a vertex (`first` is NULL, and bounds has its exact coordinates), or
+ * the crossing of the segments `first` and `second` in their interiors. */
 struct exact_place
 {
     struct oj_box bounds;
@@ -405,8 +406,8 @@ static void compute_exact_point_or_midpoint(struct exact_point *point)
     oj_integer_add(&point->w, &point->w, &point->w);
 }
 
-/* Returns the side of a segment's line on which a vertex lies: 1: left, -1:
- * right, 0: on it. Doubles decide most cases: products have a relative error of
+/* Returns 1 if a vertex is left of a segment's line, -1 if it is right of it, 0
+ * if it is on it. Doubles decide most cases: products have a relative error of
  * at most 2^-51, underflow does not matter for sizes from 1e-280 on, and after
  * an overflow all comparisons are false. */
 static int orientation_sign_of_vertex(const struct exact_segment *s, double x,
@@ -498,9 +499,8 @@ struct exact_piece
 /* A part of a feature that has the node on its edges. */
 struct node_part
 {
-    int64_t node, part, piece; /* piece: index of one of the part's pieces at
-                                  the node; -1: the part is a single point
-                                  there */
+    int64_t node, part, piece; /* index of one of the part's pieces at the node;
+                                  -1 if the part is a single point there */
 };
 
 struct exact_arrangement
@@ -523,9 +523,9 @@ struct exact_arrangement
     uint8_t *ends[2];
     /* [n_pieces] bit s: feature s has area on both sides of the piece */
     uint8_t *covered;
-    /* Both [n_parts], for the point that is being located. parity: parity of
-     * the segments that its ray crosses; on_ring: 1: the point is on a ring of
-     * the part. */
+    /* [n_parts] for the point that is being located. parity is the number of
+     * segments of the part that the ray from the point crosses, modulo 2;
+     * on_ring is 1 if the point is on a ring of the part. */
     uint8_t *parity, *on_ring;
 };
 
@@ -559,8 +559,8 @@ static oj_status add_cut_of_segment(struct exact_arrangement *a,
     return OJ_OK;
 }
 
-/* Adds cuts to segment s where an end of t lies on it. side: orientations of
- * the two ends of t relative to s. */
+/* Adds cuts to segment s where an end of t lies on it. side[0] and side[1] are
+ * the orientations of the two ends of t relative to s. */
 static oj_status cut_segment_at_touching_ends(struct exact_arrangement *a,
                                               int64_t s, int64_t t,
                                               const int side[2],
@@ -708,9 +708,9 @@ static void toggle_line_end_parity(struct exact_arrangement *a, int64_t part,
     a->ends[a->pair.part[part].side][node] ^= 1;
 }
 
-/* Finds the polygons that enclose an area: an odd number of their ring segments
- * cover some piece. Other polygons count as lines. Then computes the parity of
- * line ends. */
+/* Sets is_area of the polygons that enclose an area, which is so if an odd
+ * number of their ring segments cover some piece. Other polygons count as
+ * lines. Then sets `ends` to the parity of line ends. */
 static oj_status classify_areas_and_count_line_ends(struct exact_arrangement *a,
                                                     struct oj_error *err)
 {
@@ -770,7 +770,8 @@ de9im_place_of_surroundings(const struct around *around)
     return around->on_dot ? OJ_PLACE_INTERIOR : OJ_PLACE_EXTERIOR;
 }
 
-/* Casts a ray from the point to the right: sets parity and on_ring. */
+/* Casts a ray from the point to the right and sets parity. Clears on_ring,
+ * which the caller sets. */
 static void cast_ray_from_point(struct exact_arrangement *a,
                                 struct exact_point *point)
 {
@@ -1125,7 +1126,8 @@ static void measure_segment_distance(struct nearness *n,
     measure_point_to_segment_exactly(n, s->bx, s->by, t);
 }
 
-/* Finds the minimum distance over all pairs of segments of the two features. */
+/* Sets *n to the minimum distance over all pairs of segments of the two
+ * features. */
 static oj_status find_least_squared_distance(struct nearness *n,
                                              struct oj_error *err)
 {
@@ -1151,8 +1153,8 @@ static oj_status find_least_squared_distance(struct nearness *n,
     return OJ_OK;
 }
 
-/* Compares the exact distance of two features with (a + b) / 2; *order is -1, 0
- * or 1. */
+/* Sets *order to -1, 0 or 1 if the exact distance of two features is less than,
+ * equal to or greater than (a + b) / 2. */
 static oj_status
 compare_distance_with_mean(const struct oj_flat *input, int64_t row,
                            const struct oj_flat *join_side, int64_t feature,

@@ -15,9 +15,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Maximum number of cached features of a side (unless all are kept), and of
- * their vertices: about 25 MB of coordinates in GEOS. Prepared geometries need
- * a few times as much. */
+/* Maximum number of cached features of a side that does not keep all of them,
+ * and maximum number of their vertices: about 25 MB of coordinates in GEOS.
+ * Prepared geometries need a few times as much. */
 #define MOST_KEPT 4096
 #define MOST_VERTICES (INT64_C(1) << 20)
 
@@ -57,18 +57,20 @@ struct kept
     int is_simple;            /* 1: the lines neither cross nor run over
                                  themselves or one another; 0: they may; -1: not
                                  tested yet */
-    struct prepared whole;    /* union of the parts. Its geometry is NULL
-                                 until made, and also if it equals that of
-                                 the feature */
+    struct prepared whole;    /* union of the parts. Its geometry is NULL until
+                                 it is made, and always if the union equals the
+                                 geometry of the feature */
     struct prepared *locator; /* [n_locators] prepared polygons by which points
                                  are located */
-    int64_t n_locators;       /* 0: not made; 1: one for all polygon parts;
-                                 otherwise one for each part */
+    int64_t n_locators;       /* 0 until they are made; 1 if there is one for
+                                 all polygon parts; otherwise one for each
+                                 part */
     struct oj_box *box;       /* [n_components] widened box of each component;
-                                 NULL: not made */
+                                 NULL until they are made */
     int is_valid;             /* 1: the polygons are valid; 0: not; -1: not
                                  tested yet */
-    int n_overlays;           /* overlays that a clip would have made faster */
+    int n_overlays;           /* number of overlays so far that a clip would
+                                 have made faster */
     struct oj_polygon_clip *clip; /* NULL: not made */
 };
 
@@ -86,7 +88,7 @@ struct geos_side
     int keep_all;       /* 1: features are never replaced */
     int has_dots;       /* 1: lines of no length are converted to points */
     int64_t n_kept, n_vertices;
-    struct kept *kept; /* [n_kept] slots; NULL: the cache is not in use yet */
+    struct kept *kept; /* [n_kept] slots; NULL until the cache is used */
 };
 
 /* Number of features of a side whose areas are kept. */
@@ -135,9 +137,9 @@ classify_geos_failure(const struct oj_geos_pairs *pairs)
  *  caller owns the results.
  */
 
-/* Returns the coordinates of a ring or line. GEOS requires two vertices of a
- * line and four of a ring, so shorter ones repeat their last vertex. NULL: the
- * call failed. */
+/* Returns the coordinates of a ring or line, or NULL if the call failed. GEOS
+ * requires two vertices of a line and four of a ring, so the last vertex of a
+ * shorter one is repeated until it has `least` vertices. */
 static GEOSCoordSequence *ring_coordinates(GEOSContextHandle_t geos,
                                            const struct oj_flat *flat,
                                            int64_t ring, int64_t least)
@@ -189,8 +191,8 @@ struct geos_members
 {
     GEOSContextHandle_t geos;
     int64_t n;
-    GEOSGeometry **list; /* NULL: making a member failed, so all were
-                            destroyed */
+    GEOSGeometry **list; /* NULL after a failure to make a member, which
+                            destroys all members */
 };
 
 /* Allocates a list for at most `most` members. */
@@ -203,8 +205,8 @@ static struct geos_members allocate_member_list(GEOSContextHandle_t geos,
     return members;
 }
 
-/* Appends a member and takes ownership of it. member NULL: making it failed, so
- * all members are destroyed. */
+/* Appends a member and takes ownership of it. A member that is NULL could not
+ * be made: then all members are destroyed. */
 static void add_member(struct geos_members *members, GEOSGeometry *member)
 {
     if (member != NULL)
@@ -294,9 +296,10 @@ static int collection_type(unsigned kinds)
     }
 }
 
-/* Makes the parts of a feature whose kinds are in `kinds`; *found: the kinds
- * that occur. With rings_as_lines, polygons become the lines of their rings.
- * Precondition: there is such a part, and the layer is not of single points. */
+/* Makes the parts of a feature whose kinds are in `kinds`, and sets *found to
+ * the kinds that occur. With rings_as_lines, polygons become the lines of their
+ * rings. Precondition: there is such a part, and the layer is not of single
+ * points. */
 static struct geos_members make_list_of_parts(const struct geos_side *side,
                                               int64_t feature, unsigned kinds,
                                               unsigned *found)
@@ -574,8 +577,8 @@ static int64_t count_polygons(const struct oj_flat *flat, int64_t feature)
 }
 
 /* Tests by GEOS whether the polygon parts are a valid MultiPolygon, hence
- * disjoint or touching only in points, so that no union is needed. Returns 1:
- * yes, 0: no, -1: out of memory. */
+ * disjoint or touching only in points, so that no union is needed. Returns 1 if
+ * they are, 0 if not, and -1 if memory is out. */
 static int check_polygons_apart(const struct geos_side *side, struct kept *kept)
 {
     GEOSGeometry *polygons = NULL;
@@ -620,7 +623,8 @@ static int parts_are_valid(const struct geos_side *side,
     return 1;
 }
 
-/* Returns the union of a collection, which is destroyed; NULL for NULL. */
+/* Returns the union of a collection and destroys the collection, which may be
+ * NULL. Returns NULL if GEOS failed. */
 static GEOSGeometry *unite_collection(GEOSContextHandle_t geos,
                                       GEOSGeometry *all)
 {
@@ -653,9 +657,8 @@ static GEOSGeometry *unite_polygons(const struct geos_side *side,
     return make_collection(&members, GEOS_GEOMETRYCOLLECTION, NULL);
 }
 
-/* Returns the feature as the union of its parts. If polygon parts do not
- * overlap, that is its geometry. A feature with an invalid part is returned
- * unchanged. */
+/* Returns the feature as the union of its parts: its own geometry if polygon
+ * parts do not overlap, or if a part is not valid. */
 static const GEOSGeometry *get_union_of_parts(const struct geos_side *side,
                                               struct kept *kept)
 {
@@ -684,9 +687,9 @@ prepare_union_of_parts(const struct geos_side *side, struct kept *kept)
     return kept->whole.prepared;
 }
 
-/* Sets *a and *b to the features of a pair, from the caches. Returns
- * OJ_GEOS_YES, OJ_GEOS_NO if one of them has no parts, or the verdict of a
- * failure. */
+/* Sets *a and *b to the features of a pair, from the caches, and returns
+ * OJ_GEOS_YES. Returns OJ_GEOS_NO if one of them has no parts, and
+ * OJ_GEOS_CANNOT_SAY or OJ_GEOS_OUT_OF_MEMORY after a failure. */
 static enum oj_geos_outcome
 get_cached_features_of_pair(struct oj_geos_pairs *pairs, int64_t row,
                             int64_t feature, struct kept **a, struct kept **b)
@@ -771,8 +774,8 @@ struct polygon_locators
     struct oj_geos_pairs *pairs;
     struct geos_side *side;
     struct kept *kept;
-    const struct oj_box *box; /* boxes of its parts; NULL: there is one locator
-                                 for all parts */
+    const struct oj_box *box;   /* boxes of its parts; NULL if there is one
+                                   locator for all parts */
     int distinguishes_boundary; /* 1: the join distinguishes boundary and
                            interior */
 };
@@ -836,7 +839,7 @@ static int does_box_contain_point(const struct oj_geos_pairs *pairs,
 }
 
 /* Locates a point in the union of the n parts whose boundaries it is on. `part`
- * lists at most MOST_BESIDE of them. */
+ * lists all of these parts if they are at most MOST_BESIDE. */
 static enum oj_geos_outcome
 locate_in_union(const struct polygon_locators *locators,
                 const GEOSGeometry *point, const int64_t *part, int64_t n,
@@ -937,7 +940,7 @@ relate_points_to_polygons(struct polygon_locators *locators,
 /* ---- predicates ---------------------------------------------------------- */
 
 /* Predicates for which GEOS's prepared geometries are faster and use exact
- * signs only; NULL: use plain_predicate. */
+ * signs only. For the others, which are NULL, plain_predicate is used. */
 static char (*const prepared_predicate[OJ_N_OPS])(GEOSContextHandle_t,
                                                   const GEOSPreparedGeometry *,
                                                   const GEOSGeometry *) = {
@@ -949,8 +952,8 @@ static char (*const prepared_predicate[OJ_N_OPS])(GEOSContextHandle_t,
     [OJ_OP_COVERS] = GEOSPreparedCovers_r,
 };
 
-/* Predicates of plain geometries. NULL: a DE-9IM pattern decides, from the
- * table of joins or of -relate. */
+/* Predicates of plain geometries. For a join whose predicate is NULL a DE-9IM
+ * pattern decides: that in the table of joins, or that of -relate. */
 static char (*const plain_predicate[OJ_N_OPS])(GEOSContextHandle_t,
                                                const GEOSGeometry *,
                                                const GEOSGeometry *) = {
@@ -966,7 +969,8 @@ static int is_one_kind(const struct kept *kept)
     return (kept->kinds & (kept->kinds - 1)) == 0;
 }
 
-/* Returns 0, 1, or 2 if GEOS fails. */
+/* Returns 1 if the predicate holds, 0 if not, and 2 if GEOS fails. Prepares the
+ * input feature for contains and covers, otherwise the join feature. */
 static char test_prepared_predicate(struct oj_geos_pairs *pairs, struct kept *a,
                                     struct kept *b)
 {
@@ -983,7 +987,7 @@ static char test_prepared_predicate(struct oj_geos_pairs *pairs, struct kept *a,
     return prepared_predicate[op](pairs->handle.geos, prepared, other);
 }
 
-/* Returns 0, 1, or 2 if GEOS fails. */
+/* Returns 1 if the predicate holds, 0 if not, and 2 if GEOS fails. */
 static char test_plain_predicate(struct oj_geos_pairs *pairs,
                                  struct kept *kept_a, struct kept *kept_b)
 {
@@ -1002,7 +1006,8 @@ static char test_plain_predicate(struct oj_geos_pairs *pairs,
     if (relation->op != OJ_OP_CONTAINS_PROPERLY)
         return GEOSRelatePattern_r(geos, a, b, pattern);
     /* GEOS has containsProperly only for prepared geometries */
-    answer = GEOSContains_r(geos, a, b); /* faster first test, by envelopes */
+    answer = GEOSContains_r(geos, a, b); /* tested first, since envelopes decide
+                                            it fast */
     return answer == 1 ? GEOSRelatePattern_r(geos, a, b, pattern) : answer;
 }
 
@@ -1166,8 +1171,8 @@ static oj_status append_geometry(GEOSContextHandle_t geos,
 
 /* ---- intersections ------------------------------------------------------- */
 
-/* Returns a copy of the members of one kind of a feature; polygons as their
- * union. */
+/* Returns a copy of the members of one kind of a feature, polygons as their
+ * union; NULL if GEOS failed. The caller owns it. */
 static GEOSGeometry *copy_members_of_kind(const struct geos_side *side,
                                           struct kept *kept, unsigned kind)
 {
@@ -1183,11 +1188,12 @@ static GEOSGeometry *copy_members_of_kind(const struct geos_side *side,
 }
 
 /* Returns 1 if the feature is one line whose x or y ascends or descends from
- * each vertex to the next, so that it is simple. Repeated vertices are left
- * out. */
+ * each vertex to the next, so that it is simple. Repeated vertices are
+ * ignored. */
 static int is_line_monotone(const struct oj_flat *flat, int64_t feature)
 {
-    int ways = 15; /* x ascends, descends, y ascends, descends */
+    int ways = 15; /* bits 1, 2, 4 and 8 stay set while x ascends, x descends, y
+                      ascends, y descends */
     int64_t v, end;
     if (flat->part_offset[feature + 1] - flat->part_offset[feature] != 1)
         return 0;
@@ -1203,8 +1209,8 @@ static int is_line_monotone(const struct oj_flat *flat, int64_t feature)
     return ways != 0;
 }
 
-/* Tests whether the lines of a feature are simple, by GEOS unless that is
- * plain. Returns 1: yes, 0: no, -1: GEOS failed or memory is out. */
+/* Returns 1 if the lines of a feature are simple, 0 if not, and -1 if GEOS
+ * failed or memory is out. GEOS tests lines that are not monotone. */
 static int are_lines_simple(const struct geos_side *side, struct kept *kept)
 {
     GEOSGeometry *lines = NULL;
@@ -1233,13 +1239,13 @@ static int are_lines_simple(const struct geos_side *side, struct kept *kept)
 struct geos_operand
 {
     const struct geos_side *side;
-    struct kept *kept; /* NULL: polygons of several features */
+    struct kept *kept; /* NULL for the united polygons of several features */
     unsigned kind;
     const GEOSGeometry *geometry;
 };
 
-/* Sets *from to the operand as arrays: those of its layer, or of the union of
- * its polygons. Returns 0 if memory is out. */
+/* Sets *from to the operand as arrays: those of its layer, or those of its
+ * geometry, to which *space is then set. Returns 0 if memory is out. */
 static int find_arrays_of_operand(struct oj_geos_pairs *pairs,
                                   const struct geos_operand *operand,
                                   struct oj_flat *space,
@@ -1265,8 +1271,8 @@ static int find_arrays_of_operand(struct oj_geos_pairs *pairs,
 }
 
 /* Sets *is_needed to 1 if a third segment may cross two that run over one
- * another: the lines of an operand are not simple, and the other operand has
- * lines or polygons. Returns 0 after a failure. */
+ * another: if the lines of an operand are not simple, and the other operand has
+ * lines or polygons. Returns 0 after a failure, otherwise 1. */
 static int check_need_to_split(const struct geos_operand operand[2],
                                int *is_needed)
 {
@@ -1284,8 +1290,8 @@ static int check_need_to_split(const struct geos_operand operand[2],
     return 1;
 }
 
-/* Returns 1 if polygons are valid. A clip of others could differ from the whole
- * in how GEOS repairs it. */
+/* Returns 1 if the polygons are valid. Others are not clipped, since GEOS might
+ * repair a clip and the whole in different ways. */
 static int are_polygons_valid(const struct geos_side *side, struct kept *kept)
 {
     if (kept->is_valid < 0)
@@ -1294,7 +1300,7 @@ static int are_polygons_valid(const struct geos_side *side, struct kept *kept)
 }
 
 /* Returns 1 if an overlay with the other feature should be computed from a clip
- * of the first, which is made if it is not there yet. */
+ * of the first one; kept->clip is then made, if it was not before. */
 static int prepare_clip(const struct geos_side *side, struct kept *kept,
                         const struct geos_side *other_side, struct kept *other)
 {
@@ -1322,7 +1328,8 @@ static int prepare_clip(const struct geos_side *side, struct kept *kept,
 }
 
 /* Returns a clip of a feature that can replace it in an intersection with the
- * other feature; NULL: the whole feature must be used. */
+ * other feature, or NULL if the whole feature must be used. The caller owns
+ * it. */
 static GEOSGeometry *clip_feature(struct oj_geos_pairs *pairs,
                                   const struct geos_side *side,
                                   struct kept *kept,
@@ -1347,7 +1354,8 @@ static GEOSGeometry *clip_feature(struct oj_geos_pairs *pairs,
     clipped = oj_flat_buf_view(&pairs->clipped);
     clipped_side.flat = &clipped;
     geometry = make_feature(&clipped_side, 0);
-    /* GEOS discards an intersection larger than one of its operands. */
+    /* A clip must have at least the area of the other operand, because GEOS
+     * discards an intersection that is larger than one of its operands. */
     if (geometry != NULL &&
         GEOSArea_r(geos, other->geometry, &area_of_other) == 1 &&
         GEOSArea_r(geos, geometry, &area) == 1 && area >= area_of_other)
@@ -1357,8 +1365,8 @@ static GEOSGeometry *clip_feature(struct oj_geos_pairs *pairs,
 }
 
 /* Returns the intersection of two operands, from a clip of the larger one if
- * that is possible; kept NULL: polygons of several features. NULL if GEOS
- * failed or memory is out. */
+ * that is possible, or NULL if GEOS failed or memory is out. a or b is NULL for
+ * the polygons of several features. */
 static GEOSGeometry *intersect_whole_or_clipped(struct oj_geos_pairs *pairs,
                                                 struct kept *a,
                                                 const GEOSGeometry *of_a,
@@ -1597,7 +1605,8 @@ struct geos_cover
     int wants_length;
     struct geos_pieces polygons, lines; /* intersections of the row with the
                                            features */
-    GEOSGeometry *covered;              /* union of `polygons`; NULL: none */
+    GEOSGeometry *covered;              /* union of `polygons`; NULL if there
+                                           are none */
 };
 
 static void destroy_pieces(GEOSContextHandle_t geos, struct geos_pieces *pieces)
@@ -1665,8 +1674,8 @@ static int add_pieces_by_kind(GEOSContextHandle_t geos, GEOSGeometry *geometry,
     return is_added;
 }
 
-/* Returns the union of the pieces and takes ownership of them. NULL: GEOS
- * failed, or there are no pieces. */
+/* Returns the union of the pieces, or NULL if GEOS failed or there are no
+ * pieces. Takes ownership of the pieces. */
 static GEOSGeometry *unite_pieces(GEOSContextHandle_t geos,
                                   struct geos_pieces *pieces)
 {
@@ -1784,9 +1793,9 @@ static oj_status collect_lines_of_features(const struct geos_cover *cover,
     return oj_flat_buf_end(lines, &err);
 }
 
-/* Adds the intersection of the row's members of one kind with all the lines.
- * They are intersected together, since pieces that end in rounded crossings
- * would not lie on those of the other features. */
+/* Adds the intersection of the row's members of one kind with all the lines at
+ * once. Intersected feature by feature, pieces would end in crossings that are
+ * rounded differently, and would not lie on one another. */
 static enum oj_geos_outcome add_common_lines_of_kind(struct geos_cover *cover,
                                                      struct kept *row,
                                                      unsigned kind,
@@ -1841,7 +1850,8 @@ static enum oj_geos_outcome add_common_lines(struct geos_cover *cover)
     return outcome;
 }
 
-/* Adds the polygons of a feature, clipped to box. box NULL: not clipped. */
+/* Adds the polygons of a feature to pieces: clipped to box, unless that is
+ * NULL. */
 static enum oj_geos_outcome add_polygons_of_feature(struct geos_cover *cover,
                                                     int64_t feature,
                                                     const GEOSGeometry *box,
@@ -1862,8 +1872,9 @@ static enum oj_geos_outcome add_polygons_of_feature(struct geos_cover *cover,
                : classify_geos_failure(cover->pairs);
 }
 
-/* Sets *out to the union of the features' polygons near the row; NULL: there
- * are none. If only one feature has polygons, they are not clipped. */
+/* Sets *out to the union of the features' polygons, clipped to a box around the
+ * row, or to NULL if there are none. If only one feature has polygons, they are
+ * not clipped. */
 static enum oj_geos_outcome unite_polygons_near_row(struct geos_cover *cover,
                                                     GEOSGeometry **out)
 {
@@ -1916,8 +1927,8 @@ static enum oj_geos_outcome measure_geometry(struct oj_geos_pairs *pairs,
     return OJ_GEOS_YES;
 }
 
-/* Sets *length to the length of operation(lines, polygons). polygons NULL: of
- * all lines; lines NULL: 0. */
+/* Sets *length to the length of operation(lines, polygons): of all lines if
+ * polygons is NULL, and 0 if lines is NULL. */
 static enum oj_geos_outcome measure_lines(
     struct oj_geos_pairs *pairs,
     GEOSGeometry *(*operation)(GEOSContextHandle_t, const GEOSGeometry *,
@@ -1938,8 +1949,9 @@ static enum oj_geos_outcome measure_lines(
 }
 
 /* Sets *out to the parts of the row's lines that lie in `around`, the union of
- * polygons; NULL: none. If the row also has polygons, these parts are added to
- * cover->lines instead, to be united with the other lines. */
+ * polygons, or to NULL if there are none. If the row also has polygons, these
+ * parts are added to cover->lines instead, to be united with the other
+ * lines. */
 static enum oj_geos_outcome intersect_lines_of_row(struct geos_cover *cover,
                                                    const GEOSGeometry *around,
                                                    GEOSGeometry **out)

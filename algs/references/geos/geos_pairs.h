@@ -28,8 +28,8 @@ enum oj_geos_outcome
 };
 
 /** Makes an object for pairs with features of join_side, which must outlive it.
- * relation  copied; NULL: only intersections and areas will be computed, and
- *           the cache of the join side is limited, too
+ * relation  copied; may be NULL if only intersections and areas are computed,
+ *           and then limits the cache of the join side, too
  * prepare   0: plain predicates, except for points with polygons, which use
  *           prepared rings (even-odd over all of them, struct oj_flat); 1:
  *           prepared geometries for intersects, disjoint, within, contains,
@@ -76,10 +76,10 @@ enum oj_geos_outcome oj_geos_pairs_add_common(struct oj_geos_pairs *pairs,
                                               int64_t row, int64_t feature,
                                               struct oj_flat_buf *shapes);
 
-/** Computes the area of an input row, or of a join feature (of_input 0), in
- * square CRS units. Overlapping polygon parts count once: the area is that of
- * GEOS's union. If GEOS cannot make the union, the areas of the parts are
- * added. */
+/** Computes the area of an input row (of_input 1) or of a join feature
+ * (of_input 0), in square CRS units. Overlapping polygon parts count once: the
+ * area is that of GEOS's union. If GEOS cannot make the union, the areas of the
+ * parts are added. */
 OJ_MUST_USE oj_status oj_geos_pairs_area(struct oj_geos_pairs *pairs,
                                          int of_input, int64_t feature,
                                          double *area, struct oj_error *err);

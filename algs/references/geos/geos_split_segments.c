@@ -6,13 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* An end of a segment: along the longer side of the boxes (u), and across. */
+/* An end of a segment: its coordinate along the longer side of the box of both
+ * features (u), and the other one (v). */
 struct geos_split_vertex
 {
     double u, v;
 };
 
-/* A piece of a segment, as it is drawn. */
+/* A piece of a segment, in the direction of the segment. */
 struct geos_split_piece
 {
     double ax, ay, bx, by;
@@ -21,13 +22,14 @@ struct geos_split_piece
     int64_t part, ring;
 };
 
-/* What is split. */
+/* State while the segments of two features are split. */
 struct geos_splitting
 {
     struct geos_split_work *work;
     const struct geos_split_side *side;
     struct oj_box box[2]; /* of each feature */
-    int is_tall;          /* 1: u is y */
+    int is_tall;          /* 1: the box of both features is taller than wide,
+                             and u is y */
     struct oj_error *err;
 };
 
@@ -54,7 +56,7 @@ static int compare_vertices(const void *a, const void *b)
     return of_u != 0 ? of_u : compare_numbers(p->v, q->v);
 }
 
-/* Compares pieces, whichever way they are drawn: by the lower end, then by the
+/* Compares pieces, whatever their direction: by the lower end, then by the
  * upper end. */
 static int compare_ends(const struct geos_split_piece *p,
                         const struct geos_split_piece *q)
@@ -70,7 +72,8 @@ static int compare_ends(const struct geos_split_piece *p,
                : compare_vertices(p_is_up ? &p1 : &p0, q_is_up ? &q1 : &q0);
 }
 
-/* Equal pieces are in the order in which they are drawn. */
+/* Compares pieces by their ends. Equal pieces are in the order in which they
+ * were added. */
 static int compare_pieces(const void *a, const void *b)
 {
     const struct geos_split_piece *const *p = a, *const *q = b;
@@ -176,7 +179,7 @@ static oj_status add_piece_of_segment(struct geos_splitting *splitting,
     return OJ_OK;
 }
 
-/* Returns the index of the vertex, which is there. */
+/* Returns the index of a vertex, which must be among the sorted ones. */
 static int64_t find_vertex(const struct geos_split_work *work,
                            struct geos_split_vertex vertex)
 {
@@ -186,8 +189,9 @@ static int64_t find_vertex(const struct geos_split_work *work,
     return at - work->vertex;
 }
 
-/* Adds the pieces between the vertices on a segment. The vertices on it are in
- * its order, or in reverse, because the order is along u, then along v. */
+/* Adds the pieces between the vertices on a segment. In the sorted list these
+ * vertices are in the direction of the segment or in reverse, because it is
+ * sorted along u, then along v. */
 static oj_status add_pieces_between_vertices(struct geos_splitting *splitting,
                                              const struct segment *s)
 {
@@ -212,7 +216,8 @@ static oj_status add_pieces_between_vertices(struct geos_splitting *splitting,
     return add_piece_of_segment(splitting, s, x, y, s->bx, s->by);
 }
 
-/* Polygons keep their segments outside of the other feature's box. */
+/* Adds the pieces of a segment. Outside of the other feature's box, a segment
+ * of a polygon is added whole, and one of a line is left out. */
 static oj_status add_pieces_of_segment(struct geos_splitting *splitting,
                                        const struct segment *s)
 {
@@ -223,8 +228,8 @@ static oj_status add_pieces_of_segment(struct geos_splitting *splitting,
     return OJ_OK;
 }
 
-/* Marks pieces of lines that repeat an earlier one of their feature. Sets
- * *n_equal to the number of pieces that equal another one. */
+/* Sets is_repeated of the pieces of lines that equal an earlier piece of their
+ * feature. Sets *n_equal to the number of pieces that equal another one. */
 static oj_status mark_repeated_pieces(struct geos_splitting *splitting,
                                       int64_t *n_equal)
 {
@@ -254,7 +259,8 @@ static oj_status mark_repeated_pieces(struct geos_splitting *splitting,
 
 /* ---- the split features -------------------------------------------------- */
 
-/* Begins a part or a ring if the piece does not continue the last one. */
+/* Begins a part, or a ring of a polygon, with the start of the piece, unless
+ * the piece continues the last one. */
 static oj_status begin_chain_if_needed(struct geos_splitting *splitting,
                                        const struct geos_split_piece *piece,
                                        const struct geos_split_piece *last)

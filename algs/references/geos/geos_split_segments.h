@@ -34,7 +34,8 @@ struct geos_split_side
 struct geos_split_work
 {
     struct geos_split_vertex *vertex; /* ends of segments, in ascending order */
-    struct geos_split_piece *piece;   /* pieces of both features, as drawn */
+    struct geos_split_piece *piece;   /* pieces of both features, in the order
+                                         and the direction of their segments */
     struct geos_split_piece **sorted; /* pieces, equal ones next to each other
                                        */
     int64_t n_vertices, n_pieces;
@@ -43,9 +44,10 @@ struct geos_split_work
 };
 
 /** Finds the segments of two features that run over one another. If there are
- * any, makes work->split the two features, with the intersection that the
- * given ones have: lines without the segments outside of the other feature's
- * box, and each place of a line once. Otherwise sets *is_split to 0.
+ * any, sets *is_split to 1, and work->split to two features that have the
+ * intersection of the given ones: their lines lack the segments outside of the
+ * other feature's box and have each location once. Otherwise sets *is_split to
+ * 0.
  *
  * Cost: O(n log n) for n segments in the box of the other feature, O(vertices)
  * for the rest, and a test of each vertex between the ends of a segment along

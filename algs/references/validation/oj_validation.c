@@ -92,7 +92,8 @@ static int has_points_only(const struct oj_flat *flat, int64_t feature)
     return (oj_flat_kinds(flat, feature) & ~(unsigned)OJ_PART_POINT) == 0;
 }
 
-/* Returns 1 if the distances of the pair may differ by rounding. */
+/* Returns 1 if the two distances of a pair of this row and the feature may
+ * differ by rounding. */
 static int may_be_off_by_rounding(const struct oj_validation *v,
                                   int64_t feature)
 {
@@ -142,7 +143,8 @@ static int is_undecided(const struct oj_validated_row *of, int32_t feature)
                    sizeof feature, oj_compare_int32) != NULL;
 }
 
-/* Lists the pairs of a row that both results decided, in their order. */
+/* Sets of->pair to the pairs of a row that both results decided, in the order
+ * of the result. */
 static void copy_pairs_both_could_decide(const struct oj_validation *v,
                                          struct oj_validated_row *of)
 {
@@ -158,8 +160,8 @@ static void copy_pairs_both_could_decide(const struct oj_validation *v,
     }
 }
 
-/* If the pairs of a row are equal sets in different order, reports the first
- * position at which they differ. */
+/* Reports the first position of the row at which the results differ in order.
+ * Their sets of pairs must be equal. */
 static oj_status find_order_difference(struct oj_validation *v,
                                        struct oj_error *err)
 {
@@ -311,8 +313,8 @@ static int is_among_k_nearest(const struct oj_validation *v,
 
 /* Decides whether the tie order explains a pair that our row of a nearest join
  * lacks: sets *is to 1 if the pair is exactly as far as our farthest pair, and
- * comes after all our pairs at that distance in tie order (FID, then ordinal).
- * */
+ * comes after all our pairs at that distance in tie order: by FID, then by
+ * ordinal. */
 static oj_status is_excluded_by_tie_order(const struct oj_validation *v,
                                           const struct oj_row_pair *reference,
                                           int *is, struct oj_error *err)
@@ -355,9 +357,9 @@ static oj_status passes_pair_filter(const struct oj_validation *v,
     return OJ_OK;
 }
 
-/* Sets *is_proved to 1 if exact arithmetic confirms our result: either our
- * pair, which the reference lacks (reference NULL), or our lack of a pair that
- * the reference has (ours NULL). */
+/* Sets *is_proved to 1 if exact arithmetic confirms our result. Either ours is
+ * our pair, and reference is NULL because the reference lacks it; or reference
+ * is a pair that we lack, and ours is NULL. */
 static oj_status prove_missing_or_extra_pair(
     const struct oj_validation *v, const struct oj_row_pair *ours,
     const struct oj_row_pair *reference, int *is_proved, struct oj_error *err)
@@ -398,8 +400,8 @@ static oj_status prove_missing_or_extra_pair(
     return OJ_OK;
 }
 
-/* Sets *is_proved if our distance is at least as close to the exact distance as
- * the reference's. */
+/* Sets *is_proved to 1 if our distance is at least as close to the exact
+ * distance as the reference's. */
 static oj_status prove_our_distance_is_nearer(
     const struct oj_validation *v, const struct oj_row_pair *ours,
     const struct oj_row_pair *reference, int *is_proved, struct oj_error *err)
@@ -452,9 +454,10 @@ segment_lengths_of_pair(const struct oj_validation *v, int64_t feature)
 }
 
 /* Returns an upper bound of the error of our distance, which is about
- * `distance`. For points the reference uses an equal formula with equal
- * rounding, so only underflow is allowed, unless exact arithmetic refutes the
- * reference. A distance of 0 is exact except for underflow. */
+ * `distance`. For points the reference has our formula and rounding, so only an
+ * underflow can explain a difference, unless exact arithmetic refutes the
+ * reference (is_reference_refuted 1). A distance of 0 is exact except for
+ * underflow. */
 static double rounding_of_distance(const struct oj_validation *v,
                                    int64_t feature, double distance,
                                    int is_reference_refuted)
@@ -497,7 +500,8 @@ static oj_status is_within_rounding_of_formula(const struct oj_validation *v,
 }
 
 /* Sets *may to 1 if rounding may make the computed distance of a pair greater
- * than bound. meets: 1: the features intersect, so the exact distance is 0. */
+ * than bound. If meets is 1, the features intersect, and their exact distance
+ * is 0. */
 static oj_status may_round_above(const struct oj_validation *v, int64_t feature,
                                  double bound, int meets, int *may,
                                  struct oj_error *err)
@@ -728,7 +732,8 @@ static oj_status compare_row(struct oj_validation *v, struct oj_error *err)
     return OJ_OK;
 }
 
-/* Moves to a row of one result and finds the undecided pairs of this row. */
+/* Moves to a row of one result, and sets left_out to the undecided pairs of
+ * this row, or to a single -1 if the whole row is undecided. */
 static void move_to_row_and_its_undecided(struct oj_validated_row *of,
                                           int64_t row)
 {
@@ -762,7 +767,10 @@ static int count_undecided(struct oj_validation *v)
     return 0;
 }
 
-/* Uses exact arithmetic for pairs that only the reference left undecided. */
+/* Decides the pairs that only the reference left undecided, by exact
+ * arithmetic. Those that confirm our result are counted as proved. Others are
+ * reported as differences, or counted as undecided if no exact decision is
+ * possible. */
 static oj_status prove_pairs_reference_left_undecided(struct oj_validation *v,
                                                       struct oj_error *err)
 {

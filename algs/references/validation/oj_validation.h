@@ -4,8 +4,8 @@
  *  pairs if the join has a measure. Distances from or to points and distances
  *  of shapes must be equal bit for bit. Between lines and polygons, distances
  *  may differ by two ulps, because GEOS skips parts by a rounded distance of
- *  their boxes; this also holds if it moves a pair across a limit. Such pairs
- *  are counted.
+ *  their boxes; a pair that this difference moves across a limit is allowed,
+ *  too. Such pairs are counted.
  *
  *  The reference rounds, so exact arithmetic (exact_reference.h) decides every
  *  pair on which the two differ. The pair is counted as proved if our pair, or
@@ -15,9 +15,10 @@
  *  only the error of its formula (OJ_VALIDATION_SLACK), also if this error
  *  moves the pair across a limit or across the k-th nearest. All other pairs
  *  are differences. Pairs that the reference could not decide (struct
- *  oj_matches) are decided exactly as well. Rows of a nearest join that either
- *  side could not decide are left out and counted. Exact decisions need the
- *  layers; without them every pair that differs is a difference.
+ *  oj_matches) are decided exactly as well. Rows of a nearest join that one of
+ *  the two results left undecided are counted, but not compared. Exact
+ *  decisions need the layers; without them every pair that differs is a
+ *  difference.
  *
  *  On the sphere distances may differ by the rounding of unit vectors
  *  (OJ_VALIDATION_CHORD), on an ellipsoid those of lines and polygons by a
@@ -125,14 +126,15 @@ struct oj_row_pair;
 struct oj_validated_row
 {
     const struct oj_matches *matches;
-    int64_t row, at;          /**< at: cursor in the matches' undecided pairs */
+    int64_t row, at;          /**< the row, and the next of the matches'
+                                   undecided pairs to be read */
     int64_t n;                /**< number of pairs of the row that both results
                                    decided */
-    struct oj_row_pair *pair; /**< [n] those pairs, usually sorted by join
-                                   row */
-    int64_t n_left_out;       /**< number of pairs of the row that this result
-                                   left undecided */
-    const int32_t *left_out;  /**< undecided pairs: points into
+    struct oj_row_pair *pair; /**< [n] the pairs that both results decided,
+                                   usually sorted by join row */
+    int64_t n_left_out;       /**< number of pairs of the row in left_out */
+    const int32_t *left_out;  /**< pairs of the row that this result left
+                                   undecided, as join rows: points into
                                    matches->undecided_join */
 };
 
@@ -144,8 +146,8 @@ struct oj_validation
     void *user;                  /**< argument of report */
 
     /* For exact decisions, and to distinguish lines from points: the join side,
-     * the current batch and the relation. If any is NULL, every difference
-     * counts. */
+     * the current batch and the relation. If any of the three is NULL, every
+     * difference counts as one. */
     const struct oj_flat *join_side;
     const struct oj_flat *input; /**< set before each batch */
     const struct oj_relation *relation;
@@ -161,10 +163,11 @@ struct oj_validation
     int64_t n_undecided_proved; /**< pairs that only the reference left
                                      undecided; exact arithmetic confirms
                                      ours */
-    int64_t n_rows_proved;      /**< rows in which all differences were proved
-                                     in our favour; also counted in n_rows */
-    /** Rows in which all differences were proved or are rounding, at least one
-     * of them rounding; also counted in n_rows. */
+    int64_t n_rows_proved;      /**< rows with differences that were proved in
+                                     our favour and with none that is rounding;
+                                     also counted in n_rows */
+    /** Rows with at least one difference that is rounding; also counted in
+     * n_rows. */
     int64_t n_rows_rounding;
     int64_t n_within_ulps; /**< pairs of lines or polygons whose distances
                                 differ by up to OJ_VALIDATION_ULPS; also counted

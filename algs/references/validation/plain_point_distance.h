@@ -13,9 +13,10 @@ double oj_flat_distance(const struct oj_flat *flat, int64_t feature,
                         enum oj_distance_to distance_to, double x, double y);
 
 /** Returns the distance from (x, y) to those segments of lines and rings whose
- * direction fits the heading (struct oj_flat.heading). NaN as heading: to all
- * segments and points, as oj_flat_distance(). Angles are compared in degrees;
- * differences below 1e-9 degrees are decided by oj_heading_fits(). */
+ * direction fits the heading (struct oj_flat.heading). If the heading is NaN,
+ * measures to all segments and points, like oj_flat_distance(). Angles are
+ * compared in degrees; differences below 1e-9 degrees are decided by
+ * oj_heading_fits(). */
 double oj_flat_distance_by_heading(const struct oj_flat *flat, int64_t feature,
                                    double x, double y,
                                    const struct oj_heading_condition *condition,

@@ -31,9 +31,9 @@ static double squared_distance_to_segment(double px, double py, double ax,
     return sqrt(to_a) < sqrt(to_b) ? to_a : to_b;
 }
 
-/* Returns the minimum squared distance to a line or ring, with of_segments 0 to
- * its vertices. Like GEOS, exchanges the ends of every second segment, which
- * may change the last bit. */
+/* Returns the minimum squared distance to the segments of a line or ring, or
+ * with of_segments 0 to its vertices. Like GEOS, exchanges the ends of every
+ * second segment, which may change the last bit. */
 static double squared_distance_to_chain(double px, double py, const double *x,
                                         const double *y, int64_t n,
                                         int of_segments)

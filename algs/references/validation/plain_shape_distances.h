@@ -6,16 +6,16 @@
 #include "plain_sphere.h"
 
 /** Returns the directed Hausdorff distance: the maximum over the vertices of
- * feature_a of the distance to feature_b's segments, as in GEOS; of_segments 0:
- * to its vertices. Both must have vertices. O(vertices of a x vertices of b).
- */
+ * feature_a of the distance to feature_b's segments, as in GEOS, or with
+ * of_segments 0 to feature_b's vertices. Both features must have vertices.
+ * O(vertices of a x vertices of b). */
 double oj_plain_shapes_directed(const struct oj_flat *a, int64_t feature_a,
                                 const struct oj_flat *b, int64_t feature_b,
                                 int of_segments);
 
-/** Computes the discrete Frechet distance, by a table of which two rows are in
- * memory. sphere_a, sphere_b: the sides on the sphere, or NULL for the plane.
- * Source: Eiter and Mannila 1994. */
+/** Sets *out to the discrete Frechet distance, by a table of which two rows are
+ * in memory: in metres if sphere_a and sphere_b are the sides on the sphere, in
+ * the plane if both are NULL. Source: Eiter and Mannila 1994. */
 OJ_MUST_USE oj_status oj_plain_shapes_frechet(
     const struct oj_flat *a, int64_t feature_a,
     const struct oj_plain_sphere *sphere_a, const struct oj_flat *b,

@@ -12,9 +12,9 @@
 /* Vectors shorter than this have no reliable direction. */
 #define NOTHING 1e-17L
 
-/* Squared chord between a vertex and the mean of the vertices (2 is a
- * hemisphere). From this value on, points near the mean may be on either side
- * of the ring. */
+/* Limit of the squared chord between the mean of a ring's vertices and the
+ * farthest vertex (2 is a hemisphere). From this value on, points near the mean
+ * may be on either side of the ring. */
 #define WIDE 1.99L
 
 /* Margin greater than the rounding error of any chord. */
@@ -248,8 +248,8 @@ static struct wide3 unit_vector(struct wide3 v)
  * angle around p. */
 struct ring_walk
 {
-    struct wide3 p, q, r; /* p: axis of the turn; crossings with the arcs p -> q
-                             -> r are counted */
+    struct wide3 p, q, r; /* p is the axis of the turn; crossings with the arcs
+                             p -> q -> r are counted */
     long double turn;     /* angle around p */
     int n_crossed;
 };
@@ -301,7 +301,8 @@ static int ring_of_geodesics_holds(const struct oj_plain_sphere *side,
         farthest =
             fmaxl(farthest, plain_chord(unit_vector(side->at[v]), middle));
     is_wide = farthest * farthest >= WIDE;
-    /* edges leave the circle of the vertices by much less than this */
+    /* Edges leave the circle around the vertices by much less than a tenth of
+     * its radius. */
     if (!is_wide && plain_chord(walk.p, middle) > 1.1L * farthest)
         return 0;
     walk.q = walk.r = scale_wide3(middle, -1);
@@ -380,7 +381,8 @@ static double least_distance_on_piece(const struct edge_measure *e, double low,
     double length = high - low;
     best = fmin(best, fmin(of_low, of_high));
     if (0.5 * (of_low + of_high - length) > best)
-        return best; /* by the triangle inequality */
+        return best; /* by the triangle inequality no point of the piece is
+                        nearer */
     if (fmax(of_low, of_high) < FAR * e->unit)
         return fmin(best, least_by_golden_sections(e, low, high));
     if (fmin(of_low, of_high) - length > CONCAVE * e->unit)
@@ -551,7 +553,7 @@ struct oj_box oj_plain_sphere_box(const struct oj_plain_sphere *side,
 
 double oj_plain_sphere_chord(const struct oj_plain_sphere *side, double metres)
 {
-    if (side->geodesic != NULL) /* a straight line is the shortest */
+    if (side->geodesic != NULL) /* no geodesic is shorter than its chord */
         return metres / side->ellipsoid.semi_major + SLACK;
     long double half = (long double)metres / PLAIN_RADIUS / 2;
     return (double)(half < PI / 2 ? 2 * sinl(half) : 2) + SLACK;
@@ -563,8 +565,8 @@ static int has_edges(const struct oj_flat *flat, int64_t feature)
 }
 
 /* Returns the metres along geodesics between the nearest points of two
- * features, of which one consists of points. to_interior 1: the distance to a
- * polygon is 0 inside it. */
+ * features, of which one consists of points. With to_interior 1 the distance is
+ * 0 inside of a polygon. */
 static double metres_by_geodesics(const struct oj_plain_sphere *points,
                                   int64_t row,
                                   const struct oj_plain_sphere *side,

@@ -31,14 +31,15 @@ struct wide3
 struct oj_plain_sphere
 {
     const struct oj_flat *flat; /**< must outlive this */
-    struct wide3 *at;           /**< [n_vertices] unit vectors */
+    struct wide3 *at;           /**< [n_vertices] unit vectors, or vectors of
+                                     the ellipsoid */
     struct oj_ellipsoid ellipsoid;
-    struct oj_geodesic *geodesic; /**< NULL: on the sphere */
+    struct oj_geodesic *geodesic; /**< NULL on the sphere */
 };
 
-/** Prepares a side. ellipsoid NULL: on the sphere; otherwise one of the two
- * sides must be of points. side must be zeroed, and may be freed also after an
- * error. */
+/** Prepares a side: on the sphere if ellipsoid is NULL; otherwise one of the
+ * two sides must be of points. side must be zeroed, and must be freed also
+ * after an error. */
 OJ_MUST_USE oj_status oj_plain_sphere_make(struct oj_plain_sphere *side,
                                            const struct oj_flat *flat,
                                            const struct oj_ellipsoid *ellipsoid,
@@ -53,15 +54,15 @@ struct oj_box oj_plain_sphere_box(const struct oj_plain_sphere *side,
  * never exceeds. */
 double oj_plain_sphere_chord(const struct oj_plain_sphere *side, double metres);
 
-/** Returns the metres between the nearest points of row and feature; with
- * to_interior, 0 inside of a polygon. */
+/** Returns the metres between the nearest points of row and feature. With
+ * to_interior 1 the distance is 0 inside of a polygon. */
 double oj_plain_sphere_metres(const struct oj_plain_sphere *points, int64_t row,
                               const struct oj_plain_sphere *side,
                               int64_t feature, int to_interior);
 
 /** Returns the directed Hausdorff distance in metres: the maximum over the
- * vertices of feature_a of the distance to feature_b's arcs; of_segments 0: to
- * its vertices. */
+ * vertices of feature_a of the distance to feature_b's arcs, or with
+ * of_segments 0 to its vertices. */
 double oj_plain_sphere_directed(const struct oj_plain_sphere *a,
                                 int64_t feature_a,
                                 const struct oj_plain_sphere *b,

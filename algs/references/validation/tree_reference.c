@@ -79,8 +79,8 @@ struct box_library
     oj_status (*query)(void *tree, const struct oj_box *window,
                        struct box_found *found, struct oj_error *err);
     void (*free)(void *tree); /* tree may be NULL */
-    /* Replaces the box of a feature, which may be empty before or after. NULL:
-     * the tree must be built anew. */
+    /* Replaces the box of a feature, which may be empty before or after. NULL
+     * if the tree must be built anew instead. */
     oj_status (*move)(void *tree, int64_t feature, const struct oj_box *from,
                       const struct oj_box *to, struct oj_error *err);
 };
@@ -365,15 +365,14 @@ enum visit_order
     VISIT_AS_GIVEN,
     VISIT_SORTED,     /* Morton order, with prepared geometries */
     VISIT_COLLECTIVE, /* quadrant by quadrant, with one query for each */
-    VISIT_GLOBE /* in the given order, on the sphere or an ellipsoid, without
-                   GEOS */
+    VISIT_GLOBE /* Morton order, on the sphere or an ellipsoid, without GEOS */
 };
 
 struct box_index
 {
     const struct box_library *library;
     enum visit_order visit;
-    void *tree; /* NULL: all boxes are empty */
+    void *tree; /* NULL if all boxes are empty */
     struct oj_boxes boxes;
     struct oj_index_args args;
     struct oj_geos_pairs *pairs;   /* NULL on the globe */
@@ -381,11 +380,11 @@ struct box_index
     int is_nearest, has_distance;  /* properties of the relation */
     int takes_apart;               /* 1: disjoint features can be pairs, so that
                                       all features are candidates */
-    int is_wide;  /* 1: start with a small window and enlarge it (joins by
-                     nearest) */
+    int is_wide;  /* 1: a nearest join starts with a small window and enlarges
+                     it */
     double reach; /* radius of the first window if is_wide */
-    double most;  /* maximum over the join features' own maximum distances; -1:
-                     they have none */
+    double most;  /* maximum over the join features' own maximum distances; -1
+                     if they have none */
 };
 
 /* Among the features whose distance from the current row GEOS failed to
@@ -393,8 +392,8 @@ struct box_index
  * tie rank. */
 struct refused
 {
-    double at_least; /* lower bound of its distance; INFINITY: there is no such
-                        feature */
+    double at_least; /* lower bound of its distance; INFINITY if GEOS failed for
+                        no feature */
     int32_t rank;
 };
 
@@ -462,7 +461,8 @@ static double distance_bound_of_row(const struct box_batch *run, int64_t row)
                                 index->args.join_side, 0);
 }
 
-/* Returns the radius of a window for a distance (on the globe, a chord). */
+/* Returns the radius of a window that finds all features within a distance: the
+ * distance itself, or on the globe the chord. */
 static double window_radius_of_distance(const struct box_batch *run,
                                         double distance)
 {
@@ -555,8 +555,8 @@ static enum oj_geos_outcome measure_shape_distance(struct box_batch *run,
     return oj_geos_pairs_shape_distance(index->pairs, row, feature, distance);
 }
 
-/* Computes the distance between a row of points and the nearest segment of the
- * feature whose direction fits the row's heading. */
+/* Sets *distance to the distance between a row of points and the nearest
+ * segment of the feature whose direction fits the row's heading. */
 static enum oj_geos_outcome measure_by_heading(const struct box_batch *run,
                                                int64_t row, int64_t feature,
                                                double *distance)
@@ -574,8 +574,9 @@ static enum oj_geos_outcome measure_by_heading(const struct box_batch *run,
     return OJ_GEOS_YES;
 }
 
-/* Decides a pair: OJ_GEOS_YES if it is a result. Sets *distance if the join
- * measures distances. */
+/* Returns OJ_GEOS_YES if the pair is in the result, OJ_GEOS_NO if not, or how
+ * GEOS failed. Sets *distance to the distance if the join measures it,
+ * otherwise to NAN. */
 static enum oj_geos_outcome decide_and_measure_pair(struct box_batch *run,
                                                     int64_t row,
                                                     int64_t feature,
@@ -655,8 +656,9 @@ static oj_status decide_candidate(struct box_batch *run, int64_t row,
 }
 
 /* Decides the features that were found and whose boxes intersect the row's
- * window. (A search within a distance does not skip more, to remain the method
- * of the paper.) */
+ * window. Most nearest joins also skip features whose boxes are beyond the
+ * ranking's bound. Joins within a distance do not, to remain the method of the
+ * paper. */
 static oj_status decide_features_found_in_window(struct box_batch *run,
                                                  int64_t row,
                                                  const struct oj_box *window)
