@@ -189,7 +189,7 @@ def warn_of_pairs(n_undecided: int, n_large: int, stacklevel: int) -> None:
     if n_large:
         warnings.warn(
             f"one_to_one best: {n_large} groups of more than 1000000 connected pairs "
-            "were chosen greedily, best pairs first",
+            "were chosen greedily, best pairs first; a smaller max_distance makes smaller groups",
             RuntimeWarning,
             stacklevel=stacklevel + 1,
         )
@@ -444,6 +444,12 @@ def _layer_of_values(values: Any) -> Any:
         numbers = values.reshape(-1)
     else:
         rows = [() if v is None or isinstance(v, float) else v for v in values]
+        for i, row in enumerate(rows):
+            if not hasattr(row, "__len__"):
+                raise InvalidError(
+                    f'op="similar" compares texts or vectors, and row {i} is a '
+                    f"{type(row).__name__}: give lists of these, or another op"
+                )
         sizes = np.array([len(row) for row in rows])
         numbers = np.concatenate(rows or [()])
     numbers = np.ascontiguousarray(numbers, dtype=np.float64)
@@ -736,7 +742,7 @@ class Index:
         the end of the iterator, or by its close().
         """
         if batch_size < 1:
-            raise InvalidError("batch_size must be 1 or more")
+            raise InvalidError(f"batch_size must be 1 or more, not {batch_size}")
         if settings.get("one_to_one"):
             raise UnsupportedError("one_to_one needs all rows at once: use pairs()")
         plan = self._plan(

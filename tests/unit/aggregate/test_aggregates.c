@@ -239,7 +239,10 @@ TEST(unit_wrong_plans)
                                                0,         NULL, NULL};
         struct oj_aggregates *a = NULL;
         struct oj_error error;
-        ck_assert_int_eq(oj_aggregates_open(&plan, &a, &error), OJ_ERR_ARG);
+        ck_assert_int_eq(oj_aggregates_open(&plan, &a, &error),
+                         OJ_ERR_INTERNAL);
+        ck_assert(strstr(error.message, "internal error: aggregate 0 of a "
+                                        "plan ") == error.message);
         ck_assert_ptr_null(a);
     }
 }

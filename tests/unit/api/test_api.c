@@ -853,8 +853,8 @@ static const struct
 } bad_settings[] = {
     {"colour", "red", 0, "no setting \"colour\""},
     {"colour", NULL, 1, "no setting \"colour\""},
-    {"k", "3", 0, "setting k must be a number"},
-    {"op", NULL, 3, "setting op must be a word"},
+    {"k", "3", 0, "k must be a number, not the text"},
+    {"op", NULL, 3, "op must be a text, not the number 3"},
     {"k", NULL, 1.5, "whole number"},
     {"k", NULL, NAN, "whole number"},
     {"threads", NULL, 5000, "from 0 to 4096, not 5000"},
@@ -918,7 +918,15 @@ static struct ogrjoin_layer *points_at(const double *x, const double *y,
 }
 
 static const struct bad_stream bad_streams[] = {
-    {FORM_VIEW, EIO, 0, "none", {0}, 0, OGRJOIN_ERR_IO, 0, "reports: none"},
+    {FORM_VIEW,
+     EIO,
+     0,
+     "none",
+     {0},
+     0,
+     OGRJOIN_ERR_IO,
+     0,
+     "stream failed: none"},
     {FORM_VIEW, 0, EIO, NULL, {0}, 0, OGRJOIN_ERR_IO, EIO, "put/output err"},
     {FORM_VIEW, 0, ENOMEM, "full", {0}, 0, OGRJOIN_ERR_NOMEM, ENOMEM, "full"},
     {FORM_VIEW, 0, 0, NULL, SPOIL("", length, INT64_MAX - 1), 0,

@@ -291,10 +291,10 @@ static const struct
     {"op=similar vector=a max_difference=1", "needs numbers in both layers",
      OGRJOIN_ERR_ARG},
     {"op=intersects word_map=st", "word", OGRJOIN_ERR_DATA},
-    {"op=intersects max_pairs=5", "than the setting max_pairs allows",
-     OGRJOIN_ERR_TOO_MANY},
-    {"op=intersects max_pairs=1 threads=1", "than the setting max_pairs allows",
-     OGRJOIN_ERR_TOO_MANY},
+    {"op=intersects max_pairs=5",
+     "has more than 5 pairs, the limit set by max_pairs", OGRJOIN_ERR_TOO_MANY},
+    {"op=intersects max_pairs=1 threads=1",
+     "has more than 1 pairs, the limit set by max_pairs", OGRJOIN_ERR_TOO_MANY},
 };
 
 TEST_LOOP(conflicts, 0, sizeof conflicts / sizeof *conflicts)

@@ -466,8 +466,9 @@ TEST(texts_are_geometries)
         b.name[2] = "LINESTRING (5 -5, 9 x)";
         ck_assert_int_eq(join_texts(&a, &b, NULL, NULL, text), OGRJOIN_ERR_ARG);
         ck_assert_msg(
-            strstr(err.message, "row 2: the column name holds no geometry") !=
-                NULL,
+            strstr(err.message,
+                   "row 2: the column name of the right side holds no "
+                   "geometry") != NULL,
             "%s", err.message);
     }
 }
