@@ -778,6 +778,18 @@ def test_the_side_that_is_no_layer_is_named():
         ):
             with pytest.raises(TypeError, match=side):
                 join(left, right)
+    good = pa.table({"geometry": [places[0].wkb]})
+    bad = pa.table({"geometry": [places[0].wkb, b"x"]})
+    for join in (lambda *sides: ogrjoin.join(*sides).read_all(), ogrjoin.pairs):
+        for left, right, side in ((good, bad, "right"), (bad, good, "left")):
+            with pytest.raises(ogrjoin.InvalidError, match=f"^{side} side: row 1: broken WKB"):
+                join(left, right)
+    with pytest.raises(ogrjoin.InvalidError, match="^left side: row 1: broken WKB"):
+        list(ogrjoin.Index(good).pairs_batches(bad))
+    with pytest.raises(ogrjoin.InvalidError, match="texts or vectors, and row 0 is a Point"):
+        ogrjoin.pairs(places, places, op="similar")
+    with pytest.raises(ogrjoin.InvalidError, match="x must be numbers"):
+        ogrjoin.pairs((texts, [1]), places)
 
 
 def test_files_that_cannot_be_read(tmp_path):

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _core, _crs, _sides
-from ._errors import Error, InvalidError, UnsupportedError
+from ._errors import Error, InvalidError, Status, UnsupportedError
 
 if TYPE_CHECKING:
     from ._joined import Joined
@@ -692,7 +692,8 @@ class Index:
             stream = _sides.stream_of(left)
             if stream is not None:
                 source = _core.source(stream.__arrow_c_stream__(), column, plan.reading)
-                made = _core.join_source(plan.index, source, _sides.count_rows(left))
+                with _sides.named_in_errors("left", Status.DATA):
+                    made = _core.join_source(plan.index, source, _sides.count_rows(left))
                 return self._finish(_of_arrays(made, op, 0, plan.index))
         pieces = [(0, left)]
         if progress is not None and not is_whole:
@@ -776,7 +777,11 @@ class Index:
                 plan.check_rows(n_rows, False)
             capsule = stream.__arrow_c_stream__()
             source, first = _core.source(capsule, plan.column, plan.reading), 0
-            while (layer := _core.next_layer(source, batch_size)) is not None:
+            while True:
+                with _sides.named_in_errors("left", Status.DATA):
+                    layer = _core.next_layer(source, batch_size)
+                if layer is None:
+                    break
                 yield first, layer
                 first += _core.count(layer)
         elif _sides.is_iterator(left):

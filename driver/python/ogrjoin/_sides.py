@@ -12,7 +12,7 @@ from typing import Any, Iterator
 import numpy as np
 
 from . import _core
-from ._errors import InvalidError
+from ._errors import InvalidError, Status
 
 _POLYGON = 4  # OGRJOIN_POLYGON
 _MOST = 1e150  # OJ_FLAT_MOST: points with larger coordinates count as empty
@@ -371,12 +371,13 @@ def _of_geo_interface(side: Any, settings: dict[str, Any]) -> Any:
 
 
 @contextmanager
-def _named_in_errors(which: str) -> Iterator[None]:
-    """Puts the side in front of the messages of invalid arguments and data."""
+def named_in_errors(which: str, *statuses: Status) -> Iterator[None]:
+    """Puts the side in front of the messages of errors with one of the statuses."""
     try:
         yield
     except InvalidError as error:
-        error.args = (f"{which} side: {error}",)
+        if error.status in statuses:
+            error.args = (f"{which} side: {error}",)
         raise
 
 
@@ -393,11 +394,11 @@ def make_layer(
     if array is not None:
         return _of_geometries(array, settings, which)
     if hasattr(side, "__arrow_c_stream__"):
-        with _named_in_errors(which):
+        with named_in_errors(which, Status.ARGUMENT, Status.DATA):
             return _core.from_stream(side.__arrow_c_stream__(), column, settings)
     if hasattr(side, "__arrow_c_array__"):
         schema, values = side.__arrow_c_array__()
-        with _named_in_errors(which):
+        with named_in_errors(which, Status.ARGUMENT, Status.DATA):
             return _core.from_array(schema, values, column, settings)
     if isinstance(side, tuple) and len(side) == 2:
         return _points(*side)

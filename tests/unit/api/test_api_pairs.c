@@ -341,7 +341,7 @@ static const struct aggregated
     {"0", "sum", NULL, "needs a column", OGRJOIN_ERR_ARG},
     {"0", "sum", &of[4], "needs a column", OGRJOIN_ERR_ARG},
     {"0", "sum", &of[5], "size", OGRJOIN_ERR_ARG},
-    {"0", "sum", &of[2], "numbers", OGRJOIN_ERR_ARG},
+    {"0", "sum", &of[2], "numbers, not of texts", OGRJOIN_ERR_ARG},
     {"0", "concat", &of[0], "takes a column of texts", OGRJOIN_ERR_ARG},
     {"0", "total", &of[0], "total", OGRJOIN_ERR_ARG},
     {"0", "sum", &of[3], "64 bits", OGRJOIN_ERR_LIMIT},
