@@ -411,7 +411,8 @@ TEST(device_points)
         size_t size;
         int64_t n, stride;
         const char *message;
-        /* expected status; 0: there is no device, or x is not in its memory */
+        /* expected status; 0: the error that there is no device, or that x is
+         * not in the memory of a device */
         int status;
     } bad[] = {
         {"backend=cpu", 0, 1, 1, "auto, not cpu", OGRJOIN_ERR_ARG},

@@ -759,7 +759,8 @@ TEST(threads_join_one_side)
  * --------------------------------------------------------
  */
 
-/* Checks the classes of a column of the left or right side. */
+/* Finds the classes of the left side's values in a column, and checks the last
+ * right row of each value's class; -1: none. */
 static void classes_of(struct ogrjoin_classes *classes, int column,
                        const char *expected)
 {
