@@ -525,8 +525,9 @@ static oj_status search_ordered_row(int64_t i, int thread, void *user,
         atomic_fetch_add(&p->n_pairs, s->n_out - first) + s->n_out - first >
             p->query->max_pairs)
         return oj_fail(err, OJ_ERR_TOO_MANY_PAIRS,
-                       "the join has more pairs than the setting max_pairs "
-                       "allows: raise it, or restrict the join");
+                       "the join has more than %lld pairs, the limit set by "
+                       "max_pairs: raise it, or restrict the join",
+                       (long long)p->query->max_pairs);
     return OJ_OK;
 }
 

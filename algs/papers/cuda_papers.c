@@ -35,14 +35,15 @@ static oj_status build_on_gpu(struct oj_index *wrapped,
     if (method <= OJ_GPU_SIZE_BLOCKS &&
         (!oj_relation_is_similar(relation) || relation->n_similar != 1 ||
          relation->k < OJ_EVERY_PAIR || relation->exclude_same_geometry))
-        return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                       "the backends \"cuda_lists\" and \"cuda_size_blocks\" "
-                       "support only -op similar with one -similar and without "
-                       "-k and -exclude same_geometry: use -backend cuda");
+        return oj_fail(
+            err, OJ_ERR_UNSUPPORTED,
+            "the backends \"cuda_lists\" and \"cuda_size_blocks\" "
+            "support only op similar with one condition of similar, "
+            "and without k and exclude same_geometry: use the backend cuda");
     if (relation->n_spans > 0)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "the papers' methods on a GPU do not support "
-                       "-within_time and -during: use -backend cuda");
+                       "within_time and during: use the backend cuda");
     index->args = *args;
     OJ_TRY(oj_gpu_find(&args->options, &index->module, &options.gpus, err));
     return index->module->papers_index(method, args->join_side, args->tie_rank,

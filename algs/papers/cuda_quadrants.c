@@ -38,9 +38,9 @@ static oj_status build_cuda_quadrants(struct oj_index *wrapped,
         oj_relation_allows_many_pairs(relation))
         return oj_fail(
             err, OJ_ERR_UNSUPPORTED,
-            "the backend \"cuda_quadrant\" supports only -op nearest "
-            "with -max_distance, -k 1, -ties first, -metric planar and "
-            "-distance least, without -min_distance: use -backend cuda");
+            "the backend \"cuda_quadrant\" supports only op nearest "
+            "with max_distance, k 1, ties first, metric planar and "
+            "distance least, without min_distance: use the backend cuda");
     index->args = *args;
     OJ_TRY(oj_gpu_find(&args->options, &index->module, &options.gpus, err));
     return index->module->quadrant_index(args->join_side, args->tie_rank,
@@ -61,9 +61,10 @@ static oj_status join_by_cuda_quadrants(struct oj_index *wrapped,
                                err));
     if (filter.is_needed || input->max_distance != NULL ||
         join_side->max_distance != NULL || !oj_flat_is_points(input))
-        return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                       "the backend \"cuda_quadrant\" supports only points as "
-                       "input, and no conditions on pairs: use -backend cuda");
+        return oj_fail(
+            err, OJ_ERR_UNSUPPORTED,
+            "the backend \"cuda_quadrant\" supports only points as "
+            "input, and no conditions on pairs: use the backend cuda");
     return index->module->quadrant_join(index->on_gpu, input, out, stats, err);
 }
 

@@ -65,7 +65,7 @@ static oj_status make_leaf_node(struct gpics_tree *tree, int32_t parent,
         if (tree->n_nodes == INT32_MAX)
             return oj_fail(err, OJ_ERR_LIMIT,
                            "a tree of G-PICS has at most 2^31 - 1 nodes: use "
-                           "-backend cpu");
+                           "the backend cpu");
         OJ_ROOM(tree->node, tree->n_nodes, tree->n_nodes + 1, tree->cap_nodes,
                 err);
         at = (int32_t)tree->n_nodes++;
@@ -118,7 +118,7 @@ static oj_status add_page(struct gpics_tree *tree, int32_t leaf,
         if (tree->n_pages == INT32_MAX)
             return oj_fail(err, OJ_ERR_LIMIT,
                            "a tree of G-PICS has at most 2^31 - 1 pages: use "
-                           "-backend cpu");
+                           "the backend cpu");
         OJ_ROOM(tree->page, tree->n_pages, tree->n_pages + 1, tree->cap_pages,
                 err);
         at = (int32_t)tree->n_pages++;

@@ -105,8 +105,8 @@ static oj_status build_lists(struct oj_index *wrapped,
         return OJ_OK;
     if (args->join_side->n_texts < args->relation.n_similar)
         return oj_fail(err, OJ_ERR_ARG,
-                       "the backend \"lists\" compares texts: write -similar "
-                       "FIELD:T");
+                       "the backend \"lists\" compares texts: name the columns "
+                       "in similar");
     n = sets->offset[n_rows];
     for (int64_t i = sets->offset[0]; i < n; i++)
     {

@@ -162,8 +162,9 @@ static oj_status build_join_side_lists(struct zlists_index *self,
     oj_status status;
     OJ_TRY(set_vectors_or_copy_points(&self->side, flat, &args->relation, err));
     if (self->side.vectors.value == NULL)
-        return oj_fail(err, OJ_ERR_ARG,
-                       "the join side has no vectors: write -vector FIELDS");
+        return oj_fail(
+            err, OJ_ERR_ARG,
+            "the join side has no vectors: name its columns in vector");
     d = self->side.vectors.n_dimensions;
     self->n_lists = (int)(d + 1 < MOST_LISTS ? d + 1 : MOST_LISTS);
     OJ_NEW(self->low, d, err);
@@ -351,7 +352,7 @@ static oj_status build_zlists(struct oj_index *wrapped,
         args->relation.vector.norm == OJ_NORM_COSINE)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "the backend \"%s\" supports only the norms l2, l1 and "
-                       "linf: use -backend cpu for cosine",
+                       "linf: use the backend cpu for cosine",
                        args->engine->name);
     if (args->join_side->n_features > 0)
         OJ_TRY(build_join_side_lists(self, err));

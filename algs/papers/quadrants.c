@@ -410,7 +410,7 @@ static oj_status check_input(const struct oj_row_index *shared,
         return OJ_OK;
     return oj_fail(err, OJ_ERR_UNSUPPORTED,
                    "the backend \"quadrant\" supports only points as input, "
-                   "and no conditions on pairs: use -backend cpu");
+                   "and no conditions on pairs: use the backend cpu");
 }
 
 static oj_status start_batch(struct oj_row_index *shared, struct oj_error *err)
@@ -454,11 +454,10 @@ static oj_status build_index(struct oj_index *wrapped,
     if (!oj_relation_is_nearest(relation) ||
         relation->metric != OJ_METRIC_PLANAR ||
         oj_relation_compares_shapes(relation) || relation->min_distance != 0.0)
-        return oj_fail(
-            err, OJ_ERR_UNSUPPORTED,
-            "the backend \"quadrant\" supports only -op nearest with "
-            "-metric planar and -distance least, without "
-            "-min_distance: use -backend cpu");
+        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                       "the backend \"quadrant\" supports only op nearest with "
+                       "metric planar and distance least, without "
+                       "min_distance: use the backend cpu");
     return build_boxes_and_grid(oj_row_index_begin(wrapped, &quadrants, args),
                                 stats, err);
 }

@@ -142,9 +142,9 @@ static oj_status build_boxes(struct oj_index *wrapped,
         relation->distance != OJ_DISTANCE_HAUSDORFF_POINTS ||
         relation->metric != OJ_METRIC_PLANAR || relation->min_distance > 0.0)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                       "the backend \"%s\" supports only -op nearest with "
-                       "-distance hausdorff_points and -metric planar, without "
-                       "-min_distance: use -backend cpu",
+                       "the backend \"%s\" supports only op nearest with "
+                       "distance hausdorff_points and metric planar, without "
+                       "min_distance: use the backend cpu",
                        args->engine->name);
     return oj_boxes_make(args->join_side, &self->boxes, err);
 }

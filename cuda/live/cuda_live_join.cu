@@ -403,8 +403,9 @@ static oj_status make_room(struct oj_gpu_live_pairs *out, int64_t n,
 {
     if (max_pairs > 0 && out->n + n > max_pairs)
         return oj_fail(err, OJ_ERR_TOO_MANY_PAIRS,
-                       "the join has more pairs than the setting max_pairs "
-                       "allows: raise it, or restrict the join");
+                       "the join has more than %lld pairs, the limit set by "
+                       "max_pairs: raise it, or restrict the join",
+                       (long long)max_pairs);
     OJ_ROOM(out->id, out->n, out->n + n, out->cap_id, err);
     OJ_ROOM(out->distance, out->n, out->n + n, out->cap_distance, err);
     return OJ_OK;

@@ -354,7 +354,7 @@ static oj_status sort_registrations(struct oj_cuda_work *work,
     if (n > INT32_MAX)
         return oj_fail(work->err, OJ_ERR_NOMEM,
                        "rows that meet %lld leaves are too many to be sorted "
-                       "at once; use a smaller -batch",
+                       "at once; use smaller batches",
                        (long long)n);
     OJ_TRY(work->make(n, leaf));
     OJ_TRY(work->make(n, row));

@@ -355,7 +355,7 @@ static oj_status add_room_for_nodes(struct oj_cuda_work *work, int64_t n,
     if (g->n_nodes + n > INT32_MAX)
         return oj_fail(
             work->err, OJ_ERR_UNSUPPORTED,
-            "a tree of G-PICS has at most 2^31 - 1 nodes: use -backend cpu");
+            "a tree of G-PICS has at most 2^31 - 1 nodes: use the backend cpu");
     OJ_TRY(work->make(g->n_nodes + n, &node));
     OJ_TRY(work->check(
         cudaMemcpyAsync(node, g->node, (size_t)g->n_nodes * sizeof *node,
@@ -463,9 +463,9 @@ oj_status oj_cuda_gpics_tree_build(struct oj_cuda_work *work, int64_t n,
     struct oj_cuda_gpics_tree tree = {};
     struct gpics_growth g = {};
     if (n > INT32_MAX)
-        return oj_fail(
-            work->err, OJ_ERR_UNSUPPORTED,
-            "a tree of G-PICS has at most 2^31 - 1 points: use -backend cpu");
+        return oj_fail(work->err, OJ_ERR_UNSUPPORTED,
+                       "a tree of G-PICS has at most 2^31 - 1 points: use the "
+                       "backend cpu");
     tree.frame = box_of_points(n, x, y);
     g.is_kdtree = is_kdtree;
     g.most_points = most_points;

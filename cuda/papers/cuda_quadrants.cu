@@ -458,7 +458,7 @@ static oj_status choose_grid_cell_size(struct oj_cuda_work *work,
         return oj_fail(work->err, OJ_ERR_LIMIT,
                        "the join layer has too many features, or the maximum "
                        "distance is too large, for a grid of cells: use a "
-                       "smaller -max_distance, or -backend cuda");
+                       "smaller max_distance, or the backend cuda");
     return OJ_OK;
 }
 

@@ -93,7 +93,7 @@ oj_status oj_words_split(const char *text, char ***words, int *n,
             oj_free(list);
             return oj_fail(err, OJ_ERR_ARG,
                            "the closing quote is missing in the word that "
-                           "begins with %.*s",
+                           "begins with %.*s: add it at the end of the word",
                            shown, start);
         }
     }

@@ -501,7 +501,7 @@ static oj_status check_skip_failures(const struct oj_command *command,
         return OJ_OK;
     return oj_fail(err, OJ_ERR_ARG,
                    "-skipfailures needs -events, -input_geometry or "
-                   "-join_geometry");
+                   "-join_geometry: write one of them, or leave it out");
 }
 
 static oj_status check_all_options(const struct oj_command *command,
@@ -801,8 +801,7 @@ static oj_status read_value(struct argument_reader *r,
             }
             return OJ_OK;
     }
-    return oj_fail(err, OJ_ERR_INTERNAL,
-                   "internal error: option -%s has no kind", option->name);
+    return oj_fail_internal(err, "option -%s has no kind", option->name);
 }
 
 /* Refuses a second use of an option that has one value: the first value would

@@ -100,7 +100,8 @@ static oj_status explain_argument_order(const struct oj_command *command,
         VSIStat(command->join.dataset, &file) == 0)
         return status;
     return oj_fail(err, status,
-                   "%.800s; the destination is the first of the three names",
+                   "%.800s; the destination comes first: ogrjoin dst_ds "
+                   "input_ds join_ds",
                    bare.message);
 }
 

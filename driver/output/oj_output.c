@@ -337,8 +337,8 @@ static oj_status plan_virtual_destination(struct oj_output *o,
         return OJ_OK;
     VSIFCloseL(file);
     return oj_fail(err, OJ_ERR_ARG,
-                   "%s exists, and there it cannot be replaced safely; remove "
-                   "it first",
+                   "%s exists, and files under /vsi names cannot be replaced "
+                   "safely: remove it first",
                    o->asked->dst);
 }
 
@@ -904,8 +904,11 @@ oj_status oj_output_explain_full_disk(const struct oj_output *o,
         strstr(err->message, OJ_TEXT_LOCKED) != NULL)
     {
         bare = *err;
-        return oj_fail(err, status, "%.800s; another program writes to it",
-                       bare.message);
+        return oj_fail(
+            err, status,
+            "%.800s; another program writes to it: run the join again "
+            "after its end",
+            bare.message);
     }
     if (status == OJ_ERR_IO && o->temporary.folder[0] != '\0' &&
         oj_temporary_probe(&o->temporary, &full) != OJ_OK && err != NULL)

@@ -220,7 +220,8 @@ static void replace_type_unknown_to_format(GDALDriverH driver,
     if (!oj_driver_takes_field(driver, type))
     {
         OGRFieldType other = type == OFTInteger64 ? OFTReal : OFTString;
-        oj_warn("the format %s has no type %s; field '%s' is written as %s",
+        oj_warn("the format %s has no type %s; field '%s' is written as %s "
+                "(another format, -f, may have the type)",
                 GDALGetDescription(driver), OGR_GetFieldTypeName(type),
                 OGR_Fld_GetNameRef(defn), OGR_GetFieldTypeName(other));
         OGR_Fld_SetSubType(defn, OFSTNone);

@@ -1472,7 +1472,9 @@ static int run_rows_work(void *data, struct ogrjoin_error *err)
             err->message, sizeof err->message, "%s",
             why != NULL
                 ? why
-                : "the rows cannot be made, and the stream gives no reason");
+                : "internal error: the stream of joined rows failed without a "
+                  "reason; this is a bug of ogrjoin: report it with the calls "
+                  "that led to it");
         return err->status = code == 0           ? OGRJOIN_OK
                              : code == ECANCELED ? OGRJOIN_ERR_CANCELLED
                              : code == ENOMEM    ? OGRJOIN_ERR_NOMEM

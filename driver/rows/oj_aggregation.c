@@ -733,7 +733,9 @@ static oj_status sum_pairs(struct oj_aggregation *a, struct oj_join *join,
 {
     if (!oj_aggregates_need_only_sums(a->state) ||
         (a->words.n_fields > 0 && !oj_join_should_sum_pairs(join, part->flat)))
-        return oj_fail(err, OJ_ERR_UNSUPPORTED, "pairs are not summed");
+        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                       "these aggregates cannot be computed without a list of "
+                       "the pairs: oj_join_batch() makes the list");
     if (a->sums == NULL)
     {
         OJ_TRY(oj_aggregates_open(&a->plan, &a->sums, err));

@@ -52,7 +52,8 @@ oj_status oj_pass_choice_finish(struct oj_pass_choice *choice,
     if (job->n_large_groups > 0)
         oj_notice(
             "-one_to_one best: %s chosen greedily, best pairs first, each "
-            "of more than %lld connected pairs (%lld in all)",
+            "of more than %lld connected pairs (%lld in all); a smaller "
+            "-max_distance makes smaller groups",
             oj_counted(job->n_large_groups, "group is", "groups are"),
             (long long)OJ_ONE_TO_ONE_MOST_GROUP_PAIRS, (long long)n_pairs);
     return OJ_OK;

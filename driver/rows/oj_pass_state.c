@@ -48,9 +48,9 @@ oj_status oj_pass_state_enter(enum oj_pass_state *state,
 {
     const enum oj_pass_state now = oj_pass_state_get(state);
     if (!oj_pass_state_allows(now, next))
-        return oj_fail(err, OJ_ERR_INTERNAL,
-                       "internal error: a pass cannot go from %s to %s",
-                       oj_pass_state_name(now), oj_pass_state_name(next));
+        return oj_fail_internal(err, "a pass cannot go from %s to %s",
+                                oj_pass_state_name(now),
+                                oj_pass_state_name(next));
     __atomic_store_n(state, next, __ATOMIC_RELEASE);
     return OJ_OK;
 }

@@ -247,11 +247,14 @@ static void notice_rows_without_distance(const struct oj_job *job)
     {
         int64_t n = job->sides.reshape[side].found.missing.n_no_reach;
         if (n > 0)
-            oj_notice("%s of the %s layer %s nothing, because the distance is "
-                      "NULL, negative or no number",
-                      oj_counted(n, "row", "rows"),
-                      side == 0 ? "input" : "join",
-                      oj_word_one_or_many(n, "matches", "match"));
+            oj_notice(
+                "%s of the %s layer %s nothing, because the distance of "
+                "-%s %s is NULL, negative or no number",
+                oj_counted(n, "row", "rows"), side == 0 ? "input" : "join",
+                oj_word_one_or_many(n, "matches", "match"),
+                side == 0 ? "max_distance_field" : "join_max_distance_field",
+                side == 0 ? job->command->max_distance_field
+                          : job->command->join_max_distance_field);
     }
 }
 

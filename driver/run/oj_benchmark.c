@@ -629,8 +629,9 @@ static oj_status warm_up_gpu(const struct benchmark *b, const char *backend,
     if (strcmp(backend, "cuda") == 0 &&
         !module->takes(&b->job->relation, &b->job->join_side->flat,
                        &b->input.flat))
-        return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                       "no GPU kernel can answer this join");
+        return oj_fail(
+            err, OJ_ERR_UNSUPPORTED,
+            "no GPU kernel can answer this join: use the backend cpu");
     OJ_TRY(open_join(b, &b->job->join_side->flat, backend, 1, 0, &join, err));
     oj_join_close(join);
     return OJ_OK;

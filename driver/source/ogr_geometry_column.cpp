@@ -208,12 +208,15 @@ bool GeometryColumnLayer::SetGeometryOfField(const OGRFeature &from,
     CPLErrorReset();
     if (made == nullptr)
     {
-        CPLError(CE_Failure, CPLE_AppDefined,
-                 "feature " CPL_FRMT_GIB
-                 ": the field '%s' holds no %s%s%.40s%s",
-                 from.GetFID(), from.GetFieldDefnRef(m_field)->GetNameRef(),
-                 is_bytes ? "WKB" : "WKT, nor WKB in hexadecimal digits",
-                 is_bytes ? "" : ": '", text, is_bytes ? "" : "'");
+        CPLError(
+            CE_Failure, CPLE_AppDefined,
+            "feature " CPL_FRMT_GIB ": the field '%s' holds no %s%s%.40s%s%s",
+            from.GetFID(), from.GetFieldDefnRef(m_field)->GetNameRef(),
+            is_bytes ? "WKB" : "WKT, nor WKB in hexadecimal digits",
+            is_bytes ? "" : ": '", text, is_bytes ? "" : "'",
+            m_skips_failures ? ""
+                             : "; correct it, or leave such features out by "
+                               "-skipfailures");
         return false;
     }
     to->SetGeometryDirectly(made.release());

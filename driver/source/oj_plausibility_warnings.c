@@ -253,11 +253,12 @@ static void warn_of_no_match(const struct side_extent *a,
                  !b->is_sample   ? "the input layer"
                  : !a->is_sample ? "the join layer"
                                  : "each");
-    oj_warn("%s: input x %.8g to %.8g, y %.8g to %.8g; join x %.8g to %.8g, y "
-            "%.8g to %.8g; "
-            "nearest gap %g (%s)",
-            so, a->box.MinX, a->box.MaxX, a->box.MinY, a->box.MaxY, b->box.MinX,
-            b->box.MaxX, b->box.MinY, b->box.MaxY, gap, unit_name_of_crs(crs));
+    oj_warn(
+        "%s: input x %.8g to %.8g, y %.8g to %.8g; join x %.8g to %.8g, y "
+        "%.8g to %.8g; nearest gap %g (%s); if a CRS is wrong, name it with "
+        "-s_srs or -join_srs",
+        so, a->box.MinX, a->box.MaxX, a->box.MinY, a->box.MaxY, b->box.MinX,
+        b->box.MaxX, b->box.MinY, b->box.MaxY, gap, unit_name_of_crs(crs));
 }
 
 static void warn_if_layers_do_not_meet(const struct oj_command *command,

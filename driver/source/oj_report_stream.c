@@ -899,9 +899,7 @@ static oj_status make_layer_like(struct oj_report_stream *s, OGRLayerH like,
     }
     return s->layer != NULL
                ? OJ_OK
-               : oj_fail(err, OJ_ERR_INTERNAL,
-                         "internal error: GDAL cannot hold a layer "
-                         "in memory");
+               : oj_fail_internal(err, "GDAL cannot hold a layer in memory");
 }
 
 /* Makes the layer in memory with the types that GDAL finds in the first n bytes
@@ -1110,9 +1108,8 @@ static oj_status delete_rows(struct oj_report_stream *s, int64_t n,
     for (; s->n_rows > n; s->n_rows--)
     {
         if (OGR_L_DeleteFeature(s->layer, s->n_rows - 1) != OGRERR_NONE)
-            return oj_fail(err, OJ_ERR_INTERNAL,
-                           "internal error: GDAL cannot delete rows of a layer "
-                           "in memory");
+            return oj_fail_internal(
+                err, "GDAL cannot delete rows of a layer in memory");
     }
     return OJ_OK;
 }
@@ -1202,8 +1199,7 @@ static oj_status delete_layer(struct oj_report_stream *s, GDALDatasetH dataset,
                               struct oj_error *err)
 {
     if (s->layer != NULL && GDALDatasetDeleteLayer(dataset, 0) != OGRERR_NONE)
-        return oj_fail(err, OJ_ERR_INTERNAL,
-                       "internal error: GDAL cannot delete a layer in memory");
+        return oj_fail_internal(err, "GDAL cannot delete a layer in memory");
     s->layer = NULL;
     s->n_rows = 0;
     return OJ_OK;
@@ -1340,9 +1336,7 @@ oj_status oj_report_stream_open(const struct oj_report_stream_options *options,
     memory = oj_driver_new_in_memory();
     status = memory != NULL
                  ? open_stream(s, memory, err)
-                 : oj_fail(err, OJ_ERR_INTERNAL,
-                           "internal error: GDAL cannot hold a layer "
-                           "in memory");
+                 : oj_fail_internal(err, "GDAL cannot hold a layer in memory");
     if (status == OJ_OK)
     {
         *out = s;

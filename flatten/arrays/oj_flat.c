@@ -720,8 +720,9 @@ static oj_status check_points(const struct oj_flat *flat, struct oj_error *err)
 {
     if (flat->n_vertices != flat->n_features)
         return oj_fail(err, OJ_ERR_ARG,
-                       "%lld features in the short form (no part_offset) have "
-                       "%lld vertices, but need one each",
+                       "%lld features without part_offset are points, but "
+                       "have %lld vertices: give one vertex for each, or "
+                       "part_offset",
                        (long long)flat->n_features,
                        (long long)flat->n_vertices);
     if ((flat->part_kinds & OJ_PART_POINT) != 0 && are_all_joinable(flat))
@@ -748,7 +749,10 @@ oj_status oj_flat_check(const struct oj_flat *flat, struct oj_error *err)
 {
     if (flat->n_features < 0 || flat->n_vertices < 0)
         return oj_fail(err, OJ_ERR_ARG,
-                       "n_features and n_vertices must be 0 or more");
+                       "n_features and n_vertices must be 0 or more, not %lld "
+                       "and %lld",
+                       (long long)flat->n_features,
+                       (long long)flat->n_vertices);
     if (flat->n_vertices > 0 && (flat->x == NULL || flat->y == NULL))
         return oj_fail(
             err, OJ_ERR_ARG,
@@ -757,7 +761,9 @@ oj_status oj_flat_check(const struct oj_flat *flat, struct oj_error *err)
         return check_points(flat, err);
     if (flat->n_parts < 0 || flat->n_rings < 0)
         return oj_fail(err, OJ_ERR_ARG,
-                       "n_parts and n_rings must be 0 or more");
+                       "n_parts and n_rings must be 0 or more, not %lld and "
+                       "%lld",
+                       (long long)flat->n_parts, (long long)flat->n_rings);
     if (flat->ring_offset == NULL || flat->vertex_offset == NULL ||
         (flat->n_parts > 0 && flat->part_kind == NULL))
         return oj_fail(err, OJ_ERR_ARG,

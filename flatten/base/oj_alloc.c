@@ -100,6 +100,6 @@ oj_status oj_fail_nomem(struct oj_error *err, int64_t n, size_t size)
 {
     return oj_fail(err, OJ_ERR_NOMEM,
                    "out of memory: %.1f MB more were needed (free memory, or "
-                   "use a smaller -batch)",
+                   "use smaller batches)",
                    (double)n * (double)size / 1048576.0);
 }

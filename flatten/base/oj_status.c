@@ -17,6 +17,19 @@ oj_status oj_fail(struct oj_error *err, oj_status status, const char *format,
     return status;
 }
 
+oj_status oj_fail_internal(struct oj_error *err, const char *format, ...)
+{
+    char what[800];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(what, sizeof what, format, args);
+    va_end(args);
+    return oj_fail(err, OJ_ERR_INTERNAL,
+                   "internal error: %s; this is a bug of ogrjoin: report it "
+                   "with the command or the calls that led to it",
+                   what);
+}
+
 oj_status oj_fail_cancelled(struct oj_error *err)
 {
     return oj_fail(err, OJ_ERR_CANCELLED, "interrupted");

@@ -53,6 +53,11 @@ struct oj_error
 oj_status oj_fail(struct oj_error *err, oj_status status, const char *format,
                   ...) OJ_PRINTF(3, 4);
 
+/** Returns OJ_ERR_INTERNAL. The message begins with "internal error: ", and
+ * ends with the request to report it. */
+oj_status oj_fail_internal(struct oj_error *err, const char *format, ...)
+    OJ_PRINTF(2, 3);
+
 /** Returns OJ_ERR_CANCELLED with the message that users see. */
 oj_status oj_fail_cancelled(struct oj_error *err);
 

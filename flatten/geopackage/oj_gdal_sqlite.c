@@ -3,6 +3,7 @@
 #include "oj_sqlite_connection.h"
 
 #include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 sqlite3 *oj_sqlite_of_dataset(GDALDatasetH dataset)
@@ -27,6 +28,18 @@ oj_status oj_sqlite_fail(sqlite3 *connection, const char *what,
                    "%s: %s", what, sqlite3_errmsg(connection));
 }
 
+oj_status oj_sqlite_fail_statement(sqlite3 *connection, struct oj_error *err)
+{
+    const char *path = sqlite3_db_filename(connection, "main");
+    const char *slash = path != NULL ? strrchr(path, '/') : NULL;
+    char what[300];
+    snprintf(what, sizeof what, "a statement on the GeoPackage %.200s failed",
+             slash != NULL  ? slash + 1
+             : path != NULL ? path
+                            : "in memory");
+    return oj_sqlite_fail(connection, what, err);
+}
+
 static oj_status prepare_statement(sqlite3 *connection, sqlite3_stmt **out,
                                    struct oj_error *err, const char *format,
                                    va_list arguments)
@@ -39,10 +52,8 @@ static oj_status prepare_statement(sqlite3 *connection, sqlite3_stmt **out,
     code = sqlite3_prepare_v3(connection, text, -1, SQLITE_PREPARE_PERSISTENT,
                               out, NULL);
     sqlite3_free(text);
-    return code == SQLITE_OK
-               ? OJ_OK
-               : oj_sqlite_fail(connection,
-                                "a statement on the GeoPackage failed", err);
+    return code == SQLITE_OK ? OJ_OK
+                             : oj_sqlite_fail_statement(connection, err);
 }
 
 oj_status oj_sqlite_prepare(sqlite3 *connection, sqlite3_stmt **out,
@@ -60,8 +71,7 @@ oj_status oj_sqlite_step(sqlite3_stmt *statement, struct oj_error *err)
 {
     oj_status status = OJ_OK;
     if (sqlite3_step(statement) != SQLITE_DONE)
-        status = oj_sqlite_fail(sqlite3_db_handle(statement),
-                                "a statement on the GeoPackage failed", err);
+        status = oj_sqlite_fail_statement(sqlite3_db_handle(statement), err);
     sqlite3_reset(statement);
     return status;
 }
@@ -80,10 +90,8 @@ oj_status oj_sqlite_run(sqlite3 *connection, struct oj_error *err,
                        "out of memory for an SQL statement: free memory");
     code = sqlite3_exec(connection, text, NULL, NULL, NULL);
     sqlite3_free(text);
-    return code == SQLITE_OK
-               ? OJ_OK
-               : oj_sqlite_fail(connection,
-                                "a statement on the GeoPackage failed", err);
+    return code == SQLITE_OK ? OJ_OK
+                             : oj_sqlite_fail_statement(connection, err);
 }
 
 oj_status oj_sqlite_read_numbers(sqlite3 *connection, int n, double *values,
@@ -102,8 +110,7 @@ oj_status oj_sqlite_read_numbers(sqlite3 *connection, int n, double *values,
         if (sqlite3_column_type(statement, i) != SQLITE_NULL)
             values[i] = sqlite3_column_double(statement, i);
     if (status == OJ_OK && code != SQLITE_ROW && code != SQLITE_DONE)
-        status = oj_sqlite_fail(connection,
-                                "a statement on the GeoPackage failed", err);
+        status = oj_sqlite_fail_statement(connection, err);
     sqlite3_finalize(statement);
     return status;
 }

@@ -23,6 +23,10 @@ sqlite3 *oj_sqlite_of_dataset(GDALDatasetH dataset);
 oj_status oj_sqlite_fail(sqlite3 *connection, const char *what,
                          struct oj_error *err);
 
+/** As oj_sqlite_fail(), with a message that names the file of the connection.
+ */
+oj_status oj_sqlite_fail_statement(sqlite3 *connection, struct oj_error *err);
+
 /** Runs statements without result rows. The text is formatted by
  *  sqlite3_mprintf(). */
 OJ_MUST_USE oj_status oj_sqlite_run(sqlite3 *connection, struct oj_error *err,

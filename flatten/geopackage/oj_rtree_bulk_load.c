@@ -322,8 +322,7 @@ static oj_status move_index_rows_to_tree(struct oj_rtree *tree,
     sqlite3_finalize(rows);
     OJ_TRY(status);
     if (code != SQLITE_DONE)
-        return oj_sqlite_fail(connection,
-                              "a statement on the GeoPackage failed", err);
+        return oj_sqlite_fail_statement(connection, err);
     OJ_TRY(oj_sqlite_run(connection, err, "DELETE FROM \"%w_parent\"", name));
     OJ_TRY(oj_sqlite_run(connection, err, "DELETE FROM \"%w_rowid\"", name));
     return oj_sqlite_run(connection, err,

@@ -238,9 +238,9 @@ static oj_status init_wanted_fields(struct oj_layer_reader *reader,
     {
         OGRFieldDefnH field = OGR_FD_GetFieldDefn(defn, options->fields[i]);
         if (field == NULL)
-            return oj_fail(err, OJ_ERR_ARG,
-                           "internal error: layer %s has no field %d",
-                           OGR_L_GetName(reader->layer), options->fields[i]);
+            return oj_fail_internal(err, "layer %s has no field %d",
+                                    OGR_L_GetName(reader->layer),
+                                    options->fields[i]);
         reader->field[i].index = options->fields[i];
         reader->field[i].type = OGR_Fld_GetType(field);
         reader->field[i].subtype = OGR_Fld_GetSubType(field);
@@ -375,8 +375,8 @@ oj_status oj_layer_reader_open(OGRLayerH layer,
     struct oj_layer_reader *reader;
     oj_status status;
     if (options->batch_rows <= 0)
-        return oj_fail(err, OJ_ERR_ARG,
-                       "internal error: a batch needs at least one row");
+        return oj_fail_internal(err, "a batch needs at least one row, not %lld",
+                                (long long)options->batch_rows);
     OJ_NEW_ZEROED(reader, 1, err);
     reader->layer = layer;
     reader->options = *options;

@@ -179,7 +179,7 @@ static oj_status tokenise_row(const struct tokenising *t, struct text_slice *s,
     if (n > OJ_MOST_TOKENS)
         return oj_fail(err, OJ_ERR_LIMIT,
                        "the text of feature %lld has more than %d tokens; "
-                       "shorten it, or use -tokens words",
+                       "shorten it, or set tokens to words",
                        (long long)(t->fid != NULL ? t->fid[row] : row),
                        (int)OJ_MOST_TOKENS);
     for (int64_t i = first; i < s->n_tokens; i++)

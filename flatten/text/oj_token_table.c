@@ -78,8 +78,8 @@ oj_status oj_token_table_put(struct oj_token_table *table,
         return OJ_OK;
     if (n >= UINT32_MAX - 1)
         return oj_fail(err, OJ_ERR_LIMIT,
-                       "the texts have more than %lld different tokens; use "
-                       "-tokens trgm",
+                       "the texts have more than %lld different tokens; set "
+                       "tokens to trgm",
                        (long long)n);
     OJ_ROOM(table->key, n, n + 1, table->cap_key, err);
     if (token->code != NULL)

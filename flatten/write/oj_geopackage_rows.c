@@ -488,10 +488,8 @@ static oj_status drop_index_triggers(struct geopackage_rows *w, int is_update,
         w->restore = CPLStrdup((const char *)sqlite3_column_text(statement, 1));
     }
     sqlite3_finalize(statement);
-    return w->drop != NULL
-               ? oj_sqlite_run(w->db, err, "%s", w->drop)
-               : oj_sqlite_fail(w->db, "a statement on the GeoPackage failed",
-                                err);
+    return w->drop != NULL ? oj_sqlite_run(w->db, err, "%s", w->drop)
+                           : oj_sqlite_fail_statement(w->db, err);
 }
 
 /* ---- statements ---------------------------------------------------------- */
@@ -763,10 +761,7 @@ static oj_status compare_with_row_of_gdal(struct geopackage_rows *w,
         is_equal[i] = code == SQLITE_ROW && sqlite3_column_int(w->compare, i);
     sqlite3_reset(w->compare);
     w->is_again = 0;
-    return code == SQLITE_ROW
-               ? OJ_OK
-               : oj_sqlite_fail(w->db, "a statement on the GeoPackage failed",
-                                err);
+    return code == SQLITE_ROW ? OJ_OK : oj_sqlite_fail_statement(w->db, err);
 }
 
 /* Called after GDAL wrote the current row, or changed an existing one

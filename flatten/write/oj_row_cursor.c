@@ -60,19 +60,16 @@ static oj_status init_setter_of_column(struct oj_row_cursor *cursor, int i,
             if (cursor->fields == NULL)
                 return OJ_OK;
             if (column->source < 0 || column->source >= cursor->fields->n)
-                return oj_fail(err, OJ_ERR_INTERNAL,
-                               "internal error: the batch has no field %d",
-                               column->source);
+                return oj_fail_internal(err, "the batch has no field %d",
+                                        column->source);
             type = cursor->fields->field[column->source].type;
             subtype = cursor->fields->field[column->source].subtype;
             break;
         case OJ_COLUMN_JOIN:
             if (cursor->options.join_table == NULL || column->source < 0 ||
                 column->source >= oj_table_columns(cursor->options.join_table))
-                return oj_fail(
-                    err, OJ_ERR_INTERNAL,
-                    "internal error: the join table has no column %d",
-                    column->source);
+                return oj_fail_internal(err, "the join table has no column %d",
+                                        column->source);
             type = oj_table_type(cursor->options.join_table, column->source,
                                  &subtype);
             break;
@@ -237,10 +234,9 @@ oj_status oj_row_cursor_begin(struct oj_row_cursor *cursor,
     if (batch->attributes == NULL || first_row < 0 ||
         matches->n_rows > batch->n_rows - first_row ||
         entries->n_rows != matches->n_rows)
-        return oj_fail(err, OJ_ERR_INTERNAL,
-                       "internal error: %lld answers for %lld rows of a batch",
-                       (long long)matches->n_rows,
-                       (long long)(batch->n_rows - first_row));
+        return oj_fail_internal(err, "%lld answers for %lld rows of a batch",
+                                (long long)matches->n_rows,
+                                (long long)(batch->n_rows - first_row));
     OJ_TRY(set_input_fields_of_reader(cursor, batch->attributes->fields, err));
     begin_input_batch(cursor, batch, 0, first_row);
     oj_row_places_begin(&cursor->places, entries, matches, first_row,
@@ -259,9 +255,8 @@ oj_status oj_row_cursor_begin_join_rows(struct oj_row_cursor *cursor,
 {
     oj_row_cursor_end(cursor);
     if (batch->n_rows > 0 && batch->attributes == NULL)
-        return oj_fail(err, OJ_ERR_INTERNAL,
-                       "internal error: rows of the join layer without "
-                       "attributes");
+        return oj_fail_internal(err,
+                                "rows of the join layer have no attributes");
     begin_input_batch(cursor, batch, 1, 0);
     oj_row_places_begin_unmatched(&cursor->places, batch->n_rows, is_matched);
     return OJ_OK;

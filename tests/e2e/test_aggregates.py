@@ -683,7 +683,7 @@ def check_bad_words():
         ("concat(s, ';)", "not closed"),
         ("sum(f), SUM(f)", "two columns"),
         ("count as name", "another name"),
-        ("count as", "write a comma"),
+        ("count as", "the name after"),
     ):
         fails("-op", "contains", "-agg", words, *files, says=says, op=False)
     for given, says in (

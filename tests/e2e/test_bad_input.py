@@ -158,7 +158,7 @@ def check_names_from_elsewhere():
     fails("o.gpkg", points, f"{lots}|layername=lots", op=False, says="-join_layer lots")
     fails("o.gpkg", "/vsistdin/", lots, op=False, says="CSV:/vsistdin/")
     # the sides stand before the destination, as in GeoPandas
-    fails(points, lots, "o.gpkg", op=False, says=["o.gpkg", "the destination is the first"])
+    fails(points, lots, "o.gpkg", op=False, says=["o.gpkg", "the destination comes first: ogrjoin dst_ds"])
     error = fails("-overwrite", points, lots, "o.gpkg", op=False, says="o.gpkg")
     true("destination" not in error, error)
 

@@ -56,7 +56,8 @@ def check_distances_of_fields():
                     got, r = ask(a, b, option, "reach" + unit)
                     same_pairs(got, wanted, f"{option} {unit} {extension}", a, b)
                     n = sum(x is None or x < 0 for x in own)
-                    true(f"{n} rows of the {'join' if side else 'input'} layer match nothing" in r.err,
+                    true(f"{n} rows of the {'join' if side else 'input'} layer match nothing, because the distance of "
+                         f"{option} reach{unit} is NULL" in r.err,
                          f"says how many have no distance: {r}")
             for path in ("a", "b"):
                 os.remove(path + extension)

@@ -349,7 +349,7 @@ def test_columns_of_texts():
         with pytest.raises(ogrjoin.Error) as error:
             ogrjoin.join(table, ZONES, left_column="where", left_crs=4326).read_all()
         if text != "0101000000":  # bytes are read by the library
-            assert f"row 2: the column where holds no geometry as WKT" in str(error.value)
+            assert "row 2: the column where of the left side holds no geometry as WKT" in str(error.value)
             assert f"'{text[:20]}" in str(error.value)
     wkb = pa.table({"a": pa.array([b"x"] * len(shapes)), "where": [None if s is None else s.wkb for s in shapes]})
     assert zones_of(ogrjoin.join(wkb, ZONES, left_column="where", left_crs=4326)) == expected
@@ -481,7 +481,7 @@ except ogrjoin.Error as error:
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout.splitlines()[:1] == ["['a', None, None]"], done.stderr
-    assert "row 0: the column z holds no geometry as WKT" in done.stdout
+    assert "row 0: the column z of the left side holds no geometry as WKT" in done.stdout
     assert "character 1, 'a', stands where a kind of geometry" in done.stdout
 
 
@@ -778,6 +778,18 @@ def test_the_side_that_is_no_layer_is_named():
         ):
             with pytest.raises(TypeError, match=side):
                 join(left, right)
+    good = pa.table({"geometry": [places[0].wkb]})
+    bad = pa.table({"geometry": [places[0].wkb, b"x"]})
+    for join in (lambda *sides: ogrjoin.join(*sides).read_all(), ogrjoin.pairs):
+        for left, right, side in ((good, bad, "right"), (bad, good, "left")):
+            with pytest.raises(ogrjoin.InvalidError, match=f"^{side} side: row 1: broken WKB"):
+                join(left, right)
+    with pytest.raises(ogrjoin.InvalidError, match="^left side: row 1: broken WKB"):
+        list(ogrjoin.Index(good).pairs_batches(bad))
+    with pytest.raises(ogrjoin.InvalidError, match="texts or vectors, and row 0 is a Point"):
+        ogrjoin.pairs(places, places, op="similar")
+    with pytest.raises(ogrjoin.InvalidError, match="x must be numbers"):
+        ogrjoin.pairs((texts, [1]), places)
 
 
 def test_files_that_cannot_be_read(tmp_path):

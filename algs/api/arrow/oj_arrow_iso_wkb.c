@@ -79,10 +79,11 @@ static oj_status fail_text(const struct geometry_rows *rows, int64_t row,
     char excerpt[41];
     oj_geometry_text_excerpt(text, (int64_t)n, excerpt, sizeof excerpt);
     return oj_fail(err, OJ_ERR_ARG,
-                   "row %lld: the column %.100s holds no geometry as WKT or as "
-                   "hexadecimal digits of WKB: '%s' (%s)",
+                   "row %lld: the column %.100s of the %s side holds no "
+                   "geometry as WKT or as hexadecimal digits of WKB: '%s' "
+                   "(%s); correct it, or make it NULL",
                    (long long)(rows->of->first_row + row), column_name(rows),
-                   excerpt, why->message);
+                   rows->of->side, excerpt, why->message);
 }
 
 /* Finds the text of a row that is not NULL. *text becomes NULL if the row

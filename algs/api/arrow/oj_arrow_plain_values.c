@@ -427,8 +427,12 @@ oj_status oj_arrow_microseconds(const struct ArrowSchema *schema,
     in_a_unit = per_second == 0 ? OJ_MICROSECONDS_PER_DAY : most / per_second;
     if (__builtin_mul_overflow(out->integer, in_a_unit, &out->integer))
         return oj_fail(err, OJ_ERR_DATA,
-                       "a time is more than 292,000 years away from 1970 and "
-                       "cannot be compared in microseconds: remove the row");
+                       "column \"%.100s\": the time %lld (Arrow format "
+                       "\"%.20s\") is more than 292,000 years away from 1970 "
+                       "and cannot be compared in microseconds: remove its row",
+                       schema->name != NULL ? schema->name : "",
+                       (long long)out->integer,
+                       oj_arrow_value_schema(schema)->format);
     return OJ_OK;
 }
 

@@ -103,7 +103,7 @@ static oj_status build(struct oj_index *wrapped,
     else if (args->relation.exclude_self || args->relation.unordered_pairs != 0)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "the backend \"%s\" can join a layer with itself only "
-                       "if its FIDs have no gaps: use -backend cpu",
+                       "if its FIDs have no gaps: use the backend cpu",
                        args->engine->name);
     if (args->tie_rank != NULL)
     {

@@ -188,6 +188,7 @@ oj_status oj_backend_read(const char *dash, const char *option,
         size_t used = strlen(names);
         snprintf(names + used, sizeof names - used, ", %s", backend->name);
     }
-    return oj_fail(err, OJ_ERR_ARG, "%s%s %.40s: there is no such backend; %s",
+    return oj_fail(err, OJ_ERR_ARG,
+                   "%s%s %.40s: there is no such backend; write one of %s",
                    dash, option, name, names);
 }

@@ -371,7 +371,7 @@ static oj_status fail_without_engine(const struct oj_join *join,
     if (choose_engine_of(oj_backend_find("cpu"), join, input) >= 0)
         return oj_fail(
             err, OJ_ERR_UNSUPPORTED,
-            "the backend %s does not support -op %s%s%s%s: use the backend "
+            "the backend %s does not support op %s%s%s%s: use the backend "
             "auto",
             join->backend->name, op,
             is_on_ellipsoid                        ? " with metric ellipsoid"
@@ -390,8 +390,8 @@ static oj_status fail_without_engine(const struct oj_join *join,
                        "multipoints and features of any type: one of the sides "
                        "must be of points (centroid_of makes them)");
     return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                   "-op %s is not possible between these kinds of features: "
-                   "use another -op",
+                   "op %s is not possible between these kinds of features: use "
+                   "another op",
                    op);
 }
 
@@ -1189,7 +1189,7 @@ static oj_status check_max_distances_are_given(const struct oj_join *join,
         join->join_side.max_distance == NULL && input->n_features > 0 &&
         join->join_side.n_features > 0)
         return oj_fail(err, OJ_ERR_ARG,
-                       "-op dwithin needs a maximum distance: set "
+                       "op dwithin needs a maximum distance: set "
                        "max_distance, for example to 100");
     return OJ_OK;
 }
@@ -1339,9 +1339,9 @@ static oj_status fail_to_sum_pairs(const struct oj_join *join, int is_sum,
                                    struct oj_error *err)
 {
     return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                   "the pairs of such a batch cannot be %s by the backend %s: "
-                   "join it with oj_join_batch()",
-                   is_sum ? "summed" : "counted", join->backend->name);
+                   "the backend %s cannot %s the pairs of this batch without "
+                   "a list of them: oj_join_batch() makes the list",
+                   join->backend->name, is_sum ? "sum" : "count");
 }
 
 /* Adds the pairs of each join feature to words: their number (one word), or

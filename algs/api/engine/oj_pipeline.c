@@ -360,7 +360,7 @@ static oj_status start_threads(struct oj_pipeline *p, struct oj_error *err)
     const struct oj_error error = {
         OJ_ERR_NOMEM,
         "the system could not start a thread: it is out of memory or of "
-        "threads (ulimit -u); end other programs, or use fewer -threads"};
+        "threads (ulimit -u); end other programs, or use fewer threads"};
     int has_reader =
         pthread_create(&p->reader_thread, NULL, reader_main, p) == 0;
     if (has_reader && pthread_create(&p->join_thread, NULL, join_main, p) == 0)

@@ -851,8 +851,8 @@ static oj_status join_span_slices(struct oj_index *wrapped,
         choose_inner_engine(&self->args.relation, self->args.join_side, input);
     if (b.engine < 0)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                       "-op %s is not possible between these kinds of "
-                       "features: use another -op",
+                       "op %s is not possible between these kinds of "
+                       "features: use another op",
                        oj_op_get(self->args.relation.op)->name);
     level = input->n_features > 0 ? choose_slice_level(&b) : -1;
     if (level < 0)

@@ -15,11 +15,12 @@
 oj_status api_check_max_pairs(oj_status status, int64_t most, int64_t n_before,
                               int64_t n, struct oj_error *err)
 {
-    if (status == OJ_ERR_TOO_MANY_PAIRS ||
-        (status == OJ_OK && most > 0 && n > most - n_before))
+    if (most > 0 && (status == OJ_ERR_TOO_MANY_PAIRS ||
+                     (status == OJ_OK && n > most - n_before)))
         return oj_fail(err, OJ_ERR_TOO_MANY_PAIRS,
-                       "the join has more pairs than the setting max_pairs "
-                       "allows: raise it, or restrict the join");
+                       "the join has more than %lld pairs, the limit set by "
+                       "max_pairs: raise it, or restrict the join",
+                       (long long)most);
     return status;
 }
 
@@ -783,13 +784,20 @@ check_aggregate_values(const struct ogrjoin_pairs *pairs,
             : values->integer != NULL ? OJ_AGG_INTEGER
                                       : OJ_AGG_BYTES;
     if (*type == OJ_AGG_BYTES && values->offset == NULL)
-        return oj_fail(err, OJ_ERR_ARG, "%s needs a column of values",
+        return oj_fail(err, OJ_ERR_ARG,
+                       "%s needs a column of values: set real, integer or "
+                       "offset of struct ogrjoin_values",
                        function->name);
     if (*type != OJ_AGG_BYTES && function->takes == OJ_AGG_TAKES_WRITTEN)
         return oj_fail(
             err, OJ_ERR_ARG,
             "%s takes a column of texts, not of numbers: convert it to text",
             function->name);
+    if (*type == OJ_AGG_BYTES && function->takes == OJ_AGG_TAKES_NUMBERS)
+        return oj_fail(err, OJ_ERR_ARG,
+                       "%s takes a column of numbers, not of texts: set real "
+                       "or integer of struct ogrjoin_values",
+                       function->name);
     return OJ_OK;
 }
 
@@ -808,7 +816,9 @@ static oj_status read_percent(const struct oj_aggregate_function *function,
         return OJ_OK;
     return oj_fail(err, OJ_ERR_ARG,
                    "percentile needs a number from 0 to 100 in the argument "
-                   "separator, as \"90\"");
+                   "separator, as \"90\", not %s%.40s%s",
+                   text != NULL ? "\"" : "", text != NULL ? text : "NULL",
+                   text != NULL ? "\"" : "");
 }
 
 static oj_status aggregate_pairs(const struct ogrjoin_pairs *pairs,
@@ -861,7 +871,9 @@ static oj_status aggregate_pairs(const struct ogrjoin_pairs *pairs,
         columns[0].bytes = bytes;
     }
     else if (what.kind != OJ_AGG_COUNT)
-        return oj_fail(err, OJ_ERR_ARG, "%s needs a column of values",
+        return oj_fail(err, OJ_ERR_ARG,
+                       "%s needs a column of values: give struct "
+                       "ogrjoin_values in place of NULL",
                        function->name);
     if (status == OJ_OK)
         status = oj_aggregates_open(&plan, &all, err);

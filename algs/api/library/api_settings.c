@@ -691,11 +691,11 @@ static struct oj_distance *distance_of_setting(struct ogrjoin_settings *s,
                : NULL;
 }
 
-static oj_status fail_not_a_number(const char *name, struct oj_error *err)
+static oj_status fail_not_a_number(const char *name, const char *value,
+                                   struct oj_error *err)
 {
     return oj_fail(err, OJ_ERR_ARG,
-                   "the value of the setting %s must be a number, not a word",
-                   name);
+                   "%s must be a number, not the text \"%.40s\"", name, value);
 }
 
 /* Sets a distance such as "100ft". A number with a unit is converted later,
@@ -706,7 +706,7 @@ static oj_status set_distance(struct ogrjoin_settings *settings,
 {
     struct oj_distance *to = distance_of_setting(settings, setting), read;
     if (to == NULL)
-        return fail_not_a_number(setting->name, err);
+        return fail_not_a_number(setting->name, value, err);
     OJ_TRY(oj_distance_parse("", setting->name, value, &read, err));
     *to = read;
     *(double *)(void *)((char *)settings + setting->offset) = read.value;
@@ -777,7 +777,7 @@ static oj_status set_text(struct ogrjoin_settings *settings, const char *name,
             break;
         case OJ_PARAMETER_INT: /* some integers can also be given as words */
             if (setting->arguments == NULL)
-                return fail_not_a_number(name, err);
+                return fail_not_a_number(name, value, err);
             OJ_TRY(set_choice(settings, setting, value, err));
             break;
         case OJ_PARAMETER_PATTERN: /* a pattern also sets the op that uses it */
@@ -785,7 +785,7 @@ static oj_status set_text(struct ogrjoin_settings *settings, const char *name,
             OJ_TRY(set_op(settings, setting->ops, err));
             break;
         default:
-            return fail_not_a_number(name, err);
+            return fail_not_a_number(name, value, err);
     }
     return duplicate_text(&settings->given[place], value, err);
 }
@@ -819,9 +819,8 @@ static oj_status set_number_of(struct ogrjoin_settings *settings,
     if (setting->kind == OJ_PARAMETER_THRESHOLD)
         return set_threshold(name, value, at, err);
     if (!is_whole && setting->kind != OJ_PARAMETER_DISTANCE)
-        return oj_fail(
-            err, OJ_ERR_ARG,
-            "the value of the setting %s must be a word, not a number", name);
+        return oj_fail(err, OJ_ERR_ARG,
+                       "%s must be a text, not the number %.15g", name, value);
     if (!(value >= setting->least && value <= setting->most) ||
         (is_whole && value != floor(value)))
         return oj_fail(err, OJ_ERR_ARG,

@@ -88,7 +88,8 @@ oj_status device_join(struct device_joins *joins,
         status = module->resident_join(joins->of[ordinal], &here,
                                        points->stream, &answer->pairs, err);
     pthread_mutex_unlock(&joins->lock);
-    status = api_check_max_pairs(status, 0, 0, 0, err);
+    status =
+        api_check_max_pairs(status, side->options->max_batch_pairs, 0, 0, err);
     if (status != OJ_OK)
     {
         oj_free(answer);

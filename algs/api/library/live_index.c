@@ -189,7 +189,8 @@ int ogrjoin_live_counts(struct ogrjoin_live *live,
     if (out->size < sizeof *out)
         return api_error_export(
             oj_fail(&why, OJ_ERR_ARG,
-                    "size must be sizeof(struct ogrjoin_live_counts)"),
+                    "the member size of the counts must be set to "
+                    "sizeof(struct ogrjoin_live_counts)"),
             &why, err);
     if (live->device != NULL)
         c = live_device_count(live->device, tree, sizeof tree);

@@ -138,9 +138,12 @@ static oj_status check_offsets(const struct ogrjoin_layer *layer,
     for (int64_t i = 0; i < layer->flat.n_features; i++)
     {
         if (offset[i] < 0 || offset[i] > offset[i + 1])
-            return oj_fail(err, OJ_ERR_ARG,
-                           "offsets of %s must be 0 or more and never decrease",
-                           what);
+            return oj_fail(
+                err, OJ_ERR_ARG,
+                "offsets of %s must be 0 or more and never decrease: "
+                "offset %lld is %lld, and the next one %lld",
+                what, (long long)i, (long long)offset[i],
+                (long long)offset[i + 1]);
     }
     return OJ_OK;
 }
@@ -371,7 +374,7 @@ static oj_status fail_stream(struct ArrowArrayStream *stream, int code,
 {
     const char *text = stream->get_last_error(stream);
     return oj_fail(err, code == ENOMEM ? OJ_ERR_NOMEM : OJ_ERR_IO,
-                   "the Arrow stream that is read reports: %.900s",
+                   "reading the Arrow stream failed: %.900s",
                    text != NULL ? text : strerror(code));
 }
 
@@ -1173,7 +1176,8 @@ static oj_status next_layer_of_source(struct ogrjoin_source *source,
     struct ogrjoin_layer *layer = NULL;
     oj_status status;
     if (n_rows < 1)
-        return oj_fail(err, OJ_ERR_ARG, "n_rows must be 1 or more");
+        return oj_fail(err, OJ_ERR_ARG, "n_rows must be 1 or more, not %lld",
+                       (long long)n_rows);
     OJ_TRY(api_layer_new(&layer, err));
     status = read_layer_of_source(source, n_rows, layer, err);
     if (status == OJ_OK && layer->flat.n_features == 0 && source->n_layers > 0)

@@ -99,8 +99,9 @@ static oj_status read_weight(struct aggregate_scanner *s, const char **weight,
     OJ_TRY(read_word(s, ",)", weight, err));
     if (**weight == '\0')
         return oj_fail(err, OJ_ERR_ARG,
-                       "%sagg: weighted_mean names no column after the comma; "
-                       "without one the weight is the size of the overlap",
+                       "%sagg: weighted_mean names no column after the comma: "
+                       "name the weights, or leave the comma out to weight by "
+                       "the size of the overlap",
                        s->dash);
     return OJ_OK;
 }
@@ -178,14 +179,17 @@ static oj_status read_column_name(struct aggregate_scanner *s,
 {
     skip_spaces(s);
     if (strncasecmp(s->at, "as", 2) == 0 &&
-        (isspace((unsigned char)s->at[2]) || s->at[2] == '"'))
+        (isspace((unsigned char)s->at[2]) || s->at[2] == '"' ||
+         s->at[2] == '\0'))
     {
         s->at += 2;
         word->is_named = 1;
         OJ_TRY(read_word(s, ",", &word->name, err));
         if (word->name[0] == '\0')
             return oj_fail(err, OJ_ERR_ARG,
-                           "%sagg: the name after \"as\" is missing", s->dash);
+                           "%sagg: the name after \"as\" is missing: write it, "
+                           "as in \"count as n\"",
+                           s->dash);
         return OJ_OK;
     }
     word->name = s->to;

@@ -311,7 +311,7 @@ static oj_status read_whole_text(struct crs_tree_reader *r,
     if (strlen(r->text) > OJ_CRS_TREE_BYTES)
         return oj_fail(err, OJ_ERR_DATA,
                        "%s is longer than the %d bytes that a CRS may have: "
-                       "give its PROJJSON or WKT",
+                       "give AUTHORITY:CODE in its place",
                        r->whose, OJ_CRS_TREE_BYTES);
     skip_white_space(r);
     r->tree->is_json = *r->at != '\0' && strchr("{[\"", *r->at) != NULL;

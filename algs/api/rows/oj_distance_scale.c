@@ -365,8 +365,8 @@ oj_status oj_distances_convert(const struct oj_distance_frame *frame,
     if (!(relation->min_distance <= relation->max_distance))
         return oj_fail(err, OJ_ERR_ARG,
                        "%smin_distance is greater than %smax_distance, so no "
-                       "feature would match: write a smaller one",
-                       frame->dash, frame->dash);
+                       "feature would match: write a smaller %smin_distance",
+                       frame->dash, frame->dash, frame->dash);
     if (isinf(relation->min_distance))
         return oj_fail(err, OJ_ERR_ARG,
                        "%smin_distance is infinite: write a finite distance",

@@ -45,9 +45,9 @@ oj_status oj_row_pick_read(const char *dash, const char *rule,
     }
     else if (place <= OJ_PICK_ALL)
         return oj_fail(err, OJ_ERR_ARG,
-                       "%spick %s: the rules are first, nearest, "
-                       "largest_overlap, smallest_area, largest_area, "
-                       "most_similar, max:FIELD and min:FIELD",
+                       "%spick %s: there is no such rule; write first, "
+                       "nearest, largest_overlap, smallest_area, largest_area, "
+                       "most_similar, max:FIELD or min:FIELD",
                        dash, rule);
     else
         pick.rule = (enum oj_pick_rule)place;
@@ -158,7 +158,7 @@ oj_status oj_row_overlap_read(const char *dash, const char *list,
     }
     if (n_words == 0)
         return oj_fail(err, OJ_ERR_ARG,
-                       "%soverlap needs area, length, percent, iou, "
+                       "%soverlap is empty: write area, length, percent, iou, "
                        "input_area or join_area",
                        dash);
     return status;

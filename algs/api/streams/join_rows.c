@@ -808,8 +808,10 @@ static oj_status read_keys(struct rows_stream *s, int64_t first, int64_t n,
             OJ_TRY(add_key_text(s, i, &value, err));
         else if (value.form == OJ_PLAIN_REAL)
             return oj_fail(err, OJ_ERR_DATA,
-                           "a key of the setting key does not fit into a "
-                           "signed 64-bit integer: convert the column to text");
+                           "key: the number %.17g in row %lld of the left side "
+                           "does not fit into a signed 64-bit integer: convert "
+                           "the column to text",
+                           value.real, (long long)(first + i));
         else
             s->key_number[i] = value.integer;
     }
@@ -1148,7 +1150,8 @@ static void notice_large_groups(const struct rows_stream *s,
         api_settings_notify(
             s->settings,
             "one_to_one best: %lld groups of more than %lld connected pairs "
-            "(%lld in all) were chosen greedily, best pairs first",
+            "(%lld in all) were chosen greedily, best pairs first; a smaller "
+            "max_distance makes smaller groups",
             (long long)n_groups, (long long)OJ_ONE_TO_ONE_MOST_GROUP_PAIRS,
             (long long)n_pairs);
 }

@@ -1043,14 +1043,31 @@ static oj_status read_points(const struct rows_side *side,
     return OJ_OK;
 }
 
+/* Reads the geometries and texts of the chunks into the layer. A message about
+ * a row begins with the side. */
+static oj_status
+read_features_of_chunks(const struct rows_side *side,
+                        const struct rows_chunks *chunks,
+                        const struct ogrjoin_settings *settings,
+                        struct ogrjoin_layer *layer, struct oj_error *err)
+{
+    struct oj_error why = {OJ_OK, ""};
+    oj_status status = add_chunks_to_layer(side, chunks, layer, &why);
+    if (status == OJ_OK)
+        status = api_layer_finish(layer, &side->record, settings, &why);
+    if (status == OJ_ERR_DATA || status == OJ_ERR_UNSUPPORTED)
+        return oj_fail(err, status, "%s side: %.900s", rows_side_name(side),
+                       why.message);
+    return status == OJ_OK ? OJ_OK : oj_fail(err, status, "%s", why.message);
+}
+
 static oj_status fill_layer_of_chunks(const struct rows_side *side,
                                       const struct rows_chunks *chunks,
                                       const struct ogrjoin_settings *settings,
                                       struct ogrjoin_layer *layer,
                                       struct oj_error *err)
 {
-    OJ_TRY(add_chunks_to_layer(side, chunks, layer, err));
-    OJ_TRY(api_layer_finish(layer, &side->record, settings, err));
+    OJ_TRY(read_features_of_chunks(side, chunks, settings, layer, err));
     if (side->x >= 0)
         OJ_TRY(read_points(side, chunks, layer, err));
     if (side->fid < 0)

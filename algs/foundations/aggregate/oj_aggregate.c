@@ -469,32 +469,29 @@ static oj_status check_aggregate_columns(const struct oj_aggregate_plan *plan,
         if (what->kind == OJ_AGG_COUNT)
             continue;
         if (what->column < 0 || what->column >= plan->n_columns)
-            return oj_fail(err, OJ_ERR_ARG,
-                           "internal error: aggregate %d, counted from 0, "
-                           "names a column that does not exist",
-                           i);
+            return oj_fail_internal(
+                err, "aggregate %d of a plan names column %d of %d", i,
+                what->column, plan->n_columns);
         is_bytes = plan->types[what->column] == OJ_AGG_BYTES;
         if ((traits[what->kind] & OF_NUMBERS) && is_bytes)
-            return oj_fail(
-                err, OJ_ERR_ARG,
-                "aggregate %d, counted from 0, needs a column of numbers", i);
+            return oj_fail_internal(
+                err, "aggregate %d of a plan needs a column of numbers", i);
         if (what->kind == OJ_AGG_WEIGHTED_MEAN &&
             (what->weight < 0 || what->weight >= plan->n_columns ||
              plan->types[what->weight] == OJ_AGG_BYTES))
-            return oj_fail(err, OJ_ERR_ARG,
-                           "aggregate %d, counted from 0, needs a column of "
-                           "weights, which are numbers",
-                           i);
+            return oj_fail_internal(err,
+                                    "aggregate %d of a plan needs a column of "
+                                    "weights, which are numbers",
+                                    i);
         if (what->kind == OJ_AGG_PERCENTILE &&
             !(what->percent >= 0.0 && what->percent <= 100.0))
-            return oj_fail(err, OJ_ERR_ARG,
-                           "aggregate %d, counted from 0, needs a percentage "
-                           "from 0 to 100",
-                           i);
+            return oj_fail_internal(err,
+                                    "aggregate %d of a plan needs a percentage "
+                                    "from 0 to 100, not %g",
+                                    i, what->percent);
         if ((traits[what->kind] & OF_TEXTS) && !is_bytes)
-            return oj_fail(
-                err, OJ_ERR_ARG,
-                "aggregate %d, counted from 0, needs a column of texts", i);
+            return oj_fail_internal(
+                err, "aggregate %d of a plan needs a column of texts", i);
     }
     return OJ_OK;
 }

@@ -167,7 +167,7 @@ enum oj_aggregate_type oj_aggregate_type(enum oj_aggregate_kind kind,
                                          enum oj_aggregate_type column);
 
 /** Makes aggregates, with no rows yet. The plan's arrays must outlive *out.
- * OJ_ERR_ARG if an aggregate does not accept the type of its column. */
+ * OJ_ERR_INTERNAL if an aggregate does not accept the type of its column. */
 OJ_MUST_USE oj_status oj_aggregates_open(const struct oj_aggregate_plan *plan,
                                          struct oj_aggregates **out,
                                          struct oj_error *err);

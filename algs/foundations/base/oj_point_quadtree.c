@@ -38,7 +38,7 @@ oj_status oj_points_make(const struct oj_flat *input, struct oj_points *out,
     if (input->part_kinds & ~(unsigned)OJ_PART_POINT)
         return oj_fail(err, OJ_ERR_ARG,
                        "this backend supports only points and multipoints as "
-                       "input: use -backend cpu");
+                       "input: use the backend cpu");
     OJ_TRY(allocate_points(&points, input->n_vertices, err));
     for (int64_t row = 0; row < input->n_features; row++)
     {

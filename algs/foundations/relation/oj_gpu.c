@@ -135,7 +135,8 @@ oj_status oj_gpu_find(const struct oj_options *options,
     {
         if ((options->gpus >> i & 1) != 0)
             return oj_fail(err, OJ_ERR_NO_DEVICE,
-                           "there is no GPU %d (ogrjoin --devices lists them)",
+                           "there is no GPU %d: name one that ogrjoin "
+                           "--devices lists",
                            i);
     }
     return OJ_OK;

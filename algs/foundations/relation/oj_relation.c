@@ -329,14 +329,15 @@ oj_status oj_relation_check(const struct oj_relation *r, struct oj_error *err)
             "with metric ellipsoid: use metric planar or sphere");
     if (r->densify > 0.0 && !oj_relation_compares_shapes(r))
         return oj_fail(err, OJ_ERR_ARG,
-                       "densify needs a distance between shapes (hausdorff, "
-                       "frechet): more vertices do not change the minimum "
-                       "distance");
+                       "densify needs a distance between shapes, because more "
+                       "vertices do not change the minimum distance: set "
+                       "distance to hausdorff or frechet, or leave densify "
+                       "out");
     if (oj_relation_compares_shapes(r) && r->distance_to == OJ_TO_BOUNDARY)
         return oj_fail(err, OJ_ERR_ARG,
-                       "distance_to needs distance least: distances between "
-                       "shapes (hausdorff, frechet) always take polygons as "
-                       "their rings");
+                       "distance_to needs distance least, because distances "
+                       "between shapes (hausdorff, frechet) always take "
+                       "polygons as their rings: leave distance_to out");
     if (r->n_similar < 0 || r->n_similar > OJ_MOST_TEXTS)
         return oj_fail(err, OJ_ERR_ARG,
                        "a join has at most %d conditions on texts (similar); "

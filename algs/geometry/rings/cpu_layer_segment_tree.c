@@ -125,7 +125,7 @@ static oj_status list_segments(struct segments_build *b, int n_threads,
     if (b->n_items > INT32_MAX || b->flat->n_vertices > (int64_t)UINT32_MAX)
         return oj_fail(err, OJ_ERR_LIMIT,
                        "the join layer has %lld segments; at most %d are "
-                       "possible: use -join_where or -spat to join a part",
+                       "possible: filter it before the join",
                        (long long)b->n_items, INT32_MAX);
     OJ_NEW(b->item, b->n_items, err);
     OJ_NEW(b->x, b->n_items, err);

@@ -353,7 +353,9 @@ static oj_status count_equal_attributes(struct oj_index *wrapped,
                                err));
     if (filter.is_needed && !filter.tests_classes)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                       "pairs with further conditions are not counted");
+                       "pairs with further conditions cannot be counted "
+                       "without a list of them: oj_join_batch() makes the "
+                       "list");
     OJ_NEW_ZEROED(n_rows, n_entries + 1, err);
     found = oj_malloc(input->n_features + 1, sizeof *found);
     if (found == NULL)

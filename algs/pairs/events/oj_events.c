@@ -262,7 +262,7 @@ static oj_status copy_text_of_key(struct oj_events *events,
     if (name->n_text > INT32_MAX)
         return oj_fail(err, OJ_ERR_LIMIT,
                        "the key of a report is longer than 2 GiB: choose "
-                       "another -key");
+                       "another key");
     OJ_ROOM(events->text, events->n_text, events->n_text + name->n_text,
             events->cap_text, err);
     memcpy(events->text + events->n_text, name->text, (size_t)name->n_text);
@@ -648,10 +648,9 @@ oj_status oj_events_prepare(struct oj_events *events,
                        "keys are integers in some batches of reports and texts "
                        "in others: give keys of one kind");
     if (reports->n_features != n)
-        return oj_fail(
-            err, OJ_ERR_INTERNAL,
-            "internal error: pairs of %lld rows for a batch of %lld reports",
-            (long long)reports->n_features, (long long)n);
+        return oj_fail_internal(
+            err, "pairs of %lld rows for a batch of %lld reports", (long long)n,
+            (long long)reports->n_features);
     drop_empty_keys_if_many(events);
     OJ_ROOM(events->row_key, 0, n, events->cap_row_key, err);
     begin_batch(events);

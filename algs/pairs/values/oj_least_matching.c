@@ -524,9 +524,10 @@ oj_status oj_least_matching_find(const struct oj_matching_graph *graph,
     oj_status status;
     if (n_edges > OJ_MATCHING_MOST_EDGES)
         return oj_fail(err, OJ_ERR_LIMIT,
-                       "the graph of a matching has more than %lld edges: "
-                       "match it in parts",
-                       (long long)OJ_MATCHING_MOST_EDGES);
+                       "a group of %lld connected pairs is too large for "
+                       "one_to_one best, which matches at most %lld: use "
+                       "one_to_one greedy",
+                       (long long)n_edges, (long long)OJ_MATCHING_MOST_EDGES);
     status = allocate_matching(&m, n_edges, err);
     if (status == OJ_OK)
         status = match_all_rows(&m, err);

@@ -980,10 +980,9 @@ oj_status oj_exact_decide_pair(const struct oj_relation *relation,
     struct oj_box other = oj_box_of_feature(join_side, feature);
     struct oj_matrix matrix;
     if ((oj_op_get(relation->op)->takes & OJ_TAKES_SHAPES) == 0)
-        return oj_fail(err, OJ_ERR_ARG,
-                       "internal error: the exact reference decides joins by "
-                       "predicate only, not %s",
-                       oj_op_get(relation->op)->name);
+        return oj_fail_internal(
+            err, "the exact reference decides joins by predicate only, not %s",
+            oj_op_get(relation->op)->name);
     if (oj_relation_is_bbox(relation) || oj_box_is_empty(&box) ||
         oj_box_is_empty(&other))
     {
@@ -1135,9 +1134,8 @@ static oj_status find_least_squared_distance(struct nearness *n,
     n->is_found = 0;
     n->bound = INFINITY;
     if (pair->n_of_input == 0 || pair->n_of_input == pair->n_segments)
-        return oj_fail(
-            err, OJ_ERR_ARG,
-            "internal error: exact distance of a feature without parts");
+        return oj_fail_internal(err,
+                                "exact distance of a feature without parts");
     for (int64_t i = 0; i < pair->n_of_input && !is_distance_zero(n); i++)
     {
         struct oj_box box = box_of_segment(&pair->segment[i]);

@@ -23,7 +23,8 @@ OJ_MUST_USE oj_status oj_exact_matrix(const struct oj_flat *input, int64_t row,
 
 /** Sets *holds to 1 if the features are a pair of the join, which must be a
  * predicate or bbox. Features without parts never are a pair. Reads only op
- * and mask of relation. Errors: OJ_ERR_NOMEM; OJ_ERR_ARG for other joins. */
+ * and mask of relation. Errors: OJ_ERR_NOMEM; OJ_ERR_INTERNAL for other joins.
+ */
 OJ_MUST_USE oj_status oj_exact_decide_pair(const struct oj_relation *relation,
                                            const struct oj_flat *input,
                                            int64_t row,
@@ -34,8 +35,8 @@ OJ_MUST_USE oj_status oj_exact_decide_pair(const struct oj_relation *relation,
 /** Compares the exact planar distance of two features with limit (finite, >=
  * 0): *order is -1, 0 or 1 if it is less, equal or greater. The distance is 0
  * if the features have a common point (oj_matrix.h); with OJ_TO_BOUNDARY
- * polygons are only their rings. Errors: OJ_ERR_NOMEM; OJ_ERR_ARG for a feature
- * without parts. */
+ * polygons are only their rings. Errors: OJ_ERR_NOMEM; OJ_ERR_INTERNAL for a
+ * feature without parts. */
 OJ_MUST_USE oj_status oj_exact_compare_distance(
     const struct oj_flat *input, int64_t row, const struct oj_flat *join_side,
     int64_t feature, enum oj_distance_to distance_to, double limit, int *order,

@@ -834,10 +834,9 @@ oj_status oj_validation_compare(struct oj_validation *v,
                                 struct oj_error *err)
 {
     if (ours->n_rows != reference->n_rows)
-        return oj_fail(err, OJ_ERR_INTERNAL,
-                       "internal error: validation compares answers of %lld "
-                       "and of %lld rows",
-                       (long long)ours->n_rows, (long long)reference->n_rows);
+        return oj_fail_internal(
+            err, "validation compares answers of %lld and of %lld rows",
+            (long long)ours->n_rows, (long long)reference->n_rows);
     return oj_validation_compare_part(v, ours, 0, reference, err);
 }
 

@@ -272,10 +272,9 @@ oj_status oj_cuda_alloc_owned(struct oj_cuda_device *device,
                               struct oj_error *err)
 {
     if (memory->n == OJ_CUDA_MOST_HELD)
-        return oj_fail(err, OJ_ERR_INTERNAL,
-                       "internal error: more than %d device arrays in one "
-                       "struct oj_cuda_memory",
-                       OJ_CUDA_MOST_HELD);
+        return oj_fail_internal(
+            err, "more than %d device arrays in one struct oj_cuda_memory",
+            OJ_CUDA_MOST_HELD);
     OJ_TRY(oj_cuda_alloc_bytes(device, stream, n, size, out, err));
     if (n > 0)
         memory->held[memory->n++] = {*out, n, size};

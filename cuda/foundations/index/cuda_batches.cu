@@ -1617,8 +1617,8 @@ static oj_status list_all_pairs_of_tied_rows(struct cuda_join_batch *b,
         return OJ_OK;
     if (n > INT32_MAX + (int64_t)OJ_TIED_ROW)
         return oj_fail(err, OJ_ERR_TOO_MANY_PAIRS,
-                       "the batch has more than 2^31 rows with ties; use a "
-                       "smaller -batch");
+                       "the batch has more than 2^31 rows with ties; use "
+                       "smaller batches");
     its.index = b->index;
     its.number = b->number;
     its.family = b->index->place[0].of[b->number]->asked->family;

@@ -193,7 +193,7 @@ oj_status oj_cuda_family_for(struct oj_gpu_index *index,
         return oj_fail(err, index->why_refused.status, "%s",
                        index->why_refused.message);
     return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                   "no GPU kernel can answer this join");
+                   "no GPU kernel can answer this join: use the backend cpu");
 }
 
 const char *oj_cuda_index_why_refused(const struct oj_gpu_index *index)
@@ -211,8 +211,9 @@ oj_status oj_cuda_index_make_without(
     oj_status status;
     int family;
     if (oj_cuda_index_choose(relation, join_side, NULL, refused) < 0)
-        return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                       "no GPU kernel can answer this join");
+        return oj_fail(
+            err, OJ_ERR_UNSUPPORTED,
+            "no GPU kernel can answer this join: use the backend cpu");
     index = (struct oj_gpu_index *)oj_calloc(1, sizeof *index);
     if (index == NULL)
         return oj_fail_nomem(err, 1, sizeof *index);

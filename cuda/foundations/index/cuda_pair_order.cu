@@ -91,8 +91,8 @@ oj_status oj_cuda_sort_row_lists(struct oj_cuda_work *work,
         &offset, &n));
     if (n > INT32_MAX)
         return oj_fail(work->err, OJ_ERR_NOMEM,
-                       "%lld pairs are too many to be sorted at once; use a "
-                       "smaller -batch",
+                       "%lld pairs are too many to be sorted at once; use "
+                       "smaller batches",
                        (long long)n);
     OJ_TRY(own.make(n, &copy.row, &copy.feature));
     if (l.measure != NULL)

@@ -222,8 +222,9 @@ oj_status oj_cuda_index_sum_pairs(struct oj_gpu_index *index,
     if (oj_cuda_family_at(c.number)->add == NULL)
         return oj_fail(
             err, OJ_ERR_UNSUPPORTED,
-            "the GPU cannot have the pairs of this join %s per join feature",
-            n_words > 1 ? "summed" : "counted");
+            "the GPU cannot %s the pairs of this join without a list of them: "
+            "oj_join_batch() makes the list",
+            n_words > 1 ? "sum" : "count");
     c.n_words = n_features * n_words;
     n_all = index->n_places * c.n_words;
     c.host = (int64_t *)oj_malloc(n_all, sizeof *c.host);

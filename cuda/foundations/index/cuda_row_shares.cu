@@ -387,8 +387,8 @@ copy_pairs_of_devices_to_result(const struct shares_batch *b, int64_t first,
     }
     if (all > INT32_MAX)
         return oj_fail(err, OJ_ERR_NOMEM,
-                       "%lld pairs are too many to be sorted at once; use a "
-                       "smaller -batch",
+                       "%lld pairs are too many to be sorted at once; use "
+                       "smaller batches",
                        (long long)all);
     OJ_TRY(oj_cuda_share_fits(&shares[0], all, err));
     if (out->offset != NULL)

@@ -146,11 +146,10 @@ OJ_MUST_USE oj_status oj_cuda_found_run_until_fits(
         if (share != NULL)
             OJ_TRY(oj_cuda_share_fits(share, (int64_t)n, own.err));
         if (n > INT32_MAX)
-            return oj_fail(
-                own.err, OJ_ERR_NOMEM,
-                "%llu pairs are too many to be sorted at once; use a "
-                "smaller -batch",
-                n);
+            return oj_fail(own.err, OJ_ERR_NOMEM,
+                           "%llu pairs are too many to be sorted at once; use "
+                           "smaller batches",
+                           n);
         *n_pairs = (int64_t)n;
         if (*n_pairs <= room)
         {

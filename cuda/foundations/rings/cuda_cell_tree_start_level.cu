@@ -405,9 +405,10 @@ static oj_status list_and_sort_cell_items(struct oj_cuda_work *work,
     OJ_TRY(
         own.scan_computed(v.level.n_fragments, items_of{v}, &place, n_items));
     if (*n_items >= ((unsigned long long)1 << 31))
-        return oj_fail(
-            work->err, OJ_ERR_NOMEM,
-            "the polygons are in more than 2^31 cells, too many for the GPU");
+        return oj_fail(work->err, OJ_ERR_NOMEM,
+                       "the polygons are in more than 2^31 cells, too many for "
+                       "the GPU: join "
+                       "on the CPU (backend cpu)");
     n = (int64_t)*n_items;
     OJ_TRY(work->make(n, out));
     OJ_TRY(own.make(n, &item));

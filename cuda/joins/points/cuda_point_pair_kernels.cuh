@@ -222,8 +222,8 @@ static oj_status list_found_pairs(struct oj_cuda_listing *l, const Side &side,
     OJ_TRY(l->sum_pairs());
     if (l->out.n_pairs > most)
         return oj_fail(l->err, OJ_ERR_NOMEM,
-                       "the GPU has no memory for %lld pairs or more; use a "
-                       "smaller -batch",
+                       "the GPU has no memory for %lld pairs or more; use "
+                       "smaller batches",
                        (long long)l->out.n_pairs);
     if (l->out.n_pairs == 0)
         return OJ_OK;

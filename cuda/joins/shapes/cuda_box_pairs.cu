@@ -108,7 +108,7 @@ static oj_status descend_to_next_tree_level(struct oj_cuda_work *work,
     if (next.n > most)
         return oj_fail(work->err, OJ_ERR_NOMEM,
                        "the GPU cannot hold all candidates of the rows at a "
-                       "time; use a smaller -batch");
+                       "time; use smaller batches");
     OJ_TRY(work->make(next.n, &next.row, &next.feature));
     if (next.n > 0)
         OJ_TRY(own.run<BLOCK>(n, write_child_pairs_of_level, level, mask,

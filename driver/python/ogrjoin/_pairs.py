@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _core, _crs, _sides
-from ._errors import Error, InvalidError, UnsupportedError
+from ._errors import Error, InvalidError, Status, UnsupportedError
 
 if TYPE_CHECKING:
     from ._joined import Joined
@@ -189,7 +189,7 @@ def warn_of_pairs(n_undecided: int, n_large: int, stacklevel: int) -> None:
     if n_large:
         warnings.warn(
             f"one_to_one best: {n_large} groups of more than 1000000 connected pairs "
-            "were chosen greedily, best pairs first",
+            "were chosen greedily, best pairs first; a smaller max_distance makes smaller groups",
             RuntimeWarning,
             stacklevel=stacklevel + 1,
         )
@@ -444,6 +444,12 @@ def _layer_of_values(values: Any) -> Any:
         numbers = values.reshape(-1)
     else:
         rows = [() if v is None or isinstance(v, float) else v for v in values]
+        for i, row in enumerate(rows):
+            if not hasattr(row, "__len__"):
+                raise InvalidError(
+                    f'op="similar" compares texts or vectors, and row {i} is a '
+                    f"{type(row).__name__}: give lists of these, or another op"
+                )
         sizes = np.array([len(row) for row in rows])
         numbers = np.concatenate(rows or [()])
     numbers = np.ascontiguousarray(numbers, dtype=np.float64)
@@ -686,7 +692,8 @@ class Index:
             stream = _sides.stream_of(left)
             if stream is not None:
                 source = _core.source(stream.__arrow_c_stream__(), column, plan.reading)
-                made = _core.join_source(plan.index, source, _sides.count_rows(left))
+                with _sides.named_in_errors("left", Status.DATA):
+                    made = _core.join_source(plan.index, source, _sides.count_rows(left))
                 return self._finish(_of_arrays(made, op, 0, plan.index))
         pieces = [(0, left)]
         if progress is not None and not is_whole:
@@ -736,7 +743,7 @@ class Index:
         the end of the iterator, or by its close().
         """
         if batch_size < 1:
-            raise InvalidError("batch_size must be 1 or more")
+            raise InvalidError(f"batch_size must be 1 or more, not {batch_size}")
         if settings.get("one_to_one"):
             raise UnsupportedError("one_to_one needs all rows at once: use pairs()")
         plan = self._plan(
@@ -770,7 +777,11 @@ class Index:
                 plan.check_rows(n_rows, False)
             capsule = stream.__arrow_c_stream__()
             source, first = _core.source(capsule, plan.column, plan.reading), 0
-            while (layer := _core.next_layer(source, batch_size)) is not None:
+            while True:
+                with _sides.named_in_errors("left", Status.DATA):
+                    layer = _core.next_layer(source, batch_size)
+                if layer is None:
+                    break
                 yield first, layer
                 first += _core.count(layer)
         elif _sides.is_iterator(left):

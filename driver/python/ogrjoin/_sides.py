@@ -6,12 +6,13 @@ stream or array, a pair (x, y) of arrays, or an object with __geo_interface__.
 
 from __future__ import annotations
 
-from typing import Any
+from contextlib import contextmanager
+from typing import Any, Iterator
 
 import numpy as np
 
 from . import _core
-from ._errors import InvalidError
+from ._errors import InvalidError, Status
 
 _POLYGON = 4  # OGRJOIN_POLYGON
 _MOST = 1e150  # OJ_FLAT_MOST: points with larger coordinates count as empty
@@ -116,7 +117,10 @@ def _coordinates(values: Any, name: str) -> Any:
     kind = getattr(values, "dtype", None)
     if getattr(kind, "kind", "f") in "cmM":
         raise InvalidError(f"{name} must be real numbers, not {kind}")
-    return np.ascontiguousarray(values, dtype=np.float64)
+    try:
+        return np.ascontiguousarray(values, dtype=np.float64)
+    except ValueError as why:
+        raise InvalidError(f"{name} must be numbers: {why}") from None
 
 
 def _points(x: Any, y: Any) -> Any:
@@ -124,7 +128,10 @@ def _points(x: Any, y: Any) -> Any:
         check_length(y, len(x), "y", "x")
     x, y = _coordinates(x, "x"), _coordinates(y, "y")
     if x.ndim != 1 or x.shape != y.shape:
-        raise InvalidError("x and y must be two columns of equal length")
+        raise InvalidError(
+            f"x and y must be two columns of equal length, not arrays of the shapes {x.shape} "
+            f"and {y.shape}"
+        )
     for values in (x, y):  # false for NaN, too
         if len(values) and not (values.min() >= -_MOST and values.max() <= _MOST):
             is_point = (np.abs(x) <= _MOST) & (np.abs(y) <= _MOST)
@@ -362,6 +369,17 @@ def _of_geo_interface(side: Any, settings: dict[str, Any]) -> Any:
     return _of_shapely(array, settings)
 
 
+@contextmanager
+def named_in_errors(which: str, *statuses: Status) -> Iterator[None]:
+    """Puts the side in front of the messages of errors with one of the statuses."""
+    try:
+        yield
+    except InvalidError as error:
+        if error.status in statuses:
+            error.args = (f"{which} side: {error}",)
+        raise
+
+
 def make_layer(
     side: Any, settings: dict[str, Any], column: str | None, which: str
 ) -> Any:
@@ -375,10 +393,12 @@ def make_layer(
     if array is not None:
         return _of_geometries(array, settings, which)
     if hasattr(side, "__arrow_c_stream__"):
-        return _core.from_stream(side.__arrow_c_stream__(), column, settings)
+        with named_in_errors(which, Status.ARGUMENT, Status.DATA):
+            return _core.from_stream(side.__arrow_c_stream__(), column, settings)
     if hasattr(side, "__arrow_c_array__"):
         schema, values = side.__arrow_c_array__()
-        return _core.from_array(schema, values, column, settings)
+        with named_in_errors(which, Status.ARGUMENT, Status.DATA):
+            return _core.from_array(schema, values, column, settings)
     if isinstance(side, tuple) and len(side) == 2:
         return _points(*side)
     if isinstance(side, np.ndarray) and side.ndim == 2 and side.shape[1] == 2:

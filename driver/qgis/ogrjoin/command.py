@@ -247,7 +247,7 @@ def run(words, feedback, may_end_with=(EXIT_COMPLETE,), span=(0.0, 100.0)):
         raise QgsProcessingException(
             messages.reason()
             or f"ogrjoin was ended by the signal {-code}: another program has stopped "
-            "it, or memory was short."
+            "it, or memory was short. Free memory and run it again."
         )
     raise QgsProcessingException(
         messages.reason()

@@ -133,7 +133,8 @@ class Side:
                 feature.setAttributes(attributes)
             if not writer.addFeature(feature):
                 raise QgsProcessingException(
-                    f"{self.layer_name} cannot be copied: {writer.errorMessage()}"
+                    f"{self.layer_name} cannot be copied: {writer.errorMessage()}. "
+                    "Save it as a file first."
                 )
             if i % 1024 == 0:
                 feedback.setProgress(100.0 * i / n)

@@ -1,5 +1,6 @@
 /* Random pairs of rows with features, and a plain way to compute their
- * aggregates: sorts the pairs, and computes one aggregate after the other. */
+ * aggregates: the pairs are sorted, and one aggregate is computed after the
+ * other. */
 #ifndef PLAIN_AGGREGATES_H
 #define PLAIN_AGGREGATES_H
 
@@ -153,8 +154,8 @@ static void make_pairs(void)
     }
 }
 
-/* Adds the pairs first .. first + n - 1. Its columns hold the features of these
- * pairs in reverse order. */
+/* Adds the pairs first .. first + n - 1. The columns given to
+ * oj_aggregates_add() hold the features of these pairs in reverse order. */
 static oj_status add_pairs(struct oj_aggregates *a, int first, int n,
                            struct oj_error *err)
 {

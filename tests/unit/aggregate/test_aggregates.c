@@ -1,6 +1,6 @@
-/* Compares aggregates with a plain computation over sorted pairs. Their values
- * are in memory or in files. Then every allocation fails in turn.
- * Kind: unit, property, memory. */
+/* Compares aggregates with a plain computation over sorted pairs. The
+ * aggregates keep the values of pairs in memory or in files. Then every
+ * allocation fails in turn. Kind: unit, property, memory. */
 #include "plain_aggregates.h"
 
 #include "../../../flatten/base/oj_alloc.h"
@@ -79,7 +79,7 @@ TEST(property_all_aggregates)
 
 /* ---- some aggregates, and rows put together ------------------------------ */
 
-/* Copies those of all aggregates for which take() returns 1 to some. Returns
+/* Copies the aggregates of `all` for which take() returns 1 to `some`. Returns
  * their number. */
 static int select_aggregates(struct oj_aggregate *some,
                              int (*take)(const struct oj_aggregate *what))
@@ -103,8 +103,8 @@ static int is_a_sum(const struct oj_aggregate *what)
     return what->kind <= OJ_AGG_MEAN || what->kind == OJ_AGG_STDDEV;
 }
 
-/* A part of the pairs is added to a second set of aggregates. Merged into the
- * first set, it gives the aggregates of all pairs. */
+/* Some pairs are added to a second set of aggregates. After the second set is
+ * merged into the first, the first set holds the aggregates of all pairs. */
 TEST(property_merged_rows)
 {
     struct oj_aggregate some[N_ALL];
@@ -239,7 +239,10 @@ TEST(unit_wrong_plans)
                                                0,         NULL, NULL};
         struct oj_aggregates *a = NULL;
         struct oj_error error;
-        ck_assert_int_eq(oj_aggregates_open(&plan, &a, &error), OJ_ERR_ARG);
+        ck_assert_int_eq(oj_aggregates_open(&plan, &a, &error),
+                         OJ_ERR_INTERNAL);
+        ck_assert(strstr(error.message, "internal error: aggregate 0 of a "
+                                        "plan ") == error.message);
         ck_assert_ptr_null(a);
     }
 }

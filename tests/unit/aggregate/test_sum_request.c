@@ -31,7 +31,8 @@ static void must(oj_status status)
 
 /* --- values --------------------------------------------------------------- */
 
-/* Returns a random real of one kind. The values of a column are of one kind. */
+/* Returns a random real of the kind 0, 1, 2 ... (cases below). All values of a
+ * column are of one kind. */
 static double real_of_kind(int kind)
 {
     static const double odd[] = {(double)NAN, (double)INFINITY,
@@ -268,7 +269,8 @@ TEST(unit_no_features)
 
 /* --- limbs ---------------------------------------------------------------- */
 
-/* Enough rows for several tasks and the largest window of limbs. */
+/* A column that is long enough for several tasks and for the largest window of
+ * limbs. */
 TEST(unit_large_column)
 {
     static const enum oj_aggregate_type type = OJ_AGG_REAL;
@@ -348,7 +350,7 @@ TEST(unit_full_limbs)
     }
 }
 
-/* The n-th allocation fails: the sums return an error, and nothing is lost. */
+/* The n-th allocation fails: planning the sums returns OJ_ERR_NOMEM. */
 TEST(memory_for_sums)
 {
     static const enum oj_aggregate_type type = OJ_AGG_REAL;

@@ -81,7 +81,7 @@ static inline void add_random_ring(struct arrow_rows *rows, int64_t *n_rings,
     rows->vertex[++*n_rings] = n;
 }
 
-/* Makes random rows. is_clean: 1: a layer can use their coordinates in place,
+/* Makes random rows. is_clean 1: a layer can use the coordinates in place,
  * without a copy. */
 static inline void make_rows(struct arrow_rows *rows, enum oj_part_kind kind,
                              int is_multi, int n_rows, int is_clean)
@@ -185,8 +185,8 @@ static inline void make_coordinates(const struct arrow_rows *rows,
     }
 }
 
-/* Stores the offsets of each nested list, outermost first, and their numbers n.
- * Returns the number of lists. */
+/* Stores, for each level of nested lists from the outermost on, its offsets and
+ * its number n of lists. Returns the number of levels. */
 static inline int list_levels(const struct arrow_rows *rows,
                               const int64_t *offset[3], int64_t n[3])
 {
@@ -325,7 +325,7 @@ static inline void make_wkb(const struct arrow_rows *rows,
     oj_flat_buf_free(&buf);
 }
 
-/* Returns 1 if the row is NULL in WKB: a row without parts has no WKB. */
+/* Returns 1 if the row is NULL in the array. */
 static inline int is_null_row(const struct arrow_rows *rows,
                               const struct arrow_options *options, int row)
 {
@@ -485,7 +485,8 @@ enum
     CHILD = sizeof(struct ArrowArray), /* pointer `at` of children becomes NULL
                                         */
     BUFFER,   /* pointer `at` of buffers becomes NULL */
-    NULL_BIT, /* bit of element `at` is cleared; -1: no bit */
+    NULL_BIT, /* bit of element `at` in the validity bitmap is cleared; at -1:
+                 no bit is cleared */
     NUMBER,   /* element `at` of buffer 1 (int32) becomes value */
     BYTE      /* byte `at` of buffer 2 becomes value */
 };

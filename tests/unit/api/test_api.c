@@ -63,7 +63,8 @@ static void same_feature(const struct oj_flat *a, int64_t row,
     same_vertices(a, v, b, w, n);
 }
 
-/* Makes a flat layer of the rows. A row without parts is NULL in WKB. */
+/* Makes a flat layer of the rows. A NULL row becomes a feature without
+ * geometry. */
 static void flatten_rows(struct arrow_rows *rows,
                          const struct arrow_options *options,
                          struct oj_flat_buf *buf)
@@ -204,8 +205,8 @@ static int cancel_flag;
 /* A stream that repeats its rows several times. */
 struct arrow_rows_stream
 {
-    /* rows of all arrays; rows of the first array, or NULL if it has those of
-     * all */
+    /* `rows`: the rows of each array; `first`: the rows of the first array, if
+     * they differ, else NULL */
     const struct arrow_rows *rows, *first;
     struct arrow_options options;
     int n;
@@ -468,8 +469,9 @@ TEST_LOOP(streams, 0, 4)
     }
 }
 
-/* Checks that the lists of the rows from `first` on equal the pairs of `whole`,
- * which are columns. Returns n_before plus the number of pairs in the lists. */
+/* Checks that the pairs of `lists`, whose row 0 is row `first` of `whole`,
+ * equal those of `whole`, which holds pairs as columns. Returns n_before plus
+ * the number of pairs in the lists. */
 static int64_t same_lists(const struct ogrjoin_pairs *whole,
                           const struct ogrjoin_pairs *lists, int64_t first,
                           int64_t n_before)
@@ -591,8 +593,8 @@ TEST_LOOP(sources, 0, 4)
     }
 }
 
-/* A source without rows gives one empty layer and then none. Its lists cannot
- * become a record batch. */
+/* A source without rows gives one empty layer and then none. The lists of pairs
+ * of this source cannot become a record batch. */
 TEST(source_without_rows)
 {
     struct arrow_rows rows;
@@ -853,8 +855,8 @@ static const struct
 } bad_settings[] = {
     {"colour", "red", 0, "no setting \"colour\""},
     {"colour", NULL, 1, "no setting \"colour\""},
-    {"k", "3", 0, "setting k must be a number"},
-    {"op", NULL, 3, "setting op must be a word"},
+    {"k", "3", 0, "k must be a number, not the text"},
+    {"op", NULL, 3, "op must be a text, not the number 3"},
     {"k", NULL, 1.5, "whole number"},
     {"k", NULL, NAN, "whole number"},
     {"threads", NULL, 5000, "from 0 to 4096, not 5000"},
@@ -918,7 +920,15 @@ static struct ogrjoin_layer *points_at(const double *x, const double *y,
 }
 
 static const struct bad_stream bad_streams[] = {
-    {FORM_VIEW, EIO, 0, "none", {0}, 0, OGRJOIN_ERR_IO, 0, "reports: none"},
+    {FORM_VIEW,
+     EIO,
+     0,
+     "none",
+     {0},
+     0,
+     OGRJOIN_ERR_IO,
+     0,
+     "stream failed: none"},
     {FORM_VIEW, 0, EIO, NULL, {0}, 0, OGRJOIN_ERR_IO, EIO, "put/output err"},
     {FORM_VIEW, 0, ENOMEM, "full", {0}, 0, OGRJOIN_ERR_NOMEM, ENOMEM, "full"},
     {FORM_VIEW, 0, 0, NULL, SPOIL("", length, INT64_MAX - 1), 0,
@@ -1002,8 +1012,8 @@ static void fails_in_source(const struct bad_stream *bad,
     ck_assert_int_eq(rows->n_released, 1);
     cancel_flag = 0;
     if (bad->schema_code != 0 || bad->array.value > INT32_MAX)
-        return; /* this error cannot occur: one row less than the limit is read
-                 */
+        return; /* the error does not occur here, because one row less than the
+                   limit is read */
     stream = open_rows(rows);
     must(ogrjoin_source_open(&stream, NULL, settings, &source, &err));
     err.message[0] = '\0';
@@ -1195,7 +1205,9 @@ TEST(large_side_in_pieces)
     must(ogrjoin_index_new(few, settings, &index, &err));
     must(ogrjoin_join(index, all, &whole, &err));
     must(ogrjoin_join_lists(index, all, &lists, &err));
-    /* along 2 rows of 1500 neighbours, and between 3 ordered pairs of rows */
+    /* neighbours along each of the 2 join rows of 1500 points; then, for the 3
+     * pairs of adjacent rows (input row, join row), the 1500 points above each
+     * other and the diagonal neighbours */
     ck_assert_int_eq(ogrjoin_pairs_count(whole),
                      2 * (2 * 1499) + 3 * (1500 + 2 * 1499));
     ck_assert_int_eq(same_lists(whole, lists, 0, 0),

@@ -76,7 +76,7 @@ static void put_views(struct ArrowArray *out)
     out->buffers[1] = copy_bytes(views, sizeof views);
 }
 
-/* Makes dictionary indices that refer to the texts in reverse order. */
+/* Makes a dictionary of the texts, with index i for row i. */
 static void put_places(struct ArrowArray *out)
 {
     int8_t places[N];
@@ -184,8 +184,8 @@ static int layer_of(const char *setting, const char *words, const char *side,
     return status;
 }
 
-/* Joins, and writes the digits of the right feature of each pair. Returns a
- * status. */
+/* Joins the layers, and writes for each pair the left and the right row as two
+ * digits. Returns a status. */
 static int join_layers(const char *setting, const char *words,
                        struct ogrjoin_layer *left, struct ogrjoin_layer *right,
                        char digits[100])
@@ -512,7 +512,7 @@ TEST(unit_given_columns)
           "needs numbers in both layers");
     fails(ogrjoin_layer_set_vectors(layer, down, numbers, &err),
           OGRJOIN_ERR_ARG,
-          "offsets of vectors must be 0 or more and never decrease");
+          "offsets of vectors must be 0 or more and never decrease: offset ");
     must(ogrjoin_layer_set_vectors(layer, threes, numbers, &err));
     fails(join_layers("vector", "a+b", layer, layer, NULL), OGRJOIN_ERR_ARG,
           "names 2 columns, but rows have 3 numbers");
@@ -520,7 +520,7 @@ TEST(unit_given_columns)
     fails(join_layers("vector", "a", layer, layer, NULL), OGRJOIN_ERR_DATA,
           "the list of row 1 has more than 1024");
     fails(ogrjoin_layer_add_text(layer, below, "", &err), OGRJOIN_ERR_ARG,
-          "offsets of texts must be 0 or more and never decrease");
+          "offsets of texts must be 0 or more and never decrease: offset ");
     for (int i = 0; i < 2; i++)
         must(ogrjoin_layer_add_text(layer, threes, "abcabdabeabfabg", &err));
     must(ogrjoin_index_new(layer, s, &index, &err));
@@ -578,8 +578,8 @@ struct bad_arrow
     int line; /* line number in this file */
     enum arrow_form form;
     enum oj_part_kind kind;
-    /* letters. m: multi, c: column of a struct, c?: unnamed column, u: without
-     * a name */
+    /* letters: m: multi-geometries; c: a column of a struct, read by its name
+     * (c alone) or found without a name (c?); u: the schema has no name */
     const char *traits;
     struct schema_spoil schema;
     struct array_spoil array;
@@ -802,9 +802,8 @@ TEST(many_rows)
 /* --- random ones -----------------------------------------------------------
  */
 
-/* Overwrites random bytes of counts, offsets, views and indices. The lengths of
- * buffers stay right, because Arrow does not store lengths, and so the reader
- * cannot check them. */
+/* Sets the length or the offset of the array to a random, mostly wrong value.
+ */
 static void spoil_counts(struct ArrowArray *array)
 {
     static const int64_t lengths[] = {-1, 0, 1, N - 1},
@@ -815,6 +814,9 @@ static void spoil_counts(struct ArrowArray *array)
         array->offset = offsets[pick(2)];
 }
 
+/* Flips a random bit of an offset, view or index, and spoils some lengths and
+ * offsets of arrays. Buffers keep their size, because Arrow does not store it,
+ * and so the reader cannot check it. */
 static void spoil(struct ArrowArray *batch)
 {
     static const int with_offsets[] = {2, 3, 6};

@@ -291,10 +291,10 @@ static const struct
     {"op=similar vector=a max_difference=1", "needs numbers in both layers",
      OGRJOIN_ERR_ARG},
     {"op=intersects word_map=st", "word", OGRJOIN_ERR_DATA},
-    {"op=intersects max_pairs=5", "than the setting max_pairs allows",
-     OGRJOIN_ERR_TOO_MANY},
-    {"op=intersects max_pairs=1 threads=1", "than the setting max_pairs allows",
-     OGRJOIN_ERR_TOO_MANY},
+    {"op=intersects max_pairs=5",
+     "has more than 5 pairs, the limit set by max_pairs", OGRJOIN_ERR_TOO_MANY},
+    {"op=intersects max_pairs=1 threads=1",
+     "has more than 1 pairs, the limit set by max_pairs", OGRJOIN_ERR_TOO_MANY},
 };
 
 TEST_LOOP(conflicts, 0, sizeof conflicts / sizeof *conflicts)
@@ -341,7 +341,7 @@ static const struct aggregated
     {"0", "sum", NULL, "needs a column", OGRJOIN_ERR_ARG},
     {"0", "sum", &of[4], "needs a column", OGRJOIN_ERR_ARG},
     {"0", "sum", &of[5], "size", OGRJOIN_ERR_ARG},
-    {"0", "sum", &of[2], "numbers", OGRJOIN_ERR_ARG},
+    {"0", "sum", &of[2], "numbers, not of texts", OGRJOIN_ERR_ARG},
     {"0", "concat", &of[0], "takes a column of texts", OGRJOIN_ERR_ARG},
     {"0", "total", &of[0], "total", OGRJOIN_ERR_ARG},
     {"0", "sum", &of[3], "64 bits", OGRJOIN_ERR_LIMIT},
@@ -411,7 +411,8 @@ TEST(device_points)
         size_t size;
         int64_t n, stride;
         const char *message;
-        /* expected status; 0: there is no device, or x is not in its memory */
+        /* expected status; 0: the error that there is no device, or that x is
+         * not in the memory of a device */
         int status;
     } bad[] = {
         {"backend=cpu", 0, 1, 1, "auto, not cpu", OGRJOIN_ERR_ARG},

@@ -466,8 +466,9 @@ TEST(texts_are_geometries)
         b.name[2] = "LINESTRING (5 -5, 9 x)";
         ck_assert_int_eq(join_texts(&a, &b, NULL, NULL, text), OGRJOIN_ERR_ARG);
         ck_assert_msg(
-            strstr(err.message, "row 2: the column name holds no geometry") !=
-                NULL,
+            strstr(err.message,
+                   "row 2: the column name of the right side holds no "
+                   "geometry") != NULL,
             "%s", err.message);
     }
 }
@@ -758,7 +759,8 @@ TEST(threads_join_one_side)
  * --------------------------------------------------------
  */
 
-/* Checks the classes of a column of the left or right side. */
+/* Finds the classes of the left side's values in a column, and checks the last
+ * right row of each value's class; -1: none. */
 static void classes_of(struct ogrjoin_classes *classes, int column,
                        const char *expected)
 {

@@ -309,8 +309,8 @@ TEST(unit_drop_not_finite)
     ck_assert_double_eq(flat.x[3 + 19], 8);
 }
 
-/* The plain model knows in advance which vertices remain, so it never moves
- * one. */
+/* The plain model decides in advance which vertices remain, so that it never
+ * moves a vertex. */
 TEST_LOOP(property_random_features_like_a_plain_model, 0, 20)
 {
     LAYER buf = {0};

@@ -106,8 +106,8 @@ static void make_matches(const struct plain *plain, enum form form,
         make_one_to_one(plain, form == FORM_TIED, m);
 }
 
-/* Takes all places, at most at_once at a time. Each time, checks that the
- * number of places left was right. Returns their number. */
+/* Takes all places, at most at_once at a time, and checks each time the number
+ * of places that remain. Returns the number of places taken. */
 static int64_t take_all(struct oj_row_places *places, int64_t at_once,
                         struct oj_row_place *out)
 {
@@ -228,7 +228,7 @@ TEST(truth_how_of_input_rows)
     }
 }
 
-/* One input feature has three pairs at each of several FIDs. */
+/* An input feature with three pairs is tested with each of several FIDs. */
 TEST(truth_spread_fids)
 {
     static const int64_t fids[] = {0, 7, -1, -8, INT64_MAX / 3 + 1, INT64_MIN};

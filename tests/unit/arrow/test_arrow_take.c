@@ -101,8 +101,8 @@ static void *random_bytes(int64_t n)
     return bytes;
 }
 
-/* Returns offsets of n elements, of which the first is not 0. Stores the last
- * in *end. */
+/* Returns the offsets of n elements. The first offset may be above 0. Stores
+ * the last in *end. */
 static void *random_offsets(int64_t n, int is_large, int64_t *end)
 {
     int64_t at = pick(3);

@@ -81,8 +81,8 @@ TEST(truth_code_points)
     }
 }
 
-/* Tests all triples of bytes at all positions relative to the end of a block.
- */
+/* Tests all triples of the bytes in `some` at all positions relative to the end
+ * of a block. */
 TEST(truth_three_bytes_at_the_ends_of_blocks)
 {
     static const unsigned char some[] = {

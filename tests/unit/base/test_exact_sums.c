@@ -329,7 +329,8 @@ TEST(memory_for_a_wide_sum)
 /* --- words -----------------------------------------------------------------
  */
 
-/* Returns a random value. spread limits its exponent. A few values are 0. */
+/* Returns a random value whose binary exponent is between -spread and spread; a
+ * few values are 0. */
 static double random_value(int spread)
 {
     double x = ldexp((double)(random_bits() >> 11),

@@ -49,8 +49,8 @@ TEST(sinks_nest_like_brackets)
     oj_message_end_list();
     check_heard(&outer, "n:one 1|w:two|n:seven|");
     check_heard(&inner, "w:four|");
-    /* GDAL's own error handler is active again: the test's sink hears
-     * nothing */
+    /* GDAL's own error handler is active again: the test's lists get no further
+     * message */
     CPLPushErrorHandler(CPLQuietErrorHandler);
     CPLError(CE_Warning, CPLE_AppDefined, "to nobody");
     CPLPopErrorHandler();

@@ -21,7 +21,7 @@ struct ordered
     int64_t last;      /* task whose end function fails */
 };
 
-/* A task whose duration grows with its number at first, and drops later. */
+/* A task that takes time in proportion to its number modulo 7. */
 static oj_status run_ordered_task(int64_t task, int thread, void *user,
                                   struct oj_error *err)
 {

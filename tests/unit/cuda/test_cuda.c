@@ -113,7 +113,8 @@ static void compare_counts(struct join_trial *job,
     oj_free(count);
 }
 
-/* Compares sums of values of the points, which the backend sums. */
+/* Compares the sums of the points' values per join feature, which the backend
+ * computes, with sums over the pairs. */
 static void compare_sums(struct join_trial *job,
                          const struct oj_options *options)
 {
@@ -314,8 +315,8 @@ TEST(threads_at_once)
     }
 }
 
-/* With too little device memory the answer is the same; the CPU gives it if
- * necessary. */
+/* The answer does not depend on the size of the device memory: where it is too
+ * small, the CPU answers. */
 TEST(little_memory)
 {
     EACH_ROUND(4)

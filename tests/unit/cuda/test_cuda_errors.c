@@ -168,8 +168,8 @@ TEST(cancelled_nearest)
     free_sides(&s);
 }
 
-/* Adds features of many long parts. The parts of several features interleave:
- * all boxes intersect, but no edges do. */
+/* Adds a feature of many long parts. The parts of features with different
+ * shifts interleave: all boxes intersect, but no edges do. */
 static void add_stripes(struct oj_flat_buf *buf, double shift)
 {
     begin(buf);

@@ -1,8 +1,9 @@
 /* The backend cuda with coordinates on a coarse grid, so that borders of cells
- * coincide with features, and distances are equal. Points, lines and polygons
- * are at equal places, without length, far away, or thousands. All answers
- * equal those of the backend cpu, bit for bit. Skipped if no GPU can be used.
- * Kind: property, degenerate. OGRJOIN_TEST_ROUNDS=n runs more rounds. */
+ * coincide with features, and distances are equal. There are equal features,
+ * lines without length, features far away, and layers of thousands of features.
+ * All answers equal those of the backend cpu, bit for bit. Skipped if no GPU
+ * can be used. Kind: property, degenerate. OGRJOIN_TEST_ROUNDS=n runs more
+ * rounds. */
 #include "../references.h"
 
 #include "../join_trial.h"
@@ -91,8 +92,8 @@ static void add_feature(struct oj_flat_buf *buf, const struct grid *g,
         add_polygon(buf, g, i, j);
 }
 
-/* Adds input points on grid lines, between them, just beside them, and far
- * away. */
+/* Adds an input point on a grid line, between two lines, just beside a line, or
+ * far away. */
 static void add_input_point(struct oj_flat_buf *buf, const struct grid *g)
 {
     double x = x_of(g, pick(g->width + 4) - 2);

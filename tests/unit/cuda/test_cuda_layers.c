@@ -64,7 +64,8 @@ static void ask_point_pairs(struct oj_relation *r, const struct scene *s,
         r->min_distance = r->max_distance / 2;
 }
 
-/* Sets a join with the one nearest point, with conditions on pairs. */
+/* Sets a join with the one nearest point, within random limits of the distance.
+ */
 static void ask_near_other(struct oj_relation *r, const struct scene *s,
                            const struct oj_flat *join)
 {
@@ -91,7 +92,8 @@ static void ask_rings(struct oj_relation *r, const struct scene *s,
                                      OJ_OP_NEAREST};
     (void)join;
     r->op = ops[pick(5)];
-    /* takes the first of several polygons that contain the point */
+    /* nearest takes the first of several polygons that contain the point, all
+     * of them at distance 0 */
     if (r->op == OJ_OP_NEAREST)
         r->max_distance = s->scale * pick(6);
 }
@@ -123,7 +125,7 @@ static const struct
                 const struct oj_flat *);
     unsigned (*kinds)(void);
     int n_few, n_many; /* usual and large numbers of features */
-    /* a condition occurs in one of this number of joins; 0: in none */
+    /* one of this number of joins has a condition; 0: no join has */
     int conditions;
     int64_t n_rounds;
 } kinds[] = {
@@ -283,7 +285,8 @@ TEST_LOOP(coinciding_with_itself, 0, 2)
 
 /* --- segments ------------------------------------------------------------- */
 
-/* Adds a star of n corners; some inner corners are at its centre. */
+/* Adds a star of n corners. Every second corner is at a random distance from
+ * the centre. */
 static void add_long_ring(struct oj_flat_buf *buf, int n, double x, double y,
                           double size)
 {
@@ -341,8 +344,8 @@ TEST(long_rings)
     trial_free(&t);
 }
 
-/* Adds blocks of two rows of lots that share borders. Their corners are
- * slightly displaced. */
+/* Adds blocks of 66 lots in two rows. Each lot lies slightly above the one
+ * before it, so that neighbours share parts of their borders. */
 static void add_lots(struct oj_flat_buf *buf, int n_blocks, double x0,
                      double y0)
 {

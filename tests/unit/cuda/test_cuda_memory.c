@@ -356,7 +356,7 @@ static void make_halves(struct oj_flat_buf *join, struct oj_flat_buf *input)
 /* The module joins points with every column. The first batch is joined in
  * pieces, because its speed is unknown. Then an allocation and the next one
  * fail, and batches without enough memory are joined in halves. The limit of
- * pairs equals their number. */
+ * pairs equals the number of pairs. */
 TEST(pieces_and_halves)
 {
     const struct memory_trial t = {.name = "pieces and halves"};

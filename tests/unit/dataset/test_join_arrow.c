@@ -23,7 +23,8 @@ static void count_closed(void *user)
     ((struct trial_stream *)user)->n_closed++;
 }
 
-/* Opens the sources of a stream of t, and GDAL's stream for its schema. */
+/* Opens what a stream of the trial t is made of: the row cursor, and GDAL's
+ * stream, which gives the schema. */
 static void open_source(struct row_trial *t, struct trial_stream *source,
                         char **options, struct ArrowArrayStream *stream)
 {
@@ -74,7 +75,7 @@ static void close_stream(struct trial_stream *source,
 }
 
 /* Compares the text of a stream with that of GDAL's stream of the written
- * layer. GDAL's stream is not read in batches of one row. */
+ * layer. GDAL's stream is read in batches of its default size. */
 static void same_as_generic(struct row_trial *t, const struct arrow_text *ours,
                             char **options)
 {
@@ -413,7 +414,8 @@ TEST(truth_left_to_gdal)
     trial_close(&t);
 }
 
-/* Definitions of layers that occur rarely. */
+/* Rare definitions of layers (one for each i), whose streams are left to GDAL.
+ */
 TEST(truth_definitions_left_to_gdal)
 {
     const struct oj_write_options options = {0};
@@ -648,8 +650,8 @@ TEST(memory_each_allocation_fails)
 
 /* ---- bytes of geometries ------------------------------------------------ */
 
-/* Returns 1 if the driver passes the WKB on unchanged. It may do so only if OGR
- * would write the same bytes. */
+/* Returns 1 if the driver passes the WKB on unchanged. This is right only if
+ * OGR would write equal bytes. */
 static int check_bytes(const unsigned char *wkb, int n)
 {
     OGRGeometryH geometry = NULL;

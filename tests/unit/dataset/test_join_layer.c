@@ -1,8 +1,7 @@
-/* A join as a layer, in the process of the test, so that sanitizers see it. Its
- * rows are requested in every way, reading ends anywhere, and files are broken
- * or change. e2e/test_dataset_*.py compare the rows with those of the command;
- * test_command_memory makes allocations fail.
- * Kind: degenerate. */
+/* A join as a layer, in the process of the test, so that sanitizers check it.
+ * Its rows are requested in every way, reading ends anywhere, and files are
+ * broken or change. e2e/test_dataset_*.py compare the rows with those of the
+ * command; test_command_memory makes allocations fail. Kind: degenerate. */
 #include "../../../flatten/read/oj_layer_arrow.h"
 
 #include "../job/join_files.h"
@@ -207,7 +206,7 @@ TEST_LOOP(errors, 0, 3)
     expect_error(NULL);
 }
 
-/* Each reading from the start sees the files in their current state. */
+/* Each reading from the start reads the files in their current state. */
 TEST(files_that_change)
 {
     GDALDatasetH join;
@@ -257,8 +256,8 @@ static int64_t read_batches(struct ArrowArrayStream *stream, int most)
 }
 
 /* Reads some batches of a stream and frees its layer. GDAL allows a consumer to
- * release the stream then, and its functions return an error. native: 1: the
- * driver's own stream, 0: GDAL's. */
+ * release the stream then, and its functions return an error. native 1: the
+ * driver's own stream; 0: GDAL's. */
 static void outlive_layer(int batches, int native)
 {
     struct ArrowArrayStream stream;

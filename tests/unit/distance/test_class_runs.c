@@ -199,8 +199,7 @@ static void make_trial(struct join_trial *t, int way)
 /* --- tests ---------------------------------------------------------------- */
 
 /* On an ellipsoid, compares the answers for points with the reference, which
- * measures in the same way.
- */
+ * measures equally. */
 static void compare_with_reference(const struct join_trial *t,
                                    const struct oj_matches *ours)
 {
@@ -239,8 +238,8 @@ TEST_LOOP(classes_equal_a_filter, 0, N_WAYS)
     ck_assert_int_gt(n_of_references, _i == ELLIPSOID ? rounds(200) / 10 : -1);
 }
 
-/* Makes 3000 features, three of them of a rare class. They are lines if way is
- * SHAPES, otherwise points. by_exclude 0: all rows are in this class.
+/* Makes 3000 features, three of them of a rare class. The features are lines if
+ * way is SHAPES, otherwise points. by_exclude 0: all rows are in this class.
  * by_exclude 1: all rows are in the class of the other features, which they
  * exclude. */
 static void make_rare_class(struct join_trial *t, int way, int by_exclude)

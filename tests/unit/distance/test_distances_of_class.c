@@ -97,9 +97,9 @@ static int32_t *new_column(int64_t n)
     return column;
 }
 
-/* Makes a trial whose join side has up to 19 small classes. kinds are those of
- * the join side. The input has points if of_points is 1, otherwise features of
- * any kinds. */
+/* Makes a trial whose join side has up to 19 small classes. kinds: the kinds of
+ * features of the join side. The input has points if of_points is 1, otherwise
+ * features of any kinds. */
 static void make_small_classes(struct join_trial *t, unsigned kinds,
                                int of_points)
 {
@@ -143,7 +143,8 @@ TEST(both_ways_give_equal_answers)
     ck_assert_int_gt(n_pairs, rounds(300));
 }
 
-/* Classes at the limits of the rule, and beyond. */
+/* Classes as large, at most and on average, as those whose features are
+ * measured one by one, and larger classes. */
 TEST(large_classes_need_an_index)
 {
     struct join_trial t;

@@ -80,10 +80,9 @@ static double lattice_coordinate(double steps)
     return lattice_origin + lattice_step * steps;
 }
 
-/* Adds a ring of n sides: a box, or with is_cut a box without a corner. Half of
- * the rings run in reverse. Long sides are divided, so that large rings have
- * cells.
- */
+/* Adds a ring: a box, or with is_cut a box without a corner. Half of the rings
+ * run in reverse. Each side is divided into n pieces, so that large rings have
+ * cells. */
 static void add_box_ring(struct oj_flat_buf *buf, const double *box, int is_cut,
                          int n)
 {
@@ -143,8 +142,8 @@ static void add_polygon(struct oj_flat_buf *buf, int n_parts)
     end(buf);
 }
 
-/* Adds 36 copies of the polygon that `state` gives as state of the random
- * numbers. The index keeps only the first few of so many copies. */
+/* Adds 36 copies of the polygon that add_polygon() makes from the random state
+ * `state`. The index keeps only the first few of so many copies. */
 static void add_copies(struct oj_flat_buf *buf, int n_parts, uint64_t state)
 {
     for (int i = 0; i < 36; i++)
@@ -282,7 +281,8 @@ static const struct
     void (*ask)(struct oj_relation *, const struct scene *, int i);
     /* engine that is also tested by itself, or NULL */
     const struct oj_engine *engine;
-    /* a condition occurs in one of this number of joins; 0: in none */
+    /* n_joins: joins per round; one of `conditions` joins has a condition (0:
+     * no join has) */
     int n_joins, conditions;
     int n_backends; /* number of backends: cpu, quadrant, cuda */
     int64_t n_rounds;

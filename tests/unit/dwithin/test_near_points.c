@@ -37,8 +37,8 @@ static int compare_entries(const void *left, const void *right)
     return (a->feature > b->feature) - (a->feature < b->feature);
 }
 
-/* Writes the pairs of a row to *list, sorted by feature, and enlarges it.
- * Returns the number of pairs. */
+/* Writes the pairs of a row to *list, sorted by feature; enlarges *list if
+ * necessary. Returns the number of pairs. */
 static int64_t sort_row(const struct oj_matches *m, int64_t row,
                         struct pair_entry **list, int64_t *capacity)
 {
@@ -122,8 +122,8 @@ TEST_LOOP(scattered, 0, 8)
     }
 }
 
-/* Joins a layer with itself. The same arrays, copies of them, and batches give
- * equal pairs. */
+/* Joins a layer with itself. One set of arrays for both sides, copies of the
+ * arrays, and batches give equal pairs. */
 TEST_LOOP(self_join, 0, 2)
 {
     LAYER a = {0}, copy = {0};

@@ -208,29 +208,29 @@ TEST(messages_of_joins_without_an_engine)
         const char *backend, *message;
     } cases[] = {
         {OJ_OP_NEAREST, OJ_METRIC_ELLIPSOID, 0, 0, "live_quadtree",
-         "the backend live_quadtree does not support -op nearest with metric "
+         "the backend live_quadtree does not support op nearest with metric "
          "ellipsoid between such features: use the backend auto"},
         {OJ_OP_NEAREST, OJ_METRIC_ELLIPSOID, 0, 0, "gpics_kdtree",
-         "the backend gpics_kdtree does not support -op nearest with metric "
+         "the backend gpics_kdtree does not support op nearest with metric "
          "ellipsoid between such features: use the backend auto"},
         {OJ_OP_NEAREST, OJ_METRIC_ELLIPSOID, 0, 1, "cpu",
          "metric ellipsoid measures between points or multipoints and features "
          "of any type: one of the sides must be of points (centroid_of makes "
          "them)"},
         {OJ_OP_NEAREST, OJ_METRIC_PLANAR, 1, 0, "gpics_quadtree",
-         "the backend gpics_quadtree does not support -op nearest with a "
+         "the backend gpics_quadtree does not support op nearest with a "
          "heading between such features: use the backend auto"},
         {OJ_OP_NEAREST, OJ_METRIC_PLANAR, 1, 0, "quadrant",
-         "the backend quadrant does not support -op nearest with a heading "
+         "the backend quadrant does not support op nearest with a heading "
          "between such features: use the backend auto"},
         {OJ_OP_NEAREST, OJ_METRIC_PLANAR, 1, 1, "cpu",
          "a heading needs points as input: join the centroids of lines and "
          "polygons (centroid_of input), or leave the heading out"},
         {OJ_OP_NEAREST, OJ_METRIC_PLANAR, 0, 1, "gpics_kdtree",
-         "the backend gpics_kdtree does not support -op nearest between such "
+         "the backend gpics_kdtree does not support op nearest between such "
          "features: use the backend auto"},
         {OJ_OP_ATTRIBUTES, OJ_METRIC_PLANAR, 0, 0, "geos",
-         "the backend geos does not support -op attributes: use the backend "
+         "the backend geos does not support op attributes: use the backend "
          "auto"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)

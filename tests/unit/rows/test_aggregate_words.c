@@ -217,6 +217,9 @@ TEST_LOOP(unit_which_kinds_functions_take, 0, sizeof takes / sizeof *takes)
 
 #define THERE_ARE "; there are " OJ_AGGREGATE_NAMES
 
+#define NAME_IS_MISSING                                                        \
+    "the name after \"as\" is missing: write it, as in \"count as n\""
+
 static const char *const refused[][2] = {
     {"", "a function is missing" THERE_ARE},
     {"count,", "a function is missing" THERE_ARE},
@@ -262,16 +265,17 @@ static const char *const refused[][2] = {
      "feature: write it without brackets"},
     {"q1(i, 1)", "q1 takes one field; a field whose name has a comma goes in "
                  "double quotes"},
-    {"weighted_mean(i,)", "weighted_mean names no column after the comma; "
-                          "without one the weight is the size of the overlap"},
+    {"weighted_mean(i,)", "weighted_mean names no column after the comma: "
+                          "name the weights, or leave the comma out to weight "
+                          "by the size of the overlap"},
     {"weighted_mean(i, r, r)", "weighted_mean takes a field and a column of "
                                "weights; a field whose name has a comma goes "
                                "in double quotes"},
     {"range(d)", "range(d) needs numbers; the field is Date"},
-    {"count as", "write a comma between aggregates, before \"as\""},
-    {"count as ", "the name after \"as\" is missing"},
-    {"count as ,sum(i)", "the name after \"as\" is missing"},
-    {"count as \"\"", "the name after \"as\" is missing"},
+    {"count as", NAME_IS_MISSING},
+    {"count as ", NAME_IS_MISSING},
+    {"count as ,sum(i)", NAME_IS_MISSING},
+    {"count as \"\"", NAME_IS_MISSING},
     {"count sum(i)", "write a comma between aggregates, before \"sum(i)\""},
     {"sum(i) total", "write a comma between aggregates, before \"total\""},
     {"sum(i),max(r) as SUM_I",

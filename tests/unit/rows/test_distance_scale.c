@@ -556,7 +556,7 @@ TEST(unit_distances_that_match_nothing)
         OJ_ERR_ARG);
     ck_assert_str_eq(err.message,
                      "-min_distance is greater than -max_distance, so no "
-                     "feature would match: write a smaller one");
+                     "feature would match: write a smaller -min_distance");
     ck_assert_int_eq(
         convert_distances(&feet, OJ_OP_NEAREST, NULL, "inf", &r, &err),
         OJ_ERR_ARG);

@@ -177,8 +177,8 @@ TEST(truth_unknown_overlap)
     ck_assert_int_eq(oj_computed_columns_choose(&words, &columns, want, &error),
                      OJ_ERR_ARG);
     ck_assert_str_eq(error.message,
-                     "overlap needs area, length, percent, iou, input_area or "
-                     "join_area");
+                     "overlap is empty: write area, length, percent, iou, "
+                     "input_area or join_area");
 }
 
 TEST(truth_columns_of_aggregates)

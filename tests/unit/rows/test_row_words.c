@@ -100,11 +100,13 @@ TEST(unit_what_is_no_rule)
         const char *dash, *rule, *message;
     } cases[] = {
         {"-", "best",
-         "-pick best: the rules are first, nearest, largest_overlap, "
-         "smallest_area, largest_area, most_similar, max:FIELD and min:FIELD"},
+         "-pick best: there is no such rule; write first, nearest, "
+         "largest_overlap, smallest_area, largest_area, most_similar, "
+         "max:FIELD or min:FIELD"},
         {"", "all",
-         "pick all: the rules are first, nearest, largest_overlap, "
-         "smallest_area, largest_area, most_similar, max:FIELD and min:FIELD"},
+         "pick all: there is no such rule; write first, nearest, "
+         "largest_overlap, smallest_area, largest_area, most_similar, "
+         "max:FIELD or min:FIELD"},
         {"", "max:\"a",
          "pick: a field name that begins with a double quote must end with "
          "one; "

@@ -160,7 +160,10 @@ class ZoneSums:
         for n, of_column in zip(counts, sums):
             offsets, words = of_column.words()
             if offsets[-1] * 8 >= 2**31:
-                raise InvalidError("a task has partial sums of too many zones: give more tasks")
+                raise InvalidError(
+                    f"the partial sums of {len(offsets) - 1} zones in one task take more than "
+                    "2 GB: split the right side into more partitions, or choose another way"
+                )
             buffers = [None, pa.py_buffer((offsets * 8).astype(np.int32)), pa.py_buffer(words)]
             binary = pa.Array.from_buffers(pa.binary(), len(offsets) - 1, buffers)
             columns += [pa.array(n), binary]
