@@ -226,13 +226,14 @@ OJ_INLINE oj_status oj_collect_candidates(const struct oj_segments *segments,
     int64_t many = OJ_MANY_CANDIDATES + 1, check_at;
     int64_t nearest;
     int searches;
-    float q[4];
+    float q[4], keep;
     if (k > 1) /* a feature may have several segments */
         many = 4 * (OJ_MANY_CANDIDATES + 4 * expected);
     check_at = many;
     s->n_candidates = 0;
     s->too_many = 0;
     searches = oj_bound_begin(tree, s, place, k, &bound);
+    keep = bound.keep;
     if (front->n == 0)
         return OJ_OK;
     OJ_TRY(oj_candidates_reserve(s, err));
@@ -264,7 +265,8 @@ OJ_INLINE oj_status oj_collect_candidates(const struct oj_segments *segments,
             check_at = 2 * s->n_candidates + many;
         }
     }
-    oj_candidates_compact(s, bound.keep, has_high);
+    if (bound.keep < keep)
+        oj_candidates_compact(s, bound.keep, has_high);
     if (k > 1 && searches && s->n_best < k &&
         s->n_candidates > OJ_FEW_CANDIDATES)
         oj_candidates_compact_by_feature(segments, s, place, &bound);
@@ -788,7 +790,7 @@ store_last_point_in_carry(const struct nearest_search *search,
     OJ_ROOM(carry->segment, 0, n, carry->cap, err);
     for (int64_t i = 0; i < n; i++)
         carry->segment[i] = carried_segment_of_candidate(
-            &search->index->segments, s, carry, f->pair_candidate[first + i],
+            &search->index->segments, s, carry, f->last_candidate[i],
             f->pair_distance[first + i]);
     carry->n = n;
     return OJ_OK;
@@ -1841,13 +1843,14 @@ void oj_nearest_scratch_free(struct oj_nearest_scratch *s)
                             f->key,
                             f->first,
                             f->feature,
+                            f->nearest_first,
                             f->least2,
                             f->inside,
                             f->close,
                             f->column,
                             f->pair_of,
                             f->pair_distance,
-                            f->pair_candidate,
+                            f->last_candidate,
                             s->carry.segment};
     oj_containing_free(&s->containing);
     oj_ranking_free(&s->ranking);

@@ -154,6 +154,9 @@ struct oj_group_features
     int64_t *first;           /**< [n + 1] index of each feature's first
                                    candidate in the candidates of the scratch */
     int32_t *feature;         /**< [n] ordinals */
+    int32_t *nearest_first;   /**< [n] indices of all features: those that are
+                                   near to the group first */
+    int64_t cap_nearest_first;
     float *least2;            /**< [n][OJ_GROUP] squared distance of each point,
                                    in units of the matrix */
     uint32_t *inside, *close; /**< [n] bit i: point i is inside of the feature;
@@ -167,9 +170,10 @@ struct oj_group_features
     int32_t *pair_of;        /**< [pairs] index in feature; the ordinal once the
                                   pairs of the point are sorted */
     double *pair_distance;   /**< [pairs] */
-    int32_t *pair_candidate; /**< [pairs] nearest candidate of the feature;
-                                  below 0: the point is inside */
-    int64_t cap_pair_candidate;
+    int32_t *last_candidate; /**< [pairs of the group's last point] nearest
+                                  candidate of the feature; below 0: the point
+                                  is inside */
+    int64_t cap_last_candidate;
     int64_t cap_key, cap_first, cap_feature, cap_least2, cap_inside, cap_close,
         cap_column, cap_pair_of, cap_pair_distance, cap_found, cap_found_of;
 };
