@@ -326,27 +326,29 @@ OJ_INLINE void oj_group_features_fill(struct oj_nearest_scratch *s,
     }
 }
 
-/* Sets kth[i] to the k-th smallest least2 of point first + i, for sixteen
- * points; k <= OJ_FEW_NEAREST and k <= n. Features that are near to the group
- * come first: most of the others then change nothing. */
-OJ_INLINE void oj_group_kth_of_sixteen(const struct oj_group_features *f,
-                                       int64_t k, int first, float *kth)
+/* Sets kth[i] to the k-th smallest of the n numbers row[..][first + i], for
+ * sixteen points; k <= OJ_FEW_NEAREST and k <= n. order: indices of the rows;
+ * if those with small numbers come first, most others change nothing. NULL: the
+ * order in memory. */
+OJ_INLINE void oj_group_kth_of_sixteen(const float *row, const int32_t *order,
+                                       int64_t n, int64_t k, int first,
+                                       float *kth)
 {
     float best[OJ_FEW_NEAREST][OJ_WIDE];
     for (int64_t t = 0; t < k; t++)
         OJ_SIXTEEN best[t][c] = INFINITY;
-    for (int64_t at = 0; at < f->n; at++)
+    for (int64_t at = 0; at < n; at++)
     {
-        const float *row =
-            f->least2 + (int64_t)f->nearest_first[at] * OJ_GROUP + first;
-        int64_t n = at < k ? at + 1 : k;
+        int64_t which = order != NULL ? order[at] : at;
+        const float *of = row + which * OJ_GROUP + first;
+        int64_t n_best = at < k ? at + 1 : k;
         float moving[OJ_WIDE];
         int any = 0;
-        OJ_SIXTEEN any |= row[c] < best[k - 1][c];
+        OJ_SIXTEEN any |= of[c] < best[k - 1][c];
         if (!any)
             continue;
-        OJ_SIXTEEN moving[c] = row[c];
-        for (int64_t t = 0; t < n; t++)
+        OJ_SIXTEEN moving[c] = of[c];
+        for (int64_t t = 0; t < n_best; t++)
         {
             OJ_SIXTEEN
             {
@@ -373,7 +375,8 @@ OJ_INLINE void oj_group_features_kth(struct oj_nearest_scratch *s,
     if (k <= OJ_FEW_NEAREST)
     {
         for (int i = 0; i < g->n; i += OJ_WIDE)
-            oj_group_kth_of_sixteen(f, k, i, limit2 + i);
+            oj_group_kth_of_sixteen(f->least2, f->nearest_first, f->n, k, i,
+                                    limit2 + i);
         return;
     }
     for (int i = 0; i < g->n; i++)
@@ -382,6 +385,82 @@ OJ_INLINE void oj_group_features_kth(struct oj_nearest_scratch *s,
             f->column[at] = f->least2[at * OJ_GROUP + i];
         limit2[i] = oj_group_kth_least(f->column, f->n, k);
     }
+}
+
+/* Stores in the carry, for each feature near the group, the segment that is
+ * nearest to the last point, up to rounding. */
+OJ_INLINE oj_status oj_group_features_carry(const struct oj_segments *segments,
+                                            struct oj_nearest_scratch *s,
+                                            const struct oj_group *g,
+                                            struct oj_error *err)
+{
+    const struct oj_group_features *f = &s->features;
+    struct oj_nearest_carry *carry = &s->carry;
+    int64_t n = 0;
+    OJ_ROOM(carry->near, 0, f->n, carry->cap_near, err);
+    for (int64_t at = 0; at < f->n; at++)
+    {
+        int64_t nearest = f->first[at];
+        const float *of_last = s->matrix + g->n - 1;
+        const struct oj_bundle *b;
+        int place;
+        if (f->first[at] == f->first[at + 1])
+            continue;
+        for (int64_t j = nearest + 1; j < f->first[at + 1]; j++)
+            nearest = of_last[j * OJ_GROUP] < of_last[nearest * OJ_GROUP]
+                          ? j
+                          : nearest;
+        b = oj_slot_bundle(segments, s->candidate[nearest]);
+        place = oj_slot_place(s->candidate[nearest]);
+        carry->near[n++] = (struct oj_near_segment){
+            b->ax[place], b->ay[place], b->bx[place], b->by[place]};
+    }
+    carry->n_near = n;
+    return OJ_OK;
+}
+
+/* Returns an upper bound of the distance from any point of the group to its
+ * k-th nearest feature: the maximum, over the points, of the k-th smallest
+ * distance to the features near the last group. INFINITY if these are fewer
+ * than k or k is large. */
+OJ_INLINE oj_status oj_group_bound_by_last_group(struct oj_nearest_scratch *s,
+                                                 const struct oj_group *g,
+                                                 int64_t k, double *within,
+                                                 struct oj_error *err)
+{
+    const struct oj_nearest_carry *carry = &s->carry;
+    struct oj_scaled_points points;
+    struct oj_scale scale;
+    float ignored[OJ_GROUP], kth2[OJ_GROUP], most2 = 0.0f;
+    double extent = 0.0;
+    *within = INFINITY;
+    if (k > OJ_FEW_NEAREST || carry->n_near < k)
+        return OJ_OK;
+    for (int64_t j = 0; j < carry->n_near; j++)
+    {
+        const struct oj_near_segment *to = &carry->near[j];
+        extent =
+            oj_extent_with_segment(g, extent, to->ax, to->ay, to->bx, to->by);
+    }
+    scale = oj_scale_of_extent(extent + g->place.h);
+    if (scale.inverse_unit == 0.0)
+        return OJ_OK;
+    OJ_TRY(oj_reserve(&s->matrix, 0, carry->n_near * OJ_GROUP, &s->cap_matrix,
+                      sizeof *s->matrix, err));
+    oj_group_scale_points(g, scale.inverse_unit, &points);
+    for (int64_t j = 0; j < carry->n_near; j++)
+    {
+        const struct oj_near_segment *to = &carry->near[j];
+        oj_matrix_fill_row(g, scale.inverse_unit, &points, to->ax, to->ay,
+                           to->bx, to->by, s->matrix + j * OJ_GROUP, ignored);
+    }
+    for (int i = 0; i < g->n; i += OJ_WIDE)
+        oj_group_kth_of_sixteen(s->matrix, NULL, carry->n_near, k, i, kth2 + i);
+    for (int i = 0; i < g->n; i++)
+        most2 = kth2[i] > most2 ? kth2[i] : most2;
+    *within = ((double)sqrtf(most2) + 2.0 * (double)scale.off) *
+              (1.0 + 1e-6) / scale.inverse_unit;
+    return OJ_OK;
 }
 
 /* Widens the squared limits, which are in units of the matrix, by the rounding
@@ -546,7 +625,7 @@ OJ_INLINE oj_status oj_group_features_measure(
             int64_t end = f->end[i];
             if (!(d <= cap[i]) || !(d < INFINITY))
                 continue;
-            f->pair_of[end] = at;
+            f->pair_of[end] = f->feature[at];
             f->pair_distance[end] = d;
             f->end[i] = end + 1;
         }

@@ -211,13 +211,14 @@ OJ_INLINE oj_status oj_front_visit_nearest_box(
 
 /* Stores in s->candidate the segments that can be among the k nearest of a
  * point of the group, within cap; or sets s->too_many. expected: estimated
- * number of features per point. */
+ * number of features per point; within: an upper bound of the distance of each
+ * point's k-th nearest feature. */
 OJ_INLINE oj_status oj_collect_candidates(const struct oj_segments *segments,
                                           struct oj_nearest_scratch *s,
                                           const struct oj_points_box *place,
                                           int64_t k, int chooses, int has_high,
                                           int64_t expected, double cap,
-                                          struct oj_error *err)
+                                          double within, struct oj_error *err)
 {
     const struct oj_tree *tree = &segments->tree;
     struct oj_front *front = &s->near_bundles;
@@ -233,6 +234,8 @@ OJ_INLINE oj_status oj_collect_candidates(const struct oj_segments *segments,
     s->n_candidates = 0;
     s->too_many = 0;
     searches = oj_bound_begin(tree, s, place, k, &bound);
+    if (within < bound.within)
+        oj_bound_set(&bound, tree, within);
     keep = bound.keep;
     if (front->n == 0)
         return OJ_OK;
@@ -552,7 +555,7 @@ static oj_status rank_many_pairs_of_point(struct nearest_search *search,
     ranking->max_distance = INFINITY;
     oj_ranking_start(ranking);
     for (int64_t i = first; i < first + n; i++)
-        OJ_TRY(oj_ranking_add(ranking, f->feature[f->pair_of[i]],
+        OJ_TRY(oj_ranking_add(ranking, f->pair_of[i],
                               f->pair_distance[i], err));
     oj_ranking_finish(ranking);
     for (int64_t i = 0; i < ranking->n; i++)
@@ -576,18 +579,14 @@ OJ_INLINE oj_status sort_pairs_of_point(struct nearest_search *search, int i,
     struct oj_group_features *f = &search->s->features;
     int64_t first = f->offset[i], n = f->end[i] - first;
     int64_t k = features_to_keep(search);
-    int32_t *of = f->pair_of + first;
+    const int32_t *of = f->pair_of + first;
     if (search->k == OJ_EVERY_PAIR || n < 2)
     {
-        for (int64_t p = 0; p < n; p++)
-            of[p] = f->feature[of[p]];
         *out = (struct point_pairs){n, of, f->pair_distance + first};
         return OJ_OK;
     }
     if (n > OJ_FEW_PAIRS)
         return rank_many_pairs_of_point(search, first, n, out, err);
-    for (int64_t p = 0; p < n; p++)
-        of[p] = f->feature[of[p]];
     if (n <= OJ_VERY_FEW_PAIRS)
         oj_group_pairs_sort_by_insertion((int)n, of, f->pair_distance + first,
                                          feature, distance);
@@ -1344,7 +1343,7 @@ OJ_INLINE oj_status answer_group(struct nearest_search *search,
     struct oj_nearest_scratch *s = search->s;
     struct group_best best;
     int64_t k = features_to_find(search, answer);
-    double cap = greatest_reach(search, g->n, g->point);
+    double cap = greatest_reach(search, g->n, g->point), within = INFINITY;
     double start = s->timings ? oj_clock_seconds() : 0.0, middle = 0.0;
     if (answer == ONE_ALLOWED)
     {
@@ -1357,10 +1356,13 @@ OJ_INLINE oj_status answer_group(struct nearest_search *search,
         set_containing_as_nearest(index, s, g, chooses, answer == ONE_ALLOWED,
                                   &best) == g->n)
         cap = 0.0;
+    if (answer == NEAREST_LISTED)
+        OJ_TRY(oj_group_bound_by_last_group(s, g, k, &within, err));
     OJ_TRY(oj_collect_candidates(&index->segments, s, &g->place, k, chooses,
                                  answer == NEAREST_TIES ||
                                      answer == NEAREST_LISTED,
-                                 expected_features(search, answer), cap, err));
+                                 expected_features(search, answer), cap, within,
+                                 err));
     if (s->too_many)
         return OJ_OK;
     if (s->timings)
@@ -1380,6 +1382,8 @@ OJ_INLINE oj_status answer_group(struct nearest_search *search,
     else
     {
         OJ_TRY(list_pairs_of_group(search, g, err));
+        if (search->k > 1 && k != OJ_EVERY_PAIR && s->choice.filter == NULL)
+            OJ_TRY(oj_group_features_carry(&index->segments, s, g, err));
         OJ_TRY(store_listed_pairs(search, g, UINT32_MAX, err));
         s->expected = s->features.offset[g->n] / g->n;
         s->n_within += s->features.offset[g->n];
@@ -1490,6 +1494,7 @@ OJ_INLINE oj_status answer_points(struct nearest_search *search, int64_t n,
     int most_at_once = chooses && s->choice.filter != NULL ? 1 : OJ_PATCH;
     int most = most_at_once;
     s->carry.distance = INFINITY;
+    s->carry.n_near = 0;
     for (int64_t at = 0; at < n;)
     {
         int taken = oj_points_box_set_to_leading_points(
@@ -1851,7 +1856,8 @@ void oj_nearest_scratch_free(struct oj_nearest_scratch *s)
                             f->pair_of,
                             f->pair_distance,
                             f->last_candidate,
-                            s->carry.segment};
+                            s->carry.segment,
+                            s->carry.near};
     oj_containing_free(&s->containing);
     oj_ranking_free(&s->ranking);
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)

@@ -167,8 +167,7 @@ struct oj_group_features
     int64_t offset[OJ_GROUP + 1], end[OJ_GROUP]; /**< first pair of each point,
                                                       and the end of its
                                                       pairs */
-    int32_t *pair_of;        /**< [pairs] index in feature; the ordinal once the
-                                  pairs of the point are sorted */
+    int32_t *pair_of;        /**< [pairs] ordinals of the features */
     double *pair_distance;   /**< [pairs] */
     int32_t *last_candidate; /**< [pairs of the group's last point] nearest
                                   candidate of the feature; below 0: the point
@@ -184,11 +183,22 @@ struct oj_carried_segment
     double ax, ay, bx, by, distance;
 };
 
+/** A segment of a feature near a group. */
+struct oj_near_segment
+{
+    double ax, ay, bx, by;
+};
+
 /** The k nearest features of the point answered last. They bound the next
  * search: the k-th nearest feature of any point is at most as far as the
- * farthest of these. */
+ * farthest of these. If features were listed, also those near the last group:
+ * the k-th nearest feature of a point is at most as far as the k-th nearest of
+ * these. */
 struct oj_nearest_carry
 {
+    int64_t n_near, cap_near;
+    struct oj_near_segment *near; /**< [n_near] a segment of each feature near
+                                       the last group */
     double x, y;
     double distance; /**< distance of the k-th nearest feature; INFINITY: none
                           is stored */
