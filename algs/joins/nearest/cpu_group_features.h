@@ -412,8 +412,8 @@ OJ_INLINE oj_status oj_group_features_carry(const struct oj_segments *segments,
                           : nearest;
         b = oj_slot_bundle(segments, s->candidate[nearest]);
         place = oj_slot_place(s->candidate[nearest]);
-        carry->near[n++] = (struct oj_near_segment){
-            b->ax[place], b->ay[place], b->bx[place], b->by[place]};
+        carry->near[n++] = (struct oj_near_segment){b->ax[place], b->ay[place],
+                                                    b->bx[place], b->by[place]};
     }
     carry->n_near = n;
     return OJ_OK;
@@ -431,7 +431,7 @@ OJ_INLINE oj_status oj_group_bound_by_last_group(struct oj_nearest_scratch *s,
     const struct oj_nearest_carry *carry = &s->carry;
     struct oj_scaled_points points;
     struct oj_scale scale;
-    float ignored[OJ_GROUP], kth2[OJ_GROUP], most2 = 0.0f;
+    float least2[OJ_GROUP], kth2[OJ_GROUP], most2 = 0.0f;
     double extent = 0.0;
     *within = INFINITY;
     if (k > OJ_FEW_NEAREST || carry->n_near < k)
@@ -448,18 +448,20 @@ OJ_INLINE oj_status oj_group_bound_by_last_group(struct oj_nearest_scratch *s,
     OJ_TRY(oj_reserve(&s->matrix, 0, carry->n_near * OJ_GROUP, &s->cap_matrix,
                       sizeof *s->matrix, err));
     oj_group_scale_points(g, scale.inverse_unit, &points);
+    for (int i = 0; i < OJ_GROUP; i++)
+        least2[i] = INFINITY;
     for (int64_t j = 0; j < carry->n_near; j++)
     {
         const struct oj_near_segment *to = &carry->near[j];
         oj_matrix_fill_row(g, scale.inverse_unit, &points, to->ax, to->ay,
-                           to->bx, to->by, s->matrix + j * OJ_GROUP, ignored);
+                           to->bx, to->by, s->matrix + j * OJ_GROUP, least2);
     }
     for (int i = 0; i < g->n; i += OJ_WIDE)
         oj_group_kth_of_sixteen(s->matrix, NULL, carry->n_near, k, i, kth2 + i);
     for (int i = 0; i < g->n; i++)
         most2 = kth2[i] > most2 ? kth2[i] : most2;
-    *within = ((double)sqrtf(most2) + 2.0 * (double)scale.off) *
-              (1.0 + 1e-6) / scale.inverse_unit;
+    *within = ((double)sqrtf(most2) + 2.0 * (double)scale.off) * (1.0 + 1e-6) /
+              scale.inverse_unit;
     return OJ_OK;
 }
 
@@ -545,10 +547,12 @@ OJ_INLINE void oj_group_candidate_measure(const struct oj_segments *segments,
  * `close`; other points get a distance that is at least as great as theirs, or
  * INFINITY. Returns the candidate nearest to the last point of the group, or -1
  * if the point is inside of the feature. */
-OJ_INLINE int32_t oj_group_feature_measure(
-    const struct oj_segments *segments, const struct oj_nearest_scratch *s,
-    const struct oj_group *g, const struct oj_scale *scale, const float *limit2,
-    int64_t at, double distance[OJ_GROUP])
+OJ_INLINE int32_t oj_group_feature_measure(const struct oj_segments *segments,
+                                           const struct oj_nearest_scratch *s,
+                                           const struct oj_group *g,
+                                           const struct oj_scale *scale,
+                                           const float *limit2, int64_t at,
+                                           double distance[OJ_GROUP])
 {
     const struct oj_group_features *f = &s->features;
     uint32_t close = f->close[at] & ~f->inside[at];

@@ -196,8 +196,7 @@ OJ_INLINE struct oj_scale oj_matrix_fill(const struct oj_segments *segments,
                                          const struct oj_group *g,
                                          float least2[OJ_GROUP])
 {
-    struct oj_scale scale =
-        oj_scale_of_extent(oj_group_extent(segments, s, g));
+    struct oj_scale scale = oj_scale_of_extent(oj_group_extent(segments, s, g));
     struct oj_scaled_points points;
     oj_group_scale_points(g, scale.inverse_unit, &points);
     for (int i = 0; i < OJ_GROUP; i++)
@@ -207,9 +206,9 @@ OJ_INLINE struct oj_scale oj_matrix_fill(const struct oj_segments *segments,
         int64_t slot = s->candidate[j];
         const struct oj_bundle *b = oj_slot_bundle(segments, slot);
         int at = oj_slot_place(slot);
-        oj_matrix_fill_row(g, scale.inverse_unit, &points, b->ax[at],
-                           b->ay[at], b->bx[at], b->by[at],
-                           s->matrix + j * OJ_GROUP, least2);
+        oj_matrix_fill_row(g, scale.inverse_unit, &points, b->ax[at], b->ay[at],
+                           b->bx[at], b->by[at], s->matrix + j * OJ_GROUP,
+                           least2);
     }
     return scale;
 }
@@ -274,22 +273,16 @@ static inline oj_status oj_matrix_reserve(struct oj_nearest_scratch *s,
 struct oj_group_pairs
 {
     int n;
-    int32_t point[OJ_PAIRS_AT_ONCE + OJ_GROUP];   /* index of the point in the
-                                                     group */
-    int32_t feature[OJ_PAIRS_AT_ONCE + OJ_GROUP]; /* index of the feature among
-                                                     those of the group; used
-                                                     for lists */
-    /* index of the candidate; below 0: the point is inside the feature */
-    int32_t candidate[OJ_PAIRS_AT_ONCE + OJ_GROUP];
+    int32_t point[OJ_PAIRS_AT_ONCE + OJ_GROUP];     /* index of the point in the
+                                                       group */
+    int32_t candidate[OJ_PAIRS_AT_ONCE + OJ_GROUP]; /* index of the candidate */
 };
 
-/* Computes the distances of the pairs in GEOS's order of operations.
- * has_inside: a compile-time constant; 0: every pair has a segment. */
+/* Computes the distances of the pairs in GEOS's order of operations. */
 OJ_INLINE void oj_group_pairs_distance(const struct oj_segments *segments,
                                        const struct oj_nearest_scratch *s,
                                        const struct oj_group *g,
                                        const struct oj_group_pairs *p,
-                                       int has_inside,
                                        double *restrict distance)
 {
     double px[OJ_PAIRS_AT_ONCE + OJ_GROUP], py[OJ_PAIRS_AT_ONCE + OJ_GROUP];
@@ -298,20 +291,18 @@ OJ_INLINE void oj_group_pairs_distance(const struct oj_segments *segments,
     int n = p->n;
     for (int i = 0; i < n; i++)
     {
+        const struct oj_bundle *b;
+        int64_t slot;
+        int at;
         px[i] = g->x[p->point[i]];
         py[i] = g->y[p->point[i]];
-        ax[i] = bx[i] = px[i];
-        ay[i] = by[i] = py[i];
-        if (!has_inside || p->candidate[i] >= 0)
-        {
-            int64_t slot = s->candidate[p->candidate[i]];
-            const struct oj_bundle *b = oj_slot_bundle(segments, slot);
-            int at = oj_slot_place(slot);
-            ax[i] = b->ax[at];
-            ay[i] = b->ay[at];
-            bx[i] = b->bx[at];
-            by[i] = b->by[at];
-        }
+        slot = s->candidate[p->candidate[i]];
+        b = oj_slot_bundle(segments, slot);
+        at = oj_slot_place(slot);
+        ax[i] = b->ax[at];
+        ay[i] = b->ay[at];
+        bx[i] = b->bx[at];
+        by[i] = b->by[at];
     }
     for (int i = 0; i < n; i++)
         distance[i] = oj_segment_distance_without_branches(px[i], py[i], ax[i],

@@ -360,7 +360,7 @@ OJ_INLINE void measure_pairs_and_update_best(const struct oj_cpu_index *index,
 {
     double distance[OJ_PAIRS_AT_ONCE + OJ_GROUP];
     int n = p->n;
-    oj_group_pairs_distance(&index->segments, s, g, p, 0, distance);
+    oj_group_pairs_distance(&index->segments, s, g, p, distance);
     for (int i = 0; i < n; i++)
     {
         int at = p->point[i];
@@ -555,8 +555,8 @@ static oj_status rank_many_pairs_of_point(struct nearest_search *search,
     ranking->max_distance = INFINITY;
     oj_ranking_start(ranking);
     for (int64_t i = first; i < first + n; i++)
-        OJ_TRY(oj_ranking_add(ranking, f->pair_of[i],
-                              f->pair_distance[i], err));
+        OJ_TRY(
+            oj_ranking_add(ranking, f->pair_of[i], f->pair_distance[i], err));
     oj_ranking_finish(ranking);
     for (int64_t i = 0; i < ranking->n; i++)
     {
@@ -905,7 +905,7 @@ OJ_INLINE int measure_pairs_within(const struct nearest_search *search,
     const struct oj_nearest_scratch *s = search->s;
     double distance[OJ_PAIRS_AT_ONCE + OJ_GROUP];
     int n = p->n, fits = 1;
-    oj_group_pairs_distance(segments, s, g, p, 0, distance);
+    oj_group_pairs_distance(segments, s, g, p, distance);
     for (int i = 0; i < n; i++)
     {
         int at = p->point[i];
@@ -1118,7 +1118,7 @@ OJ_INLINE void measure_pairs_nearest(const struct nearest_search *search,
     const struct oj_nearest_scratch *s = search->s;
     double distance[OJ_PAIRS_AT_ONCE + OJ_GROUP];
     int k = (int)search->k;
-    oj_group_pairs_distance(segments, s, g, p, 0, distance);
+    oj_group_pairs_distance(segments, s, g, p, distance);
     for (int i = 0; i < p->n; i++)
     {
         int at = p->point[i];
@@ -1358,11 +1358,10 @@ OJ_INLINE oj_status answer_group(struct nearest_search *search,
         cap = 0.0;
     if (answer == NEAREST_LISTED)
         OJ_TRY(oj_group_bound_by_last_group(s, g, k, &within, err));
-    OJ_TRY(oj_collect_candidates(&index->segments, s, &g->place, k, chooses,
-                                 answer == NEAREST_TIES ||
-                                     answer == NEAREST_LISTED,
-                                 expected_features(search, answer), cap, within,
-                                 err));
+    OJ_TRY(oj_collect_candidates(
+        &index->segments, s, &g->place, k, chooses,
+        answer == NEAREST_TIES || answer == NEAREST_LISTED,
+        expected_features(search, answer), cap, within, err));
     if (s->too_many)
         return OJ_OK;
     if (s->timings)

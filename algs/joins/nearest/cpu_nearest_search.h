@@ -150,12 +150,12 @@ struct oj_group_features
     int64_t n_slots;
     int shift; /**< right shift of a 32-bit hash that gives a slot */
     uint32_t stamp;
-    struct oj_keyed *key;     /**< [2 n] sort keys, and scratch */
-    int64_t *first;           /**< [n + 1] index of each feature's first
-                                   candidate in the candidates of the scratch */
-    int32_t *feature;         /**< [n] ordinals */
-    int32_t *nearest_first;   /**< [n] indices of all features: those that are
-                                   near to the group first */
+    struct oj_keyed *key;   /**< [2 n] sort keys, and scratch */
+    int64_t *first;         /**< [n + 1] index of each feature's first
+                                 candidate in the candidates of the scratch */
+    int32_t *feature;       /**< [n] ordinals */
+    int32_t *nearest_first; /**< [n] indices of all features: those that are
+                                 near to the group first */
     int64_t cap_nearest_first;
     float *least2;            /**< [n][OJ_GROUP] squared distance of each point,
                                    in units of the matrix */
