@@ -422,7 +422,9 @@ OJ_INLINE oj_status oj_group_features_carry(const struct oj_segments *segments,
 /* Returns an upper bound of the distance from any point of the group to its
  * k-th nearest feature: the maximum, over the points, of the k-th smallest
  * distance to the features near the last group. INFINITY if these are fewer
- * than k or k is large. */
+ * than k, if the last point had fewer than k within its reach, or if k is
+ * large.
+ */
 OJ_INLINE oj_status oj_group_bound_by_last_group(struct oj_nearest_scratch *s,
                                                  const struct oj_group *g,
                                                  int64_t k, double *within,
@@ -434,7 +436,8 @@ OJ_INLINE oj_status oj_group_bound_by_last_group(struct oj_nearest_scratch *s,
     float least2[OJ_GROUP], kth2[OJ_GROUP], most2 = 0.0f;
     double extent = 0.0;
     *within = INFINITY;
-    if (k > OJ_FEW_NEAREST || carry->n_near < k)
+    if (k > OJ_FEW_NEAREST || carry->n_near < k ||
+        !(carry->distance < INFINITY))
         return OJ_OK;
     for (int64_t j = 0; j < carry->n_near; j++)
     {
