@@ -80,6 +80,21 @@ struct oj_scale
                             operations */
 };
 
+/* Returns the greater one of extent and an upper bound of the distance, in CRS
+ * units, from the group's centre to the ends of a segment. */
+OJ_INLINE double oj_extent_with_segment(const struct oj_group *g, double extent,
+                                        double ax, double ay, double bx,
+                                        double by)
+{
+    ax = fabs(ax - g->place.cx);
+    ay = fabs(ay - g->place.cy);
+    bx = fabs(bx - g->place.cx);
+    by = fabs(by - g->place.cy);
+    ax = ax > bx ? ax : bx;
+    ay = ay > by ? ay : by;
+    return ax + ay > extent ? ax + ay : extent;
+}
+
 /* Returns, in CRS units, an upper bound of the distance from the group's centre
  * to the ends of the candidates, plus half the diagonal of the group's box. */
 OJ_INLINE double oj_group_extent(const struct oj_segments *segments,
@@ -92,15 +107,46 @@ OJ_INLINE double oj_group_extent(const struct oj_segments *segments,
         int64_t slot = s->candidate[j];
         const struct oj_bundle *b = oj_slot_bundle(segments, slot);
         int at = oj_slot_place(slot);
-        double ax = fabs(b->ax[at] - g->place.cx);
-        double ay = fabs(b->ay[at] - g->place.cy);
-        double bx = fabs(b->bx[at] - g->place.cx);
-        double by = fabs(b->by[at] - g->place.cy);
-        ax = ax > bx ? ax : bx;
-        ay = ay > by ? ay : by;
-        extent = ax + ay > extent ? ax + ay : extent;
+        extent = oj_extent_with_segment(g, extent, b->ax[at], b->ay[at],
+                                        b->bx[at], b->by[at]);
     }
     return extent + g->place.h;
+}
+
+/* Returns the unit and error of distances up to `extent`.
+ *
+ * Coordinates are rounded to 2^-24 of the extent, and each of some ten
+ * operations adds an error of that size, so off, 64 times 2^-24, is ample. The
+ * error of GEOS's double formula is far smaller, unless its squares underflow;
+ * OJ_LEAST_DISTANCE is added for these. */
+OJ_INLINE struct oj_scale oj_scale_of_extent(double extent)
+{
+    struct oj_scale scale = {1.0 / extent, 64.0f * 5.9604645e-8f};
+    if (!isfinite(scale.inverse_unit))
+        scale.inverse_unit = 0.0;
+    scale.off += (float)(OJ_LEAST_DISTANCE * scale.inverse_unit);
+    return scale;
+}
+
+/* Points of a group in the unit of the matrix, relative to the group's centre.
+ */
+struct oj_scaled_points
+{
+    float x[OJ_GROUP], y[OJ_GROUP];
+};
+
+OJ_INLINE void oj_group_scale_points(const struct oj_group *g, double unit,
+                                     struct oj_scaled_points *to)
+{
+    double cx = g->place.cx, cy = g->place.cy;
+    for (int i = 0; i < g->n; i += OJ_WIDE)
+    {
+        OJ_SIXTEEN
+        {
+            to->x[i + c] = (float)((g->x[i + c] - cx) * unit);
+            to->y[i + c] = (float)((g->y[i + c] - cy) * unit);
+        }
+    }
 }
 
 /* Computes the squared distances of sixteen points to a segment, up to
@@ -123,52 +169,46 @@ OJ_INLINE void oj_matrix_measure16(const float *restrict x,
     }
 }
 
+/* Computes the squared distances of all points of the group to a segment, in
+ * CRS units, up to rounding: a row of the matrix. least2 is lowered to them. */
+OJ_INLINE void oj_matrix_fill_row(const struct oj_group *g, double unit,
+                                  const struct oj_scaled_points *points,
+                                  double ax, double ay, double bx, double by,
+                                  float *restrict row, float *restrict least2)
+{
+    float sx = (float)((ax - g->place.cx) * unit);
+    float sy = (float)((ay - g->place.cy) * unit);
+    float dx = (float)((bx - ax) * unit);
+    float dy = (float)((by - ay) * unit);
+    float len2 = dx * dx + dy * dy;
+    float inverse = len2 > 1e-30f ? 1.0f / len2 : 0.0f;
+    for (int i = 0; i < g->n; i += OJ_WIDE)
+        oj_matrix_measure16(points->x + i, points->y + i, sx, sy, dx, dy,
+                            inverse, row + i, least2 + i);
+}
+
 /* Computes the squared distances of all points of the group to the candidates,
  * up to rounding, in s->matrix: a row of OJ_GROUP numbers per candidate, of
  * which the first g->n are used; least2: the minimum for each point. Returns
- * their unit and error.
- *
- * Coordinates are rounded to 2^-24 of the extent, and each of some ten
- * operations adds an error of that size, so off, 64 times 2^-24, is ample. The
- * error of GEOS's double formula is far smaller, unless its squares underflow;
- * OJ_LEAST_DISTANCE is added for these. */
+ * their unit and error. */
 OJ_INLINE struct oj_scale oj_matrix_fill(const struct oj_segments *segments,
                                          const struct oj_nearest_scratch *s,
                                          const struct oj_group *g,
                                          float least2[OJ_GROUP])
 {
-    struct oj_scale scale = {1.0 / oj_group_extent(segments, s, g),
-                             64.0f * 5.9604645e-8f};
-    double cx = g->place.cx, cy = g->place.cy, unit;
-    float x[OJ_GROUP], y[OJ_GROUP];
-    if (!isfinite(scale.inverse_unit))
-        scale.inverse_unit = 0.0;
-    unit = scale.inverse_unit;
-    scale.off += (float)(OJ_LEAST_DISTANCE * unit);
-    for (int i = 0; i < g->n; i += OJ_WIDE)
-    {
-        OJ_SIXTEEN
-        {
-            x[i + c] = (float)((g->x[i + c] - cx) * unit);
-            y[i + c] = (float)((g->y[i + c] - cy) * unit);
-            least2[i + c] = INFINITY;
-        }
-    }
+    struct oj_scale scale = oj_scale_of_extent(oj_group_extent(segments, s, g));
+    struct oj_scaled_points points;
+    oj_group_scale_points(g, scale.inverse_unit, &points);
+    for (int i = 0; i < OJ_GROUP; i++)
+        least2[i] = INFINITY;
     for (int64_t j = 0; j < s->n_candidates; j++)
     {
         int64_t slot = s->candidate[j];
         const struct oj_bundle *b = oj_slot_bundle(segments, slot);
         int at = oj_slot_place(slot);
-        float ax = (float)((b->ax[at] - cx) * unit);
-        float ay = (float)((b->ay[at] - cy) * unit);
-        float dx = (float)((b->bx[at] - b->ax[at]) * unit);
-        float dy = (float)((b->by[at] - b->ay[at]) * unit);
-        float len2 = dx * dx + dy * dy;
-        float inverse = len2 > 1e-30f ? 1.0f / len2 : 0.0f;
-        float *row = s->matrix + j * OJ_GROUP;
-        for (int i = 0; i < g->n; i += OJ_WIDE)
-            oj_matrix_measure16(x + i, y + i, ax, ay, dx, dy, inverse, row + i,
-                                least2 + i);
+        oj_matrix_fill_row(g, scale.inverse_unit, &points, b->ax[at], b->ay[at],
+                           b->bx[at], b->by[at], s->matrix + j * OJ_GROUP,
+                           least2);
     }
     return scale;
 }
@@ -233,22 +273,16 @@ static inline oj_status oj_matrix_reserve(struct oj_nearest_scratch *s,
 struct oj_group_pairs
 {
     int n;
-    int32_t point[OJ_PAIRS_AT_ONCE + OJ_GROUP];   /* index of the point in the
-                                                     group */
-    int32_t feature[OJ_PAIRS_AT_ONCE + OJ_GROUP]; /* index of the feature among
-                                                     those of the group; used
-                                                     for lists */
-    /* index of the candidate; below 0: the point is inside the feature */
-    int32_t candidate[OJ_PAIRS_AT_ONCE + OJ_GROUP];
+    int32_t point[OJ_PAIRS_AT_ONCE + OJ_GROUP];     /* index of the point in the
+                                                       group */
+    int32_t candidate[OJ_PAIRS_AT_ONCE + OJ_GROUP]; /* index of the candidate */
 };
 
-/* Computes the distances of the pairs in GEOS's order of operations.
- * has_inside: a compile-time constant; 0: every pair has a segment. */
+/* Computes the distances of the pairs in GEOS's order of operations. */
 OJ_INLINE void oj_group_pairs_distance(const struct oj_segments *segments,
                                        const struct oj_nearest_scratch *s,
                                        const struct oj_group *g,
                                        const struct oj_group_pairs *p,
-                                       int has_inside,
                                        double *restrict distance)
 {
     double px[OJ_PAIRS_AT_ONCE + OJ_GROUP], py[OJ_PAIRS_AT_ONCE + OJ_GROUP];
@@ -257,20 +291,18 @@ OJ_INLINE void oj_group_pairs_distance(const struct oj_segments *segments,
     int n = p->n;
     for (int i = 0; i < n; i++)
     {
+        const struct oj_bundle *b;
+        int64_t slot;
+        int at;
         px[i] = g->x[p->point[i]];
         py[i] = g->y[p->point[i]];
-        ax[i] = bx[i] = px[i];
-        ay[i] = by[i] = py[i];
-        if (!has_inside || p->candidate[i] >= 0)
-        {
-            int64_t slot = s->candidate[p->candidate[i]];
-            const struct oj_bundle *b = oj_slot_bundle(segments, slot);
-            int at = oj_slot_place(slot);
-            ax[i] = b->ax[at];
-            ay[i] = b->ay[at];
-            bx[i] = b->bx[at];
-            by[i] = b->by[at];
-        }
+        slot = s->candidate[p->candidate[i]];
+        b = oj_slot_bundle(segments, slot);
+        at = oj_slot_place(slot);
+        ax[i] = b->ax[at];
+        ay[i] = b->ay[at];
+        bx[i] = b->bx[at];
+        by[i] = b->by[at];
     }
     for (int i = 0; i < n; i++)
         distance[i] = oj_segment_distance_without_branches(px[i], py[i], ax[i],

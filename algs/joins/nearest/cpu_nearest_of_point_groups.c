@@ -211,13 +211,14 @@ OJ_INLINE oj_status oj_front_visit_nearest_box(
 
 /* Stores in s->candidate the segments that can be among the k nearest of a
  * point of the group, within cap; or sets s->too_many. expected: estimated
- * number of features per point. */
+ * number of features per point; within: an upper bound of the distance of each
+ * point's k-th nearest feature. */
 OJ_INLINE oj_status oj_collect_candidates(const struct oj_segments *segments,
                                           struct oj_nearest_scratch *s,
                                           const struct oj_points_box *place,
                                           int64_t k, int chooses, int has_high,
                                           int64_t expected, double cap,
-                                          struct oj_error *err)
+                                          double within, struct oj_error *err)
 {
     const struct oj_tree *tree = &segments->tree;
     struct oj_front *front = &s->near_bundles;
@@ -226,13 +227,16 @@ OJ_INLINE oj_status oj_collect_candidates(const struct oj_segments *segments,
     int64_t many = OJ_MANY_CANDIDATES + 1, check_at;
     int64_t nearest;
     int searches;
-    float q[4];
+    float q[4], keep;
     if (k > 1) /* a feature may have several segments */
         many = 4 * (OJ_MANY_CANDIDATES + 4 * expected);
     check_at = many;
     s->n_candidates = 0;
     s->too_many = 0;
     searches = oj_bound_begin(tree, s, place, k, &bound);
+    if (within < bound.within)
+        oj_bound_set(&bound, tree, within);
+    keep = bound.keep;
     if (front->n == 0)
         return OJ_OK;
     OJ_TRY(oj_candidates_reserve(s, err));
@@ -264,7 +268,8 @@ OJ_INLINE oj_status oj_collect_candidates(const struct oj_segments *segments,
             check_at = 2 * s->n_candidates + many;
         }
     }
-    oj_candidates_compact(s, bound.keep, has_high);
+    if (bound.keep < keep)
+        oj_candidates_compact(s, bound.keep, has_high);
     if (k > 1 && searches && s->n_best < k &&
         s->n_candidates > OJ_FEW_CANDIDATES)
         oj_candidates_compact_by_feature(segments, s, place, &bound);
@@ -355,7 +360,7 @@ OJ_INLINE void measure_pairs_and_update_best(const struct oj_cpu_index *index,
 {
     double distance[OJ_PAIRS_AT_ONCE + OJ_GROUP];
     int n = p->n;
-    oj_group_pairs_distance(&index->segments, s, g, p, 0, distance);
+    oj_group_pairs_distance(&index->segments, s, g, p, distance);
     for (int i = 0; i < n; i++)
     {
         int at = p->point[i];
@@ -550,8 +555,8 @@ static oj_status rank_many_pairs_of_point(struct nearest_search *search,
     ranking->max_distance = INFINITY;
     oj_ranking_start(ranking);
     for (int64_t i = first; i < first + n; i++)
-        OJ_TRY(oj_ranking_add(ranking, f->feature[f->pair_of[i]],
-                              f->pair_distance[i], err));
+        OJ_TRY(
+            oj_ranking_add(ranking, f->pair_of[i], f->pair_distance[i], err));
     oj_ranking_finish(ranking);
     for (int64_t i = 0; i < ranking->n; i++)
     {
@@ -574,18 +579,14 @@ OJ_INLINE oj_status sort_pairs_of_point(struct nearest_search *search, int i,
     struct oj_group_features *f = &search->s->features;
     int64_t first = f->offset[i], n = f->end[i] - first;
     int64_t k = features_to_keep(search);
-    int32_t *of = f->pair_of + first;
+    const int32_t *of = f->pair_of + first;
     if (search->k == OJ_EVERY_PAIR || n < 2)
     {
-        for (int64_t p = 0; p < n; p++)
-            of[p] = f->feature[of[p]];
         *out = (struct point_pairs){n, of, f->pair_distance + first};
         return OJ_OK;
     }
     if (n > OJ_FEW_PAIRS)
         return rank_many_pairs_of_point(search, first, n, out, err);
-    for (int64_t p = 0; p < n; p++)
-        of[p] = f->feature[of[p]];
     if (n <= OJ_VERY_FEW_PAIRS)
         oj_group_pairs_sort_by_insertion((int)n, of, f->pair_distance + first,
                                          feature, distance);
@@ -788,7 +789,7 @@ store_last_point_in_carry(const struct nearest_search *search,
     OJ_ROOM(carry->segment, 0, n, carry->cap, err);
     for (int64_t i = 0; i < n; i++)
         carry->segment[i] = carried_segment_of_candidate(
-            &search->index->segments, s, carry, f->pair_candidate[first + i],
+            &search->index->segments, s, carry, f->last_candidate[i],
             f->pair_distance[first + i]);
     carry->n = n;
     return OJ_OK;
@@ -904,7 +905,7 @@ OJ_INLINE int measure_pairs_within(const struct nearest_search *search,
     const struct oj_nearest_scratch *s = search->s;
     double distance[OJ_PAIRS_AT_ONCE + OJ_GROUP];
     int n = p->n, fits = 1;
-    oj_group_pairs_distance(segments, s, g, p, 0, distance);
+    oj_group_pairs_distance(segments, s, g, p, distance);
     for (int i = 0; i < n; i++)
     {
         int at = p->point[i];
@@ -1117,7 +1118,7 @@ OJ_INLINE void measure_pairs_nearest(const struct nearest_search *search,
     const struct oj_nearest_scratch *s = search->s;
     double distance[OJ_PAIRS_AT_ONCE + OJ_GROUP];
     int k = (int)search->k;
-    oj_group_pairs_distance(segments, s, g, p, 0, distance);
+    oj_group_pairs_distance(segments, s, g, p, distance);
     for (int i = 0; i < p->n; i++)
     {
         int at = p->point[i];
@@ -1342,7 +1343,7 @@ OJ_INLINE oj_status answer_group(struct nearest_search *search,
     struct oj_nearest_scratch *s = search->s;
     struct group_best best;
     int64_t k = features_to_find(search, answer);
-    double cap = greatest_reach(search, g->n, g->point);
+    double cap = greatest_reach(search, g->n, g->point), within = INFINITY;
     double start = s->timings ? oj_clock_seconds() : 0.0, middle = 0.0;
     if (answer == ONE_ALLOWED)
     {
@@ -1355,10 +1356,12 @@ OJ_INLINE oj_status answer_group(struct nearest_search *search,
         set_containing_as_nearest(index, s, g, chooses, answer == ONE_ALLOWED,
                                   &best) == g->n)
         cap = 0.0;
-    OJ_TRY(oj_collect_candidates(&index->segments, s, &g->place, k, chooses,
-                                 answer == NEAREST_TIES ||
-                                     answer == NEAREST_LISTED,
-                                 expected_features(search, answer), cap, err));
+    if (answer == NEAREST_LISTED)
+        OJ_TRY(oj_group_bound_by_last_group(s, g, k, &within, err));
+    OJ_TRY(oj_collect_candidates(
+        &index->segments, s, &g->place, k, chooses,
+        answer == NEAREST_TIES || answer == NEAREST_LISTED,
+        expected_features(search, answer), cap, within, err));
     if (s->too_many)
         return OJ_OK;
     if (s->timings)
@@ -1378,6 +1381,8 @@ OJ_INLINE oj_status answer_group(struct nearest_search *search,
     else
     {
         OJ_TRY(list_pairs_of_group(search, g, err));
+        if (search->k > 1 && k != OJ_EVERY_PAIR && s->choice.filter == NULL)
+            OJ_TRY(oj_group_features_carry(&index->segments, s, g, err));
         OJ_TRY(store_listed_pairs(search, g, UINT32_MAX, err));
         s->expected = s->features.offset[g->n] / g->n;
         s->n_within += s->features.offset[g->n];
@@ -1488,6 +1493,7 @@ OJ_INLINE oj_status answer_points(struct nearest_search *search, int64_t n,
     int most_at_once = chooses && s->choice.filter != NULL ? 1 : OJ_PATCH;
     int most = most_at_once;
     s->carry.distance = INFINITY;
+    s->carry.n_near = 0;
     for (int64_t at = 0; at < n;)
     {
         int taken = oj_points_box_set_to_leading_points(
@@ -1841,14 +1847,16 @@ void oj_nearest_scratch_free(struct oj_nearest_scratch *s)
                             f->key,
                             f->first,
                             f->feature,
+                            f->nearest_first,
                             f->least2,
                             f->inside,
                             f->close,
                             f->column,
                             f->pair_of,
                             f->pair_distance,
-                            f->pair_candidate,
-                            s->carry.segment};
+                            f->last_candidate,
+                            s->carry.segment,
+                            s->carry.near};
     oj_containing_free(&s->containing);
     oj_ranking_free(&s->ranking);
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)

@@ -150,10 +150,13 @@ struct oj_group_features
     int64_t n_slots;
     int shift; /**< right shift of a 32-bit hash that gives a slot */
     uint32_t stamp;
-    struct oj_keyed *key;     /**< [2 n] sort keys, and scratch */
-    int64_t *first;           /**< [n + 1] index of each feature's first
-                                   candidate in the candidates of the scratch */
-    int32_t *feature;         /**< [n] ordinals */
+    struct oj_keyed *key;   /**< [2 n] sort keys, and scratch */
+    int64_t *first;         /**< [n + 1] index of each feature's first
+                                 candidate in the candidates of the scratch */
+    int32_t *feature;       /**< [n] ordinals */
+    int32_t *nearest_first; /**< [n] indices of all features: those that are
+                                 near to the group first */
+    int64_t cap_nearest_first;
     float *least2;            /**< [n][OJ_GROUP] squared distance of each point,
                                    in units of the matrix */
     uint32_t *inside, *close; /**< [n] bit i: point i is inside of the feature;
@@ -164,12 +167,12 @@ struct oj_group_features
     int64_t offset[OJ_GROUP + 1], end[OJ_GROUP]; /**< first pair of each point,
                                                       and the end of its
                                                       pairs */
-    int32_t *pair_of;        /**< [pairs] index in feature; the ordinal once the
-                                  pairs of the point are sorted */
+    int32_t *pair_of;        /**< [pairs] ordinals of the features */
     double *pair_distance;   /**< [pairs] */
-    int32_t *pair_candidate; /**< [pairs] nearest candidate of the feature;
-                                  below 0: the point is inside */
-    int64_t cap_pair_candidate;
+    int32_t *last_candidate; /**< [pairs of the group's last point] nearest
+                                  candidate of the feature; below 0: the point
+                                  is inside */
+    int64_t cap_last_candidate;
     int64_t cap_key, cap_first, cap_feature, cap_least2, cap_inside, cap_close,
         cap_column, cap_pair_of, cap_pair_distance, cap_found, cap_found_of;
 };
@@ -180,11 +183,22 @@ struct oj_carried_segment
     double ax, ay, bx, by, distance;
 };
 
+/** A segment of a feature near a group. */
+struct oj_near_segment
+{
+    double ax, ay, bx, by;
+};
+
 /** The k nearest features of the point answered last. They bound the next
  * search: the k-th nearest feature of any point is at most as far as the
- * farthest of these. */
+ * farthest of these. If features were listed, also those near the last group:
+ * the k-th nearest feature of a point is at most as far as the k-th nearest of
+ * these. */
 struct oj_nearest_carry
 {
+    int64_t n_near, cap_near;
+    struct oj_near_segment *near; /**< [n_near] a segment of each feature near
+                                       the last group */
     double x, y;
     double distance; /**< distance of the k-th nearest feature; INFINITY: none
                           is stored */
