@@ -91,7 +91,7 @@ struct oj_join_arrow
     struct ArrowArrayStream generic; /* GDAL's stream, open as long as this one
                                       */
     struct ArrowSchema schema; /* of GDAL's stream when this one was opened */
-    OGRFeatureH scratch;             /* feature for converting values */
+    OGRFeatureH scratch;       /* feature for converting values */
     struct oj_layer_geometry wkb;
     int64_t batch_rows;
     struct arrow_child *child; /* [n_children] */

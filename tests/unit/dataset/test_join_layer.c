@@ -334,14 +334,14 @@ TEST(schema_after_other_fields_are_ignored)
         struct ArrowSchema first, second;
         struct ArrowArray array;
         GDALDatasetH join;
-        OGRLayerH layer = open_layer("-op nearest points.gpkg zones.gpkg", &join);
+        OGRLayerH layer =
+            open_layer("-op nearest points.gpkg zones.gpkg", &join);
         ck_assert_int_eq(OGR_L_SetIgnoredFields(layer, (const char **)before),
                          OGRERR_NONE);
         open_stream(layer, &stream);
         ck_assert_int_eq(stream.get_schema(&stream, &first), 0);
-        ck_assert_int_eq(
-            OGR_L_SetIgnoredFields(layer, (const char **)after[i]),
-            OGRERR_NONE);
+        ck_assert_int_eq(OGR_L_SetIgnoredFields(layer, (const char **)after[i]),
+                         OGRERR_NONE);
         ck_assert_int_eq(stream.get_schema(&stream, &second), 0);
         ck_assert_int_eq(stream.get_next(&stream, &array), 0);
         expect_error(NULL);

@@ -45,7 +45,8 @@ TEST(bound)
     ck_assert_int_eq(n_entries(), 0);
 }
 
-/* Makes a side with one line of N_POINTS vertices; *user: they have M values. */
+/* Makes a side with one line of N_POINTS vertices; *user: they have M values.
+ */
 static oj_status make_line(void *user, struct oj_join_side *side,
                            const int *cancel, int *keep, struct oj_error *err)
 {
