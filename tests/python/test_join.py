@@ -592,3 +592,10 @@ def test_numbers_for_words(name):
     for call in (ogrjoin.pairs, ogrjoin.join):
         with pytest.raises(ogrjoin.InvalidError, match=f"setting {name} must be a word, not a number"):
             call(table, table, "nearest", **{name: 1.5})
+
+
+def test_texts_with_a_zero_byte():
+    """They were cut there, so the column was called "a"."""
+    for setting in ("name_count", "on", "agg", "left_select"):
+        with pytest.raises(ogrjoin.InvalidError, match=f"setting {setting} has a zero byte"):
+            ogrjoin.join(POINTS, LOTS, "within", **{setting: "name\0b"})
