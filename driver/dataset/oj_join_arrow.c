@@ -20,6 +20,7 @@
 #ifndef ARROW_C_STREAM_INTERFACE
 #define ARROW_C_STREAM_INTERFACE
 #endif
+#include "../../algs/api/arrow/oj_arrow_array.h"
 #include "../../algs/api/arrow/oj_arrow_column.h"
 
 #include <errno.h>
@@ -88,9 +89,10 @@ struct oj_join_arrow
     OGRFeatureDefnH defn;
     /* source of the rows; its cursor is NULL after oj_join_arrow_detach() */
     struct oj_arrow_rows rows;
-    struct ArrowArrayStream generic; /* GDAL's stream, which provides the
-                                        schema */
-    OGRFeatureH scratch;             /* feature for converting values */
+    struct ArrowArrayStream generic; /* GDAL's stream, open as long as this one
+                                      */
+    struct ArrowSchema schema; /* of GDAL's stream when this one was opened */
+    OGRFeatureH scratch;       /* feature for converting values */
     struct oj_layer_geometry wkb;
     int64_t batch_rows;
     struct arrow_child *child; /* [n_children] */
@@ -243,6 +245,7 @@ static void close_stream(struct oj_join_arrow *s)
         oj_arrow_column_free(&s->child[i].column);
     oj_free(s->child);
     oj_layer_geometry_free(&s->wkb);
+    oj_arrow_schema_release(&s->schema);
     if (s->scratch != NULL)
         OGR_F_Destroy(s->scratch);
     if (s->generic.release != NULL)
@@ -354,21 +357,16 @@ static int init_stream_columns(struct oj_join_arrow *s, OGRFeatureDefnH defn,
                                const struct oj_arrow_rows *rows, char **options,
                                struct ArrowArrayStream *generic)
 {
-    struct ArrowSchema schema;
-    int done;
     OGR_FD_Reference(defn);
     s->defn = defn;
     s->rows = *rows;
     s->batch_rows = batch_rows_of(options);
-    memset(&schema, 0, sizeof schema);
     if (OGR_FD_GetGeomFieldCount(defn) > 1 ||
         !are_all_stream_options_known(options) ||
-        generic->get_schema(generic, &schema) != 0)
+        generic->get_schema(generic, &s->schema) != 0)
         return 0;
     s->scratch = OGR_F_Create(defn);
-    done = init_children(s, &schema, options) && s->scratch != NULL;
-    schema.release(&schema);
-    return done;
+    return init_children(s, &s->schema, options) && s->scratch != NULL;
 }
 
 /* ---- batches ------------------------------------------------------------- */
@@ -560,28 +558,28 @@ static int report_detached(struct oj_join_arrow *s)
     return EINVAL;
 }
 
-/* Sets *out to the schema of the stream. Returns EINVAL if GDAL's stream now
- * has another number of columns, because other fields are ignored than when
- * this stream was opened. */
-static int get_schema(struct ArrowArrayStream *stream, struct ArrowSchema *out)
-{
-    struct oj_join_arrow *s = stream->private_data;
-    int code;
-    memset(out, 0, sizeof *out);
-    if (is_detached(s))
-        return report_detached(s);
-    code = s->generic.get_schema(&s->generic, out);
-    if (code != 0 || out->n_children == s->n_children)
-        return code;
-    out->release(out);
-    return EINVAL;
-}
-
 static int errno_of_status(oj_status status)
 {
     return status == OJ_ERR_NOMEM       ? ENOMEM
            : status == OJ_ERR_CANCELLED ? ECANCELED
                                         : EIO;
+}
+
+/* Sets *out to a copy of the schema. It is that of the arrays, also after other
+ * fields of the layer were ignored than when this stream was opened. */
+static int get_schema(struct ArrowArrayStream *stream, struct ArrowSchema *out)
+{
+    struct oj_join_arrow *s = stream->private_data;
+    oj_status status;
+    memset(out, 0, sizeof *out);
+    if (is_detached(s))
+        return report_detached(s);
+    status = oj_arrow_schema_copy(&s->schema, NULL, out, &s->error);
+    if (status == OJ_OK)
+        return 0;
+    oj_arrow_schema_release(out);
+    CPLError(CE_Failure, CPLE_AppDefined, "%s", s->error.message);
+    return errno_of_status(status);
 }
 
 static int get_next(struct ArrowArrayStream *stream, struct ArrowArray *out)

@@ -3,8 +3,8 @@
  *
  *    answers -> cursor -> block of rows -> columns -> ArrowArray
  *
- *  The schema is that of GDAL's generic stream of the layer, which stays open
- *  to provide it; the values are those that the features have. (In GDAL 3.6 the
+ *  The schema is that which GDAL's generic stream of the layer has when this
+ * one is opened; the values are those that the features have. (In GDAL 3.6 the
  *  generic stream differs: days before 1970 are off by one, and seconds that
  *  round up to a minute are off by a minute.)
  */

@@ -73,7 +73,7 @@ static int64_t flat_bytes(const struct oj_flat_buf *buf)
 {
     return 8 * (buf->cap_features + buf->cap_part_offset +
                 buf->cap_ring_offset + buf->cap_vertex_offset + buf->cap_x +
-                buf->cap_y) +
+                buf->cap_y + buf->cap_m) +
            buf->cap_parts;
 }
 

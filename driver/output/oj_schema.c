@@ -499,7 +499,8 @@ static oj_status check_append_crs(const struct oj_output_layer *at,
     return oj_fail(err, OJ_ERR_ARG,
                    "-append: the layer '%s' is in the CRS %s, the new rows in "
                    "%s; bring them into it with -t_srs",
-                   at->name, OSRGetName(there), OSRGetName(crs->output));
+                   at->name, oj_crs_describe(there),
+                   oj_crs_describe(crs->output));
 }
 
 /* Returns 1 if output rows keep the FIDs of the input: no two output rows may

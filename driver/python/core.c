@@ -214,6 +214,27 @@ static int read_number(const char *name, PyObject *value, double *out)
     return 0;
 }
 
+/* Sets a setting to a text. A text with a zero byte is refused, because the
+ * library would take it to end there. */
+static int set_text(struct ogrjoin_settings *settings, const char *name,
+                    PyObject *value, struct ogrjoin_error *err)
+{
+    Py_ssize_t n;
+    const char *text = PyUnicode_AsUTF8AndSize(value, &n);
+    if (text == NULL)
+        return -1;
+    if (strlen(text) == (size_t)n)
+        err->status = ogrjoin_set_text(settings, name, text, err);
+    else
+    {
+        err->status = OGRJOIN_ERR_ARG;
+        snprintf(err->message, sizeof err->message,
+                 "the value of the setting %.60s has a zero byte: leave it out",
+                 name);
+    }
+    return 0;
+}
+
 static int apply_setting(struct ogrjoin_settings *settings, PyObject *key,
                          PyObject *value)
 {
@@ -223,10 +244,8 @@ static int apply_setting(struct ogrjoin_settings *settings, PyObject *key,
         return name != NULL ? 0 : -1;
     if (PyUnicode_Check(value))
     {
-        const char *text = PyUnicode_AsUTF8AndSize(value, NULL);
-        if (text == NULL)
+        if (set_text(settings, name, value, &err) != 0)
             return -1;
-        err.status = ogrjoin_set_text(settings, name, text, &err);
     }
     else
     {

@@ -302,7 +302,7 @@ static oj_status save_event_state(const struct writing *w, struct oj_error *err)
     if (status == OJ_OK)
         return OJ_OK;
     return oj_fail(err, status, "%.700s; all rows are written to %.250s",
-                   bare.message, w->output->asked->dst);
+                   bare.message, w->run->command->output.dst);
 }
 
 /* Writes the rows and closes the output. Prints the summary last, because

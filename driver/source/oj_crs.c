@@ -11,6 +11,13 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Returns " at epoch 2025.5", or "" for a CRS without an epoch. */
+static const char *describe_epoch(OGRSpatialReferenceH srs)
+{
+    double epoch = OSRGetCoordinateEpoch(srs);
+    return epoch > 0.0 ? CPLSPrintf(" at epoch %.10g", epoch) : "";
+}
+
 const char *oj_crs_describe(OGRSpatialReferenceH srs)
 {
     const char *authority, *code, *name;
@@ -20,8 +27,9 @@ const char *oj_crs_describe(OGRSpatialReferenceH srs)
     code = OSRGetAuthorityCode(srs, NULL);
     name = OSRGetName(srs);
     if (authority != NULL && code != NULL)
-        return CPLSPrintf("%s:%s", authority, code);
-    return CPLSPrintf("%.255s", name != NULL ? name : "unnamed");
+        return CPLSPrintf("%s:%s%s", authority, code, describe_epoch(srs));
+    return CPLSPrintf("%.255s%s", name != NULL ? name : "unnamed",
+                      describe_epoch(srs));
 }
 
 /* Makes the CRS that the value of an option describes; replaces *out. */

@@ -39,8 +39,9 @@ OJ_MUST_USE oj_status oj_crs_scale(const struct oj_command *command,
                                    const char *written, enum oj_unit unit,
                                    double *scale, struct oj_error *err);
 
-/** Returns "EPSG:2263", or the name of the CRS; "none" for NULL. From
- *  CPLSPrintf(): overwritten after a few more calls. */
+/** Returns "EPSG:2263", or the name of the CRS, with " at epoch 2025.5" if it
+ *  has an epoch; "none" for NULL. From CPLSPrintf(): overwritten after a few
+ *  more calls. */
 const char *oj_crs_describe(OGRSpatialReferenceH srs);
 
 /** Frees what crs owns; zeroed memory is accepted. */

@@ -841,6 +841,22 @@ def check_keys_of_several_types():
     same((r.rc, r.keys), (0, ["z", "1"]), f"{r}")
 
 
+def check_a_state_that_cannot_be_written():
+    """The folder of the state is removed after the rows were written. The run fails, and
+    the message names the state and the output, which is complete."""
+    fences("fences.gpkg")
+    os.mkdir("folder")
+    x, y = inside_of_a_fence()
+    f = stream("-flush", "20ms", "-state", "folder/state")
+    f.send(csv_of([(f"POINT ({x} {y})", {"id": 1, "vehicle": "a", "number": 1})]))
+    f.wait_for(2)
+    shutil.rmtree("folder")
+    r = f.end()
+    true(r.rc == 1 and "-state: cannot write folder/state" in r.err
+         and "all rows are written to /vsistdout/" in r.err, f"{r}")
+    true(",a," in r.out, f"{r}")
+
+
 def check_kill_while_the_state_is_written():
     """A run is killed. Its state file is the old one or the new one, never an
     incomplete one."""

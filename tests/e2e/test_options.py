@@ -175,6 +175,26 @@ def check_crs_modes():
     fails("-s_srs", "nonsense", "x.gpkg", "utm.gpkg", "utm.gpkg", says="nonsense")
 
 
+def check_messages_name_epochs():
+    """Two CRS that differ by their epoch alone are not two equal names in a message."""
+    for name, epoch in (("early.gpkg", 2010.5), ("late.gpkg", 2025)):
+        srs = crs("EPSG:9000")
+        srs.SetCoordinateEpoch(epoch)
+        dataset = ogr.GetDriverByName("GPKG").CreateDataSource(name)
+        layer = dataset.CreateLayer("points", srs, ogr.wkbPoint)
+        feature = ogr.Feature(layer.GetLayerDefn())
+        feature.SetGeometry(ogr.CreateGeometryFromWkt("POINT (10 60)"))
+        layer.CreateFeature(feature)
+        srs = dataset = layer = feature = None
+    words = ("-max_distance", "1deg", "out.gpkg", "early.gpkg", "late.gpkg")
+    epochs = ["EPSG:9000 at epoch 2010.5", "EPSG:9000 at epoch 2025"]
+    fails("-crs", "strict", *words, says=epochs)
+    r = join(*words)
+    true(f"reprojected from {epochs[1]} to {epochs[0]}" in r.err, str(r))
+    fails("-append", "-max_distance", "1deg", "out.gpkg", "late.gpkg", "early.gpkg", "-nln", "points",
+          says=epochs)
+
+
 def degrees_box(x0, x1, y=17):
     return f"POLYGON (({x0} {-y}, {x1} {-y}, {x1} {y}, {x0} {y}, {x0} {-y}))"
 

@@ -209,3 +209,21 @@ def test_nan_is_greater_than_all_numbers():
         for rule, want in (("max:v", 3.0), ("min:v", 1.0)):
             joined = ogrjoin.join(pa.table({"k": [1]}), right, "attributes", on="k", pick=rule)
             assert joined.read_all()["v"].to_pylist() == [want]
+
+
+@pytest.mark.parametrize(
+    "column, kind",
+    [
+        (pa.array([[1, 2], [3]]), "Integer64List"),
+        (pa.array([["a"], ["b", "c"]]), "StringList"),
+        (pa.array([{"a": 1}, {"a": 2}]), "of another type"),
+        (pa.array([1, 2], pa.duration("s")), "of another type"),
+    ],
+)
+def test_concat_refuses_values_that_it_cannot_write(column, kind):
+    points = pa.table({"geometry": shapely.to_wkb(shapely.points([[1, 1], [2, 2]])), "v": column})
+    zones = pa.table({"geometry": pa.array(shapely.to_wkb(shapely.box([0], [0], [5], [5])))})
+    with pytest.raises(ogrjoin.InvalidError, match=rf"concat\(v\) needs .* the field is {kind}"):
+        ogrjoin.join(zones, points, "contains", agg="concat(v)")
+    n = ogrjoin.join(zones, points, "contains", agg="count(v)").read_all()
+    assert n.column(n.num_columns - 1).to_pylist() == [2]

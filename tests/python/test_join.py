@@ -572,3 +572,32 @@ def test_csv_has_the_types_of_the_command(tmp_path):
     made = pyogrio.read_arrow(out)[1].schema
     assert [str(made.field(name).type).replace("timestamp", "") for name in ("id", "ok", "n", "f", "mix")] == [
         k for k in kinds if not k.startswith("date")]  # fmt: skip
+
+
+@pytest.mark.parametrize("word_map", [0, 1, True, 1.5, [("a", "b")]])
+def test_word_map_is_no_file_descriptor(word_map):
+    """A number was opened as a descriptor and closed: 1 closed the standard output."""
+    table = pa.table({"geometry": pa.array(shapely.to_wkb(shapely.points([[0, 0]]))), "a": ["b"]})
+    for call in (
+        lambda: ogrjoin.pairs(["a"], ["b"], "similar", min_similarity=0.5, word_map=word_map),
+        lambda: ogrjoin.join(table, table, "similar", similar="a:0.5", word_map=word_map),
+    ):
+        with pytest.raises(ogrjoin.InvalidError, match="word_map must be a dict or the name of a"):
+            call()
+    os.fstat(0)
+    os.fstat(1)
+
+
+@pytest.mark.parametrize("name", ["along", "similar"])
+def test_numbers_for_words(name):
+    table = pa.table({"geometry": pa.array(shapely.to_wkb(shapely.points([[0, 0]]))), "a": ["b"]})
+    for call in (ogrjoin.pairs, ogrjoin.join):
+        with pytest.raises(ogrjoin.InvalidError, match=f"setting {name} must be a word, not a number"):
+            call(table, table, "nearest", **{name: 1.5})
+
+
+def test_texts_with_a_zero_byte():
+    """They were cut there, so the column was called "a"."""
+    for setting in ("name_count", "on", "agg", "left_select"):
+        with pytest.raises(ogrjoin.InvalidError, match=f"setting {setting} has a zero byte"):
+            ogrjoin.join(POINTS, LOTS, "within", **{setting: "name\0b"})

@@ -255,6 +255,12 @@ static oj_status read_field(const struct rows_aggregates *a, int i,
     const struct ArrowSchema *schema = a->join->schema.children[field->column];
     struct join_values *v = &a->values[i];
     int64_t n = rows_chunks_rows(a->chunks);
+    if (field->form == OJ_FORM_WRITTEN &&
+        !oj_field_kind_is_compared(field->kind))
+        return oj_fail(err, OJ_ERR_ARG,
+                       "agg: concat(%s) needs a text, numbers or dates; the "
+                       "field is %s: convert it to text",
+                       schema->name, oj_field_kind_name(field->kind));
     if (is_plain_number(a, i))
         return read_plain_numbers(a, i, err);
     OJ_NEW(v->is_null, n, err);

@@ -24,12 +24,12 @@ class _Text(str):
 def _words(settings: dict[str, Any]) -> dict[str, Any]:
     """Prepares settings for the C library: lists become texts; None and False are left
     out."""
-    for name, value in settings.items():
-        if isinstance(value, (list, tuple)):
-            settings[name] = ",".join(str(word) for word in value)
     word_map = settings.get("word_map")
     if word_map is not None and not isinstance(word_map, _Text):
         settings["word_map"] = _Text(word_map_text(word_map))
+    for name, value in settings.items():
+        if isinstance(value, (list, tuple)):
+            settings[name] = ",".join(str(word) for word in value)
     return {k: v for k, v in settings.items() if v is not None and v is not False}
 
 

@@ -347,8 +347,16 @@ def word_map_text(words: Any) -> str:
     """Returns the lines of a word map, which is a dict {word: replacement} or a file."""
     if hasattr(words, "items"):
         return "".join(f'"{a}","{b}"\n' for a, b in words.items())
+    if not isinstance(words, (str, os.PathLike)):  # open() takes a number for a descriptor
+        raise InvalidError(f"word_map must be a dict or the name of a file, not {words!r}")
     with open(words, encoding="utf-8") as file:
         return file.read()
+
+
+def _is_m(along: Any) -> bool:
+    """Returns True if the setting along asks for M values. Other values are checked by
+    the library."""
+    return isinstance(along, str) and along.lower() == "m"
 
 
 def _shapes(made: tuple[Any, Any]) -> Any:
@@ -474,8 +482,9 @@ PREDICATES = {
 
 
 def similar_words(similar: Any) -> Any:
-    """Converts a list of conditions to one text for the C library."""
-    return similar if similar is None or isinstance(similar, str) else ",".join(similar)
+    """Converts a list of conditions to one text for the C library, which checks other
+    values."""
+    return ",".join(similar) if isinstance(similar, (list, tuple)) else similar
 
 
 class _Plan(NamedTuple):
@@ -549,7 +558,7 @@ class Index:
         backend: str | None = None,
     ) -> None:
         self._right = right  # for join()
-        self._has_m = (along or "").lower() == "m"
+        self._has_m = _is_m(along)
         self._compared = {"similar": similar_words(similar), "vector": vector}
         self._column = column
         self._settings = {"threads": count_threads(threads), "backend": backend}
@@ -817,7 +826,7 @@ class Index:
         settings = {**self._compared, **settings, "op": op}
         settings["similar"] = similar_words(settings["similar"])
         settings["crs"] = crs
-        if (settings.get("along") or "").lower() == "m" and not self._has_m:
+        if _is_m(settings.get("along")) and not self._has_m:
             raise InvalidError(
                 'along="m": the M values were not read: write Index(right, along="m")'
             )

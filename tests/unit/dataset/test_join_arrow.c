@@ -207,6 +207,27 @@ TEST(truth_schema)
     trial_close(&t);
 }
 
+/* A schema for which memory runs out is an error with its text. */
+TEST(memory_schema)
+{
+    struct row_trial t;
+    struct trial_stream source;
+    struct ArrowArrayStream stream;
+    struct ArrowSchema schema;
+    trial_open(&t, "Memory", 5, OJ_HOW_LEFT, FORM_ONE, 50);
+    trial_make_answers(&t);
+    open_stream(&t, &source, NULL, &stream);
+    oj_alloc_fail_at(3);
+    ck_assert_int_eq(stream.get_schema(&stream, &schema), ENOMEM);
+    oj_alloc_fail_at(0);
+    ck_assert_ptr_null(schema.release);
+    ck_assert_ptr_nonnull(stream.get_last_error(&stream));
+    ck_assert_int_eq(stream.get_schema(&stream, &schema), 0);
+    schema.release(&schema);
+    close_stream(&source, &stream);
+    trial_close(&t);
+}
+
 TEST(truth_ignored)
 {
     const char *fields[] = {"i32", "join_text", "dist", NULL, NULL};

@@ -321,6 +321,45 @@ TEST(stream_that_failed_outlives_its_layer)
     stream.release(&stream);
 }
 
+/* A stream keeps the schema of its arrays when, after it was opened, other
+ * fields of the layer are ignored: as many as before, or none. */
+TEST(schema_after_other_fields_are_ignored)
+{
+    const char *const before[] = {"n", NULL};
+    const char *const after[][2] = {{"join_distance", NULL}, {NULL, NULL}};
+    for (int i = 0; i < 2; i++)
+    {
+        struct ArrowArrayStream stream;
+        struct ArrowSchema first, second;
+        struct ArrowArray array;
+        GDALDatasetH join;
+        OGRLayerH layer =
+            open_layer("-op nearest points.gpkg zones.gpkg", &join);
+        ck_assert_int_eq(OGR_L_SetIgnoredFields(layer, (const char **)before),
+                         OGRERR_NONE);
+        open_stream(layer, &stream);
+        ck_assert_int_eq(stream.get_schema(&stream, &first), 0);
+        ck_assert_int_eq(OGR_L_SetIgnoredFields(layer, (const char **)after[i]),
+                         OGRERR_NONE);
+        ck_assert_int_eq(stream.get_schema(&stream, &second), 0);
+        ck_assert_int_eq(stream.get_next(&stream, &array), 0);
+        expect_error(NULL);
+        ck_assert_int_eq(first.n_children, array.n_children);
+        ck_assert_int_eq(second.n_children, array.n_children);
+        for (int64_t c = 0; c < array.n_children; c++)
+        {
+            ck_assert_str_eq(second.children[c]->name, first.children[c]->name);
+            ck_assert_str_eq(second.children[c]->format,
+                             first.children[c]->format);
+        }
+        array.release(&array);
+        first.release(&first);
+        second.release(&second);
+        stream.release(&stream);
+        GDALClose(join);
+    }
+}
+
 /* While a stream is open, reading a feature is an error, not the end of the
  * layer. */
 TEST(features_while_a_stream_is_open)

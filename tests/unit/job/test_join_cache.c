@@ -45,6 +45,51 @@ TEST(bound)
     ck_assert_int_eq(n_entries(), 0);
 }
 
+/* Makes a side with one line of N_POINTS vertices; *user: they have M values.
+ */
+static oj_status make_line(void *user, struct oj_join_side *side,
+                           const int *cancel, int *keep, struct oj_error *err)
+{
+    const struct oj_relation relation = oj_relation_default();
+    struct oj_options options = {0};
+    double *x, *y;
+    (void)cancel;
+    *keep = 1;
+    side->buf.keeps_m = *(const int *)user;
+    OJ_TRY(oj_flat_buf_begin(&side->buf, 0, err));
+    OJ_TRY(oj_flat_buf_part(&side->buf, OJ_PART_LINE, err));
+    OJ_TRY(oj_flat_buf_ring(&side->buf, err));
+    OJ_TRY(oj_flat_buf_vertices(&side->buf, N_POINTS, &x, &y, err));
+    for (int i = 0; i < N_POINTS; i++)
+        x[i] = y[i] = i;
+    OJ_TRY(oj_flat_buf_end(&side->buf, err));
+    side->flat = oj_flat_buf_view(&side->buf);
+    options.n_threads = 1;
+    return oj_join_open(&side->flat, &relation, "cpu", &options, &side->engine,
+                        err);
+}
+
+/* M values count toward the size of a side. */
+TEST(bytes_of_m)
+{
+    int64_t n_bytes[2];
+    for (int keeps_m = 0; keeps_m < 2; keeps_m++)
+    {
+        struct oj_join_key key = make_key(0, 0);
+        struct oj_join_use use = {0};
+        int is_mine;
+        start(NULL);
+        ck_assert_int_eq(oj_join_cache_take(NULL, &key, make_line, &keeps_m,
+                                            NULL, &use, &is_mine, NULL),
+                         OJ_OK);
+        oj_join_use_end(&use);
+        n_bytes[keeps_m] = oj_join_cache_counts().n_bytes;
+        oj_join_key_free(&key);
+    }
+    ck_assert_int_ge(n_bytes[1] - n_bytes[0],
+                     N_POINTS * (int64_t)sizeof(double));
+}
+
 TEST(limit)
 {
     int64_t quarter;
