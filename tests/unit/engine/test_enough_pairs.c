@@ -1,7 +1,8 @@
 /* Joins for which one pair of a row is enough: any pair, or the first in tie
  * order. Each listed pair is a pair of the join, and each row that has pairs
  * has one listed. Many features at one place take time in proportion to their
- * number, not to the number of pairs. Kind: property, large. */
+ * number, not to the number of pairs.
+ * Kind: property, large. */
 #include "../references.h"
 
 #include "../join_trial.h"

@@ -1,11 +1,11 @@
 /* Every join between features of any kinds, on every backend that supports it,
- * has the pairs that GEOS finds by tests of all pairs, plain and prepared. Some
- * features are invalid; where GEOS decides them, its result counts. Larger sets
- * of points with many ties are joined with any features. The joins of these
- * sets are compared with the plain reference, and with GEOS where both define
- * the area of a polygon alike. Kind: property, degenerate. OGRJOIN_TEST_LONG=1
- * runs fifty times as long; OGRJOIN_TEST_SEED=n begins with the round that
- * failed. */
+ * has the pairs that GEOS finds by tests of all pairs, plain and prepared.
+ * Some features are invalid; where GEOS decides them, its result counts.
+ * Larger sets of points with many ties are joined with any features. The joins
+ * of these sets are compared with the plain reference, and with GEOS where
+ * both define the area of a polygon alike.
+ * Kind: property, degenerate. OGRJOIN_TEST_LONG=1 runs fifty times as long;
+ * OGRJOIN_TEST_SEED=n begins with the round that failed. */
 #include "../references.h"
 
 #include "../geos_area.h"
