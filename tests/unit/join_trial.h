@@ -203,8 +203,8 @@ static inline void same_matches(const char *what, const struct oj_matches *ours,
     same_rows(what, ours, truth, 0);
 }
 
-/** Asserts that batches of random sizes give the rows of truth. A batch has at
- * most `most` rows. */
+/** Asserts that batches of `size` rows give the rows of truth. At most `most`
+ * batches are joined. */
 static inline void trial_check_batches(const struct join_trial *t,
                                        const char *backend,
                                        const struct oj_options *options,

@@ -23,7 +23,7 @@ struct test_field
     OGRFieldSubType subtype;
 };
 
-/* Field types. Arrow streams can carry the first ones. */
+/* Field types. Arrow streams can carry the first N_SIMPLE_FIELDS. */
 enum
 {
     FIELD_I32 = 1,
@@ -231,8 +231,8 @@ static inline OGRLayerH first_layer(GDALDatasetH dataset)
     return GDALDatasetGetLayer(dataset, 0);
 }
 
-/* Asserts that both features have the same value of field f, as OGR stores it.
- * unset_is_null: 1: the driver stores unset values as NULL. */
+/* Asserts that field f has equal values, as OGR stores them, in both features.
+ * unset_is_null 1: the driver stores unset values as NULL. */
 static inline void same_value(OGRFeatureH a, OGRFeatureH b, int f,
                               int unset_is_null)
 {

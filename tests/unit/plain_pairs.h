@@ -424,8 +424,8 @@ static inline int64_t plain_row(const struct oj_relation *relation,
     return kept;
 }
 
-/* Sets a random join by distance in a scene. A join by the n nearest has n <=
- * k. */
+/* Sets a random join by distance in a scene. For nearest, the relation asks for
+ * at most k features. */
 static inline void plain_pick_join(struct oj_relation *r, const struct scene *s,
                                    int k)
 {
@@ -449,7 +449,8 @@ static inline unsigned plain_kinds(void)
     return kinds[pick(5)];
 }
 
-/* Returns all distances between two sides: [f features][g features]. */
+/* Returns the distances of all features of f and g: [f features][g features].
+ * The caller frees them. */
 static inline double *plain_matrix(const struct oj_flat *f,
                                    const struct oj_flat *g,
                                    enum oj_distance_to to)

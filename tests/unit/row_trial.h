@@ -251,8 +251,8 @@ static inline void trial_close(struct row_trial *t)
     VSIUnlink("/vsimem/row_trial.fgb");
 }
 
-/* Opens a join without pairs. Its rows are those of the only layer of in. Takes
- * over in. */
+/* Opens a join without pairs. Its rows are those of the only layer of in. `in`
+ * then belongs to t. */
 static inline void trial_open_alone(struct row_trial *t, GDALDatasetH in,
                                     OGRwkbGeometryType type)
 {

@@ -1,6 +1,7 @@
 /* Compares aggregates with a plain computation over sorted pairs. The
  * aggregates keep the values of pairs in memory or in files. Then every
- * allocation fails in turn. Kind: unit, property, memory. */
+ * allocation fails in turn.
+ * Kind: unit, property, memory. */
 #include "plain_aggregates.h"
 
 #include "../../../flatten/base/oj_alloc.h"

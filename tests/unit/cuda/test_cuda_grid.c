@@ -1,9 +1,9 @@
 /* The backend cuda with coordinates on a coarse grid, so that borders of cells
  * coincide with features, and distances are equal. There are equal features,
- * lines without length, features far away, and layers of thousands of features.
- * All answers equal those of the backend cpu, bit for bit. Skipped if no GPU
- * can be used. Kind: property, degenerate. OGRJOIN_TEST_ROUNDS=n runs more
- * rounds. */
+ * lines without length, features far away, and layers of thousands of
+ * features. All answers equal those of the backend cpu, bit for bit. Skipped
+ * if no GPU can be used.
+ * Kind: property, degenerate. OGRJOIN_TEST_ROUNDS=n runs more rounds. */
 #include "../references.h"
 
 #include "../join_trial.h"

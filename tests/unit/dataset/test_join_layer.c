@@ -1,7 +1,8 @@
 /* A join as a layer, in the process of the test, so that sanitizers check it.
  * Its rows are requested in every way, reading ends anywhere, and files are
  * broken or change. e2e/test_dataset_*.py compare the rows with those of the
- * command; test_command_memory makes allocations fail. Kind: degenerate. */
+ * command; test_command_memory makes allocations fail.
+ * Kind: degenerate. */
 #include "../../../flatten/read/oj_layer_arrow.h"
 
 #include "../job/join_files.h"

@@ -225,9 +225,9 @@ TEST(sparse_rows_are_joined_at_once)
     free_join(&join);
 }
 
-/* Rows have at most k pairs. If each has one, there are as few parts as the
- * limit allows, equally large and without a sample. If most rows have none,
- * there are not more parts. */
+/* The join states that a row has at most k pairs; each row has `pairs`. There
+ * are as few parts as the limit allows, without a sample, and not more if the
+ * rows have none. */
 TEST(known_bound_of_a_row)
 {
     static const struct

@@ -143,8 +143,8 @@ static const struct sweep
      {.op = OJ_OP_ATTRIBUTES, .k = 1, .max_distance = INFINITY}},
 };
 
-/* Makes allocations fail in turn. After 100 failures only every 17th does,
- * because arrays grow in steps. */
+/* Makes allocations fail in turn. After 100 failures only every 17th allocation
+ * fails, because arrays grow in steps. */
 static void fail_in_turn(const struct join_trial *t, const char *backend,
                          int n_threads)
 {

@@ -1,6 +1,7 @@
-/* Joins of which one pair of a row is enough: any, or the first in tie order.
- * What they list are pairs of the join, and each row with pairs has one of
- * them. Many features at one place make no more work than they have rows.
+/* Joins for which one pair of a row is enough: any pair, or the first in tie
+ * order. Each listed pair is a pair of the join, and each row that has pairs
+ * has one listed. Many features at one place take time in proportion to their
+ * number, not to the number of pairs.
  * Kind: property, large. */
 #include "../references.h"
 
@@ -172,7 +173,7 @@ static void add_at_place(struct oj_flat_buf *buf, enum place_kind kind, int n)
 }
 
 /* All features of a layer are equal: 10^10 pairs, of which each row lists one.
- * A list of them would take minutes, and their memory. */
+ * A list of all pairs would take minutes, and too much memory. */
 TEST(many_at_one_place)
 {
     enum

@@ -323,8 +323,8 @@ TEST(all_devices)
     oj_join_close(join);
 }
 
-/* Asserts that the CPU answers, and that the reason is reported. at_once: 1:
- * the CPU is chosen before the first batch. */
+/* Asserts that the CPU answers, and that the reason is reported. at_once 1: the
+ * CPU is chosen before the first batch. */
 static void assert_cpu_joins(const char *why, int at_once)
 {
     struct oj_join *join = open_join("cuda", 0, 0, OJ_OK);

@@ -1,9 +1,9 @@
 /* Every join between features of any kinds, on every backend that supports it,
- * has the pairs that GEOS finds by tests of all pairs, plain and prepared. Some
- * features are invalid; where GEOS decides them, its result counts. Larger sets
- * of points with many ties are joined with any features. These are compared
- * with the plain reference, and with GEOS where both define the area of a
- * polygon alike.
+ * has the pairs that GEOS finds by tests of all pairs, plain and prepared.
+ * Some features are invalid; where GEOS decides them, its result counts.
+ * Larger sets of points with many ties are joined with any features. The joins
+ * of these sets are compared with the plain reference, and with GEOS where
+ * both define the area of a polygon alike.
  * Kind: property, degenerate. OGRJOIN_TEST_LONG=1 runs fifty times as long;
  * OGRJOIN_TEST_SEED=n begins with the round that failed. */
 #include "../references.h"
@@ -99,7 +99,7 @@ static int may_be_apart(const struct oj_relation *r)
 }
 
 /* Decides a pair by GEOS. *distance is NaN for joins without distances. If GEOS
- * cannot say, *distance is a lower bound. by_even_odd: 1: the part of a hole
+ * cannot say, *distance is a lower bound. by_even_odd 1: the part of a hole
  * outside of its shell is area, unlike in GEOS. */
 static enum oj_geos_outcome decide_pair_by_geos(struct oj_geos_pairs *pairs,
                                                 const struct join_trial *t,
@@ -299,7 +299,8 @@ TEST(as_all_pairs)
         }
         try_backend(&t, "geos", 1, &expected);
         try_backend(&t, "spatialindex", 1, &expected);
-        /* for predicates this backend uses prepared geometries */
+        /* geos_sorted decides predicates by prepared geometries, unlike the
+         * expected pairs here */
         if (is_distance)
             try_backend(&t, "geos_sorted", 1, &expected);
         try_backend(&t, "spatialindex_collective", 1, &expected);
@@ -466,8 +467,8 @@ TEST(huge_coordinates)
 
 /* --- indexes ------------------------------------------------------------- */
 
-/* Returns the size in bytes of the index for a batch of this input. Stores its
- * number of pairs in *n_found. */
+/* Returns the size in bytes of the index for a batch of this input. Stores the
+ * number of pairs of the batch in *n_found. */
 static int64_t index_bytes(const struct oj_flat *join,
                            const struct oj_flat *input, unsigned input_kinds,
                            int64_t *n_found)

@@ -280,7 +280,7 @@ TEST(empty_input)
     ck_assert_int_eq(counts.n_rows, 0);
 }
 
-/* One batch fails, in each stage, while each stage in turn is slow. */
+/* One batch fails, in each stage, while stage _i is slow (0: none). */
 TEST_LOOP(errors_end_the_run, 0, 4)
 {
     static const oj_status expected[] = {OJ_ERR_DATA, OJ_ERR_NOMEM, OJ_ERR_IO};
@@ -510,6 +510,5 @@ TEST(without_memory)
 int main(void)
 {
     tests_open("pipeline");
-    /* the loop variable selects the slow stage; 0: none */
     return tests_run();
 }

@@ -76,8 +76,8 @@ static void pick_times(int64_t n, int how, struct oj_spans *out, int64_t **from,
     *out = (struct oj_spans){*from, how == 0 ? *from : *until};
 }
 
-/* Compares row a with the pairs of the answer without conditions, after
- * filtering. */
+/* Compares row a of `got` with row a of `all`, the answer without conditions on
+ * spans, from which pairs that break the condition are left out. */
 static void check_row(const struct join_trial *t, const struct oj_matches *all,
                       const struct oj_matches *got, int64_t a)
 {

@@ -89,8 +89,8 @@ TEST(all_ties_of_a_heap)
 }
 
 /* A self join of thousands of points in one place and a few beside them. Each
- * row gets the first others in tie order, of all points or only of points
- * elsewhere. The join must not take quadratic time. */
+ * row gets the first others in tie order, of all points or only of points at
+ * other places. The join must not take quadratic time. */
 TEST(nearest_of_a_heap)
 {
     enum

@@ -359,7 +359,8 @@ TEST_LOOP(keys_that_have_gone_are_forgotten, 0, 2)
     memset(&t, 0, sizeof t);
 }
 
-/* Keys whose bytes look like those of a state file. */
+/* A key that is there twice, keys whose features repeat, descend or do not
+ * exist, and FIDs that repeat are refused. */
 TEST(states_that_do_not_fit)
 {
     static struct event_trial t;

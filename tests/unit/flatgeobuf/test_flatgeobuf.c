@@ -399,8 +399,8 @@ static void same_files(OGRLayerH gdal, OGRLayerH ours, int has_index)
         same_layers(gdal, ours, 1, 1);
 }
 
-/* Makes a geometry of a simple type from wkt, moved by i. The rows so lie in
- * different places. */
+/* Makes a geometry from wkt. A point is moved to a place that depends on i, so
+ * that the rows lie at different places. */
 static OGRGeometryH make_shifted(const char *wkt, int i)
 {
     char *text = CPLStrdup(wkt), *at = text;

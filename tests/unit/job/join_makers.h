@@ -45,7 +45,8 @@ struct maker
     int seed;
     int n_points; /* number of points; 0: N_POINTS */
     int ms;       /* milliseconds that making takes */
-    int keep;     /* 0: the side may not be shared (its size is stored as -1) */
+    int keep; /* -1: the cache does not keep the side, and jobs do not share it
+               */
     oj_status failure;
     /* cancel flag of the thread that makes the side, or NULL */
     const int *cancel;

@@ -229,7 +229,8 @@ put(struct pen *pen, const char *format, ...)
     ck_assert_uint_lt(pen->used, sizeof pen->text);
 }
 
-/* Writes a number as OGR reads it. OGR needs a sign before nan and inf. */
+/* Writes a number such that OGR reads it back: NaN with a sign, and infinity as
+ * a number beyond all doubles. */
 static inline void put_number(struct pen *pen, double v)
 {
     if (isnan(v))
@@ -394,8 +395,8 @@ static inline void make_ring(struct wkt_ring *ring, const struct wkt_lattice *l,
         close_ring(ring);
 }
 
-/* Returns a box for a hole: inside the frame, on its border, across the border,
- * outside of the frame, or equal to it. */
+/* Returns a box for a hole of the shell: inside the shell, on its border,
+ * across the border, outside of it, or equal to it. */
 static inline struct lattice_box pick_hole(const struct wkt_lattice *l,
                                            const struct lattice_box *shell)
 {

@@ -332,8 +332,8 @@ static int read_report(const char *name, struct difference *list)
 
 /* Returns 1 if no difference between GEOS and cpu is an error of cpu. Each line
  * of GEOS's report needs a proved line in cpu's report, with exchanged results.
- * Lines that are themselves proved are accepted without one: there cpu is
- * within its rounding (shapes 1e-322 apart have distance 0). */
+ * A line of GEOS's report that is itself proved needs no line of cpu's: there
+ * cpu is within its rounding (shapes 1e-322 apart have distance 0). */
 static int are_errors_of_geos(void)
 {
     static struct difference of_geos[MOST_DIFFERENCES],

@@ -209,7 +209,7 @@ static void compare_distance(const GEOSGeometry *line, const double end[4],
     expect(GEOSDistance_r(geos, point, line, &theirs) == 1, "GEOS raised");
     GEOSGeom_destroy_r(geos, point);
     check_rounding(end, px, py, ours);
-    /* for such segments GEOS gives an arbitrary number or NaN */
+    /* for so short segments GEOS gives an arbitrary number or NaN */
     if (is_short(end))
     {
         n_short++;
@@ -280,7 +280,8 @@ static GEOSGeometry *make_polygon(const struct test_ring *ring)
         geos, GEOSGeom_createLinearRing_r(geos, seq), NULL, 0);
 }
 
-/* Returns 1 if GEOS computes a wrong sign for an edge beside the point. */
+/* Returns 1 if GEOS computes a wrong orientation of an edge of the ring and the
+ * point. */
 static int geos_misjudges(const struct test_ring *r, double x, double y)
 {
     for (int64_t i = 0; i + 1 < r->n; i++)

@@ -1,6 +1,6 @@
 /** Checks the invariants of a kept index. Every point is in the boxes above it,
- * every id is where the table of ids says, and no page is empty. Include once.
- */
+ * the table of ids has the place of every id, and no page is empty. Include
+ * once. */
 #ifndef LIVE_STRUCTURE_H
 #define LIVE_STRUCTURE_H
 

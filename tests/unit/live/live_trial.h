@@ -74,7 +74,7 @@ enum batch_kind
     BATCH_FAR_AWAY,   /* out of the old extent */
     BATCH_ON_BORDERS, /* on borders of cells: a grid of powers of two */
     BATCH_ON_LINES,   /* few values of x, any y: x cannot be divided further */
-    BATCH_ASIDE,      /* y stays the same, x changes */
+    BATCH_ASIDE,      /* x changes, y does not */
     BATCH_REMOVALS,
     BATCH_MIXED, /* removals, insertions and moves; some ids occur repeatedly */
     BATCH_ALL_GONE,

@@ -1,6 +1,6 @@
 /* Kept indexes of points on one, two and four devices. After every batch their
  * counts and answers equal those of an index in host memory, and of a new
- * index. After a failure, they are those before the failed batch.
+ * index. After a failed batch, counts and answers are as before this batch.
  * Kinds: property, memory. */
 #include "../../../algs/live/live_search.h"
 #include "../../../algs/live/oj_live.h"
@@ -337,8 +337,8 @@ TEST(more_than_one_device_holds)
 
 /* Pairs of a row are in the order of their ids, however many they are and
  * however much their ids differ: warps sort rows of up to 1,024 pairs, by keys
- * of 32 or 64 bits where ids differ by little. With any_order the pairs are
- * those, in some order. */
+ * of 32 or 64 bits where ids differ by little. With any_order a row has these
+ * pairs in some order. */
 static void expect_sorted_rows(int64_t apart, int are_boxes, int any_order)
 {
     enum
@@ -588,7 +588,8 @@ TEST(settings)
 static void (*fail_at)(int64_t, int64_t);
 static int64_t (*module_fail_at)(int64_t);
 
-/* Returns 0 if the module is for real devices. */
+/* Finds the functions of the emulated device. Returns 0 if the module is for
+ * real devices. */
 static int find_emulator(void)
 {
     const char *path = getenv("OGRJOIN_CUDA_MODULE");

@@ -184,7 +184,8 @@ TEST_LOOP(states_do_not_depend_on_threads, OJ_LIVE_AUTO, OJ_LIVE_KDTREE + 1)
     }
 }
 
-/* Two million changes, and so many points that the tree gets a skeleton. */
+/* Two million changes, and so many points that the tree is built in parallel
+ * below a tree of a sample (the skeleton of live_build.c). */
 TEST_LOOP(many_points, OJ_LIVE_AUTO, OJ_LIVE_KDTREE + 1)
 {
     enum
@@ -243,7 +244,8 @@ static void expect_points(struct oj_live *live, const struct plain_points *p)
 }
 
 /* An allocation fails. Either the batch fails, and has no effect, or it
- * succeeds, and pages stay as they are. */
+ * succeeds, because the memory was not necessary. All points are then where the
+ * plain list has them. */
 TEST_LOOP(nth_allocation_fails, 0, N_BATCH_KINDS)
 {
     struct oj_live *live = NULL;

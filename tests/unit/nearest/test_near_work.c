@@ -41,8 +41,8 @@ static int join_on(const char *backend, const struct join_trial *t,
 
 /* --- k larger than the number of features --------------------------------- */
 
-/* Adds a comb-shaped polygon of TEETH teeth. They point upwards if height is
- * positive, otherwise downwards. */
+/* Adds a comb-shaped polygon of TEETH teeth. The teeth point upwards if height
+ * is positive, otherwise downwards. */
 static void add_comb(struct oj_flat_buf *buf, double y, double height)
 {
     double *xy = oj_malloc(4 * TEETH + 8, sizeof *xy);
@@ -456,7 +456,7 @@ TEST_LOOP(few_and_many_within, 0, 12)
     oj_free(fid);
 }
 
-/* Lists in feature and distance the features that t's relation allows in the
+/* Writes to feature and distance the features that t's relation allows in the
  * answer of a row: the k nearest, and their ties if asked for, by distance and
  * ordinal. Returns their number. */
 static int64_t plain_k_nearest(const struct join_trial *t, int64_t row,
@@ -491,9 +491,9 @@ static int64_t plain_k_nearest(const struct join_trial *t, int64_t row,
 }
 
 /* The k nearest features within a reach, where consecutive points have few,
- * then many, then few features in reach: in the former case all of these are
- * found first. Without and with an excluded class, one of five or one of two,
- * and with all ties. */
+ * then many, then few features in reach: where there are few, all features in
+ * reach are found first. Without and with an excluded class, one of five or one
+ * of two, and with all ties. */
 TEST_LOOP(few_and_many_of_k, 0, 12)
 {
     static const int n_classes[] = {0, 5, 2};

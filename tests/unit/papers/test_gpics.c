@@ -99,7 +99,8 @@ static void start_moving(struct moving *m, const struct oj_flat *from)
     m->flat = *from;
 }
 
-/* Moves some points. kind is the kind of move of this round. */
+/* Moves some points. kind is that of the places of the points (pick_place()).
+ */
 static void move_some(struct moving *m, int kind)
 {
     int64_t n = m->flat.n_features;

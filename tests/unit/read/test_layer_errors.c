@@ -189,8 +189,8 @@ TEST_LOOP(degenerate_layers_without_rows_geometry_or_fields, 0, 2)
 
 /* ---- filters ------------------------------------------------------------ */
 
-/* Of two lines only the bounding boxes touch the filter. Their rows are not
- * read. */
+/* Only the bounding box of the first line touches the filter, so its row is not
+ * read. The second line lies in the filter. */
 TEST_LOOP(unit_spatial_filter_is_exact, 0, 2)
 {
     const char *path = "/vsimem/lines.gpkg";

@@ -1,8 +1,8 @@
 /* A multipolygon of very many boxes has the matrix that the exact reference
  * computes for a few boxes in an equal layout. If the time grew by the square
- * of the number of boxes, this test would take minutes. A polygon of many edges
- * and a small shape have the matrix that is computed without short cuts. Kind:
- * large, property. */
+ * of the number of boxes, this test would take minutes. A polygon of many
+ * edges and a small shape have the matrix that is computed without short cuts.
+ * Kind: large, property. */
 #include "../../../algs/geometry/relate/relate.h"
 #include "../../../flatten/base/oj_alloc.h"
 #include "../predicate/random_shapes.h"

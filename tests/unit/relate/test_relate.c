@@ -144,7 +144,7 @@ TEST_LOOP(random_pairs, 0, 8)
     struct oj_relate_scratch scratch;
     memset(&scratch, 0, sizeof scratch);
     seed = random_state = first_seed() + (uint64_t)_i;
-    /* a tree for every figure of two edges or more */
+    /* for odd _i: a tree for every figure of two edges or more */
     scratch.input.most_in_band = scratch.join_side.most_in_band = _i % 2;
     for (int64_t round = 0; round < rounds(4); round++)
     {

@@ -170,8 +170,8 @@ TEST_LOOP(coverages, 0, 4)
 }
 
 /* Adds a rectangle with integer coordinates as a ring. Its first vertex and its
- * direction are random. dense: 1: all integer points of its sides are
- * vertices. */
+ * direction are random. dense 1: all integer points of its sides are vertices.
+ */
 static void add_box_ring(struct oj_flat_buf *buf, int x0, int y0, int x1,
                          int y1, int dense)
 {

@@ -68,7 +68,8 @@ TEST(unit_every_row_is_filled)
     }
 }
 
-/* The CUDA module does not use the table, but compares names. */
+/* oj_relation_sorts_by_measure() compares ops without the table of joins, which
+ * the CUDA module lacks. It must agree with the table. */
 TEST(unit_joins_with_k_sort_by_measure)
 {
     for (int i = 0; i < OJ_N_OPS; i++)

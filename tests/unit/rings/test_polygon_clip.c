@@ -1,8 +1,8 @@
 /* Polygons of many vertices, clipped to the surroundings of a box. Their
  * intersections with features in the box are compared with those of the whole
  * polygons, bit for bit, and the places in the box with their locations in the
- * whole polygon. Then every allocation fails in turn. Kinds: properties,
- * degenerate, large, memory. */
+ * whole polygon. Then every allocation fails in turn.
+ * Kinds: properties, degenerate, large, memory. */
 #include "../../../algs/foundations/base/oj_feature_box.h"
 #include "../../../algs/geometry/rings/polygon_clip.h"
 #include "../../../algs/references/geos/geos_pairs.h"
@@ -228,9 +228,9 @@ static void make_small(void)
 
 /* ---- intersections ------------------------------------------------------- */
 
-/* Appends the intersections of input and join_side, all rows with feature 0 or
- * row 0 with all features. An object computes `n_pairs` of them. Whole features
- * are used for the first ones, so 1 computes all from whole features. */
+/* Appends the intersections of all rows with feature 0, or of row 0 with all
+ * features. One object computes n_pairs of them. An object takes whole features
+ * for its first pairs, so n_pairs 1 computes all from whole features. */
 static void intersect_all(const struct oj_flat *input,
                           const struct oj_flat *join_side, int n_pairs,
                           struct oj_flat_buf *out)
@@ -352,8 +352,8 @@ static int64_t highest_vertex(const struct oj_flat *flat, int64_t ring)
     return is_one ? high : -1;
 }
 
-/* Vertices are left out only, none that determines the envelope or a ring's
- * orientation. */
+/* Asserts that `clipped` has only vertices of `whole`, in order, among them
+ * those that determine the envelope and the orientation of each ring. */
 static void expect_subset(const struct oj_flat *whole,
                           const struct oj_flat *clipped)
 {
@@ -439,7 +439,8 @@ TEST(degenerate_too_many_vertices_near_the_box)
     oj_polygon_clip_free(&clip);
 }
 
-/* Clips save most of the time: a tenth of it, of which the test allows five. */
+/* Clips save most of the time: the intersections take about a tenth of it, and
+ * the test allows half of it. */
 TEST(large_intersections_take_time_for_near_edges_only)
 {
     clock_t begin, of_whole, of_clips;

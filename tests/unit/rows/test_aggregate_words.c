@@ -36,7 +36,6 @@ static int find_field(const char *name)
     return i;
 }
 
-/* Parsed and bound to the fields of side. */
 /* Binds aggregate i to a column; -1: to no column. Weights are the field r. */
 static oj_status bind_aggregate(struct oj_aggregate_words *words, int i,
                                 int column, struct oj_error *err)

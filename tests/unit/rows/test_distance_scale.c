@@ -81,7 +81,8 @@ static int is_field(const void *name, const char *asked)
     return strcmp(name, asked) == 0;
 }
 
-/* A word that is the name of a field has no unit. Quotes end a name. */
+/* A word that is itself the name of a field is read without a unit. Quotes end
+ * a name. */
 TEST(unit_fields_of_distances)
 {
     static const struct

@@ -178,7 +178,8 @@ TEST(words_of_the_command)
         check_message(cases[i].list, cases[i].relation, 0, cases[i].expected);
 }
 
-/* The library's settings, Python's arguments. */
+/* Messages to the library and Python name options as settings: how='anti', not
+ * -how anti. */
 TEST(words_of_another_caller)
 {
     const struct oj_relation nearest =

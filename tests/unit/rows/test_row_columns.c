@@ -441,7 +441,8 @@ TEST(truth_fields_whose_names_are_taken)
     check_names("", "\303\204 \303\244", "", "", "\303\204 \303\244");
 }
 
-/* If a default name is in use, all computed columns get the same number. */
+/* If a default name is in use, all computed columns get one number: join_fid_2,
+ * join_distance_2. */
 TEST(truth_computed_names_that_are_taken)
 {
     check_names("", "join_fid", "join_fid join_distance", "",

@@ -75,7 +75,7 @@ TEST(truth_kinds_and_comparisons)
                      OJ_COMPARE_TEXTS);
 }
 
-/* Dates, datetimes and texts are equal if they mean the same moment. */
+/* Dates, datetimes and texts are equal if they mean one moment. */
 TEST(truth_moments)
 {
     const enum oj_value_comparison moments = OJ_COMPARE_MOMENTS;
@@ -174,8 +174,7 @@ TEST(truth_numbers_as_texts)
     oj_value_classes_free(&classes);
 }
 
-/* Rows are equal if all their fields are. Where one value ends and the next
- * begins matters. */
+/* Rows are equal if all their fields are. "a", "bc" differs from "ab", "c". */
 TEST(truth_several_fields)
 {
     const enum oj_value_comparison both[] = {OJ_COMPARE_TEXTS,
@@ -250,7 +249,7 @@ static int are_equal(const struct oj_plain_value *a,
     return strcmp(written[0], written[1]) == 0;
 }
 
-/* Every pair of forms. The forms are integers, reals and texts. */
+/* Every pair of kinds of values: integers, reals and texts. */
 TEST_LOOP(property_classes_are_equal_where_values_are, 0, 9)
 {
     enum
@@ -336,8 +335,8 @@ TEST(truth_forms_of_whole_numbers)
     oj_value_classes_free(&classes);
 }
 
-/* Unsigned integers from 2^63 on are neither each other nor the double to which
- * they round. */
+/* Unsigned integers from 2^63 on equal neither each other nor the double to
+ * which they round. */
 TEST(truth_large_unsigned_integers)
 {
     const enum oj_value_comparison numbers = OJ_COMPARE_NUMBERS;
@@ -374,8 +373,8 @@ TEST(truth_large_unsigned_integers)
     oj_value_classes_free(&classes);
 }
 
-/* Thousands of numbers in each form. Among them are numbers that are not where
- * they are guessed to be. */
+/* Thousands of numbers in each form. With gaps, a number is not at the position
+ * that is guessed first. */
 TEST_LOOP(property_many_whole_numbers, 0, 3)
 {
     enum

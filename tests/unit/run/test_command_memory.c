@@ -4,8 +4,8 @@
  * file unchanged. Another run with memory must give the usual rows, as must a
  * run that manages without the allocation.
  *
- * A place of an allocation is known by its ten innermost calls. Over all lines
- * each place fails once, and in each line a few more do. With
+ * A place of an allocation is identified by its ten innermost calls. Over all
+ * lines each place fails once, and in each line a few more do. With
  * OGRJOIN_TEST_LONG=1 each place fails three times, in both ways, each followed
  * by a run with memory.
  * Kind: memory. */
@@ -212,7 +212,8 @@ static int n_times = 1; /* how often a place fails */
 static struct
 {
     pthread_mutex_t mutex;
-    /* by hash of the calls; two places rarely have the same hash */
+    /* indexed by the hash of the calls; the hashes of two places are rarely
+     * equal */
     unsigned char n_times[1 << 20];
     int is_noting;
     /* numbers of the allocations of a line that will fail */

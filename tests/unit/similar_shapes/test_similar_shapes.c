@@ -73,9 +73,9 @@ static double *shape_matrix(const struct oj_flat *f, const struct oj_flat *g,
 /* --- random layers -------------------------------------------------------- */
 
 /* Asserts that threads, batches and exchanged sides do not change the answer,
- * and that the references give it too. Tiny shapes are not compared with the
- * references: their squared distances underflow, and the references search a
- * box widened by just the distance. */
+ * and that the references give an equal one. Tiny shapes are not compared with
+ * the references: their squared distances underflow, and the references search
+ * a box widened by just the distance. */
 static void check_ways(struct join_trial *t, int is_tiny, const double *matrix,
                        const struct oj_matches *truth)
 {

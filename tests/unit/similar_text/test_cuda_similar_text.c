@@ -85,8 +85,8 @@ static void make_job(struct join_trial *t, int most_rows)
         t->relation.k = 1 + pick(one_in(3) ? 40 : 4);
 }
 
-/* Compares the answer with those of the papers' methods. With little memory
- * they may return an error. */
+/* Compares the answer with those of the papers' methods. With little memory,
+ * these methods may return an error. */
 static void compare_papers(const struct join_trial *t,
                            const struct oj_options *given,
                            const struct oj_matches *truth)
@@ -146,7 +146,7 @@ TEST(random_sides)
     ck_assert_int_gt(n_exact_seen, 0);
 }
 
-/* All rows have the same text, which gives more pairs than are allocated at
+/* All rows have equal texts, which gives more pairs than are allocated at
  * first. */
 TEST(all_alike)
 {

@@ -250,8 +250,8 @@ TEST(property_planes)
 
 /* --- names of places ------------------------------------------------------ */
 
-/* Reads one layer of texts, which is used as both sides. Returns 0 if there is
- * none. */
+/* Reads one layer of texts, which is used as both sides. Returns 0 if its file
+ * is missing. */
 static int open_names(struct join_trial *t, struct text_column *names,
                       struct oj_dictionary **dictionary)
 {

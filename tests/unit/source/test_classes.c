@@ -208,8 +208,8 @@ TEST_LOOP(property_classes_are_equal_where_values_are, 0, N_FIELDS *N_FIELDS)
     free_side(&b);
 }
 
-/* Rows with four fields are equal if each field is. Values that only the other
- * side has get no class. */
+/* Rows with four fields are equal if each field is. Before the values of the
+ * join side are read, no row of the other side has a class. */
 TEST(unit_several_fields)
 {
     struct class_side a = read_side(3);

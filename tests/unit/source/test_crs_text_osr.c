@@ -176,8 +176,8 @@ static void compare_forms(const struct crs_forms *made, int n_equal[2])
     }
 }
 
-/* If the reader says that two CRS without identities are equal, GDAL must say
- * so, too. Adds the number of equal texts to *n_equal. */
+/* If two CRS without identities are equal for the reader, they must be equal
+ * for GDAL. Adds the number of equal texts to *n_equal. */
 static void compare_neighbours(const struct crs_forms *a,
                                const struct crs_forms *b, int *n_equal)
 {

@@ -30,9 +30,8 @@ static inline struct oj_relation relation_on(struct oj_ellipsoid ellipsoid)
     return r;
 }
 
-/* Makes a join by distance. matrix has the distances of all n pairs of
- * features, in metres.
- */
+/* Returns a random join by distance. matrix has the distances of all n pairs of
+ * features, in metres. */
 static inline struct oj_relation pick_relation(struct oj_ellipsoid e,
                                                const double *matrix, int64_t n)
 {

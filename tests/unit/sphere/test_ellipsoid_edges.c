@@ -18,8 +18,8 @@
 /* --- places --------------------------------------------------------------- */
 
 /* Stores the end of an edge that begins at (x, y) in *u and *v: anywhere, near,
- * on the meridian or the equator, beyond a pole, nearly antipodal, or the start
- * itself. */
+ * on its meridian, across a pole, at a pole, nearly antipodal, or the start
+ * itself. For an edge on the equator, moves the start there. */
 static void place_end(double *x, double *y, double *u, double *v)
 {
     double by = pow(10, 12 * unit() - 10);
@@ -61,7 +61,8 @@ static void place_end(double *x, double *y, double *u, double *v)
 }
 
 /* Stores a point in *x and *y: at a vertex, on an edge, beside it by
- * micrometres to kilometres, antipodal to it, at a pole, or anywhere. */
+ * micrometres to kilometres, a quarter of the equator away, antipodal to it, at
+ * a pole, or anywhere. */
 static void place_point(const struct oj_geodesic *geodesic, double x0,
                         double y0, double x1, double y1, double *x, double *y)
 {
@@ -91,7 +92,7 @@ static void place_point(const struct oj_geodesic *geodesic, double x0,
             break;
         case 4:
             break;
-        case 5: /* about as far away as a pole is from its equator */
+        case 5: /* about as far from the edge as a pole is from the equator */
             *x += 90 + by * cos(turn);
             *y = by * sin(turn);
             break;
@@ -143,7 +144,7 @@ static double least_of_many(const struct oj_geodesic *geodesic,
 }
 
 /* If an edge is longer than allowed, replaces it by a random piece of it that
- * is not. */
+ * is short enough. */
 static void cut(const struct oj_ellipsoid *e,
                 const struct oj_geodesic *geodesic, double *x0, double *y0,
                 double *x1, double *y1)
@@ -420,7 +421,7 @@ TEST_LOOP(all_pairs, 0, 2)
     ck_assert_int_gt(n_pairs, 1000);
 }
 
-/* The command's reference backend finds the same pairs. */
+/* The reference backend "ellipsoid" finds equal pairs. */
 TEST_LOOP(reference, 0, 2)
 {
     EACH_ROUND(8)
@@ -515,7 +516,7 @@ TEST_LOOP(known_feet, 0, 2)
     {
         double x0, y0, x1, y1, x, y, foot_x, foot_y, metres;
     } known[] = {
-        {10, -20, 10, 30, 12, 0, 10, 0, 2}, /* degrees, below 4 */
+        {10, -20, 10, 30, 12, 0, 10, 0, 2}, /* below 100: degrees */
         {179, 0, -179, 0, 180, 1, 180, 0, 110574.3885577},
         {190, 0, 200, 0, -165, 1, 195, 0, 110574.3885577},
         {-5, 0, 40, 0, 7, 90, NAN, 0, 10001965.729313},

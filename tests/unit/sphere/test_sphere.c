@@ -146,7 +146,8 @@ static double vertex_metres(const struct oj_flat *f, int64_t v,
 }
 
 /* Returns the distances in metres from every vertex of f to every feature of g:
- * [vertices][features]. They are to the arcs of g, or to its vertices only. */
+ * [vertices][features]. of_arcs 1: to the arcs of g, otherwise to its vertices
+ * only. */
 static double *vertex_matrix(const struct oj_flat *f, const struct oj_flat *g,
                              int of_arcs)
 {
@@ -567,10 +568,9 @@ TEST_LOOP(threads_and_batches, 0, 2)
 /* --- comparing answers ---------------------------------------------------
  */
 
-/* On the sphere, the distance of points has two formulas. They are equal up to
- * the rounding of chords, which is larger towards the antipode. GEOS is not
- * involved.
- */
+/* On the sphere, our engine and the reference compute the distance of points by
+ * different formulas. They are equal up to the rounding of chords, which is
+ * larger towards the antipode. GEOS is not involved. */
 TEST(rounding_on_the_sphere)
 {
     static const double x[] = {0, 1}, y[] = {0, 0};

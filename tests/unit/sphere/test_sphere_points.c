@@ -167,8 +167,8 @@ static double bearing_between(double x0, double y0, double x1, double y1)
     return (double)fmodl(t * 180 / PI + 360, 360);
 }
 
-/* A nearest point at a vertex keeps the vertex's longitude. A projection gets a
- * longitude in the range of its edge's ends. */
+/* A nearest point at a vertex keeps the vertex's longitude. A point between two
+ * vertices gets a longitude between theirs. */
 TEST(longitudes)
 {
     static const double square[] = {178, -2, 182, -2, 182, 2, 178, 2, 178, -2};

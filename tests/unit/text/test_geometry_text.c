@@ -1,7 +1,7 @@
 /* Geometries as texts. Random WKT is compared with GDAL's reader, bit for bit.
- * EWKT that GDAL does not read is compared with equivalent texts that it reads.
- * Refused texts must give the right character in the message. Numbers are
- * compared with strtod().
+ * EWKT that GDAL does not read is compared with equivalent texts that it
+ * reads. The message about a refused text must give the position of the wrong
+ * character. Numbers are compared with strtod().
  * Kind: unit, property, degenerate, memory. */
 #include "../../../flatten/base/oj_alloc.h"
 #include "../../../flatten/base/oj_number.h"

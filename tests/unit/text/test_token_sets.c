@@ -223,8 +223,8 @@ static int64_t bound_of(const struct oj_token_sets *a, int64_t i,
            2;
 }
 
-/* Sets that were looked up in a dictionary have the same intersections as if
- * both sides had made the dictionary, for any number of threads. */
+/* Sets that were looked up in the dictionary of one side have the intersections
+ * that they have with a dictionary of both sides, for any number of threads. */
 TEST_LOOP(property_found_sets, 0, 10)
 {
     struct text_column join = {0}, input = {0}, both = {0};
@@ -284,9 +284,8 @@ TEST_LOOP(property_found_sets, 0, 10)
 }
 
 /* Returns the number of pairs that fulfil a condition. is_self 1: a and b are
- * the same, and each pair counts once. Adds the number of pairs exactly at the
- * threshold to *n_exact, unless n_exact is NULL.
- */
+ * one side, and each pair counts once. Adds the number of pairs exactly at the
+ * threshold to *n_exact, unless n_exact is NULL. */
 static int64_t count_pairs(const struct oj_token_sets *a,
                            const struct oj_token_sets *b, int is_self,
                            const struct oj_text_condition *condition,

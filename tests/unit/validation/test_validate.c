@@ -321,7 +321,7 @@ TEST(some_ulps_between_lines)
     ck_assert_int_eq(v.n_of_kind[OJ_DIFFERENCE_MISSING], 1);
 }
 
-/* An answer in one-to-one form equals the same answer as lists. */
+/* An answer in one-to-one form equals an answer with these pairs in lists. */
 TEST(forms_mix)
 {
     static const int64_t offset[] = {0, 1, 2, 3, 3, 4};

@@ -100,8 +100,9 @@ TEST(truth_m_values)
 }
 
 /* A feature with a latitude beyond 90 is not on the sphere, so that its
- * segments have no lengths: of two lines, the second is measured alone.
- * Valgrind finds a read of the first one's vectors. */
+ * segments have no lengths. Of two lines, only the second is measured. Under
+ * Valgrind, a read of the vectors of the first, which do not exist, is an
+ * error. */
 TEST(truth_beyond_the_poles)
 {
     static const int64_t one[] = {0, 1, 2}, vertex[] = {0, 3, 5};

@@ -34,8 +34,8 @@ static void append_ring(struct oj_flat_buf *buf, const double *xs,
     memcpy(y, ys, (size_t)n * sizeof *y);
 }
 
-/* Adds a closed path of steps along the axes between integers. The path may
- * cross and cover itself. */
+/* Adds a closed path along the axes with integer vertices. The path may cross
+ * and cover itself. */
 static void add_rectilinear_ring(struct oj_flat_buf *buf)
 {
     double x[16], y[16];
@@ -172,8 +172,8 @@ static void append_star(struct oj_flat_buf *buf, double x, double y,
     must(oj_flat_buf_end(buf, &error));
 }
 
-/* Stars of any size around that of the row, which is far from the origin. Some
- * equal the row, or each other. */
+/* Stars of any size around that of the row, which is often far from the origin.
+ * Some equal the row, or each other. */
 TEST_LOOP(property_geos_of_stars, 0, 300)
 {
     double covered, whole, area, length;

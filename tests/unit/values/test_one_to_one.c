@@ -97,9 +97,9 @@ static void choose_plainly(struct trial *t)
 /* ---- all choices ----------------------------------------------------------
  */
 
-/* Exhaustive search over all choices, for at most MOST_TRIED rows. A row tries
- * its pairs in order, and no pair last. So the first of equally good choices is
- * found first. */
+/* Exhaustive search over all choices, for at most MOST_TRIED rows. Each row
+ * tries its pairs in order, then goes without. So the first of equally good
+ * choices is found first. */
 enum
 {
     MOST_TRIED = 8

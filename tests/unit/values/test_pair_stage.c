@@ -244,8 +244,8 @@ TEST(the_first_of_equal_places)
     must(oj_nearest_points_find(&flat_b, 0, &flat_a, 0, OJ_TO_INTERIOR, &work,
                                 &p, &error));
     ck_assert(p.distance == 1.0 && p.ax == line[2] && p.ay == 1.0);
-    /* inside a polygon the nearest point is the point itself; to the boundary
-     * it is a point of the boundary */
+    /* inside a polygon, the nearest point is the point itself, or with
+     * OJ_TO_BOUNDARY a point of the boundary */
     oj_flat_buf_clear(&a);
     oj_flat_buf_clear(&b);
     must(oj_flat_buf_add_point(&a, 0, dot[0], dot[1], &error));
@@ -567,7 +567,7 @@ TEST_LOOP(out_of_memory, 0, 8)
         oj_alloc_fail_at(i);
         status = run_once(&request, &m, &values);
         oj_alloc_fail_at(0);
-        /* the number of allocations depends on the threads */
+        /* with several threads there may be fewer than i allocations */
         ck_assert(status == OJ_ERR_NOMEM || (status == OJ_OK && _i % 2 == 1));
         if (i % 16 == 0 || status == OJ_OK)
         {

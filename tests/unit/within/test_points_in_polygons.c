@@ -95,7 +95,7 @@ static void check_batches(const struct join_trial *t)
     oj_free(truth);
 }
 
-/* Returns a view in the long form, even if no feature was added. */
+/* Returns a view that has arrays of offsets, even if no feature was added. */
 static struct oj_flat join_view(const struct oj_flat_buf *buf)
 {
     static const int64_t none[] = {0};
@@ -245,8 +245,8 @@ static void add_large_features(struct oj_flat_buf *buf, double scale,
 }
 
 /* Makes many points in few large polygons: anywhere in the box, beside
- * vertices, on edges, and on lines that divide the box into powers of two. The
- * borders of cells are on such lines. */
+ * vertices, on edges, and on lines that divide the box into equal parts, whose
+ * number is a power of two. The borders of cells are on such lines. */
 static void make_large_rings(struct join_trial *t)
 {
     double x0 = INFINITY, y0 = INFINITY, x1 = -INFINITY, y1 = -INFINITY;

@@ -1,5 +1,5 @@
-/* Reads rows one by one, as a consumer that is no join output. Tests unused
- * fields, the CRS of geometries, a cancel flag, and invalid answers.
+/* Reads rows one by one, as a consumer other than the command's output. Tests
+ * unused fields, the CRS of geometries, a cancel flag, and invalid answers.
  * test_join_arrow and the e2e tests rows, row_values, values and dataset_rows
  * check that the rows are right for every value of -how and every form of
  * answer.
