@@ -700,8 +700,7 @@ static int can_stream_join_layer(const struct oj_aggregation *a)
     return !oj_relation_sorts_by_measure(&job->relation) &&
            job->relation.metric == OJ_METRIC_PLANAR && !a->needs_overlap &&
            a->words.n_of_pairs == 0 && job->command->validate == NULL &&
-           job->command->n_windows == 0 &&
-           !job->relation.heading.is_asked &&
+           job->command->n_windows == 0 && !job->relation.heading.is_asked &&
            job->command->output.unmatched_join_layer == NULL &&
            !oj_source_reads_once(&job->input);
 }
