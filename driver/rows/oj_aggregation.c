@@ -692,15 +692,16 @@ oj_status oj_aggregation_value(void *user, int source, int64_t row,
 /* ---- when to stream the join layer --------------------------------------- */
 
 /* Returns 0 if the join layer cannot be streamed. The k nearest are chosen per
- * input row, weighted sums and columns of pairs are computed per input row, and
- * the reference of -validate joins input rows. */
+ * input row, weighted sums and columns of pairs are computed per input row,
+ * headings are those of the input, and the reference of -validate joins input
+ * rows. */
 static int can_stream_join_layer(const struct oj_aggregation *a)
 {
     const struct oj_job *job = a->job;
     return !oj_relation_sorts_by_measure(&job->relation) &&
            job->relation.metric == OJ_METRIC_PLANAR && !a->needs_overlap &&
            a->words.n_of_pairs == 0 && job->command->validate == NULL &&
-           job->command->n_windows == 0 &&
+           job->command->n_windows == 0 && !job->relation.heading.is_asked &&
            job->command->output.unmatched_join_layer == NULL &&
            !oj_source_reads_once(&job->input);
 }

@@ -155,5 +155,24 @@ def check_invalid_options():
     go("-op", "nearest", "-heading", "id", "-centroid_of", "input", "o.gpkg", roads, roads)
 
 
+def check_aggregates():
+    """-agg of dwithin exchanges the sides where the join layer has more features, but not
+    with headings."""
+    for n, m in ((20, 60), (60, 20)):
+        left, right = reports(f"reports{n}.gpkg", n, 5), streets(f"streets{m}.gpkg", m, 6)
+        words = ("-op", "dwithin", "-max_distance", 4, "-heading", "course:30")
+        succeeds(*words, "-how", "inner", "-overwrite", f"pairs{n}.gpkg", left, right)
+        expected = {}
+        for values in (row[2] for row in Layer(f"pairs{n}.gpkg").rows):
+            expected.setdefault(values["id"], []).append(values["join_fid"])
+        true(len(expected) > 5, f"{n}")
+        for more in ((), ("-on", "id")):
+            succeeds(*words, *more, "-agg", "count as n", "-overwrite", f"sums{n}.gpkg", left, right)
+            found = [row[2] for row in Layer(f"sums{n}.gpkg").rows]
+            same(len(found), n)
+            if not more:
+                same({v["id"]: v["n"] for v in found if v["n"]}, {k: len(v) for k, v in expected.items()})
+
+
 if __name__ == "__main__":
     main(globals())
