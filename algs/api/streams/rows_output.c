@@ -391,8 +391,9 @@ struct batch
     const struct oj_row_place *place;
     int64_t n;
 
-    /* Chunk and row of each output row (place) in the input [0] and the join
-     * side [1]. */
+    /* Where output row i is taken from, in the input [0] and the join side [1]:
+     * chunk [n] (NULL: all from chunk 0), row [n] in the chunk (-1: NULL).
+     * `rows` is a view of both for oj_arrow_take(). */
     struct oj_arrow_places rows[2];
     int32_t *chunk[2];
     int64_t *row[2];

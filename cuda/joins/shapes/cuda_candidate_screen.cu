@@ -475,7 +475,9 @@ static oj_status screen_rows_to_host(const struct cuda_screen_batch *b,
 
 /* --- batches -------------------------------------------------------------- */
 
-/* Screens the rows of a chunk; *work owns the pairs that are on the device. */
+/* Screens the rows of a chunk. The pairs stay on the device (chunk->found,
+ * owned by *work). If its memory does not suffice, the chunk is screened in
+ * halves, and the pairs go to host memory (chunk->host). */
 static oj_status screen_chunk_rows(const struct cuda_screen_batch *b,
                                    struct screen_place *place,
                                    struct oj_cuda_work *work,
