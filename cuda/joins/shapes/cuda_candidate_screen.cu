@@ -271,7 +271,7 @@ static oj_status open_all_screen_devices(struct oj_gpu_screen *screen,
     if (screen->place == NULL)
         return oj_fail_nomem(err, n, sizeof *screen->place);
     screen->n_places = n;
-    return oj_cuda_try_peers_aside(
+    return oj_cuda_run_on_peers_aside(
         &screen->peers, n,
         [=](int i, struct oj_error *error)
         { return open_screen_device(screen, i, ordinal, join_side, error); },
@@ -615,7 +615,7 @@ static oj_status find_candidates_of_batch(struct cuda_screen_batch *b,
     out->n_rows = n;
     out->n_pairs = 0;
     out->offset[0] = 0;
-    return oj_cuda_try_peers_aside(
+    return oj_cuda_run_on_peers_aside(
         &b->screen->peers, b->screen->n_places,
         [=](int i, struct oj_error *error)
         { return screen_rows_of_device(b, i, error); },
