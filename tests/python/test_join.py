@@ -592,7 +592,7 @@ def test_word_map_is_no_file_descriptor(word_map):
 def test_numbers_for_words(name):
     table = pa.table({"geometry": pa.array(shapely.to_wkb(shapely.points([[0, 0]]))), "a": ["b"]})
     for call in (ogrjoin.pairs, ogrjoin.join):
-        with pytest.raises(ogrjoin.InvalidError, match=f"setting {name} must be a word, not a number"):
+        with pytest.raises(ogrjoin.InvalidError, match=f"{name} must be a text, not the number 1.5"):
             call(table, table, "nearest", **{name: 1.5})
 
 
