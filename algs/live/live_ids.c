@@ -83,8 +83,8 @@ uint16_t live_ids_next_mark(struct live_ids *ids)
 /* --- inserting -------------------------------------------------------------
  */
 
-/* Rows are dealt to 2^PART_BITS parts by their ids. Fewer than LEAST_FOR_PARTS
- * rows are a single part. A task deals ROWS_OF_SLICE rows. */
+/* Rows are dealt to at most 2^PART_BITS parts by their ids. Fewer than
+ * LEAST_FOR_PARTS rows are a single part. A task deals ROWS_OF_SLICE rows. */
 #define PART_BITS 8
 #define LEAST_FOR_PARTS 16384
 #define ROWS_OF_SLICE 16384

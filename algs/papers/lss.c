@@ -124,8 +124,9 @@ static void find_least_coordinates_and_scale(struct zlists_index *self,
         self->scale = 0.0;
 }
 
-static oj_status make_lists(struct zlists_index *self, struct z_item *item,
-                            int64_t n_features, struct oj_error *err)
+static oj_status make_zorder_lists(struct zlists_index *self,
+                                   struct z_item *item, int64_t n_features,
+                                   struct oj_error *err)
 {
     const struct oj_vectors *v = &self->side.vectors;
     int64_t n_dimensions = v->n_dimensions;
@@ -172,7 +173,7 @@ static oj_status build_join_side_lists(struct zlists_index *self,
     OJ_NEW(self->list, self->n_lists * flat->n_features, err);
     OJ_NEW(item, flat->n_features, err);
     find_least_coordinates_and_scale(self, flat->n_features);
-    status = make_lists(self, item, flat->n_features, err);
+    status = make_zorder_lists(self, item, flat->n_features, err);
     oj_free(item);
     return status;
 }

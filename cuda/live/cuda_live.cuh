@@ -72,9 +72,9 @@ OJ_MUST_USE oj_status oj_cuda_live_try_staged(struct oj_gpu_live *live,
     auto of_part = [&](int i, struct oj_error *why)
     { return body(i, staging, why); };
     if (n_threads == 0)
-        return oj_cuda_try_peers_aside(&live->peers, live->n_parts, of_part,
-                                       err);
-    return oj_cuda_try_peers_beside(
+        return oj_cuda_run_on_peers_aside(&live->peers, live->n_parts, of_part,
+                                          err);
+    return oj_cuda_run_on_peers_beside(
         &live->peers, live->n_parts, of_part, n_threads,
         [=]() { oj_cuda_copy_stage_pieces(arrays); }, err);
 }

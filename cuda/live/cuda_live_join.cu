@@ -62,7 +62,7 @@ static oj_status run_on_parts(struct oj_gpu_live *live,
                               struct oj_cuda_live_part_join *join, Body body,
                               struct oj_error *err)
 {
-    return oj_cuda_try_peers_aside(
+    return oj_cuda_run_on_peers_aside(
         &live->peers, live->n_parts,
         [&](int i, struct oj_error *why)
         {
@@ -160,10 +160,11 @@ static int compare_asked_rows(const void *left, const void *right)
 
 /* Makes *out [*n], the rows about which all other devices ask device `number`,
  * sorted by row. The caller frees *out. */
-static oj_status collect_asked(const struct oj_gpu_live *live, int number,
-                               const struct oj_cuda_live_part_join *join,
-                               int64_t *n, struct asked_row **out,
-                               struct oj_error *err)
+static oj_status
+collect_rows_asked_of_device(const struct oj_gpu_live *live, int number,
+                             const struct oj_cuda_live_part_join *join,
+                             int64_t *n, struct asked_row **out,
+                             struct oj_error *err)
 {
     struct asked_row *all;
     int64_t n_all = 0, at = 0;
@@ -238,7 +239,8 @@ static oj_status ask_and_answer(struct oj_gpu_live *live, int number,
                                            &mine->asked[k]));
     }
     OJ_TRY(oj_cuda_peer_barrier_wait_for_all(&live->peers, work->err));
-    OJ_TRY(collect_asked(live, number, join, &n, &asked, work->err));
+    OJ_TRY(collect_rows_asked_of_device(live, number, join, &n, &asked,
+                                        work->err));
     status = n == 0 ? OJ_OK
                     : answer_asked(&live->part[number], relation, mine, n,
                                    asked, work);

@@ -38,6 +38,19 @@ int oj_transaction_recover(const char *name, const char *const *open_options)
  * one transaction at a time, so one guard is enough. */
 static struct oj_sqlite_guard guard;
 
+/* The first GDAL error of the transaction, which may be why SQLite has rolled
+ * it back; "" if there was none. */
+static char first_error[512];
+
+/* Forgets the GDAL errors reported so far, but keeps the first of them in
+ * first_error. */
+static void keep_first_error(void)
+{
+    char text[sizeof first_error];
+    if (oj_message_errors(text, (int)sizeof text) > 0 && first_error[0] == '\0')
+        memcpy(first_error, text, sizeof text);
+}
+
 /* Makes the connection refuse commits until oj_transaction_commit(), and makes
  * a cancellation abort the current SQLite statement (e.g. one that builds an
  * index); the transaction is then rolled back. */
@@ -60,6 +73,7 @@ oj_status oj_transaction_begin(GDALDatasetH dataset, const char *name,
                                struct oj_error *err)
 {
     void *connection = oj_sqlite_connection_of(dataset);
+    first_error[0] = '\0';
     CPLErrorReset();
     if (CPLGetConfigOption(threaded_index, NULL) == NULL)
         CPLSetThreadLocalConfigOption(threaded_index, "NO");
@@ -75,7 +89,7 @@ oj_status oj_transaction_flush(GDALDatasetH dataset, const char *name,
                                struct oj_error *err)
 {
     char text[512];
-    oj_message_forget_errors();
+    keep_first_error();
     CPLErrorReset();
     GDALFlushCache(dataset);
     if (oj_message_errors(text, (int)sizeof text) > 0)
@@ -97,11 +111,13 @@ static oj_status commit_guarded(GDALDatasetH dataset, void *connection,
 {
     OGRErr result;
     if (guard.is_undone || !oj_sqlite_connection_in_transaction(connection))
-        return fail_commit(name,
-                           "SQLite has rolled the transaction back, so nothing "
-                           "of this run is in it: see the errors above (a full "
-                           "disk?), then run again",
-                           err);
+        return oj_fail(
+            err, OJ_ERR_IO,
+            "cannot commit to %s: SQLite has rolled the transaction back, so "
+            "nothing of this run is in it: most often the disk is full; free "
+            "space, then run again%s%s%s",
+            name, first_error[0] != '\0' ? " (GDAL: " : "", first_error,
+            first_error[0] != '\0' ? ")" : "");
     guard.may_commit = 1;
     result = GDALDatasetCommitTransaction(dataset);
     guard.may_commit = 0;
@@ -117,7 +133,7 @@ oj_status oj_transaction_commit(GDALDatasetH dataset, const char *name,
     void *connection = oj_sqlite_connection_of(dataset);
     char text[512];
     OGRErr result;
-    oj_message_forget_errors();
+    keep_first_error();
     CPLErrorReset();
     if (connection != NULL)
     {

@@ -123,7 +123,8 @@ oj_status oj_write_spec_run(const struct oj_command *command,
         status = oj_text_file_write(command->write_spec, "write_spec",
                                     print_spec, line, err);
     if (status == OJ_OK && command->output.dst != NULL)
-        oj_notice("%s is left out: a dataset that is read has no destination",
+        oj_notice("%s is not written: -write_spec runs no join, and the spec "
+                  "file names no destination (leave it out here)",
                   command->output.dst);
     if (status == OJ_OK)
         oj_notice("%s written; GDAL programs open it as a dataset",

@@ -382,8 +382,9 @@ static oj_status set_shapefile_outer_type(struct oj_rows *rows, unsigned a,
 /* Chooses the type of intersections in a Shapefile: the highest dimension that
  * an intersection of parts of kinds a and b can have. Parts of lower dimension
  * are not written. */
-static oj_status set_shapefile_overlap_type(struct oj_rows *rows, unsigned a,
-                                            unsigned b, struct oj_error *err)
+static oj_status set_shapefile_intersection_type(struct oj_rows *rows,
+                                                 unsigned a, unsigned b,
+                                                 struct oj_error *err)
 {
     unsigned least = a < b ? a : b;
     if (a == 0 || b == 0)
@@ -435,8 +436,8 @@ oj_status oj_rows_set_geometry_type(struct oj_rows *rows, GDALDriverH driver,
                             ? wkbPoint
                             : wkbUnknown;
             if (holds_one_type && *type == wkbUnknown)
-                return set_shapefile_overlap_type(rows, part_kind_of_type(a),
-                                                  part_kind_of_type(b), err);
+                return set_shapefile_intersection_type(
+                    rows, part_kind_of_type(a), part_kind_of_type(b), err);
             break;
         case OJ_WRITE_INPUT:
             *type = a;

@@ -473,8 +473,9 @@ static double random_fraction(int64_t feature, int step, int axis)
 
 /* Moves move_percent[step] percent of the points, evenly spaced in the order of
  * the layer, to random places in the box of all points. */
-static oj_status make_moved_side(const struct oj_flat *before, int step,
-                                 struct moved_side *out, struct oj_error *err)
+static oj_status make_side_with_moved_points(const struct oj_flat *before,
+                                             int step, struct moved_side *out,
+                                             struct oj_error *err)
 {
     int64_t n = before->n_features;
     int64_t n_moved = n * move_percent[step] / 100;
@@ -514,7 +515,8 @@ static oj_status make_moved_sides(struct benchmark *b, struct oj_error *err)
         return OJ_OK;
     for (b->n_moved = 0; b->n_moved < N_MOVES; b->n_moved++)
     {
-        OJ_TRY(make_moved_side(side, b->n_moved, &b->moved[b->n_moved], err));
+        OJ_TRY(make_side_with_moved_points(side, b->n_moved,
+                                           &b->moved[b->n_moved], err));
         side = &b->moved[b->n_moved].flat;
     }
     return OJ_OK;

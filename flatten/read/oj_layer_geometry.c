@@ -18,7 +18,7 @@ oj_status oj_layer_geometry_wkb(struct oj_layer_geometry *work,
     int size = OGR_G_WkbSize(geometry);
     if (size <= 0)
         return oj_fail(err, OJ_ERR_LIMIT,
-                       "its geometry takes more than 2 GiB as WKB: split it");
+                       "its geometry takes more than 2 GiB as WKB");
     OJ_ROOM(work->wkb, 0, size, work->cap_wkb, err);
     if (OGR_G_ExportToIsoWkb(geometry, wkbNDR, work->wkb) != OGRERR_NONE)
         return oj_fail(err, OJ_ERR_DATA,

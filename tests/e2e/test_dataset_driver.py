@@ -359,6 +359,8 @@ def check_what_is_saved():
     same(saves("a.ogrjoin", "-op", "nearest", *pair), ["-op", "nearest", *pair])
     # The destination and options that only concern the run are left out.
     same(saves("b.ogrjoin", "-q", "-op", "nearest", "out.gpkg", *pair), ["-op", "nearest", *pair])
+    r = plugin_run("-write_spec", "b2.ogrjoin", "-op", "nearest", "out.gpkg", *pair)
+    true("out.gpkg is not written: -write_spec runs no join" in r.err, str(r))
     true(not os.path.exists("out.gpkg"), "nothing is joined")
     same(saves("c.ogrjoin", "--K", "2", "-op", "nearest", *pair, "-nln", "n m"),
          ["--K", "2", "-op", "nearest", *pair, "-nln", "n m"])

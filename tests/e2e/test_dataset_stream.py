@@ -142,8 +142,8 @@ def check_opening_reads_no_rows():
 def check_memory_stays_flat():
     without_sanitizer()
     code = f"""
-layer_of = gdal.OpenEx({endless('-op', 'nearest', '-k', 2)!r}, gdal.OF_VECTOR)
-layer = layer_of.GetLayer(0)
+dataset = gdal.OpenEx({endless('-op', 'nearest', '-k', 2)!r}, gdal.OF_VECTOR)
+layer = dataset.GetLayer(0)
 for i in range(20000):
     layer.GetNextFeature()
 before = size()

@@ -236,7 +236,8 @@ def check_temporary_folder_swapped():
 
 
 def side_files(w, out="o.gpkg"):
-    """Returns (option, its file, the words that make a run write the file)."""
+    """Returns a list of (option, path, words): the command `ogrjoin OPTION PATH
+    WORDS..` writes the side file PATH."""
     return [
         ("-json_summary", "side.json", [out, *w]),
         ("-benchmark_csv", "side.csv",

@@ -203,8 +203,8 @@ def as_another_user():
 
 
 def check_files_that_change_between_two_readings():
-    """A file is rewritten before it is read a second time. This is an error: for the
-    join layer with unmatched features, and for the input with -one_to_one and -agg."""
+    """Two cases read a layer twice: unmatched join features (-how full) the join layer,
+    -one_to_one the input. If the file was rewritten in between, the command fails."""
     squares = [(f"POLYGON (({i} 0, {i + 1} 0, {i + 1} 1, {i} 1, {i} 0))", {"name": f"z{i}"})
                for i in range(40)]
     points = [(f"POINT ({i % 40 + 0.5} 0.5)", {"name": f"p{i}"}) for i in range(40000)]

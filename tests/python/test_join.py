@@ -592,7 +592,7 @@ def test_word_map_is_no_file_descriptor(word_map):
 def test_numbers_for_words(name):
     table = pa.table({"geometry": pa.array(shapely.to_wkb(shapely.points([[0, 0]]))), "a": ["b"]})
     for call in (ogrjoin.pairs, ogrjoin.join):
-        with pytest.raises(ogrjoin.InvalidError, match=f"setting {name} must be a word, not a number"):
+        with pytest.raises(ogrjoin.InvalidError, match=f"{name} must be a text, not the number 1.5"):
             call(table, table, "nearest", **{name: 1.5})
 
 
@@ -601,3 +601,13 @@ def test_texts_with_a_zero_byte():
     for setting in ("name_count", "on", "agg", "left_select"):
         with pytest.raises(ogrjoin.InvalidError, match=f"setting {setting} has a zero byte"):
             ogrjoin.join(POINTS, LOTS, "within", **{setting: "name\0b"})
+
+
+@pytest.mark.parametrize("geometry", ["join", "connection", "intersection"])
+def test_geometry_of_a_side_without_geometries(geometry):
+    table = pa.table({"name": ["lot 1"]})
+    for sides, which in (((table, LOTS), "left"), ((LOTS, table), "right")):
+        words = f"geometry={geometry} needs geometries of both sides, but the {which} side has none"
+        with pytest.raises(ogrjoin.InvalidError, match=words) as raised:
+            ogrjoin.join(*sides, "attributes", on="name", geometry=geometry).read_all()
+        assert f"name its column with {which}_column" in str(raised.value)

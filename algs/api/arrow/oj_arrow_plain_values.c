@@ -414,7 +414,7 @@ oj_status oj_arrow_microseconds(const struct ArrowSchema *schema,
                                 struct oj_error *err)
 {
     const int64_t most = OJ_MICROSECONDS_PER_SECOND;
-    int64_t per_second, in_a_unit;
+    int64_t per_second, in_a_unit, microseconds;
     OJ_TRY(oj_arrow_time_as_integer(schema, array, row, out, err));
     if (out->form == OJ_PLAIN_NULL)
         return OJ_OK;
@@ -425,14 +425,16 @@ oj_status oj_arrow_microseconds(const struct ArrowSchema *schema,
         return OJ_OK;
     }
     in_a_unit = per_second == 0 ? OJ_MICROSECONDS_PER_DAY : most / per_second;
-    if (__builtin_mul_overflow(out->integer, in_a_unit, &out->integer))
-        return oj_fail(err, OJ_ERR_DATA,
-                       "column \"%.100s\": the time %lld (Arrow format "
-                       "\"%.20s\") is more than 292,000 years away from 1970 "
-                       "and cannot be compared in microseconds: remove its row",
-                       schema->name != NULL ? schema->name : "",
-                       (long long)out->integer,
-                       oj_arrow_value_schema(schema)->format);
+    if (__builtin_mul_overflow(out->integer, in_a_unit, &microseconds))
+        return oj_fail(
+            err, OJ_ERR_DATA,
+            "column \"%.100s\": the time %lld (Arrow format "
+            "\"%.20s\") is more than 292,000 years away from 1970 "
+            "and cannot be compared in microseconds: set it to NULL, "
+            "or remove its row",
+            schema->name != NULL ? schema->name : "", (long long)out->integer,
+            oj_arrow_value_schema(schema)->format);
+    out->integer = microseconds;
     return OJ_OK;
 }
 

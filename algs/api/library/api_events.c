@@ -230,8 +230,9 @@ static oj_status add_reports(struct ogrjoin_events *e,
                        "sizeof their struct in ogrjoin.h");
     if ((keys->integer != NULL) == (keys->offset != NULL))
         return oj_fail(err, OJ_ERR_ARG,
-                       "keys must be integers, or texts with offset and bytes, "
-                       "as given to ogrjoin_events_new()");
+                       "set either keys->integer or keys->offset (with bytes), "
+                       "and leave the other NULL: integer if has_texts of "
+                       "ogrjoin_events_new() was 0, otherwise offset");
     status = api_index_view_input(e->index, reports, &sets, &flat, err);
     if (status == OJ_OK)
         status = join_reports(e, &flat, err);

@@ -138,6 +138,8 @@ static oj_status read_arguments(struct aggregate_scanner *s,
                        "goes in double quotes",
                        s->dash, function,
                        takes_percent ? "one field and one number"
+                       : what->kind == OJ_AGG_CONCAT
+                           ? "one field and a separator"
                        : what->kind == OJ_AGG_WEIGHTED_MEAN
                            ? "a field and a column of weights"
                            : "one field");

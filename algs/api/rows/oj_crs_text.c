@@ -77,7 +77,7 @@ static const struct
 };
 
 /* Returns the index of a code in known_codes, or -1 if it is not there. */
-static int find_known_code(const char *identity)
+static int index_in_known_codes(const char *identity)
 {
     for (size_t i = 0; i < sizeof known_codes / sizeof *known_codes; i++)
     {
@@ -159,7 +159,7 @@ static int describe_code(const char *identity, struct crs_reading *out)
     snprintf(out->text.name, sizeof out->text.name, "%s", identity);
     snprintf(out->horizontal, sizeof out->horizontal, "%.*s",
              (int)strcspn(identity, "+"), identity);
-    known = find_known_code(out->horizontal);
+    known = index_in_known_codes(out->horizontal);
     if (known < 0)
         return 0;
     out->text.kind = known_codes[known].kind;
@@ -863,7 +863,7 @@ static oj_status describe_crs_of_tree(const struct oj_crs_tree *tree,
     define_crs(tree, part, text, &out->definition);
     describe_ellipsoid(&out->definition, text);
     identity = out->horizontal[0] != '\0' ? out->horizontal : text->identity;
-    known = find_known_code(identity);
+    known = index_in_known_codes(identity);
     text->is_wgs84 = text->kind == OJ_CRS_KIND_GEOGRAPHIC &&
                      ((known >= 0 && known_codes[known].is_wgs84) ||
                       is_definition_of_wgs84(&out->definition, text));

@@ -787,8 +787,9 @@ static oj_status add_key_text(struct rows_stream *s, int64_t row,
 }
 
 /* Reads the keys of n rows of the batch. */
-static oj_status read_keys(struct rows_stream *s, int64_t first, int64_t n,
-                           struct oj_event_keys *keys, struct oj_error *err)
+static oj_status read_event_keys(struct rows_stream *s, int64_t first,
+                                 int64_t n, struct oj_event_keys *keys,
+                                 struct oj_error *err)
 {
     const struct ArrowSchema *schema = s->input.schema.children[s->key];
     struct oj_arrow_room room;
@@ -830,7 +831,7 @@ static oj_status replace_pairs_by_events(struct rows_stream *s,
                                          struct oj_error *err)
 {
     struct oj_event_keys keys = {NULL, NULL, NULL, NULL};
-    OJ_TRY(read_keys(s, first, part->n_features, &keys, err));
+    OJ_TRY(read_event_keys(s, first, part->n_features, &keys, err));
     OJ_TRY(oj_events_add(s->events->events, &keys, part, *pairs,
                          &s->events->rows, err));
     s->event_values.event = s->events->rows.kind;

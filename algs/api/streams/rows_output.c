@@ -2,6 +2,7 @@
 
 #include "../../../flatten/arrays/oj_wkb.h"
 #include "../../../flatten/base/oj_alloc.h"
+#include "../../../flatten/base/oj_word_list.h"
 #include "../arrow/arrow_values.h"
 #include "../arrow/oj_arrow_column.h"
 #include "../arrow/oj_arrow_iso_wkb.h"
@@ -326,16 +327,30 @@ static int keeps_all_as_wkb(const struct rows_side *side)
            count_ordinates(side->schema.children[side->geometry]) == 2;
 }
 
+/* Checks that each side has the geometries that a geometry of both needs. */
+static oj_status check_geometries_of_both(const struct rows_output *o,
+                                          struct oj_error *err)
+{
+    static const char *const sides[] = {"left", "right"};
+    const int side = rows_side_has_shapes(o->input) ? 1 : 0;
+    int n = 0;
+    const char *word = oj_words_at(API_GEOMETRY_WORDS, o->geometry, &n);
+    if (side == 1 && rows_side_has_shapes(o->join))
+        return OJ_OK;
+    return oj_fail(err, OJ_ERR_ARG,
+                   "geometry=%.*s needs geometries of both sides, but the %s "
+                   "side has none: name its column with %s_column, or write "
+                   "geometry=input or none",
+                   n, word, sides[side], sides[side]);
+}
+
 /* Checks that the output can have the geometry asked for. Sets o->is_in_wkb if
  * geometries must be converted to WKB. */
 static oj_status check_geometry(struct rows_output *o, struct oj_error *err)
 {
     const struct ArrowSchema *mine, *other;
-    if (o->geometry != OJ_WRITE_INPUT && o->geometry != API_GEOMETRY_NONE &&
-        (!rows_side_has_shapes(o->input) || !rows_side_has_shapes(o->join)))
-        return oj_fail(err, OJ_ERR_ARG,
-                       "geometry: both sides need geometries for it, and one "
-                       "has none: write geometry=input or none");
+    if (o->geometry != OJ_WRITE_INPUT && o->geometry != API_GEOMETRY_NONE)
+        OJ_TRY(check_geometries_of_both(o, err));
     if (o->geometry == OJ_WRITE_JOIN && o->join->geometry < 0)
         return oj_fail(
             err, OJ_ERR_ARG,
@@ -391,8 +406,9 @@ struct batch
     const struct oj_row_place *place;
     int64_t n;
 
-    /* Chunk and row of each output row (place) in the input [0] and the join
-     * side [1]. */
+    /* Where output row i is taken from, in the input [0] and the join side [1]:
+     * chunk [n] (NULL: all from chunk 0), row [n] in the chunk (-1: NULL).
+     * `rows` is a view of both for oj_arrow_take(). */
     struct oj_arrow_places rows[2];
     int32_t *chunk[2];
     int64_t *row[2];

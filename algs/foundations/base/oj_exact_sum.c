@@ -423,9 +423,10 @@ double oj_exact_sum_ratio(const struct oj_exact_sum *sum,
 /* Rounds n * squares - sum^2, the numerator of the variance, to 53 bits: the
  * rounded number is the returned number times 2^*scale. Precondition: all
  * values were finite. */
-static uint64_t round_spread_to_53_bits(const struct oj_exact_sum *sum,
-                                        const struct oj_exact_sum *squares,
-                                        int64_t n, int *scale)
+static uint64_t
+round_variance_numerator_to_53_bits(const struct oj_exact_sum *sum,
+                                    const struct oj_exact_sum *squares,
+                                    int64_t n, int *scale)
 {
     uint64_t a[WIDE_LIMBS], b[WIDE_LIMBS], d[SQUARE_LIMBS] = {0};
     uint64_t top;
@@ -456,13 +457,13 @@ static uint64_t round_spread_to_53_bits(const struct oj_exact_sum *sum,
     return round_to_even_dropping_bits(top, 11);
 }
 
-static double divisor_of_spread(int64_t n)
+static double divisor_of_variance(int64_t n)
 {
     return (double)n * (double)(n - 1);
 }
 
-static int has_spread(const struct oj_exact_sum *sum,
-                      const struct oj_exact_sum *squares, int64_t n)
+static int is_deviation_defined(const struct oj_exact_sum *sum,
+                                const struct oj_exact_sum *squares, int64_t n)
 {
     return n >= 2 && sum->not_finite == 0 && squares->not_finite == 0;
 }
@@ -472,16 +473,16 @@ double oj_exact_sum_deviation(const struct oj_exact_sum *sum,
 {
     uint64_t top;
     int scale;
-    if (!has_spread(sum, squares, n))
+    if (!is_deviation_defined(sum, squares, n))
         return (double)NAN;
-    top = round_spread_to_53_bits(sum, squares, n, &scale);
+    top = round_variance_numerator_to_53_bits(sum, squares, n, &scale);
     /* The square root needs an even exponent. */
     if (scale % 2 != 0)
     {
         top <<= 1;
         scale--;
     }
-    return ldexp(sqrt((double)top / divisor_of_spread(n)), scale / 2);
+    return ldexp(sqrt((double)top / divisor_of_variance(n)), scale / 2);
 }
 
 double oj_exact_sum_variance(const struct oj_exact_sum *sum,
@@ -489,10 +490,10 @@ double oj_exact_sum_variance(const struct oj_exact_sum *sum,
 {
     uint64_t top;
     int scale;
-    if (!has_spread(sum, squares, n))
+    if (!is_deviation_defined(sum, squares, n))
         return (double)NAN;
-    top = round_spread_to_53_bits(sum, squares, n, &scale);
-    return ldexp((double)top / divisor_of_spread(n), scale);
+    top = round_variance_numerator_to_53_bits(sum, squares, n, &scale);
+    return ldexp((double)top / divisor_of_variance(n), scale);
 }
 
 /* ---- serialisation to words ---------------------------------------------- */

@@ -214,8 +214,9 @@ static oj_status list_crowded_segments(const struct segments_build *b,
     return OJ_OK;
 }
 
-/* Among the n equal segments twin [n], finds those whose features are not
- * needed, and sets their elements of run to UINT32_MAX. */
+/* Of n segments with equal coordinates, twin [n], sorted by feature: sets
+ * run[twin[i].place] to UINT32_MAX for those whose feature no answer can
+ * contain (oj_equal_features_mark()). */
 static oj_status mark_unneeded_segments(const struct segments_build *b,
                                         int64_t n,
                                         const struct segment_bits *twin,
@@ -352,8 +353,10 @@ static int large_class_of_item(const struct segments_build *b, int64_t i)
     return large_class_of_feature(b, b->item[b->sorted[i]].feature);
 }
 
-/* Sorts the items stably by on-class and large exclude-class, and drops items
- * without an on-class (< 0). The caller frees *keyed. */
+/* Sorts b->sorted stably by on-class (-on), then by large exclude-class
+ * (-exclude; 0: not large), see the header. Drops the items of features without
+ * an on-class (< 0). *keyed is scratch, which the caller frees, also after an
+ * error. */
 static oj_status sort_items_by_class(struct segments_build *b,
                                      struct oj_keyed **keyed,
                                      struct oj_error *err)

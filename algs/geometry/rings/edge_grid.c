@@ -159,7 +159,10 @@ oj_status oj_edge_grid_of_ring(struct oj_edge_grid *g, const double *x,
         .x = x, .y = y, .n_vertices = n, .n = 1, .has_inside = 1};
     struct oj_edge_extent measured;
     memset(g, 0, sizeof *g);
-    if (n < 2 || n > OJ_EDGE_GRID_VERTICES)
+    if (n < 2)
+        return oj_fail_internal(err, "a grid of a ring of %lld vertices",
+                                (long long)n);
+    if (n > OJ_EDGE_GRID_VERTICES)
         return oj_fail(err, OJ_ERR_LIMIT,
                        "a ring has %lld vertices; at most %lld are possible: "
                        "simplify or split the polygon",

@@ -93,7 +93,7 @@ OJ_MUST_USE oj_status oj_edge_grid_build(
 /** Builds the grid of one closed ring x, y [n]. extent is the result of
  * oj_edge_measure_extent(), or NULL to compute it here. The grid has at least
  * n_cells cells, unless edges are too long for it. Returns OJ_ERR_LIMIT if
- * there are too many vertices. */
+ * there are too many vertices, and OJ_ERR_INTERNAL if there are less than 2. */
 OJ_MUST_USE oj_status oj_edge_grid_of_ring(
     struct oj_edge_grid *grid, const double *x, const double *y, int64_t n,
     const struct oj_edge_extent *extent, double n_cells, struct oj_error *err);

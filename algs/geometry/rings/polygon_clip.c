@@ -328,8 +328,8 @@ static oj_status pass_vertices_of_ring(struct clip_pass *pass, int64_t first,
 
 /* Begins a part of the output, unless the last part of the output is that of
  * the ring. */
-static oj_status begin_part_of_ring(struct clip_pass *pass,
-                                    struct oj_error *err)
+static oj_status begin_polygon_of_ring_if_new(struct clip_pass *pass,
+                                              struct oj_error *err)
 {
     const struct oj_polygon_clip *clip = pass->clip;
     const int64_t *offset = clip->flat->ring_offset + clip->first_part;
@@ -361,7 +361,7 @@ static oj_status end_ring(struct clip_pass *pass, struct oj_error *err)
         !ring_has_extreme(clip, pass->ring))
         return OJ_OK;
     OJ_TRY(keep_vertex(pass, pass->last, err));
-    OJ_TRY(begin_part_of_ring(pass, err));
+    OJ_TRY(begin_polygon_of_ring_if_new(pass, err));
     OJ_TRY(oj_flat_buf_ring(pass->out, err));
     OJ_TRY(oj_flat_buf_vertices(pass->out, pass->n_kept, &to_x, &to_y, err));
     for (int64_t i = 0; i < pass->n_kept; i++)

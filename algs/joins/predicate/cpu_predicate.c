@@ -1146,18 +1146,18 @@ static int needs_decision_after_gpu_screen(const struct predicate_index *index,
     return verdict != OJ_VERDICT_DISJOINT;
 }
 
-/* Returns 1 if the feature has more than one ring and its validity is not
- * cached as OJ_VALID. If it returns 0, the caller need not read the vertices of
- * the feature. */
+/* Returns 1 if the feature has more than one ring and is not cached as valid.
+ * If it returns 0, the caller need not read the vertices of the feature. */
 static int may_feature_be_invalid(const struct predicate_index *index,
                                   int32_t feature)
 {
     const struct oj_flat *flat = index->shared.args.join_side;
     int64_t first = flat->part_offset[feature];
     int64_t end = flat->part_offset[feature + 1];
+    uint8_t validity =
+        atomic_load_explicit(&index->validity[feature], memory_order_relaxed);
     return flat->ring_offset[end] - flat->ring_offset[first] > 1 &&
-           atomic_load_explicit(&index->validity[feature],
-                                memory_order_relaxed) != OJ_VALID;
+           validity != OJ_VALID && validity != OJ_VALID_SIMPLE;
 }
 
 /* Sets *holds for a pair whose verdict is only right if the polygons are

@@ -760,6 +760,22 @@ static double min_cells_of_ring_grid(const struct oj_ring_cells *cells)
                 MOST_PAID);
 }
 
+/* Adds the feature of the ring to the message of an error. */
+static oj_status fail_grid_of_ring(const struct oj_ring_cells *cells,
+                                   const struct oj_located_ring *ring,
+                                   oj_status status,
+                                   const struct oj_error *reason,
+                                   struct oj_error *err)
+{
+    const int64_t *fid = cells->flat->fid;
+    if (status != OJ_ERR_LIMIT)
+        return oj_fail(err, status, "%s", reason->message);
+    return oj_fail(
+        err, status, "feature %lld of the join layer: %.800s",
+        (long long)(fid != NULL ? fid[ring->feature] : ring->feature),
+        reason->message);
+}
+
 /* Builds the grid in one thread. Other threads do not wait for it; they test
  * all edges of the ring meanwhile. */
 oj_status oj_ring_cells_build_grid(struct oj_ring_cells *cells,
@@ -769,6 +785,7 @@ oj_status oj_ring_cells_build_grid(struct oj_ring_cells *cells,
 {
     struct oj_late_grid *late = &cells->grid[ring->grid];
     int n_asked = atomic_fetch_add(&late->n_asked, 1);
+    struct oj_error reason;
     oj_status status;
     *out = NULL;
     if (n_asked >= OJ_GRID_IS_READY)
@@ -782,11 +799,11 @@ oj_status oj_ring_cells_build_grid(struct oj_ring_cells *cells,
     status = oj_edge_grid_of_ring(
         &late->grid, cells->flat->x + ring->first_vertex,
         cells->flat->y + ring->first_vertex, ring->n_vertices, &late->extent,
-        min_cells_of_ring_grid(cells), err);
+        min_cells_of_ring_grid(cells), &reason);
     if (status != OJ_OK)
     {
         atomic_store(&late->is_taken, 0); /* a later test may try again */
-        return status;
+        return fail_grid_of_ring(cells, ring, status, &reason, err);
     }
     atomic_fetch_add(&cells->new_bytes, oj_edge_grid_bytes(&late->grid));
     atomic_store_explicit(&late->n_asked, OJ_GRID_IS_READY,

@@ -24,8 +24,10 @@ struct oj_row_worker
 {
     struct oj_answers *answers;
     struct oj_ranking ranking; /**< ranks the pairs of the current row */
-    int64_t n_tried;           /**< candidates of this batch that
-                                    oj_row_poll_cancel() has counted */
+    int64_t n_tried;           /**< counts candidates in this batch only to poll
+                                    the cancel flag at every
+                                    OJ_CANDIDATES_PER_LOOK-th
+                                    (oj_row_poll_cancel()) */
     int64_t n_candidates;      /**< candidates of this batch, for struct
                                     oj_stats */
     double filter_s;           /**< filter seconds in this batch, if timings
@@ -74,8 +76,9 @@ struct oj_row_method
     oj_status (*search)(struct oj_row_index *index,
                         struct oj_row_worker *worker, int64_t row,
                         struct oj_error *err);
-    /** Used in place of row_of and search by methods that answer rows in
-     * groups: adds the pairs of group i of n_rows groups. */
+    /** For methods that answer rows in groups, in place of row_of and search:
+     * adds the pairs of all rows of group i. start() must then have set
+     * index->n_rows to the number of groups. */
     oj_status (*answer)(struct oj_row_index *index,
                         struct oj_row_worker *worker, int64_t i,
                         struct oj_error *err);

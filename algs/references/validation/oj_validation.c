@@ -706,6 +706,7 @@ static void sort_pairs_by_join_row(const struct oj_validated_row *of)
 static oj_status compare_row(struct oj_validation *v, struct oj_error *err)
 {
     int64_t n_ours = count_pairs_of_row(&v->ours), before = v->n_differences;
+    int is_proved, is_rounding;
     OJ_ROOM(v->scratch, 0, n_ours + count_pairs_of_row(&v->reference),
             v->cap_scratch, err);
     v->ours.pair = v->scratch;
@@ -716,12 +717,15 @@ static oj_status compare_row(struct oj_validation *v, struct oj_error *err)
     sort_pairs_by_join_row(&v->reference);
     memset(v->has_kind, 0, sizeof v->has_kind);
     OJ_TRY(compare_sorted_pairs_of_row(v, err));
-    v->n_rows_proved += v->has_kind[OJ_DIFFERENCE_PROVED] &&
-                        !v->has_kind[OJ_DIFFERENCE_ROUNDING];
-    v->n_rows_rounding += v->has_kind[OJ_DIFFERENCE_ROUNDING];
-    if (v->n_differences == before && !v->has_kind[OJ_DIFFERENCE_PROVED] &&
-        !v->has_kind[OJ_DIFFERENCE_ROUNDING] && v->ours.n == v->reference.n &&
-        v->ours.n > 1 && is_order_of_pairs_checked(v))
+    is_rounding =
+        v->n_differences == before && v->has_kind[OJ_DIFFERENCE_ROUNDING];
+    is_proved = v->n_differences == before && !is_rounding &&
+                v->has_kind[OJ_DIFFERENCE_PROVED];
+    v->n_rows_rounding += is_rounding;
+    v->n_rows_proved += is_proved;
+    if (v->n_differences == before && !is_proved && !is_rounding &&
+        v->ours.n == v->reference.n && v->ours.n > 1 &&
+        is_order_of_pairs_checked(v))
     {
         copy_pairs_both_could_decide(v, &v->ours);
         copy_pairs_both_could_decide(v, &v->reference);

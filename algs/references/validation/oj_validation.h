@@ -163,11 +163,11 @@ struct oj_validation
     int64_t n_undecided_proved; /**< pairs that only the reference left
                                      undecided; exact arithmetic confirms
                                      ours */
-    int64_t n_rows_proved;      /**< rows with differences that were proved in
-                                     our favour and with none that is rounding;
+    int64_t n_rows_proved;      /**< rows in which the results differ, and all
+                                     differences were proved in our favour;
                                      also counted in n_rows */
-    /** Rows with at least one difference that is rounding; also counted in
-     * n_rows. */
+    /** Rows with at least one difference that is rounding, and all others
+     * rounding or proved; also counted in n_rows. */
     int64_t n_rows_rounding;
     int64_t n_within_ulps; /**< pairs of lines or polygons whose distances
                                 differ by up to OJ_VALIDATION_ULPS; also counted

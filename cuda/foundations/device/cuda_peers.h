@@ -84,8 +84,9 @@ void oj_cuda_peers_link(const struct oj_cuda_device *device, const int *ordinal,
 /** Runs body(i, err) for device i of a run that has begun. If it fails, the
  *  other devices fail, too, as soon as they wait for this one. */
 template <typename Body>
-OJ_MUST_USE oj_status oj_cuda_try_peer(struct oj_cuda_peer_barrier *peers,
-                                       int i, Body &body, struct oj_error *err)
+OJ_MUST_USE oj_status oj_cuda_run_on_peer(struct oj_cuda_peer_barrier *peers,
+                                          int i, Body &body,
+                                          struct oj_error *err)
 {
     oj_status status = oj_cuda_peer_barrier_check_threads(peers, err);
     if (status == OJ_OK)
@@ -98,44 +99,46 @@ OJ_MUST_USE oj_status oj_cuda_try_peer(struct oj_cuda_peer_barrier *peers,
 /** Runs body(i, err) for each of n devices in parallel, as run() does; body may
  *  call oj_cuda_copy_to_all(). If one fails, all fail. */
 template <typename Body>
-OJ_MUST_USE oj_status oj_cuda_try_peers_by(oj_cuda_threads_runner *run,
-                                           struct oj_cuda_peer_barrier *peers,
-                                           int n, Body body,
-                                           struct oj_error *err)
+OJ_MUST_USE oj_status oj_cuda_run_on_peers_by(
+    oj_cuda_threads_runner *run, struct oj_cuda_peer_barrier *peers, int n,
+    Body body, struct oj_error *err)
 {
     oj_cuda_peer_barrier_begin(peers, n);
     return oj_cuda_threads_try(
         run, n,
         [&](int i, struct oj_error *error)
-        { return oj_cuda_try_peer(peers, i, body, error); },
+        { return oj_cuda_run_on_peer(peers, i, body, error); },
         err);
 }
 
-/** Like oj_cuda_try_peers_by(), on threads of the module (cuda_host_threads.h).
- *  The caller must be one of them: it runs the body itself if n is 1. */
+/** Like oj_cuda_run_on_peers_by(), on threads of the module
+ *  (cuda_host_threads.h). The caller must be one of them: it runs the body
+ *  itself if n is 1. */
 template <typename Body>
-OJ_MUST_USE oj_status oj_cuda_try_peers(struct oj_cuda_peer_barrier *peers,
-                                        int n, Body body, struct oj_error *err)
+OJ_MUST_USE oj_status oj_cuda_run_on_peers(struct oj_cuda_peer_barrier *peers,
+                                           int n, Body body,
+                                           struct oj_error *err)
 {
-    return oj_cuda_try_peers_by(oj_cuda_threads_side_by_side, peers, n, body,
-                                err);
+    return oj_cuda_run_on_peers_by(oj_cuda_threads_side_by_side, peers, n, body,
+                                   err);
 }
 
-/** Like oj_cuda_try_peers_by(), on threads of the module, while the calling
+/** Like oj_cuda_run_on_peers_by(), on threads of the module, while the calling
  *  thread waits. */
 template <typename Body>
-OJ_MUST_USE oj_status oj_cuda_try_peers_aside(
+OJ_MUST_USE oj_status oj_cuda_run_on_peers_aside(
     struct oj_cuda_peer_barrier *peers, int n, Body body, struct oj_error *err)
 {
-    return oj_cuda_try_peers_by(oj_cuda_threads_run_aside, peers, n, body, err);
+    return oj_cuda_run_on_peers_by(oj_cuda_threads_run_aside, peers, n, body,
+                                   err);
 }
 
-/** Like oj_cuda_try_peers_aside(); meanwhile n_more threads, of which the
+/** Like oj_cuda_run_on_peers_aside(); meanwhile n_more threads, of which the
  *  calling thread is one, run more(), which makes no CUDA call. n_more >= 1. */
 template <typename Body, typename More>
-OJ_MUST_USE oj_status
-oj_cuda_try_peers_beside(struct oj_cuda_peer_barrier *peers, int n, Body body,
-                         int n_more, More more, struct oj_error *err)
+OJ_MUST_USE oj_status oj_cuda_run_on_peers_beside(
+    struct oj_cuda_peer_barrier *peers, int n, Body body, int n_more, More more,
+    struct oj_error *err)
 {
     oj_cuda_peer_barrier_begin(peers, n);
     return oj_cuda_threads_try(
@@ -143,7 +146,7 @@ oj_cuda_try_peers_beside(struct oj_cuda_peer_barrier *peers, int n, Body body,
         [&](int i, struct oj_error *error)
         {
             if (i < n)
-                return oj_cuda_try_peer(peers, i, body, error);
+                return oj_cuda_run_on_peer(peers, i, body, error);
             more();
             return OJ_OK;
         },

@@ -125,7 +125,7 @@ static oj_status open_all_index_devices(struct oj_gpu_index *index,
         index->n_places = 0;
         return oj_fail_nomem(err, n, sizeof *index->place);
     }
-    return oj_cuda_try_peers_aside(
+    return oj_cuda_run_on_peers_aside(
         &index->peers, index->n_places,
         [&](int i, struct oj_error *error)
         { return open_index_device(index, i, ordinal, error); },
@@ -170,7 +170,7 @@ oj_status oj_cuda_family_for(struct oj_gpu_index *index,
         oj_status status;
         if (index->place[0].of[*number] != NULL)
             return OJ_OK;
-        status = oj_cuda_try_peers_aside(
+        status = oj_cuda_run_on_peers_aside(
             &index->peers, index->n_places,
             [&](int i, struct oj_error *error) {
                 return build_family_on_device(index, &index->place[i], *number,

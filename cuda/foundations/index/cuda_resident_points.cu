@@ -204,9 +204,9 @@ oj_status oj_cuda_device_of(const void *memory, int *ordinal,
                        "without _device");
     if (what.device < 0 || what.device >= OJ_GPU_MAX_DEVICES)
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
-                       "the array is on GPU %d, whose number is too large: "
-                       "copy it to a GPU with a smaller number",
-                       what.device);
+                       "the array is on GPU %d, but only the GPUs 0 to %d can "
+                       "be used: copy it to one of these",
+                       what.device, OJ_GPU_MAX_DEVICES - 1);
     *ordinal = what.device;
     return OJ_OK;
 }

@@ -443,7 +443,7 @@ static oj_status join_rows_on_all_devices(const struct shares_batch *b,
     struct oj_gpu_index *index = b->index;
     struct oj_stats of[OJ_GPU_MAX_DEVICES] = {}, slowest = {};
     struct oj_cuda_share share[OJ_GPU_MAX_DEVICES] = {};
-    oj_status status = oj_cuda_try_peers(
+    oj_status status = oj_cuda_run_on_peers(
         &index->peers, index->n_places,
         [&](int i, struct oj_error *error) {
             return find_share_on_device(b, i, first, n, &share[i], &of[i],

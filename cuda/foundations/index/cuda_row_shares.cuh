@@ -160,9 +160,10 @@ OJ_MUST_USE oj_status oj_cuda_found_run_until_fits(
     }
 }
 
-/** Runs find() with memory for `room` pairs, like
- *  oj_cuda_found_run_until_fits(), and moves its pairs to the share, like
- *  oj_cuda_share_move_pairs(). */
+/** Runs find(), which appends pairs to *found, with memory for `room` pairs; if
+ *  there are more, runs it again with enough. Then moves the pairs to the
+ *  share. by_measure 1: the pairs of a row will be ordered by measure, then
+ *  rank; 0: by rank. */
 template <typename Find>
 OJ_MUST_USE oj_status oj_cuda_share_find(struct oj_cuda_work *work,
                                          int by_measure,

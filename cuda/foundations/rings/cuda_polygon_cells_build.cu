@@ -219,11 +219,14 @@ static __device__ void store_prefix_sums(const struct view &v, uint32_t i,
         v.of_block[blockIdx.x] = unpack_sums(all);
 }
 
-/* Returns the kind of node i and sets its counts in *s. If one unit covers the
- * node, the kind is KIND_NOTHING, and *says becomes the slot of the node. */
+/* Returns the kind of node i. Sets in *s, which is zero on entry, what it
+ * needs: a split and its fragments, or a leaf with its records and edges. A
+ * node that is not split, has no edges and is covered by at most one unit needs
+ * nothing: KIND_NOTHING. If a unit covers it, *slot becomes its slot
+ * (OJ_RING_COVERED, rank of the unit's feature); else it stays unchanged. */
 static __device__ enum ring_node_kind
 decide_node_kind(const struct view &v, uint32_t i, struct oj_cuda_ring_sums *s,
-                 uint32_t *says)
+                 uint32_t *slot)
 {
     uint32_t first = v.level.node_first[i], end = v.level.node_first[i + 1],
              unused, of;
@@ -248,7 +251,7 @@ decide_node_kind(const struct view &v, uint32_t i, struct oj_cuda_ring_sums *s,
         return KIND_LEAF;
     }
     if (of > 0)
-        *says = oj_ring_slot_make(
+        *slot = oj_ring_slot_make(
             OJ_RING_COVERED,
             (uint32_t)oj_ring_unit_rank(
                 &v.tree, v.level.fragment[first + of - 1].unit >> 1));
@@ -258,12 +261,12 @@ decide_node_kind(const struct view &v, uint32_t i, struct oj_cuda_ring_sums *s,
 static __global__ void choose_node_kinds(const __grid_constant__ struct view v,
                                          uint32_t *slot)
 {
-    uint32_t i = thread_index(), says = 0;
+    uint32_t i = thread_index(), slot_of_node = 0;
     struct oj_cuda_ring_sums s = {0, 0, 0, 0, 0};
     if (i < v.n_nodes)
     {
-        v.kind[i] = (uint8_t)decide_node_kind(v, i, &s, &says);
-        slot[i] = says;
+        v.kind[i] = (uint8_t)decide_node_kind(v, i, &s, &slot_of_node);
+        slot[i] = slot_of_node;
     }
     store_prefix_sums(v, i, s);
 }

@@ -292,11 +292,12 @@ oj_ring_tree_locate_exactly(const struct oj_ring_tree *t,
     return odd ? OJ_INSIDE : OJ_OUTSIDE;
 }
 
-/** Locates p in the next unit of the place by the short edges
- *  (oj_ring_packed_edge.h), and moves the place to the unit after it. Returns
- *  an enum oj_location; or OJ_RING_UNSURE if exact signs are needed, and
- *  place->at is then unchanged. Sets *unit to the unit and *end to the end of
- *  its records. place->at must be less than place->end. */
+/** Locates the point of *place (px, py) in the unit whose records begin at
+ *  place->at, by the short edges alone (oj_ring_packed_edge.h). Returns
+ *  OJ_INSIDE or OJ_OUTSIDE, and moves place->at behind these records; or
+ *  returns OJ_RING_UNSURE if exact signs are needed, and leaves place->at. Sets
+ *  *unit to the unit and *end to the end of its records in any case.
+ *  Precondition: place->at < place->end. */
 OJ_FN int oj_ring_tree_locate_by_short_edges(const struct oj_ring_tree *t,
                                              struct oj_ring_place *place,
                                              uint32_t *unit, uint32_t *end)

@@ -61,9 +61,10 @@ static double distance_covered_by_cells(const struct oj_relation *relation,
     return REACH_OF_MEANS * mean_segment_spacing(layer);
 }
 
-/* Builds the index that answers open rows: with all ties by oj_cuda_tree_joins;
- * otherwise by oj_cuda_near_segments, because open points are then outside of
- * all polygons and far from all segments. */
+/* Builds the index that answers open rows. Without -ties all, only points
+ * beyond the reach of the cells are open: they lie outside of all polygons, so
+ * oj_cuda_near_segments suffices. With -ties all, points with several equally
+ * near features are open, too: oj_cuda_tree_joins. */
 static oj_status build_fallback_index(struct near_index *self,
                                       struct oj_cuda_device *device,
                                       struct oj_error *err)

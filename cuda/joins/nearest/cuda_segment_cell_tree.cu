@@ -542,8 +542,10 @@ oj_status oj_cuda_cells_build(struct oj_cuda_work *keep,
         return OJ_OK;
     if (layer->n_segments > MOST_SEGMENTS)
         return oj_fail(keep->err, OJ_ERR_UNSUPPORTED,
-                       "the join layer has more segments than the GPU can "
-                       "hold; -memory SIZE makes tiles, which have fewer");
+                       "the join layer has %lld segments; the nearest join on "
+                       "a GPU takes at most %d: join on the CPU (backend cpu), "
+                       "or in tiles (-memory SIZE of the command)",
+                       (long long)layer->n_segments, MOST_SEGMENTS);
     if (!oj_near_square_make(layer->x0, layer->y0, layer->x1, layer->y1,
                              layer->magnitude, reach, layer->n_segments,
                              &out->square))

@@ -271,7 +271,7 @@ static oj_status open_all_screen_devices(struct oj_gpu_screen *screen,
     if (screen->place == NULL)
         return oj_fail_nomem(err, n, sizeof *screen->place);
     screen->n_places = n;
-    return oj_cuda_try_peers_aside(
+    return oj_cuda_run_on_peers_aside(
         &screen->peers, n,
         [=](int i, struct oj_error *error)
         { return open_screen_device(screen, i, ordinal, join_side, error); },
@@ -475,7 +475,9 @@ static oj_status screen_rows_to_host(const struct cuda_screen_batch *b,
 
 /* --- batches -------------------------------------------------------------- */
 
-/* Screens the rows of a chunk; *work owns the pairs that are on the device. */
+/* Screens the rows of a chunk. The pairs stay on the device (chunk->found,
+ * owned by *work). If its memory does not suffice, the chunk is screened in
+ * halves, and the pairs go to host memory (chunk->host). */
 static oj_status screen_chunk_rows(const struct cuda_screen_batch *b,
                                    struct screen_place *place,
                                    struct oj_cuda_work *work,
@@ -613,7 +615,7 @@ static oj_status find_candidates_of_batch(struct cuda_screen_batch *b,
     out->n_rows = n;
     out->n_pairs = 0;
     out->offset[0] = 0;
-    return oj_cuda_try_peers_aside(
+    return oj_cuda_run_on_peers_aside(
         &b->screen->peers, b->screen->n_places,
         [=](int i, struct oj_error *error)
         { return screen_rows_of_device(b, i, error); },

@@ -202,8 +202,9 @@ static __device__ void measure_queued_pairs(const struct cuda_vector_pairs &p,
     }
 }
 
-/* Queues the pairs of sums 32 * group .. 32 * group + 31 of this lane whose bit
- * in `passes` is set. Measures 32 pairs when that many wait. */
+/* Each lane holds one sum per (row, feature) pair in its registers. Appends to
+ * the warp's queue those pairs of sums 32 * group .. 32 * group + 31 whose bit
+ * in `passes` is set. When 32 pairs wait, the warp measures them. */
 template <int WAY>
 static __device__ __noinline__ void
 queue_passing_pairs(const struct cuda_vector_pairs &p,

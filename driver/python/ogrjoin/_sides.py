@@ -56,8 +56,9 @@ def without_extension(values: Any) -> Any:
 
 
 def without_mask(values: Any) -> Any:
-    """Returns a masked array of numpy as an array of objects, with None for masked
-    values.  Returns any other values unchanged."""
+    """Returns a masked array of numpy as a plain array: of objects, with None for
+    masked values, if any value is masked; otherwise with its own dtype.  Returns any
+    other values unchanged."""
     if not isinstance(values, np.ma.MaskedArray):
         return values
     plain = np.asarray(values.data)

@@ -198,7 +198,7 @@ def _numbered(frame: _Frame, which: str, checks: bool) -> _Numbered:
     return _Numbered(df.drop("_path", "_index", "_first"), n_rows)
 
 
-def _right_rows(frame: _Frame, job: TileJoin, checks: bool) -> _Numbered:
+def _numbered_join_side(frame: _Frame, job: TileJoin, checks: bool) -> _Numbered:
     """Returns the numbered join side, with the columns of job.right_rows. With checks,
     its FIDs are checked."""
     df, n_rows = _numbered(frame, "right", checks)
@@ -782,7 +782,7 @@ def join(
     is_ordered = order == "input"
     result = _result(job, is_ordered)
     sums = _check_way(way, job)
-    rights = _right_rows(theirs, job, check_fid)
+    rights = _numbered_join_side(theirs, job, check_fid)
     chosen = _choose(way, sums, mine.df, rights, job, join_memory)
     lefts = _Numbered(mine.df, None)
     if chosen.way != "broadcast" or is_ordered or _needs_left_numbers(options):
@@ -834,7 +834,7 @@ def explain(
         return explain_files(left, right, tiles=tiles, **options)
     mine, theirs, job = _sides(left, right, options)
     sums = _check_way(way, job)
-    rights = _right_rows(theirs, job, False)
+    rights = _numbered_join_side(theirs, job, False)
     chosen = _choose(way, sums, mine.df, rights, job, join_memory).way
     n_left, n_right = mine.df.count(), rights.counted()
     n_bytes = _bytes_of(rights.df, job.right_rows, n_right)
@@ -868,7 +868,7 @@ def validate(
     difference count within its tile."""
     options["op"] = op
     mine, theirs, job = _sides(left, right, options)
-    rights = _right_rows(theirs, job, False)
+    rights = _numbered_join_side(theirs, job, False)
     lefts = _numbered(mine, "left", False)
     n_left = lefts.counted()
     if tiles is None:

@@ -222,6 +222,39 @@ TEST(what_makes_no_sense)
     ogrjoin_events_free(NULL);
 }
 
+/* Keys are either integers or texts: not both, nor neither. */
+TEST(keys_of_two_kinds_or_none)
+{
+    static const int64_t key[] = {7, 7};
+    static const double x[] = {0.25}, y[] = {0.5};
+    static const struct ogrjoin_event_keys refused[] = {
+        {.size = sizeof *refused},
+        {.size = sizeof *refused, .integer = key, .offset = key}};
+    const struct ogrjoin_arrays arrays = {.size = sizeof arrays,
+                                          .n_features = 1,
+                                          .n_vertices = 1,
+                                          .x = x,
+                                          .y = y};
+    struct ogrjoin_index *index = make_index("within", NULL, 0);
+    struct ogrjoin_layer *layer = NULL;
+    struct ogrjoin_events *events = NULL;
+    struct ogrjoin_event_rows rows = {.size = sizeof rows};
+    must(ogrjoin_layer_from_arrays(&arrays, &layer, &error));
+    must(ogrjoin_events_new(index, NULL, 0, &events, &error));
+    for (int i = 0; i < 2; i++)
+    {
+        ck_assert_int_eq(
+            ogrjoin_events_add(events, layer, &refused[i], &rows, &error),
+            OGRJOIN_ERR_ARG);
+        ck_assert_ptr_nonnull(
+            strstr(error.message,
+                   "set either keys->integer or keys->offset (with bytes)"));
+    }
+    ogrjoin_layer_free(layer);
+    ogrjoin_events_free(events);
+    ogrjoin_index_free(index);
+}
+
 /* A call that failed can be repeated. It then gives the answer of a call that
  * did not fail. */
 TEST(no_memory)

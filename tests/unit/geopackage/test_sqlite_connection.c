@@ -1,8 +1,11 @@
-/* GDAL's connection to a database. Tests which commits a guard allows, and
- * which state a reader sees while others write.
+/* GDAL's connection to a database. Tests which commits a guard allows, which
+ * state a reader sees while others write, and what the error is if SQLite has
+ * rolled a transaction back.
  * Kind: unit. */
 #include "../layer_copy.h"
 
+#include "../../../driver/base/oj_message.h"
+#include "../../../driver/base/oj_transaction.h"
 #include "../../../flatten/geopackage/oj_sqlite_connection.h"
 
 #include <stdio.h>
@@ -139,6 +142,38 @@ TEST(unit_reading_sees_one_state)
     VSIUnlink(other);
     CPLsnprintf(other, sizeof other, "%s-shm", file_name("gpkg"));
     VSIUnlink(other);
+}
+
+/* The message names the first error of GDAL in the transaction, before or after
+ * deferred changes are written, and none if there was none. */
+TEST_LOOP(unit_commit_after_a_rollback, 0, 3)
+{
+    static struct oj_message_list list;
+    struct oj_message_sink sink;
+    struct oj_error err;
+    GDALDatasetH dataset;
+    GDALClose(make_database("GPKG", "gpkg"));
+    dataset = open_database("gpkg", GDAL_OF_UPDATE);
+    oj_message_use_list(&list, &sink);
+    ck_assert_int_eq(oj_transaction_begin(dataset, "a.gpkg", &err), OJ_OK);
+    ck_assert(
+        oj_sqlite_connection_run(oj_sqlite_connection_of(dataset), "ROLLBACK"));
+    if (_i == 1)
+        CPLError(CE_Failure, CPLE_FileIO, "disk I/O error");
+    ck_assert_int_eq(oj_transaction_flush(dataset, "a.gpkg", &err), OJ_OK);
+    if (_i == 2)
+        CPLError(CE_Failure, CPLE_FileIO, "disk I/O error");
+    ck_assert_int_eq(oj_transaction_commit(dataset, "a.gpkg", &err), OJ_ERR_IO);
+    oj_transaction_drop(dataset);
+    oj_message_end_list();
+    ck_assert_ptr_nonnull(
+        strstr(err.message, "cannot commit to a.gpkg: SQLite has rolled the "
+                            "transaction back"));
+    ck_assert_int_eq(strstr(err.message, "(GDAL: disk I/O error)") != NULL,
+                     _i > 0);
+    ck_assert_int_eq(strstr(err.message, "GDAL") != NULL, _i > 0);
+    ck_assert_int_eq(count_rows("gpkg"), 3);
+    VSIUnlink(file_name("gpkg"));
 }
 
 TEST(unit_others_have_no_connection)

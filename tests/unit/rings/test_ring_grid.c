@@ -7,6 +7,7 @@
 
 #include "../../../algs/foundations/base/oj_feature_box.h"
 #include "../../../algs/geometry/rings/edge_grid.h"
+#include "../../../algs/joins/within/cpu_ring_box_index.h"
 #include "../../../flatten/base/oj_alloc.h"
 
 #include <stdio.h>
@@ -306,6 +307,42 @@ TEST(several_rings)
         }
         oj_edge_grid_free(&grid);
     }
+}
+
+/* The number of vertices is checked before a vertex is read. */
+TEST(too_few_or_too_many_vertices)
+{
+    static const double x[2], y[2];
+    struct oj_edge_grid grid;
+    ck_assert_int_eq(oj_edge_grid_of_ring(&grid, x, y, 1, NULL, 0.0, &error),
+                     OJ_ERR_INTERNAL);
+    ck_assert_int_eq(oj_edge_grid_of_ring(&grid, x, y,
+                                          OJ_EDGE_GRID_VERTICES + 1, NULL, 0.0,
+                                          &error),
+                     OJ_ERR_LIMIT);
+    ck_assert_ptr_nonnull(
+        strstr(error.message, "a ring has 134217729 vertices; at most"));
+}
+
+/* The message about a ring of an indexed layer names the feature by its FID. */
+TEST(feature_of_a_ring_with_too_many_vertices)
+{
+    static const int64_t fid[] = {70};
+    static const double x[] = {0, 1, 1, 0, 0}, y[] = {0, 0, 1, 1, 0};
+    const struct oj_flat flat = {.n_features = 1, .fid = fid, .x = x, .y = y};
+    const struct oj_located_ring located = {.n_vertices = 134217729};
+    static struct oj_late_grid late;
+    struct oj_ring_cells cells = {.flat = &flat,
+                                  .n_rings = 1,
+                                  .n_grids = 1,
+                                  .grid = &late,
+                                  .n_points = 8};
+    const struct oj_edge_grid *grid;
+    ck_assert_int_eq(oj_ring_cells_build_grid(&cells, &located, &grid, &error),
+                     OJ_ERR_LIMIT);
+    ck_assert_ptr_nonnull(strstr(
+        error.message, "feature 70 of the join layer: a ring has 134217729"));
+    ck_assert_ptr_null(grid);
 }
 
 int main(void)

@@ -233,8 +233,8 @@ static const char *const refused[][2] = {
                   "double quotes"},
     {"concat(t, ;)", "the separator of concat must be in quotes, as in "
                      "concat(name, '; ')"},
-    {"concat(t, ';', 1)", "concat takes one field; a field whose name has a "
-                          "comma goes in double quotes"},
+    {"concat(t, ';', 1)", "concat takes one field and a separator; a field "
+                          "whose name has a comma goes in double quotes"},
     {"stdev(i)", "there is no function 'stdev'; write stddev"},
     {"Count_Distinct(i)",
      "there is no function 'Count_Distinct'; write unique"},

@@ -107,8 +107,8 @@ TEST(random_layers)
     }
 }
 
-/* Memory suffices for the index alone, for some rows at a time, or for
- * neither. */
+/* Memory suffices for the index alone, for some rows at a time, or for neither.
+ * Expected are equal pairs in each case. */
 TEST(little_memory)
 {
     EACH_ROUND(2)

@@ -1,4 +1,4 @@
-/** Columns of the tables of texts in the test data. Include once. */
+/** Reads columns of the test data's tables as struct oj_texts. Include once. */
 #ifndef TEXT_LAYERS_H
 #define TEXT_LAYERS_H
 

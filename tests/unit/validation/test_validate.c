@@ -51,6 +51,20 @@ static void make_lists(struct oj_matches *m)
     memcpy(m->measure, measure, sizeof measure);
 }
 
+/* Makes an answer of one row with the features 0 and 1. */
+static void make_pairs_of_a_row(struct oj_matches *m, double first,
+                                double second)
+{
+    must(oj_matches_reserve(m, 1, 2, 1, &error));
+    m->offset[0] = 0;
+    m->offset[1] = 2;
+    for (int32_t i = 0; i < 2; i++)
+    {
+        m->join_row[i] = i;
+        m->measure[i] = i == 0 ? first : second;
+    }
+}
+
 static void make_both(int64_t n)
 {
     make_single(&a, n);
@@ -429,6 +443,37 @@ TEST(rounding_of_geos)
     ck_assert_int_eq(v.n_differences, 1);
 }
 
+/* Two points have distance 5 from the input point. The reference errs in the
+ * first distance, then we in the second. The row then counts only as different,
+ * though one of its differences is proved. */
+TEST(row_with_a_proved_and_a_real_difference)
+{
+    LAYER points = {0}, point = {0};
+    struct oj_flat join, input;
+    struct oj_relation relation = oj_relation_default();
+    add_point(&points, 3.0, 4.0);
+    add_point(&points, 4.0, 3.0);
+    add_point(&point, 0.0, 0.0);
+    join = oj_flat_buf_view(&points);
+    input = oj_flat_buf_view(&point);
+    make_pairs_of_a_row(&a, 5.0, 5.0);
+    make_pairs_of_a_row(&b, 5.5, 5.0);
+    relation.op = OJ_OP_DWITHIN;
+    relation.max_distance = 10.0;
+    v.join_side = &join;
+    v.input = &input;
+    v.relation = &relation;
+    compare_answers();
+    ck_assert_int_eq(v.n_rows_proved, 1);
+    ck_assert_int_eq(v.n_rows_different, 0);
+    a.measure[1] = 6.0;
+    compare_answers();
+    ck_assert_int_eq(v.n_of_kind[OJ_DIFFERENCE_PROVED], 2);
+    ck_assert_int_eq(v.n_differences, 1);
+    ck_assert_int_eq(v.n_rows_different, 1);
+    ck_assert_int_eq(v.n_rows_proved, 1);
+}
+
 /* A slanted edge and a line are 7e-18 apart. GEOS's rounded crossing is on
  * both, so GEOS's distance is 0. Our formula gives 1.2e-16, which is within its
  * rounding. */
@@ -498,6 +543,18 @@ TEST(rounding_of_our_formula)
     ck_assert_int_eq(v.n_differences, 3);
     ck_assert_int_eq(v.n_rows_rounding, 3);
     ck_assert_int_eq(v.n_within_ulps, 0);
+    /* a row with a difference of each sort counts only as different */
+    add_line(&lines, 3.2, 2.4000000000000004, 1.2000000000000002, 3.1);
+    join = oj_flat_buf_view(&lines);
+    oj_matches_free(&a);
+    oj_matches_free(&b);
+    make_pairs_of_a_row(&a, d, 1e-13);
+    make_pairs_of_a_row(&b, 0.0, 0.0);
+    compare_answers();
+    ck_assert_int_eq(v.n_of_kind[OJ_DIFFERENCE_ROUNDING], 4);
+    ck_assert_int_eq(v.n_differences, 4);
+    ck_assert_int_eq(v.n_rows_different, 4);
+    ck_assert_int_eq(v.n_rows_rounding, 3);
 }
 
 /* Whether shapes intersect is decided exactly. So rounding does not excuse a

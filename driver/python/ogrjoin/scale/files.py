@@ -33,7 +33,8 @@ TILE_ROWS = 1_000_000
 # index, and buffers of the reader.
 _MEMORY_OF_PAGES = 4
 _RUN = 1000  # consecutive input rows that share a reach (nearest without max_distance)
-# A warning is printed from this number of copies per byte of the join side on.
+# A join of several tiles warns if it reads a byte of the join side more often than
+# this, on average (Explanation.copies).
 _MUCH = 1.3
 
 

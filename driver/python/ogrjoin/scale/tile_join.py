@@ -318,8 +318,8 @@ class TileJoin:
     # ---- joins ---------------------------------------------------------------
 
     def task_gpus(self) -> int:
-        """Returns the mask of the GPUs for joins of this task, or 0 if the library
-        chooses them."""
+        """Returns the mask of the GPUs of this task; 0 if gpus_of_task is None or
+        returns 0, or if the option gpus is given, which then decides."""
         if self.gpus_of_task is None or "gpus" in self._options:
             return 0
         return self.gpus_of_task()
