@@ -166,7 +166,7 @@ def refuses(name, says=(), update=False):
     true(len(said.errors) >= 1, f"an error is reported: {name}: {said.all}")
     same(len(said.errors), 1, f"one error: {name}: {said.all}")
     for text in [says] if isinstance(says, str) else says:
-        true(text.lower() in said.errors[0].lower(), f"'{text}' is not said: {said.errors[0]}")
+        true(text.lower() in said.errors[0].lower(), f"'{text}' is not in: {said.errors[0]}")
     return said.errors[0]
 
 

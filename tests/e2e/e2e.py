@@ -159,7 +159,7 @@ def fails(*words, says=(), rc=1, cwd=None, env=None, op=True):
     others = [x for x in others if not any(n in x for n in notices)]
     same(others, [], f"other lines of {r}")
     for text in [says] if isinstance(says, str) else says:
-        true(text.lower() in errors[0].lower(), f"'{text}' is not said by {r}")
+        true(text.lower() in errors[0].lower(), f"'{text}' is not in {r}")
     same(listing(cwd or "."), before, f"left behind by {r}")
     return errors[0]
 

@@ -412,7 +412,7 @@ def check_what_is_not_saved():
         same((r.rc, r.out), (1, ""), str(r))
         errors = [line for line in r.err.splitlines() if line.startswith("ERROR")]
         same(len(errors), 1, str(r))
-        true(says in errors[0], f"'{says}' is not said by {r}")
+        true(says in errors[0], f"'{says}' is not in {r}")
         same(listing(), before, str(r))
 
     refused("-write_spec", "a.json", "-op", "nearest", *pair, says=".ogrjoin")

@@ -73,7 +73,7 @@ def check_sums_that_do_not_fit():
                 list(layer.GetArrowStreamAsNumPy())
             except Exception as error:  # the bindings raise it
                 said.all.append((gdal.CE_Failure, str(error)))
-            true(said.errors, "the Arrow stream tells it")
+            true(said.errors, "the Arrow stream reports the error")
 
 
 def check_broken_input():
@@ -86,11 +86,11 @@ def check_broken_input():
     r = run("-op", "nearest", "o.gpkg", "points.gpkg", "zones.gpkg")
     n, errors = read_with_errors(name_of("-op", "nearest", "points.gpkg", "zones.gpkg"))
     if r.rc != 0:
-        true(errors, f"an error is told, as by the command: {r}; {n} rows")
+        true(errors, f"an error is reported, as by the command: {r}; {n} rows")
     n, errors = read_with_errors(name_of("-op", "nearest", "zones.gpkg", "points.gpkg"))
     r = run("-op", "nearest", "o2.gpkg", "zones.gpkg", "points.gpkg")
     if r.rc != 0:
-        true(errors and n == 0, f"an error is told, as by the command: {r}; {n} rows")
+        true(errors and n == 0, f"an error is reported, as by the command: {r}; {n} rows")
 
 
 # --- messages ------------------------------------------------------------------------

@@ -261,7 +261,7 @@ def check_a_huge_file():
         file.truncate(3 * 2**30)
     with Said() as said:
         same(gdal.OpenEx("huge.ogrjoin", gdal.OF_VECTOR | gdal.OF_VERBOSE_ERROR), None)
-    true(said.errors, "an error is told")
+    true(said.errors, "an error is reported")
 
 
 if __name__ == "__main__":
