@@ -488,9 +488,9 @@ def check_threads(a, n_threads, n_loops):
 def conforms(name, is_writable=False, n_threads=4, n_loops=4):
     """Runs all checks on a dataset. With is_writable, omits check_kinds() and
     check_read_only(). Returns the number of rows of its layer."""
-    with Said() as said:
+    with Messages() as messages:
         dataset = gdal.OpenEx(name, gdal.OF_VECTOR | gdal.OF_VERBOSE_ERROR)
-        true(dataset is not None and dataset.GetLayerCount() >= 1, f"{name}: {said.all}")
+        true(dataset is not None and dataset.GetLayerCount() >= 1, f"{name}: {messages.all}")
         a = LayerUnderTest(name, dataset)
         checks = [check_dataset, check_definition, check_sequence, check_count, check_random_read, check_indexes,
                   check_attribute_filters, check_spatial_filters, check_ignored_fields, check_sql, check_extent,
@@ -508,5 +508,5 @@ def conforms(name, is_writable=False, n_threads=4, n_loops=4):
         n = len(a.rows)
         a.features = a.shapes = None
         a = dataset = None
-    same(said.errors, [], name)
+    same(messages.errors, [], name)
     return n

@@ -389,7 +389,7 @@ def check_in_place():
     true(not os.path.exists("old.gpkg-journal"), "the old journal is gone")
     with open("new.gpkg-journal", "wb") as file:
         file.write(b"of another file")
-    fails("new.gpkg", "points.gpkg", "lots.gpkg", "-limit", "5", says="new.gpkg-journal")
+    fails("new.gpkg", "points.gpkg", "lots.gpkg", "-limit", "5", message="new.gpkg-journal")
 
 
 def limited(limit):
