@@ -15,7 +15,7 @@
 
 /* Marks the entry. Returns 1 if it has the mark already, because another row of
  * the batch has the id. */
-static int mark_entry_as_seen(struct live_batch *b, int64_t entry)
+static int test_and_mark_entry(struct live_batch *b, int64_t entry)
 {
     struct live_entry *e = &b->live->ids.entry[entry];
     int has_mark;
@@ -45,7 +45,7 @@ static void find_entries_of_slice(struct live_batch *b, int64_t first,
         if (entry < 0)
             rows->n_new++;
         else
-            rows->has_repeats |= mark_entry_as_seen(b, entry);
+            rows->has_repeats |= test_and_mark_entry(b, entry);
     }
 }
 

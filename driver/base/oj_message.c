@@ -23,7 +23,7 @@ static struct
     pthread_mutex_t mutex;
     int quiet;
     int is_open;
-    struct oj_heard_errors errors;
+    struct oj_gdal_errors errors;
     struct oj_message_list warnings; /* warnings printed so far */
     /* texts replaced in messages, see oj_message_replace_path(); "" if nothing
      * is replaced */
@@ -93,8 +93,7 @@ void oj_message_replace_path(const char *hidden, const char *also_hidden,
     pthread_mutex_unlock(&state.mutex);
 }
 
-static void count_error_of_gdal(struct oj_heard_errors *errors,
-                                const char *text)
+static void count_error_of_gdal(struct oj_gdal_errors *errors, const char *text)
 {
     if (!oj_error_text_is_harmless(text) && errors->n++ == 0)
         snprintf(errors->first, sizeof errors->first, "%s", text);
@@ -331,7 +330,7 @@ oj_status oj_message_add_reason(oj_status status, struct oj_error *err)
 
 long long oj_message_errors(char *first, int size)
 {
-    struct oj_heard_errors *errors =
+    struct oj_gdal_errors *errors =
         sink_of_thread != NULL ? &sink_of_thread->errors : &state.errors;
     long long n;
     pthread_mutex_lock(&state.mutex);

@@ -50,7 +50,7 @@ struct oj_message_list
 
 /** Number of the GDAL errors since the last oj_message_errors(), and the text
  *  of the first one. */
-struct oj_heard_errors
+struct oj_gdal_errors
 {
     long long n;
     char first[512];
@@ -62,7 +62,7 @@ struct oj_message_sink
 {
     struct oj_message_list *list;
     struct oj_message_sink *before;
-    struct oj_heard_errors errors;
+    struct oj_gdal_errors errors;
 };
 
 /** Replaces the paths `hidden` and `also_hidden` by `shown` in all later

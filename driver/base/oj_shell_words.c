@@ -159,7 +159,7 @@ char *oj_words_join(const char *const *words)
     return line;
 }
 
-int oj_words_are_same(const char *const *a, const char *const *b)
+int oj_words_are_equal(const char *const *a, const char *const *b)
 {
     for (; a != NULL && b != NULL && *a != NULL && *b != NULL; a++, b++)
     {

@@ -24,7 +24,7 @@ OJ_MUST_USE oj_status oj_words_split(const char *text, char ***words, int *n,
 
 /** Returns 1 if two NULL-terminated lists hold equal words in equal order. NULL
  *  is an empty list. */
-int oj_words_are_same(const char *const *a, const char *const *b);
+int oj_words_are_equal(const char *const *a, const char *const *b);
 
 /** Returns the first n bytes of text as a string, from CPLSPrintf():
  *  overwritten after a few more calls. (CPLSPrintf() does not support "%.*s".)

@@ -145,7 +145,7 @@ static oj_status fail_without_op(const struct oj_option *option,
                               joins[0] != '\0' ? " or " : "", op->name,
                               op->description);
     }
-    return oj_fail(err, OJ_ERR_ARG, "-%s does not say which join: write %s",
+    return oj_fail(err, OJ_ERR_ARG, "-%s alone does not choose a join: add %s",
                    option->name, joins);
 }
 

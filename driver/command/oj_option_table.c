@@ -579,7 +579,7 @@ int oj_option_words(const struct oj_option *option)
 static const struct
 {
     const char *words, *instead;
-} elsewhere[] = {
+} options_of_other_tools[] = {
     {"predicate", "write -op NAME"},
     {"left|inner|outer|right|full|semi|anti",
      "write -how left, inner, semi, anti, right or full"},
@@ -660,10 +660,12 @@ void oj_option_hint(const char *word, char *text, size_t size)
     /* A name with more than 2 wrong letters is probably no typing error. */
     const char *nearest =
         closest_spelled_option(name, n, name[n] == '=' ? 0 : 2);
-    for (size_t i = 0; i < sizeof elsewhere / sizeof *elsewhere; i++)
+    for (size_t i = 0;
+         i < sizeof options_of_other_tools / sizeof *options_of_other_tools;
+         i++)
     {
-        if (oj_words_find(elsewhere[i].words, name) >= 0)
-            instead = elsewhere[i].instead;
+        if (oj_words_find(options_of_other_tools[i].words, name) >= 0)
+            instead = options_of_other_tools[i].instead;
     }
     if (name[n] == '=' && nearest != NULL)
         snprintf(text, size, "; write -%s %.100s, with a space", nearest,

@@ -427,8 +427,9 @@ bool JoinLayer::IsInputField(const char *name) const
 
 /* Drivers that leave attribute filters to OGR, which evaluates them as it
  * evaluates the filters of this layer. */
-const char *const asks_ogr = "ESRI Shapefile|FlatGeobuf|GeoJSON|GeoJSONSeq|CSV|"
-                             "Memory|MEM|MapInfo File|KML|GML";
+const char *const filtered_by_ogr =
+    "ESRI Shapefile|FlatGeobuf|GeoJSON|GeoJSONSeq|CSV|"
+    "Memory|MEM|MapInfo File|KML|GML";
 
 /* Returns true if node is a numeric field (is_field) or a number that is exact
  * in 15 digits. Boolean fields are excluded, because only some drivers treat
@@ -503,7 +504,7 @@ std::string JoinLayer::WhereToPush(const char *where) const
     GDALDriverH driver = GDALGetDatasetDriver(input.dataset);
     swq_expr_node *node =
         static_cast<swq_expr_node *>(m_poAttrQuery->GetSWQExpr());
-    if (oj_driver_is(driver, asks_ogr))
+    if (oj_driver_is(driver, filtered_by_ogr))
         return where;
     if (oj_driver_is_database(driver) || !IsPlainWhere(*node))
         return "";

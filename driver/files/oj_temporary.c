@@ -147,21 +147,23 @@ static void remove_stale_folders(const struct oj_temporary *t)
     (void)oj_folder_each(t->destination_file, remove_if_stale, start);
 }
 
-/* Sets t->way, the path by which GDAL opens the members. The path leads to this
- * folder even if another folder gets its name. Failed writes through the path
- * are recorded. */
+/* Sets t->access_path, the path by which GDAL opens the members. The path leads
+ * to this folder even if another folder gets its name. Failed writes through
+ * the path are recorded. */
 static oj_status choose_access_path(struct oj_temporary *t,
                                     struct oj_error *err)
 {
     const char *prefix = oj_failed_writes_prefix();
-    struct stat by_way, folder;
-    snprintf(t->way, sizeof t->way, "%s/proc/self/fd/%d", prefix,
-             t->folder_file);
-    if (stat(t->way, &by_way) == 0 && fstat(t->folder_file, &folder) == 0 &&
-        by_way.st_dev == folder.st_dev && by_way.st_ino == folder.st_ino)
+    struct stat by_access_path, folder;
+    snprintf(t->access_path, sizeof t->access_path, "%s/proc/self/fd/%d",
+             prefix, t->folder_file);
+    if (stat(t->access_path, &by_access_path) == 0 &&
+        fstat(t->folder_file, &folder) == 0 &&
+        by_access_path.st_dev == folder.st_dev &&
+        by_access_path.st_ino == folder.st_ino)
         return OJ_OK;
-    if (snprintf(t->way, sizeof t->way, "%s%s", prefix, t->folder) >=
-        (int)sizeof t->way)
+    if (snprintf(t->access_path, sizeof t->access_path, "%s%s", prefix,
+                 t->folder) >= (int)sizeof t->access_path)
         return oj_fail(
             err, OJ_ERR_ARG,
             "the path of the output is too long, write to a shorter one: %s",
@@ -260,8 +262,8 @@ static oj_status open_destination(struct oj_temporary *t, struct oj_error *err)
  * folder only if it is empty. */
 static void close_temporary(struct oj_temporary *t)
 {
-    if (t->way[0] != '\0')
-        oj_failed_writes_end(t->way);
+    if (t->access_path[0] != '\0')
+        oj_failed_writes_end(t->access_path);
     if (t->folder_file >= 0)
         (void)oj_folder_clear(t->folder_file, lock_name);
     if (t->folder[0] != '\0')
@@ -296,7 +298,7 @@ oj_status oj_temporary_make(const char *final, struct oj_temporary *out,
     if (status == OJ_OK)
         status = choose_access_path(&t, err);
     if (status == OJ_OK)
-        status = oj_failed_writes_watch(t.way, err);
+        status = oj_failed_writes_watch(t.access_path, err);
     if (status == OJ_OK)
         *out = t;
     else
@@ -306,7 +308,7 @@ oj_status oj_temporary_make(const char *final, struct oj_temporary *out,
 
 void oj_temporary_path(const struct oj_temporary *t, char *path, int size)
 {
-    snprintf(path, (size_t)size, "%s/%s", t->way, t->name);
+    snprintf(path, (size_t)size, "%s/%s", t->access_path, t->name);
 }
 
 oj_status oj_temporary_probe(const struct oj_temporary *t, struct oj_error *err)

@@ -32,7 +32,7 @@ struct oj_temporary
     char folder[OJ_PATH_MAX]; /**< the temporary folder; "" if there is none */
     /** path by which drivers open the members, with oj_failed_writes_prefix():
      *  /proc/self/fd/N, or `folder` where that is missing */
-    char way[OJ_PATH_MAX];
+    char access_path[OJ_PATH_MAX];
     char destination[OJ_PATH_MAX]; /**< the folder of the final names */
     char name[256];                /**< final name of the main member */
     /** Descriptors of the temporary folder, the destination and .lock; valid if

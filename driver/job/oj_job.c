@@ -593,7 +593,7 @@ static void append_relation_to_cache_key(char ***key, const struct oj_job *job)
     const struct oj_relation *r = &job->relation;
     *key = CSLAddNameValue(*key, "relation",
                            CPLSPrintf("%d %d %d %.17g %.17g %.17g %u", r->op,
-                                      r->exclude_self, r->first_only,
+                                      r->exclude_self, r->enough_pairs,
                                       r->max_distance, r->min_distance,
                                       sides->columns.distance_scale,
                                       make_engine_options(job).input_kinds));

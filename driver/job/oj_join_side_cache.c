@@ -186,7 +186,7 @@ void oj_join_key_free(struct oj_join_key *key)
 
 static int are_string_lists_equal(char **a, char **b)
 {
-    return oj_words_are_same((const char *const *)a, (const char *const *)b);
+    return oj_words_are_equal((const char *const *)a, (const char *const *)b);
 }
 
 /* Returns the listed entry with this identity, or NULL. There is at most one,

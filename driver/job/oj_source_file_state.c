@@ -286,8 +286,8 @@ int oj_join_files_have_changed(const struct oj_join_files *files)
     if (files->paths == NULL)
         return 0;
     state = describe_file_states(files->paths, 0, &ignored);
-    same = oj_words_are_same((const char *const *)state,
-                             (const char *const *)files->state);
+    same = oj_words_are_equal((const char *const *)state,
+                              (const char *const *)files->state);
     CSLDestroy(state);
     return !same;
 }

@@ -673,7 +673,7 @@ oj_status oj_tiled_join_open(const struct oj_tiles *tiles,
     /* With OJ_ENOUGH_FIRST the measure of a pair is the number of pairs of its
      * row, and each tile would count only its own pairs. */
     if (oj_relation_is_of_equal_attributes(relation))
-        join->relation.first_only = OJ_ENOUGH_ALL;
+        join->relation.enough_pairs = OJ_ENOUGH_ALL;
     join->options = *options;
     join->backend = backend;
     join->fids_are_unique = fids_are_unique;

@@ -671,12 +671,13 @@ static oj_status create_dataset(struct oj_output *o, const char *path,
 static void hide_temporary_path(const struct oj_output *o)
 {
     const char *dst = o->asked->dst, *slash = strrchr(dst, '/');
-    char folder[OJ_PATH_MAX + 1], way[OJ_PATH_MAX + 1], shown[OJ_PATH_MAX];
+    char folder[OJ_PATH_MAX + 1], access_path[OJ_PATH_MAX + 1],
+        shown[OJ_PATH_MAX];
     snprintf(folder, sizeof folder, "%s/", o->temporary.folder);
-    snprintf(way, sizeof way, "%s/", o->temporary.way);
+    snprintf(access_path, sizeof access_path, "%s/", o->temporary.access_path);
     snprintf(shown, sizeof shown, "%.*s",
              slash != NULL ? (int)(slash + 1 - dst) : 0, dst);
-    oj_message_replace_path(folder, way, shown);
+    oj_message_replace_path(folder, access_path, shown);
 }
 
 oj_status oj_output_open(struct oj_output *o, struct oj_error *err)
@@ -780,7 +781,7 @@ static oj_status close_dataset(struct oj_output *o, struct oj_error *err)
         return oj_fail(err, OJ_ERR_IO, "closing %s failed: %s", o->asked->dst,
                        text[0] != '\0' ? text : CPLGetLastErrorMsg());
     failed = o->kind == OJ_OUTPUT_FILE
-                 ? oj_failed_writes_errno(o->temporary.way)
+                 ? oj_failed_writes_errno(o->temporary.access_path)
                  : 0;
     if (failed != 0)
         return oj_fail(err, OJ_ERR_IO, "writing %s failed: %s", o->asked->dst,
@@ -851,8 +852,8 @@ static oj_status open_finished(const struct oj_output *o,
     char path[2 * OJ_PATH_MAX];
     oj_temporary_path(&o->temporary, path, (int)sizeof path);
     if (l->has_file)
-        snprintf(path, sizeof path, "%s/%s.%s", o->temporary.way, l->name,
-                 CPLGetExtension(o->path));
+        snprintf(path, sizeof path, "%s/%s.%s", o->temporary.access_path,
+                 l->name, CPLGetExtension(o->path));
     CPLErrorReset();
     *dataset =
         GDALOpenEx(path, GDAL_OF_VECTOR | GDAL_OF_READONLY, NULL, NULL, NULL);

@@ -584,7 +584,7 @@ oj_status oj_aggregation_add(struct oj_aggregation *a, int64_t first,
     if (first == 0)
         OJ_TRY(oj_aggregation_start(a, matches->n_rows, err));
     OJ_TRY(oj_aggregates_extend(a->state, first + matches->n_rows, err));
-    if (a->job->relation.first_only)
+    if (a->job->relation.enough_pairs)
     {
         oj_aggregate_add_counts(matches, first, a->state);
         return OJ_OK;

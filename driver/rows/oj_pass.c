@@ -802,9 +802,9 @@ static oj_status close_pipeline(struct oj_pass *pass, oj_status status,
     oj_job_stop_engine(job);
     status = oj_pipeline_close(pass->pipeline, status, &job->counts, err);
     pass->pipeline = NULL;
-    /* If one pair of a row is enough (first_only), engines may have counted
+    /* If one pair of a row is enough (enough_pairs), engines may have counted
      * more pairs of the row. */
-    if (job->relation.first_only &&
+    if (job->relation.enough_pairs &&
         !oj_relation_is_of_equal_attributes(&job->relation))
         job->counts.n_pairs = job->counts.n_matched;
     if (pass->rows.request.drops_pairs)

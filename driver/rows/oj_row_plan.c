@@ -69,7 +69,7 @@ static void plan_first_pairs(struct oj_rows *rows)
                          (rows->aggregation != NULL &&
                           oj_aggregation_counts_pairs(rows->aggregation));
     choice.counts_pairs = command->name_count != NULL;
-    job->relation.first_only =
+    job->relation.enough_pairs =
         command->validate == NULL && command->events == NULL &&
                 command->output.unmatched_join_layer == NULL &&
                 !rows->streams_join

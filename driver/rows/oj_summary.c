@@ -286,7 +286,7 @@ static void warn_undecided(const struct oj_job *job)
 static void notice_rounding_backend(const struct oj_job *job)
 {
     const struct oj_backend *backend = oj_job_backend(job);
-    if (backend->rounds_as_geos)
+    if (backend->uses_rounded_arithmetic)
         oj_notice("backend %s: its answers have GEOS's rounding errors; where "
                   "shapes nearly touch, -backend cpu decides exactly",
                   backend->name);
@@ -346,7 +346,7 @@ static const char *describe_backend(const struct oj_job *job)
  * or "". */
 static const char *describe_pairs_summed_on_gpu(const struct oj_job *job)
 {
-    int64_t n = oj_job_stats(job)->n_pairs_unmade;
+    int64_t n = oj_job_stats(job)->n_pairs_not_stored;
     if (n == 0)
         return "";
     return n < job->counts.n_pairs ? ", most of them added up on the GPU"
@@ -554,7 +554,7 @@ static void write_json(FILE *file, const void *user)
                          ? job->n_pairs_joined
                          : counts->n_pairs);
     write_json_count(file, "groups_chosen_greedily", job->n_large_groups);
-    write_json_count(file, "pairs_not_made", stats->n_pairs_unmade);
+    write_json_count(file, "pairs_not_made", stats->n_pairs_not_stored);
     write_json_count(file, "undecided_pairs", stats->n_undecided_pairs);
     write_json_count(file, "rows_without_heading",
                      job->sides.reshape[0].found.missing.n_no_heading);

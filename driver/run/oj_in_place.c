@@ -3,7 +3,7 @@
 #include "../../flatten/base/oj_alloc.h"
 #include "../../flatten/base/oj_clock.h"
 #include "../../flatten/base/oj_temporary_file.h"
-#include "../../flatten/write/oj_direct_row_writer.h"
+#include "../../flatten/write/oj_row_lane.h"
 #include "../base/oj_cancel.h"
 
 #include <cpl_conv.h>

@@ -35,7 +35,7 @@ static int is_same_layer(const struct oj_source *a, const struct oj_source *b)
            is_same_text(a->side->sql, b->side->sql) &&
            (a->side->sql == NULL ||
             is_same_text(a->side->dialect, b->side->dialect)) &&
-           oj_words_are_same(a->side->open_options, b->side->open_options) &&
+           oj_words_are_equal(a->side->open_options, b->side->open_options) &&
            strcmp(a->name, b->name) == 0;
 }
 

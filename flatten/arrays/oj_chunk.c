@@ -175,9 +175,8 @@ static oj_status make_rows(const struct oj_chunk_maker *maker, int64_t max_rows,
  * first row of the piece must be a multiple of 8, because no two threads may
  * change one byte of validity bits. *part is NULL, or an earlier part whose
  * memory is reused. */
-static oj_status begin_row_slice(const struct oj_chunk_rows *whole,
-                                 struct oj_chunk_rows **part,
-                                 struct oj_error *err)
+static oj_status begin_part(const struct oj_chunk_rows *whole,
+                            struct oj_chunk_rows **part, struct oj_error *err)
 {
     if (*part == NULL)
         OJ_TRY(make_columns(whole->n_columns, part, err));
@@ -277,7 +276,7 @@ static oj_status decode_rows_of_piece(int64_t task, int thread, void *user,
     work->n = 0;
     if (maker->request.n_threads > 1)
     {
-        OJ_TRY(begin_row_slice(maker->rows, &work->part, err));
+        OJ_TRY(begin_part(maker->rows, &work->part, err));
         to = work->part;
     }
     for (int c = 0; c < to->n_columns; c++)

@@ -128,7 +128,7 @@ static inline int64_t oj_matches_end(const struct oj_matches *m, int64_t row)
 }
 
 /** Returns the number of pairs that entry i represents in the answer of a
- *  relation with first_only (oj_relation.h). */
+ *  relation whose enough_pairs is not OJ_ENOUGH_ALL (oj_relation.h). */
 static inline int64_t oj_matches_pairs_of_entry(const struct oj_matches *m,
                                                 int64_t i)
 {

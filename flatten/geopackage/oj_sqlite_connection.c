@@ -23,12 +23,12 @@ static struct
 } sqlite;
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static int is_gdals;
+static int is_library_of_gdal;
 
 /* Set when the SQLite library that was found calls our extension on this thread
  * while GDAL opens a database: GDAL then uses this library. Per thread, so that
  * connections opened by other threads do not count. */
-static _Thread_local int was_called;
+static _Thread_local int was_callback_called;
 
 /* ---- the library --------------------------------------------------------- */
 
@@ -62,7 +62,7 @@ static int mark_callback_called(void *db, char **text, const void *functions)
     (void)db;
     (void)text;
     (void)functions;
-    was_called = 1;
+    was_callback_called = 1;
     return 0;
 }
 
@@ -83,14 +83,14 @@ static void check_gdal_uses_this_sqlite(void)
     GDALDatasetH dataset;
     if (!find_functions() || sqlite.auto_extension(callback) != 0)
         return;
-    was_called = 0;
+    was_callback_called = 0;
     CPLPushErrorHandler(CPLQuietErrorHandler);
     dataset = open_database_in_memory();
     if (dataset != NULL)
         GDALClose(dataset);
     CPLPopErrorHandler();
     sqlite.cancel_auto_extension(callback);
-    is_gdals = was_called;
+    is_library_of_gdal = was_callback_called;
 }
 
 void *oj_sqlite_connection_of(GDALDatasetH dataset)
@@ -98,7 +98,8 @@ void *oj_sqlite_connection_of(GDALDatasetH dataset)
     GDALDriverH driver = GDALGetDatasetDriver(dataset);
     const char *name = driver != NULL ? GDALGetDescription(driver) : "";
     if ((strcmp(name, "GPKG") != 0 && strcmp(name, "SQLite") != 0) ||
-        pthread_once(&once, check_gdal_uses_this_sqlite) != 0 || !is_gdals)
+        pthread_once(&once, check_gdal_uses_this_sqlite) != 0 ||
+        !is_library_of_gdal)
         return NULL;
     return GDALGetInternalHandle(dataset, "SQLITE_HANDLE");
 }

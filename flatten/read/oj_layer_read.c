@@ -298,7 +298,7 @@ static int init_filter_box(struct oj_layer_reader *reader)
     return box.MinX < box.MaxX && box.MinY < box.MaxY;
 }
 
-static void close_fast_reader(struct oj_layer_reader *reader)
+static void close_lane(struct oj_layer_reader *reader)
 {
     oj_slice_free(&reader->rest);
     if (reader->lane != NULL)
@@ -322,8 +322,8 @@ static void set_order_filter(struct oj_layer_reader *reader)
 /* Opens the first lane that can read this layer, if any. No lane transforms
  * geometries that are returned. No lane is used for a limit together with a
  * filter, because then GDAL's row order decides which rows are read. */
-static oj_status open_first_suitable_fast_reader(struct oj_layer_reader *reader,
-                                                 struct oj_error *err)
+static oj_status open_first_suitable_lane(struct oj_layer_reader *reader,
+                                          struct oj_error *err)
 {
     const struct oj_read_options *options = &reader->options;
     const int is_carried = options->keep_attributes && !options->fields_only;
@@ -354,14 +354,14 @@ static oj_status open_first_suitable_fast_reader(struct oj_layer_reader *reader,
         const struct oj_lane_row *row = oj_lane_at(i);
         if (row->reads == NULL || (options->lanes >> i & 1u) == 0)
             continue;
-        close_fast_reader(reader);
+        close_lane(reader);
         reader->lane = row->reads;
         reader->counts.lane = row->name;
         status = reader->lane->open(&request, &reader->stream, err);
     }
     if (status != OJ_ERR_UNSUPPORTED)
         return status;
-    close_fast_reader(reader);
+    close_lane(reader);
     reader->counts.lane = NULL;
     OGR_L_ResetReading(reader->layer);
     return OJ_OK;
@@ -387,7 +387,7 @@ oj_status oj_layer_reader_open(OGRLayerH layer,
         oj_ogr_errors_begin(&reader->errors);
         ignore_fields(reader);
         OGR_L_ResetReading(reader->layer);
-        status = open_first_suitable_fast_reader(reader, err);
+        status = open_first_suitable_lane(reader, err);
         if (status == OJ_OK && reader->lane == NULL)
             set_order_filter(reader);
         oj_ogr_errors_end(&reader->errors);
@@ -407,7 +407,7 @@ void oj_layer_reader_close(struct oj_layer_reader *reader)
 {
     if (reader == NULL)
         return;
-    close_fast_reader(reader);
+    close_lane(reader);
     if (reader->has_order_filter)
         OGR_L_SetAttributeFilter(reader->layer, NULL);
     if (reader->has_ignored_fields)
@@ -690,7 +690,7 @@ static oj_status record_null_fid(struct oj_layer_reader *reader, int64_t fid,
 static oj_status reread_null_rows(struct oj_layer_reader *reader,
                                   struct oj_error *err)
 {
-    close_fast_reader(reader);
+    close_lane(reader);
     reader->at_end = 1;
     for (int64_t i = 0; i < reader->n_null_fids; i++)
     {
@@ -762,7 +762,7 @@ static oj_status fall_back_to_features(struct oj_layer_reader *reader,
     reader->checks_fids = is_by_fid && reader->counts.n_rows > 0;
     reader->skips_fids = reader->checks_fids;
     if (!reader->lane->keeps_state)
-        close_fast_reader(reader);
+        close_lane(reader);
     oj_slice_free(&reader->rest);
     reader->is_left = 1;
     reader->counts.lane = NULL;

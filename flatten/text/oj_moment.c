@@ -1,12 +1,12 @@
 #include "oj_moment.h"
 
 /* The rest of a text: its next unread byte and its end. */
-struct letters
+struct unread_text
 {
     const char *at, *end;
 };
 
-static int is_digit(const struct letters *l)
+static int is_digit(const struct unread_text *l)
 {
     return l->at < l->end && *l->at >= '0' && *l->at <= '9';
 }
@@ -18,7 +18,7 @@ static int is_space(char c)
 
 /* Reads a whole number of `least` to `most` digits into *out; returns 0 if it
  * has fewer. */
-static int read_digits(struct letters *l, int least, int most, int *out)
+static int read_digits(struct unread_text *l, int least, int most, int *out)
 {
     int n = 0;
     *out = 0;
@@ -27,7 +27,7 @@ static int read_digits(struct letters *l, int least, int most, int *out)
     return n >= least;
 }
 
-static int read_letter(struct letters *l, char a, char b)
+static int read_letter(struct unread_text *l, char a, char b)
 {
     if (l->at == l->end || (*l->at != a && *l->at != b))
         return 0;
@@ -37,7 +37,7 @@ static int read_letter(struct letters *l, char a, char b)
 
 /* Reads the digits after a decimal point and returns them as microseconds;
  * further digits are dropped. */
-static int64_t read_fraction(struct letters *l)
+static int64_t read_fraction(struct unread_text *l)
 {
     int64_t microseconds = 0, place = OJ_MICROSECONDS_PER_SECOND / 10;
     for (; is_digit(l); l->at++, place /= 10)
@@ -45,7 +45,7 @@ static int64_t read_fraction(struct letters *l)
     return microseconds;
 }
 
-static int read_time(struct letters *l, int64_t *out)
+static int read_time(struct unread_text *l, int64_t *out)
 {
     const int64_t most = OJ_MICROSECONDS_PER_DAY;
     int hour, minute, second = 0;
@@ -68,7 +68,7 @@ static int read_time(struct letters *l, int64_t *out)
 
 /* Reads a time zone: Z, +01, +01:30, +0130, or nothing, which counts as Z.
  * *out: microseconds east of UTC. Returns 0 if the text has another form. */
-static int read_zone(struct letters *l, int64_t *out)
+static int read_zone(struct unread_text *l, int64_t *out)
 {
     int hours, minutes = 0, is_west;
     *out = 0;
@@ -90,9 +90,9 @@ static int read_zone(struct letters *l, int64_t *out)
     return hours <= 15 && minutes < 60;
 }
 
-static struct letters trim_spaces(const char *text, int64_t n)
+static struct unread_text trim_spaces(const char *text, int64_t n)
 {
-    struct letters l = {text, text + n};
+    struct unread_text l = {text, text + n};
     while (l.at < l.end && is_space(*l.at))
         l.at++;
     while (l.end > l.at && is_space(l.end[-1]))
@@ -107,7 +107,7 @@ static int days_of_month(int year, int month)
     return days[month - 1] + (month == 2 && is_leap);
 }
 
-static int read_date(struct letters *l, int64_t *out)
+static int read_date(struct unread_text *l, int64_t *out)
 {
     int year, month, day;
     char between;
@@ -125,7 +125,7 @@ static int read_date(struct letters *l, int64_t *out)
 
 int oj_moment_read(const char *text, int64_t n, int64_t *out)
 {
-    struct letters l = trim_spaces(text, n);
+    struct unread_text l = trim_spaces(text, n);
     int64_t days, of_day = 0, zone = 0;
     if (!read_date(&l, &days))
         return 0;
@@ -144,6 +144,6 @@ int oj_moment_read(const char *text, int64_t n, int64_t *out)
 
 int oj_moment_of_day_read(const char *text, int64_t n, int64_t *out)
 {
-    struct letters l = trim_spaces(text, n);
+    struct unread_text l = trim_spaces(text, n);
     return read_time(&l, out) && l.at == l.end;
 }

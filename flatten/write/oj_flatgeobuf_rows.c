@@ -19,7 +19,7 @@
 #include "../flatgeobuf/oj_flatgeobuf_format.h"
 #include "../flatgeobuf/oj_flatgeobuf_read.h"
 #include "../flatgeobuf/oj_flatgeobuf_sort.h"
-#include "oj_direct_row_writer.h"
+#include "oj_row_lane.h"
 #include "oj_row_wkb.h"
 
 #include <cpl_conv.h>

@@ -1,6 +1,6 @@
 /* Writes the output rows of a join directly into a GeoPackage table, within
  * GDAL's layer and transaction. */
-#include "oj_direct_row_writer.h"
+#include "oj_row_lane.h"
 
 #if OJ_HAVE_SQLITE
 #include "../arrays/oj_wkb.h"
@@ -45,11 +45,11 @@ struct row_column
     int target; /* index of the field in the layer */
     int width;  /* maximum width of texts; 0: no limit */
     /* UNSEEN, OURS or GDALS, for values of this column that are not NULL */
-    uint8_t is_whose;
+    uint8_t writer;
     /* 1: a text from this column is valid only until the next value is read, so
      * it must be copied */
-    uint8_t is_fleeting;
-    char *copy; /* copy of a text that is fleeting; owned */
+    uint8_t needs_copy;
+    char *copy; /* copy of a text, if needs_copy; owned */
     int64_t cap_copy;
 
     /* Value of the current row, from oj_row_column_value(). */
@@ -61,9 +61,9 @@ struct row_column
 /* Properties of a geometry, found without OGR. */
 struct shape
 {
-    /* Type, dimensions and emptiness as one number, an index of is_whose. 0: no
-     * geometry; -1: the row is left to GDAL (curves, surfaces, coordinates that
-     * are not finite). */
+    /* Type, dimensions and emptiness as one number, an index of
+     * geopackage_rows.writer. 0: no geometry; -1: the row is left to GDAL
+     * (curves, surfaces, coordinates that are not finite). */
     int kind;
     int type, has_z, is_empty;
     double box[6]; /* minimum and maximum x, y and z; unset if empty */
@@ -87,7 +87,8 @@ struct geopackage_rows
     OGRFeatureH scratch;
     int n;
     struct row_column *column; /* [n] as in the cursor */
-    uint8_t is_whose[N_KINDS];
+    /* UNSEEN, OURS or GDALS, for rows with this kind of geometry */
+    uint8_t writer[N_KINDS];
     /* 1: the table has a trigger that prevents direct inserts, so GDAL writes
      * all rows */
     int is_blocked;
@@ -99,7 +100,7 @@ struct geopackage_rows
     int is_open;                /* the virtual table is registered */
     /* 1: the virtual table returns the current row, once, instead of the next
      * rows */
-    int is_again;
+    int returns_current_row;
     int has_row; /* 1: a row was returned to SQLite and is not yet counted */
 
     /* The current row. */
@@ -110,15 +111,17 @@ struct geopackage_rows
     struct shape shape;
     uint8_t *blob; /* the geometry in GeoPackage's encoding; owned */
     int64_t n_blob, cap_blob;
-    int is_odd;  /* 1: the row has a text that OGR may change */
-    int is_left; /* 1: GDAL has to write this row */
+    int has_doubtful_text; /* 1: the row has a text that OGR may change */
+    int is_left;           /* 1: GDAL has to write this row */
 
     struct oj_rtree tree;
     /* extent of the table: minimum and maximum x, minimum and maximum y */
     double box[4];
     int64_t n_before; /* rows of the table before this writer added any */
     int has_count;    /* 1: GDAL maintains a row count for the table */
-    int64_t n_rows, n_of_gdal;
+    /* numbers of rows that this writer inserted, and that GDAL wrote or changed
+     */
+    int64_t n_rows, n_by_gdal;
     struct oj_rows_written *written; /* counts of the current answer */
 };
 
@@ -210,13 +213,14 @@ static oj_status fetch_text_value(struct geopackage_rows *rows,
                                   struct row_column *column,
                                   struct oj_error *err)
 {
-    if (column->is_fleeting)
+    if (column->needs_copy)
     {
         OJ_ROOM(column->copy, 0, column->n + 1, column->cap_copy, err);
         memcpy(column->copy, column->at, (size_t)column->n);
         column->at = column->copy;
     }
-    rows->is_odd |= needs_ogr_text_check(column, column->at, column->n);
+    rows->has_doubtful_text |=
+        needs_ogr_text_check(column, column->at, column->n);
     return OJ_OK;
 }
 
@@ -224,7 +228,7 @@ static oj_status fetch_text_value(struct geopackage_rows *rows,
 static oj_status fetch_row_values(struct geopackage_rows *rows,
                                   struct oj_error *err)
 {
-    rows->is_odd = 0;
+    rows->has_doubtful_text = 0;
     for (int i = 0; i < rows->n; i++)
     {
         struct row_column *column = &rows->column[i];
@@ -233,11 +237,11 @@ static oj_status fetch_row_values(struct geopackage_rows *rows,
                                    &column->n, err));
         if (column->at == NULL)
             continue;
-        rows->is_left |= column->is_whose != OURS;
+        rows->is_left |= column->writer != OURS;
         if (column->from.type == OFTString)
             OJ_TRY(fetch_text_value(rows, column, err));
     }
-    rows->is_left |= rows->is_odd;
+    rows->is_left |= rows->has_doubtful_text;
     return OJ_OK;
 }
 
@@ -297,7 +301,7 @@ static oj_status fetch_next_row(struct geopackage_rows *rows, int *there,
                            &rows->n_wkb, err));
     describe_wkb_shape(rows->wkb, &rows->shape);
     rows->is_left = rows->is_blocked || rows->shape.kind < 0 ||
-                    rows->is_whose[rows->shape.kind] != OURS;
+                    rows->writer[rows->shape.kind] != OURS;
     OJ_TRY(fetch_row_values(rows, err));
     *there = !rows->is_left;
     return OJ_OK;
@@ -322,9 +326,9 @@ static oj_status advance_to_next_row(void *user, int *there,
                                      struct oj_error *err)
 {
     struct geopackage_rows *rows = user;
-    if (rows->is_again)
+    if (rows->returns_current_row)
     {
-        *there = rows->is_again++ == 1;
+        *there = rows->returns_current_row++ == 1;
         return OJ_OK;
     }
     if (rows->has_row)
@@ -580,7 +584,7 @@ static oj_status init_row_columns(struct geopackage_rows *rows,
         column->from.number = c;
         column->from.type = OGR_Fld_GetType(field);
         column->width = OGR_Fld_GetWidth(field);
-        column->is_fleeting = sources->columns[c].origin == OJ_COLUMN_AGGREGATE;
+        column->needs_copy = sources->columns[c].origin == OJ_COLUMN_AGGREGATE;
     }
     rows->scratch = OGR_F_Create(defn);
     return rows->scratch != NULL ? OJ_OK : oj_fail_nomem(err, 1, 1024);
@@ -698,16 +702,16 @@ static oj_status update_row(void *rows, int64_t fid,
     w->place = *place;
     w->shape.kind = -1;
     /* GDAL must change one row itself, so that it marks the layer as changed */
-    w->is_left = w->n_of_gdal == 0;
+    w->is_left = w->n_by_gdal == 0;
     OJ_TRY(fetch_row_values(w, err));
     *is_left = w->is_left;
     if (w->is_left)
         return OJ_OK;
     sqlite3_bind_int64(w->update, 1, fid);
-    w->is_again = 1;
+    w->returns_current_row = 1;
     code = sqlite3_step(w->update);
     sqlite3_reset(w->update);
-    w->is_again = 0;
+    w->returns_current_row = 0;
     if (code != SQLITE_DONE &&
         ((code & 255) != SQLITE_CONSTRAINT || sqlite3_get_autocommit(w->db)))
         return oj_sqlite_fail(w->db, "failed to execute update", err);
@@ -753,14 +757,14 @@ static oj_status compare_with_row_of_gdal(struct geopackage_rows *w,
 {
     int code;
     OJ_TRY(make_geometry_blob(w, err));
-    w->is_again = 1;
+    w->returns_current_row = 1;
     w->rows.status = OJ_OK;
     sqlite3_bind_int64(w->compare, 1, fid);
     code = sqlite3_step(w->compare);
     for (int i = 0; i < 2; i++)
         is_equal[i] = code == SQLITE_ROW && sqlite3_column_int(w->compare, i);
     sqlite3_reset(w->compare);
-    w->is_again = 0;
+    w->returns_current_row = 0;
     return code == SQLITE_ROW ? OJ_OK : oj_sqlite_fail_statement(w->db, err);
 }
 
@@ -774,22 +778,22 @@ static oj_status account_for_row_written_by_gdal(void *rows,
     struct geopackage_rows *w = rows;
     int is_equal[2], kind = w->shape.kind;
     int64_t fid = OGR_F_GetFID(feature);
-    if (w->update == NULL && w->n_of_gdal == 0)
+    if (w->update == NULL && w->n_by_gdal == 0)
         OJ_TRY(check_insert_triggers(w, err));
-    w->n_of_gdal++;
+    w->n_by_gdal++;
     if (fid == OGRNullFID) /* GDAL 3.6 does not return FID 0 */
         fid = sqlite3_last_insert_rowid(w->db);
     if (w->update == NULL)
         OJ_TRY(add_box_of_ogr_geometry(w, fid, OGR_F_GetGeometryRef(feature),
                                        err));
     OJ_TRY(compare_with_row_of_gdal(w, fid, is_equal, err));
-    if (kind >= 0 && w->is_whose[kind] == UNSEEN)
-        w->is_whose[kind] = is_equal[0] ? OURS : GDALS;
-    for (int i = 0; i < w->n && !w->is_odd; i++)
+    if (kind >= 0 && w->writer[kind] == UNSEEN)
+        w->writer[kind] = is_equal[0] ? OURS : GDALS;
+    for (int i = 0; i < w->n && !w->has_doubtful_text; i++)
     {
         struct row_column *column = &w->column[i];
-        if (column->is_whose == UNSEEN && column->at != NULL)
-            column->is_whose = is_equal[1] ? OURS : GDALS;
+        if (column->writer == UNSEEN && column->at != NULL)
+            column->writer = is_equal[1] ? OURS : GDALS;
     }
     return OJ_OK;
 }
@@ -819,7 +823,7 @@ static oj_status set_extent(const struct geopackage_rows *w,
 static oj_status update_feature_count(const struct geopackage_rows *w,
                                       struct oj_error *err)
 {
-    int64_t n_rows = w->n_before + w->n_rows + w->n_of_gdal;
+    int64_t n_rows = w->n_before + w->n_rows + w->n_by_gdal;
     return !w->has_count || n_rows == 0
                ? OJ_OK
                : oj_sqlite_run(w->db, err,

@@ -1,7 +1,7 @@
 #include "oj_layer_write.h"
 #include "../base/oj_alloc.h"
 #include "../read/oj_ogr_errors.h"
-#include "oj_direct_row_writer.h"
+#include "oj_row_lane.h"
 
 #include <math.h>
 #include <string.h>
@@ -140,8 +140,8 @@ static oj_status explain_failed_row(const struct oj_layer_writer *writer,
 
 /* Writes rows by the lane until the answer ends (*there 0) or a row is left to
  * GDAL; that row is then written as a feature (*there 1). */
-static oj_status write_rows_by_direct_writer(struct oj_layer_writer *writer,
-                                             int *there, struct oj_error *err)
+static oj_status write_rows_by_lane(struct oj_layer_writer *writer, int *there,
+                                    struct oj_error *err)
 {
     struct oj_rows_written written;
     struct oj_row_place left;
@@ -170,8 +170,8 @@ static oj_status write_rows_by_direct_writer(struct oj_layer_writer *writer,
 /* Opens the lane with the first answer, because GDAL's errors are collected
  * then: the message gives GDAL's reason, for example that another program
  * writes. */
-static oj_status open_deferred_direct_writer(struct oj_layer_writer *writer,
-                                             struct oj_error *err)
+static oj_status open_deferred_lane(struct oj_layer_writer *writer,
+                                    struct oj_error *err)
 {
     struct oj_error reason;
     oj_status status = writer->lane->open(writer->layer, 0, writer->cursor,
@@ -196,12 +196,12 @@ static oj_status write_rows_of_answer(struct oj_layer_writer *writer,
     writer->looks_for_infinite = batch->flat.counts.n_not_finite > 0;
     oj_ogr_errors_begin(&writer->errors);
     if (writer->is_deferred)
-        status = open_deferred_direct_writer(writer, err);
+        status = open_deferred_lane(writer, err);
     while (status == OJ_OK && there)
     {
         if (writer->rows != NULL)
         {
-            status = write_rows_by_direct_writer(writer, &there, err);
+            status = write_rows_by_lane(writer, &there, err);
             continue;
         }
         status =

@@ -214,7 +214,7 @@ static oj_status measure_run(struct summing *s, const struct oj_flat *input,
     start = now_s();
     OJ_TRY(oj_aggregates_merge(s->aggregates, s->sums, err));
     s->add_s += now_s() - start;
-    s->n_unmade = oj_join_stats(s->join)->n_pairs_unmade;
+    s->n_unmade = oj_join_stats(s->join)->n_pairs_not_stored;
     return OJ_OK;
 }
 

@@ -192,7 +192,7 @@ class Draw:
             self.n_out += mutant is not None
             return mutant
 
-    def tell(self, mutant, test):
+    def report(self, mutant, test):
         path, number, old, new = mutant
         with self.changed:
             self.n_out -= 1
@@ -218,7 +218,7 @@ def feed_worker(here, job, draw):
     while (mutant := draw.take()) is not None:
         worker.stdin.write(json.dumps(mutant) + "\n")
         worker.stdin.flush()
-        draw.tell(mutant, json.loads(worker.stdout.readline()))
+        draw.report(mutant, json.loads(worker.stdout.readline()))
     worker.stdin.close()
     worker.wait()
 

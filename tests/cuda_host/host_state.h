@@ -12,7 +12,7 @@ struct oj_host_stream
     std::mutex lock;
     std::condition_variable changed;
     std::queue<std::function<void()>> work;
-    uint64_t n_given, n_done;
+    uint64_t n_enqueued, n_finished;
     std::atomic<int> n_waiting{0}; /**< number of threads in drain_device() */
     int closes;                    /**< 1: the stream is being destroyed */
     std::thread thread; /**< not joinable if work runs when it is enqueued */

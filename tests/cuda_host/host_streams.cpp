@@ -13,7 +13,7 @@ struct oj_host_event
     {
         std::mutex lock;
         std::condition_variable changed;
-        uint64_t n_recorded = 0, n_done = 0;
+        uint64_t n_recorded = 0, n_finished = 0;
         std::chrono::steady_clock::time_point at;
     };
     std::shared_ptr<progress>
@@ -62,7 +62,7 @@ void serve(oj_host_stream *stream)
         chosen = stream->device;
         work();
         hold.lock();
-        stream->n_done++;
+        stream->n_finished++;
         stream->changed.notify_all();
     }
 }
@@ -139,8 +139,8 @@ oj_host_stream *stream_or_default(cudaStream_t stream)
 void drain(oj_host_stream *stream)
 {
     std::unique_lock<std::mutex> hold(stream->lock);
-    uint64_t n = stream->n_given;
-    stream->changed.wait(hold, [=] { return stream->n_done >= n; });
+    uint64_t n = stream->n_enqueued;
+    stream->changed.wait(hold, [=] { return stream->n_finished >= n; });
 }
 
 void drain_device(int ordinal)
@@ -165,7 +165,7 @@ cudaError_t enqueue(cudaStream_t name, std::function<void()> work)
 {
     oj_host_stream *stream = stream_or_default(name);
     std::lock_guard<std::mutex> hold(stream->lock);
-    stream->n_given++;
+    stream->n_enqueued++;
     if (stream->thread.joinable())
     {
         stream->work.push(std::move(work));
@@ -173,7 +173,7 @@ cudaError_t enqueue(cudaStream_t name, std::function<void()> work)
         return cudaSuccess;
     }
     work();
-    stream->n_done++;
+    stream->n_finished++;
     return cudaSuccess;
 }
 
@@ -407,7 +407,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
                    [=]
                    {
                        std::lock_guard<std::mutex> hold(state->lock);
-                       state->n_done = n;
+                       state->n_finished = n;
                        state->at = std::chrono::steady_clock::now();
                        state->changed.notify_all();
                    });
@@ -420,7 +420,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event)
         return record_error(lost());
     std::unique_lock<std::mutex> hold(state->lock);
     uint64_t n = state->n_recorded;
-    state->changed.wait(hold, [=] { return state->n_done >= n; });
+    state->changed.wait(hold, [=] { return state->n_finished >= n; });
     return record_error(lost());
 }
 
@@ -440,8 +440,8 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event,
                    [=]
                    {
                        std::unique_lock<std::mutex> hold(state->lock);
-                       state->changed.wait(hold,
-                                           [=] { return state->n_done >= n; });
+                       state->changed.wait(hold, [=]
+                                           { return state->n_finished >= n; });
                    });
 }
 
@@ -453,7 +453,7 @@ cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_t end)
     std::scoped_lock hold(a->lock, b->lock);
     if (a->n_recorded == 0 || b->n_recorded == 0)
         return record_error(cudaErrorInvalidResourceHandle);
-    if (a->n_done < a->n_recorded || b->n_done < b->n_recorded)
+    if (a->n_finished < a->n_recorded || b->n_finished < b->n_recorded)
         return record_error(cudaErrorNotReady);
     *ms = std::chrono::duration<float, std::milli>(b->at - a->at).count();
     return record_error(lost());

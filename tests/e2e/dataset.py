@@ -129,7 +129,7 @@ def opened(*words):
     return dataset
 
 
-class Said:
+class Messages:
     """Collects GDAL's messages inside of a with block as [(class, text)]. Errors do not
     raise exceptions there."""
 
@@ -156,18 +156,18 @@ class Said:
         return [text for kind, text in self.all if kind == gdal.CE_Warning]
 
 
-def refuses(name, says=(), update=False):
+def refuses(name, message=(), update=False):
     """Checks that the name cannot be opened, and that there is one error message. The
-    message must contain every word of says. Returns the message."""
-    with Said() as said:
+    text must contain every word of message. Returns the message."""
+    with Messages() as messages:
         flags = gdal.OF_VECTOR | (gdal.OF_UPDATE if update else gdal.OF_READONLY)
         dataset = gdal.OpenEx(name, flags | gdal.OF_VERBOSE_ERROR)
         same(dataset, None, f"opens: {name}")
-    true(len(said.errors) >= 1, f"an error is reported: {name}: {said.all}")
-    same(len(said.errors), 1, f"one error: {name}: {said.all}")
-    for text in [says] if isinstance(says, str) else says:
-        true(text.lower() in said.errors[0].lower(), f"'{text}' is not said: {said.errors[0]}")
-    return said.errors[0]
+    true(len(messages.errors) >= 1, f"an error is reported: {name}: {messages.all}")
+    same(len(messages.errors), 1, f"one error: {name}: {messages.all}")
+    for text in [message] if isinstance(message, str) else message:
+        true(text.lower() in messages.errors[0].lower(), f"'{text}' is not in: {messages.errors[0]}")
+    return messages.errors[0]
 
 
 def client(*words, env=None, rc=0):
@@ -228,11 +228,11 @@ def compare(words, format="gpkg", lco=None, open_options=()):
     go(*words[:-sides], *options, a, *words[-sides:])
     keep = ("-preserve_fid",) if fids_are_kept(words) else ()
     what = f"{format}: {shlex.join(map(str, words))}"
-    with Said() as said:
+    with Messages() as messages:
         done = gdal.VectorTranslate(b, name_of(*words), options=[*keep, "-f", driver, *options])
-        true(done is not None, f"is written, {what}: {said.all}")
+        true(done is not None, f"is written, {what}: {messages.all}")
         done = None
-    same(said.errors, [], what)
+    same(messages.errors, [], what)
     x, y = (Layer(p, oo=open_options) for p in (a, b))
     # a layer whose name is a word of SQL gets the suffix _joined
     true(y.name in (x.name, x.name + "_joined"), f"name, {what}: {y.name}, {x.name}")

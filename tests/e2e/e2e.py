@@ -141,9 +141,9 @@ def listing(folder="."):
     return found
 
 
-def fails(*words, says=(), rc=1, cwd=None, env=None, op=True):
+def fails(*words, message=(), rc=1, cwd=None, env=None, op=True):
     """Checks that the command fails with one line on stderr that begins with ERROR and
-    contains every word of says, prints nothing on stdout, and leaves all files
+    contains every word of message, prints nothing on stdout, and leaves all files
     unchanged. Returns the line on stderr."""
     before = listing(cwd or ".")
     words = (["-op", "nearest"] if op else []) + list(words)
@@ -158,8 +158,8 @@ def fails(*words, says=(), rc=1, cwd=None, env=None, op=True):
     notices = ("reprojected", "renames the field", "fields renamed", "no geometry here")
     others = [x for x in others if not any(n in x for n in notices)]
     same(others, [], f"other lines of {r}")
-    for text in [says] if isinstance(says, str) else says:
-        true(text.lower() in errors[0].lower(), f"'{text}' is not said by {r}")
+    for text in [message] if isinstance(message, str) else message:
+        true(text.lower() in errors[0].lower(), f"'{text}' is not in {r}")
     same(listing(cwd or "."), before, f"left behind by {r}")
     return errors[0]
 

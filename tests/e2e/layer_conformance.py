@@ -51,8 +51,8 @@ def read(layer, without=None):
     return [row_of(f, without) for f in features_of(layer)]
 
 
-class Asked:
-    """A layer under test, with its features and rows as they were read first."""
+class LayerUnderTest:
+    """A layer with its features and rows as they were read first."""
 
     def __init__(self, name, dataset):
         self.name, self.dataset, self.layer = name, dataset, dataset.GetLayer(0)
@@ -75,7 +75,7 @@ class Asked:
         same(sorted(read(layer), key=repr), sorted((self.rows[i] for i in kept), key=repr), what)
         same(layer.GetFeatureCount(1), n, f"{what}: count after reading")
         if layer.TestCapability("FastFeatureCount"):
-            same(layer.GetFeatureCount(0), n, f"{what}: the count that is said to be fast")
+            same(layer.GetFeatureCount(0), n, f"{what}: the count that is declared fast")
 
     def keeps_where(self, condition, test):
         same(self.layer.SetAttributeFilter(condition), 0, f"{condition} is refused")
@@ -400,7 +400,7 @@ def check_extent(a):
         for field in (-1, 7):
             same(a.layer.GetExtent(force=1, can_return_null=True, geom_field=field), None, "of no geometry field")
     if a.layer.TestCapability("FastGetExtent"):
-        same(a.layer.GetExtent(force=0), extent, "the extent that is said to be fast")
+        same(a.layer.GetExtent(force=0), extent, "the extent that is declared fast")
 
 
 def check_arrow(a):
@@ -488,10 +488,10 @@ def check_threads(a, n_threads, n_loops):
 def conforms(name, is_writable=False, n_threads=4, n_loops=4):
     """Runs all checks on a dataset. With is_writable, omits check_kinds() and
     check_read_only(). Returns the number of rows of its layer."""
-    with Said() as said:
+    with Messages() as messages:
         dataset = gdal.OpenEx(name, gdal.OF_VECTOR | gdal.OF_VERBOSE_ERROR)
-        true(dataset is not None and dataset.GetLayerCount() >= 1, f"{name}: {said.all}")
-        a = Asked(name, dataset)
+        true(dataset is not None and dataset.GetLayerCount() >= 1, f"{name}: {messages.all}")
+        a = LayerUnderTest(name, dataset)
         checks = [check_dataset, check_definition, check_sequence, check_count, check_random_read, check_indexes,
                   check_attribute_filters, check_spatial_filters, check_ignored_fields, check_sql, check_extent,
                   check_texts, check_arrow]
@@ -508,5 +508,5 @@ def conforms(name, is_writable=False, n_threads=4, n_loops=4):
         n = len(a.rows)
         a.features = a.shapes = None
         a = dataset = None
-    same(said.errors, [], name)
+    same(messages.errors, [], name)
     return n

@@ -588,7 +588,7 @@ def check_names_of_pairs():
                   op="nearest")
     same(Layer("out.gpkg").column("mean_d"), [5.0])
     true("hides" not in r.err, r)
-    for given, says in (
+    for given, message in (
         (["-name_distance", "d", "-agg", "max(v)"], "no aggregate uses 'd'"),
         (["-name_distance", "V", "-agg", "max(v)"], "already"),
         (["-name_fid", "", "-agg", "count"], "no such column"),
@@ -597,7 +597,7 @@ def check_names_of_pairs():
         (["-agg", "count(distinct v)"], "unique(v)"),
         (["-overlap", "area", "-agg", "count"], "max(overlap_area)"),
     ):
-        fails("-op", "nearest", *given, "no.gpkg", "a.gpkg", "b.gpkg", says=says, op=False)
+        fails("-op", "nearest", *given, "no.gpkg", "a.gpkg", "b.gpkg", message=message, op=False)
 
 
 @once
@@ -606,7 +606,7 @@ def check_ranges_that_do_not_fit():
     big = [("POINT (1 1)", {"n": 2**62}), ("POINT (2 2)", {"n": -(2**62)})]
     make("points.gpkg", big, [("n", ogr.OFTInteger64)], kind=ogr.wkbPoint)
     fails("-op", "contains", "-agg", "range(n)", "out.gpkg", "zones.gpkg", "points.gpkg",
-          says=["column 'range_n'", "row 1, counted", "64 bits"], op=False)
+          message=["column 'range_n'", "row 1, counted", "64 bits"], op=False)
 
 
 @once
@@ -639,7 +639,7 @@ def check_in_place():
             compare(got.rows, pairs, words, stream)
             same([row[:2] for row in got.rows], [row[:2] for row in before.rows])
         fails("-in_place", "-op", "contains", "-agg", "sum(f), count", f"{stream}.gpkg",
-              points, says="-in_place", op=False)
+              points, message="-in_place", op=False)
     aggregate("-in_place", "-k", "3", "-agg", "mean(f) as near", zones, points,
               op="nearest")
     same("near" in Layer(zones).fields, True)
@@ -667,7 +667,7 @@ def check_quoted_names():
 def check_bad_words():
     random_layers(random.Random(18))
     files = ["out.gpkg", "zones.gpkg", "points.gpkg"]
-    for words, says in (
+    for words, message in (
         ("", "function is missing"),
         ("summ(f)", ["no function 'summ'", "weighted_sum"]),
         ("sum", "needs a field"),
@@ -685,14 +685,14 @@ def check_bad_words():
         ("count as name", "another name"),
         ("count as", "the name after"),
     ):
-        fails("-op", "contains", "-agg", words, *files, says=says, op=False)
-    for given, says in (
+        fails("-op", "contains", "-agg", words, *files, message=message, op=False)
+    for given, message in (
         (["-how", "semi"], "-how semi"),
         (["-how", "full"], "-how"),
         (["-pick", "first"], "do not go together"),
         (["-name_count", "n"], "count as n"),
     ):
-        fails("-op", "contains", "-agg", "count", *given, *files, says=says, op=False)
+        fails("-op", "contains", "-agg", "count", *given, *files, message=message, op=False)
 
 
 def check_integer_sums_that_do_not_fit():
@@ -700,7 +700,7 @@ def check_integer_sums_that_do_not_fit():
     big = [("POINT (1 1)", {"n": 2**62}), ("POINT (2 2)", {"n": 2**62})]
     make("points.gpkg", big, [("n", ogr.OFTInteger64)], kind=ogr.wkbPoint)
     fails("-op", "contains", "-agg", "sum(n)", "out.gpkg", "zones.gpkg", "points.gpkg",
-          says=["column 'sum_n'", "row 1, counted", "64 bits"], op=False)
+          message=["column 'sum_n'", "row 1, counted", "64 bits"], op=False)
     for words in "mean(n)", "AVG(n)":  # the SQL name of mean
         aggregate("-overwrite", "-agg", words, "out.gpkg", "zones.gpkg", "points.gpkg")
         same(Layer("out.gpkg").column("mean_n"), [float(2**62)])
@@ -747,7 +747,7 @@ def check_many_points():
     r = run("-explain", "-op", "within", "-agg", "count", "o.gpkg", "many.fgb", zones)
     true(r.rc == 0 and "input layer streams" in r.out, r)
     fails("-explain", "-op", "contains", "-agg", "sum(nofield)", "o.gpkg", zones, "many.fgb",
-          says="nofield", op=False)
+          message="nofield", op=False)
 
 
 @once
@@ -826,7 +826,7 @@ def check_sums_of_a_device():
             "count", "count, sum(f)", "sum(i), mean(l), sum(l), count(t), count(i)",
             "mean(g), count(f), sum(g), count(g)", "count, sum(f), max(i)")):
         summed = "max" not in agg
-        for backend, how, says, all_unmade in (
+        for backend, how, message, all_unmade in (
             ("cpu", "", "backend cpu,", False),
             ("cuda", "", "backend cuda,", summed),
             ("cuda", "plain", "backend cuda,", False),
@@ -850,7 +850,7 @@ def check_sums_of_a_device():
             if how == "mute" and not summed:
                 true(r.rc == 1 and "only counts" in r.err, f"should fail: {r}")
                 continue
-            true(r.rc == 0 and says in r.err, f"should say {says}: {r}")
+            true(r.rc == 0 and message in r.err, f"should contain {message}: {r}")
             true("3000 pairs" in r.err, f"should say 3000 pairs: {r}")
             same(unmade in r.err, all_unmade, f"{agg}, {how}: {r.err}")
             with open("unmade.json", encoding="utf-8") as file:

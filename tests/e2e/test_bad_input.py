@@ -12,35 +12,35 @@ def check_words():
     """One invalid word of each kind. test_command tests all of them and their
     messages."""
     w = layers()
-    fails("-max_distence", "5", "o.gpkg", *w, says=["max_distence", "-max_distance"])
-    fails("o.gpkg", w[0], says="join_ds")
+    fails("-max_distence", "5", "o.gpkg", *w, message=["max_distence", "-max_distance"])
+    fails("o.gpkg", w[0], message="join_ds")
     fails("", *w)
 
 
 def check_missing():
     w = layers()
-    fails("o.gpkg", "nofile.gpkg", w[1], says=["nofile.gpkg", "input"])
-    fails("o.gpkg", w[0], "nofile.gpkg", says=["nofile.gpkg", "join"])
-    fails("-input_layer", "nolayer", "o.gpkg", *w, says=["nolayer", "points"])
-    fails("-join_layer", "nolayer", "o.gpkg", *w, says=["nolayer", "lots"])
-    fails("-where", "nofield = 1", "o.gpkg", *w, says="nofield")
-    fails("-join_where", "nofield = 1", "o.gpkg", *w, says="nofield")
+    fails("o.gpkg", "nofile.gpkg", w[1], message=["nofile.gpkg", "input"])
+    fails("o.gpkg", w[0], "nofile.gpkg", message=["nofile.gpkg", "join"])
+    fails("-input_layer", "nolayer", "o.gpkg", *w, message=["nolayer", "points"])
+    fails("-join_layer", "nolayer", "o.gpkg", *w, message=["nolayer", "lots"])
+    fails("-where", "nofield = 1", "o.gpkg", *w, message="nofield")
+    fails("-join_where", "nofield = 1", "o.gpkg", *w, message="nofield")
     fails("-where", "name = = 1", "o.gpkg", *w)
-    fails("-sql", "SELECT * FROM nolayer", "o.gpkg", *w, says="nolayer")
+    fails("-sql", "SELECT * FROM nolayer", "o.gpkg", *w, message="nolayer")
     fails("-sql", "SELEC", "o.gpkg", *w)
     fails("-sql", "DELETE FROM points", "o.gpkg", *w)
     same(len(Layer("points.gpkg").rows), 50, "nothing was deleted")
-    fails("-join_sql", "SELECT 1", "o.gpkg", *w, says="no geometry")
+    fails("-join_sql", "SELECT 1", "o.gpkg", *w, message="no geometry")
 
 
 def check_no_geometry():
     w = layers()
     make("table.gpkg", [(None, {"name": "a"})], kind=ogr.wkbNone, srs=None)
-    fails("o.gpkg", "table.gpkg", w[1], says="no geometry")
-    fails("o.gpkg", w[0], "table.gpkg", says="no geometry")
+    fails("o.gpkg", "table.gpkg", w[1], message="no geometry")
+    fails("o.gpkg", w[0], "table.gpkg", message="no geometry")
     with open("plain.csv", "w", encoding="utf-8") as file:
         file.write("a,b\n1,2\n")
-    fails("o.gpkg", w[0], "plain.csv", says=["no geometry", "POSSIBLE"])
+    fails("o.gpkg", w[0], "plain.csv", message=["no geometry", "POSSIBLE"])
 
 
 def check_inputs_of_any_kind():
@@ -120,8 +120,8 @@ def check_texts_that_are_broken():
         fails("o.gpkg", name, w[1])
         fails("o.gpkg", w[0], name)
     os.mkdir("folder")
-    fails("o.gpkg", "folder", w[1], says="folder")
-    fails("o.gpkg", w[0], "folder", says="folder")
+    fails("o.gpkg", "folder", w[1], message="folder")
+    fails("o.gpkg", w[0], "folder", message="folder")
     fails("o.gpkg", "/dev/null", w[1])
 
 
@@ -154,12 +154,12 @@ def check_geometry_columns_that_lie():
 def check_names_from_elsewhere():
     points, lots = layers()
     fails("o.gpkg", "points.gpkg|layername=points|subset=1", lots, op=False,
-          says=["QGIS", "write points.gpkg, and -input_layer points"])
-    fails("o.gpkg", points, f"{lots}|layername=lots", op=False, says="-join_layer lots")
-    fails("o.gpkg", "/vsistdin/", lots, op=False, says="CSV:/vsistdin/")
+          message=["QGIS", "write points.gpkg, and -input_layer points"])
+    fails("o.gpkg", points, f"{lots}|layername=lots", op=False, message="-join_layer lots")
+    fails("o.gpkg", "/vsistdin/", lots, op=False, message="CSV:/vsistdin/")
     # the sides stand before the destination, as in GeoPandas
-    fails(points, lots, "o.gpkg", op=False, says=["o.gpkg", "the destination comes first: ogrjoin dst_ds"])
-    error = fails("-overwrite", points, lots, "o.gpkg", op=False, says="o.gpkg")
+    fails(points, lots, "o.gpkg", op=False, message=["o.gpkg", "the destination comes first: ogrjoin dst_ds"])
+    error = fails("-overwrite", points, lots, "o.gpkg", op=False, message="o.gpkg")
     true("destination" not in error, error)
 
 
@@ -171,9 +171,9 @@ def check_packed_files():
     with gzip.open("l.geojson.gz", "wb") as packed, open("lots.geojson", "rb") as plain:
         packed.write(plain.read())
     for name, prefix in (("l.zip", "/vsizip/"), ("l.geojson.gz", "/vsigzip/")):
-        fails("o.gpkg", "points.gpkg", name, says=f"GDAL reads a packed file under the name {prefix}{name}")
+        fails("o.gpkg", "points.gpkg", name, message=f"GDAL reads a packed file under the name {prefix}{name}")
         join("-overwrite", "-q", "-crs", "ignore", "o.gpkg", "points.gpkg", prefix + name)
-    fails("o2.gpkg", "points.gpkg", "none.zip", says="none.zip: No such file")
+    fails("o2.gpkg", "points.gpkg", "none.zip", message="none.zip: No such file")
 
 
 def check_conditions_on_layers_with_quotes():
@@ -183,9 +183,9 @@ def check_conditions_on_layers_with_quotes():
          layer='a "b" c', kind=ogr.wkbPoint)
     lots_file()
     lots = ["points.gpkg", "lots.gpkg"]
-    fails("-where", "nothing > 1", "o.gpkg", *lots, says="input condition 'nothing > 1' fails")
+    fails("-where", "nothing > 1", "o.gpkg", *lots, message="input condition 'nothing > 1' fails")
     fails("-join_where", "nothing > 1", "o.gpkg", *lots[::-1],
-          says="join condition 'nothing > 1' fails")
+          message="join condition 'nothing > 1' fails")
     join("-where", "name = 'y'", "o.gpkg", *lots)
     same(len(Layer("o.gpkg").rows), 1)
 
@@ -197,7 +197,7 @@ def check_conditions_on_text():
         file.write("id,x,y\n1,980100,200100\n2,980200,200200\n")
     words = ["-oo", "X_POSSIBLE_NAMES=x", "-oo", "Y_POSSIBLE_NAMES=y", "-s_srs", "EPSG:2263"]
     fails("o.gpkg", "p.csv", "lots.gpkg", *words, "-where", "id > 1",
-          says=["input condition 'id > 1'", "; all fields are text here: -oo AUTODETECT_TYPE=YES"])
+          message=["input condition 'id > 1'", "; all fields are text here: -oo AUTODETECT_TYPE=YES"])
     join("o.gpkg", "p.csv", "lots.gpkg", *words, "-where", "id > 1", "-oo", "AUTODETECT_TYPE=YES")
     same(Layer("o.gpkg").column("id"), [2])
     same(run("-op", "nearest", "o2.gpkg", "lots.gpkg", "p.csv", "-join_where", "id > 1", "-joo",

@@ -21,13 +21,13 @@ def check_output_is_an_input():
     before = digest("points.gpkg")
     for name in names:
         for option in ("-overwrite", "-append", "-update"):
-            fails(option, name, *w, says="input")
-        fails(name, *w, says="input")
-    fails("-overwrite", "lots.gpkg", *w, says="join")
-    fails("-overwrite", "lots.gpkg", *w, "-nln", "new", says="join")
+            fails(option, name, *w, message="input")
+        fails(name, *w, message="input")
+    fails("-overwrite", "lots.gpkg", *w, message="join")
+    fails("-overwrite", "lots.gpkg", *w, "-nln", "new", message="join")
     same(digest("points.gpkg"), before)
     points_file("s.shp")
-    fails("-overwrite", "s.shp", twin("s.shp"), w[1], says="input")
+    fails("-overwrite", "s.shp", twin("s.shp"), w[1], message="input")
     fails("-overwrite", "s.dbf", "s.shp", w[1])
     points_file("p.csv", lco=["GEOMETRY=AS_XY"])
     with open("p.vrt", "w", encoding="utf-8") as file:
@@ -35,7 +35,7 @@ def check_output_is_an_input():
                    'relativeToVRT="1">p.csv</SrcDataSource><GeometryField '
                    'encoding="PointFromColumns" x="X" y="Y"/></OGRVRTLayer>'
                    "</OGRVRTDataSource>")
-    fails("-overwrite", "p.csv", "p.vrt", w[1], says="input")
+    fails("-overwrite", "p.csv", "p.vrt", w[1], message="input")
 
 
 @once
@@ -52,20 +52,20 @@ def check_reports_over_inputs():
             true("overwrite" in r.err, str(r))
             true(not os.path.exists("o.gpkg"), "said before anything is written")
     for target in ("o.gpkg", "./o.gpkg", os.path.abspath("o.gpkg")):
-        fails("o.gpkg", *w, "-json_summary", target, says="output")
-        fails("o.gpkg", *w, "-validate", "-validate_report", target, says="output")
+        fails("o.gpkg", *w, "-json_summary", target, message="output")
+        fails("o.gpkg", *w, "-validate", "-validate_report", target, message="output")
 
 
 @once
 def check_folders():
     w = layers()
-    fails("no/such/folder/o.gpkg", *w, says="no/such/folder")
+    fails("no/such/folder/o.gpkg", *w, message="no/such/folder")
     fails("points.gpkg/o.gpkg", *w)
     os.mkdir("dir")
     for option in ([], ["-overwrite"], ["-append"]):
-        fails(*option, "dir", *w, says="dir")
-        fails(*option, "dir", *w, "-f", "GPKG", says="dir")
-    fails("dir", *w, says="dir is a folder: name the file in it")
+        fails(*option, "dir", *w, message="dir")
+        fails(*option, "dir", *w, "-f", "GPKG", message="dir")
+    fails("dir", *w, message="dir is a folder: name the file in it")
 
 
 def as_nobody(folder):
@@ -120,9 +120,9 @@ def check_old_output_of_another_kind():
     w = layers()
     with open("notes.gpkg", "w", encoding="utf-8") as file:
         file.write("my notes\n")
-    fails("notes.gpkg", *w, says="exists")
-    fails("-overwrite", "notes.gpkg", *w, says="notes.gpkg")
-    fails("-append", "notes.gpkg", *w, says="notes.gpkg")
+    fails("notes.gpkg", *w, message="exists")
+    fails("-overwrite", "notes.gpkg", *w, message="notes.gpkg")
+    fails("-append", "notes.gpkg", *w, message="notes.gpkg")
 
 
 def check_join_fails_while_overwriting():
@@ -134,8 +134,8 @@ def check_join_fails_while_overwriting():
     for out in ("o.gpkg", "o.fgb", "o.shp", "o.geojson"):
         join(out, *w)
     for out in ("o.gpkg", "o.fgb", "o.shp", "o.geojson"):
-        fails(*short, "-overwrite", out, "mixed.gpkg", w[1], says="460")
-        fails(*short, "new_" + out, "mixed.gpkg", w[1], says="460")
+        fails(*short, "-overwrite", out, "mixed.gpkg", w[1], message="460")
+        fails(*short, "new_" + out, "mixed.gpkg", w[1], message="460")
     make("d.gpkg", [("POINT (0 0)", {"name": "kept"})], layer="kept")
     make("d.gpkg", [("POINT (0 0)", {"name": "old"})], layer="mixed", add=True)
     before = dump("d.gpkg", "kept") + dump("d.gpkg", "mixed")
@@ -154,7 +154,7 @@ def check_another_writer():
     other.execute("BEGIN IMMEDIATE")
     for words in (("-append",), ("-update", "-nln", "more")):
         # GDAL waits some time for the other program.
-        fails(*words, "o.gpkg", *w, says=["locked", "another program writes to it"],
+        fails(*words, "o.gpkg", *w, message=["locked", "another program writes to it"],
               env={"SQLITE_BUSY_TIMEOUT": "100"})
     other.execute("ROLLBACK")
     join("-append", "o.gpkg", *w)
@@ -164,7 +164,7 @@ def check_another_writer():
 def check_drivers_that_cannot():
     w = layers()
     fails("-f", "WAsP", "o.map", *w)
-    fails("-f", "DGN", "o.dgn", *w, says="DGN")
+    fails("-f", "DGN", "o.dgn", *w, message="DGN")
     fails("-f", "S57", "o.000", *w)
     fails("-f", "Selafin", "o.slf", *w)
     # A multipoint in a format of single points is an error, not a missing row.

@@ -211,10 +211,10 @@ def check_change_before_the_unmatched():
     rest(layer, 1)
     write_csv("q.csv", "b", (0, 10, 50), True)
     wait_until_changes_show()
-    with Said() as said:
+    with Messages() as messages:
         rest(layer)
-    same(len(said.errors), 1, str(said.all))
-    true("changed while it was read" in said.errors[0], said.errors[0])
+    same(len(messages.errors), 1, str(messages.all))
+    true("changed while it was read" in messages.errors[0], messages.errors[0])
     expect_present_state(layer, words, plain)
 
 
@@ -267,10 +267,10 @@ def check_spoiled_files():
             write_csv(path, "other", (0, 10, 20), path == "q.csv")
 
         def tells(ask, answer, n=1):
-            with Said() as said:
-                same(ask(), answer, f"{path} {is_gone}: {said.all}")
-            same(len(said.errors), n, f"{path} {is_gone}: {said.all}")
-            true(all((path if is_gone else "other fields") in e for e in said.errors), str(said.all))
+            with Messages() as messages:
+                same(ask(), answer, f"{path} {is_gone}: {messages.all}")
+            same(len(messages.errors), n, f"{path} {is_gone}: {messages.all}")
+            true(all((path if is_gone else "other fields") in e for e in messages.errors), str(messages.all))
 
         for _ in range(2):
             layer.ResetReading()
@@ -278,10 +278,10 @@ def check_spoiled_files():
             tells(layer.GetNextFeature, None, 0)
             tells(layer.GetFeatureCount, -1)
             tells(lambda: layer.GetFeature(0), None)
-            with Said():
+            with Messages():
                 layer.SetSpatialFilterRect(0, 0, 1, 1)
             tells(layer.GetNextFeature, None)
-            with Said():
+            with Messages():
                 layer.SetAttributeFilter("a = 1")
                 layer.SetAttributeFilter(None)
                 layer.SetSpatialFilter(None)
@@ -322,14 +322,14 @@ OTHER = ("flag = 1", "NOT number = 1", "number = 1 AND NOT (half = 2)", "number 
 def goes_down(words, where):
     """Returns True if the condition was passed to the input layer, and the sorted
     numbers of the rows."""
-    with Said() as said:
+    with Messages() as messages:
         dataset = opened(*words)
         layer = dataset.GetLayer(0)
         layer.SetAttributeFilter(where)
         found = sorted(f["number"] for f in layer)
         layer = dataset = None
-    same(said.errors, [], where)
-    return any("the input layer filters by" in text for _, text in said.all), found
+    same(messages.errors, [], where)
+    return any("the input layer filters by" in text for _, text in messages.all), found
 
 
 def check_conditions_that_go_down():
@@ -355,7 +355,7 @@ def check_conditions_that_go_down():
             ("p.gpkg", "-op nearest -where 'number >= 15'", "number < 20", 1, 5),
         ):
             what = f"{path} {line}: {where}"
-            with Said() as said:
+            with Messages() as messages:
                 dataset = opened(*shlex.split(line), path, "zones.gpkg")
                 layer = dataset.GetLayer(0)
                 n_all = len(rest(layer))
@@ -365,8 +365,8 @@ def check_conditions_that_go_down():
                 layer.SetAttributeFilter(None)
                 same(len(rest(layer)), n_all, what)
                 layer = dataset = None
-            same(said.errors, [], what)
-            same(sum("the input layer filters by" in text for _, text in said.all), is_asked, what)
+            same(messages.errors, [], what)
+            same(sum("the input layer filters by" in text for _, text in messages.all), is_asked, what)
         for where in (*PLAIN, *OTHER):
             is_asked, found = goes_down(("-op", "nearest", "p.gpkg", "zones.gpkg"), where)
             same(is_asked, where in PLAIN, where)

@@ -61,10 +61,10 @@ def check_it_is_read_only():
     pair = sides()
     name = name_of("-op", "nearest", *pair)
     for path in (name, spec_file("s.ogrjoin", "-op", "nearest", *pair)):
-        with Said() as said:
+        with Messages() as messages:
             same(gdal.OpenEx(path, gdal.OF_VECTOR | gdal.OF_UPDATE), None)
-        same([text for text in said.errors if "JOIN" in text or "nearest" in text], [])
-    with Said() as said:
+        same([text for text in messages.errors if "JOIN" in text or "nearest" in text], [])
+    with Messages() as messages:
         same(gdal.OpenEx(name, gdal.OF_RASTER), None)
     # ogrinfo from 3.7 on prints a notice for every driver that cannot update, unless -ro is given.
     new = int(gdal.VersionInfo()) >= 3070000
@@ -105,11 +105,11 @@ def check_files():
     same(rows("u.ogrjoin"), rows("t.ogrjoin"))
     same(driver.Delete("t.ogrjoin"), 0)
     same(sorted(os.listdir()), sorted((*pair, "u.ogrjoin")))
-    with Said() as said:
+    with Messages() as messages:
         true(driver.Delete(name_of("-op", "nearest", *pair)) != 0, "a name cannot be deleted")
         true(driver.Rename("x", name_of("-op", "nearest", *pair)) != 0, "nor renamed")
         true(driver.CopyFiles("x", name_of("-op", "nearest", *pair)) != 0, "nor copied")
-    same(len(said.errors), 3, str(said.all))
+    same(len(messages.errors), 3, str(messages.all))
     same(sorted(os.listdir()), sorted((*pair, "u.ogrjoin")))
     # If another driver overwrites the specification, its sources are not deleted.
     os.rename("u.ogrjoin", "v.ogrjoin")
@@ -147,20 +147,20 @@ def check_what_is_ignored_is_not_read():
                   ["-agg", "count", "-op", "dwithin", "-max_distance", "5"]):
         dataset = opened(*words, "p.gpkg", "q.gpkg")
         layer = dataset.GetLayer(0)
-        with Said() as said:  # the warning comes once for each dataset
+        with Messages() as messages:  # the warning comes once for each dataset
             whole = [(f.GetFID(), f["name"], f["reach"]) for f in layer]
-        true("no time" in str(said.warnings), f"the value is met: {said.all}")
+        true("no time" in str(messages.warnings), f"the value is met: {messages.all}")
         dataset = opened(*words, "p.gpkg", "q.gpkg")
         layer = dataset.GetLayer(0)
         layer.SetIgnoredFields(["when"])
-        with Said() as said:
+        with Messages() as messages:
             same([(f.GetFID(), f["name"], f["reach"]) for f in layer], whole)
-        same(said.all, [], f"it is not met: {words}")
+        same(messages.all, [], f"it is not met: {words}")
         # Fields that the join itself needs are read even if they are ignored.
         layer.SetIgnoredFields(["when", "name", "reach"])
         same([f.GetFID() for f in layer], [fid for fid, *_ in whole], str(words))
         layer.SetIgnoredFields([])
-        with Said():
+        with Messages():
             same([(f.GetFID(), f["name"], f["reach"]) for f in layer], whole, "all again")
 
 
@@ -282,11 +282,11 @@ def check_conditions_on_dates_that_are_null():
             if hasattr(layer, "GetArrowStreamAsNumPy"):
                 same(sum(len(b["n"]) for b in layer.GetArrowStreamAsNumPy()), n, f"{path} {words}")
             layer.SetAttributeFilter("d > 'abc'")
-            with Said() as said:
+            with Messages() as messages:
                 if end != "gpkg" or words[:1] == ("-how",):
                     while layer.GetNextFeature() is not None:
                         pass
-                    true(any("'abc'" in text for _, text in said.all), f"{path} {words} {said.all}")
+                    true(any("'abc'" in text for _, text in messages.all), f"{path} {words} {messages.all}")
             layer = dataset = None
 
 
@@ -408,35 +408,35 @@ def check_paths_that_are_saved():
 def check_what_is_not_saved():
     pair = sides()
 
-    def refused(*words, says):
+    def refused(*words, message):
         before = listing()
         r = plugin_run(*words)
         same((r.rc, r.out), (1, ""), str(r))
         errors = [line for line in r.err.splitlines() if line.startswith("ERROR")]
         same(len(errors), 1, str(r))
-        true(says in errors[0], f"'{says}' is not said by {r}")
+        true(message in errors[0], f"'{message}' is not in {r}")
         same(listing(), before, str(r))
 
-    refused("-write_spec", "a.json", "-op", "nearest", *pair, says=".ogrjoin")
-    refused("-write_spec", "a.ogrjoin", "-op", "nearest", pair[0], says="-write_spec FILE.ogrjoin")
-    refused("-write_spec", "a.ogrjoin", "-op", "nearest", "a", "b", *pair, says="too many")
-    refused("-write_spec", "a.ogrjoin", "-op", "nearest", pair[0], "none.gpkg", says="none.gpkg")
-    refused("-write_spec", "a.ogrjoin", "-op", "nearest", "-select", "nofield", *pair, says="nofield")
-    refused("-write_spec", "a.ogrjoin", "-agg", "sum(nofield)", *pair, says="nofield")
-    refused("-write_spec", "none/a.ogrjoin", "-op", "nearest", *pair, says="none/a.ogrjoin")
+    refused("-write_spec", "a.json", "-op", "nearest", *pair, message=".ogrjoin")
+    refused("-write_spec", "a.ogrjoin", "-op", "nearest", pair[0], message="-write_spec FILE.ogrjoin")
+    refused("-write_spec", "a.ogrjoin", "-op", "nearest", "a", "b", *pair, message="too many")
+    refused("-write_spec", "a.ogrjoin", "-op", "nearest", pair[0], "none.gpkg", message="none.gpkg")
+    refused("-write_spec", "a.ogrjoin", "-op", "nearest", "-select", "nofield", *pair, message="nofield")
+    refused("-write_spec", "a.ogrjoin", "-agg", "sum(nofield)", *pair, message="nofield")
+    refused("-write_spec", "none/a.ogrjoin", "-op", "nearest", *pair, message="none/a.ogrjoin")
     for words in (("-append",), ("-update",), ("-validate",), ("-explain",), ("-benchmark",), ("-in_place",),
                   ("-f", "GPKG"), ("-lco", "A=B"), ("-json_summary", "j.json"), ("-unmatched_layer", "u")):
-        refused("-write_spec", "a.ogrjoin", "-op", "nearest", *words, *pair, says=words[0])
+        refused("-write_spec", "a.ogrjoin", "-op", "nearest", *words, *pair, message=words[0])
     # An existing file is replaced only with -overwrite.
     saves("a.ogrjoin", "-op", "nearest", *pair)
-    refused("-write_spec", "a.ogrjoin", "-op", "within", *pair, says="-overwrite")
-    refused("-write_spec", "a.ogrjoin", "-overwrite", "-op", "within", pair[0], "none.gpkg", says="none.gpkg")
+    refused("-write_spec", "a.ogrjoin", "-op", "within", *pair, message="-overwrite")
+    refused("-write_spec", "a.ogrjoin", "-overwrite", "-op", "within", pair[0], "none.gpkg", message="none.gpkg")
     same(saves("a.ogrjoin", "-overwrite", "-op", "within", *pair), ["-op", "within", *pair])
     os.mkdir("folder.ogrjoin")
-    refused("-write_spec", "folder.ogrjoin", "-overwrite", "-op", "nearest", *pair, says="folder.ogrjoin")
+    refused("-write_spec", "folder.ogrjoin", "-overwrite", "-op", "nearest", *pair, message="folder.ogrjoin")
     if os.path.exists("/dev/full"):
         os.symlink("/dev/full", "full.ogrjoin")
-        refused("-write_spec", "full.ogrjoin", "-overwrite", "-op", "nearest", *pair, says="full.ogrjoin")
+        refused("-write_spec", "full.ogrjoin", "-overwrite", "-op", "nearest", *pair, message="full.ogrjoin")
 
 
 if __name__ == "__main__":

@@ -19,15 +19,15 @@ def check_warnings_about_the_sides():
     none = make("none.gpkg", [], kind=ogr.wkbPoint)
     with open("l1.csv", "wb") as file:
         file.write(b"name,WKT\nCaf\xe9,POINT (1 1)\n")
-    for pair, says in (((points, none), "join layer 'none' has no features"),
+    for pair, message in (((points, none), "join layer 'none' has no features"),
                        ((points, "l1.csv"), "join layer 'l1': 1 text value is not UTF-8"),
                        (("l1.csv", points), "input layer 'l1': 1 text value is not UTF-8")):
-        with Said() as said:
+        with Messages() as messages:
             dataset = opened("-op", "intersects", "-crs", "ignore", *pair)
             layer = dataset.GetLayer(0)
             while layer.GetNextFeature() is not None:
                 pass
-            same(len([t for kind, t in said.all if kind == gdal.CE_Warning and says in t]), 1, f"{says}: {said.all}")
+            same(len([t for kind, t in messages.all if kind == gdal.CE_Warning and message in t]), 1, f"{message}: {messages.all}")
             layer = dataset = None
 
 
@@ -36,16 +36,16 @@ def check_warnings_about_the_sides():
 
 def read_with_errors(name):
     """Returns (number of rows read, errors)."""
-    with Said() as said:
+    with Messages() as messages:
         dataset = gdal.OpenEx(name, gdal.OF_VECTOR)
-        true(dataset is not None, f"opens: {name}: {said.all}")
+        true(dataset is not None, f"opens: {name}: {messages.all}")
         layer = dataset.GetLayer(0)
         n = 0
         while layer.GetNextFeature() is not None:
             n += 1
         after = layer.GetNextFeature()
         same(after, None, "no rows after an error")
-        errors = said.errors
+        errors = messages.errors
         layer = dataset = None
     return n, errors
 
@@ -65,15 +65,15 @@ def check_sums_that_do_not_fit():
     zones_file()
     n, errors = read_with_errors(name_of("-agg", "sum(big)", "zones.gpkg", "big.gpkg"))
     same(len(errors), 1, str(errors))
-    with Said() as said:
+    with Messages() as messages:
         dataset = opened("-agg", "sum(big)", "zones.gpkg", "big.gpkg")
         layer = dataset.GetLayer(0)
         if numpy is not None and hasattr(layer, "GetArrowStreamAsNumPy"):
             try:
                 list(layer.GetArrowStreamAsNumPy())
             except Exception as error:  # the bindings raise it
-                said.all.append((gdal.CE_Failure, str(error)))
-            true(said.errors, "the Arrow stream tells it")
+                messages.all.append((gdal.CE_Failure, str(error)))
+            true(messages.errors, "the Arrow stream reports the error")
 
 
 def check_broken_input():
@@ -86,11 +86,11 @@ def check_broken_input():
     r = run("-op", "nearest", "o.gpkg", "points.gpkg", "zones.gpkg")
     n, errors = read_with_errors(name_of("-op", "nearest", "points.gpkg", "zones.gpkg"))
     if r.rc != 0:
-        true(errors, f"an error is told, as by the command: {r}; {n} rows")
+        true(errors, f"an error is reported, as by the command: {r}; {n} rows")
     n, errors = read_with_errors(name_of("-op", "nearest", "zones.gpkg", "points.gpkg"))
     r = run("-op", "nearest", "o2.gpkg", "zones.gpkg", "points.gpkg")
     if r.rc != 0:
-        true(errors and n == 0, f"an error is told, as by the command: {r}; {n} rows")
+        true(errors and n == 0, f"an error is reported, as by the command: {r}; {n} rows")
 
 
 # --- messages ------------------------------------------------------------------------
@@ -121,12 +121,12 @@ def check_warnings_are_those_of_the_command():
     r = run("-op", "nearest", "o.gpkg", pair[0], "none.gpkg")
     expected = [x.split(": ", 1)[1] for x in r.err.splitlines() if x.startswith("Warning")]
     true(len(expected) >= 1, str(r))
-    with Said() as said:
+    with Messages() as messages:
         dataset = opened("-op", "nearest", pair[0], "none.gpkg")
         list(dataset.GetLayer(0))
         dataset = None
-    same(said.warnings, expected)
-    same(said.errors, [])
+    same(messages.warnings, expected)
+    same(messages.errors, [])
 
 
 if __name__ == "__main__":

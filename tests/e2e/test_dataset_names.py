@@ -48,29 +48,29 @@ def check_bad_words():
     """Invalid names, and one error of each kind. test_command and test_bad_input test
     all errors."""
     pair = sides()
-    refuses("JOIN:-op nearest 'points.gpkg lots.gpkg", says="quot")
-    refuses('JOIN:-op nearest "points.gpkg lots.gpkg', says="quot")
+    refuses("JOIN:-op nearest 'points.gpkg lots.gpkg", message="quot")
+    refuses('JOIN:-op nearest "points.gpkg lots.gpkg', message="quot")
     refuses("JOIN:-op nearest points.gpkg lots.gpkg\\")
     needed = "0 datasets given, 2 needed: JOIN:[options] input_ds join_ds"
-    refuses("JOIN:", says=needed)
-    refuses("JOIN:   ", says=needed)
-    refuses("JOIN:''", says="1 dataset given")
-    refuses("JOIN:points.gpkg ''", says="empty dataset name")
-    refuses("JOIN:points.gpkg", says="1 dataset given")
-    refuses(name_of("-op", "nearest", "out.gpkg", *pair), says=["3 datasets given", "lots.gpkg"])
-    refuses(name_of("-op", "nearest", "a", "out.gpkg", *pair), says="one word too many")
-    refuses(name_of("-op", "nearest", "-where", "@no_such_file", *pair), says="no_such_file")
+    refuses("JOIN:", message=needed)
+    refuses("JOIN:   ", message=needed)
+    refuses("JOIN:''", message="1 dataset given")
+    refuses("JOIN:points.gpkg ''", message="empty dataset name")
+    refuses("JOIN:points.gpkg", message="1 dataset given")
+    refuses(name_of("-op", "nearest", "out.gpkg", *pair), message=["3 datasets given", "lots.gpkg"])
+    refuses(name_of("-op", "nearest", "a", "out.gpkg", *pair), message="one word too many")
+    refuses(name_of("-op", "nearest", "-where", "@no_such_file", *pair), message="no_such_file")
     refuses(name_of("-op", "nearest", pair[0]))
-    refuses(name_of("-op", "nearest", "nofile.gpkg", pair[1]), says="nofile.gpkg")
-    refuses(name_of("-op", "nearest", pair[0], "nofile.gpkg"), says="nofile.gpkg")
+    refuses(name_of("-op", "nearest", "nofile.gpkg", pair[1]), message="nofile.gpkg")
+    refuses(name_of("-op", "nearest", pair[0], "nofile.gpkg"), message="nofile.gpkg")
     # GeoPackage evaluates this condition when rows are read
     for option in ("-where", "-join_where"):
-        with Said() as said:
+        with Messages() as messages:
             dataset = gdal.OpenEx(name_of("-op", "nearest", option, "nofield = 1", *pair),
                                   gdal.OF_VECTOR | gdal.OF_VERBOSE_ERROR)
             true(dataset is None or dataset.GetLayer(0).GetNextFeature() is None, option)
-        true(said.errors and "nofield" in said.errors[0], f"{option}: {said.all}")
-    refuses(name_of("-agg", "sum(nofield)", *pair), says="nofield")
+        true(messages.errors and "nofield" in messages.errors[0], f"{option}: {messages.all}")
+    refuses(name_of("-agg", "sum(nofield)", *pair), message="nofield")
     same(sorted(os.listdir()), sorted(pair), "nothing is written")
 
 
@@ -79,11 +79,11 @@ def check_words_that_are_not_for_datasets():
     for words in (("-in_place",), ("-append",), ("-update",), ("-overwrite",), ("-explain",), ("-validate",),
                   ("-benchmark",), ("-unmatched_layer", "x"), ("-unmatched_join_layer", "x"), ("-f", "GPKG"),
                   ("-lco", "A=B"), ("-dsco", "A=B"), ("-write_spec", "s.ogrjoin"), ("-validate_report", "r.csv")):
-        error = refuses(name_of("-op", "nearest", *words, *pair), says=f"{words[0]} has no meaning")
+        error = refuses(name_of("-op", "nearest", *words, *pair), message=f"{words[0]} has no meaning")
         true("\n" not in error, error)
     for words in (("--help",), ("--version",), ("--formats",), ("--devices",), ("--config", "A", "B"),
                   ("-h",), ("--optfile", "x"), ("--debug", "on")):
-        with Said():
+        with Messages():
             dataset = gdal.OpenEx(name_of(*words, *pair), gdal.OF_VECTOR)
         dataset = None
     r = client("ogrinfo", "-q", name_of("--help"), rc=1)
@@ -130,12 +130,12 @@ def check_too_deep():
     spec_file("itself.ogrjoin", "itself.ogrjoin", "itself.ogrjoin")
     for name in ("n9.ogrjoin", "n12.ogrjoin", "itself.ogrjoin", name_of("n8.ogrjoin", pair[1])):
         begin = time.monotonic()
-        with Said() as said:
+        with Messages() as messages:
             same(gdal.OpenEx(name, gdal.OF_VECTOR), None, name)
         true(time.monotonic() - begin < 20, name)
-        same(len(said.errors), 1, str(said.all))
-        says = "recursively" if name == "itself.ogrjoin" else "more than 8 deep"
-        true(says in said.errors[0], str(said.all))
+        same(len(messages.errors), 1, str(messages.all))
+        message = "recursively" if name == "itself.ogrjoin" else "more than 8 deep"
+        true(message in messages.errors[0], str(messages.all))
 
 
 # --- files -----------------------------------------------------------------------
@@ -164,7 +164,7 @@ def check_files():
     same(rows("x/absolute.ogrjoin"), expected)
     spec_file("x/not_relative.ogrjoin", "-op", "nearest", *pair, relative_paths_relative_to_this_file=False)
     same(rows("x/not_relative.ogrjoin"), expected)
-    refuses(spec_file("x/lost.ogrjoin", "-op", "nearest", *pair), says="points.gpkg")
+    refuses(spec_file("x/lost.ogrjoin", "-op", "nearest", *pair), message="points.gpkg")
     # the specification is moved together with its layers
     os.mkdir("moved")
     for path in (*pair, "a.ogrjoin"):
@@ -220,10 +220,10 @@ def check_files_that_name_themselves():
     with open("v.vrt", "w", encoding="utf-8") as file:
         file.write('<OGRVRTDataSource><OGRVRTLayer name="l"><SrcDataSource>e.ogrjoin</SrcDataSource>'
                    "<SrcLayer>points</SrcLayer></OGRVRTLayer></OGRVRTDataSource>")
-    with Said() as said:
+    with Messages() as messages:
         dataset = gdal.OpenEx(spec_file("e.ogrjoin", "-op", "nearest", "v.vrt", pair[1]), gdal.OF_VECTOR)
         n = len(list(iter(dataset.GetLayer(0).GetNextFeature, None))) if dataset else 0
-    true(n == 0 and said.errors, str(said.all))
+    true(n == 0 and messages.errors, str(messages.all))
 
 
 def check_what_a_file_says():
@@ -250,7 +250,7 @@ def check_what_a_file_says():
         if "WORDS" in text:
             same(Layer("s.ogrjoin").name, name, text)
         else:
-            refuses("s.ogrjoin", says=["s.ogrjoin: ", name])
+            refuses("s.ogrjoin", message=["s.ogrjoin: ", name])
 
 
 def check_a_huge_file():
@@ -259,9 +259,9 @@ def check_a_huge_file():
     with open("huge.ogrjoin", "wb") as file:
         file.write(b'{"type":"ogrjoin","command_line":"')
         file.truncate(3 * 2**30)
-    with Said() as said:
+    with Messages() as messages:
         same(gdal.OpenEx("huge.ogrjoin", gdal.OF_VECTOR | gdal.OF_VERBOSE_ERROR), None)
-    true(said.errors, "an error is told")
+    true(messages.errors, "an error is reported")
 
 
 if __name__ == "__main__":

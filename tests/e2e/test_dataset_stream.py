@@ -438,13 +438,13 @@ resource.setrlimit(resource.RLIMIT_NOFILE, (int(sys.argv[1]) if len(sys.argv) > 
 ogr.DontUseExceptions(); gdal.DontUseExceptions()
 errors = []
 gdal.PushErrorHandler(lambda kind, n, text: errors.append(kind))
-held, counts, told = [], [], 0
+held, counts, n_refused = [], [], 0
 for i in range(60):
     errors.clear()
     d = gdal.OpenEx({name!r}, gdal.OF_VECTOR)
     if d is None:
         assert errors
-        told += 1
+        n_refused += 1
         continue
     l = d.GetLayer(0)
     n = 0
@@ -452,7 +452,7 @@ for i in range(60):
         n += 1
     assert n == {expected} or errors, n
     held.append((d, l))
-print('open', len(held) > 0, told > 0)
+print('open', len(held) > 0, n_refused > 0)
 l = None
 held = []
 d = gdal.OpenEx({name!r}, gdal.OF_VECTOR)

@@ -41,8 +41,8 @@ def check_distances_of_fields():
                     if type == ogr.OFTInteger and value is not None:
                         value = int(value)
                     side.reach.append(value)
-                    told = str(value) if type == ogr.OFTString and value is not None else value
-                    rows.append((row[0], {**row[1], "reach": told}))
+                    field_value = str(value) if type == ogr.OFTString and value is not None else value
+                    rows.append((row[0], {**row[1], "reach": field_value}))
                 side.path = name + extension
                 make(side.path, rows, (*fields_of(key), ("reach", type)), srs=CRS)
                 sides.append(side)

@@ -245,31 +245,31 @@ def check_errors():
          kind=ogr.wkbUnknown, srs="EPSG:4326")
     make("bare.geojson", [("POINT (0 0)", {"jid": 1})], JOINED)
     nearest = WORDS
-    fails(*nearest, "o.gpkg", "flat.gpkg", "a.gpkg", op=False, says=["EPSG:2263", "-t_srs EPSG:4326"])
+    fails(*nearest, "o.gpkg", "flat.gpkg", "a.gpkg", op=False, message=["EPSG:2263", "-t_srs EPSG:4326"])
     fails(*nearest, "o.gpkg", "line.gpkg", "line.gpkg", op=False,
-          says=["'line'", "Line String", "one of the layers must be of points"])
-    fails(*nearest, "o.gpkg", "line.gpkg", "mixed.gpkg", op=False, says=["feature 2", "is not a point"])
-    fails(*nearest, "o.gpkg", "mixed.gpkg", "line.gpkg", op=False, says=["feature 2", "is not a point"])
+          message=["'line'", "Line String", "one of the layers must be of points"])
+    fails(*nearest, "o.gpkg", "line.gpkg", "mixed.gpkg", op=False, message=["feature 2", "is not a point"])
+    fails(*nearest, "o.gpkg", "mixed.gpkg", "line.gpkg", op=False, message=["feature 2", "is not a point"])
     fails(*nearest, "-sql", "SELECT * FROM mixed", "-dialect", "OGRSQL", "o.gpkg", "mixed.gpkg", "mixed.gpkg",
-          op=False, says=["one of the sides must be of points"])
-    fails(*nearest, "-along_field", "m", "o.gpkg", "a.gpkg", "line.gpkg", op=False, says=["-metric sphere"])
+          op=False, message=["one of the sides must be of points"])
+    fails(*nearest, "-along_field", "m", "o.gpkg", "a.gpkg", "line.gpkg", op=False, message=["-metric sphere"])
     for sides in (("a.gpkg", "line.gpkg"), ("line.gpkg", "a.gpkg"), ("a.gpkg", "mixed.gpkg"), ("mixed.gpkg", "a.gpkg")):
         succeeds(*nearest, "-overwrite", "o.gpkg", *sides)
-    fails(*nearest, "-max_distance", "1deg", "o.gpkg", "a.gpkg", "a.gpkg", op=False, says=["-metric ellipsoid", "lengths"])
-    fails(*nearest, "-distance", "hausdorff", "o.gpkg", "a.gpkg", "a.gpkg", op=False, says=["-distance hausdorff"])
-    fails(*nearest, "-distance_to", "boundary", "o.gpkg", "a.gpkg", "a.gpkg", op=False, says=["planar"])
-    fails(*nearest, "-along_field", "m", "o.gpkg", "a.gpkg", "a.gpkg", op=False, says=["-metric sphere"])
-    fails(*nearest, "-validate", "geos", "o.gpkg", "a.gpkg", "a.gpkg", op=False, says=["-validate ellipsoid"])
-    fails(*nearest, "-validate", "sphere", "o.gpkg", "a.gpkg", "a.gpkg", op=False, says=["-validate ellipsoid"])
+    fails(*nearest, "-max_distance", "1deg", "o.gpkg", "a.gpkg", "a.gpkg", op=False, message=["-metric ellipsoid", "lengths"])
+    fails(*nearest, "-distance", "hausdorff", "o.gpkg", "a.gpkg", "a.gpkg", op=False, message=["-distance hausdorff"])
+    fails(*nearest, "-distance_to", "boundary", "o.gpkg", "a.gpkg", "a.gpkg", op=False, message=["planar"])
+    fails(*nearest, "-along_field", "m", "o.gpkg", "a.gpkg", "a.gpkg", op=False, message=["-metric sphere"])
+    fails(*nearest, "-validate", "geos", "o.gpkg", "a.gpkg", "a.gpkg", op=False, message=["-validate ellipsoid"])
+    fails(*nearest, "-validate", "sphere", "o.gpkg", "a.gpkg", "a.gpkg", op=False, message=["-validate ellipsoid"])
     fails("-op", "nearest", "-metric", "sphere", "-validate", "ellipsoid", "o.gpkg", "a.gpkg", "a.gpkg",
-          op=False, says=["-validate sphere"])
+          op=False, message=["-validate sphere"])
     fails("-op", "nearest", "-max_distance", "1deg", "-validate", "ellipsoid", "o.gpkg", "a.gpkg", "a.gpkg",
-          op=False, says=["-metric ellipsoid"])
+          op=False, message=["-metric ellipsoid"])
     # Saturn (IAU 2015) is too flat for PROJ's series.
     saturn = ('GEOGCS["Saturn",DATUM["Saturn",SPHEROID["Saturn",60268000,10.2079945799458]],'
               'PRIMEM["Reference",0],UNIT["degree",0.0174532925199433]]')
     fails(*nearest, "-s_srs", saturn, "-join_srs", saturn, "o.gpkg", "a.gpkg", "a.gpkg", op=False,
-          says=["flattening", "-metric sphere"])
+          message=["flattening", "-metric sphere"])
     # The centroids of lines are points, so the join supports them.
     succeeds(*nearest, "-centroid_of", "join", "-overwrite", "o.gpkg", "line.gpkg", "line.gpkg")
 

@@ -187,26 +187,26 @@ def check_what_is_refused():
     make("left.gpkg", list(reports(20, 9)), FIELDS + (("speed", ogr.OFTReal),), kind=ogr.wkbPoint)
     ends = ["no.gpkg", "left.gpkg", "fences.gpkg"]
     base = ["-op", "within"]
-    fails(*base, "-events", *ends, says="-key vehicle", op=False)
-    fails(*base, "-key", "vehicle", *ends, says="-key needs -events", op=False)
-    fails(*base, "-state", "s", *ends, says="-state needs -events", op=False)
+    fails(*base, "-events", *ends, message="-key vehicle", op=False)
+    fails(*base, "-key", "vehicle", *ends, message="-key needs -events", op=False)
+    fails(*base, "-state", "s", *ends, message="-state needs -events", op=False)
     for more in (["-how", "left"], ["-agg", "count"], ["-pick", "first"], ["-one_to_one"],
                  ["-overlap", "area"], ["-name_count", "n"], ["-nearest_point_fields"],
                  ["-geometry", "intersection"], ["-unmatched_layer", "u"], ["-memory", "1G"],
                  ["-similar", "vehicle=fence:0.5"], ["-unordered_pairs"]):
-        fails(*base, "-events", "-key", "vehicle", *more, *ends, says=more[0], op=False)
-    fails("-op", "nearest", "-k", 2, "-events", "-key", "vehicle", *ends, says="-k", op=False)
+        fails(*base, "-events", "-key", "vehicle", *more, *ends, message=more[0], op=False)
+    fails("-op", "nearest", "-k", 2, "-events", "-key", "vehicle", *ends, message="-k", op=False)
     fails("-op", "similar", "-similar", "vehicle=fence:0.5", "-events", "-key", "vehicle", *ends,
-          says="-events", op=False)
-    fails(*base, "-events", "-key", "speed", *ends, says=["-key speed", "Real"], op=False)
-    fails(*base, "-events", "-key", "vehicel", *ends, says="did you mean 'vehicle'", op=False)
+          message="-events", op=False)
+    fails(*base, "-events", "-key", "speed", *ends, message=["-key speed", "Real"], op=False)
+    fails(*base, "-events", "-key", "vehicel", *ends, message="did you mean 'vehicle'", op=False)
     fails(*base, "-events", "-key", "vehicle", "-explain", *ends[1:], op=False)
     for more in (["-flush", "1s"], ["-skipfailures"]):
         fails(*base, "-events", "-key", "vehicle", *more, *ends, op=False,
-              says=[f"{more[0]} is for reports", "left.gpkg is read as in any join", f"leave {more[0]} out"])
+              message=[f"{more[0]} is for reports", "left.gpkg is read as in any join", f"leave {more[0]} out"])
     # -write_spec with -events is refused, too.
     fails(*base, "-events", "-key", "vehicle", "-write_spec", "no.ogrjoin", *ends[1:], op=False,
-          says=["-events", "read as a dataset", "stream of reports"])
+          message=["-events", "read as a dataset", "stream of reports"])
 
 
 def state_bytes():
@@ -224,25 +224,25 @@ def check_states_that_do_not_fit():
     words = [*events("-op", "within"), "-state", "state"]
     r = succeeds(*words, "out.gpkg", "left.gpkg", "fences.gpkg")
     true("not there yet" in r.err, f"a first run says so: {r}")
-    for more, right, says in (
+    for more, right, message in (
         ([], "others.gpkg", "another join layer"),
         ([], "fewer.gpkg", "29"),
         (["-on", "number=zone"], "fences.gpkg", "other options"),
     ):
-        fails(*words, *more, "no.gpkg", "left.gpkg", right, says=says, op=False)
+        fails(*words, *more, "no.gpkg", "left.gpkg", right, message=message, op=False)
     fails(*events("-op", "intersects"), "-state", "state", "no.gpkg", "left.gpkg", "fences.gpkg",
-          says=["-op within", "-op intersects"], op=False)
+          message=["-op within", "-op intersects"], op=False)
     fails(*events("-op", "within", key="number"), "-state", "state", "no.gpkg", "left.gpkg",
-          "fences.gpkg", says="-key vehicle", op=False)
+          "fences.gpkg", message="-key vehicle", op=False)
     fails(*events("-op", "within"), "-state", "left.gpkg", "no.gpkg", "left.gpkg", "fences.gpkg",
-          says="overwrite the input", op=False)
+          message="overwrite the input", op=False)
     fails(*events("-op", "within"), "-state", "nowhere/state", "no.gpkg", "left.gpkg", "fences.gpkg",
-          says="-state", op=False)
+          message="-state", op=False)
     # A later run may ask for stays. A run that fails leaves the state unchanged.
     succeeds(*events("-op", "within", stays=True), "-state", "state", "-overwrite", "out.gpkg",
              "left.gpkg", "fences.gpkg")
     before = state_bytes()
-    fails(*words, "-max_pairs", 10, "no.gpkg", "left.gpkg", "fences.gpkg", says="-max_pairs", op=False)
+    fails(*words, "-max_pairs", 10, "no.gpkg", "left.gpkg", "fences.gpkg", message="-max_pairs", op=False)
     same(state_bytes(), before, "the state after a failure")
 
 
@@ -260,10 +260,10 @@ def check_broken_states():
         broken = whole[:at] if i % 2 else whole[:at] + bytes([whole[at] ^ 1 << r.randrange(8)]) + whole[at + 1:]
         with open("state", "wb") as file:
             file.write(broken)
-        fails(*words, "no.gpkg", "left.gpkg", "fences.gpkg", says="state", op=False)
+        fails(*words, "no.gpkg", "left.gpkg", "fences.gpkg", message="state", op=False)
     with open("state", "wb") as file:
         file.write(b"")
-    fails(*words, "no.gpkg", "left.gpkg", "fences.gpkg", says="not a state file of events", op=False)
+    fails(*words, "no.gpkg", "left.gpkg", "fences.gpkg", message="not a state file of events", op=False)
 
 
 def check_fids_that_repeat():
@@ -276,7 +276,7 @@ def check_fids_that_repeat():
     r = run(*words, "out.gpkg", "left.gpkg", "fences.gpkg")
     true(r.rc == 0, f"without a state they do: {r}")
     if len(set(Layer("out.gpkg").column("join_fid"))) == 1:
-        fails(*words, "-state", "state", "no.gpkg", "left.gpkg", "fences.gpkg", says="unique FIDs", op=False)
+        fails(*words, "-state", "state", "no.gpkg", "left.gpkg", "fences.gpkg", message="unique FIDs", op=False)
 
 
 # --- standard input ---------------------------------------------------------
@@ -520,7 +520,7 @@ def check_first_bytes_in_pieces():
 
 def check_odd_streams():
     fences("fences.gpkg")
-    for bytes_, says in ((b"", "ends before the first report"), (b"\n\n", "before the first report"),
+    for bytes_, message in ((b"", "ends before the first report"), (b"\n\n", "before the first report"),
                          (b"\xef\xbb\xbf", "before the first report"),
                          (b"\x00\x01\x02", "neither CSV nor GeoJSONSeq"),
                          (b"id,vehicle,a,b\n1,v,1,2\n", "no geometry"),
@@ -531,12 +531,12 @@ def check_odd_streams():
         except BrokenPipeError:
             pass
         r = f.end()
-        true(r.rc == 1 and says in r.err and r.err.count("ERROR") == 1, f"{says}: {r}")
+        true(r.rc == 1 and message in r.err and r.err.count("ERROR") == 1, f"{message}: {r}")
     f = stream()
     f.send("id,vehicle,x,y\n")
     r = f.end()
     true(r.rc == 0, f"only a first line: {r}")
-    fails(*events("-op", "within", "-sql", "SELECT 1"), "no.csv", "/vsistdin/", "fences.gpkg", says="-sql",
+    fails(*events("-op", "within", "-sql", "SELECT 1"), "no.csv", "/vsistdin/", "fences.gpkg", message="-sql",
           op=False)
 
 
@@ -571,11 +571,11 @@ def fits(first, later, expected, **how):
     true("fit" not in r.err, f"{later!r} after {first!r}: {r}")
 
 
-def does_not_fit(first, later, says, **how):
+def does_not_fit(first, later, message, **how):
     value, r = values_of(first, later, **how)
     true(value in (None, ""), f"{later!r} after {first!r}: {value!r} {r}")
     place = f"' of report 2 (line {3 if how else 2})"
-    true(r.err.count("NULL is written") == 1 and place in r.err and says in r.err, f"{later!r} after {first!r}: {r}")
+    true(r.err.count("NULL is written") == 1 and place in r.err and message in r.err, f"{later!r} after {first!r}: {r}")
 
 
 def check_values_of_another_type():
@@ -704,22 +704,22 @@ def send_pieces(pieces, *words, to="CSV"):
     return found[0]
 
 
-def unread_are(pieces, place, says, before, after, to="CSV"):
+def unread_are(pieces, place, message, before, after, to="CSV"):
     """Checks a broken report. Without -skipfailures, the run writes the events before
     it and ends with an error. With -skipfailures, it writes all events but those of the
     broken report. Returns the number of reports that were not read."""
     r = send_pieces(pieces, to=to)
-    true(r.rc == 1 and r.err.count("ERROR") == 1 and f"{place} on /vsistdin/ cannot be read" in r.err and says in r.err
-         and "-skipfailures" in r.err, f"{place} {says}: {r}")
-    same(r.keys, before, f"the events before {says}")
-    true(not os.path.exists("state"), f"no state after {says}")
+    true(r.rc == 1 and r.err.count("ERROR") == 1 and f"{place} on /vsistdin/ cannot be read" in r.err and message in r.err
+         and "-skipfailures" in r.err, f"{place} {message}: {r}")
+    same(r.keys, before, f"the events before {message}")
+    true(not os.path.exists("state"), f"no state after {message}")
     r = send_pieces(pieces, "-skipfailures", "-json_summary", "summary.json", to=to)
-    same((r.rc, r.keys), (0, after), f"all but {says}: {r}")
-    true(f"{place} on /vsistdin/ cannot be read" in r.err and says in r.err, f"a warning: {r}")
+    same((r.rc, r.keys), (0, after), f"all but {message}: {r}")
+    true(f"{place} on /vsistdin/ cannot be read" in r.err and message in r.err, f"a warning: {r}")
     with open("summary.json", encoding="utf-8") as file:
         n = json.load(file)["events"]["unread"]
     true(n > 0 and f"{n} that cannot be read" in r.err, f"{n}: {r}")
-    true(os.path.exists("state"), f"a state where {says} is left out")
+    true(os.path.exists("state"), f"a state where {message} is left out")
     return n
 
 
@@ -728,13 +728,13 @@ def check_rows_of_csv_that_cannot_be_read():
     x, y = inside_of_a_fence()
     head = f"id,vehicle,x,y\n1,a,{x},{y}\n"
     tail = f"3,c,{x},{y}\n4,d,{x},{y}\n"
-    for row, says in ((f"2,b,{x}\n", "it has 3 fields, and the first line 4"),
+    for row, message in ((f"2,b,{x}\n", "it has 3 fields, and the first line 4"),
                       (f"2,b,{x},{y},5\n", "it has 5 fields, and the first line 4"),
                       (f"2,b,east,{y}\n", "a coordinate is no number"),
                       (f"2,b,{x},{y}N\n", "a coordinate is no number"),
                       (f'"2,b,{x},{y}\n', "a quotation mark without a partner"),
                       (f'2,b"ee,{x},{y}\n', "a quotation mark without a partner")):
-        same(unread_are([head, row, tail], "report 2 (line 3)", says, ["a"], ["a", "c", "d"]), 1)
+        same(unread_are([head, row, tail], "report 2 (line 3)", message, ["a"], ["a", "c", "d"]), 1)
     # The next quotation mark closes the stray one.
     n = unread_are([head, f'"2,b,{x},{y}\n', f'3,c,{x},{y}\n"4,e,{x},{y}\n', f"5,d,{x},{y}\n"], "report 2 (line 3)",
                      "partner is not at the end of a field", ["a"], ["a", "c", "d"])
@@ -792,10 +792,10 @@ def check_objects_that_cannot_be_read():
     a, b, c, d = (feature(i, key, x, y) + "\n" for i, key in enumerate("abcd"))
     odd = json.dumps({"type": "Feature", "properties": {"id": 1, "vehicle": "b"},
                       "geometry": {"type": "Point", "coordinates": ["east", y]}}) + "\n"
-    for line, says in (("{bad\n", "no GeoJSON feature"), (b[:50] + "\n", "no GeoJSON feature"),
+    for line, message in (("{bad\n", "no GeoJSON feature"), (b[:50] + "\n", "no GeoJSON feature"),
                        ('{"a":1}\n', "no GeoJSON feature"), ("[1,2]\n", "no GeoJSON feature"),
                        (odd, "no GeoJSON feature"), (b[:-1] + b, "a second object")):
-        same(unread_are([a, line, c + d], "report 2 (line 2)", says, ["a"], ["a", "c", "d"]), 1)
+        same(unread_are([a, line, c + d], "report 2 (line 2)", message, ["a"], ["a", "c", "d"]), 1)
     unread_are([a + c, b[:50]], "report 3 (line 3)", "no GeoJSON feature", ["a", "c"], ["a", "c"])
     unread_are(["\x1e" + a, "\x1e" + b[:50], "\x1e" + c], "report 2 (line 2)", "no GeoJSON feature", ["a"], ["a", "c"])
     # Several broken reports among many, which the command finds by halving the batch.
@@ -823,8 +823,8 @@ def check_objects_that_cannot_be_read():
     with open("whole.geojsonl", "w", encoding="utf-8") as file:
         file.write(a + b)
     fails(*events("-op", "within", "-crs", "ignore", "-skipfailures"), "no.gpkg", "whole.geojsonl", "fences.gpkg",
-          says=["-skipfailures", "/vsistdin/"], op=False)
-    fails("-op", "within", "-skipfailures", "no.gpkg", "whole.geojsonl", "fences.gpkg", says="-skipfailures needs -events",
+          message=["-skipfailures", "/vsistdin/"], op=False)
+    fails("-op", "within", "-skipfailures", "no.gpkg", "whole.geojsonl", "fences.gpkg", message="-skipfailures needs -events",
           op=False)
 
 

@@ -240,7 +240,7 @@ def check_other_formats():
 def check_format_without_fields():
     points = make_input("gpkg", "p", point_rows(), POINT_FIELDS, ogr.wkbPoint)
     lots = make_input("gpkg", "l", lot_rows(), LOT_FIELDS, ogr.wkbMultiPolygon)
-    fails("-max_distance", WITHIN, "out.dxf", points, lots, says="field")
+    fails("-max_distance", WITHIN, "out.dxf", points, lots, message="field")
 
 
 def check_layer_name():

@@ -144,19 +144,19 @@ def check_errors():
     _, right = one_column()
     two_columns()
     words = ["no.gpkg", "two.sqlite", right]
-    fails("-input_geometry", "nothing", *words, says=("-input_geometry: layer 't' has no column 'nothing'",
+    fails("-input_geometry", "nothing", *words, message=("-input_geometry: layer 't' has no column 'nothing'",
           "here, there, wkt, hex, wkb"))
-    fails("-join_geometry", "name", "no.gpkg", right, "two.sqlite", says="-join_geometry: layer 't' has no column")
-    fails("-input_geometry", "id", *words, says="has no geometries in 'id'")
+    fails("-join_geometry", "name", "no.gpkg", right, "two.sqlite", message="-join_geometry: layer 't' has no column")
+    fails("-input_geometry", "id", *words, message="has no geometries in 'id'")
     with open("bad.csv", "w", encoding="utf-8") as file:
         file.write('id,g\n1,POINT (1 2)\n2,POINT (1 2) and more\n')
     fails("-input_geometry", "g", "-s_srs", "EPSG:2263", "no.gpkg", "bad.csv", right,
-          says=("feature 2", "'g' holds no WKT", "POINT (1 2) and more"))
+          message=("feature 2", "'g' holds no WKT", "POINT (1 2) and more"))
     with open("bad.csv", "w", encoding="utf-8") as file:
         file.write('id,g\n1,010100000000\n')
-    fails("-input_geometry", "g", "-s_srs", "EPSG:2263", "no.gpkg", "bad.csv", right, says="holds no WKT")
-    fails("no.gpkg", "bad.csv", right, says="-input_geometry with a field of WKT")
-    fails("-window", 0, 0, 1, 1, "-join_geometry", "g", "no.gpkg", right, says="-join_geometry", op=False)
+    fails("-input_geometry", "g", "-s_srs", "EPSG:2263", "no.gpkg", "bad.csv", right, message="holds no WKT")
+    fails("no.gpkg", "bad.csv", right, message="-input_geometry with a field of WKT")
+    fails("-window", 0, 0, 1, 1, "-join_geometry", "g", "no.gpkg", right, message="-join_geometry", op=False)
 
 
 def check_skipped_failures():
@@ -179,7 +179,7 @@ def check_skipped_failures():
                 with open("o.csv", encoding="utf-8") as file:
                     made.append([{k: v for k, v in row.items() if k != "join_fid"} for row in csv.DictReader(file)])
             same(made[1], made[0], str((more, words)))
-    fails("-skipfailures", "no.gpkg", "bad.csv", "box.csv", says="-skipfailures needs -events, -input_geometry")
+    fails("-skipfailures", "no.gpkg", "bad.csv", "box.csv", message="-skipfailures needs -events, -input_geometry")
 
 
 def check_in_place():

@@ -141,7 +141,7 @@ def check_invalid_options():
     points, roads = reports("reports.gpkg", 9, 5), streets("roads.gpkg", 9, 6)
     r = go("-op", "nearest", "-heading", "course:25", "-heading_both_ways", "-explain", "o.gpkg", points, roads)
     true("fit the heading: course:25, or its reverse" in r.out + r.err, str(r))
-    for words, says in (
+    for words, message in (
         (("-op", "nearest", "-heading", "course:200"), ["FIELD[:TOLERANCE]", "0 to 180"]),
         (("-op", "nearest", "-heading", "nofield"), ["nofield"]),
         (("-op", "nearest", "-heading_both_ways"), ["-heading"]),
@@ -150,8 +150,8 @@ def check_invalid_options():
         (("-op", "nearest", "-heading", "course", "-distance", "frechet"), ["compares whole shapes"]),
         (("-op", "nearest", "-heading", "course", "-metric", "sphere"), ["leave -metric sphere out"]),
     ):
-        fails(*words, "x.gpkg", points, roads, op=False, says=says)
-    fails("-op", "nearest", "-heading", "id", "x.gpkg", roads, points, op=False, says=["-centroid_of input"])
+        fails(*words, "x.gpkg", points, roads, op=False, message=message)
+    fails("-op", "nearest", "-heading", "id", "x.gpkg", roads, points, op=False, message=["-centroid_of input"])
     go("-op", "nearest", "-heading", "id", "-centroid_of", "input", "o.gpkg", roads, roads)
 
 

@@ -169,8 +169,8 @@ def check_refusals():
         points_file(f"p.{end}", lco=lco)
         oo = ["-oo", "X_POSSIBLE_NAMES=X", "-oo", "Y_POSSIBLE_NAMES=Y"]
         fails("-in_place", *(oo if end == "csv" else []), f"p.{end}", "lots.gpkg",
-              says="-in_place")
-    fails("-in_place", "missing.gpkg", "lots.gpkg", says="missing.gpkg")
+              message="-in_place")
+    fails("-in_place", "missing.gpkg", "lots.gpkg", message="missing.gpkg")
 
 
 def check_foreign_columns():
@@ -178,13 +178,13 @@ def check_foreign_columns():
     for name, kind in (("join_fid", ogr.OFTString), ("join_distance", ogr.OFTReal),
                        ("JOIN_FID", ogr.OFTInteger64)):
         make("points.gpkg", [("POINT (980000 200000)", {})], ((name, kind),))
-        fails("-in_place", "points.gpkg", "lots.gpkg", says=[name, "column"])
+        fails("-in_place", "points.gpkg", "lots.gpkg", message=[name, "column"])
         os.remove("points.gpkg")
     # Columns of another join.
     points_file()
     points_file("other.gpkg")
     add("points.gpkg", "lots.gpkg")
-    fails("-in_place", "points.gpkg", "other.gpkg", says="join_fid")
+    fails("-in_place", "points.gpkg", "other.gpkg", message="join_fid")
 
 
 @once
@@ -198,7 +198,7 @@ def check_read_only():
             raise Skip("root may write everything, and chattr does not work here")
     os.chmod("locked/points.gpkg", 0o444) if os.getuid() else None
     try:
-        fails("-in_place", "locked/points.gpkg", "lots.gpkg", says="locked/points.gpkg")
+        fails("-in_place", "locked/points.gpkg", "lots.gpkg", message="locked/points.gpkg")
     finally:
         if os.getuid() == 0:
             subprocess.run(["chattr", "-i", "locked/points.gpkg"], check=True)

@@ -60,7 +60,7 @@ def is_writing(process):
     true(wait_until(has_written, process, "writing"), "the run is still at work")
 
 
-def hears(process):
+def has_handlers(process):
     """Returns True if the process has installed its signal handlers. Before that, a
     signal ends it at once."""
     with open(f"/proc/{process.pid}/status", encoding="ascii") as file:
@@ -172,7 +172,7 @@ def check_signals_while_the_driver_reads():
         for words in (["-sql", STUCK], ["-join_sql", STUCK.replace("points", "lots")
                                         .replace("name", "use")]):
             p = start("-op", "nearest", *words, "o.gpkg", *w)
-            true(wait_until(lambda p=p: hears(p), p, "the handler"), "still at work")
+            true(wait_until(lambda p=p: has_handlers(p), p, "the handler"), "still at work")
             time.sleep(0.2)  # now the process reads, or is about to
             interrupted(p, number)
             same(listing(), before, "left behind")
@@ -389,7 +389,7 @@ def check_in_place():
     true(not os.path.exists("old.gpkg-journal"), "the old journal is gone")
     with open("new.gpkg-journal", "wb") as file:
         file.write(b"of another file")
-    fails("new.gpkg", "points.gpkg", "lots.gpkg", "-limit", "5", says="new.gpkg-journal")
+    fails("new.gpkg", "points.gpkg", "lots.gpkg", "-limit", "5", message="new.gpkg-journal")
 
 
 def limited(limit):

@@ -112,8 +112,8 @@ def check_names_in_double_quotes():
     for rule, best in (('max:"a=b"', "n3"), ("max:a=b", "n3"), ('min:"c, d"', "n0"), ('max:"say ""x"""', "n0")):
         same(names("-pick", rule), [(f"n{i}", best) for i in range(4)], rule)
     same(len(names("-similar", '"a=b"="a=b":1')), 4)
-    fails("-on", '"a=b', *all_pairs[2:], "p.gpkg", "a.gpkg", "b.gpkg", says="double quotes")
-    fails("-pick", 'max:"a=b', *all_pairs[2:], "p.gpkg", "a.gpkg", "b.gpkg", says="double quote")
+    fails("-on", '"a=b', *all_pairs[2:], "p.gpkg", "a.gpkg", "b.gpkg", message="double quotes")
+    fails("-pick", 'max:"a=b', *all_pairs[2:], "p.gpkg", "a.gpkg", "b.gpkg", message="double quote")
 
 
 ODD_NAMES = ("a=b", 'x,"y"', "a:0.6", "p+q:m", '"z"', "it's", "max(h)")
@@ -169,9 +169,9 @@ def check_odd_names_in_all_options():
             same(rows(quoted(name), *words), want, f"{name}: {words}")
     for words in ((*near, "-select", '"a'), (*near, "-join_select", '"a"b'),
                   ("-op", "dwithin", "-max_distance_field", '"a"b')):
-        fails(*words, "p.csv", "a.gpkg", "b.gpkg", says="double quote", op=False)
+        fails(*words, "p.csv", "a.gpkg", "b.gpkg", message="double quote", op=False)
     fails("-op", "dwithin", "-max_distance_field", '"name":inch', "p.csv", "a.gpkg", "b.gpkg",
-          says="unknown unit 'inch'", op=False)
+          message="unknown unit 'inch'", op=False)
 
 
 def check_exclude():
@@ -210,30 +210,30 @@ def check_invalid_conditions():
     table("b.gpkg", seed=2)
     w = ["o.gpkg", "a.gpkg", "b.gpkg"]
 
-    def wrong(*words, says):
-        fails(*words, *w, says=says, op=False)
+    def wrong(*words, message):
+        fails(*words, *w, message=message, op=False)
 
     near = ["-op", "dwithin", "-max_distance", 1]
-    wrong(*near, "-on", "nofield=i", says=["-on", "input layer", "nofield", "it has: name, i, s"])
-    wrong(*near, "-on", "i=nofield", says=["-on", "join layer", "nofield"])
-    wrong(*near, "-on", "nam", says="did you mean 'name'?")
+    wrong(*near, "-on", "nofield=i", message=["-on", "input layer", "nofield", "it has: name, i, s"])
+    wrong(*near, "-on", "i=nofield", message=["-on", "join layer", "nofield"])
+    wrong(*near, "-on", "nam", message="did you mean 'name'?")
     for bad in ("", ",", "i=", "=i", "i=s=r"):
-        wrong(*near, "-on", bad, says="-on")
-    wrong(*near, "-exclude", "field=", says="-exclude")
-    wrong(*near, "-exclude", "field=q", says=["-exclude", "q", "it has"])
-    wrong(*near, "-exclude", "field=i", "-exclude", "field=s", says="once")
-    wrong(*near, "-exclude", "others", says="self, same_geometry or field=F")
-    wrong(*near, "-unordered_pairs", says=["one layer", "-exclude self"])
-    wrong("-max_distance_field", "q", says=["-max_distance_field", "q", "it has"])
-    wrong("-max_distance_field", "r:parsec", says="parsec")
-    wrong("-max_distance_field", "r:deg", says="not in degrees")
-    wrong("-join_max_distance_field", "rr", says=["join layer", "did you mean 'r'?"])
+        wrong(*near, "-on", bad, message="-on")
+    wrong(*near, "-exclude", "field=", message="-exclude")
+    wrong(*near, "-exclude", "field=q", message=["-exclude", "q", "it has"])
+    wrong(*near, "-exclude", "field=i", "-exclude", "field=s", message="once")
+    wrong(*near, "-exclude", "others", message="self, same_geometry or field=F")
+    wrong(*near, "-unordered_pairs", message=["one layer", "-exclude self"])
+    wrong("-max_distance_field", "q", message=["-max_distance_field", "q", "it has"])
+    wrong("-max_distance_field", "r:parsec", message="parsec")
+    wrong("-max_distance_field", "r:deg", message="not in degrees")
+    wrong("-join_max_distance_field", "rr", message=["join layer", "did you mean 'r'?"])
     with open("days.csv", "w", encoding="utf-8") as file:
         file.write("X,Y,day\n1,2,2026-11-30\n")
     fails("-max_distance_field", "day", "-oo", "AUTODETECT_TYPE=YES", "-oo", "X_POSSIBLE_NAMES=X",
           "-oo", "Y_POSSIBLE_NAMES=Y", "o.gpkg", "days.csv", "b.gpkg", op=False,
-          says=["'day' of the input layer is not numeric", "name a field of numbers"])
-    wrong(*near, "-min_distance", 2, says="-min_distance is greater")
+          message=["'day' of the input layer is not numeric", "name a field of numbers"])
+    wrong(*near, "-min_distance", 2, message="-min_distance is greater")
 
 
 @once
@@ -284,8 +284,8 @@ def check_invalid():
     same(pairs("-invalid", "skip", "a.gpkg", "b.gpkg"), good)
     same(pairs("-invalid", "fix", "a.gpkg", "b.gpkg"), even_odd)
     fails("-invalid", "fail", "o.gpkg", "a.gpkg", "b.gpkg", op=False,
-          says=["join layer 'b'", "feature 2", "Self-intersection", "-invalid fix"])
-    fails("-invalid", "fail", "o.gpkg", "b.gpkg", "a.gpkg", op=False, says=["input layer 'b'", "feature 2"])
+          message=["join layer 'b'", "feature 2", "Self-intersection", "-invalid fix"])
+    fails("-invalid", "fail", "o.gpkg", "b.gpkg", "a.gpkg", op=False, message=["input layer 'b'", "feature 2"])
     r = run("-overwrite", "-invalid", "skip", "-json_summary", "s.json", "o.gpkg", "a.gpkg", "b.gpkg")
     true("1 of 2 features with polygons are not valid and were skipped; the first is 2" in r.err, str(r))
     same((summary("s.json")["join"]["invalid"], summary("s.json")["input"]["invalid"]), (1, 0))
@@ -305,14 +305,14 @@ def check_degrees():
     same(pairs("-op", "within", "a.gpkg", "b.gpkg"), [("a", "b")])
     near = ["-op", "dwithin", "-max_distance"]
     fails(*near, "100m", "o.gpkg", "a.gpkg", "b.gpkg", op=False,
-          says=["degrees", "-metric sphere", "-t_srs", "deg"])
-    fails(*near, "100", "o.gpkg", "a.gpkg", "b.gpkg", op=False, says="degrees")
+          message=["degrees", "-metric sphere", "-t_srs", "deg"])
+    fails(*near, "100", "o.gpkg", "a.gpkg", "b.gpkg", op=False, message="degrees")
     same(pairs(*near, "0.5deg", "a.gpkg", "b.gpkg"), [("a", "b")])
     same(pairs(*near, "1m", "-t_srs", "EPSG:25833", "a.gpkg", "b.gpkg"), [("a", "b")])
     fails("-op", "nearest", "-metric", "sphere", "-t_srs", "EPSG:25833", "o.gpkg", "a.gpkg", "b.gpkg",
-          op=False, says=["-metric sphere", "EPSG:25833", "-t_srs EPSG:4326"])
+          op=False, message=["-metric sphere", "EPSG:25833", "-t_srs EPSG:4326"])
     fails("-op", "nearest", "-metric", "sphere", "-max_distance", "1deg", "o.gpkg", "a.gpkg", "b.gpkg",
-          op=False, says=["-max_distance 1deg", "lengths"])
+          op=False, message=["-max_distance 1deg", "lengths"])
 
 
 def warnings_of(*words):
@@ -431,7 +431,7 @@ def check_points_of_both_kinds():
     near(Layer("o.gpkg").rows[0][2]["join_distance"], shape.Centroid().Distance(shape.PointOnSurface()), 1e-12)
     for words in (("input", "both"), ("join", "join"), ("both", "both")):
         fails("-centroid_of", words[0], "-point_on_surface_of", words[1], "p.gpkg", "u.gpkg", "v.gpkg",
-              op=False, says=["both replace the features of the"])
+              op=False, message=["both replace the features of the"])
 
 
 @once
@@ -505,14 +505,14 @@ def check_explain():
     true("-relate T*F**F***\n" in r.out, str(r))
     r = run("-explain", "-op", "nearest", "-limit", 1, "o.gpkg", "a.gpkg", "b.gpkg")
     true("of all 1 input row 1 matches, with 1 pair (1 per row)" in r.out, str(r))
-    fails("-explain", "o.gpkg", "a.gpkg", "nofile.gpkg", op=False, says="nofile.gpkg")
+    fails("-explain", "o.gpkg", "a.gpkg", "nofile.gpkg", op=False, message="nofile.gpkg")
     run("o.gpkg", "a.gpkg", "b.gpkg")
     before = listing()
     r = succeeds("-explain", "o.gpkg", "a.gpkg", "b.gpkg")
     true("GPKG layer 'a' in o.gpkg\n" in r.out and "a run would stop: o.gpkg exists: -overwrite" in r.out, str(r))
     r = succeeds("-explain", "-overwrite", "o.gpkg", "a.gpkg", "b.gpkg")
     true("which replaces what is there" in r.out and "would stop" not in r.out, str(r))
-    fails("-explain", "a.gpkg", "a.gpkg", "b.gpkg", op=False, says="is the input dataset")
+    fails("-explain", "a.gpkg", "a.gpkg", "b.gpkg", op=False, message="is the input dataset")
     same(listing(), before)
     r = run("-explain", "-op", "disjoint", "-window", 0, 0, 1, 1, "o2.gpkg", "a.gpkg")
     same(r.rc, 1, str(r))

@@ -380,7 +380,7 @@ def check_columns_and_rows():
             r = run(*op, *words, *out, "-memory", "200K", "-json_summary", "s.json", "tiled.gpkg", "input.gpkg", "polygons.gpkg")
             if r.rc != 0:
                 fails(*op, *words, *out, "-memory", "200K", "t.gpkg", "input.gpkg", "polygons.gpkg",
-                      op=False, says=["-memory"])
+                      op=False, message=["-memory"])
                 after = listing()
                 before.pop("./s.json"), after.pop("./s.json")
                 same(after, before, f"left behind by {r}")

@@ -92,7 +92,7 @@ def check_json_summary_on_a_stream():
     same((lines[0], lines[-1]), ("before", "after"))
     same(json.loads("\n".join(lines[1:-1]))["rows_in"], 50)
     fails("-f", "CSV", "/vsistdout/", *words, "-json_summary", "/dev/stdout",
-          says="would overwrite the output")
+          message="would overwrite the output")
 
 
 def check_json_summary_that_cannot_be_written():
@@ -104,7 +104,7 @@ def check_json_summary_that_cannot_be_written():
     true("json_summary" in errors[0], str(r))
     # The error is reported before the join starts.
     true(not os.path.exists("o.gpkg"), "nothing was joined")
-    fails("o.gpkg", *words, "-json_summary", ".", says=["json_summary", "directory"])
+    fails("o.gpkg", *words, "-json_summary", ".", message=["json_summary", "directory"])
     # An error that is noticed only at the end, when the output is complete.
     r = run("-op", "nearest", "o.gpkg", *words, "-json_summary", "/dev/full")
     same((r.rc, r.err.count("ERROR")), (1, 1), str(r))
@@ -159,7 +159,7 @@ def check_texts_that_are_not_utf8():
             file.write("id,name,WKT\n")
             for i, text in enumerate(texts):
                 file.write(f'{i},"{text}",POINT ({i} {i})\n')
-    says = "layer 'l1': 3 text values are not UTF-8, and compared and written as they are; recode"
+    message = "layer 'l1': 3 text values are not UTF-8, and compared and written as they are; recode"
     raw = [t.encode("latin-1") for t in texts]
     for words, ends in ((("-similar", "name:0.5"), ("csv",)), (("-on", "name", "-similar", "name:0.1"), ("gpkg",)),
                         (("-op", "intersects"), ("gpkg", "fgb", "geojson", "csv")),
@@ -169,7 +169,7 @@ def check_texts_that_are_not_utf8():
                 out = f"o.{end}"
                 r = succeeds("-overwrite", "-q", *words, out, *pair)
                 same(r.err.count("not UTF-8"), 1, str(r))
-                true(f"{role} {says}" in r.err and "iconv" in r.err, str(r))
+                true(f"{role} {message}" in r.err and "iconv" in r.err, str(r))
                 if role == "input":
                     dataset = gdal.OpenEx(out, gdal.OF_VECTOR)
                     layer = dataset.GetLayer(0)
@@ -183,7 +183,7 @@ def check_texts_that_are_not_utf8():
     r = succeeds("-overwrite", "-q", "-op", "intersects", "-select", "id", "o.gpkg", "l1.csv", "l2.csv")
     same(r.err, "")
     r = succeeds("-explain", "-similar", "name:0.5", "p.gpkg", "l1.csv", "l2.csv")
-    true(f"input {says}" in r.err, str(r))
+    true(f"input {message}" in r.err, str(r))
     # There is no warning if a Shapefile, or an open option, declares the
     # encoding.
     gdal.VectorTranslate("s.shp", "l2.csv", layerCreationOptions=["ENCODING=ISO-8859-1"])
@@ -207,9 +207,9 @@ def check_texts_that_are_not_utf8():
 
 def check_crs_by_number():
     words = layers()
-    fails("o.gpkg", *words, "-s_srs", "2263", says="-s_srs '2263' is not a CRS that PROJ "
+    fails("o.gpkg", *words, "-s_srs", "2263", message="-s_srs '2263' is not a CRS that PROJ "
           "knows; write EPSG:2263")
-    fails("o.gpkg", *words, "-t_srs", "here", says="write for example EPSG:2263")
+    fails("o.gpkg", *words, "-t_srs", "here", message="write for example EPSG:2263")
 
 
 def check_several_geometry_columns():
@@ -274,8 +274,8 @@ def check_help_of_a_word():
     true("  -along_field" in run("--help", "linear").out, "linear referencing")
     true("  -during" in run("--help", "allen").out, "Allen's relations")
     fails("--help", "overwrit_", op=False,
-          says=["no option, join or section has this word", "did you mean -overwrite?"])
-    fails("--help", "-zzzzzz", op=False, says="ogrjoin --help lists all")
+          message=["no option, join or section has this word", "did you mean -overwrite?"])
+    fails("--help", "-zzzzzz", op=False, message="ogrjoin --help lists all")
     same(run("--help", "agg", "nearest").out, everything)
     same(run("-op", "nearest", "--help").out, everything)
 
@@ -295,8 +295,8 @@ def check_completion_of_two_dashes():
 
 def check_words_after_options():
     words = layers()
-    for option, word, says in (("-one_to_one", "bset", "greedy|best"), ("-events", "some", "all")):
-        fails(option, word, "o.gpkg", *words, says=[f"{option} {word}: ", says, "or no word"])
+    for option, word, message in (("-one_to_one", "bset", "greedy|best"), ("-events", "some", "all")):
+        fails(option, word, "o.gpkg", *words, message=[f"{option} {word}: ", message, "or no word"])
 
 
 def check_tables_without_geometry():
@@ -304,11 +304,11 @@ def check_tables_without_geometry():
     with open("stats.csv", "w") as file:
         file.write("name,v\n" "a,1\n")
     fails("-on", "name", "o.gpkg", "points.gpkg", "stats.csv", op=False,
-          says=["X_POSSIBLE_NAMES=lon", "with -op attributes -on name"])
+          message=["X_POSSIBLE_NAMES=lon", "with -op attributes -on name"])
     fails("-on", "name=a,b", "o.gpkg", "points.gpkg", "stats.csv", op=False,
-          says="with -op attributes -on name=a,b")
-    fails("o.gpkg", "points.gpkg", "stats.csv", op=False, says="-op attributes -on F")
-    message = fails("-on", "name", "o.gpkg", "points.gpkg", "stats.csv", says="has no geometry")
+          message="with -op attributes -on name=a,b")
+    fails("o.gpkg", "points.gpkg", "stats.csv", op=False, message="-op attributes -on F")
+    message = fails("-on", "name", "o.gpkg", "points.gpkg", "stats.csv", message="has no geometry")
     true("attributes" not in message, message)
     # The message recommends the join by equal fields. It works.
     make("keys.gpkg", [("POINT (0 0)", {"key": 1}), ("POINT (0 0)", {"key": 12}), (None, {"key": 3})],
@@ -331,14 +331,14 @@ def check_config():
         same(run("--config", "GDAL_SKIP=GPKG", "-op", "nearest", "o.fgb", *words).rc, 1)
     else:
         fails("--config", "CPL_DEBUG=ON", "o.fgb", *words, op=False,
-              says=["--config CPL_DEBUG=ON: GDAL", "takes two words, --config CPL_DEBUG ON"])
+              message=["--config CPL_DEBUG=ON: GDAL", "takes two words, --config CPL_DEBUG ON"])
 
 
 def check_devices_stands_alone():
     r = run("--devices")
     same((r.rc, r.err), (0, ""))
-    fails("--devices", "-gpu", "0", op=False, says="--devices stands alone: leave out '-gpu'")
-    fails("-gpu", "0", "--devices", op=False, says="leave out '-gpu'")
+    fails("--devices", "-gpu", "0", op=False, message="--devices stands alone: leave out '-gpu'")
+    fails("-gpu", "0", "--devices", op=False, message="leave out '-gpu'")
 
 
 def check_options_of_an_output_that_is_there_or_not():

@@ -307,7 +307,7 @@ def check_formats_that_take_no_infinite_coordinates():
     join("-where", "FID NOT IN (2, 3)", "o.gpkg", *w, "-overwrite")
     same(len(Layer("o.gpkg").rows), 2)
     fails("-how", "inner", "-unmatched_join_layer", "u", "p.gpkg", *w,
-          says=("join feature 1 ", "-join_where"))
+          message=("join feature 1 ", "-join_where"))
 
 
 @once

@@ -289,7 +289,7 @@ def check_select():
     succeeds(*words, "-sql", "SELECT * FROM a", "out.gpkg", left, right)
     same({v["id"] for _, _, v in rows("out.gpkg") if v["join_id"] is not None}, set(chosen))
     fails(*words, "-sql", "SELECT * FROM a ORDER BY random()", "no.gpkg", left, right,
-          says="another order", op=False)
+          message="another order", op=False)
 
 
 @once
@@ -309,10 +309,10 @@ def check_odd_rows_are_counted_once():
 def check_what_makes_no_sense():
     left, right = sides(".gpkg")
     words = ["-op", "dwithin", "-max_distance", 25, "-one_to_one"]
-    fails(*words, "-pick", "first", "no.gpkg", left, right, says="-one_to_one", op=False)
-    fails(*words, "-agg", "count", "no.gpkg", left, right, says="-one_to_one", op=False)
-    fails(*words, "-max_pairs", 100, "no.gpkg", left, right, says="-max_pairs", op=False)
-    fails("-k", 2, "-one_to_one", "-name_rank", "r", "no.gpkg", left, right, says="-name_rank")
+    fails(*words, "-pick", "first", "no.gpkg", left, right, message="-one_to_one", op=False)
+    fails(*words, "-agg", "count", "no.gpkg", left, right, message="-one_to_one", op=False)
+    fails(*words, "-max_pairs", 100, "no.gpkg", left, right, message="-max_pairs", op=False)
+    fails("-k", 2, "-one_to_one", "-name_rank", "r", "no.gpkg", left, right, message="-name_rank")
     r = run(*words, "-f", "CSV", "no.csv", "/vsistdin/", right)
     true(r.rc == 1 and not os.path.exists("no.csv"), f"a stream is read once: {r}")
 

@@ -107,9 +107,9 @@ def check_geographic():
     make("lots.gpkg", [("POINT (10 60)", {"use": "x"})],
          fields=(("use", ogr.OFTString),), srs="EPSG:4326")
     words = ["points.gpkg", "lots.gpkg"]
-    fails("o.gpkg", *words, says=["degrees", "-t_srs"])
-    fails("-max_distance", "100m", "o.gpkg", *words, says=["degrees", "-t_srs", "deg"])
-    fails("-max_distance", "0.01", "o.gpkg", *words, says=["degrees", "deg"])
+    fails("o.gpkg", *words, message=["degrees", "-t_srs"])
+    fails("-max_distance", "100m", "o.gpkg", *words, message=["degrees", "-t_srs", "deg"])
+    fails("-max_distance", "0.01", "o.gpkg", *words, message=["degrees", "deg"])
     join("-max_distance", "0.01deg", "o.gpkg", *words)
     same(Layer("o.gpkg").column("use"), ["x", "x", None])
     near(Layer("o.gpkg").column("join_distance")[1], 0.005, 1e-14)
@@ -128,7 +128,7 @@ def check_geographic():
     near(got.column("join_distance")[1], 279.3, 1.0)
     # deg means nothing on a projected CRS.
     fails("-max_distance", "1deg", "-t_srs", "EPSG:25833", "x.gpkg", *words,
-          says="degrees")
+          message="degrees")
 
 
 def check_crs_modes():
@@ -144,7 +144,7 @@ def check_crs_modes():
     near(Layer("a.gpkg").column("join_distance")[0], 50.0, 1e-3)
     same(Layer("a.gpkg").srs.GetAuthorityCode(None), "25833")
     fails("-crs", "strict", "x.gpkg", "utm.gpkg", "wgs.gpkg",
-          says=["EPSG:4326", "EPSG:25833", "strict"])
+          message=["EPSG:4326", "EPSG:25833", "strict"])
     r = join("-crs", "ignore", "i.gpkg", "utm.gpkg", "wgs.gpkg")
     true("reprojected" not in r.err, str(r))
     near(Layer("i.gpkg").column("join_distance")[0],
@@ -155,7 +155,7 @@ def check_crs_modes():
         r = join("n.gpkg", *words, "-overwrite")
         true("no CRS" in r.err and "EPSG:25833" in r.err and "Warning" in r.err, str(r))
         near(Layer("n.gpkg").column("join_distance")[0], 45.0, 1e-3)
-        fails("-crs", "strict", "x.gpkg", *words, says="no CRS")
+        fails("-crs", "strict", "x.gpkg", *words, message="no CRS")
         r = join("-crs", "ignore", "n.gpkg", *words, "-overwrite")
     got = Layer("n.gpkg")
     # -s_srs corrects a wrong CRS.
@@ -169,10 +169,10 @@ def check_crs_modes():
     join("-a_srs", "EPSG:2263", "as.gpkg", "utm.gpkg", "utm.gpkg")
     same(Layer("as.gpkg").srs.GetAuthorityCode(None), "2263")
     same(Layer("as.gpkg").rows[0][1], Layer("utm.gpkg").rows[0][1])
-    fails("-t_srs", "EPSG:25833", "x.gpkg", "none.gpkg", "none.gpkg", says="-s_srs")
+    fails("-t_srs", "EPSG:25833", "x.gpkg", "none.gpkg", "none.gpkg", message="-s_srs")
     fails("-t_srs", "EPSG:99999999", "x.gpkg", "utm.gpkg", "utm.gpkg",
-          says="EPSG:99999999")
-    fails("-s_srs", "nonsense", "x.gpkg", "utm.gpkg", "utm.gpkg", says="nonsense")
+          message="EPSG:99999999")
+    fails("-s_srs", "nonsense", "x.gpkg", "utm.gpkg", "utm.gpkg", message="nonsense")
 
 
 def check_messages_name_epochs():
@@ -188,11 +188,11 @@ def check_messages_name_epochs():
         srs = dataset = layer = feature = None
     words = ("-max_distance", "1deg", "out.gpkg", "early.gpkg", "late.gpkg")
     epochs = ["EPSG:9000 at epoch 2010.5", "EPSG:9000 at epoch 2025"]
-    fails("-crs", "strict", *words, says=epochs)
+    fails("-crs", "strict", *words, message=epochs)
     r = join(*words)
     true(f"reprojected from {epochs[1]} to {epochs[0]}" in r.err, str(r))
     fails("-append", "-max_distance", "1deg", "out.gpkg", "late.gpkg", "early.gpkg", "-nln", "points",
-          says=epochs)
+          message=epochs)
 
 
 def degrees_box(x0, x1, y=17):
@@ -207,9 +207,9 @@ def check_shapes_across_the_antimeridian():
     make("p.gpkg", [(f"POINT ({x} 0)", {"lon": x}) for x in lons], fields, srs="EPSG:4326", kind=ogr.wkbPoint)
     gdal.VectorTranslate("p3857.gpkg", "p.gpkg", dstSRS="EPSG:3857", layerName="p")
 
-    def matched(*words, says=None, **how):
+    def matched(*words, message=None, **how):
         r = succeeds("-overwrite", "-op", "intersects", "-how", "inner", *words, **how)
-        true((says is None) == ("antimeridian" not in r.err) and (says or "") in r.err, f"{says}: {r}")
+        true((message is None) == ("antimeridian" not in r.err) and (message or "") in r.err, f"{message}: {r}")
         return sorted(Layer("o.gpkg").column("lon"))
 
     east = [-170, -175, 175, 179.5]
@@ -223,14 +223,14 @@ def check_shapes_across_the_antimeridian():
         }
         for name, (shape, expected) in shapes.items():
             path = make(f"{name}.{end}", [(shape, {"name": name})], srs="EPSG:4326")
-            says = "1 feature crosses the antimeridian of the CRS of the join, and was cut there"
+            message = "1 feature crosses the antimeridian of the CRS of the join, and was cut there"
             for words in (("-t_srs", "EPSG:4087", "o.gpkg", "p.gpkg", path), ("o.gpkg", "p3857.gpkg", path),
                           ("-t_srs", "EPSG:3857", "-batch", 3, "o.gpkg", "p.gpkg", path)):
-                same(matched(*words, says=says, env=env), sorted(expected), f"{name} {end} {words}")
+                same(matched(*words, message=message, env=env), sorted(expected), f"{name} {end} {words}")
             # The shapes as input. The geometry that is written is not cut.
             r = succeeds("-overwrite", "-how", "inner", "-agg", "count", "-t_srs", "EPSG:3857", "n.gpkg", path, "p.gpkg",
                          env=env)
-            true(says in r.err, str(r))
+            true(message in r.err, str(r))
             same(Layer("n.gpkg").column("count"), [len(expected)], name)
             true(all(s.GetEnvelope()[1] - s.GetEnvelope()[0] > 4e7 for s in Layer("n.gpkg").shapes()), "both ends")
             os.remove("n.gpkg")
@@ -238,20 +238,20 @@ def check_shapes_across_the_antimeridian():
     # A CRS whose plane ends at another meridian (3832), and one whose plane
     # has no such edge (3031).
     path = make("z.gpkg", [(degrees_box(-40, -20), {"name": "a"}), (degrees_box(157, 193), {"name": "b"})], srs="EPSG:4326")
-    same(matched("-t_srs", "EPSG:3832", "o.gpkg", "p.gpkg", path, says="1 feature crosses"), sorted([*east, -35, -25]))
+    same(matched("-t_srs", "EPSG:3832", "o.gpkg", "p.gpkg", path, message="1 feature crosses"), sorted([*east, -35, -25]))
     same(matched("-t_srs", "EPSG:3031", "o.gpkg", "p.gpkg", path), sorted([*east, -35, -25]))
     same(matched("-crs", "ignore", "o.gpkg", "p.gpkg", path), [-35, -25, 175, 179.5])
     # From a projected CRS into degrees.
     for srs, box in (("EPSG:3857", (17530000, 21560000)), ("EPSG:3832", (2000000, 5000000))):
         shape = degrees_box(*box, y=1000000)
         path = make("m.gpkg", [(shape, {"name": "m"})], srs=srs)
-        same(matched("o.gpkg", "p.gpkg", path, says="1 feature crosses"), sorted(east), srs)
+        same(matched("o.gpkg", "p.gpkg", path, message="1 feature crosses"), sorted(east), srs)
     # Shapes that cannot be cut.
     path = make("u.gpkg", [("POLYGON ((600000 8000000, 1200000 8000000, 1200000 8300000, 600000 8300000, 600000 8000000))",
                             {"name": "fiji"})], srs="EPSG:32760")
-    matched("o.gpkg", "p.gpkg", path, says="join layer 'u': 1 feature crosses the antimeridian of the CRS of the join and cannot")
+    matched("o.gpkg", "p.gpkg", path, message="join layer 'u': 1 feature crosses the antimeridian of the CRS of the join and cannot")
     path = make("b.gpkg", [("POLYGON ((170 0, 190 10, 190 0, 170 10, 170 0))", {"name": "bow"})], srs="EPSG:4326")
-    matched("-t_srs", "EPSG:3857", "o.gpkg", "p.gpkg", path, says="ogr2ogr -wrapdateline")
+    matched("-t_srs", "EPSG:3857", "o.gpkg", "p.gpkg", path, message="ogr2ogr -wrapdateline")
 
 
 def check_shapes_around_the_earth():
@@ -272,7 +272,7 @@ def check_both_without_crs():
     make("b.gpkg", [("POINT (0 0)", {"name": "b"})], srs=None)
     join("-max_distance", 5, "o.gpkg", "a.gpkg", "b.gpkg")
     same(Layer("o.gpkg").column("join_distance"), [0.0])
-    fails("-max_distance", "5m", "x.gpkg", "a.gpkg", "b.gpkg", says=["no CRS", "-s_srs"])
+    fails("-max_distance", "5m", "x.gpkg", "a.gpkg", "b.gpkg", message=["no CRS", "-s_srs"])
 
 
 def check_axis_order():
@@ -364,7 +364,7 @@ def check_conditions_on_dates_that_are_null():
             join("-overwrite", *near, "-sql", f"SELECT * FROM dated WHERE {where}", "o.gpkg", path, lots)
             same(sorted(Layer("o.gpkg").column("n")), [0, 3], f"-sql {path}")
         if end != "gpkg" and kind != ogr.OFTTime:
-            fails("-where", "d > 'abc'", "p.gpkg", path, lots, *near, says="parse date 'abc'")
+            fails("-where", "d > 'abc'", "p.gpkg", path, lots, *near, message="parse date 'abc'")
         os.remove(path)
 
 
@@ -383,8 +383,8 @@ def check_fields():
     join("-select", "a", "-where", "b = 2", "-join_select", "a", "-join_where",
          "b = 5", "w.gpkg", "p.gpkg", "l.gpkg")
     same(list(Layer("w.gpkg").rows[0][2].values()), ["1", 1, 1.0, "4"])
-    fails("-select", "a,zz", "x.gpkg", "p.gpkg", "l.gpkg", says=["'zz'", "a, b, c"])
-    fails("-join_select", "zz", "x.gpkg", "p.gpkg", "l.gpkg", says=["'zz'", "join"])
+    fails("-select", "a,zz", "x.gpkg", "p.gpkg", "l.gpkg", message=["'zz'", "a, b, c"])
+    fails("-join_select", "zz", "x.gpkg", "p.gpkg", "l.gpkg", message=["'zz'", "join"])
 
 
 def check_open_options():
@@ -399,19 +399,19 @@ def check_open_options():
     same(got.column("join_distance"), [0.5, 0.25])
     same(got.column("use"), ["x", "y"])
     same(list(got.fields), ["name", "join_fid", "join_distance", "east", "north", "use"])
-    fails("x.gpkg", "p.csv", "l.csv", says=["no geometry", "-oo"])
-    fails("x.gpkg", "o.gpkg", "l.csv", says=["no geometry", "-joo"])
+    fails("x.gpkg", "p.csv", "l.csv", message=["no geometry", "-oo"])
+    fails("x.gpkg", "o.gpkg", "l.csv", message=["no geometry", "-joo"])
 
 
 def check_several_layers():
     points_file("d.gpkg", layer="a")
     points_file("d.gpkg", layer="b", add=True)
     lots_file("d.gpkg", layer="lots", add=True)
-    fails("x.gpkg", "d.gpkg", "d.gpkg", says=["-input_layer", "a, b, lots"])
+    fails("x.gpkg", "d.gpkg", "d.gpkg", message=["-input_layer", "a, b, lots"])
     fails("-input_layer", "a", "x.gpkg", "d.gpkg", "d.gpkg",
-          says=["-join_layer", "a, b, lots"])
+          message=["-join_layer", "a, b, lots"])
     fails("-input_layer", "zz", "-join_layer", "lots", "x.gpkg", "d.gpkg", "d.gpkg",
-          says=["'zz'", "a, b, lots"])
+          message=["'zz'", "a, b, lots"])
     join("-input_layer", "b", "-join_layer", "lots", "o.gpkg", "d.gpkg", "d.gpkg")
     same(Layer("o.gpkg").name, "b")
     same(Layer("o.gpkg").column("name"), Layer("d.gpkg", "b").column("name"))
@@ -449,11 +449,11 @@ def check_geocentric_crs():
     w = ["points.gpkg", "lots.gpkg"]
     earth = ["EPSG:4978", "geocentric"]
     for op in ("nearest", "intersects"):
-        fails("-op", op, "o.gpkg", *w, "-t_srs", "EPSG:4978", op=False, says=["-t_srs", *earth])
-        fails("-op", op, "o.gpkg", *w, "-s_srs", "EPSG:4978", op=False, says=["input layer", *earth])
-        fails("-op", op, "o.gpkg", *w, "-join_srs", "EPSG:4978", op=False, says=["join layer", *earth])
-    fails("-window", 0, 0, 1, 1, "o.gpkg", "points.gpkg", "-t_srs", "EPSG:4978", op=False, says=earth)
-    fails("-crs", "ignore", "-t_srs", "EPSG:4978", "o.gpkg", *w, says=earth)
+        fails("-op", op, "o.gpkg", *w, "-t_srs", "EPSG:4978", op=False, message=["-t_srs", *earth])
+        fails("-op", op, "o.gpkg", *w, "-s_srs", "EPSG:4978", op=False, message=["input layer", *earth])
+        fails("-op", op, "o.gpkg", *w, "-join_srs", "EPSG:4978", op=False, message=["join layer", *earth])
+    fails("-window", 0, 0, 1, 1, "o.gpkg", "points.gpkg", "-t_srs", "EPSG:4978", op=False, message=earth)
+    fails("-crs", "ignore", "-t_srs", "EPSG:4978", "o.gpkg", *w, message=earth)
     both = ("-s_srs", "EPSG:4978", "-join_srs", "EPSG:4978", "-crs", "ignore")
     join(*both, "o.gpkg", *w)
     join("p.gpkg", *w)

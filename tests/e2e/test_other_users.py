@@ -289,7 +289,7 @@ def check_side_files_that_are_links():
     same(summary("target")["pairs"], 50)
     os.remove("o.gpkg")
     os.symlink("nowhere", "to_nowhere.json")
-    fails("-json_summary", "to_nowhere.json", "o.gpkg", *w, says="a link whose target does not exist")
+    fails("-json_summary", "to_nowhere.json", "o.gpkg", *w, message="a link whose target does not exist")
     true(not os.path.exists("nowhere"), "no file is made through a link")
     need_two_users()
     os.chmod(".", 0o777)
@@ -298,7 +298,7 @@ def check_side_files_that_are_links():
     before = digest("target")
     for protected in (0o777, 0o1777):
         os.chmod(".", protected)
-        fails("-json_summary", "others.json", "o.gpkg", *w, says="another user")
+        fails("-json_summary", "others.json", "o.gpkg", *w, message="another user")
     same(digest("target"), before)
 
 

@@ -93,7 +93,7 @@ def check_existing_output():
     one("l.gpkg", {"name": "b"}, at="3 4")
     for out in ("o.gpkg", "o.fgb", "o.shp", "o.csv", "o.geojson"):
         join(out, "p.gpkg", "l.gpkg")
-        fails(out, "p.gpkg", "l.gpkg", says=["exists", "-overwrite"])
+        fails(out, "p.gpkg", "l.gpkg", message=["exists", "-overwrite"])
         one("p2.gpkg", {"name": "new"}, at="3 4")
         join("-overwrite", out, "p2.gpkg", "l.gpkg", "-nln", "p")
         same(Layer(out).column("name"), ["new"], out)
@@ -116,10 +116,10 @@ def check_overwrite_names_layers_that_stay():
     one("p.gpkg")
     one("q.gpkg", layer="q")
     join("d.gpkg", "p.gpkg", "q.gpkg")
-    fails("d.gpkg", "p.gpkg", "q.gpkg", says="d.gpkg exists: -overwrite replaces it,")
+    fails("d.gpkg", "p.gpkg", "q.gpkg", message="d.gpkg exists: -overwrite replaces it,")
     # the file holds one other layer, which is not replaced
     fails("d.gpkg", "q.gpkg", "p.gpkg",
-          says="d.gpkg exists, with other layers (p): -overwrite writes layer 'q' anew and keeps the others")
+          message="d.gpkg exists, with other layers (p): -overwrite writes layer 'q' anew and keeps the others")
     r = join("-overwrite", "d.gpkg", "q.gpkg", "p.gpkg", "-unmatched_layer", "rest")
     true("layer p stays in d.gpkg: -overwrite has replaced only" in r.err, str(r))
     same(sorted(Layer("d.gpkg", "q").layers), ["p", "q", "rest"])
@@ -140,16 +140,16 @@ def check_update():
     one("p.gpkg")
     one("d.gpkg", {"name": "other"}, layer="other")
     fails("-update", "missing.gpkg", "p.gpkg", twin("p.gpkg"),
-          says=("does not exist", "leave -update out"))
+          message=("does not exist", "leave -update out"))
     join("-update", "d.gpkg", "p.gpkg", twin("p.gpkg"), "-nln", "second")
     same(Layer("d.gpkg", "second").column("join_name"), ["a"])
     same(Layer("d.gpkg", "other").column("name"), ["other"])
     fails("-update", "d.gpkg", "p.gpkg", twin("p.gpkg"), "-nln", "second",
-          says=["'second'", "-overwrite"])
+          message=["'second'", "-overwrite"])
     join("-update", "-overwrite", "d.gpkg", "p.gpkg", twin("p.gpkg"), "-nln", "second")
     same(len(Layer("d.gpkg").layers), 2)
     one("d.fgb")
-    fails("-update", "d.fgb", "p.gpkg", twin("p.gpkg"), says="FlatGeobuf")
+    fails("-update", "d.fgb", "p.gpkg", twin("p.gpkg"), message="FlatGeobuf")
 
 
 def check_append():
@@ -166,12 +166,12 @@ def check_append():
     same(len(Layer("o.gpkg").rows), 3)
     one("w.gpkg", {"name": "w", "more": 1},
         (("name", ogr.OFTString), ("more", ogr.OFTInteger)))
-    fails("-append", "o.gpkg", "w.gpkg", "p.gpkg", says=["'more'", "-select"])
+    fails("-append", "o.gpkg", "w.gpkg", "p.gpkg", message=["'more'", "-select"])
     join("-append", "o.gpkg", "w.gpkg", "p.gpkg", "-select", "name")
-    fails("-append", "-k", 2, "o.gpkg", "q.gpkg", "p.gpkg", says=["'join_rank'", '-name_rank ""'])
+    fails("-append", "-k", 2, "o.gpkg", "q.gpkg", "p.gpkg", message=["'join_rank'", '-name_rank ""'])
     same(len(Layer("o.gpkg").rows), 4)
     one("m.gpkg", {"name": "m"}, srs="EPSG:25833")
-    fails("-append", "o.gpkg", "m.gpkg", twin("m.gpkg"), says="CRS")
+    fails("-append", "o.gpkg", "m.gpkg", twin("m.gpkg"), message="CRS")
     one("t.gpkg", {"name": 5}, (("name", ogr.OFTReal),))
     join("-append", "new.gpkg", "p.gpkg", twin("p.gpkg"))  # like ogr2ogr, -append makes a new file
     same(len(Layer("new.gpkg").rows), 1)
@@ -216,11 +216,11 @@ def check_formats_by_name_and_extension():
     join("-f", "GeoJSON", "o.txt", "p.gpkg", twin("p.gpkg"))
     same(len(Layer("o.txt").rows), 1)
     join("-of", "fLatGeoBuf", "o.dat", "p.gpkg", twin("p.gpkg"))
-    fails("o.unknown", "p.gpkg", twin("p.gpkg"), says=["o.unknown", "-f"])
-    fails("o", "p.gpkg", twin("p.gpkg"), says="-f")
-    fails("-f", "Nonsense", "o.gpkg", "p.gpkg", twin("p.gpkg"), says="Nonsense")
-    fails("-f", "OSM", "o.gpkg", "p.gpkg", twin("p.gpkg"), says=["OSM", "create"])
-    fails("-f", "GTiff", "o.gpkg", "p.gpkg", twin("p.gpkg"), says="GTiff")
+    fails("o.unknown", "p.gpkg", twin("p.gpkg"), message=["o.unknown", "-f"])
+    fails("o", "p.gpkg", twin("p.gpkg"), message="-f")
+    fails("-f", "Nonsense", "o.gpkg", "p.gpkg", twin("p.gpkg"), message="Nonsense")
+    fails("-f", "OSM", "o.gpkg", "p.gpkg", twin("p.gpkg"), message=["OSM", "create"])
+    fails("-f", "GTiff", "o.gpkg", "p.gpkg", twin("p.gpkg"), message="GTiff")
 
 
 def check_format_that_is_not_there():
@@ -228,12 +228,12 @@ def check_format_that_is_not_there():
     for word, meant in (("geopackage", "GPKG"), ("shp", "ESRI Shapefile"), ("Shapefile", "ESRI Shapefile"),
                         ("GeoJSN", "GeoJSON"), ("flatgeobuff", "FlatGeobuf")):
         fails("-f", word, "o.x", "p.gpkg", twin("p.gpkg"),
-              says=f"-f {word}: there is no such format; did you mean {meant}?")
+              message=f"-f {word}: there is no such format; did you mean {meant}?")
     # no driver of any GDAL has this name or one like it
-    fails("-f", "Qwertyuiop", "o.x", "p.gpkg", twin("p.gpkg"), says="has no driver Qwertyuiop")
+    fails("-f", "Qwertyuiop", "o.x", "p.gpkg", twin("p.gpkg"), message="has no driver Qwertyuiop")
     if gdal.GetDriverByName("Parquet") is None:
-        fails("-f", "Parquet", "o.parquet", "p.gpkg", twin("p.gpkg"), says="this GDAL")
-        fails("o.parquet", "p.gpkg", twin("p.gpkg"), says="no driver of this GDAL writes files so named")
+        fails("-f", "Parquet", "o.parquet", "p.gpkg", twin("p.gpkg"), message="this GDAL")
+        fails("o.parquet", "p.gpkg", twin("p.gpkg"), message="no driver of this GDAL writes files so named")
 
 
 def check_no_geometry():
@@ -251,7 +251,7 @@ def check_no_geometry():
          "-unmatched_layer", "far")
     same(Layer("b.gpkg", "far").kind, ogr.wkbNone, "a layer beside it, too")
     for name in ("n.shp", "n.fgb"):
-        fails("-nlt", "NONE", name, "points.gpkg", "p.gpkg", says="without geometry")
+        fails("-nlt", "NONE", name, "points.gpkg", "p.gpkg", message="without geometry")
     try:
         gdal.OpenEx("JOIN:-nlt NONE points.gpkg p.gpkg")
         true(False, "a dataset of rows without geometry")
@@ -267,12 +267,12 @@ def check_folders_and_links():
     one("p.gpkg")
     join("sub/o.gpkg", "p.gpkg", twin("p.gpkg"))
     os.symlink("sub/o.gpkg", "link.gpkg")
-    fails("link.gpkg", "p.gpkg", twin("p.gpkg"), says="exists")
+    fails("link.gpkg", "p.gpkg", twin("p.gpkg"), message="exists")
     join("-overwrite", "link.gpkg", "p.gpkg", twin("p.gpkg"), "-select", "")
     true(os.path.islink("link.gpkg"), "the link stays")
     same(len(Layer("sub/o.gpkg").fields), 3, "what it points to is new")
     os.symlink("nowhere.gpkg", "dangling.gpkg")
-    fails("dangling.gpkg", "p.gpkg", twin("p.gpkg"), says="link")
+    fails("dangling.gpkg", "p.gpkg", twin("p.gpkg"), message="link")
     # Paths are relative to the folder in which the command runs.
     join("../o2.gpkg", "../p.gpkg", "../p.gpkg", cwd="sub")
     same(len(Layer("o2.gpkg").rows), 1)
@@ -293,11 +293,11 @@ def check_shapefile_overwrite_takes_its_members_along():
     # A file that is not part of the old dataset is not overwritten.
     with open("new.dbf", "w", encoding="utf-8") as file:
         file.write("mine")
-    fails("new.shp", "p.gpkg", twin("p.gpkg"), says="new.dbf")
+    fails("new.shp", "p.gpkg", twin("p.gpkg"), message="new.dbf")
     with open("rest.shp", "w", encoding="utf-8") as file:
         file.write("mine")
     fails("-overwrite", "o.shp", "p.gpkg", twin("p.gpkg"), "-unmatched_layer", "rest",
-          says=("rest.shp", "remove it, or choose another layer name"))
+          message=("rest.shp", "remove it, or choose another layer name"))
 
 
 def check_zipped_output():

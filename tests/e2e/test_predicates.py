@@ -209,8 +209,8 @@ def check_invalid():
         true(f"{len(bad)} of" in r.err, f"says how many: {r}")
     wanted = expect(b, b, lambda i, j: i != j and holds("overlaps", fixed[i], fixed[j]))
     same_pairs(ask(b, b, "-op", "overlaps", "-invalid", "fix")[0], wanted, "overlaps", b, b)
-    fails("-op", "intersects", "-invalid", "fail", "o.gpkg", "a.gpkg", "b.gpkg", op=False, says=["not valid", "9"])
-    fails("-op", "intersects", "-invalid", "fail", "o.gpkg", "b.gpkg", "a.gpkg", op=False, says=["not valid", "9"])
+    fails("-op", "intersects", "-invalid", "fail", "o.gpkg", "a.gpkg", "b.gpkg", op=False, message=["not valid", "9"])
+    fails("-op", "intersects", "-invalid", "fail", "o.gpkg", "b.gpkg", "a.gpkg", op=False, message=["not valid", "9"])
     # With -invalid fix the original geometry is written, not the repaired one.
     run("-op", "covers", "-invalid", "fix", "-how", "semi", "s.gpkg", "b.gpkg", "a.gpkg")
     before = {v["jid"]: wkb for _, wkb, v in Layer("b.gpkg").rows}
@@ -244,8 +244,8 @@ def check_max_pairs():
         true(n > 10, "a fair trial")
         same(len(ask(a, b, *words, "-max_pairs", n)[0]), n)
         os.remove("o.csv")
-        fails(*words, "-max_pairs", n - 1, "o.gpkg", "a.gpkg", "b.gpkg", op=False, says=["-max_pairs", str(n - 1)])
-        fails(*words, "-max_pairs", 1, "-batch", 3, "o.gpkg", "a.gpkg", "b.gpkg", op=False, says=["-max_pairs"])
+        fails(*words, "-max_pairs", n - 1, "o.gpkg", "a.gpkg", "b.gpkg", op=False, message=["-max_pairs", str(n - 1)])
+        fails(*words, "-max_pairs", 1, "-batch", 3, "o.gpkg", "a.gpkg", "b.gpkg", op=False, message=["-max_pairs"])
 
 
 def check_validation_of_every_join():

@@ -24,7 +24,7 @@ def check_report_without_difference():
 
 def check_report_format_without_such_fields():
     fails("-validate", "-validate_report", "r.gpx", "o.gpkg", *layers(),
-          says=("-validate_report: cannot create the field 'input_fid' in the format GPX",
+          message=("-validate_report: cannot create the field 'input_fid' in the format GPX",
                 "write the report as CSV or GPKG", "GPX_USE_EXTENSIONS"))
 
 

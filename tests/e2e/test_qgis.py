@@ -560,8 +560,8 @@ def check_no_command():
     setting = with_command("/bin/false")
     setting[2]["setting"] = silent
     cases.append((setting, "ended by the signal 11:"))
-    for (_, says), answer in zip(cases, session([job for job, _ in cases])):
-        true(not answer["ok"] and says in answer["error"], f"{says}: {answer}")
+    for (_, message), answer in zip(cases, session([job for job, _ in cases])):
+        true(not answer["ok"] and message in answer["error"], f"{message}: {answer}")
     true(not os.path.exists("o.gpkg"), "no output")
 
 

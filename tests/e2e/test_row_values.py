@@ -74,9 +74,9 @@ def check_pick_dates_and_reals():
                       ("max:r", 1), ("min:r", 4)):
         go("-op", "within", "-pick", rule, "-overwrite", "o.gpkg", "p.gpkg", "z.gpkg")
         same(picked("o.gpkg"), [fid], rule)
-    fails("-op", "within", "-pick", "max:t", "o2.gpkg", "p.gpkg", "z.gpkg", op=False, says=["t", "String"])
-    fails("-op", "within", "-pick", "max:none", "o2.gpkg", "p.gpkg", "z.gpkg", op=False, says=["none", "pick"])
-    fails("-op", "within", "-pick", "best", "o2.gpkg", "p.gpkg", "z.gpkg", op=False, says=["best", "first"])
+    fails("-op", "within", "-pick", "max:t", "o2.gpkg", "p.gpkg", "z.gpkg", op=False, message=["t", "String"])
+    fails("-op", "within", "-pick", "max:none", "o2.gpkg", "p.gpkg", "z.gpkg", op=False, message=["none", "pick"])
+    fails("-op", "within", "-pick", "best", "o2.gpkg", "p.gpkg", "z.gpkg", op=False, message=["best", "first"])
 
 
 def check_pick_largest_overlap():
@@ -160,7 +160,7 @@ def check_names():
     true("join_distance" not in Layer("c.gpkg").fields, "no distance")
     go("-op", "dwithin", "-max_distance", 10, "d.gpkg", "points.gpkg", "zones.gpkg")
     true("join_distance" in Layer("d.gpkg").fields, "a distance")
-    for words, says in (
+    for words, message in (
         (("-op", "nearest", "-name_fid", "ID"), ["name_fid", "ID"]),
         (("-op", "nearest", "-name_fid", "x", "-name_distance", "X"), ["name_distance", "X"]),
         (("-op", "nearest", "-name_fid", "join_distance"), ["name_fid", "join_distance", "already"]),
@@ -169,7 +169,7 @@ def check_names():
         (("-op", "intersects", "-name_rank", "d"), "rank"),
         (("-op", "intersects", "-overlap", "volume"), "volume"),
     ):
-        fails(*words, "e.gpkg", "points.gpkg", "zones.gpkg", op=False, says=says)
+        fails(*words, "e.gpkg", "points.gpkg", "zones.gpkg", op=False, message=message)
 
 
 def three_kinds():
@@ -249,7 +249,7 @@ def check_nearest_points():
                 near(values["join_bearing"], bearing(*line.GetPoints()), 1e-6, "bearing")
         true(n_apart > 10, "a fair trial")
     fails("-op", "nearest", "-metric", "sphere", "-bearing_field", "s.gpkg", "points.gpkg", "zones.gpkg",
-          op=False, says="sphere")
+          op=False, message="sphere")
 
 
 @once
@@ -260,7 +260,7 @@ def check_pairs_are_not_measured_in_degrees():
     words = ("-op", "attributes", "-on", "name")
     of = ("o.gpkg", "p.gpkg", "z.gpkg")
     for option in ("-pick", "nearest"), ("-bearing_field",):
-        fails(*words, *option, *of, op=False, says=(" ".join(option), "degrees", "-t_srs"))
+        fails(*words, *option, *of, op=False, message=(" ".join(option), "degrees", "-t_srs"))
     go(*words, "-pick", "nearest", "-t_srs", "EPSG:32632", *of)
     same(picked("o.gpkg"), [1], "5.6 km along the parallel, 8.9 km along the meridian")
     go("-op", "intersects", "-pick", "nearest", "-overwrite", *of)  # all pairs are at distance 0
@@ -350,12 +350,12 @@ def check_places_on_lines():
     r = go("-op", "nearest", *PLACE, "-validate", "-overwrite", "o.gpkg", "p.gpkg", "l.gpkg")
     true("does not check columns" in r.err, str(r))
     # Joins and options with which these columns are not possible.
-    fails("-op", "intersects", "-along_field", "a", "x.gpkg", "p.gpkg", "l.gpkg", op=False, says="nearest or dwithin")
-    fails("-op", "nearest", "-along_field", "name", "x.gpkg", "p.gpkg", "l.gpkg", op=False, says="name")
+    fails("-op", "intersects", "-along_field", "a", "x.gpkg", "p.gpkg", "l.gpkg", op=False, message="nearest or dwithin")
+    fails("-op", "nearest", "-along_field", "name", "x.gpkg", "p.gpkg", "l.gpkg", op=False, message="name")
     fails("-op", "nearest", "-distance", "hausdorff", "-along_field", "a", "x.gpkg", "p.gpkg", "l.gpkg", op=False,
-          says="-distance least")
+          message="-distance least")
     fails("-op", "nearest", "-agg", "count", "-side_field", "a", "x.gpkg", "p.gpkg", "l.gpkg", op=False,
-          says="no aggregate uses 'a'")
+          message="no aggregate uses 'a'")
 
 
 def measure_of(p, parts):
@@ -432,11 +432,11 @@ def check_measures_from_m():
     n = sum(v["join_name"] == "a" for _, _, v in Layer("o.gpkg").rows)
     true(f"{n} pairs have no measure, because their lines have no M value there" in r.err, r.err)
     fails("-op", "nearest", "-along_field", "at", "-along", "m", "x.gpkg", "p.gpkg", "none.gpkg", op=False,
-          says="no line of the join layer 'none' has M values: write -along length")
+          message="no line of the join layer 'none' has M values: write -along length")
     fails("-op", "nearest", "-along_field", "at", "-along", "m", "-memory", "100", "x.gpkg", "p.gpkg", "none.gpkg",
-          op=False, says="-along length")
-    fails("-op", "nearest", "-along", "m", "x.gpkg", "p.gpkg", "m.gpkg", op=False, says="-along_field")
-    fails("-op", "intersects", "-along", "m", "x.gpkg", "p.gpkg", "m.gpkg", op=False, says="nearest or dwithin")
+          op=False, message="-along length")
+    fails("-op", "nearest", "-along", "m", "x.gpkg", "p.gpkg", "m.gpkg", op=False, message="-along_field")
+    fails("-op", "intersects", "-along", "m", "x.gpkg", "p.gpkg", "m.gpkg", op=False, message="nearest or dwithin")
     shutil.copy("p.gpkg", "q.gpkg")
     go("-in_place", "-op", "nearest", "-along_field", "at", "-along", "m", "q.gpkg", "m.gpkg")
     for _, _, v in Layer("q.gpkg").rows:
@@ -473,7 +473,7 @@ def check_relations_of_pairs():
             same(len(Layer("s.gpkg").rows), n, m)
     true(found >= {"within", "crosses", "overlaps"}, str(found))
     fails("-op", "nearest", "-metric", "sphere", "-matrix_field", "m", "x.gpkg", "points.gpkg", "zones.gpkg", op=False,
-          says="in the plane")
+          message="in the plane")
 
 
 # --- geometries ------------------------------------------------------------------
@@ -599,11 +599,11 @@ def check_unknown_overlaps_are_counted():
                     (box.format(2, 12), {"name": "c"}), (box.format(21, 22), {"name": "d"}),
                     ("LINESTRING (99 99, 98 98)", {"name": "a line, so that GEOS measures lengths"})])
     pairs, rows = "the overlap of 4 pairs", "the covered part of 2 rows"
-    for words, says in ((("-overlap", "area"), f"{pairs} is unknown"),
+    for words, message in ((("-overlap", "area"), f"{pairs} is unknown"),
                         (("-agg", "covered_length, covered_area, count"), f"{rows} is unknown"),
                         (("-agg", "covered_length, covered_area, sum(overlap_area)"), f"{pairs} and {rows} are unknown")):
         r = go(*words, "-overwrite", "o.gpkg", "a.gpkg", "z.gpkg")
-        true(f"{says}, because GEOS cannot compute the intersection" in r.err, f"{words}: {r}")
+        true(f"{message}, because GEOS cannot compute the intersection" in r.err, f"{words}: {r}")
     got = Layer("o.gpkg")
     same([length is None for length in got.column("covered_length")], [True, False, True])
     beside_lengths = got.column("covered_area")

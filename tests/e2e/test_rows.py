@@ -66,7 +66,7 @@ def check_how_as_shapefile():
     # Points and polygons cannot be rows of one Shapefile.
     for how in ("right", "full"):
         fails("-op", "intersects", "-how", how, "o.shp", "points.gpkg", "zones.gpkg",
-              op=False, says=["Shapefile", "geometry type", "GPKG"])
+              op=False, message=["Shapefile", "geometry type", "GPKG"])
     zones_file("other.gpkg", seed=8)
     go("-op", "intersects", "-how", "full", "o.shp", "other.gpkg", "zones.gpkg")
     a, b = shapes("other.gpkg"), shapes("zones.gpkg")
@@ -170,12 +170,12 @@ def check_unmatched_layers_as_files():
         same(len(Layer(f"lonely.{end}").rows), len(alone))
         same([int(v or -99) for v in Layer(f"empty_zones.{end}").column("v")],
              [-99 if z["v"] is None else z["v"] for z in zones_alone])
-        fails(*words, op=False, says="overwrite")
+        fails(*words, op=False, message="overwrite")
         succeeds("-overwrite", *words)
         same(len(Layer(f"lonely.{end}").rows), len(alone))
         # a file exists only under the name of the second layer
         os.remove(f"o.{end}")
-        fails(*words, op=False, says=["lonely", "overwrite"])
+        fails(*words, op=False, message=["lonely", "overwrite"])
 
 
 def check_unmatched_layers_in_a_folder():
@@ -195,8 +195,8 @@ def check_unmatched_layers_in_a_dataset():
     words = ("-op", "intersects", "-unmatched_layer", "lonely", "o.gpkg", "points.gpkg", "zones.gpkg")
     go("-update", *words)
     same(sorted(Layer("o.gpkg").layers), ["lonely", "other", "points"])
-    fails("-update", *words, op=False, says="already")
-    fails("-update", "-nln", "p2", *words, op=False, says=["lonely", "already"])
+    fails("-update", *words, op=False, message="already")
+    fails("-update", "-nln", "p2", *words, op=False, message=["lonely", "already"])
     succeeds("-overwrite", *words)
     same(len(Layer("o.gpkg", "lonely").rows), len(alone))
     same(Layer("o.gpkg", "other").column("name"), ["keep"])
@@ -210,14 +210,14 @@ def check_unmatched_layers_refused():
     zones_file()
     for out in ("o.fgb", "o.geojson", "/vsistdout/"):
         fails("-op", "intersects", "-unmatched_layer", "u", *(("-f", "GeoJSON") if out[0] == "/" else ()),
-              out, "points.gpkg", "zones.gpkg", op=False, says="unmatched_layer")
-    for words, says in (
+              out, "points.gpkg", "zones.gpkg", op=False, message="unmatched_layer")
+    for words, message in (
         (("-unmatched_layer", "points"), "points"),
         (("-unmatched_layer", "u", "-unmatched_join_layer", "U"), "U"),
         (("-unmatched_layer", ""), "name"),
         (("-unmatched_join_layer", "u", "-how", "anti"), "anti"),
     ):
-        fails("-op", "intersects", *words, "o.gpkg", "points.gpkg", "zones.gpkg", op=False, says=says)
+        fails("-op", "intersects", *words, "o.gpkg", "points.gpkg", "zones.gpkg", op=False, message=message)
 
 
 # --- real layers -------------------------------------------------------------------
@@ -280,7 +280,7 @@ def check_in_place():
     go("-op", "nearest", "-bearing_field", "-overlap", "length", "-overwrite", "o.gpkg", "lines.gpkg", "zones.gpkg")
     go("-op", "nearest", "-bearing_field", "-overlap", "length", "-in_place", "lines.gpkg", "zones.gpkg")
     same(dump("lines.gpkg"), dump("o.gpkg", "lines"))
-    fails("-op", "intersects", "-in_place", "lines.gpkg", "zones.gpkg", op=False, says="-pick")
+    fails("-op", "intersects", "-in_place", "lines.gpkg", "zones.gpkg", op=False, message="-pick")
 
 
 def check_nothing_is_left_behind():

@@ -345,14 +345,14 @@ def check_around_texts_alone():
     same(r.rc, 0, f"-benchmark: {r}")
     with open("bench.csv", encoding="utf-8") as file:
         true(f",{len(wanted)}," in file.read(), f"-benchmark finds the pairs: {r}")
-    fails(*base, "u.fgb", two.a, two.b, says="cannot be without geometry", op=False)
+    fails(*base, "u.fgb", two.a, two.b, message="cannot be without geometry", op=False)
     for given in (("-overlap", "area"), ("-pick", "nearest"), ("-geometry", "connection"), ("-centroid_of", "input")):
-        fails(*base, *given, "u.csv", two.a, two.b, says="no geometry", op=False)
-    fails("-op", "similar", "u.csv", two.a, two.b, says="-similar", op=False)
-    fails(*base, "-ties", "all", "u.csv", two.a, two.b, says="-ties needs -k", op=False)
-    fails(*base, "-max_distance", 5, "u.csv", two.a, two.b, says="no geometry", op=False)
-    fails(*base, "-metric", "sphere", "u.csv", two.a, two.b, says="-max_distance", op=False)
-    fails(*base, "-name_distance", "d", "u.csv", two.a, two.b, says="no distance", op=False)
+        fails(*base, *given, "u.csv", two.a, two.b, message="no geometry", op=False)
+    fails("-op", "similar", "u.csv", two.a, two.b, message="-similar", op=False)
+    fails(*base, "-ties", "all", "u.csv", two.a, two.b, message="-ties needs -k", op=False)
+    fails(*base, "-max_distance", 5, "u.csv", two.a, two.b, message="no geometry", op=False)
+    fails(*base, "-metric", "sphere", "u.csv", two.a, two.b, message="-max_distance", op=False)
+    fails(*base, "-name_distance", "d", "u.csv", two.a, two.b, message="no distance", op=False)
 
 
 def check_most_similar_within_a_distance():
@@ -379,7 +379,7 @@ def check_most_similar_within_a_distance():
          {r[1]["id"]: len(best.get(r[1]["id"], ())) for r in two.a_rows}, "-agg")
     r = run(*base, "-explain", "o.gpkg", two.a, two.b)
     true(r.rc == 0 and "up to 9" in r.out, f"-explain: {r}")
-    fails(*base, "-validate", "lists", "o.gpkg", two.a, two.b, says="lists", op=False)
+    fails(*base, "-validate", "lists", "o.gpkg", two.a, two.b, message="lists", op=False)
 
 
 # --- invalid options -------------------------------------------------------------
@@ -389,10 +389,10 @@ def check_wrong_words():
     two = Two()
     near_ = ("-op", "dwithin", "-max_distance", 9)
 
-    def wrong(*given, says):
-        fails(*given, "o.gpkg", two.a, two.b, says=says, op=False)
+    def wrong(*given, message):
+        fails(*given, "o.gpkg", two.a, two.b, message=message, op=False)
 
-    for given, says in (
+    for given, message in (
         (("-similar", "nmae:0.6"), ("no field 'nmae'", "did you mean 'name'?")),
         (("-similar", "name=nam:0.6"), ("join layer", "did you mean 'name'?")),
         (("-similar", "name"), ("how similar", "-similar name:0.6", "-min_similarity 0.6")),
@@ -419,12 +419,12 @@ def check_wrong_words():
         (("-pick", "most_similar"), "needs -similar"),
         (("-similar", "name:0.6", "-agg", "count", "-name_similarity", "s"), "no aggregate uses 's'"),
     ):
-        wrong(*near_, *given, says=says)
+        wrong(*near_, *given, message=message)
     with open("bad.csv", "w", encoding="utf-8") as file:
         file.write("no comma\n")
-    wrong(*near_, "-similar", "name:0.6", "-word_map", "bad.csv", says=())
+    wrong(*near_, "-similar", "name:0.6", "-word_map", "bad.csv", message=())
     layer("c.csv", two.b_rows)
-    fails(*near_, "-similar", "name:0.6", "o.gpkg", two.a, "c.csv", says="no geometry", op=False)
+    fails(*near_, "-similar", "name:0.6", "o.gpkg", two.a, "c.csv", message="no geometry", op=False)
 
 
 # --- real layers -----------------------------------------------------------------

@@ -55,9 +55,9 @@ def check_validate():
             true("in GEOS" not in r.err, f"{r}")
     # The planar reference is refused. The message names the right one.
     fails("-op", "nearest", "-metric", "sphere", "-validate", "geos", "x.gpkg", "a.gpkg", "b.gpkg",
-          op=False, says=["-validate sphere"])
+          op=False, message=["-validate sphere"])
     fails("-op", "nearest", "-max_distance", "1deg", "-validate", "sphere", "x.gpkg", "a.gpkg", "b.gpkg",
-          op=False, says=["-metric sphere"])
+          op=False, message=["-metric sphere"])
 
 
 def check_the_reference_runs_alone():

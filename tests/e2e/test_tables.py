@@ -166,9 +166,9 @@ def check_large_groups_of_equal_rows():
 
 def check_what_is_refused():
     a, _, b, _ = made(".gpkg")
-    fails("-op", "attributes", "o.gpkg", a, b, op=False, says="-on FIELD[=JOIN_FIELD]")
-    fails("-op", "attributes", "-on", "key", "-max_distance", 5, "o.gpkg", a, b, op=False, says="no meaning")
-    fails("-op", "attributes", "-on", "key", "-k", 5, "o.gpkg", a, b, op=False, says="no meaning")
+    fails("-op", "attributes", "o.gpkg", a, b, op=False, message="-on FIELD[=JOIN_FIELD]")
+    fails("-op", "attributes", "-on", "key", "-max_distance", 5, "o.gpkg", a, b, op=False, message="no meaning")
+    fails("-op", "attributes", "-on", "key", "-k", 5, "o.gpkg", a, b, op=False, message="no meaning")
 
 
 if __name__ == "__main__":

@@ -182,7 +182,7 @@ def check_invalid_options():
     hours = found_by_window("at:168h", "h.gpkg")
     for word in ("at:1w", "at: 1 w", "at:7  d", "at:168 h"):
         same(found_by_window(word, "w.gpkg"), hours, word)
-    for words, says in (
+    for words, message in (
         (("-within_time", "at:1 ww"), ["30min"]),
         (("-within_time", "at:1w "), ["30min"]),
         (("-within_time", "at"), ["LEFT[=RIGHT]:WINDOW", "30min"]),
@@ -194,7 +194,7 @@ def check_invalid_options():
         (("-during", "at..:equals"), ["FROM..UNTIL"]),
         (("-within_time", "at:1s", "-within_time", "at:2s"), ["given twice"]),
     ):
-        fails("-op", "nearest", *words, "x.gpkg", "a.gpkg", "b.gpkg", op=False, says=says)
+        fails("-op", "nearest", *words, "x.gpkg", "a.gpkg", "b.gpkg", op=False, message=message)
 
 
 if __name__ == "__main__":

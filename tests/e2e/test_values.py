@@ -255,7 +255,7 @@ def check_no_fields_and_many_fields():
     # A DBF record has at most 65,535 bytes. A text field takes 80 bytes.
     names = [(f"f{i}", ogr.OFTString) for i in range(900)]
     make("wider.fgb", [("POINT (0 0)", {})], names)  # quickly made, even with so many fields
-    fails("o3.shp", "bare.gpkg", "wider.fgb", says="field")
+    fails("o3.shp", "bare.gpkg", "wider.fgb", message="field")
 
 
 def check_shapefile_names():

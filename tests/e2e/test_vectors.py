@@ -194,13 +194,13 @@ def check_lists():
     same({(i, j): d for i, j, d in rows_of("p.gpkg")},
          {(i, j): 32.0 for i, j in ((0, 1), (1, 0), (1, 2), (2, 1))}, "1,024 dimensions")
     shutil.copy("long.csv", "other.csv")
-    fails("-vector", "more", "-k", 1, "q.gpkg", "long.csv", "other.csv", says="1024", op=False)
+    fails("-vector", "more", "-k", 1, "q.gpkg", "long.csv", "other.csv", message="1024", op=False)
     for name in ("days.csv", "others.csv"):
         with open(name, "w", encoding="utf-8") as file:
             file.write("id,day\n1,2026-11-30\n")
     types = ("-oo", "AUTODETECT_TYPE=YES", "-joo", "AUTODETECT_TYPE=YES")
     fails("-vector", "day", "-k", 1, *types, "q.gpkg", "days.csv", "others.csv",
-          says=("holds neither numbers nor lists", "name a field that does"), op=False)
+          message=("holds neither numbers nor lists", "name a field that does"), op=False)
 
 
 def check_vectors_of_one_direction():
@@ -226,7 +226,7 @@ def check_vectors_of_one_direction():
 
 def check_wrong_words():
     a, _, b, _ = made(".gpkg", 5)
-    for given, says in (
+    for given, message in (
         (("-vector", "p+z", "-k", 1), "no field 'z'"),
         (("-vector", "p"), ("-max_difference D", "-k K")),
         (("-vector", "p:0", "-k", 1), "above 0"),
@@ -242,7 +242,7 @@ def check_wrong_words():
         (("-max_difference", "1"), "needs -vector"),
         (("-name_difference", "d"), "needs -vector"),
     ):
-        fails(*given, "o.gpkg", a, b, says=says, op=False)
+        fails(*given, "o.gpkg", a, b, message=message, op=False)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ static inline void plain_add_value(const struct oj_sum_column *column,
         return;
     if (column->n_at > 0)
         words[column->n_at]++;
-    if (column->n_limbs == 0 && column->odd_at == 0)
+    if (column->n_limbs == 0 && column->nonfinite_at == 0)
         return;
     kind = column->is_integer
                ? oj_limbs_of_integer((int64_t)column->value[i], column->n_limbs,
@@ -25,7 +25,7 @@ static inline void plain_add_value(const struct oj_sum_column *column,
     for (int k = 0; kind == OJ_LIMBS_DIGITS && k < column->n_limbs; k++)
         words[column->limb_at + k] += oj_limbs_digit(&limbs, k);
     if (kind > OJ_LIMBS_DIGITS)
-        words[column->odd_at + (int)kind - OJ_LIMBS_PLUS_INFINITY]++;
+        words[column->nonfinite_at + (int)kind - OJ_LIMBS_PLUS_INFINITY]++;
 }
 
 static inline void plain_add_pair(const struct oj_sum_request *request,

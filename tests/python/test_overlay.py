@@ -18,7 +18,6 @@ import shapely
 
 # The words of nlt, with the geometry type of the output and of the left layer.
 MULTI = {"POLYGON": "MultiPolygon", "LINESTRING": "MultiLineString", "POINT": "MultiPoint"}
-KINDS = {"POLYGON": "POLYGON", "LINESTRING": "LINESTRING", "POINT": "POINT"}
 
 
 def polygons(rng, n):
@@ -43,7 +42,7 @@ def left_layer(rng, kind, n):
 
 def make_layers(seed):
     rng = np.random.default_rng(seed)
-    kind = list(KINDS)[seed % 3]
+    kind = list(MULTI)[seed % 3]
     left = gpd.GeoDataFrame({"a": np.arange(40)}, geometry=left_layer(rng, kind, 40), crs=2263)
     right = gpd.GeoDataFrame({"b": np.arange(40)}, geometry=polygons(rng, 40), crs=2263)
     return kind, left, right

@@ -96,7 +96,7 @@ struct oj_join
     /* Guards the members below, which all copies of a join share. Also guards
      * indexes and stats, except while a thread uses the original itself. */
     pthread_mutex_t lock;
-    pthread_cond_t was_given_back;
+    pthread_cond_t join_released;
     int is_taken;             /* 1: a thread uses the join itself, not a copy */
     struct join_turn *line;   /* queue of threads that wait for the join
                                  itself */
@@ -455,7 +455,7 @@ static int gpu_module_supports_join(const struct oj_join *join,
 
 /* Prepares the CPU to join this batch, or a part of it: enables the screen,
  * records the reason `why`, and builds the CPU index. */
-static oj_status turn_to_cpu(struct oj_join *join, const char *why,
+static oj_status prepare_cpu(struct oj_join *join, const char *why,
                              struct oj_error *err)
 {
     install_gpu_screen(join);
@@ -473,7 +473,7 @@ static void free_gpu_index(struct oj_join *join)
 
 /* Refuses the GPU for all further batches: frees its index and prepares the
  * CPU. advice is appended to the reason if memory ran out. */
-static oj_status turn_to_cpu_for_all_batches(struct oj_join *join,
+static oj_status prepare_cpu_for_all_batches(struct oj_join *join,
                                              oj_status status,
                                              const char *advice,
                                              struct oj_error *err)
@@ -482,7 +482,7 @@ static oj_status turn_to_cpu_for_all_batches(struct oj_join *join,
         oj_gpu_add_advice(err, advice);
     join->is_refused = 1;
     free_gpu_index(join);
-    return turn_to_cpu(join, err->message, err);
+    return prepare_cpu(join, err->message, err);
 }
 
 /* Notes why the GPU uses a slower method. Called after each success of the
@@ -507,7 +507,7 @@ static oj_status build_gpu_index_if_needed(struct oj_join *join,
                                  &join->args.relation, &join->args.options,
                                  &join->on_gpu, &join->stats, err);
     if (is_memory_or_unsupported_error(status))
-        return turn_to_cpu_for_all_batches(join, status, OJ_GPU_ADVICE_TILES,
+        return prepare_cpu_for_all_batches(join, status, OJ_GPU_ADVICE_TILES,
                                            err);
     if (status == OJ_OK)
     {
@@ -558,7 +558,7 @@ static oj_status open_gpu(struct oj_join *join, struct oj_error *err)
         (may_input_have_points(join) || gpu_join_ignores_geometry_kind(join)) &&
                 gpu_module_supports_join(join, NULL)
             ? build_gpu_index_if_needed(join, err)
-            : turn_to_cpu(join, NOT_TAKEN, err));
+            : prepare_cpu(join, NOT_TAKEN, err));
     join->uses_gpu = 1;
     return OJ_OK;
 }
@@ -589,11 +589,11 @@ static oj_status join_with_gpu(struct oj_join *join,
             record_slower_gpu_method(join);
         if (!is_memory_or_unsupported_error(status))
             return status;
-        OJ_TRY(turn_to_cpu_for_all_batches(join, status, OJ_GPU_ADVICE_BATCH,
+        OJ_TRY(prepare_cpu_for_all_batches(join, status, OJ_GPU_ADVICE_BATCH,
                                            err));
     }
     else
-        OJ_TRY(turn_to_cpu(join, NOT_TAKEN, err));
+        OJ_TRY(prepare_cpu(join, NOT_TAKEN, err));
     OJ_TRY(join_on_cpu(join, input, out, err));
     if (join->screen_index != NULL)
         atomic_store(&is_started, 1);
@@ -737,7 +737,7 @@ static int is_gpu_use_optional(const struct oj_join *join)
     return join->backend->device_use == OJ_DEVICE_IF_PAYS;
 }
 
-static void abandon_gpu(struct oj_join *join, const char *why)
+static void close_optional_gpu(struct oj_join *join, const char *why)
 {
     snprintf(join->choice, REASON_SIZE, "no GPU: %.300s", why);
     close_gpu(join);
@@ -746,16 +746,16 @@ static void abandon_gpu(struct oj_join *join, const char *why)
 
 /* If the GPU is optional and has refused the data, switches to the CPU for all
  * further batches. */
-static void abandon_gpu_if_refused(struct oj_join *join)
+static void close_optional_gpu_if_refused(struct oj_join *join)
 {
     if (!is_gpu_use_optional(join))
         return;
     if (join->is_refused)
-        abandon_gpu(join, join->reason + strlen(ON_CPU));
+        close_optional_gpu(join, join->reason + strlen(ON_CPU));
     else if (join->on_gpu == NULL && join->screen_refused)
-        abandon_gpu(join, join->screen_reason[0] != '\0'
-                              ? join->screen_reason + strlen(IN_PART)
-                              : "");
+        close_optional_gpu(join, join->screen_reason[0] != '\0'
+                                     ? join->screen_reason + strlen(IN_PART)
+                                     : "");
 }
 
 /* Returns 1 if the CPU can join in place of the GPU after this error. */
@@ -774,9 +774,9 @@ static oj_status open_gpu_or_fall_back(struct oj_join *join,
     if (status == OJ_OK)
         status = open_gpu(join, err);
     if (status == OJ_OK)
-        abandon_gpu_if_refused(join);
+        close_optional_gpu_if_refused(join);
     else if (can_go_on_without_gpu(join, status))
-        abandon_gpu(join, err->message);
+        close_optional_gpu(join, err->message);
     else
         return status;
     return OJ_OK;
@@ -906,7 +906,7 @@ split_similar_into_dwithin_and_rank(struct oj_join *join,
  * equal distance, may be many. */
 static void search_nearest_if_any_pair_is_enough(struct oj_relation *asked)
 {
-    if (asked->first_only != OJ_ENOUGH_ANY)
+    if (asked->enough_pairs != OJ_ENOUGH_ANY)
         return;
     if (oj_relation_is_by_distance(asked))
         oj_relation_make_nearest(asked);
@@ -938,7 +938,7 @@ oj_status oj_join_open(const struct oj_flat *join_side,
     OJ_NEW_ZEROED(join, 1, err);
     join->backend = found;
     join->has_screen = -1;
-    if (!oj_timed_wait_init(&join->was_given_back))
+    if (!oj_timed_wait_init(&join->join_released))
     {
         oj_free(join);
         return oj_fail(err, OJ_ERR_NOMEM,
@@ -991,7 +991,7 @@ void oj_join_close(struct oj_join *join)
         return;
     oj_join_free_unused_copies(join, 0);
     pthread_mutex_destroy(&join->lock);
-    pthread_cond_destroy(&join->was_given_back);
+    pthread_cond_destroy(&join->join_released);
     free_cpu_indexes(join);
     close_gpu(join);
     oj_overlapping_points_free(join->overlapping);
@@ -1093,12 +1093,12 @@ static oj_status wait_until_join_is_free(struct oj_join *join,
     *last = &turn;
     while (status == OJ_OK && (join->is_taken || join->line != &turn))
     {
-        oj_timed_wait_until_poll(&join->was_given_back, &join->lock);
+        oj_timed_wait_until_poll(&join->join_released, &join->lock);
         status = oj_check_cancel(cancel, NULL);
     }
     leave_waiting_line(join, &turn);
     /* the next waiting thread may now be first in the queue */
-    pthread_cond_broadcast(&join->was_given_back);
+    pthread_cond_broadcast(&join->join_released);
     return status == OJ_OK ? OJ_OK
                            : oj_fail(err, status,
                                      "interrupted while waiting until another "
@@ -1155,7 +1155,7 @@ void oj_join_release(struct oj_join *taken)
         taken->next = join->idle;
         join->idle = taken;
     }
-    pthread_cond_broadcast(&join->was_given_back);
+    pthread_cond_broadcast(&join->join_released);
     pthread_mutex_unlock(&join->lock);
 }
 
@@ -1243,10 +1243,10 @@ static oj_status join_on_gpu_or_cpu(struct oj_join *join,
     {
         oj_status status = join_with_gpu(join, input, out, err);
         if (status == OJ_OK)
-            abandon_gpu_if_refused(join);
+            close_optional_gpu_if_refused(join);
         if (!can_go_on_without_gpu(join, status))
             return status;
-        abandon_gpu(join, err->message);
+        close_optional_gpu(join, err->message);
     }
     return join_on_cpu(join, input, out, err);
 }
@@ -1392,13 +1392,13 @@ static oj_status sum_pairs_on_gpu(struct oj_join *join,
         return fail_to_sum_pairs(join, is_sum, err);
     status = sum_pairs_by_module(join, input, request, words, n_pairs, err);
     if (status == OJ_OK)
-        join->stats.n_pairs_unmade += *n_pairs;
+        join->stats.n_pairs_not_stored += *n_pairs;
     if (status != OJ_ERR_UNSUPPORTED && can_go_on_without_gpu(join, status))
     {
-        abandon_gpu(join, err->message);
+        close_optional_gpu(join, err->message);
         return fail_to_sum_pairs(join, is_sum, err);
     }
-    abandon_gpu_if_refused(join);
+    close_optional_gpu_if_refused(join);
     return status;
 }
 

@@ -447,7 +447,7 @@ static oj_status build_span_slices(struct oj_index *wrapped,
     struct span_slices_index *self = (void *)wrapped;
     self->args = *args;
     if (oj_relation_is_of_equal_attributes(&args->relation))
-        self->args.relation.first_only =
+        self->args.relation.enough_pairs =
             OJ_ENOUGH_ALL; /* with OJ_ENOUGH_FIRST, the measure would be the
                               number of pairs of a row in one slice */
     self->span = choose_span_for_slices(&args->relation, args->join_side);

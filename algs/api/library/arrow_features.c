@@ -4,12 +4,13 @@
 #include "../../../flatten/base/oj_alloc.h"
 #include "../../../flatten/base/oj_parallel.h"
 #include "../arrow/arrow_values.h"
+#include "../arrow/oj_arrow_array.h"
 
 #include <math.h>
 #include <stdatomic.h>
 #include <string.h>
 
-/* Approximate maximum rows of a slice (struct arrow_piece), the unit of work of
+/* Approximate maximum rows of a slice (struct arrow_slice), the unit of work of
  * a thread. */
 #define SLICE_ROWS 4096
 
@@ -275,7 +276,7 @@ struct extent
     int64_t parts, rings, vertices;
 };
 
-struct arrow_piece
+struct arrow_slice
 {
     const struct geometry_column *column;
     int64_t first, end;   /* range of rows in the column */
@@ -285,8 +286,8 @@ struct arrow_piece
 struct reading
 {
     const struct arrow_features *features;
-    struct arrow_piece *piece;
-    int64_t n_pieces;
+    struct arrow_slice *slice;
+    int64_t n_slices;
     int n_threads;
     const int *cancel;
     struct oj_flat_buf *to; /* the arrays of the layer, or a buffer for each
@@ -297,20 +298,20 @@ struct reading
                         NULL: there is no reach */
 };
 
-static oj_status cut_rows_into_pieces(struct reading *r, struct oj_error *err)
+static oj_status cut_rows_into_slices(struct reading *r, struct oj_error *err)
 {
     const struct arrow_features *features = r->features;
     int64_t n = 0;
     for (int64_t i = 0; i < features->n_held; i++)
         n += features->held[i].column.n_rows / SLICE_ROWS + 1;
-    OJ_NEW(r->piece, n, err);
+    OJ_NEW(r->slice, n, err);
     for (int64_t i = 0; i < features->n_held; i++)
     {
         const struct geometry_column *c = &features->held[i].column;
         int64_t n_here = c->n_rows / SLICE_ROWS + 1;
         for (int64_t k = 0; k < n_here; k++)
         {
-            struct arrow_piece *p = &r->piece[r->n_pieces++];
+            struct arrow_slice *p = &r->slice[r->n_slices++];
             memset(p, 0, sizeof *p);
             p->column = c;
             p->first = c->n_rows / n_here * k;
@@ -330,15 +331,15 @@ static oj_status run_for_each_slice(struct reading *r,
                                                       struct oj_error *err),
                                     struct oj_error *err)
 {
-    int64_t at_once = (r->n_pieces + r->n_threads - 1) / r->n_threads;
-    return oj_parallel_try(r->n_threads, r->n_pieces, at_once, body, r, err);
+    int64_t at_once = (r->n_slices + r->n_threads - 1) / r->n_threads;
+    return oj_parallel_try(r->n_threads, r->n_slices, at_once, body, r, err);
 }
 
 static oj_status append_geometries_of_slice(int64_t i, int thread, void *user,
                                             struct oj_error *err)
 {
     const struct reading *r = user;
-    const struct arrow_piece *p = &r->piece[i];
+    const struct arrow_slice *p = &r->slice[i];
     (void)thread;
     OJ_TRY(oj_check_cancel(r->cancel, err));
     for (int64_t row = p->first; row < p->end; row++)
@@ -473,16 +474,16 @@ static void write_point_or_nan(const uint8_t *xy, double *x, double *y)
         *x = *y = NAN;
 }
 
-static oj_status read_piece_wkb_points(int64_t i, int thread, void *user,
-                                       struct oj_error *err)
+static oj_status read_wkb_points_of_slice(int64_t i, int thread, void *user,
+                                          struct oj_error *err)
 {
     struct reading *r = user;
-    const struct geometry_column *c = r->piece[i].column;
+    const struct geometry_column *c = r->slice[i].column;
     int64_t before = c->first_fid - r->features->first_fid;
     (void)thread;
     OJ_TRY(oj_check_cancel(r->cancel, err));
-    for (int64_t row = r->piece[i].first;
-         row < r->piece[i].end && !atomic_load(&r->has_others); row++)
+    for (int64_t row = r->slice[i].first;
+         row < r->slice[i].end && !atomic_load(&r->has_others); row++)
     {
         const uint8_t *bytes = NULL;
         size_t n_bytes;
@@ -519,7 +520,7 @@ static oj_status read_wkb_points(struct reading *r, struct oj_flat *flat,
     int64_t n = r->features->n_rows;
     OJ_NEW(r->to->x, n, err);
     OJ_NEW(r->to->y, n, err);
-    OJ_TRY(run_for_each_slice(r, read_piece_wkb_points, err));
+    OJ_TRY(run_for_each_slice(r, read_wkb_points_of_slice, err));
     view_read_points_as_layer(r, flat);
     return OJ_OK;
 }
@@ -684,11 +685,11 @@ static int read_or_leave_out(struct plain_wkb *w, const struct reading *r,
 
 /* First pass: counts the geometries of a slice. Second pass: writes them to the
  * arrays of the layer, from the position in the slice's extent on. */
-static oj_status read_piece_wkb_shapes(int64_t i, int thread, void *user,
-                                       struct oj_error *err)
+static oj_status read_wkb_shapes_of_slice(int64_t i, int thread, void *user,
+                                          struct oj_error *err)
 {
     struct reading *r = user;
-    struct arrow_piece *p = &r->piece[i];
+    struct arrow_slice *p = &r->slice[i];
     int64_t before = p->column->first_fid - r->features->first_fid;
     struct plain_wkb w = {.extent = p->extent,
                           .to = r->to,
@@ -728,10 +729,10 @@ static oj_status read_piece_wkb_shapes(int64_t i, int thread, void *user,
 static struct extent prefix_sum_extents(struct reading *r)
 {
     struct extent all = {0, 0, 0};
-    for (int64_t i = 0; i < r->n_pieces; i++)
+    for (int64_t i = 0; i < r->n_slices; i++)
     {
-        struct extent here = r->piece[i].extent;
-        r->piece[i].extent = all;
+        struct extent here = r->slice[i].extent;
+        r->slice[i].extent = all;
         all.parts += here.parts;
         all.rings += here.rings;
         all.vertices += here.vertices;
@@ -783,7 +784,7 @@ static oj_status read_wkb_shapes(struct reading *r, struct oj_flat *flat,
     struct extent all;
     OJ_TRY(begin_reach(r, err));
     r->to = NULL;
-    OJ_TRY(run_for_each_slice(r, read_piece_wkb_shapes, err));
+    OJ_TRY(run_for_each_slice(r, read_wkb_shapes_of_slice, err));
     r->to = to;
     if (atomic_load(&r->has_others))
         return OJ_OK;
@@ -795,7 +796,7 @@ static oj_status read_wkb_shapes(struct reading *r, struct oj_flat *flat,
     to->n_vertices = all.vertices;
     to->part_kinds = atomic_load(&r->kinds);
     OJ_TRY(allocate_layer_arrays(to, err));
-    OJ_TRY(run_for_each_slice(r, read_piece_wkb_shapes, err));
+    OJ_TRY(run_for_each_slice(r, read_wkb_shapes_of_slice, err));
     *flat = oj_flat_buf_view(to);
     return OJ_OK;
 }
@@ -869,9 +870,9 @@ static oj_status concatenate_slices(const struct reading *r,
     struct oj_flat_buf *to = r->to;
     struct joined_slices all = {slice, to, first};
     to->keeps_m = r->features->keeps_m;
-    for (int64_t i = 0; i < r->n_pieces; i++)
+    for (int64_t i = 0; i < r->n_slices; i++)
         to->long_form |= slice[i].long_form;
-    for (int64_t i = 0; i < r->n_pieces; i++)
+    for (int64_t i = 0; i < r->n_slices; i++)
     {
         if (to->long_form)
             OJ_TRY(convert_points_to_parts(&slice[i], err));
@@ -883,7 +884,7 @@ static oj_status concatenate_slices(const struct reading *r,
         to->part_kinds |= slice[i].part_kinds;
     }
     OJ_TRY(allocate_layer_arrays(to, err));
-    oj_parallel_for(r->n_threads, r->n_pieces, copy_slice_into_layer, &all);
+    oj_parallel_for(r->n_threads, r->n_slices, copy_slice_into_layer, &all);
     return OJ_OK;
 }
 
@@ -892,19 +893,19 @@ static oj_status read_slices(struct reading *r, struct oj_flat *flat,
 {
     struct oj_flat_buf *slice, *first = NULL, *to = r->to;
     oj_status status;
-    OJ_NEW_ZEROED(slice, r->n_pieces, err);
-    for (int64_t i = 0; i < r->n_pieces; i++)
+    OJ_NEW_ZEROED(slice, r->n_slices, err);
+    for (int64_t i = 0; i < r->n_slices; i++)
         slice[i].keeps_m = r->features->keeps_m;
     r->to = slice;
     status = run_for_each_slice(r, append_geometries_of_slice, err);
     r->to = to;
     if (status == OJ_OK)
     {
-        first = oj_malloc(r->n_pieces, sizeof *first);
+        first = oj_malloc(r->n_slices, sizeof *first);
         status = first != NULL ? concatenate_slices(r, slice, first, err)
-                               : oj_fail_nomem(err, r->n_pieces, sizeof *first);
+                               : oj_fail_nomem(err, r->n_slices, sizeof *first);
     }
-    for (int64_t i = 0; i < r->n_pieces; i++)
+    for (int64_t i = 0; i < r->n_slices; i++)
         oj_flat_buf_free(&slice[i]);
     oj_free(slice);
     oj_free(first);
@@ -940,7 +941,7 @@ oj_status arrow_features_add(struct arrow_features *features,
 {
     oj_status status = add_array(features, layout, array, err);
     if (status != OJ_OK || features->held[features->n_held].column.n_rows == 0)
-        arrow_array_release(array);
+        oj_arrow_array_release(array);
     else
         features->held[features->n_held++].array = *array;
     array->release = NULL;
@@ -950,7 +951,7 @@ oj_status arrow_features_add(struct arrow_features *features,
 static void release_held_arrays(struct arrow_features *features)
 {
     for (int64_t i = 0; i < features->n_held; i++)
-        arrow_array_release(&features->held[i].array);
+        oj_arrow_array_release(&features->held[i].array);
     oj_free(features->held);
     features->held = NULL;
     features->n_held = features->cap_held = 0;
@@ -961,8 +962,8 @@ static void discard_layer_read(struct reading *r, struct oj_flat *flat)
 {
     oj_flat_buf_free(r->to);
     memset(flat, 0, sizeof *flat);
-    for (int64_t i = 0; i < r->n_pieces; i++)
-        memset(&r->piece[i].extent, 0, sizeof r->piece[i].extent);
+    for (int64_t i = 0; i < r->n_slices; i++)
+        memset(&r->slice[i].extent, 0, sizeof r->slice[i].extent);
     atomic_store(&r->has_others, 0);
 }
 
@@ -1037,7 +1038,7 @@ oj_status arrow_features_end(struct arrow_features *features, int n_threads,
         return OJ_OK;
     atomic_init(&r.has_others, 0);
     atomic_init(&r.kinds, 0);
-    status = cut_rows_into_pieces(&r, err);
+    status = cut_rows_into_slices(&r, err);
     storage = features->held[0].column.layout->storage;
     if (status == OJ_OK)
         status = storage == ARROW_COORDINATES
@@ -1045,7 +1046,7 @@ oj_status arrow_features_end(struct arrow_features *features, int n_threads,
                  : storage == ARROW_WKB
                      ? read_wkb(&r, &features->flat, err)
                      : fill_layer_of_missing_points(&r, &features->flat, err);
-    oj_free(r.piece);
+    oj_free(r.slice);
     oj_free(r.is_out);
     release_held_arrays(features);
     return status;

@@ -14,14 +14,6 @@
 #include "../../foundations/base/oj_reach_mask.h"
 #include "../arrow/arrow_schema.h"
 
-/** Releases an array, unless it is released already. */
-static inline void arrow_array_release(struct ArrowArray *array)
-{
-    if (array->release != NULL)
-        array->release(array);
-    array->release = NULL;
-}
-
 /** The part of the plane in which features can have pairs. A feature whose
  * envelope lies outside of it is read without parts. This saves its conversion
  * and search where the join side is small or far away: 150,000 zones joined

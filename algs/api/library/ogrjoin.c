@@ -339,7 +339,7 @@ static oj_status layer_from_array(const struct arrow_record *record,
         *out = layer;
     else
         ogrjoin_layer_free(layer);
-    arrow_array_release(array);
+    oj_arrow_array_release(array);
     return status;
 }
 
@@ -356,7 +356,7 @@ int ogrjoin_layer_from_array(const struct ArrowSchema *schema,
     if (status == OJ_OK)
         status = layer_from_array(&record, array, 0, settings, out, &why);
     arrow_fields_free(&record.fields);
-    arrow_array_release(array);
+    oj_arrow_array_release(array);
     return api_error_export(status, &why, err);
 }
 
@@ -427,7 +427,7 @@ static oj_status read_stream_into_layer(struct arrow_source *source,
         if (array.release == NULL)
             return api_layer_finish(layer, &source->record, settings, err);
         status = api_layer_add(layer, &source->record, &array, err);
-        arrow_array_release(&array);
+        oj_arrow_array_release(&array);
         OJ_TRY(status);
     }
 }
@@ -1145,7 +1145,7 @@ static oj_status add_held_rows(struct ogrjoin_source *source, int64_t n_rows,
         source->held = NULL;
     }
     status = api_layer_add(layer, &source->from.record, &part, err);
-    arrow_array_release(&part);
+    oj_arrow_array_release(&part);
     return status;
 }
 

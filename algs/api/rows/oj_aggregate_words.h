@@ -136,8 +136,8 @@ struct oj_matches;
 struct oj_pair_values;
 
 /** Adds the number of pairs of each row of matches to aggregates, all of which
- * must count pairs. matches: an answer of a relation with first_only; its row
- * 0 is row first_row of the aggregates. */
+ * must count pairs. matches: an answer of a relation whose enough_pairs is not
+ * OJ_ENOUGH_ALL; its row 0 is row first_row of the aggregates. */
 void oj_aggregate_add_counts(const struct oj_matches *matches,
                              int64_t first_row,
                              struct oj_aggregates *aggregates);

@@ -39,7 +39,7 @@ int oj_rows_per_input_have_rank(const struct oj_relation *relation,
                                 const struct oj_row_choice *choice);
 
 /** Returns which pairs of an input row are enough to make its rows (member
- * first_only of struct oj_relation). */
+ * enough_pairs of struct oj_relation). */
 enum oj_enough_pairs
 oj_rows_per_input_enough_pairs(const struct oj_relation *relation,
                                const struct oj_row_choice *choice);

@@ -335,7 +335,7 @@ static int are_indexes_alike(const struct rows_index *a,
             return 0;
     }
     return in_a->max_distance == in_b->max_distance &&
-           in_a->first_only == in_b->first_only &&
+           in_a->enough_pairs == in_b->enough_pairs &&
            in_a->min_distance == in_b->min_distance &&
            in_a->densify == in_b->densify &&
            api_settings_find_equal_pairs(a->settings, b->settings);
@@ -903,7 +903,7 @@ static oj_status choose_enough_pairs(struct ogrjoin_settings *s,
     int are_counts;
     OJ_TRY(find_if_aggregates_are_counts(s, &are_counts, err));
     choice.takes_first = are_counts || s->pairs.pick == (int)OJ_PICK_FIRST;
-    s->relation.first_only =
+    s->relation.enough_pairs =
         api_setting_given(s, "events") == NULL
             ? (int)oj_rows_per_input_enough_pairs(&s->relation, &choice)
             : (int)OJ_ENOUGH_ALL;
@@ -1221,7 +1221,7 @@ static oj_status compute_values_and_begin_rows(struct rows_stream *s,
     if (s->output.aggregates != NULL)
     {
         OJ_TRY(rows_aggregates_add(
-            s->output.aggregates, entries, s->settings->relation.first_only,
+            s->output.aggregates, entries, s->settings->relation.enough_pairs,
             &s->join_flat, s->answer.values, &s->added_up, err));
         entries = pairs = &s->added_up;
     }

@@ -482,13 +482,13 @@ static oj_status add_pairs(struct rows_aggregates *a,
 }
 
 oj_status rows_aggregates_add(struct rows_aggregates *a,
-                              const struct oj_matches *matches, int first_only,
-                              const struct oj_flat *join_side,
+                              const struct oj_matches *matches,
+                              int enough_pairs, const struct oj_flat *join_side,
                               const struct oj_pair_values *values,
                               struct oj_matches *out, struct oj_error *err)
 {
     OJ_TRY(oj_aggregates_reset(a->state, matches->n_rows, err));
-    if (first_only)
+    if (enough_pairs)
         oj_aggregate_add_counts(matches, 0, a->state);
     else
         OJ_TRY(add_pairs(a, matches, join_side, values, err));

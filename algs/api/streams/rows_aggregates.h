@@ -34,11 +34,12 @@ OJ_MUST_USE oj_status rows_aggregates_schema(
 /** Forgets the pairs of earlier calls, then aggregates those of matches. *out
  * becomes the list of result rows: one per input row, with join_row 0, or -1
  * if the row has no pair.
- * first_only: 1: the relation has first_only, and all aggregates are numbers of
- * pairs. values: computed values of the pairs; NULL: none are needed. */
+ * enough_pairs: that of the relation; if it is not OJ_ENOUGH_ALL, all
+ * aggregates are numbers of pairs. values: computed values of the pairs; NULL:
+ * none are needed. */
 OJ_MUST_USE oj_status rows_aggregates_add(struct rows_aggregates *aggregates,
                                           const struct oj_matches *matches,
-                                          int first_only,
+                                          int enough_pairs,
                                           const struct oj_flat *join_side,
                                           const struct oj_pair_values *values,
                                           struct oj_matches *out,

@@ -16,7 +16,7 @@
 
 /* ---- fields of both sides ------------------------------------------------ */
 
-static int is_made_geometry(int geometry)
+static int is_computed_geometry(int geometry)
 {
     return geometry == OJ_WRITE_NEAREST_POINT ||
            geometry == OJ_WRITE_CONNECTION || geometry == OJ_WRITE_SHAPE;
@@ -29,7 +29,7 @@ static int keeps_input_column(const struct rows_output *o, int64_t column)
 {
     if (column != o->input->geometry)
         return 1;
-    return o->geometry == OJ_WRITE_INPUT || is_made_geometry(o->geometry);
+    return o->geometry == OJ_WRITE_INPUT || is_computed_geometry(o->geometry);
 }
 
 /* Returns 1 if the join column is part of the output. Geometries are not,
@@ -52,7 +52,7 @@ static oj_status choose_fields(const struct rows_output *o,
                                struct oj_field_description **fields,
                                int64_t **columns, int *n, struct oj_error *err)
 {
-    int is_input = side == o->input, has_made = 0;
+    int is_input = side == o->input, has_computed = 0;
     OJ_NEW(*fields, side->n_selected + 1, err);
     OJ_NEW(*columns, side->n_selected + 1, err);
     for (int64_t i = 0; i < side->n_selected; i++)
@@ -64,14 +64,14 @@ static oj_status choose_fields(const struct rows_output *o,
         (*fields)[*n] = rows_side_field(side, column);
         (*columns)[*n] = column;
         if (is_input && column == side->geometry &&
-            is_made_geometry(o->geometry))
+            is_computed_geometry(o->geometry))
         {
             (*columns)[*n] = -1;
-            has_made = 1;
+            has_computed = 1;
         }
         ++*n;
     }
-    if (is_input && is_made_geometry(o->geometry) && !has_made)
+    if (is_input && is_computed_geometry(o->geometry) && !has_computed)
     {
         (*fields)[*n] =
             (struct oj_field_description){"geometry", OJ_FIELD_BYTES, 1};
@@ -266,7 +266,7 @@ static oj_status plan_columns(struct rows_output *o,
         status = choose_computed_columns(s, request, &computed, err);
         asked.computed = computed.column;
         asked.n_computed = computed.n;
-        if (is_made_geometry(o->geometry))
+        if (is_computed_geometry(o->geometry))
         {
             oj_row_geometry_request((enum oj_write_geometry)o->geometry,
                                     request);
@@ -591,9 +591,9 @@ static oj_status put_point_or_line(const struct batch *b, int64_t i,
                               err);
 }
 
-static oj_status fill_made_geometries(const struct batch *b,
-                                      struct oj_arrow_column *column,
-                                      struct oj_error *err)
+static oj_status fill_computed_geometries(const struct batch *b,
+                                          struct oj_arrow_column *column,
+                                          struct oj_error *err)
 {
     const struct oj_pair_values *values = b->answer->values;
     struct oj_flat shapes;
@@ -759,7 +759,7 @@ static oj_status fill_computed_column(const struct batch *b,
     {
         case OJ_COLUMN_INPUT: /* the geometry column */
             return b->output->input_column[named->source] < 0
-                       ? fill_made_geometries(b, column, err)
+                       ? fill_computed_geometries(b, column, err)
                        : fill_wkb_of_side(b, side_of_geometry(b), column, err);
         case OJ_COLUMN_JOIN_FID:
             return fill_fids(b, column, err);

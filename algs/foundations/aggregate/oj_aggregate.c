@@ -1047,9 +1047,9 @@ struct reach
      * 2^(-minus_high). The exponent minus_high is negated, so that atomic_min()
      * updates both. */
     _Atomic int low, minus_high;
-    _Atomic int any_null, any_odd; /* any_odd 1: a value is infinite or NaN */
-    _Atomic uint64_t integers;     /* OR of all integers, negative ones inverted
-                                      (~x): shows how many bits they need */
+    _Atomic int any_null, any_nonfinite;
+    _Atomic uint64_t integers; /* OR of all integers, negative ones inverted
+                                  (~x): shows how many bits they need */
 };
 
 static void atomic_min(_Atomic int *least, int value)
@@ -1073,7 +1073,7 @@ static void find_bit_range_of_reals(struct reach *reach, int64_t first,
         memcpy(&bits, &column->real[i], sizeof bits);
         if ((bits >> 52 & 0x7ff) == 0x7ff)
         {
-            atomic_store(&reach->any_odd, 1);
+            atomic_store(&reach->any_nonfinite, 1);
             continue;
         }
         oj_limbs_split(bits, &m, &e);
@@ -1156,7 +1156,8 @@ static void choose_limbs_for_backend_sum(const struct oj_aggregates *a, int c,
             column->n_limbs = (n_bits + OJ_LIMB_BITS - 1) / OJ_LIMB_BITS;
         }
         column->value = (const uint64_t *)(const void *)from->real;
-        column->odd_at = assign_sum_word_offset(request, reach.any_odd ? 3 : 0);
+        column->nonfinite_at =
+            assign_sum_word_offset(request, reach.any_nonfinite ? 3 : 0);
     }
     column->limb_at = assign_sum_word_offset(request, column->n_limbs);
 }
@@ -1191,10 +1192,11 @@ static oj_status add_sum_of_backend_to_row(struct oj_aggregates *a,
     const int64_t *limb = word + column->limb_at;
     if (to->n >= 0)
         state[to->n] += (uint64_t)word[column->n_at];
-    if (column->odd_at > 0)
-        oj_exact_sum_add_nonfinite(
-            exact_sum_at(state, to->sum), word[column->odd_at] > 0,
-            word[column->odd_at + 1] > 0, word[column->odd_at + 2] > 0);
+    if (column->nonfinite_at > 0)
+        oj_exact_sum_add_nonfinite(exact_sum_at(state, to->sum),
+                                   word[column->nonfinite_at] > 0,
+                                   word[column->nonfinite_at + 1] > 0,
+                                   word[column->nonfinite_at + 2] > 0);
     if (column->n_limbs == 0)
         return OJ_OK;
     if (column->is_integer)

@@ -57,8 +57,8 @@ struct oj_sum_column
     int limb_at; /**< position of limb 0 in a feature's words */
     int n_at;    /**< position of the word that counts values; 0: no value is
                       NULL, so word 0, the pair count, serves */
-    int odd_at;  /**< position of the three words that count +infinities,
-                      -infinities and NaNs; 0: all values are finite */
+    int nonfinite_at; /**< position of the three words that count +infinities,
+                     -infinities and NaNs; 0: all values are finite */
 };
 
 /** Layout of the words of a feature. Word 0 counts its pairs. All words are

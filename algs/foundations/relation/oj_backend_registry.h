@@ -80,7 +80,7 @@ struct oj_stats
     int64_t index_bytes;
 
     /** Number of pairs that were counted or summed without being stored. */
-    int64_t n_pairs_unmade;
+    int64_t n_pairs_not_stored;
 
     /** Number of pairs that the GEOS backends could not decide and left out of
      * the result. */
@@ -110,10 +110,10 @@ struct oj_backend
     const char *description; /**< one line of the help text */
     int is_reference;        /**< 1: a slow and simple method to compare results
                                   with; auto never chooses it */
-    int rounds_as_geos;      /**< 1: GEOS decides pairs, in rounded arithmetic:
-                                  the result may differ for shapes that nearly
-                                  touch */
-    int is_parallel;         /**< 1: uses all threads; 0: a single one */
+    int uses_rounded_arithmetic; /**< 1: GEOS decides pairs, in rounded
+                             arithmetic: the result may differ for shapes that
+                             nearly touch */
+    int is_parallel;             /**< 1: uses all threads; 0: a single one */
     enum oj_device_use device_use;
     const struct oj_engine *const *engines; /**< engines (oj_index.h) in order
                                                  of preference; NULL ends the

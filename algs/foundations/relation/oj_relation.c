@@ -245,7 +245,7 @@ struct oj_relation oj_relation_transpose(const struct oj_relation *relation)
     const char *mask = op->pattern != NULL ? op->pattern : relation->mask;
     other.op = op->transposed;
     other.unordered_pairs = -relation->unordered_pairs;
-    other.first_only = OJ_ENOUGH_ALL;
+    other.enough_pairs = OJ_ENOUGH_ALL;
     if (relation->distance == OJ_DISTANCE_DIRECTED_HAUSDORFF)
         other.distance = OJ_DISTANCE_DIRECTED_FROM_JOIN;
     else if (relation->distance == OJ_DISTANCE_DIRECTED_FROM_JOIN)

@@ -147,10 +147,10 @@ struct oj_relation
     /** nearest, dwithin: condition on the direction of the join side's segments
      * (lines and rings); needs struct oj_flat.heading of the input. */
     struct oj_heading_condition heading;
-    int any_order;  /**< 1: the pairs of a row may be in any order (not with
-                         nearest), which saves sorting; *matches may then be
-                         scattered (oj_matches.h), which saves copying */
-    int first_only; /**< enum oj_enough_pairs */
+    int any_order;    /**< 1: the pairs of a row may be in any order (not with
+                           nearest), which saves sorting; *matches may then be
+                           scattered (oj_matches.h), which saves copying */
+    int enough_pairs; /**< enum oj_enough_pairs */
 };
 
 /** Flags: what decides a join, and which of its parameters apply. */

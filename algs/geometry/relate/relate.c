@@ -7,7 +7,7 @@
 
 /* Number of nodes (vertices, crossings of edges) between two checks of the
  * cancel flag. */
-#define NODES_PER_LOOK 1024
+#define NODES_PER_POLL 1024
 
 /* State of the comparison of two shapes. */
 struct relate
@@ -18,7 +18,7 @@ struct relate
     struct oj_node_scratch *node;
     struct oj_matrix *matrix;
     const int *cancel;
-    int n_to_look;
+    int n_until_poll;
 };
 
 static void add_to_matrix(struct oj_matrix *matrix, int figure,
@@ -106,9 +106,9 @@ static int does_matrix_so_far_decide(const struct relate *r)
 
 static oj_status check_cancel_by_nodes(struct relate *r, struct oj_error *err)
 {
-    if (--r->n_to_look > 0)
+    if (--r->n_until_poll > 0)
         return OJ_OK;
-    r->n_to_look = NODES_PER_LOOK;
+    r->n_until_poll = NODES_PER_POLL;
     return oj_check_cancel(r->cancel, err);
 }
 
@@ -449,7 +449,7 @@ oj_status oj_shapes_relate(const struct oj_relation *relation,
 {
     struct relate r = {relation,       {&scratch->input, &scratch->join_side},
                        &scratch->node, matrix,
-                       cancel,         NODES_PER_LOOK};
+                       cancel,         NODES_PER_POLL};
     *matrix = oj_matrix_empty();
     OJ_TRY(oj_relate_figure_make(&scratch->input, input, input_is_valid,
                                  &scratch->node, err));

@@ -735,7 +735,7 @@ static void sort_rays(struct oj_node_scratch *s)
 
 /* State of one figure while the directions around a node are swept by angle.
  * Groups: sets of rings under one even-odd rule (relate_feature_edges.h). */
-struct node_round
+struct node_sweep
 {
     struct oj_figure *f;
     int32_t n_on;             /* number of groups that contain the current
@@ -752,7 +752,7 @@ struct node_round
     int is_covered;      /* 1: all sectors so far are interior */
 };
 
-static void count_ring_edge_at_node(struct node_round *r, int32_t group)
+static void count_ring_edge_at_node(struct node_sweep *r, int32_t group)
 {
     r->n_rings++;
     if (r->f->mark[group] == 0)
@@ -765,7 +765,7 @@ static void count_ring_edge_at_node(struct node_round *r, int32_t group)
 
 /* Initialises the sweep for a figure, by the rays in s and by f->is_on. A group
  * without ring edges at the node contains either all sectors or none. */
-static void start_sweep_around_node(struct node_round *r, struct oj_figure *f,
+static void start_sweep_around_node(struct node_sweep *r, struct oj_figure *f,
                                     int figure, const struct oj_node *node,
                                     const struct oj_node_scratch *s)
 {
@@ -798,7 +798,7 @@ static void start_sweep_around_node(struct node_round *r, struct oj_figure *f,
  * advances r to the sector behind this direction. The rays of the direction are
  * first .. end - 1. number is its ordinal, from 1. */
 static enum oj_matrix_place
-de9im_place_of_ray_direction(struct node_round *r, int figure,
+de9im_place_of_ray_direction(struct node_sweep *r, int figure,
                              const struct oj_node_scratch *s, int64_t first,
                              int64_t end, int32_t number)
 {
@@ -838,7 +838,7 @@ de9im_place_of_ray_direction(struct node_round *r, int figure,
     return has_line ? OJ_PLACE_INTERIOR : OJ_PLACE_EXTERIOR;
 }
 
-static enum oj_matrix_place de9im_place_of_sector(struct node_round *r)
+static enum oj_matrix_place de9im_place_of_sector(struct node_sweep *r)
 {
     if (r->n_on > 0)
         return OJ_PLACE_INTERIOR;
@@ -847,7 +847,7 @@ static enum oj_matrix_place de9im_place_of_sector(struct node_round *r)
 }
 
 /* Returns the place of the node in its figure. */
-static enum oj_matrix_place de9im_place_of_node(const struct node_round *r,
+static enum oj_matrix_place de9im_place_of_node(const struct node_sweep *r,
                                                 const struct oj_node *node)
 {
     const struct oj_figure *f = r->f;
@@ -873,7 +873,7 @@ static void add_sectors_and_rays_to_matrix(struct oj_figure *a,
                                            const struct oj_node_scratch *s,
                                            struct oj_matrix *matrix)
 {
-    struct node_round of_a, of_b;
+    struct node_sweep of_a, of_b;
     int64_t end;
     int32_t number = 0;
     start_sweep_around_node(&of_a, a, 0, node, s);

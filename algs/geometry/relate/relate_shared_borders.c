@@ -2,6 +2,7 @@
 
 #include "../../../flatten/base/oj_alloc.h"
 #include "../../foundations/base/cpu_lane_loops.h"
+#include "../../foundations/kernels/oj_segment_intersection.h"
 #include "relate_feature_edges.h"
 
 #include <string.h>
@@ -270,19 +271,12 @@ static int do_edges_overlap_at_start(double px, double py, double qx, double qy,
     return oj_edge_side(&e, rx, ry) == 0;
 }
 
-/* Like oj_segments_contact(), for edges with intersecting boxes. */
+/* Precondition: the boxes of the edges intersect. */
 static enum oj_contact contact_of_edges(const struct oj_edge *e,
                                         const struct oj_edge *f)
 {
-    int c = oj_edge_side(e, f->ax, f->ay), d = oj_edge_side(e, f->bx, f->by);
-    int a, b;
-    if (c * d > 0)
-        return OJ_APART;
-    a = oj_edge_side(f, e->ax, e->ay);
-    b = oj_edge_side(f, e->bx, e->by);
-    if (a * b > 0)
-        return OJ_APART;
-    return a != 0 && b != 0 && c != 0 && d != 0 ? OJ_CROSSING : OJ_TOUCHING;
+    return oj_segments_contact(e->ax, e->ay, e->bx, e->by, f->ax, f->ay, f->bx,
+                               f->by);
 }
 
 /* --- whether the edges of a polygon touch only at successive vertices ----- */
@@ -864,8 +858,8 @@ static void add_boundary_entries(const struct border_facts *f,
  * the first ring's box does not cover the second ring's box: a chain of the
  * second ring inside of the first would bound a common area, so the whole
  * second ring and its box would be inside of the first. */
-static int is_second_ring_outside(const struct oj_border_pair *p,
-                                  const struct border_facts *facts)
+static int has_second_ring_outside_chains_only(const struct oj_border_pair *p,
+                                               const struct border_facts *facts)
 {
     const struct oj_shape *a = p->border[0].shape, *b = p->border[1].shape;
     return has_one_ring(a) && has_one_ring(b) && !facts->is_inside[0] &&
@@ -890,7 +884,7 @@ int oj_borders_relate(struct oj_border_pair *p, struct oj_matrix *matrix)
     if (facts.has_opening || facts.runs_along)
         return 0;
     record_border_locations(p, 0, &facts);
-    if (is_second_ring_outside(p, &facts))
+    if (has_second_ring_outside_chains_only(p, &facts))
         facts.is_outside[1] = 1;
     else
         record_border_locations(p, 1, &facts);

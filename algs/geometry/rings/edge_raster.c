@@ -9,7 +9,7 @@
 #define BLOCK 256
 
 /* A cell, encoded as row << 16 | column. */
-typedef uint32_t place;
+typedef uint32_t cell_code;
 
 /* The chain that is rasterised. */
 struct drawing
@@ -18,26 +18,26 @@ struct drawing
     const double *x, *y;
 };
 
-static inline int32_t row_of_cell(place p)
+static inline int32_t row_of_cell(cell_code p)
 {
     return (int32_t)(p >> 16);
 }
 
-static inline int32_t column_of_cell(place p)
+static inline int32_t column_of_cell(cell_code p)
 {
     return (int32_t)(p & 0xffff);
 }
 
 static OJ_CLONES void locate_vertex_cells(const struct oj_edge_frame *borrowed,
                                           const double *x, const double *y,
-                                          int64_t n, place *places)
+                                          int64_t n, cell_code *codes)
 {
     const struct oj_edge_frame f = *borrowed;
     for (int64_t i = 0; i < n; i++)
     {
         int32_t column = oj_frame_index(x[i], f.x0, f.inverse, f.last_x);
         int32_t row = oj_frame_index(y[i], f.y0, f.inverse, f.last_y);
-        places[i] = (place)column | (place)row << 16;
+        codes[i] = (cell_code)column | (cell_code)row << 16;
     }
 }
 
@@ -72,7 +72,7 @@ static oj_status reserve_runs(struct oj_edge_raster *r, int64_t n,
 /* Adds edge e to all cells that it may intersect, except the cells of its two
  * ends, whose runs already contain the edge. */
 static oj_status add_long_edge_to_cells(const struct drawing *d, int64_t e,
-                                        place pa, place pb,
+                                        cell_code pa, cell_code pb,
                                         struct oj_error *err)
 {
     struct oj_edge_raster *r = d->r;
@@ -85,7 +85,7 @@ static oj_status add_long_edge_to_cells(const struct drawing *d, int64_t e,
         OJ_TRY(reserve_runs(r, last - first + 1, err));
         for (int32_t column = first; column <= last; column++)
         {
-            place at = (place)row << 16 | (place)column;
+            cell_code at = (cell_code)row << 16 | (cell_code)column;
             if (at != pa && at != pb)
                 append_edge_run_of_cell(r, cell_index(r, row, column), e, 1);
         }
@@ -176,7 +176,7 @@ static oj_status flip_inside_state_of_rows(const struct drawing *d, int64_t e,
 
 /* Returns 1 if the two cells share a side, so that an edge between them
  * intersects no other cell. */
-static inline int do_cells_share_a_side(place a, place b)
+static inline int do_cells_share_a_side(cell_code a, cell_code b)
 {
     int columns = column_of_cell(a) - column_of_cell(b),
         rows = row_of_cell(a) - row_of_cell(b);
@@ -204,20 +204,20 @@ static oj_status draw_edges(const struct drawing *d, int64_t first,
 {
     struct oj_edge_raster *r = d->r;
     int64_t end = first + n_vertices - 1, run = first;
-    place places[BLOCK + 1], last = 0;
+    cell_code codes[BLOCK + 1], last = 0;
     for (int64_t e = first; e < end; e += BLOCK)
     {
         int32_t n = (int32_t)(end - e < BLOCK ? end - e : BLOCK);
         struct listed leaving, far, across;
         leaving.n = far.n = across.n = 0;
         OJ_TRY(reserve_runs(r, 0, err));
-        locate_vertex_cells(r->frame, d->x + e, d->y + e, n + 1, places);
+        locate_vertex_cells(r->frame, d->x + e, d->y + e, n + 1, codes);
         for (int32_t i = 0; i < n; i++)
-            append_edge_if(&leaving, i, places[i] != places[i + 1]);
+            append_edge_if(&leaving, i, codes[i] != codes[i + 1]);
         for (int32_t k = 0; k < leaving.n; k++)
         {
             int32_t i = leaving.edge[k];
-            place at = places[i], to = places[i + 1];
+            cell_code at = codes[i], to = codes[i + 1];
             append_edge_run_of_cell(
                 r, cell_index(r, row_of_cell(at), column_of_cell(at)), run,
                 e + i + 1 - run);
@@ -228,16 +228,16 @@ static oj_status draw_edges(const struct drawing *d, int64_t first,
         for (int32_t k = 0; k < far.n; k++)
         {
             int32_t i = far.edge[k];
-            OJ_TRY(add_long_edge_to_cells(d, e + i, places[i], places[i + 1],
-                                          err));
+            OJ_TRY(
+                add_long_edge_to_cells(d, e + i, codes[i], codes[i + 1], err));
         }
         for (int32_t k = 0; r->has_inside && k < across.n; k++)
         {
             int32_t i = across.edge[k];
-            OJ_TRY(flip_inside_state_of_rows(d, e + i, row_of_cell(places[i]),
-                                             row_of_cell(places[i + 1]), err));
+            OJ_TRY(flip_inside_state_of_rows(d, e + i, row_of_cell(codes[i]),
+                                             row_of_cell(codes[i + 1]), err));
         }
-        last = places[n];
+        last = codes[n];
     }
     OJ_TRY(reserve_runs(r, 0, err));
     append_edge_run_of_cell(

@@ -303,7 +303,7 @@ static oj_status keep_vertex(struct clip_pass *pass, int64_t vertex,
 /* Processes the vertices first .. end - 1 of the ring, all of them on `sides`
  * of the window. They extend the current run if they have a side in common with
  * it, otherwise they begin a new run. */
-static oj_status pass_vertices_of_ring(struct clip_pass *pass, int64_t first,
+static oj_status clip_vertices_of_ring(struct clip_pass *pass, int64_t first,
                                        int64_t end, unsigned sides,
                                        struct oj_error *err)
 {
@@ -374,7 +374,7 @@ static oj_status end_ring(struct clip_pass *pass, struct oj_error *err)
 
 /* Processes the vertices first .. end - 1, of any rings, all of them on `sides`
  * of the window. */
-static oj_status pass_vertices(struct clip_pass *pass, int64_t first,
+static oj_status clip_vertices(struct clip_pass *pass, int64_t first,
                                int64_t end, unsigned sides,
                                struct oj_error *err)
 {
@@ -393,7 +393,7 @@ static oj_status pass_vertices(struct clip_pass *pass, int64_t first,
         }
         behind = ring_start(clip, pass->ring + 1);
         behind = behind < end ? behind : end;
-        OJ_TRY(pass_vertices_of_ring(pass, first, behind, sides, err));
+        OJ_TRY(clip_vertices_of_ring(pass, first, behind, sides, err));
         first = behind;
         if (first == ring_start(clip, pass->ring + 1))
         {
@@ -404,7 +404,7 @@ static oj_status pass_vertices(struct clip_pass *pass, int64_t first,
     return OJ_OK;
 }
 
-static oj_status pass_entry(struct clip_pass *pass, int64_t entry,
+static oj_status clip_entry(struct clip_pass *pass, int64_t entry,
                             struct oj_error *err)
 {
     const struct oj_polygon_clip *clip = pass->clip;
@@ -417,13 +417,13 @@ static oj_status pass_entry(struct clip_pass *pass, int64_t entry,
         const unsigned sides =
             (x[v] < window->x0 ? LEFT : 0u) | (x[v] > window->x1 ? RIGHT : 0u) |
             (y[v] < window->y0 ? BELOW : 0u) | (y[v] > window->y1 ? ABOVE : 0u);
-        OJ_TRY(pass_vertices(pass, v, v + 1, sides, err));
+        OJ_TRY(clip_vertices(pass, v, v + 1, sides, err));
     }
     return OJ_OK;
 }
 
 /* Processes the vertices under a node of the tree, in their order. */
-static oj_status pass_node(struct clip_pass *pass, int level, int64_t at,
+static oj_status clip_node(struct clip_pass *pass, int level, int64_t at,
                            struct oj_error *err)
 {
     const struct oj_polygon_clip *clip = pass->clip;
@@ -440,11 +440,11 @@ static oj_status pass_node(struct clip_pass *pass, int level, int64_t at,
             break;
         end = end < clip->n_vertices ? end : clip->n_vertices;
         if (sides != 0)
-            OJ_TRY(pass_vertices(pass, first, end, sides, err));
+            OJ_TRY(clip_vertices(pass, first, end, sides, err));
         else if (level > 0)
-            OJ_TRY(pass_node(pass, level - 1, child, err));
+            OJ_TRY(clip_node(pass, level - 1, child, err));
         else
-            OJ_TRY(pass_entry(pass, child, err));
+            OJ_TRY(clip_entry(pass, child, err));
     }
     return OJ_OK;
 }
@@ -459,7 +459,7 @@ oj_status oj_polygon_clip_near(struct oj_polygon_clip *clip,
     oj_flat_buf_clear(out);
     set_window(&pass, box);
     OJ_TRY(oj_flat_buf_begin(out, 0, err));
-    OJ_TRY(pass_node(&pass, clip->tree.n_levels - 1, 0, err));
+    OJ_TRY(clip_node(&pass, clip->tree.n_levels - 1, 0, err));
     OJ_TRY(oj_flat_buf_end(out, err));
     *is_clipped = pass.n_left <= most;
     return OJ_OK;

@@ -15,7 +15,7 @@
 #define TREES_PER_TASK 16
 
 /* Number of pairs of leaves between two polls of the cancel flag. */
-#define LEAVES_PER_LOOK 256
+#define LEAVES_PER_POLL 256
 
 struct features_build
 {
@@ -497,7 +497,7 @@ static void min_distance_below_tree_nodes(struct pair_distance_search *s,
     int into_a, n;
     if (at_a.level <= 0 && at_b.level <= 0)
     {
-        if (++s->n_leaves % LEAVES_PER_LOOK == 0 &&
+        if (++s->n_leaves % LEAVES_PER_POLL == 0 &&
             oj_check_cancel(s->scratch->cancel, NULL) != OJ_OK)
         {
             set_distance_cutoff(s, -1.0);

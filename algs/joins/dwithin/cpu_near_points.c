@@ -51,7 +51,7 @@
 #define CELLS_PER_TASK 1024
 
 /* Number of points that a thread tests between two polls of the cancel flag. */
-#define LOOK_AFTER (1 << 22)
+#define POINTS_PER_POLL (1 << 22)
 
 /* The span of a point is prefetched while the point this many places before it
  * is searched. */
@@ -66,8 +66,8 @@
  * computed; they fit the first-level cache. */
 #define SQUARES_AT_ONCE 2048
 
-/* VISIT_ESTIMATE counts the pairs of every ONE_OF-th task. */
-#define ONE_OF 32
+/* VISIT_ESTIMATE counts the pairs of every ESTIMATE_EVERY-th task. */
+#define ESTIMATE_EVERY 32
 
 /* Number of entries that a thread reserves at a time for scattered lists. */
 #define BLOCK_ENTRIES 65536
@@ -109,7 +109,7 @@ struct near_points_worker
                                     worker's own block are unused */
     int64_t squares_from;        /* entries from here to block_at still hold
                                     squared distances */
-    int64_t n_pairs, n_matched, n_seen, n_unlooked;
+    int64_t n_pairs, n_matched, n_seen, n_since_poll;
     int64_t n_pairs_counted; /* part of n_pairs that the pair budget of the
                                 batch already contains */
 
@@ -201,8 +201,9 @@ struct near_points_batch
     atomic_llong n_taken; /* number of entries in the blocks that workers have
                              reserved so far */
     int64_t n_entries;    /* number of entries that are allocated */
-    atomic_int is_full;   /* 1: the allocated entries were too few, or scattered
-                             lists were not tried: the join takes two visits */
+    atomic_int
+        needs_two_visits; /* 1: the allocated entries were too few, or scattered
+                    lists were not tried: the join takes two visits */
 };
 
 static int64_t count_points_to_visit(const struct near_points_batch *b)
@@ -309,17 +310,17 @@ static int32_t feature_of_point_id(const struct close_points_index *self,
 }
 
 /* Adds n_seen to the points tested, and checks the cancel flag and the pair
- * limit each time that LOOK_AFTER more points have been tested. */
+ * limit each time that POINTS_PER_POLL more points have been tested. */
 static oj_status check_cancel_and_pair_limit(struct near_points_batch *b,
                                              struct near_points_worker *worker,
                                              int64_t n_seen,
                                              struct oj_error *err)
 {
     worker->n_seen += n_seen;
-    worker->n_unlooked += n_seen + OJ_NEAR_LANES;
-    if (worker->n_unlooked < LOOK_AFTER)
+    worker->n_since_poll += n_seen + OJ_NEAR_LANES;
+    if (worker->n_since_poll < POINTS_PER_POLL)
         return OJ_OK;
-    worker->n_unlooked = 0;
+    worker->n_since_poll = 0;
     OJ_TRY(oj_check_cancel(b->self->options.cancel, err));
     return oj_pair_budget_count(&b->budget, worker->n_pairs,
                                 &worker->n_pairs_counted, err);
@@ -585,8 +586,8 @@ static void convert_squares_to_distances(const struct near_points_batch *b,
 }
 
 /* Makes sure that the worker's block has n unused entries, by extending it or
- * by reserving another block. Returns 0 and sets is_full if the allocated
- * entries are used up. */
+ * by reserving another block. Returns 0 and sets needs_two_visits if the
+ * allocated entries are used up. */
 static int reserve_entries_in_shared_output(struct near_points_batch *b,
                                             struct near_points_worker *worker,
                                             int64_t n)
@@ -609,7 +610,7 @@ static int reserve_entries_in_shared_output(struct near_points_batch *b,
     if (worker->block_end <= b->n_entries)
         return 1;
     worker->block_at = worker->block_end = worker->squares_from = -1;
-    atomic_store(&b->is_full, 1);
+    atomic_store(&b->needs_two_visits, 1);
     return 0;
 }
 
@@ -660,7 +661,7 @@ static oj_status search_near_points_of_one(struct near_points_batch *b,
     if (b->visit == VISIT_FILL)
         return write_sorted_pairs_of_row(b, worker, &q, row, err);
     if (b->visit == VISIT_ASK)
-        return b->self->relation.first_only
+        return b->self->relation.enough_pairs
                    ? add_first_near_point(b, worker, &q, row, err)
                    : add_near_points_that_pass_filter(b, worker, &q, row, err);
     if (b->visit == VISIT_SCATTER)
@@ -705,10 +706,10 @@ static oj_status search_near_points_of_task(int64_t task, int thread,
 {
     struct near_points_batch *b = user;
     const struct close_points_index *self = b->self;
-    int64_t first =
-        task * POINTS_PER_TASK * (b->visit == VISIT_ESTIMATE ? ONE_OF : 1);
+    int64_t first = task * POINTS_PER_TASK *
+                    (b->visit == VISIT_ESTIMATE ? ESTIMATE_EVERY : 1);
     int64_t n = count_points_to_visit(b), end = first + POINTS_PER_TASK;
-    if (atomic_load(&b->is_full))
+    if (atomic_load(&b->needs_two_visits))
         return OJ_OK;
     end = end < n ? end : n;
     for (int64_t i = first; i < end; i++)
@@ -730,16 +731,16 @@ static void start_pair_budget(struct near_points_batch *b, int64_t most)
                          b->self->options.n_threads);
 }
 
-/* Visits the points of the batch; VISIT_ESTIMATE visits one task in ONE_OF.
- * Results are in the workers and in b->out. VISIT_SCATTER sets b->is_full if
- * the allocated entries are too few. */
+/* Visits the points of the batch; VISIT_ESTIMATE visits one task in
+ * ESTIMATE_EVERY. Results are in the workers and in b->out. VISIT_SCATTER sets
+ * b->needs_two_visits if the allocated entries are too few. */
 static oj_status search_near_points_in_parallel(struct near_points_batch *b,
                                                 enum near_visit what,
                                                 struct oj_error *err)
 {
     struct close_points_index *self = b->self;
-    int64_t step =
-        POINTS_PER_TASK * (what == VISIT_ESTIMATE ? (int64_t)ONE_OF : 1);
+    int64_t step = POINTS_PER_TASK *
+                   (what == VISIT_ESTIMATE ? (int64_t)ESTIMATE_EVERY : 1);
     b->visit = what;
     /* Each visit counts its pairs against the limit, except VISIT_ASK, whose
      * answers count them, and VISIT_FILL, whose pairs are counted already. */
@@ -751,7 +752,7 @@ static oj_status search_near_points_in_parallel(struct near_points_batch *b,
         struct near_points_worker *worker = &self->worker[t];
         worker->n_pairs = worker->n_pairs_counted = worker->n_matched = 0;
         worker->block_at = worker->block_end = worker->squares_from = -1;
-        worker->n_unlooked = LOOK_AFTER;
+        worker->n_since_poll = POINTS_PER_POLL;
         worker->cell_of_runs = NULL;
     }
     return oj_parallel_try(self->options.n_threads,
@@ -1117,7 +1118,7 @@ static oj_status convert_counts_to_offsets(const struct near_points_batch *b,
     return OJ_OK;
 }
 
-static oj_status join_in_two_passes_sorted(struct near_points_batch *b,
+static oj_status join_in_two_visits_sorted(struct near_points_batch *b,
                                            struct oj_error *err)
 {
     int64_t n_rows = b->input->n_features;
@@ -1129,9 +1130,9 @@ static oj_status join_in_two_passes_sorted(struct near_points_batch *b,
 }
 
 /* Joins in one visit that writes scattered lists. If the estimated entries are
- * too few, only sets b->is_full; the answer is then not complete. */
-static oj_status join_in_one_pass_unsorted(struct near_points_batch *b,
-                                           struct oj_error *err)
+ * too few, only sets b->needs_two_visits; the answer is then not complete. */
+static oj_status join_in_one_visit_unsorted(struct near_points_batch *b,
+                                            struct oj_error *err)
 {
     struct close_points_index *self = b->self;
     int64_t n_rows = b->input->n_features, n = 0;
@@ -1141,13 +1142,14 @@ static oj_status join_in_one_pass_unsorted(struct near_points_batch *b,
         n += self->worker[t].n_pairs;
     /* The estimate is raised by a quarter and by two blocks per thread. Pages
      * that are not written cost only address space. */
-    n = n * ONE_OF + n * (ONE_OF / 4) + 2 * BLOCK_ENTRIES * (int64_t)n_threads;
+    n = n * ESTIMATE_EVERY + n * (ESTIMATE_EVERY / 4) +
+        2 * BLOCK_ENTRIES * (int64_t)n_threads;
     OJ_TRY(oj_matches_reserve_scattered(b->out, n_rows, n, err));
     b->n_entries = n;
     OJ_TRY(oj_scattered_offsets_begin(&self->offsets, b->out->offset, n_rows,
                                       n_threads, err));
     OJ_TRY(search_near_points_in_parallel(b, VISIT_SCATTER, err));
-    if (atomic_load(&b->is_full))
+    if (atomic_load(&b->needs_two_visits))
         return OJ_OK;
     b->out->n_entries = (int64_t)atomic_load(&b->n_taken);
     for (int t = 0; t < n_threads; t++)
@@ -1225,7 +1227,7 @@ static oj_status choose_lists_and_join_batch(struct near_points_batch *b,
                                   &b->marks, &b->asks_filter, err));
     if (b->asks_filter && do_runs_decide_spans(b))
         b->asks_filter = 0;
-    if (self->relation.first_only)
+    if (self->relation.enough_pairs)
         b->asks_filter = 1; /* VISIT_ASK finds the first pairs */
     if (!b->is_join_side)
         OJ_TRY(sort_input_points(b, err));
@@ -1236,11 +1238,11 @@ static oj_status choose_lists_and_join_batch(struct near_points_batch *b,
         OJ_TRY(join_with_pair_filter(b, err));
     else if (self->relation.any_order &&
              count_points_to_visit(b) >= SCATTER_FROM)
-        OJ_TRY(join_in_one_pass_unsorted(b, err));
+        OJ_TRY(join_in_one_visit_unsorted(b, err));
     else
-        atomic_store(&b->is_full, 1);
-    if (atomic_exchange(&b->is_full, 0))
-        OJ_TRY(join_in_two_passes_sorted(b, err));
+        atomic_store(&b->needs_two_visits, 1);
+    if (atomic_exchange(&b->needs_two_visits, 0))
+        OJ_TRY(join_in_two_visits_sorted(b, err));
     stats->refine_s += oj_clock_seconds() - sorted;
     for (int t = 0; t < self->options.n_threads; t++)
         stats->n_candidates += self->worker[t].n_seen;
@@ -1269,7 +1271,7 @@ static oj_status join_near_points(struct oj_index *wrapped,
     b.input = input;
     b.out = out;
     atomic_init(&b.n_taken, 0);
-    atomic_init(&b.is_full, 0);
+    atomic_init(&b.needs_two_visits, 0);
     start_batch(&b);
     status = choose_lists_and_join_batch(&b, stats, err);
     oj_free(b.marks.mark);

@@ -1638,13 +1638,13 @@ static void adapt_features_to_find(struct nearest_search *search, int64_t n,
     struct oj_nearest_scratch *s = search->s;
     int64_t most = max_features_to_find(search);
     if (8 * s->n_open > n)
-        s->asked += s->asked / 2 + 1;
+        s->n_asked += s->n_asked / 2 + 1;
     else if (32 * s->n_open < n)
-        s->asked -= (s->asked - least + 7) / 8;
-    if (s->asked > most)
-        s->asked = most;
-    if (s->asked < least)
-        s->asked = least;
+        s->n_asked -= (s->n_asked - least + 7) / 8;
+    if (s->n_asked > most)
+        s->n_asked = most;
+    if (s->n_asked < least)
+        s->n_asked = least;
 }
 
 /* Answers the open points again, with the present search->k and choice of
@@ -1714,9 +1714,9 @@ static oj_status answer_with_filter(struct nearest_search *search, int64_t n,
     int64_t least;
     s->n_open = 0;
     least = min_features_to_find(search);
-    if (s->asked < least)
-        s->asked = least;
-    search->k = s->asked < s->choice.n_features ? s->asked : least;
+    if (s->n_asked < least)
+        s->n_asked = least;
+    search->k = s->n_asked < s->choice.n_features ? s->n_asked : least;
     OJ_TRY(answer_k_nearest(search, n, point, err));
     adapt_features_to_find(search, n, least);
     if (s->n_open > 0)

@@ -253,7 +253,7 @@ struct oj_nearest_scratch
                               reach, on average */
     int has_many_within; /**< 1: points have so many features within their reach
                               that these are listed for each group */
-    int64_t asked; /**< if pairs are filtered: number of nearest features to
+    int64_t n_asked; /**< if pairs are filtered: number of nearest features to
                         find first; 0: not set yet */
     int64_t n_open, cap_open;
     struct oj_ordered_point *open; /**< [n_open] points for which more features

@@ -223,7 +223,7 @@ static oj_status add_pairs_of_row(const struct equal_points_index *self,
             oj_pair_filter_accepts(&index->filter, row, e->feature))
         {
             OJ_TRY(oj_row_add_pair(index, worker, row, e->feature, NAN, err));
-            if (index->args.relation.first_only)
+            if (index->args.relation.enough_pairs)
                 return OJ_OK; /* entries are in tie order */
         }
     }
@@ -284,7 +284,7 @@ static oj_status answer_group_of_rows(struct oj_row_index *index,
         if (!can_key_have_pairs(input, &key[r]))
             continue;
         OJ_TRY(
-            self->n_equal != NULL && index->args.relation.first_only
+            self->n_equal != NULL && index->args.relation.enough_pairs
                 ? add_first_pair_of_row(self, worker, &key[r], bucket[r], err)
                 : add_pairs_of_row(self, worker, &key[r], bucket[r], err));
     }
@@ -306,7 +306,7 @@ static oj_status join_equal_attributes(struct oj_index *wrapped,
 {
     const struct oj_row_index *index = (void *)wrapped;
     OJ_TRY(oj_row_join(wrapped, input, out, stats, err));
-    if (!index->args.relation.first_only)
+    if (!index->args.relation.enough_pairs)
         return OJ_OK;
     out->n_pairs = 0;
     for (int64_t i = 0; i < out->n_entries; i++)

@@ -431,7 +431,7 @@ struct predicate_worker
                                       join feature with an equal geometry */
     uint8_t *is_met; /* [features] 1 if the feature intersects the current row;
                         only for OJ_OP_DISJOINT */
-    int64_t n_rows, n_to_look;
+    int64_t n_rows, n_until_poll;
 
     /* If one pair of a row is enough: the feature of the current row's pair so
      * far, and the limit of tie ranks that can still replace it. only_rank is
@@ -472,15 +472,15 @@ worker_of_thread(const struct predicate_index *index, int thread)
 
 /* Number of pairs between two polls of the cancel flag. It is also polled
  * before each computation of a matrix. */
-#define PAIRS_PER_LOOK 256
+#define PAIRS_PER_POLL 256
 
 static oj_status poll_cancel_flag(const struct oj_options *options,
                                   struct predicate_worker *w,
                                   struct oj_error *err)
 {
-    if (--w->n_to_look > 0)
+    if (--w->n_until_poll > 0)
         return OJ_OK;
-    w->n_to_look = PAIRS_PER_LOOK;
+    w->n_until_poll = PAIRS_PER_POLL;
     return oj_check_cancel(options->cancel, err);
 }
 
@@ -491,7 +491,7 @@ static oj_status build_side_if_needed(struct predicate_index *index,
     if (!index->has_side)
         OJ_TRY(oj_shape_side_build(&index->side, index->shared.args.join_side,
                                    index->shared.args.options.n_threads, err));
-    if (relation_of_index(index)->first_only == OJ_ENOUGH_FIRST &&
+    if (relation_of_index(index)->enough_pairs == OJ_ENOUGH_FIRST &&
         index->min_rank == NULL)
         OJ_TRY(oj_shape_side_min_ranks(
             &index->side, index->shared.args.tie_rank, &index->min_rank, err));
@@ -511,7 +511,7 @@ static oj_status compute_validity_of_shape(struct predicate_worker *w,
     *validity = OJ_VALID_SIMPLE;
     if (is_simple && shape->n_rings == 1)
         return OJ_OK;
-    w->n_to_look = 0; /* poll the cancel flag again after the test, which may
+    w->n_until_poll = 0; /* poll the cancel flag again after the test, which may
                          take long */
     OJ_TRY(
         oj_shape_is_valid(shape, &w->figure, &w->relate.node, &is_valid, err));
@@ -696,8 +696,8 @@ static oj_status decide_by_matrix(struct predicate_index *index,
                                           &row_is_valid, err));
     OJ_TRY(is_feature_topologically_valid(w, other, &index->validity[feature],
                                           &feature_is_valid, err));
-    w->n_to_look = 0; /* poll the cancel flag again after the matrix, which may
-                         take long */
+    w->n_until_poll = 0; /* poll the cancel flag again after the matrix, which
+                         may take long */
     OJ_TRY(oj_shapes_relate(relation, shape, row_is_valid, other,
                             feature_is_valid, index->shared.args.options.cancel,
                             &w->relate, &matrix, err));
@@ -886,7 +886,7 @@ static oj_status add_pair(struct predicate_index *index,
                           struct predicate_worker *w, int64_t row,
                           int32_t feature, struct oj_error *err)
 {
-    const int enough = relation_of_index(index)->first_only;
+    const int enough = relation_of_index(index)->enough_pairs;
     if (enough == OJ_ENOUGH_ALL)
         return store_pair(index, w, row, feature, err);
     w->only_feature = feature;
@@ -1036,10 +1036,9 @@ static int64_t candidates_before_edge_grid(const struct predicate_index *index,
 /* Prepares the shape of a row. If its parts are of different kinds, makes a
  * shape for each part; otherwise an edge grid, if the row has at least `least`
  * candidates. */
-static oj_status prepare_row_shape_members_cells(struct predicate_worker *w,
-                                                 struct oj_shape *shape,
-                                                 int64_t least,
-                                                 struct oj_error *err)
+static oj_status prepare_row_shape(struct predicate_worker *w,
+                                   struct oj_shape *shape, int64_t least,
+                                   struct oj_error *err)
 {
     w->own_validity = OJ_VALIDITY_NOT_KNOWN;
     w->row_validity = &w->own_validity;
@@ -1073,7 +1072,7 @@ static oj_status add_pairs_of_first_candidates(struct predicate_index *index,
                                                struct oj_error *err)
 {
     if (w->found.n > 0)
-        OJ_TRY(prepare_row_shape_members_cells(
+        OJ_TRY(prepare_row_shape(
             w, shape, candidates_before_edge_grid(index, w, shape), err));
     w->row_validity = validity_of_equal_feature(index, w, shape);
     return add_pairs_of_candidates(index, w, row, shape, err);
@@ -1114,7 +1113,7 @@ static oj_status search_row(struct oj_row_index *shared,
     struct oj_shape shape = oj_shape_of(shared->input, row);
     w->n_rows++;
     w->only_rank = INT64_MAX;
-    if (relation->first_only != OJ_ENOUGH_ALL && !index->rule.takes_all &&
+    if (relation->enough_pairs != OJ_ENOUGH_ALL && !index->rule.takes_all &&
         relation->op != OJ_OP_DISJOINT)
         OJ_TRY(search_only_pair_of_row(index, w, row, &shape, err));
     else
@@ -1265,7 +1264,7 @@ static oj_status decide_gpu_screened_row(int64_t row, int thread, void *user,
                        edge grid. */
     for (int64_t k = i; k < end; k++)
         w->found.n += needs_join_shape_after_gpu_screen(index, verdict[k]);
-    OJ_TRY(prepare_row_shape_members_cells(w, &shape, FOUND_FOR_CELLS, err));
+    OJ_TRY(prepare_row_shape(w, &shape, FOUND_FOR_CELLS, err));
     for (; i < end; i++)
     {
         int holds;

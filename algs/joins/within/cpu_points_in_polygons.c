@@ -1226,7 +1226,7 @@ static oj_status build_points_in_polygons(struct oj_index *wrapped,
     self->accepted = oj_point_locations_of_op(op);
     OJ_TRY(oj_ring_cells_build(&self->cells, self->flat, options->n_expected,
                                options->n_threads, err));
-    if (args->relation.first_only == OJ_ENOUGH_FIRST)
+    if (args->relation.enough_pairs == OJ_ENOUGH_FIRST)
         OJ_TRY(sort_crowded_cells(&self->cells, args->tie_rank, err));
     if (!treats_boundary_as_inside(self->accepted))
         OJ_NEW_ZEROED(self->solidity, self->flat->n_features, err);
@@ -1427,7 +1427,7 @@ static oj_status join_points_in_polygons(struct oj_index *wrapped,
     b.query.solidity = self->solidity;
     b.query.cancel = self->options.cancel;
     b.query.timings = self->options.timings;
-    b.query.enough = self->relation.first_only;
+    b.query.enough = self->relation.enough_pairs;
     b.query.tie_rank = self->tie_rank;
     return join_batch(&b, stats, err);
 }

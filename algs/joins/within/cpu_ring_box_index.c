@@ -440,8 +440,8 @@ static void insert_deferred_rings(struct ring_layer_build *b)
 static uint64_t mask_of_subcells_in_range(int32_t x0, int32_t y0, int32_t x1,
                                           int32_t y1)
 {
-    int32_t column = x0 / OJ_SPOT_STEPS, last_column = x1 / OJ_SPOT_STEPS;
-    int32_t row = y0 / OJ_SPOT_STEPS, last_row = y1 / OJ_SPOT_STEPS;
+    int32_t column = x0 / OJ_SUBCELL_STEPS, last_column = x1 / OJ_SUBCELL_STEPS;
+    int32_t row = y0 / OJ_SUBCELL_STEPS, last_row = y1 / OJ_SUBCELL_STEPS;
     uint64_t columns = (UINT64_C(0xff) >> (7 - last_column + column)) << column;
     uint64_t rows = UINT64_C(0x0101010101010101) >> (8 * (7 - last_row + row));
     return (columns * rows) << (8 * row);

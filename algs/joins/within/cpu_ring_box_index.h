@@ -2,11 +2,11 @@
  *  cells, each with the rings whose boxes intersect it.
  *
  *  A layer of cells holds rings of similar size.  A cell is divided into 8 x 8
- *  subcells ("spots"), each with a bit that is set if the box of any ring
+ *  subcells, each with a bit that is set if the box of any ring
  *  intersects it.  So a single look-up suffices for most points outside of all
  *  rings:
  *
- *      mask[cell]   64 bits, one for each spot
+ *      mask[cell]   64 bits, one for each subcell
  *      first[cell]  entries first[cell] .. first[cell + 1] - 1
  *      entry        a ring, and its box in 128 x 128 steps of the cell
  *
@@ -32,9 +32,9 @@
 
 #include <stdatomic.h>
 
-/** Steps along an axis per cell, and per spot (subcell). */
+/** Steps along an axis per cell, and per subcell. */
 #define OJ_CELL_STEPS 128
-#define OJ_SPOT_STEPS 16
+#define OJ_SUBCELL_STEPS 16
 
 /** Maximum layers of a set. */
 #define OJ_RING_LAYERS 6

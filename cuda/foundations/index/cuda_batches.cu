@@ -1605,7 +1605,7 @@ static oj_status gather_tied_points(const struct cuda_join_batch *b, int64_t n,
 static oj_status list_all_pairs_of_tied_rows(struct cuda_join_batch *b,
                                              struct oj_error *err)
 {
-    struct cuda_join_batch its = {};
+    struct cuda_join_batch tied_batch = {};
     double *buf = NULL;
     struct oj_flat points = {};
     oj_status status;
@@ -1619,24 +1619,24 @@ static oj_status list_all_pairs_of_tied_rows(struct cuda_join_batch *b,
         return oj_fail(err, OJ_ERR_TOO_MANY_PAIRS,
                        "the batch has more than 2^31 rows with ties; use "
                        "smaller batches");
-    its.index = b->index;
-    its.number = b->number;
-    its.family = b->index->place[0].of[b->number]->asked->family;
-    its.is_tied = its.lists = 1;
-    its.input = &points;
-    its.out = b->out;
-    its.most_pairs = b->most_pairs;
-    its.n_pairs = b->n_matched;
-    its.n_before = b->out->n_rows;
+    tied_batch.index = b->index;
+    tied_batch.number = b->number;
+    tied_batch.family = b->index->place[0].of[b->number]->asked->family;
+    tied_batch.is_tied = tied_batch.lists = 1;
+    tied_batch.input = &points;
+    tied_batch.out = b->out;
+    tied_batch.most_pairs = b->most_pairs;
+    tied_batch.n_pairs = b->n_matched;
+    tied_batch.n_before = b->out->n_rows;
     status = gather_tied_points(b, n, &buf, &points, err);
     if (status == OJ_OK)
     {
-        its.offset = b->out->tied_offset;
-        status = join_all_chunks_to_lists(&its, err);
-        free_chunks(&its);
+        tied_batch.offset = b->out->tied_offset;
+        status = join_all_chunks_to_lists(&tied_batch, err);
+        free_chunks(&tied_batch);
     }
-    b->n_matched += its.n_matched;
-    b->n_pairs = its.n_pairs;
+    b->n_matched += tied_batch.n_matched;
+    b->n_pairs = tied_batch.n_pairs;
     oj_free(buf);
     return status;
 }

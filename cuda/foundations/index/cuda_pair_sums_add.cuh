@@ -20,7 +20,7 @@ split_value_into_limbs(const struct oj_sum_column &column, int64_t i,
 static __device__ __forceinline__ bool
 is_column_summed(const struct oj_sum_column &column)
 {
-    return column.n_limbs > 0 || column.odd_at > 0;
+    return column.n_limbs > 0 || column.nonfinite_at > 0;
 }
 
 static __device__ __forceinline__ bool
@@ -33,7 +33,8 @@ static __device__ __forceinline__ void
 count_nan_or_infinity(const struct oj_sum_column &column,
                       enum oj_limb_kind kind, unsigned long long *words)
 {
-    atomicAdd(&words[column.odd_at + (int)kind - OJ_LIMBS_PLUS_INFINITY], 1ull);
+    atomicAdd(&words[column.nonfinite_at + (int)kind - OJ_LIMBS_PLUS_INFINITY],
+              1ull);
 }
 
 /* Adds a pair of point i to the sums of a feature: 1 to the number of pairs,

@@ -252,7 +252,7 @@ static oj_status make_window_level(const struct oj_cuda_ring_making *m,
 static __device__ uint32_t cells_of_fragment(const struct windows &v,
                                              uint32_t k)
 {
-    return oj_cuda_ring_receivers(v.marks, k, v.level.fragment[k].unit);
+    return oj_cuda_ring_receivers(v.marks, k, v.level.fragment[k].unit_and_bit);
 }
 
 struct items_of
@@ -301,7 +301,7 @@ write_cell_items(const __grid_constant__ struct windows v,
     {
         uint2 p = v.level.window[v.level.fragment[k].node];
         uint32_t inside =
-            oj_cuda_ring_inside(v.marks, k, v.level.fragment[k].unit);
+            oj_cuda_ring_inside(v.marks, k, v.level.fragment[k].unit_and_bit);
         at = (uint32_t)(place[k] - place[first]);
         for (uint32_t left = cells_of_fragment(v, k); left != 0;
              left &= left - 1, at++)
@@ -330,7 +330,7 @@ static __device__ int starts_new_group_of_cells(const unsigned long long *item,
 /* Counts for the prefix sum over items, which are sorted by cell. High half: 1
  * if item i is the first of a group of 16 cells; low half: its edges. Behind
  * the last item both are 0. */
-struct put_sums
+struct cell_item_counts
 {
     const unsigned long long *item;
     ptrdiff_t n;
@@ -362,7 +362,7 @@ static __global__ void write_cell_nodes_and_fragments(
     node = 16 * group + cell % 16;
     to = (uint32_t)put[j];
     f = v.level.fragment[(uint32_t)item[j] >> ITEM_FRAGMENT];
-    level.fragment[j] = {(f.unit & ~1u) |
+    level.fragment[j] = {(f.unit_and_bit & ~1u) |
                              ((uint32_t)(item[j] >> ITEM_INSIDE) & 1u),
                          to, n_edges_of_item(item[j]), node};
     for (uint32_t e = f.first; e < f.first + f.n; e++)
@@ -429,8 +429,8 @@ static oj_status make_first_level_from_windows(
     unsigned long long *item = NULL, *put = NULL, n = 0, all = 0;
     int level = v.level.depth;
     OJ_TRY(list_and_sort_cell_items(work, v, &item, &n));
-    OJ_TRY(work->scan_computed((int64_t)n, put_sums{item, (ptrdiff_t)n}, &put,
-                               &all));
+    OJ_TRY(work->scan_computed((int64_t)n, cell_item_counts{item, (ptrdiff_t)n},
+                               &put, &all));
     above->n_slots = level > 1 ? 1u << (4 * level - 4) : 16;
     OJ_TRY(oj_cuda_ring_extend(m->keep, slot, 0, above->n_slots));
     OJ_TRY(work->clear(slot->data, above->n_slots));

@@ -135,11 +135,11 @@ static __device__ uint64_t leaf_code_of_fragments(const struct view &v,
     for (uint32_t k = first; k < end; k++)
     {
         struct oj_ring_split none = {0, 0};
-        uint32_t unit = v.level.fragment[k].unit;
-        oj_ring_coder_add(&coder, unit >> 1,
+        uint32_t unit_and_bit = v.level.fragment[k].unit_and_bit;
+        oj_ring_coder_add(&coder, unit_and_bit >> 1,
                           contribution != NULL
                               ? contribution[k]
-                              : oj_ring_code_contribution(unit, none));
+                              : oj_ring_code_contribution(unit_and_bit, none));
     }
     return oj_ring_coder_end(&coder);
 }
@@ -254,7 +254,7 @@ decide_node_kind(const struct view &v, uint32_t i, struct oj_cuda_ring_sums *s,
         *slot = oj_ring_slot_make(
             OJ_RING_COVERED,
             (uint32_t)oj_ring_unit_rank(
-                &v.tree, v.level.fragment[first + of - 1].unit >> 1));
+                &v.tree, v.level.fragment[first + of - 1].unit_and_bit >> 1));
     return KIND_NOTHING;
 }
 
@@ -288,7 +288,8 @@ struct write_heads
             return;
         f = fragment[v.list != NULL ? v.list[k] : k];
         before = fragment[v.list != NULL ? v.list[k - 1] : k - 1];
-        if (f.node != before.node || f.unit >> 1 != before.unit >> 1)
+        if (f.node != before.node ||
+            f.unit_and_bit >> 1 != before.unit_and_bit >> 1)
             v.marks.head[k] = (uint32_t)k;
     }
 };
@@ -321,7 +322,7 @@ mark_children_of_fragment(const struct view &v, uint32_t k)
     to.masks[k] = m;
     if (to.head[k] != k)
     {
-        uint32_t inside = oj_ring_masks_inside(&m, f.unit) & ~m.touched;
+        uint32_t inside = oj_ring_masks_inside(&m, f.unit_and_bit) & ~m.touched;
         if (inside != 0)
             atomicXor(&to.lost[to.head[k]], inside);
     }
@@ -393,7 +394,7 @@ static __global__ void __launch_bounds__(BLOCK, LEAF_BLOCKS)
                                    &reference_x[mine], &reference_y[mine]);
             shift[mine] =
                 to.first_edge + s.edges - v.level.fragment[first].first;
-            r.unit = f.unit;
+            r.unit_and_bit = f.unit_and_bit;
             r.first = shift[mine] + f.first;
             cells.record.data[to.first_record + s.records + k - first] = r;
         }
@@ -422,7 +423,7 @@ static __global__ void __launch_bounds__(BLOCK, LEAF_BLOCKS)
     if (is == KIND_LEAF)
     {
         struct oj_ring_split all = {touched[mine], toggled[mine]};
-        v.contribution[k] = oj_ring_code_contribution(f.unit, all);
+        v.contribution[k] = oj_ring_code_contribution(f.unit_and_bit, all);
     }
 }
 
@@ -477,23 +478,23 @@ index_of_child_counts(const struct view &v, uint32_t node, uint32_t k)
 static __global__ void
 count_fragments_per_child(const __grid_constant__ struct view v, uint8_t *count)
 {
-    uint32_t k = thread_index(), there;
+    uint32_t k = thread_index(), receivers;
     struct oj_ring_fragment f;
     struct child_counts counts;
     if (k >= v.n_listed)
         return;
     f = load_listed_fragment(v, k);
     counts = index_of_child_counts(v, f.node, k);
-    there = oj_cuda_ring_receivers(v.marks, k, f.unit);
+    receivers = oj_cuda_ring_receivers(v.marks, k, f.unit_and_bit);
     for (uint32_t c = 0; c < OJ_RING_CELL_CHILDREN; c++)
         count[counts.at + (uint64_t)c * counts.n] =
-            (uint8_t)((there >> c & 1u) << 7 |
+            (uint8_t)((receivers >> c & 1u) << 7 |
                       (uint32_t)(v.marks.masks[k].counts >> (4 * c) & 15u));
 }
 
 /* Returns the counts of byte i for the prefix sum: 1 for a fragment in the high
  * half, the number of edges in the low half. */
-struct counts
+struct fragment_and_edge_counts
 {
     const uint8_t *byte;
 
@@ -516,14 +517,14 @@ static __global__ void scatter_fragments_to_children(
     f = load_listed_fragment(v, k);
     counts = index_of_child_counts(v, f.node, k);
     split = node_prefix_sums(v, f.node).split;
-    inside = oj_cuda_ring_inside(v.marks, k, f.unit);
-    for (uint32_t left = oj_cuda_ring_receivers(v.marks, k, f.unit); left != 0;
-         left &= left - 1)
+    inside = oj_cuda_ring_inside(v.marks, k, f.unit_and_bit);
+    for (uint32_t left = oj_cuda_ring_receivers(v.marks, k, f.unit_and_bit);
+         left != 0; left &= left - 1)
     {
         uint32_t c = (uint32_t)__ffs((int)left) - 1;
         unsigned long long to = place[counts.at + (uint64_t)c * counts.n];
         next.fragment[to >> 32] = {
-            (f.unit & ~1u) | (inside >> c & 1u), (uint32_t)to,
+            (f.unit_and_bit & ~1u) | (inside >> c & 1u), (uint32_t)to,
             (uint32_t)(v.marks.masks[k].counts >> (4 * c) & 15u),
             16 * split + c};
     }
@@ -692,7 +693,8 @@ static oj_status split_nodes_into_next_level(
     OJ_TRY(work->make(n + 1, &count));
     OJ_TRY(work->clear(count + n, 1));
     OJ_TRY(work->run<BLOCK>(v->n_listed, count_fragments_per_child, *v, count));
-    OJ_TRY(work->scan_computed(n, counts{count}, &place, &all));
+    OJ_TRY(
+        work->scan_computed(n, fragment_and_edge_counts{count}, &place, &all));
     next->depth = v->level.depth + 1;
     OJ_TRY(oj_cuda_ring_level_make(below, part->sums.split, all, next));
     OJ_TRY(work->run<BLOCK>(v->n_listed, write_child_nodes, *v, place,

@@ -55,22 +55,23 @@ struct oj_cuda_ring_marks
     uint32_t *doubt;
 };
 
-/** Returns the mask of children in which the bit of fragment k is 1. `unit` is
- *  the member of struct oj_ring_fragment: 2 * unit + bit. */
+/** Returns the mask of children in which the bit of fragment k, whose
+ *  unit_and_bit is given, is 1. */
 OJ_FN uint32_t oj_cuda_ring_inside(const struct oj_cuda_ring_marks &marks,
-                                   uint32_t k, uint32_t unit)
+                                   uint32_t k, uint32_t unit_and_bit)
 {
-    uint32_t inside = oj_ring_masks_inside(&marks.masks[k], unit);
+    uint32_t inside = oj_ring_masks_inside(&marks.masks[k], unit_and_bit);
     return marks.head[k] == k ? inside ^ marks.lost[k] : inside;
 }
 
 /** Returns the mask of the children that receive fragment k. */
 OJ_FN uint32_t oj_cuda_ring_receivers(const struct oj_cuda_ring_marks &marks,
-                                      uint32_t k, uint32_t unit)
+                                      uint32_t k, uint32_t unit_and_bit)
 {
-    uint32_t there = marks.masks[k].touched;
-    return marks.head[k] == k ? there | oj_cuda_ring_inside(marks, k, unit)
-                              : there;
+    uint32_t receivers = marks.masks[k].touched;
+    return marks.head[k] == k
+               ? receivers | oj_cuda_ring_inside(marks, k, unit_and_bit)
+               : receivers;
 }
 
 /** Sums over nodes: the number of split nodes and of their fragments, and the

@@ -65,7 +65,7 @@ struct oj_ring_leaf
 struct oj_ring_record
 {
     /* 2 * unit + 1 if the reference point is inside, else 2 * unit. */
-    uint32_t unit;
+    uint32_t unit_and_bit;
     /* First edge of the record; its edges end where those of the next record
      * begin. */
     uint32_t first;
@@ -211,8 +211,8 @@ OJ_FN int32_t oj_ring_tree_decide_by_slot(const struct oj_ring_tree *t,
     if (code == 0)
         return OJ_RING_NONE;
     if (code != OJ_RING_CODE_ASK)
-        return oj_ring_unit_rank(t,
-                                 t->record[leaf->first + code - 1].unit >> 1);
+        return oj_ring_unit_rank(
+            t, t->record[leaf->first + code - 1].unit_and_bit >> 1);
     return OJ_RING_ASK;
 }
 
@@ -279,7 +279,7 @@ oj_ring_tree_locate_exactly(const struct oj_ring_tree *t,
 {
     uint32_t odd = 0, e, last = t->record[end].first;
     for (e = first; e < end; e++)
-        odd ^= t->record[e].unit & 1u;
+        odd ^= t->record[e].unit_and_bit & 1u;
     for (e = t->record[first].first; e < last; e++)
     {
         const struct oj_cuda_segment *s = &t->segment[t->edge_segment[e]];
@@ -304,11 +304,11 @@ OJ_FN int oj_ring_tree_locate_by_short_edges(const struct oj_ring_tree *t,
 {
     uint32_t at = place->at, odd = 0, unsure = 0;
     struct oj_ring_record r = t->record[at], next;
-    *unit = r.unit >> 1;
+    *unit = r.unit_and_bit >> 1;
     for (;;)
     {
         uint32_t e = r.first;
-        odd ^= r.unit & 1u;
+        odd ^= r.unit_and_bit & 1u;
         next = t->record[++at];
         for (; e < next.first && !unsure; e++)
         {
@@ -317,7 +317,7 @@ OJ_FN int oj_ring_tree_locate_by_short_edges(const struct oj_ring_tree *t,
             odd ^= edge;
             unsure = edge & OJ_RING_EDGE_UNSURE;
         }
-        if (at == place->end || next.unit >> 1 != *unit)
+        if (at == place->end || next.unit_and_bit >> 1 != *unit)
             break;
         r = next;
     }

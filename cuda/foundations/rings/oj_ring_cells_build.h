@@ -32,9 +32,9 @@
 
 struct __attribute__((aligned(16))) oj_ring_fragment
 {
-    uint32_t unit;  /**< 2 * unit + bit */
-    uint32_t first; /**< first entry in the level's list of edges */
-    uint32_t n;     /**< number of edges, at most OJ_RING_FRAGMENT */
+    uint32_t unit_and_bit; /**< 2 * unit + bit */
+    uint32_t first;        /**< first entry in the level's list of edges */
+    uint32_t n;            /**< number of edges, at most OJ_RING_FRAGMENT */
     uint32_t node;
 };
 
@@ -58,18 +58,18 @@ OJ_FN void oj_ring_masks_add(struct oj_ring_masks *m,
  *  the mask of the sixteenths that its edges touch, the high half that of the
  *  sixteenths whose middle is inside the unit according to this record's edges
  *  and bit alone. */
-OJ_FN uint32_t oj_ring_code_contribution(uint32_t unit,
+OJ_FN uint32_t oj_ring_code_contribution(uint32_t unit_and_bit,
                                          struct oj_ring_split sixteenths)
 {
-    uint32_t inside = sixteenths.toggled ^ (unit & 1u ? 0xffffu : 0u);
+    uint32_t inside = sixteenths.toggled ^ (unit_and_bit & 1u ? 0xffffu : 0u);
     return inside << 16 | sixteenths.touched;
 }
 
 /** Returns the fragment's bits in the children, as a mask. */
 OJ_FN uint32_t oj_ring_masks_inside(const struct oj_ring_masks *m,
-                                    uint32_t unit)
+                                    uint32_t unit_and_bit)
 {
-    return (m->toggled ^ (unit & 1u ? 0xffffu : 0u)) & 0xffffu;
+    return (m->toggled ^ (unit_and_bit & 1u ? 0xffffu : 0u)) & 0xffffu;
 }
 
 /** Returns the number of edges above which a node is split. It is `most`, but

@@ -188,14 +188,14 @@ static oj_status make_rings_and_polygon_tree(struct oj_cuda_work *keep,
 
 oj_status oj_cuda_tree_side_build(struct oj_cuda_work *work,
                                   const struct oj_cuda_layer *layer,
-                                  int to_interior, int several,
+                                  int to_interior, int finds_several,
                                   struct oj_tree_side *out)
 {
     struct oj_cuda_tree segments;
     if (layer->n_segments == 0)
         return OJ_OK;
     OJ_TRY(make_segment_tree(work, layer, &segments, out));
-    if (several)
+    if (finds_several)
         OJ_TRY(mark_ranks_of_nodes(work, segments.n_nodes, out));
     if (to_interior && layer->segment_part.n > 0)
         OJ_TRY(make_rings_and_polygon_tree(work, layer, &out->rings));

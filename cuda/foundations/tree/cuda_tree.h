@@ -47,11 +47,13 @@ OJ_MUST_USE oj_status oj_cuda_tree_rings_make(struct oj_cuda_work *work,
                                               struct oj_tree_rings *out);
 
 /** Builds the join side for distances to layer, which must outlive it. If
- *  to_interior is 1, the distance to a polygon is 0 inside it; if several is 1,
- *  searches find several features per point. *out must be zeroed. */
+ *  to_interior is 1, the distance to a polygon is 0 inside it; if
+ *  finds_several is 1, searches find several features per point. *out must be
+ *  zeroed. */
 OJ_MUST_USE oj_status oj_cuda_tree_side_build(struct oj_cuda_work *work,
                                               const struct oj_cuda_layer *layer,
-                                              int to_interior, int several,
+                                              int to_interior,
+                                              int finds_several,
                                               struct oj_tree_side *out);
 
 #endif

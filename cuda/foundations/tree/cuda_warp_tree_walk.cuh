@@ -144,8 +144,9 @@ push_children(struct oj_warp_walk_memory *memory,
         box_distance_to_middle(circle, memory->boxes, lane % OJ_TREE_FANOUT);
     for (int c = 0; c < OJ_TREE_FANOUT; c++)
     {
-        float its = __shfl_sync(OJ_FULL_WARP, apart, c);
-        if ((wanted >> c & 1u) && (its > apart || (its == apart && c > lane)))
+        float apart_of_child = __shfl_sync(OJ_FULL_WARP, apart, c);
+        if ((wanted >> c & 1u) &&
+            (apart_of_child > apart || (apart_of_child == apart && c > lane)))
             below++;
     }
     if (lane < OJ_TREE_FANOUT && (wanted >> lane & 1u))

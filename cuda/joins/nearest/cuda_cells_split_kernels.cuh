@@ -585,39 +585,40 @@ static __device__ void drop_duplicate_segments_of_node(
     __syncthreads();
     for (uint32_t i = threadIdx.x; i < node.n; i += blockDim.x)
     {
-        uint32_t mine = id[i] & ~OJ_NEAR_SHARED;
-        struct oj_cuda_segment key = distance_key_of_segment(r, frame, mine);
+        uint32_t own_id = id[i] & ~OJ_NEAR_SHARED;
+        struct oj_cuda_segment key = distance_key_of_segment(r, frame, own_id);
         uint32_t at = oj_near_hash(&key) & (SLOTS - 1);
         for (;;)
         {
-            uint32_t seen = atomicCAS(&slot[at], 0u, i + 1), mark, there, its;
+            uint32_t seen = atomicCAS(&slot[at], 0u, i + 1), mark, holder,
+                     other_id;
             struct oj_cuda_segment other;
             if (seen == 0)
                 break;
-            there = (seen & ~OJ_NEAR_SHARED) - 1;
-            its = id[there] & ~OJ_NEAR_SHARED;
-            other = distance_key_of_segment(r, frame, its);
+            holder = (seen & ~OJ_NEAR_SHARED) - 1;
+            other_id = id[holder] & ~OJ_NEAR_SHARED;
+            other = distance_key_of_segment(r, frame, other_id);
             if (!oj_near_keys_equal(&key, &other))
             {
                 at = (at + 1) & (SLOTS - 1);
                 continue;
             }
             mark = seen & OJ_NEAR_SHARED;
-            if (!oj_near_segment_replaces(r.rank[mine], (int32_t)mine,
-                                          r.rank[its], (int32_t)its))
+            if (!oj_near_segment_replaces(r.rank[own_id], (int32_t)own_id,
+                                          r.rank[other_id], (int32_t)other_id))
             {
                 if (r.marks_ties &&
-                    is_duplicate_of_other_feature(r, r.rank[its], id[i]))
+                    is_duplicate_of_other_feature(r, r.rank[other_id], id[i]))
                     atomicOr(&slot[at], OJ_NEAR_SHARED);
                 mask[i] = 0;
                 break;
             }
             if (r.marks_ties &&
-                is_duplicate_of_other_feature(r, r.rank[mine], id[there]))
+                is_duplicate_of_other_feature(r, r.rank[own_id], id[holder]))
                 mark = OJ_NEAR_SHARED;
             if (atomicCAS(&slot[at], seen, (i + 1) | mark) == seen)
             {
-                mask[there] = 0;
+                mask[holder] = 0;
                 break;
             }
         }

@@ -479,26 +479,26 @@ static oj_status answer_unresolved_points(const struct near_index *self,
                                           int32_t *row, double *measure)
 {
     struct open_rows open = {};
-    struct oj_cuda_points its = {};
-    int32_t *its_row = NULL;
-    double *its_measure = NULL;
+    struct oj_cuda_points open_points = {};
+    int32_t *open_row = NULL;
+    double *open_measure = NULL;
     OJ_TRY(gather_unresolved_points(work, points, row, &open));
     if (open.n == 0)
         return OJ_OK;
-    its.n = open.n;
-    its.x = open.x;
-    its.y = open.y;
-    OJ_TRY(work->make(open.n, &its_row));
+    open_points.n = open.n;
+    open_points.x = open.x;
+    open_points.y = open.y;
+    OJ_TRY(work->make(open.n, &open_row));
     if (measure != NULL)
-        OJ_TRY(work->make(open.n, &its_measure));
-    OJ_TRY(self->asked->family->join_one(self->asked, work, &its, its_row,
-                                         its_measure));
+        OJ_TRY(work->make(open.n, &open_measure));
+    OJ_TRY(self->asked->family->join_one(self->asked, work, &open_points,
+                                         open_row, open_measure));
     return work->each(open.n,
                       [=] __device__(int64_t i)
                       {
-                          row[open.at[i]] = its_row[i];
+                          row[open.at[i]] = open_row[i];
                           if (measure != NULL)
-                              measure[open.at[i]] = its_measure[i];
+                              measure[open.at[i]] = open_measure[i];
                       });
 }
 

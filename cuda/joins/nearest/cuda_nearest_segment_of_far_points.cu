@@ -66,18 +66,18 @@ struct seeker
         return 1;
     }
 
-    __device__ __forceinline__ void take_entry(int64_t its)
+    __device__ __forceinline__ void take_entry(int64_t new_entry)
     {
         struct oj_near_other *o = &own;
-        double distance = oj_tree_entry_distance(side, its, o->px, o->py);
-        int32_t rank = side->rank[its];
+        double distance = oj_tree_entry_distance(side, new_entry, o->px, o->py);
+        int32_t rank = side->rank[new_entry];
         if (distance > o->most || !(distance < INFINITY) ||
             distance > o->distance ||
             (distance == o->distance && rank >= o->rank))
             return;
         o->distance = distance;
         o->rank = rank;
-        entry = its;
+        entry = new_entry;
         oj_nearest_point_set_bound(o, distance);
     }
 };

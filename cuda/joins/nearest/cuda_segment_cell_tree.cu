@@ -73,21 +73,21 @@ mark_duplicate_segments(const __grid_constant__ struct oj_cells_round r,
     at = oj_near_hash(&key) & (size - 1);
     for (;;)
     {
-        uint32_t seen = *(volatile uint32_t *)&table[at], there, mark;
+        uint32_t seen = *(volatile uint32_t *)&table[at], holder, mark;
         if (seen == 0)
             seen = atomicCAS(&table[at], 0u, i + 1);
         if (seen == 0)
             return;
-        there = (seen & ~OJ_NEAR_SHARED) - 1;
-        struct oj_cuda_segment other = r.segment[there];
+        holder = (seen & ~OJ_NEAR_SHARED) - 1;
+        struct oj_cuda_segment other = r.segment[holder];
         if (!oj_near_keys_equal(&key, &other))
         {
             at = (at + 1) & (size - 1);
             continue;
         }
-        mark = r.marks_ties && rank[i] != rank[there] ? OJ_NEAR_SHARED : 0u;
-        if (!oj_near_segment_replaces(rank[i], (int32_t)i, rank[there],
-                                      (int32_t)there))
+        mark = r.marks_ties && rank[i] != rank[holder] ? OJ_NEAR_SHARED : 0u;
+        if (!oj_near_segment_replaces(rank[i], (int32_t)i, rank[holder],
+                                      (int32_t)holder))
         {
             atomicOr(&table[at], mark);
             return;
@@ -103,11 +103,11 @@ list_distinct_segments(uint32_t size, const uint32_t *table, uint32_t *id,
                        struct oj_cells_counters *counters)
 {
     uint32_t i = blockIdx.x * BLOCK + threadIdx.x;
-    uint32_t there = i < size ? table[i] : 0;
+    uint32_t marked = i < size ? table[i] : 0;
     unsigned long long at =
-        reserve_positions_by_warp(&counters->ids, there != 0);
-    if (there != 0)
-        id[at] = ((there & ~OJ_NEAR_SHARED) - 1) | (there & OJ_NEAR_SHARED);
+        reserve_positions_by_warp(&counters->ids, marked != 0);
+    if (marked != 0)
+        id[at] = ((marked & ~OJ_NEAR_SHARED) - 1) | (marked & OJ_NEAR_SHARED);
 }
 
 static oj_status read_counters(struct cuda_cells_build *b)

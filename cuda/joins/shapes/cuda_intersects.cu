@@ -31,8 +31,8 @@ struct meet_query
     uint8_t *verdict;             /* [n] */
 };
 
-/* A stretch, in function names a segment run: consecutive segments of the
- * larger feature of a pair, which one warp tests. */
+/* A stretch: consecutive segments of the larger feature of a pair, which one
+ * warp tests. */
 struct segment_stretch
 {
     int32_t pair, number;
@@ -50,9 +50,9 @@ static __device__ int64_t count_segment_runs_of_pair(
  * is NULL, also counts the stretches of pairs of large features; otherwise
  * stores these stretches. */
 static __global__ void
-init_verdicts_and_segment_runs(const __grid_constant__ struct meet_query q,
-                               unsigned long long *n_stretches,
-                               struct segment_stretch *stretch)
+init_verdicts_and_stretches(const __grid_constant__ struct meet_query q,
+                            unsigned long long *n_stretches,
+                            struct segment_stretch *stretch)
 {
     int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x, n;
     unsigned long long at;
@@ -179,8 +179,8 @@ larger_and_smaller_of_pair(const struct meet_query &q, int64_t pair)
  * found to intersect; if two warps find this at once, both store an equal
  * verdict. */
 static __global__ void __launch_bounds__(BLOCK)
-    test_segment_runs(const __grid_constant__ struct meet_query q, int64_t n,
-                      const struct segment_stretch *stretch)
+    test_stretches(const __grid_constant__ struct meet_query q, int64_t n,
+                   const struct segment_stretch *stretch)
 {
     int64_t i = ((int64_t)blockIdx.x * BLOCK + threadIdx.x) / WARP;
     int64_t pair, first, end;
@@ -282,23 +282,21 @@ static __global__ void __launch_bounds__(BLOCK)
 /* --- all pairs ------------------------------------------------------------ */
 
 /* Makes *out [*n], the stretches of pairs of large features. */
-static oj_status list_segment_runs_of_large_pairs(struct oj_cuda_work *work,
-                                                  const struct meet_query &q,
-                                                  struct segment_stretch **out,
-                                                  int64_t *n)
+static oj_status list_stretches_of_large_pairs(struct oj_cuda_work *work,
+                                               const struct meet_query &q,
+                                               struct segment_stretch **out,
+                                               int64_t *n)
 {
     struct segment_stretch *none = NULL;
     unsigned long long *count;
     OJ_TRY(work->make_zeros(1, &count));
-    OJ_TRY(
-        work->run<BLOCK>(q.n, init_verdicts_and_segment_runs, q, count, none));
+    OJ_TRY(work->run<BLOCK>(q.n, init_verdicts_and_stretches, q, count, none));
     OJ_TRY(work->read(count, n));
     if (*n == 0)
         return OJ_OK;
     OJ_TRY(work->make(*n, out));
     OJ_TRY(work->clear(count, 1));
-    return work->run<BLOCK>(q.n, init_verdicts_and_segment_runs, q, count,
-                            *out);
+    return work->run<BLOCK>(q.n, init_verdicts_and_stretches, q, count, *out);
 }
 
 static oj_status wait_then_check_cancel(struct oj_cuda_work *work)
@@ -319,8 +317,8 @@ static oj_status test_large_feature_pairs(struct oj_cuda_work *work,
     {
         double start = oj_clock_seconds();
         n = oj_cuda_pace_next_rows(&pace, n_stretches - first);
-        OJ_TRY(work->run<BLOCK>(n * WARP, test_segment_runs, q, n,
-                                stretch + first));
+        OJ_TRY(
+            work->run<BLOCK>(n * WARP, test_stretches, q, n, stretch + first));
         OJ_TRY(wait_then_check_cancel(work));
         oj_cuda_pace_record(&pace, n, oj_clock_seconds() - start);
     }
@@ -338,7 +336,7 @@ oj_status oj_cuda_intersects(struct oj_cuda_work *of, double x0, double y0,
                            pairs->row, pairs->feature, verdict};
     struct segment_stretch *stretch = NULL;
     int64_t n_stretches = 0;
-    OJ_TRY(list_segment_runs_of_large_pairs(&work, q, &stretch, &n_stretches));
+    OJ_TRY(list_stretches_of_large_pairs(&work, q, &stretch, &n_stretches));
     OJ_TRY(work.run<BLOCK>(q.n * LANES, test_small_feature_pairs, q));
     if (n_stretches > 0)
         OJ_TRY(wait_then_check_cancel(&work));

@@ -36,7 +36,7 @@ static __global__ void __launch_bounds__(BLOCK)
                        struct oj_meet_feature *out)
 {
     int64_t f = ((int64_t)blockIdx.x * BLOCK + threadIdx.x) / WARP;
-    int lane = (int)(threadIdx.x % WARP), odd = 0;
+    int lane = (int)(threadIdx.x % WARP), degenerate = 0;
     unsigned kinds = 0;
     int64_t first_part, end_part, first_ring, end_ring;
     struct oj_meet_summary summary;
@@ -56,8 +56,8 @@ static __global__ void __launch_bounds__(BLOCK)
         for (int64_t ring = shell; ring < v.ring_offset.data[p + 1]; ring++)
         {
             int64_t n = summarise_ring(v, ring, ring == shell, lane, &summary);
-            odd |= oj_meet_ring_is_odd(kind == OJ_PART_POLYGON,
-                                       kind == OJ_PART_LINE, n);
+            degenerate |= oj_meet_ring_is_degenerate(kind == OJ_PART_POLYGON,
+                                                     kind == OJ_PART_LINE, n);
         }
     }
     oj_cuda_box_of_warp(&summary.all);
@@ -73,7 +73,7 @@ static __global__ void __launch_bounds__(BLOCK)
     made.flags = oj_meet_flags_of_summary(
         &summary, (kinds & OJ_PART_POLYGON) != 0, (kinds & OJ_PART_LINE) != 0,
         (kinds & OJ_PART_POINT) != 0, end_part - first_part,
-        end_ring - first_ring, odd);
+        end_ring - first_ring, degenerate);
     made.padding = 0;
     out[f] = made;
 }

@@ -139,21 +139,22 @@ OJ_FN int oj_meet_has_length(const struct oj_cuda_segment *s)
 /** Returns 1 if a ring is degenerate: a polygon's ring that encloses nothing,
  *  or a line that is a point. n_lengths is the number of its segments that have
  *  a length. */
-OJ_FN int oj_meet_ring_is_odd(int is_polygon, int is_line, int64_t n_lengths)
+OJ_FN int oj_meet_ring_is_degenerate(int is_polygon, int is_line,
+                                     int64_t n_lengths)
 {
     return is_polygon ? n_lengths < 3 : is_line && n_lengths == 0;
 }
 
 /** Returns the flags of a feature after all its edges were added. polygons,
- *  lines and points are 1 if it has such parts; odd_rings is 1 if one of its
- *  rings is degenerate (oj_meet_ring_is_odd()). */
+ *  lines and points are 1 if it has such parts; has_degenerate_ring is 1 if one
+ *  of its rings is degenerate (oj_meet_ring_is_degenerate()). */
 OJ_FN uint32_t oj_meet_flags_of_summary(const struct oj_meet_summary *summary,
                                         int polygons, int lines, int points,
                                         int64_t n_parts, int64_t n_rings,
-                                        int odd_rings)
+                                        int has_degenerate_ring)
 {
     uint32_t flags = 0;
-    int odd = odd_rings;
+    int odd = has_degenerate_ring;
     if (polygons && n_rings != n_parts)
         odd = odd || !oj_box_covers(&summary->shells, &summary->all);
     if (polygons && !lines && !points)

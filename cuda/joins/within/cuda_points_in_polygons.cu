@@ -70,7 +70,7 @@ struct several
  */
 #define DOUBTED INT32_MIN
 
-struct few_answer
+struct pair_counter
 {
     int32_t *of_chunk;
     int64_t first;
@@ -137,7 +137,7 @@ static __global__ void __launch_bounds__(BLOCK, RESIDENT)
                 int64_t n_chunks, struct chunk_pair_counts to)
 {
     int64_t chunk = warp_in_grid(), at = chunk * CHUNK;
-    struct few_answer answer = {shared_ranks_of_chunk(), at, 0};
+    struct pair_counter answer = {shared_ranks_of_chunk(), at, 0};
     if (chunk >= n_chunks)
         return;
     locate_chunk_of_points<true>(q, chunk, answer);

@@ -40,9 +40,9 @@ def is_device(array: Any) -> bool:
     return array.__dlpack_device__()[0] in _DLPACK_CUDA
 
 
-def _of_interface(array: Any, told: dict[str, Any]) -> _Column:
-    shape, strides = tuple(told["shape"]), told.get("strides")
-    if told["typestr"] != "<f8" or told.get("mask") is not None:
+def _of_interface(array: Any, interface: dict[str, Any]) -> _Column:
+    shape, strides = tuple(interface["shape"]), interface.get("strides")
+    if interface["typestr"] != "<f8" or interface.get("mask") is not None:
         raise InvalidError("points on a device must be float64: use .astype('float64')")
     if not 1 <= len(shape) <= 2:
         raise InvalidError("an array of points on a device must have 1 or 2 dimensions")
@@ -55,8 +55,8 @@ def _of_interface(array: Any, told: dict[str, Any]) -> _Column:
         )
     own = [s // _ITEM for s in strides] + [1]
     width = shape[1] if len(shape) == 2 else 1
-    stream = told.get("stream") or _LEGACY
-    return _Column(told["data"][0], shape[0], width, (own[0], own[1]), stream, array)
+    stream = interface.get("stream") or _LEGACY
+    return _Column(interface["data"][0], shape[0], width, (own[0], own[1]), stream, array)
 
 
 def _of_dlpack(array: Any) -> _Column:
@@ -70,9 +70,9 @@ def _of_dlpack(array: Any) -> _Column:
 def _column(array: Any) -> _Column:
     """Reads an array by __cuda_array_interface__ if the array states a stream
     there, or has no DLPack.  Otherwise reads it by DLPack."""
-    told = _interface(array)
-    if told is not None and (told.get("stream") or not hasattr(array, "__dlpack__")):
-        return _of_interface(array, told)
+    interface = _interface(array)
+    if interface is not None and (interface.get("stream") or not hasattr(array, "__dlpack__")):
+        return _of_interface(array, interface)
     return _of_dlpack(array)
 
 

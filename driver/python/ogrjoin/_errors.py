@@ -41,7 +41,7 @@ class NoMemoryError(Error, MemoryError):
 
 
 class InputError(Error, OSError):
-    """A stream could not be read."""
+    """A file or a stream could not be read."""
 
 
 _CLASSES: dict[Status, type[Error]] = {

@@ -195,7 +195,7 @@ def warn_of_pairs(n_undecided: int, n_large: int, stacklevel: int) -> None:
         )
 
 
-def _of_arrays(made: Any, op: str, first: int, index: Any) -> Pairs:
+def _pairs_of_result(made: Any, op: str, first: int, index: Any) -> Pairs:
     """Returns the Pairs of a result of the C library. first is the number of the first
     left row."""
     handle, offsets, right32, measure, values, shapes, n_undecided, n_large = made
@@ -703,7 +703,7 @@ class Index:
                 source = _core.source(stream.__arrow_c_stream__(), column, plan.reading)
                 with _sides.named_in_errors("left", Status.DATA):
                     made = _core.join_source(plan.index, source, _sides.count_rows(left))
-                return self._finish(_of_arrays(made, op, 0, plan.index))
+                return self._finish(_pairs_of_result(made, op, 0, plan.index))
         pieces = [(0, left)]
         if progress is not None and not is_whole:
             pieces = _sides.slices(left, _PROGRESS_ROWS)
@@ -865,7 +865,7 @@ class Index:
         if texts or any(c is not None for c in (id, distance, classes)):
             _add_columns(layer, "left", id, distance, classes, texts=texts)
         made = _core.join(plan.index, layer)
-        return _of_arrays(made, plan.settings["op"], first, plan.index)
+        return _pairs_of_result(made, plan.settings["op"], first, plan.index)
 
     def _finish(self, pairs: Pairs) -> Pairs:
         if pairs.n_left > _KEPT_ROWS:

@@ -27,10 +27,10 @@ def mark_geometries(schema: Any) -> tuple[Any, str | None]:
         if i < 0 or extension_of(schema.field(i)):
             continue
         crs = column.get("crs", "OGC:CRS84")  # the default of GeoParquet
-        told = {} if crs is None else {"crs": crs}
+        crs_metadata = {} if crs is None else {"crs": crs}
         encoding = column.get("encoding", "WKB").lower()
         metadata = {NAME: b"geoarrow." + encoding.encode()}
-        metadata[METADATA] = json.dumps(told).encode()
+        metadata[METADATA] = json.dumps(crs_metadata).encode()
         schema = schema.set(i, schema.field(i).with_metadata(metadata))
     return schema, geo.get("primary_column")
 
@@ -230,16 +230,16 @@ class Scan:
             self._dataset = _open_parquet(path)
             self.schema, self.geometry = mark_geometries(self._dataset.schema)
             return
-        told, table = _read_layer(path, layer, option)
-        self.geometry = told["geometry_name"] or "wkb_geometry"
+        description, table = _read_layer(path, layer, option)
+        self.geometry = description["geometry_name"] or "wkb_geometry"
         self.schema = table.schema
         i = table.schema.get_field_index(self.geometry)
         if i < 0:
             self.geometry = None
         else:
             metadata = {NAME: b"geoarrow.wkb"}
-            if told["crs"]:
-                metadata[METADATA] = json.dumps({"crs": told["crs"]}).encode()
+            if description["crs"]:
+                metadata[METADATA] = json.dumps({"crs": description["crs"]}).encode()
             field = table.schema.field(i).with_metadata(metadata)
             self.schema = table.schema.set(i, field)
         self._table = table.cast(self.schema)

@@ -192,7 +192,7 @@ struct bad_stream
     /* what get_schema() returns, and what get_next() returns from its second
      * call on */
     int schema_code, code;
-    const char *says;
+    const char *message;
     struct array_spoil array; /* change to the second array */
     int cancels;       /* 1: cancelled when the second array is requested */
     int status, error; /* expected status of a layer; expected errno of a stream
@@ -239,7 +239,7 @@ static int get_row_array(struct ArrowArrayStream *stream,
 static const char *get_row_error(struct ArrowArrayStream *stream)
 {
     const struct arrow_rows_stream *self = stream->private_data;
-    return self->bad != NULL ? self->bad->says : NULL;
+    return self->bad != NULL ? self->bad->message : NULL;
 }
 
 static void release_rows(struct ArrowArrayStream *stream)

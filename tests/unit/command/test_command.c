@@ -418,6 +418,8 @@ TEST(errors_say_what_is_wrong)
         {"-op nearest -max_distance 5parsec a b c", "unknown unit 'parsec'"},
         {"-op nearest -max_distance 1,5 a b c", "write a point for the comma"},
         {"-op nearest a b c -max_distance", "-max_distance needs a value"},
+        {"-max_distance 5 a b c",
+         "-max_distance alone does not choose a join: add -op nearest"},
         {"-op nearest -k 0 a b c", "1 or more, not '0'"},
         {"-op nearest -k 1.5 a b c", "whole number"},
         {"-op nearest -k 99999999999999999999 a b c", "2147483647 or less"},
@@ -459,7 +461,7 @@ TEST(errors_say_what_is_wrong)
         ck_assert_msg(status == OJ_ERR_ARG, "'%s' gives status %d",
                       cases[i].line, (int)status);
         ck_assert_msg(strstr(err.message, cases[i].text) != NULL,
-                      "'%s' says '%s'", cases[i].line, err.message);
+                      "'%s' gives '%s'", cases[i].line, err.message);
         ck_assert_ptr_null(strchr(err.message, '\n'));
     }
 }

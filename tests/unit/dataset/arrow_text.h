@@ -24,7 +24,7 @@ struct arrow_text
     size_t n, capacity;
 };
 
-static inline void say(struct arrow_text *text, const char *format, ...)
+static inline void put_text(struct arrow_text *text, const char *format, ...)
 {
     va_list list;
     int n;
@@ -46,16 +46,16 @@ static inline void say(struct arrow_text *text, const char *format, ...)
 static inline void write_bytes_text(struct arrow_text *text, const void *bytes,
                                     int64_t n)
 {
-    say(text, "%lld:", (long long)n);
+    put_text(text, "%lld:", (long long)n);
     for (int64_t i = 0; i < n; i++)
-        say(text, "%02x", ((const uint8_t *)bytes)[i]);
+        put_text(text, "%02x", ((const uint8_t *)bytes)[i]);
 }
 
 static inline void write_double_text(struct arrow_text *text, double value)
 {
     uint64_t bits;
     memcpy(&bits, &value, sizeof bits);
-    say(text, "%016" PRIx64, bits);
+    put_text(text, "%016" PRIx64, bits);
 }
 
 /* ---- schemas ------------------------------------------------------------ */
@@ -63,8 +63,8 @@ static inline void write_double_text(struct arrow_text *text, double value)
 static inline void write_schema_text(struct arrow_text *text,
                                      const struct ArrowSchema *s)
 {
-    say(text, "(%s %s %lld", s->name != NULL ? s->name : "-", s->format,
-        (long long)s->flags);
+    put_text(text, "(%s %s %lld", s->name != NULL ? s->name : "-", s->format,
+             (long long)s->flags);
     if (s->metadata != NULL)
     {
         const char *at = s->metadata;
@@ -74,14 +74,14 @@ static inline void write_schema_text(struct arrow_text *text,
         for (int i = 0; i < 2 * n_pairs; i++)
         {
             memcpy(&size, at, 4);
-            say(text, " %.*s", size, at + 4);
+            put_text(text, " %.*s", size, at + 4);
             at += 4 + size;
         }
     }
     for (int64_t i = 0; i < s->n_children; i++)
         write_schema_text(text, s->children[i]);
     ck_assert_ptr_null(s->dictionary);
-    say(text, ")\n");
+    put_text(text, ")\n");
 }
 
 /* ---- arrays ------------------------------------------------------------- */
@@ -100,16 +100,16 @@ static inline void write_value_text(struct arrow_text *text,
     const int32_t *offset = values;
     int64_t i = row + a->offset;
     if (a->buffers[0] != NULL && !array_bit(a->buffers[0], i))
-        say(text, "-");
+        put_text(text, "-");
     else if (strcmp(f, "b") == 0)
-        say(text, "%d", array_bit(values, i));
+        put_text(text, "%d", array_bit(values, i));
     else if (strcmp(f, "s") == 0)
-        say(text, "%d", ((const int16_t *)values)[i]);
+        put_text(text, "%d", ((const int16_t *)values)[i]);
     else if (strcmp(f, "i") == 0 || strcmp(f, "tdD") == 0 ||
              strcmp(f, "ttm") == 0)
-        say(text, "%d", ((const int32_t *)values)[i]);
+        put_text(text, "%d", ((const int32_t *)values)[i]);
     else if (strcmp(f, "l") == 0 || strncmp(f, "tsm:", 4) == 0)
-        say(text, "%lld", (long long)((const int64_t *)values)[i]);
+        put_text(text, "%lld", (long long)((const int64_t *)values)[i]);
     else if (strcmp(f, "f") == 0)
         write_double_text(text, (double)((const float *)values)[i]);
     else if (strcmp(f, "g") == 0)
@@ -123,13 +123,13 @@ static inline void write_value_text(struct arrow_text *text,
     else
     {
         ck_assert_str_eq(f, "+l");
-        say(text, "[");
+        put_text(text, "[");
         for (int32_t k = offset[i]; k < offset[i + 1]; k++)
         {
             write_value_text(text, s->children[0], a->children[0], k);
-            say(text, ",");
+            put_text(text, ",");
         }
-        say(text, "]");
+        put_text(text, "]");
     }
 }
 
@@ -154,7 +154,7 @@ static inline void check_array(const struct ArrowSchema *s,
 }
 
 /* number of batches of the stream that was read last */
-static int n_batches_said;
+static int n_batches_read;
 
 /* Writes the schema and the rows of a stream as text. Unless batch_rows is 0,
  * all batches but the last must have that many rows. Returns the number of
@@ -168,8 +168,8 @@ static inline int64_t write_stream_text(struct arrow_text *text,
     int64_t n_rows = 0, latest = batch_rows;
     ck_assert_int_eq(stream->get_schema(stream, &schema), 0);
     write_schema_text(text, &schema);
-    say(text, "rows:\n");
-    n_batches_said = 0;
+    put_text(text, "rows:\n");
+    n_batches_read = 0;
     for (;;)
     {
         int code = stream->get_next(stream, &array);
@@ -180,7 +180,7 @@ static inline int64_t write_stream_text(struct arrow_text *text,
         if (batch_rows > 0)
             ck_assert_int_eq(latest, batch_rows);
         latest = array.length;
-        n_batches_said++;
+        n_batches_read++;
         ck_assert_int_gt(latest, 0);
         check_array(&schema, &array, latest);
         for (int64_t c = 0; c < array.n_children; c++)
@@ -189,11 +189,11 @@ static inline int64_t write_stream_text(struct arrow_text *text,
         {
             for (int64_t c = 0; c < array.n_children; c++)
             {
-                say(text, " %s=", schema.children[c]->name);
+                put_text(text, " %s=", schema.children[c]->name);
                 write_value_text(text, schema.children[c], array.children[c],
                                  i);
             }
-            say(text, "\n");
+            put_text(text, "\n");
         }
         n_rows += latest;
         array.release(&array);

@@ -18,7 +18,7 @@ static struct
 {
     int n_errors;
     char error[2048];
-} said;
+} reported;
 
 static void CPL_STDCALL take_message(CPLErr level, CPLErrorNum number,
                                      const char *text)
@@ -26,20 +26,20 @@ static void CPL_STDCALL take_message(CPLErr level, CPLErrorNum number,
     (void)number;
     if (level != CE_Failure)
         return;
-    said.n_errors++;
-    snprintf(said.error, sizeof said.error, "%s", text);
+    reported.n_errors++;
+    snprintf(reported.error, sizeof reported.error, "%s", text);
 }
 
 /* Expects one error, in one line, with these words; expects no error if with is
  * NULL. */
 static void expect_error(const char *with)
 {
-    ck_assert_msg(said.n_errors == (with != NULL), "%d errors: %s",
-                  said.n_errors, said.error);
-    ck_assert_msg(with == NULL || strstr(said.error, with) != NULL,
-                  "'%s' is not in: %s", with, said.error);
-    ck_assert_ptr_null(strchr(said.error, '\n'));
-    memset(&said, 0, sizeof said);
+    ck_assert_msg(reported.n_errors == (with != NULL), "%d errors: %s",
+                  reported.n_errors, reported.error);
+    ck_assert_msg(with == NULL || strstr(reported.error, with) != NULL,
+                  "'%s' is not in: %s", with, reported.error);
+    ck_assert_ptr_null(strchr(reported.error, '\n'));
+    memset(&reported, 0, sizeof reported);
 }
 
 /* Makes the layers. They are in the current folder, because the joins name
@@ -179,7 +179,7 @@ TEST_LOOP(errors, 0, 3)
 {
     static const struct
     {
-        const char *words, *says;
+        const char *words, *message;
         int least;
     } cases[] = {
         {"-op within -max_pairs 250 -batch 50 points.gpkg zones.gpkg",
@@ -194,7 +194,7 @@ TEST_LOOP(errors, 0, 3)
     for (int i = 0; i < 2; i++)
     {
         ck_assert_int_ge(read_all(layer), cases[_i].least);
-        expect_error(cases[_i].says);
+        expect_error(cases[_i].message);
         ck_assert_ptr_null(OGR_L_GetNextFeature(layer));
         expect_error(NULL);
     }
@@ -202,7 +202,7 @@ TEST_LOOP(errors, 0, 3)
         ck_assert_int_eq(OGR_L_GetFeatureCount(layer, 1), -1);
     else if (_i == 1)
         ck_assert_ptr_null(OGR_L_GetFeature(layer, 2));
-    expect_error(_i < 2 ? cases[_i].says : NULL);
+    expect_error(_i < 2 ? cases[_i].message : NULL);
     GDALClose(join);
     expect_error(NULL);
 }
@@ -418,7 +418,7 @@ TEST(files_that_change_under_a_stream)
         OGR_F_Destroy(OGR_L_GetFeature(layer, 7));
         (void)read_batches(&stream, INT32_MAX);
         (void)OGR_L_GetFeatureCount(layer, 1);
-        memset(&said, 0, sizeof said);
+        memset(&reported, 0, sizeof reported);
         ck_assert_ptr_null(OGR_L_GetNextFeature(layer));
         expect_error("an Arrow stream of layer");
         if (batches % 2 == 0)

@@ -92,7 +92,7 @@ static void check_enough(const struct join_trial *t,
                          const struct oj_matches *all,
                          const struct oj_matches *some)
 {
-    const int enough = t->relation.first_only;
+    const int enough = t->relation.enough_pairs;
     expect(all->n_rows == some->n_rows && all->n_matched == some->n_matched,
            "%s, %d: %lld rows of %lld with a pair, expected %lld",
            oj_op_get(t->relation.op)->name, enough, (long long)some->n_matched,
@@ -131,7 +131,7 @@ TEST(pairs_of_all)
         for (int enough = OJ_ENOUGH_FIRST; enough <= OJ_ENOUGH_ANY; enough++)
         {
             MATCHES some = {0};
-            t.relation.first_only = enough;
+            t.relation.enough_pairs = enough;
             trial_answer(&t, "cpu", 1 + pick(3), &some);
             check_enough(&t, &all, &some);
         }
@@ -198,7 +198,7 @@ TEST(many_at_one_place)
             MATCHES out = {0};
             t.relation.op = ops[k / 2];
             t.relation.max_distance = 1.0;
-            t.relation.first_only =
+            t.relation.enough_pairs =
                 k % 2 == 0 ? OJ_ENOUGH_ANY : OJ_ENOUGH_FIRST;
             if (t.relation.op == OJ_OP_DWITHIN && k % 2 == 1 &&
                 i > 0) /* only points are joined by their first pair */

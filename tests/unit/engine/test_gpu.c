@@ -547,7 +547,7 @@ TEST(sums_of_pairs)
             must(oj_join_sum_pairs(join, &input, columns, sums, &n_pairs,
                                    &error));
         ck_assert_int_ge(n_pairs, 40);
-        ck_assert_int_eq(oj_join_stats(join)->n_pairs_unmade, 3 * n_pairs);
+        ck_assert_int_eq(oj_join_stats(join)->n_pairs_not_stored, 3 * n_pairs);
         check_sums(join, &input, sums, 3);
         oj_aggregates_close(sums);
         oj_join_close(join);
@@ -577,7 +577,7 @@ TEST(no_sums)
                                                &n_pairs, &error),
                              fails ? OJ_ERR_NO_DEVICE : OJ_ERR_UNSUPPORTED);
             ck_assert_int_eq(oj_join_should_sum_pairs(join, &input), fails);
-            ck_assert_int_eq(oj_join_stats(join)->n_pairs_unmade, 0);
+            ck_assert_int_eq(oj_join_stats(join)->n_pairs_not_stored, 0);
             if (!fails)
                 check_sums(join, &input, sums, 0);
             oj_join_close(join);

@@ -102,7 +102,7 @@ struct oracle_case
     int has_empty;    /* 1: one of the geometries has an empty member */
     int raises;       /* 1: GEOS raises an error */
     int expected;     /* answer of the suites; 1: a pair */
-    int said;         /* answer of GEOS 3.11 */
+    int geos_answer;  /* answer of GEOS 3.11 */
     double distance;  /* NaN: any */
     const char *text; /* text of the expected answer */
 };
@@ -165,7 +165,8 @@ static int is_right(const struct oracle_case *q, int is_ours,
         counts.n_raised++;
         return 1;
     }
-    if (((int)answer != q->expected && (is_ours || (int)answer != q->said)) ||
+    if (((int)answer != q->expected &&
+         (is_ours || (int)answer != q->geos_answer)) ||
         (!isnan(q->distance) && distance != q->distance))
         return 0;
     if (q->raises)
@@ -271,7 +272,7 @@ static void compare_all_backends(const struct oracle_table *cases,
     static const char *const backends[] = {"cpu", "geos", "spatialindex"};
     int at = find_case(cases, get(tests, row, "case_id"));
     int exchanged = strcasecmp(get(tests, row, "arg1"), "B") == 0;
-    const char *says = get(tests, row, "geos3111");
+    const char *text_of_geos = get(tests, row, "geos3111");
     const char *wkt_a = get(cases, at, exchanged ? "b_wkt" : "a_wkt");
     const char *wkt_b = get(cases, at, exchanged ? "a_wkt" : "b_wkt");
     struct oj_flat_buf a, b;
@@ -287,13 +288,14 @@ static void compare_all_backends(const struct oracle_table *cases,
     q.b = oj_flat_buf_view(&b);
     q.is_empty = a.counts.n_empty + b.counts.n_empty > 0;
     q.has_empty = strstr(wkt_a, "EMPTY") || strstr(wkt_b, "EMPTY");
-    q.raises = strcmp(says, "error") == 0;
-    q.text = q.raises || says[0] == '\0' ? get(tests, row, "expected") : says;
-    q.said = strcmp(q.text, "true") == 0;
+    q.raises = strcmp(text_of_geos, "error") == 0;
+    q.text = q.raises || text_of_geos[0] == '\0' ? get(tests, row, "expected")
+                                                 : text_of_geos;
+    q.geos_answer = strcmp(q.text, "true") == 0;
     q.expected = strcmp(get(tests, row, "expected"), "true") == 0;
     make_relation(&q, get(tests, row, "arg3"));
     if (q.relation.op == OJ_OP_NEAREST)
-        q.expected = q.said = 1;
+        q.expected = q.geos_answer = 1;
     compare_exact(&q, a.counts.n_empty + b.counts.n_empty == 2);
     for (int i = 0; i < 3; i++)
     {

@@ -212,12 +212,12 @@ struct result
     int64_t rows_left_out, pairs_left_out, undecided_proved, within_ulps;
 };
 
-static struct oj_message_list said; /* messages of the last run */
+static struct oj_message_list messages; /* messages of the last run */
 
-static void print_said(void)
+static void print_messages(void)
 {
-    for (int i = 0; i < said.n; i++)
-        fprintf(stderr, "  %s\n", said.messages[i].text);
+    for (int i = 0; i < messages.n; i++)
+        fprintf(stderr, "  %s\n", messages.messages[i].text);
 }
 
 static int64_t number_of(const char *json, const char *key)
@@ -262,8 +262,8 @@ static struct result run_command(const struct random_layers_trial *t,
              t->is_self_join ? "input" : "join");
     snprintf(output, sizeof output, "%s.fgb", backends[backend]);
     VSIUnlink(path_of(output));
-    said.n = said.n_reported = 0;
-    oj_message_use_list(&said, &sink);
+    messages.n = messages.n_reported = 0;
+    oj_message_use_list(&messages, &sink);
     result.status = oj_words_split(line, &word, &n, &error);
     if (result.status == OJ_OK)
         result.status =
@@ -513,7 +513,7 @@ static void report_failure(struct random_layers_trial *t, const char *wrong)
     fprintf(stderr, "seed %llu, %s against %s: %s\n%s\n",
             (unsigned long long)seed, backends[backend],
             backend == GEOS ? "cpu" : t->reference, wrong, t->words);
-    print_said();
+    print_messages();
     print_layer("input", &t->input);
     if (!t->is_self_join)
         print_layer("join", &t->join);

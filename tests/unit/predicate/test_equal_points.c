@@ -212,7 +212,7 @@ TEST(first_pairs_and_counts_of_equal_attributes)
             n_counted++;
         else
             n_listed++;
-        t.relation.first_only = 1;
+        t.relation.enough_pairs = 1;
         must(trial_open_and_join(&t, "cpu", &options, method, &firsts));
         check_first_pairs(&all, &firsts);
         oj_free(join_fid);
@@ -254,7 +254,7 @@ TEST(counts_of_large_groups)
     ck_assert_int_eq(n_counted, INT64_C(2) * GROUP * GROUP);
     ck_assert_int_eq(oj_aggregates_pair_count(counts, 7), GROUP);
     oj_join_close(join);
-    t.relation.first_only = 1;
+    t.relation.enough_pairs = 1;
     join = trial_open(&t, "cpu", NULL);
     must(oj_join_batch(join, &t.input, &firsts, &error));
     ck_assert_int_eq(firsts.n_pairs, INT64_C(2) * GROUP * GROUP);

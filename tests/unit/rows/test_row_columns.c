@@ -280,7 +280,7 @@ TEST(truth_aggregates_that_are_refused)
     static const struct
     {
         int k;
-        const char *text, *name_distance, *says;
+        const char *text, *name_distance, *message;
     } cases[] = {
         {3, "max(w)", NULL,
          "no field 'w'; pairs have: join_fid, join_distance, join_rank, "
@@ -311,8 +311,8 @@ TEST(truth_aggregates_that_are_refused)
         ck_assert_int_eq(
             bind_text(&words, cases[i].text, &bound, want, &hidden),
             OJ_ERR_ARG);
-        ck_assert_msg(strstr(error.message, cases[i].says) == error.message,
-                      "%s, not %s", error.message, cases[i].says);
+        ck_assert_msg(strstr(error.message, cases[i].message) == error.message,
+                      "%s, not %s", error.message, cases[i].message);
     }
 }
 

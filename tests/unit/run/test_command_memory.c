@@ -327,13 +327,13 @@ static void make_layer(const char *shapes, int n, const char *type)
 /* the original stdout, and /dev/null, as file descriptors */
 static int screen, nowhere;
 static char message[1024]; /* first error message; "": none */
-static int n_told;         /* number of errors that GDAL's handler received */
+static int n_reported;     /* number of errors that GDAL's handler received */
 
 static void CPL_STDCALL take_message(CPLErr level, CPLErrorNum number,
                                      const char *text)
 {
     (void)number;
-    n_told += level == CE_Failure;
+    n_reported += level == CE_Failure;
     if (level == CE_Failure && message[0] == '\0')
         snprintf(message, sizeof message, "%s", text);
 }
@@ -383,7 +383,7 @@ static void add_arrow_rows(OGRLayerH layer, struct answer *a)
             a->hash += (uint64_t)(i * array.children[i]->null_count);
         array.release(&array);
     }
-    if (code != 0 && n_told == 0)
+    if (code != 0 && n_reported == 0)
         take_message(CE_Failure, 0, stream.get_last_error(&stream));
     stream.release(&stream);
 #else
@@ -439,16 +439,16 @@ static void prepare_out(const char *line)
 
 static void run_command(char **words, int n_words, struct answer *a)
 {
-    static struct oj_message_list said;
+    static struct oj_message_list messages;
     struct oj_message_sink sink;
     struct oj_error error = {OJ_OK, ""};
     struct oj_command command = {0};
     int exit_code = 0;
     oj_status status;
-    said.n = said.n_reported = 0;
+    messages.n = messages.n_reported = 0;
     fflush(stdout);
     ck_assert_int_ge(dup2(nowhere, STDOUT_FILENO), 0);
-    oj_message_use_list(&said, &sink);
+    oj_message_use_list(&messages, &sink);
     status =
         oj_command_parse(n_words, (const char *const *)words, &command, &error);
     if (status == OJ_OK)
@@ -486,7 +486,7 @@ static struct answer run_line(const char *line, int64_t n, int alone)
              line);
     ck_assert(oj_words_split(whole, &words, &n_words, &error) == OJ_OK);
     message[0] = '\0';
-    n_told = 0;
+    n_reported = 0;
     oj_alloc_fail_at(alone || n == NOTE ? 0 : n);
     noted.alone = alone ? n : 0;
     noted.is_noting = n == NOTE;
@@ -543,7 +543,8 @@ static int try_allocation(int64_t n, int alone, uint64_t before, uint64_t truth)
         return 0;
     }
     check_outcome(strstr(message, "memory") != NULL, "another reason");
-    check_outcome(!STARTS_WITH(now.line, "JOIN:") || n_told == 1, "told again");
+    check_outcome(!STARTS_WITH(now.line, "JOIN:") || n_reported == 1,
+                  "not reported once");
     check_outcome(STARTS_WITH(now.line, "JOIN:") || a.hash == before,
                   "files are left or changed");
     if (n_times > 1 || n % 16 == 0)

@@ -261,7 +261,7 @@ TEST(refused)
 {
     static const struct
     {
-        const char *text, *says;
+        const char *text, *message;
     } bad[] = {
         {"no text", "character 1, 'no text'"},
         {"POINT", "ends where EMPTY or an opening bracket"},
@@ -307,7 +307,7 @@ TEST(refused)
             bad[i].text, (int64_t)strlen(bad[i].text), &bytes, &srid, &error);
         ck_assert_msg(status == OJ_ERR_DATA || status == OJ_ERR_UNSUPPORTED,
                       "%s", bad[i].text);
-        ck_assert_msg(strstr(error.message, bad[i].says) != NULL, "%s: %s",
+        ck_assert_msg(strstr(error.message, bad[i].message) != NULL, "%s: %s",
                       bad[i].text, error.message);
         ck_assert_int_eq(bytes.n, 21);
     }

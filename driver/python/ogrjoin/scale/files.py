@@ -41,6 +41,7 @@ _MUCH = 1.3
 class Explanation(NamedTuple):
     """How a join of files would run, estimated from footers.
 
+    way           "files", "broadcast", "shuffle" or "sums": what moves between machines
     tiles         number of tiles (runs of row groups of the input)
     rows          (of the input, of the join side)
     copies        how often a byte of the join side is read, on average; a lower

@@ -2,8 +2,8 @@
  * GDAL features. oj_layer_write.c uses it, and writes as features those rows
  * that the lane leaves to GDAL.
  */
-#ifndef OJ_DIRECT_ROW_WRITER_H
-#define OJ_DIRECT_ROW_WRITER_H
+#ifndef OJ_ROW_LANE_H
+#define OJ_ROW_LANE_H
 
 #include "../read/oj_lane_table.h"
 #include "oj_row_cursor.h"
