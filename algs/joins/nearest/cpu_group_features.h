@@ -1,12 +1,12 @@
-/** Decides which of the features near a group each of its points has among its
- *  nearest, or within its reach, and at which distance.
+/** For each point of a group, decides which features near the group are among
+ *  its nearest, or within its reach, and at which distances.
  *
  *  feature 0 .. n-1      in tie order
  *    first[0] .. first[n]   ranges of their candidates: the segments of a
  *                           feature are consecutive
  *    least2[f][32]          squared distance from each point, up to rounding
- *    inside[f], close[f]    bit i: the feature's polygons contain point i; the
- *                           feature may be in the answer of point i
+ *    inside[f]              bit i: the feature's polygons contain point i
+ *    close[f]               bit i: the feature may be in the answer of point i
  *
  *  pairs offset[i] .. offset[i + 1] - 1   pairs of point i, in tie order,
  *                                         measured exactly
@@ -181,8 +181,8 @@ OJ_INLINE void oj_group_features_find(const struct oj_segments *segments,
 }
 
 /* Returns the k-th smallest of the upper bounds `high` of the features found:
- * no point of the group is farther from its k-th nearest feature. INFINITY if
- * at most k features were found. */
+ * no point of the group is farther from its k-th nearest feature. Returns
+ * INFINITY if at most k features were found. */
 OJ_INLINE float oj_group_features_within(struct oj_group_features *f, int64_t k)
 {
     if (f->n <= k)
@@ -327,9 +327,9 @@ OJ_INLINE void oj_group_features_fill(struct oj_nearest_scratch *s,
 }
 
 /* Sets kth[i] to the k-th smallest of the n numbers row[..][first + i], for
- * sixteen points; k <= OJ_FEW_NEAREST and k <= n. order: indices of the rows;
- * if those with small numbers come first, most others change nothing. NULL: the
- * order in memory. */
+ * sixteen points. k must be at most OJ_FEW_NEAREST and at most n. order lists
+ * the indices of the rows: if rows with small numbers come first, most others
+ * change nothing. If order is NULL, rows are read in the order of memory. */
 OJ_INLINE void oj_group_kth_of_sixteen(const float *row, const int32_t *order,
                                        int64_t n, int64_t k, int first,
                                        float *kth)
@@ -387,8 +387,8 @@ OJ_INLINE void oj_group_features_kth(struct oj_nearest_scratch *s,
     }
 }
 
-/* Stores in the carry, for each feature near the group, the segment that is
- * nearest to the last point, up to rounding. */
+/* Stores in the carry, for each feature near the group that has candidates, the
+ * one that is nearest to the group's last point, up to rounding. */
 OJ_INLINE oj_status oj_group_features_carry(const struct oj_segments *segments,
                                             struct oj_nearest_scratch *s,
                                             const struct oj_group *g,
@@ -419,12 +419,12 @@ OJ_INLINE oj_status oj_group_features_carry(const struct oj_segments *segments,
     return OJ_OK;
 }
 
-/* Returns an upper bound of the distance from any point of the group to its
- * k-th nearest feature: the maximum, over the points, of the k-th smallest
- * distance to the features near the last group. INFINITY if these are fewer
- * than k, if the last point had fewer than k within its reach, or if k is
- * large.
- */
+/* Sets *within to an upper bound of the distance from any point of the group to
+ * its k-th nearest feature: the maximum, over the points, of the k-th smallest
+ * distance to the features near the last group. Sets it to INFINITY if these
+ * are fewer than k, if the last point had fewer than k within its reach, if k >
+ * OJ_FEW_NEAREST, or if the coordinates are so large that distances cannot be
+ * compared. */
 OJ_INLINE oj_status oj_group_bound_by_last_group(struct oj_nearest_scratch *s,
                                                  const struct oj_group *g,
                                                  int64_t k, double *within,
@@ -468,9 +468,10 @@ OJ_INLINE oj_status oj_group_bound_by_last_group(struct oj_nearest_scratch *s,
     return OJ_OK;
 }
 
-/* Widens the squared limits, which are in units of the matrix, by the rounding
- * error. Then cuts each of them at cap[i], the maximum distance of the pairs of
- * point i, in CRS units; below 0: the point has no pairs. */
+/* Cuts the squared limit of each point i at cap[i], then widens it by the
+ * rounding error. Limits are in units of the matrix. cap[i] is the maximum
+ * distance of the pairs of point i, in CRS units, or below 0 if the point has
+ * no pairs. */
 OJ_INLINE void oj_group_limits_widen(const struct oj_scale *scale, int n,
                                      const double *cap, float limit2[OJ_GROUP])
 {
@@ -546,10 +547,10 @@ OJ_INLINE void oj_group_candidate_measure(const struct oj_segments *segments,
     }
 }
 
-/* Computes the exact distances between feature `at` and the points in its mask
- * `close`; other points get a distance that is at least as great as theirs, or
- * INFINITY. Returns the candidate nearest to the last point of the group, or -1
- * if the point is inside of the feature. */
+/* Sets distance[i] to the exact distance between feature `at` and point i, for
+ * the points in close[at]. For other points it is an upper bound of their
+ * distance, which may be INFINITY. Returns the candidate nearest to the last
+ * point of the group, or -1 if that point is inside of the feature. */
 OJ_INLINE int32_t oj_group_feature_measure(const struct oj_segments *segments,
                                            const struct oj_nearest_scratch *s,
                                            const struct oj_group *g,

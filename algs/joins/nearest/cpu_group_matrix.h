@@ -28,9 +28,9 @@ struct oj_group
                                    points exclude none */
 };
 
-/* Forms a group of the first of n >= 1 points: at most `most`, with width +
- * height within limit. More than OJ_WIDE points are cut to a multiple of that,
- * so that no SIMD lane is idle. */
+/* Forms a group of the leading ones of n >= 1 points: at most `most`, with
+ * width + height within limit. If these are more than OJ_WIDE, they are cut to
+ * a multiple of OJ_WIDE, so that no SIMD lane is idle. */
 OJ_INLINE void oj_group_form(struct oj_group *g, int64_t n, int most,
                              const struct oj_ordered_point *point, double limit)
 {
@@ -73,7 +73,7 @@ OJ_INLINE const int32_t *oj_group_containing(const struct oj_nearest_scratch *s,
  * that they are at most about 1. */
 struct oj_scale
 {
-    double inverse_unit; /* 1 / extent in CRS units; 0: distances are not
+    double inverse_unit; /* 1 / extent in CRS units, or 0 if distances are not
                             compared, and every candidate is measured exactly */
     float off;           /* upper bound of the error of distances in the matrix,
                             including that of distances in GEOS's order of
@@ -169,8 +169,9 @@ OJ_INLINE void oj_matrix_measure16(const float *restrict x,
     }
 }
 
-/* Computes the squared distances of all points of the group to a segment, in
- * CRS units, up to rounding: a row of the matrix. least2 is lowered to them. */
+/* Sets row, a row of the matrix, to the squared distances of all points of the
+ * group to a segment, up to rounding. The ends of the segment are in CRS units.
+ * Lowers least2 to these distances. */
 OJ_INLINE void oj_matrix_fill_row(const struct oj_group *g, double unit,
                                   const struct oj_scaled_points *points,
                                   double ax, double ay, double bx, double by,
@@ -189,8 +190,8 @@ OJ_INLINE void oj_matrix_fill_row(const struct oj_group *g, double unit,
 
 /* Computes the squared distances of all points of the group to the candidates,
  * up to rounding, in s->matrix: a row of OJ_GROUP numbers per candidate, of
- * which the first g->n are used; least2: the minimum for each point. Returns
- * their unit and error. */
+ * which the first g->n are used. Sets least2 to the minimum for each point.
+ * Returns the unit and the error of the distances. */
 OJ_INLINE struct oj_scale oj_matrix_fill(const struct oj_segments *segments,
                                          const struct oj_nearest_scratch *s,
                                          const struct oj_group *g,

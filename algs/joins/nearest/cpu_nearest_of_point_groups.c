@@ -14,10 +14,10 @@
  * A segment is a candidate if its lower bound of the distance from the group's
  * box is within the bound of the search.
  *
- * Parameters of several functions: chooses: 0 if every row considers all
+ * Parameters of several functions: `chooses` is 0 if every row considers all
  * segments, so that inner loops test no conditions; a compile-time constant in
- * answers of one feature. has_high: 1 if candidates also have upper bounds of
- * their distances. */
+ * answers of one feature. `has_high` is 1 if candidates also have upper bounds
+ * of their distances. */
 
 /* Up to this many candidates are not filtered again by the bounds of single
  * features. */
@@ -210,9 +210,9 @@ OJ_INLINE oj_status oj_front_visit_nearest_box(
 }
 
 /* Stores in s->candidate the segments that can be among the k nearest of a
- * point of the group, within cap; or sets s->too_many. expected: estimated
- * number of features per point; within: an upper bound of the distance of each
- * point's k-th nearest feature. */
+ * point of the group, within cap. If they are too many, sets s->too_many to 1
+ * instead. expected is the estimated number of features per point; within is an
+ * upper bound of the distance from each point to its k-th nearest feature. */
 OJ_INLINE oj_status oj_collect_candidates(const struct oj_segments *segments,
                                           struct oj_nearest_scratch *s,
                                           const struct oj_points_box *place,
@@ -284,8 +284,8 @@ enum nearest_answer
 {
     ONE_NEAREST,    /* the nearest feature; of equally near ones the first in
                        tie order */
-    ONE_ALLOWED,    /* likewise, among features of other classes than the point
-                       excludes */
+    ONE_ALLOWED,    /* like ONE_NEAREST, among the features whose class the
+                       point does not exclude */
     NEAREST_TIES,   /* all features at the minimum distance */
     NEAREST_LISTED, /* lists of k features or of all within reach, maybe
                        filtered */
@@ -384,8 +384,8 @@ OJ_INLINE void measure_pairs_and_update_best(const struct oj_cpu_index *index,
     p->n = 0;
 }
 
-/* Adds the pairs of candidate j with the points of the group whose limits it is
- * within. */
+/* Adds the pairs of candidate j with the points of the group that are within
+ * limit2 of it. */
 OJ_INLINE void add_close_pairs(const struct oj_nearest_scratch *s,
                                const struct oj_group *g, const float *limit2,
                                int32_t j, struct oj_group_pairs *p)
@@ -400,7 +400,7 @@ OJ_INLINE void add_close_pairs(const struct oj_nearest_scratch *s,
 }
 
 /* Finds the nearest feature of each point of the group among the candidates.
- * best: on entry, the features that contain points. */
+ * On entry *best has the features that contain points. */
 OJ_INLINE void find_nearest_of_group(const struct oj_cpu_index *index,
                                      struct oj_nearest_scratch *s,
                                      const struct oj_group *g,
@@ -439,8 +439,8 @@ struct nearest_search
     const struct oj_cpu_index *index;
     struct oj_nearest_scratch *s;
     const struct oj_nearest_output *to;
-    int64_t k; /* number of features to find for each point; OJ_EVERY_PAIR: all
-                  within reach */
+    int64_t k; /* number of features to find for each point, or OJ_EVERY_PAIR
+                  for all within reach */
     int lists_all_within; /* 1: for the points of the present patch all features
                              within reach are found, and cut at k once they are
                              sorted (may_list_all_within()) */
@@ -463,7 +463,8 @@ static int32_t input_row_of_point(const struct oj_nearest_output *to,
     return to->row == NULL ? (int32_t)point->index : to->row[point->index];
 }
 
-/* Returns the feature with this FID, or OJ_NO_CLASS. FIDs must ascend. */
+/* Returns the feature with this FID, or OJ_NO_CLASS if there is none. FIDs must
+ * ascend. */
 static int32_t find_feature_of_fid(const struct oj_flat *flat, int64_t fid)
 {
     int64_t low = 0, high = flat->n_features;
@@ -495,8 +496,8 @@ static int32_t excluded_class_of_row(const struct oj_cpu_index *index,
                                           : OJ_NO_CLASS;
 }
 
-/* Returns the maximum distance of the point's pairs; below 0: it can have no
- * pairs. */
+/* Returns the maximum distance of the point's pairs, or a number below 0 if it
+ * can have no pairs. */
 static double reach_of_point(const struct nearest_search *search,
                              const struct oj_ordered_point *point)
 {
@@ -542,8 +543,8 @@ static int64_t features_to_keep(const struct nearest_search *search)
     return search->is_filtered ? features_to_list(search) : search->k;
 }
 
-/* Ranks the n pairs of a point, which are many, and keeps the first in place.
- * *out is a view of them. */
+/* Sorts the n > OJ_FEW_PAIRS pairs of a point by a ranking, and keeps the first
+ * of them in place. *out is a view of these. */
 static oj_status rank_many_pairs_of_point(struct nearest_search *search,
                                           int64_t first, int64_t n,
                                           struct point_pairs *out,
@@ -568,9 +569,9 @@ static oj_status rank_many_pairs_of_point(struct nearest_search *search,
     return OJ_OK;
 }
 
-/* Sorts the pairs of point i of the group and cuts them at k or after its ties.
- * feature, distance: memory for OJ_FEW_PAIRS pairs; *out is a view of them or
- * of the scratch. */
+/* Sorts the pairs of point i of the group and cuts them at k, or after the
+ * pairs that tie with the k-th. feature and distance have room for OJ_FEW_PAIRS
+ * pairs; *out is a view of them or of the scratch. */
 OJ_INLINE oj_status sort_pairs_of_point(struct nearest_search *search, int i,
                                         int32_t *feature, double *distance,
                                         struct point_pairs *out,
@@ -667,8 +668,8 @@ static void store_one_pair(const struct oj_nearest_output *to, int32_t row,
     to->ones->distance[row] = n > 0 ? pairs->distance[0] : (double)NAN;
 }
 
-/* Keeps the pairs of a row that pass the filter, up to k and its ties. Kept
- * pairs move to the front and stay in order. */
+/* Keeps the pairs of a row that pass the filter, up to the k-th and those that
+ * tie with it. Kept pairs move to the front and stay in order. */
 static struct point_pairs filter_pairs(const struct nearest_search *search,
                                        int32_t row, int32_t *feature,
                                        double *distance, int64_t n)
@@ -1000,7 +1001,8 @@ struct group_nearest
 };
 
 /* Adds a feature to the k nearest of point i, or lowers its distance if it is
- * there already. candidate: its segment; -1: the point is inside. */
+ * there already. candidate is the index of its segment, or -1 if the point is
+ * inside of the feature. */
 OJ_INLINE void add_feature_nearest(const struct oj_cpu_index *index,
                                    struct group_nearest *w, int i, int k,
                                    int32_t feature, double distance,
@@ -1043,7 +1045,8 @@ struct least_of_features
     int32_t feature[OJ_MOST_FEW][OJ_WIDE];
 };
 
-/* Adds the squared distances of a segment of feature. */
+/* Merges the squared distances of sixteen points from a segment of feature into
+ * *least. */
 OJ_INLINE void add_to_least_of_features(struct least_of_features *least, int k,
                                         int32_t feature,
                                         const float *restrict d2)
@@ -1078,8 +1081,8 @@ OJ_INLINE void add_to_least_of_features(struct least_of_features *least, int k,
 }
 
 /* Sets limit2 to the k-th smallest squared distance of each point from
- * different features; INFINITY if there are fewer. w: the features that contain
- * points. */
+ * different features; INFINITY if there are fewer. *w has the features that
+ * contain points. */
 OJ_INLINE void find_kth_by_features(const struct oj_segments *segments,
                                     const struct oj_nearest_scratch *s,
                                     const struct oj_group *g, int k,
@@ -1465,14 +1468,15 @@ OJ_INLINE void prefetch_rows(const struct nearest_search *search, int n,
     }
 }
 
-/* A patch with more boxes than this within reach is searched for the k nearest.
- */
+/* A patch with more boxes than this within reach is searched for the k nearest,
+ * not for all features within reach. */
 #define OJ_MANY_BOXES_WITHIN 512
 
 /* Returns 1 if the next patch may find all features within reach, without a
- * bound of the k nearest for each point. Pays if the points of the last patch
- * had fewer than k features there, on average: a fifth of the processor time of
- * the join where they had 6 (citygen M, k = 8 or 20 within 100 ft). */
+ * bound of the k nearest for each point. This pays if the points of the last
+ * patch had fewer than k features within reach, on average: it saved a fifth of
+ * the processor time of a join in which they had 6 (citygen M, k = 8 or 20
+ * within 100 ft). */
 OJ_INLINE int may_list_all_within(const struct nearest_search *search,
                                   enum nearest_answer answer, double cap)
 {

@@ -32,15 +32,15 @@ struct oj_segment_choice
 {
     int64_t first, end; /**< slots first .. end - 1 are considered: all, or
                              those of one -on class */
-    int64_t skip_first, skip_end; /**< slots that are skipped, of the class
-                                       that all points exclude; an empty range:
-                                       none */
+    int64_t skip_first, skip_end; /**< range of slots that are skipped: those of
+                                       the class that all points exclude; empty
+                                       if there is no such class */
     int32_t skip_class;           /**< class of the slots skip_first .. skip_end
                                        - 1, or OJ_NO_CLASS */
     int64_t n_features;           /**< number of features with such segments */
     int is_all;                   /**< 1: every row considers all segments */
-    const int32_t *class_of;      /**< [features] -on class of each feature;
-                                       NULL: classes are not compared */
+    const int32_t *class_of;      /**< [features] -on class of each feature, or
+                                       NULL if classes are not compared */
     int32_t on_class;             /**< -on class of the features that are
                                        considered */
     /** 1: each row excludes one class of features. The class of feature f is
@@ -48,9 +48,10 @@ struct oj_segment_choice
     int excludes;
     const int32_t *excluded;
     int32_t left_out; /**< class that is not considered, because all points of
-                           the place exclude it; OJ_NO_CLASS: none */
-    /** Used in a search for a single point: only features that form a pair with
-     * `row` under this filter are considered; NULL: all. */
+                           the current patch or group exclude it, or
+                           OJ_NO_CLASS */
+    /** If this is not NULL, the search is for a single point, and only features
+     * that form a pair with `row` under this filter are considered. */
     const struct oj_pair_filter *filter;
     int32_t row;
 };
@@ -61,29 +62,33 @@ struct oj_cpu_index
     struct oj_relation relation;  /**< relation of the join; its k is reduced to
                                        at most the number of features, and is
                                        OJ_EVERY_PAIR in op dwithin */
-    const int32_t *tie_rank;      /**< [features]; NULL: the ordinal is the
-                                       rank */
-    const int32_t *on_class;      /**< [features] or NULL */
+    const int32_t *tie_rank;      /**< [features] tie rank of each feature, or
+                                       NULL if this is its ordinal */
+    const int32_t *on_class;      /**< [features] -on class of each feature, or
+                                       NULL */
     struct oj_segments segments;  /**< segments of all features */
     int64_t n_features;           /**< number of join features */
     int fids_ascend;              /**< 1: FIDs ascend strictly */
-    const int32_t *exclude_class; /**< [features] or NULL */
+    const int32_t *exclude_class; /**< [features] class of each feature for
+                                       -exclude, or NULL */
 };
 
 /** The features among which points search: all, or those of one -on class,
  * without those of a large class that all points exclude. */
 struct oj_nearest_among
 {
-    const struct oj_segments_class *of; /**< NULL: all features */
+    const struct oj_segments_class *of; /**< the -on class, or NULL for all
+                                             features */
     const struct oj_segments_exclude_class
-        *without; /**< NULL: leaves out none */
+        *without; /**< the class that is left out, or NULL */
 };
 
 /** Eight boxes near a patch of points. */
 struct oj_front_block
 {
     struct oj_tree_node box;
-    int32_t entry[OJ_FANOUT]; /**< bundle of each box; -1: unused box */
+    int32_t entry[OJ_FANOUT]; /**< bundle of each box, or -1 if the box is
+                                   unused */
     float d2[OJ_FANOUT];      /**< squared distance of each box to the last
                                    place for which it was computed */
 };
@@ -124,10 +129,12 @@ struct oj_found_feature
 {
     int32_t feature;
     int32_t place;   /**< index among the selected features, in tie order
-                          (oj_group_features_select()); -1: not selected */
+                          (oj_group_features_select()), or -1 if it is not
+                          selected */
     uint32_t inside; /**< bit i: its polygons contain point i of the group */
-    /** Bounds of the distance from any point of the group. After the selection
-     * `low` is the distance within which segments of the feature are kept. */
+    /** Lower and upper bound of the distance from any point of the group. After
+     * the selection `low` is the distance within which segments of the feature
+     * are kept. */
     float low, high;
 };
 
@@ -154,14 +161,14 @@ struct oj_group_features
     int64_t *first;         /**< [n + 1] index of each feature's first
                                  candidate in the candidates of the scratch */
     int32_t *feature;       /**< [n] ordinals */
-    int32_t *nearest_first; /**< [n] indices of all features: those that are
-                                 near to the group first */
+    int32_t *nearest_first; /**< [n] indices of all features, those near to the
+                                 group first */
     int64_t cap_nearest_first;
     float *least2;            /**< [n][OJ_GROUP] squared distance of each point,
                                    in units of the matrix */
-    uint32_t *inside, *close; /**< [n] bit i: point i is inside of the feature;
-                                   the feature may be in the answer of point
-                                   i */
+    uint32_t *inside, *close; /**< [n] bit i of inside: point i is inside of the
+                                   feature; bit i of close: the feature may be
+                                   in the answer of point i */
     float *column;            /**< [n] scratch: squared distances of one
                                    point */
     int64_t offset[OJ_GROUP + 1], end[OJ_GROUP]; /**< first pair of each point,
@@ -170,8 +177,8 @@ struct oj_group_features
     int32_t *pair_of;        /**< [pairs] ordinals of the features */
     double *pair_distance;   /**< [pairs] */
     int32_t *last_candidate; /**< [pairs of the group's last point] nearest
-                                  candidate of the feature; below 0: the point
-                                  is inside */
+                                  candidate of the feature; a number below 0 if
+                                  the point is inside of it */
     int64_t cap_last_candidate;
     int64_t cap_key, cap_first, cap_feature, cap_least2, cap_inside, cap_close,
         cap_column, cap_pair_of, cap_pair_distance, cap_found, cap_found_of;
@@ -191,17 +198,17 @@ struct oj_near_segment
 
 /** The k nearest features of the point answered last. They bound the next
  * search: the k-th nearest feature of any point is at most as far as the
- * farthest of these. If features were listed, also those near the last group:
- * the k-th nearest feature of a point is at most as far as the k-th nearest of
- * these. */
+ * farthest of these. If features were listed, the carry also has a segment of
+ * each feature near the last group: the k-th nearest feature of a point is at
+ * most as far as the k-th nearest of these. */
 struct oj_nearest_carry
 {
     int64_t n_near, cap_near;
     struct oj_near_segment *near; /**< [n_near] a segment of each feature near
                                        the last group */
     double x, y;
-    double distance; /**< distance of the k-th nearest feature; INFINITY: none
-                          is stored */
+    double distance; /**< distance of the k-th nearest feature; INFINITY if no
+                          features are stored */
     int64_t n, cap;
     struct oj_carried_segment *segment; /**< [n] the nearest segment of each
                                              feature */
@@ -233,8 +240,9 @@ struct oj_nearest_scratch
                        or candidates; the caller retries with fewer points */
     int64_t cap_matrix;
     float *matrix;            /**< see oj_matrix_fill() */
-    int64_t n_best, cap_best; /**< k > 1: length of the list of the features
-                                   that are nearest to the centre so far */
+    int64_t n_best, cap_best; /**< length of the list of the features that are
+                                   nearest to the centre so far; used for k >
+                                   1 */
     int32_t *best_feature;
     double *best_d2;
     int64_t cap_best_d2;
@@ -244,17 +252,17 @@ struct oj_nearest_scratch
     struct oj_segment_choice choice;
     struct oj_ranking ranking; /**< ranks the pairs of one point that has
                                     many */
-    int64_t expected;    /**< joins within a reach: expected number of features
-                              per point */
-    int64_t n_within;    /**< number of pairs of listed features of the current
-                              run of points */
-    int has_few_within;  /**< joins of the k nearest: 1: the points of the last
-                              patch had fewer than k features within their
+    int64_t expected;    /**< expected number of features per point in joins
+                              within a reach */
+    int64_t n_within;    /**< number of features found or listed for the points
+                              of the current run */
+    int has_few_within;  /**< 1: in a join of the k nearest, the points of the
+                              last patch had fewer than k features within their
                               reach, on average */
     int has_many_within; /**< 1: points have so many features within their reach
                               that these are listed for each group */
-    int64_t n_asked; /**< if pairs are filtered: number of nearest features to
-                        find first; 0: not set yet */
+    int64_t n_asked; /**< number of nearest features to find first if pairs are
+                        filtered; 0 before it is set */
     int64_t n_open, cap_open;
     struct oj_ordered_point *open; /**< [n_open] points for which more features
                                         must be found */
@@ -273,20 +281,21 @@ struct oj_nearest_scratch
 /** Destination of the answers of the points. */
 struct oj_nearest_output
 {
-    const int32_t *row; /**< [points] input row of each point, by its index;
-                             NULL: the index is the row */
+    const int32_t *row; /**< [points] input row of each point, by its index, or
+                             NULL if the index is the row */
     /** [rows] answers of rows with at most one pair. The entry of a row is its
      * pair, -1 and NaN if nothing is within max_distance, or OJ_ONE_OF_MANY if
-     * its pairs are in answers. NULL: pairs are stored in lists or answers. */
+     * its pairs are in answers. If ones is NULL, pairs are stored in lists or
+     * answers. */
     struct oj_single_pairs *ones;
     struct oj_answers *answers; /**< all other pairs; never NULL */
     /** [rows][list_size] pairs of each row; join_row is -1 in unused entries of
-     * a list. The member offset is not used. NULL: pairs are stored in ones or
-     * answers. */
+     * a list. The member offset is not used. If lists is NULL, pairs are stored
+     * in ones or answers. */
     const struct oj_matches *lists;
     int64_t list_size;
-    /** pairs that do not pass are dropped; NULL: all pairs within the
-     * relation's distance are kept */
+    /** Pairs that do not pass this filter are dropped. If it is NULL, all pairs
+     * within the relation's distance are kept. */
     const struct oj_pair_filter *filter;
 };
 
