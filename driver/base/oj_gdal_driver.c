@@ -157,13 +157,26 @@ oj_status oj_driver_choose(const char *format, const char *path,
     return OJ_OK;
 }
 
+#if GDAL_VERSION_NUM >= GDAL_COMPUTE_VERSION(3, 11, 0)
+static const char memory_driver[] = "MEM";
+#else
+static const char memory_driver[] = "Memory";
+#endif
+
+oj_status oj_driver_fail_in_memory(struct oj_error *err)
+{
+    if (GDALGetDriverByName(memory_driver) == NULL)
+        return oj_fail(err, OJ_ERR_UNSUPPORTED,
+                       "GDAL's driver %s, for layers in memory, is missing: "
+                       "leave it out of GDAL_SKIP",
+                       memory_driver);
+    return oj_fail_internal(err, "GDAL cannot make a layer in memory: %s",
+                            CPLGetLastErrorMsg());
+}
+
 GDALDatasetH oj_driver_new_in_memory(void)
 {
-#if GDAL_VERSION_NUM >= GDAL_COMPUTE_VERSION(3, 11, 0)
-    GDALDriverH driver = GDALGetDriverByName("MEM");
-#else
-    GDALDriverH driver = GDALGetDriverByName("Memory");
-#endif
+    GDALDriverH driver = GDALGetDriverByName(memory_driver);
     return driver != NULL ? GDALCreate(driver, "", 0, 0, 0, GDT_Unknown, NULL)
                           : NULL;
 }

@@ -21,6 +21,9 @@ OJ_MUST_USE oj_status oj_driver_choose(const char *format, const char *path,
  *  GDALClose(). */
 GDALDatasetH oj_driver_new_in_memory(void);
 
+/** Reports that such a dataset, or a layer of it, cannot be made. */
+oj_status oj_driver_fail_in_memory(struct oj_error *err);
+
 /** Returns 1 if path starts with a driver's connection prefix ("PG:"). */
 int oj_driver_is_connection(const char *path);
 

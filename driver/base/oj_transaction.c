@@ -74,6 +74,7 @@ oj_status oj_transaction_begin(GDALDatasetH dataset, const char *name,
 {
     void *connection = oj_sqlite_connection_of(dataset);
     first_error[0] = '\0';
+    oj_message_forget_errors();
     CPLErrorReset();
     if (CPLGetConfigOption(threaded_index, NULL) == NULL)
         CPLSetThreadLocalConfigOption(threaded_index, "NO");

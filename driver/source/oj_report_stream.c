@@ -897,9 +897,7 @@ static oj_status make_layer_like(struct oj_report_stream *s, OGRLayerH like,
         if (!add_field(s, OGR_FD_GetFieldDefn(defn, i)))
             s->layer = NULL;
     }
-    return s->layer != NULL
-               ? OJ_OK
-               : oj_fail_internal(err, "GDAL cannot hold a layer in memory");
+    return s->layer != NULL ? OJ_OK : oj_driver_fail_in_memory(err);
 }
 
 /* Makes the layer in memory with the types that GDAL finds in the first n bytes
@@ -1334,9 +1332,8 @@ oj_status oj_report_stream_open(const struct oj_report_stream_options *options,
     snprintf(s->path, sizeof s->path, "/vsimem/ogrjoin-%d/reports",
              (int)getpid());
     memory = oj_driver_new_in_memory();
-    status = memory != NULL
-                 ? open_stream(s, memory, err)
-                 : oj_fail_internal(err, "GDAL cannot hold a layer in memory");
+    status = memory != NULL ? open_stream(s, memory, err)
+                            : oj_driver_fail_in_memory(err);
     if (status == OJ_OK)
     {
         *out = s;

@@ -562,7 +562,7 @@ static oj_status create_window_layer(struct oj_source *s, const double *boxes,
         s->layer = GDALDatasetCreateLayer(s->dataset, "window", NULL,
                                           wkbUnknown, NULL);
     if (s->layer == NULL)
-        return oj_fail_internal(err, "GDAL cannot create a layer in memory");
+        return oj_driver_fail_in_memory(err);
     for (int64_t i = 0; i < n; i++)
     {
         OGRFeatureH feature;

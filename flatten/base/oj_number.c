@@ -165,7 +165,8 @@ int64_t oj_text_numbers(const char *text, int64_t n_text, int64_t most,
     {
         do
             text++;
-        while (text < end && *text == ' ');
+        while (text < end &&
+               (*text == ' ' || (*text >= '\t' && *text <= '\r')));
         if (text < end)
             out[n - 1] = NAN;
     }

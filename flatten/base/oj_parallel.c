@@ -142,15 +142,18 @@ static void run_loop_on_team(struct oj_team *team, int n_threads,
     joined = team;
 }
 
-/* The threads inherit the blocked signals: the program's own threads handle
- * them, as if the team did not exist. */
+/* The threads inherit the blocked signals, which are all but those of faults
+ * and profilers: other signals go to the program's own threads. */
 static void start_missing_threads(struct oj_team *team, int n_threads)
 {
-    sigset_t all, before;
+    static const int kept[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGPROF};
+    sigset_t blocked, before;
     if (team->n_threads + 1 >= n_threads)
         return;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
+    sigfillset(&blocked);
+    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
+        sigdelset(&blocked, kept[i]);
+    pthread_sigmask(SIG_SETMASK, &blocked, &before);
     while (team->n_threads + 1 < n_threads &&
            pthread_create(&team->thread[team->n_threads], NULL,
                           run_loops_of_team, team) == 0)

@@ -41,8 +41,7 @@ struct oj_team
                       do not exist */
     int n_threads; /* threads in `thread` */
     pthread_mutex_t mutex;
-    pthread_cond_t has_work; /* is_working or is_over has changed, or a loop is
-                                open */
+    pthread_cond_t has_work; /* a loop is open, or is_over is set */
     pthread_t thread[OJ_MAX_THREADS];
 };
 

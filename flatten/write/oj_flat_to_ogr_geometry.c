@@ -87,6 +87,10 @@ oj_status oj_row_geometry_make(const struct oj_batch *batch, int64_t row,
         *out = shape_to_multi(*out);
     if (is_made)
         return OJ_OK;
+    if (batch->attributes->slice.chunk == NULL)
+        return oj_fail(err, OJ_ERR_NOMEM,
+                       "out of memory for a geometry: free memory, or use "
+                       "smaller batches");
     return oj_fail(
         err, OJ_ERR_IO,
         "OGR cannot read the geometry of feature %lld back from WKB, so it is "

@@ -311,12 +311,11 @@ OJ_INLINE void oj_group_features_fill(struct oj_nearest_scratch *s,
         int64_t j = f->first[at], end = f->first[at + 1];
         for (int i = 0; i < g->n; i += OJ_WIDE)
         {
-            const float *row = s->matrix + j * OJ_GROUP + i;
             float least[OJ_WIDE];
-            OJ_SIXTEEN least[c] = j < end ? row[c] : INFINITY;
-            for (int64_t k = j + 1; k < end; k++)
+            OJ_SIXTEEN least[c] = INFINITY;
+            for (int64_t k = j; k < end; k++)
             {
-                row += OJ_GROUP;
+                const float *row = s->matrix + k * OJ_GROUP + i;
                 OJ_SIXTEEN least[c] = row[c] < least[c] ? row[c] : least[c];
             }
             OJ_SIXTEEN least2[i + c] = least[c];
@@ -401,11 +400,12 @@ OJ_INLINE oj_status oj_group_features_carry(const struct oj_segments *segments,
     for (int64_t at = 0; at < f->n; at++)
     {
         int64_t nearest = f->first[at];
-        const float *of_last = s->matrix + g->n - 1;
         const struct oj_bundle *b;
+        const float *of_last;
         int place;
         if (f->first[at] == f->first[at + 1])
             continue;
+        of_last = s->matrix + g->n - 1;
         for (int64_t j = nearest + 1; j < f->first[at + 1]; j++)
             nearest = of_last[j * OJ_GROUP] < of_last[nearest * OJ_GROUP]
                           ? j
