@@ -550,9 +550,10 @@ static int is_detached(const struct oj_join_arrow *s)
 /* Reports that the stream is detached. Returns EINVAL. */
 static int report_detached(struct oj_join_arrow *s)
 {
-    (void)!oj_fail(&s->error, OJ_ERR_ARG,
-                   "the dataset of this Arrow stream was closed: read the "
-                   "stream before you close the dataset");
+    if (s->error.status == OJ_OK)
+        (void)!oj_fail(&s->error, OJ_ERR_ARG,
+                       "the dataset of this Arrow stream was closed: read the "
+                       "stream before you close the dataset");
     CPLError(CE_Failure, CPLE_AppDefined, "%s", s->error.message);
     return EINVAL;
 }
