@@ -25,7 +25,8 @@ def _words(settings: dict[str, Any]) -> dict[str, Any]:
     """Prepares settings for the C library: lists become texts; None and False are left
     out."""
     word_map = settings.get("word_map")
-    if word_map not in (None, False) and not isinstance(word_map, _Text):
+    is_left_out = word_map is None or word_map is False
+    if not is_left_out and not isinstance(word_map, _Text):
         settings["word_map"] = _Text(word_map_text(word_map))
     for name, value in settings.items():
         if isinstance(value, (list, tuple)):
