@@ -171,10 +171,11 @@ ogrjoin_layer_from_arrays(const struct ogrjoin_arrays *arrays,
  *            is ignored; M, too, unless the setting `along` is "m".  A feature
  *            that is NULL has no pairs
  *  settings  give the number of threads and the cancel flag; NULL: all threads.
- *            If the setting `side` is "left" or "right", the columns named by
- *            `similar` and `vector` are read, too: texts (utf8, large, views,
- *            integers), numbers, lists of numbers; with `op` "similar" and no
- *            `max_distance`, the array then needs no geometries
+ *            If the setting `side` is "left" or "right", errors name the side,
+ *            and the columns named by `similar` and `vector` are read, too:
+ *            texts (utf8, large, views, integers), numbers, lists of numbers;
+ *            with `op` "similar" and no `max_distance`, the array then needs
+ *            no geometries
  *  array     moved: the library releases it and marks it as released, also
  *            after an error.  The caller keeps schema and releases it
  *

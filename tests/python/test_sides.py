@@ -786,8 +786,24 @@ def test_the_side_that_is_no_layer_is_named():
                 join(left, right)
     with pytest.raises(ogrjoin.InvalidError, match="^left side: row 1: broken WKB"):
         list(ogrjoin.Index(good).pairs_batches(bad))
-    with pytest.raises(ogrjoin.InvalidError, match="texts or vectors, and row 0 is a Point"):
-        ogrjoin.pairs(places, places, op="similar")
+    twice = good.append_column("other", good["geometry"])
+    for left, right, side in ((good, twice, "right"), (twice, good, "left")):
+        for pairs in (ogrjoin.pairs, lambda left, right: list(ogrjoin.Index(right).pairs_batches(left))):
+            with pytest.raises(ogrjoin.InvalidError, match=f"^{side} side: no column is marked as geoarrow"):
+                pairs(left, right)
+    curve = pa.table({"geometry": [bytes.fromhex("0108000000") + bytes(4)]})
+    for join in (lambda *sides: ogrjoin.join(*sides).read_all(), ogrjoin.pairs):
+        with pytest.raises(ogrjoin.UnsupportedError, match="^right side: row 0: "):
+            join(good, curve)
+    for places in (places, np.array(places), gpd.GeoSeries(places), good):
+        with pytest.raises(ogrjoin.InvalidError, match="^op similar needs texts or vectors to compare: give"):
+            ogrjoin.pairs(places, places, op="similar")
+    for left, right, side, n in ((places, ["a"], "left", 0), (["a"], [[1.0]], "left", 1)):
+        settings = {"min_similarity": 0.5} if n == 0 else {"max_difference": 1}
+        with pytest.raises(ogrjoin.InvalidError, match=f"^{side} side: .*similar"):
+            ogrjoin.pairs(left, right, op="similar", **settings)
+    with pytest.raises(ogrjoin.InvalidError, match="row 1 of the right side is a int"):
+        ogrjoin.pairs(["a"], ["a", 5], op="similar", min_similarity=0.5)
     with pytest.raises(ogrjoin.InvalidError, match="x must be numbers"):
         ogrjoin.pairs((texts, [1]), places)
 

@@ -1,13 +1,14 @@
 #include "api_join_crs.h"
 
-static const char *const side_names[] = {"left", "right"};
-
 oj_status api_join_crs_choose(const struct ogrjoin_settings *s,
                               const struct api_side_crs *left,
                               const struct api_side_crs *right,
                               struct oj_crs_text *out, struct oj_error *err)
 {
     const int is_right = left->words == NULL;
+    const char *with = api_side_name(is_right ? API_SIDE_RIGHT : API_SIDE_LEFT);
+    const char *without =
+        api_side_name(is_right ? API_SIDE_LEFT : API_SIDE_RIGHT);
     const struct api_side_crs *has = is_right ? right : left;
     const struct api_side_crs *lacks = is_right ? left : right;
     enum oj_crs_equality equality;
@@ -26,8 +27,7 @@ oj_status api_join_crs_choose(const struct ogrjoin_settings *s,
         api_settings_notify(s,
                             "the %s side has no CRS; %s is assumed, the CRS of "
                             "the %s side (left_crs and right_crs name another)",
-                            side_names[!is_right], has->crs.name,
-                            side_names[is_right]);
+                            without, has->crs.name, with);
         return OJ_OK;
     }
     OJ_TRY(oj_crs_text_compare(left->words, right->words,

@@ -144,8 +144,9 @@ static const struct oj_parameter own_settings[] = {
              "minus their cosine",
      VALUE(CHOICE, relation.vector.norm)},
     {"side", "none|left|right",
-     .help = "side of the join for which layers are read from Arrow: left and "
-             "right read the columns named in similar and vector, too (none)",
+     .help = "side of the join for which layers are read from Arrow: errors "
+             "name left and right, which read the columns named in similar and "
+             "vector, too (none)",
      VALUE(CHOICE, side)},
     {"measure", OJ_TEXT_MEASURE_NAMES,
      .help = "how similar two sets of tokens are: jaccard (default), dice, "

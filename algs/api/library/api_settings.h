@@ -26,6 +26,18 @@ enum api_layer_side
     API_SIDE_RIGHT
 };
 
+/** Returns "left" or "right"; side must be one of the two. */
+const char *api_side_name(enum api_layer_side side);
+
+/** Returns the status of an error in the columns or the data of a side, and
+ * writes the message of why to *err, after the name of the side: "left side:
+ * row 1: ...". Errors of another kind, and those without a side, keep their
+ * message. */
+OJ_MUST_USE oj_status api_fail_on_side(enum api_layer_side side,
+                                       oj_status status,
+                                       const struct oj_error *why,
+                                       struct oj_error *err);
+
 /** Settings for joins of rows, except those that are stored as text. */
 struct api_row_settings
 {

@@ -47,6 +47,33 @@ const char *ogrjoin_status_name(int status)
     return oj_status_name((oj_status)status);
 }
 
+const char *api_side_name(enum api_layer_side side)
+{
+    return side == API_SIDE_RIGHT ? "right" : "left";
+}
+
+oj_status api_fail_on_side(enum api_layer_side side, oj_status status,
+                           const struct oj_error *why, struct oj_error *err)
+{
+    const int is_of_side = status == OJ_ERR_ARG || status == OJ_ERR_DATA ||
+                           status == OJ_ERR_LIMIT ||
+                           status == OJ_ERR_UNSUPPORTED;
+    if (status == OJ_OK)
+        return OJ_OK;
+    if (is_of_side && side != API_SIDE_NONE)
+        return oj_fail(err, status, "%s side: %.900s", api_side_name(side),
+                       why->message);
+    return oj_fail(err, status, "%s", why->message);
+}
+
+/* Returns the side that a layer is read for; settings may be NULL. */
+static enum api_layer_side
+side_of_settings(const struct ogrjoin_settings *settings)
+{
+    return settings != NULL ? (enum api_layer_side)settings->side
+                            : API_SIDE_NONE;
+}
+
 /* --- layers --------------------------------------------------------------- */
 
 oj_status api_layer_new(struct ogrjoin_layer **out, struct oj_error *err)
@@ -349,7 +376,7 @@ int ogrjoin_layer_from_array(const struct ArrowSchema *schema,
                              struct ogrjoin_layer **out,
                              struct ogrjoin_error *err)
 {
-    struct oj_error why = {OJ_OK, ""};
+    struct oj_error why = {OJ_OK, ""}, named = {OJ_OK, ""};
     struct arrow_record record = {.layout.child = -1};
     oj_status status =
         read_layer_schema(schema, column, settings, &record, &why);
@@ -357,7 +384,8 @@ int ogrjoin_layer_from_array(const struct ArrowSchema *schema,
         status = layer_from_array(&record, array, 0, settings, out, &why);
     arrow_fields_free(&record.fields);
     oj_arrow_array_release(array);
-    return api_error_export(status, &why, err);
+    status = api_fail_on_side(side_of_settings(settings), status, &why, &named);
+    return api_error_export(status, &named, err);
 }
 
 /* --- streams -------------------------------------------------------------- */
@@ -438,7 +466,7 @@ int ogrjoin_layer_from_stream(struct ArrowArrayStream *stream,
                               struct ogrjoin_layer **out,
                               struct ogrjoin_error *err)
 {
-    struct oj_error why = {OJ_OK, ""};
+    struct oj_error why = {OJ_OK, ""}, named = {OJ_OK, ""};
     struct arrow_source source = {.stream = *stream};
     struct ArrowSchema schema;
     struct ogrjoin_layer *layer = NULL;
@@ -457,7 +485,8 @@ int ogrjoin_layer_from_stream(struct ArrowArrayStream *stream,
     else
         ogrjoin_layer_free(layer);
     close_source(&source);
-    return api_error_export(status, &why, err);
+    status = api_fail_on_side(side_of_settings(settings), status, &why, &named);
+    return api_error_export(status, &named, err);
 }
 
 /* --- indexes -------------------------------------------------------------- */
@@ -574,13 +603,12 @@ static oj_status make_vectors(struct ogrjoin_index *index,
     return OJ_OK;
 }
 
-/* Makes the layer's token sets and sets flat->texts to them; makes the
- * dictionaries on first use. */
-static oj_status make_layer_token_sets(struct ogrjoin_index *index,
-                                       const struct ogrjoin_layer *layer,
-                                       struct layer_sets *sets,
-                                       struct oj_flat *flat,
-                                       struct oj_error *err)
+/* Makes the layer's token sets and vectors, and sets flat->texts and
+ * flat->vectors to them; makes the dictionaries on first use. */
+static oj_status make_compared_sets(struct ogrjoin_index *index,
+                                    const struct ogrjoin_layer *layer,
+                                    struct layer_sets *sets,
+                                    struct oj_flat *flat, struct oj_error *err)
 {
     const struct ogrjoin_settings *s = &index->settings;
     int n = s->relation.n_similar, n_threads = api_settings_threads(s);
@@ -657,6 +685,18 @@ static oj_status complete_ranking_conditions(struct ogrjoin_settings *s,
     return OJ_OK;
 }
 
+/* As make_compared_sets(), for the layer of a side, which errors name. */
+static oj_status make_layer_sets(struct ogrjoin_index *index,
+                                 enum api_layer_side side,
+                                 const struct ogrjoin_layer *layer,
+                                 struct layer_sets *sets, struct oj_flat *flat,
+                                 struct oj_error *err)
+{
+    struct oj_error why = {OJ_OK, ""};
+    oj_status status = make_compared_sets(index, layer, sets, flat, &why);
+    return api_fail_on_side(side, status, &why, err);
+}
+
 oj_status api_index_new(struct ogrjoin_layer *join_side,
                         const struct ogrjoin_settings *settings,
                         struct ogrjoin_index **out, struct oj_error *err)
@@ -685,8 +725,8 @@ oj_status api_index_new(struct ogrjoin_layer *join_side,
             (enum oj_fold)settings->rules.fold, &index->word_map, err);
     index->settings.rules.word_map = index->word_map;
     if (status == OJ_OK)
-        status = make_layer_token_sets(index, join_side, &index->sets,
-                                       &index->flat, err);
+        status = make_layer_sets(index, API_SIDE_RIGHT, join_side, &index->sets,
+                                 &index->flat, err);
     if (status == OJ_OK)
         status = oj_join_open(&index->flat, relation, settings->backend,
                               &index->settings.options, &index->join, err);
@@ -791,7 +831,7 @@ oj_status api_index_view_input(struct ogrjoin_index *index,
                                struct oj_error *err)
 {
     OJ_TRY(view_layer_with_ids(input, &index->settings.relation, flat, err));
-    return make_layer_token_sets(index, input, sets, flat, err);
+    return make_layer_sets(index, API_SIDE_LEFT, input, sets, flat, err);
 }
 
 /* On the CPU, a large layer of points is joined in pieces of a million rows or,
@@ -1093,7 +1133,8 @@ int ogrjoin_pairs_to_arrow(struct ogrjoin_pairs *pairs,
 struct ogrjoin_source
 {
     struct arrow_source from;
-    struct ogrjoin_settings settings; /* settings for threads and cancel flag */
+    struct ogrjoin_settings settings; /* settings for threads, cancel flag and
+                                         side */
     struct oj_arrow_shared *held;     /* array with rows that are not in a layer
                                          yet; NULL: none */
     int64_t at;                       /* first row of held that is not in a
@@ -1173,13 +1214,16 @@ static oj_status next_layer_of_source(struct ogrjoin_source *source,
                                       struct ogrjoin_layer **out,
                                       struct oj_error *err)
 {
+    struct oj_error why = {OJ_OK, ""};
     struct ogrjoin_layer *layer = NULL;
     oj_status status;
     if (n_rows < 1)
         return oj_fail(err, OJ_ERR_ARG, "n_rows must be 1 or more, not %lld",
                        (long long)n_rows);
     OJ_TRY(api_layer_new(&layer, err));
-    status = read_layer_of_source(source, n_rows, layer, err);
+    status = read_layer_of_source(source, n_rows, layer, &why);
+    status = api_fail_on_side(side_of_settings(&source->settings), status, &why,
+                              err);
     if (status == OJ_OK && layer->flat.n_features == 0 && source->n_layers > 0)
     {
         ogrjoin_layer_free(layer);
@@ -1217,6 +1261,7 @@ static oj_status open_source(const struct arrow_source *from,
                              struct ogrjoin_source **out, struct oj_error *err)
 {
     struct ogrjoin_source *source = oj_calloc(1, sizeof *source);
+    struct oj_error why = {OJ_OK, ""};
     struct ArrowSchema schema;
     oj_status status;
     if (source == NULL)
@@ -1227,13 +1272,15 @@ static oj_status open_source(const struct arrow_source *from,
     }
     source->from = *from;
     source->settings.options.n_threads = api_settings_threads(settings);
+    source->settings.side = (int)side_of_settings(settings);
     if (settings != NULL)
         source->settings.options.cancel = settings->options.cancel;
-    status = api_stream_schema(&source->from.stream, &schema, err);
+    status = api_stream_schema(&source->from.stream, &schema, &why);
     if (status == OJ_OK)
         status = read_layer_schema(&schema, column, settings,
-                                   &source->from.record, err);
+                                   &source->from.record, &why);
     release_schema(&schema);
+    status = api_fail_on_side(side_of_settings(settings), status, &why, err);
     if (status == OJ_OK)
         *out = source;
     else
@@ -1350,9 +1397,11 @@ static oj_status join_array(struct pair_stream *self, struct ArrowArray *array,
     struct ogrjoin_layer *layer = NULL;
     struct ogrjoin_pairs *pairs = NULL;
     struct oj_error *err = &self->error;
+    struct oj_error why = {OJ_OK, ""};
     oj_status status =
         layer_from_array(&self->source.record, array, self->n_read,
-                         &self->index->settings, &layer, err);
+                         &self->index->settings, &layer, &why);
+    status = api_fail_on_side(API_SIDE_LEFT, status, &why, err);
     if (status == OJ_OK)
         status = api_index_join(self->index, layer, 0, &pairs, err);
     if (status == OJ_OK)
@@ -1398,6 +1447,7 @@ static oj_status join_stream(struct ogrjoin_index *index,
 {
     const struct oj_relation *relation = &index->settings.relation;
     const struct compared_fields *compared = &index->compared;
+    struct oj_error why = {OJ_OK, ""};
     struct ArrowSchema schema;
     struct pair_stream *self;
     oj_status status;
@@ -1409,13 +1459,13 @@ static oj_status join_stream(struct ogrjoin_index *index,
         return oj_fail(err, OJ_ERR_UNSUPPORTED,
                        "similar needs the names of the columns of texts when a "
                        "stream is joined: write them as name:0.6");
-    status = api_stream_schema(&source->stream, &schema, err);
+    status = api_stream_schema(&source->stream, &schema, &why);
     if (status == OJ_OK)
         status =
             api_record_find_columns(&schema, column, compared, API_SIDE_LEFT,
-                                    relation, &source->record, err);
+                                    relation, &source->record, &why);
     release_schema(&schema);
-    OJ_TRY(status);
+    OJ_TRY(api_fail_on_side(API_SIDE_LEFT, status, &why, err));
     OJ_NEW(self, 1, err);
     memset(self, 0, sizeof *self);
     atomic_fetch_add(&index->n_users, 1);

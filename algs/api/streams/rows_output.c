@@ -331,17 +331,18 @@ static int keeps_all_as_wkb(const struct rows_side *side)
 static oj_status check_geometries_of_both(const struct rows_output *o,
                                           struct oj_error *err)
 {
-    static const char *const sides[] = {"left", "right"};
-    const int side = rows_side_has_shapes(o->input) ? 1 : 0;
+    const struct rows_side *lacks =
+        rows_side_has_shapes(o->input) ? o->join : o->input;
+    const char *side = rows_side_name(lacks);
     int n = 0;
     const char *word = oj_words_at(API_GEOMETRY_WORDS, o->geometry, &n);
-    if (side == 1 && rows_side_has_shapes(o->join))
+    if (rows_side_has_shapes(lacks))
         return OJ_OK;
     return oj_fail(err, OJ_ERR_ARG,
                    "geometry=%.*s needs geometries of both sides, but the %s "
                    "side has none: name its column with %s_column, or write "
                    "geometry=input or none",
-                   n, word, sides[side], sides[side]);
+                   n, word, side, side);
 }
 
 /* Checks that the output can have the geometry asked for. Sets o->is_in_wkb if

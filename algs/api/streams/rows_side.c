@@ -11,11 +11,9 @@
 
 /* ---- columns by name ----------------------------------------------------- */
 
-static const char *const words[2] = {"left", "right"};
-
 const char *rows_side_name(const struct rows_side *side)
 {
-    return words[side->side == API_SIDE_RIGHT];
+    return api_side_name(side->side);
 }
 
 static const char *column_name(const struct rows_side *side, int64_t column)
@@ -234,14 +232,17 @@ static oj_status find_feature_columns(struct rows_side *side,
 {
     struct oj_relation relation = settings->relation;
     const int has_column = side->geometry >= 0 && side->x < 0;
+    struct oj_error why = {OJ_OK, ""};
+    oj_status status;
     if (side->x >= 0)
     {
         relation.op = OJ_OP_SIMILAR; /* any relation that needs no geometry */
         relation.max_distance = INFINITY;
     }
-    return api_record_find_columns(
+    status = api_record_find_columns(
         &side->schema, has_column ? column_name(side, side->geometry) : NULL,
-        compared, side->side, &relation, &side->record, err);
+        compared, side->side, &relation, &side->record, &why);
+    return api_fail_on_side(side->side, status, &why, err);
 }
 
 int rows_side_has_shapes(const struct rows_side *side)
@@ -713,7 +714,7 @@ find_columns_of_settings(struct rows_side *side,
     return select_columns(side, settings, err);
 }
 
-oj_status rows_side_open(struct ArrowSchema *schema, int of,
+oj_status rows_side_open(struct ArrowSchema *schema, enum api_layer_side of,
                          const struct ogrjoin_settings *settings,
                          struct rows_side *side, struct oj_error *err)
 {
@@ -1043,8 +1044,7 @@ static oj_status read_points(const struct rows_side *side,
     return OJ_OK;
 }
 
-/* Reads the geometries and texts of the chunks into the layer. A message about
- * a row begins with the side. */
+/* Reads the geometries and texts of the chunks into the layer. */
 static oj_status
 read_features_of_chunks(const struct rows_side *side,
                         const struct rows_chunks *chunks,
@@ -1055,10 +1055,7 @@ read_features_of_chunks(const struct rows_side *side,
     oj_status status = add_chunks_to_layer(side, chunks, layer, &why);
     if (status == OJ_OK)
         status = api_layer_finish(layer, &side->record, settings, &why);
-    if (status == OJ_ERR_DATA || status == OJ_ERR_UNSUPPORTED)
-        return oj_fail(err, status, "%s side: %.900s", rows_side_name(side),
-                       why.message);
-    return status == OJ_OK ? OJ_OK : oj_fail(err, status, "%s", why.message);
+    return api_fail_on_side(side->side, status, &why, err);
 }
 
 static oj_status fill_layer_of_chunks(const struct rows_side *side,

@@ -27,7 +27,7 @@ enum rows_classes
  */
 struct rows_side
 {
-    int side; /**< enum api_layer_side */
+    enum api_layer_side side;
     struct ArrowSchema schema;
     struct arrow_record record;
 
@@ -55,9 +55,10 @@ struct rows_side
 /** Returns "left" or "right". */
 const char *rows_side_name(const struct rows_side *side);
 
-/** Finds the role of each column of schema, by the settings. of: enum
- * api_layer_side. schema is moved, also on failure. */
-OJ_MUST_USE oj_status rows_side_open(struct ArrowSchema *schema, int of,
+/** Finds the role of each column of schema, by the settings. schema is moved,
+ * also on failure. */
+OJ_MUST_USE oj_status rows_side_open(struct ArrowSchema *schema,
+                                     enum api_layer_side of,
                                      const struct ogrjoin_settings *settings,
                                      struct rows_side *side,
                                      struct oj_error *err);

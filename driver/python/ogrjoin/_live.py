@@ -137,7 +137,7 @@ class Live:
         asked = _asked_of_pairs({**self._settings, **settings, "op": op})
         if threads is not None:
             asked["threads"] = threads
-        layer = _sides.make_layer(left, {"threads": asked["threads"]}, column, "left")
+        layer = _sides.make_layer(left, {"threads": asked["threads"], "side": "left"}, column)
         crs = _crs.expand(_crs.read_from_side(left)), _crs.expand(self._crs)
         made = _core.live_join(self._live, asked, layer, *crs)
         return _of_buffers(made, op.lower() in ARE_MEASURED)

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _core, _crs, _sides
-from ._errors import Error, InvalidError, Status, UnsupportedError
+from ._errors import Error, InvalidError, UnsupportedError
 
 if TYPE_CHECKING:
     from ._joined import Joined
@@ -415,18 +415,19 @@ def _split_left_right(name: str, values: Any) -> tuple[Any, Any]:
     return values[0], values[1]
 
 
-#: joins that need no geometries
-BY_ATTRIBUTES = ("similar", "attributes")
-
-
 def _is_values(side: Any, settings: dict[str, Any], texts: Any) -> bool:
-    """Returns True if side is texts or vectors, which are compared without geometries."""
+    """Returns True if side is texts or vectors, which are compared without geometries.
+    Geometries are no values: the library refuses them."""
     is_alone = settings.get("max_distance") is None and not len(texts)
     if not is_alone or (settings.get("op") or "").lower() != "similar":
         return False
-    return isinstance(side, (list, np.ndarray)) or (
-        hasattr(side, "to_numpy") and not hasattr(side, "columns")
-    )
+    if not isinstance(side, (list, np.ndarray)) and (
+        not hasattr(side, "to_numpy") or hasattr(side, "columns")
+    ):
+        return False
+    values = _values(side)
+    first = next((v for v in values if v is not None), None)
+    return not hasattr(first, "__geo_interface__")
 
 
 def _values(side: Any) -> Any:
@@ -439,13 +440,14 @@ def _is_text(values: Any) -> bool:
     return all(v is None or isinstance(v, (str, float)) for v in values)  # NaN
 
 
-def _layer_of_values(values: Any) -> Any:
-    """Makes a layer of texts or vectors without geometries. Returns the layer."""
+def _layer_of_values(values: Any, which: str) -> Any:
+    """Makes a layer of texts or vectors without geometries. which: left or right, for
+    errors. Returns the layer."""
     n = len(values)
     nowhere = np.full(n, np.nan)
     layer = _core.arrays(n, nowhere, nowhere)
     if _is_text(values):
-        _add_columns(layer, "left", texts=[values])
+        _add_columns(layer, which, texts=[values])
         return layer
     if values.dtype != object:
         sizes = np.full(n, values.shape[1] if values.ndim == 2 else 1)
@@ -455,8 +457,8 @@ def _layer_of_values(values: Any) -> Any:
         for i, row in enumerate(rows):
             if not hasattr(row, "__len__"):
                 raise InvalidError(
-                    f'op="similar" compares texts or vectors, and row {i} is a '
-                    f"{type(row).__name__}: give lists of these, or another op"
+                    f'op="similar" compares texts or vectors, and row {i} of the {which} '
+                    f"side is a {type(row).__name__}: give lists of these, or another op"
                 )
         sizes = np.array([len(row) for row in rows])
         numbers = np.concatenate(rows or [()])
@@ -597,16 +599,15 @@ class Index:
                     f"the vectors of left have {left} numbers, those of right {right}: "
                     "give vectors of equal length"
                 )
-            return _layer_of_values(_values(side))
-        return _sides.make_layer(side, self._reading(which, settings), column, which)
+            return _layer_of_values(_values(side), which)
+        return _sides.make_layer(side, self._reading(which, settings), column)
 
     def _reading(self, side: str, settings: dict[str, Any]) -> dict[str, Any]:
         """Returns the settings for reading a side for a join with these settings."""
-        names = ("op", "max_distance", "similar", "vector")
-        asked = {name: settings.get(name) for name in names}
-        reading = {"threads": self._settings["threads"]}
-        if asked["similar"] or asked["vector"] or (asked["op"] or "").lower() in BY_ATTRIBUTES:
-            reading.update(asked, side=side)
+        reading = {"threads": self._settings["threads"], "side": side}
+        if _sides.reads_columns(settings):
+            names = ("op", "max_distance", "similar", "vector")
+            reading.update({name: settings.get(name) for name in names})
         if self._has_m and side == "right":
             reading["along"] = "m"
         return reading
@@ -696,13 +697,12 @@ class Index:
                         "max_distance of each row) and progress: leave them out"
                     )
                 return _device.join(plan.index, left)
-        is_whole = plan.settings.get("one_to_one") or "side" in plan.reading
+        is_whole = plan.settings.get("one_to_one") or _sides.reads_columns(plan.reading)
         if progress is None and not is_whole and not plan.has_columns:
             stream = _sides.stream_of(left)
             if stream is not None:
                 source = _core.source(stream.__arrow_c_stream__(), column, plan.reading)
-                with _sides.named_in_errors("left", Status.DATA):
-                    made = _core.join_source(plan.index, source, _sides.count_rows(left))
+                made = _core.join_source(plan.index, source, _sides.count_rows(left))
                 return self._finish(_pairs_of_result(made, op, 0, plan.index))
         pieces = [(0, left)]
         if progress is not None and not is_whole:
@@ -787,8 +787,7 @@ class Index:
             capsule = stream.__arrow_c_stream__()
             source, first = _core.source(capsule, plan.column, plan.reading), 0
             while True:
-                with _sides.named_in_errors("left", Status.DATA):
-                    layer = _core.next_layer(source, batch_size)
+                layer = _core.next_layer(source, batch_size)
                 if layer is None:
                     break
                 yield first, layer

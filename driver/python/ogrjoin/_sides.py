@@ -6,16 +6,25 @@ stream or array, a pair (x, y) of arrays, or an object with __geo_interface__.
 
 from __future__ import annotations
 
-from contextlib import contextmanager
-from typing import Any, Iterator
+from typing import Any
 
 import numpy as np
 
 from . import _core
-from ._errors import InvalidError, Status
+from ._errors import InvalidError
 
 _POLYGON = 4  # OGRJOIN_POLYGON
 _MOST = 1e150  # OJ_FLAT_MOST: points with larger coordinates count as empty
+
+
+#: joins that need no geometries
+BY_ATTRIBUTES = ("similar", "attributes")
+
+
+def reads_columns(settings: dict[str, Any]) -> bool:
+    """Returns True if a join with these settings compares columns of a side."""
+    op = (settings.get("op") or "").lower()
+    return bool(settings.get("similar") or settings.get("vector") or op in BY_ATTRIBUTES)
 
 
 def is_geodataframe(side: Any) -> bool:
@@ -370,36 +379,22 @@ def _of_geo_interface(side: Any, settings: dict[str, Any]) -> Any:
     return _of_shapely(array, settings)
 
 
-@contextmanager
-def named_in_errors(which: str, *statuses: Status) -> Iterator[None]:
-    """Puts the side in front of the messages of errors with one of the statuses."""
-    try:
-        yield
-    except InvalidError as error:
-        if error.status in statuses:
-            error.args = (f"{which} side: {error}",)
-        raise
-
-
-def make_layer(
-    side: Any, settings: dict[str, Any], column: str | None, which: str
-) -> Any:
+def make_layer(side: Any, settings: dict[str, Any], column: str | None) -> Any:
     """Returns a capsule of the layer of a side.
-    which: left or right, for errors.  settings: threads; with "side" ("left" or
-    "right") also similar and vector, whose columns of this side are then read.  column:
-    the geometry column of an Arrow side."""
-    if "side" in settings and is_geodataframe(side):
+    settings: threads, and side ("left" or "right"), which errors name; with similar or
+    vector, the columns of this side that they name are read, too.  column: the geometry
+    column of an Arrow side."""
+    which = settings["side"]
+    if reads_columns(settings) and is_geodataframe(side):
         side = side.to_arrow(index=False)
     array = shapely_array(side)
     if array is not None:
         return _of_geometries(array, settings, which)
     if hasattr(side, "__arrow_c_stream__"):
-        with named_in_errors(which, Status.ARGUMENT, Status.DATA):
-            return _core.from_stream(side.__arrow_c_stream__(), column, settings)
+        return _core.from_stream(side.__arrow_c_stream__(), column, settings)
     if hasattr(side, "__arrow_c_array__"):
         schema, values = side.__arrow_c_array__()
-        with named_in_errors(which, Status.ARGUMENT, Status.DATA):
-            return _core.from_array(schema, values, column, settings)
+        return _core.from_array(schema, values, column, settings)
     if isinstance(side, tuple) and len(side) == 2:
         return _points(*side)
     if isinstance(side, np.ndarray) and side.ndim == 2 and side.shape[1] == 2:

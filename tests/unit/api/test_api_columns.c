@@ -480,7 +480,11 @@ TEST_LOOP(unit_refused, 0, sizeof bad_columns / sizeof *bad_columns)
     status = layer_of(setting, bad->words, "left", &batch, &layer);
     schema_spoil = NULL;
     if (bad->status != OGRJOIN_OK)
+    {
         fails(status, bad->status, bad->text);
+        ck_assert_msg(strncmp(err.message, "left side: ", 11) == 0, "%s",
+                      err.message);
+    }
     else
     {
         must(status);
@@ -500,7 +504,7 @@ TEST(unit_given_columns)
                                   many[N + 1] = {0,    0,    1025, 1025,
                                                  1025, 1025, 1025};
     static const double numbers[1025];
-    struct ogrjoin_layer *layer = plain_layer();
+    struct ogrjoin_layer *layer = plain_layer(), *one_text = plain_layer();
     struct ogrjoin_index *index = NULL;
     struct ogrjoin_pairs *pairs = NULL;
     struct ogrjoin_settings *s = settings_of("similar", "1,1/2", "none");
@@ -509,7 +513,7 @@ TEST(unit_given_columns)
                                   release_stream, &batches};
     struct ArrowArrayStream out;
     fails(join_layers("vector", "u", layer, layer, NULL), OGRJOIN_ERR_ARG,
-          "needs numbers in both layers");
+          "right side: the setting vector needs numbers in both layers");
     fails(ogrjoin_layer_set_vectors(layer, down, numbers, &err),
           OGRJOIN_ERR_ARG,
           "offsets of vectors must be 0 or more and never decrease: offset ");
@@ -523,12 +527,19 @@ TEST(unit_given_columns)
           "offsets of texts must be 0 or more and never decrease: offset ");
     for (int i = 0; i < 2; i++)
         must(ogrjoin_layer_add_text(layer, threes, "abcabdabeabfabg", &err));
+    must(ogrjoin_layer_add_text(one_text, threes, "abcabdabeabfabg", &err));
     must(ogrjoin_index_new(layer, s, &index, &err));
     must(ogrjoin_join(index, layer, &pairs, &err));
     ck_assert_int_eq(ogrjoin_pairs_count(pairs), N - 1);
     ck_assert(ogrjoin_pairs_value(pairs, "similarity_2")[0] == 1);
     ck_assert_ptr_null(ogrjoin_pairs_value(pairs, "similarity_1"));
     ck_assert_ptr_null(ogrjoin_pairs_value(pairs, "similarity_3"));
+    ogrjoin_pairs_free(pairs);
+    pairs = NULL;
+    fails(ogrjoin_join(index, one_text, &pairs, &err), OGRJOIN_ERR_ARG,
+          "left side: a layer must have a column of texts for each condition "
+          "on texts (similar): it has 1, not 2");
+    ogrjoin_layer_free(one_text);
     fails(ogrjoin_join_stream(index, &in, NULL, &out, &err),
           OGRJOIN_ERR_UNSUPPORTED, "the names of the columns");
     ogrjoin_index_free(index);
