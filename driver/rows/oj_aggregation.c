@@ -575,6 +575,7 @@ oj_status oj_aggregation_start(struct oj_aggregation *a, int64_t n_rows,
 }
 
 oj_status oj_aggregation_add(struct oj_aggregation *a, int64_t first,
+                             const struct oj_flat *input,
                              const struct oj_matches *matches,
                              const struct oj_answer_side *side,
                              const struct oj_pair_values *values,
@@ -590,7 +591,9 @@ oj_status oj_aggregation_add(struct oj_aggregation *a, int64_t first,
         return OJ_OK;
     }
     start_block(a->block, &source, side->flat.fid, side->ordinal, 0);
-    return put_pairs(a, matches, first, &side->flat, values, err);
+    OJ_TRY(put_pairs(a, matches, first, &side->flat, values, err));
+    return oj_aggregate_words_set_undefined(&a->words, input, first, a->state,
+                                            err);
 }
 
 oj_status oj_aggregation_finish(struct oj_aggregation *a, struct oj_error *err)
@@ -622,13 +625,14 @@ oj_status oj_aggregation_rows(const struct oj_aggregation *a, int64_t first,
 }
 
 oj_status oj_aggregation_answer(struct oj_aggregation *a,
+                                const struct oj_flat *input,
                                 const struct oj_matches *matches,
                                 const struct oj_answer_side *side,
                                 const struct oj_pair_values *values,
                                 const struct oj_matches **rows,
                                 struct oj_error *err)
 {
-    OJ_TRY(oj_aggregation_add(a, 0, matches, side, values, err));
+    OJ_TRY(oj_aggregation_add(a, 0, input, matches, side, values, err));
     OJ_TRY(oj_aggregation_finish(a, err));
     a->first_row = 0;
     OJ_TRY(oj_aggregation_rows(a, 0, matches->n_rows, &a->rows, err));

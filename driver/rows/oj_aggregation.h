@@ -42,11 +42,12 @@ OJ_MUST_USE oj_status oj_aggregation_start(struct oj_aggregation *aggregation,
                                            int64_t n_rows,
                                            struct oj_error *err);
 
-/** Adds the pairs of an answer; row 0 of matches is input row `first`. If first
- *  is 0, drops all pairs added before. values may be NULL if no overlap is
- *  needed. */
+/** Adds the pairs of an answer; row 0 of input and matches is input row
+ *  `first`. If first is 0, drops all pairs added before. values may be NULL if
+ *  no overlap is needed. */
 OJ_MUST_USE oj_status oj_aggregation_add(struct oj_aggregation *aggregation,
                                          int64_t first,
+                                         const struct oj_flat *input,
                                          const struct oj_matches *matches,
                                          const struct oj_answer_side *side,
                                          const struct oj_pair_values *values,
@@ -67,6 +68,7 @@ void oj_aggregation_set_first_row(struct oj_aggregation *aggregation,
  *          n_pairs counts all pairs. Owned by the aggregation, valid until the
  *          next answer */
 OJ_MUST_USE oj_status oj_aggregation_answer(struct oj_aggregation *aggregation,
+                                            const struct oj_flat *input,
                                             const struct oj_matches *matches,
                                             const struct oj_answer_side *side,
                                             const struct oj_pair_values *values,

@@ -899,8 +899,9 @@ static oj_status make_aggregate_answer(struct oj_pass *pass,
     const struct oj_pair_values *values = answer->values;
     answer->values = NULL;
     if (pass->answers_from != OJ_ANSWERS_ADDED_UP)
-        return oj_aggregation_answer(aggregation, answer->pairs, &answer->side,
-                                     values, &answer->matches, err);
+        return oj_aggregation_answer(aggregation, answer->part->flat,
+                                     answer->pairs, &answer->side, values,
+                                     &answer->matches, err);
     oj_aggregation_set_first_row(aggregation,
                                  answer->batch->first_row + answer->first_row);
     return OJ_OK;

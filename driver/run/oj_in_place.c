@@ -250,7 +250,8 @@ static oj_status spill_answers(struct update *u, struct oj_error *err)
                            "which they are updated: write to a new file",
                            u->layer);
         if (aggregation != NULL)
-            OJ_TRY(oj_aggregation_add(aggregation, u->n_records, answer->pairs,
+            OJ_TRY(oj_aggregation_add(aggregation, u->n_records,
+                                      answer->part->flat, answer->pairs,
                                       &answer->side, answer->values, err));
         OJ_TRY(write_update_records_to_file(u, answer, err));
     }

@@ -547,6 +547,27 @@ def check_covered():
 
 
 @once
+def check_covered_of_rows_without_size():
+    """Nothing can be a percentage of a point, a collapsed polygon or line, or a missing geometry: with
+    and without pairs. A polygon whose shoelace area is 0 has an area nevertheless."""
+    near = ["POINT (1 1)", "MULTIPOINT (1 1, 2 2)", "LINESTRING (1 1, 1 1)", "POLYGON ((1 1, 2 2, 3 3, 1 1))"]
+    far = [*(shape.replace("1", "91") for shape in near), "GEOMETRYCOLLECTION EMPTY", None]
+    sized = ["POLYGON ((90 0, 92 2, 92 0, 90 2, 90 0))", box(90, 0, 1, 1), "LINESTRING (90 1, 91 1)"]
+    make("rows.gpkg", [(shape, {}) for shape in [*near, *far, *sized]])
+    make("parts.gpkg", [(box(0, 0, 10, 10), {})])
+    wanted = [None] * (len(near) + len(far)) + [0.0] * len(sized)
+    for given in ([], ["-memory", "1"], ["-batch", "1"]):
+        aggregate(*given, "-overwrite", "-agg", "covered_percent, covered_area, covered_length", "out.gpkg",
+                  "rows.gpkg", "parts.gpkg", op="intersects")
+        got = Layer("out.gpkg")
+        same(got.column("covered_percent"), wanted, given)
+        for name in ("covered_area", "covered_length"):
+            same(got.column(name), [0.0] * len(wanted), (name, given))
+    aggregate("-in_place", "-agg", "covered_percent", "rows.gpkg", "parts.gpkg", op="intersects")
+    same(Layer("rows.gpkg").column("covered_percent"), wanted, "-in_place")
+
+
+@once
 def check_covered_percent_of_invalid_rows():
     """The whole of a polygon that crosses itself is what its rings enclose, as the covered part of it
     is. The formula for the area of a valid ring would give 0 and 1.5 here."""

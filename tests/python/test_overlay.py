@@ -134,7 +134,8 @@ def check_cover(left, right):
         assert row["count"] == len(near)
         assert row["covered_area"] == pytest.approx(shapely.area(whole), rel=0, abs=1e-9 * size)
         if not len(near):
-            assert (row[COVER[:3]] == 0).all()
+            assert row["covered_area"] == row["covered_length"] == 0
+            assert np.isnan(row["covered_percent"]) if not size + length else row["covered_percent"] == 0
         elif size:
             assert row["covered_percent"] == pytest.approx(100 * shapely.area(whole) / size, rel=0, abs=1e-7)
         elif length:
@@ -212,7 +213,7 @@ def test_cover_of_several_kinds():
     assert got["covered_area"].to_pylist()[:6] == [12, 0, 0, 0, 6, 0]
     assert got["covered_length"].to_pylist()[:6] == pytest.approx([5.5, 0, 0, 0, 0, 3.5 + 3 + 3])
     percent = got["covered_percent"].to_pylist()
-    assert percent[0] == 75 and percent[1] is None and percent[2:4] == [0, 0] and percent[4] == 100
+    assert percent[0] == 75 and percent[1:4] == [None] * 3 and percent[4] == 100
     assert percent[5] == pytest.approx(100 * 9.5 / 17)
 
 

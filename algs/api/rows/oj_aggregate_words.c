@@ -3,6 +3,7 @@
 #include "../../../flatten/base/oj_alloc.h"
 #include "../../../flatten/base/oj_number.h"
 #include "../../../flatten/base/oj_quoted_name.h"
+#include "../../pairs/values/oj_cover_area.h"
 #include "../../pairs/values/oj_pair_stage.h"
 #include "oj_plain_value.h"
 
@@ -731,4 +732,44 @@ void oj_aggregate_add_counts(const struct oj_matches *matches,
         for (int64_t p = oj_matches_first(matches, row); p < end; p++)
             count[row] += oj_matches_pairs_of_entry(matches, p);
     }
+}
+
+static int is_covered_percent(const struct oj_aggregate_words *words, int i)
+{
+    const struct oj_aggregate *what = &words->aggregates[i];
+    return what->kind == OJ_AGG_COVERED &&
+           words->fields[what->column].column == OJ_PAIR_COVERED_PERCENT;
+}
+
+/* Marks the rows for aggregate i, which is a covered_percent. */
+static oj_status set_undefined_percents(const struct oj_flat *input,
+                                        int64_t first_row, int i,
+                                        struct oj_aggregates *aggregates,
+                                        struct oj_error *err)
+{
+    struct oj_cover_work work = {0};
+    oj_status status = OJ_OK;
+    for (int64_t row = 0; row < input->n_features && status == OJ_OK; row++)
+    {
+        int has_size = 1;
+        if (oj_aggregates_pair_count(aggregates, first_row + row) == 0)
+            status = oj_cover_has_size(&work, input, row, &has_size, err);
+        if (status == OJ_OK && !has_size)
+            oj_aggregates_set_undefined(aggregates, first_row + row, i);
+    }
+    oj_cover_work_free(&work);
+    return status;
+}
+
+oj_status oj_aggregate_words_set_undefined(
+    const struct oj_aggregate_words *words, const struct oj_flat *input,
+    int64_t first_row, struct oj_aggregates *aggregates, struct oj_error *err)
+{
+    for (int i = 0; i < words->n; i++)
+    {
+        if (is_covered_percent(words, i))
+            OJ_TRY(
+                set_undefined_percents(input, first_row, i, aggregates, err));
+    }
+    return OJ_OK;
 }

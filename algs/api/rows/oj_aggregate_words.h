@@ -132,6 +132,7 @@ void oj_aggregate_words_values_for_shares(unsigned char *want);
 
 /* ---- columns of pairs: values for each pair ------------------------------ */
 
+struct oj_flat;
 struct oj_matches;
 struct oj_pair_values;
 
@@ -141,6 +142,14 @@ struct oj_pair_values;
 void oj_aggregate_add_counts(const struct oj_matches *matches,
                              int64_t first_row,
                              struct oj_aggregates *aggregates);
+
+/** Makes covered_percent NULL for the rows without pairs that have no area and
+ * no length, of which a percentage could be covered. Must be called after the
+ * pairs of an answer were added. Row 0 of input, which has all rows of the
+ * answer, is row first_row of the aggregates. */
+OJ_MUST_USE oj_status oj_aggregate_words_set_undefined(
+    const struct oj_aggregate_words *words, const struct oj_flat *input,
+    int64_t first_row, struct oj_aggregates *aggregates, struct oj_error *err);
 
 /** Pairs of which values are read; the arrays are borrowed. */
 struct oj_aggregate_pair_list

@@ -1220,9 +1220,10 @@ static oj_status compute_values_and_begin_rows(struct rows_stream *s,
     }
     if (s->output.aggregates != NULL)
     {
-        OJ_TRY(rows_aggregates_add(
-            s->output.aggregates, entries, s->settings->relation.enough_pairs,
-            &s->join_flat, s->answer.values, &s->added_up, err));
+        OJ_TRY(rows_aggregates_add(s->output.aggregates, part, entries,
+                                   s->settings->relation.enough_pairs,
+                                   &s->join_flat, s->answer.values,
+                                   &s->added_up, err));
         entries = pairs = &s->added_up;
     }
     s->answer.input = &s->chunks;

@@ -31,19 +31,18 @@ OJ_MUST_USE oj_status rows_aggregates_schema(
     const struct rows_aggregates *aggregates, int i, const char *name,
     struct ArrowSchema *out, struct oj_error *err);
 
-/** Forgets the pairs of earlier calls, then aggregates those of matches. *out
+/** Forgets the pairs of earlier calls, then aggregates those of matches, an
+ * answer for all rows of input. *out
  * becomes the list of result rows: one per input row, with join_row 0, or -1
  * if the row has no pair.
  * enough_pairs: that of the relation; if it is not OJ_ENOUGH_ALL, all
  * aggregates are numbers of pairs. values: computed values of the pairs; NULL:
  * none are needed. */
-OJ_MUST_USE oj_status rows_aggregates_add(struct rows_aggregates *aggregates,
-                                          const struct oj_matches *matches,
-                                          int enough_pairs,
-                                          const struct oj_flat *join_side,
-                                          const struct oj_pair_values *values,
-                                          struct oj_matches *out,
-                                          struct oj_error *err);
+OJ_MUST_USE oj_status rows_aggregates_add(
+    struct rows_aggregates *aggregates, const struct oj_flat *input,
+    const struct oj_matches *matches, int enough_pairs,
+    const struct oj_flat *join_side, const struct oj_pair_values *values,
+    struct oj_matches *out, struct oj_error *err);
 
 /** Makes the results for the given rows [n], which must be ascending. out[i]
  * receives the column of aggregate i. After an error some columns may be set.

@@ -387,7 +387,9 @@ static int words_of_own_state(enum oj_aggregate_kind kind)
     {
         case OJ_AGG_RANGE:
         case OJ_AGG_COVERED:
-            return 2; /* minimum and maximum, as sortable numbers */
+            return 2; /* minimum and maximum, as sortable numbers; while no
+                         value was added, the second is 1 if the result of
+                         OJ_AGG_COVERED is undefined */
         case OJ_AGG_WEIGHTED_SUM:
             return WORDS_OF(struct oj_exact_sum);
         case OJ_AGG_WEIGHTED_MEAN:
@@ -1671,6 +1673,13 @@ static oj_status compute_aggregate_result(struct oj_aggregates *a,
     }
 }
 
+void oj_aggregates_set_undefined(struct oj_aggregates *a, int64_t row, int i)
+{
+    uint64_t *state = row_state(a, row);
+    if (state[a->columns[a->plan.aggregates[i].column].n] == 0)
+        state[a->state[i] + 1] = 1;
+}
+
 oj_status oj_aggregates_result(struct oj_aggregates *a, int64_t row, int i,
                                struct oj_aggregate_value *value,
                                struct oj_error *err)
@@ -1683,9 +1692,10 @@ oj_status oj_aggregates_result(struct oj_aggregates *a, int64_t row, int i,
         n = (int64_t)state[a->columns[what->column].n];
     if (what->kind == OJ_AGG_COUNT || what->kind == OJ_AGG_COUNT_VALUES)
         result.integer = n;
+    else if (n == 0 && what->kind == OJ_AGG_COVERED)
+        result.is_null = state[0] > 0 || state[a->state[i] + 1] != 0;
     else if (n == 0)
-        result.is_null = what->kind != OJ_AGG_UNIQUE &&
-                         (what->kind != OJ_AGG_COVERED || state[0] > 0);
+        result.is_null = what->kind != OJ_AGG_UNIQUE;
     else
         OJ_TRY(compute_aggregate_result(a, state, row, i, n, &result, err));
     *value = result;

@@ -59,7 +59,8 @@ enum oj_aggregate_kind
                               smallest of them */
     OJ_AGG_COVERED, /**< area, length or percentage of the row that its join
                          features cover: every pair of the row carries it as its
-                         value; 0 for a row without pairs */
+                         value; 0 for a row without pairs, unless
+                         oj_aggregates_set_undefined() makes it NULL */
     OJ_AGG_WEIGHTED_MEAN /**< sum of value times weight, divided by the sum of
                               weights; both sums are exact; NULL if the weights
                               add up to 0. Pairs without value or weight are
@@ -218,6 +219,11 @@ OJ_MUST_USE oj_status oj_aggregates_add_sums(
 OJ_MUST_USE oj_status oj_aggregates_merge(struct oj_aggregates *aggregates,
                                           const struct oj_aggregates *from,
                                           struct oj_error *err);
+
+/** Makes the result of aggregate i, whose kind must be OJ_AGG_COVERED, NULL for
+ * a row that gets no pairs. */
+void oj_aggregates_set_undefined(struct oj_aggregates *aggregates, int64_t row,
+                                 int i);
 
 /** Ends the adding of pairs. Results can then be read, from row 0 on. */
 OJ_MUST_USE oj_status oj_aggregates_rewind(struct oj_aggregates *aggregates,

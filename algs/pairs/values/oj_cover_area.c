@@ -3,6 +3,7 @@
 #include "../../../flatten/base/oj_alloc.h"
 #include "../../../flatten/base/oj_compare.h"
 #include "../../foundations/kernels/oj_box.h"
+#include "../selection/oj_feature_area_length.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -331,5 +332,19 @@ oj_status oj_cover_area(struct oj_cover_work *work, const struct oj_flat *input,
         return OJ_OK;
     *covered = cover.covered;
     *whole = cover.whole;
+    return OJ_OK;
+}
+
+oj_status oj_cover_has_size(struct oj_cover_work *work,
+                            const struct oj_flat *input, int64_t row,
+                            int *has_size, struct oj_error *err)
+{
+    double covered, whole = 0.0;
+    int is_measured = 1, has = oj_flat_length(input, row) > 0.0 ||
+                               oj_flat_area(input, row) > 0.0;
+    if (!has && (oj_flat_kinds(input, row) & OJ_PART_POLYGON) != 0)
+        OJ_TRY(oj_cover_area(work, input, row, input, NULL, 0, &covered, &whole,
+                             &is_measured, err));
+    *has_size = has || !is_measured || whole > 0.0;
     return OJ_OK;
 }

@@ -51,6 +51,15 @@ OJ_MUST_USE oj_status oj_cover_area(struct oj_cover_work *work,
                                     double *covered, double *whole,
                                     int *is_measured, struct oj_error *err);
 
+/** Sets *has_size to 1 if a row has an area or a length, of which a percentage
+ * can be covered; otherwise to 0: points, no geometry, lines and polygons that
+ * collapse. O(vertices); rings whose shoelace area is 0 take the time of
+ * oj_cover_area(). */
+OJ_MUST_USE oj_status oj_cover_has_size(struct oj_cover_work *work,
+                                        const struct oj_flat *input,
+                                        int64_t row, int *has_size,
+                                        struct oj_error *err);
+
 void oj_cover_work_free(struct oj_cover_work *work);
 
 #endif
