@@ -227,3 +227,23 @@ def test_concat_refuses_values_that_it_cannot_write(column, kind):
         ogrjoin.join(zones, points, "contains", agg="concat(v)")
     n = ogrjoin.join(zones, points, "contains", agg="count(v)").read_all()
     assert n.column(n.num_columns - 1).to_pylist() == [2]
+
+
+def test_count_of_large_unsigned_integers():
+    """Counting needs no values, so that 64-bit integers without sign may be of any size. Functions of
+    the values refuse them."""
+    here = {name: [0.0] * 4 for name in ("x", "y")}
+    numbers = pa.array([2**64 - 1, None, 2**63, 1], pa.uint64())
+    right = pa.table({**here, "u": numbers, "d": numbers.dictionary_encode(), "w": [1.0, 2.0, 3.0, 4.0]})
+    left = pa.table({"x": [0.0], "y": [0.0]})
+    names = {f"{side}_{axis}": axis for side in ("left", "right") for axis in "xy"}
+
+    def row(agg, right):
+        joined = ogrjoin.join(left, right, "dwithin", max_distance=1, agg=agg, **names).read_all()
+        return list(joined.to_pylist()[0].values())[2:]
+
+    for table in (right, pa.concat_tables([right[:1], right[1:]])):
+        assert row("count(u), count(d), count, count(u) as again", table) == [3, 3, 4, 3]
+    for agg in ("count(u), sum(u)", "max(u)", "weighted_mean(w, u)"):
+        with pytest.raises(ogrjoin.InvalidError, match="does not fit into a signed 64-bit integer"):
+            row(agg, right)

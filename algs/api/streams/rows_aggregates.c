@@ -248,11 +248,36 @@ static oj_status read_plain_numbers(const struct rows_aggregates *a, int i,
     return OJ_OK;
 }
 
+/* Returns 1 if the values of field i are only counted. */
+static int is_only_counted(const struct oj_aggregate_words *words, int i)
+{
+    for (int w = 0; w < words->n; w++)
+    {
+        const struct oj_aggregate *what = &words->aggregates[w];
+        if ((what->kind != OJ_AGG_COUNT && what->kind != OJ_AGG_COUNT_VALUES &&
+             what->column == i) ||
+            (what->kind == OJ_AGG_WEIGHTED_MEAN && what->weight == i))
+            return 0;
+    }
+    return 1;
+}
+
+/* Returns the form in which the values of field i are read. Integers that are
+ * only counted may be unsigned and of any size. */
+static enum oj_aggregate_form form_of_field(const struct rows_aggregates *a,
+                                            int i)
+{
+    return a->words.types[i] == OJ_AGG_INTEGER && is_only_counted(&a->words, i)
+               ? OJ_FORM_PRESENCE
+               : a->words.fields[i].form;
+}
+
 static oj_status read_field(const struct rows_aggregates *a, int i,
                             struct oj_error *err)
 {
     const struct oj_aggregate_field *field = &a->words.fields[i];
     const struct ArrowSchema *schema = a->join->schema.children[field->column];
+    const enum oj_aggregate_form form = form_of_field(a, i);
     struct join_values *v = &a->values[i];
     int64_t n = rows_chunks_rows(a->chunks);
     if (field->form == OJ_FORM_WRITTEN &&
@@ -275,7 +300,7 @@ static oj_status read_field(const struct rows_aggregates *a, int i,
         int64_t at;
         const struct ArrowArray *array =
             rows_chunks_at(a->chunks, field->column, row, &at);
-        OJ_TRY(read_value(schema, array, at, field->form, row, v, err));
+        OJ_TRY(read_value(schema, array, at, form, row, v, err));
     }
     point_at_kept_texts(v, n);
     a->column[i].integer = v->integer;
