@@ -1,5 +1,6 @@
 #include "oj_aggregation.h"
 
+#include "../../algs/api/rows/oj_plain_value.h"
 #include "../../algs/api/rows/oj_row_columns.h"
 #include "../../algs/pairs/selection/oj_feature_area_length.h"
 #include "../../algs/pairs/values/oj_pair_stage.h"
@@ -89,6 +90,8 @@ struct oj_aggregation
     struct block *block;
     struct oj_matches rows; /* one entry per row of the last answer */
     int64_t first_row;
+
+    struct oj_plain_list list; /* text of the list of one feature */
 
     /* Used if the join layer is streamed; n_input is the number of input rows.
      */
@@ -293,6 +296,7 @@ void oj_aggregation_close(struct oj_aggregation *a)
     }
     for (int i = 0; a->fields != NULL && i < a->words.n_fields; i++)
         oj_side_field_free(&a->fields[i]);
+    oj_plain_list_free(&a->list);
     oj_free(a->block);
     oj_free(a->fields);
     oj_free(a->columns);
@@ -350,9 +354,63 @@ static oj_status copy_bytes_to_pool(struct memory *memory,
     return OJ_OK;
 }
 
+static oj_status write_list(const struct oj_side_field *field,
+                            const OGRField *raw, struct oj_plain_list *list,
+                            struct oj_error *err)
+{
+    const int digits = field->subtype == OFSTFloat32
+                           ? OJ_PLAIN_DIGITS_OF_FLOAT32
+                           : OJ_PLAIN_DIGITS_OF_LIST;
+    /* the count of each of the lists is their first member */
+    const int n = raw->IntegerList.nCount;
+    OJ_TRY(oj_plain_list_begin(list, n, err));
+    for (int i = 0; i < n; i++)
+    {
+        struct oj_plain_value element;
+        if (field->type == OFTIntegerList)
+            element = oj_plain_integer(raw->IntegerList.paList[i]);
+        else if (field->type == OFTInteger64List)
+            element = oj_plain_integer(raw->Integer64List.paList[i]);
+        else if (field->type == OFTRealList)
+            element = oj_plain_real(raw->RealList.paList[i]);
+        else
+            element = oj_plain_text(raw->StringList.paList[i],
+                                    (int64_t)strlen(raw->StringList.paList[i]));
+        OJ_TRY(oj_plain_list_add(list, &element, digits, err));
+    }
+    return oj_plain_list_end(list, err);
+}
+
+/* Appends the text of a value to the pool: lists and numbers as the library
+ * writes them in every door, times as OGR does. */
+static oj_status write_value(struct oj_side_field *field,
+                             const struct oj_value *value,
+                             struct oj_plain_list *list, struct memory *memory,
+                             struct oj_aggregate_bytes *bytes,
+                             struct oj_error *err)
+{
+    const enum oj_field_kind kind =
+        oj_layer_field_kind_of(field->type, field->subtype);
+    const struct oj_plain_value real = oj_plain_real(value->raw.Real);
+    char number[OJ_PLAIN_TEXT_BYTES];
+    if (oj_field_kind_is_list(kind))
+    {
+        OJ_TRY(write_list(field, &value->raw, list, err));
+        *bytes = (struct oj_aggregate_bytes){list->text, list->n};
+    }
+    else if (kind == OJ_FIELD_FLOAT32)
+        *bytes = (struct oj_aggregate_bytes){
+            number,
+            oj_plain_value_write(&real, OJ_PLAIN_DIGITS_OF_FLOAT32, number)};
+    else
+        OJ_TRY(oj_side_field_text(field, value, &bytes->bytes, &bytes->n, err));
+    return copy_bytes_to_pool(memory, bytes, err);
+}
+
 static oj_status read_value(struct oj_side_field *field,
                             enum oj_aggregate_form form,
-                            const struct oj_value *value, struct memory *memory,
+                            const struct oj_value *value,
+                            struct oj_plain_list *list, struct memory *memory,
                             int64_t i, struct oj_error *err)
 {
     struct oj_aggregate_bytes *bytes =
@@ -380,9 +438,7 @@ static oj_status read_value(struct oj_side_field *field,
             bytes->n = TIME_BYTES;
             return copy_bytes_to_pool(memory, bytes, err);
         case OJ_FORM_WRITTEN:
-            OJ_TRY(oj_side_field_text(field, value, &bytes->bytes, &bytes->n,
-                                      err));
-            return copy_bytes_to_pool(memory, bytes, err);
+            return write_value(field, value, list, memory, bytes, err);
     }
     return OJ_OK;
 }
@@ -393,7 +449,8 @@ static oj_status read_field(struct oj_side_field *field,
                             enum oj_aggregate_form form,
                             const struct oj_attributes *source, int64_t first,
                             int64_t n, const int32_t *order,
-                            struct memory *memory, struct oj_error *err)
+                            struct oj_plain_list *list, struct memory *memory,
+                            struct oj_error *err)
 {
     int64_t at = 0;
     memory->n_pool = 0;
@@ -405,7 +462,7 @@ static oj_status read_field(struct oj_side_field *field,
                             &value);
         memory->is_null[i] = !oj_value_is_there(&value);
         if (!memory->is_null[i])
-            OJ_TRY(read_value(field, form, &value, memory, i, err));
+            OJ_TRY(read_value(field, form, &value, list, memory, i, err));
     }
     /* pointers are set only now, when the pool does not move any more */
     for (int64_t i = 0; memory->n_pool > 0 && i < n; i++)
@@ -424,7 +481,7 @@ static oj_status read_field(struct oj_side_field *field,
  * Texts point into source or into values->memory. Only one thread may read
  * values of OJ_FORM_WRITTEN (texts that OGR writes), because their fields share
  * a scratch feature. */
-static oj_status read_values(const struct oj_aggregation *a,
+static oj_status read_values(struct oj_aggregation *a,
                              const struct oj_attributes *source, int64_t first,
                              int64_t n, const int32_t *order,
                              struct values *values, struct oj_error *err)
@@ -450,7 +507,7 @@ static oj_status read_values(const struct oj_aggregation *a,
                                       memory->value, memory->is_null,
                                       &any_null))
             OJ_TRY(read_field(field, a->words.fields[f].form, source, first, n,
-                              order, memory, err));
+                              order, &a->list, memory, err));
         /* only the pointer for the type of the field is used */
         column->real = memory->value;
         column->integer = memory->value;

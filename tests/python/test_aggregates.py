@@ -1,6 +1,11 @@
 """Compares agg= with numpy and pandas: random points in random polygons, with NULLs,
 NaN, integers beyond 2^53, dates and groups without rows.  Also columns of the pairs."""
 
+import json
+import os
+import shutil
+import subprocess
+
 import numpy as np
 import pytest
 
@@ -11,6 +16,7 @@ pd = pytest.importorskip("pandas")
 gpd = pytest.importorskip("geopandas")
 import shapely
 
+COMMAND = os.environ.get("OGRJOIN_COMMAND") or shutil.which("ogrjoin")
 FUNCTIONS = {
     "count": lambda v: len(v),
     "sum": np.sum,
@@ -214,8 +220,7 @@ def test_nan_is_greater_than_all_numbers():
 @pytest.mark.parametrize(
     "column, kind",
     [
-        (pa.array([[1, 2], [3]]), "Integer64List"),
-        (pa.array([["a"], ["b", "c"]]), "StringList"),
+        (pa.array([[[1], [2]], [[3]]]), "of another type"),
         (pa.array([{"a": 1}, {"a": 2}]), "of another type"),
         (pa.array([1, 2], pa.duration("s")), "of another type"),
     ],
@@ -247,3 +252,59 @@ def test_count_of_large_unsigned_integers():
     for agg in ("count(u), sum(u)", "max(u)", "weighted_mean(w, u)"):
         with pytest.raises(ogrjoin.InvalidError, match="does not fit into a signed 64-bit integer"):
             row(agg, right)
+
+
+LISTS = {
+    "i": ([[1, -2], [], None, [2**31 - 1]], pa.int32()),
+    "l": ([[2**53, 1], None, [-(2**40)], [2**62]], pa.int64()),
+    "r": ([[1 / 3, 1e300, -0.0], [0.5, 2.0], [], None], pa.float64()),
+    "s": ([["a,b", 'c"d', ""], [], None, ["Größe"] * 30], pa.string()),
+}
+LISTS_AS_TEXTS = [
+    "(2:1,-2); (0:); (1:2147483647)",
+    "(2:9007199254740992,1); (1:-1099511627776); (1:4611686018427387904)",
+    "(3:0.3333333333333333,1e+300,-0); (2:0.5,2); (0:)",
+    '(3:a,b,c"d,); (0:); (30:' + ",".join(["Größe"] * 30) + ")",
+]
+CONCAT_OF_LISTS = ", ".join(f"concat({name}, '; ')" for name in LISTS)
+
+
+@pytest.mark.parametrize("wrap", [pa.list_, pa.large_list])
+def test_concat_of_lists(wrap):
+    """Lists are written as OGR writes them, also those of dictionaries, of fixed size and in slices."""
+    columns = {name: pa.array(lists, wrap(kind)) for name, (lists, kind) in LISTS.items()}
+    right = pa.table({"k": [1] * 4, **columns})
+    left = pa.table({"k": [1]})
+    for table in (right, pa.concat_tables([right[:1], right[1:]]), pa.concat_tables([right[:1], right])[1:]):
+        row = ogrjoin.join(left, table, "attributes", on="k", agg=CONCAT_OF_LISTS).read_all()
+        assert list(row.to_pylist()[0].values())[1:] == LISTS_AS_TEXTS
+    single = pa.array([[0.1, 1 / 3], None, [1e8, 2.0]], pa.list_(pa.float32()))
+    others = {
+        "f": (single, "(2:0.1,0.33333334), (2:1e+08,2)"),
+        "fixed": (pa.array([[1, None], [3, 4], None], pa.list_(pa.int16(), 2)), "(2:1,), (2:3,4)"),
+        "words": (pa.array([["a", "b"], ["a"], None], pa.list_(pa.dictionary(pa.int8(), pa.string()))), "(2:a,b), (1:a)"),
+        "u": (pa.array([[2**64 - 1], [1], []], pa.list_(pa.uint64())), "(1:18446744073709551615), (1:1), (0:)"),
+        "n": (pa.array([0.1, 1 / 3, None], pa.float32()), "0.1, 0.33333334"),
+    }
+    right = pa.table({"k": [1] * 3, **{name: column for name, (column, _) in others.items()}})
+    for name, (_, text) in others.items():
+        for table in (right, pa.concat_tables([right[:1], right[1:]])):
+            row = ogrjoin.join(left, table, "attributes", on="k", agg=f"concat({name})").read_all()
+            assert row.to_pylist()[0][f"concat_{name}"] == text
+
+
+@pytest.mark.skipif(not COMMAND, reason="no command (OGRJOIN_COMMAND)")
+def test_concat_of_lists_by_the_command(tmp_path):
+    point = {"type": "Point", "coordinates": [0, 0]}
+
+    def write(name, rows):
+        features = [{"type": "Feature", "properties": row, "geometry": point} for row in rows]
+        (tmp_path / name).write_text(json.dumps({"type": "FeatureCollection", "features": features}))
+
+    lists = {name: values for name, (values, _) in LISTS.items()}
+    write("right.geojson", [{"k": 1, **dict(zip(lists, row))} for row in zip(*lists.values())])
+    write("left.geojson", [{"k": 1}])
+    words = ["-q", "-op", "attributes", "-on", "k", "-agg", CONCAT_OF_LISTS, "out.geojson", "left.geojson", "right.geojson"]
+    subprocess.run([COMMAND, *words], cwd=tmp_path, check=True)
+    made = json.loads((tmp_path / "out.geojson").read_text())["features"][0]["properties"]
+    assert [made[f"concat_{name}"] for name in LISTS] == LISTS_AS_TEXTS

@@ -472,6 +472,62 @@ oj_status oj_arrow_compared_value(const struct ArrowSchema *schema,
     return oj_arrow_plain_value(schema, array, row, room, out, err);
 }
 
+int oj_arrow_digits(const struct ArrowSchema *schema)
+{
+    const struct ArrowSchema *value = oj_arrow_value_schema(schema);
+    const int is_list = oj_field_kind_is_list(oj_arrow_kind(value));
+    if (is_list)
+        value = oj_arrow_value_schema(value->children[0]);
+    return oj_arrow_kind(value) == OJ_FIELD_FLOAT32 ? OJ_PLAIN_DIGITS_OF_FLOAT32
+           : is_list                                ? OJ_PLAIN_DIGITS_OF_LIST
+                                                    : OJ_PLAIN_DIGITS;
+}
+
+/* Finds the elements of a list, from *first to *end - 1 of the array's child.
+ */
+static oj_status find_elements(const struct ArrowSchema *schema,
+                               const struct ArrowArray *array, int64_t row,
+                               int64_t *first, int64_t *end,
+                               struct oj_error *err)
+{
+    struct arrow_list list;
+    if (schema->format[1] == 'w')
+    {
+        *first = (array->offset + row) * oj_arrow_type_of(schema).size;
+        *end = *first + oj_arrow_type_of(schema).size;
+        return OJ_OK;
+    }
+    OJ_TRY(arrow_list_read(array, schema->format[1] == 'L', &list, err));
+    *first = arrow_list_range(&list, row, end);
+    return OJ_OK;
+}
+
+oj_status oj_arrow_write_list(const struct ArrowSchema *schema,
+                              const struct ArrowArray *array, int64_t row,
+                              struct oj_plain_list *list, int *is_there,
+                              struct oj_error *err)
+{
+    const int digits = oj_arrow_digits(schema);
+    int64_t first, end;
+    OJ_TRY(find_stored_value(&schema, &array, &row, err));
+    *is_there = row >= 0;
+    if (row < 0)
+        return OJ_OK;
+    OJ_TRY(find_elements(schema, array, row, &first, &end, err));
+    if (first > end || end > array->children[0]->length)
+        return arrow_fail_mismatch(err);
+    OJ_TRY(oj_plain_list_begin(list, end - first, err));
+    for (int64_t i = first; i < end; i++)
+    {
+        struct oj_arrow_room room;
+        struct oj_plain_value element;
+        OJ_TRY(oj_arrow_plain_value(schema->children[0], array->children[0], i,
+                                    &room, &element, err));
+        OJ_TRY(oj_plain_list_add(list, &element, digits, err));
+    }
+    return oj_plain_list_end(list, err);
+}
+
 oj_status oj_arrow_has_value(const struct ArrowSchema *schema,
                              const struct ArrowArray *array, int64_t row,
                              int *out, struct oj_error *err)

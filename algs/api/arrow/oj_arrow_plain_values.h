@@ -65,6 +65,18 @@ OJ_MUST_USE oj_status oj_arrow_compared_value(const struct ArrowSchema *schema,
                                               struct oj_plain_value *out,
                                               struct oj_error *err);
 
+/** Returns the number of digits with which reals of a column, or of lists in
+ * it, are written (oj_plain_value_write()). */
+int oj_arrow_digits(const struct ArrowSchema *schema);
+
+/** Writes the list of a row, of a column whose kind is a list, to *list.
+ * *is_there becomes 0 if it is NULL, otherwise 1. */
+OJ_MUST_USE oj_status oj_arrow_write_list(const struct ArrowSchema *schema,
+                                          const struct ArrowArray *array,
+                                          int64_t row,
+                                          struct oj_plain_list *list,
+                                          int *is_there, struct oj_error *err);
+
 /** Sets *out to 1 if the row is not NULL, otherwise to 0. */
 OJ_MUST_USE oj_status oj_arrow_has_value(const struct ArrowSchema *schema,
                                          const struct ArrowArray *array,

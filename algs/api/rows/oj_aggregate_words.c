@@ -314,7 +314,7 @@ static oj_status choose_value_form(const struct oj_aggregate_words *words,
                                    struct oj_error *err)
 {
     static const char *const needs[] = {
-        "", "numbers", "a text, numbers or dates",
+        "", "numbers", "a text, numbers, dates or a list",
         "numbers, texts, dates or times", "numbers, texts, dates or times"};
     enum oj_aggregate_takes takes = word->function->takes;
     const char *hint = words->dash[0] != '\0'
@@ -326,7 +326,8 @@ static oj_status choose_value_form(const struct oj_aggregate_words *words,
     int is_text = kind == OJ_FIELD_TEXT;
     int fits = takes == OJ_AGG_TAKES_ANY || is_number ||
                kind == OJ_FIELD_NULL ||
-               (takes == OJ_AGG_TAKES_WRITTEN && kind != OJ_FIELD_BYTES) ||
+               (takes == OJ_AGG_TAKES_WRITTEN &&
+                (is_text || is_time || oj_field_kind_is_list(kind))) ||
                (takes >= OJ_AGG_TAKES_ORDERED && (is_time || is_text));
     if (takes == OJ_AGG_TAKES_WRITTEN) /* only concat */
         *form = is_text ? OJ_FORM_TEXT : OJ_FORM_WRITTEN;
@@ -646,8 +647,8 @@ write_values_as_texts(const struct oj_aggregate_field *field,
         OJ_TRY(oj_reserve(&memory->text, memory->n_text,
                           memory->n_text + OJ_PLAIN_TEXT_BYTES,
                           &memory->cap_text, 1, err));
-        bytes[i].n =
-            oj_plain_value_write(&value, memory->text + memory->n_text);
+        bytes[i].n = oj_plain_value_write(&value, OJ_PLAIN_DIGITS,
+                                          memory->text + memory->n_text);
         memory->n_text += bytes[i].n;
     }
     at = memory->text; /* the memory is not reallocated from here on */

@@ -81,6 +81,12 @@ static inline int oj_field_kind_is_compared(enum oj_field_kind kind)
     return kind <= OJ_FIELD_DATETIME || kind == OJ_FIELD_NULL;
 }
 
+/** Returns 1 for lists of numbers or texts. */
+static inline int oj_field_kind_is_list(enum oj_field_kind kind)
+{
+    return kind >= OJ_FIELD_INT32_LIST && kind <= OJ_FIELD_TEXT_LIST;
+}
+
 /** Returns the kind of span that fields of this kind can form. */
 static inline enum oj_span_field oj_field_kind_span(enum oj_field_kind kind)
 {

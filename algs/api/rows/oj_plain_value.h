@@ -76,13 +76,44 @@ static inline struct oj_plain_value oj_plain_text(const char *text, int64_t n)
 
 enum
 {
-    OJ_PLAIN_TEXT_BYTES = 40 /* size of a buffer for a number as text, with its
-                                final zero */
+    OJ_PLAIN_TEXT_BYTES = 40, /* size of a buffer for a number as text, with its
+                                 final zero */
+
+    /* Digits of reals that are written, as OGR writes them: of a field, of a
+     * list, and of a field or list of single precision. */
+    OJ_PLAIN_DIGITS = 15,
+    OJ_PLAIN_DIGITS_OF_LIST = 16,
+    OJ_PLAIN_DIGITS_OF_FLOAT32 = 8
 };
 
-/** Writes an integer or real as OGR does (%d, %.15g) to text
+/** Writes an integer or real (%d, %.15g with 15 digits) to text
  * [OJ_PLAIN_TEXT_BYTES], an unsigned integer with all its digits; returns the
  * length. */
-int64_t oj_plain_value_write(const struct oj_plain_value *value, char *text);
+int64_t oj_plain_value_write(const struct oj_plain_value *value, int digits,
+                             char *text);
+
+/** A list as text, as OGR writes it: "(3:1.5,2,)" of 1.5, 2 and NULL. Texts are
+ * written without quotes. Owner; zeroed memory is valid. */
+struct oj_plain_list
+{
+    char *text; /**< [n] bytes, not zero-terminated */
+    int64_t n;
+    int64_t cap, n_added;
+};
+
+/** Replaces the text by the beginning of a list of n elements. */
+OJ_MUST_USE oj_status oj_plain_list_begin(struct oj_plain_list *list, int64_t n,
+                                          struct oj_error *err);
+
+/** Appends an element; reals are written with this number of digits. */
+OJ_MUST_USE oj_status oj_plain_list_add(struct oj_plain_list *list,
+                                        const struct oj_plain_value *element,
+                                        int digits, struct oj_error *err);
+
+/** Appends the end of the list. */
+OJ_MUST_USE oj_status oj_plain_list_end(struct oj_plain_list *list,
+                                        struct oj_error *err);
+
+void oj_plain_list_free(struct oj_plain_list *list);
 
 #endif

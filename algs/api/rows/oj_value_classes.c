@@ -106,7 +106,8 @@ static oj_status append_value(struct oj_value_key *key,
         return append_number(key, value, err);
     if (value->form == OJ_PLAIN_TEXT)
         return append_text(key, value->text, value->n, err);
-    return append_text(key, text, oj_plain_value_write(value, text), err);
+    return append_text(key, text,
+                       oj_plain_value_write(value, OJ_PLAIN_DIGITS, text), err);
 }
 
 /* Replaces a text by its moment in microseconds, or by NULL if the text is no

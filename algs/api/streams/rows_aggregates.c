@@ -27,6 +27,7 @@ struct join_values
     char *text; /* bytes of times, and of texts that were made from other
                    types */
     int64_t n_text, cap_text;
+    struct oj_plain_list list; /* text of the list of one row */
 };
 
 struct rows_aggregates
@@ -110,9 +111,10 @@ static oj_status read_number(struct join_values *v, int64_t row,
     return OJ_OK;
 }
 
+/* digits: those of reals that are written. */
 static oj_status read_text(struct join_values *v, int64_t row,
                            enum oj_aggregate_form form,
-                           const struct oj_plain_value *value,
+                           const struct oj_plain_value *value, int digits,
                            struct oj_error *err)
 {
     char number[OJ_PLAIN_TEXT_BYTES];
@@ -129,7 +131,8 @@ static oj_status read_text(struct join_values *v, int64_t row,
     }
     if (value->form == OJ_PLAIN_TEXT)
         return keep_text(v, row, value->text, value->n, err);
-    return keep_text(v, row, number, oj_plain_value_write(value, number), err);
+    return keep_text(v, row, number,
+                     oj_plain_value_write(value, digits, number), err);
 }
 
 static oj_status read_value(const struct ArrowSchema *schema,
@@ -156,10 +159,19 @@ static oj_status read_value(const struct ArrowSchema *schema,
         if (value.form != OJ_PLAIN_NULL)
             value = oj_plain_text(ordered, TIME_BYTES);
     }
+    else if (at >= 0 && oj_field_kind_is_list(
+                            oj_arrow_kind(oj_arrow_value_schema(schema))))
+    {
+        OJ_TRY(
+            oj_arrow_write_list(schema, array, at, &v->list, &is_there, err));
+        if (is_there)
+            value = oj_plain_text(v->list.text, v->list.n);
+    }
     else if (at >= 0)
         OJ_TRY(oj_arrow_plain_value(schema, array, at, &room, &value, err));
-    return form == OJ_FORM_NUMBER ? read_number(v, row, &value, err)
-                                  : read_text(v, row, form, &value, err);
+    return form == OJ_FORM_NUMBER
+               ? read_number(v, row, &value, err)
+               : read_text(v, row, form, &value, oj_arrow_digits(schema), err);
 }
 
 /* Sets the pointers that keep_text() left NULL while v->text could still move.
@@ -280,12 +292,6 @@ static oj_status read_field(const struct rows_aggregates *a, int i,
     const enum oj_aggregate_form form = form_of_field(a, i);
     struct join_values *v = &a->values[i];
     int64_t n = rows_chunks_rows(a->chunks);
-    if (field->form == OJ_FORM_WRITTEN &&
-        !oj_field_kind_is_compared(field->kind))
-        return oj_fail(err, OJ_ERR_ARG,
-                       "agg: concat(%s) needs a text, numbers or dates; the "
-                       "field is %s: convert it to text",
-                       schema->name, oj_field_kind_name(field->kind));
     if (is_plain_number(a, i))
         return read_plain_numbers(a, i, err);
     OJ_NEW(v->is_null, n, err);
@@ -411,6 +417,7 @@ void rows_aggregates_close(struct rows_aggregates *a)
         oj_free(a->values[i].real);
         oj_free(a->values[i].bytes);
         oj_free(a->values[i].text);
+        oj_plain_list_free(&a->values[i].list);
     }
     oj_free(a->values);
     oj_free(a->column);

@@ -284,7 +284,7 @@ static const char *const refused[][2] = {
     {"max(x)",
      "max(x) needs numbers, texts, dates or times; the field is Binary"},
     {"concat(x)",
-     "concat(x) needs a text, numbers or dates; the field is Binary"},
+     "concat(x) needs a text, numbers, dates or a list; the field is Binary"},
 };
 
 TEST_LOOP(unit_words_that_are_refused, 0, sizeof refused / sizeof *refused)
