@@ -190,7 +190,7 @@ static const char *const takes[][2] = {
     {"minority", "yyyyyyy.yyy....y."}, {"min", "yyyyyyy.yyy....y."},
     {"max", "yyyyyyy.yyy....y."},      {"first", "yyyyyyy.yyy....y."},
     {"last", "yyyyyyy.yyy....y."},     {"mode", "yyyyyyy.yyy....y."},
-    {"unique", "yyyyyyy.yyy....y."},   {"concat", "yyyyyyy.yyyyyyyyy"}};
+    {"unique", "yyyyyyy.yyy....y."},   {"concat", "yyyyyyy.yyyyyyyy."}};
 
 TEST_LOOP(unit_which_kinds_functions_take, 0, sizeof takes / sizeof *takes)
 {
