@@ -279,6 +279,8 @@ static oj_status plan_output_schema(struct oj_pass *pass,
                                  OGR_L_GetGeometryColumn(input->layer)};
     WORK_ON(pass);
     OJ_TRY(oj_rows_set_geometry_type(&pass->rows, NULL, err));
+    /* Where the rows go is not known: they get the names that they have in a
+     * file whose FID and geometry columns are called as the input's. */
     for (int i = 0; i < 2; i++)
         oj_schema_reserve_name(schema,
                                oj_schema_name_unless_field(input, names[i]));

@@ -131,6 +131,26 @@ def check_names():
     ], ("twins.gpkg", pair[1]))
 
 
+def check_names_of_fid_and_geometry_columns():
+    """A field of the join layer that is called as the input's FID or geometry column gets the prefix as
+    in a file with these columns, also where the layer itself has no FID column. A file without them
+    needs no prefix."""
+    make("a.gpkg", [("POINT (1 1)", {"name": "a"})], lco=["FID=id", "GEOMETRY_NAME=shape"])
+    make("b.fgb", [("POINT (1 1)", {"ID": 7, "shape": "s"})], (("ID", ogr.OFTInteger), ("shape", ogr.OFTString)))
+
+    def names(name):
+        dataset = gdal.OpenEx(name)
+        layer = dataset.GetLayer(0)
+        return layer.GetFIDColumn(), [field.GetName() for field in layer.schema]
+
+    for words in ((), ("-k", "2")):
+        dataset = name_of("-op", "nearest", *words, "a.gpkg", "b.fgb")
+        for format, wanted in (("gpkg", ["join_ID", "join_shape"]), ("csv", ["ID", "shape"])):
+            join("-overwrite", *words, f"out.{format}", "a.gpkg", "b.fgb")
+            same(names(f"out.{format}")[1][-2:], wanted, (format, words))
+        same(names(dataset), ("" if words else "id", names("out.gpkg")[1]), words)
+
+
 def check_columns_and_rows_chosen():
     pair = sides()
     with open("where.sql", "w", encoding="utf-8") as file:
