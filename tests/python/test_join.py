@@ -12,6 +12,7 @@ import ogrjoin
 
 pa = pytest.importorskip("pyarrow")
 gpd = pytest.importorskip("geopandas")
+pd = pytest.importorskip("pandas")
 import pyarrow.parquet as pq
 import shapely
 
@@ -236,6 +237,27 @@ def test_index_joins_and_answers_queries():
     assert np.allclose(distance, theirs_distance[order], rtol=1e-14)
     with pytest.raises(ValueError, match="no predicate"):
         index.query(points, "near")
+
+
+def test_metadata_of_fields_and_schemas(tmp_path):
+    """Columns of both sides keep the metadata of their fields, also with aggregates. Metadata of a
+    schema describe other rows and columns than those of the join."""
+    frame = pd.DataFrame({"x": [0.0, 1.0], "y": [0.0, 1.0]}, index=pd.Index(["a", "b"], name="key"))
+    plain = pa.Table.from_pandas(frame)
+    fields = [field.with_metadata({"unit": field.name}) for field in plain.schema]
+    left = plain.cast(pa.schema(fields, metadata={**plain.schema.metadata, b"note": b"of left"}))
+    right = left.rename_columns(["p", "q", "word"])
+    names = dict(left_x="x", left_y="y", right_x="p", right_y="q")
+    for more, n in ({"k": 2}, 4), ({"agg": "count, first(word)"}, 2), ({"how": "full"}, 2):
+        joined = ogrjoin.join(left, right, "nearest", **more, **names)
+        rows = joined.read_all()
+        assert len(rows) == n and rows.schema.metadata is None
+        kept = {field.name: field.metadata for field in rows.schema if field.metadata}
+        units = {"x": "x", "y": "y", "key": "key", "p": "x", "q": "y", "word": "key"}
+        wanted = {name: {b"unit": unit.encode()} for name, unit in units.items() if name in rows.schema.names}
+        assert {name: kept.get(name) for name in wanted} == wanted
+    joined.to_parquet(tmp_path / "rows.parquet")
+    assert b"pandas" not in (pq.read_schema(tmp_path / "rows.parquet").metadata or {})
 
 
 def test_reproject():
